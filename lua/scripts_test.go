@@ -92,8 +92,8 @@ func TestEveryScriptRunsOnAClusterIfItsKeysShareASlot(t *testing.T) {
 	t.Run("refused if they do not", func(t *testing.T) {
 		each(t, func(t *testing.T, source string, x example) {
 			for _, c := range x.calls {
-				if len(c.keys) > 1 {
-					err := redis.NewScript(source).Run(t.Context(), r, c.keys, c.argv...).Err()
+				if keys := strings.Fields(c.keys); len(keys) > 1 {
+					err := redis.NewScript(source).Run(t.Context(), r, keys, args(c.argv)...).Err()
 					require.EqualError(t, err, "CROSSSLOT Keys in request don't hash to the same slot", "%v", c.keys)
 				}
 			}
@@ -101,20 +101,12 @@ func TestEveryScriptRunsOnAClusterIfItsKeysShareASlot(t *testing.T) {
 	})
 }
 
-// unknown requires that the server of r does not know a script by its digest.
-func unknown(t *testing.T, r *redis.Client, source string, x example) {
+// comeBack runs every script on a server that does not know it by its digest.
+func comeBack(t *testing.T, r *redis.Client) {
 	t.Helper()
-	c := x.calls[0]
-	err := r.EvalSha(t.Context(), redis.NewScript(source).Hash(), c.keys, c.argv...).Err()
-	require.True(t, redis.HasErrorPrefix(err, "NOSCRIPT"), "%v", err)
-}
-
-func TestEveryScriptComesBackAfterScriptFlush(t *testing.T) {
-	r := connect(t, standalone(t))
 	each(t, func(t *testing.T, source string, x example) {
-		require.NoError(t, r.ScriptLoad(t.Context(), source).Err())
-		require.NoError(t, r.ScriptFlush(t.Context()).Err())
-		unknown(t, r, source, x)
+		err := r.EvalSha(t.Context(), redis.NewScript(source).Hash(), x.declared()).Err()
+		require.True(t, redis.HasErrorPrefix(err, "NOSCRIPT"), "%v", err)
 		x.run(t, r, source)
 	})
 }
@@ -129,17 +121,16 @@ func load(t *testing.T, r *redis.Client) {
 	})
 }
 
-func TestEveryScriptComesBackAfterARestart(t *testing.T) {
-	ctx := t.Context()
+func TestEveryScriptComesBackAfterScriptFlushAndARestart(t *testing.T) {
 	c := standalone(t)
-	load(t, connect(t, c))
+	r := connect(t, c)
+	load(t, r)
+	require.NoError(t, r.ScriptFlush(t.Context()).Err())
+	comeBack(t, r)
+	load(t, r)
 	require.NoError(t, c.Kill("r1"))
-	require.NoError(t, c.Restart(ctx, "r1"))
-	r := open(t, options(connect(t, c)))
-	each(t, func(t *testing.T, source string, x example) {
-		unknown(t, r, source, x)
-		x.run(t, r, source)
-	})
+	require.NoError(t, c.Restart(t.Context(), "r1"))
+	comeBack(t, open(t, options(connect(t, c))))
 }
 
 func TestEveryScriptComesBackAfterAFailover(t *testing.T) {
@@ -157,9 +148,6 @@ func TestEveryScriptComesBackAfterAFailover(t *testing.T) {
 	require.NoError(t, err)
 	written := func() bool { return r.Set(ctx, "after", "1", 0).Err() == nil }
 	require.Eventually(t, written, 2*patience, 20*time.Millisecond, "no write after the failover")
-	require.Equal(t, "1", r.Get(ctx, "last").Val(), "data is replicated")
-	each(t, func(t *testing.T, source string, x example) {
-		unknown(t, r, source, x) // and scripts are not
-		x.run(t, r, source)
-	})
+	require.Equal(t, "1", r.Get(ctx, "last").Val())
+	comeBack(t, r) // data is replicated, and scripts are not
 }

@@ -31,55 +31,38 @@ func TestAnErrorIsAFailOnlyIfNoCommandCanHaveRun(t *testing.T) {
 	again, err := p.client(0)
 	require.NoError(t, err)
 	require.Same(t, r, again)
-	ctx := t.Context()
-
-	op := settled(ctx, r, func(ctx context.Context) error { return r.Set(ctx, "k", "v", 0).Err() })
-	require.Equal(t, harness.OK, op.Outcome)
-
 	lost := errors.New("reply lost")
-	op = settled(ctx, r, func(ctx context.Context) error {
-		_ = r.Set(ctx, "k", "v", 0).Err()
-		return lost
-	})
-	require.Equal(t, harness.Info, op.Outcome, "the SET has run")
-
-	op = settled(ctx, r, func(ctx context.Context) error { return r.EvalSha(ctx, "0000", []string{"k"}).Err() })
-	require.Equal(t, harness.Fail, op.Outcome)
-	require.Equal(t, "NOSCRIPT", op.Err)
-
-	require.NoError(t, plain.Do(ctx, "CONFIG", "SET", "min-replicas-to-write", "1").Err())
-	op = settled(ctx, r, func(ctx context.Context) error { return r.Set(ctx, "k", "v", 0).Err() })
-	require.Equal(t, harness.Fail, op.Outcome)
-	require.Equal(t, "NOREPLICAS", op.Err)
-	op = settled(ctx, r, func(ctx context.Context) error {
-		if err := r.Get(ctx, "k").Err(); err != nil {
+	set := func(ctx context.Context) error { return r.Set(ctx, "k", "v", 0).Err() }
+	for _, x := range []struct {
+		what     string
+		commands func(context.Context) error
+		outcome  harness.Outcome
+	}{
+		{"a SET", set, harness.OK},
+		{"a SET that has run", func(ctx context.Context) error { _ = set(ctx); return lost }, harness.Info},
+		{"one without its context", func(context.Context) error { _ = set(context.Background()); return lost }, harness.Info},
+		{"an unknown script", func(ctx context.Context) error { return r.EvalSha(ctx, "0000", []string{"k"}).Err() }, harness.Fail},
+		{"a pipeline whose SET has run", func(ctx context.Context) error {
+			_, err := r.Pipelined(ctx, func(p redis.Pipeliner) error {
+				p.EvalSha(ctx, "0000", []string{"k"})
+				return p.Set(ctx, "k", "v", 0).Err()
+			})
 			return err
-		}
-		return r.Set(ctx, "k", "v", 0).Err()
-	})
-	require.Equal(t, harness.Info, op.Outcome, "an earlier command of the operation has run")
-}
-
-func TestWhatCannotBeSeenIsUnknown(t *testing.T) {
-	c, _ := realRedis(t)
-	r, err := newPool(c).client(0)
-	require.NoError(t, err)
-	lost := errors.New("reply lost")
-	op := settled(t.Context(), r, func(context.Context) error {
-		_ = r.Set(context.Background(), "k", "v", 0).Err() // a lock that does not pass its context on
-		return lost
-	})
-	require.Equal(t, harness.Info, op.Outcome)
-
-	op = settled(t.Context(), r, func(ctx context.Context) error {
-		_, err := r.Pipelined(ctx, func(p redis.Pipeliner) error {
-			p.EvalSha(ctx, "0000", []string{"k"})
-			p.Set(ctx, "k", "v", 0)
-			return nil
-		})
-		return err
-	})
-	require.Equal(t, harness.Info, op.Outcome, "the pipeline's SET has run: %s", op.Err)
+		}, harness.Info},
+		{"", func(ctx context.Context) error {
+			return plain.Do(ctx, "CONFIG", "SET", "min-replicas-to-write", "1").Err()
+		}, harness.OK},
+		{"a SET that is refused", set, harness.Fail},
+		{"one after a command that has run", func(ctx context.Context) error {
+			if err := r.Get(ctx, "k").Err(); err != nil {
+				return err
+			}
+			return set(ctx)
+		}, harness.Info},
+	} {
+		op := settled(t.Context(), r, x.commands)
+		require.Equal(t, x.outcome, op.Outcome, "%s: %s", x.what, op.Err)
+	}
 }
 
 func TestAStoppedServerLeavesOperationsUnknown(t *testing.T) {

@@ -40,22 +40,20 @@ func codeLocks() []algorithm {
 		codeLock("fence-drawn-late", "the fencing token is drawn when the lock was granted, by a command of its own: the lease may be over by then", func(r redis.UniversalClient) workloads.Locker {
 			return &fencedLate{fenced{redis: r, release: scripted(r, releaseGet)}}
 		}).says(finds(harness.FenceRegression), misses("a lease would have to end between two commands")),
-		codeLock("watch-after-the-look", "GET, then WATCH, then MULTI SET: a change between GET and WATCH is not noticed", pair(func(r redis.UniversalClient) lockCall {
-			return func(ctx context.Context, key, owner string, ttl time.Duration) (bool, error) {
-				n, err := r.Exists(ctx, key).Result()
-				if err != nil || n > 0 {
-					return false, err
-				}
-				err = r.Watch(ctx, func(tx *redis.Tx) error {
-					_, err := tx.TxPipelined(ctx, func(p redis.Pipeliner) error { return p.Set(ctx, key, owner, ttl).Err() })
-					return err
-				}, key)
-				if err == redis.TxFailedErr {
-					return false, nil
-				}
-				return err == nil, err
+		codeLock("watch-after-the-look", "GET, then WATCH, then MULTI SET: a change between GET and WATCH is not noticed", acquiring(func(ctx context.Context, r redis.UniversalClient, key, owner string, ttl time.Duration) (bool, error) {
+			n, err := r.Exists(ctx, key).Result()
+			if err != nil || n > 0 {
+				return false, err
 			}
-		}, release)).says(finds(harness.DoubleGrant), finds()),
+			err = r.Watch(ctx, func(tx *redis.Tx) error {
+				_, err := tx.TxPipelined(ctx, func(p redis.Pipeliner) error { return p.Set(ctx, key, owner, ttl).Err() })
+				return err
+			}, key)
+			if err == redis.TxFailedErr {
+				return false, nil
+			}
+			return err == nil, err
+		})).says(finds(harness.DoubleGrant), finds()),
 		codeLock("getdel-and-back", "a release by GETDEL, which puts the token back if it is another owner's: the lock is free meanwhile", pair(luaCall(takeSetNX), func(r redis.UniversalClient) lockCall {
 			return func(ctx context.Context, key, owner string, _ time.Duration) (bool, error) {
 				left, err := r.PTTL(ctx, key).Result()
@@ -89,109 +87,78 @@ func codeLocks() []algorithm {
 			}
 			return goLock{as(takeSetNX), as(releaseGet)}
 		}).says(finds(harness.DoubleGrant, harness.StolenRelease), misses("it needs a command that is late, or a crash of the connection")),
-		codeLock("unanswered-so-mine", "an acquire without an answer is sent again, and a refusal is then taken for its own earlier grant", pair(func(r redis.UniversalClient) lockCall {
-			return func(ctx context.Context, key, owner string, ttl time.Duration) (bool, error) {
-				ok, err := r.SetNX(ctx, key, owner, ttl).Result()
-				if err == nil {
-					return ok, nil
-				}
-				if _, err := r.SetNX(ctx, key, owner, ttl).Result(); err != nil {
-					return false, err
-				}
-				return true, nil
+		codeLock("unanswered-so-mine", "an acquire without an answer is sent again, and a refusal is then taken for its own earlier grant", acquiring(func(ctx context.Context, r redis.UniversalClient, key, owner string, ttl time.Duration) (bool, error) {
+			ok, err := r.SetNX(ctx, key, owner, ttl).Result()
+			if err == nil {
+				return ok, nil
 			}
-		}, release)).says(finds(harness.DoubleGrant), misses("no answer gets lost")),
-		codeLock("repairs-locks-without-end", "SETNX, then EXPIRE; an acquire deletes a lock without an end, also one whose EXPIRE is still to come", pair(func(r redis.UniversalClient) lockCall {
-			return func(ctx context.Context, key, owner string, ttl time.Duration) (bool, error) {
-				if ok, err := r.SetNX(ctx, key, owner, 0).Result(); err != nil || ok {
-					if err == nil {
-						err = r.PExpire(ctx, key, ttl).Err()
-					}
-					return err == nil, err
-				}
-				left, err := r.PTTL(ctx, key).Result()
-				if err == nil && left == -1 {
-					err = r.Del(ctx, key).Err()
-				}
+			if _, err := r.SetNX(ctx, key, owner, ttl).Result(); err != nil {
 				return false, err
 			}
-		}, release)).says(finds(harness.DoubleGrant, harness.StuckLock), finds()),
-		codeLock("end-by-a-second-script", "ZADD NX in one script, PEXPIRE in the next: who crashes between leaves the lock for ever", pair(func(r redis.UniversalClient) lockCall {
-			end := scripted(r, `return redis.call('pexpire', KEYS[1], ARGV[2])`)
-			take := scripted(r, `if redis.call('exists', KEYS[1]) == 1 then return 0 end return redis.call('zadd', KEYS[1], 'NX', 0, ARGV[1])`)
-			return func(ctx context.Context, key, owner string, ttl time.Duration) (bool, error) {
-				if ok, err := take(ctx, key, owner, ttl); err != nil || !ok {
-					return false, err
+			return true, nil
+		})).says(finds(harness.DoubleGrant), misses("no answer gets lost")),
+		codeLock("repairs-locks-without-end", "SETNX, then EXPIRE; an acquire deletes a lock without an end, also one whose EXPIRE is still to come", acquiring(func(ctx context.Context, r redis.UniversalClient, key, owner string, ttl time.Duration) (bool, error) {
+			if ok, err := r.SetNX(ctx, key, owner, 0).Result(); err != nil || ok {
+				if err == nil {
+					err = r.PExpire(ctx, key, ttl).Err()
 				}
-				return end(ctx, key, owner, ttl)
+				return err == nil, err
 			}
-		}, luaCall(releaseZset))).says(finds(harness.StuckLock), misses("nobody crashes")),
-		codeLock("fischer", "Fischer's algorithm: SET if the lock is free, wait, and own it if the value is still mine; right only if a command takes less time than the wait", pair(func(r redis.UniversalClient) lockCall {
-			return func(ctx context.Context, key, owner string, ttl time.Duration) (bool, error) {
-				if n, err := r.Exists(ctx, key).Result(); err != nil || n > 0 {
-					return false, err
-				}
-				if err := r.Set(ctx, key, owner, ttl+time.Second).Err(); err != nil {
-					return false, err
-				}
-				if err := harness.Sleep(ctx, 20*time.Millisecond); err != nil {
-					return false, err
-				}
-				cur, err := r.Get(ctx, key).Result()
-				if err == redis.Nil {
-					return false, nil
-				}
-				return err == nil && cur == owner, err
+			left, err := r.PTTL(ctx, key).Result()
+			if err == nil && left == -1 {
+				err = r.Del(ctx, key).Err()
 			}
-		}, release)).says(finds(harness.DoubleGrant), misses("commands take less time than the wait")),
-		codeLock("tickets-without-leases", "INCR draws a ticket, and a release calls the next number: after a crash all wait for ever", pair(func(r redis.UniversalClient) lockCall {
-			return scripted(r, `if redis.call('incr', KEYS[1]..':next') == tonumber(redis.call('get', KEYS[1]..':served') or '0') + 1 then return 1 end
-redis.call('decr', KEYS[1]..':next') return 0`)
-		}, func(r redis.UniversalClient) lockCall {
-			return scripted(r, `redis.call('incr', KEYS[1]..':served') return 1`)
-		})).says(finds(harness.StuckLock, harness.DoubleGrant, harness.StolenRelease), misses("nobody crashes")),
-		codeLock("expires-to-release", "a release is GET, compare, PEXPIRE 1: the lock may have ended between them, and be another's", pair(luaCall(takeSetNX), func(r redis.UniversalClient) lockCall {
-			return func(ctx context.Context, key, owner string, _ time.Duration) (bool, error) {
-				cur, err := r.Get(ctx, key).Result()
-				if err == redis.Nil || err == nil && cur != owner {
-					return false, nil
-				}
-				if err != nil {
-					return false, err
-				}
-				return r.PExpire(ctx, key, -time.Millisecond).Result()
+			return false, err
+		})).says(finds(harness.DoubleGrant, harness.StuckLock), finds()),
+		codeLock("end-by-a-second-script", "ZADD NX in one script, PEXPIRE in the next: who crashes between leaves the lock for ever", pair(inSteps(
+			`if redis.call('exists', KEYS[1]) == 1 then return 0 end return redis.call('zadd', KEYS[1], 'NX', 0, ARGV[1])`,
+			`return redis.call('pexpire', KEYS[1], ARGV[2])`), luaCall(releaseZset))).says(finds(harness.StuckLock), misses("nobody crashes")),
+		codeLock("fischer", "Fischer's algorithm: SET if the lock is free, wait, and own it if the value is still mine; right only if a command takes less time than the wait", acquiring(func(ctx context.Context, r redis.UniversalClient, key, owner string, ttl time.Duration) (bool, error) {
+			if n, err := r.Exists(ctx, key).Result(); err != nil || n > 0 {
+				return false, err
 			}
-		})).says(finds(harness.StolenRelease, harness.DoubleGrant), misses("the lease has to end between two commands")),
+			if err := r.Set(ctx, key, owner, ttl+time.Second).Err(); err != nil {
+				return false, err
+			}
+			if err := harness.Sleep(ctx, 20*time.Millisecond); err != nil {
+				return false, err
+			}
+			cur, err := r.Get(ctx, key).Result()
+			if err == redis.Nil {
+				return false, nil
+			}
+			return err == nil && cur == owner, err
+		})).says(finds(harness.DoubleGrant), misses("commands take less time than the wait")),
+		codeLock("tickets-without-leases", "INCR draws a ticket, and a release calls the next number: after a crash all wait for ever", pair(luaCall(`if redis.call('incr', KEYS[1]..':next') == tonumber(redis.call('get', KEYS[1]..':served') or '0') + 1 then return 1 end
+redis.call('decr', KEYS[1]..':next') return 0`), luaCall(`redis.call('incr', KEYS[1]..':served') return 1`))).says(finds(harness.StuckLock, harness.DoubleGrant, harness.StolenRelease), misses("nobody crashes")),
+		codeLock("expires-to-release", "a release is GET, compare, PEXPIRE 1: the lock may have ended between them, and be another's", pair(luaCall(takeSetNX), inSteps(
+			`if redis.call('get', KEYS[1]) == ARGV[1] then return 1 end return 0`, `return redis.call('pexpire', KEYS[1], -1)`))).says(finds(harness.StolenRelease, harness.DoubleGrant), misses("the lease has to end between two commands")),
 
-		codeLock("rename", "SET of a private key with a lease, then RENAMENX to the lock", pair(func(r redis.UniversalClient) lockCall {
-			return func(ctx context.Context, key, owner string, ttl time.Duration) (bool, error) {
-				mine := key + ":" + owner
-				if err := r.Set(ctx, mine, owner, ttl).Err(); err != nil {
+		codeLock("rename", "SET of a private key with a lease, then RENAMENX to the lock", acquiring(func(ctx context.Context, r redis.UniversalClient, key, owner string, ttl time.Duration) (bool, error) {
+			mine := key + ":" + owner
+			if err := r.Set(ctx, mine, owner, ttl).Err(); err != nil {
+				return false, err
+			}
+			ok, err := r.RenameNX(ctx, mine, key).Result()
+			if err != nil && strings.Contains(err.Error(), "no such key") {
+				return false, nil // it took so long that the lease is over
+			}
+			if err == nil && !ok {
+				err = r.Del(ctx, mine).Err()
+			}
+			return ok, err
+		})),
+		codeLock("waits-for-it", "an acquire asks up to three times, half a lease apart", acquiring(func(ctx context.Context, r redis.UniversalClient, key, owner string, ttl time.Duration) (bool, error) {
+			for range 2 {
+				if ok, err := r.SetNX(ctx, key, owner, ttl).Result(); ok || err != nil {
+					return ok, err
+				}
+				if err := harness.Sleep(ctx, ttl/2); err != nil {
 					return false, err
 				}
-				ok, err := r.RenameNX(ctx, mine, key).Result()
-				if err != nil && strings.Contains(err.Error(), "no such key") {
-					return false, nil // it took so long that the lease is over
-				}
-				if err == nil && !ok {
-					err = r.Del(ctx, mine).Err()
-				}
-				return ok, err
 			}
-		}, release)),
-		codeLock("waits-for-it", "an acquire asks up to three times, half a lease apart", pair(func(r redis.UniversalClient) lockCall {
-			return func(ctx context.Context, key, owner string, ttl time.Duration) (bool, error) {
-				for range 2 {
-					if ok, err := r.SetNX(ctx, key, owner, ttl).Result(); ok || err != nil {
-						return ok, err
-					}
-					if err := harness.Sleep(ctx, ttl/2); err != nil {
-						return false, err
-					}
-				}
-				return r.SetNX(ctx, key, owner, ttl).Result()
-			}
-		}, release)),
+			return r.SetNX(ctx, key, owner, ttl).Result()
+		})),
 		codeLock("asks-who-has-it", "an acquire without an answer is sent again, and a refusal is taken for its own grant only if the stored token is its own", pair(func(r redis.UniversalClient) lockCall {
 			return func(ctx context.Context, key, owner string, ttl time.Duration) (bool, error) {
 				ok, err := r.SetNX(ctx, key, owner, ttl).Result()
@@ -202,25 +169,17 @@ redis.call('decr', KEYS[1]..':next') return 0`)
 redis.call('set', KEYS[1], ARGV[1], 'PX', ARGV[2]) return 1`)(ctx, key, owner, ttl)
 			}
 		}, release)),
-		codeLock("pending-then-held", "takes the lock as pending, then confirms it by a compare-and-set that starts the lease anew", pair(func(r redis.UniversalClient) lockCall {
-			held := scripted(r, `if redis.call('get', KEYS[1]) ~= 'pending:'..ARGV[1] then return 0 end redis.call('set', KEYS[1], ARGV[1], 'PX', ARGV[2]) return 1`)
-			return func(ctx context.Context, key, owner string, ttl time.Duration) (bool, error) {
-				if ok, err := r.SetNX(ctx, key, "pending:"+owner, ttl).Result(); err != nil || !ok {
-					return false, err
-				}
-				return held(ctx, key, owner, ttl)
-			}
-		}, release)),
-		codeLock("transaction-of-refused", "MULTI SETNX PEXPIRE: an acquire that is refused makes the owner's lease longer", pair(func(r redis.UniversalClient) lockCall {
-			return func(ctx context.Context, key, owner string, ttl time.Duration) (bool, error) {
-				var got *redis.BoolCmd
-				_, err := r.TxPipelined(ctx, func(p redis.Pipeliner) error {
-					got = p.SetNX(ctx, key, owner, 0)
-					return p.PExpire(ctx, key, ttl).Err()
-				})
-				return err == nil && got.Val(), err
-			}
-		}, release)),
+		codeLock("pending-then-held", "takes the lock as pending, then confirms it by a compare-and-set that starts the lease anew", pair(inSteps(
+			`if redis.call('set', KEYS[1], 'pending:'..ARGV[1], 'NX', 'PX', ARGV[2]) then return 1 end return 0`,
+			`if redis.call('get', KEYS[1]) ~= 'pending:'..ARGV[1] then return 0 end redis.call('set', KEYS[1], ARGV[1], 'PX', ARGV[2]) return 1`), release)),
+		codeLock("transaction-of-refused", "MULTI SETNX PEXPIRE: an acquire that is refused makes the owner's lease longer", acquiring(func(ctx context.Context, r redis.UniversalClient, key, owner string, ttl time.Duration) (bool, error) {
+			var got *redis.BoolCmd
+			_, err := r.TxPipelined(ctx, func(p redis.Pipeliner) error {
+				got = p.SetNX(ctx, key, owner, 0)
+				return p.PExpire(ctx, key, ttl).Err()
+			})
+			return err == nil && got.Val(), err
+		})),
 		codeLock("fence-of-time", "fencing tokens are the server's microseconds, or one more than the last", func(r redis.UniversalClient) workloads.Locker {
 			return &fenced{redis: r, release: scripted(r, releaseGet), counter: `local t = redis.call('time') local n = t[1]*1000000 + t[2]
 n = string.format('%.0f', math.max(n, tonumber(redis.call('get', KEYS[1]..':fence') or '0') + 1)) redis.call('set', KEYS[1]..':fence', n) return n`}

@@ -42,6 +42,20 @@ func luaCall(text string) func(redis.UniversalClient) lockCall {
 
 func scripted(r redis.UniversalClient, text string) lockCall { return luaCall(text)(r) }
 
+// inSteps is a call that runs scripts one after the other, until one says no.
+func inSteps(texts ...string) func(redis.UniversalClient) lockCall {
+	return func(r redis.UniversalClient) lockCall {
+		return func(ctx context.Context, key, owner string, ttl time.Duration) (ok bool, err error) {
+			for _, text := range texts {
+				if ok, err = scripted(r, text)(ctx, key, owner, ttl); !ok || err != nil {
+					return false, err
+				}
+			}
+			return true, nil
+		}
+	}
+}
+
 // goLock is a Locker made of functions that cannot renew its lease.
 type goLock struct{ take, give lockCall }
 

@@ -148,7 +148,7 @@ func TestAMessageIsRememberedUntilItIsDelivered(t *testing.T) {
 	} {
 		d := Dedups(nil, DedupOptions{}, nil).(*dedups)
 		client := &dedupClient{filter: c.answer, window: time.Second, load: d}
-		client.Step(t.Context(), harness.NewSession(&pen{}, 0, 1, 0, newRand()))
+		client.Step(t.Context(), (&lockTime{}).session(0))
 		require.Len(t, d.claimed.latest(10), c.left, name)
 	}
 	d := Dedups(nil, DedupOptions{}, nil).(*dedups)
@@ -159,7 +159,7 @@ func TestAMessageIsRememberedUntilItIsDelivered(t *testing.T) {
 
 // mortal is the Timeline of a worker whose client receives a message, claims it, and crashes before it delivers.
 type mortal struct {
-	pen
+	lockTime
 	looks int
 }
 

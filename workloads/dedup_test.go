@@ -2,7 +2,6 @@ package workloads
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"sync"
 	"sync/atomic"
@@ -59,13 +58,6 @@ func (f fastTime) Sleep(_ context.Context, d time.Duration) error {
 	return nil
 }
 
-// pen is a Timeline that keeps what a session records.
-type pen struct{ ops []harness.Op }
-
-func (p *pen) Now() time.Duration         { return 0 }
-func (p *pen) Record(op *harness.Op)      { p.ops = append(p.ops, *op) }
-func (p *pen) Sleep(d time.Duration) bool { return true }
-
 // end makes every key given end now.
 func end(t *testing.T, r redis.UniversalClient, keys ...string) {
 	t.Helper()
@@ -74,142 +66,119 @@ func end(t *testing.T, r redis.UniversalClient, keys ...string) {
 	}
 }
 
-func TestEveryFilterKeepsItsContractAlone(t *testing.T) {
+// isFirst asks a filter for a message.
+func isFirst(t *testing.T, f Deduper, id string) bool {
+	t.Helper()
+	first, err := f.First(t.Context(), id, dedupWindow)
+	require.NoError(t, err)
+	return first
+}
+
+const dedupWindow = 20 * time.Second
+
+// eachFilter runs f for every filter of the catalogue, on a Redis that has the replicas that it waits for.
+func eachFilter(t *testing.T, f func(t *testing.T, v Variant, r redis.UniversalClient)) {
 	_, alone := realRedis(t)
 	replicated := realSentinel(t)
 	for _, v := range dedupVariants() {
-		v = patientWait(v)
-		t.Run(v.ID, func(t *testing.T) {
-			r := alone
-			if v.Acks > 0 {
-				r = replicated
-			}
-			keepsContract(t, v.newDeduper(r), v.newDeduper(r), r)
-		})
+		r := alone
+		if v.Acks > 0 {
+			r = replicated
+		}
+		t.Run(v.ID, func(t *testing.T) { f(t, patientWait(v), r) })
 	}
+}
+
+func TestEveryFilterKeepsItsContractAlone(t *testing.T) {
+	eachFilter(t, func(t *testing.T, v Variant, r redis.UniversalClient) {
+		keepsContract(t, v.newDeduper(r), v.newDeduper(r), r)
+	})
 }
 
 // keepsContract lets two workers ask f and g for the same message.
 func keepsContract(t *testing.T, f, g Deduper, r redis.UniversalClient) {
-	ctx, id, window := t.Context(), t.Name(), 20*time.Second
-	first, err := f.First(ctx, id, window)
-	require.NoError(t, err)
-	require.True(t, first)
+	t.Helper()
+	ctx, id := t.Context(), t.Name()
+	require.True(t, isFirst(t, f, id))
 	if c, ok := f.(Confirmer); ok {
-		require.InDelta(t, c.Lease(window), r.PTTL(ctx, id).Val(), float64(time.Second))
-		again, err := g.First(ctx, id, window)
-		require.NoError(t, err)
-		require.False(t, again, "claimed twice inside the lease")
-		mine, err := c.Confirm(ctx, id, window)
+		require.InDelta(t, c.Lease(dedupWindow), r.PTTL(ctx, id).Val(), float64(time.Second))
+		require.False(t, isFirst(t, g, id), "claimed twice inside the lease")
+		mine, err := c.Confirm(ctx, id, dedupWindow)
 		require.NoError(t, err)
 		require.True(t, mine)
 	}
-	for _, worker := range []Deduper{f, g} {
-		first, err := worker.First(ctx, id, window)
-		require.NoError(t, err)
-		require.False(t, first)
-	}
-	require.InDelta(t, window, r.PTTL(ctx, id).Val(), float64(time.Second))
+	require.False(t, isFirst(t, f, id))
+	require.False(t, isFirst(t, g, id))
+	require.InDelta(t, dedupWindow, r.PTTL(ctx, id).Val(), float64(time.Second))
 }
 
 func TestOneWorkerIsFirstWhereThatIsClaimed(t *testing.T) {
 	const workers, messages = 8, 50
-	_, alone := realRedis(t)
-	replicated := realSentinel(t)
-	for _, v := range dedupVariants() {
+	eachFilter(t, func(t *testing.T, v Variant, r redis.UniversalClient) {
 		if v.Claim != OneNode {
-			continue
+			t.SkipNow()
 		}
-		v = patientWait(v)
-		t.Run(v.ID, func(t *testing.T) {
-			r := alone
-			if v.Acks > 0 {
-				r = replicated
-			}
-			var firsts [messages]atomic.Int64
-			var all sync.WaitGroup
-			for range workers {
-				all.Go(func() {
-					f := v.newDeduper(r)
-					for m := range messages {
-						if first, err := f.First(t.Context(), fmt.Sprint(v.ID, m), time.Minute); err == nil && first {
-							firsts[m].Add(1)
-						}
+		var firsts [messages]atomic.Int64
+		var all sync.WaitGroup
+		for range workers {
+			all.Go(func() {
+				f := v.newDeduper(r)
+				for m := range messages {
+					if first, err := f.First(t.Context(), fmt.Sprint(v.ID, m), time.Minute); err == nil && first {
+						firsts[m].Add(1)
 					}
-				})
-			}
-			all.Wait()
-			for m := range messages {
-				require.EqualValues(t, 1, firsts[m].Load(), "message %d", m)
-			}
-		})
-	}
+				}
+			})
+		}
+		all.Wait()
+		for m := range messages {
+			require.EqualValues(t, 1, firsts[m].Load(), "message %d", m)
+		}
+	})
 }
 
 func TestDedupGetSetTellsTwoWorkersThatTheyAreFirst(t *testing.T) {
-	ctx := t.Context()
 	c, r := realRedis(t)
-	var second bool
-	r.AddHook(before{"set", func() (err error) {
-		second, err = newDedupGetSet(other(t, c)).First(ctx, "m", time.Minute)
-		return err
-	}})
-	first, err := newDedupGetSet(r).First(ctx, "m", time.Minute)
-	require.NoError(t, err)
-	require.True(t, first && second, "only one was told so")
+	second := false
+	r.AddHook(before("set", func() error { second = isFirst(t, newDedupGetSet(other(t, c)), "m"); return nil }))
+	require.True(t, isFirst(t, newDedupGetSet(r), "m") && second, "only one was told so")
 }
 
 func TestAFilterOfTwoCommandsMarksForEverWhenItsWorkerCrashesBetween(t *testing.T) {
 	for name, newDeduper := range map[string]func(redis.UniversalClient) Deduper{
 		"get-set": newDedupGetSet, "setnx-expire": newDedupSetnxExpire,
 	} {
-		t.Run(name, func(t *testing.T) {
-			ctx := t.Context()
-			c, r := realRedis(t)
-			r.AddHook(before{"expire", func() error { return errors.New("crashed") }})
-			_, err := newDeduper(r).First(ctx, "m", time.Second)
-			require.Error(t, err)
-			o := other(t, c)
-			require.Equal(t, time.Duration(-1), o.TTL(ctx, "m").Val())
-			first, err := newDeduper(o).First(ctx, "m", time.Second)
-			require.NoError(t, err)
-			require.False(t, first, "the message is not lost")
-		})
+		c, r := realRedis(t)
+		r.AddHook(before("expire", func() error { return errCrash }))
+		_, err := newDeduper(r).First(t.Context(), "m", time.Second)
+		require.ErrorIs(t, err, errCrash, name)
+		require.Equal(t, time.Duration(-1), other(t, c).TTL(t.Context(), "m").Val(), name)
+		require.False(t, isFirst(t, newDeduper(other(t, c)), "m"), "%s: the message is not lost", name)
 	}
 }
 
 func TestDedupWatchMultiHasSeenWhatIsMarkedBeforeItsExec(t *testing.T) {
-	ctx := t.Context()
 	c, r := realRedis(t)
-	var second bool
-	r.AddHook(beforeEXEC(func() {
-		var err error
-		second, err = newDedupWatchMulti(other(t, c)).First(ctx, "m", time.Minute)
-		require.NoError(t, err)
-	}))
-	first, err := newDedupWatchMulti(r).First(ctx, "m", time.Minute)
-	require.NoError(t, err)
-	require.False(t, first)
+	second := false
+	r.AddHook(before("exec", func() error { second = isFirst(t, newDedupWatchMulti(other(t, c)), "m"); return nil }))
+	require.False(t, isFirst(t, newDedupWatchMulti(r), "m"))
 	require.True(t, second)
 }
 
 func TestDedupLockGetSetTellsTwoWorkersThatTheyAreFirstWhenTheLeaseEndsInItsClaim(t *testing.T) {
-	ctx := t.Context()
 	c, r := realRedis(t)
 	o := other(t, c)
 	var second, nested bool
-	r.AddHook(before{"set", func() (err error) {
-		if nested || o.Exists(ctx, "m:lock").Val() == 0 { // the SET of the lock
+	r.AddHook(before("set", func() error {
+		if nested || o.Exists(t.Context(), "m:lock").Val() == 0 { // the SET of the lock
 			return nil
 		}
 		nested = true
 		end(t, o, "m:lock")
-		second, err = newDedupLockGetSet(o).First(ctx, "m", time.Minute)
-		return err
-	}})
-	first, err := newDedupLockGetSet(r).First(ctx, "m", time.Minute)
-	require.NoError(t, err)
-	require.True(t, first && second, "only one was told so")
+		second = isFirst(t, newDedupLockGetSet(o), "m")
+		return nil
+	}))
+	require.True(t, isFirst(t, newDedupLockGetSet(r), "m") && second, "only one was told so")
 }
 
 func TestDedupLockGetSetTakesALockedMessageAsSeen(t *testing.T) {
@@ -224,46 +193,36 @@ func TestDedupLockGetSetTakesALockedMessageAsSeen(t *testing.T) {
 	require.Zero(t, r.Exists(ctx, "m").Val(), "marked without the lock")
 
 	end(t, r, "m:lock")
-	first, err = newDedupLockGetSet(r).First(ctx, "m", time.Minute)
-	require.NoError(t, err)
-	require.True(t, first)
+	require.True(t, isFirst(t, newDedupLockGetSet(r), "m"))
 	require.Zero(t, r.Exists(ctx, "m:lock").Val(), "the lock was not released")
 }
 
 func TestAMarkWithoutAReplicaIsAnErrorAndStays(t *testing.T) {
-	ctx := t.Context()
 	_, r := realRedis(t)
-	_, err := newDedupSetNXEXWait(waitFor(1))(r).First(ctx, "m", time.Minute)
+	f := newDedupSetNXEXWait(waitFor(1))(r)
+	_, err := f.First(t.Context(), "m", time.Minute)
 	require.ErrorIs(t, err, errFewAcks)
-	require.InDelta(t, time.Minute, r.TTL(ctx, "m").Val(), float64(time.Second))
-	first, err := newDedupSetNXEXWait(waitFor(1))(r).First(ctx, "m", time.Minute)
-	require.NoError(t, err, "seen is seen, replicated or not")
-	require.False(t, first)
+	require.InDelta(t, time.Minute, r.TTL(t.Context(), "m").Val(), float64(time.Second))
+	require.False(t, isFirst(t, f, "m"), "seen is seen, replicated or not")
 }
 
 func TestAClaimThatIsNotConfirmedCanBeClaimedAgain(t *testing.T) {
-	ctx := t.Context()
 	_, r := realRedis(t)
 	slow, next := newDedupClaimConfirm(r).(Confirmer), newDedupClaimConfirm(r).(Confirmer)
-	claims := func(f Confirmer) bool {
-		first, err := f.First(ctx, "m", time.Minute)
-		require.NoError(t, err)
-		return first
-	}
 	confirms := func(f Confirmer) bool {
-		mine, err := f.Confirm(ctx, "m", time.Minute)
+		mine, err := f.Confirm(t.Context(), "m", time.Minute)
 		require.NoError(t, err)
 		return mine
 	}
 	require.False(t, confirms(slow), "confirmed without a claim")
-	require.True(t, claims(slow))
+	require.True(t, isFirst(t, slow, "m"))
 	end(t, r, "m")
 	require.False(t, confirms(slow), "confirmed after the lease")
-	require.True(t, claims(next))
+	require.True(t, isFirst(t, next, "m"))
 	require.False(t, confirms(slow), "confirmed another's claim")
 	require.True(t, confirms(next))
-	require.False(t, claims(slow))
-	require.Equal(t, "done", r.Get(ctx, "m").Val())
+	require.False(t, isFirst(t, slow, "m"))
+	require.Equal(t, "done", r.Get(t.Context(), "m").Val())
 }
 
 func TestLeasesAreFullMilliseconds(t *testing.T) {
@@ -277,14 +236,12 @@ func TestAWorkerDeliversWhatItIsTheFirstToClaim(t *testing.T) {
 	ctx := t.Context()
 	_, r := realRedis(t)
 	step := func(f Deduper, id string) []harness.Op {
-		p := &pen{}
+		p := &lockTime{}
 		c := &dedupClient{filter: f, window: window}
-		s := harness.NewSession(p, 0, 1, 0, newRand())
+		s := p.session(0)
 		c.claim(ctx, s, id)
 		c.deliver(s, id)
-		if op := c.confirm(ctx, s, id); op.Kind == "" {
-			require.Zero(t, op)
-		}
+		c.confirm(ctx, s, id)
 		return p.ops
 	}
 	claim := harness.Op{Kind: harness.Claim, Key: "plain", TTL: window, Result: harness.ResultFirst, Outcome: harness.OK}
@@ -308,12 +265,10 @@ func TestAStepDeliversOnlyWhatIsNew(t *testing.T) {
 		}
 		t.Run(v.ID, func(t *testing.T) {
 			require.NoError(t, r.FlushAll(t.Context()).Err())
-			w := v.Workload(c, Options{})
-			require.Subset(t, w.Kinds(), []harness.Kind{harness.Claim, harness.Deliver})
-			client, err := w.Open(t.Context(), 0)
+			client, err := v.Workload(c, Options{}).Open(t.Context(), 0)
 			require.NoError(t, err)
-			p := &pen{}
-			s := harness.NewSession(p, 0, 1, 0, newRand())
+			p := &lockTime{}
+			s := p.session(0)
 			for range 16 { // two messages to eight workers each
 				client.Step(t.Context(), s)
 			}

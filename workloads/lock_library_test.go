@@ -61,7 +61,7 @@ func TestRedissonWaitsUntilTheLockIsReleased(t *testing.T) {
 func TestALibrarysErrorsAreNoRefusals(t *testing.T) {
 	_, r := realRedis(t)
 	fail := false
-	r.AddHook(spy(func(context.Context, ...string) error {
+	r.AddHook(spy(func(context.Context, ...redis.Cmder) error {
 		if fail {
 			return io.EOF
 		}

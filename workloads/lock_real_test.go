@@ -4,10 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
-	"os/exec"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -15,7 +12,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/doublegrant/doublegrant/harness"
-	"github.com/doublegrant/doublegrant/harness/cluster"
 )
 
 // This file holds every lock to its contract, and shows every flaw, on a real Redis.
@@ -174,7 +170,7 @@ var errCrash = errors.New("crashed")
 
 func TestALockOfTwoCommandsIsStuckWhenItsClientCrashesBetween(t *testing.T) {
 	c, r := realRedis(t)
-	r.AddHook(before{"expire", func() error { return errCrash }})
+	r.AddHook(before("expire", func() error { return errCrash }))
 	for _, newLocker := range []func(redis.UniversalClient) Locker{newSetnxExpire, newSetnxExpireTruncated} {
 		key := fmt.Sprintf("%p", newLocker)
 		_, err := newLocker(r).Acquire(t.Context(), key, "a", time.Second)
@@ -187,7 +183,7 @@ func TestAReleaseOfTwoCommandsDeletesAnotherOwnersLockWhenTheLeaseEndsBetween(t 
 	c, r := realRedis(t)
 	o := other(t, c)
 	key := "k"
-	r.AddHook(before{"del", func() error { return o.Set(t.Context(), key, "b", time.Minute).Err() }})
+	r.AddHook(before("del", func() error { return o.Set(t.Context(), key, "b", time.Minute).Err() }))
 	for _, v := range lockVariants() {
 		if !slices.Contains(v.Flaws, Flaw{harness.StolenRelease, LeaseEndsInRelease}) {
 			continue
@@ -212,59 +208,17 @@ func TestATruncatedTTLBelowASecondIsNoLease(t *testing.T) {
 	require.LessOrEqual(t, r.PTTL(t.Context(), "k").Val(), time.Second)
 }
 
-// clusterRedis starts a Redis Cluster of one node, which has all slots, and returns a client of it.
-func clusterRedis(t *testing.T) *redis.Client {
-	t.Helper()
-	path, _, err := cluster.FindRedis("")
-	require.NoError(t, err)
-	free, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	_, port, _ := net.SplitHostPort(free.Addr().String())
-	require.NoError(t, free.Close())
-	bus := fmt.Sprint(16379 + free.Addr().(*net.TCPAddr).Port%16384) // the default would be beyond the last port
-	cmd := exec.Command(path, "--bind", "127.0.0.1", "--port", port, "--cluster-port", bus, "--dir", t.TempDir(),
-		"--save", "", "--cluster-enabled", "yes")
-	require.NoError(t, cmd.Start())
-	t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
-	r := redis.NewClient(&redis.Options{Addr: "127.0.0.1:" + port, Protocol: 2, DisableIdentity: true})
-	t.Cleanup(func() { require.NoError(t, r.Close()) })
-	require.Eventually(t, func() bool { return r.Ping(t.Context()).Err() == nil }, time.Minute, 10*time.Millisecond)
-	require.NoError(t, r.ClusterAddSlotsRange(t.Context(), 0, 16383).Err())
-	require.Eventually(t, func() bool {
-		return strings.Contains(r.ClusterInfo(t.Context()).Val(), "cluster_state:ok")
-	}, time.Minute, 10*time.Millisecond)
-	return r
-}
-
-func TestLuaKeysIsRefusedOnACluster(t *testing.T) {
-	r := clusterRedis(t)
-	_, err := newLuaKeys(r).Acquire(t.Context(), "k", "a", lockTTL)
-	require.ErrorContains(t, err, "CROSSSLOT")
-	require.True(t, acquired(t, newLuaOwner(r), "k", "a"), "the cluster grants no locks at all")
-}
-
 func TestScriptsThatAnswerWithBooleansAreReadUnderBothProtocols(t *testing.T) {
 	_, r := realRedis(t)
-	for _, protocol := range []int{2, 3} {
-		o := *r.(*redis.Client).Options()
-		o.Protocol = protocol
-		p := redis.NewClient(&o)
-		key := fmt.Sprintf("resp%d", protocol)
-		require.True(t, acquired(t, newLuaOwner(p), key, "a"))
-		require.False(t, acquired(t, newLuaOwner(p), key, "b"))
-		require.False(t, released(t, newLuaOwner(p), key, "b"))
-		require.True(t, released(t, newLuaOwner(p), key, "a"))
-		ask := func(script string) (bool, error) { return saysYes(p.Eval(t.Context(), script, nil)) }
+	for i, p := range bothProtocols(t, r) {
 		for script, want := range map[string]bool{
-			"return true": true, "return false": false, "redis.setresp(3) return true": true,
-			"redis.setresp(3) return false": false, "return redis.status_reply('OK')": true, "return 2": false,
-			"return 'faild'": false,
+			"return true": true, "return false": false, "redis.setresp(3) return true": true, "redis.setresp(3) return false": false,
+			"return redis.status_reply('OK')": true, "return 2": false, "return 'faild'": false,
 		} {
-			got, err := ask(script)
+			got, err := saysYes(p.Eval(t.Context(), script, nil))
 			require.NoError(t, err, script)
-			require.Equal(t, want, got, "%s under RESP%d", script, protocol)
+			require.Equal(t, want, got, "%s under RESP%d", script, 2+i)
 		}
-		require.NoError(t, p.Close())
 	}
 }
 
@@ -274,10 +228,10 @@ func TestTheLoserOfTheGETSETOverwritesTheWinnersDeadline(t *testing.T) {
 	winner, loser := newGetsetDeadline(other(t, c)), newGetsetDeadline(r)
 	require.True(t, acquired(t, loser, "k", "first"))
 	won := false
-	r.AddHook(before{"getset", func() error {
+	r.AddHook(before("getset", func() error {
 		won = acquiredAt(t, ahead(ctx, time.Minute), winner, "k", "winner")
 		return nil
-	}})
+	}))
 	later := ahead(ctx, time.Hour)
 	require.False(t, acquiredAt(t, later, loser, "k", "loser"))
 	require.True(t, won)
@@ -317,7 +271,7 @@ func TestALockWithoutAcknowledgementIsGivenBack(t *testing.T) {
 
 	o := other(t, c)
 	var inRelease func() error
-	r.AddHook(before{"evalsha", func() error { return inRelease() }})
+	r.AddHook(before("evalsha", func() error { return inRelease() }))
 	inRelease = func() error { return o.Del(t.Context(), "k").Err() }
 	_, err := newSetNXPXWait(waitFor(1))(r).Acquire(t.Context(), "k", "a", lockTTL)
 	require.ErrorIs(t, err, errGone)

@@ -79,6 +79,34 @@ func (m *masters) acquire(c *lockClient, owner string) harness.Op {
 	return c.acquire(m.Context(), (&lockTime{}).session(0), "k", owner)
 }
 
+func (m *masters) extend(c *lockClient, owner string) harness.Op {
+	return c.extend(m.Context(), (&lockTime{}).session(0), "k", owner)
+}
+
+func (m *masters) release(c *lockClient, owner string) harness.Op {
+	return c.release(m.Context(), (&lockTime{}).session(0), "k", owner)
+}
+
+// onEach sends a command to each of the nodes, and lists the answers.
+func (m *masters) onEach(nodes []string, command ...any) (all []any) {
+	m.Helper()
+	for _, n := range nodes {
+		got, err := m.Do(m.Context(), n, command...)
+		require.NoError(m, err)
+		all = append(all, got)
+	}
+	return all
+}
+
+// wholeSince requires that what is left of the lease on each master is all that can be left of quorumTTL since began.
+func (m *masters) wholeSince(began time.Time) {
+	m.Helper()
+	for _, left := range m.onEach(m.RedisNodes(), "PTTL", "k") {
+		require.LessOrEqual(m, left, quorumTTL.Milliseconds())
+		require.GreaterOrEqual(m, left, (quorumTTL-time.Since(began)).Milliseconds()-10, "10 ms are for clocks of milliseconds")
+	}
+}
+
 func (m *masters) kill(nodes ...string) {
 	m.Helper()
 	for _, n := range nodes {

@@ -2,6 +2,8 @@ package workloads
 
 import (
 	"context"
+	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/redis/go-redis/v9"
@@ -21,26 +23,38 @@ func realRedis(t *testing.T) (*cluster.Cluster, redis.UniversalClient) {
 	return c, r
 }
 
-// before runs f ahead of every command of that name: what other clients do just then, or a crash when it returns an
-// error.
-type before struct {
-	name string
-	f    func() error
-}
+// spy is a hook that is called with all commands that are sent at once, before they are. They are not sent if it returns an error.
+type spy func(ctx context.Context, cmds ...redis.Cmder) error
 
-func (before) DialHook(next redis.DialHook) redis.DialHook { return next }
-func (before) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
-	return next
-}
-func (b before) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+func (spy) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+func (s spy) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	return func(ctx context.Context, cmd redis.Cmder) error {
-		if cmd.Name() == b.name {
-			if err := b.f(); err != nil {
-				cmd.SetErr(err)
-				return err
-			}
+		if err := s(ctx, cmd); err != nil {
+			cmd.SetErr(err)
+			return err
 		}
 		return next(ctx, cmd)
+	}
+}
+
+func (s spy) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return func(ctx context.Context, cmds []redis.Cmder) error {
+		if err := s(ctx, cmds...); err != nil {
+			return err
+		}
+		return next(ctx, cmds)
+	}
+}
+
+// before runs f ahead of every command of that name: what other clients do just then, or a crash when it returns an
+// error.
+func before(name string, f func() error) spy {
+	return func(_ context.Context, cmds ...redis.Cmder) error {
+		if slices.ContainsFunc(cmds, func(c redis.Cmder) bool { return c.Name() == name }) {
+			return f()
+		}
+		return nil
 	}
 }
 
@@ -51,3 +65,5 @@ func other(t *testing.T, c *cluster.Cluster) redis.UniversalClient {
 	require.NoError(t, err)
 	return r
 }
+
+func newRand() *rand.Rand { return rand.New(rand.NewPCG(1, 2)) }

@@ -1,7 +1,6 @@
 package workloads
 
 import (
-	"context"
 	"strings"
 	"testing"
 	"time"
@@ -83,12 +82,9 @@ func (g *granting) Fence() string { return g.token }
 // updating returns a client of the guarded resource, and its Timeline.
 func updating(r *guardedResource, lock Locker) (*lockClient, *meanwhile) {
 	opts := LockOptions{Keys: 1, TTL: 3 * time.Second, Resource: true}
-	return &lockClient{lock: lock, opts: opts, resource: r, keys: seldomLate(opts.TTL)}, &meanwhile{}
-}
-
-// seldomLate returns one lock that nobody holds late for an hour.
-func seldomLate(lease time.Duration) map[string]*lockKeyState {
-	return map[string]*lockKeyState{lockKey(0): {lease: lease, due: time.Hour}}
+	keys := theLock(opts.TTL)
+	keys[lockKey(0)].due = time.Hour // seldom late
+	return &lockClient{lock: lock, opts: opts, resource: r, keys: keys}, &meanwhile{}
 }
 
 func lines(ops []harness.Op) (out []string) {
@@ -100,7 +96,7 @@ func lines(ops []harness.Op) (out []string) {
 
 func TestAnOwnerUpdatesWhatTheLockGuards(t *testing.T) {
 	var r guardedResource
-	c, timeline := updating(&r, noTokens{})
+	c, timeline := updating(&r, unextended{})
 	s := harness.NewSession(timeline, 0, 1, 0, newRand())
 	c.Step(t.Context(), s)
 	c.Step(t.Context(), s)
@@ -119,36 +115,22 @@ func TestAnOwnerUpdatesWhatTheLockGuards(t *testing.T) {
 	require.Equal(t, "read lock-0:resource  0-1 ok ", lines([]harness.Op{read})[0])
 }
 
-// noTokens is obliging, and no Fencer.
-type noTokens struct{}
-
-func (noTokens) Acquire(context.Context, string, string, time.Duration) (bool, error) {
-	return true, nil
-}
-func (noTokens) Release(context.Context, string, string) (bool, error) { return true, nil }
-
 func TestAnOwnerThatIsOvertakenBetweenItsReadAndItsWrite(t *testing.T) {
-	for name, c := range map[string]struct {
-		locks [2]Locker
-		want  []int64
-		err   string
+	for _, c := range []struct {
+		slow, next Locker
+		want       []int64
+		add        string
 	}{
-		"without tokens": {[2]Locker{noTokens{}, noTokens{}}, []int64{1}, ""},
-		"with tokens":    {[2]Locker{&granting{token: "1"}, &granting{token: "2"}}, []int64{0}, tokenTooOld},
+		{unextended{}, unextended{}, []int64{1}, "add lock-0:resource 1 client-0-1-owner ok "},
+		{&granting{token: "1"}, &granting{token: "2"}, []int64{0}, "add lock-0:resource 1 client-0-1-owner fail " + tokenTooOld},
 	} {
-		t.Run(name, func(t *testing.T) {
-			var r guardedResource
-			slow, slowly := updating(&r, c.locks[0])
-			next, later := updating(&r, c.locks[1])
-			slowly.happens = func() { next.Step(t.Context(), harness.NewSession(later, 1, 2, 0, newRand())) }
-			slow.Step(t.Context(), harness.NewSession(slowly, 0, 2, 0, newRand()))
-			add := slowly.ops[1]
-			require.Equal(t, harness.Add, add.Kind)
-			require.Equal(t, c.err, add.Err)
-			require.Equal(t, c.err == "", add.Outcome == harness.OK)
-			require.Equal(t, c.err != "", add.Outcome == harness.Fail)
-			require.Equal(t, c.want, r.numbers("lock-0"))
-		})
+		var r guardedResource
+		slow, slowly := updating(&r, c.slow)
+		next, later := updating(&r, c.next)
+		slowly.happens = func() { next.Step(t.Context(), harness.NewSession(later, 1, 2, 0, newRand())) }
+		slow.Step(t.Context(), harness.NewSession(slowly, 0, 2, 0, newRand()))
+		require.Equal(t, c.add, lines(slowly.ops)[1])
+		require.Equal(t, c.want, r.numbers("lock-0"))
 	}
 }
 

@@ -2,7 +2,7 @@ package workloads
 
 import (
 	"context"
-	"errors"
+	"strconv"
 	"testing"
 	"time"
 
@@ -13,11 +13,22 @@ import (
 	"github.com/doublegrant/doublegrant/lua"
 )
 
+// Scripts of the articles, as users would write their settings.
 var (
-	articleStrings = Script{As: Sequence, Name: "004-2", Source: article004second, Keys: []string{"{key}", "{proposed}"}}
-	articleNumbers = Script{As: Sequence, Name: "004-3", Source: article004final,
-		Keys: []string{"SEEKER:SEQ:BIZ", "1", "{key}", "{proposed}"}}
+	ownerAndSeconds = []string{"{owner}", "{ttl_s}"}
+	keyAndProposed  = []string{"{key}", "{proposed}"}
+
+	articleLock    = Script{As: Lock, Name: "0", Source: lua.LockSetnxExpire, Args: ownerAndSeconds, Release: lua.LockReleaseByCodes}
+	articleFilter  = Script{As: Dedup, Name: "003", Source: lua.DedupGetSet, Args: []string{"1", "{window_s}"}, Yes: "0"}
+	articleNumbers = Script{As: Sequence, Name: "4", Source: lua.SequenceNumericCompare, Keys: []string{"BIZ"}, Args: keyAndProposed}
 )
+
+// releasing is articleLock with another release.
+func releasing(release string) Script {
+	s := articleLock
+	s.Release = release
+	return s
+}
 
 // asVariant checks the script on r, as a run would, and makes a variant of it.
 func asVariant(t *testing.T, r redis.UniversalClient, s Script) Variant {
@@ -30,20 +41,44 @@ func asVariant(t *testing.T, r redis.UniversalClient, s Script) Variant {
 	return v
 }
 
-// builtIn returns the catalogue's variant of that id.
-func builtIn(t *testing.T, id string) Variant {
+// bothProtocols returns r and a client of the same Redis that speaks RESP3, as most do by default.
+func bothProtocols(t *testing.T, r redis.UniversalClient) []redis.UniversalClient {
 	t.Helper()
-	v, err := Find(id)
-	require.NoError(t, err)
-	return v
+	o := r.(*redis.Client).Options()
+	p := redis.NewClient(&redis.Options{Addr: o.Addr, Dialer: o.Dialer, Protocol: 3, MaxRetries: -1})
+	t.Cleanup(func() { require.NoError(t, p.Close()) })
+	return []redis.UniversalClient{r, p}
 }
 
-func TestAScriptComesBackAfterScriptFlush(t *testing.T) {
+// Scripts keep their contract under both protocols, and come back after SCRIPT FLUSH.
+func TestScriptsBehaveAsTheBuiltInOnes(t *testing.T) {
 	_, r := realRedis(t)
-	l := asVariant(t, r, articleLocks[0]).newLocker(r)
-	require.NoError(t, r.ScriptFlush(t.Context()).Err())
-	require.True(t, acquired(t, l, "k", "a"))
-	require.True(t, released(t, l, "k", "a"))
+	for _, p := range bothProtocols(t, r) {
+		fresh := func(s Script) Variant {
+			require.NoError(t, r.FlushAll(t.Context()).Err())
+			v := asVariant(t, p, s)
+			require.NoError(t, r.ScriptFlush(t.Context()).Err())
+			return v
+		}
+		for _, s := range []Script{
+			articleLock, {As: Lock, Name: "001", Source: lua.LockSetnxSetexKeys, Keys: []string{"{key}", "{ttl_s}", "{owner}"}},
+			{As: Lock, Name: "002", Source: lua.LockSetnxExpireBoolean, Args: ownerAndSeconds,
+				Release: "if redis.call('get', KEYS[1]) == ARGV[1] then return redis.call('del', KEYS[1]) == 1 end return false"},
+		} {
+			l, began := fresh(s).newLocker(p), time.Now()
+			require.True(t, acquired(t, l, "k", "a"), s.Name)
+			isWhole(t, r.PTTL(t.Context(), "k").Val(), began)
+			require.False(t, acquired(t, l, "k", "b"), "%s: granted twice", s.Name)
+			require.False(t, released(t, l, "k", "b"), "%s: released by another", s.Name)
+			require.True(t, released(t, l, "k", "a"), s.Name)
+			require.True(t, acquired(t, l, "k", "b"), "%s: not free after its release", s.Name)
+		}
+		filter := fresh(articleFilter).newDeduper(p)
+		keepsContract(t, filter, filter, r)
+		sample := strconv.Itoa(sample17)
+		require.Equal(t, draw(t, newHashSequence(lua.SequenceNumericCompare)(r), "biz", sample, 5),
+			draw(t, fresh(articleNumbers).newSequencer(p), "biz", sample, 5))
+	}
 }
 
 func TestScriptsDeclareTheFlawsOfTheirFamily(t *testing.T) {
@@ -84,33 +119,31 @@ func TestTemplates(t *testing.T) {
 
 func TestMistakesInSettings(t *testing.T) {
 	const one = "return 1"
-	for want, s := range map[string]Script{
-		"script: it has no name: give it one, such as the base name of its file":  {As: Lock, Source: one},
-		`script x: "" is not a family of scripts: choose lock, dedup or sequence`: {Name: "x", Source: one},
-		`script x: "writes" is not a family of scripts: choose lock, dedup or sequence`: {
-			Name: "x", As: Writes, Source: one},
-		"script x: its text is empty: give the Lua text to run": {Name: "x", As: Lock, Source: "\n"},
-		"script x: only a lock has a release, and this is a sequence: leave the release out": {
-			Name: "x", As: Sequence, Source: one, Release: one},
-		"script x: only a lock has a release, and this is a dedup: leave the release out": {
-			Name: "x", As: Dedup, Source: one, ReleaseArgs: []string{"1"}},
-		`script x: a sequence answers with a number, not with yes or no: leave "1" out`: {
-			Name: "x", As: Sequence, Source: one, Yes: "1"},
-		`script x: {name} in "lock:{name}" stands for nothing in a lock: use {key}, {owner}, {ttl_ms} or {ttl_s}`: {
-			Name: "x", As: Lock, Source: one, Keys: []string{"lock:{name}"}},
-		`script x: {owner} in "{owner}" stands for nothing in a dedup: use {key}, {window_ms} or {window_s}`: {
-			Name: "x", As: Dedup, Source: one, Args: []string{"{owner}"}},
-		`script x: {ttl_s} in "{ttl_s}" stands for nothing in a sequence: use {key} or {proposed}`: {
-			Name: "x", As: Sequence, Source: one, Args: []string{"{ttl_s}"}},
-		`script x: {window_s} in "{window_s}" stands for nothing in a lock: use {key}, {owner}, {ttl_ms} or {ttl_s}`: {
-			Name: "x", As: Lock, Source: one, ReleaseArgs: []string{"{window_s}"}},
-		"script x: neither its keys nor its arguments contain {key}, so it cannot tell one message from another: " +
-			"put {key} where the name belongs": {Name: "x", As: Dedup, Source: one, Keys: []string{"seen"}},
+	for _, x := range []struct {
+		s    Script
+		want string
+	}{
+		{Script{Source: one}, `script x: "" is not a family of scripts: choose lock, dedup or sequence`},
+		{Script{As: Writes, Source: one}, `"writes" is not a family of scripts: choose lock, dedup or sequence`},
+		{Script{As: Lock, Source: "\n"}, "its text is empty: give the Lua text to run"},
+		{Script{As: Sequence, Source: one, Release: one}, "only a lock has a release, and this is a sequence: leave the release out"},
+		{Script{As: Dedup, Source: one, ReleaseArgs: []string{"1"}}, "only a lock has a release, and this is a dedup"},
+		{Script{As: Sequence, Source: one, Yes: "1"}, `a sequence answers with a number, not with yes or no: leave "1" out`},
+		{Script{As: Lock, Source: one, Keys: []string{"lock:{name}"}},
+			`{name} in "lock:{name}" stands for nothing in a lock: use {key}, {owner}, {ttl_ms} or {ttl_s}`},
+		{Script{As: Dedup, Source: one, Args: []string{"{owner}"}}, `{owner} in "{owner}" stands for nothing in a dedup: use {key}, `},
+		{Script{As: Sequence, Source: one, Args: []string{"{ttl_s}"}}, "stands for nothing in a sequence: use {key} or {proposed}"},
+		{Script{As: Lock, Source: one, ReleaseArgs: []string{"{window_s}"}}, `{window_s} in "{window_s}" stands for nothing in a lock`},
+		{Script{As: Dedup, Source: one, Keys: []string{"seen"}}, "neither its keys nor its arguments contain {key}, so it cannot tell"},
+		{Script{As: Lock, Source: one, NoErrors: []string{" "}}, "would make every error a no"},
 	} {
-		_, err := ScriptVariant(s)
-		require.EqualError(t, err, want)
-		require.EqualError(t, s.Load(t.Context(), nil), want, "Load accepts it")
+		x.s.Name = "x"
+		_, err := ScriptVariant(x.s)
+		require.ErrorContains(t, err, x.want)
+		require.ErrorContains(t, x.s.Load(t.Context(), nil), x.want, "Load accepts it")
 	}
+	_, err := ScriptVariant(Script{As: Lock, Source: one})
+	require.ErrorContains(t, err, "it has no name: give it one")
 }
 
 func TestRepliesOfLocks(t *testing.T) {
@@ -119,26 +152,12 @@ func TestRepliesOfLocks(t *testing.T) {
 		source, yes string
 		want        bool
 	}{
-		{"return 1", "", true},
-		{"return '1'", "", true},
-		{"return true", "", true},
-		{"return {ok = 'OK'}", "", true},
-		{"return 'OK'", "", true},
-		{"return 0", "", false},
-		{"return 2", "", false},
-		{"return false", "", false},
-		{"return nil", "", false},
-		{"return 'faild'", "", false},
-		{"return 0", "0", true},
-		{"return 1", "0", false},
-		{"return nil", "nil", true},
-		{"return 1500", "nil", false},
-		{"return true", "true", true},
-		{"return false", "false", true},
-		{"return 'granted'", "granted", true},
-		{"return {ok = 'QUEUED'}", "QUEUED", true},
+		{"1", "", true}, {"'1'", "", true}, {"true", "", true}, {"{ok = 'OK'}", "", true}, {"'OK'", "", true},
+		{"0", "", false}, {"2", "", false}, {"false", "", false}, {"nil", "", false}, {"'faild'", "", false},
+		{"0", "0", true}, {"1", "0", false}, {"nil", "nil", true}, {"1500", "nil", false}, {"true", "true", true},
+		{"false", "false", true}, {"'granted'", "granted", true}, {"{ok = 'QUEUED'}", "QUEUED", true},
 	} {
-		v, err := ScriptVariant(Script{As: Lock, Name: "x", Source: x.source, Yes: x.yes})
+		v, err := ScriptVariant(Script{As: Lock, Name: "x", Source: "return " + x.source, Yes: x.yes})
 		require.NoError(t, err)
 		require.Equal(t, x.want, acquired(t, v.newLocker(r), "k", "a"), "%s, yes is %q", x.source, x.yes)
 	}
@@ -161,71 +180,61 @@ func TestARepliedBooleanIsReadAsUnderRESP2(t *testing.T) {
 func mustBeScriptError(t *testing.T, err error, want string) {
 	t.Helper()
 	var e *ScriptError
-	require.True(t, errors.As(err, &e), "%v", err)
-	require.EqualError(t, err, want)
+	require.ErrorAs(t, err, &e)
+	require.ErrorContains(t, err, want)
 }
 
 func TestMistakesOnLoad(t *testing.T) {
 	_, r := realRedis(t)
-	for _, x := range []struct {
-		want string
-		s    Script
-	}{
-		{"script x does not compile: line 2: unexpected symbol near '/'",
-			Script{As: Sequence, Source: "local key = KEYS[1]\n//the key\nreturn 1"}}, // as in "Unique serial numbers", first script
-		{"script x does not compile: line 1: unexpected symbol near '#'",
-			Script{As: Lock, Source: "# SETNX_EXPIRE.lua\n" + article002}}, // as in the CSDN collection on Redis locks
-		{"the release of script x does not compile: line 1: '=' expected near '<eof>'",
-			Script{As: Lock, Source: article000, Args: ownerAndSeconds, Release: "retrun"}},
-		{"script x fails at line 2: attempt to compare number with nil",
-			Script{As: Lock, Source: "local n = tonumber(ARGV[9])\nif n > 0 then return 1 end"}},
-		{"script x fails at line 1: value is not an integer or out of range",
-			Script{As: Lock, Source: "return redis.call('expire', KEYS[1], ARGV[1])"}},
-		{"script x fails at line 2: WRONGTYPE Operation against a key holding the wrong kind of value",
-			Script{As: Dedup, Source: "redis.call('lpush', KEYS[1], 1)\nreturn redis.call('incr', KEYS[1])"}},
-		{"script x returned an array: 1, OK or true would be a yes; any other integer or string, and nil, a no",
-			Script{As: Lock, Source: "return redis.call('keys', KEYS[1])"}},
-		{"script x returned an array: 0 would be a yes; any other integer or string, and nil, a no",
-			Script{As: Dedup, Source: "return {0}", Yes: "0"}},
-		{"script x returned an array: a sequence returns a number", Script{As: Sequence, Source: "return {1}"}},
-		{`script x returned "1.6081817202495e+16": a sequence returns a number`,
-			Script{As: Sequence, Source: "return tostring(16081817202494579)"}},
-		{"script x returned nil: a sequence returns a number", Script{As: Sequence, Source: "redis.call('incr', KEYS[1])"}},
-		{"script x answered 0 where the answer has to be yes, since the message is new: a yes is 1, OK or true",
-			Script{As: Dedup, Source: article003, Args: articleFilter.Args}},
-		{`script x answered "faild" where the answer has to be yes, since the lock is free: a yes is 1, OK or true`,
-			Script{As: Lock, Source: "return 'faild'"}},
-		{"the release of script x answered nil where the answer has to be yes, since the lock is the caller's: " +
-			"a yes is 1, OK or true",
-			Script{As: Lock, Source: article000, Args: ownerAndSeconds, Release: "redis.call('del', KEYS[1])"}},
-		{"script x answered 0 where the answer has to be yes, since the lock has been released: a yes is 1, OK or true",
-			Script{As: Lock, Source: article000, Args: ownerAndSeconds, Release: "return 1"}},
-		// Its answer is another number each time.
-		{"script x answered 2 where the answer has to be yes, since the lock has been released: a yes is 1, OK or true",
-			Script{As: Lock, Source: lua.LockFenced, Keys: []string{"{key}", "{{key}}:fence"}}},
-	} {
-		x.s.Name = "x"
-		mustBeScriptError(t, x.s.Load(t.Context(), r), x.want)
-		require.Zero(t, r.DBSize(t.Context()).Val(), "the trial left something behind: %s", x.want)
+	fails := func(s Script, want string) {
+		s.Name = "x"
+		mustBeScriptError(t, s.Load(t.Context(), r), want)
+		require.Zero(t, r.DBSize(t.Context()).Val(), "the trial left something behind: %s", want)
 	}
+	// As in "Unique serial numbers", first script, and in the CSDN collection on Redis locks.
+	fails(Script{As: Sequence, Source: "local key = 1\n//the key\nreturn 1"}, "does not compile: line 2: unexpected symbol near '/'")
+	fails(Script{As: Lock, Source: "# SETNX_EXPIRE.lua\nreturn 1"}, "script x does not compile: line 1: unexpected symbol near '#'")
+	fails(releasing("retrun"), "the release of script x does not compile: line 1: '=' expected near '<eof>'")
+	for source, want := range map[string]string{
+		"local n = tonumber(ARGV[9])\nif n > 0 then return 1 end":      "fails at line 2: attempt to compare number with nil",
+		"return redis.call('expire', KEYS[1], ARGV[1])":                "fails at line 1: value is not an integer or out of range",
+		"redis.call('lpush', KEYS[1], 1)\nredis.call('incr', KEYS[1])": "fails at line 2: WRONGTYPE Operation against a key",
+		"return redis.call('keys', KEYS[1])":                           "returned an array: 1, OK or true would be a yes; ",
+	} {
+		fails(Script{As: Lock, Source: source}, "script x "+want)
+	}
+	for source, want := range map[string]string{
+		"return {1}": "returned an array", "return tostring(16081817202494579)": `returned "1.6081817202495e+16"`,
+		"redis.call('incr', KEYS[1])": "returned nil",
+	} {
+		fails(Script{As: Sequence, Source: source}, "script x "+want+": a sequence returns a number")
+	}
+	fails(Script{As: Dedup, Source: "return {0}", Yes: "0"}, "returned an array: 0 would be a yes; any other integer or string")
+	const noYes = "where the answer has to be yes, since the "
+	fails(releasing("redis.call('del', KEYS[1])"), "the release of script x answered nil "+noYes+"lock is the caller's")
+	fails(releasing("return 1"), "script x answered 0 "+noYes+"lock has been released")
+	fails(Script{As: Lock, Source: "return 'faild'"}, `script x answered "faild" `+noYes+"lock is free: a yes is 1, OK or true")
+	fails(Script{As: Dedup, Source: lua.DedupGetSet, Args: articleFilter.Args}, "answered 0 "+noYes+"message is new")
+	another := Script{As: Lock, Source: lua.LockFenced, Keys: []string{"{key}", "{{key}}:fence"}} // number, each time
+	fails(another, "script x answered 2 "+noYes+"lock has been released")
 }
 
 // A lock may let go a little after its release.
 func TestALockMayCoolDown(t *testing.T) {
 	_, r := realRedis(t)
-	s := Script{As: Lock, Name: "cools", Source: article000, Args: ownerAndSeconds,
-		Release: "if redis.call('get', KEYS[1]) == ARGV[1] then return redis.call('pexpire', KEYS[1], 20) end return 0"}
-	require.NoError(t, s.Load(t.Context(), r))
+	cools := releasing("if redis.call('get', KEYS[1]) == ARGV[1] then return redis.call('pexpire', KEYS[1], 20) end return 0")
+	require.NoError(t, cools.Load(t.Context(), r))
 }
 
 func TestLoadLeavesNothingBehind(t *testing.T) {
 	_, r := realRedis(t)
-	for _, s := range append(articleLocks, articleFilter, articleNumbers) {
+	for _, s := range []Script{articleLock, articleFilter, articleNumbers} {
 		require.NoError(t, s.Load(t.Context(), r), s.Name)
 		require.Zero(t, r.DBSize(t.Context()).Val(), s.Name)
 	}
-	require.NoError(t, articleStrings.Load(t.Context(), r))
-	require.Equal(t, []string{"SEEKER:SEQ:BIZ"}, r.Keys(t.Context(), "*").Val(), "a key that it does not declare stays")
+	own := Script{As: Sequence, Name: "own", Source: "return redis.call('incr', 'own:'..KEYS[1])"}
+	require.NoError(t, own.Load(t.Context(), r))
+	require.NotEmpty(t, r.Keys(t.Context(), "own:*").Val(), "a key that it does not declare stays")
 }
 
 func TestLoadSaysWhichScriptRedisDidNotTry(t *testing.T) {
@@ -254,4 +263,29 @@ func TestErrorsOfARunAreTheScriptsOnlyIfItCausedThem(t *testing.T) {
 	err := next(ctx)
 	require.True(t, redis.HasErrorPrefix(err, "READONLY"), "%v", err)
 	require.True(t, notExecuted(err))
+}
+
+func TestAnErrorReplyCanBeADefiniteNo(t *testing.T) {
+	_, r := realRedis(t)
+	refuses := Script{As: Sequence, Name: "limited", Source: `return redis.error_reply('RATELIMITED try later')`}
+	for _, c := range []struct {
+		noErrors []string
+		want     harness.Outcome
+	}{{nil, harness.Info}, {[]string{"BUSY"}, harness.Info}, {[]string{"RATELIMITED"}, harness.Fail}} {
+		refuses.NoErrors = c.noErrors
+		text := refuses.main(r)
+		_, err := text.number(t.Context(), sequenceValues("k", "1"))
+		require.Error(t, err)
+		op := harness.Op{}
+		_, call := withCall(t.Context())
+		call.seen.Store(true)
+		call.executed.Store(true)
+		call.settle(&op, err)
+		require.Equal(t, c.want, op.Outcome, "%v", c.noErrors)
+	}
+	refuses.As = Lock
+	text := refuses.main(r)
+	yes, err := text.says(t.Context(), lockValues("k", "me", time.Second))
+	require.NoError(t, err)
+	require.False(t, yes)
 }

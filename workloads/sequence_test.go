@@ -154,10 +154,10 @@ func TestSequenceGetSetDrawsTwiceAndTakesTheSequenceBack(t *testing.T) {
 	c, r := realRedis(t)
 	o := other(t, c)
 	var theirs []string
-	r.AddHook(before{"set", func() error {
+	r.AddHook(before("set", func() error {
 		theirs = draw(t, newGetSetSequence(o), "biz", "", 2)
 		return nil
-	}})
+	}))
 	require.Equal(t, []string{"1"}, draw(t, newGetSetSequence(r), "biz", "", 1))
 	require.Equal(t, []string{"1", "2"}, theirs)
 	require.Equal(t, "1", stored(t, o, "biz"), "2 was issued")

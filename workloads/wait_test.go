@@ -40,36 +40,25 @@ func TestEveryVariantWithAWaitTakesTheNumberOfReplicas(t *testing.T) {
 	require.False(t, ok)
 }
 
-// asked notes the number of replicas in the WAITs that are sent.
-func asked(seen *[]any) redis.Hook { return waitSpy{seen} }
-
-type waitSpy struct{ seen *[]any }
-
-func (waitSpy) DialHook(next redis.DialHook) redis.DialHook          { return next }
-func (waitSpy) ProcessHook(next redis.ProcessHook) redis.ProcessHook { return next }
-func (w waitSpy) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
-	return func(ctx context.Context, cmds []redis.Cmder) error {
-		for _, c := range cmds {
-			if c.Name() == "wait" {
-				*w.seen = append(*w.seen, c.Args()[1])
-			}
-		}
-		return next(ctx, cmds)
-	}
-}
-
 func TestTheOptionReachesRedis(t *testing.T) {
 	c, r := realRedis(t)
 	var seen []any
-	r.AddHook(asked(&seen))
+	r.AddHook(spy(func(_ context.Context, cmds ...redis.Cmder) error {
+		for _, c := range cmds {
+			if c.Name() == "wait" {
+				seen = append(seen, c.Args()[1])
+			}
+		}
+		return nil
+	}))
 	for _, v := range waiters() {
 		for acks, want := range map[int]int{0: 1, 2: 2} {
 			client, err := v.Workload(c, Options{Acks: acks}).Open(t.Context(), 0)
 			require.NoError(t, err)
 			require.NoError(t, r.FlushAll(t.Context()).Err())
 			seen = nil
-			p := &pen{}
-			client.Step(t.Context(), harness.NewSession(p, 0, 1, 0, newRand()))
+			p := &lockTime{}
+			client.Step(t.Context(), p.session(0))
 			require.Equal(t, []any{want}, seen, v.ID)
 			require.NotEqual(t, harness.OK, p.ops[0].Outcome, "%s: there is no replica", v.ID)
 		}
@@ -79,7 +68,7 @@ func TestTheOptionReachesRedis(t *testing.T) {
 // settledAdd adds an integer with a WAIT, in a traced client.
 func settledAdd(t *testing.T, r redis.UniversalClient, acks int, n int64) harness.Op {
 	t.Helper()
-	return add(t.Context(), harness.NewSession(&pen{}, 0, 1, 0, newRand()), r, waitFor(acks), "set", n)
+	return add(t.Context(), (&lockTime{}).session(0), r, waitFor(acks), "set", n)
 }
 
 func TestAWriteThatTooFewReplicasHaveIsUnknown(t *testing.T) {
@@ -105,8 +94,8 @@ func TestWritesWithAWaitAreReadInTheEnd(t *testing.T) {
 	w := SAddWait(c, 1)
 	client, err := w.Open(t.Context(), 0)
 	require.NoError(t, err)
-	p := &pen{}
-	s := harness.NewSession(p, 0, 1, 0, newRand())
+	p := &lockTime{}
+	s := p.session(0)
 	client.Step(t.Context(), s)
 	client.Step(t.Context(), s)
 	require.NoError(t, w.(harness.Finisher).Finish(t.Context(), s))
@@ -119,24 +108,15 @@ func TestWritesWithAWaitAreReadInTheEnd(t *testing.T) {
 }
 
 func TestWhatALostKeyDoes(t *testing.T) {
+	double, again := []harness.Class{harness.DoubleGrant}, []harness.Class{harness.DuplicateDelivery}
+	restarted := []harness.Class{harness.DuplicateNumber, harness.Regression, harness.SequenceRestart}
 	for id, want := range map[string]map[Condition][]harness.Class{
-		"lock/set-nx-px": {
-			Failover: {harness.DoubleGrant}, NodeRestart: {harness.DoubleGrant}, MemoryEvicts: {harness.DoubleGrant},
-			NodeClock: {harness.DoubleGrant}, Race: nil,
-		},
-		"lock/fenced": {
-			NodeRestart: {harness.DoubleGrant, harness.FenceRegression}, NodeClock: {harness.DoubleGrant}, Crash: nil,
-		},
-		"dedup/set-nx-ex": {
-			NodeRestart: {harness.DuplicateDelivery}, NodeClock: {harness.DuplicateDelivery}, Crash: {harness.LostMessage},
-		},
-		"sequence/incr": {
-			NodeRestart: {harness.DuplicateNumber, harness.Regression, harness.SequenceRestart}, MemoryEvicts: nil, NodeClock: nil, // it has no TTL
-		},
-		"writes/sadd": {NodeRestart: {harness.LostWrite}, NodeClock: nil, MemoryEvicts: nil},
-		"lock/redlock": {
-			NodeRestart: {harness.DoubleGrant}, NodeClock: {harness.DoubleGrant}, MemoryEvicts: {harness.DoubleGrant}, Failover: nil,
-		},
+		"lock/set-nx-px":  {Failover: double, NodeRestart: double, MemoryEvicts: double, NodeClock: double, Race: nil},
+		"lock/fenced":     {NodeRestart: {harness.DoubleGrant, harness.FenceRegression}, NodeClock: double, Crash: nil},
+		"dedup/set-nx-ex": {NodeRestart: again, NodeClock: again, Crash: {harness.LostMessage}},
+		"sequence/incr":   {NodeRestart: restarted, MemoryEvicts: nil, NodeClock: nil}, // it has no TTL
+		"writes/sadd":     {NodeRestart: {harness.LostWrite}, NodeClock: nil, MemoryEvicts: nil},
+		"lock/redlock":    {NodeRestart: double, NodeClock: double, MemoryEvicts: double, Failover: nil},
 	} {
 		v, err := Find(id)
 		require.NoError(t, err)

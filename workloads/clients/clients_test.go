@@ -217,16 +217,11 @@ const (
 // planted writes a copy of an adapter whose release deletes the lock whoever has it.
 func planted(t *testing.T, file string) string {
 	t.Helper()
-	text, err := os.ReadFile(file)
-	require.NoError(t, err)
 	right, blind := rightRelease, blindRelease
 	if filepath.Ext(file) == ".c" {
 		right, blind = strings.ReplaceAll(right, `"`, `\"`), strings.ReplaceAll(blind, `"`, `\"`)
 	}
-	require.Equal(t, 1, strings.Count(string(text), right), "one place to plant it")
-	path := filepath.Join(t.TempDir(), filepath.Base(file))
-	require.NoError(t, os.WriteFile(path, []byte(strings.Replace(string(text), right, blind, 1)), 0o644))
-	return path
+	return withTexts(t, file, right, blind)
 }
 
 // Every adapter answers each message as it should, holds under load, and a blind DEL that is planted in it is found. Its schedule is the

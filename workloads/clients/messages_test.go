@@ -17,20 +17,7 @@ import (
 )
 
 // listening is a program in Python that does what body says, with pubsub_lock.py to build on.
-func listening(t *testing.T, body string) workloads.Client {
-	t.Helper()
-	return client(t, python, besideAdapters(t, fmt.Sprintf(`
-import os, sys, time
-sys.path.insert(0, %%q)
-from lock import Beside, Lock, ask, main
-from pubsub_lock import Messages, PubSubLock, channel
-
-class Own(PubSubLock):
-%s
-
-main(Own)
-`, body)))
-}
+func listening(t *testing.T, body string) workloads.Client { return own(t, "PubSubLock", body) }
 
 // unconfirmed makes a lock listen without waiting for the confirmation, which then comes as a message. It reads the first one, which is
 // that, and listens on one connection for as long as it acquires, twice.
@@ -348,7 +335,7 @@ func TestTheHarnessLooksByAProgramThatListens(t *testing.T) {
 // Programs that subscribe and do not keep to the protocol end the search, with one line that says what is wrong.
 func TestProgramsThatListenAndBreakDown(t *testing.T) {
 	t.Parallel()
-	badListeners(t, map[string]badProgram{
+	requireBreakDown(t, listening, map[string]badProgram{
 		"it reads for some time": {
 			acquires + "p.subscribe('x'); p.parse_response(); p.get_message(timeout=0.01); p.close(); return False",
 			"^it has subscribed, and never asked for a message, so whatever it reads there is not part of the search: " + page,
@@ -363,7 +350,7 @@ func TestProgramsThatListenAndBreakDown(t *testing.T) {
 func TestLongProgramsThatListenAndBreakDown(t *testing.T) {
 	testenv.NeedLong(t)
 	t.Parallel()
-	badListeners(t, map[string]badProgram{
+	requireBreakDown(t, listening, map[string]badProgram{
 		"it reads": {
 			acquires + "p.subscribe('x'); p.parse_response(); p.parse_response(); return False",
 			"^client [12] neither sent a command nor finished within 2s: it may read a message that it has not asked for: " + page,
@@ -384,15 +371,6 @@ const (
 	acquires = "    def acquire(self, key, owner, ttl_ms):\n        if Lock.acquire(self, key, owner, ttl_ms): return True\n        p = self.redis.pubsub()\n        "
 	page     = "see Subscriptions in workloads/clients/README.md"
 )
-
-func badListeners(t *testing.T, all map[string]badProgram) {
-	for name, c := range all {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			requireStopped(t, listening(t, c.body), c.why, races)
-		})
-	}
-}
 
 // The first thing to run with an adapter says that it has to ask. Its question is answered at once, as under load, so it waits by itself: a
 // quarter of the 10 s lease of a check.
@@ -416,12 +394,4 @@ func TestTheCheckKnowsWhoAsksForMessages(t *testing.T) {
 		}
 		require.ErrorContains(t, err, step+": it has never asked for a message, and in a search nobody sees when it reads: let it ask before, see workloads/clients/README.md")
 	}
-}
-
-// Under load the question is answered at once, and the program waits by itself.
-func TestLongALockOutsideThatListensUnderLoad(t *testing.T) {
-	testenv.NeedLong(t)
-	t.Parallel()
-	o := workloads.Options{Keys: 2, TTL: 300 * time.Millisecond, Hold: 20 * time.Millisecond}
-	requireHoldsUnderLoad(t, client(t, python, "python/pubsub_lock.py"), o, 8, 2*time.Second)
 }

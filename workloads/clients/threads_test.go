@@ -136,26 +136,30 @@ func choices(s interleave.Situation) (all []interleave.Choice) {
 	return all
 }
 
-// watchdog is the text of a program in Python whose watchdog does what body says.
-func watchdog(t *testing.T, body string) workloads.Client {
+// watchdog is a program in Python whose watchdog does what body says.
+func watchdog(t *testing.T, body string) workloads.Client { return own(t, "WatchdogLock", body) }
+
+// own is a program in Python whose class has that body, and builds on one of the adapters' classes.
+func own(t *testing.T, class, body string) workloads.Client {
 	t.Helper()
 	return client(t, python, besideAdapters(t, fmt.Sprintf(`
 import os, sys, threading, time
 sys.path.insert(0, %%q)
-from lock import Beside, Lock, main
+from lock import Beside, Lock, ask, main
+from pubsub_lock import Messages, PubSubLock, channel
 from watchdog_lock import WatchdogLock
 
-class Own(WatchdogLock):
+class Own(%s):
 %s
 
 main(Own)
-`, body)))
+`, class, body)))
 }
 
 // Threads that do not keep to the protocol end the search, with one line that says what is wrong.
 func TestThreadsOutsideThatBreakDown(t *testing.T) {
 	t.Parallel()
-	badThreads(t, map[string]badProgram{
+	requireBreakDown(t, watchdog, map[string]badProgram{
 		"it dies in one": {"    def watch(self, *_): time.sleep(0.05); os._exit(3)", `the program outside has broken down: it ended \(exit status 3\)`},
 		"one works beside": {
 			"    def watch(self, *_):\n        threading.Thread(target=lambda: self.redis.get('x')).start()\n        self.redis.get('y')",
@@ -168,7 +172,7 @@ func TestThreadsOutsideThatBreakDown(t *testing.T) {
 func TestLongThreadsOutsideThatBreakDown(t *testing.T) {
 	testenv.NeedLong(t)
 	t.Parallel()
-	badThreads(t, map[string]badProgram{
+	requireBreakDown(t, watchdog, map[string]badProgram{
 		"one waits for something else": {"    def watch(self, *_): time.sleep(3600)", "client 1's thread 2 neither sent a command nor finished within 2s"},
 		"too many": {
 			"    def release(self, key, owner):\n        for _ in range(40): Beside(lambda: Beside.sleep(1000))\n        return super().release(key, owner)",
@@ -184,11 +188,12 @@ func TestLongThreadsOutsideThatBreakDown(t *testing.T) {
 // badProgram is the body of a class that does what it must not, and why its search is stopped.
 type badProgram struct{ body, why string }
 
-func badThreads(t *testing.T, all map[string]badProgram) {
+// requireBreakDown demands that the search of each program is stopped, with one line that says what is wrong.
+func requireBreakDown(t *testing.T, program func(*testing.T, string) workloads.Client, all map[string]badProgram) {
 	for name, c := range all {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			requireStopped(t, watchdog(t, c.body), c.why, races)
+			requireStopped(t, program(t, c.body), c.why, races)
 		})
 	}
 }
@@ -203,10 +208,12 @@ func TestLongAThreadOutsideThatNeverStops(t *testing.T) {
 	require.Equal(t, 10, res.Schedules, res.Stopped)
 }
 
-// Under load a watchdog outside renews by the machine's clock.
-func TestLongAWatchdogOutsideUnderLoad(t *testing.T) {
+// Under load a watchdog outside renews by the machine's clock, and who asks for messages is answered at once, and waits by itself.
+func TestLongLocksOutsideThatWaitUnderLoad(t *testing.T) {
 	testenv.NeedLong(t)
 	t.Parallel()
-	o := workloads.Options{Keys: 2, TTL: 300 * time.Millisecond, Hold: 200 * time.Millisecond}
-	requireHoldsUnderLoad(t, client(t, python, "python/watchdog_lock.py"), o, 8, 2*time.Second)
+	for file, hold := range map[string]time.Duration{"watchdog_lock.py": 200 * time.Millisecond, "pubsub_lock.py": 20 * time.Millisecond} {
+		o := workloads.Options{Keys: 2, TTL: 300 * time.Millisecond, Hold: hold}
+		requireHoldsUnderLoad(t, client(t, python, "python/"+file), o, 8, 2*time.Second)
+	}
 }
