@@ -147,16 +147,11 @@ func TestHoldersAtEqualInstants(t *testing.T) {
 
 // Extends without a grant do not displace a grant that is kept.
 func TestHoldersExtendsOfNothing(t *testing.T) {
-	write := func(client, value int, by string, call, ret time.Duration) harness.Op {
-		op := add(client, value, call, ret)
-		op.Key, op.Result = harness.Guarded("k"), by
-		return op
-	}
 	ops := []harness.Op{acquire(0, "a", 1, 2, 5)}
 	for i := range time.Duration(2 * maxUnreleased) {
 		ops = append(ops, extend(0, "lost"+i.String(), 3, 3, 5))
 	}
-	ops = append(ops, acquire(1, "b", 20, 21, 50), write(1, 1, "b", 22, 23), write(0, 2, "a", 24, 25))
+	ops = append(ops, acquire(1, "b", 20, 21, 50), guarded(1, "b", 1, 22, 23), guarded(0, "a", 2, 24, 25))
 	_, found := judge(t, Holders(), of(ops...))
 	require.Equal(t, []harness.Class{harness.StaleHolder}, classes(found))
 }
