@@ -86,6 +86,8 @@ func TestMutex(t *testing.T) {
 		{name: "a late promise, then a late extend without one", h: of(info(promising(10, extend(0, "a", 1, 2, 100))),
 			info(extend(3, "a", 3, 4, 100)), acquire(6, "a", 5, 6, 100), acquire(1, "b", 12, 13, 10))},
 
+		{name: "torn, the first one speaks of another lock in that instant, and after it", want: doubleGrant, h: torn(acquire(0, "a", 1, 2, 100),
+			acquire(1, "b", 3, 6, 100), on("j", acquire(0, "x", 5, 6, 9)), on("j", release(0, "x", 7, 8)))},
 		{name: "torn, granted in one instant, and both speak of another lock", want: doubleGrant, h: torn(acquire(0, "a", 1, 2, 100),
 			acquire(1, "b", 1, 2, 100), on("j", acquire(0, "x", 3, 4, 1)), on("l", acquire(1, "x", 3, 4, 1)))},
 		{name: "torn, granted in one instant, and one speaks of another lock", unknown: "1 possible overlap", h: torn(acquire(0, "a", 1, 2, 100),
@@ -138,6 +140,7 @@ func TestMutexFollowsRenewals(t *testing.T) {
 	runCases(t, Mutex(), []verdictCase{
 		{name: "16, granted before", h: renewed(16, 10, before)},
 		{name: "18, granted before or not", unknown: "1 acquire operations were overtaken", h: renewed(18, 10, before)},
+		{name: "few, granted beside", want: doubleGrant, h: renewed(5, 10, beside)},
 		{name: "many inside the first lease, granted beside", want: doubleGrant, h: renewed(40, 1000, beside)},
 	})
 }
