@@ -56,27 +56,6 @@ func BenchmarkMutexBroken(b *testing.B) {
 	})
 }
 
-// One client holds more and more locks, and gives up none.
-func BenchmarkMutexUnreleased(b *testing.B) {
-	for _, n := range []int{10_000, 100_000, 1_000_000} {
-		b.Run(strconv.Itoa(n), func(b *testing.B) {
-			ops := make([]harness.Op, 0, n+2)
-			for i := range n {
-				at := time.Duration(i) * 10
-				ops = append(ops, on("lock-"+strconv.Itoa(i), acquire(0, strconv.Itoa(i), at, at+5, time.Hour)))
-			}
-			at := time.Duration(n) * 10
-			ops = append(ops, on("lock-0", acquire(1, "x", at, at+5, time.Hour)), on("lock-0", release(0, "0", at+6, at+7)))
-			h := of(ops...)
-			b.ReportAllocs()
-			for b.Loop() {
-				g := Mutex().Check(b.Context(), h, func(harness.Anomaly) {})
-				require.Equal(b, harness.Invalid, g.Verdict, g.Reason)
-			}
-		})
-	}
-}
-
 // Two workers ask for each message; the window is 100,000 operations long.
 func BenchmarkDedup(b *testing.B) {
 	benchmark(b, Dedup(), harness.Valid, func(i int, t time.Duration) harness.Op {
@@ -172,11 +151,4 @@ func BenchmarkTiny(b *testing.B) {
 			}
 		})
 	}
-}
-
-// Numbers that lie as far apart as 64 bits allow, in no order.
-func BenchmarkSequenceScattered(b *testing.B) {
-	benchmark(b, Sequence(), harness.Invalid, func(i int, t time.Duration) harness.Op {
-		return next(i%1000, t, t, strconv.FormatUint(uint64(i+1)*0x9e3779b97f4a7c15, 10))
-	})
 }

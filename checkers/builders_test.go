@@ -3,6 +3,7 @@ package checkers
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -114,9 +115,14 @@ func judge(t testing.TB, c harness.Checker, h harness.History) (harness.Judgemen
 	return judgeWithin(t.Context(), c, h)
 }
 
-func judgeWithin(ctx context.Context, c harness.Checker, h harness.History) (harness.Judgement, []harness.Anomaly) {
-	var found []harness.Anomaly
-	g := c.Check(ctx, h, func(a harness.Anomaly) { found = append(found, a) })
+// judgeWithin holds every checker to the classes that its role says it finds.
+func judgeWithin(ctx context.Context, c harness.Checker, h harness.History) (g harness.Judgement, found []harness.Anomaly) {
+	g = c.Check(ctx, h, func(a harness.Anomaly) { found = append(found, a) })
+	for _, a := range found {
+		if !slices.Contains(roleOf(c).finds, a.Class) {
+			panic(fmt.Sprintf("%s finds %s, and roles in for.go do not say so", c.Name(), a.Class))
+		}
+	}
 	return g, found
 }
 

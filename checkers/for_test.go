@@ -2,13 +2,10 @@ package checkers
 
 import (
 	"context"
-	"go/ast"
-	"go/parser"
-	gotoken "go/token"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 
@@ -28,12 +25,12 @@ func (l load) Kinds() []harness.Kind                           { return l.kinds 
 func (l load) Fenced() bool                                    { return l.fenced }
 func (load) Open(context.Context, int) (harness.Client, error) { panic("nobody opens it") }
 func loadOf(kinds ...harness.Kind) load                        { return load{kinds: kinds} }
-func namesOf(cs []harness.Checker) (names string)              { return strings.Join(listOf(cs), " ") }
-func listOf(cs []harness.Checker) (names []string) {
+
+func namesOf(cs []harness.Checker) (names string) {
 	for _, c := range cs {
-		names = append(names, c.Name())
+		names += " " + c.Name()
 	}
-	return names
+	return strings.TrimSpace(names)
 }
 
 func TestWhichCheckersBelongToALoad(t *testing.T) {
@@ -105,95 +102,31 @@ var lookedAt = []harness.Kind{harness.Extend, harness.Confirm, harness.Inspect}
 const ofTheExplorer = harness.Deadlock
 
 func TestEveryKindHasACheckerAndEveryClassAFinderAndADescription(t *testing.T) {
-	kinds, classes := constants(t, "Kind"), constants(t, "Class")
+	kinds, classes := constants(t, "op.go", "Kind"), constants(t, "class.go", "Class")
 	require.Len(t, kinds, 10)
 	require.Len(t, classes, 16)
-	for name, kind := range kinds {
+	for _, kind := range kinds {
 		needed := slices.ContainsFunc(roles, func(r role) bool { return slices.Contains(r.needs, harness.Kind(kind)) })
-		require.True(t, needed || slices.Contains(lookedAt, harness.Kind(kind)), "no checker judges harness.%s: add it to roles", name)
+		require.True(t, needed || slices.Contains(lookedAt, harness.Kind(kind)), "no checker judges %s: add it to roles", kind)
 	}
-	for name, class := range classes {
-		d := harness.Class(class).Doc()
-		require.NotEmpty(t, d.Meaning, "harness.%s has no line in harness/class.go", name)
+	for _, name := range classes {
+		class := harness.Class(name)
+		d := class.Doc()
+		require.NotEmpty(t, d.Meaning, "%s has no line in harness/class.go", name)
 		require.NotEmpty(t, d.Harm, name)
 		require.NotEmpty(t, d.Remedy, name)
-		found := harness.Class(class) == ofTheExplorer || slices.ContainsFunc(roles, func(r role) bool { return slices.Contains(r.finds, harness.Class(class)) })
-		require.True(t, found, "no checker finds harness.%s: add it to roles", name)
+		found := class == ofTheExplorer || slices.ContainsFunc(roles, func(r role) bool { return slices.Contains(r.finds, class) })
+		require.True(t, found, "no checker finds %s: add it to roles", name)
 	}
 	require.Len(t, harness.Classes(), len(classes))
 }
 
-// A checker finds what roles say it finds: no file but for.go names a class that the role of none of its checkers has.
-func TestCheckersFindWhatTheirRolesSay(t *testing.T) {
-	classes := constants(t, "Class")
-	files := map[string]string{ // where another file than that of its name reports what a checker finds
-		"overlap": "mutex", "recall": "sequence",
-	}
-	paths, err := filepath.Glob("*.go")
+// constants lists those of package harness that have that type, which stand in one file.
+func constants(t *testing.T, file, typ string) (all []string) {
+	text, err := os.ReadFile(filepath.Join("..", "harness", file))
 	require.NoError(t, err)
-	seen := map[string]bool{}
-	for _, path := range paths {
-		if strings.HasSuffix(path, "_test.go") || path == "for.go" {
-			continue
-		}
-		name := strings.TrimSuffix(path, ".go")
-		if other, ok := files[name]; ok {
-			name = other
-		}
-		for _, class := range named(t, path, classes) {
-			for _, r := range roles {
-				if r.checker.Name() == name {
-					require.Contains(t, r.finds, harness.Class(class), "%s names it", path)
-					seen[class] = true
-				}
-			}
-		}
-	}
-	require.Len(t, seen, len(classes)-1, "each class is reported in some checker's file: %v", seen)
-}
-
-// constants returns those of package harness that have that type, by name.
-func constants(t *testing.T, typ string) map[string]string {
-	t.Helper()
-	all := map[string]string{}
-	paths, err := filepath.Glob(filepath.Join("..", "harness", "*.go"))
-	require.NoError(t, err)
-	for _, path := range paths {
-		ast.Inspect(parsed(t, path), func(n ast.Node) bool {
-			spec, ok := n.(*ast.ValueSpec)
-			if !ok || len(spec.Values) != 1 {
-				return true
-			}
-			if id, ok := spec.Type.(*ast.Ident); ok && id.Name == typ {
-				text, err := strconv.Unquote(spec.Values[0].(*ast.BasicLit).Value)
-				require.NoError(t, err)
-				all[spec.Names[0].Name] = text
-			}
-			return true
-		})
+	for _, m := range regexp.MustCompile(`(?m)^\t\w+ +`+typ+` += "(.*?)"`).FindAllSubmatch(text, -1) {
+		all = append(all, string(m[1]))
 	}
 	return all
-}
-
-// named returns the classes that a file names.
-func named(t *testing.T, path string, classes map[string]string) (found []string) {
-	t.Helper()
-	ast.Inspect(parsed(t, path), func(n ast.Node) bool {
-		if sel, ok := n.(*ast.SelectorExpr); ok {
-			if class, is := classes[sel.Sel.Name]; is {
-				found = append(found, class)
-			}
-		}
-		return true
-	})
-	return found
-}
-
-func parsed(t *testing.T, path string) *ast.File {
-	t.Helper()
-	text, err := os.ReadFile(path)
-	require.NoError(t, err)
-	file, err := parser.ParseFile(gotoken.NewFileSet(), path, text, parser.SkipObjectResolution)
-	require.NoError(t, err)
-	return file
 }

@@ -69,17 +69,3 @@ func TestMoreSilentOwnersThanThereIsRoomFor(t *testing.T) {
 	require.Empty(t, p.end(true))
 	require.Equal(t, maxUndecided, p.counts[harness.DoubleGrant])
 }
-
-// An owner that others wait for costs nothing while these come and go.
-func BenchmarkMutexSilent(b *testing.B) {
-	benchmark(b, Mutex(), harness.Invalid, func(i int, t time.Duration) harness.Op {
-		switch {
-		case i == 0:
-			return acquire(0, "a", t, t, 0)
-		case i%2 == 1:
-			return acquire(1+i/2%100, "t", t, t+time.Microsecond, time.Second)
-		default:
-			return release(1+(i/2-1)%100, "t", t, t+time.Microsecond)
-		}
-	})
-}

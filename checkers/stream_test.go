@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"testing"
 	"time"
 
@@ -100,20 +99,6 @@ func TestAContextThatEndsOnTheWay(t *testing.T) {
 	g, _ := judgeWithin(ctx, Mutex(), h)
 	require.Equal(t, harness.Unknown, g.Verdict)
 	require.Less(t, n, 5000+ctxEvery+1)
-}
-
-// All checkers in one pass, as a run judges its history.
-func TestJudge(t *testing.T) {
-	h := of(append(broken(), add(0, 1, 10, 11), read(12, 13, ""))...)
-	h.Faults = []harness.Fault{{Name: "kill", Start: 2, End: 4}}
-	got := harness.Judge(t.Context(), h, all())
-	require.Equal(t, harness.Invalid, got.Verdict)
-	require.Equal(t, map[harness.Class]int{
-		harness.DoubleGrant: 1, harness.DuplicateDelivery: 1, harness.DuplicateNumber: 1, harness.LostWrite: 1,
-	}, got.Totals)
-	require.Equal(t, 3, got.Certified)
-	i := slices.IndexFunc(got.Anomalies, func(a harness.Anomaly) bool { return a.Class == harness.DoubleGrant })
-	require.Equal(t, []string{"kill"}, got.Anomalies[i].Faults)
 }
 
 func TestCertificatesAreBounded(t *testing.T) {

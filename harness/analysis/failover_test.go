@@ -119,18 +119,6 @@ func TestOperationsUnderWayAtTheEndOfTheOutageCount(t *testing.T) {
 	require.EqualValues(t, 1, Failovers(h)[0].Outage.Unknown)
 }
 
-func TestTenFailovers(t *testing.T) {
-	all := Failovers(analysistest.Kills(10))
-	require.Len(t, all, 10)
-	for i, f := range all {
-		require.Equal(t, i, f.Fault)
-		for _, s := range f.Stages {
-			require.True(t, s.Seen, "%d %s", i, s.Name)
-			require.Less(t, s.After, 10*sec)
-		}
-	}
-}
-
 func TestFailoversAfterTheFirstAreCounted(t *testing.T) {
 	h := analysistest.OneKill()
 	h.Events = append(h.Events, harness.Event{At: 20 * sec, Node: "s2", Kind: string(Switched), Detail: "mymaster 127.7.2.2 6379 127.7.2.1 6379"})

@@ -37,6 +37,7 @@ func TestWhoFollowedWhomIsWhoWasPromoted(t *testing.T) {
 			require.Len(t, all, 3)
 			for i, want := range [][2]string{{"r1", "r2"}, {"r2", "r3"}, {"r3", "r2"}} {
 				require.Equal(t, want, [2]string{all[i].Old, all[i].New})
+				require.Equal(t, i, all[i].Fault)
 				require.Equal(t, 5*sec, all[i].Stage(Rejoined).After, "%d: the old primary joins as a replica", i)
 			}
 		})

@@ -110,6 +110,7 @@ func TestWhatCameBeforeARefusedOperationIsWritten(t *testing.T) {
 		require.Equal(c, ops[:2], got)
 	}, 10*time.Second, 10*time.Millisecond)
 	require.NoError(t, s.Close())
+	require.ErrorIs(t, s.WriteOps(someOps(1)), os.ErrClosed)
 }
 
 func TestRangesGoOnSideBySide(t *testing.T) {
@@ -249,11 +250,4 @@ func TestDamageIsNamed(t *testing.T) {
 	require.NoError(t, os.WriteFile(filepath.Join(old, "ops.jsonl.gz"), nil, 0o644))
 	_, err = history.Open(old)
 	require.ErrorContains(t, err, "older doublegrant")
-}
-
-func TestWhatHasNoOutcomeIsRefused(t *testing.T) {
-	s := write(t, t.TempDir())
-	require.ErrorContains(t, s.WriteOps([]harness.Op{{Key: "k", Outcome: 3}}), "outcome(3)")
-	require.NoError(t, s.Close())
-	require.ErrorIs(t, s.WriteOps(someOps(1)), os.ErrClosed)
 }
