@@ -43,6 +43,28 @@ func as(t *testing.T, a jetstream.Access, name string, sizes jetstream.Sizes) fu
 	}
 }
 
+// one takes a unit, outcome waits for the outcome of one, and disputed lists those that are in dispute.
+func one(t *testing.T, w workqueue.Queue) workqueue.Job {
+	t.Helper()
+	job, err := w.Take(t.Context())
+	require.NoError(t, err)
+	return job
+}
+
+func outcome(t *testing.T, q workqueue.Queue, u workqueue.Unit) workqueue.Outcome {
+	t.Helper()
+	o, err := q.Await(t.Context(), u.ID())
+	require.NoError(t, err)
+	return o
+}
+
+func disputed(t *testing.T, q workqueue.Queue) []string {
+	t.Helper()
+	ids, err := q.Disputed(t.Context())
+	require.NoError(t, err)
+	return ids
+}
+
 // The good case, and what leases and late results are: make test-long has the whole contract. Servers that are lost are in files of their own.
 func TestOneServer(t *testing.T) {
 	t.Parallel()

@@ -47,9 +47,7 @@ func killRemovals(t *testing.T, after ...int) {
 			}
 			w := join(t, a, "second")
 			if steps == 0 { // what was done is done
-				o, err := q.Await(t.Context(), done.ID())
-				require.NoError(t, err)
-				require.Equal(t, "r1", string(o.Body))
+				require.Equal(t, "r1", string(outcome(t, q, done).Body))
 			} else {
 				doOne(t, q, w, done)
 			}
@@ -64,13 +62,10 @@ func killRemovals(t *testing.T, after ...int) {
 func doOne(t *testing.T, q, w *jetstream.Queue, u workqueue.Unit) {
 	t.Helper()
 	require.NoError(t, q.Put(t.Context(), u))
-	job, err := w.Take(t.Context())
-	require.NoError(t, err)
+	job := one(t, w)
 	require.Equal(t, u, job.Unit())
 	require.NoError(t, job.Done(t.Context(), workqueue.Result{Body: []byte("r" + string(u.Body)), Claim: "x"}))
-	o, err := q.Await(t.Context(), u.ID())
-	require.NoError(t, err)
-	require.Equal(t, "r"+string(u.Body), string(o.Body))
+	require.Equal(t, "r"+string(u.Body), string(outcome(t, q, u).Body))
 }
 
 // TestNothingIsLeft of a coordination that was removed.

@@ -63,21 +63,16 @@ func TestLongAUnitThatComesSlowlyIsNotLost(t *testing.T) {
 	nobodyElse(t, fast, func() { require.NoError(t, <-begun) })
 	require.Equal(t, u, job.Unit())
 	require.NoError(t, job.Done(t.Context(), workqueue.Result{Claim: "x"}))
-	o, err := q.Await(t.Context(), u.ID())
-	require.NoError(t, err)
-	require.Equal(t, "slow", o.Worker)
+	require.Equal(t, "slow", outcome(t, q, u).Worker)
 }
 
 func TestLongAResultThatGoesSlowlyIsNotLost(t *testing.T) {
 	testenv.NeedLong(t)
 	t.Parallel()
 	q, slow, fast, u := slowAndFast(t, []byte("small"))
-	job, err := slow.Take(t.Context())
-	require.NoError(t, err)
-	body := bytes.Repeat([]byte("0123456789abcdef"), 7<<20/16)
+	job, body := one(t, slow), bytes.Repeat([]byte("0123456789abcdef"), 7<<20/16)
 	nobodyElse(t, fast, func() { require.NoError(t, job.Done(t.Context(), workqueue.Result{Body: body, Claim: "x"})) })
-	o, err := q.Await(t.Context(), u.ID())
-	require.NoError(t, err)
+	o := outcome(t, q, u)
 	require.Equal(t, "slow", o.Worker)
 	require.True(t, bytes.Equal(body, o.Body))
 }
