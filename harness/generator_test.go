@@ -89,7 +89,7 @@ func TestCallsOfAWorkerKeepTheirOrder(t *testing.T) {
 		}})
 		require.NoError(t, err)
 		var calls []time.Duration
-		for op := range res.History.Ops {
+		for _, op := range opsOf(t, res.History) {
 			calls = append(calls, op.Call)
 		}
 		require.Equal(t, []time.Duration{5, 1, 5, 5, 2}, calls, "client 7 is worker 0, too")

@@ -31,7 +31,7 @@ func TestLinkingChangesNothing(t *testing.T) {
 	}
 }
 
-// TestInitFunctionsAreSeen: those of packages only, not methods of that name, and not tests.
+// TestInitFunctionsAreSeen: those of packages only, not methods of that name, tests, and modules inside this one.
 func TestInitFunctionsAreSeen(t *testing.T) {
 	root := t.TempDir()
 	for file, text := range map[string]string{
@@ -39,6 +39,8 @@ func TestInitFunctionsAreSeen(t *testing.T) {
 		"a/a.go":      "package a\nfunc init() {}\n",
 		"b/b.go":      "package b\ntype b int\nfunc (b) init() {}\nfunc Init() {}\n",
 		"c/c_test.go": "package c\nfunc init() {}\n",
+		"d/go.mod":    "module y",
+		"d/d.go":      "package d\nfunc init() {}\n",
 	} {
 		path := filepath.Join(root, file)
 		require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))

@@ -112,26 +112,6 @@ func TestAStoreThatFailsIsReportedOnce(t *testing.T) {
 	require.Equal(t, 1, failures)
 }
 
-func BenchmarkInvoke(b *testing.B) {
-	store := &orderedStore{t: &testing.T{}}
-	rec := newRecorder(NewClock(), 64, store, func([]Op) {}, func(error) {})
-	ctx, stop := context.WithCancel(b.Context())
-	defer stop()
-	go rec.run(ctx)
-	var mu sync.Mutex
-	next := 0
-	b.ReportAllocs()
-	b.RunParallel(func(pb *testing.PB) {
-		mu.Lock()
-		s := writing(rec, next)
-		next++
-		mu.Unlock()
-		for pb.Next() {
-			s.Invoke(Op{Kind: Next}, func(op *Op) { op.Outcome = OK })
-		}
-	})
-}
-
 // discard is a store that keeps nothing.
 type discard struct{ Store }
 

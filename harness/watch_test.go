@@ -196,13 +196,6 @@ func TestTheFirstViolationEndsTheLoad(t *testing.T) {
 	})
 }
 
-func TestStopOnFirstNeedsWatchers(t *testing.T) {
-	f := &fake{}
-	_, err := harness.Run(t.Context(), harness.Spec{System: f, Workload: f, Checkers: []harness.Checker{&counter{}}, StopOnFirst: true})
-	require.ErrorIs(t, err, harness.ErrSpec)
-	require.False(t, f.started)
-}
-
 // sluggish is a workload whose first operation takes long, and the others no time.
 type sluggish struct {
 	fake
@@ -224,14 +217,12 @@ func (s *sluggish) Step(_ context.Context, session *harness.Session) {
 func TestAnOpenLoopCountsFromWhenOperationsWereDue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &sluggish{}
-		spec := harness.Spec{
+		res, err := harness.Run(t.Context(), harness.Spec{
 			System: f, Workload: f, Checkers: []harness.Checker{&counter{}}, Clients: 1, Duration: time.Second, Rate: 100, OpenLoop: true, Seed: 1,
-		}
-		res, err := harness.Run(t.Context(), spec)
+		})
 		require.NoError(t, err)
 		require.True(t, res.Meta.Open)
-		late, due := 0, time.Duration(0)
-		n := 0
+		n, late, due := 0, 0, time.Duration(0)
 		for op := range res.History.Ops {
 			if n++; n%2 == 0 {
 				require.Zero(t, op.Due, "the second operation of a step begins when it can")
@@ -244,20 +235,5 @@ func TestAnOpenLoopCountsFromWhenOperationsWereDue(t *testing.T) {
 			}
 		}
 		require.Greater(t, late, 20)
-	})
-}
-
-func TestAClosedLoopHasNoDueTimes(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f := &fake{}
-		res, err := harness.Run(t.Context(), harness.Spec{
-			System: f, Workload: f, Checkers: []harness.Checker{&counter{}}, Clients: 4, Duration: 100 * time.Millisecond, Rate: 1000,
-		})
-		require.NoError(t, err)
-		for op := range res.History.Ops {
-			require.Zero(t, op.Due)
-		}
-		_, err = harness.Run(t.Context(), harness.Spec{System: f, Workload: f, Checkers: []harness.Checker{&counter{}}, OpenLoop: true})
-		require.ErrorIs(t, err, harness.ErrSpec, "an open loop needs a rate")
 	})
 }
