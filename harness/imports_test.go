@@ -2,13 +2,11 @@ package harness_test
 
 import (
 	"fmt"
-	"go/parser"
-	"go/token"
+	"go/ast"
 	"maps"
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 
@@ -169,28 +167,14 @@ func TestWrongImportsAreSeen(t *testing.T) {
 
 // importsOf lists what each package below root imports, on any system, tests left out. Packages are named by their folders.
 func importsOf(root string) (map[string][]string, error) {
-	seen := map[string]map[string]bool{}
-	err := eachSource(root, func(name, path string) error {
-		file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.ImportsOnly)
-		if err != nil {
-			return err
-		}
-		if seen[name] == nil {
-			seen[name] = map[string]bool{}
-		}
-		for _, spec := range file.Imports {
-			imported, err := strconv.Unquote(spec.Path.Value)
-			if err != nil {
-				return err
-			}
-			seen[name][imported] = true
-		}
-		return nil
-	})
 	graph := map[string][]string{}
-	for name, imports := range seen {
-		graph[name] = slices.Sorted(maps.Keys(imports))
-	}
+	err := eachSource(root, func(name, _ string, file *ast.File) {
+		for _, spec := range file.Imports {
+			graph[name] = append(graph[name], strings.Trim(spec.Path.Value, "\"`"))
+		}
+		slices.Sort(graph[name])
+		graph[name] = slices.Compact(graph[name])
+	})
 	return graph, err
 }
 

@@ -2,7 +2,6 @@ package harness
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math/rand/v2"
 	"sync"
@@ -94,22 +93,6 @@ func TestAnUnknownOutcomeRetiresTheClient(t *testing.T) {
 	require.Equal(t, 7, s.Invoke(Op{}, func(*Op) {}).Client)
 	require.Equal(t, 11, s.Client())
 	require.Equal(t, 3, Meta{Workers: 4}.Worker(s.Client()))
-}
-
-// brokenStore cannot write operations.
-type brokenStore struct{ Store }
-
-func (brokenStore) WriteOps([]Op) error { return errors.New("disk full") }
-
-func TestAStoreThatFailsIsReportedOnce(t *testing.T) {
-	failures := 0
-	rec := newRecorder(NewClock(), 1, brokenStore{NewMemory()}, func([]Op) {}, func(error) { failures++ })
-	s := writing(rec, 0)
-	for range 3 {
-		s.Invoke(Op{}, func(*Op) {})
-		rec.flush(false)
-	}
-	require.Equal(t, 1, failures)
 }
 
 // discard is a store that keeps nothing.

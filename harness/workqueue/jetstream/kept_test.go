@@ -14,23 +14,6 @@ import (
 	"github.com/doublegrant/doublegrant/harness/workqueue/jetstream"
 )
 
-// lead coordinates under the name main.
-func lead(t *testing.T, a jetstream.Access, sizes jetstream.Sizes) *jetstream.Queue {
-	t.Helper()
-	q, _, err := jetstream.Lead(t.Context(), a, "main", "coordinator", head, sizes)
-	require.NoError(t, err)
-	t.Cleanup(func() { _ = q.Close(t.Context()) })
-	return q
-}
-
-func join(t *testing.T, a jetstream.Access, worker string) *jetstream.Queue {
-	t.Helper()
-	q, _, err := jetstream.Join(t.Context(), a, "main", worker)
-	require.NoError(t, err)
-	t.Cleanup(func() { _ = q.Close(t.Context()) })
-	return q
-}
-
 // tried waits until a try of a unit is on record.
 func tried(t *testing.T, q *jetstream.Queue, u workqueue.Unit) {
 	t.Helper()
@@ -66,19 +49,17 @@ func TestAUnitIsInTheStreamOnce(t *testing.T) {
 	a := served(t).Access
 	q := lead(t, a, jetstream.Sizes{})
 	u := workqueue.Unit{Kind: "x", Body: []byte("1")}
-	for range 3 {
-		require.NoError(t, q.Put(t.Context(), u))
-		require.EqualValues(t, 1, messages(t, q))
+	put := func(u workqueue.Unit, are int, when string) {
+		require.NoError(t, q.Put(t.Context(), u), when)
+		require.EqualValues(t, are, messages(t, q), when)
 	}
+	put(u, 1, "at first")
+	put(u, 1, "again")
 	job := one(t, join(t, a, "w"))
-	require.NoError(t, q.Put(t.Context(), u), "while it is handed out")
-	require.EqualValues(t, 1, messages(t, q))
-	require.NoError(t, q.Put(t.Context(), workqueue.Unit{Kind: "x", Body: []byte("2")}), "another has room")
-	require.EqualValues(t, 2, messages(t, q))
+	put(u, 1, "while it is handed out")
+	put(workqueue.Unit{Kind: "x", Body: []byte("2")}, 2, "another has room")
 	require.NoError(t, job.Done(t.Context(), workqueue.Result{Body: []byte("r"), Claim: "x"}))
-	require.EqualValues(t, 1, messages(t, q))
-	require.NoError(t, q.Put(t.Context(), u), "when it has an outcome")
-	require.EqualValues(t, 1, messages(t, q))
+	put(u, 1, "when it has an outcome")
 }
 
 // The body of a unit goes with its outcome, that of the result stays for a coordinator that goes on.
