@@ -68,7 +68,8 @@ func (c *fakeClient) Step(_ context.Context, s *harness.Session) {
 // breaker is a nemesis for a fake.
 type breaker struct {
 	*fake
-	injectErr, proveErr error
+	injectErr error
+	prove     func() error // default: it is seen
 }
 
 func (b breaker) Name() string { return "breaker" }
@@ -76,22 +77,18 @@ func (b breaker) Inject(context.Context, *rand.Rand) (harness.Injection, error) 
 	b.broken.Store(true)
 	return harness.Injection{
 		Targets: []string{"fake"}, Bite: "broken",
-		Prove: func(context.Context) (string, error) { return "seen", b.proveErr },
+		Prove: func(context.Context) (string, error) {
+			if b.prove != nil {
+				return "", b.prove()
+			}
+			return "seen", nil
+		},
 		Heal: func(ctx context.Context) error {
 			b.broken.Store(false)
 			b.healed.Add(1)
 			return ctx.Err()
 		},
 	}, b.injectErr
-}
-
-// panickingNemesis breaks the system and panics while it looks for the effect.
-type panickingNemesis struct{ breaker }
-
-func (p panickingNemesis) Inject(ctx context.Context, rng *rand.Rand) (harness.Injection, error) {
-	inj, err := p.breaker.Inject(ctx, rng)
-	inj.Prove = func(context.Context) (string, error) { panic("a nemesis's bug") }
-	return inj, err
 }
 
 // counter counts operations by outcome and is satisfied.
@@ -170,7 +167,7 @@ func TestAFaultIsRecordedProvedAndHealed(t *testing.T) {
 		s := spec(f, c)
 		s.Faults = []harness.TimedFault{
 			{Nemesis: breaker{fake: f}, For: 30 * time.Millisecond},
-			{Nemesis: breaker{fake: f, proveErr: errors.New("nothing happened")}},
+			{Nemesis: breaker{fake: f, prove: func() error { return errors.New("nothing happened") }}},
 		}
 		res, err := harness.Run(t.Context(), s)
 		require.NoError(t, err)
@@ -202,7 +199,7 @@ func TestEveryWayOutHealsStopsAndKeepsTheHistory(t *testing.T) {
 			s.Faults = []harness.TimedFault{{Nemesis: breaker{fake: f}}}
 		}, "two primaries"},
 		"a nemesis panics": {func(f *fake, s *harness.Spec) {
-			s.Faults = []harness.TimedFault{{Nemesis: panickingNemesis{breaker{fake: f}}, For: time.Second}}
+			s.Faults = []harness.TimedFault{{Nemesis: breaker{fake: f, prove: func() error { panic("a nemesis's bug") }}, For: time.Second}}
 		}, "a nemesis's bug"},
 		"a client panics":   {func(f *fake, _ *harness.Spec) { f.panics = true }, "a client's bug"},
 		"the store is full": {func(_ *fake, s *harness.Spec) { s.Store = fullStore{harness.NewMemory()} }, "disk full"},
