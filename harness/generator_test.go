@@ -62,8 +62,7 @@ func record(t *testing.T, all ...elsewhere) (returns []time.Duration, res harnes
 		spec.Generators = append(spec.Generators, g)
 	}
 	res, err = harness.Run(t.Context(), spec)
-	for op, err := range res.History.Ops {
-		require.NoError(t, err)
+	for _, op := range opsOf(t, res.History) {
 		returns = append(returns, op.Return)
 	}
 	return returns, res, err

@@ -134,17 +134,10 @@ func (unasked) Check(context.Context, harness.History, func(harness.Anomaly)) ha
 
 // Who was asked nothing makes nothing valid, and nothing doubtful.
 func TestWhoWasAskedNothingDecidesNothing(t *testing.T) {
-	for _, c := range []struct {
-		beside []harness.Checker
-		want   harness.Verdict
-	}{
-		{nil, harness.Unknown},
-		{[]harness.Checker{verdict(harness.Valid)}, harness.Valid},
-		{[]harness.Checker{verdict(harness.Unknown)}, harness.Unknown},
-		{[]harness.Checker{verdict(harness.Invalid)}, harness.Invalid},
-	} {
-		j := harness.Judge(t.Context(), harness.History{Ops: harness.OpsOf(nil)}, append(c.beside, unasked{}))
-		require.Equal(t, c.want, j.Verdict)
+	const u, v, i = harness.Unknown, harness.Valid, harness.Invalid
+	for want, beside := range map[harness.Verdict][]harness.Checker{u: {}, v: {verdict(v)}, i: {verdict(i), verdict(u)}} {
+		j := harness.Judge(t.Context(), harness.History{Ops: harness.OpsOf(nil)}, append(beside, unasked{}))
+		require.Equal(t, want, j.Verdict)
 		require.NotContains(t, j.Summary(), "too large")
 		last := j.Judgements[len(j.Judgements)-1]
 		require.Equal(t, "not asked", last.Said())

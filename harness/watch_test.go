@@ -69,7 +69,7 @@ func TestWatchersFindWhileTheLoadGoesOn(t *testing.T) {
 		})
 		require.NoError(t, err)
 		require.Equal(t, harness.Valid, res.Verdict, "what watchers find does not decide")
-		require.Equal(t, countOps(t, res.History), w.n, "a watcher sees every operation, once")
+		require.Len(t, opsOf(t, res.History), w.n, "a watcher sees every operation, once")
 		require.Len(t, found, w.n/10)
 		require.Less(t, found[0], res.History.Faults[0].Active)
 		require.Empty(t, res.Notes)
@@ -127,7 +127,7 @@ func TestAWatcherThatHangsIsLeftBehindAndHoldsNobodyUp(t *testing.T) {
 	require.Contains(t, res.Notes[0], "stuck was ")
 	require.Contains(t, res.Notes[0], "operations behind the record")
 	require.Contains(t, log.String(), "a watcher was left behind")
-	n := countOps(t, res.History)
+	n := len(opsOf(t, res.History))
 	require.GreaterOrEqual(t, n, 400_000)
 	require.EqualValues(t, f.n.Load(), n, "everything is on record")
 	require.Equal(t, n, w.n)
@@ -150,21 +150,13 @@ func TestARunEndsThoughAWatcherDoesNot(t *testing.T) {
 		require.NoError(t, err)
 		require.Less(t, time.Since(began), 30*time.Second)
 		require.Equal(t, harness.Valid, res.Verdict, "the record is judged whole")
-		require.Positive(t, countOps(t, res.History))
+		require.NotEmpty(t, opsOf(t, res.History))
 		require.Len(t, res.Notes, 1)
 		require.Contains(t, res.Notes[0], "stuck had not seen the end of the record 5s after it")
 		close(until)
 		synctest.Wait()
 		require.Zero(t, found.Load(), "it is not listened to any more")
 	})
-}
-
-func countOps(t *testing.T, h harness.History) (n int) {
-	for _, err := range h.Ops {
-		require.NoError(t, err)
-		n++
-	}
-	return n
 }
 
 // afterAFault is a watcher that finds nothing before the fake is broken.
