@@ -33,27 +33,17 @@ func TestEveryEffectHasANameOfItsOwn(t *testing.T) {
 }
 
 func TestFaultsKeepTheirEffects(t *testing.T) {
-	f := harness.Fault{Name: "drill", Effects: harness.StopsProcess | harness.CutsLinks}
-	b, err := json.Marshal(f)
-	require.NoError(t, err)
-	require.Contains(t, string(b), `"effects":["stops-process","cuts-links"]`)
-	var back harness.Fault
-	require.NoError(t, json.Unmarshal(b, &back))
-	require.Equal(t, f, back)
-}
-
-func TestAFaultOfAnOlderProgramHasNoEffects(t *testing.T) {
-	b, err := json.Marshal(harness.Fault{Name: "kill-primary"})
-	require.NoError(t, err)
-	require.NotContains(t, string(b), "effects")
-	var f harness.Fault
-	require.NoError(t, json.Unmarshal([]byte(`{"name":"kill-primary","start":1,"bit":2,"heal":3,"end":4,"proved":true}`), &f))
-	require.Zero(t, f.Effects)
-	require.Equal(t, "kill-primary", f.Name)
-}
-
-func TestAnUnknownEffectIsRefusedWithTheChoice(t *testing.T) {
-	var f harness.Fault
-	err := json.Unmarshal([]byte(`{"name":"mine","effects":["end-process"]}`), &f)
+	for text, f := range map[string]harness.Fault{
+		`"effects":["stops-process","cuts-links"]`: {Name: "drill", Effects: harness.StopsProcess | harness.CutsLinks},
+		`{"name":"of an older program","start":0`:  {Name: "of an older program"},
+	} {
+		b, err := json.Marshal(f)
+		require.NoError(t, err)
+		require.Contains(t, string(b), text)
+		var back harness.Fault
+		require.NoError(t, json.Unmarshal(b, &back))
+		require.Equal(t, f, back)
+	}
+	err := json.Unmarshal([]byte(`{"name":"mine","effects":["end-process"]}`), &harness.Fault{})
 	require.ErrorContains(t, err, `unknown effect "end-process" of a fault: choose from ends-process, `)
 }

@@ -11,66 +11,50 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 )
 
-// finisher is a fake that notes how long its final read may take.
+// finisher is a fake with final reads.
 type finisher struct {
 	*fake
-	within time.Duration
+	first func(context.Context, *harness.Session)
 }
 
-func (f *finisher) Finish(ctx context.Context, s *harness.Session) error {
-	by, _ := ctx.Deadline()
-	f.within = time.Until(by)
+func (f finisher) Finish(ctx context.Context, s *harness.Session) error {
+	f.first(ctx, s)
 	s.Invoke(harness.Op{Kind: harness.Read}, func(op *harness.Op) { op.Outcome = harness.OK })
 	return nil
+}
+
+// finishing runs a fake with final reads that may take so long.
+func finishing(ctx context.Context, t *testing.T, final time.Duration, first func(context.Context, *harness.Session)) harness.Result {
+	t.Helper()
+	s := spec(&fake{}, &counter{})
+	s.Workload, s.Final = finisher{&fake{}, first}, final
+	res, err := harness.Run(ctx, s)
+	require.NoError(t, err)
+	return res
 }
 
 func TestFinalReadsHaveTheTimeThatTheyAreGiven(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for given, want := range map[time.Duration]time.Duration{0: 30 * time.Second, time.Minute: time.Minute} {
-			f := &finisher{fake: &fake{}}
-			_, err := harness.Run(t.Context(), harness.Spec{
-				System: f, Workload: f, Checkers: []harness.Checker{anything{}}, Clients: 1, Duration: time.Millisecond, Final: given,
+			var within time.Duration
+			finishing(t.Context(), t, given, func(ctx context.Context, _ *harness.Session) {
+				by, _ := ctx.Deadline()
+				within = time.Until(by)
 			})
-			require.NoError(t, err)
-			require.Equal(t, want, f.within)
+			require.Equal(t, want, within)
 		}
-		_, err := harness.Run(t.Context(), harness.Spec{System: &fake{}, Workload: &fake{}, Checkers: []harness.Checker{anything{}}, Final: -1})
-		require.ErrorIs(t, err, harness.ErrSpec)
 	})
-}
-
-// patient is a fake whose final read waits for an hour.
-type patient struct {
-	*fake
-	waits func()
-}
-
-func (f *patient) Finish(_ context.Context, s *harness.Session) error {
-	f.waits()
-	s.Sleep(time.Hour)
-	s.Invoke(harness.Op{Kind: harness.Read}, func(op *harness.Op) { op.Outcome = harness.OK })
-	return nil
 }
 
 // A run that is interrupted while its final reads wait does not wait to the end, and reads all the same.
 func TestAnInterruptEndsTheWaitOfTheFinalReads(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, interrupt := context.WithCancel(t.Context())
-		f := &patient{&fake{}, interrupt}
 		began := time.Now()
-		res, err := harness.Run(ctx, harness.Spec{
-			System: f, Workload: f, Checkers: []harness.Checker{anything{}}, Clients: 1, Duration: time.Millisecond, Final: 2 * time.Hour,
-		})
-		require.NoError(t, err)
+		res := finishing(ctx, t, 2*time.Hour, func(_ context.Context, s *harness.Session) { interrupt(); s.Sleep(time.Hour) })
 		require.Less(t, time.Since(began), time.Minute)
 		require.NotNil(t, res.Judgements)
+		all := opsOf(t, res.History)
+		require.Equal(t, harness.Read, all[len(all)-1].Kind)
 	})
-}
-
-// anything is a checker that finds nothing wrong.
-type anything struct{}
-
-func (anything) Name() string { return "anything" }
-func (anything) Check(context.Context, harness.History, func(harness.Anomaly)) harness.Judgement {
-	return harness.Judgement{Verdict: harness.Valid}
 }

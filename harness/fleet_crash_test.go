@@ -15,9 +15,8 @@ import (
 )
 
 func TestACrashedClientIsNeverHeardOfAgainAndItsWorkerGoesOn(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	withCrew(t, func(t *testing.T, c *crew) {
 		const rounds = 20
-		c := newCrew()
 		s := c.spec()
 		died := 0
 		for range rounds {
@@ -57,28 +56,22 @@ func TestACrashedClientIsNeverHeardOfAgainAndItsWorkerGoesOn(t *testing.T) {
 }
 
 func TestAClientThatStandsStillCanCrash(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		c := newCrew()
-		s := c.spec()
-		s.Faults = []harness.TimedFault{{Nemesis: strike{"crash of the paused",
-			func(ctx context.Context, rng *rand.Rand) (harness.Injection, error) {
-				resume := c.fleet.Pause(0)
-				require.NoError(t, await(ctx, func() bool { return c.fleet.Standing(0) == 4 }))
-				c.fleet.Crash(0, rng)
-				require.Equal(t, 4, c.fleet.Crashes(0))
-				err := await(ctx, func() bool { return c.opened.Load() >= 8+4 && c.fleet.Standing(0) == 4 })
-				return harness.Injection{Bite: "the next ones stand", Heal: healing(resume)}, err
-			}}}}
-		res, err := harness.Run(t.Context(), s)
-		require.NoError(t, err)
+	withCrew(t, func(t *testing.T, c *crew) {
+		res := c.struck(t, 0, func(ctx context.Context, rng *rand.Rand) (harness.Injection, error) {
+			resume := c.fleet.Pause(0)
+			require.NoError(t, await(ctx, func() bool { return c.fleet.Standing(0) == 4 }))
+			c.fleet.Crash(0, rng)
+			require.Equal(t, 4, c.fleet.Crashes(0))
+			err := await(ctx, func() bool { return c.opened.Load() >= 8+4 && c.fleet.Standing(0) == 4 })
+			return harness.Injection{Bite: "the next ones stand", Heal: healing(resume)}, err
+		})
 		require.Positive(t, res.History.Faults[0].End)
 	})
 }
 
 func TestCommandsSideBySideOfADeadClientStayDead(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	withCrew(t, func(t *testing.T, c *crew) {
 		const goroutines = 16
-		c := newCrew()
 		var early, late atomic.Int64
 		w := sideBySide{c, &early, &late, make(chan struct{}), goroutines}
 		s := c.spec()
@@ -142,8 +135,7 @@ func (c *sideClient) Step(ctx context.Context, s *harness.Session) {
 }
 
 func TestAnOperationThatPanicsIsRecordedAsUnknown(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		c := newCrew()
+	withCrew(t, func(t *testing.T, c *crew) {
 		s := c.spec()
 		s.Workload = sleeper{c}
 		s.Faults = []harness.TimedFault{{Nemesis: strike{"crash",

@@ -21,7 +21,7 @@ type crew struct {
 	*fake
 	fleet  *harness.Fleet
 	opened atomic.Int64 // calls of Open; the ninth fails
-	bug    atomic.Bool  // members of a panicky crew's group 1 panic
+	bug    atomic.Bool  // members of group 1 panic
 
 	mu    sync.Mutex
 	alive map[int]*crewman // by client
@@ -53,6 +53,9 @@ type crewman struct {
 }
 
 func (c *crewman) Step(ctx context.Context, s *harness.Session) {
+	if c.group == 1 && c.bug.Load() {
+		panic("a client's bug")
+	}
 	s.Invoke(harness.Op{Kind: harness.Next}, func(op *harness.Op) {
 		c.mu.Lock()
 		c.ids, c.clock[c.group] = append(c.ids, s.Client()), harness.Now(ctx)
@@ -119,31 +122,41 @@ func await(ctx context.Context, seen func() bool) error {
 	return nil
 }
 
+// struck lets the crew run with one fault.
+func (c *crew) struck(t *testing.T, stays time.Duration, do func(context.Context, *rand.Rand) (harness.Injection, error)) harness.Result {
+	t.Helper()
+	s := c.spec()
+	s.Faults = []harness.TimedFault{{For: stays, Nemesis: strike{"struck", do}}}
+	res, err := harness.Run(t.Context(), s)
+	require.NoError(t, err)
+	return res
+}
+
+// withCrew runs a test of a crew in virtual time.
+func withCrew(t *testing.T, test func(*testing.T, *crew)) {
+	synctest.Test(t, func(t *testing.T) { test(t, newCrew()) })
+}
+
 func TestAPausedGroupDoesNothingUntilItIsResumed(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		c := newCrew()
-		s := c.spec()
+	withCrew(t, func(t *testing.T, c *crew) {
 		var held int
-		s.Faults = []harness.TimedFault{{For: 40 * time.Millisecond, Nemesis: strike{"freeze",
-			func(ctx context.Context, _ *rand.Rand) (harness.Injection, error) {
-				first, second := c.fleet.Pause(1), c.fleet.Pause(1)
-				err := await(ctx, func() bool { return c.fleet.Standing(1) == 4 })
-				first()
-				first() // both of which end one pause
-				held = c.fleet.Standing(1)
-				heal := func(ctx context.Context) error {
-					before := c.shown(1)
-					second()
-					return await(ctx, func() bool { return c.shown(1) != before })
-				}
-				return harness.Injection{Bite: "they stand", Frozen: []int{1}, Heal: heal}, err
-			}}}}
-		res, err := harness.Run(t.Context(), s)
-		require.NoError(t, err)
+		res := c.struck(t, 40*time.Millisecond, func(ctx context.Context, _ *rand.Rand) (harness.Injection, error) {
+			first, second := c.fleet.Pause(1), c.fleet.Pause(1)
+			err := await(ctx, func() bool { return c.fleet.Standing(1) == 4 })
+			first()
+			first() // both of which end one pause
+			held = c.fleet.Standing(1)
+			heal := func(ctx context.Context) error {
+				before := c.shown(1)
+				second()
+				return await(ctx, func() bool { return c.shown(1) != before })
+			}
+			return harness.Injection{Bite: "they stand", Frozen: []int{1}, Heal: heal}, err
+		})
 		require.Equal(t, 4, held)
-		require.Equal(t, []int{1}, res.History.Faults[0].Frozen)
-		during := map[int]int{}
 		f := res.History.Faults[0]
+		require.Equal(t, []int{1}, f.Frozen)
+		during := map[int]int{}
 		for _, op := range opsOf(t, res.History) {
 			if op.Call > f.Active && op.Return < f.Heal {
 				during[res.Meta.Group(op.Client)]++
@@ -156,11 +169,9 @@ func TestAPausedGroupDoesNothingUntilItIsResumed(t *testing.T) {
 }
 
 func TestTheClockOfAGroupIsWrongUntilItHeals(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		c := newCrew()
-		s := c.spec()
+	withCrew(t, func(t *testing.T, c *crew) {
 		ahead := func(group int) time.Duration { return time.Until(c.shown(group)).Round(time.Hour) }
-		s.Faults = []harness.TimedFault{{Nemesis: strike{"skew", func(ctx context.Context, _ *rand.Rand) (harness.Injection, error) {
+		c.struck(t, 0, func(ctx context.Context, _ *rand.Rand) (harness.Injection, error) {
 			hour, day := c.fleet.Skew(0, time.Hour), c.fleet.Skew(0, 24*time.Hour)
 			require.Equal(t, 25*time.Hour, c.fleet.Ahead(0))
 			require.NoError(t, await(ctx, func() bool { return ahead(0) == 25*time.Hour }))
@@ -173,100 +184,57 @@ func TestTheClockOfAGroupIsWrongUntilItHeals(t *testing.T) {
 				return await(ctx, func() bool { return ahead(0) == 0 })
 			}
 			return harness.Injection{Bite: "an hour", Heal: heal}, nil
-		}}}}
-		_, err := harness.Run(t.Context(), s)
-		require.NoError(t, err)
+		})
 		require.Zero(t, c.fleet.Ahead(0))
-	})
-}
-
-// A nemesis that panics returns no heal: whoever it has paused would stand for ever.
-func TestWhatANemesisLeftPausedIsResumedWhenTheLoadEnds(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		c := newCrew()
-		s := c.spec()
-		s.Faults = []harness.TimedFault{{Nemesis: strike{"forgetful",
-			func(ctx context.Context, _ *rand.Rand) (harness.Injection, error) {
-				c.fleet.Pause(0)
-				c.fleet.Skew(0, time.Hour)
-				_ = await(ctx, func() bool { return c.fleet.Standing(0) == 4 })
-				panic("a nemesis's bug")
-			}}}}
-		began := time.Now()
-		res, err := harness.Run(t.Context(), s)
-		require.ErrorContains(t, err, "a nemesis's bug")
-		require.Less(t, time.Since(began), 10*time.Second)
-		require.Zero(t, c.fleet.Standing(0))
-		require.Zero(t, c.fleet.Ahead(0))
-		require.Equal(t, "its injection came to no end", res.History.Faults[0].Proof)
 	})
 }
 
 func TestARunThatEndsWhileAGroupIsPausedResumesIt(t *testing.T) {
-	for name, interrupt := range map[string]func(*crew, context.CancelFunc){
-		"interrupted":             func(_ *crew, cancel context.CancelFunc) { cancel() },
-		"another client panicked": func(c *crew, _ context.CancelFunc) { c.bug.Store(true) },
+	for name, c := range map[string]struct {
+		end        func(*crew, context.CancelFunc)
+		err, proof string
+	}{
+		"interrupted":             {func(_ *crew, cancel context.CancelFunc) { cancel() }, "", "they stand"},
+		"another client panicked": {func(c *crew, _ context.CancelFunc) { c.bug.Store(true) }, "a client's bug", "they stand"},
+		"the nemesis panicked":    {func(*crew, context.CancelFunc) { panic("a bug") }, "a bug", "its injection came to no end"}, // it returns no heal
 	} {
 		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				c := newCrew()
+			withCrew(t, func(t *testing.T, crew *crew) {
 				ctx, cancel := context.WithCancel(t.Context())
 				defer cancel()
-				s := c.spec()
-				s.Workload = panicky{c}
-				s.Faults = []harness.TimedFault{{For: time.Hour, Nemesis: strike{"freeze",
-					func(ctx context.Context, _ *rand.Rand) (harness.Injection, error) {
-						resume := c.fleet.Pause(0)
-						err := await(ctx, func() bool { return c.fleet.Standing(0) == 4 })
-						interrupt(c, cancel)
-						return harness.Injection{Bite: "they stand", Heal: healing(resume)}, err
-					}}}}
+				s := crew.spec()
+				s.Faults = []harness.TimedFault{{For: time.Hour, Nemesis: strike{"freeze", func(ctx context.Context, _ *rand.Rand) (harness.Injection, error) {
+					resume, back := crew.fleet.Pause(0), crew.fleet.Skew(0, time.Hour)
+					err := await(ctx, func() bool { return crew.fleet.Standing(0) == 4 })
+					c.end(crew, cancel)
+					return harness.Injection{Bite: "they stand", Heal: healing(func() { resume(); back() })}, err
+				}}}}
 				began := time.Now()
 				res, err := harness.Run(ctx, s)
-				require.Equal(t, name != "interrupted", err != nil, "%v", err)
+				require.Equal(t, c.err != "", err != nil, "%v", err)
+				require.Contains(t, fmt.Sprint(err), c.err)
 				require.NotEmpty(t, res.History.End.Reason)
 				require.Less(t, time.Since(began), 10*time.Second)
-				require.Zero(t, c.fleet.Standing(0))
+				require.Equal(t, []int{0, 0}, []int{crew.fleet.Standing(0), int(crew.fleet.Ahead(0))})
+				require.Equal(t, c.proof, res.History.Faults[0].Proof)
 			})
 		})
 	}
 }
 
-// panicky is a crew whose members of group 1 panic when they are told to.
-type panicky struct{ *crew }
-
-func (p panicky) Open(ctx context.Context, group int) (harness.Client, error) {
-	c, err := p.crew.Open(ctx, group)
-	return panickyMan{c.(*crewman)}, err
-}
-
-type panickyMan struct{ *crewman }
-
-func (p panickyMan) Step(ctx context.Context, s *harness.Session) {
-	if p.group == 1 && p.bug.Load() {
-		panic("a client's bug")
-	}
-	p.crewman.Step(ctx, s)
-}
-
 func TestAFleetServesOneRunAtATime(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		c := newCrew()
-		s := c.spec()
+	withCrew(t, func(t *testing.T, c *crew) {
 		var second error
-		s.Faults = []harness.TimedFault{{Nemesis: strike{"another run",
-			func(ctx context.Context, _ *rand.Rand) (harness.Injection, error) {
-				_, second = harness.Run(ctx, c.spec())
-				return harness.Injection{Bite: "it ran"}, nil
-			}}}}
-		_, err := harness.Run(t.Context(), s)
-		require.NoError(t, err)
+		c.struck(t, 0, func(ctx context.Context, _ *rand.Rand) (harness.Injection, error) {
+			_, second = harness.Run(ctx, c.spec())
+			return harness.Injection{Bite: "it ran"}, nil
+		})
 		require.ErrorIs(t, second, harness.ErrSpec)
 		require.ErrorContains(t, second, "in use by another run")
 
 		old := c.fleet.Skew(0, time.Hour)
 		c.opened.Add(8)
-		_, err = harness.Run(t.Context(), c.spec())
+		_, err := harness.Run(t.Context(), c.spec())
 		require.NoError(t, err)
 		skew := c.fleet.Skew(0, time.Minute)
 		old() // of a run that is over
@@ -277,37 +245,5 @@ func TestAFleetServesOneRunAtATime(t *testing.T) {
 }
 
 func TestWithoutAFleetCheckpointsDoNothing(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		require.NoError(t, harness.Checkpoint(t.Context()))
-		c := newCrew()
-		s := c.spec()
-		s.Fleet = nil
-		res, err := harness.Run(t.Context(), s)
-		require.NoError(t, err)
-		require.NotEmpty(t, opsOf(t, res.History))
-	})
-}
-
-func BenchmarkCheckpoint(b *testing.B) {
-	c := newCrew()
-	s := c.spec()
-	s.Workload = benched{c, b}
-	s.Clients, s.Duration = 2, time.Millisecond
-	_, err := harness.Run(b.Context(), s)
-	require.NoError(b, err)
-}
-
-type benched struct {
-	*crew
-	b *testing.B
-}
-
-func (w benched) Open(context.Context, int) (harness.Client, error) { return w, nil }
-func (w benched) Step(ctx context.Context, s *harness.Session) {
-	if s.Client() == 0 && w.opened.Add(1) == 1 {
-		for range w.b.N {
-			_ = harness.Checkpoint(ctx)
-		}
-	}
-	s.Sleep(time.Millisecond)
+	require.NoError(t, harness.Checkpoint(t.Context()))
 }

@@ -62,8 +62,7 @@ func record(t *testing.T, all ...elsewhere) (returns []time.Duration, res harnes
 		spec.Generators = append(spec.Generators, g)
 	}
 	res, err = harness.Run(t.Context(), spec)
-	for op, err := range res.History.Ops {
-		require.NoError(t, err)
+	for _, op := range opsOf(t, res.History) {
 		returns = append(returns, op.Return)
 	}
 	return returns, res, err
@@ -89,7 +88,7 @@ func TestCallsOfAWorkerKeepTheirOrder(t *testing.T) {
 		}})
 		require.NoError(t, err)
 		var calls []time.Duration
-		for op := range res.History.Ops {
+		for _, op := range opsOf(t, res.History) {
 			calls = append(calls, op.Call)
 		}
 		require.Equal(t, []time.Duration{5, 1, 5, 5, 2}, calls, "client 7 is worker 0, too")

@@ -1,7 +1,6 @@
 package harness_test
 
 import (
-	"context"
 	"testing"
 	"time"
 
@@ -35,23 +34,13 @@ func TestHowLongAFaultExplainsWhatWentWrong(t *testing.T) {
 	}
 }
 
-// accuser finds one anomaly of a given time.
-type accuser struct{ from, to time.Duration }
-
-func (accuser) Name() string { return "accuser" }
-
-func (a accuser) Check(_ context.Context, _ harness.History, found func(harness.Anomaly)) harness.Judgement {
-	found(harness.Anomaly{Class: harness.DoubleGrant, From: a.from, To: a.to})
-	return harness.Judgement{Verdict: harness.Invalid}
-}
-
 // TestAnAnomalyNamesNoFaultThatWasOverLongBefore is about a refuse that healed while a latency went on.
 func TestAnAnomalyNamesNoFaultThatWasOverLongBefore(t *testing.T) {
 	const s = time.Second
-	h := harness.History{Ops: harness.OpsOf(nil), Faults: []harness.Fault{
+	faults := []harness.Fault{
 		{Number: 1, Name: "latency", Start: s, Heal: 20 * s, End: 21 * s},
 		{Number: 2, Name: "refuse", Start: 5 * s, Heal: 7100 * time.Millisecond, End: 21 * s},
-	}}
+	}
 	for _, c := range []struct {
 		from, to time.Duration
 		want     []string
@@ -61,7 +50,8 @@ func TestAnAnomalyNamesNoFaultThatWasOverLongBefore(t *testing.T) {
 		{8 * s, 9 * s, []string{"latency", "refuse"}},                    // it may not be over yet
 		{500 * time.Millisecond, 600 * time.Millisecond, nil},
 	} {
-		j := harness.Judge(t.Context(), h, []harness.Checker{accuser{c.from, c.to}})
+		h := harness.History{Ops: harness.OpsOf([]harness.Op{{Call: c.from, Return: c.to}}), Faults: faults}
+		j := harness.Judge(t.Context(), h, []harness.Checker{finder{}})
 		require.Equal(t, c.want, j.Anomalies[0].Faults, "from %v to %v", c.from, c.to)
 	}
 }

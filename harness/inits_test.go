@@ -31,7 +31,7 @@ func TestLinkingChangesNothing(t *testing.T) {
 	}
 }
 
-// TestInitFunctionsAreSeen: those of packages only, not methods of that name, and not tests.
+// TestInitFunctionsAreSeen: those of packages only, not methods of that name, tests, and modules inside this one.
 func TestInitFunctionsAreSeen(t *testing.T) {
 	root := t.TempDir()
 	for file, text := range map[string]string{
@@ -39,6 +39,8 @@ func TestInitFunctionsAreSeen(t *testing.T) {
 		"a/a.go":      "package a\nfunc init() {}\n",
 		"b/b.go":      "package b\ntype b int\nfunc (b) init() {}\nfunc Init() {}\n",
 		"c/c_test.go": "package c\nfunc init() {}\n",
+		"d/go.mod":    "module y",
+		"d/d.go":      "package d\nfunc init() {}\n",
 	} {
 		path := filepath.Join(root, file)
 		require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
@@ -52,24 +54,19 @@ func TestInitFunctionsAreSeen(t *testing.T) {
 // initsOf finds the packages below root that have an init function, and a file of each that has one. Tests are left out.
 func initsOf(root string) (map[string]string, error) {
 	found := map[string]string{}
-	err := eachSource(root, func(name, path string) error {
-		file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.SkipObjectResolution)
-		if err != nil {
-			return err
-		}
+	err := eachSource(root, func(name, path string, file *ast.File) {
 		for _, d := range file.Decls {
 			if f, ok := d.(*ast.FuncDecl); ok && f.Recv == nil && f.Name.Name == "init" {
 				found[name] = name + "/" + filepath.Base(path)
 			}
 		}
-		return nil
 	})
 	return found, err
 }
 
 // eachSource calls f for each source file of the module at root, with the folder of its package. Tests, and modules inside
 // this one, are left out.
-func eachSource(root string, f func(name, path string) error) error {
+func eachSource(root string, f func(name, path string, file *ast.File)) error {
 	return filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
 		switch {
 		case err != nil:
@@ -83,6 +80,11 @@ func eachSource(root string, f func(name, path string) error) error {
 		if err != nil {
 			return err
 		}
-		return f(filepath.ToSlash(folder), path)
+		file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.SkipObjectResolution)
+		if err != nil {
+			return err
+		}
+		f(filepath.ToSlash(folder), path, file)
+		return nil
 	})
 }

@@ -40,33 +40,27 @@ func TestBoundsOfLinkFaults(t *testing.T) {
 	} {
 		require.NoError(t, at.Validate(), at.String())
 	}
-	for _, c := range []struct {
-		beyond    harness.LinkFault
-		parameter string
-		says      string
-	}{
-		{harness.Latency(0, 0), "latency", "latency is 0s: ask for 1ms to 1m0s"},
-		{harness.Latency(-time.Second, 0), "latency", "latency is -1s: ask for 1ms to 1m0s"},
-		{harness.Latency(time.Minute+1, 0), "latency", "latency is 1m0.000000001s: ask for 1ms to 1m0s"},
-		{harness.Latency(time.Second, -1), "jitter", "jitter is -1ns: ask for 0s to 1s"},
-		{harness.Latency(time.Second, 2*time.Second), "jitter", "jitter is 2s: ask for 0s to 1s"},
-		{harness.Bandwidth(-1), "bandwidth", "bandwidth is -1: ask for 1000 to 50000000"},
-		{harness.Bandwidth(999), "bandwidth", "bandwidth is 999: ask for 1000 to 50000000"},
-		{harness.Bandwidth(math.MaxInt64), "bandwidth", "bandwidth is 9223372036854775807: ask for 1000 to 50000000"},
-		{harness.Slice(0, time.Second), "size", "size is 0: ask for 1 to 8192"},
-		{harness.Slice(8193, time.Second), "size", "size is 8193: ask for 1 to 8192"},
-		{harness.Slice(10, 0), "delay", "delay is 0s: ask for 1µs to 1s"},
-		{harness.Slice(10, time.Second+1), "delay", "delay is 1.000000001s: ask for 1µs to 1s"},
-		{harness.LimitData(0), "bytes", "bytes is 0: ask for 1 to 16777216"},
-		{harness.LimitData(16<<20 + 1), "bytes", "bytes is 16777217: ask for 1 to 16777216"},
-		{harness.SlowClose(-1), "delay", "delay is -1ns: ask for 10ms to 1m0s"},
-		{harness.SlowClose(time.Minute + 1), "delay", "delay is 1m0.000000001s: ask for 10ms to 1m0s"},
+	for says, beyond := range map[string]harness.LinkFault{
+		"latency is 0s: ask for 1ms to 1m0s":                         harness.Latency(0, 0),
+		"latency is -1s: ask for 1ms to 1m0s":                        harness.Latency(-time.Second, 0),
+		"latency is 1m0.000000001s: ask for 1ms to 1m0s":             harness.Latency(time.Minute+1, 0),
+		"jitter is -1ns: ask for 0s to 1s":                           harness.Latency(time.Second, -1),
+		"jitter is 2s: ask for 0s to 1s":                             harness.Latency(time.Second, 2*time.Second),
+		"bandwidth is -1: ask for 1000 to 50000000":                  harness.Bandwidth(-1),
+		"bandwidth is 999: ask for 1000 to 50000000":                 harness.Bandwidth(999),
+		"bandwidth is 9223372036854775807: ask for 1000 to 50000000": harness.Bandwidth(math.MaxInt64),
+		"size is 0: ask for 1 to 8192":                               harness.Slice(0, time.Second),
+		"size is 8193: ask for 1 to 8192":                            harness.Slice(8193, time.Second),
+		"delay is 0s: ask for 1µs to 1s":                             harness.Slice(10, 0),
+		"delay is 1.000000001s: ask for 1µs to 1s":                   harness.Slice(10, time.Second+1),
+		"bytes is 0: ask for 1 to 16777216":                          harness.LimitData(0),
+		"bytes is 16777217: ask for 1 to 16777216":                   harness.LimitData(16<<20 + 1),
+		"delay is -1ns: ask for 10ms to 1m0s":                        harness.SlowClose(-1),
+		"delay is 1m0.000000001s: ask for 10ms to 1m0s":              harness.SlowClose(time.Minute + 1),
 	} {
-		err := c.beyond.Validate()
-		require.EqualError(t, err, c.says)
 		var bounds *harness.BoundsError
-		require.ErrorAs(t, err, &bounds)
-		require.Equal(t, c.parameter, bounds.Parameter)
+		require.ErrorAs(t, beyond.Validate(), &bounds, says)
+		require.EqualError(t, bounds, says)
 	}
 	require.ErrorIs(t, harness.LinkFault{}.Validate(), harness.ErrNoLinkFault)
 	require.EqualError(t, harness.LinkFault{Kind: "gust"}.Validate(), `unknown link fault "gust"`)

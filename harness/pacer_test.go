@@ -23,11 +23,3 @@ func TestAPacerKeepsItsRateWhateverHappens(t *testing.T) {
 	require.InEpsilon(t, float64(n*mean), float64(last-time.Second), 0.01)
 	require.InEpsilon(t, 0.095*n, short, 0.05, "gaps are exponential: 1-e^-0.1 of them are shorter than a tenth of the mean")
 }
-
-func TestAPacerRepeatsWithItsSeed(t *testing.T) {
-	a := pacer{mean: time.Second, rng: rand.New(rand.NewPCG(3, 4))}
-	b := pacer{mean: time.Second, rng: rand.New(rand.NewPCG(3, 4))}
-	for range 100 {
-		require.Equal(t, a.nextDue(), b.nextDue())
-	}
-}

@@ -2,7 +2,6 @@ package harness
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math/rand/v2"
 	"sync"
@@ -94,42 +93,6 @@ func TestAnUnknownOutcomeRetiresTheClient(t *testing.T) {
 	require.Equal(t, 7, s.Invoke(Op{}, func(*Op) {}).Client)
 	require.Equal(t, 11, s.Client())
 	require.Equal(t, 3, Meta{Workers: 4}.Worker(s.Client()))
-}
-
-// brokenStore cannot write operations.
-type brokenStore struct{ Store }
-
-func (brokenStore) WriteOps([]Op) error { return errors.New("disk full") }
-
-func TestAStoreThatFailsIsReportedOnce(t *testing.T) {
-	failures := 0
-	rec := newRecorder(NewClock(), 1, brokenStore{NewMemory()}, func([]Op) {}, func(error) { failures++ })
-	s := writing(rec, 0)
-	for range 3 {
-		s.Invoke(Op{}, func(*Op) {})
-		rec.flush(false)
-	}
-	require.Equal(t, 1, failures)
-}
-
-func BenchmarkInvoke(b *testing.B) {
-	store := &orderedStore{t: &testing.T{}}
-	rec := newRecorder(NewClock(), 64, store, func([]Op) {}, func(error) {})
-	ctx, stop := context.WithCancel(b.Context())
-	defer stop()
-	go rec.run(ctx)
-	var mu sync.Mutex
-	next := 0
-	b.ReportAllocs()
-	b.RunParallel(func(pb *testing.PB) {
-		mu.Lock()
-		s := writing(rec, next)
-		next++
-		mu.Unlock()
-		for pb.Next() {
-			s.Invoke(Op{Kind: Next}, func(op *Op) { op.Outcome = OK })
-		}
-	})
 }
 
 // discard is a store that keeps nothing.

@@ -68,34 +68,27 @@ func (c *fakeClient) Step(_ context.Context, s *harness.Session) {
 // breaker is a nemesis for a fake.
 type breaker struct {
 	*fake
-	injectErr, proveErr error
-	rolled              *atomic.Uint64
+	injectErr error
+	prove     func() error // default: it is seen
 }
 
 func (b breaker) Name() string { return "breaker" }
-func (b breaker) Inject(_ context.Context, rng *rand.Rand) (harness.Injection, error) {
-	if b.rolled != nil {
-		b.rolled.Store(rng.Uint64())
-	}
+func (b breaker) Inject(context.Context, *rand.Rand) (harness.Injection, error) {
 	b.broken.Store(true)
 	return harness.Injection{
 		Targets: []string{"fake"}, Bite: "broken",
-		Prove: func(context.Context) (string, error) { return "seen", b.proveErr },
+		Prove: func(context.Context) (string, error) {
+			if b.prove != nil {
+				return "", b.prove()
+			}
+			return "seen", nil
+		},
 		Heal: func(ctx context.Context) error {
 			b.broken.Store(false)
 			b.healed.Add(1)
 			return ctx.Err()
 		},
 	}, b.injectErr
-}
-
-// panickingNemesis breaks the system and panics while it looks for the effect.
-type panickingNemesis struct{ breaker }
-
-func (p panickingNemesis) Inject(ctx context.Context, rng *rand.Rand) (harness.Injection, error) {
-	inj, err := p.breaker.Inject(ctx, rng)
-	inj.Prove = func(context.Context) (string, error) { panic("a nemesis's bug") }
-	return inj, err
 }
 
 // counter counts operations by outcome and is satisfied.
@@ -128,31 +121,39 @@ func TestRunRecordsJudgesAndStops(t *testing.T) {
 		require.Positive(t, c.n[harness.OK])
 		require.True(t, f.stopped)
 		require.Equal(t, 4, res.Meta.Workers)
-		require.Equal(t, uint64(42), res.Meta.Seed)
+		require.EqualValues(t, 42, res.Meta.Seed)
 		require.NotNil(t, res.History.End)
 		require.Empty(t, res.History.End.Reason)
 		require.Len(t, res.History.Events, 1)
+		for op := range res.History.Ops {
+			require.Zero(t, op.Due, "in a closed loop")
+		}
 	})
 }
 
 func TestTheSameSeedMakesTheSameChoices(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		choices := func(seed uint64) (map[any]any, uint64) {
+		choices := func(seed uint64) (clients map[any]any, faults [2]uint64) {
 			f := &fake{}
-			var rolled atomic.Uint64
 			s := spec(f, &counter{})
 			s.Seed = seed
-			s.Faults = []harness.TimedFault{{Nemesis: breaker{fake: f, rolled: &rolled}}}
+			for i := range faults {
+				s.Tracks = append(s.Tracks, []harness.TimedFault{{Nemesis: strike{"roll", func(_ context.Context, rng *rand.Rand) (harness.Injection, error) {
+					faults[i] = rng.Uint64()
+					return harness.Injection{}, nil
+				}}}})
+			}
 			_, err := harness.Run(t.Context(), s)
 			require.NoError(t, err)
-			all := map[any]any{}
-			f.steps.Range(func(k, v any) bool { all[k] = v; return true })
-			return all, rolled.Load()
+			clients = map[any]any{}
+			f.steps.Range(func(k, v any) bool { clients[k] = v; return true })
+			return clients, faults
 		}
 		a, na := choices(1)
 		b, nb := choices(1)
 		c, nc := choices(2)
 		require.Len(t, a, 4)
+		require.NotEqual(t, na[0], na[1], "each sequence has its own")
 		require.Equal(t, a, b)
 		require.Equal(t, na, nb)
 		require.NotEqual(t, a, c)
@@ -164,30 +165,23 @@ func TestAFaultIsRecordedProvedAndHealed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f, c := &fake{}, &counter{}
 		s := spec(f, c)
-		s.Faults = []harness.TimedFault{{Nemesis: breaker{fake: f}, For: 30 * time.Millisecond}, {Nemesis: breaker{fake: f}}}
+		s.Faults = []harness.TimedFault{
+			{Nemesis: breaker{fake: f}, For: 30 * time.Millisecond},
+			{Nemesis: breaker{fake: f, prove: func() error { return errors.New("nothing happened") }}},
+		}
 		res, err := harness.Run(t.Context(), s)
 		require.NoError(t, err)
 		require.Len(t, res.History.Faults, 2)
-		one := res.History.Faults[0]
+		one, two := res.History.Faults[0], res.History.Faults[1]
 		require.True(t, one.Proved)
+		require.False(t, two.Proved, "it had no effect")
+		require.Contains(t, two.Proof, "nothing happened")
 		require.Equal(t, "broken; seen", one.Proof)
 		require.GreaterOrEqual(t, one.Heal-one.Active, 30*time.Millisecond)
 		require.GreaterOrEqual(t, one.End, one.Heal)
 		require.EqualValues(t, 2, f.healed.Load())
 		require.Positive(t, c.n[harness.Info], "operations during the fault")
-		require.GreaterOrEqual(t, res.History.Faults[1].Start-one.End, 20*time.Millisecond, "calm between faults")
-	})
-}
-
-func TestAFaultWithoutEffectIsNotProved(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f := &fake{}
-		s := spec(f, &counter{})
-		s.Faults = []harness.TimedFault{{Nemesis: breaker{fake: f, proveErr: errors.New("nothing happened")}, For: time.Millisecond}}
-		res, err := harness.Run(t.Context(), s)
-		require.NoError(t, err)
-		require.False(t, res.History.Faults[0].Proved)
-		require.Contains(t, res.History.Faults[0].Proof, "nothing happened")
+		require.GreaterOrEqual(t, two.Start-one.End, 20*time.Millisecond, "calm between faults")
 	})
 }
 
@@ -205,7 +199,7 @@ func TestEveryWayOutHealsStopsAndKeepsTheHistory(t *testing.T) {
 			s.Faults = []harness.TimedFault{{Nemesis: breaker{fake: f}}}
 		}, "two primaries"},
 		"a nemesis panics": {func(f *fake, s *harness.Spec) {
-			s.Faults = []harness.TimedFault{{Nemesis: panickingNemesis{breaker{fake: f}}, For: time.Second}}
+			s.Faults = []harness.TimedFault{{Nemesis: breaker{fake: f, prove: func() error { panic("a nemesis's bug") }}, For: time.Second}}
 		}, "a nemesis's bug"},
 		"a client panics":   {func(f *fake, _ *harness.Spec) { f.panics = true }, "a client's bug"},
 		"the store is full": {func(_ *fake, s *harness.Spec) { s.Store = fullStore{harness.NewMemory()} }, "disk full"},
@@ -231,25 +225,6 @@ type fullStore struct{ harness.Store }
 
 func (fullStore) WriteOps([]harness.Op) error { return errors.New("disk full") }
 
-func TestAnInterruptedRunHealsAndSaysSo(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f := &fake{}
-		s := spec(f, &counter{})
-		s.Duration = time.Minute
-		s.Faults = []harness.TimedFault{{Nemesis: breaker{fake: f}, For: time.Minute}}
-		ctx, cancel := context.WithCancel(t.Context())
-		defer cancel()
-		go func() { _ = await(ctx, f.broken.Load); cancel() }()
-		began := time.Now()
-		res, err := harness.Run(ctx, s)
-		require.NoError(t, err)
-		require.Less(t, time.Since(began), 10*time.Second)
-		require.Equal(t, "interrupted", res.History.End.Reason)
-		require.EqualValues(t, 1, f.healed.Load())
-		require.True(t, f.stopped)
-	})
-}
-
 func TestSpecsThatCannotBeRunAreRefused(t *testing.T) {
 	for name, arrange := range map[string]func(*harness.Spec){
 		"no System":   func(s *harness.Spec) { s.System = nil },
@@ -257,12 +232,17 @@ func TestSpecsThatCannotBeRunAreRefused(t *testing.T) {
 		"no Checkers": func(s *harness.Spec) { s.Checkers = nil },
 		"be numbers":  func(s *harness.Spec) { s.Rate = math.NaN() },
 		"negative":    func(s *harness.Spec) { s.Clients = -1 },
+		"Final":       func(s *harness.Spec) { s.Final = -1 },
+		"StopOnFirst": func(s *harness.Spec) { s.StopOnFirst = true },
+		"open loop":   func(s *harness.Spec) { s.OpenLoop = true },
 	} {
-		s := spec(&fake{}, &counter{})
+		f := &fake{}
+		s := spec(f, &counter{})
 		arrange(&s)
 		_, err := harness.Run(t.Context(), s)
 		require.ErrorIs(t, err, harness.ErrSpec, name)
 		require.ErrorContains(t, err, name)
+		require.False(t, f.started)
 	}
 }
 

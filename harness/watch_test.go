@@ -69,7 +69,7 @@ func TestWatchersFindWhileTheLoadGoesOn(t *testing.T) {
 		})
 		require.NoError(t, err)
 		require.Equal(t, harness.Valid, res.Verdict, "what watchers find does not decide")
-		require.Equal(t, countOps(t, res.History), w.n, "a watcher sees every operation, once")
+		require.Len(t, opsOf(t, res.History), w.n, "a watcher sees every operation, once")
 		require.Len(t, found, w.n/10)
 		require.Less(t, found[0], res.History.Faults[0].Active)
 		require.Empty(t, res.Notes)
@@ -127,7 +127,7 @@ func TestAWatcherThatHangsIsLeftBehindAndHoldsNobodyUp(t *testing.T) {
 	require.Contains(t, res.Notes[0], "stuck was ")
 	require.Contains(t, res.Notes[0], "operations behind the record")
 	require.Contains(t, log.String(), "a watcher was left behind")
-	n := countOps(t, res.History)
+	n := len(opsOf(t, res.History))
 	require.GreaterOrEqual(t, n, 400_000)
 	require.EqualValues(t, f.n.Load(), n, "everything is on record")
 	require.Equal(t, n, w.n)
@@ -150,21 +150,13 @@ func TestARunEndsThoughAWatcherDoesNot(t *testing.T) {
 		require.NoError(t, err)
 		require.Less(t, time.Since(began), 30*time.Second)
 		require.Equal(t, harness.Valid, res.Verdict, "the record is judged whole")
-		require.Positive(t, countOps(t, res.History))
+		require.NotEmpty(t, opsOf(t, res.History))
 		require.Len(t, res.Notes, 1)
 		require.Contains(t, res.Notes[0], "stuck had not seen the end of the record 5s after it")
 		close(until)
 		synctest.Wait()
 		require.Zero(t, found.Load(), "it is not listened to any more")
 	})
-}
-
-func countOps(t *testing.T, h harness.History) (n int) {
-	for _, err := range h.Ops {
-		require.NoError(t, err)
-		n++
-	}
-	return n
 }
 
 // afterAFault is a watcher that finds nothing before the fake is broken.
@@ -196,13 +188,6 @@ func TestTheFirstViolationEndsTheLoad(t *testing.T) {
 	})
 }
 
-func TestStopOnFirstNeedsWatchers(t *testing.T) {
-	f := &fake{}
-	_, err := harness.Run(t.Context(), harness.Spec{System: f, Workload: f, Checkers: []harness.Checker{&counter{}}, StopOnFirst: true})
-	require.ErrorIs(t, err, harness.ErrSpec)
-	require.False(t, f.started)
-}
-
 // sluggish is a workload whose first operation takes long, and the others no time.
 type sluggish struct {
 	fake
@@ -224,14 +209,12 @@ func (s *sluggish) Step(_ context.Context, session *harness.Session) {
 func TestAnOpenLoopCountsFromWhenOperationsWereDue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &sluggish{}
-		spec := harness.Spec{
+		res, err := harness.Run(t.Context(), harness.Spec{
 			System: f, Workload: f, Checkers: []harness.Checker{&counter{}}, Clients: 1, Duration: time.Second, Rate: 100, OpenLoop: true, Seed: 1,
-		}
-		res, err := harness.Run(t.Context(), spec)
+		})
 		require.NoError(t, err)
 		require.True(t, res.Meta.Open)
-		late, due := 0, time.Duration(0)
-		n := 0
+		n, late, due := 0, 0, time.Duration(0)
 		for op := range res.History.Ops {
 			if n++; n%2 == 0 {
 				require.Zero(t, op.Due, "the second operation of a step begins when it can")
@@ -244,20 +227,5 @@ func TestAnOpenLoopCountsFromWhenOperationsWereDue(t *testing.T) {
 			}
 		}
 		require.Greater(t, late, 20)
-	})
-}
-
-func TestAClosedLoopHasNoDueTimes(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f := &fake{}
-		res, err := harness.Run(t.Context(), harness.Spec{
-			System: f, Workload: f, Checkers: []harness.Checker{&counter{}}, Clients: 4, Duration: 100 * time.Millisecond, Rate: 1000,
-		})
-		require.NoError(t, err)
-		for op := range res.History.Ops {
-			require.Zero(t, op.Due)
-		}
-		_, err = harness.Run(t.Context(), harness.Spec{System: f, Workload: f, Checkers: []harness.Checker{&counter{}}, OpenLoop: true})
-		require.ErrorIs(t, err, harness.ErrSpec, "an open loop needs a rate")
 	})
 }

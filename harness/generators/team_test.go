@@ -157,8 +157,17 @@ func TestWhatIsLostOnTheWayIsSentAgain(t *testing.T) {
 		var touched harness.Touched
 		res, err := spread{store: &store{}, post: &lossy{Post: generators.NewMemory()}, clocks: apart()[:3], clients: 12, duration: 2 * time.Second, links: links,
 			spec: func(s *harness.Spec, team *generators.Team) {
-				s.Faults = []harness.TimedFault{{Nemesis: cutting{team, &touched}, After: 300 * time.Millisecond, For: 300 * time.Millisecond}}
+				link := harness.Link{From: "g0", To: "r1"}
 				s.QuietPeriod = 300 * time.Millisecond
+				s.Faults = []harness.TimedFault{{For: 300 * time.Millisecond, Nemesis: injecting(func(ctx context.Context) (harness.Injection, error) {
+					heal, err := team.Impair([]harness.Link{link}, harness.Drop())
+					require.Error(t, team.Probe(ctx, "g0", "r1"))
+					require.Equal(t, 12, team.Connections("r1"))
+					return harness.Injection{Bite: "cut", Touched: func() (string, error) {
+						touched = team.Touched(link)
+						return "touched", nil
+					}, Heal: func(context.Context) error { return heal() }}, err
+				})}}
 			},
 		}.run(t)
 		require.NoError(t, err)
@@ -182,25 +191,12 @@ func (*recordedLinks) Probe(context.Context, string, string) error        { retu
 func (*recordedLinks) Echo(context.Context, string, string, int) error    { return nil }
 func (*recordedLinks) Hangup(_ context.Context, _ string, _ string) error { return nil }
 
-// cutting is a fault of links.
-type cutting struct {
-	team    *generators.Team
-	touched *harness.Touched
-}
+// injecting is a fault of a few lines.
+type injecting func(context.Context) (harness.Injection, error)
 
-func (cutting) Name() string { return "cutting" }
-func (c cutting) Inject(ctx context.Context, _ *rand.Rand) (harness.Injection, error) {
-	heal, err := c.team.Impair([]harness.Link{{From: "g0", To: "r1"}}, harness.Drop())
-	if c.team.Probe(ctx, "g0", "r1") == nil {
-		err = errors.New("it reaches it")
-	}
-	if n := c.team.Connections("r1"); n != 12 {
-		err = fmt.Errorf("%d connections", n)
-	}
-	return harness.Injection{Bite: "cut", Touched: func() (string, error) {
-		*c.touched = c.team.Touched(harness.Link{From: "g0", To: "r1"})
-		return "touched", nil
-	}, Heal: func(context.Context) error { return heal() }}, err
+func (injecting) Name() string { return "injecting" }
+func (f injecting) Inject(ctx context.Context, _ *rand.Rand) (harness.Injection, error) {
+	return f(ctx)
 }
 
 // mortal is a generator's post that goes dead, as if its process was killed.
@@ -280,15 +276,16 @@ func TestGeneratorsLookAgainWhileTheyDiffer(t *testing.T) {
 		links := &lookingLinks{errs: make(chan error, 100)}
 		var errs []error
 		_, err := spread{store: &store{}, clocks: apart()[:2], clients: 8, duration: time.Second, links: links, spec: func(s *harness.Spec, team *generators.Team) {
-			s.Faults = []harness.TimedFault{{Nemesis: looking{func(ctx context.Context) {
+			s.QuietPeriod = 100 * time.Millisecond
+			s.Faults = []harness.TimedFault{{Nemesis: injecting(func(ctx context.Context) (harness.Injection, error) {
 				for _, answers := range [][]error{{nil, nil}, {io.EOF, nil, nil, nil}, {io.EOF, nil, io.EOF, io.EOF}, {os.ErrDeadlineExceeded, os.ErrDeadlineExceeded}} {
 					for _, a := range answers {
 						links.errs <- a
 					}
 					errs = append(errs, team.Probe(ctx, "g0", "r1"))
 				}
-			}}, After: 100 * time.Millisecond}}
-			s.QuietPeriod = 100 * time.Millisecond
+				return harness.Injection{Bite: "looked"}, nil
+			})}}
 		}}.run(t)
 		require.NoError(t, err)
 		require.Len(t, errs, 4)
@@ -298,15 +295,6 @@ func TestGeneratorsLookAgainWhileTheyDiffer(t *testing.T) {
 		require.ErrorContains(t, errs[2], "generator 2: EOF")
 		require.ErrorIs(t, errs[3], os.ErrDeadlineExceeded, "what kind of error it was is known here, too")
 	})
-}
-
-// looking is a fault that only looks.
-type looking struct{ do func(context.Context) }
-
-func (looking) Name() string { return "looking" }
-func (l looking) Inject(ctx context.Context, _ *rand.Rand) (harness.Injection, error) {
-	l.do(ctx)
-	return harness.Injection{Bite: "looked"}, nil
 }
 
 // TestWhoServesAKilledCoordinatorIsInNobodysWay: it answers to the subjects of its own team alone.

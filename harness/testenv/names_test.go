@@ -1,9 +1,6 @@
 package testenv_test
 
 import (
-	"go/ast"
-	"go/parser"
-	"go/token"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -27,50 +24,25 @@ func TestEveryTestIsRun(t *testing.T) {
 		return all
 	}
 	long, raced := packages(`(?m)^\t\$\(LONG\) .*$`), packages(`(?m)^RACED(_IN)? +:=.*$`)
+	// One that is long says so first.
+	tests := regexp.MustCompile(`(?m)^func (Test(Long|Raced)?\w*)\([^{]*\{\s*(testenv\.NeedLong\(t\))?`)
 	seen := map[string]int{}
 	for _, depth := range []string{"*", "*/*", "*/*/*", "*/*/*/*"} {
 		files, err := filepath.Glob("../../" + depth + "/*_test.go")
 		require.NoError(t, err)
 		for _, name := range files {
 			dir := "./" + strings.TrimPrefix(filepath.Dir(name), "../../")
-			for _, test := range testsIn(t, name) {
-				kind := regexp.MustCompile("^Test(Long|Raced)").FindString(test.Name.Name)
+			source, err := os.ReadFile(name)
+			require.NoError(t, err)
+			for _, test := range tests.FindAllStringSubmatch(string(source), -1) {
+				kind := test[2]
 				seen[kind]++
-				require.Equal(t, kind == "TestLong", saysThatItIsLong(test), "%s of %s", test.Name.Name, name)
-				require.False(t, kind == "TestLong" && !slices.Contains(long, dir), "%s of %s", test.Name.Name, dir)
-				require.False(t, kind == "TestRaced" && !slices.Contains(raced, dir), "%s of %s", test.Name.Name, dir)
+				require.Equal(t, kind == "Long", test[3] != "", "%s of %s", test[1], name)
+				require.False(t, kind == "Long" && !slices.Contains(long, dir), "%s of %s", test[1], dir)
+				require.False(t, kind == "Raced" && !slices.Contains(raced, dir), "%s of %s", test[1], dir)
 			}
 		}
 	}
-	require.Greater(t, seen["TestLong"], 20)
-	require.NotZero(t, seen["TestRaced"])
-}
-
-func testsIn(t *testing.T, name string) (all []*ast.FuncDecl) {
-	t.Helper()
-	file, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.SkipObjectResolution)
-	require.NoError(t, err)
-	for _, decl := range file.Decls {
-		if f, ok := decl.(*ast.FuncDecl); ok && strings.HasPrefix(f.Name.Name, "Test") {
-			all = append(all, f)
-		}
-	}
-	return all
-}
-
-// saysThatItIsLong reports whether the first statement of a test is a call of NeedLong.
-func saysThatItIsLong(test *ast.FuncDecl) bool {
-	if len(test.Body.List) == 0 {
-		return false
-	}
-	statement, ok := test.Body.List[0].(*ast.ExprStmt)
-	if !ok {
-		return false
-	}
-	call, ok := statement.X.(*ast.CallExpr)
-	if !ok {
-		return false
-	}
-	function, ok := call.Fun.(*ast.SelectorExpr)
-	return ok && function.Sel.Name == "NeedLong"
+	require.Greater(t, seen["Long"], 20)
+	require.NotZero(t, seen["Raced"])
 }

@@ -132,8 +132,7 @@ func TestAFullObjectStore(t *testing.T) {
 			End: func(_ workqueue.Unit, _ time.Duration, err error) { told <- err },
 		}.Work(ctx, worker)
 	}()
-	o, err := q.Await(ctx, u.ID())
-	require.NoError(t, err)
+	o := outcome(t, q, u)
 	require.True(t, o.GivenUp())
 	require.Contains(t, o.Why(), "the work queue is full: keep a result")
 	require.NoError(t, q.End(ctx))
@@ -152,8 +151,7 @@ func TestANATSThatGoesAway(t *testing.T) {
 	q, worker := as("coordinator"), as("worker")
 	u := workqueue.Unit{Kind: "x"}
 	require.NoError(t, q.Put(t.Context(), u))
-	job, err := worker.Take(t.Context())
-	require.NoError(t, err)
+	job := one(t, worker)
 	require.NoError(t, s.Stop())
 	ended := make(chan error, 1)
 	go func() { ended <- job.Done(t.Context(), workqueue.Result{Body: []byte("r")}) }()
@@ -161,9 +159,7 @@ func TestANATSThatGoesAway(t *testing.T) {
 	require.NoError(t, err)
 	defer func() { require.NoError(t, s.Stop()) }()
 	require.NoError(t, <-ended)
-	o, err := q.Await(t.Context(), u.ID())
-	require.NoError(t, err)
-	require.Equal(t, "r", string(o.Body))
+	require.Equal(t, "r", string(outcome(t, q, u).Body))
 }
 
 func TestANATSThatStaysAway(t *testing.T) {

@@ -2,11 +2,14 @@ package jetstream_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net"
-	"net/url"
-	"strings"
+	"os"
+	"os/exec"
+	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -19,10 +22,62 @@ import (
 	"github.com/doublegrant/doublegrant/harness/workqueue/jetstream"
 )
 
-// natsCluster is three servers of NATS in this process.
-type natsCluster struct {
-	servers []*server.Server
-	options []*server.Options
+// asServer, in the environment, makes the test binary a server of NATS: a process can be killed as no server in this one can.
+const asServer = "DOUBLEGRANT_TEST_AS_NATS"
+
+// serverOptions say what such a process is.
+type serverOptions struct {
+	Name, Store   string
+	Port, Cluster int
+	Routes        string
+}
+
+func TestMain(m *testing.M) {
+	if text := os.Getenv(asServer); text != "" {
+		os.Exit(serve(text))
+	}
+	os.Exit(m.Run())
+}
+
+// serve is a server of NATS until it is killed.
+func serve(text string) int {
+	var o serverOptions
+	if err := json.Unmarshal([]byte(text), &o); err != nil {
+		return 1
+	}
+	s, err := server.NewServer(&server.Options{
+		ServerName: o.Name, Host: "127.0.0.1", Port: o.Port, JetStream: true, StoreDir: o.Store, NoLog: true, NoSigs: true,
+		Cluster: server.ClusterOpts{Name: "three", Host: "127.0.0.1", Port: o.Cluster}, Routes: server.RoutesFromStr(o.Routes),
+	})
+	if err != nil {
+		return 1
+	}
+	s.Start()
+	s.WaitForShutdown()
+	return 0
+}
+
+// cluster is three servers of NATS in processes of their own.
+type cluster struct {
+	*testing.T
+	options [3]serverOptions
+	running [3]*exec.Cmd
+}
+
+func startCluster(t *testing.T) *cluster {
+	t.Helper()
+	c := &cluster{T: t}
+	var ports [3]int
+	routes := ""
+	for i := range ports {
+		ports[i] = freePort(t)
+		routes += fmt.Sprintf(",nats://127.0.0.1:%d", ports[i])
+	}
+	for i := range ports {
+		c.options[i] = serverOptions{fmt.Sprint("n", i+1), t.TempDir(), freePort(t), ports[i], routes[1:]}
+		c.start(i)
+	}
+	return c
 }
 
 func freePort(t *testing.T) int {
@@ -33,112 +88,105 @@ func freePort(t *testing.T) int {
 	return l.Addr().(*net.TCPAddr).Port
 }
 
-func startCluster(t *testing.T) *natsCluster {
-	t.Helper()
-	c := &natsCluster{}
-	var routes []*url.URL
-	for range 3 {
-		routes = append(routes, &url.URL{Scheme: "nats", Host: fmt.Sprintf("127.0.0.1:%d", freePort(t))})
-	}
-	for i := range 3 {
-		var port int
-		_, err := fmt.Sscan(routes[i].Port(), &port)
-		require.NoError(t, err)
-		c.options = append(c.options, &server.Options{
-			ServerName: fmt.Sprintf("n%d", i+1), Host: "127.0.0.1", Port: freePort(t), JetStream: true, StoreDir: t.TempDir(), NoLog: true, NoSigs: true,
-			Cluster: server.ClusterOpts{Name: "three", Host: "127.0.0.1", Port: port}, Routes: routes,
-		})
-		c.servers = append(c.servers, nil)
-	}
-	for i := range 3 {
-		c.start(t, i)
-	}
-	t.Cleanup(func() {
-		for i := range 3 {
-			c.stop(i)
-		}
-	})
-	require.Eventually(t, func() bool {
-		for _, s := range c.servers {
-			if s.JetStreamIsLeader() {
-				return len(s.JetStreamClusterPeers()) == 3
-			}
-		}
-		return false
-	}, 30*time.Second, 20*time.Millisecond)
-	return c
+func (c *cluster) start(i int) {
+	c.Helper()
+	text, err := json.Marshal(c.options[i])
+	require.NoError(c, err)
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), asServer+"="+string(text))
+	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	require.NoError(c, cmd.Start())
+	c.running[i] = cmd
+	c.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
 }
 
-func (c *natsCluster) start(t *testing.T, i int) {
-	t.Helper()
-	s, err := server.NewServer(c.options[i].Clone())
-	require.NoError(t, err)
-	s.Start()
-	c.servers[i] = s
-	require.True(t, s.ReadyForConnections(10*time.Second))
+// kill ends a server as nothing else does: it has no time for a last word.
+func (c *cluster) kill(i int) {
+	c.Helper()
+	require.NoError(c, c.running[i].Process.Signal(syscall.SIGKILL))
+	_ = c.running[i].Wait() // it says that it was killed
 }
 
-func (c *natsCluster) stop(i int) {
-	c.servers[i].Shutdown()
-	c.servers[i].WaitForShutdown()
-}
-
-func (c *natsCluster) access() jetstream.Access {
-	var all []string
+func (c *cluster) access() jetstream.Access {
+	a := jetstream.Access{Patience: time.Minute}
 	for _, o := range c.options {
-		all = append(all, fmt.Sprintf("nats://127.0.0.1:%d", o.Port))
+		a.URL += fmt.Sprintf(",nats://127.0.0.1:%d", o.Port)
 	}
-	return jetstream.Access{URL: strings.Join(all, ","), Patience: 30 * time.Second}
+	a.URL = a.URL[1:]
+	return a
 }
 
 func TestLongACluster(t *testing.T) {
 	testenv.NeedLong(t)
 	t.Parallel()
 	c := startCluster(t)
-	n := 0
+	var n atomic.Int64
 	contract.Test(t, contract.InRealTime, func(t *testing.T, lease time.Duration) func(string) workqueue.Queue {
-		n++
-		return as(t, c.access(), fmt.Sprintf("c%d", n), jetstream.Sizes{Lease: lease})
+		return as(t, c.access(), fmt.Sprint("c", n.Add(1)), jetstream.Sizes{Lease: lease})
 	})
 }
 
-// TestOneOfThreeServersIsLost while units are under way: nothing is lost with it, since all is there three times.
-func TestOneOfThreeServersIsLost(t *testing.T) {
+// TestAKilledServerOfThree: nothing is lost with it, since all is there three times.
+func TestAKilledServerOfThree(t *testing.T) { killServers(t, 1) }
+
+func TestLongAKilledServerOfThree(t *testing.T) {
+	testenv.NeedLong(t)
+	killServers(t, 3)
+}
+
+// killServers kills so many of three processes, one after the other, each of which comes back, while units are under way. Each unit has
+// the one outcome that its work has.
+func killServers(t *testing.T, kills int) {
 	t.Parallel()
 	c := startCluster(t)
 	as := as(t, c.access(), "main", jetstream.Sizes{Lease: 3 * time.Second})
-	q, worker := as("coordinator"), as("worker")
-	const units = 12
-	unit := func(i int) workqueue.Unit { return workqueue.Unit{Kind: "x", Body: fmt.Append(nil, i)} }
+	q := as("coordinator")
 	ctx, cancel := context.WithTimeoutCause(t.Context(), 5*time.Minute, errors.New("no outcome for five minutes"))
 	defer cancel()
-	ended := make(chan error, 1)
-	go func() {
-		err := workqueue.Worker{Do: func(_ context.Context, u workqueue.Unit) (workqueue.Result, error) {
-			return workqueue.Result{Body: u.Body, Claim: string(u.Body)}, nil
-		}}.Work(ctx, worker)
-		cancel()
-		ended <- err
-	}()
-	for i := range units {
-		switch i {
-		case 3:
-			c.stop(0)
-		case 8:
-			c.start(t, 0)
-		}
-		require.NoError(t, q.Put(ctx, unit(i)))
+	const workers = 2
+	units := 6 * kills // a server is killed in each six
+	ended := make(chan error, workers)
+	for i := range workers {
+		worker := as(fmt.Sprint("worker-", i))
+		go func() {
+			ended <- workqueue.Worker{Do: func(_ context.Context, u workqueue.Unit) (workqueue.Result, error) {
+				return workqueue.Result{Body: u.Body, Claim: string(u.Body)}, nil
+			}}.Work(ctx, worker)
+		}()
 	}
-	for i := range units {
+	unit := func(i int) workqueue.Unit { return workqueue.Unit{Kind: "x", Body: fmt.Append(nil, i)} }
+	await := func(i int) {
 		o, err := q.Await(ctx, unit(i).ID())
-		if err != nil {
-			t.Fatal(err, context.Cause(ctx), <-ended)
-		}
+		require.NoError(t, err, "%v", context.Cause(ctx))
+		require.False(t, o.GivenUp(), o.Why())
 		require.Equal(t, unit(i).Body, o.Body)
 	}
-	disputed, err := q.Disputed(ctx)
-	require.NoError(t, err)
-	require.Empty(t, disputed)
+	for i := range units {
+		if i%6 == 2 {
+			c.kill(i / 6)
+		}
+		require.NoError(t, q.Put(ctx, unit(i)))
+		require.NoError(t, q.Put(ctx, unit(i)), "again")
+		if i%6 == 5 { // what is under way goes on without it; then it comes back
+			for u := i - 5; u <= i; u++ {
+				await(u)
+			}
+			c.start(i / 6)
+		}
+	}
+	for i := range units {
+		await(i)
+	}
+	require.Empty(t, disputed(t, q))
 	require.NoError(t, q.End(ctx))
-	require.NoError(t, <-ended)
+	for range workers {
+		require.NoError(t, <-ended)
+	}
+}
+
+// TestLongAWorkerThatComesBackToACluster after the end learns of it at once.
+func TestLongAWorkerThatComesBackToACluster(t *testing.T) {
+	testenv.NeedLong(t)
+	t.Parallel()
+	comesBackAfterTheEnd(t, startCluster(t).access())
 }

@@ -27,20 +27,60 @@ func served(t *testing.T) *jetstream.Server {
 // as returns the function that the contract wants: the coordinator first, and then workers.
 func as(t *testing.T, a jetstream.Access, name string, sizes jetstream.Sizes) func(string) workqueue.Queue {
 	t.Helper()
-	lead, _, err := jetstream.Lead(t.Context(), a, name, "coordinator", head, sizes)
-	require.NoError(t, err)
-	t.Cleanup(func() { _ = lead.Close(t.Context()) })
-	first := true
+	lead, first := leadOf(t, a, name, head, sizes), true
 	return func(worker string) workqueue.Queue {
 		if first {
 			first = false
 			return lead
 		}
-		q, _, err := jetstream.Join(t.Context(), a, name, worker)
-		require.NoError(t, err)
-		t.Cleanup(func() { _ = q.Close(t.Context()) })
-		return q
+		return joinTo(t, a, name, worker)
 	}
+}
+
+func leadOf(t *testing.T, a jetstream.Access, name string, h jetstream.Head, sizes jetstream.Sizes) *jetstream.Queue {
+	t.Helper()
+	q, _, err := jetstream.Lead(t.Context(), a, name, "coordinator", h, sizes)
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = q.Close(t.Context()) })
+	return q
+}
+
+func joinTo(t *testing.T, a jetstream.Access, name, worker string) *jetstream.Queue {
+	t.Helper()
+	q, _, err := jetstream.Join(t.Context(), a, name, worker)
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = q.Close(t.Context()) })
+	return q
+}
+
+// lead coordinates under the name main, and join works for it.
+func lead(t *testing.T, a jetstream.Access, sizes jetstream.Sizes) *jetstream.Queue {
+	return leadOf(t, a, "main", head, sizes)
+}
+func join(t *testing.T, a jetstream.Access, worker string) *jetstream.Queue {
+	return joinTo(t, a, "main", worker)
+}
+
+// one takes a unit, outcome waits for the outcome of one, and disputed lists those that are in dispute.
+func one(t *testing.T, w workqueue.Queue) workqueue.Job {
+	t.Helper()
+	job, err := w.Take(t.Context())
+	require.NoError(t, err)
+	return job
+}
+
+func outcome(t *testing.T, q workqueue.Queue, u workqueue.Unit) workqueue.Outcome {
+	t.Helper()
+	o, err := q.Await(t.Context(), u.ID())
+	require.NoError(t, err)
+	return o
+}
+
+func disputed(t *testing.T, q workqueue.Queue) []string {
+	t.Helper()
+	ids, err := q.Disputed(t.Context())
+	require.NoError(t, err)
+	return ids
 }
 
 // The good case, and what leases and late results are: make test-long has the whole contract. Servers that are lost are in files of their own.

@@ -14,23 +14,6 @@ import (
 	"github.com/doublegrant/doublegrant/harness/workqueue/jetstream"
 )
 
-// lead coordinates under the name main.
-func lead(t *testing.T, a jetstream.Access, sizes jetstream.Sizes) *jetstream.Queue {
-	t.Helper()
-	q, _, err := jetstream.Lead(t.Context(), a, "main", "coordinator", head, sizes)
-	require.NoError(t, err)
-	t.Cleanup(func() { _ = q.Close(t.Context()) })
-	return q
-}
-
-func join(t *testing.T, a jetstream.Access, worker string) *jetstream.Queue {
-	t.Helper()
-	q, _, err := jetstream.Join(t.Context(), a, "main", worker)
-	require.NoError(t, err)
-	t.Cleanup(func() { _ = q.Close(t.Context()) })
-	return q
-}
-
 // tried waits until a try of a unit is on record.
 func tried(t *testing.T, q *jetstream.Queue, u workqueue.Unit) {
 	t.Helper()
@@ -66,20 +49,17 @@ func TestAUnitIsInTheStreamOnce(t *testing.T) {
 	a := served(t).Access
 	q := lead(t, a, jetstream.Sizes{})
 	u := workqueue.Unit{Kind: "x", Body: []byte("1")}
-	for range 3 {
-		require.NoError(t, q.Put(t.Context(), u))
-		require.EqualValues(t, 1, messages(t, q))
+	put := func(u workqueue.Unit, are int, when string) {
+		require.NoError(t, q.Put(t.Context(), u), when)
+		require.EqualValues(t, are, messages(t, q), when)
 	}
-	job, err := join(t, a, "w").Take(t.Context())
-	require.NoError(t, err)
-	require.NoError(t, q.Put(t.Context(), u), "while it is handed out")
-	require.EqualValues(t, 1, messages(t, q))
-	require.NoError(t, q.Put(t.Context(), workqueue.Unit{Kind: "x", Body: []byte("2")}), "another has room")
-	require.EqualValues(t, 2, messages(t, q))
+	put(u, 1, "at first")
+	put(u, 1, "again")
+	job := one(t, join(t, a, "w"))
+	put(u, 1, "while it is handed out")
+	put(workqueue.Unit{Kind: "x", Body: []byte("2")}, 2, "another has room")
 	require.NoError(t, job.Done(t.Context(), workqueue.Result{Body: []byte("r"), Claim: "x"}))
-	require.EqualValues(t, 1, messages(t, q))
-	require.NoError(t, q.Put(t.Context(), u), "when it has an outcome")
-	require.EqualValues(t, 1, messages(t, q))
+	put(u, 1, "when it has an outcome")
 }
 
 // The body of a unit goes with its outcome, that of the result stays for a coordinator that goes on.
@@ -92,22 +72,18 @@ func TestTheBodyOfAUnitGoesWithItsOutcome(t *testing.T) {
 	for range workqueue.Tries { // given up
 		require.NoError(t, q.Put(t.Context(), failed))
 		require.Equal(t, []string{"unit." + failed.ID()}, bodies(t, q))
-		job, err := w.Take(t.Context())
-		require.NoError(t, err)
+		job := one(t, w)
 		require.NoError(t, job.Fail(t.Context(), "x"))
 	}
 	require.Empty(t, bodies(t, q))
 	require.NoError(t, q.Put(t.Context(), done))
-	job, err := w.Take(t.Context())
-	require.NoError(t, err)
+	job := one(t, w)
 	require.NoError(t, job.Done(t.Context(), workqueue.Result{Body: []byte("r"), Claim: "x"}))
 	left := bodies(t, q)
 	require.Len(t, left, 1)
 	require.True(t, strings.HasPrefix(left[0], "result."+done.ID()), left)
 	require.NoError(t, q.Close(t.Context()))
-	o, err := lead(t, a, jetstream.Sizes{}).Await(t.Context(), done.ID())
-	require.NoError(t, err)
-	require.Equal(t, "r", string(o.Body))
+	require.Equal(t, "r", string(outcome(t, lead(t, a, jetstream.Sizes{}), done).Body))
 	began := time.Now()
 	settled, err := jetstream.FetchSettled(t.Context(), w, done.ID())
 	require.True(t, settled, err)
@@ -121,14 +97,11 @@ func TestADisputeIsNotedFirst(t *testing.T) {
 	q := lead(t, a, jetstream.Sizes{Lease: 300 * time.Millisecond})
 	u := workqueue.Unit{Kind: "x"}
 	require.NoError(t, q.Put(t.Context(), u))
-	late, err := join(t, a, "late").Take(t.Context())
-	require.NoError(t, err)
-	next, err := join(t, a, "next").Take(t.Context())
-	require.NoError(t, err)
+	late, next := one(t, join(t, a, "late")), one(t, join(t, a, "next"))
 	require.NoError(t, next.Done(t.Context(), workqueue.Result{Body: []byte("1"), Claim: "1"}))
 	seen := make(chan string, 100)
 	for _, subject := range []string{"$KV.doublegrant-main.disputed", "$O.doublegrant-main.M.>"} {
-		_, err = jetstream.RawOf(q).NC.Subscribe(subject, func(m *nats.Msg) {
+		_, err := jetstream.RawOf(q).NC.Subscribe(subject, func(m *nats.Msg) {
 			var o struct{ Deleted bool }
 			if strings.HasPrefix(m.Subject, "$KV.") {
 				seen <- "noted"
@@ -142,9 +115,7 @@ func TestADisputeIsNotedFirst(t *testing.T) {
 	require.NoError(t, late.Done(t.Context(), workqueue.Result{Body: []byte("2"), Claim: "2"}))
 	require.Equal(t, "noted", <-seen)
 	require.Equal(t, "removed", <-seen)
-	ids, err := q.Disputed(t.Context())
-	require.NoError(t, err)
-	require.Equal(t, []string{u.ID()}, ids)
+	require.Equal(t, []string{u.ID()}, disputed(t, q))
 }
 
 // Who reads a key asks the leader of its replicas: of another it might learn what was true before.
@@ -174,9 +145,7 @@ func TestDisputesDoNotOverwriteEachOther(t *testing.T) {
 	for range late {
 		require.NoError(t, <-errs)
 	}
-	ids, err := q.Disputed(t.Context())
-	require.NoError(t, err)
-	require.Len(t, ids, units)
+	require.Len(t, disputed(t, q), units)
 }
 
 // take puts units, unless they are there, and lets a worker take them all.

@@ -29,8 +29,7 @@ func killRemovals(t *testing.T, after ...int) {
 		t.Run(fmt.Sprint(steps), func(t *testing.T) {
 			t.Parallel()
 			a := served(t).Access
-			q, _, err := jetstream.Lead(t.Context(), a, "main", "killed", head, jetstream.Sizes{})
-			require.NoError(t, err)
+			q := lead(t, a, jetstream.Sizes{})
 			done, left := workqueue.Unit{Kind: "x", Body: []byte("1")}, workqueue.Unit{Kind: "x", Body: []byte("2")}
 			doOne(t, q, join(t, a, "first"), done)
 			require.NoError(t, q.Put(t.Context(), left))
@@ -40,22 +39,18 @@ func killRemovals(t *testing.T, after ...int) {
 			if steps > 0 {
 				now.Task = []byte(`"other work"`) // the name is free
 			}
-			q, _, err = jetstream.Lead(t.Context(), a, "main", "next", now, jetstream.Sizes{})
-			require.NoError(t, err)
+			q = leadOf(t, a, "main", now, jetstream.Sizes{})
 			if steps > 0 {
 				require.Zero(t, messages(t, q), "of the work before")
 			}
 			w := join(t, a, "second")
 			if steps == 0 { // what was done is done
-				o, err := q.Await(t.Context(), done.ID())
-				require.NoError(t, err)
-				require.Equal(t, "r1", string(o.Body))
+				require.Equal(t, "r1", string(outcome(t, q, done).Body))
 			} else {
 				doOne(t, q, w, done)
 			}
 			doOne(t, q, w, left)
 			require.NoError(t, q.Remove(t.Context(), 0))
-			require.NoError(t, q.Close(t.Context()))
 		})
 	}
 }
@@ -64,22 +59,17 @@ func killRemovals(t *testing.T, after ...int) {
 func doOne(t *testing.T, q, w *jetstream.Queue, u workqueue.Unit) {
 	t.Helper()
 	require.NoError(t, q.Put(t.Context(), u))
-	job, err := w.Take(t.Context())
-	require.NoError(t, err)
+	job := one(t, w)
 	require.Equal(t, u, job.Unit())
 	require.NoError(t, job.Done(t.Context(), workqueue.Result{Body: []byte("r" + string(u.Body)), Claim: "x"}))
-	o, err := q.Await(t.Context(), u.ID())
-	require.NoError(t, err)
-	require.Equal(t, "r"+string(u.Body), string(o.Body))
+	require.Equal(t, "r"+string(u.Body), string(outcome(t, q, u).Body))
 }
 
 // TestNothingIsLeft of a coordination that was removed.
 func TestNothingIsLeft(t *testing.T) {
 	t.Parallel()
 	a := served(t).Access
-	q := lead(t, a, jetstream.Sizes{})
-	looker, _, err := jetstream.Lead(t.Context(), a, "other", "looker", head, jetstream.Sizes{})
-	require.NoError(t, err)
+	q, looker := lead(t, a, jetstream.Sizes{}), leadOf(t, a, "other", head, jetstream.Sizes{})
 	doOne(t, q, join(t, a, "w"), workqueue.Unit{Kind: "x"})
 	count := func() (n int) {
 		for range jetstream.RawOf(looker).JS.StreamNames(t.Context()).Name() {
@@ -90,8 +80,6 @@ func TestNothingIsLeft(t *testing.T) {
 	require.Equal(t, 6, count())
 	require.NoError(t, q.Remove(t.Context(), 0))
 	require.Equal(t, 3, count(), "of the other alone")
-	require.NoError(t, looker.Remove(t.Context(), 0))
-	require.NoError(t, looker.Close(t.Context()))
 }
 
 // TestOnlyWhoCoordinatesEndsAndRemoves: one that was cut off and replaced does neither, whatever it takes itself for.
