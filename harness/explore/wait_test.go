@@ -38,7 +38,7 @@ func TestCommandsThatWait(t *testing.T) {
 		c := &collector{}
 		spec := waitSpec(clients...)
 		spec.Checkers = []harness.Checker{c}
-		s.search(spec)
+		require.Empty(t, s.until(t.Context(), spec).stopped)
 		for _, ops := range c.histories {
 			require.Contains(t, results(ops), result)
 		}
@@ -55,9 +55,9 @@ func TestCommandsThatWait(t *testing.T) {
 	} {
 		everyHistoryHas("1: "+c.waits+" = "+c.answer, together(c.waits), together(c.wakes))
 		everyHistoryHas("1: "+c.within+" = "+c.none, together(c.within), together("GET other-key"))
-		s.search(waitSpec(together(c.waits), together("GET other-key")))
-		require.Len(t, s.last.found, 1)
-		require.Contains(t, s.last.found, harness.Deadlock)
+		found := s.until(t.Context(), waitSpec(together(c.waits), together("GET other-key"))).found
+		require.Len(t, found, 1)
+		require.Contains(t, found, harness.Deadlock)
 	}
 	classes, res := foundIn(t, waitSpec(together("BLPOP q 0"), together("GET other-key")))
 	require.Equal(t, []harness.Class{harness.Deadlock}, classes)
