@@ -30,6 +30,17 @@ func foundIn(t *testing.T, spec Spec) (classes []harness.Class, res interleave.R
 	return classes, res
 }
 
+// everyResult returns the results of all operations in all schedules.
+func everyResult(t *testing.T, s Spec) map[string]bool {
+	seen := map[string]bool{}
+	for _, ops := range histories(t, s) {
+		for _, r := range results(ops) {
+			seen[r] = true
+		}
+	}
+	return seen
+}
+
 // For each command that waits: a client that is woken by another goes on, one that nobody wakes is a deadlock, and one whose
 // time-out passes is answered in the schedule's time.
 func TestCommandsThatWait(t *testing.T) {
@@ -96,12 +107,7 @@ func TestRacedSubscriptions(t *testing.T) {
 	classes, res := foundIn(t, waitSpec(subscribesAndLooks(true), tells))
 	require.Empty(t, classes)
 	require.True(t, res.Exhausted, res.Stopped)
-	seen := map[string]bool{}
-	for _, ops := range histories(t, waitSpec(subscribesAndLooks(true), tells)) {
-		for _, r := range results(ops) {
-			seen[r] = true
-		}
-	}
+	seen := everyResult(t, waitSpec(subscribesAndLooks(true), tells))
 	require.True(t, seen["1: wait = there"] && seen["1: wait = now"], "%v", seen)
 
 	classes, res = foundIn(t, waitSpec(subscribesAndLooks(false), tells))
@@ -123,13 +129,7 @@ func TestRacedThreads(t *testing.T) {
 		wait()
 		return say(ctx, r, "GET k")
 	})
-	seen := map[string]bool{}
-	for _, ops := range histories(t, waitSpec(parent, idle)) {
-		for _, r := range results(ops) {
-			seen[r] = true
-		}
-	}
-	require.Equal(t, map[string]bool{"1: both = thread": true, "1: both = parent": true}, seen)
+	require.Equal(t, map[string]bool{"1: both = thread": true, "1: both = parent": true}, everyResult(t, waitSpec(parent, idle)))
 }
 
 // A watchdog that goes on after its client is done still acts when time passes at the end of the schedule.
