@@ -62,26 +62,12 @@ func TestRacedAClientThatPanics(t *testing.T) {
 			})
 		}
 	}
-}
-
-// A constructor that panics ends the search as a client that panics does: with its message, and nothing left behind.
-func TestAConstructorThatPanics(t *testing.T) {
 	leavesNothing(t, func() {
-		s := quiet(program(writesTo("k", 3), writesTo("k", 2)))
-		open := s.Program.Open
-		s.Program.Open = func(i int, r redis.UniversalClient) harness.Client {
-			if i == 1 {
-				panic("no such place")
-			}
-			return open(i, r)
-		}
+		s := quiet(program(writesTo("k", 3)))
+		s.Program.Open = func(int, redis.UniversalClient) harness.Client { panic("no such place") }
 		_, err := searchSoon(t, s)
-		require.ErrorContains(t, err, "panicked: no such place")
+		require.ErrorContains(t, err, "panicked: no such place", "a constructor")
 	})
-}
-
-func TestClientsThatDoNothing(t *testing.T) {
-	require.Equal(t, "no next ever succeeded, so nothing was shown", fruitless(t, quiet(program(idle))))
 }
 
 // blockade is where clients block, and say so. free ends them when the search has ended: they alone would stay.
@@ -147,16 +133,6 @@ func TestAThreadThatNeverEndsItsTurn(t *testing.T) {
 	}, idle))
 	s.stuck = b.stuck
 	require.Contains(t, fruitless(t, s, b.free), "client 1 reads its subscription in a goroutine that the explorer does not know")
-}
-
-func TestAClientThatTriesForEver(t *testing.T) {
-	stubborn := func(ctx context.Context, _ *harness.Session, r redis.UniversalClient) {
-		for r.Get(ctx, "lock").Err() == redis.Nil {
-		}
-	}
-	s := quiet(program(stubborn, writesTo("k", 1)))
-	s.Program.NoBackgroundWork = true // to look for it in each of so many steps takes seconds
-	require.Equal(t, "a schedule of 400 steps does not end: the last command was client 1's GET lock: does a client try for ever?", fruitless(t, s))
 }
 
 // fickle makes a search of a steady client, and of one that does what second says the given time that it is opened, from 1.
@@ -257,13 +233,55 @@ func TestRedisThatFails(t *testing.T) {
 	})
 }
 
-// A program that starts goroutines without end is stopped with one line.
-func TestAClientThatStartsThreadsForEver(t *testing.T) {
+// What ran every schedule and found nothing may have shown nothing all the same. Other programs cannot be run.
+func TestSearchesThatShowNothing(t *testing.T) {
+	acquires := func(name, token string, may bool) client {
+		return func(ctx context.Context, s *harness.Session, r redis.UniversalClient) {
+			s.Invoke(harness.Op{Kind: harness.Acquire, Key: "k", Arg: name}, func(op *harness.Op) {
+				if op.Outcome = harness.Fail; r.SetNX(ctx, "k", name, 0).Val() && may {
+					op.Outcome, op.Result = harness.OK, token
+				}
+			})
+		}
+	}
+	locks := func(fenced bool, clients ...client) Spec {
+		p := program(clients...)
+		p.Kinds, p.Fenced = []harness.Kind{harness.Acquire}, fenced
+		return quiet(p)
+	}
+	searched(t, locks(true, acquires("1", "1", true), acquires("2", "1", true)))
+	searched(t, quiet(program(sends("SET k v", "OBJECT ENCODING k"), idle)))
+	short := quiet(program(writesTo("k", 1)))
+	short.Crashes = 1
+	stubborn := quiet(program(func(ctx context.Context, _ *harness.Session, r redis.UniversalClient) {
+		for r.Get(ctx, "lock").Err() == redis.Nil {
+		}
+	}, writesTo("k", 1)))
+	stubborn.Program.NoBackgroundWork = true // to look for it in each of so many steps takes seconds
 	starts := func(ctx context.Context, _ *harness.Session, r redis.UniversalClient) {
 		for {
 			harness.Go(ctx, func(ctx context.Context) { _ = r.Get(ctx, "k").Err() })
 		}
 	}
-	require.Equal(t, "client 1 has started 31 goroutines and subscriptions in one schedule, and more are not explored: does it start some without end?",
-		fruitless(t, quiet(program(starts, writesTo("k", 1)))))
+	grants := func(_ context.Context, s *harness.Session, _ redis.UniversalClient) {
+		s.Invoke(harness.Op{Kind: harness.Acquire, Key: "lock"}, func(op *harness.Op) { op.Outcome = harness.OK })
+	}
+	for _, c := range []struct {
+		want string
+		s    Spec
+	}{
+		{"no next ever succeeded, so nothing was shown", quiet(program(idle))},
+		{"only client 1 ever acquired anything, so nothing was shown of two owners", locks(false, acquires("1", "", true), acquires("2", "", false))},
+		{"only client 2 ever acquired anything, so nothing was shown of two owners", locks(false, acquires("1", "", false), acquires("2", "", true))},
+		{"no grant had a fencing token: each was empty", locks(true, acquires("1", "", true), acquires("2", "", true))},
+		{"no acquire ever succeeded, so nothing was shown", locks(false, acquires("1", "", false))},
+		{"no client could crash: each is done with its first command", short},
+		{"client 1's acquire was answered yes without any command", locks(false, grants, idle)},
+		{"a schedule of 400 steps does not end: the last command was client 1's GET lock: does a client try for ever?", stubborn},
+		{"client 1 has started 31 goroutines and subscriptions in one schedule, and more are not explored: does it start some", quiet(program(starts, idle))},
+		{"asks how long a key was not used", quiet(program(sends("SET k v", "OBJECT IDLETIME k"), idle))},
+		{"asks how long a key was not used", quiet(program(byHash("return redis.call('OBJECT', \"IdleTime\", KEYS[1]) or ''", 1), idle))},
+	} {
+		require.Contains(t, fruitless(t, c.s), c.want)
+	}
 }

@@ -7,7 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
 	"github.com/doublegrant/doublegrant/checkers"
@@ -80,39 +79,13 @@ func TestLongPruningLosesNoVerdict(t *testing.T) {
 	}
 }
 
-// safeLock takes a lock with one command and gives up only its own.
-type safeLock struct{ redis redis.UniversalClient }
-
-func (l safeLock) Acquire(ctx context.Context, key, owner string, ttl time.Duration) (bool, error) {
-	return l.redis.SetNX(ctx, key, owner, ttl).Result()
-}
-
-var release = redis.NewScript(`if redis.call("get", KEYS[1]) == ARGV[1] then return redis.call("del", KEYS[1]) end return 0`)
-
-func (l safeLock) Release(ctx context.Context, key, owner string) (bool, error) {
-	n, err := release.Run(ctx, l.redis, []string{key}, owner).Int()
-	return n == 1, err
-}
-
-// naiveLock first looks whether the lock is free, and then takes it.
-type naiveLock struct{ safeLock }
-
-func (l naiveLock) Acquire(ctx context.Context, key, owner string, ttl time.Duration) (bool, error) {
-	if n, err := l.redis.Exists(ctx, key).Result(); err != nil || n > 0 {
-		return false, err
-	}
-	return true, l.redis.Set(ctx, key, owner, ttl).Err()
-}
-
-// lockSpec is a Spec as a user writes it in a test.
-func lockSpec(newLocker func(redis.UniversalClient) workloads.Locker) explore.Spec {
-	p := workloads.LockProgram(workloads.LockOptions{Name: "my lock"}, newLocker)
-	return explore.Spec{Program: p, Checkers: checkers.ForSearch(p.Kinds...), Clients: 2}
-}
-
-func TestMyLock(t *testing.T) {
-	res := explore.Test(t, lockSpec(func(r redis.UniversalClient) workloads.Locker { return safeLock{r} }))
-	require.Equal(t, harness.Valid, res.Verdict())
+// briefly is a Spec as a user writes it in a test.
+func briefly(t *testing.T, id string) explore.Spec {
+	v, err := workloads.Find(id)
+	require.NoError(t, err)
+	spec, _ := catalogued(v)
+	spec.Crashes, spec.Expiries = -1, -1
+	return spec
 }
 
 // witness is a TB that keeps logs and errors.
@@ -135,25 +108,22 @@ func (w *witness) Fatalf(f string, args ...any) {
 	panic(fatal{})
 }
 
-func TestANaiveLockFailsItsTest(t *testing.T) {
+func TestASearchIsATest(t *testing.T) {
+	require.Equal(t, harness.Valid, explore.Test(t, briefly(t, "lock/set-nx-px")).Verdict())
 	w := &witness{ctx: t.Context()}
-	res := explore.Test(w, lockSpec(func(r redis.UniversalClient) workloads.Locker { return naiveLock{safeLock{r}} }))
-	require.Equal(t, harness.Invalid, res.Verdict())
-	require.Len(t, w.logs, 1)
-	require.Equal(t, "my lock: a counterexample of 4 steps: double-grant", w.logs[0])
-	told := w.failures[0]
-	require.True(t, strings.HasPrefix(told, "double-grant in 4 steps: "), told)
-	require.Contains(t, told, "1  client 1  EXISTS lock")
-	require.Contains(t, told, "SET lock client-12 ex 10")
-	require.Contains(t, told, "-> holds lock until 10s")
+	require.Equal(t, harness.Invalid, explore.Test(w, briefly(t, "dedup/get-set")).Verdict())
+	require.Equal(t, []string{"dedup/get-set: a counterexample of 7 steps: duplicate-delivery"}, w.logs)
+	require.True(t, strings.HasPrefix(w.failures[0], "duplicate-delivery in 7 steps: "), w.failures[0])
+	require.Contains(t, w.failures[0], "1  client 1  GET msg")
+	require.Contains(t, w.failures[0], "-> ")
 }
 
 func TestATestThatShowsNothingFails(t *testing.T) {
 	w := &witness{ctx: t.Context()}
-	spec := lockSpec(func(r redis.UniversalClient) workloads.Locker { return safeLock{r} })
+	spec := briefly(t, "lock/set-nx-px")
 	spec.MaxSchedules = 1
 	explore.Test(w, spec)
-	require.Equal(t, []string{"my lock was not shown to be safe: 1 schedules were run"}, w.failures)
+	require.Equal(t, []string{"lock/set-nx-px was not shown to be safe: 1 schedules were run"}, w.failures)
 	w = &witness{ctx: t.Context()}
 	spec.Checkers = nil
 	require.PanicsWithValue(t, fatal{}, func() { explore.Test(w, spec) })
@@ -163,9 +133,7 @@ func TestATestThatShowsNothingFails(t *testing.T) {
 // BenchmarkSchedules measures whole schedules of the prototype's program: three clients, GET, SET and EXPIRE.
 func BenchmarkSchedules(b *testing.B) {
 	v, err := workloads.Find("dedup/get-set")
-	if err != nil {
-		b.Fatal(err)
-	}
+	require.NoError(b, err)
 	spec, _ := catalogued(v)
 	spec.Clients, spec.Crashes, spec.Expiries, spec.Unreduced, spec.Workers = 3, -1, -1, true, 0
 	var schedules int

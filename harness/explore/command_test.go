@@ -6,12 +6,14 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
 	"github.com/doublegrant/doublegrant/harness"
 	"github.com/doublegrant/doublegrant/harness/interleave"
+	"github.com/doublegrant/doublegrant/lua"
 )
 
 func parsed(t testing.TB, args ...string) command {
@@ -121,47 +123,6 @@ func TestWhatACommandTouches(t *testing.T) {
 	}
 }
 
-// Two clients' commands change places only if neither writes what the other touches, and their other properties allow it.
-func TestIndependence(t *testing.T) {
-	all := []string{
-		"GET a", "GET b", "MGET a b", "EXISTS b c", "SET a 1", "SET b 1", "INCR c", "DEL a", "DEL b c", "WAIT 1 0", "EVAL x 0", "KEYS *",
-	}
-	keys := func(c string) (read, written string) {
-		words := strings.Fields(c)
-		switch list := strings.Join(words[1:], ""); words[0] {
-		case "GET", "MGET", "EXISTS":
-			return list, ""
-		case "SET", "INCR":
-			return "", words[1]
-		case "DEL":
-			return "", list
-		case "WAIT":
-			return "", ""
-		}
-		return "abc", "abc"
-	}
-	for _, x := range all {
-		for _, y := range all {
-			readX, writtenX := keys(x)
-			readY, writtenY := keys(y)
-			meets := strings.ContainsAny(readX+writtenX, writtenY) || strings.ContainsAny(writtenX, readY)
-			if strings.HasPrefix(x, "EVAL") || strings.HasPrefix(x, "KEYS") || strings.HasPrefix(y, "EVAL") || strings.HasPrefix(y, "KEYS") {
-				meets = true // with whatever it is
-			}
-			a, b := parsed(t, strings.Fields(x)...).access, parsed(t, strings.Fields(y)...).access
-			require.Equal(t, !meets, a.independent(b), "%s and %s", x, y)
-			require.Equal(t, a.independent(b), b.independent(a), "%s and %s", x, y)
-			for bits := range 64 { // for steps of clients independent is symmetric as well
-				v := move{access: a, begins: bits&1 > 0, ends: bits&2 > 0, timePasses: bits&4 > 0}
-				w := move{access: b, begins: bits&8 > 0, ends: bits&16 > 0, timePasses: bits&32 > 0}
-				require.False(t, independent(v, w), "a client's own steps stay in order")
-				w.choice = interleave.Run(1)
-				require.Equal(t, independent(v, w), independent(w, v), "%+v and %+v", v, w)
-			}
-		}
-	}
-}
-
 func TestCommandsThatMaySetATTL(t *testing.T) {
 	for c, want := range map[string]bool{
 		"SET k v": false, "SET k v EX 5": true, "SET k v NX PX 5": true, "SETEX k 5 v": true, "PSETEX k 5 v": true, "GETEX k EX 5": true,
@@ -242,20 +203,160 @@ func TestScriptsThatClientsLoadAreLearned(t *testing.T) {
 	require.Equal(t, []string{"2: EVAL {second} = 2", "2: EVALSHA {first} = 1", "2: EVALSHA {second} = 2"}, commands(ex)[1:])
 }
 
-// What Redis measures by the machine's time does not follow the schedule's.
-func TestTheIdleTimeOfAKeyIsNotExplored(t *testing.T) {
-	for _, c := range []client{
-		sends("SET k v", "OBJECT IDLETIME k"),
-		byHash("return redis.call('OBJECT', \"IdleTime\", KEYS[1]) or ''", 1),
+// Properties of commands that the tests of the table of commands do not see. Each line kills a mutant that went unnoticed, see
+// `make mutate`.
+func TestWhatCommandsAreByTheirWords(t *testing.T) {
+	const sha = "0123456789abcdef0123456789abcdef01234567"
+	w := &world{read: readScripts{}, scripts: map[string]string{sha: `return redis.call("TIME")`}}
+	for _, c := range []struct {
+		words                 string
+		blocks, timely, clock bool
+		acks                  int64
+		waits                 time.Duration
+	}{
+		{words: "get k"},
+		{words: "blpop k 0", blocks: true},
+		{words: "xread block 0 streams s $", blocks: true},
+		{words: "xread BLOCK 0 streams s $", blocks: true},
+		{words: "xread streams s 0"},
+		{words: "ttl k", timely: true},
+		{words: "pexpiretime k", timely: true, clock: true},
+		{words: "set k v"},
+		{words: "set k v nx px 5", timely: true},
+		{words: "set k v pxat 5", timely: true, clock: true},
+		{words: "set exat v"},
+		{words: "getex k exat 5", timely: true, clock: true},
+		{words: "getex k", timely: true},
+		{words: "pexpire k 5", timely: true},
+		{words: "pexpireat k 5", timely: true, clock: true},
+		{words: "time", timely: true, clock: true},
+		{words: "xadd s * f v", timely: true, clock: true},
+		{words: "xadd s 1-1 f v", timely: true},
+		{words: "evalsha " + sha + " 0", timely: true, clock: true},
+		{words: "EVALSHA " + strings.ToUpper(sha) + " 0", timely: true, clock: true},
+		{words: "evalsha 1123456789abcdef0123456789abcdef01234567 0", timely: true},
+		{words: "evalsha", timely: true},
+		{words: "eval", timely: true},
+		{words: "wait", timely: false},
+		{words: "wait 1", acks: 1},
+		{words: "wait x 5", waits: 5 * time.Millisecond},
+		{words: "wait 1 x", acks: 1},
+		{words: "wait 2 70", acks: 2, waits: 70 * time.Millisecond},
+		{words: "get 2 70"},
 	} {
-		s := quiet(program(c, idle))
-		res, err := Search(t.Context(), s)
-		require.NoError(t, err)
-		require.Equal(t, harness.Unknown, res.Verdict())
-		require.Contains(t, res.Stopped, "asks how long a key was not used")
+		x := parsed(t, strings.Fields(c.words)...)
+		require.Equal(t, c.blocks, x.blocks(), "%s blocks", c.words)
+		if !x.everything {
+			require.Equal(t, c.timely, x.timely(), "%s is timely", c.words)
+		} else {
+			require.True(t, x.timely(), "%s may do anything", c.words)
+		}
+		require.Equal(t, c.clock, x.readsClock(w), "%s reads the clock", c.words)
+		require.Equal(t, c.acks, x.wantedAcks(), "%s asks for replicas", c.words)
+		require.Equal(t, c.waits, x.waitTimeout(), "%s waits", c.words)
 	}
-	s := quiet(program(sends("SET k v", "OBJECT ENCODING k"), idle))
-	res, err := Search(t.Context(), s)
-	require.NoError(t, err)
-	require.True(t, res.Exhausted, res.Stopped)
+}
+
+func TestWhichClientCommandsOthersSee(t *testing.T) {
+	for words, want := range map[string]bool{
+		"client": false, "client id": false, "client GETNAME": false, "client setinfo lib-name x": false,
+		"client list": true, "client setname x": true, "client kill id 1": true, "client no-evict on": true,
+	} {
+		require.Equal(t, want, seenByOthers(parsed(t, strings.Fields(words)...).args), words)
+	}
+}
+
+// Each reason for which two moves depend on each other is the only one in one case, and missing in another.
+func TestWhichMovesAreIndependent(t *testing.T) {
+	reads, writes, elsewhere := access{reads: []string{"k"}}, access{writes: []string{"k"}}, access{writes: []string{"j"}}
+	a, b := move{choice: interleave.Run(0), access: reads}, move{choice: interleave.Run(1), access: reads}
+	with := func(m move, change func(*move)) move { change(&m); return m }
+	begins, ends := func(m *move) { m.begins = true }, func(m *move) { m.ends = true }
+	near := move{choice: interleave.StopReplication, approaches: true, timePasses: true}
+	for _, c := range []struct {
+		name        string
+		did, asleep move
+		want        bool
+	}{
+		{"two reads", a, b, true},
+		{"of one client", a, a, false},
+		{"read and write", a, with(b, func(m *move) { m.access = writes }), false},
+		{"write and read", with(a, func(m *move) { m.access = writes }), b, false},
+		{"anything and a read", with(a, func(m *move) { m.access.everything = true }), b, false},
+		{"a read and anything", a, with(b, func(m *move) { m.access.everything = true }), false},
+		{"anything and what touches nothing", with(a, func(m *move) { m.access.everything = true }), with(b, func(m *move) { m.access = access{} }), false},
+		{"two writes", with(a, func(m *move) { m.access = writes }), with(b, func(m *move) { m.access = writes }), false},
+		{"writes of two keys", with(a, func(m *move) { m.access = writes }), with(b, func(m *move) { m.access = elsewhere }), true},
+		{"a crash", move{choice: interleave.Crash(0)}, with(b, func(m *move) { m.access = writes }), true},
+		{"a crash, then anything", move{choice: interleave.Crash(0)}, with(b, func(m *move) { m.access.everything = true }), true},
+		{"a crash in a wait for that key", move{choice: interleave.Crash(0), access: writes}, with(b, func(m *move) { m.access = writes }), false},
+		{"a crash of that client", move{choice: interleave.Crash(1)}, b, false},
+		{"two lost answers", move{choice: interleave.LoseAnswer(0)}, move{choice: interleave.LoseAnswer(1)}, false},
+		{"a lost answer and a command", move{choice: interleave.LoseAnswer(0)}, b, true},
+		{"a lost answer and a lost command", move{choice: interleave.LoseAnswer(0)}, move{choice: interleave.LoseCommand(1)}, true},
+		{"to the last millisecond", near, b, true},
+		{"to the last millisecond, then begun", near, with(b, begins), false},
+		{"to the last millisecond, then timely", near, with(b, func(m *move) { m.timely = true }), false},
+		{"to the last millisecond, then time", near, with(b, func(m *move) { m.timePasses = true }), false},
+		{"to the last millisecond, then the world", near, with(b, func(m *move) { m.world = true }), false},
+		{"time", move{choice: interleave.StopReplication, timePasses: true}, b, false},
+		{"then time", a, with(b, func(m *move) { m.timePasses = true }), false},
+		{"the world", move{choice: interleave.StopReplication, world: true}, b, false},
+		{"then the world", a, with(b, func(m *move) { m.world = true }), false},
+		{"an answer that has come, then anything", with(a, func(m *move) { m.access, m.silent = access{}, true }), with(b, func(m *move) { m.access.everything = true }), true},
+		{"anything, then an answer that has come", with(a, func(m *move) { m.access.everything = true }), with(b, func(m *move) { m.access, m.silent = access{}, true }), true},
+		{"both begin", with(a, begins), with(b, begins), true},
+		{"both end", with(a, ends), with(b, ends), true},
+		{"begins, ends", with(a, begins), with(b, ends), false},
+		{"ends, begins", with(a, ends), with(b, begins), false},
+		{"looked at after an end, then written", with(a, func(m *move) { m.observes, m.ends = true, true }), with(b, func(m *move) { m.access = elsewhere }), false},
+		{"looked at after an end, then read", with(a, func(m *move) { m.observes, m.ends = true, true }), b, true},
+		{"not looked at after an end, then written", with(a, ends), with(b, func(m *move) { m.access = elsewhere }), true},
+		{"looked at, no end, then written", with(a, func(m *move) { m.observes = true }), with(b, func(m *move) { m.access = elsewhere }), true},
+		{"written, then looked at after an end", with(a, func(m *move) { m.observes, m.access = true, elsewhere }), with(b, ends), false},
+		{"written, then looked at, no end", with(a, func(m *move) { m.observes, m.access = true, elsewhere }), b, true},
+	} {
+		require.Equal(t, c.want, independent(c.did, c.asleep), c.name)
+	}
+}
+
+func TestWhichScriptsRepeat(t *testing.T) {
+	for body, want := range map[string]bool{
+		`return 1`:                          true,
+		`return redis.call("GET", KEYS[1])`: true,
+		`if redis . pcall ( 'get' , KEYS[1]) then return 1 end`:          true,
+		`return server.call('set', KEYS[1], ARGV[1])`:                    true,
+		`return redis.error_reply('held')`:                               true,
+		`local t = redis.call('TIME') return t[1]`:                       true,
+		`-- as the redis documentation has it` + "\n" + `return 1`:       true,
+		`local ok = redis.call('set', KEYS[1], ARGV[1], 'NX') return ok`: true,
+
+		`return redis.call('SPOP', KEYS[1])`:                                       false,
+		`return redis.call('SRANDMEMBER', KEYS[1])`:                                false,
+		`return server.call('spop', KEYS[1])`:                                      false,
+		`return redis.call('WAIT', 1, 0)`:                                          false,
+		`return redis.call('HEXPIRE', KEYS[1], 10, 'FIELDS', 1, 'f')`:              false,
+		`return redis.call(ARGV[1], KEYS[1])`:                                      false,
+		`return redis.call('S' .. 'POP', KEYS[1])`:                                 false,
+		`local call = redis.call return call('SPOP', KEYS[1])`:                     false,
+		`local r = redis return r.call('SPOP', KEYS[1])`:                           false,
+		`local r = redis` + "\n" + `return r.call('SPOP', KEYS[1])`:                false,
+		`local r = (redis) return r.call('SPOP', KEYS[1])`:                         false,
+		`local t = {redis} return t[1].call('SPOP', KEYS[1])`:                      false,
+		`local f = function(r) return r.call('SPOP', KEYS[1]) end return f(redis)`: false,
+		`local f = function() return redis end return f().call('SPOP', KEYS[1])`:   false,
+		`return redis['call']('SPOP', KEYS[1])`:                                    false,
+		`return _G.redis.call('get', KEYS[1])`:                                     false,
+		`return loadstring(ARGV[1])()`:                                             false,
+		`return os.clock()`:                                                        false,
+	} {
+		require.Equal(t, want, scriptRepeats(body), body)
+	}
+}
+
+// The project's own scripts are run from memory, but for the one that lists keys.
+func TestTheProjectsScriptsRepeat(t *testing.T) {
+	for name, body := range lua.All() {
+		require.Equal(t, name != "scan_on_primary.lua", scriptRepeats(body), name)
+	}
 }

@@ -165,7 +165,6 @@ type scheduler struct {
 	t    *testing.T
 	spec Spec
 	w    *world
-	last *search // the last whole search
 }
 
 func newScheduler(t *testing.T, s Spec) *scheduler {
@@ -184,17 +183,15 @@ func newScheduler(t *testing.T, s Spec) *scheduler {
 // needClocks skips a test where the clocks of servers cannot be set.
 func needClocks(t *testing.T) { newScheduler(t, quiet(program(idle))) }
 
-// search runs a whole search in the scheduler's world, which saves the start of another.
-func (s *scheduler) search(spec Spec) interleave.Result {
+// until runs a search in the scheduler's world, to its end or that of ctx.
+func (s *scheduler) until(ctx context.Context, spec Spec) *search {
 	s.t.Helper()
 	spec, err := spec.withDefaults()
 	require.NoError(s.t, err)
 	se := newSearch(&spec)
-	s.last = se
-	require.NoError(s.t, se.run(s.t.Context(), []*world{s.w}))
-	res := se.result([]*world{s.w}, "")
-	require.Empty(s.t, se.stopped) // every schedule was run, whether that shows anything or not
-	return res
+	se.resume(spec.Resume)
+	require.NoError(s.t, se.run(ctx, []*world{s.w}))
+	return se
 }
 
 // begin starts a schedule that is written down.

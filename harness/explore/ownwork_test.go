@@ -78,19 +78,6 @@ func TestWhatClientsDoByThemselves(t *testing.T) {
 	require.Contains(t, res.Stopped, "1 schedules were run (it does something by itself: time.NewTimer at ownwork_test.go:", "a search that ends early")
 }
 
-// A search shows nothing if something is granted without a command through the client that was given.
-func TestAGrantWithoutACommand(t *testing.T) {
-	grants := func(_ context.Context, s *harness.Session, _ redis.UniversalClient) {
-		s.Invoke(harness.Op{Kind: harness.Acquire, Key: "lock"}, func(op *harness.Op) { op.Outcome = harness.OK })
-	}
-	spec := quiet(program(grants, idle))
-	spec.Program.Kinds = []harness.Kind{harness.Acquire}
-	res, err := Search(t.Context(), spec)
-	require.NoError(t, err)
-	require.Equal(t, harness.Unknown, res.Verdict())
-	require.Contains(t, res.Stopped, "client 1's acquire was answered yes without any command")
-}
-
 // A command that is sent when no operation of its client is under way is noticed.
 func TestACommandOutOfTurn(t *testing.T) {
 	var late sync.WaitGroup

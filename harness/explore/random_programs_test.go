@@ -15,7 +15,6 @@ import (
 
 	"github.com/doublegrant/doublegrant/harness"
 	"github.com/doublegrant/doublegrant/harness/interleave"
-	"github.com/doublegrant/doublegrant/harness/testenv"
 )
 
 // This file draws the random programs whose searches are compared with each other.
@@ -29,24 +28,6 @@ type kind struct {
 	clients  int
 	commands int         // of each client, at least
 	change   func(*Spec) // nil: nothing interferes
-}
-
-// What make test shows of one random program of each kind is shown of all here.
-func TestLongRandomPrograms(t *testing.T) {
-	testenv.NeedLong(t)
-	for name, compare := range map[string]func(*testing.T){
-		"pruning":                func(t *testing.T) { pruningLosesNoOutcome(t, true) },
-		"memory":                 func(t *testing.T) { memoryShowsWhatIsReallyRun(t, true) },
-		"states":                 func(t *testing.T) { statesLoseNothing(t, true) },
-		"checkpoints":            func(t *testing.T) { goesOnFromCheckpoints(t, true) },
-		"pieces":                 func(t *testing.T) { inPiecesComesToTheSame(t, true, 4) },
-		"checkpoints and pieces": func(t *testing.T) { inPiecesGoesOn(t, true) },
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			compare(t)
-		})
-	}
 }
 
 // Menus of commands.

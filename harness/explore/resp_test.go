@@ -26,7 +26,7 @@ func TestACommandIsReadWhereverItIsSplit(t *testing.T) {
 	require.Equal(t, []string{"GET", "ключ"}, words(args))
 }
 
-func TestWhatIsNoCommandIsRefused(t *testing.T) {
+func TestWhatIsNoCommandAndNoReplyIsRefused(t *testing.T) {
 	for _, sent := range []string{
 		"PING\r\n", "\r\n", "\n", "x\n", "+OK\r\n", "*0\r\n", "*-1\r\n", "*x\r\n", "*1x\r\n", "*1\r\n:1\r\n", "*1\r\n\r\n", "*1\r\n$-2\r\n",
 		"*99999999999999999999\r\n", "*1\r\n$99999999999999999999\r\n",
@@ -35,17 +35,11 @@ func TestWhatIsNoCommandIsRefused(t *testing.T) {
 		require.ErrorIs(t, err, errProtocol, "%q", sent)
 		require.Zero(t, size, "%q", sent)
 	}
-}
-
-// A client that announces a great number of arguments has not sent them yet.
-func TestAnAnnouncementTakesNoMemory(t *testing.T) {
-	args, size, err := parseCommand([]byte("*9999999999\r\n$1\r\na\r\n"))
-	require.NoError(t, err)
-	require.Zero(t, size)
-	require.Nil(t, args)
-	size, err = replySize([]byte("*9999999999\r\n:1\r\n"))
-	require.NoError(t, err)
-	require.Zero(t, size)
+	for _, reply := range []string{"OK\r\n", "\r\n", "\n", "x\n", "$x\r\n", "$-2\r\n", "*1\r\nOK\r\n", "*-\r\n", "%x\r\n", "$99999999999999999999\r\n"} {
+		size, err := replySize([]byte(reply))
+		require.ErrorIs(t, err, errProtocol, "%q", reply)
+		require.Zero(t, size, "%q", reply)
+	}
 }
 
 func TestReplies(t *testing.T) {
@@ -80,14 +74,6 @@ func TestReplies(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, len(c.reply), size, "%q", c.reply)
 		require.Equal(t, c.text, replyText([]byte(c.reply+"+next\r\n")), "%q", c.reply)
-	}
-}
-
-func TestWhatIsNoReplyIsRefused(t *testing.T) {
-	for _, reply := range []string{"OK\r\n", "\r\n", "\n", "x\n", "$x\r\n", "$-2\r\n", "*1\r\nOK\r\n", "*-\r\n", "%x\r\n", "$99999999999999999999\r\n"} {
-		size, err := replySize([]byte(reply))
-		require.ErrorIs(t, err, errProtocol, "%q", reply)
-		require.Zero(t, size, "%q", reply)
 	}
 }
 

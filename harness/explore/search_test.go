@@ -3,9 +3,9 @@ package explore
 import (
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -52,34 +52,55 @@ func TestEveryOrderIsRun(t *testing.T) {
 	}
 }
 
-// If every step begins an operation and ends one, and all write one key, no schedule can be left out.
-func TestNothingIsPrunedWhereEveryOrderIsAnother(t *testing.T) {
-	res := searched(t, quiet(program(writesTo("k", 3))))
-	require.Equal(t, 20, res.Schedules)
-	require.Zero(t, res.Pruned)
-	require.Equal(t, 120, res.Steps)
-}
+// How many schedules there are is known of small programs.
+func TestHowManySchedulesThereAre(t *testing.T) {
+	needClocks(t)
+	tx := func(last string) client {
+		return does("tx", func(ctx context.Context, r redis.UniversalClient) (string, error) {
+			_, err := r.TxPipelined(ctx, func(p redis.Pipeliner) error {
+				p.Incr(ctx, "k")
+				_, err := say(ctx, p, last)
+				return err
+			})
+			return "", err
+		})
+	}
+	apart := []client{together("INCR a", "INCR a", "INCR a"), together("INCR b", "INCR b", "INCR b")}
+	every := func(s *Spec) { s.Unreduced = true }
+	timeless := func(s *Spec) { s.Program.Timeless, s.Expiries = true, 1 }
+	for name, c := range map[string]struct {
+		clients           []client
+		change            func(*Spec)
+		schedules, pruned int // pruned: -1 if it may be any number
+	}{
+		"each writes the same key: none is left out": {[]client{writesTo("k", 3)}, func(*Spec) {}, 20, 0},
+		"each writes a key of its own, unpruned":     {apart, every, 20, 0},
+		"the one, then the other, or at once":        {apart, func(*Spec) {}, 3, -1},
+		"clients that differ":                        {[]client{writesTo("k", 2)}, func(*Spec) {}, 6, 0},
+		"only the first of symmetric clients begins": {[]client{writesTo("k", 2)}, func(s *Spec) { s.Program.Symmetric = true }, 3, -1},
+		"with a skew they differ":                    {[]client{writesTo("k", 2)}, func(s *Spec) { s.Program.Symmetric, s.Skew = true, time.Second }, 6, 0},
+		"three clients":                              {[]client{marks}, func(s *Spec) { s.Clients, s.Unreduced, s.Workers = 3, true, 2 }, 702, 0},
+		"three clients, pruned":                      {[]client{marks}, func(s *Spec) { s.Clients, s.Workers = 3, 2 }, 36, -1},
 
-func TestOrdersOfIndependentCommandsArePruned(t *testing.T) {
-	s := quiet(program(together("INCR a", "INCR a", "INCR a"), together("INCR b", "INCR b", "INCR b")))
-	pruned := searched(t, s)
-	s.Unreduced = true
-	all := searched(t, s)
-	require.Equal(t, 20, all.Schedules)
-	require.Zero(t, all.Pruned)
-	// One after the other, the other after the one, and both at the same time: these differ for a checker.
-	require.GreaterOrEqual(t, pruned.Schedules, 3)
-	require.Less(t, pruned.Schedules, all.Schedules)
-}
+		"either may crash after its first command, among two of the other": {[]client{writesTo("k", 2)}, func(s *Spec) { s.Unreduced, s.Crashes = true, 1 }, 6 + 2*3, 0},
+		"after the first command time passes to its last ms, or beyond":    {[]client{sends("SET k 1 EX 10")}, func(s *Spec) { s.Unreduced, s.Expiries = true, 1 }, 6, 0},
+		"nobody runs scripts: a flush changes nothing":                     {[]client{writesTo("k", 1)}, mayFlush, 2, -1},
+		// With a stop H of replication and a promotion P: A B and H A P B are judged for each order, H A B and A H B show nothing.
+		"replication stops, and nobody is promoted": {[]client{writesTo("k", 1)}, func(s *Spec) { s.Unreduced, s.Failovers = true, 1 }, 2 * 2, 2 * 2},
 
-// If clients differ only in their names, only the first of them begins.
-func TestClientsThatAreSymmetric(t *testing.T) {
-	s := quiet(program(writesTo("k", 2)))
-	require.Equal(t, 6, searched(t, s).Schedules)
-	s.Program.Symmetric = true
-	require.Equal(t, 3, searched(t, s).Schedules)
-	s.Skew = time.Second // with it the clients differ
-	require.Equal(t, 6, searched(t, s).Schedules)
+		"no lease in a timeless program":   {[]client{sends("INCR k")}, timeless, 2, -1},
+		"a lease in a timeless program":    {[]client{sends("SET k 1 EX 10")}, timeless, 6, -1},
+		"no lease in a transaction of one": {[]client{tx("PERSIST k")}, timeless, 2, -1},
+		"a lease in a transaction of one":  {[]client{tx("EXPIRE k 10")}, timeless, 6, -1},
+	} {
+		s := quiet(program(c.clients...))
+		c.change(&s)
+		res := searched(t, s)
+		require.Equal(t, c.schedules, res.Schedules, name)
+		if c.pruned >= 0 {
+			require.Equal(t, c.pruned, res.Pruned, name)
+		}
+	}
 }
 
 // marks is a dedup filter in two commands: a client that finds no mark sets one.
@@ -93,76 +114,6 @@ func marks(ctx context.Context, s *harness.Session, r redis.UniversalClient) {
 		}
 		return "first", r.Expire(ctx, "msg", 20*time.Second).Err()
 	})
-}
-
-// Three clients of marks have 702 schedules without pruning, and fewer with it.
-func TestThreeClients(t *testing.T) {
-	s := quiet(program(marks))
-	s.Clients, s.Unreduced, s.Workers = 3, true, 2
-	all := histories(t, s)
-	require.Len(t, all, 702)
-	require.True(t, slices.ContainsFunc(all, func(ops []harness.Op) bool { return strings.Count(fmt.Sprint(results(ops)), "first") > 1 }))
-	s.Unreduced = false
-	pruned := searched(t, s)
-	require.Less(t, pruned.Schedules, 702)
-	require.Greater(t, pruned.Schedules, 1)
-}
-
-// All that a schedule may contain beside steps adds to the number of schedules. First 2 clients of 1 command each, and
-//
-//	a crash   of the first to move, after its step: it is done by then, so there is none
-//	an expiry after the first command: time passes to its last millisecond, or beyond it
-func TestInterferencesAddSchedules(t *testing.T) {
-	needClocks(t)
-	s := quiet(program(writesTo("k", 1)))
-	s.Unreduced = true
-	s.Crashes = 1
-	res, err := Search(t.Context(), s)
-	require.NoError(t, err)
-	require.Equal(t, 2, res.Schedules)
-	require.Equal(t, "no client could crash: each is done with its first command", res.Stopped)
-	s = quiet(program(sends("SET k 1 EX 10")))
-	s.Unreduced, s.Expiries = true, 1
-	require.Equal(t, 6, searched(t, s).Schedules)
-	s = quiet(program(writesTo("k", 2)))
-	s.Unreduced, s.Crashes = true, 1
-	require.Equal(t, 6+2*3, searched(t, s).Schedules, "either may crash after its first command, among two of the other")
-}
-
-// Stopped replication without a promotion after it shows nothing. With a stop H of replication and a
-// promotion P, for each of the two orders of the steps A and B, A B and H A P B are judged; H A B and A H B are given up.
-func TestStoppedReplicationWithoutAPromotionIsNotJudged(t *testing.T) {
-	s := quiet(program(writesTo("k", 1)))
-	s.Unreduced, s.Failovers = true, 1
-	res := searched(t, s)
-	require.Equal(t, 2*2, res.Schedules)
-	require.Equal(t, 2*2, res.Pruned)
-}
-
-// In a Timeless program leases end only if there may be one.
-func TestATimelessProgramHasExpiriesOnlyWithATTL(t *testing.T) {
-	needClocks(t)
-	schedules := func(c client) int {
-		p := program(c)
-		p.Timeless = true
-		s := quiet(p)
-		s.Expiries = 1
-		return searched(t, s).Schedules
-	}
-	tx := func(last string) client {
-		return does("tx", func(ctx context.Context, r redis.UniversalClient) (string, error) {
-			_, err := r.TxPipelined(ctx, func(p redis.Pipeliner) error {
-				p.Incr(ctx, "k")
-				_, err := say(ctx, p, last)
-				return err
-			})
-			return "", err
-		})
-	}
-	require.Equal(t, 2, schedules(sends("INCR k")))
-	require.Equal(t, 6, schedules(sends("SET k 1 EX 10")), "to its last millisecond, and beyond")
-	require.Equal(t, 2, schedules(tx("PERSIST k")))
-	require.Equal(t, 6, schedules(tx("EXPIRE k 10")))
 }
 
 // crossing is a program of two clients with 26 schedules, and 14 that are pruned.
@@ -192,7 +143,8 @@ func TestRacedMaxSchedulesIsExact(t *testing.T) {
 	}
 	s := quiet(program(writesTo("k", 1)))
 	s.MaxSchedules = 2 // that is all of them
-	require.Equal(t, 2, searched(t, s).Schedules)
+	res := searched(t, s)
+	require.Equal(t, []int{2, 4}, []int{res.Schedules, res.Steps})
 }
 
 func TestASearchThatRunsOutOfTime(t *testing.T) {
@@ -282,33 +234,6 @@ func TestRacedTheSmallestCounterexampleIsFound(t *testing.T) {
 		"  6  client 1  EXPIRE msg 20  1      -> has the number first\n", c.Text())
 }
 
-// A search that ran every schedule and found nothing may have shown nothing all the same.
-func TestSearchesThatShowNothing(t *testing.T) {
-	acquires := func(name, token string, may bool) client {
-		return func(ctx context.Context, s *harness.Session, r redis.UniversalClient) {
-			s.Invoke(harness.Op{Kind: harness.Acquire, Key: "k", Arg: name}, func(op *harness.Op) {
-				if op.Outcome = harness.Fail; r.SetNX(ctx, "k", name, 0).Val() && may {
-					op.Outcome, op.Result = harness.OK, token
-				}
-			})
-		}
-	}
-	locks := func(fenced bool, clients ...client) Spec {
-		p := program(clients...)
-		p.Kinds, p.Fenced = []harness.Kind{harness.Acquire}, fenced
-		return quiet(p)
-	}
-	searched(t, locks(true, acquires("1", "1", true), acquires("2", "1", true)))
-	for want, s := range map[string]Spec{
-		"only client 1 ever acquired anything, so nothing was shown of two owners": locks(false, acquires("1", "", true), acquires("2", "", false)),
-		"only client 2 ever acquired anything, so nothing was shown of two owners": locks(false, acquires("1", "", false), acquires("2", "", true)),
-		"no grant had a fencing token: each was empty":                             locks(true, acquires("1", "", true), acquires("2", "", true)),
-		"no acquire ever succeeded, so nothing was shown":                          locks(false, acquires("1", "", false)),
-	} {
-		require.Equal(t, want, fruitless(t, s))
-	}
-}
-
 func TestNothingIsLeftBehind(t *testing.T) {
 	s := quiet(program(marks), secondFirst{})
 	s.Workers, s.Failovers, s.Crashes, s.MaxSchedules = 2, 1, 1, 100
@@ -332,4 +257,45 @@ func TestNothingIsLeftBehind(t *testing.T) {
 		require.NotErrorIs(t, err, ErrSpec)
 		require.Error(t, Replay(t.Context(), s, found[0], 1))
 	})
+}
+
+func TestRacedProgressCountsUpToWhatTheResultSays(t *testing.T) {
+	told := make(chan struct{})
+	var once sync.Once
+	var ops atomic.Int64
+	s := quiet(program(writesTo("k", 5)), finder(func(harness.Op) bool {
+		if ops.Add(1) > 400 { // the search waits in the middle until it was told what is planned
+			<-told
+		}
+		return false
+	}))
+	var all []Progress // no lock: the race detector would tell if a call came beside another, or after the search
+	s.OnProgress = func(p Progress) {
+		if all = append(all, p); p.Planned > 0 {
+			once.Do(func() { close(told) })
+		}
+	}
+	res, err := searchSoon(t, s)
+	require.NoError(t, err)
+
+	last := all[len(all)-1]
+	require.Equal(t, Progress{Budget: res.Budget, Part: len(res.Parts), Parts: len(res.Parts), Schedules: res.Schedules, Pruned: res.Pruned, Found: len(res.Found)}, last)
+	require.Greater(t, len(all), 1, "a search of %v tells nothing before its end", res.Elapsed)
+	require.Less(t, len(all), int(res.Elapsed/progressEvery)+3)
+	for i, p := range all[1:] {
+		require.GreaterOrEqual(t, p.Schedules, all[i].Schedules)
+	}
+}
+
+func TestProgressOfASearchThatEndsEarlyNamesThePartItEndedIn(t *testing.T) {
+	s := quiet(program(writesTo("k", 3)))
+	s.MaxSchedules = 5
+	s.LostAnswers, s.LostCommands, s.Late = 0, 0, 0 // several parts
+	var last Progress
+	s.OnProgress = func(p Progress) { last = p }
+	res, err := Search(t.Context(), s)
+	require.NoError(t, err)
+	require.Equal(t, 5, last.Schedules)
+	require.Equal(t, len(res.Parts), last.Part)
+	require.Less(t, last.Part, last.Parts)
 }

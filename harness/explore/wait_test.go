@@ -30,6 +30,17 @@ func foundIn(t *testing.T, spec Spec) (classes []harness.Class, res interleave.R
 	return classes, res
 }
 
+// everyResult returns the results of all operations in all schedules.
+func everyResult(t *testing.T, s Spec) map[string]bool {
+	seen := map[string]bool{}
+	for _, ops := range histories(t, s) {
+		for _, r := range results(ops) {
+			seen[r] = true
+		}
+	}
+	return seen
+}
+
 // For each command that waits: a client that is woken by another goes on, one that nobody wakes is a deadlock, and one whose
 // time-out passes is answered in the schedule's time.
 func TestCommandsThatWait(t *testing.T) {
@@ -38,7 +49,7 @@ func TestCommandsThatWait(t *testing.T) {
 		c := &collector{}
 		spec := waitSpec(clients...)
 		spec.Checkers = []harness.Checker{c}
-		s.search(spec)
+		require.Empty(t, s.until(t.Context(), spec).stopped)
 		for _, ops := range c.histories {
 			require.Contains(t, results(ops), result)
 		}
@@ -55,9 +66,9 @@ func TestCommandsThatWait(t *testing.T) {
 	} {
 		everyHistoryHas("1: "+c.waits+" = "+c.answer, together(c.waits), together(c.wakes))
 		everyHistoryHas("1: "+c.within+" = "+c.none, together(c.within), together("GET other-key"))
-		s.search(waitSpec(together(c.waits), together("GET other-key")))
-		require.Len(t, s.last.found, 1)
-		require.Contains(t, s.last.found, harness.Deadlock)
+		found := s.until(t.Context(), waitSpec(together(c.waits), together("GET other-key"))).found
+		require.Len(t, found, 1)
+		require.Contains(t, found, harness.Deadlock)
 	}
 	classes, res := foundIn(t, waitSpec(together("BLPOP q 0"), together("GET other-key")))
 	require.Equal(t, []harness.Class{harness.Deadlock}, classes)
@@ -96,12 +107,7 @@ func TestRacedSubscriptions(t *testing.T) {
 	classes, res := foundIn(t, waitSpec(subscribesAndLooks(true), tells))
 	require.Empty(t, classes)
 	require.True(t, res.Exhausted, res.Stopped)
-	seen := map[string]bool{}
-	for _, ops := range histories(t, waitSpec(subscribesAndLooks(true), tells)) {
-		for _, r := range results(ops) {
-			seen[r] = true
-		}
-	}
+	seen := everyResult(t, waitSpec(subscribesAndLooks(true), tells))
 	require.True(t, seen["1: wait = there"] && seen["1: wait = now"], "%v", seen)
 
 	classes, res = foundIn(t, waitSpec(subscribesAndLooks(false), tells))
@@ -123,13 +129,7 @@ func TestRacedThreads(t *testing.T) {
 		wait()
 		return say(ctx, r, "GET k")
 	})
-	seen := map[string]bool{}
-	for _, ops := range histories(t, waitSpec(parent, idle)) {
-		for _, r := range results(ops) {
-			seen[r] = true
-		}
-	}
-	require.Equal(t, map[string]bool{"1: both = thread": true, "1: both = parent": true}, seen)
+	require.Equal(t, map[string]bool{"1: both = thread": true, "1: both = parent": true}, everyResult(t, waitSpec(parent, idle)))
 }
 
 // A watchdog that goes on after its client is done still acts when time passes at the end of the schedule.

@@ -3,11 +3,13 @@ package explore
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/doublegrant/doublegrant/harness"
@@ -99,9 +101,6 @@ func TestAFlushOfTheScriptCache(t *testing.T) {
 		require.False(t, ex.disturbed())
 		require.NotContains(t, strings.Join(commands(ex), "\n"), "NOSCRIPT")
 	}
-	plain := quiet(program(writesTo("k", 1)))
-	plain.Flushes = 1
-	require.Equal(t, 2, searched(t, plain).Schedules, "nobody runs scripts: a flush changes nothing")
 }
 
 // The next schedule begins with every script that clients ever loaded, not only with those that were loaded again after the
@@ -256,4 +255,108 @@ func TestTheWorldsOwnCommands(t *testing.T) {
 	_, err = dialWire("/nowhere/redis.sock")
 	require.ErrorContains(t, err, "connect to /nowhere/redis.sock")
 	require.False(t, errors.Is(err, errStopped))
+}
+
+// incrThenWait makes a client that adds one and, in the same pipeline, waits for two replicas for the given time in milliseconds.
+func incrThenWait(within string) func(context.Context, *harness.Session, redis.UniversalClient) {
+	return does("wait", func(ctx context.Context, r redis.UniversalClient) (string, error) {
+		p := r.Pipeline()
+		p.Incr(ctx, "a")
+		wait := p.Do(ctx, "WAIT", "2", within)
+		_, err := p.Exec(ctx)
+		return wait.String(), err
+	})
+}
+
+// The replica that hears nothing acknowledges nothing. After a promotion the other replica acknowledges to the new primary.
+func TestAcknowledgements(t *testing.T) {
+	p := program(incrThenWait("20"), sends("SET c 1"))
+	p.Replicas = true
+	s := failover(t, p)
+	require.Contains(t, results(s.run(interleave.Run(0), interleave.Run(0)).ops), "1: wait = WAIT 2 20: 2")
+	require.Contains(t, results(s.run(interleave.Run(0), interleave.StopReplication, interleave.Run(0)).ops), "1: wait = WAIT 2 20: 2", "all have heard of it before replication stops")
+	require.Contains(t, results(s.run(interleave.StopReplication, interleave.Run(0), interleave.Run(0)).ops), "1: wait = WAIT 2 20: 1")
+	require.Contains(t, results(s.run(interleave.StopReplication, interleave.Run(1), interleave.Promote, interleave.Run(0), interleave.Run(0)).ops), "1: wait = WAIT 2 20: 1")
+	s.whole()
+}
+
+// A replica that takes longer in real time than the WAIT allows answers at once in the schedule's time.
+func TestAWaitDoesNotEndBeforeABusyReplicaHasAnswered(t *testing.T) {
+	p := program(incrThenWait("1"), sends("SET c 1"))
+	p.Replicas = true
+	s := failover(t, p)
+	s.run()
+	name := s.w.names[bystander]
+	require.NoError(t, s.w.cluster.Pause(t.Context(), name))
+	time.AfterFunc(100*time.Millisecond, func() { assert.NoError(t, s.w.cluster.Resume(name)) })
+	ex := s.run(interleave.Run(0), interleave.Run(0))
+	require.Contains(t, results(ex.ops), "1: wait = WAIT 2 1: 2")
+	require.False(t, ex.disturbed())
+	s.whole()
+}
+
+// A program may leave a subscription open in each schedule, as one that expects its process to end. The Redis clients of a search live
+// on, and would keep them all.
+func TestSubscriptionsThatAreLeftOpenArePutAway(t *testing.T) {
+	leaves := does("news", func(ctx context.Context, r redis.UniversalClient) (string, error) {
+		_, err := r.Subscribe(ctx, "news").Receive(ctx)
+		return "1", err
+	})
+	s := newScheduler(t, quiet(program(leaves, sends("GET a"))))
+	made := map[redis.UniversalClient]bool{}
+	for range 3 * mostSubscriptions {
+		s.run()
+		made[s.w.clients[0]] = true
+		require.LessOrEqual(t, s.w.clients[0].PoolStats().PubSubStats.Active, uint32(mostSubscriptions+1))
+	}
+	require.Len(t, made, 3, "a client serves many schedules")
+	require.NotNil(t, s.w.clients[1])
+}
+
+// The new primary has all that the replica held: values of every type with their ends, one of them in its last millisecond, and
+// functions. It has nothing of an earlier promotion.
+func TestTheNewPrimaryHasWhatTheReplicaHeld(t *testing.T) {
+	const library = "#!lua name=lib\nredis.register_function('answer', function() return 42 end)"
+	write := func(ctx context.Context, s *harness.Session, r redis.UniversalClient) {
+		op(s, "write", func() (string, error) {
+			_, err := r.Pipelined(ctx, func(p redis.Pipeliner) error {
+				p.FunctionLoadReplace(ctx, library)
+				p.RPush(ctx, "list", "x", "y")
+				p.HSet(ctx, "hash", "f", "v")
+				p.ZAdd(ctx, "sorted", redis.Z{Score: 1.5, Member: "m"})
+				p.SAdd(ctx, "set", "1", "2", "3")
+				p.XAdd(ctx, &redis.XAddArgs{Stream: "stream", ID: "5-1", Values: []string{"f", "v"}})
+				p.XGroupCreate(ctx, "stream", "group", "0")
+				p.Set(ctx, "short", "s\x00\r\n", 1000_000_000)
+				p.Set(ctx, "year", "1", 365*24*3600*1000_000_000)
+				return nil
+			})
+			return "", err
+		})
+		sends("DEL list", "SET lost 1")(ctx, s, r)
+	}
+	look := sends("LRANGE list 0 -1", "HGETALL hash", "ZRANGE sorted 0 -1 WITHSCORES", "SMEMBERS set", "XINFO GROUPS stream", "GET short", "PEXPIRETIME short",
+		"PEXPIRETIME year", "GET lost", "FCALL answer 0")
+	spec := quiet(program(write, look))
+	spec.Failovers, spec.Expiries, spec.LostCommands = 1, 1, 1
+	s := newScheduler(t, spec)
+	steps := func(client, n int) []interleave.Choice {
+		return slices.Repeat([]interleave.Choice{interleave.Run(client)}, n)
+	}
+	var direct []string
+	for _, failover := range []bool{false, true, true} {
+		then := []interleave.Choice{interleave.Pass(0)}
+		if failover {
+			then = []interleave.Choice{interleave.StopReplication, interleave.Run(0), interleave.Run(0), interleave.Pass(0), interleave.Promote}
+		}
+		seen := results(s.run(slices.Concat(steps(0, 9), then, steps(1, 10))...).ops)
+		seen = slices.DeleteFunc(seen, func(r string) bool { return !strings.HasPrefix(r, "2: ") })
+		if !failover {
+			direct = seen
+			require.Contains(t, strings.Join(seen, "\n"), "GET short = s\x00\r\n")
+			require.Contains(t, strings.Join(seen, "\n"), "FCALL answer 0 = 42")
+		}
+		require.Equal(t, direct, seen)
+	}
+	s.whole()
 }

@@ -51,17 +51,27 @@ func newTokenless(r redis.UniversalClient) *tokenless { return &tokenless{goodLo
 
 func (l *tokenless) Fence() string { return "" }
 
-// getSet looks before it sets.
-type getSet struct{ goodLock }
+// acquiring makes a goodLock with another Acquire.
+func acquiring(f func(ctx context.Context, l goodLock, key, owner string, ttl time.Duration) (bool, error)) func(redis.UniversalClient) *funcLock {
+	return func(r redis.UniversalClient) *funcLock { return &funcLock{goodLock{r}, f} }
+}
 
-func newGetSet(r redis.UniversalClient) *getSet { return &getSet{goodLock{r}} }
+type funcLock struct {
+	goodLock
+	acquire func(context.Context, goodLock, string, string, time.Duration) (bool, error)
+}
 
-func (l *getSet) Acquire(ctx context.Context, key, owner string, ttl time.Duration) (bool, error) {
+func (l *funcLock) Acquire(ctx context.Context, key, owner string, ttl time.Duration) (bool, error) {
+	return l.acquire(ctx, l.goodLock, key, owner, ttl)
+}
+
+// newGetSet makes a lock that looks before it sets.
+var newGetSet = acquiring(func(ctx context.Context, l goodLock, key, owner string, ttl time.Duration) (bool, error) {
 	if err := l.redis.Get(ctx, key).Err(); err != redis.Nil {
 		return false, err
 	}
 	return true, l.redis.Set(ctx, key, owner, ttl).Err()
-}
+})
 
 // blindExtend renews whosoever's lease.
 type blindExtend struct{ goodLock }
@@ -81,59 +91,50 @@ func (f *goodFilter) First(ctx context.Context, id string, window time.Duration)
 	return f.redis.SetNX(ctx, id, "1", window).Result()
 }
 
-// getSetFilter looks before it marks.
-type getSetFilter struct{ goodFilter }
-
-func newGetSetFilter(r redis.UniversalClient) *getSetFilter { return &getSetFilter{goodFilter{r}} }
-
-func (f *getSetFilter) First(ctx context.Context, id string, window time.Duration) (bool, error) {
-	if err := f.redis.Get(ctx, id).Err(); err != redis.Nil {
-		return false, err
-	}
-	return true, f.redis.Set(ctx, id, "1", window).Err()
+// filtering makes a goodFilter with another First.
+func filtering(f func(ctx context.Context, f goodFilter, id string, window time.Duration) (bool, error)) func(redis.UniversalClient) *funcFilter {
+	return func(r redis.UniversalClient) *funcFilter { return &funcFilter{goodFilter{r}, f} }
 }
 
-// eternalFilter forgets to end its marks.
-type eternalFilter struct{ goodFilter }
-
-func newEternalFilter(r redis.UniversalClient) *eternalFilter { return &eternalFilter{goodFilter{r}} }
-
-func (f *eternalFilter) First(ctx context.Context, id string, _ time.Duration) (bool, error) {
-	return f.redis.SetNX(ctx, id, "1", 0).Result()
+type funcFilter struct {
+	goodFilter
+	first func(context.Context, goodFilter, string, time.Duration) (bool, error)
 }
 
-// twoStepFilter ends its marks by a command of its own, to which a worker that crashes does not come.
-type twoStepFilter struct{ goodFilter }
-
-func newTwoStepFilter(r redis.UniversalClient) *twoStepFilter { return &twoStepFilter{goodFilter{r}} }
-
-func (f *twoStepFilter) First(ctx context.Context, id string, window time.Duration) (bool, error) {
-	first, err := f.redis.SetNX(ctx, id, "1", 0).Result()
-	if err != nil || !first {
-		return false, err
-	}
-	return true, f.redis.PExpire(ctx, id, window).Err()
+func (f *funcFilter) First(ctx context.Context, id string, window time.Duration) (bool, error) {
+	return f.first(ctx, f.goodFilter, id, window)
 }
 
-// openFilter takes a message for new if it gets no answer.
-type openFilter struct{ goodFilter }
-
-func newOpenFilter(r redis.UniversalClient) *openFilter { return &openFilter{goodFilter{r}} }
-
-func (f *openFilter) First(ctx context.Context, id string, window time.Duration) (bool, error) {
-	first, err := f.goodFilter.First(ctx, id, window)
-	return first || err != nil, nil
-}
-
-// shutFilter takes a message for seen if it gets no answer.
-type shutFilter struct{ goodFilter }
-
-func newShutFilter(r redis.UniversalClient) *shutFilter { return &shutFilter{goodFilter{r}} }
-
-func (f *shutFilter) First(ctx context.Context, id string, window time.Duration) (bool, error) {
-	first, _ := f.goodFilter.First(ctx, id, window)
-	return first, nil
-}
+var (
+	// newGetSetFilter looks before it marks.
+	newGetSetFilter = filtering(func(ctx context.Context, f goodFilter, id string, window time.Duration) (bool, error) {
+		if err := f.redis.Get(ctx, id).Err(); err != redis.Nil {
+			return false, err
+		}
+		return true, f.redis.Set(ctx, id, "1", window).Err()
+	})
+	// newEternalFilter forgets to end its marks.
+	newEternalFilter = filtering(func(ctx context.Context, f goodFilter, id string, _ time.Duration) (bool, error) {
+		return f.First(ctx, id, 0)
+	})
+	// newTwoStepFilter ends its marks by a command of its own, to which a worker that crashes does not come.
+	newTwoStepFilter = filtering(func(ctx context.Context, f goodFilter, id string, window time.Duration) (bool, error) {
+		first, err := f.First(ctx, id, 0)
+		if err != nil || !first {
+			return false, err
+		}
+		return true, f.redis.PExpire(ctx, id, window).Err()
+	})
+	// newOpenFilter takes a message for new if it gets no answer, and newShutFilter for seen.
+	newOpenFilter = filtering(func(ctx context.Context, f goodFilter, id string, window time.Duration) (bool, error) {
+		first, err := f.First(ctx, id, window)
+		return first || err != nil, nil
+	})
+	newShutFilter = filtering(func(ctx context.Context, f goodFilter, id string, window time.Duration) (bool, error) {
+		first, _ := f.First(ctx, id, window)
+		return first, nil
+	})
+)
 
 // goodSequence is INCR.
 type goodSequence struct{ redis redis.UniversalClient }

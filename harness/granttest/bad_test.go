@@ -2,6 +2,7 @@ package granttest_test
 
 import (
 	"context"
+	"strings"
 	"testing"
 	"time"
 
@@ -13,26 +14,6 @@ import (
 )
 
 // This file has what people get wrong: each mistake is one clear failure, and leaves nothing running.
-
-// funcLock is a goodLock with another Acquire.
-type funcLock struct {
-	goodLock
-	acquire func(context.Context, string, string, time.Duration) (bool, error)
-}
-
-func (l *funcLock) Acquire(ctx context.Context, key, owner string, ttl time.Duration) (bool, error) {
-	return l.acquire(ctx, key, owner, ttl)
-}
-
-// acquiring returns a goodLock with another Acquire.
-func acquiring(f func(ctx context.Context, l goodLock, key, owner string, ttl time.Duration) (bool, error)) func(redis.UniversalClient) *funcLock {
-	return func(r redis.UniversalClient) *funcLock {
-		good := goodLock{r}
-		return &funcLock{good, func(ctx context.Context, key, owner string, ttl time.Duration) (bool, error) {
-			return f(ctx, good, key, owner, ttl)
-		}}
-	}
-}
 
 var (
 	onlySearch = granttest.LockOptions{Load: granttest.Load{Skip: true}}
@@ -148,17 +129,14 @@ func TestATimer(t *testing.T) {
 
 // Without a redis-server the failure says what to do: install it, or mend the variable.
 func TestNoRedis(t *testing.T) {
-	t.Run("not installed", func(t *testing.T) {
-		t.Setenv("DOUBLEGRANT_REDIS_SERVER", "")
-		t.Setenv("PATH", t.TempDir())
+	t.Setenv("PATH", t.TempDir())
+	for server, want := range map[string]string{
+		"":      "install it (Debian: apt-get install redis-server) or set DOUBLEGRANT_REDIS_SERVER",
+		"/nope": `DOUBLEGRANT_REDIS_SERVER is set to "/nope", which cannot be run`,
+	} {
+		t.Setenv("DOUBLEGRANT_REDIS_SERVER", server)
 		failure := record(t, "TestIt", lock(newGoodLock)).failure(t)
-		require.Contains(t, failure, "install it")
-		require.Contains(t, failure, "or set DOUBLEGRANT_REDIS_SERVER")
-	})
-	t.Run("a variable that is wrong", func(t *testing.T) {
-		t.Setenv("DOUBLEGRANT_REDIS_SERVER", "/nope")
-		failure := record(t, "TestIt", lock(newGoodLock)).failure(t)
-		require.Contains(t, failure, `DOUBLEGRANT_REDIS_SERVER is set to "/nope", which cannot be run`)
-		require.NotContains(t, failure, "install")
-	})
+		require.Contains(t, failure, want)
+		require.Equal(t, server == "", strings.Contains(failure, "install"))
+	}
 }

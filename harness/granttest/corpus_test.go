@@ -23,6 +23,8 @@ var quick = granttest.LockOptions{
 	Search: granttest.Search{Clients: 2, Crashes: -1, Expiries: -1, LostAnswers: -1}, Load: granttest.Load{Skip: true},
 }
 
+var searchAndLoad = granttest.LockOptions{Search: quick.Search, Load: granttest.Load{Clients: 5}}
+
 // corpus lists the files of a test's corpus.
 func corpus(t *testing.T, dir string) []string {
 	t.Helper()
@@ -77,17 +79,16 @@ func TestASavedScheduleOfOtherCommands(t *testing.T) {
 	require.Contains(t, worse.failure(t), "happens again")
 }
 
-// twiceGetSet is getSet with one more command on the way, so that no saved schedule of getSet fits.
-type twiceGetSet struct{ *getSet }
-
-func newTwiceGetSet(r redis.UniversalClient) twiceGetSet { return twiceGetSet{newGetSet(r)} }
-
-func (l twiceGetSet) Release(ctx context.Context, key, owner string) (bool, error) {
-	if err := l.redis.Exists(ctx, key).Err(); err != nil {
+// newTwiceGetSet has one more command on the way, so that no saved schedule of newGetSet fits.
+var newTwiceGetSet = acquiring(func(ctx context.Context, l goodLock, key, owner string, ttl time.Duration) (bool, error) {
+	if err := l.redis.Get(ctx, key).Err(); err != redis.Nil {
 		return false, err
 	}
-	return l.getSet.Release(ctx, key, owner)
-}
+	if err := l.redis.Exists(ctx, key+":other").Err(); err != nil {
+		return false, err
+	}
+	return true, l.redis.Set(ctx, key, owner, ttl).Err()
+})
 
 // A file that cannot be used fails the test once, with what to do about it, and the search goes on.
 func TestASavedScheduleOfAnotherVersion(t *testing.T) {
@@ -155,7 +156,7 @@ func TestArtifacts(t *testing.T) {
 	t.Chdir(t.TempDir())
 	set(t, "granttest.artifacts", "kept")
 	set(t, "granttest.seed", "42")
-	passed := record(t, "TestIt", lock(newGoodLock))
+	passed := record(t, "TestIt", lock(newGoodLock, searchAndLoad))
 	passed.passes(t)
 	require.Contains(t, strings.Join(passed.logs, "\n"), "(seed 42)")
 	for _, part := range []string{"search", "load"} {
@@ -169,7 +170,7 @@ func TestArtifacts(t *testing.T) {
 		require.Equal(t, "valid", document.Verdict)
 		require.Contains(t, document.Command, "go test -run '^TestIt$' ")
 	}
-	record(t, "TestBad", lock(newBlindDel)).failure(t)
+	record(t, "TestBad", lock(newGetSet, searchAndLoad)).failure(t)
 	require.FileExists(t, "kept/TestBad/search/report.html")
 	require.NoDirExists(t, "kept/TestBad/load", "there was none")
 
@@ -184,7 +185,7 @@ func TestArtifacts(t *testing.T) {
 func TestShort(t *testing.T) {
 	t.Chdir(t.TempDir())
 	set(t, "test.short", "true")
-	short := record(t, "TestIt", lock(newGoodLock))
+	short := record(t, "TestIt", lock(newGoodLock, searchAndLoad))
 	short.passes(t)
 	require.Len(t, short.logs, 1)
 	nothing := record(t, "TestIt", lock(newGoodLock, onlyLoad))

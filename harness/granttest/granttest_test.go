@@ -19,14 +19,15 @@ func TestARightOnePasses(t *testing.T) {
 // Algorithms that break their promise fail, with the class that says why.
 func TestWrongOnesFail(t *testing.T) {
 	t.Chdir(t.TempDir())
+	two := granttest.Search{Clients: 2}
 	for name, c := range map[string]struct {
 		test  func(granttest.TB)
 		class string
 	}{
 		"blind DEL":             {lock(newBlindDel), "stolen-release"},
-		"PEXPIRE in an Extend":  {lock(newBlindExtend), "double-grant"},
-		"filter: GET, then SET": {dedup(newGetSetFilter), "duplicate-delivery"},
-		"numbers as strings":    {sequence(newStringSequence), "duplicate-number"},
+		"PEXPIRE in an Extend":  {lock(newBlindExtend, granttest.LockOptions{Search: two}), "double-grant"},
+		"filter: GET, then SET": {dedup(newGetSetFilter, granttest.DedupOptions{Search: two}), "duplicate-delivery"},
+		"numbers as strings":    {sequence(newStringSequence, granttest.SequenceOptions{Search: two}), "duplicate-number"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			failure := record(t, t.Name(), c.test).failure(t)

@@ -59,12 +59,24 @@ func newInside(compare bool) func(redis.UniversalClient) workloads.Locker {
 	return func(r redis.UniversalClient) workloads.Locker { return inside{r, compare} }
 }
 
-// outer is the search of a child that does what mode says.
-func outer(t *testing.T, mode string, gate interleave.Gate) explore.Spec {
-	p, ok := variant(t, childOf(workloads.Lock, mode)).Program(workloads.Options{})
+// outer is the search of a client outside.
+func outer(t *testing.T, c workloads.Client, gate interleave.Gate) explore.Spec {
+	t.Helper()
+	p, ok := variant(t, c).Program(workloads.Options{})
 	require.True(t, ok)
 	p.Gate = gate
 	return spec(p)
+}
+
+// lock is a child that is a lock and does what mode says.
+func lock(mode string) workloads.Client { return childOf(workloads.Lock, mode, "acquire", "release") }
+
+// searched runs a search.
+func searched(t *testing.T, s explore.Spec) interleave.Result {
+	t.Helper()
+	res, err := explore.Search(t.Context(), s)
+	require.NoError(t, err)
+	return res
 }
 
 // comparable returns a result without the time that it took, and without the words in which each side tells of a lost connection.
@@ -104,15 +116,12 @@ func TestAProgramOutsideIsSearchedAsOneInside(t *testing.T) {
 	} {
 		t.Run(c.mode, func(t *testing.T) {
 			t.Parallel()
-			in, s := spec(workloads.LockProgram(workloads.LockOptions{}, newInside(c.mode == "compare"))), outer(t, c.mode, c.gate)
+			in, s := spec(workloads.LockProgram(workloads.LockOptions{}, newInside(c.mode == "compare"))), outer(t, lock(c.mode), c.gate)
 			c.budget(&in)
 			c.budget(&s)
 			in.Unremembered = true // what is outside is always really run
-			within, err := explore.Search(t.Context(), in)
-			require.NoError(t, err)
+			within, without := searched(t, in), searched(t, s)
 			require.Equal(t, c.found, len(within.Found) > 0, within.Summary())
-			without, err := explore.Search(t.Context(), s)
-			require.NoError(t, err)
 			t.Logf("%d schedules: inside %v, outside %v", within.Schedules, within.Elapsed, without.Elapsed)
 			require.Equal(t, comparable(within), comparable(without))
 			for _, found := range without.Found {
@@ -124,57 +133,61 @@ func TestAProgramOutsideIsSearchedAsOneInside(t *testing.T) {
 
 func TestAProgramOutsideThatBreaksDown(t *testing.T) {
 	const broke = "client 1: the program outside has broken down: "
-	for mode, want := range map[string]string{
-		"dies":      broke + "it ended (exit status 3): lost my head",
-		"half":      broke + `it ended in the middle of the line "{\"id\":3,\"o" (exit status 0)`,
-		"stillborn": broke + "it ended (exit status 7): ModuleNotFoundError: no module named redlock",
-		"tomorrow":  "it speaks version 2 of the protocol, and this is version 1",
-		"sundial":   `it says that its clock is "sundial": choose one of "asked", "preloaded" and "real"`,
-		"idles":     "client 1 neither sent a command nor finished within 2s: it never sent any",
-		"sleeps":    "client 1 neither sent a command nor finished within 2s: it may wait for something else than a reply",
-		"banner":    broke + `it wrote "Welcome to my lock 1.0", which is not a line of the protocol`,
-		"babbles":   broke + `it wrote "releasing now", which is not a line of the protocol`,
-		"long":      broke + "it wrote a line of more than 65536 bytes, which begins with ",
-		"twice":     "the program outside has broken down: it answered 3 twice: ", // of any client: the second answer may be read late
-		"unasked":   broke + "it answered 4711, which was never asked: ",
-		"counts":    broke + "it answered release with the number 0: answer ok with true or false",
-		"undecided": "want one of ok, fail, info and ask",
-		"elsewhere": "client 1's acquire was answered yes without any command through the client that it was given",
-		"nowhere":   "no acquire ever succeeded, so nothing was shown",
-		"garbles":   "client 1: what came to its gate is not RESP in arrays of bulk strings",
+	announces := func(mode string) workloads.Client {
+		c := childOf(workloads.Lock, mode)
+		c.Announces = true
+		return c
+	}
+	for _, c := range []struct {
+		client workloads.Client
+		want   string
+	}{
+		{lock("dies"), broke + "it ended (exit status 3): lost my head"},
+		{lock("half"), broke + `it ended in the middle of the line "{\"id\":3,\"o" (exit status 0)`},
+		{lock("stillborn"), broke + "it ended (exit status 7): ModuleNotFoundError: no module named redlock"},
+		{lock("tomorrow"), "it speaks version 2 of the protocol, and this is version 1"},
+		{lock("sundial"), `it says that its clock is "sundial": choose one of "asked", "preloaded" and "real"`},
+		{lock("idles"), "client 1 neither sent a command nor finished within 2s: it never sent any"},
+		{lock("sleeps"), "client 1 neither sent a command nor finished within 2s: it may wait for something else than a reply"},
+		{lock("banner"), broke + `it wrote "Welcome to my lock 1.0", which is not a line of the protocol`},
+		{lock("babbles"), broke + `it wrote "releasing now", which is not a line of the protocol`},
+		{lock("long"), broke + "it wrote a line of more than 65536 bytes, which begins with "},
+		{lock("twice"), "the program outside has broken down: it answered 3 twice: "}, // of any client: the second answer may be read late
+		{lock("unasked"), broke + "it answered 4711, which was never asked: "},
+		{lock("counts"), broke + "it answered release with the number 0: answer ok with true or false"},
+		{lock("undecided"), "want one of ok, fail, info and ask"},
+		{lock("elsewhere"), "client 1's acquire was answered yes without any command through the client that it was given"},
+		{lock("nowhere"), "no acquire ever succeeded, so nothing was shown"},
+		{lock("garbles"), "client 1: what came to its gate is not RESP in arrays of bulk strings"},
+		{workloads.Client{As: workloads.Lock, Name: "no program", Command: []string{"no-such-program"}}, `"no-such-program" cannot be started: `},
+		{workloads.Client{As: workloads.Lock, Name: "no socket", Connect: "unix:/no/socket"}, "nobody listens on unix:/no/socket: start the program first"},
+		{announces("drives-badly"), `it announced "invoke dance lock": "dance" is no operation of a lock`},
+		{announces("drives-out-of-order"), `it announced "return ok": want invoke, an operation and a name`},
+		{announces("drives-and-listens"), "has subscribed, and subscriptions of a program that drives itself are not explored, since it cannot ask"},
+		{announces("drives-nowhere"), "it ended (exit status 4): no such module"},
 	} {
-		t.Run(mode, func(t *testing.T) {
+		t.Run(c.client.Name, func(t *testing.T) {
 			t.Parallel()
-			res, err := explore.Search(t.Context(), outer(t, mode, interleave.TCP))
-			require.NoError(t, err)
+			res := searched(t, outer(t, c.client, interleave.TCP))
 			require.Equal(t, harness.Unknown, res.Verdict())
-			require.Contains(t, res.Stopped, want)
+			require.Contains(t, res.Stopped, c.want)
 			require.NotContains(t, res.Stopped, "\n")
 		})
 	}
 }
 
-func TestAProgramOutsideThatIsNotThere(t *testing.T) {
-	p, _ := variant(t, workloads.Client{As: workloads.Lock, Command: []string{"no-such-program"}}).Program(workloads.Options{})
-	res, err := explore.Search(t.Context(), spec(p))
-	require.NoError(t, err)
-	require.Contains(t, res.Stopped, `"no-such-program" cannot be started: `)
-}
-
 func TestAProgramOutsideThatSaysNothing(t *testing.T) {
 	defer outside.ShortenStart(200 * time.Millisecond)()
-	res, err := explore.Search(t.Context(), outer(t, "mute", interleave.TCP))
-	require.NoError(t, err)
+	res := searched(t, outer(t, lock("mute"), interleave.TCP))
 	require.Equal(t, harness.Unknown, res.Verdict())
 	require.Contains(t, res.Stopped, "client 1: the program outside has broken down: it has not answered init within 200ms")
 }
 
 // Time that a program asks for is the schedule's: a lease of 10 s ends while its owner sleeps for 11 s before it deletes the lock.
 func TestAProgramOutsideAsksForTheTime(t *testing.T) {
-	s := outer(t, "asks", interleave.TCP)
+	s := outer(t, lock("asks"), interleave.TCP)
 	s.Clients, s.Crashes, s.LostAnswers, s.First = 3, -1, -1, true
-	res, err := explore.Search(t.Context(), s)
-	require.NoError(t, err)
+	res := searched(t, s)
 	require.Equal(t, harness.Invalid, res.Verdict(), res.Summary())
 	require.NoError(t, explore.Replay(t.Context(), s, res.Found[0], 3))
 }
@@ -182,16 +195,13 @@ func TestAProgramOutsideAsksForTheTime(t *testing.T) {
 // Filters and sequences are searched as locks are, and a program that wants to hear of new schedules hears of them.
 func TestProgramsOutsideOfEveryFamily(t *testing.T) {
 	for _, c := range []workloads.Client{
-		childOf(workloads.Dedup, "filter", "claim", "confirm"), childOf(workloads.Sequence, "counter", "next"), childOf(workloads.Lock, "resets", "acquire", "release"),
+		childOf(workloads.Dedup, "filter", "claim", "confirm"), childOf(workloads.Sequence, "counter", "next"), lock("resets"),
 	} {
 		t.Run(c.Name, func(t *testing.T) {
 			t.Parallel()
-			p, ok := variant(t, c).Program(workloads.Options{})
-			require.True(t, ok)
-			s := spec(p)
+			s := outer(t, c, interleave.TCP)
 			s.Crashes, s.LostAnswers, s.Expiries = -1, -1, -1
-			res, err := explore.Search(t.Context(), s)
-			require.NoError(t, err)
+			res := searched(t, s)
 			require.Equal(t, harness.Valid, res.Verdict(), res.Stopped)
 		})
 	}
@@ -203,8 +213,7 @@ func TestASearchOfAProgramOutsideLeavesNothing(t *testing.T) {
 		p, _ := v.Program(workloads.Options{})
 		s := spec(p)
 		s.First = true
-		_, err := explore.Search(t.Context(), s)
-		require.NoError(t, err)
+		searched(t, s)
 		require.NotEmpty(t, children(t), "they wait for the next search")
 		v.Close()
 		require.Panics(t, func() { p.OpenAt(0, "anywhere") })
@@ -229,16 +238,15 @@ func children(t *testing.T) (pids []string) {
 }
 
 func TestAProgramOutsideHasToPromise(t *testing.T) {
-	s := outer(t, "blind", interleave.TCP)
-	s.Program.NoBackgroundWork = false
-	_, err := explore.Search(t.Context(), s)
-	require.ErrorIs(t, err, explore.ErrSpec)
-	require.ErrorContains(t, err, "let it promise NoBackgroundWork")
-	s = outer(t, "blind", interleave.TCP)
-	s.Program.OpenAt = nil
-	_, err = explore.Search(t.Context(), s)
-	require.ErrorIs(t, err, explore.ErrSpec)
-	s = outer(t, "blind", 9)
-	_, err = explore.Search(t.Context(), s)
-	require.ErrorContains(t, err, "gate 9 is not known")
+	for want, change := range map[string]func(*interleave.Program){
+		"let it promise NoBackgroundWork": func(p *interleave.Program) { p.NoBackgroundWork = false },
+		"has no clients":                  func(p *interleave.Program) { p.OpenAt = nil },
+		"gate 9 is not known":             func(p *interleave.Program) { p.Gate = 9 },
+	} {
+		s := outer(t, lock("blind"), interleave.TCP)
+		change(&s.Program)
+		_, err := explore.Search(t.Context(), s)
+		require.ErrorIs(t, err, explore.ErrSpec)
+		require.ErrorContains(t, err, want)
+	}
 }

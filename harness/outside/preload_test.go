@@ -56,6 +56,18 @@ func runOn(t *testing.T, k *clock, command ...string) string {
 	return strings.TrimSpace(string(text))
 }
 
+// tell answers what processes ask of a clock, until it is closed.
+func tell(k *clock, what func(look) time.Time) {
+	for {
+		select {
+		case q := <-k.looks:
+			q.told <- what(q)
+		case <-k.over:
+			return
+		}
+	}
+}
+
 // interpreter leaves a test out without an interpreter.
 func interpreter(t *testing.T, name string) {
 	t.Helper()
@@ -86,17 +98,10 @@ func TestClocksOfInterpreters(t *testing.T) {
 			k := newClock(t, &keeper{over: make(chan struct{})})
 			defer k.close()
 			var slept atomic.Int64
-			go func() {
-				for {
-					select {
-					case q := <-k.looks:
-						slept.Add(int64(q.sleep))
-						q.told <- at
-					case <-k.over:
-						return
-					}
-				}
-			}()
+			go tell(k, func(q look) time.Time {
+				slept.Add(int64(q.sleep))
+				return at
+			})
 			require.Equal(t, "1893456001 1893456001", runOn(t, k, c.command...))
 			require.True(t, k.loaded.Load())
 			if c.sleeps {
@@ -121,19 +126,12 @@ func TestTimersOfEventLoops(t *testing.T) {
 			k := newClock(t, &keeper{over: make(chan struct{})})
 			defer k.close()
 			var timers atomic.Int64
-			go func() {
-				for {
-					select {
-					case q := <-k.looks:
-						if q.sleep == askTimer {
-							timers.Add(1)
-						}
-						q.told <- time.Time{}
-					case <-k.over:
-						return
-					}
+			go tell(k, func(q look) time.Time {
+				if q.sleep == askTimer {
+					timers.Add(1)
 				}
-			}()
+				return time.Time{}
+			})
 			require.Equal(t, "over", runOn(t, k, c.command...))
 			require.Equal(t, c.timers > 0, timers.Load() > 0)
 		})

@@ -28,33 +28,27 @@ import (
 
 // A crash that kills the process shows what one shows that cuts it off, and the next schedule has a new process.
 func TestARealCrashShowsWhatACrashShows(t *testing.T) {
-	searched := func(real bool) interleave.Result {
-		c := childOf(workloads.Lock, "blind", "acquire", "release")
+	crashed := func(real bool) interleave.Result {
+		c := lock("blind")
 		c.RealCrash = real
-		p, ok := variant(t, c).Program(workloads.Options{})
-		require.True(t, ok)
-		s := spec(p)
+		s := outer(t, c, interleave.TCP)
 		s.LostAnswers, s.Workers = -1, 1
-		res, err := explore.Search(t.Context(), s)
-		require.NoError(t, err)
+		res := searched(t, s)
 		require.NotEqual(t, harness.Unknown, res.Verdict(), res.Stopped)
 		return comparable(res)
 	}
-	require.Equal(t, searched(false), searched(true))
+	require.Equal(t, crashed(false), crashed(true))
 }
 
 // A client crashes while its process asks for the time: one that is killed then, and one that goes on asking, are replaced.
 func TestACrashDuringAQuestion(t *testing.T) {
 	for mode, real := range map[string]bool{"asks": true, "waits": false} {
 		t.Run(mode, func(t *testing.T) {
-			c := childOf(workloads.Lock, mode, "acquire", "release")
+			c := lock(mode)
 			c.RealCrash = real
-			p, ok := variant(t, c).Program(workloads.Options{})
-			require.True(t, ok)
-			s := spec(p)
+			s := outer(t, c, interleave.TCP)
 			s.LostAnswers, s.Crashes, s.Expiries = -1, 1, -1
-			res, err := explore.Search(t.Context(), s)
-			require.NoError(t, err)
+			res := searched(t, s)
 			require.True(t, res.Exhausted, res.Stopped)
 			require.NotEmpty(t, res.Schedules)
 		})
@@ -93,16 +87,10 @@ func listen(t *testing.T, mode string) (address string, connections *atomic.Int6
 // A program that listens on a socket is searched, and loaded, as one that was started.
 func TestAProgramThatListens(t *testing.T) {
 	address, _ := listen(t, "blind")
-	v := variant(t, workloads.Client{As: workloads.Lock, Connect: address, Can: []string{"acquire", "release"}, Name: "blind"})
-	p, ok := v.Program(workloads.Options{})
-	require.True(t, ok)
-	found, err := explore.Search(t.Context(), spec(p))
-	require.NoError(t, err)
-	p, _ = variant(t, childOf(workloads.Lock, "blind", "acquire", "release")).Program(workloads.Options{})
-	started, err := explore.Search(t.Context(), spec(p))
-	require.NoError(t, err)
-	require.Equal(t, comparable(started), comparable(found))
-	require.Positive(t, outcomes(load(t, v))[harness.OK])
+	c := workloads.Client{As: workloads.Lock, Connect: address, Can: []string{"acquire", "release"}, Name: "blind"}
+	started := searched(t, outer(t, lock("blind"), interleave.TCP))
+	require.Equal(t, comparable(started), comparable(searched(t, outer(t, c, interleave.TCP))))
+	require.Positive(t, outcomes(load(t, variant(t, c)))[harness.OK])
 }
 
 // A program under load has as many processes as it was asked for in each client group.
@@ -111,14 +99,6 @@ func TestClientsShareProcesses(t *testing.T) {
 	c := workloads.Client{As: workloads.Lock, Connect: address, Can: []string{"acquire", "release"}, Processes: 2}
 	load(t, variant(t, c)) // 8 clients in 5 groups, of which three have two; and the harness's own
 	require.EqualValues(t, 8, connections.Load())
-}
-
-func TestASocketOnWhichNobodyListens(t *testing.T) {
-	c := workloads.Client{As: workloads.Lock, Connect: "unix:/no/such/socket", Can: []string{"acquire", "release"}}
-	p, _ := variant(t, c).Program(workloads.Options{})
-	res, err := explore.Search(t.Context(), spec(p))
-	require.NoError(t, err)
-	require.Contains(t, res.Stopped, "nobody listens on unix:/no/such/socket: start the program first")
 }
 
 func TestClientsThatCannotBe(t *testing.T) {
@@ -143,12 +123,9 @@ func TestAProgramThatDrivesItself(t *testing.T) {
 		t.Run(mode, func(t *testing.T) {
 			c := childOf(workloads.Lock, mode)
 			c.Announces = true
-			p, ok := variant(t, c).Program(workloads.Options{})
-			require.True(t, ok)
-			s := spec(p)
+			s := outer(t, c, interleave.TCP)
 			s.Expiries, s.Crashes, s.LostAnswers, s.First = 1, -1, -1, true
-			res, err := explore.Search(t.Context(), s)
-			require.NoError(t, err)
+			res := searched(t, s)
 			require.Equal(t, invalid, res.Verdict() == harness.Invalid, res.Stopped)
 			require.Equal(t, !invalid, res.Verdict() == harness.Valid, res.Stopped)
 			for _, found := range res.Found {
@@ -160,24 +137,6 @@ func TestAProgramThatDrivesItself(t *testing.T) {
 		})
 	}
 	require.Empty(t, children(t))
-}
-
-func TestAProgramThatDrivesItselfBadly(t *testing.T) {
-	for mode, want := range map[string]string{
-		"drives-badly":        `it announced "invoke dance lock": "dance" is no operation of a lock`,
-		"drives-out-of-order": `it announced "return ok": want invoke, an operation and a name`,
-		"drives-and-listens":  "has subscribed, and subscriptions of a program that drives itself are not explored, since it cannot ask when it reads",
-		"drives-nowhere":      "it ended (exit status 4): no such module",
-	} {
-		c := childOf(workloads.Lock, mode)
-		c.Announces = true
-		p, _ := variant(t, c).Program(workloads.Options{})
-		res, err := explore.Search(t.Context(), spec(p))
-		require.NoError(t, err)
-		require.Equal(t, harness.Unknown, res.Verdict())
-		require.Contains(t, res.Stopped, want)
-		require.NotContains(t, res.Stopped, "\n")
-	}
 }
 
 // strike is a fault that does something to a client group.
@@ -207,7 +166,7 @@ func TestNemesesStrikeProcesses(t *testing.T) {
 	const clients = 4
 	fleet := &harness.Fleet{}
 	c := cluster.Standalone(cluster.Options{Clients: clients, ClientGroups: 1})
-	v := variant(t, childOf(workloads.Lock, "compare", "acquire", "release"))
+	v := variant(t, lock("compare"))
 	w := v.Workload(c, workloads.Options{Keys: 2, TTL: 500 * time.Millisecond})
 	until := func(ctx context.Context, yes func() bool) error {
 		return await.Until(ctx, time.Millisecond, func() error {

@@ -1,0 +1,567 @@
+package explore
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/require"
+
+	"github.com/doublegrant/doublegrant/harness"
+	"github.com/doublegrant/doublegrant/harness/interleave"
+	"github.com/doublegrant/doublegrant/harness/testenv"
+)
+
+// This file searches random programs in two ways, and compares what the searches came to.
+
+// comparison is a kind of search, and the one to which it has to come to the same.
+type comparison struct {
+	name    string
+	prepare func(*trial) // of each program; nil: nothing
+	want    func(*trial) came
+	got     func(*trial) came
+	equal   func(x *trial, want, got came)
+	worth   func(t *testing.T, n effort) // fails if nothing was shown; nil: whatever was done
+	stream  uint64                       // of random numbers
+	briefly int                          // kinds of programs of which make test tries the first
+	kinds   []kind
+}
+
+var (
+	naps   = with(clocks, "NAP", "NAP")
+	ends   = with(plain, "SET $k $v PX 1000", "SET $k $v EX 10", "SET $k $v EX 10", "PTTL $k")
+	simple = []string{"GET $k", "SET $k $v", "INCR $k"}
+)
+
+var comparisons = []comparison{
+	{
+		name: "pruned, and every schedule", want: searchBy(func(s *Spec) { s.Unreduced = true }), got: searchBy(), equal: equalShown, worth: fewer,
+		stream: 7, briefly: 18,
+		kinds: []kind{
+			{"commands", plain, 0, 30, 2, 3, nil},
+			{"several keys and transactions", with(several, "TX SET $k $v / GET b", "EXISTS a b"), 0, 10, 2, 3, nil},
+			{"crashes", plain, 0, 5, 2, 3, func(s *Spec) { s.Crashes = 2 }},
+			{"expiries", leases, 0, 4, 2, 3, mayExpire},
+			{"naps", []string{"GET $k", "SET $k $v EX 10", "SET $k $v EX 10", "SETNX $k $v", "NAP"}, 0, 15, 2, 3, nil},
+			{"clocks", clocks, 0, 20, 2, 3, nil},
+			{"clocks, crash and expiry", clocks, 0, 1, 2, 3, mayCrashOrExpire},
+			{"work", with(plain, work, work), 0, 10, 2, 3, mayCrash},
+			{"observed", plain, 0, 10, 2, 3, observed},
+			{"lost answers and commands", plain, 0, 5, 2, 2, func(s *Spec) { s.LostAnswers, s.LostCommands = 1, 1 }},
+			{"late commands and leases", ends, 0, 3, 2, 2, func(s *Spec) { s.Late, s.Expiries = 1, 1 }},
+			{"leases of two lengths", ends, 26, 4, 2, 3, mayExpire},
+			{"waits and crashes", []string{"LPUSH $k $v", "RPUSH $k $v", "BLPOP a b 0", "BRPOP $k 0", "BLMOVE a b LEFT LEFT 0", "LLEN $k"}, 0, 12, 2, 3, mayCrash},
+			{"waits with time-outs", []string{"LPUSH $k $v", "BLPOP $k 5", "BLPOP $k 7", "LLEN $k"}, 0, 8, 2, 3, nil},
+			{"watched keys", []string{"CAS $k $v", "CAS $k $v", "SET $k $v", "GET $k"}, 0, 6, 2, 2, nil},
+			{"three clients and two keys", []string{"SET $k $v", "GET $k", "INCR $k", "MGET a b"}, 40, 6, 3, 2, nil},
+			{"late pairs", []string{"SET $k $v", "GET $k", "INCR $k", "DEL $k"}, 50, 10, 2, 3, func(s *Spec) { s.Late = 2 }},
+			{"failover", plain, 2, 1, 2, 2, mayFailOver},
+		},
+	},
+	{
+		name: "from memory, and really run", prepare: lookTwice, want: searchBy(func(s *Spec) { s.Unremembered = true }), got: searchBy(), equal: equalHistories,
+		stream: 11, briefly: 12,
+		kinds: []kind{
+			{"commands", several, 0, 10, 2, 3, nil},
+			{"three clients", plain, 0, 2, 3, 2, nil},
+			{"crashes and expiries", leases, 0, 6, 2, 2, mayCrashOrExpire},
+			{"clocks, skew and naps", naps, 0, 12, 2, 2, func(s *Spec) { s.Skew, s.Expiries = lease, 1 }},
+			{"scripts and flushes", scripts, 0, 8, 2, 2, func(s *Spec) { s.Flushes, s.Expiries = 1, 1 }},
+			{"scripts, clocks and time", with(scripts, "CLOCK", "TIME"), 0, 4, 2, 2, mayExpire},
+			{"watched keys", with(watches, "SET $k $v EX 10"), 0, 8, 2, 2, mayExpire},
+			{"watched keys, late and lost", watches, 0, 4, 2, 1, func(s *Spec) { s.Late, s.LostAnswers, s.LostCommands, s.Expiries = 1, 1, 1, 1 }},
+			{"late and lost", leases, 0, 5, 2, 2, func(s *Spec) { s.Late, s.LostAnswers, s.LostCommands = 1, 1, 1 }},
+			{"observed", leases, 0, 5, 2, 2, func(s *Spec) { mayExpire(s); observed(s) }},
+			{"failover and watched keys", watches, 0, 1, 2, 1, func(s *Spec) { s.Failovers, s.Expiries = 1, 1 }},
+			{"failover and scripts", with(scripts, "WAIT 2 1000"), 0, 1, 2, 2, mayFailOver},
+		},
+	},
+	{
+		name: "stopped at known states, and to the end", prepare: findRarest,
+		want: searchBy(func(s *Spec) { s.Unremembered = true }), got: searchBy(func(s *Spec) { s.forgetful = true }),
+		equal: func(x *trial, want, got came) {
+			equalShown(x, want, got)
+			require.NotEmpty(x.t, want.lengths, "or no length was compared")
+			require.Equal(x.t, want.lengths, got.lengths, x.what)
+		},
+		worth: fewer, stream: 23, briefly: 13, // the last takes seconds
+		kinds: []kind{
+			{"commands", several, 0, 6, 2, 3, nil},
+			{"three clients", plain, 0, 2, 3, 2, nil},
+			{"waits", waits, 0, 8, 2, 3, nil},
+			{"waits of three clients", []string{"LPUSH $k $v", "BLPOP $k 0", "BLPOP a b 5"}, 0, 4, 3, 1, nil},
+			{"waits and crashes", waits, 0, 5, 2, 2, mayCrash},
+			{"waits, late and lost", waits, 0, 3, 2, 2, func(s *Spec) { s.Late, s.LostAnswers = 1, 1 }},
+			{"threads and crashes", threads, 0, 8, 2, 2, mayCrash},
+			{"messages and crashes", messages, 0, 8, 2, 2, mayCrash},
+			{"messages and lost answers", messages, 0, 4, 2, 3, func(s *Spec) { s.LostAnswers = 1 }},
+			{"threads, messages and waits", slices.Concat(threads, messages, waits), 0, 8, 2, 2, nil},
+			{"clocks and leases", with(threads, "CLOCK", "PTTL $k"), 0, 3, 2, 2, mayExpire},
+			{"flushes", with(plain, "RUN bump $k", "RUN lease $k"), 0, 3, 2, 2, mayFlush},
+			{"failover", []string{"SET $k $v", "GET $k", "BLPOP c 5"}, 0, 2, 2, 1, mayFailOver},
+			{"failover and leases", []string{"SET $k $v EX 10", "GET $k", "INCR $k", "BLPOP c 5"}, 0, 1, 2, 1, func(s *Spec) { s.Failovers, s.Expiries = 1, 1 }},
+		},
+	},
+	{
+		name: "from checkpoints, and without a stop", prepare: findTwoClasses, want: searchBy(), got: fromCheckpoints, equal: equalTallies,
+		worth:  func(t *testing.T, n effort) { require.Greater(t, n.stops, 2*n.programs) },
+		stream: 11, kinds: cutKinds, briefly: 8,
+	},
+	{
+		name: "in pieces, and whole", prepare: findTwoClasses, want: searchBy(), got: inPieces, equal: equalButPruning,
+		worth: func(t *testing.T, n effort) {
+			require.Greater(t, n.pieces, int64(10*n.programs))
+			require.Greater(t, n.died, int64(2*n.programs))
+		},
+		stream: 11, kinds: cutKinds, briefly: 4,
+	},
+	{
+		name: "in pieces from checkpoints, and without a stop", prepare: findTwoClasses, equal: equalTallies,
+		want:   func(x *trial) came { return x.cameTo(x.t.Context(), x.pieces(2, x.pool(2).run)) },
+		got:    inPiecesFromCheckpoints,
+		stream: 11, kinds: cutKinds, briefly: 2,
+	},
+}
+
+// cutKinds lists the kinds of random programs whose searches are cut.
+var cutKinds = []kind{
+	{"three clients", simple, 0, 3, 3, 2, nil},
+	{"at random", simple, 0, 3, 4, 3, func(s *Spec) { s.Random, s.Crashes = &Random{Schedules: 150, Seed: 5}, 1 }},
+	{"every part", []string{"GET $k", "SET $k $v EX 10", "INCR $k"}, 0, 3, 2, 2, func(s *Spec) { s.Crashes, s.Expiries, s.LostAnswers = 1, 1, 0 }},
+	{"really run", simple, 0, 3, 2, 3, func(s *Spec) { s.Unremembered, s.Crashes = true, 1 }},
+	{"commands", with(plain, "INCR $k"), 0, 6, 2, 4, nil},
+	{"crash and expiry", []string{"GET $k", "INCR $k", "SET $k $v EX 10", "SET $k $v PX 1000", "PTTL $k"}, 0, 3, 2, 3, mayCrashOrExpire},
+	{"waits", []string{"LPUSH $k $v", "BLPOP $k 0", "BLPOP $k 5", "LLEN $k"}, 0, 3, 2, 3, nil},
+	{"failover", []string{"GET $k", "SET $k $v"}, 0, 1, 2, 2, mayFailOver},
+	{"transactions and watched keys", []string{"CAS $k $v", "TX GET $k / INCR $k", "SET $k $v", "MGET a b"}, 0, 3, 2, 2, nil},
+	{"late commands", simple, 0, 3, 2, 3, mayBeLate},
+	{"observed", simple, 0, 2, 2, 2, observed},
+}
+
+// Whichever way a program is searched, the search comes to the same.
+func TestEachWayOfASearchComesToTheSame(t *testing.T) { compareAll(t, comparisons[:5]) }
+
+// In the last workers, pieces and checkpoints meet.
+func TestRacedEachWayOfASearchComesToTheSame(t *testing.T) { compareAll(t, comparisons[5:]) }
+
+func compareAll(t *testing.T, some []comparison) {
+	for _, c := range some {
+		t.Run(c.name, func(t *testing.T) { c.compare(t, false) })
+	}
+}
+
+// What make test shows of one random program of each kind is shown of all here.
+func TestLongRandomPrograms(t *testing.T) {
+	testenv.NeedLong(t)
+	for _, c := range comparisons {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			c.compare(t, true)
+		})
+	}
+}
+
+// compare searches random programs in both ways: with long all, otherwise the first of some kinds.
+func (c comparison) compare(t *testing.T, long bool) {
+	var n effort
+	pools := map[int]*pool{} // by failovers
+	some := c.kinds
+	if !long {
+		some = some[:c.briefly]
+	}
+	tryRandom(t, some, c.stream, long, func(s *scheduler, spec Spec, what string) {
+		x := &trial{scheduler: s, all: t, spec: spec, what: what, pools: pools, most: 2, n: &n}
+		if long {
+			x.most = 4
+		}
+		if c.prepare != nil {
+			c.prepare(x)
+		}
+		want, got := c.want(x), c.got(x)
+		c.equal(x, want, got)
+		n.programs, n.all, n.some = n.programs+1, n.all+want.schedules, n.some+got.schedules
+	})
+	t.Logf("%+v", n)
+	if c.worth != nil {
+		c.worth(t, n)
+	}
+}
+
+// effort counts what a comparison did.
+type effort struct {
+	programs, all, some, stops int
+	pieces, died               int64
+}
+
+func fewer(t *testing.T, n effort) {
+	require.Less(t, n.some, n.all*9/10, "or little was left out, and nothing shown")
+}
+
+// trial is a random program that is searched in several ways.
+type trial struct {
+	*scheduler
+	all   *testing.T // of the whole comparison
+	spec  Spec
+	what  string
+	pools map[int]*pool
+	most  int // workers
+	n     *effort
+}
+
+// came is what a search came to.
+type came struct {
+	histories [][]harness.Op
+	schedules int
+	lengths   map[harness.Class]int // of the smallest counterexamples
+	tally     string                // as JSON
+	parts     []interleave.Part
+	stopped   string
+	broken    string // why no more was run from memory
+	left      *Checkpoint
+}
+
+// cameTo runs a search in the scheduler's world.
+func (x *trial) cameTo(ctx context.Context, spec Spec) (out came) {
+	x.t.Helper()
+	c := &collector{}
+	spec.Checkers = append([]harness.Checker{c}, spec.Checkers...)
+	spec.OnCheckpoint = func(c *Checkpoint) error { out.left = c; return nil }
+	se := x.until(ctx, spec)
+	se.save([]*world{x.w})
+	require.NoError(x.t, se.failure)
+	text, err := json.Marshal(se.tally(0))
+	require.NoError(x.t, err)
+	out.histories, out.schedules, out.lengths = c.histories, se.schedules, map[harness.Class]int{}
+	out.tally, out.parts, out.stopped, out.left = string(text), se.parts, se.stopped, throughJSON(x.t, out.left)
+	for class, found := range se.found {
+		out.lengths[class] = found.length
+	}
+	if se.memory != nil {
+		out.broken = se.memory.broken
+	}
+	return out
+}
+
+// throughJSON returns what another process would read.
+func throughJSON[T any](t *testing.T, v *T) *T {
+	t.Helper()
+	text, err := json.Marshal(v)
+	require.NoError(t, err)
+	again := new(T)
+	require.NoError(t, json.Unmarshal(text, again))
+	return again
+}
+
+// searchBy runs the whole search with some changes.
+func searchBy(changes ...func(*Spec)) func(*trial) came {
+	return func(x *trial) came {
+		spec := x.spec
+		for _, change := range changes {
+			change(&spec)
+		}
+		whole := x.cameTo(x.t.Context(), spec)
+		require.True(x.t, whole.left.Done(), x.what)
+		return whole
+	}
+}
+
+// fromCheckpoints stops the search some times, and goes on each time as another process would.
+func fromCheckpoints(x *trial) came {
+	rng := rand.New(rand.NewPCG(uint64(x.n.programs), 13))
+	spec := x.spec
+	for _, limit := range []int{1, 17, 0, 64, 0, 100, 1, 0, 0} {
+		ctx, cancel := context.WithCancel(x.t.Context())
+		spec.Checkers, spec.MaxSchedules = x.spec.Checkers, limit
+		if limit == 0 || spec.Random != nil { // it is interrupted
+			i := interrupter{cancel: cancel, left: &atomic.Int64{}}
+			i.left.Store(1 + rng.Int64N(60))
+			spec.Checkers, spec.MaxSchedules = append(slices.Clone(spec.Checkers), i), 0
+		}
+		before, c := spec.Resume, x.cameTo(ctx, spec).left
+		cancel()
+		if before != nil && !c.Done() { // or the last schedule was run before, and nobody knew that it was
+			require.Greater(x.t, c.Schedules()+c.c.Tally.Pruned, before.Schedules()+before.c.Tally.Pruned, "it gets on: %s", x.what)
+		}
+		if !c.Done() {
+			x.n.stops++
+		}
+		spec.Resume = c
+	}
+	spec.Checkers, spec.MaxSchedules = x.spec.Checkers, 0
+	resumed := x.cameTo(x.t.Context(), spec)
+	require.True(x.t, resumed.left.Done())
+	spec.Resume = resumed.left
+	require.Equal(x.t, resumed.tally, x.cameTo(x.t.Context(), spec).tally, "nothing is left to be done")
+	return resumed
+}
+
+// interrupter is a checker that interrupts the search after some looks.
+type interrupter struct {
+	cancel func()
+	left   *atomic.Int64
+}
+
+func (interrupter) Name() string { return "interrupter" }
+
+func (i interrupter) Check(context.Context, harness.History, func(harness.Anomaly)) harness.Judgement {
+	if i.left.Add(-1) == 0 {
+		i.cancel()
+	}
+	return harness.Judgement{Absent: true}
+}
+
+// pieces returns the search in small pieces, so that small programs have many.
+func (x *trial) pieces(workers int, run func(context.Context, Piece) (PieceResult, error)) Spec {
+	spec := x.spec
+	spec.Pieces = &Pieces{Workers: workers, Run: run, sizes: pieceSizes{10, 50}}
+	return spec
+}
+
+// pool returns so many workers for the program.
+func (x *trial) pool(workers int) *pool {
+	p := x.pools[x.spec.Failovers]
+	if p == nil {
+		p = newPool(x.all, x.scheduler.spec, workers)
+		x.pools[x.spec.Failovers] = p
+	}
+	p.take(x.t, x.spec)
+	return p
+}
+
+// inPieces searches in pieces, by one worker, by two and so on, all but the one of which die.
+func inPieces(x *trial) (one came) {
+	p := x.pool(x.most)
+	for n := 1; n <= x.most; n *= 2 {
+		p.mortal = n > 1
+		got := x.cameTo(x.t.Context(), x.pieces(n, p.run))
+		require.True(x.t, got.left.Done(), x.what)
+		if n == 1 {
+			one = got
+		}
+		equalTallies(x, one, got)
+	}
+	x.n.pieces, x.n.died = x.n.pieces+p.done.Swap(0), x.n.died+p.died.Swap(0)
+	return one
+}
+
+// inPiecesFromCheckpoints stops a search in pieces every few pieces, and goes on with another number of workers.
+func inPiecesFromCheckpoints(x *trial) (last came) {
+	p := x.pool(2)
+	for stop := 1; last.left == nil || !last.left.Done(); stop++ {
+		require.Less(x.t, stop, 500, x.what)
+		ctx, cancel := context.WithCancel(x.t.Context())
+		var n atomic.Int64
+		spec := x.pieces(1+stop%3, func(ctx context.Context, piece Piece) (PieceResult, error) {
+			if n.Add(1) > int64(1+stop%4) {
+				cancel()
+				<-ctx.Done()
+				return PieceResult{}, ctx.Err()
+			}
+			return p.run(ctx, piece)
+		})
+		spec.Resume = last.left
+		last = x.cameTo(ctx, spec)
+		cancel()
+	}
+	return last
+}
+
+// equalTallies wants all that is counted and found.
+func equalTallies(x *trial, want, got came) {
+	x.t.Helper()
+	require.Equal(x.t, []any{want.tally, want.parts, want.stopped}, []any{got.tally, got.parts, got.stopped}, x.what)
+}
+
+// equalButPruning wants the same counterexamples. Pieces know fewer states; where none is known all counts are the same.
+func equalButPruning(x *trial, want, got came) {
+	require.Equal(x.t, want.stopped, got.stopped, x.what)
+	var a, b tally
+	require.NoError(x.t, json.Unmarshal([]byte(want.tally), &a))
+	require.NoError(x.t, json.Unmarshal([]byte(got.tally), &b))
+	if x.spec.Random != nil || x.spec.Unremembered {
+		require.Equal(x.t, a, b, x.what)
+		return
+	}
+	sizes := func(t tally) (all []string) {
+		for _, f := range t.Found {
+			all = append(all, fmt.Sprint(f.Class, f.Length, faultsIn(f.Schedule)))
+		}
+		return all
+	}
+	require.Equal(x.t, sizes(a), sizes(b), x.what)
+	require.GreaterOrEqual(x.t, b.Schedules, a.Schedules, x.what)
+}
+
+// equalHistories wants the same histories, to the last microsecond.
+func equalHistories(x *trial, want, got came) {
+	all := func(c came) (texts []string) {
+		for _, ops := range c.histories {
+			texts = append(texts, fmt.Sprintf("%+v", ops))
+		}
+		slices.Sort(texts)
+		return texts
+	}
+	require.Empty(x.t, got.broken, x.what)
+	require.Equal(x.t, all(want), all(got), x.what)
+}
+
+// equalShown wants all that the clients of a program can see and leave in the store, and every order in which their operations can end
+// and begin. A violation in one order is a violation in another that has it. Where clients look at clocks operations may end earlier,
+// so there such an order is enough.
+func equalShown(x *trial, want, got came) {
+	every, some := showing(want.histories), showing(got.histories)
+	every.in(x.t, some, strings.Contains(x.what, "CLOCK"), x.what+"\nit is lost:")
+	some.in(x.t, every, false, x.what+"\nit is there only if some are left out:")
+	require.LessOrEqual(x.t, got.schedules, want.schedules)
+}
+
+// outcome holds what a schedule showed: the operations of each client and the contents of the store.
+func outcome(ops []harness.Op) string {
+	var parts []string
+	for _, op := range ops {
+		parts = append(parts, fmt.Sprintf("%d %s %v %q %s", op.Client, op.Key, op.Outcome, op.Result, op.Err))
+	}
+	slices.Sort(parts)
+	return strings.Join(parts, "\n")
+}
+
+// precedence tells which operations of clients had ended before which operations of others began. It leaves out times, the begin
+// of an operation that a crash ended before its first command, and work between two operations.
+func precedence(ops []harness.Op) (pairs []string) {
+	for _, a := range ops {
+		for _, b := range ops {
+			apart := a.Client > 0 && b.Client > 0 && a.Client != b.Client
+			begun := b.Outcome != harness.Info || b.Call < b.Return
+			if apart && begun && a.Outcome != harness.Info && a.Key != work && b.Key != work && a.Return < b.Call {
+				pairs = append(pairs, fmt.Sprintf("%d %s < %d %s", a.Client, a.Key, b.Client, b.Key))
+			}
+		}
+	}
+	slices.Sort(pairs)
+	return pairs
+}
+
+// shown holds what schedules showed: for each outcome, the orders of operations that came with it.
+type shown map[string]map[string][]string
+
+func showing(histories [][]harness.Op) shown {
+	set := shown{}
+	for _, ops := range histories {
+		o, order := outcome(ops), precedence(ops)
+		if set[o] == nil {
+			set[o] = map[string][]string{}
+		}
+		set[o][strings.Join(order, "\n")] = order
+	}
+	return set
+}
+
+// in fails unless other has all that s has. With more, an order that contains it is enough.
+func (s shown) in(t *testing.T, other shown, more bool, message string) {
+	t.Helper()
+	for o, orders := range s {
+		for text, order := range orders {
+			_, has := other[o][text]
+			for _, wider := range other[o] {
+				has = has || more && !slices.ContainsFunc(order, func(pair string) bool { return !slices.Contains(wider, pair) })
+			}
+			require.True(t, has, "%s\n%s\n%s", message, o, text)
+		}
+	}
+}
+
+// findTwoClasses looks for a certain result, and for a client that is the first to end an operation.
+func findTwoClasses(x *trial) {
+	x.spec.Checkers = []harness.Checker{finder(func(op harness.Op) bool { return op.Client == 2 && len(op.Result) > 3 }), earlySecond{}}
+}
+
+// earlySecond finds an anomaly if client 2 ends an operation before client 1 does.
+type earlySecond struct{}
+
+func (earlySecond) Name() string { return "early second" }
+
+func (earlySecond) Check(_ context.Context, h harness.History, found func(harness.Anomaly)) harness.Judgement {
+	j := harness.Judgement{Absent: true}
+	for op := range h.Ops {
+		j.Situations = append(j.Situations, harness.Situation{Name: harness.DrawsAtOnce, Count: 1, Example: []harness.Op{op}})
+		if op.Client == 2 {
+			found(harness.Anomaly{Class: harness.Regression, Ops: []harness.Op{op}, From: op.Call, To: op.Return})
+		}
+		break
+	}
+	return j
+}
+
+// findRarest looks for the result that the fewest schedules show, and at keys of any type at the end.
+func findRarest(x *trial) {
+	x.spec.Program.Finally = dumpTypes
+	count := map[string]int{}
+	of := func(op harness.Op) string { return fmt.Sprint(op.Client, op.Key, op.Result) }
+	for _, ops := range searchBy(func(s *Spec) { s.Unremembered = true })(x).histories {
+		for _, op := range ops {
+			count[of(op)]++
+		}
+	}
+	var results []string
+	for r := range count {
+		results = append(results, r)
+	}
+	least := slices.MinFunc(results, func(a, b string) int { return cmp.Or(cmp.Compare(count[a], count[b]), cmp.Compare(a, b)) })
+	x.spec.Checkers = []harness.Checker{finder(func(op harness.Op) bool { return of(op) == least })}
+}
+
+// dumpTypes looks at the keys of random programs, whatever their type.
+func dumpTypes(ctx context.Context, s *harness.Session, r redis.UniversalClient, _ interleave.After) error {
+	s.Invoke(harness.Op{Kind: harness.Read, Key: "store"}, func(op *harness.Op) {
+		for _, k := range []string{"a", "b"} {
+			v, err := r.Dump(ctx, k).Result()
+			if op.Outcome, op.Result = harness.OK, fmt.Sprintf("%s%q ", op.Result, v); err != nil && err != redis.Nil {
+				op.Outcome, op.Err = harness.Info, err.Error()
+			}
+		}
+	})
+	return nil
+}
+
+// lookTwice has every schedule of a program run, which looks at the store at its end, and again when leases are over.
+func lookTwice(x *trial) {
+	x.spec.Unreduced = true
+	x.spec.Program.Finally = func(ctx context.Context, s *harness.Session, r redis.UniversalClient, after interleave.After) error {
+		dump(ctx, s, r)
+		if len(after.Ops())%2 == 0 {
+			if err := after.Pass(lease / 2); err != nil {
+				return err
+			}
+			dump(ctx, s, r)
+		}
+		left, err := after.PassAll(2 * lease)
+		if err == nil && left > 0 {
+			dump(ctx, s, r)
+		}
+		return err
+	}
+}
+
+// Time passes while the program's look at the store waits, so it is not run from memory.
+func TestALookThatWaitsIsReallyRun(t *testing.T) {
+	t.Parallel()
+	spec := quiet(program(sends("SET a 1", "DEL a"), sends("GET a")))
+	spec.Program.Finally = func(ctx context.Context, s *harness.Session, r redis.UniversalClient, _ interleave.After) error {
+		s.Invoke(harness.Op{Kind: harness.Read, Key: "q"}, func(op *harness.Op) {
+			op.Outcome, op.Result = harness.OK, fmt.Sprint(r.BLPop(ctx, 5*time.Second, "q").Err())
+		})
+		return nil
+	}
+	x := &trial{scheduler: newScheduler(t, spec), spec: spec}
+	looked := searchBy()(x)
+	require.Contains(t, looked.broken, "waits")
+	require.Subset(t, searchBy(func(s *Spec) { s.Unremembered = true })(x).histories, looked.histories)
+}
