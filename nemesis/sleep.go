@@ -82,7 +82,7 @@ func (s nodeSleep) sleepOnce(ctx context.Context, node string) (again bool, err 
 		default:
 		}
 		if !silent {
-			return true, fmt.Errorf("%s still answers", node)
+			return true, fmt.Errorf("%s was not seen to sleep for %v: it still answers", node, s.d)
 		}
 		return false, nil
 	})
