@@ -17,7 +17,6 @@ var (
 	connect      = platformtest.Connect
 	whole        = platformtest.Whole
 	eventually   = platformtest.Eventually
-	sees         = platformtest.Sees
 )
 
 func TestMain(m *testing.M) {
