@@ -202,8 +202,8 @@ type asker interface {
 	Probe(ctx context.Context, from, to string) error
 }
 
-// answerWithin is long enough for a link that another fault or a busy machine makes slow.
-const answerWithin = 2 * time.Second
+// answerWithin bounds the wait for an answer over a link that another fault or a busy machine makes slow.
+const answerWithin = 10 * time.Second
 
 // awaitAnswer waits for an answer over a link that a fault should leave alone. One probe without an answer says little.
 func awaitAnswer(ctx context.Context, c asker, from, to string) error {

@@ -40,7 +40,7 @@ func TestWhichNodesTakeWritesAndWhomTheyServe(t *testing.T) {
 	require.Less(t, ceased.At, began.At)
 	require.Less(t, began.At, served.At+platformtest.Hang, "usually within the 10 ms between two questions of the observer")
 	for _, kind := range []string{"+sdown", "+odown", "+switch-master"} {
-		require.NotEmpty(t, ev.Of("", kind), "no %s was reported", kind)
+		eventually(t, func() bool { return len(ev.Of("", kind)) > 0 }, kind+" is reported")
 	}
 	has := func(node, role string) func() bool {
 		return func() bool {

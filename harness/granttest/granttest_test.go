@@ -101,7 +101,7 @@ func TestLoadsWithFaults(t *testing.T) {
 	})
 	t.Run("split brain", func(t *testing.T) {
 		failure := record(t, "TestIt", lock(newGoodLock, options(granttest.Load{
-			Clients: 10, Topology: granttest.Sentinel, Faults: []granttest.Fault{granttest.SplitBrain(5 * time.Second)},
+			Clients: 10, Topology: granttest.Sentinel, Faults: []granttest.Fault{granttest.SplitBrain(30 * time.Second)},
 		}))).failure(t)
 		require.Contains(t, failure, "is not a lock under load: invalid")
 		require.Contains(t, failure, "-granttest.seed=")

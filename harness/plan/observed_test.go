@@ -235,11 +235,11 @@ func (n *seen) Inject(ctx context.Context, rng *rand.Rand) (harness.Injection, e
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience) // longer than a run gives a fault
 	defer cancel()
 	inj, err := n.Nemesis.Inject(ctx, rng)
-	heal := inj.Heal
-	inj.Heal = func(ctx context.Context) error { return n.heal(ctx, heal) }
 	if err != nil {
 		return inj, err
 	}
+	heal := inj.Heal
+	inj.Heal = func(ctx context.Context) error { return n.heal(ctx, heal) }
 	s.targets = inj.Targets
 	acted := make(chan error, 1)
 	go func() { acted <- s.eventually("the fault", func() error { return n.sight.acts(s) }) }()
