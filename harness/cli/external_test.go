@@ -121,7 +121,7 @@ func TestARunOnARedisThatIsAlreadyThere(t *testing.T) {
 	d, p, may := theirs(t, attachedtest.Options{Rules: leastRules, TLS: true})
 	files := []string{may, "--redis-ca", d.File("ca.pem"), "--redis-cert", d.File("client.pem"), "--redis-key", d.File("client.key")}
 	out, errs, code := p.command(append([]string{"run", "lock/set-nx-px", "--topology", "external", "--clients", "10", "--rate", "200", "--pacing", "closed",
-		"--ttl", "500ms", "--duration", "2s", "--calm", "300ms", "--with", "writes/sadd", "--nemesis", "latency", "--fault-for", "500ms"}, files...)...)
+		"--ttl", "500ms", "--duration", "500ms", "--calm", "2s", "--with", "writes/sadd", "--nemesis", "latency", "--fault-for", "500ms"}, files...)...)
 	require.Equal(t, cli.ExitMet, code, "%s%s", out, errs)
 	onlyTheBystanderIsLeft(t, d)
 	again, more, code := p.command("check", "results/latest")

@@ -100,6 +100,7 @@ func TestWhatACommandTouches(t *testing.T) {
 		{"BLPOP a b 0", access{writes: []string{"a", "b"}}, popsAny},
 		{"BLMOVE a b LEFT RIGHT 0", access{writes: []string{"a", "b"}}, moves},
 		{"BLMPOP 0 2 a b LEFT", access{writes: []string{"a", "b"}}, counted},
+		{"BLMPOP 0", access{}, counted},
 		{"BZMPOP 0 1 a MIN", access{writes: []string{"a"}}, counted},
 		{"XREAD COUNT 1 BLOCK 0 STREAMS a b 0 0", access{reads: []string{"a", "b"}}, streams},
 		{"XREADGROUP GROUP g c STREAMS a >", access{writes: []string{"a"}}, group},
@@ -255,6 +256,12 @@ func TestWhatCommandsAreByTheirWords(t *testing.T) {
 		require.Equal(t, c.acks, x.wantedAcks(), "%s asks for replicas", c.words)
 		require.Equal(t, c.waits, x.waitTimeout(), "%s waits", c.words)
 	}
+}
+
+func TestHowLongAKeyWasNotUsedIsAskedInAScript(t *testing.T) {
+	w := &world{read: readScripts{}}
+	require.True(t, parsed(t, "EVAL", `return redis.call("object", "freq", KEYS[1])`, "1", "k").readsIdleTime(w))
+	require.False(t, parsed(t, "EVAL", `return redis.call("object", "encoding", KEYS[1])`, "1", "k").readsIdleTime(w))
 }
 
 func TestWhichClientCommandsOthersSee(t *testing.T) {

@@ -298,6 +298,7 @@ func fromCheckpoints(x *trial) came {
 	spec.Checkers, spec.MaxSchedules = x.spec.Checkers, 0
 	resumed := x.cameTo(x.t.Context(), spec)
 	require.True(x.t, resumed.left.Done())
+	require.False(x.t, resumed.left.InPieces())
 	spec.Resume = resumed.left
 	require.Equal(x.t, resumed.tally, x.cameTo(x.t.Context(), spec).tally, "nothing is left to be done")
 	return resumed
@@ -342,7 +343,7 @@ func inPieces(x *trial) (one came) {
 	for n := 1; n <= x.most; n *= 2 {
 		p.mortal = n > 1
 		got := x.cameTo(x.t.Context(), x.pieces(n, p.run))
-		require.True(x.t, got.left.Done(), x.what)
+		require.True(x.t, got.left.Done() && got.left.InPieces(), x.what)
 		if n == 1 {
 			one = got
 		}

@@ -46,6 +46,11 @@ func TestWhatASearchCameTo(t *testing.T) {
 	}
 }
 
+func TestTheRateCountsWhatWasPruned(t *testing.T) {
+	require.Zero(t, Result{Schedules: 5}.Rate())
+	require.InDelta(t, 4, Result{Schedules: 5, Pruned: 3, Elapsed: 2 * time.Second}.Rate(), 1e-9)
+}
+
 func TestStepsOnAWhiteboard(t *testing.T) {
 	want := "  1  client 1  SETNX k a  1  -> holds k\n" +
 		"  2  client 1  crashes       \n" +
