@@ -19,7 +19,7 @@ import (
 
 // soakOfSeconds has runs of half a second, and one of 3 s, long enough to be killed in its middle. Seeds count up from 70.
 const soakOfSeconds = `
-defaults: {clients: 20, duration: 500ms, rate: 100, pacing: closed, seed: 70, expect: valid}
+defaults: {clients: 20, duration: 500ms, rate: 400, pacing: closed, seed: 70, expect: valid}
 runs:
   - {name: first, variant: sequence/digits-compare, times: 2}
   - {name: long, variant: sequence/digits-compare, duration: 3s}
