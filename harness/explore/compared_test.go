@@ -96,7 +96,7 @@ var comparisons = []comparison{
 			fewer(t, n)
 			require.NotZero(t, n.found, "or no length was compared")
 		},
-		stream: 23, briefly: 13, // the last takes seconds
+		stream: 23, briefly: 15, // the last takes seconds
 		kinds: []kind{
 			{"commands", several, 0, 6, 2, 3, nil},
 			{"three clients", plain, 0, 2, 3, 2, nil},
@@ -104,8 +104,10 @@ var comparisons = []comparison{
 			{"waits of three clients", []string{"LPUSH $k $v", "BLPOP $k 0", "BLPOP a b 5"}, 0, 4, 3, 1, nil},
 			{"waits and crashes", waits, 0, 5, 2, 2, mayCrash},
 			{"waits, late and lost", waits, 0, 3, 2, 2, func(s *Spec) { s.Late, s.LostAnswers = 1, 1 }},
-			{"threads and crashes", threads, 0, 8, 2, 2, mayCrash},
-			{"messages and crashes", messages, 0, 8, 2, 2, mayCrash},
+			{"threads", threads, 0, 8, 2, 2, nil},
+			{"threads and crashes", threads, 0, 3, 2, 2, mayCrash},
+			{"messages", messages, 0, 8, 2, 2, nil},
+			{"messages and crashes", messages, 0, 4, 2, 2, mayCrash},
 			{"messages and lost answers", messages, 0, 4, 2, 3, func(s *Spec) { s.LostAnswers = 1 }},
 			{"threads, messages and waits", slices.Concat(threads, messages, waits), 0, 8, 2, 2, nil},
 			{"clocks and leases", with(threads, "CLOCK", "PTTL $k"), 0, 3, 2, 2, mayExpire},
@@ -272,7 +274,7 @@ func searchBy(changes ...func(*Spec)) func(*trial) came {
 			change(&spec)
 		}
 		whole := x.cameTo(x.t.Context(), spec)
-		require.True(x.t, whole.left.Done(), x.what)
+		require.True(x.t, whole.left.Done(), "%s: %s", x.what, whole.stopped)
 		return whole
 	}
 }
@@ -488,19 +490,25 @@ func findTwoClasses(x *trial) {
 	x.spec.Checkers = []harness.Checker{finder(func(op harness.Op) bool { return op.Client == 2 && len(op.Result) > 3 }), earlySecond{}}
 }
 
-// earlySecond finds an anomaly if client 2 ends an operation before client 1 does.
+// earlySecond finds an anomaly if client 2 has ended an operation before client 1 begins one. Which of two ends first that are under way
+// together is no part of a state, so no checker may judge by it.
 type earlySecond struct{}
 
 func (earlySecond) Name() string { return "early second" }
 
 func (earlySecond) Check(_ context.Context, h harness.History, found func(harness.Anomaly)) harness.Judgement {
 	j := harness.Judgement{Absent: true}
+	var first [3]*harness.Op // of clients 1 and 2
 	for op := range h.Ops {
-		j.Situations = append(j.Situations, harness.Situation{Name: harness.DrawsAtOnce, Count: 1, Example: []harness.Op{op}})
-		if op.Client == 2 {
-			found(harness.Anomaly{Class: harness.Regression, Ops: []harness.Op{op}, From: op.Call, To: op.Return})
+		if len(j.Situations) == 0 {
+			j.Situations = append(j.Situations, harness.Situation{Name: harness.DrawsAtOnce, Count: 1, Example: []harness.Op{op}})
 		}
-		break
+		if op.Client > 0 && op.Client < len(first) && first[op.Client] == nil {
+			first[op.Client] = &op
+		}
+	}
+	if one, two := first[1], first[2]; one != nil && two != nil && two.Return < one.Call {
+		found(harness.Anomaly{Class: harness.Regression, Ops: []harness.Op{*two}, From: two.Call, To: two.Return})
 	}
 	return j
 }

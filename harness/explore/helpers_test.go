@@ -133,12 +133,12 @@ func (f finder) Check(_ context.Context, h harness.History, found func(harness.A
 	return harness.Judgement{Absent: true}
 }
 
-// quiet makes a Spec without crashes, expiries and anything lost.
+// quiet makes a Spec without crashes, expiries and anything lost. Its time is a bound against hanging.
 func quiet(p interleave.Program, c ...harness.Checker) Spec {
 	if c == nil {
 		c = []harness.Checker{&collector{}}
 	}
-	return Spec{Program: p, Checkers: c, Clients: 2, Crashes: -1, Expiries: -1, LostAnswers: -1, For: time.Minute, Workers: 1}
+	return Spec{Program: p, Checkers: c, Clients: 2, Crashes: -1, Expiries: -1, LostAnswers: -1, For: 10 * time.Minute, Workers: 1}
 }
 
 // searched runs a search that has to end by itself.
