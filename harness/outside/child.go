@@ -223,7 +223,10 @@ func (c *child) await(ctx context.Context, answers chan answer, do string, patie
 			if a.Ask == "" {
 				return a, nil
 			}
-			c.answerQuestion(ctx, a, do)
+			if err := c.answerQuestion(ctx, a, do); err != nil { // an answer that comes all the same does not count
+				c.breakDown(err)
+				return answer{}, err
+			}
 		case <-c.broken:
 			select {
 			case a := <-answers: // it came before the end
@@ -241,44 +244,48 @@ func (c *child) await(ctx context.Context, answers chan answer, do string, patie
 }
 
 // answerQuestion answers a question of the process, in the operation or thread called do. A thread that sleeps is not told the time, which
-// would be one more step: it may ask for it.
-func (c *child) answerQuestion(ctx context.Context, q answer, do string) {
+// would be one more step: it may ask for it. An error says that the process may not ask this; then it is told nothing.
+func (c *child) answerQuestion(ctx context.Context, q answer, do string) (err error) {
 	told := request{ID: q.ID, Thread: q.Thread}
 	switch q.Ask {
 	case askStart:
 		if c.clock != nil {
-			c.breakDown(fmt.Errorf("it started a thread, and its clock is preloaded, which is known for one thread only: let it ask for now and sleep, %s", page))
-			return
+			return fmt.Errorf("it started a thread, and its clock is preloaded, which is known for one thread only: let it ask for now and sleep, %s", page)
 		}
 		told.Thread = c.start(ctx)
 	case askStop, askJoin:
-		c.ofThread(q)
+		err = c.ofThread(q)
 	case askSubscribe:
 		harness.Subscribe(ctx)
 	case askMessage:
-		told.Message, told.TimedOut, told.Stopped = c.awaitMessage(ctx, q, do)
+		err = c.awaitMessage(ctx, q, do, &told)
 	case askSleep:
-		err := harness.Sleep(ctx, time.Duration(q.MS)*time.Millisecond) // an operation's client that has crashed hears that from its connections
-		told.Stopped = err != nil && do == doRun
+		slept := harness.Sleep(ctx, time.Duration(q.MS)*time.Millisecond) // an operation's client that has crashed hears that from its connections
+		told.Stopped = slept != nil && do == doRun
 	}
 	if q.Ask == askNow || q.Ask == askSleep && do != doRun {
 		told.Now = harness.Now(ctx).UnixMilli()
 	}
-	c.write(told, false)
+	if err == nil {
+		c.write(told, false)
+	}
+	return err
 }
 
-// awaitMessage waits until the process may read a message, or should not wait for one any longer. It is told of a message where the end of a
-// connection is to be read.
-func (c *child) awaitMessage(ctx context.Context, q answer, do string) (message, timedOut, stopped bool) {
+// awaitMessage waits until the process may read a message, or should not wait for one any longer, and says in told which. It is told of a
+// message where the end of a connection is to be read.
+func (c *child) awaitMessage(ctx context.Context, q answer, do string, told *request) error {
 	comes, err := harness.AwaitMessage(ctx, time.Duration(q.Timeout)*time.Millisecond)
 	c.hears.Store(true)
 	switch {
 	case errors.Is(err, harness.ErrNotSubscribed):
-		c.breakDown(fmt.Errorf("it asked for a message, and %w: %s", err, page))
+		return fmt.Errorf("it asked for a message, and %w: %s", err, page)
 	case err != nil && do == doRun:
-		return false, false, true
+		told.Stopped = true
+		return nil
 	}
-	return comes || err != nil, !comes && err == nil, false
+	told.Message, told.TimedOut = comes || err != nil, !comes && err == nil
+	return nil
 }
 
 // listen takes the lines of the process until they end or make no sense.

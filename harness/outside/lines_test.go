@@ -1,9 +1,12 @@
 package outside
 
 import (
+	"bytes"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/doublegrant/doublegrant/workloads"
 )
 
 // slowWriter writes a piece when it is let.
@@ -39,4 +42,27 @@ func TestLinesThatComeTogetherAreWrittenTogether(t *testing.T) {
 	go l.write(w, []byte("d\n"), false)
 	<-w.begun // the next one is written as well
 	w.let <- struct{}{}
+}
+
+// eager is the input of a process that asks what it may not, and has answered as soon as it is told anything.
+type eager struct{ c *child }
+
+func (e eager) Close() error { return nil }
+
+func (e eager) Write(b []byte) (int, error) {
+	line := `{"id":1,"ok":true}`
+	if bytes.Contains(b, []byte(workloads.DoAcquire)) {
+		line = `{"id":1,"ask":"stop","thread":7}`
+	}
+	return len(b), e.c.dispatch([]byte(line))
+}
+
+// What a process answers does not count once it has asked what it may not, however fast the answer comes.
+func TestAnAnswerAfterAWrongQuestionDoesNotCount(t *testing.T) {
+	for range 30 { // of two channels that are ready, a select takes either
+		c := &child{waiting: map[int]chan answer{}, broken: make(chan struct{})}
+		c.in = eager{c}
+		_, err := c.ask(t.Context(), request{Do: workloads.DoAcquire}, 0)
+		require.ErrorContains(t, err, "it asked to stop thread 7, which it has not started")
+	}
 }

@@ -67,8 +67,8 @@ func (t *threads) end(id int) {
 	}
 }
 
-// ofThread does what a program asks for of one of its threads.
-func (c *child) ofThread(q answer) {
+// ofThread does what a program asks for of one of its threads. It returns an error if there never was one of that id.
+func (c *child) ofThread(q answer) error {
 	c.mu.Lock()
 	known := q.Thread > 0 && q.Thread <= c.asked
 	c.mu.Unlock()
@@ -77,11 +77,12 @@ func (c *child) ofThread(q answer) {
 	c.threads.mu.Unlock()
 	switch {
 	case !known:
-		c.breakDown(fmt.Errorf("it asked to %s thread %d, which it has not started: %s", q.Ask, q.Thread, page))
+		return fmt.Errorf("it asked to %s thread %d, which it has not started: %s", q.Ask, q.Thread, page)
 	case !ok: // it has ended
 	case q.Ask == askStop:
 		t.stop()
 	default:
 		t.join()
 	}
+	return nil
 }
