@@ -126,29 +126,21 @@ func BenchmarkStored(b *testing.B) {
 	})
 }
 
-// What the explorer asks for ten thousand times a second: the verdict on one schedule.
-func BenchmarkTiny(b *testing.B) {
-	lock := of(acquire(0, "a", 1, 2, 100), withErr(harness.Held, fail(acquire(1, "b", 2, 3, 100))), extend(0, "a", 4, 5, 100), release(0, "a", 6, 7),
-		acquire(1, "b", 8, 9, 100), withErr(harness.Held, fail(acquire(2, "c", 9, 10, 100))), release(1, "b", 11, 12), granted(probe(400, 401)))
-	dedup := of(claim(0, 1, 2, 10), seen(claim(1, 2, 3, 10)), deliver(0, 3, 3), confirm(0, 4, 5, 100), seen(claim(2, 5, 6, 10)),
-		seen(claim(1, 7, 8, 10)), asked(50, 51, 10), told(asked(302, 303, 10)))
-	for _, v := range []struct {
-		c harness.Checker
-		h harness.History
-	}{
-		{Mutex(), lock}, {Stuck(), lock}, {Dedup(), dedup}, {Delivery(), dedup},
-		{Fence(), of(token("1", acquire(0, "a", 1, 2, 10)), token("2", acquire(1, "b", 3, 4, 10)), token("3", acquire(2, "c", 5, 6, 10)))},
-		{Sequence(), of(next(0, 1, 2, "23"), next(1, 1, 3, "24"), next(2, 4, 5, "25"))},
-		{Stored(), of(next(0, 1, 2, "23"), inspect(3, 4, "23", 90), next(1, 5, 6, "24"), inspect(7, 8, "24", 85), next(2, 9, 10, "25"), inspect(11, 12, "25", 80))},
-	} {
-		b.Run(v.c.Name(), func(b *testing.B) {
-			b.ReportAllocs()
-			for b.Loop() {
-				g := v.c.Check(b.Context(), v.h, func(harness.Anomaly) {})
-				if g.Verdict != harness.Valid {
-					b.Fatal(g)
-				}
+// The default budget is used up: 100 keys of 500 operations.
+func BenchmarkSecondOpinion(b *testing.B) {
+	for name, at := range map[string]func(i int, t time.Duration) harness.Op{
+		"locks": func(i int, t time.Duration) harness.Op {
+			if i%2 == 1 {
+				return release(i/2%3, strconv.Itoa(i/2), t, t+2*time.Microsecond)
 			}
+			return acquire(i/2%3, strconv.Itoa(i/2), t, t+2*time.Microsecond, 3*time.Microsecond)
+		},
+		"numbers": func(i int, t time.Duration) harness.Op { return next(i%3, t, t+15*time.Microsecond, strconv.Itoa(i)) },
+	} {
+		b.Run(name, func(b *testing.B) {
+			benchmark(b, SecondOpinion(unhurried(Budget{})), harness.Valid, func(i int, t time.Duration) harness.Op {
+				return on(strconv.Itoa(i/500), at(i, t))
+			})
 		})
 	}
 }

@@ -101,12 +101,6 @@ func cut(ops ...harness.Op) harness.History {
 	return h
 }
 
-// faulted returns h with a fault in force all the time.
-func faulted(h harness.History) harness.History {
-	h.Faults = []harness.Fault{{Name: "partition", Start: 0, End: 1000, Proved: true}}
-	return h
-}
-
 func drifting(drift float64, h harness.History) harness.History { h.Meta.Drift = drift; return h }
 
 // judge runs one checker over h.

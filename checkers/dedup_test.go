@@ -62,22 +62,12 @@ func TestDedupDecidesOnTheWay(t *testing.T) {
 func TestDedupConfirmed(t *testing.T) {
 	slow := []harness.Op{claim(0, 0, 10, 1000), claim(2, 200, 210, 1000), confirm(1, 50, 400, 100)}
 	for _, kinds := range [][]harness.Kind{nil, {harness.Claim}, {harness.Claim, harness.Confirm}} {
-		h := of(slow...)
-		h.Meta.Kinds = kinds
-		g, found := judge(t, DedupConfirmed(false), h)
-		require.Empty(t, found, "%v", kinds)
-		require.Equal(t, harness.Valid, g.Verdict)
-
-		h = cut(slow[:2]...)
-		h.Meta.Kinds = kinds
-		g, found = judge(t, DedupConfirmed(false), h)
-		require.Empty(t, found, "%v", kinds)
-		require.Equal(t, harness.Unknown, g.Verdict, g.Reason)
-
-		h = of(slow[:2]...)
-		h.Meta.Kinds = kinds
-		_, found = judge(t, DedupConfirmed(false), h)
-		require.Len(t, found, 1, "%v", kinds)
+		promise := func(h harness.History) harness.History { h.Meta.Kinds = kinds; return h }
+		runCases(t, DedupConfirmed(false), []verdictCase{
+			{name: "a slow confirm", h: promise(of(slow...))},
+			{name: "it may be missing", unknown: "1 possible duplicates", h: promise(cut(slow[:2]...))},
+			{name: "it did not come", want: []harness.Class{harness.DuplicateDelivery}, h: promise(of(slow[:2]...))},
+		})
 	}
 }
 

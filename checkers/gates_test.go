@@ -1,6 +1,7 @@
 package checkers
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -34,28 +35,19 @@ func soakBut(changes ...change) harness.History {
 
 // without leaves out the operations that match.
 func without(match func(harness.Op) bool) change {
-	return func(h *harness.History) {
-		var kept []harness.Op
-		for op := range h.Ops {
-			if !match(op) {
-				kept = append(kept, op)
-			}
-		}
-		h.Ops = harness.OpsOf(kept)
-	}
+	return func(h *harness.History) { h.Ops = harness.OpsOf(slices.DeleteFunc(opsIn(*h), match)) }
 }
 
 // with appends operations.
 func with(more ...harness.Op) change {
-	return func(h *harness.History) {
-		ops := h.Ops
-		h.Ops = func(yield func(harness.Op, error) bool) {
-			ops(yield)
-			for _, op := range more {
-				yield(op, nil)
-			}
-		}
+	return func(h *harness.History) { h.Ops = harness.OpsOf(append(opsIn(*h), more...)) }
+}
+
+func opsIn(h harness.History) (ops []harness.Op) {
+	for op := range h.Ops {
+		ops = append(ops, op)
 	}
+	return ops
 }
 
 func promised(kinds ...harness.Kind) change {
@@ -147,7 +139,22 @@ func TestGates(t *testing.T) {
 		{name: "too little load during a fault", unknown: "operations during kill, where at least",
 			h: soakBut(rate(1e9), func(h *harness.History) { h.Meta.Workers = 1e9 })},
 		{name: "load enough", h: soakBut(rate(1e8))},
+
+		{name: "clocks known well enough", h: clocksKnown("1ms", "20ms", "3ms")},
+		{name: "clocks known too little", h: clocksKnown("1ms", "20.1ms", "3ms"),
+			unknown: "the clocks of the generators were known to within 20.1ms only, and the shortest lease or window is 80ms"},
 	})
+}
+
+// clocksKnown returns a run with leases of 80 ms and more, whose generators' clocks were known to within those times.
+func clocksKnown(bounds ...string) harness.History {
+	const ms = time.Millisecond
+	h := of(acquire(0, "a", 0, 100*ms, 80*ms), acquire(1, "b", 0, 101*ms, 320*ms), fail(claim(2, 0, 102*ms, 1)))
+	h.Meta.Kinds = []harness.Kind{harness.Acquire}
+	for _, b := range bounds {
+		h.Events = append(h.Events, harness.Event{Kind: harness.EventClockBound, Node: "generator 1", Detail: b})
+	}
+	return h
 }
 
 // claimed returns a run of those claims, without faults.
@@ -228,29 +235,4 @@ func TestAReasonHasAnEnd(t *testing.T) {
 	require.Equal(t, harness.Unknown, g.Verdict)
 	require.Equal(t, mostReasons+1, len(strings.Split(g.Reason, "; ")))
 	require.Regexp(t, `; and [0-9]+ more$`, g.Reason)
-}
-
-func TestRivals(t *testing.T) {
-	for _, tc := range []struct {
-		name string
-		ops  []harness.Op
-		want int
-	}{
-		{"apart", []harness.Op{acquire(0, "a", 1, 2, 0), acquire(1, "b", 3, 4, 0)}, 0},
-		{"touching", []harness.Op{acquire(0, "a", 1, 2, 0), acquire(1, "b", 2, 4, 0)}, 1},
-		{"another key", []harness.Op{acquire(0, "a", 1, 2, 0), on("j", acquire(1, "b", 1, 4, 0))}, 0},
-		{"another kind", []harness.Op{acquire(0, "a", 1, 2, 0), on("k", claim(1, 1, 4, 0))}, 0},
-		{"oneself", []harness.Op{acquire(0, "a", 1, 2, 0), acquire(0, "b", 2, 4, 0), acquire(3, "b", 4, 5, 0)}, 0},
-		{"across another op of oneself", []harness.Op{acquire(1, "b", 1, 2, 0), acquire(0, "a", 1, 3, 0), acquire(0, "b", 3, 4, 0), acquire(0, "b", 4, 5, 0)}, 1},
-		{"with the one before the last", []harness.Op{acquire(1, "b", 1, 8, 0), acquire(0, "a", 8, 9, 0), acquire(2, "b", 7, 10, 0)}, 2},
-	} {
-		var r rivals
-		n := 0
-		for _, op := range tc.ops {
-			if _, ok := r.met(op, op.Client%testWorkers, true); ok {
-				n++
-			}
-		}
-		require.Equal(t, tc.want, n, tc.name)
-	}
 }

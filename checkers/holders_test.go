@@ -81,8 +81,8 @@ func (w *worker) holder() harness.Op {
 	return harness.Op{Kind: harness.Add, Key: harness.Guarded("k"), Arg: strconv.Itoa(int(w.now)), Result: w.held}
 }
 
-// staleWrites lists the writes that break the rule of Holders, as its doc comment states it.
-func staleWrites(ops []harness.Op, meta harness.Meta) (stale []harness.Op) {
+// staleWrites is the rule of Holders for one lock with what it guards, as its doc comment states it.
+func staleWrites(ops []harness.Op, meta harness.Meta, c counted) {
 	writer := func(x harness.Op) owner { return owner{meta.Worker(x.Client), x.Result} }
 	for i, w := range ops {
 		if w.Kind != harness.Add || w.Outcome != harness.OK {
@@ -92,18 +92,15 @@ func staleWrites(ops []harness.Op, meta harness.Meta) (stale []harness.Op) {
 		if !ok || w.Call <= over {
 			continue
 		}
-		if slices.ContainsFunc(ops, func(x harness.Op) bool {
+		c.add(harness.StaleHolder, slices.ContainsFunc(ops, func(x harness.Op) bool {
 			if x.Kind != harness.Add || x.Outcome != harness.OK || x.Return >= w.Call || writer(x) == writer(w) {
 				return false
 			}
 			j := slices.Index(ops, x)
 			b, _, ok := holding(ops[:j], writer(x), meta)
 			return ok && b.Call > a.Return
-		}) {
-			stale = append(stale, w)
-		}
+		}))
 	}
-	return stale
 }
 
 // holding returns the last ok acquire in ops that o has not released since, and the latest time at which its leases can be over.

@@ -20,11 +20,5 @@ func TestLostWritesAreThoseOfTheChecker(t *testing.T) {
 	}
 	require.Equal(t, []string{"2", "5"}, values)
 	_, found := judge(t, Writes(), h)
-	n := 0
-	for _, a := range found {
-		if a.Class == harness.LostWrite {
-			n += a.Violations()
-		}
-	}
-	require.Equal(t, len(lost), n)
+	require.Equal(t, len(lost), countsOf(found)[harness.LostWrite])
 }

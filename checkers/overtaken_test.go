@@ -31,6 +31,8 @@ func TestACallThatThousandsOvertook(t *testing.T) {
 	cases := []verdictCase{
 		{name: "nothing is known of what is dropped while the run goes on", unknown: "1 next operations were overtaken by so many others",
 			h: onceOnly(drawn(late(2, 500, -1)))},
+		{name: "smaller than one of the latest, which are all known", want: back, h: onceOnly(drawn(late(2, many-peaksKept, 1)))},
+		{name: "larger than that", h: onceOnly(drawn(late(2, many-peaksKept, -1)))},
 		{name: "four", want: append(back, back...), h: drawn(late(2, 500, 1), late(3, 500, -1), late(4, 498, -1), late(5, 2001, 1))},
 	}
 	for _, after := range []int{500, 501, 2000, 2001, 3002, 3003, many - 2} {

@@ -97,15 +97,11 @@ func TestPeaksBehindTheWatermark(t *testing.T) {
 }
 
 func TestWatermark(t *testing.T) {
-	w := watermark{workers: 2}
-	for i := range 3 * watermarkEvery {
-		w.hear(next(i%2, time.Duration(i), time.Duration(i), ""))
+	for workers, low := range map[int]time.Duration{2: 3*watermarkEvery - 2, 3: 0} { // of a third worker nothing is known
+		w := watermark{workers: workers}
+		for i := range 3 * watermarkEvery {
+			w.hear(next(i%2, time.Duration(i), time.Duration(i), ""))
+		}
+		require.Equal(t, low, w.low, "%d workers", workers)
 	}
-	require.EqualValues(t, 3*watermarkEvery-2, w.low)
-
-	w = watermark{workers: 3}
-	for i := range 3 * watermarkEvery {
-		w.hear(next(i%2, time.Duration(i), time.Duration(i), ""))
-	}
-	require.Zero(t, w.low, "of the third worker nothing is known")
 }

@@ -54,9 +54,6 @@ var simulations = []simulation{
 	}},
 }
 
-// everyChecker judges every simulated history, of whatever server.
-var everyChecker = []harness.Checker{Mutex(), Stuck(), Fence(), Holders(), Dedup(), Delivery(), Sequence(), Stored(), Writes()}
-
 // simulated draws a history of the server, with that flaw if any.
 func (s simulation) simulated(d dice, flaw string) history {
 	w := newSimWorld(d, flaw)
@@ -78,7 +75,8 @@ type simScore struct {
 func (s *simScore) alarms(one history) string {
 	s.histories++
 	s.ops += len(one.ops)
-	for _, c := range everyChecker {
+	for _, r := range roles { // every checker judges every history, of whatever server
+		c := r.checker
 		g, found := judgeWithin(context.Background(), c, one.h)
 		if g.Verdict == harness.Invalid || len(found) > 0 {
 			return fmt.Sprintf("%s says %v (%s): %v\nof the key's operations\n%s", c.Name(), g.Verdict, g.Reason, found, one.about(found))
@@ -191,8 +189,7 @@ func (s simulation) counts(t *testing.T, one history) counted {
 	all := counted{}
 	for _, c := range s.judge {
 		g, found := judge(t, c, one.h)
-		i := slices.IndexFunc(properties, func(p property) bool { return p.checker.Name() == c.Name() })
-		want, got := properties[i].rule(one.ops, one.h.Meta), countsOf(found)
+		want, got := propertyOf(c.Name()).rule(one.ops, one.h.Meta), countsOf(found)
 		require.True(t, one.h.Meta.Widened || want.same(got), "%s counts %v (%s), its rule %v, on\n%s", c.Name(), got, g.Reason, want, one)
 		for _, a := range found {
 			all[a.Class] += a.Violations()

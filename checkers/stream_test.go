@@ -15,9 +15,11 @@ import (
 )
 
 func all() []harness.Checker {
-	return []harness.Checker{
-		Mutex(), Stuck(), Fence(), Dedup(), Delivery(), Sequence(), Stored(), Writes(), Gates(),
+	all := []harness.Checker{Gates(), SecondOpinion(Budget{})}
+	for _, r := range roles {
+		all = append(all, r.checker)
 	}
+	return all
 }
 
 // clean returns a legal history with an operation of every kind.
