@@ -171,11 +171,7 @@ func classes(found []harness.Anomaly) (out []harness.Class) {
 // figureOf returns the value of a figure, which must be there.
 func figureOf(t testing.TB, g harness.Judgement, name string) float64 {
 	t.Helper()
-	for _, f := range g.Figures {
-		if f.Name == name {
-			return f.Value
-		}
-	}
-	require.Failf(t, "no such figure", "%q among %v", name, g.Figures)
-	return 0
+	i := slices.IndexFunc(g.Figures, func(f harness.Figure) bool { return f.Name == name })
+	require.GreaterOrEqual(t, i, 0, "%q among %v", name, g.Figures)
+	return g.Figures[i].Value
 }

@@ -76,7 +76,6 @@ func TestGates(t *testing.T) {
 	freezeLater.Start, freezeLater.Active, freezeLater.Heal = 111, 111, 200
 	pause := harness.Fault{Name: "pause", Targets: []string{"s1"}, Start: 120, Active: 130, Heal: 140, End: 260, Proved: true}
 	runCases(t, Gates(), []verdictCase{
-		{name: "all open", h: soak()},
 		{name: "empty", h: of(), unknown: "the run promised no kind of operation; 0 operations during the run"},
 		{name: "early end", unknown: "the run ended early: interrupted", h: soakBut(func(h *harness.History) { h.End.Reason = "interrupted" })},
 		{name: "a promised kind was never ok", unknown: "no release was ok",
@@ -216,22 +215,15 @@ func TestAwake(t *testing.T) {
 		{"one inside the other", []harness.Fault{fault(12, 13, 0, 1), fault(11, 16, 0, 1)}, 0.5},
 		{"by turns", []harness.Fault{fault(0, 14, 0, 1), fault(14, 99, 0, 1)}, 0},
 	} {
-		h := of()
-		h.Faults = tc.faults
+		h := during(of(), tc.faults...)
 		h.Faults = h.FaultsByStart()
 		require.InDelta(t, tc.want, awakeShare(h, 10, 20), 1e-9, tc.name)
 	}
-	h := of()
-	h.Faults = []harness.Fault{fault(0, 99, 0, 1)}
-	require.Equal(t, 1.0, awakeShare(h, 10, 10), "an instant")
+	require.Equal(t, 1.0, awakeShare(during(of(), fault(0, 99, 0, 1)), 10, 10), "an instant")
 }
 
 func TestAReasonHasAnEnd(t *testing.T) {
-	g, _ := judge(t, Gates(), soakBut(func(h *harness.History) {
-		for range 100 {
-			h.Faults = append(h.Faults, harness.Fault{Name: "cut", Start: 1, Heal: 2, End: 3})
-		}
-	}))
+	g, _ := judge(t, Gates(), during(soak(), slices.Repeat([]harness.Fault{{Name: "cut", Start: 1, Heal: 2, End: 3}}, 100)...))
 	require.Equal(t, harness.Unknown, g.Verdict)
 	require.Equal(t, mostReasons+1, len(strings.Split(g.Reason, "; ")))
 	require.Regexp(t, `; and [0-9]+ more$`, g.Reason)

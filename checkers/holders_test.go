@@ -43,22 +43,6 @@ func TestHolders(t *testing.T) {
 	})
 }
 
-func TestHoldersForget(t *testing.T) {
-	p := &holdersPass{tally: newTally(of(), nil), grants: map[int][]*grantee{}, written: map[string]successors{}}
-	for i := range 5 * successorsKept {
-		at, token := time.Duration(10*i), strconv.Itoa(i)
-		p.op(acquire(1, token, at, at+1, 5))
-		p.op(guarded(1, token, i, at+2, at+3))
-		p.op(guarded(1, token, i, at+3, at+4))
-		require.LessOrEqual(t, len(p.grants[1]), maxUnreleased)
-		require.Less(t, len(p.written["k"]), 2*successorsKept)
-		require.GreaterOrEqual(t, len(p.written["k"]), min(i+1, successorsKept), "one for each owner")
-	}
-	last, ok := p.written["k"].lastBefore(forever)
-	require.True(t, ok)
-	require.Equal(t, strconv.Itoa(5*successorsKept-1), last.write.Arg)
-}
-
 // holder acquires, extends, writes and now and then releases, with leases so short that many are over.
 func (w *worker) holder() harness.Op {
 	if w.held == "" || w.IntN(6) == 0 {

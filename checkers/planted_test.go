@@ -137,11 +137,7 @@ func illegal(class harness.Class, ops []harness.Op, meta harness.Meta) bool {
 
 // A window that is not small is not looked at, and so not certified.
 func TestCertifyIsBounded(t *testing.T) {
-	var ops []harness.Op
-	for range certifyOperations {
-		ops = append(ops, next(0, 1, 2, "1"))
-	}
-	a := harness.Anomaly{Class: harness.DuplicateNumber, Ops: ops}
+	a := harness.Anomaly{Class: harness.DuplicateNumber, Ops: slices.Repeat([]harness.Op{next(0, 1, 2, "1")}, certifyOperations)}
 	require.True(t, certify(a, harness.Meta{}))
 	a.Ops = append(a.Ops, next(0, 1, 2, "1"))
 	require.False(t, certify(a, harness.Meta{}))

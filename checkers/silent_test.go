@@ -9,24 +9,15 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// besideASilentOwner has a lock without a lease granted to worker 0, and then n times to others, for a moment each.
-func besideASilentOwner(n int) (ops []harness.Op, end time.Duration) {
-	ops = append(ops, acquire(0, "a", 0, 1, 0))
-	end = 10
-	for i := range n {
-		w := 1 + i%2
-		ops = append(ops, acquire(w, "t", end, end+1, time.Second), release(w, "t", end+3, end+4))
-		end += 10
-	}
-	return ops, end
-}
-
 // Each grant beside a silent owner waits for that owner's next operation. All grants for which there is room are decided then. The
 // rest is not judged.
 func TestManyGrantsBesideASilentOwner(t *testing.T) {
 	for _, more := range []int{0, 5} {
-		n := maxUndecided + more
-		ops, end := besideASilentOwner(n)
+		ops, end := []harness.Op{acquire(0, "a", 0, 1, 0)}, time.Duration(10)
+		for i := range maxUndecided + more {
+			ops = append(ops, acquire(1+i%2, "t", end, end+1, time.Second), release(1+i%2, "t", end+3, end+4))
+			end += 10
+		}
 		_, found := judge(t, Mutex(), of(ops...))
 		require.Len(t, found, maxUndecided, "it never gave the lock up")
 		_, found = judge(t, Mutex(), of(append(ops, release(0, "a", end, end))...))

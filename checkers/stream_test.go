@@ -42,11 +42,7 @@ func broken() []harness.Op {
 func failing(ops []harness.Op, err error) harness.History {
 	h := of()
 	h.Ops = func(yield func(harness.Op, error) bool) {
-		for _, op := range ops {
-			if !yield(op, nil) {
-				return
-			}
-		}
+		harness.OpsOf(ops)(yield)
 		yield(harness.Op{}, err)
 	}
 	return h
