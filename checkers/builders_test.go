@@ -94,13 +94,6 @@ func torn(ops ...harness.Op) harness.History {
 	return h
 }
 
-// cut returns a history of ops that says that its end is missing.
-func cut(ops ...harness.Op) harness.History {
-	h := of(ops...)
-	h.End.Reason = "cut"
-	return h
-}
-
 func drifting(drift float64, h harness.History) harness.History { h.Meta.Drift = drift; return h }
 
 // judge runs one checker over h.

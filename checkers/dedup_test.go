@@ -54,19 +54,6 @@ func TestDedupDecidesOnTheWay(t *testing.T) {
 	require.Equal(t, 2, found, "nobody confirms")
 }
 
-// In a history which is known to hold confirms a claim waits for them, whatever was promised.
-func TestDedupConfirmed(t *testing.T) {
-	slow := []harness.Op{claim(0, 0, 10, 1000), claim(2, 200, 210, 1000), confirm(1, 50, 400, 100)}
-	for _, kinds := range [][]harness.Kind{nil, {harness.Claim}, {harness.Claim, harness.Confirm}} {
-		promise := func(h harness.History) harness.History { h.Meta.Kinds = kinds; return h }
-		runCases(t, DedupConfirmed(false), []verdictCase{
-			{name: "a slow confirm", h: promise(of(slow...))},
-			{name: "it may be missing", unknown: "1 possible duplicates", h: promise(cut(slow[:2]...))},
-			{name: "it did not come", want: []harness.Class{harness.DuplicateDelivery}, h: promise(of(slow[:2]...))},
-		})
-	}
-}
-
 // A confirm of the harness may be under way for longer than all workers, if it is known to confirm.
 func TestDedupConfirmedByTheHarness(t *testing.T) {
 	busy := func(from time.Duration) (ops []harness.Op) {

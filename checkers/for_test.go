@@ -69,25 +69,6 @@ func TestWhichCheckersBelongToASearch(t *testing.T) {
 	}
 }
 
-func TestWhichCheckersBelongToAHistoryOfOthers(t *testing.T) {
-	lock := []harness.Kind{harness.Acquire, harness.Extend, harness.Release}
-	filter := []harness.Kind{harness.Claim, harness.Confirm}
-	for _, c := range []struct {
-		seen Seen
-		want []harness.Checker
-	}{
-		{Seen{Kinds: lock}, []harness.Checker{Mutex(), Gates()}},
-		{Seen{Kinds: lock, Tokens: true}, []harness.Checker{Mutex(), Fence(), Gates()}},
-		{Seen{Kinds: filter}, []harness.Checker{Dedup(), Gates()}},
-		{Seen{Kinds: filter, Confirms: true}, []harness.Checker{DedupConfirmed(false), Gates()}},
-		{Seen{Kinds: filter, Confirms: true, HarnessConfirms: true}, []harness.Checker{DedupConfirmed(true), Gates()}},
-		{Seen{Kinds: []harness.Kind{harness.Next}}, []harness.Checker{Sequence(), Gates()}},
-		{Seen{Kinds: []harness.Kind{harness.Add, harness.Read}}, []harness.Checker{Writes(), Gates()}},
-	} {
-		require.Equal(t, c.want, ForHistory(c.seen), "%+v", c.seen)
-	}
-}
-
 func TestWatchersNeedNoEndOfTheRun(t *testing.T) {
 	every := load{[]harness.Kind{
 		harness.Acquire, harness.Release, harness.Claim, harness.Deliver, harness.Next, harness.Add, harness.Read,

@@ -20,12 +20,11 @@ type planted struct {
 }
 
 func (b planted) Check(ctx context.Context, h harness.History, found func(harness.Anomaly)) harness.Judgement {
-	var seen []harness.Op
-	for x := range h.Ops {
+	seen := opsIn(h)
+	for i, x := range seen {
 		if b.see != nil {
-			x = b.see(x)
+			seen[i] = b.see(x)
 		}
-		seen = append(seen, x)
 	}
 	slices.SortStableFunc(seen, func(x, y harness.Op) int { return int(x.Return - y.Return) })
 	h.Ops = harness.OpsOf(seen)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"slices"
 	"strings"
 	"testing"
 
@@ -79,7 +78,7 @@ func (s *simScore) alarms(one history) string {
 		c := r.checker
 		g, found := judgeWithin(context.Background(), c, one.h)
 		if g.Verdict == harness.Invalid || len(found) > 0 {
-			return fmt.Sprintf("%s says %v (%s): %v\nof the key's operations\n%s", c.Name(), g.Verdict, g.Reason, found, one.about(found))
+			return fmt.Sprintf("%s says %v (%s): %v\n%s", c.Name(), g.Verdict, g.Reason, found, one)
 		}
 		if g.Verdict == harness.Valid {
 			s.valid[c.Name()]++
@@ -109,17 +108,6 @@ func (s *simScore) differences(one history) string {
 		return g.Reason
 	}
 	return ""
-}
-
-// about returns the operations of a history on the keys of found.
-func (one history) about(found []harness.Anomaly) history {
-	one.ops = slices.DeleteFunc(slices.Clone(one.ops), func(x harness.Op) bool {
-		return !slices.ContainsFunc(found, func(a harness.Anomaly) bool {
-			lock, guarded := harness.GuardedBy(a.Key)
-			return a.Key == x.Key || guarded && lock == x.Key
-		})
-	})
-	return one
 }
 
 // simulatedAtMost bounds the histories of each server that are simulated. They are ten times as long as those of the

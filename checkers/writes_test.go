@@ -9,7 +9,7 @@ import (
 )
 
 func TestWrites(t *testing.T) {
-	lost, unexpected := harness.LostWrite, harness.UnexpectedWrite
+	lost := harness.LostWrite
 	runCases(t, Writes(), []verdictCase{
 		{name: "empty", h: of(), unknown: "no add was recorded"},
 		{name: "nothing was read", h: of(add(0, 7, 1, 2)), unknown: "no final read of set was recorded"},
@@ -21,11 +21,8 @@ func TestWrites(t *testing.T) {
 		{name: "the last read counts", h: of(add(0, 7, 1, 2), read(3, 4, ""), read(5, 6, "7"))},
 		{name: "acknowledged while the read was under way", h: of(add(0, 7, 1, 5), read(5, 6, "")), unknown: "1 acknowledged writes to set came after its final read was called"},
 		{name: "two sets", want: []harness.Class{lost}, h: of(add(0, 7, 1, 2), on("other", add(0, 8, 3, 4)), read(5, 6, "7"), on("other", read(5, 6, "7")))},
-		{name: "refused, there", want: []harness.Class{unexpected}, h: of(fail(add(0, 7, 1, 2)), read(5, 6, "7"))},
 		{name: "refused, then not", h: of(fail(add(0, 7, 1, 2)), add(0, 7, 3, 4), read(5, 6, "7"))},
 		{name: "torn, refused, there", unknown: "1 refused writes that are there", h: torn(add(0, 1, 1, 2), fail(add(1, 2, 1, 3)), read(5, 6, "1-2"))},
-		{name: "cut, refused, there", unknown: "1 refused writes that are there", h: cut(add(0, 1, 1, 2), fail(add(1, 2, 1, 3)), read(5, 6, "1-2"))},
-		{name: "cut, lost", want: []harness.Class{lost}, h: cut(add(0, 1, 1, 2), fail(add(1, 2, 1, 3)), read(5, 6, "2"))},
 		{name: "there, and nobody added it", h: of(add(0, 7, 1, 2), read(5, 6, "6-7"))},
 	})
 }
