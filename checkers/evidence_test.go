@@ -120,12 +120,8 @@ func during(h harness.History, faults ...harness.Fault) harness.History {
 }
 
 // proposals are those of the article's test: from 100 on, 23 seems larger.
-func proposals() (ops []harness.Op) {
-	for i := range 78 {
-		at := time.Duration(10 * i)
-		ops = append(ops, next(i%testWorkers, at, at+5, strconv.Itoa(23+i)))
-	}
-	return append(ops, next(0, 780, 785, "23"))
+func proposals() []harness.Op {
+	return append(draws(78, testWorkers, func(i int) string { return strconv.Itoa(23 + i) }), next(0, 780, 785, "23"))
 }
 
 // partitioned cuts workers 0 and 2, which are in group 0, off from 1 s to 3 s; worker 1 is in group 1.

@@ -204,8 +204,6 @@ func TestAwake(t *testing.T) {
 		faults []harness.Fault
 		want   float64 // of [10, 20]; workers 0 and 2 are in group 0, worker 1 in group 1
 	}{
-		{"nobody frozen", []harness.Fault{fault(0, 99)}, 1},
-		{"all frozen", []harness.Fault{fault(0, 99, 0, 1)}, 0},
 		{"all frozen, never healed", []harness.Fault{fault(0, 0, 0, 1)}, 0},
 		{"one group frozen", []harness.Fault{fault(10, 20, 0)}, 1.0 / 3},
 		{"the other", []harness.Fault{fault(10, 20, 1)}, 2.0 / 3},

@@ -87,12 +87,9 @@ func (s *simScore) alarms(one history) string {
 	return ""
 }
 
-// secondOpinionEvery says that porcupine judges one in so many histories. It takes most of the time.
-const secondOpinionEvery = 8
-
-// differences says how porcupine and the checkers differ on a history; "": not at all.
+// differences says how porcupine and the checkers differ on a history, one in eight, since it takes most of the time; "": not at all.
 func (s *simScore) differences(one history) string {
-	if s.histories%secondOpinionEvery > 0 {
+	if s.histories%8 > 0 {
 		return ""
 	}
 	g, _ := judgeWithin(context.Background(), SecondOpinion(Budget{Ops: 60}), one.h)
@@ -110,25 +107,20 @@ func (s *simScore) differences(one history) string {
 	return ""
 }
 
-// simulatedAtMost bounds the histories of each server that are simulated. They are ten times as long as those of the
-// properties, so there are fewer of them, except in a deep run.
-func simulatedAtMost() int {
-	if testenv.Deep() {
-		return math.MaxInt
-	}
-	return 500
-}
-
 // No history of a correct server is invalid, whatever is late or lost, and however little is known of the clocks that took its
 // times; and most show enough to be valid.
 func TestSimulatedServersAreNeverInvalid(t *testing.T) {
+	atMost := 500 // histories of each server: they are ten times as long as those of the properties
+	if testenv.Deep() {
+		atMost = math.MaxInt
+	}
 	for _, sim := range simulations {
 		t.Run(sim.name, func(t *testing.T) {
 			t.Parallel()
 			s, bit, failed := simScore{valid: map[string]int{}}, rapid.Bool(), false
 			wide := simScore{valid: map[string]int{}}
 			rapid.Check(t, func(rt *rapid.T) {
-				if !failed && s.histories >= simulatedAtMost() {
+				if !failed && s.histories >= atMost {
 					return
 				}
 				d := throws{rt, bit}

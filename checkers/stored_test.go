@@ -24,9 +24,6 @@ func TestStored(t *testing.T) {
 
 		{name: "issued, not stored", want: behind, h: of(next(0, 1, 2, "9"), inspect(3, 4, "8", 0))},
 		{name: "beyond 2^53", want: behind, h: of(next(0, 1, 2, "16081817202494580"), inspect(3, 4, "16081817202494579", 0))},
-		{name: "again after it had caught up", want: append(behind, harness.ReturnedNotStored),
-			h: of(next(0, 1, 2, "9"), inspect(3, 4, "7", 0), inspect(5, 6, "9", 0), next(0, 7, 8, "12"), inspect(9, 10, "11", 0))},
-		{name: "shown before: a restart", want: restart, h: of(next(0, 1, 2, "9"), inspect(3, 4, "9", 0), inspect(5, 6, "3", 0))},
 		{name: "issued before it ended, answered after an inspection of that", h: of(one, inspect(3, 4, "1", 10), inspect(14, 15, "", 0), withTTL(10, next(0, 12, 16, "2")), inspect(17, 18, "", 0))},
 		{name: "a millisecond that is left may be less", h: of(one, inspect(3, 4, "9", time.Millisecond), inspect(5, 6, "", 0))},
 		{name: "two of them are not", want: restart, h: of(one, inspect(3, 4, "9", 2*time.Millisecond), inspect(5, 6, "", 0))},

@@ -51,9 +51,8 @@ func failing(ops []harness.Op, err error) harness.History {
 func TestWhatCannotBeReadIsUnknown(t *testing.T) {
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
-	disordered := of()
+	disordered, backwards := of(), of()
 	disordered.Ops = harness.OpsOf([]harness.Op{next(0, 3, 4, "1"), next(0, 1, 2, "2")})
-	backwards := of()
 	backwards.Ops = harness.OpsOf([]harness.Op{next(0, 4, 3, "1")})
 	for _, tc := range []struct {
 		reason string
