@@ -205,7 +205,6 @@ func TestAwake(t *testing.T) {
 		want   float64 // of [10, 20]; workers 0 and 2 are in group 0, worker 1 in group 1
 	}{
 		{"all frozen, never healed", []harness.Fault{fault(0, 0, 0, 1)}, 0},
-		{"one group frozen", []harness.Fault{fault(10, 20, 0)}, 1.0 / 3},
 		{"the other", []harness.Fault{fault(10, 20, 1)}, 2.0 / 3},
 		{"for half of the time", []harness.Fault{fault(15, 30, 0, 1)}, 0.5},
 		{"elsewhen", []harness.Fault{fault(0, 10, 0, 1), fault(20, 30, 0, 1)}, 1},

@@ -106,3 +106,23 @@ func TestWatermark(t *testing.T) {
 		require.Equal(t, low, w.low, "%d workers", workers)
 	}
 }
+
+// TestTheWatermarkOfWidenedTimes is never above the Call of an operation to come.
+func TestTheWatermarkOfWidenedTimes(t *testing.T) {
+	const workers, wide = 3, 50
+	w := watermark{workers: workers, widened: true}
+	called := make([]time.Duration, workers)
+	for i := range 3 * watermarkEvery {
+		x := harness.Op{Client: i % workers, Call: time.Duration(10 * i), Return: time.Duration(10*i + wide)}
+		require.LessOrEqual(t, w.low, x.Call, "operation %d", i)
+		w.hear(x)
+		called[x.Client] = x.Call
+		require.LessOrEqual(t, w.low, slices.Min(called))
+	}
+	require.Positive(t, w.low, "it says something")
+	w.widened = false // as it would be said of times that were not widened
+	for i := 3 * watermarkEvery; i < 6*watermarkEvery; i++ {
+		w.hear(harness.Op{Client: i % workers, Call: time.Duration(10 * i), Return: time.Duration(10*i + wide)})
+	}
+	require.Greater(t, w.low, slices.Min(called))
+}

@@ -79,11 +79,11 @@ func (r *simResource) admits(fence int) bool {
 }
 
 func (s *simLocks) ask(c *simClient) harness.Op {
+	if len(c.held) == 0 && len(c.lost) > 0 && s.percent(15) { // late
+		x := c.lost[s.IntN(len(c.lost))]
+		return s.request([]harness.Kind{harness.Release, harness.Extend, harness.Acquire}[s.IntN(3)], x.key, x.token, c)
+	}
 	if len(c.held) == 0 {
-		if len(c.lost) > 0 && s.percent(15) { // late
-			x := c.lost[s.IntN(len(c.lost))]
-			return s.request([]harness.Kind{harness.Release, harness.Extend, harness.Acquire}[s.IntN(3)], x.key, x.token, c)
-		}
 		return s.request(harness.Acquire, "lock-"+strconv.Itoa(s.IntN(s.keys)), s.token(c), c)
 	}
 	i := s.IntN(len(c.held))

@@ -72,7 +72,7 @@ func TestEveryTinyHistory(t *testing.T) {
 // judge has every history of the space judged in three ways.
 func (s space) judge(t *testing.T) (sum score) {
 	p := propertyOf(s.property)
-	s.each(func(ops []harness.Op) {
+	s.extend(nil, func(ops []harness.Op) {
 		h := of()
 		h.Meta.Workers, h.Ops = 3, harness.OpsOf(ops)
 		one := history{ops, h}
@@ -90,10 +90,7 @@ func (s space) judge(t *testing.T) (sum score) {
 	return sum
 }
 
-// each calls f for every history of the space. What differs only in the names of workers comes once.
-func (s space) each(f func(ops []harness.Op)) { s.extend(nil, f) }
-
-// extend adds every operation that can come next to ops, in order of Return.
+// extend calls f for every history of the space that begins with ops. What differs only in the names of workers comes once.
 func (s space) extend(ops []harness.Op, f func(ops []harness.Op)) {
 	if len(ops) > 0 {
 		s.finish(ops, f)
