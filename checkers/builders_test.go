@@ -94,19 +94,6 @@ func torn(ops ...harness.Op) harness.History {
 	return h
 }
 
-// cut returns a history of ops that says that its end is missing.
-func cut(ops ...harness.Op) harness.History {
-	h := of(ops...)
-	h.End.Reason = "cut"
-	return h
-}
-
-// faulted returns h with a fault in force all the time.
-func faulted(h harness.History) harness.History {
-	h.Faults = []harness.Fault{{Name: "partition", Start: 0, End: 1000, Proved: true}}
-	return h
-}
-
 func drifting(drift float64, h harness.History) harness.History { h.Meta.Drift = drift; return h }
 
 // judge runs one checker over h.
@@ -177,11 +164,7 @@ func classes(found []harness.Anomaly) (out []harness.Class) {
 // figureOf returns the value of a figure, which must be there.
 func figureOf(t testing.TB, g harness.Judgement, name string) float64 {
 	t.Helper()
-	for _, f := range g.Figures {
-		if f.Name == name {
-			return f.Value
-		}
-	}
-	require.Failf(t, "no such figure", "%q among %v", name, g.Figures)
-	return 0
+	i := slices.IndexFunc(g.Figures, func(f harness.Figure) bool { return f.Name == name })
+	require.GreaterOrEqual(t, i, 0, "%q among %v", name, g.Figures)
+	return g.Figures[i].Value
 }

@@ -17,11 +17,7 @@ func TestDedup(t *testing.T) {
 		{name: "first twice", want: twice, h: of(claim(0, 1, 2, 10), claim(1, 1, 3, 10))},
 		{name: "answered when the window was over", unknown: "only 0 of 2 claims were answered inside their window",
 			h: of(claim(0, 1, 12, 10), claim(1, 13, 24, 10))},
-		{name: "window over at the boundary", h: of(claim(0, 1, 2, 10), claim(1, 3, 11, 10))},
 		{name: "confirmed, then first", want: twice, h: of(claim(0, 1, 2, 5), confirm(0, 3, 4, 20), claim(1, 7, 8, 5))},
-		{name: "never confirmed, claimed inside the lease", want: twice, h: of(claim(0, 1, 2, 5), claim(1, 4, 5, 5))},
-		{name: "confirm not answered", h: of(claim(0, 1, 2, 5), info(confirm(0, 3, 4, 20)), claim(1, 7, 8, 5))},
-		{name: "a late confirm of what another has claimed since", h: of(claim(0, 1, 2, 5), claim(1, 7, 8, 5), confirm(0, 9, 10, 20), confirm(1, 9, 10, 20))},
 		{name: "a confirm sets the mark anew, to a shorter window", h: of(claim(0, 1, 2, 20), confirm(0, 3, 4, 2), claim(1, 7, 8, 5))},
 		{name: "a shorter confirm of an earlier mark, executed late", h: of(info(confirm(0, 0, 1, 2)), claim(1, 3, 4, 20), claim(2, 5, 6, 5))},
 		{name: "torn, a slow confirm may be under way", unknown: "1 possible duplicates", h: torn(confirm(0, 1, 2, 20), claim(2, 3, 4, 20))},
@@ -58,29 +54,6 @@ func TestDedupDecidesOnTheWay(t *testing.T) {
 	require.Equal(t, 2, found, "nobody confirms")
 }
 
-// In a history which is known to hold confirms a claim waits for them, whatever was promised.
-func TestDedupConfirmed(t *testing.T) {
-	slow := []harness.Op{claim(0, 0, 10, 1000), claim(2, 200, 210, 1000), confirm(1, 50, 400, 100)}
-	for _, kinds := range [][]harness.Kind{nil, {harness.Claim}, {harness.Claim, harness.Confirm}} {
-		h := of(slow...)
-		h.Meta.Kinds = kinds
-		g, found := judge(t, DedupConfirmed(false), h)
-		require.Empty(t, found, "%v", kinds)
-		require.Equal(t, harness.Valid, g.Verdict)
-
-		h = cut(slow[:2]...)
-		h.Meta.Kinds = kinds
-		g, found = judge(t, DedupConfirmed(false), h)
-		require.Empty(t, found, "%v", kinds)
-		require.Equal(t, harness.Unknown, g.Verdict, g.Reason)
-
-		h = of(slow[:2]...)
-		h.Meta.Kinds = kinds
-		_, found = judge(t, DedupConfirmed(false), h)
-		require.Len(t, found, 1, "%v", kinds)
-	}
-}
-
 // A confirm of the harness may be under way for longer than all workers, if it is known to confirm.
 func TestDedupConfirmedByTheHarness(t *testing.T) {
 	busy := func(from time.Duration) (ops []harness.Op) {
@@ -89,34 +62,21 @@ func TestDedupConfirmedByTheHarness(t *testing.T) {
 		}
 		return ops
 	}
-	const end = 100_000
-	for _, c := range []struct {
-		call  time.Duration // of the confirm
-		found int
-	}{{50, 0}, {110, 0}, {111, 1}} {
-		for _, before := range [][]harness.Op{nil, {byHarness(seen(on("n", claim(0, 1, 2, 1))))}} {
-			ops := append(slices.Clone(before), claim(0, 0, 10, 50_000), claim(1, 200, 210, 50_000))
-			ops = append(append(ops, busy(1000)...), byHarness(confirm(0, c.call, end, 100)))
-			h := of(ops...)
-			h.Meta.Workers, h.Meta.Kinds = 2, []harness.Kind{harness.Claim, harness.Confirm}
-			_, found := judge(t, DedupConfirmed(true), h)
-			require.Len(t, found, c.found, "called at %d", c.call)
+	found := func(h harness.History) int {
+		h.Meta.Workers = 2
+		_, found := judge(t, DedupConfirmed(true), h)
+		return len(found)
+	}
+	twice := append([]harness.Op{claim(0, 0, 10, 50_000), claim(1, 200, 210, 50_000)}, busy(1000)...)
+	for _, before := range [][]harness.Op{nil, {byHarness(seen(on("n", claim(0, 1, 2, 1))))}} {
+		for call, want := range map[time.Duration]int{50: 0, 110: 0, 111: 1} {
+			ops := slices.Concat(before, twice, []harness.Op{byHarness(confirm(0, call, 100_000, 100))})
+			require.Equal(t, want, found(of(ops...)), "confirmed from %d on", call)
 		}
 	}
-
-	told := 0
-	h := of()
-	h.Meta.Workers = 2
-	p := newDedupPass(h, dedup{confirmed: true, byHarness: true}, func(harness.Anomaly) { told++ })
-	for _, x := range append([]harness.Op{claim(0, 0, 10, 50_000), claim(1, 200, 210, 50_000)}, busy(1000)...) {
-		p.op(x)
-	}
-	require.Zero(t, told, "the harness has said nothing yet")
-	p.op(byHarness(on("n", confirm(0, 300, 20_000, 100))))
-	for _, x := range busy(20_001) {
-		p.op(x)
-	}
-	require.Equal(t, 1, told, "nobody is left who could confirm in time")
+	require.Zero(t, found(torn(twice...)), "the harness has said nothing yet")
+	ops := slices.Concat(twice, []harness.Op{byHarness(on("n", confirm(0, 300, 20_000, 100)))}, busy(20_001))
+	require.Equal(t, 1, found(torn(ops...)), "nobody is left who could confirm in time")
 }
 
 // If more confirms come than are kept, the checker invents no duplicate. It says so where that matters.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"html"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -120,12 +121,8 @@ func during(h harness.History, faults ...harness.Fault) harness.History {
 }
 
 // proposals are those of the article's test: from 100 on, 23 seems larger.
-func proposals() (ops []harness.Op) {
-	for i := range 78 {
-		at := time.Duration(10 * i)
-		ops = append(ops, next(i%testWorkers, at, at+5, strconv.Itoa(23+i)))
-	}
-	return append(ops, next(0, 780, 785, "23"))
+func proposals() []harness.Op {
+	return append(draws(78, testWorkers, func(i int) string { return strconv.Itoa(23 + i) }), next(0, 780, 785, "23"))
 }
 
 // partitioned cuts workers 0 and 2, which are in group 0, off from 1 s to 3 s; worker 1 is in group 1.
@@ -180,4 +177,34 @@ func writeOps(b *strings.Builder, ops []harness.Op) {
 	for _, x := range ops {
 		fmt.Fprintf(b, "      %s\n", html.UnescapeString(describeMetadata(x)))
 	}
+}
+
+// declaration finds the declaration of a figure; those of groups have the group's number in their names.
+func declaration(checker, name string) int {
+	return slices.IndexFunc(declared, func(m harness.Metric) bool {
+		before, after, group := strings.Cut(m.Name, "%d")
+		return (m.Checker == "" || m.Checker == checker) &&
+			(m.Name == name || group && strings.HasPrefix(name, before) && strings.HasSuffix(name, after))
+	})
+}
+
+// The histories of the evidence together have all figures. A checker that is renamed takes its figures along.
+func TestEveryFigureIsDeclaredAndReported(t *testing.T) {
+	reported := map[int]bool{}
+	for _, e := range evidence {
+		g, _ := judge(t, e.c, e.h)
+		require.NotContains(t, g.Reason, "panicked")
+		for _, f := range g.Figures {
+			i := declaration(g.Checker, f.Name)
+			require.GreaterOrEqual(t, i, 0, "%s reports %q, which figures.go does not declare", g.Checker, f.Name)
+			require.Equal(t, declared[i].Unit, f.Unit, f.Name)
+			reported[i] = true
+		}
+	}
+	for i, m := range declared {
+		require.True(t, reported[i], "the checker %s never reports %q", m.Checker, m.Name)
+	}
+	text, err := os.ReadFile("figures.go")
+	require.NoError(t, err)
+	require.Len(t, declared, strings.Count(string(text), " = harness.Metric{"), "the list of those that figures.go declares is whole")
 }

@@ -24,16 +24,10 @@ func TestFence(t *testing.T) {
 		{name: "smaller, though the larger one was granted while it was asked for", want: back, h: of(grant(1, 4, 5, "10"), grant(0, 1, 6, "9"))},
 		{name: "smaller, but a late release of the owner may have ended it", h: of(info(release(0, "0", 0, 1)), grant(1, 4, 5, "10"), grant(testWorkers, 2, 6, "9"))},
 		{name: "smaller, of widened operations", h: inMachines(of(grant(1, 4, 5, "10"), grant(0, 1, 6, "9")))},
-		{name: "re-entry gets its own token again", h: of(grant(0, 1, 2, "9"), grant(0, 3, 4, "9"))},
-		{name: "re-entry while another has the same token", want: back, h: of(grant(0, 1, 3, "9"), grant(1, 2, 3, "9"), grant(0, 4, 5, "9"))},
-		{name: "back, once for each grant that is", want: append(back, harness.FenceRegression), h: of(grant(0, 1, 2, "9"), grant(1, 3, 4, "3"), grant(2, 5, 6, "4"), grant(0, 7, 8, "10"))},
 		{name: "beyond 2^53", want: back, h: of(grant(0, 1, 2, "9007199254740993"), grant(1, 3, 4, "9007199254740992"))},
 		{name: "drawn after the lock was lost", want: back, h: of(token("2", acquire(0, "a", 1, 8, 3)), token("1", acquire(1, "b", 5, 6, 10)))},
 		{name: "released before the other returned", h: of(token("1", acquire(1, "b", 5, 6, 10)), token("2", acquire(0, "a", 1, 9, 30)), release(1, "b", 7, 10))},
 		{name: "not a number", h: of(grant(0, 1, 2, "x")), unknown: `1 results are not decimal numbers, the first: client 0 was given "x" at 2ns`},
-		{name: "a probe", want: back, h: of(grant(0, 1, 2, "9"), byHarness(grant(0, 3, 4, "9")))},
-		{name: "an odd token after another one", unknown: "1 results are not decimal numbers", h: of(token("5", acquire(0, "a", 1, 2, 9)),
-			token("x", acquire(1, "b", 3, 4, 9)))},
 	})
 }
 
@@ -49,21 +43,6 @@ func TestPeaksOfEqualNumbers(t *testing.T) {
 	require.Len(t, p, 2)
 	p.addIfLarger(peak{Op: acquire(0, "b", 9, 9, 10), number: "8"}, harness.Meta{}, 0)
 	require.Len(t, p, 3)
-}
-
-// Only the last grants are kept, however many there were, and these suffice to decide.
-func TestPeaksForget(t *testing.T) {
-	var p peaks
-	for i := range 10 * peaksKept {
-		p.addIfLarger(peak{Op: next(i, time.Duration(i), time.Duration(i), ""), number: number(strconv.Itoa(10*peaksKept + i))}, harness.Meta{}, 0)
-		require.LessOrEqual(t, len(p), 2*peaksKept)
-		require.GreaterOrEqual(t, len(p), min(i+1, peaksKept))
-	}
-	last := time.Duration(10*peaksKept - 1)
-	require.Equal(t, last, p.top().Return)
-	require.Equal(t, last-10, p.returnedBefore(last-9).top().Return)
-	require.Equal(t, last-1, p.returnedBefore(last).top().Return)
-	require.Empty(t, p.returnedBefore(5))
 }
 
 // inMachines returns h as a history whose times were widened by what is not known of several machines' clocks.

@@ -1,7 +1,6 @@
 package checkers
 
 import (
-	"context"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -16,15 +15,14 @@ import (
 
 // load returns a workload that is never opened.
 type load struct {
+	harness.Workload
 	kinds  []harness.Kind
 	fenced bool
 }
 
-func (load) Name() string                                      { return "load" }
-func (l load) Kinds() []harness.Kind                           { return l.kinds }
-func (l load) Fenced() bool                                    { return l.fenced }
-func (load) Open(context.Context, int) (harness.Client, error) { panic("nobody opens it") }
-func loadOf(kinds ...harness.Kind) load                        { return load{kinds: kinds} }
+func (l load) Kinds() []harness.Kind    { return l.kinds }
+func (l load) Fenced() bool             { return l.fenced }
+func loadOf(kinds ...harness.Kind) load { return load{kinds: kinds} }
 
 func namesOf(cs []harness.Checker) (names string) {
 	for _, c := range cs {
@@ -42,9 +40,9 @@ func TestWhichCheckersBelongToALoad(t *testing.T) {
 		want  string
 	}{
 		{[]harness.Workload{lock}, "mutex stuck porcupine gates"},
-		{[]harness.Workload{load{lock.kinds, true}}, "mutex stuck fence porcupine gates"},
+		{[]harness.Workload{load{kinds: lock.kinds, fenced: true}}, "mutex stuck fence porcupine gates"},
 		{[]harness.Workload{resource}, "mutex stuck holders writes porcupine gates"},
-		{[]harness.Workload{load{resource.kinds, true}}, "mutex stuck fence holders writes porcupine gates"},
+		{[]harness.Workload{load{kinds: resource.kinds, fenced: true}}, "mutex stuck fence holders writes porcupine gates"},
 		{[]harness.Workload{loadOf(harness.Claim, harness.Deliver, harness.Confirm)}, "dedup delivery porcupine gates"},
 		{[]harness.Workload{loadOf(harness.Next)}, "sequence porcupine gates"},
 		{[]harness.Workload{writes}, "writes gates"},
@@ -69,29 +67,9 @@ func TestWhichCheckersBelongToASearch(t *testing.T) {
 	}
 }
 
-func TestWhichCheckersBelongToAHistoryOfOthers(t *testing.T) {
-	lock := []harness.Kind{harness.Acquire, harness.Extend, harness.Release}
-	filter := []harness.Kind{harness.Claim, harness.Confirm}
-	for _, c := range []struct {
-		seen Seen
-		want []harness.Checker
-	}{
-		{Seen{Kinds: lock}, []harness.Checker{Mutex(), Gates()}},
-		{Seen{Kinds: lock, Tokens: true}, []harness.Checker{Mutex(), Fence(), Gates()}},
-		{Seen{Kinds: filter}, []harness.Checker{Dedup(), Gates()}},
-		{Seen{Kinds: filter, Confirms: true}, []harness.Checker{DedupConfirmed(false), Gates()}},
-		{Seen{Kinds: filter, Confirms: true, HarnessConfirms: true}, []harness.Checker{DedupConfirmed(true), Gates()}},
-		{Seen{Kinds: []harness.Kind{harness.Next}}, []harness.Checker{Sequence(), Gates()}},
-		{Seen{Kinds: []harness.Kind{harness.Add, harness.Read}}, []harness.Checker{Writes(), Gates()}},
-	} {
-		require.Equal(t, c.want, ForHistory(c.seen), "%+v", c.seen)
-	}
-}
-
 func TestWatchersNeedNoEndOfTheRun(t *testing.T) {
-	every := load{[]harness.Kind{
-		harness.Acquire, harness.Release, harness.Claim, harness.Deliver, harness.Next, harness.Add, harness.Read,
-	}, true}
+	every := loadOf(harness.Acquire, harness.Release, harness.Claim, harness.Deliver, harness.Next, harness.Add, harness.Read)
+	every.fenced = true
 	require.Equal(t, "mutex fence dedup sequence holders", namesOf(Watchers(For(every))))
 }
 

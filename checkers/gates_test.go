@@ -1,6 +1,7 @@
 package checkers
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -34,28 +35,19 @@ func soakBut(changes ...change) harness.History {
 
 // without leaves out the operations that match.
 func without(match func(harness.Op) bool) change {
-	return func(h *harness.History) {
-		var kept []harness.Op
-		for op := range h.Ops {
-			if !match(op) {
-				kept = append(kept, op)
-			}
-		}
-		h.Ops = harness.OpsOf(kept)
-	}
+	return func(h *harness.History) { h.Ops = harness.OpsOf(slices.DeleteFunc(opsIn(*h), match)) }
 }
 
 // with appends operations.
 func with(more ...harness.Op) change {
-	return func(h *harness.History) {
-		ops := h.Ops
-		h.Ops = func(yield func(harness.Op, error) bool) {
-			ops(yield)
-			for _, op := range more {
-				yield(op, nil)
-			}
-		}
+	return func(h *harness.History) { h.Ops = harness.OpsOf(append(opsIn(*h), more...)) }
+}
+
+func opsIn(h harness.History) (ops []harness.Op) {
+	for op := range h.Ops {
+		ops = append(ops, op)
 	}
+	return ops
 }
 
 func promised(kinds ...harness.Kind) change {
@@ -84,7 +76,6 @@ func TestGates(t *testing.T) {
 	freezeLater.Start, freezeLater.Active, freezeLater.Heal = 111, 111, 200
 	pause := harness.Fault{Name: "pause", Targets: []string{"s1"}, Start: 120, Active: 130, Heal: 140, End: 260, Proved: true}
 	runCases(t, Gates(), []verdictCase{
-		{name: "all open", h: soak()},
 		{name: "empty", h: of(), unknown: "the run promised no kind of operation; 0 operations during the run"},
 		{name: "early end", unknown: "the run ended early: interrupted", h: soakBut(func(h *harness.History) { h.End.Reason = "interrupted" })},
 		{name: "a promised kind was never ok", unknown: "no release was ok",
@@ -147,7 +138,22 @@ func TestGates(t *testing.T) {
 		{name: "too little load during a fault", unknown: "operations during kill, where at least",
 			h: soakBut(rate(1e9), func(h *harness.History) { h.Meta.Workers = 1e9 })},
 		{name: "load enough", h: soakBut(rate(1e8))},
+
+		{name: "clocks known well enough", h: clocksKnown("1ms", "20ms", "3ms")},
+		{name: "clocks known too little", h: clocksKnown("1ms", "20.1ms", "3ms"),
+			unknown: "the clocks of the generators were known to within 20.1ms only, and the shortest lease or window is 80ms"},
 	})
+}
+
+// clocksKnown returns a run with leases of 80 ms and more, whose generators' clocks were known to within those times.
+func clocksKnown(bounds ...string) harness.History {
+	const ms = time.Millisecond
+	h := of(acquire(0, "a", 0, 100*ms, 80*ms), acquire(1, "b", 0, 101*ms, 320*ms), fail(claim(2, 0, 102*ms, 1)))
+	h.Meta.Kinds = []harness.Kind{harness.Acquire}
+	for _, b := range bounds {
+		h.Events = append(h.Events, harness.Event{Kind: harness.EventClockBound, Node: "generator 1", Detail: b})
+	}
+	return h
 }
 
 // claimed returns a run of those claims, without faults.
@@ -198,10 +204,7 @@ func TestAwake(t *testing.T) {
 		faults []harness.Fault
 		want   float64 // of [10, 20]; workers 0 and 2 are in group 0, worker 1 in group 1
 	}{
-		{"nobody frozen", []harness.Fault{fault(0, 99)}, 1},
-		{"all frozen", []harness.Fault{fault(0, 99, 0, 1)}, 0},
 		{"all frozen, never healed", []harness.Fault{fault(0, 0, 0, 1)}, 0},
-		{"one group frozen", []harness.Fault{fault(10, 20, 0)}, 1.0 / 3},
 		{"the other", []harness.Fault{fault(10, 20, 1)}, 2.0 / 3},
 		{"for half of the time", []harness.Fault{fault(15, 30, 0, 1)}, 0.5},
 		{"elsewhen", []harness.Fault{fault(0, 10, 0, 1), fault(20, 30, 0, 1)}, 1},
@@ -209,48 +212,16 @@ func TestAwake(t *testing.T) {
 		{"one inside the other", []harness.Fault{fault(12, 13, 0, 1), fault(11, 16, 0, 1)}, 0.5},
 		{"by turns", []harness.Fault{fault(0, 14, 0, 1), fault(14, 99, 0, 1)}, 0},
 	} {
-		h := of()
-		h.Faults = tc.faults
+		h := during(of(), tc.faults...)
 		h.Faults = h.FaultsByStart()
 		require.InDelta(t, tc.want, awakeShare(h, 10, 20), 1e-9, tc.name)
 	}
-	h := of()
-	h.Faults = []harness.Fault{fault(0, 99, 0, 1)}
-	require.Equal(t, 1.0, awakeShare(h, 10, 10), "an instant")
+	require.Equal(t, 1.0, awakeShare(during(of(), fault(0, 99, 0, 1)), 10, 10), "an instant")
 }
 
 func TestAReasonHasAnEnd(t *testing.T) {
-	g, _ := judge(t, Gates(), soakBut(func(h *harness.History) {
-		for range 100 {
-			h.Faults = append(h.Faults, harness.Fault{Name: "cut", Start: 1, Heal: 2, End: 3})
-		}
-	}))
+	g, _ := judge(t, Gates(), during(soak(), slices.Repeat([]harness.Fault{{Name: "cut", Start: 1, Heal: 2, End: 3}}, 100)...))
 	require.Equal(t, harness.Unknown, g.Verdict)
 	require.Equal(t, mostReasons+1, len(strings.Split(g.Reason, "; ")))
 	require.Regexp(t, `; and [0-9]+ more$`, g.Reason)
-}
-
-func TestRivals(t *testing.T) {
-	for _, tc := range []struct {
-		name string
-		ops  []harness.Op
-		want int
-	}{
-		{"apart", []harness.Op{acquire(0, "a", 1, 2, 0), acquire(1, "b", 3, 4, 0)}, 0},
-		{"touching", []harness.Op{acquire(0, "a", 1, 2, 0), acquire(1, "b", 2, 4, 0)}, 1},
-		{"another key", []harness.Op{acquire(0, "a", 1, 2, 0), on("j", acquire(1, "b", 1, 4, 0))}, 0},
-		{"another kind", []harness.Op{acquire(0, "a", 1, 2, 0), on("k", claim(1, 1, 4, 0))}, 0},
-		{"oneself", []harness.Op{acquire(0, "a", 1, 2, 0), acquire(0, "b", 2, 4, 0), acquire(3, "b", 4, 5, 0)}, 0},
-		{"across another op of oneself", []harness.Op{acquire(1, "b", 1, 2, 0), acquire(0, "a", 1, 3, 0), acquire(0, "b", 3, 4, 0), acquire(0, "b", 4, 5, 0)}, 1},
-		{"with the one before the last", []harness.Op{acquire(1, "b", 1, 8, 0), acquire(0, "a", 8, 9, 0), acquire(2, "b", 7, 10, 0)}, 2},
-	} {
-		var r rivals
-		n := 0
-		for _, op := range tc.ops {
-			if _, ok := r.met(op, op.Client%testWorkers, true); ok {
-				n++
-			}
-		}
-		require.Equal(t, tc.want, n, tc.name)
-	}
 }

@@ -19,7 +19,7 @@ const (
 
 // heapGrowth measures by how much the heap in use grows in Check between operation growthAt and the last one. The operations are
 // made while they are read.
-func heapGrowth(t *testing.T, c harness.Checker, at func(i int, t time.Duration) harness.Op) int64 {
+func heapGrowth(t *testing.T, c harness.Checker, at stream) int64 {
 	var before, after uint64
 	h := of()
 	h.Meta = harness.Meta{Workers: 100, Clients: 100, Groups: 2, Kinds: []harness.Kind{harness.Acquire}}
@@ -96,21 +96,11 @@ func TestMemoryDoesNotGrowWithTheRun(t *testing.T) {
 	for _, tc := range []struct {
 		name string
 		c    harness.Checker
-		at   func(i int, t time.Duration) harness.Op
+		at   stream
 	}{
 		{"locks", Mutex(), benchLock}, {"retired ids", Mutex(), retired}, {"guarding", Mutex(), guarding}, {"late releases", Mutex(), late}, {"crowd", Mutex(), crowd}, {"silent owner", Mutex(), silent},
-		{"owners that never release", Mutex(), func(i int, t time.Duration) harness.Op {
-			x := oneAfterTheOther(i, t)
-			x.Client %= 100
-			return x
-		}},
-		{"extends", Mutex(), func(i int, t time.Duration) harness.Op { // much more often than the lease needs
-			if i == 0 {
-				return acquire(0, "t", t, t, time.Second)
-			}
-			return extend(0, "t", t, t, time.Second)
-		}},
-		{"extends of two owners", Mutex(), func(i int, t time.Duration) harness.Op {
+		{"owners that never release", Mutex(), oneAfterTheOther},
+		{"extends of two owners", Mutex(), func(i int, t time.Duration) harness.Op { // much more often than the leases need
 			if i < 2 {
 				return acquire(i, "t", t, t, time.Second)
 			}

@@ -1,8 +1,6 @@
 package checkers
 
 import (
-	"context"
-	"fmt"
 	"strconv"
 	"strings"
 	"testing"
@@ -85,42 +83,4 @@ func TestSecondOpinionNamesADefect(t *testing.T) {
 	require.Equal(t, []int{1, 0}, []int{p.asked, p.agreed})
 	require.Contains(t, p.defect(), "the checkers and porcupine differ in 1 cases, which is a defect of the harness")
 	require.Contains(t, p.defect(), `of "k" (2 operations) porcupine says Ok, mutex says invalid (1 double-grant)`)
-}
-
-func TestSecondOpinionStops(t *testing.T) {
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	g, _ := judgeWithin(ctx, SecondOpinion(Budget{}), of(next(0, 1, 2, "1")))
-	require.Equal(t, harness.Unknown, g.Verdict)
-	require.NotEmpty(t, g.Reason)
-}
-
-// BenchmarkSecondOpinion measures the default budget when it is used up: 100 keys of 500 operations.
-func BenchmarkSecondOpinion(b *testing.B) {
-	for _, f := range []func(int, time.Duration) harness.Op{
-		func(i int, at time.Duration) harness.Op {
-			if i%2 == 1 {
-				return release(i/2%3, fmt.Sprint(i/2), at, at+2)
-			}
-			return acquire(i/2%3, fmt.Sprint(i/2), at, at+2, 100)
-		},
-		func(i int, at time.Duration) harness.Op { return next(i%3, at, at+5, strconv.Itoa(i)) },
-	} {
-		var ops []harness.Op
-		for i := range 50_000 {
-			op := f(i/100, time.Duration(3*i))
-			op.Key = strconv.Itoa(i % 100)
-			ops = append(ops, op)
-		}
-		h := of(ops...)
-		b.Run(string(ops[0].Kind), func(b *testing.B) {
-			for b.Loop() {
-				g, _ := judge(b, SecondOpinion(Budget{For: time.Minute, Key: time.Minute}), h)
-				if figureOf(b, g, "keys agreed") != 100 {
-					b.Fatal(g)
-				}
-			}
-			b.ReportMetric(float64(len(ops)*b.N)/b.Elapsed().Seconds(), "ops/s")
-		})
-	}
 }

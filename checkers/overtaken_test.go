@@ -9,14 +9,9 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 )
 
-// even returns n draws of 2, 4, 6, ..., one after the other: draw i returns 2*(i+1) at 10*i+5.
+// even returns n draws of 2, 4, 6, ... by two workers.
 func even(n int) []harness.Op {
-	ops := make([]harness.Op, n)
-	for i := range ops {
-		at := time.Duration(10 * i)
-		ops[i] = next(i%2, at, at+5, strconv.Itoa(2*(i+1)))
-	}
-	return ops
+	return draws(n, 2, func(i int) string { return strconv.Itoa(2 * (i + 1)) })
 }
 
 // The late calls are made right after the draw with that index has returned, and answered when far more than peaksKept
@@ -31,6 +26,8 @@ func TestACallThatThousandsOvertook(t *testing.T) {
 	cases := []verdictCase{
 		{name: "nothing is known of what is dropped while the run goes on", unknown: "1 next operations were overtaken by so many others",
 			h: onceOnly(drawn(late(2, 500, -1)))},
+		{name: "smaller than one of the latest, which are all known", want: back, h: onceOnly(drawn(late(2, many-peaksKept, 1)))},
+		{name: "larger than that", h: onceOnly(drawn(late(2, many-peaksKept, -1)))},
 		{name: "four", want: append(back, back...), h: drawn(late(2, 500, 1), late(3, 500, -1), late(4, 498, -1), late(5, 2001, 1))},
 	}
 	for _, after := range []int{500, 501, 2000, 2001, 3002, 3003, many - 2} {
@@ -108,13 +105,16 @@ func TestAWriteThatThousandsOvertook(t *testing.T) {
 		at, token := time.Duration(20+10*i), strconv.Itoa(i)
 		ops = append(ops, acquire(i%2, token, at, at+1, 5), guarded(i%2, token, i, at+2, at+3), release(i%2, token, at+4, at+5))
 	}
-	late := func(call time.Duration) harness.History {
-		h := of(append(ops, byHarness(guarded(0, "a", 9999, call, 100_000)))...)
-		h.Meta.Workers = 2
-		return h
+	// Of what returned before the slowest of the workers, a third one that stays silent, the latest are known.
+	for workers, known := range map[int]time.Duration{2: 60_021, 3: 60_021 - 10*successorsKept/2} {
+		late := func(call time.Duration) harness.History {
+			h := of(append(ops, byHarness(guarded(0, "a", 9999, call, 100_000)))...)
+			h.Meta.Workers = workers
+			return h
+		}
+		runCases(t, Holders(), []verdictCase{
+			{name: "called among them", unknown: "1 add operations were overtaken", h: late(1000)},
+			{name: "called after those that are forgotten", want: []harness.Class{harness.StaleHolder}, h: late(known)},
+		})
 	}
-	runCases(t, Holders(), []verdictCase{
-		{name: "called among them", unknown: "1 add operations were overtaken", h: late(1000)},
-		{name: "called after them", want: []harness.Class{harness.StaleHolder}, h: late(60_021)},
-	})
 }

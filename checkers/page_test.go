@@ -3,6 +3,7 @@ package checkers
 import (
 	"encoding/json"
 	"errors"
+	"io"
 	"regexp"
 	"strings"
 	"testing"
@@ -46,14 +47,13 @@ func TestPagesCannotBeInjected(t *testing.T) {
 		op.Key, op.Arg, op.Err = "key "+script, script, script
 		return op
 	}
-	number := func(op harness.Op) harness.Op { op.Arg, op.Key, op.Err = script, script, script; return op }
 	for name, tc := range map[string]struct {
 		c harness.Checker
 		h harness.History
 	}{
 		"lock":     {Mutex(), of(evil(acquire(0, "", 1, 2, 10)), evil(acquire(1, "", 3, 4, 10)), evil(release(0, "", 5, 6)))},
 		"dedup":    {Dedup(), of(evil(claim(0, 1, 2, 10)), evil(claim(1, 3, 4, 10)))},
-		"sequence": {Sequence(), of(number(next(0, 1, 2, "1")), number(next(1, 3, 4, "1")))},
+		"sequence": {Sequence(), of(evil(next(0, 1, 2, "1")), evil(next(1, 3, 4, "1")))},
 	} {
 		t.Run(name, func(t *testing.T) {
 			tc.h.Faults = []harness.Fault{{Name: script, Proof: script, Start: 1, End: 3}}
@@ -63,7 +63,6 @@ func TestPagesCannotBeInjected(t *testing.T) {
 			for _, p := range data.Partitions {
 				for _, op := range p.History {
 					require.NotContains(t, op.Metadata, "<")
-					require.Contains(t, op.Description+"<", "<", "text as it is: the page shows it as text")
 					texts += strings.Count(op.Metadata, "&lt;script&gt;")
 				}
 				for _, l := range p.PartialLinearizations {
@@ -110,9 +109,7 @@ func TestWhatCannotBeDrawn(t *testing.T) {
 
 func TestDrawReportsTheWriter(t *testing.T) {
 	a := harness.Anomaly{Class: harness.DuplicateNumber, Ops: []harness.Op{next(0, 1, 2, "1")}}
-	require.ErrorContains(t, Draw(brokenWriter{}, a, harness.Meta{}, nil), "checkers: draw duplicate-number: disk full")
+	r, w := io.Pipe()
+	require.NoError(t, r.CloseWithError(errors.New("disk full")))
+	require.ErrorContains(t, Draw(w, a, harness.Meta{}, nil), "checkers: draw duplicate-number: disk full")
 }
-
-type brokenWriter struct{}
-
-func (brokenWriter) Write([]byte) (int, error) { return 0, errors.New("disk full") }

@@ -85,9 +85,11 @@ func exclusive(ops []harness.Op, meta harness.Meta, c counted) {
 		if b.Kind == harness.Extend {
 			class = extended
 		}
-		c.add(class, ends[j] >= 0 && slices.ContainsFunc(indices(j), func(i int) bool {
-			return ends[i] >= 0 && !sameOwner(ops[i], b, meta) && b.Return < ends[i] && since[i] < ends[j]
-		}))
+		overlaps := false
+		for i, a := range ops[:j] {
+			overlaps = overlaps || ends[i] >= 0 && !sameOwner(a, b, meta) && b.Return < ends[i] && since[i] < ends[j]
+		}
+		c.add(class, ends[j] >= 0 && overlaps)
 	}
 }
 
@@ -102,13 +104,6 @@ func (c counted) same(got counted) bool {
 	}
 	n := got[harness.DoubleGrant]
 	return len(got) == 1 && n >= max(1, c[harness.DoubleGrant]) && n <= c[harness.DoubleGrant]+c[extended]
-}
-
-func indices(n int) (out []int) {
-	for i := range n {
-		out = append(out, i)
-	}
-	return out
 }
 
 // holdEnd returns the earliest instant at which what ops[i] was granted can be over; -1 if it was granted nothing.
@@ -147,15 +142,12 @@ func duplicated(ops []harness.Op, meta harness.Meta, c counted) {
 		}
 		return end
 	}
-	isFirst := func(x harness.Op) bool {
-		return x.Kind == harness.Claim && x.Outcome == harness.OK && x.Result == harness.ResultFirst
-	}
 	for j, s := range ops {
-		c.add(harness.DuplicateDelivery, isFirst(s) && slices.ContainsFunc(ops[:j], func(m harness.Op) bool {
+		c.add(harness.DuplicateDelivery, isFirstClaim(s) && slices.ContainsFunc(ops[:j], func(m harness.Op) bool {
 			if m.Kind == harness.Confirm {
 				return m.Outcome == harness.OK && m.Return < s.Call && s.Return < end(m)
 			}
-			return isFirst(m) && s.Return < end(m) && m.Return < end(s)
+			return isFirstClaim(m) && s.Return < end(m) && m.Return < end(s)
 		}))
 	}
 }
@@ -385,15 +377,9 @@ func writesRule(ops []harness.Op, _ harness.Meta, c counted) {
 
 // overdue is the rule of Holders, for each lock with what it guards.
 func overdue(ops []harness.Op, meta harness.Meta) counted {
-	locks, c := map[string][]harness.Op{}, counted{}
-	for _, x := range ops {
-		lock := strings.TrimSuffix(x.Key, ":resource")
-		locks[lock] = append(locks[lock], x)
+	ops = slices.Clone(ops)
+	for i := range ops {
+		ops[i].Key = strings.TrimSuffix(ops[i].Key, ":resource")
 	}
-	for _, its := range locks {
-		for range staleWrites(its, meta) {
-			c.add(harness.StaleHolder, true)
-		}
-	}
-	return c
+	return perKey(staleWrites)(ops, meta)
 }

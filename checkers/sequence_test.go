@@ -13,9 +13,7 @@ func TestSequence(t *testing.T) {
 	runCases(t, Sequence(), []verdictCase{
 		{name: "empty", h: of(), unknown: "no next was recorded"},
 		{name: "rising", h: of(next(0, 1, 2, "9"), next(1, 3, 4, "10"), next(0, 5, 6, "100"))},
-		{name: "twice", want: []harness.Class{dup}, h: of(next(0, 1, 2, "9"), next(1, 3, 4, "9"))},
 		{name: "smaller after larger", want: []harness.Class{back}, h: of(next(0, 1, 2, "100"), next(1, 3, 4, "23"))},
-		{name: "twice and smaller", want: []harness.Class{dup, back}, h: of(next(0, 1, 2, "23"), next(0, 3, 4, "100"), next(1, 5, 6, "23"))},
 		{name: "leading zeros are the same number", want: []harness.Class{dup}, h: of(next(0, 1, 2, "007"), next(1, 3, 4, "7"))},
 		{name: "beyond 2^64", want: []harness.Class{back}, h: of(next(0, 1, 2, "99999999999999999999999999999"), next(1, 3, 4, "99999999999999999999999999998"))},
 		{name: "not a number", h: of(next(0, 1, 2, "1.6e+16")), unknown: `1 results are not decimal numbers, the first: client 0 was given "1.6e+16" at 2ns`},
@@ -23,23 +21,10 @@ func TestSequence(t *testing.T) {
 		{name: "an odd result after a number", unknown: "not decimal numbers", h: of(next(0, 1, 2, "5"), next(1, 3, 4, "x"))},
 		{name: "equal in their last 19 digits", h: of(next(0, 1, 2, tail), next(0, 3, 4, "1"+tail), next(0, 5, 6, "2"+tail))},
 		{name: "equal in their first digits", h: of(next(0, 1, 2, "7"+tail), next(0, 3, 4, "7"+"2345678901234567890"))},
-		{name: "equal", want: []harness.Class{harness.DuplicateNumber}, h: of(next(0, 1, 2, "7"+tail), next(1, 3, 4, "7"+tail))},
 	})
 }
 
-func TestNumbers(t *testing.T) {
-	for _, tc := range []struct {
-		a, b string
-		want int
-	}{
-		{"9", "10", -1}, {"100", "23", 1}, {"0", "00", 0}, {"010", "10", 0}, {"0", "1", -1},
-		{"9007199254740992", "9007199254740993", -1}, {"18446744073709551616", "18446744073709551615", 1},
-	} {
-		a, okA := parseNumber(tc.a)
-		b, okB := parseNumber(tc.b)
-		require.True(t, okA && okB)
-		require.Equal(t, tc.want, a.compare(b), "%s and %s", tc.a, tc.b)
-	}
+func TestWhatIsNoNumber(t *testing.T) {
 	for _, s := range []string{"", "-1", "+1", " 1", "1.0", "1e3", "1a1", "٣"} {
 		_, ok := parseNumber(s)
 		require.False(t, ok, s)

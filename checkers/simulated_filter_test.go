@@ -18,10 +18,9 @@ type simFilter struct {
 
 // simMark is there up to the end of its last millisecond. The zero value is none.
 type simMark struct {
-	end     int64 // on the server's clock; 0: none
-	by      string
-	present bool
-	made    time.Duration
+	end  int64  // on the server's clock; 0: none
+	by   string // whose it is; empty: there is none
+	made time.Duration
 }
 
 func newSimFilter(w *simWorld, d dice) service {
@@ -34,7 +33,7 @@ func newSimFilter(w *simWorld, d dice) service {
 
 func (s *simFilter) mark(key string) simMark {
 	m := s.marks[key]
-	if m.present && m.end > 0 && s.clock() > m.end {
+	if m.end > 0 && s.clock() > m.end {
 		delete(s.marks, key)
 		return simMark{}
 	}
@@ -42,7 +41,7 @@ func (s *simFilter) mark(key string) simMark {
 }
 
 func (s *simFilter) set(key, by string, ttl time.Duration) {
-	m := simMark{by: by, present: true, made: s.now}
+	m := simMark{by: by, made: s.now}
 	if ttl > 0 {
 		m.end = s.clock() + int64(ttl/time.Millisecond)
 	}
@@ -80,14 +79,14 @@ func (s *simFilter) do(op harness.Op, _ int) harness.Op {
 		return s.claim(m, op)
 	case harness.Confirm:
 		switch {
-		case s.owned && (!m.present || m.by != op.Arg):
+		case s.owned && m.by != op.Arg:
 			op.Outcome, op.Err = harness.Fail, "not mine"
 		case s.flaw != "confirm that does not mark":
 			s.set(op.Key, "done", op.TTL)
 		}
 	case harness.Inspect:
 		op.Result, op.TTL = "", 0
-		if m.present {
+		if m.by != "" {
 			op.Result, op.TTL = "marked", s.left(m.end)
 		}
 	}
@@ -106,7 +105,7 @@ func (s *simFilter) claim(m simMark, op harness.Op) harness.Op {
 	op.Result = harness.ResultSeen
 	ttl := op.TTL
 	race := s.flaw == "claim that looks before it marks" && s.now-m.made < 2*time.Millisecond
-	if m.present && !race {
+	if m.by != "" && !race {
 		return op
 	}
 	switch s.flaw {

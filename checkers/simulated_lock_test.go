@@ -3,6 +3,7 @@ package checkers
 import (
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/doublegrant/doublegrant/harness"
@@ -48,14 +49,16 @@ type simHolding struct {
 }
 
 func newSimLocks(w *simWorld, d dice) service {
-	return &simLocks{simWorld: w, reenter: d.IntN(2) == 0, fenced: d.IntN(3) > 0, promises: d.IntN(4) == 0,
+	s := &simLocks{simWorld: w, reenter: d.IntN(2) == 0, fenced: d.IntN(3) > 0, promises: d.IntN(4) == 0,
 		locks: map[string]*simLock{}, resources: map[string]*simResource{}, updates: map[string]simUpdate{}}
+	for i := range w.keys {
+		key := "lock-" + strconv.Itoa(i)
+		s.locks[key], s.resources[key] = &simLock{}, &simResource{}
+	}
+	return s
 }
 
 func (s *simLocks) lock(key string) *simLock {
-	if s.locks[key] == nil {
-		s.locks[key] = &simLock{}
-	}
 	l := s.locks[key]
 	if l.owner != "" && (l.end > 0 && s.clock() > l.end || l.until > 0 && s.now >= l.until) {
 		l.owner = ""
@@ -64,13 +67,6 @@ func (s *simLocks) lock(key string) *simLock {
 		}
 	}
 	return l
-}
-
-func (s *simLocks) resource(lock string) *simResource {
-	if s.resources[lock] == nil {
-		s.resources[lock] = &simResource{}
-	}
-	return s.resources[lock]
 }
 
 // admits compares a fencing token with the largest seen, and keeps it if it is larger.
@@ -83,11 +79,11 @@ func (r *simResource) admits(fence int) bool {
 }
 
 func (s *simLocks) ask(c *simClient) harness.Op {
+	if len(c.held) == 0 && len(c.lost) > 0 && s.percent(15) { // late
+		x := c.lost[s.IntN(len(c.lost))]
+		return s.request([]harness.Kind{harness.Release, harness.Extend, harness.Acquire}[s.IntN(3)], x.key, x.token, c)
+	}
 	if len(c.held) == 0 {
-		if len(c.lost) > 0 && s.percent(15) { // late
-			x := c.lost[s.IntN(len(c.lost))]
-			return s.request([]harness.Kind{harness.Release, harness.Extend, harness.Acquire}[s.IntN(3)], x.key, x.token, c)
-		}
 		return s.request(harness.Acquire, "lock-"+strconv.Itoa(s.IntN(s.keys)), s.token(c), c)
 	}
 	i := s.IntN(len(c.held))
@@ -133,7 +129,7 @@ func (s *simLocks) request(kind harness.Kind, key, token string, c *simClient) h
 // update reads what x guards and asks to write it back with a number of its own.
 func (s *simLocks) update(x simHolding) harness.Op {
 	number := len(s.updates)
-	r := s.resource(x.key)
+	r := s.resources[x.key]
 	admitted := r.admits(x.fence)
 	arg := strconv.Itoa(number)
 	s.updates[arg] = simUpdate{admitted, x.fence, append(slices.Clone(r.numbers), number)}
@@ -203,7 +199,7 @@ func (s *simLocks) renew(l *simLock, op harness.Op) {
 
 // access writes to a resource, or reads it.
 func (s *simLocks) access(lock string, op harness.Op) harness.Op {
-	r := s.resource(lock)
+	r := s.resources[lock]
 	if op.Kind == harness.Read {
 		op.Outcome, op.Result = harness.OK, numbersOf(r.numbers)
 		return op
@@ -219,14 +215,11 @@ func (s *simLocks) access(lock string, op harness.Op) harness.Op {
 
 // numbersOf lists numbers as the result of a Read.
 func numbersOf(all []int) string {
-	out := ""
-	for i, n := range slices.Compact(slices.Sorted(slices.Values(all))) {
-		if i > 0 {
-			out += ","
-		}
-		out += strconv.Itoa(n)
+	var out []string
+	for _, n := range slices.Compact(slices.Sorted(slices.Values(all))) {
+		out = append(out, strconv.Itoa(n))
 	}
-	return out
+	return strings.Join(out, ",")
 }
 
 func (s *simLocks) told(c *simClient, op harness.Op) {

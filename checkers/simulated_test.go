@@ -1,12 +1,14 @@
 package checkers
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/doublegrant/doublegrant/harness"
 	"github.com/doublegrant/doublegrant/harness/testenv"
@@ -54,9 +56,6 @@ var simulations = []simulation{
 	}},
 }
 
-// everyChecker judges every simulated history, of whatever server.
-var everyChecker = []harness.Checker{Mutex(), Stuck(), Fence(), Holders(), Dedup(), Delivery(), Sequence(), Stored(), Writes()}
-
 // simulated draws a history of the server, with that flaw if any.
 func (s simulation) simulated(d dice, flaw string) history {
 	w := newSimWorld(d, flaw)
@@ -78,10 +77,11 @@ type simScore struct {
 func (s *simScore) alarms(one history) string {
 	s.histories++
 	s.ops += len(one.ops)
-	for _, c := range everyChecker {
+	for _, r := range roles { // every checker judges every history, of whatever server
+		c := r.checker
 		g, found := judgeWithin(context.Background(), c, one.h)
 		if g.Verdict == harness.Invalid || len(found) > 0 {
-			return fmt.Sprintf("%s says %v (%s): %v\nof the key's operations\n%s", c.Name(), g.Verdict, g.Reason, found, one.about(found))
+			return fmt.Sprintf("%s says %v (%s): %v\n%s", c.Name(), g.Verdict, g.Reason, found, one)
 		}
 		if g.Verdict == harness.Valid {
 			s.valid[c.Name()]++
@@ -90,12 +90,9 @@ func (s *simScore) alarms(one history) string {
 	return ""
 }
 
-// secondOpinionEvery says that porcupine judges one in so many histories. It takes most of the time.
-const secondOpinionEvery = 8
-
-// differences says how porcupine and the checkers differ on a history; "": not at all.
+// differences says how porcupine and the checkers differ on a history, one in eight, since it takes most of the time; "": not at all.
 func (s *simScore) differences(one history) string {
-	if s.histories%secondOpinionEvery > 0 {
+	if s.histories%8 > 0 {
 		return ""
 	}
 	g, _ := judgeWithin(context.Background(), SecondOpinion(Budget{Ops: 60}), one.h)
@@ -113,36 +110,20 @@ func (s *simScore) differences(one history) string {
 	return ""
 }
 
-// about returns the operations of a history on the keys of found.
-func (one history) about(found []harness.Anomaly) history {
-	one.ops = slices.DeleteFunc(slices.Clone(one.ops), func(x harness.Op) bool {
-		return !slices.ContainsFunc(found, func(a harness.Anomaly) bool {
-			lock, guarded := harness.GuardedBy(a.Key)
-			return a.Key == x.Key || guarded && lock == x.Key
-		})
-	})
-	return one
-}
-
-// simulatedAtMost bounds the histories of each server that are simulated. They are ten times as long as those of the
-// properties, so there are fewer of them, except in a deep run.
-func simulatedAtMost() int {
-	if testenv.Deep() {
-		return math.MaxInt
-	}
-	return 500
-}
-
 // No history of a correct server is invalid, whatever is late or lost, and however little is known of the clocks that took its
 // times; and most show enough to be valid.
 func TestSimulatedServersAreNeverInvalid(t *testing.T) {
+	atMost := 500 // histories of each server: they are ten times as long as those of the properties
+	if testenv.Deep() {
+		atMost = math.MaxInt
+	}
 	for _, sim := range simulations {
 		t.Run(sim.name, func(t *testing.T) {
 			t.Parallel()
 			s, bit, failed := simScore{valid: map[string]int{}}, rapid.Bool(), false
 			wide := simScore{valid: map[string]int{}}
 			rapid.Check(t, func(rt *rapid.T) {
-				if !failed && s.histories >= simulatedAtMost() {
+				if !failed && s.histories >= atMost {
 					return
 				}
 				d := throws{rt, bit}
@@ -191,12 +172,46 @@ func (s simulation) counts(t *testing.T, one history) counted {
 	all := counted{}
 	for _, c := range s.judge {
 		g, found := judge(t, c, one.h)
-		i := slices.IndexFunc(properties, func(p property) bool { return p.checker.Name() == c.Name() })
-		want, got := properties[i].rule(one.ops, one.h.Meta), countsOf(found)
+		want, got := propertyOf(c.Name()).rule(one.ops, one.h.Meta), countsOf(found)
 		require.True(t, one.h.Meta.Widened || want.same(got), "%s counts %v (%s), its rule %v, on\n%s", c.Name(), got, g.Reason, want, one)
 		for _, a := range found {
 			all[a.Class] += a.Violations()
 		}
 	}
 	return all
+}
+
+// widened returns a history as generators record it whose clocks are known to within some time: the operations of each have times
+// that are wider by that, one way or the other, and stay in the order in which their worker asked.
+func widened(d dice, one history) history {
+	const most = 8 * time.Millisecond
+	groups := 1 + d.IntN(3)
+	before, after := make([]time.Duration, groups), make([]time.Duration, groups)
+	for g := range groups {
+		before[g], after[g] = time.Duration(d.IntN(int(most))), time.Duration(d.IntN(int(most)))
+	}
+	ops := slices.Clone(one.ops)
+	calls := map[int]time.Duration{}
+	returns := make([]time.Duration, groups)
+	for i := range ops {
+		x := &ops[i]
+		if x.Client < 0 {
+			continue
+		}
+		worker := one.h.Meta.Worker(x.Client)
+		g := worker % groups
+		if d.IntN(16) == 0 { // it is known better now
+			before[g], after[g] = before[g]-time.Duration(d.IntN(int(before[g])+1))/4, after[g]-time.Duration(d.IntN(int(after[g])+1))/4
+		}
+		x.Call, x.Return = max(0, x.Call-before[g], calls[worker]), max(x.Return+after[g], returns[g])
+		calls[worker], returns[g] = x.Call, x.Return
+		if x.Until > 0 {
+			x.Until = max(1, x.Until-before[g])
+		}
+	}
+	slices.SortStableFunc(ops, func(a, b harness.Op) int { return cmp.Compare(a.Return, b.Return) })
+	h := one.h
+	h.Meta.Widened = true
+	h.Ops = harness.OpsOf(ops)
+	return history{ops, h}
 }

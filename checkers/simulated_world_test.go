@@ -1,9 +1,10 @@
 package checkers
 
 import (
-	"container/heap"
+	"cmp"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	"github.com/doublegrant/doublegrant/harness"
@@ -60,8 +61,7 @@ type simWorld struct {
 
 	service service
 	now     time.Duration
-	events  simEvents
-	drawn   int // events
+	events  []simEvent // to come, in their order
 	asked   int
 	ops     []harness.Op // in order of Return
 }
@@ -111,41 +111,25 @@ func (w *simWorld) delay() time.Duration {
 
 // simEvent is something that happens at a time. Those of one instant happen in a random order.
 type simEvent struct {
-	at       time.Duration
-	tie, seq int
-	do       func()
-}
-
-type simEvents []simEvent
-
-func (e simEvents) Len() int      { return len(e) }
-func (e simEvents) Swap(i, j int) { e[i], e[j] = e[j], e[i] }
-func (e simEvents) Less(i, j int) bool {
-	if e[i].at != e[j].at {
-		return e[i].at < e[j].at
-	}
-	if e[i].tie != e[j].tie {
-		return e[i].tie < e[j].tie
-	}
-	return e[i].seq < e[j].seq
-}
-func (e *simEvents) Push(x any) { *e = append(*e, x.(simEvent)) }
-func (e *simEvents) Pop() any {
-	last := (*e)[len(*e)-1]
-	*e = (*e)[:len(*e)-1]
-	return last
+	at  time.Duration
+	tie int
+	do  func()
 }
 
 // in has do happen after d.
 func (w *simWorld) in(d time.Duration, do func()) {
-	w.drawn++
-	heap.Push(&w.events, simEvent{w.now + d, w.IntN(4), w.drawn, do})
+	this := simEvent{w.now + d, w.IntN(4), do}
+	i, _ := slices.BinarySearchFunc(w.events, this, func(e, this simEvent) int {
+		return cmp.Or(cmp.Compare(e.at, this.at), cmp.Compare(e.tie, this.tie), -1) // what was planned before comes before
+	})
+	w.events = slices.Insert(w.events, i, this)
 }
 
 // run simulates until nothing is under way any more.
 func (w *simWorld) run() {
 	for len(w.events) > 0 {
-		e := heap.Pop(&w.events).(simEvent)
+		e := w.events[0]
+		w.events = w.events[1:]
 		w.now = e.at
 		e.do()
 	}

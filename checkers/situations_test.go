@@ -30,49 +30,53 @@ func situationsIn(drift float64, ops ...harness.Op) map[harness.SituationName]in
 type counts = map[harness.SituationName]int
 
 func TestSituations(t *testing.T) {
+	type ops = []harness.Op
+	a, b := acquire(0, "a", 0, 2, 100), acquire(1, "b", 110, 112, 100) // b is granted it after the lease of a
+	released := release(0, "a", 120, 121)
+	late := counts{harness.ReleaseAfterLease: 1, harness.LeaseEndedInside: 1}
+	after := counts{harness.ReleaseAfterLease: 1, harness.LeaseEndedInside: 1, harness.TakenAfterLease: 1}
 	for _, tc := range []struct {
 		name string
-		ops  []harness.Op
+		ops  ops
 		want counts
 	}{
-		{"a lock in time", []harness.Op{acquire(0, "a", 0, 2, 100), release(0, "a", 50, 51)}, counts{}},
-		{"released when the lease may be over", []harness.Op{acquire(0, "a", 0, 2, 100), release(0, "a", 102, 103)}, counts{}},
-		{"released after it", []harness.Op{acquire(0, "a", 0, 2, 100), release(0, "a", 103, 104)},
-			counts{harness.ReleaseAfterLease: 1, harness.LeaseEndedInside: 1}},
-		{"released in its last instant", []harness.Op{acquire(0, "a", 0, 2, 100), release(0, "a", 90, 95)}, counts{harness.ReleaseInLastInstant: 1}},
-		{"just before that", []harness.Op{acquire(0, "a", 0, 2, 100), release(0, "a", 90, 94)}, counts{}},
-		{"released without a lease", []harness.Op{acquire(0, "a", 0, 2, 0), release(0, "a", 900, 940)}, counts{}},
-		{"released twice", []harness.Op{acquire(0, "a", 0, 2, 100), release(0, "a", 103, 104), release(0, "a", 105, 106)},
-			counts{harness.ReleaseAfterLease: 1, harness.LeaseEndedInside: 1}},
-		{"released late, another has it", []harness.Op{acquire(0, "a", 0, 2, 100), acquire(1, "b", 110, 112, 100), release(0, "a", 120, 121)},
+		{"a lock in time", ops{a, release(0, "a", 50, 51)}, counts{}},
+		{"released when the lease may be over", ops{a, release(0, "a", 102, 103)}, counts{}},
+		{"released after it", ops{a, release(0, "a", 103, 104)}, late},
+		{"released in its last instant", ops{a, release(0, "a", 90, 95)}, counts{harness.ReleaseInLastInstant: 1}},
+		{"just before that", ops{a, release(0, "a", 90, 94)}, counts{}},
+		{"released without a lease", ops{withTTL(0, a), release(0, "a", 900, 940)}, counts{}},
+		{"released twice", ops{a, release(0, "a", 103, 104), release(0, "a", 105, 106)}, late},
+		{"released late, another has it", ops{a, b, released},
 			counts{harness.ReleaseAfterLease: 1, harness.LeaseEndedInside: 1, harness.LateReleaseMeets: 1, harness.TakenAfterLease: 1}},
-		{"released late, another had it", []harness.Op{
-			acquire(0, "a", 0, 2, 100), acquire(1, "b", 110, 112, 100), release(1, "b", 115, 116), release(0, "a", 120, 121),
-		}, counts{harness.ReleaseAfterLease: 1, harness.LeaseEndedInside: 1, harness.TakenAfterLease: 1}},
-		{"released late, another's lease is over as well", []harness.Op{
-			acquire(0, "a", 0, 2, 100), acquire(1, "b", 110, 112, 10), release(0, "a", 121, 122),
-		}, counts{harness.ReleaseAfterLease: 1, harness.LeaseEndedInside: 1, harness.TakenAfterLease: 1}},
-		{"extended in time", []harness.Op{acquire(0, "a", 0, 2, 100), extend(0, "a", 50, 51, 100), extend(0, "a", 120, 121, 100)},
-			counts{harness.ExtendInLease: 2}},
-		{"extended at the end, and the lease counts anew", []harness.Op{acquire(0, "a", 0, 2, 100), extend(0, "a", 99, 101, 100), release(0, "a", 195, 196)},
+		{"released late, another had it", ops{a, b, release(1, "b", 115, 116), released}, after},
+		{"released late, another's lease is over as well", ops{a, withTTL(10, b), release(0, "a", 121, 122)}, after},
+		{"extended in time", ops{a, extend(0, "a", 50, 51, 100), extend(0, "a", 120, 121, 100)}, counts{harness.ExtendInLease: 2}},
+		{"extended at the end, and the lease counts anew", ops{a, extend(0, "a", 99, 101, 100), release(0, "a", 195, 196)},
 			counts{harness.ExtendInLastInstant: 1, harness.ReleaseInLastInstant: 1}},
-		{"extended late, and refused", []harness.Op{acquire(0, "a", 0, 2, 100), acquire(1, "b", 110, 112, 100), fail(extend(0, "a", 120, 121, 100)), release(0, "a", 122, 123)},
+		{"extended late, and refused", ops{a, b, fail(extend(0, "a", 120, 121, 100)), release(0, "a", 122, 123)},
 			counts{harness.ExtendAfterLease: 1, harness.LateExtendMeets: 1, harness.LeaseEndedInside: 1, harness.TakenAfterLease: 1, harness.ReleaseAfterLease: 1, harness.LateReleaseMeets: 1}},
-		{"extended by who never had it", []harness.Op{extend(0, "a", 50, 51, 100)}, counts{}},
-		{"asked for in the last instant", []harness.Op{acquire(0, "a", 0, 2, 100), fail(acquire(1, "b", 94, 95, 100)), fail(acquire(1, "c", 10, 94, 100)), fail(acquire(1, "d", 102, 103, 100))},
+		{"extended by who never had it", ops{extend(0, "a", 50, 51, 100)}, counts{}},
+		{"asked for in the last instant", ops{a, fail(acquire(1, "b", 94, 95, 100)), fail(acquire(1, "c", 10, 94, 100)), fail(acquire(1, "d", 102, 103, 100))},
 			counts{harness.AskedInLastInstant: 1}},
-		{"two ask at once, one gets it", []harness.Op{acquire(0, "a", 0, 2, 100), fail(acquire(1, "b", 2, 3, 100))}, counts{harness.AcquiresAtOnce: 1}},
-		{"two ask at once, the later answer is the grant", []harness.Op{fail(acquire(0, "a", 0, 2, 100)), acquire(1, "b", 2, 3, 100)}, counts{harness.AcquiresAtOnce: 1}},
-		{"two ask at once, none gets it", []harness.Op{fail(acquire(0, "a", 0, 2, 100)), fail(acquire(1, "b", 1, 3, 100))}, counts{}},
-		{"names", []harness.Op{acquire(0, "client-1", 0, 2, 100), fail(acquire(1, "client-12", 3, 4, 100)), fail(acquire(1, "client", 5, 6, 100)), fail(acquire(1, "client-2", 7, 8, 100))},
+		{"two ask at once, one gets it", ops{a, fail(acquire(1, "b", 2, 3, 100))}, counts{harness.AcquiresAtOnce: 1}},
+		{"two ask at once, the later answer is the grant", ops{fail(a), acquire(1, "b", 2, 3, 100)}, counts{harness.AcquiresAtOnce: 1}},
+		{"two ask at once, none gets it", ops{fail(a), fail(acquire(1, "b", 1, 3, 100))}, counts{}},
+		{"a lock and a message of one name", ops{acquire(0, "a", 1, 2, 0), on("k", claim(1, 1, 4, 0))}, counts{}},
+		{"one worker asks for one lock at once", ops{acquire(0, "a", 1, 2, 0), acquire(0, "b", 2, 4, 0), acquire(3, "c", 4, 5, 0)}, counts{}},
+		{"a rival meets the first of two", ops{acquire(1, "b", 1, 2, 0), acquire(0, "a", 1, 3, 0), acquire(0, "c", 3, 4, 0), acquire(0, "d", 4, 5, 0)},
+			counts{harness.AcquiresAtOnce: 1}},
+		{"two meet one after the other", ops{acquire(1, "b", 1, 8, 0), acquire(0, "a", 8, 9, 0), acquire(2, "c", 7, 10, 0)},
+			counts{harness.AcquiresAtOnce: 2}},
+		{"names", ops{acquire(0, "client-1", 0, 2, 100), fail(acquire(1, "client-12", 3, 4, 100)), fail(acquire(1, "client", 5, 6, 100)), fail(acquire(1, "client-2", 7, 8, 100))},
 			counts{harness.NameBeginsAnother: 2}},
-		{"a name that begins its successor's", []harness.Op{acquire(0, "a", 0, 2, 100), acquire(1, "ab", 110, 112, 100), release(0, "a", 120, 121)},
+		{"a name that begins its successor's", ops{a, acquire(1, "ab", 110, 112, 100), released},
 			counts{harness.NameBeginsAnother: 2, harness.ReleaseAfterLease: 1, harness.LeaseEndedInside: 1, harness.LateReleaseMeets: 1, harness.TakenAfterLease: 1}},
-		{"another lock", []harness.Op{acquire(0, "a", 0, 2, 100), on("j", acquire(1, "ab", 1, 12, 100)), on("j", release(0, "a", 120, 121))}, counts{}},
-		{"the harness", []harness.Op{acquire(0, "a", 0, 2, 100), byHarness(acquire(1, "ab", 1, 12, 100))}, counts{}},
-		{"retried", []harness.Op{info(acquire(0, "a", 0, 2, 100)), fail(acquire(3, "b", 3, 4, 100)), fail(acquire(3, "c", 5, 6, 100))}, counts{harness.RetryAfterUnknown: 1}},
-		{"retried by another", []harness.Op{info(acquire(0, "a", 0, 2, 100)), fail(acquire(1, "b", 3, 4, 100))}, counts{}},
-		{"ages", []harness.Op{
+		{"another lock", ops{a, on("j", acquire(1, "ab", 1, 12, 100)), on("j", released)}, counts{}},
+		{"the harness", ops{a, byHarness(acquire(1, "ab", 1, 12, 100))}, counts{}},
+		{"retried", ops{info(a), fail(acquire(3, "b", 3, 4, 100)), fail(acquire(3, "c", 5, 6, 100))}, counts{harness.RetryAfterUnknown: 1}},
+		{"retried by another", ops{info(a), fail(acquire(1, "b", 3, 4, 100))}, counts{}},
+		{"ages", ops{
 			claim(0, 0, 2, 100),
 			seen(claim(1, 2, 32, 100)),                              // not certainly after the first
 			seen(claim(1, 3, 32, 100)), seen(claim(1, 33, 34, 100)), // early, later
@@ -81,14 +85,14 @@ func TestSituations(t *testing.T) {
 			seen(claim(1, 102, 103, 100)), seen(claim(1, 103, 104, 100)), // in doubt, after
 			info(claim(2, 50, 51, 100)),
 		}, counts{harness.ClaimsAtOnce: 1, harness.AskedAgainEarly: 1, harness.AskedAgainLater: 2, harness.AskedAgainAtEnd: 2, harness.AskedAgainAfter: 1}},
-		{"an age counts from the last mark", []harness.Op{claim(0, 0, 2, 100), claim(0, 150, 152, 100), seen(claim(1, 160, 161, 100))},
+		{"an age counts from the last mark", ops{claim(0, 0, 2, 100), claim(0, 150, 152, 100), seen(claim(1, 160, 161, 100))},
 			counts{harness.AskedAgainAfter: 1, harness.AskedAgainEarly: 1}},
-		{"a mark for ever", []harness.Op{claim(0, 0, 2, 0), seen(claim(1, 900, 901, 0))}, counts{}},
-		{"confirmed late, and marked for longer", []harness.Op{claim(0, 0, 2, 10), confirm(0, 13, 14, 100), seen(claim(1, 109, 110, 10))},
+		{"a mark for ever", ops{claim(0, 0, 2, 0), seen(claim(1, 900, 901, 0))}, counts{}},
+		{"confirmed late, and marked for longer", ops{claim(0, 0, 2, 10), confirm(0, 13, 14, 100), seen(claim(1, 109, 110, 10))},
 			counts{harness.ConfirmAfterTime: 1, harness.AskedAgainAtEnd: 1}},
-		{"confirmed in time", []harness.Op{claim(0, 0, 2, 10), confirm(0, 12, 14, 100)}, counts{}},
-		{"nobody is first", []harness.Op{seen(claim(0, 0, 2, 10)), seen(claim(1, 0, 2, 10))}, counts{}},
-		{"draws at once", []harness.Op{next(0, 0, 2, "1"), next(1, 1, 3, "2"), fail(next(1, 4, 6, "")), fail(next(0, 4, 6, ""))}, counts{harness.DrawsAtOnce: 1}},
+		{"confirmed in time", ops{claim(0, 0, 2, 10), confirm(0, 12, 14, 100)}, counts{}},
+		{"nobody is first", ops{seen(claim(0, 0, 2, 10)), seen(claim(1, 0, 2, 10))}, counts{}},
+		{"draws at once", ops{next(0, 0, 2, "1"), next(1, 1, 3, "2"), fail(next(1, 4, 6, "")), fail(next(0, 4, 6, ""))}, counts{harness.DrawsAtOnce: 1}},
 	} {
 		t.Run(tc.name, func(t *testing.T) { require.Equal(t, tc.want, situationsIn(0, tc.ops...)) })
 	}
@@ -120,12 +124,15 @@ func TestSituationsHaveAnExampleAndNameWhatWasNeverMet(t *testing.T) {
 }
 
 func TestOfVeryManyMessagesASampleIsWatched(t *testing.T) {
-	var s sampledMarks
-	for i := range 10 * marksKept {
-		at := time.Duration(i)
-		s.put(on(fmt.Sprint("msg-", i), claim(0, at, at, 100*marksKept)))
-		require.LessOrEqual(t, len(s.marks), marksKept)
+	sampled := func(window time.Duration) (s sampledMarks) {
+		for i := range 10 * marksKept {
+			at := time.Duration(i)
+			s.put(on(fmt.Sprint("msg-", i), claim(0, at, at, window)))
+			require.LessOrEqual(t, len(s.marks), marksKept)
+		}
+		return s
 	}
+	s := sampled(100 * marksKept)
 	require.Greater(t, len(s.marks), marksKept/8)
 	old := 0
 	for i := range marksKept {
@@ -134,10 +141,22 @@ func TestOfVeryManyMessagesASampleIsWatched(t *testing.T) {
 		}
 	}
 	require.Greater(t, old, marksKept/100, "some of the first")
-	var short sampledMarks
-	for i := range 10 * marksKept {
-		at := time.Duration(i)
-		short.put(on(fmt.Sprint("msg-", i), claim(0, at, at, marksKept/4)))
+	require.Zero(t, sampled(marksKept/4).mask, "windows that are over need no room")
+}
+
+// TestWideningMakesNobodyMeet: operations of two generators meet by their widened times only, those of one by their own.
+func TestWideningMakesNobodyMeet(t *testing.T) {
+	const wide, lease = 6, time.Second
+	met := func(first, second int, between time.Duration) harness.Judgement {
+		h := of(acquire(first, "a", 100-wide, 101, lease), acquire(second, "b", 101+between-wide, 102+between, lease))
+		h.Meta.Workers, h.Meta.Clients, h.Meta.Generators, h.Meta.Widened, h.Meta.Kinds = 4, 4, 2, true, []harness.Kind{harness.Acquire}
+		h.Events = []harness.Event{{Kind: harness.EventClockBound, Detail: "6ns"}}
+		g, _ := judge(t, Gates(), h)
+		return g
 	}
-	require.Zero(t, short.mask, "windows that are over need no room")
+	require.Contains(t, met(0, 1, 1).Reason, "no contention", "one after the other, in one generator")
+	require.NotContains(t, met(0, 1, 0).Reason, "no contention", "at one instant")
+	require.Contains(t, met(0, 2, 0).Reason, "no contention", "in two generators nobody knows")
+	require.Contains(t, met(0, 1, 0).Reason, "no operation of generator 2 was ok")
+	require.NotContains(t, met(0, 2, 0).Reason, "was ok")
 }

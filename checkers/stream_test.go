@@ -15,9 +15,11 @@ import (
 )
 
 func all() []harness.Checker {
-	return []harness.Checker{
-		Mutex(), Stuck(), Fence(), Dedup(), Delivery(), Sequence(), Stored(), Writes(), Gates(),
+	all := []harness.Checker{Gates(), SecondOpinion(Budget{})}
+	for _, r := range roles {
+		all = append(all, r.checker)
 	}
+	return all
 }
 
 // clean returns a legal history with an operation of every kind.
@@ -40,11 +42,7 @@ func broken() []harness.Op {
 func failing(ops []harness.Op, err error) harness.History {
 	h := of()
 	h.Ops = func(yield func(harness.Op, error) bool) {
-		for _, op := range ops {
-			if !yield(op, nil) {
-				return
-			}
-		}
+		harness.OpsOf(ops)(yield)
 		yield(harness.Op{}, err)
 	}
 	return h
@@ -53,9 +51,8 @@ func failing(ops []harness.Op, err error) harness.History {
 func TestWhatCannotBeReadIsUnknown(t *testing.T) {
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
-	disordered := of()
+	disordered, backwards := of(), of()
 	disordered.Ops = harness.OpsOf([]harness.Op{next(0, 3, 4, "1"), next(0, 1, 2, "2")})
-	backwards := of()
 	backwards.Ops = harness.OpsOf([]harness.Op{next(0, 4, 3, "1")})
 	for _, tc := range []struct {
 		reason string

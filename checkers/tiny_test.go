@@ -35,49 +35,21 @@ var spaces = []space{
 	{property: "writes", can: setDeeds, read: reads, ops: 3, end: 3, deep: true},
 }
 
+// What operations may be. Their clients and times are those of the history; some spaces have the first ones only.
 var (
 	lockDeeds = []harness.Op{
-		{Kind: harness.Acquire, TTL: 0, Outcome: harness.OK},
-		{Kind: harness.Acquire, TTL: 2, Outcome: harness.OK},
-		{Kind: harness.Release, Outcome: harness.OK},
-		{Kind: harness.Release, Outcome: harness.Info},
-		{Kind: harness.Extend, TTL: 1, Outcome: harness.OK},
-		{Kind: harness.Extend, TTL: 1, Outcome: harness.Info},
-		{Kind: harness.Acquire, TTL: 1, Outcome: harness.Fail},
-		{Kind: harness.Acquire, TTL: 1, Outcome: harness.OK},
-		{Kind: harness.Acquire, TTL: 1, Outcome: harness.Info},
-		{Kind: harness.Extend, TTL: 2, Outcome: harness.OK},
-		{Kind: harness.Release, Outcome: harness.Fail},
+		acquire(0, "", 0, 0, 0), acquire(0, "", 0, 0, 2), release(0, "", 0, 0), info(release(0, "", 0, 0)), extend(0, "", 0, 0, 1), // 5
+		info(extend(0, "", 0, 0, 1)), fail(acquire(0, "", 0, 0, 1)), // 7
+		acquire(0, "", 0, 0, 1), info(acquire(0, "", 0, 0, 1)), extend(0, "", 0, 0, 2), fail(release(0, "", 0, 0)),
 	}
 	filterDeeds = []harness.Op{
-		{Kind: harness.Claim, TTL: 0, Outcome: harness.OK, Result: harness.ResultFirst},
-		{Kind: harness.Claim, TTL: 1, Outcome: harness.OK, Result: harness.ResultFirst},
-		{Kind: harness.Claim, TTL: 2, Outcome: harness.OK, Result: harness.ResultFirst},
-		{Kind: harness.Claim, TTL: 1, Outcome: harness.Info},
-		{Kind: harness.Confirm, TTL: 1, Outcome: harness.OK},
-		{Kind: harness.Confirm, TTL: 3, Outcome: harness.OK},
-		{Kind: harness.Confirm, TTL: 3, Outcome: harness.Info},
-		{Kind: harness.Claim, TTL: 2, Outcome: harness.OK, Result: harness.ResultSeen},
+		claim(0, 0, 0, 0), claim(0, 0, 0, 1), claim(0, 0, 0, 2), info(claim(0, 0, 0, 1)), // 4
+		confirm(0, 0, 0, 1), confirm(0, 0, 0, 3), info(confirm(0, 0, 0, 3)), seen(claim(0, 0, 0, 2)),
 	}
-	counterDeeds = []harness.Op{
-		{Kind: harness.Next, Outcome: harness.OK, Result: "8"},
-		{Kind: harness.Next, Outcome: harness.OK, Result: "9"},
-		{Kind: harness.Next, Outcome: harness.OK, Result: "10"},
-		{Kind: harness.Next, Outcome: harness.OK, Result: "11"},
-		{Kind: harness.Next, Outcome: harness.Info},
-	}
-	setDeeds = []harness.Op{
-		{Kind: harness.Add, Outcome: harness.OK},
-		{Kind: harness.Add, Outcome: harness.Info},
-		{Kind: harness.Add, Outcome: harness.Fail},
-	}
-	reads = []harness.Op{
-		{Kind: harness.Read, Outcome: harness.OK, Result: ""},
-		{Kind: harness.Read, Outcome: harness.OK, Result: "0"},
-		{Kind: harness.Read, Outcome: harness.OK, Result: "1"},
-		{Kind: harness.Read, Outcome: harness.OK, Result: "0,1"},
-		{Kind: harness.Read, Outcome: harness.OK, Result: "0,1,2"},
-		{Kind: harness.Read, Outcome: harness.Info, Result: "0"},
+	counterDeeds = []harness.Op{next(0, 0, 0, "8"), next(0, 0, 0, "9"), next(0, 0, 0, "10"), next(0, 0, 0, "11"), info(next(0, 0, 0, ""))}
+	setDeeds     = []harness.Op{add(0, 0, 0, 0), info(add(0, 0, 0, 0)), fail(add(0, 0, 0, 0))}
+	reads        = []harness.Op{
+		read(0, 0, ""), read(0, 0, "0"), read(0, 0, "1"), read(0, 0, "0,1"), read(0, 0, "0,1,2"), info(read(0, 0, "0")),
 	}
 )
 
@@ -100,7 +72,7 @@ func TestEveryTinyHistory(t *testing.T) {
 // judge has every history of the space judged in three ways.
 func (s space) judge(t *testing.T) (sum score) {
 	p := propertyOf(s.property)
-	s.each(func(ops []harness.Op) {
+	s.extend(nil, func(ops []harness.Op) {
 		h := of()
 		h.Meta.Workers, h.Ops = 3, harness.OpsOf(ops)
 		one := history{ops, h}
@@ -109,9 +81,7 @@ func (s space) judge(t *testing.T) (sum score) {
 		if explained == (g.Verdict == harness.Invalid) {
 			require.FailNow(t, "brute force differs", "explained: %v; %s: %v, on\n%s", explained, p.checker.Name(), g, one)
 		}
-		if err := p.ask(one, &sum, func([]harness.Op) bool { return explained }); err != nil {
-			require.NoError(t, err)
-		}
+		require.NoError(t, p.ask(one, &sum, func([]harness.Op) bool { return explained }))
 		sum.histories++
 		if !explained {
 			sum.violated++
@@ -120,10 +90,7 @@ func (s space) judge(t *testing.T) (sum score) {
 	return sum
 }
 
-// each calls f for every history of the space. What differs only in the names of workers comes once.
-func (s space) each(f func(ops []harness.Op)) { s.extend(nil, f) }
-
-// extend adds every operation that can come next to ops, in order of Return.
+// extend calls f for every history of the space that begins with ops. What differs only in the names of workers comes once.
 func (s space) extend(ops []harness.Op, f func(ops []harness.Op)) {
 	if len(ops) > 0 {
 		s.finish(ops, f)
