@@ -65,6 +65,15 @@ func (c *fakeClient) Step(_ context.Context, s *harness.Session) {
 	s.Sleep(time.Millisecond)
 }
 
+// stepping is a workload of a few lines, whose clients all do step.
+type stepping struct {
+	*fake
+	step func(context.Context, *harness.Session)
+}
+
+func (w stepping) Open(context.Context, int) (harness.Client, error) { return w, nil }
+func (w stepping) Step(ctx context.Context, s *harness.Session)      { w.step(ctx, s) }
+
 // breaker is a nemesis for a fake.
 type breaker struct {
 	*fake

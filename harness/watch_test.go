@@ -90,35 +90,26 @@ func (s stuck) Check(_ context.Context, h harness.History, found func(harness.An
 	return harness.Judgement{}
 }
 
-// flood is a workload that does as much as it can, and calls enough once it has done so many operations.
-type flood struct {
-	fake
-	n      atomic.Int64
-	most   int64
-	enough func()
-}
-
-func (f *flood) Open(context.Context, int) (harness.Client, error) { return f, nil }
-
-func (f *flood) Step(_ context.Context, s *harness.Session) {
-	for range 100 {
-		s.Invoke(harness.Op{Kind: harness.Next}, func(op *harness.Op) { op.Outcome = harness.OK })
-	}
-	if f.n.Add(100) >= f.most {
-		f.enough()
-	}
-}
-
 // The second watcher, which does its work, is shown everything: nobody waits for the first.
 func TestAWatcherThatHangsIsLeftBehindAndHoldsNobodyUp(t *testing.T) {
 	until := make(chan struct{})
 	t.Cleanup(func() { close(until) })
 	ctx, enough := context.WithTimeout(t.Context(), time.Minute)
 	defer enough()
-	f, w := &flood{most: 400_000, enough: enough}, &tenth{} // a watcher may be 262,144 behind, and have the first batch in hand
+	const most = 400_000 // a watcher may be 262,144 behind, and have the first batch in hand
+	var done atomic.Int64
+	f, w := &fake{}, &tenth{}
+	flood := stepping{f, func(_ context.Context, s *harness.Session) {
+		for range 100 {
+			s.Invoke(harness.Op{Kind: harness.Next}, func(op *harness.Op) { op.Outcome = harness.OK })
+		}
+		if done.Add(100) >= most {
+			enough()
+		}
+	}}
 	var log strings.Builder
 	res, err := harness.Run(ctx, harness.Spec{
-		System: f, Workload: f, Checkers: []harness.Checker{&counter{}}, Clients: 8, Duration: time.Hour,
+		System: f, Workload: flood, Checkers: []harness.Checker{&counter{}}, Clients: 8, Duration: time.Hour,
 		Watchers: []harness.Checker{stuck{until}, w}, Log: slog.New(slog.NewTextHandler(&log, nil)),
 	})
 	require.NoError(t, err)
@@ -128,8 +119,8 @@ func TestAWatcherThatHangsIsLeftBehindAndHoldsNobodyUp(t *testing.T) {
 	require.Contains(t, res.Notes[0], "operations behind the record")
 	require.Contains(t, log.String(), "a watcher was left behind")
 	n := len(opsOf(t, res.History))
-	require.GreaterOrEqual(t, n, 400_000)
-	require.EqualValues(t, f.n.Load(), n, "everything is on record")
+	require.GreaterOrEqual(t, n, most)
+	require.EqualValues(t, done.Load(), n, "everything is on record")
 	require.Equal(t, n, w.n)
 }
 
@@ -188,29 +179,21 @@ func TestTheFirstViolationEndsTheLoad(t *testing.T) {
 	})
 }
 
-// sluggish is a workload whose first operation takes long, and the others no time.
-type sluggish struct {
-	fake
-	stalled atomic.Bool
-}
-
-func (s *sluggish) Open(context.Context, int) (harness.Client, error) { return s, nil }
-
-func (s *sluggish) Step(_ context.Context, session *harness.Session) {
-	session.Invoke(harness.Op{Kind: harness.Next}, func(op *harness.Op) {
-		if op.Outcome = harness.OK; s.stalled.CompareAndSwap(false, true) {
-			session.Sleep(500 * time.Millisecond)
-		}
-	})
-	session.Invoke(harness.Op{Kind: harness.Next}, func(op *harness.Op) { op.Outcome = harness.OK })
-}
-
 // What was meant for the time of a stall is late, and done: about 100 steps a second for half a second.
 func TestAnOpenLoopCountsFromWhenOperationsWereDue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := &sluggish{}
+		f, stalled := &fake{}, false
+		sluggish := stepping{f, func(_ context.Context, s *harness.Session) { // the first operation takes long, and the others no time
+			s.Invoke(harness.Op{Kind: harness.Next}, func(op *harness.Op) {
+				if op.Outcome = harness.OK; !stalled {
+					stalled = true
+					s.Sleep(500 * time.Millisecond)
+				}
+			})
+			s.Invoke(harness.Op{Kind: harness.Next}, func(op *harness.Op) { op.Outcome = harness.OK })
+		}}
 		res, err := harness.Run(t.Context(), harness.Spec{
-			System: f, Workload: f, Checkers: []harness.Checker{&counter{}}, Clients: 1, Duration: time.Second, Rate: 100, OpenLoop: true, Seed: 1,
+			System: f, Workload: sluggish, Checkers: []harness.Checker{&counter{}}, Clients: 1, Duration: time.Second, Rate: 100, OpenLoop: true, Seed: 1,
 		})
 		require.NoError(t, err)
 		require.True(t, res.Meta.Open)
