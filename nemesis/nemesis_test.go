@@ -57,17 +57,6 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// start starts another cluster, which TestMain stops.
-func (p *pool) start(t *testing.T) *cluster.Cluster {
-	t.Helper()
-	c := p.make()
-	p.mu.Lock()
-	p.all = append(p.all, c)
-	p.mu.Unlock()
-	require.NoError(t, c.Start(context.WithoutCancel(t.Context()), harness.NewClock(), func(harness.Event) {}, slog.New(slog.DiscardHandler)))
-	return c
-}
-
 // bench is a running cluster for one fault.
 type bench struct {
 	*testing.T
@@ -98,8 +87,12 @@ func borrow(t *testing.T, p *pool) bench {
 		}
 		p.free <- c
 	})
-	if c == nil {
-		c = p.start(t)
+	if c == nil { // TestMain stops it
+		c = p.make()
+		p.mu.Lock()
+		p.all = append(p.all, c)
+		p.mu.Unlock()
+		require.NoError(t, c.Start(context.WithoutCancel(ctx), harness.NewClock(), func(harness.Event) {}, slog.New(slog.DiscardHandler)))
 	}
 	b := bench{t, c, ctx}
 	require.NoError(t, b.AwaitWhole(ctx))
@@ -140,12 +133,6 @@ func (b bench) heal(inj harness.Injection) {
 	for g := range b.Groups() {
 		b.writes(g)
 	}
-}
-
-// awaitFailover waits until most Sentinels name another primary than old.
-func (b bench) awaitFailover(old string) {
-	b.Helper()
-	b.await(func() bool { p, err := b.Primary(b.ctx); return err == nil && p != old }, "no failover from %s", old)
 }
 
 func (b bench) await(seen func() bool, otherwise ...any) {

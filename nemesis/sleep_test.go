@@ -20,19 +20,12 @@ func TestSleepIsAsLongAsItIsAskedToBe(t *testing.T) {
 	old := b.primary()
 	inj := b.inject(nemesis.Sleep(b.Cluster, nemesis.Primary(), patience))
 	require.Equal(t, []string{old}, inj.Targets)
-	b.awaitFailover(old)
+	b.await(func() bool { p, err := b.Primary(b.ctx); return err == nil && p != old }, "no failover from %s", old)
 	require.NoError(t, b.Kill(old)) // nobody waits for the rest of its sleep
 	require.NoError(t, inj.Heal(b.ctx))
 	require.NoError(t, b.Restart(b.ctx, old))
 	b.heal(inj)
 	require.NotEqual(t, old, b.primary())
-}
-
-func TestSleepOfANodeThatIsCutOff(t *testing.T) {
-	s := oneNode()
-	s.down["r1"]++
-	_, err := nemesis.Sleep(answering{s}, nemesis.Primary(), time.Second).Inject(soon(t), rng())
-	require.ErrorContains(t, err, "g0 does not reach r1 before the fault")
 }
 
 // answering is a sketch whose nodes answer what is sent past all links, and refuse to sleep.
@@ -45,9 +38,14 @@ func (answering) Do(_ context.Context, _ string, command ...any) (any, error) {
 	return "PONG", nil
 }
 
-func TestSleepThatIsRefused(t *testing.T) {
-	_, err := nemesis.Sleep(answering{oneNode()}, nemesis.Primary(), time.Second).Inject(t.Context(), rng())
-	require.ErrorContains(t, err, "DEBUG is not allowed")
+// TestSleepThatDoesNotBegin, where it is refused, or where the node is cut off.
+func TestSleepThatDoesNotBegin(t *testing.T) {
+	s := oneNode()
+	for down, want := range []string{"DEBUG is not allowed", "g0 does not reach r1 before the fault"} {
+		s.down["r1"] = down
+		_, err := nemesis.Sleep(answering{s}, nemesis.Primary(), time.Second).Inject(soon(t), rng())
+		require.ErrorContains(t, err, want)
+	}
 }
 
 // blinking does not look at the first sleep.
