@@ -193,7 +193,8 @@ func TestAnOpenLoopCountsFromWhenOperationsWereDue(t *testing.T) {
 			s.Invoke(harness.Op{Kind: harness.Next}, func(op *harness.Op) { op.Outcome = harness.OK })
 		}}
 		res, err := harness.Run(t.Context(), harness.Spec{
-			System: f, Workload: sluggish, Checkers: []harness.Checker{&counter{}}, Clients: 1, Duration: time.Second, Rate: 100, OpenLoop: true, Seed: 1,
+			System: f, Workload: sluggish, Checkers: []harness.Checker{&counter{}},
+			Clients: 1, Duration: time.Second, Rate: 100, OpenLoop: true, Seed: 1,
 		})
 		require.NoError(t, err)
 		require.True(t, res.Meta.Open)

@@ -98,7 +98,6 @@ func TestNamesLeaveTheUsualTargetAndShapeOut(t *testing.T) {
 func TestFaultsThatCannotBeAreRefusedWithTheRemedy(t *testing.T) {
 	const head = "variant: lock/set-nx-px\n"
 	for _, c := range []struct{ text, want string }{
-		{"nemesis: kill-primry", `:2: unknown fault "kill-primry": unknown host "primry": did you mean primary? choose primary, replicas`},
 		{"nemesis: restart-primry-at-once", `unknown fault "restart-primry-at-once": unknown host "primry"`},
 		{"nemesis: partition-everything", `unknown fault "partition-everything": unknown sides "everything": choose split-brain`},
 		{"nemesis: latency(latency=20ms)", `:2: unknown fault "latency(latency=20ms)": parameters stand in a plan (run --plan), as fields beside "fault: latency"`},
@@ -138,20 +137,32 @@ func TestFaultsThatCannotBeAreRefusedWithTheRemedy(t *testing.T) {
 		{"faults:\n  - fault: split-brain\n    for: 3s", ":4: split-brain is a package of faults with times and parameters of their own: leave for out"},
 		{"faults:\n  - random: [split-brain]", `unknown fault "split-brain"`},
 		{"faults:\n  - fault: kill-primary\n  - fault: flaky-network", ":4: flaky-network has faults side by side: put it first, or into a track of its own"},
+
+		// These would touch nobody.
+		{"faults:\n  - fault: cut\n    from: clients\n    to: replica",
+			":3: cut from clients to replica would touch nothing: clients talk to the primary and to Sentinels"},
+		{"faults:\n  - fault: cut\n    from: g1\n    to: r2", ":3: cut from g1 to r2 would touch nothing"},
+		{"faults:\n  - fault: one-way\n    from: primary\n    to: sentinels",
+			":3: one-way from primary to sentinels would touch nothing: clients connect to the primary"},
+		{"faults:\n  - fault: one-way\n    from: primary\n    to: replicas", "would touch nothing"},
+		{"clients: 2\nfaults:\n  - fault: cut\n    from: g4\n    to: primary", "would touch nothing"},
+		{"nemesis: memory-pressure-replica",
+			":2: memory-pressure-replica may strike a replica, and replicas evict nothing by themselves: name primary as its host"},
+		{"nemesis: memory-pressure-nodes", "memory-pressure-nodes may strike a replica"},
+		{"nemesis: memory-pressure-r2", "memory-pressure-r2 may strike a replica"},
+		{"nemesis: client-kill-replica",
+			":2: client-kill-replica may strike replicas only, and clients talk to the primary: name primary or nodes as its host"},
+		{"nemesis: client-kill-node", "client-kill-node may strike replicas only"},
+		{"nemesis: client-pause-writes-replicas", "client-pause-writes-replicas may strike replicas only"},
+		{"faults:\n  - random: [kill-primary, client-kill-replica]\n    times: 20", "client-kill-replica may strike replicas only"},
+		{"nemesis: partition-minority",
+			":2: partition-minority may strike replicas only, and clients talk to the primary: use --topology masters:5, or"},
+		{"nemesis: partition-clients-minority", "partition-clients-minority may strike replicas only"},
+		{"clients: 2\nnemesis: freeze-clients-g3", "freeze-clients-g3 would strike nobody: 2 clients are in the groups g0 to g1"},
 	} {
 		_, err := planOf(t, head+c.text+"\n")
 		require.ErrorIs(t, err, ErrUsage, c.text)
 		require.ErrorContains(t, err, c.want, c.text)
-	}
-}
-
-// TestLinksThatMayComeAboutAreLeftAlone has links that exist only after a failover, or only if two different hosts are drawn.
-func TestLinksThatMayComeAboutAreLeftAlone(t *testing.T) {
-	for _, ends := range []string{
-		"    from: primary\n    to: r1", "    from: node\n    to: node", "    from: primary\n    to: clients", "    from: nodes\n    to: nodes",
-	} {
-		_, err := planOf(t, "variant: lock/set-nx-px\nfaults:\n  - fault: cut\n"+ends+"\n")
-		require.NoError(t, err, ends)
 	}
 }
 

@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/doublegrant/doublegrant/harness/await"
 )
 
 // sight tells how an observer sees one fault act and heal. acts and heals are called until they return nil.
@@ -87,15 +89,7 @@ func want(seen bool, format string, args ...any) error {
 // onEach looks at all targets at the same time, since waiting for silence takes a while.
 func onEach(look func(s *scene, node string) error) func(*scene) error {
 	return func(s *scene) error {
-		seen := make(chan error, len(s.targets))
-		for _, node := range s.targets {
-			go func() { seen <- look(s, node) }()
-		}
-		var err error
-		for range s.targets {
-			err = errors.Join(err, <-seen)
-		}
-		return err
+		return errors.Join(await.All(len(s.targets), func(i int) error { return look(s, s.targets[i]) })...)
 	}
 }
 
