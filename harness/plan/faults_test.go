@@ -3,6 +3,7 @@ package plan
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -45,34 +46,25 @@ func TestEveryFaultCanBeNamedAsItIsRecorded(t *testing.T) {
 
 // everyForm lists an entry with each host, shape and way of cutting that it may take.
 func everyForm(e nemesis.Entry) (all []FaultPlan) {
-	values := map[string][]string{
-		"host":  {"primary", "replica", "replicas", "sentinel", "sentinels", "node", "nodes", "minority", "majority", "group", "clients", "r1", "s2", "g0", "r1,r2"},
-		"how":   {"hold", "drop", "drop-replies", "refuse"},
-		"sides": {},
+	hosts, ways, shapes := []string{""}, []string{""}, []string{""}
+	if slices.Contains(e.Takes, "host") {
+		hosts = strings.Fields("primary replica replicas sentinel sentinels node nodes minority majority group clients r1 s2 g0 r1,r2")
 	}
-	for _, s := range nemesis.AllShapes() {
-		values["sides"] = append(values["sides"], s.String())
+	if slices.Contains(e.Takes, "how") {
+		ways = strings.Fields("hold drop drop-replies refuse")
 	}
-	all = []FaultPlan{{}}
-	for field, of := range values {
-		if !slices.Contains(e.Takes, field) {
-			continue
+	if slices.Contains(e.Takes, "sides") {
+		shapes = nil
+		for _, s := range nemesis.AllShapes() {
+			shapes = append(shapes, s.String())
 		}
-		var more []FaultPlan
-		for _, p := range all {
-			for _, v := range of {
-				switch field {
-				case "host":
-					p.Host = v
-				case "how":
-					p.How = v
-				case "sides":
-					p.Shape = v
-				}
-				more = append(more, p)
+	}
+	for _, host := range hosts {
+		for _, how := range ways {
+			for _, shape := range shapes {
+				all = append(all, FaultPlan{Parameters: nemesis.Parameters{Host: host, How: how, Shape: shape}})
 			}
 		}
-		all = more
 	}
 	return all
 }
