@@ -49,8 +49,7 @@ func TestAFaultIsOnRecordFromItsFirstMomentOn(t *testing.T) {
 				Heal:  func(context.Context) error { atHeal = store.last(); return nil },
 			}, nil
 		}}}}}
-		res, err := harness.Run(t.Context(), s)
-		require.NoError(t, err)
+		res := ran(t, s)
 
 		require.Len(t, res.History.Faults, 1, "the records are of one fault")
 		end := res.History.Faults[0]

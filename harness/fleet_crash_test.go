@@ -29,8 +29,7 @@ func TestACrashedClientIsNeverHeardOfAgainAndItsWorkerGoesOn(t *testing.T) {
 					return harness.Injection{Bite: "they died"}, err
 				}}})
 		}
-		res, err := harness.Run(t.Context(), s)
-		require.NoError(t, err)
+		res := ran(t, s)
 		require.Equal(t, 4*rounds, died)
 		require.Zero(t, c.fleet.Crashes(1))
 		require.EqualValues(t, 8+1+4*rounds, c.opened.Load(), "one for each worker and each crash, and one more for that which failed")
@@ -110,8 +109,7 @@ func TestCommandsSideBySideOfADeadClientStayDead(t *testing.T) {
 				}
 				return harness.Injection{Bite: "dead"}, nil
 			}}}}
-		_, err := harness.Run(t.Context(), s)
-		require.NoError(t, err)
+		ran(t, s)
 		close(crashed)
 		synctest.Wait()
 		require.EqualValues(t, goroutines, late.Load(), "a dead client's commands pass a checkpoint")
@@ -132,8 +130,7 @@ func TestAnOperationThatPanicsIsRecordedAsUnknown(t *testing.T) {
 				c.fleet.Crash(0, rng)
 				return harness.Injection{Bite: "dead"}, await(ctx, func() bool { return c.fleet.Crashes(0) == 4 })
 			}}}}
-		res, err := harness.Run(t.Context(), s)
-		require.NoError(t, err)
+		res := ran(t, s)
 		cut := 0
 		for _, op := range opsOf(t, res.History) {
 			if op.Outcome == harness.Info {

@@ -61,13 +61,12 @@ func TestWatchersFindWhileTheLoadGoesOn(t *testing.T) {
 		told := strike{"until it is told", func(ctx context.Context, _ *rand.Rand) (harness.Injection, error) {
 			return harness.Injection{Bite: "found before the end"}, await(ctx, func() bool { return progress.Load() > 0 })
 		}}
-		res, err := harness.Run(t.Context(), harness.Spec{
+		res := ran(t, harness.Spec{
 			System: f, Workload: f, Checkers: []harness.Checker{&counter{}}, Clients: 8, Duration: time.Millisecond,
 			Faults: []harness.TimedFault{{Nemesis: told}}, QuietPeriod: time.Millisecond, Watchers: []harness.Checker{p, w},
 			OnAnomaly: func(a harness.Anomaly, at time.Duration) { found = append(found, at); require.LessOrEqual(t, a.To, at) },
 			Progress:  func(p harness.Progress) { progress.Store(p.Found) },
 		})
-		require.NoError(t, err)
 		require.Equal(t, harness.Valid, res.Verdict, "what watchers find does not decide")
 		require.Len(t, opsOf(t, res.History), w.n, "a watcher sees every operation, once")
 		require.Len(t, found, w.n/10)
@@ -133,12 +132,11 @@ func TestARunEndsThoughAWatcherDoesNot(t *testing.T) {
 		one := strike{"until there is an operation", func(ctx context.Context, _ *rand.Rand) (harness.Injection, error) {
 			return harness.Injection{Bite: "there is"}, await(ctx, func() bool { return f.n.Load() > 0 })
 		}}
-		res, err := harness.Run(t.Context(), harness.Spec{
+		res := ran(t, harness.Spec{
 			System: f, Workload: f, Checkers: []harness.Checker{&counter{}}, Clients: 2, Duration: time.Millisecond, Rate: 100,
 			Faults: []harness.TimedFault{{Nemesis: one}}, QuietPeriod: time.Millisecond,
 			Watchers: []harness.Checker{stuck{until}}, OnAnomaly: func(harness.Anomaly, time.Duration) { found.Add(1) },
 		})
-		require.NoError(t, err)
 		require.Less(t, time.Since(began), 30*time.Second)
 		require.Equal(t, harness.Valid, res.Verdict, "the record is judged whole")
 		require.NotEmpty(t, opsOf(t, res.History))
@@ -165,11 +163,10 @@ func TestTheFirstViolationEndsTheLoad(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &fake{}
 		began := time.Now()
-		res, err := harness.Run(t.Context(), harness.Spec{
+		res := ran(t, harness.Spec{
 			System: f, Workload: f, Checkers: []harness.Checker{&tenth{}}, Watchers: []harness.Checker{afterAFault{&tenth{}, f}}, StopOnFirst: true,
 			Clients: 2, Duration: time.Hour, Faults: []harness.TimedFault{{Nemesis: breaker{fake: f}, After: time.Millisecond, For: time.Hour}},
 		})
-		require.NoError(t, err)
 		require.Less(t, time.Since(began), time.Minute)
 		require.Equal(t, harness.Invalid, res.Verdict)
 		require.NotNil(t, res.History.End)
@@ -192,11 +189,10 @@ func TestAnOpenLoopCountsFromWhenOperationsWereDue(t *testing.T) {
 			})
 			s.Invoke(harness.Op{Kind: harness.Next}, func(op *harness.Op) { op.Outcome = harness.OK })
 		}}
-		res, err := harness.Run(t.Context(), harness.Spec{
+		res := ran(t, harness.Spec{
 			System: f, Workload: sluggish, Checkers: []harness.Checker{&counter{}},
 			Clients: 1, Duration: time.Second, Rate: 100, OpenLoop: true, Seed: 1,
 		})
-		require.NoError(t, err)
 		require.True(t, res.Meta.Open)
 		n, late, due := 0, 0, time.Duration(0)
 		for op := range res.History.Ops {

@@ -81,8 +81,7 @@ func TestEveryFaultOnExternalStrikesOursOnly(t *testing.T) {
 
 // TestALoadOnExternalNeedsItsWholeAddress: what else is refused before anybody is dialed is tested in harness/cli.
 func TestALoadOnExternalNeedsItsWholeAddress(t *testing.T) {
-	r, err := Plan{Variant: "lock/set-nx-px", Topology: External}.Resolve()
-	require.NoError(t, err)
+	r := resolved(t, Plan{Variant: "lock/set-nx-px", Topology: External})
 	to, err := external.Parse("redis://127.0.0.1:1")
 	require.NoError(t, err)
 	_, err = r.Preflight(Machine{External: OnExternal{Target: &to, Confirmed: "127.0.0.1"}})

@@ -167,24 +167,21 @@ func timesOf(steps []timedFault) (out []string) {
 }
 
 func TestPackagesAreTimetablesOfTheirOwn(t *testing.T) {
-	r, err := Plan{Variant: "lock/set-nx-px", Nemesis: []string{"split-brain"}, Repeat: 2}.Resolve()
-	require.NoError(t, err)
+	r := resolved(t, Plan{Variant: "lock/set-nx-px", Nemesis: []string{"split-brain"}, Repeat: 2})
 	once := []string{"partition-split-brain 2s+5s", "partition-split-brain-replica 2s+5s", "partition-isolate-primary 2s+5s"}
 	require.Equal(t, append(once, once...), timesOf(r.faults.tracks[""]))
 
-	r, err = Plan{Variant: "lock/set-nx-px", Faults: []FaultPlan{
+	r = resolved(t, Plan{Variant: "lock/set-nx-px", Faults: []FaultPlan{
 		{Fault: "kill-primary"},
 		{Fault: "flaky-network", Track: "net", Start: 3 * time.Second, Times: 2, Every: time.Second},
-	}}.Resolve()
-	require.NoError(t, err)
+	}})
 	require.Equal(t, []string{"", "net/clients", "net/nodes", "net/sentinels", "net"}, r.faults.names)
 	require.Equal(t, []string{"latency 3s+16s", "latency 1s+16s"}, timesOf(r.faults.tracks["net/nodes"]))
 	net := timesOf(r.faults.tracks["net"])
 	require.Equal(t, []string{"cut 4s+500ms", "cut 1s+500ms", "cut 1s+500ms", "slicer 1s+2s"}, net[:4])
 	require.Equal(t, "cut 2s+500ms", net[len(net)/2], "the second time it begins a second after the first")
 
-	_, err = Plan{Variant: "lock/set-nx-px", Nemesis: []string{"flaky-network", "kill-primary"}}.Resolve()
-	require.NoError(t, err)
+	require.NoError(t, Plan{Variant: "lock/set-nx-px", Nemesis: []string{"flaky-network", "kill-primary"}}.Check())
 }
 
 // TestPackagesFitIntoTheirBackground checks that a package's background fault outlasts the faults beside it.

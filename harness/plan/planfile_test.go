@@ -116,8 +116,7 @@ seed: 7
 	require.NoError(t, err)
 	require.Equal(t, []any{"no", "process", []string{"writes/sadd"}, 2}, []any{p.AOF, p.On, p.With, p.Acks})
 	require.Len(t, p.Faults, 4)
-	r, err := p.Resolve()
-	require.NoError(t, err)
+	r := resolved(t, p)
 	require.Equal(t, "lock-set-nx-px-wait-kill-primary-partition-split-brain-latency-and-1-more", r.Name())
 	require.Equal(t, "valid, or invalid: double-grant or lost-write", r.Expectation().String())
 	dir := t.TempDir()
@@ -128,9 +127,7 @@ seed: 7
 	back, err := ReadFolder(dir)
 	require.NoError(t, err)
 	require.Equal(t, "doublegrant run --plan=plan.yaml", back.Command())
-	again, err := back.Resolve()
-	require.NoError(t, err)
-	for _, r := range []Resolved{r, again} {
+	for _, r := range []Resolved{r, resolved(t, back)} {
 		require.Equal(t, "no", r.AOF)
 		require.Equal(t, []string{"", "net"}, r.faults.names)
 		require.Equal(t, []string{"latency 700ms+15s"}, timesOf(r.faults.tracks["net"]))

@@ -33,14 +33,17 @@ func (s *scene) link() (harness.Link, error) {
 	return harness.Link{}, errNotYet
 }
 
-func (s *scene) count(letter string) (n int) {
+// nodes lists the Redis nodes, r, or the Sentinels, s.
+func (s *scene) nodes(letter string) (all []string) {
 	for node := range s.at {
 		if strings.HasPrefix(node, letter) {
-			n++
+			all = append(all, node)
 		}
 	}
-	return n
+	return all
 }
+
+func (s *scene) count(letter string) int { return len(s.nodes(letter)) }
 
 // onLine looks at a connection over a link that the fault strikes.
 func onLine(look func(s *scene, conn *line) error) func(*scene) error {
@@ -147,28 +150,11 @@ func twoAreWritable(sides string) bool {
 
 // drawn returns links that a partition of the shape cuts, and links that it leaves open, by the description of the shape.
 func (s *scene) drawn() (cut, open []harness.Link) {
-	var nodes, replicas, sentinels, struck []string
-	for node := range s.at {
-		switch {
-		case strings.HasPrefix(node, "s"):
-			sentinels = append(sentinels, node)
-		case node != s.first:
-			replicas = append(replicas, node)
-		}
-	}
-	for _, t := range s.targets {
-		if strings.HasPrefix(t, "r") {
-			nodes = append(nodes, t)
-		}
-	}
-	struck = s.targets[1:]
-	in := func(of []string, is bool) (some []string) {
-		for _, h := range of {
-			if slices.Contains(struck, h) == is {
-				some = append(some, h)
-			}
-		}
-		return some
+	sentinels, struck := s.nodes("s"), s.targets[1:]
+	replicas := slices.DeleteFunc(s.nodes("r"), func(node string) bool { return node == s.first })
+	nodes := slices.DeleteFunc(slices.Clone(s.targets), func(t string) bool { return !strings.HasPrefix(t, "r") })
+	in := func(of []string, is bool) []string {
+		return slices.DeleteFunc(slices.Clone(of), func(h string) bool { return slices.Contains(struck, h) != is })
 	}
 	p, few, many := []string{s.first}, []string{"g0", "g1"}, []string{"g2", "g4"}
 	switch s.f.Shape {
