@@ -81,12 +81,3 @@ func TestLaterRecordsOfAFaultTakeThePlaceOfEarlierOnes(t *testing.T) {
 		{Number: 1, Name: "a", Start: 1, Heal: 5}, {Number: 2, Name: "b", Start: 2}, {Name: "old", Start: 3}, {Name: "old", Start: 3},
 	}, faults)
 }
-
-func TestDownIsWhatStaysDown(t *testing.T) {
-	f := harness.Fault{Name: "x", Targets: []string{"r1"}, Effects: harness.EndsProcess}
-	require.True(t, f.Down("r1"))
-	require.False(t, f.Down("r2"))
-	f.Effects |= harness.StartsProcess
-	require.False(t, f.Down("r1"), "another process has taken its place")
-	require.False(t, harness.Fault{Name: "client-kill", Targets: []string{"r1"}, Effects: harness.EndsConnections}.Down("r1"))
-}

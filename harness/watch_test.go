@@ -39,31 +39,25 @@ func (c *tenth) Check(_ context.Context, h harness.History, found func(harness.A
 	return harness.Judgement{Verdict: harness.Invalid}
 }
 
-// buggy is a watcher with a bug.
-type buggy struct{ seen atomic.Int64 }
-
-func (*buggy) Name() string { return "buggy" }
-
-func (c *buggy) Check(_ context.Context, h harness.History, _ func(harness.Anomaly)) harness.Judgement {
-	for range h.Ops {
-		if c.seen.Add(1) == 5 {
-			panic("a bug")
-		}
-	}
-	return harness.Judgement{}
-}
-
 func TestWatchersFindWhileTheLoadGoesOn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f, w, p := &fake{}, &tenth{}, &buggy{}
+		f, w := &fake{}, &tenth{}
 		var found []time.Duration
-		var progress atomic.Int64
+		var progress, seen atomic.Int64
+		buggy := checking{"buggy", func(h harness.History, _ func(harness.Anomaly)) harness.Judgement {
+			for range h.Ops {
+				if seen.Add(1) == 5 {
+					panic("a bug")
+				}
+			}
+			return harness.Judgement{}
+		}}
 		told := strike{"until it is told", func(ctx context.Context, _ *rand.Rand) (harness.Injection, error) {
 			return harness.Injection{Bite: "found before the end"}, await(ctx, func() bool { return progress.Load() > 0 })
 		}}
 		res := ran(t, harness.Spec{
 			System: f, Workload: f, Checkers: []harness.Checker{&counter{}}, Clients: 8, Duration: time.Millisecond,
-			Faults: []harness.TimedFault{{Nemesis: told}}, QuietPeriod: time.Millisecond, Watchers: []harness.Checker{p, w},
+			Faults: []harness.TimedFault{{Nemesis: told}}, QuietPeriod: time.Millisecond, Watchers: []harness.Checker{buggy, w},
 			OnAnomaly: func(a harness.Anomaly, at time.Duration) { found = append(found, at); require.LessOrEqual(t, a.To, at) },
 			Progress:  func(p harness.Progress) { progress.Store(p.Found) },
 		})
@@ -72,21 +66,19 @@ func TestWatchersFindWhileTheLoadGoesOn(t *testing.T) {
 		require.Len(t, found, w.n/10)
 		require.Less(t, found[0], res.History.Faults[0].Active)
 		require.Empty(t, res.Notes)
-		require.EqualValues(t, 5, p.seen.Load())
+		require.EqualValues(t, 5, seen.Load())
 	})
 }
 
-// stuck is a watcher that waits for something else at the first operation.
-type stuck struct{ until chan struct{} }
-
-func (stuck) Name() string { return "stuck" }
-
-func (s stuck) Check(_ context.Context, h harness.History, found func(harness.Anomaly)) harness.Judgement {
-	for range h.Ops {
-		<-s.until
-	}
-	found(harness.Anomaly{Class: harness.LostMessage, Note: "seen after the end"})
-	return harness.Judgement{}
+// stuck returns a watcher that waits for something else at the first operation.
+func stuck(until chan struct{}) harness.Checker {
+	return checking{"stuck", func(h harness.History, found func(harness.Anomaly)) harness.Judgement {
+		for range h.Ops {
+			<-until
+		}
+		found(harness.Anomaly{Class: harness.LostMessage, Note: "seen after the end"})
+		return harness.Judgement{}
+	}}
 }
 
 // The second watcher, which does its work, is shown everything: nobody waits for the first.
@@ -109,7 +101,7 @@ func TestAWatcherThatHangsIsLeftBehindAndHoldsNobodyUp(t *testing.T) {
 	var log strings.Builder
 	res, err := harness.Run(ctx, harness.Spec{
 		System: f, Workload: flood, Checkers: []harness.Checker{&counter{}}, Clients: 8, Duration: time.Hour,
-		Watchers: []harness.Checker{stuck{until}, w}, Log: slog.New(slog.NewTextHandler(&log, nil)),
+		Watchers: []harness.Checker{stuck(until), w}, Log: slog.New(slog.NewTextHandler(&log, nil)),
 	})
 	require.NoError(t, err)
 	require.ErrorIs(t, ctx.Err(), context.Canceled, "the load stood still")
@@ -135,7 +127,7 @@ func TestARunEndsThoughAWatcherDoesNot(t *testing.T) {
 		res := ran(t, harness.Spec{
 			System: f, Workload: f, Checkers: []harness.Checker{&counter{}}, Clients: 2, Duration: time.Millisecond, Rate: 100,
 			Faults: []harness.TimedFault{{Nemesis: one}}, QuietPeriod: time.Millisecond,
-			Watchers: []harness.Checker{stuck{until}}, OnAnomaly: func(harness.Anomaly, time.Duration) { found.Add(1) },
+			Watchers: []harness.Checker{stuck(until)}, OnAnomaly: func(harness.Anomaly, time.Duration) { found.Add(1) },
 		})
 		require.Less(t, time.Since(began), 30*time.Second)
 		require.Equal(t, harness.Valid, res.Verdict, "the record is judged whole")
@@ -148,23 +140,16 @@ func TestARunEndsThoughAWatcherDoesNot(t *testing.T) {
 	})
 }
 
-// afterAFault is a watcher that finds nothing before the fake is broken.
-type afterAFault struct {
-	*tenth
-	fake *fake
-}
-
-func (c afterAFault) Check(ctx context.Context, h harness.History, found func(harness.Anomaly)) harness.Judgement {
-	_ = await(ctx, c.fake.broken.Load) // the run waits for the fault to heal
-	return c.tenth.Check(ctx, h, found)
-}
-
 func TestTheFirstViolationEndsTheLoad(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &fake{}
+		afterAFault := checking{"tenth", func(h harness.History, found func(harness.Anomaly)) harness.Judgement {
+			_ = await(t.Context(), f.broken.Load) // the run waits for the fault to heal
+			return (&tenth{}).Check(t.Context(), h, found)
+		}}
 		began := time.Now()
 		res := ran(t, harness.Spec{
-			System: f, Workload: f, Checkers: []harness.Checker{&tenth{}}, Watchers: []harness.Checker{afterAFault{&tenth{}, f}}, StopOnFirst: true,
+			System: f, Workload: f, Checkers: []harness.Checker{&tenth{}}, Watchers: []harness.Checker{afterAFault}, StopOnFirst: true,
 			Clients: 2, Duration: time.Hour, Faults: []harness.TimedFault{{Nemesis: breaker{fake: f}, After: time.Millisecond, For: time.Hour}},
 		})
 		require.Less(t, time.Since(began), time.Minute)
