@@ -240,7 +240,3 @@ func TestAFleetServesOneRunAtATime(t *testing.T) {
 		require.Zero(t, c.fleet.Ahead(0))
 	})
 }
-
-func TestWithoutAFleetCheckpointsDoNothing(t *testing.T) {
-	require.NoError(t, harness.Checkpoint(t.Context()))
-}

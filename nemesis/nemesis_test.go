@@ -5,7 +5,6 @@ import (
 	"log/slog"
 	"math/rand/v2"
 	"os"
-	"sync"
 	"testing"
 	"time"
 
@@ -21,8 +20,6 @@ import (
 type pool struct {
 	make func() *cluster.Cluster
 	free chan *cluster.Cluster // nil stands for one that is still to be started
-	mu   sync.Mutex
-	all  []*cluster.Cluster
 }
 
 func newPool(most int, make_ func() *cluster.Cluster) *pool {
@@ -47,7 +44,11 @@ var (
 func TestMain(m *testing.M) {
 	code := m.Run()
 	for _, p := range []*pool{standalone, watched, calm} {
-		for _, c := range p.all {
+		close(p.free)
+		for c := range p.free {
+			if c == nil {
+				continue
+			}
 			if err := c.Stop(); err != nil {
 				slog.Error("a cluster of the tests does not stop", "error", err)
 				code = 1
@@ -82,16 +83,14 @@ func borrow(t *testing.T, p *pool) bench {
 		if c != nil && !t.Failed() {
 			assert.NoError(t, c.AwaitWhole(ctx))
 		}
-		if t.Failed() {
+		if t.Failed() && c != nil {
+			assert.NoError(t, c.Stop())
 			c = nil
 		}
 		p.free <- c
 	})
-	if c == nil { // TestMain stops it
+	if c == nil {
 		c = p.make()
-		p.mu.Lock()
-		p.all = append(p.all, c)
-		p.mu.Unlock()
 		require.NoError(t, c.Start(context.WithoutCancel(ctx), harness.NewClock(), func(harness.Event) {}, slog.New(slog.DiscardHandler)))
 	}
 	b := bench{t, c, ctx}
