@@ -18,8 +18,12 @@ func TestOnlyTheCommandAndItsTestsLinkWhatIsHeavy(t *testing.T) {
 	require.NoError(t, err)
 	programs := strings.Split(strings.TrimSpace(string(out)), "\n")
 	for libraries, in := range map[string][]string{
-		"github.com/(testcontainers|moby|docker)|go.opentelemetry.io": {"harness/cluster/docker.test", "harness/cli.test", "harness/cmd/doublegrant"},
-		"github.com/nats-io": {"harness/workqueue/jetstream.test", "harness/cli.test", "harness/cmd/doublegrant", "harness/kubernetes.test"},
+		"github.com/(testcontainers|moby|docker)|go.opentelemetry.io": {
+			"harness/cluster/docker.test", "harness/cli.test", "harness/cmd/doublegrant",
+		},
+		"github.com/nats-io": {
+			"harness/workqueue/jetstream.test", "harness/cli.test", "harness/cmd/doublegrant", "harness/kubernetes.test",
+		},
 		"k8s.io|sigs.k8s.io": nil,
 	} {
 		heavy := regexp.MustCompile(" (" + libraries + ")/")

@@ -57,7 +57,9 @@ func TestDefaultsFitTheVariant(t *testing.T) {
 }
 
 func TestAWrittenPlanIsReadBack(t *testing.T) {
-	r := resolved(t, Plan{Variant: "lock/set-nx-px", Nemesis: []string{"kill-primary"}, TTL: 1500 * time.Millisecond, With: []string{"writes/sadd"}})
+	r := resolved(t, Plan{
+		Variant: "lock/set-nx-px", Nemesis: []string{"kill-primary"}, TTL: 1500 * time.Millisecond, With: []string{"writes/sadd"},
+	})
 	dir := t.TempDir()
 	require.NoError(t, r.Plan.Write(dir))
 	back, err := ReadFolder(dir)

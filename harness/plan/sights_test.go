@@ -172,7 +172,8 @@ const observersScript = "761ca876024f83815deee2fe66a3c9571ace8f20"
 
 func loadScript(s *scene) {
 	for _, node := range s.nodes("r") {
-		_, _ = s.ask(node, "SCRIPT", "LOAD", "return 'observer'") // scriptGone cannot tell a script that was never loaded from one that is gone
+		// scriptGone cannot tell a script that was never loaded from one that is gone
+		_, _ = s.ask(node, "SCRIPT", "LOAD", "return 'observer'")
 	}
 }
 
