@@ -49,8 +49,7 @@ func TestAFaultIsOnRecordFromItsFirstMomentOn(t *testing.T) {
 				Heal:  func(context.Context) error { atHeal = store.last(); return nil },
 			}, nil
 		}}}}}
-		res, err := harness.Run(t.Context(), s)
-		require.NoError(t, err)
+		res := ran(t, s)
 
 		require.Len(t, res.History.Faults, 1, "the records are of one fault")
 		end := res.History.Faults[0]
@@ -81,13 +80,4 @@ func TestLaterRecordsOfAFaultTakeThePlaceOfEarlierOnes(t *testing.T) {
 	require.Equal(t, []harness.Fault{
 		{Number: 1, Name: "a", Start: 1, Heal: 5}, {Number: 2, Name: "b", Start: 2}, {Name: "old", Start: 3}, {Name: "old", Start: 3},
 	}, faults)
-}
-
-func TestDownIsWhatStaysDown(t *testing.T) {
-	f := harness.Fault{Name: "x", Targets: []string{"r1"}, Effects: harness.EndsProcess}
-	require.True(t, f.Down("r1"))
-	require.False(t, f.Down("r2"))
-	f.Effects |= harness.StartsProcess
-	require.False(t, f.Down("r1"), "another process has taken its place")
-	require.False(t, harness.Fault{Name: "client-kill", Targets: []string{"r1"}, Effects: harness.EndsConnections}.Down("r1"))
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"math/rand/v2"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -28,8 +29,7 @@ func TestACrashedClientIsNeverHeardOfAgainAndItsWorkerGoesOn(t *testing.T) {
 					return harness.Injection{Bite: "they died"}, err
 				}}})
 		}
-		res, err := harness.Run(t.Context(), s)
-		require.NoError(t, err)
+		res := ran(t, s)
 		require.Equal(t, 4*rounds, died)
 		require.Zero(t, c.fleet.Crashes(1))
 		require.EqualValues(t, 8+1+4*rounds, c.opened.Load(), "one for each worker and each crash, and one more for that which failed")
@@ -73,9 +73,29 @@ func TestCommandsSideBySideOfADeadClientStayDead(t *testing.T) {
 	withCrew(t, func(t *testing.T, c *crew) {
 		const goroutines = 16
 		var early, late atomic.Int64
-		w := sideBySide{c, &early, &late, make(chan struct{}), goroutines}
+		var first sync.Once
+		crashed := make(chan struct{})
 		s := c.spec()
-		s.Workload, s.Clients = w, 2
+		s.Clients, s.Workload = 2, stepping{c.fake, func(ctx context.Context, s *harness.Session) {
+			leave := func() { // goroutines behind, by the first client in group 0
+				for range goroutines {
+					go func() {
+						early.Add(1)
+						for range 10 { // those may decide between themselves who dies
+							_ = harness.Checkpoint(ctx)
+						}
+						<-crashed
+						if errors.Is(harness.Checkpoint(ctx), harness.ErrCrashed) {
+							late.Add(1)
+						}
+					}()
+				}
+			}
+			if s.Group == 0 {
+				first.Do(leave)
+			}
+			s.Sleep(time.Millisecond)
+		}}
 		s.Faults = []harness.TimedFault{{Nemesis: strike{"crash",
 			func(ctx context.Context, rng *rand.Rand) (harness.Injection, error) {
 				if err := await(ctx, func() bool { return early.Load() == goroutines }); err != nil {
@@ -89,62 +109,28 @@ func TestCommandsSideBySideOfADeadClientStayDead(t *testing.T) {
 				}
 				return harness.Injection{Bite: "dead"}, nil
 			}}}}
-		_, err := harness.Run(t.Context(), s)
-		require.NoError(t, err)
-		close(w.crashed)
+		ran(t, s)
+		close(crashed)
 		synctest.Wait()
 		require.EqualValues(t, goroutines, late.Load(), "a dead client's commands pass a checkpoint")
 	})
 }
 
-// sideBySide is a workload whose first client in group 0 leaves goroutines behind.
-type sideBySide struct {
-	*crew
-	early, late *atomic.Int64
-	crashed     chan struct{}
-	goroutines  int
-}
-
-func (w sideBySide) Open(_ context.Context, group int) (harness.Client, error) {
-	return &sideClient{w, group, w.opened.Add(1) <= 2 && group == 0}, nil
-}
-
-type sideClient struct {
-	sideBySide
-	group int
-	first bool
-}
-
-func (c *sideClient) Step(ctx context.Context, s *harness.Session) {
-	if c.first {
-		c.first = false
-		for range c.goroutines {
-			go func() {
-				c.early.Add(1)
-				for range 10 { // those may decide between themselves who dies
-					_ = harness.Checkpoint(ctx)
-				}
-				<-c.crashed
-				if errors.Is(harness.Checkpoint(ctx), harness.ErrCrashed) {
-					c.late.Add(1)
-				}
-			}()
-		}
-	}
-	s.Sleep(time.Millisecond)
-}
-
 func TestAnOperationThatPanicsIsRecordedAsUnknown(t *testing.T) {
 	withCrew(t, func(t *testing.T, c *crew) {
 		s := c.spec()
-		s.Workload = sleeper{c}
+		s.Workload = stepping{c.fake, func(_ context.Context, s *harness.Session) {
+			s.Invoke(harness.Op{Kind: harness.Next}, func(op *harness.Op) {
+				op.Outcome, op.Result = harness.OK, "1"
+				s.Sleep(time.Millisecond)
+			})
+		}}
 		s.Faults = []harness.TimedFault{{Nemesis: strike{"crash",
 			func(ctx context.Context, rng *rand.Rand) (harness.Injection, error) {
 				c.fleet.Crash(0, rng)
 				return harness.Injection{Bite: "dead"}, await(ctx, func() bool { return c.fleet.Crashes(0) == 4 })
 			}}}}
-		res, err := harness.Run(t.Context(), s)
-		require.NoError(t, err)
+		res := ran(t, s)
 		cut := 0
 		for _, op := range opsOf(t, res.History) {
 			if op.Outcome == harness.Info {
@@ -154,17 +140,5 @@ func TestAnOperationThatPanicsIsRecordedAsUnknown(t *testing.T) {
 			}
 		}
 		require.Positive(t, cut)
-	})
-}
-
-// sleeper is a workload that waits inside its operations, on the session.
-type sleeper struct{ *crew }
-
-func (w sleeper) Open(context.Context, int) (harness.Client, error) { return w, nil }
-
-func (w sleeper) Step(_ context.Context, s *harness.Session) {
-	s.Invoke(harness.Op{Kind: harness.Next}, func(op *harness.Op) {
-		op.Outcome, op.Result = harness.OK, "1"
-		s.Sleep(time.Millisecond)
 	})
 }

@@ -127,9 +127,7 @@ func (c *crew) struck(t *testing.T, stays time.Duration, do func(context.Context
 	t.Helper()
 	s := c.spec()
 	s.Faults = []harness.TimedFault{{For: stays, Nemesis: strike{"struck", do}}}
-	res, err := harness.Run(t.Context(), s)
-	require.NoError(t, err)
-	return res
+	return ran(t, s)
 }
 
 // withCrew runs a test of a crew in virtual time.
@@ -234,16 +232,11 @@ func TestAFleetServesOneRunAtATime(t *testing.T) {
 
 		old := c.fleet.Skew(0, time.Hour)
 		c.opened.Add(8)
-		_, err := harness.Run(t.Context(), c.spec())
-		require.NoError(t, err)
+		ran(t, c.spec())
 		skew := c.fleet.Skew(0, time.Minute)
 		old() // of a run that is over
 		require.Equal(t, time.Minute, c.fleet.Ahead(0))
 		skew()
 		require.Zero(t, c.fleet.Ahead(0))
 	})
-}
-
-func TestWithoutAFleetCheckpointsDoNothing(t *testing.T) {
-	require.NoError(t, harness.Checkpoint(t.Context()))
 }

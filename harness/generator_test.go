@@ -3,7 +3,6 @@ package harness_test
 import (
 	"context"
 	"errors"
-	"log/slog"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -13,21 +12,14 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 )
 
-// elsewhere is a system, a workload and a generator that feeds what it is told to.
+// elsewhere is a generator that feeds what it is told to.
 type elsewhere struct {
 	shares  chan harness.Share
 	batches [][]harness.Op // each with a mark that is the Return of its last operation
 	fails   error
 }
 
-func (elsewhere) Start(context.Context, harness.Clock, func(harness.Event), *slog.Logger) error {
-	return nil
-}
-func (elsewhere) AwaitWhole(context.Context) error                    { return nil }
-func (elsewhere) Stop() error                                         { return nil }
-func (elsewhere) Groups() int                                         { return 2 }
 func (elsewhere) Name() string                                        { return "elsewhere" }
-func (elsewhere) Kinds() []harness.Kind                               { return nil }
 func (g elsewhere) Open(_ context.Context, share harness.Share) error { g.shares <- share; return nil }
 func (g elsewhere) Load(_ context.Context, stop <-chan struct{}, feed *harness.Feed) error {
 	for _, ops := range g.batches {
@@ -44,7 +36,7 @@ func (g elsewhere) Load(_ context.Context, stop <-chan struct{}, feed *harness.F
 }
 
 // unopened is a workload none of whose clients is opened here.
-type unopened struct{ elsewhere }
+type unopened struct{ *fake }
 
 func (unopened) Open(context.Context, int) (harness.Client, error) {
 	return nil, errors.New("a client is opened here")
@@ -57,11 +49,12 @@ func at(client int, call, answered time.Duration) harness.Op {
 // record runs generators and returns the Returns of what is in the record.
 func record(t *testing.T, all ...elsewhere) (returns []time.Duration, res harness.Result, err error) {
 	t.Helper()
-	spec := harness.Spec{System: elsewhere{}, Workload: unopened{}, Checkers: []harness.Checker{verdict(harness.Valid)}, Clients: 7, Duration: 200 * time.Millisecond}
+	s := spec(&fake{}, verdict(harness.Valid))
+	s.Workload, s.Clients, s.Duration = unopened{&fake{}}, 7, 200*time.Millisecond
 	for _, g := range all {
-		spec.Generators = append(spec.Generators, g)
+		s.Generators = append(s.Generators, g)
 	}
-	res, err = harness.Run(t.Context(), spec)
+	res, err = harness.Run(t.Context(), s)
 	for _, op := range opsOf(t, res.History) {
 		returns = append(returns, op.Return)
 	}

@@ -13,9 +13,6 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// allowedInits lists the packages that may have an init function, each with the reason.
-var allowedInits = map[string]string{}
-
 // TestLinkingChangesNothing: what changes a process, such as a logger, is done when a cluster starts. A program that only links us
 // stays as it was.
 func TestLinkingChangesNothing(t *testing.T) {
@@ -23,12 +20,7 @@ func TestLinkingChangesNothing(t *testing.T) {
 	require.NoError(t, err)
 	found, err := initsOf(root)
 	require.NoError(t, err)
-	for name, where := range found {
-		require.NotEmpty(t, allowedInits[name], "%s has an init function: do its work on first use, or list the package with the reason", where)
-	}
-	for name := range allowedInits {
-		require.Contains(t, found, name, "it has no init function any more: take it out of the list")
-	}
+	require.Empty(t, found, "these have an init function: do its work on first use")
 }
 
 // TestInitFunctionsAreSeen: those of packages only, not methods of that name, tests, and modules inside this one.

@@ -19,12 +19,15 @@ func (v verdict) Check(_ context.Context, _ harness.History, _ func(harness.Anom
 	return harness.Judgement{Verdict: harness.Verdict(v), Reason: "because"}
 }
 
-// panicking is a checker with a bug.
-type panicking struct{}
+// checking is a checker of a few lines.
+type checking struct {
+	name string
+	do   func(h harness.History, found func(harness.Anomaly)) harness.Judgement
+}
 
-func (panicking) Name() string { return "panicking" }
-func (panicking) Check(context.Context, harness.History, func(harness.Anomaly)) harness.Judgement {
-	panic("a checker's bug")
+func (c checking) Name() string { return c.name }
+func (c checking) Check(_ context.Context, h harness.History, found func(harness.Anomaly)) harness.Judgement {
+	return c.do(h, found)
 }
 
 // finder reports every operation as an anomaly.
@@ -64,8 +67,9 @@ func TestTheWorstVerdictWins(t *testing.T) {
 }
 
 func TestACheckerThatPanicsIsUnknownAndHarmsNoOther(t *testing.T) {
+	panicking := checking{"panicking", func(harness.History, func(harness.Anomaly)) harness.Judgement { panic("a checker's bug") }}
 	c := &counter{}
-	j := harness.Judge(t.Context(), harness.History{Ops: harness.OpsOf(ops(5000))}, []harness.Checker{panicking{}, c})
+	j := harness.Judge(t.Context(), harness.History{Ops: harness.OpsOf(ops(5000))}, []harness.Checker{panicking, c})
 	require.Equal(t, harness.Unknown, j.Verdict)
 	require.Contains(t, j.Judgements[0].Reason, "a checker's bug")
 	require.Equal(t, 5000, c.n[harness.OK])
@@ -124,19 +128,14 @@ func TestACheckerReadsTheHistoryAgain(t *testing.T) {
 	}
 }
 
-// unasked is a checker that only seconds others, and was asked nothing.
-type unasked struct{}
-
-func (unasked) Name() string { return "unasked" }
-func (unasked) Check(context.Context, harness.History, func(harness.Anomaly)) harness.Judgement {
-	return harness.Judgement{Unasked: true, Reason: "too large"}
-}
-
 // Who was asked nothing makes nothing valid, and nothing doubtful.
 func TestWhoWasAskedNothingDecidesNothing(t *testing.T) {
+	unasked := checking{"unasked", func(harness.History, func(harness.Anomaly)) harness.Judgement {
+		return harness.Judgement{Unasked: true, Reason: "too large"}
+	}}
 	const u, v, i = harness.Unknown, harness.Valid, harness.Invalid
 	for want, beside := range map[harness.Verdict][]harness.Checker{u: {}, v: {verdict(v)}, i: {verdict(i), verdict(u)}} {
-		j := harness.Judge(t.Context(), harness.History{Ops: harness.OpsOf(nil)}, append(beside, unasked{}))
+		j := harness.Judge(t.Context(), harness.History{Ops: harness.OpsOf(nil)}, append(beside, unasked))
 		require.Equal(t, want, j.Verdict)
 		require.NotContains(t, j.Summary(), "too large")
 		last := j.Judgements[len(j.Judgements)-1]

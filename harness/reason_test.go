@@ -30,28 +30,22 @@ func TestReasonsInHistoriesStay(t *testing.T) {
 func TestReasonsStandInOnePlace(t *testing.T) {
 	root, err := filepath.Abs("..")
 	require.NoError(t, err)
-	found, err := literals(root, func(text string) bool { return reasons[text] != "" })
-	require.NoError(t, err)
-	here := filepath.Join("harness", "reason.go")
-	require.Len(t, found[here], len(reasons), "the search does not see the constants themselves")
-	delete(found, here)
-	require.Empty(t, found, "say harness.Held and the like")
-}
-
-// literals lists the string literals below root that are wanted, by file. Tests are left out.
-func literals(root string, wanted func(text string) bool) (map[string][]string, error) {
-	found := map[string][]string{}
-	return found, eachSource(root, func(folder, path string, file *ast.File) {
+	found := map[string][]string{} // by file
+	require.NoError(t, eachSource(root, func(folder, path string, file *ast.File) {
 		name := filepath.Join(folder, filepath.Base(path))
 		ast.Inspect(file, func(n ast.Node) bool {
 			if l, ok := n.(*ast.BasicLit); ok && l.Kind == token.STRING {
-				if text, err := strconv.Unquote(l.Value); err == nil && wanted(text) {
+				if text, err := strconv.Unquote(l.Value); err == nil && reasons[text] != "" {
 					found[name] = append(found[name], text)
 				}
 			}
 			return true
 		})
-	})
+	}))
+	here := filepath.Join("harness", "reason.go")
+	require.Len(t, found[here], len(reasons), "the search does not see the constants themselves")
+	delete(found, here)
+	require.Empty(t, found, "say harness.Held and the like")
 }
 
 func TestDenied(t *testing.T) {

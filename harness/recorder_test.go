@@ -2,7 +2,6 @@ package harness
 
 import (
 	"context"
-	"fmt"
 	"math/rand/v2"
 	"sync"
 	"testing"
@@ -16,9 +15,9 @@ import (
 type orderedStore struct {
 	Store
 	t    *testing.T
+	slow time.Duration
 	last time.Duration
 	n    int
-	slow time.Duration
 }
 
 func (s *orderedStore) WriteOps(ops []Op) error {
@@ -31,9 +30,10 @@ func (s *orderedStore) WriteOps(ops []Op) error {
 	return nil
 }
 
-// record lets workers record n operations each.
-func record(t *testing.T, store Store, workers, n int) {
+// record lets workers record n operations each in a store that takes so long for a batch.
+func record(t *testing.T, slow time.Duration, workers, n int) {
 	t.Helper()
+	store := &orderedStore{t: t, slow: slow}
 	clock := NewClock()
 	rec := newRecorder(clock, workers, store, func([]Op) {}, func(err error) { t.Error(err) })
 	ctx, stop := context.WithCancel(t.Context())
@@ -56,27 +56,20 @@ func record(t *testing.T, store Store, workers, n int) {
 	recording.Wait()
 	stop()
 	writer.Wait()
+	require.Equal(t, workers*n, store.n)
 }
 
 func TestOperationsAreWrittenInOrderOfReturn(t *testing.T) {
-	store := &orderedStore{t: t}
-	record(t, store, 16, 5000)
-	require.Equal(t, 16*5000, store.n)
+	record(t, 0, 16, 5000)
 }
 
 // The clock may stand where it stood when the last operation returned: it tells no two instants apart that are close enough.
 func TestTheLastInstantIsWritten(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		store := &orderedStore{t: t}
-		record(t, store, 3, 2)
-		require.Equal(t, 3*2, store.n)
-	})
+	synctest.Test(t, func(t *testing.T) { record(t, 0, 3, 2) })
 }
 
 func TestASlowStoreSlowsTheWorkersAndLosesNothing(t *testing.T) {
-	store := &orderedStore{t: t, slow: 5 * time.Millisecond}
-	record(t, store, 2, 4*slotLimit)
-	require.Equal(t, 2*4*slotLimit, store.n)
+	record(t, 5*time.Millisecond, 2, 4*slotLimit)
 }
 
 // writing returns the session of worker w of rec.
@@ -93,30 +86,4 @@ func TestAnUnknownOutcomeRetiresTheClient(t *testing.T) {
 	require.Equal(t, 7, s.Invoke(Op{}, func(*Op) {}).Client)
 	require.Equal(t, 11, s.Client())
 	require.Equal(t, 3, Meta{Workers: 4}.Worker(s.Client()))
-}
-
-// discard is a store that keeps nothing.
-type discard struct{ Store }
-
-func (discard) WriteOps([]Op) error { return nil }
-
-// BenchmarkFlush measures one flush of the writer, which flushes fifty times a second. At 40,000 operations a second that is 800
-// of them, however many workers share them.
-func BenchmarkFlush(b *testing.B) {
-	const batch = 800
-	for _, workers := range []int{50, 1000, 4000, 10_000} {
-		b.Run(fmt.Sprintf("workers=%d", workers), func(b *testing.B) {
-			rec := newRecorder(NewClock(), workers, discard{}, func([]Op) {}, func(err error) { b.Error(err) })
-			rng := rand.New(rand.NewPCG(1, 1))
-			b.ReportAllocs()
-			for b.Loop() {
-				b.StopTimer()
-				for range batch {
-					writing(rec, rng.IntN(workers)).Invoke(Op{Kind: Next, Key: "seq-0"}, func(op *Op) { op.Outcome = OK })
-				}
-				b.StartTimer()
-				rec.flush(false)
-			}
-		})
-	}
 }

@@ -65,6 +65,15 @@ func (c *fakeClient) Step(_ context.Context, s *harness.Session) {
 	s.Sleep(time.Millisecond)
 }
 
+// stepping is a workload of a few lines, whose clients all do step.
+type stepping struct {
+	*fake
+	step func(context.Context, *harness.Session)
+}
+
+func (w stepping) Open(context.Context, int) (harness.Client, error) { return w, nil }
+func (w stepping) Step(ctx context.Context, s *harness.Session)      { w.step(ctx, s) }
+
 // breaker is a nemesis for a fake.
 type breaker struct {
 	*fake
@@ -112,11 +121,18 @@ func spec(f *fake, c harness.Checker) harness.Spec {
 	}
 }
 
+// ran runs a spec that can be run.
+func ran(t *testing.T, s harness.Spec) harness.Result {
+	t.Helper()
+	res, err := harness.Run(t.Context(), s)
+	require.NoError(t, err)
+	return res
+}
+
 func TestRunRecordsJudgesAndStops(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f, c := &fake{}, &counter{}
-		res, err := harness.Run(t.Context(), spec(f, c))
-		require.NoError(t, err)
+		res := ran(t, spec(f, c))
 		require.Equal(t, harness.Valid, res.Verdict)
 		require.Positive(t, c.n[harness.OK])
 		require.True(t, f.stopped)
@@ -143,8 +159,7 @@ func TestTheSameSeedMakesTheSameChoices(t *testing.T) {
 					return harness.Injection{}, nil
 				}}}})
 			}
-			_, err := harness.Run(t.Context(), s)
-			require.NoError(t, err)
+			ran(t, s)
 			clients = map[any]any{}
 			f.steps.Range(func(k, v any) bool { clients[k] = v; return true })
 			return clients, faults
@@ -169,8 +184,7 @@ func TestAFaultIsRecordedProvedAndHealed(t *testing.T) {
 			{Nemesis: breaker{fake: f}, For: 30 * time.Millisecond},
 			{Nemesis: breaker{fake: f, prove: func() error { return errors.New("nothing happened") }}},
 		}
-		res, err := harness.Run(t.Context(), s)
-		require.NoError(t, err)
+		res := ran(t, s)
 		require.Len(t, res.History.Faults, 2)
 		one, two := res.History.Faults[0], res.History.Faults[1]
 		require.True(t, one.Proved)

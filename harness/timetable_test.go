@@ -119,14 +119,13 @@ func faultsOf(h harness.History) map[string]harness.Fault {
 func TestFaultsOfTwoSequencesOverlapAndEndTogether(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newDiary()
-		res, err := harness.Run(t.Context(), d.spec(
+		res := ran(t, d.spec(
 			[]harness.TimedFault{{Nemesis: d.untilThen("heal next", d.fault("long", nil))}},
 			[]harness.TimedFault{
 				{Nemesis: d.fault("short", d.until("inject long")), For: time.Millisecond},
 				{Nemesis: d.fault("next", nil), For: time.Millisecond},
 			},
 		))
-		require.NoError(t, err)
 		f := faultsOf(res.History)
 		require.Len(t, f, 3)
 		long, short, next := f["long"], f["short"], f["next"]
@@ -174,11 +173,10 @@ func TestAFaultThatCannotBeInjectedBesideOthersDoesNotEndTheRun(t *testing.T) {
 		bad := d.fault("bad", func(ctx context.Context) error {
 			return errors.Join(d.until("inject other")(ctx), errors.New("cannot reach it"))
 		})
-		res, err := harness.Run(t.Context(), d.spec(
+		res := ran(t, d.spec(
 			[]harness.TimedFault{{Nemesis: d.untilThen("inject next", d.fault("other", nil))}},
 			[]harness.TimedFault{{Nemesis: bad}, {Nemesis: d.fault("next", nil), For: time.Millisecond}},
 		))
-		require.NoError(t, err)
 		require.True(t, d.has("inject next"), "its sequence goes on")
 		f := faultsOf(res.History)
 		require.False(t, f["bad"].Proved)
@@ -236,12 +234,7 @@ func TestAnInterruptedRunHealsWhatCameLastFirst(t *testing.T) {
 			for _, f := range res.History.Faults {
 				require.Positive(t, f.End, f.Name)
 			}
-			slices.SortFunc(res.History.Faults, func(a, b harness.Fault) int { return int(b.Start - a.Start) })
-			var backwards []string
-			for _, f := range res.History.Faults {
-				backwards = append(backwards, f.Name)
-			}
-			require.Equal(t, backwards, d.heals())
+			require.Equal(t, []string{"c", "b", "a"}, d.heals())
 			cancel()
 		}
 	})
@@ -262,8 +255,7 @@ func TestFaultsThatBeginWhileOthersMend(t *testing.T) {
 				})
 			}
 		}
-		res, err := harness.Run(t.Context(), d.spec(sequences...))
-		require.NoError(t, err)
+		res := ran(t, d.spec(sequences...))
 		require.Len(t, res.History.Faults, 3*faults)
 		for _, f := range res.History.Faults {
 			require.True(t, f.Proved)

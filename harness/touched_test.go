@@ -21,12 +21,11 @@ func TestAFaultThatTouchedNothingIsNotProved(t *testing.T) {
 	}
 	asked := 0
 	d := newDiary()
-	res, err := harness.Run(t.Context(), d.spec([]harness.TimedFault{
+	res := ran(t, d.spec([]harness.TimedFault{
 		faultThat("idle", func() (string, error) { asked++; return "", errors.New("idle: no traffic") }),
 		faultThat("busy", func() (string, error) { return "touched: 7 B", nil }),
 		faultThat("uncounted", nil),
 	}))
-	require.NoError(t, err)
 	f := faultsOf(res.History)
 	require.Equal(t, 1, asked)
 	for name, proof := range map[string]string{"idle": "bitten; idle: no traffic", "busy": "bitten; touched: 7 B", "uncounted": "bitten"} {

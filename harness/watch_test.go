@@ -39,74 +39,46 @@ func (c *tenth) Check(_ context.Context, h harness.History, found func(harness.A
 	return harness.Judgement{Verdict: harness.Invalid}
 }
 
-// buggy is a watcher with a bug.
-type buggy struct{ seen atomic.Int64 }
-
-func (*buggy) Name() string { return "buggy" }
-
-func (c *buggy) Check(_ context.Context, h harness.History, _ func(harness.Anomaly)) harness.Judgement {
-	for range h.Ops {
-		if c.seen.Add(1) == 5 {
-			panic("a bug")
-		}
-	}
-	return harness.Judgement{}
-}
-
 func TestWatchersFindWhileTheLoadGoesOn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f, w, p := &fake{}, &tenth{}, &buggy{}
+		f, w := &fake{}, &tenth{}
 		var found []time.Duration
-		var progress atomic.Int64
+		var progress, seen atomic.Int64
+		buggy := checking{"buggy", func(h harness.History, _ func(harness.Anomaly)) harness.Judgement {
+			for range h.Ops {
+				if seen.Add(1) == 5 {
+					panic("a bug")
+				}
+			}
+			return harness.Judgement{}
+		}}
 		told := strike{"until it is told", func(ctx context.Context, _ *rand.Rand) (harness.Injection, error) {
 			return harness.Injection{Bite: "found before the end"}, await(ctx, func() bool { return progress.Load() > 0 })
 		}}
-		res, err := harness.Run(t.Context(), harness.Spec{
+		res := ran(t, harness.Spec{
 			System: f, Workload: f, Checkers: []harness.Checker{&counter{}}, Clients: 8, Duration: time.Millisecond,
-			Faults: []harness.TimedFault{{Nemesis: told}}, QuietPeriod: time.Millisecond, Watchers: []harness.Checker{p, w},
+			Faults: []harness.TimedFault{{Nemesis: told}}, QuietPeriod: time.Millisecond, Watchers: []harness.Checker{buggy, w},
 			OnAnomaly: func(a harness.Anomaly, at time.Duration) { found = append(found, at); require.LessOrEqual(t, a.To, at) },
 			Progress:  func(p harness.Progress) { progress.Store(p.Found) },
 		})
-		require.NoError(t, err)
 		require.Equal(t, harness.Valid, res.Verdict, "what watchers find does not decide")
 		require.Len(t, opsOf(t, res.History), w.n, "a watcher sees every operation, once")
 		require.Len(t, found, w.n/10)
 		require.Less(t, found[0], res.History.Faults[0].Active)
 		require.Empty(t, res.Notes)
-		require.EqualValues(t, 5, p.seen.Load())
+		require.EqualValues(t, 5, seen.Load())
 	})
 }
 
-// stuck is a watcher that waits for something else at the first operation.
-type stuck struct{ until chan struct{} }
-
-func (stuck) Name() string { return "stuck" }
-
-func (s stuck) Check(_ context.Context, h harness.History, found func(harness.Anomaly)) harness.Judgement {
-	for range h.Ops {
-		<-s.until
-	}
-	found(harness.Anomaly{Class: harness.LostMessage, Note: "seen after the end"})
-	return harness.Judgement{}
-}
-
-// flood is a workload that does as much as it can, and calls enough once it has done so many operations.
-type flood struct {
-	fake
-	n      atomic.Int64
-	most   int64
-	enough func()
-}
-
-func (f *flood) Open(context.Context, int) (harness.Client, error) { return f, nil }
-
-func (f *flood) Step(_ context.Context, s *harness.Session) {
-	for range 100 {
-		s.Invoke(harness.Op{Kind: harness.Next}, func(op *harness.Op) { op.Outcome = harness.OK })
-	}
-	if f.n.Add(100) >= f.most {
-		f.enough()
-	}
+// stuck returns a watcher that waits for something else at the first operation.
+func stuck(until chan struct{}) harness.Checker {
+	return checking{"stuck", func(h harness.History, found func(harness.Anomaly)) harness.Judgement {
+		for range h.Ops {
+			<-until
+		}
+		found(harness.Anomaly{Class: harness.LostMessage, Note: "seen after the end"})
+		return harness.Judgement{}
+	}}
 }
 
 // The second watcher, which does its work, is shown everything: nobody waits for the first.
@@ -115,11 +87,21 @@ func TestAWatcherThatHangsIsLeftBehindAndHoldsNobodyUp(t *testing.T) {
 	t.Cleanup(func() { close(until) })
 	ctx, enough := context.WithTimeout(t.Context(), time.Minute)
 	defer enough()
-	f, w := &flood{most: 400_000, enough: enough}, &tenth{} // a watcher may be 262,144 behind, and have the first batch in hand
+	const most = 400_000 // a watcher may be 262,144 behind, and have the first batch in hand
+	var done atomic.Int64
+	f, w := &fake{}, &tenth{}
+	flood := stepping{f, func(_ context.Context, s *harness.Session) {
+		for range 100 {
+			s.Invoke(harness.Op{Kind: harness.Next}, func(op *harness.Op) { op.Outcome = harness.OK })
+		}
+		if done.Add(100) >= most {
+			enough()
+		}
+	}}
 	var log strings.Builder
 	res, err := harness.Run(ctx, harness.Spec{
-		System: f, Workload: f, Checkers: []harness.Checker{&counter{}}, Clients: 8, Duration: time.Hour,
-		Watchers: []harness.Checker{stuck{until}, w}, Log: slog.New(slog.NewTextHandler(&log, nil)),
+		System: f, Workload: flood, Checkers: []harness.Checker{&counter{}}, Clients: 8, Duration: time.Hour,
+		Watchers: []harness.Checker{stuck(until), w}, Log: slog.New(slog.NewTextHandler(&log, nil)),
 	})
 	require.NoError(t, err)
 	require.ErrorIs(t, ctx.Err(), context.Canceled, "the load stood still")
@@ -128,8 +110,8 @@ func TestAWatcherThatHangsIsLeftBehindAndHoldsNobodyUp(t *testing.T) {
 	require.Contains(t, res.Notes[0], "operations behind the record")
 	require.Contains(t, log.String(), "a watcher was left behind")
 	n := len(opsOf(t, res.History))
-	require.GreaterOrEqual(t, n, 400_000)
-	require.EqualValues(t, f.n.Load(), n, "everything is on record")
+	require.GreaterOrEqual(t, n, most)
+	require.EqualValues(t, done.Load(), n, "everything is on record")
 	require.Equal(t, n, w.n)
 }
 
@@ -142,12 +124,11 @@ func TestARunEndsThoughAWatcherDoesNot(t *testing.T) {
 		one := strike{"until there is an operation", func(ctx context.Context, _ *rand.Rand) (harness.Injection, error) {
 			return harness.Injection{Bite: "there is"}, await(ctx, func() bool { return f.n.Load() > 0 })
 		}}
-		res, err := harness.Run(t.Context(), harness.Spec{
+		res := ran(t, harness.Spec{
 			System: f, Workload: f, Checkers: []harness.Checker{&counter{}}, Clients: 2, Duration: time.Millisecond, Rate: 100,
 			Faults: []harness.TimedFault{{Nemesis: one}}, QuietPeriod: time.Millisecond,
-			Watchers: []harness.Checker{stuck{until}}, OnAnomaly: func(harness.Anomaly, time.Duration) { found.Add(1) },
+			Watchers: []harness.Checker{stuck(until)}, OnAnomaly: func(harness.Anomaly, time.Duration) { found.Add(1) },
 		})
-		require.NoError(t, err)
 		require.Less(t, time.Since(began), 30*time.Second)
 		require.Equal(t, harness.Valid, res.Verdict, "the record is judged whole")
 		require.NotEmpty(t, opsOf(t, res.History))
@@ -159,26 +140,18 @@ func TestARunEndsThoughAWatcherDoesNot(t *testing.T) {
 	})
 }
 
-// afterAFault is a watcher that finds nothing before the fake is broken.
-type afterAFault struct {
-	*tenth
-	fake *fake
-}
-
-func (c afterAFault) Check(ctx context.Context, h harness.History, found func(harness.Anomaly)) harness.Judgement {
-	_ = await(ctx, c.fake.broken.Load) // the run waits for the fault to heal
-	return c.tenth.Check(ctx, h, found)
-}
-
 func TestTheFirstViolationEndsTheLoad(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &fake{}
+		afterAFault := checking{"tenth", func(h harness.History, found func(harness.Anomaly)) harness.Judgement {
+			_ = await(t.Context(), f.broken.Load) // the run waits for the fault to heal
+			return (&tenth{}).Check(t.Context(), h, found)
+		}}
 		began := time.Now()
-		res, err := harness.Run(t.Context(), harness.Spec{
-			System: f, Workload: f, Checkers: []harness.Checker{&tenth{}}, Watchers: []harness.Checker{afterAFault{&tenth{}, f}}, StopOnFirst: true,
+		res := ran(t, harness.Spec{
+			System: f, Workload: f, Checkers: []harness.Checker{&tenth{}}, Watchers: []harness.Checker{afterAFault}, StopOnFirst: true,
 			Clients: 2, Duration: time.Hour, Faults: []harness.TimedFault{{Nemesis: breaker{fake: f}, After: time.Millisecond, For: time.Hour}},
 		})
-		require.NoError(t, err)
 		require.Less(t, time.Since(began), time.Minute)
 		require.Equal(t, harness.Invalid, res.Verdict)
 		require.NotNil(t, res.History.End)
@@ -188,31 +161,23 @@ func TestTheFirstViolationEndsTheLoad(t *testing.T) {
 	})
 }
 
-// sluggish is a workload whose first operation takes long, and the others no time.
-type sluggish struct {
-	fake
-	stalled atomic.Bool
-}
-
-func (s *sluggish) Open(context.Context, int) (harness.Client, error) { return s, nil }
-
-func (s *sluggish) Step(_ context.Context, session *harness.Session) {
-	session.Invoke(harness.Op{Kind: harness.Next}, func(op *harness.Op) {
-		if op.Outcome = harness.OK; s.stalled.CompareAndSwap(false, true) {
-			session.Sleep(500 * time.Millisecond)
-		}
-	})
-	session.Invoke(harness.Op{Kind: harness.Next}, func(op *harness.Op) { op.Outcome = harness.OK })
-}
-
 // What was meant for the time of a stall is late, and done: about 100 steps a second for half a second.
 func TestAnOpenLoopCountsFromWhenOperationsWereDue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := &sluggish{}
-		res, err := harness.Run(t.Context(), harness.Spec{
-			System: f, Workload: f, Checkers: []harness.Checker{&counter{}}, Clients: 1, Duration: time.Second, Rate: 100, OpenLoop: true, Seed: 1,
+		f, stalled := &fake{}, false
+		sluggish := stepping{f, func(_ context.Context, s *harness.Session) { // the first operation takes long, and the others no time
+			s.Invoke(harness.Op{Kind: harness.Next}, func(op *harness.Op) {
+				if op.Outcome = harness.OK; !stalled {
+					stalled = true
+					s.Sleep(500 * time.Millisecond)
+				}
+			})
+			s.Invoke(harness.Op{Kind: harness.Next}, func(op *harness.Op) { op.Outcome = harness.OK })
+		}}
+		res := ran(t, harness.Spec{
+			System: f, Workload: sluggish, Checkers: []harness.Checker{&counter{}},
+			Clients: 1, Duration: time.Second, Rate: 100, OpenLoop: true, Seed: 1,
 		})
-		require.NoError(t, err)
 		require.True(t, res.Meta.Open)
 		n, late, due := 0, 0, time.Duration(0)
 		for op := range res.History.Ops {

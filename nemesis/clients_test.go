@@ -67,98 +67,70 @@ func (o *office) run(t *testing.T, n harness.Nemesis) (harness.Result, error) {
 	return res, err
 }
 
-// counted returns the operations of a group that lie wholly in a span of time, and those of them that count.
-func counted(res harness.Result, group int, from, to time.Duration, counts func(harness.Op) bool) (all, those int) {
-	for op := range res.History.Ops {
-		if res.Meta.Group(op.Client) != group || op.Call < from || op.Return > to {
-			continue
-		}
-		all++
-		if counts(op) {
-			those++
-		}
+// clientFault is the constructor of a fault of clients.
+type clientFault = func(*harness.Fleet, nemesis.Topology, nemesis.Target) harness.Nemesis
+
+func skewed(ahead time.Duration) clientFault {
+	return func(f *harness.Fleet, c nemesis.Topology, h nemesis.Target) harness.Nemesis {
+		return nemesis.SkewClients(f, c, h, ahead)
 	}
-	return all, those
 }
 
-func anything(harness.Op) bool { return true }
-
-func TestCrashClients(t *testing.T) {
-	o := &office{}
-	res, err := o.run(t, nemesis.CrashClients(&o.fleet, o, nemesis.Named("g1")))
-	require.NoError(t, err)
-	f := res.History.Faults[0]
-	require.Equal(t, []string{"g1"}, f.Targets)
-	require.Contains(t, f.Proof, "4 clients of g1 are to die")
-	require.Contains(t, f.Proof, "4 have died")
-	require.Equal(t, 4, o.fleet.Crashes(1))
-	require.Zero(t, o.fleet.Crashes(0))
-	all, newcomers := counted(res, 1, f.Heal, res.History.End.At, func(op harness.Op) bool { return op.Client >= 8 })
-	require.Positive(t, all)
-	require.Equal(t, all, newcomers, "somebody was heard of after its crash")
-	_, newcomers = counted(res, 0, 0, res.History.End.At, func(op harness.Op) bool { return op.Client >= 8 })
-	require.Zero(t, newcomers)
-}
-
-func TestFreezeClients(t *testing.T) {
-	o := &office{}
-	res, err := o.run(t, nemesis.FreezeClients(&o.fleet, o, nemesis.Named("g0")))
-	require.NoError(t, err)
-	f := res.History.Faults[0]
-	require.Equal(t, []int{0}, f.Frozen)
-	require.Empty(t, f.Groups, "nobody is cut off")
-	require.Contains(t, f.Proof, "4 clients of g0 are to stand still")
-	require.Contains(t, f.Proof, "4 stood")
-	for group, frozen := range []bool{true, false} {
-		n, _ := counted(res, group, f.Active, f.Heal, anything)
-		require.Equal(t, frozen, n == 0, "group %d did %d operations", group, n)
-	}
-	n, _ := counted(res, 0, f.Heal, res.History.End.At, anything)
-	require.Positive(t, n, "they do not go on")
-}
-
-func TestSkewClients(t *testing.T) {
-	for ahead, shown := range map[time.Duration]string{time.Minute: "1m0s fast", -time.Hour: "1h0m0s slow"} {
+// TestFaultsOfClientsStrikeOneGroup: what becomes of the clients is tested beside harness.Fleet, and on a real cluster in harness/plan.
+func TestFaultsOfClientsStrikeOneGroup(t *testing.T) {
+	for proof, c := range map[string]struct {
+		fault   clientFault
+		did     []string // the results of what they do meanwhile
+		frozen  []int
+		crashed int
+	}{
+		`^4 clients of g1 are to die, and \d have; 4 have died$`:   {nemesis.CrashClients, []string{"0s"}, nil, 4},
+		`^4 clients of g1 are to stand still, and \d do; 4 stood$`: {nemesis.FreezeClients, nil, []int{1}, 0},
+		`^the clocks of 4 clients of g1 are 1m0s fast$`:            {skewed(time.Minute), []string{"1m0s"}, nil, 0},
+		`^the clocks of 4 clients of g1 are 1h0m0s slow$`:          {skewed(-time.Hour), []string{"-1h0m0s"}, nil, 0},
+	} {
 		o := &office{}
-		res, err := o.run(t, nemesis.SkewClients(&o.fleet, o, nemesis.Named("g1"), ahead))
+		res, err := o.run(t, c.fault(&o.fleet, o, nemesis.Named("g1")))
 		require.NoError(t, err)
 		f := res.History.Faults[0]
-		require.Contains(t, f.Proof, "the clocks of 4 clients of g1 are "+shown)
-		wrong := func(op harness.Op) bool { return op.Result == ahead.String() }
-		all, those := counted(res, 1, f.Active, f.Heal, wrong)
-		require.Positive(t, all)
-		require.Equal(t, all, those)
-		_, those = counted(res, 1, f.End, res.History.End.At, wrong)
-		require.Zero(t, those, "still wrong after the heal")
-		_, those = counted(res, 0, 0, res.History.End.At, wrong)
-		require.Zero(t, those)
+		require.Regexp(t, proof, f.Proof)
+		require.Equal(t, []string{"g1"}, f.Targets)
+		require.ElementsMatch(t, c.frozen, f.Frozen)
+		require.Empty(t, f.Groups, "nobody is cut off")
+		require.Equal(t, []int{0, c.crashed}, []int{o.fleet.Crashes(0), o.fleet.Crashes(1)})
+		did := map[string]bool{}
+		for op := range res.History.Ops {
+			if res.Meta.Group(op.Client) == 1 && op.Outcome == harness.OK && op.Call > f.Active && op.Return < f.Heal {
+				did[op.Result] = true
+			}
+		}
+		require.Equal(t, c.did, slices.Collect(maps.Keys(did)), proof)
 	}
 }
 
 func TestFaultsOfClientsThatCannotBe(t *testing.T) {
-	type maker = func(o *office, f *harness.Fleet) harness.Nemesis
-	crash := func(h nemesis.Target) maker {
-		return func(o *office, f *harness.Fleet) harness.Nemesis { return nemesis.CrashClients(f, o, h) }
-	}
-	for want, n := range map[string]maker{
-		"r1 is not a client group: choose clients, group or one of g0, g1": crash(nemesis.Named("r1")),
-		`there is no host "g7"`: func(o *office, f *harness.Fleet) harness.Nemesis {
-			return nemesis.FreezeClients(f, o, nemesis.Named("g7"))
+	for want, c := range map[string]struct {
+		fault   clientFault
+		strikes nemesis.Target
+	}{
+		"r1 is not a client group: choose clients, group or one of g0, g1": {nemesis.CrashClients, nemesis.Named("r1")},
+		`there is no host "g7"`:                  {nemesis.FreezeClients, nemesis.Named("g7")},
+		"there is no sentinels in this topology": {nemesis.CrashClients, nemesis.Sentinels()},
+		"ahead by 0 is right":                    {skewed(0), nemesis.Clients()},
+		"no client runs in g0, g1: give the run this fault's Fleet": {
+			func(_ *harness.Fleet, c nemesis.Topology, h nemesis.Target) harness.Nemesis {
+				return nemesis.FreezeClients(&harness.Fleet{}, c, h)
+			}, nemesis.Clients(),
 		},
-		"there is no sentinels in this topology": crash(nemesis.Sentinels()),
-		"ahead by 0 is right": func(o *office, f *harness.Fleet) harness.Nemesis {
-			return nemesis.SkewClients(f, o, nemesis.Clients(), 0)
-		},
-		"no client runs in g0, g1: give the run this fault's Fleet": func(o *office, _ *harness.Fleet) harness.Nemesis {
-			return nemesis.FreezeClients(&harness.Fleet{}, o, nemesis.Clients())
-		},
-		"another skew is in force": func(o *office, f *harness.Fleet) harness.Nemesis {
-			f.Skew(1, -time.Minute)
-			return nemesis.SkewClients(f, o, nemesis.Clients(), time.Minute)
+		"another skew is in force": {
+			func(f *harness.Fleet, c nemesis.Topology, h nemesis.Target) harness.Nemesis {
+				f.Skew(1, -time.Minute)
+				return nemesis.SkewClients(f, c, h, time.Minute)
+			}, nemesis.Clients(),
 		},
 	} {
 		o := &office{}
-		_, err := o.run(t, n(o, &o.fleet))
+		_, err := o.run(t, c.fault(&o.fleet, o, c.strikes))
 		require.ErrorContains(t, err, want)
 		require.Zero(t, o.fleet.Ahead(0), "not healed")
 	}
@@ -181,7 +153,7 @@ func TestClientsThatComeToNoCheckpointAreNotStruck(t *testing.T) {
 			for _, n := range []harness.Nemesis{
 				nemesis.FreezeClients(&o.fleet, o, nemesis.Clients()), nemesis.CrashClients(&o.fleet, o, nemesis.Clients()),
 			} {
-				inj, err := n.Inject(ctx, rand.New(rand.NewPCG(1, 2)))
+				inj, err := n.Inject(ctx, rng())
 				errs = append(errs, err)
 				if inj.Heal != nil {
 					errs = append(errs, inj.Heal(t.Context()))
@@ -227,19 +199,15 @@ func (n idle) Inject(context.Context, *rand.Rand) (harness.Injection, error) {
 func TestLongWhatFaultsOfClientsDo(t *testing.T) {
 	testenv.NeedLong(t)
 	const ms, sec = time.Millisecond, time.Second
-	type maker = func(*harness.Fleet, nemesis.Topology, nemesis.Target) harness.Nemesis
 	type classes = []harness.Class
-	crash, freeze := nemesis.CrashClients, nemesis.FreezeClients
-	fast := func(f *harness.Fleet, c nemesis.Topology, h nemesis.Target) harness.Nemesis {
-		return nemesis.SkewClients(f, c, h, 500*ms)
-	}
+	crash, freeze, fast := nemesis.CrashClients, nemesis.FreezeClients, skewed(500*ms)
 	// No client takes more than one lock with it, so some of 200 are left for the load that has to be after the faults.
 	twohundred, messages := workloads.Options{Keys: 200, TTL: sec}, workloads.Options{TTL: 20 * sec}
 	few, guarded := workloads.Options{Keys: 6, TTL: 300 * ms}, workloads.Options{Keys: 20, TTL: 400 * ms, Resource: true}
 	for _, c := range []struct {
 		variant string
 		options workloads.Options
-		fault   maker
+		fault   clientFault
 		strikes string
 		times   int
 		lasts   time.Duration

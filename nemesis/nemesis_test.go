@@ -5,7 +5,6 @@ import (
 	"log/slog"
 	"math/rand/v2"
 	"os"
-	"sync"
 	"testing"
 	"time"
 
@@ -21,8 +20,6 @@ import (
 type pool struct {
 	make func() *cluster.Cluster
 	free chan *cluster.Cluster // nil stands for one that is still to be started
-	mu   sync.Mutex
-	all  []*cluster.Cluster
 }
 
 func newPool(most int, make_ func() *cluster.Cluster) *pool {
@@ -47,7 +44,11 @@ var (
 func TestMain(m *testing.M) {
 	code := m.Run()
 	for _, p := range []*pool{standalone, watched, calm} {
-		for _, c := range p.all {
+		close(p.free)
+		for c := range p.free {
+			if c == nil {
+				continue
+			}
 			if err := c.Stop(); err != nil {
 				slog.Error("a cluster of the tests does not stop", "error", err)
 				code = 1
@@ -55,17 +56,6 @@ func TestMain(m *testing.M) {
 		}
 	}
 	os.Exit(code)
-}
-
-// start starts another cluster, which TestMain stops.
-func (p *pool) start(t *testing.T) *cluster.Cluster {
-	t.Helper()
-	c := p.make()
-	p.mu.Lock()
-	p.all = append(p.all, c)
-	p.mu.Unlock()
-	require.NoError(t, c.Start(context.WithoutCancel(t.Context()), harness.NewClock(), func(harness.Event) {}, slog.New(slog.DiscardHandler)))
-	return c
 }
 
 // bench is a running cluster for one fault.
@@ -93,13 +83,15 @@ func borrow(t *testing.T, p *pool) bench {
 		if c != nil && !t.Failed() {
 			assert.NoError(t, c.AwaitWhole(ctx))
 		}
-		if t.Failed() {
+		if t.Failed() && c != nil {
+			assert.NoError(t, c.Stop())
 			c = nil
 		}
 		p.free <- c
 	})
 	if c == nil {
-		c = p.start(t)
+		c = p.make()
+		require.NoError(t, c.Start(context.WithoutCancel(ctx), harness.NewClock(), func(harness.Event) {}, slog.New(slog.DiscardHandler)))
 	}
 	b := bench{t, c, ctx}
 	require.NoError(t, b.AwaitWhole(ctx))
@@ -140,12 +132,6 @@ func (b bench) heal(inj harness.Injection) {
 	for g := range b.Groups() {
 		b.writes(g)
 	}
-}
-
-// awaitFailover waits until most Sentinels name another primary than old.
-func (b bench) awaitFailover(old string) {
-	b.Helper()
-	b.await(func() bool { p, err := b.Primary(b.ctx); return err == nil && p != old }, "no failover from %s", old)
 }
 
 func (b bench) await(seen func() bool, otherwise ...any) {

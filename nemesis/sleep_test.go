@@ -20,7 +20,7 @@ func TestSleepIsAsLongAsItIsAskedToBe(t *testing.T) {
 	old := b.primary()
 	inj := b.inject(nemesis.Sleep(b.Cluster, nemesis.Primary(), patience))
 	require.Equal(t, []string{old}, inj.Targets)
-	b.awaitFailover(old)
+	b.await(func() bool { p, err := b.Primary(b.ctx); return err == nil && p != old }, "no failover from %s", old)
 	require.NoError(t, b.Kill(old)) // nobody waits for the rest of its sleep
 	require.NoError(t, inj.Heal(b.ctx))
 	require.NoError(t, b.Restart(b.ctx, old))

@@ -15,7 +15,7 @@ func TestTheFaultThatExplainsASwitch(t *testing.T) {
 	unsafe.Groups = []int{0}
 	never := analysistest.FaultOf("kill-primary", 2*sec, 3*sec, "r1")
 	never.End = 0
-	cases := []struct {
+	for _, c := range []struct {
 		name   string
 		faults []harness.Fault
 		want   string
@@ -33,18 +33,13 @@ func TestTheFaultThatExplainsASwitch(t *testing.T) {
 		{"healed just before the switch", []harness.Fault{analysistest.FaultOf("pause-primary", 10*sec, 11500*ms, "r1"), analysistest.FaultOf("freeze-clients", 11*sec, 20*sec, "g0")}, "pause-primary"},
 		{"clients alone", []harness.Fault{analysistest.FaultOf("freeze-clients", 10*sec, 20*sec, "g0")}, "freeze-clients"},
 		{"of those that were over the last", []harness.Fault{analysistest.FaultOf("kill-primary", 2*sec, 4*sec, "r1"), analysistest.FaultOf("kill-replica", 6*sec, 7*sec, "r3")}, "kill-replica"},
-	}
-	for _, c := range cases {
-		t.Run(c.name, func(t *testing.T) {
-			h := analysistest.OneKill()
-			h.Faults = c.faults
-			all := Failovers(h)
-			require.Len(t, all, 1)
-			require.Equal(t, c.want, all[0].Name)
-			require.Equal(t, c.want, h.Faults[all[0].Fault].Name)
-			require.Equal(t, "r1", all[0].Old)
-			require.Equal(t, "r2", all[0].New)
-		})
+	} {
+		h := analysistest.OneKill()
+		h.Faults = c.faults
+		all := Failovers(h)
+		require.Len(t, all, 1, c.name)
+		require.Equal(t, []string{c.want, "r1", "r2"}, []string{all[0].Name, all[0].Old, all[0].New}, c.name)
+		require.Equal(t, c.want, h.Faults[all[0].Fault].Name, c.name)
 	}
 }
 

@@ -41,7 +41,9 @@ func TestMissingStagesSaySo(t *testing.T) {
 	kind := func(k Milestone) func(harness.Event) bool {
 		return func(e harness.Event) bool { return e.Kind == string(k) }
 	}
-	cases := []struct {
+	idle := analysistest.OneKill()
+	idle.Ops = nil
+	for _, c := range []struct {
 		name    string
 		missing Milestone
 		h       harness.History
@@ -53,24 +55,16 @@ func TestMissingStagesSaySo(t *testing.T) {
 		{"no promotion", Promoted, without(analysistest.OneKill(), kind(Promoted)), "no Sentinel said +promoted-slave"},
 		{"not back", Rejoined, without(analysistest.OneKill(), func(e harness.Event) bool { return e.Node == "r1" && e.Detail == "slave" }), "r1 was not seen as a replica"},
 		{"no roles", Rejoined, without(analysistest.OneKill(), kind("role")), "r1 was not seen as a replica"},
-		{"no operations", Writable, noOps(analysistest.OneKill()), "r2 acknowledged no write of a client"},
+		{"no operations", Writable, idle, "r2 acknowledged no write of a client"},
 		{"no write", Accepted, without(analysistest.OneKill(), kind(harness.EventWritable)), "r2 was not seen to take a write"},
+	} {
+		all := Failovers(c.h)
+		require.Len(t, all, 1, c.name)
+		require.Equal(t, Stage{Name: c.missing, Note: c.note}, all[0].Stage(c.missing), c.name)
+		for _, s := range all[0].Stages {
+			require.Equal(t, s.Name != c.missing, s.Seen, "%s: %s", c.name, s.Name)
+		}
 	}
-	for _, c := range cases {
-		t.Run(c.name, func(t *testing.T) {
-			all := Failovers(c.h)
-			require.Len(t, all, 1)
-			require.Equal(t, Stage{Name: c.missing, Note: c.note}, all[0].Stage(c.missing))
-			for _, s := range all[0].Stages {
-				require.Equal(t, s.Name != c.missing, s.Seen, s.Name)
-			}
-		})
-	}
-}
-
-func noOps(h harness.History) harness.History {
-	h.Ops = nil
-	return h
 }
 
 func TestNoSwitchNoFailover(t *testing.T) {

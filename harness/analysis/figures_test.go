@@ -7,6 +7,7 @@ package analysis_test
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"slices"
 	"strings"
 	"testing"
@@ -31,6 +32,14 @@ type observedSystem struct {
 	*cluster.Cluster
 	t     *testing.T
 	truth *truth
+}
+
+func (s *observedSystem) Start(ctx context.Context, clock harness.Clock, events func(harness.Event), log *slog.Logger) error {
+	if err := s.Cluster.Start(ctx, clock, events, log); err != nil {
+		return err
+	}
+	s.truth = observed(s.t, s.Cluster)
+	return nil
 }
 
 func (s *observedSystem) Stop() error {
@@ -130,7 +139,7 @@ func failedOver(t *testing.T, faults []faulty) (harness.History, *truth, []said)
 	require.NoError(t, err)
 	s := &observedSystem{Cluster: c, t: t}
 	spec := harness.Spec{
-		System: s, Workload: observing{v.Workload(c, workloads.Options{}), s}, Checkers: []harness.Checker{checkers.Gates()},
+		System: s, Workload: v.Workload(c, workloads.Options{}), Checkers: []harness.Checker{checkers.Gates()},
 		Clients: 20, Rate: 1000, Duration: time.Second, QuietPeriod: 1500 * time.Millisecond, Seed: 7,
 	}
 	for _, f := range faults {
@@ -145,19 +154,6 @@ func failedOver(t *testing.T, faults []faulty) (harness.History, *truth, []said)
 	res, err := harness.Run(t.Context(), spec)
 	require.NoError(t, err)
 	return res.History, s.truth, logs(t, dir)
-}
-
-// observing begins the observation when the first client is opened: the cluster is up then.
-type observing struct {
-	harness.Workload
-	s *observedSystem
-}
-
-func (w observing) Open(ctx context.Context, group int) (harness.Client, error) {
-	if w.s.truth == nil {
-		w.s.truth = observed(w.s.t, w.s.Cluster)
-	}
-	return w.Workload.Open(ctx, group)
 }
 
 // comparison compares the figures of one failover with the truth.
@@ -180,10 +176,10 @@ func (c *comparison) all() {
 	for _, m := range []analysis.Milestone{analysis.Suspect, analysis.Agreed, analysis.Elected, analysis.Promoted, analysis.Switched} {
 		c.stage(m, c.logged(m))
 	}
-	took := c.tookWrites()
+	took := c.after(c.o.accepted[c.f.New], c.f.Start) // the new primary first took a write of the observer
 	c.stage(analysis.Accepted, took)
 	c.stage(analysis.Writable, c.firstWrite())
-	c.stage(analysis.Rejoined, c.rejoined())
+	c.stage(analysis.Rejoined, c.after(c.o.slave[c.f.Old], c.on(c.switched().at)))
 	c.downtime(took)
 	c.outage()
 }
@@ -231,24 +227,8 @@ func (c *comparison) moved() {
 
 func (c *comparison) stage(m analysis.Milestone, at time.Time) {
 	c.Helper()
-	s, before := c.f.Stage(m), c.Failed()
-	if c.same(string(m), s.Seen, s.At, at); c.Failed() && !before {
-		c.witnesses(string(m))
-	}
-}
-
-// witnesses logs what was logged and recorded of a kind of event.
-func (c *comparison) witnesses(kind string) {
-	for _, s := range c.log {
-		if s.what == kind {
-			c.Logf("log %s: %s %s", ms(c.on(s.at)-c.f.Start), s.what, s.detail)
-		}
-	}
-	for _, e := range c.h.Events {
-		if e.Kind == kind {
-			c.Logf("record %s: %s %s %s", ms(e.At-c.f.Start), e.Node, e.Kind, e.Detail)
-		}
-	}
+	s := c.f.Stage(m)
+	c.same(string(m), s.Seen, s.At, at)
 }
 
 // logged returns when a Sentinel first wrote the milestone into its log, up to the switch.
@@ -260,9 +240,6 @@ func (c *comparison) logged(m analysis.Milestone) time.Time {
 	}
 	return time.Time{}
 }
-
-// tookWrites returns when the new primary first took a write of the observer.
-func (c *comparison) tookWrites() time.Time { return c.after(c.o.accepted[c.f.New], c.f.Start) }
 
 // after returns the first of the sorted times that lies between from and the next fault.
 func (c *comparison) after(times []time.Time, from time.Duration) time.Time {
@@ -293,10 +270,6 @@ func (c *comparison) firstWrite() time.Time {
 		}
 	}
 	return time.Time{}
-}
-
-func (c *comparison) rejoined() time.Time {
-	return c.after(c.o.slave[c.f.Old], c.on(c.switched().at))
 }
 
 // downtime compares the longest time until the new primary took a write in which neither it nor the old one did.

@@ -32,15 +32,13 @@ func TestWhoFollowedWhomIsWhoWasPromoted(t *testing.T) {
 		return e.Kind == harness.EventAddress || e.Kind == harness.EventWritable || e.Kind == harness.EventServes
 	})
 	for name, h := range map[string]harness.History{"as recorded now": threeKills(), "of an older program": older} {
-		t.Run(name, func(t *testing.T) {
-			all := Failovers(h)
-			require.Len(t, all, 3)
-			for i, want := range [][2]string{{"r1", "r2"}, {"r2", "r3"}, {"r3", "r2"}} {
-				require.Equal(t, want, [2]string{all[i].Old, all[i].New})
-				require.Equal(t, i, all[i].Fault)
-				require.Equal(t, 5*sec, all[i].Stage(Rejoined).After, "%d: the old primary joins as a replica", i)
-			}
-		})
+		all := Failovers(h)
+		require.Len(t, all, 3, name)
+		for i, want := range [][2]string{{"r1", "r2"}, {"r2", "r3"}, {"r3", "r2"}} {
+			require.Equal(t, want, [2]string{all[i].Old, all[i].New}, name)
+			require.Equal(t, i, all[i].Fault, name)
+			require.Equal(t, 5*sec, all[i].Stage(Rejoined).After, "%s, %d: the old primary joins as a replica", name, i)
+		}
 	}
 }
 

@@ -8,43 +8,14 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestFaultsThatWouldTouchNobodyAreRefused(t *testing.T) {
-	link := func(fault, from, to string) string {
-		return fmt.Sprintf("faults:\n  - fault: %s\n    from: %s\n    to: %s\n", fault, from, to)
-	}
-	for _, c := range []struct{ text, want string }{
-		{link("cut", "clients", "replica"), ":3: cut from clients to replica would touch nothing: clients talk to the primary and to Sentinels"},
-		{link("cut", "g1", "r2"), ":3: cut from g1 to r2 would touch nothing"},
-		{link("one-way", "primary", "sentinels"), ":3: one-way from primary to sentinels would touch nothing: clients connect to the primary"},
-		{link("one-way", "primary", "replicas"), "would touch nothing"},
-		{"topology: masters:5\nvariant: lock/redlock\n" + link("latency", "nodes", "nodes"), ":4: latency from nodes to nodes would touch nothing: clients talk to every node"},
-		{"clients: 2\n" + link("cut", "g4", "primary"), "would touch nothing"},
-		{"nemesis: memory-pressure-replica\n", ":2: memory-pressure-replica may strike a replica, and replicas evict nothing by themselves: name primary as its host"},
-		{"nemesis: memory-pressure-nodes\n", "memory-pressure-nodes may strike a replica"},
-		{"nemesis: memory-pressure-r2\n", "memory-pressure-r2 may strike a replica"},
-		{"nemesis: client-kill-replica\n", ":2: client-kill-replica may strike replicas only, and clients talk to the primary: name primary or nodes as its host"},
-		{"nemesis: client-kill-node\n", "client-kill-node may strike replicas only"},
-		{"nemesis: client-pause-writes-replicas\n", "client-pause-writes-replicas may strike replicas only"},
-		{"faults:\n  - random: [kill-primary, client-kill-replica]\n    times: 20\n", "client-kill-replica may strike replicas only"},
-		{"nemesis: partition-minority\n", ":2: partition-minority may strike replicas only, and clients talk to the primary: use --topology masters:5, or"},
-		{"nemesis: partition-clients-minority\n", "partition-clients-minority may strike replicas only"},
-		{"clients: 2\nnemesis: freeze-clients-g3\n", "freeze-clients-g3 would strike nobody: 2 clients are in the groups g0 to g1"},
-	} {
-		head := "variant: lock/set-nx-px\n"
-		if c.text[:4] == "topo" {
-			head = ""
-		}
-		_, err := planOf(t, head+c.text)
-		require.ErrorIs(t, err, ErrUsage, c.text)
-		require.ErrorContains(t, err, c.want, c.text)
-	}
-}
-
 // TestFaultsThatMayTouchSomebodyAreLeftAlone has faults that touch somebody only after a failover, or only by some draws.
 func TestFaultsThatMayTouchSomebodyAreLeftAlone(t *testing.T) {
 	for _, text := range []string{
 		"faults:\n  - fault: cut\n    to: nodes\n",
 		"faults:\n  - fault: cut\n    to: r1\n",
+		"faults:\n  - fault: cut\n    from: primary\n    to: r1\n",
+		"faults:\n  - fault: cut\n    from: node\n    to: node\n",
+		"faults:\n  - fault: cut\n    from: primary\n    to: clients\n",
 		"faults:\n  - fault: latency\n    from: nodes\n    to: nodes\n",
 		"faults:\n  - fault: latency\n    from: primary\n    to: replica\n", // either side may open the connections
 		"faults:\n  - fault: one-way\n    from: replicas\n    to: primary\n",
@@ -62,8 +33,12 @@ func TestFaultsThatMayTouchSomebodyAreLeftAlone(t *testing.T) {
 		_, err := planOf(t, "variant: lock/set-nx-px\n"+text)
 		require.NoError(t, err, text)
 	}
-	_, err := planOf(t, "variant: lock/redlock\ntopology: masters:5\nnemesis: [memory-pressure-minority, client-kill-r5, client-kill]\n")
+	const masters = "variant: lock/redlock\ntopology: masters:5\n"
+	_, err := planOf(t, masters+"nemesis: [memory-pressure-minority, client-kill-r5, client-kill]\n")
 	require.NoError(t, err)
+	_, err = planOf(t, masters+"faults:\n  - fault: latency\n    from: nodes\n    to: nodes\n")
+	require.ErrorIs(t, err, ErrUsage)
+	require.ErrorContains(t, err, ":4: latency from nodes to nodes would touch nothing: clients talk to every node")
 }
 
 func TestFaultsTooShortToBeSeenAreRefusedWithTheLeastTime(t *testing.T) {

@@ -11,17 +11,23 @@ import (
 	"github.com/doublegrant/doublegrant/harness/internal/fields"
 )
 
+// resolved resolves a plan that can be.
+func resolved(t *testing.T, p Plan) Resolved {
+	t.Helper()
+	r, err := p.Resolve()
+	require.NoError(t, err)
+	return r
+}
+
 func TestPlansThatCannotBeAreRefusedWithTheRemedy(t *testing.T) {
 	for want, p := range map[string]Plan{
 		"did you mean growing?":     {Variant: "sequence/incr", Regime: "growingg"},
 		"cannot ride along":         {Variant: "lock/set-nx-px", With: []string{"sequence/incr"}},
 		"ask for 1 to":              {Variant: "lock/set-nx-px", Clients: -1},
 		"a regime is for sequences": {Variant: "lock/set-nx-px", Regime: "fixed"},
-		"a ttl is for locks":        {Variant: "sequence/incr", TTL: time.Second},
 		"keys are for locks":        {Variant: "dedup/get-set", Keys: 3},
 		"too short to race for":     {Variant: "lock/set-nx-px", TTL: time.Millisecond},
 		"cannot be negative":        {Variant: "lock/set-nx-px", Duration: -1},
-		"an empty name among":       {Variant: "lock/set-nx-px", Nemesis: []string{"kill-primary", ""}},
 		"times of their own":        {Variant: "lock/set-nx-px", Nemesis: []string{"split-brain", "clock"}, FaultFor: time.Second},
 		"`doublegrant list`":        {Variant: ""},
 		"rides along twice":         {Variant: "sequence/incr", With: []string{"writes/sadd", "writes/sadd"}},
@@ -38,24 +44,22 @@ func TestPlansThatCannotBeAreRefusedWithTheRemedy(t *testing.T) {
 }
 
 func TestDefaultsFitTheVariant(t *testing.T) {
-	r, err := Plan{Variant: "lock/set-nx-px", Nemesis: []string{"kill-primary"}, Clients: 1000}.Resolve()
-	require.NoError(t, err)
+	r := resolved(t, Plan{Variant: "lock/set-nx-px", Nemesis: []string{"kill-primary"}, Clients: 1000})
 	require.Equal(t, "sentinel", r.Topology)
 	require.Equal(t, 100, r.Keys)
 	require.NotZero(t, r.Seed)
-	r, err = Plan{Variant: "sequence/incr"}.Resolve()
-	require.NoError(t, err)
+	r = resolved(t, Plan{Variant: "sequence/incr"})
 	require.Equal(t, "standalone", r.Topology)
 	require.Equal(t, "fixed", r.Plan.Regime)
 	require.Equal(t, 20000.0, r.Rate)
-	r, err = Plan{Variant: "lock/redlock"}.Resolve()
-	require.NoError(t, err)
+	r = resolved(t, Plan{Variant: "lock/redlock"})
 	require.Equal(t, 500.0, r.Rate)
 }
 
 func TestAWrittenPlanIsReadBack(t *testing.T) {
-	r, err := Plan{Variant: "lock/set-nx-px", Nemesis: []string{"kill-primary"}, TTL: 1500 * time.Millisecond, With: []string{"writes/sadd"}}.Resolve()
-	require.NoError(t, err)
+	r := resolved(t, Plan{
+		Variant: "lock/set-nx-px", Nemesis: []string{"kill-primary"}, TTL: 1500 * time.Millisecond, With: []string{"writes/sadd"},
+	})
 	dir := t.TempDir()
 	require.NoError(t, r.Plan.Write(dir))
 	back, err := ReadFolder(dir)
@@ -109,8 +113,7 @@ func TestExpectationsFollowTheDocumentedFlaws(t *testing.T) {
 		{Plan{Variant: "lock/redlock", Nemesis: []string{"restart-majority-at-once"}, AOF: "always"}, "valid"},
 		{Plan{Variant: "sequence/incr", Nemesis: split, With: []string{"writes/sadd"}}, "invalid: duplicate-number or regression or sequence-restart, and lost-write"},
 	} {
-		r, err := c.plan.Resolve()
-		require.NoError(t, err)
+		r := resolved(t, c.plan)
 		require.Equal(t, c.want, r.Expectation().String(), "%+v", c.plan)
 	}
 }
@@ -181,8 +184,7 @@ func TestAnExpectationOfThePlanTakesThePlaceOfTheDocumentation(t *testing.T) {
 		{Expected{Invalid: grants, May: steals}, Expectation{Must: [][]harness.Class{grants}, May: steals}},
 		{Expected{Valid: true, May: grants}, Expectation{May: grants}},
 	} {
-		r, err := Plan{Variant: "lock/set-nx-px-blind-del", Expect: c.expect}.Resolve()
-		require.NoError(t, err)
+		r := resolved(t, Plan{Variant: "lock/set-nx-px-blind-del", Expect: c.expect})
 		require.Equal(t, c.want, r.Expectation())
 		dir := t.TempDir()
 		require.NoError(t, r.Plan.Write(dir))

@@ -25,7 +25,6 @@ func TestExpectationsOfSearchesFollowTheDocumentedFlaws(t *testing.T) {
 		{Search{Variant: "lock/setnx", Crashes: -1, LostAnswers: -1}, "valid"},
 		{Search{Variant: "lock/setnx-expire-truncated", Crashes: -1, Expiries: -1}, "invalid: double-grant"},
 		{Search{Variant: "lock/setnx-expire-truncated", Crashes: -1, Expiries: -1, TTL: 2 * time.Second}, "valid"},
-		{Search{Variant: "lock/getset-deadline", Expiries: -1, Skew: time.Minute}, "invalid: double-grant and stuck-lock"},
 		{Search{Variant: "dedup/set-nx-ex"}, "invalid: lost-message"},
 		{Search{Variant: "sequence/string-compare-hash"}, "invalid: duplicate-number and regression and sequence-restart"},
 		{Search{Variant: "sequence/string-compare-hash", Regime: "timestamp17"}, "valid"},

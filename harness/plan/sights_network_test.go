@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/doublegrant/doublegrant/harness"
+	"github.com/doublegrant/doublegrant/harness/await"
 )
 
 // link returns a link that the fault strikes. It chooses hosts for both ends, as the fault did. If these are not those of the
@@ -32,13 +33,28 @@ func (s *scene) link() (harness.Link, error) {
 	return harness.Link{}, errNotYet
 }
 
-func (s *scene) count(letter string) (n int) {
+// nodes lists the Redis nodes, r, or the Sentinels, s.
+func (s *scene) nodes(letter string) (all []string) {
 	for node := range s.at {
 		if strings.HasPrefix(node, letter) {
-			n++
+			all = append(all, node)
 		}
 	}
-	return n
+	return all
+}
+
+func (s *scene) count(letter string) int { return len(s.nodes(letter)) }
+
+// onLine looks at a connection over a link that the fault strikes.
+func onLine(look func(s *scene, conn *line) error) func(*scene) error {
+	return onLink(func(s *scene, l harness.Link) error {
+		conn, err := s.over(l.From, l.To)
+		if err != nil {
+			return err
+		}
+		defer conn.Close()
+		return look(s, conn)
+	})
 }
 
 // onLink looks at a link that the fault strikes.
@@ -54,46 +70,27 @@ func onLink(look func(s *scene, l harness.Link) error) func(*scene) error {
 
 var (
 	linkCut = onLink(func(s *scene, l harness.Link) error {
-		return errors.Join(want(s.crosses(l.From, l.To) != nil, "%v works", l), s.alive(l.To))
+		_, err := s.ask(l.To, "PING") // so that the silence is the link's
+		return errors.Join(want(s.crosses(l.From, l.To) != nil, "%v works", l), err)
 	})
 	linkWorks = onLink(func(s *scene, l harness.Link) error { return s.crosses(l.From, l.To) })
 
-	slow = onLink(func(s *scene, l harness.Link) error {
-		return s.echoes(l, 1, 2*(s.f.Latency-s.f.Jitter), lookLong)
-	})
-	narrow = onLink(func(s *scene, l harness.Link) error {
-		return s.echoes(l, s.f.Bandwidth/4, time.Second/4, lookLong)
-	})
+	slow   = onLine(func(s *scene, conn *line) error { return conn.echoes(1, 2*(s.f.Latency-s.f.Jitter)) })
+	narrow = onLine(func(s *scene, conn *line) error { return conn.echoes(s.f.Bandwidth/4, time.Second/4) })
 )
 
-// alive checks that the node itself answers, so that the silence is the link's.
-func (s *scene) alive(node string) error {
-	_, err := s.ask(node, "PING")
-	return err
-}
-
-// echoes checks that an echo of size bytes takes between least and most.
-func (s *scene) echoes(l harness.Link, size int, least, most time.Duration) error {
-	conn, err := s.over(l.From, l.To)
-	if err != nil {
-		return err
-	}
-	defer conn.Close()
+// echoes checks that an echo of size bytes takes at least so long.
+func (l *line) echoes(size int, least time.Duration) error {
 	began := time.Now()
-	if _, err := conn.ask(most, "PING", strings.Repeat("o", size)); err != nil {
+	if _, err := l.ask(lookLong, "PING", strings.Repeat("o", size)); err != nil {
 		return err
 	}
 	took := time.Since(began)
-	return want(took >= least, "%d B on %v took %v", size, l, took)
+	return want(took >= least, "%d B took %v", size, took)
 }
 
 // sliced checks that an answer comes in pieces.
-var sliced = onLink(func(s *scene, l harness.Link) error {
-	conn, err := s.over(l.From, l.To)
-	if err != nil {
-		return err
-	}
-	defer conn.Close()
+var sliced = onLine(func(s *scene, conn *line) error {
 	_ = conn.SetDeadline(time.Now().Add(lookLong))
 	size := 20 * s.f.Size
 	if _, err := fmt.Fprintf(conn, "*2\r\n$4\r\nPING\r\n$%d\r\n%s\r\n", size, strings.Repeat("o", size)); err != nil {
@@ -104,29 +101,19 @@ var sliced = onLink(func(s *scene, l harness.Link) error {
 })
 
 // limited checks that a connection ends in the middle of an answer.
-var limited = onLink(func(s *scene, l harness.Link) error {
-	conn, err := s.over(l.From, l.To)
-	if err != nil {
-		return err
-	}
-	defer conn.Close()
-	_, err = conn.ask(lookLong, "PING", strings.Repeat("o", 2*s.f.Bytes))
+var limited = onLine(func(s *scene, conn *line) error {
+	_, err := conn.ask(lookLong, "PING", strings.Repeat("o", 2*s.f.Bytes))
 	return want(closed(err), "a connection did not end: %v", err)
 })
 
 // closesLate hangs up and checks that the node notices only after the delay.
-var closesLate = onLink(func(s *scene, l harness.Link) error {
-	conn, err := s.over(l.From, l.To)
-	if err != nil {
-		return err
-	}
-	defer conn.Close()
+var closesLate = onLine(func(s *scene, conn *line) error {
 	began := time.Now()
 	if err := conn.Conn.(*net.TCPConn).CloseWrite(); err != nil {
 		return err
 	}
 	_ = conn.SetDeadline(time.Now().Add(lookLong))
-	_, err = conn.in.ReadByte()
+	_, err := conn.in.ReadByte()
 	took := time.Since(began)
 	return want(closed(err) && took >= s.f.Delay, "it ended after %v: %v", took, err)
 })
@@ -148,21 +135,13 @@ func apart(s *scene) error {
 
 // all checks that all links work, or that none does. It looks at all at the same time, since silence takes a while.
 func (s *scene) all(links []harness.Link, work bool) error {
-	seen := make(chan error, len(links))
-	for _, l := range links {
-		go func() {
-			if err := s.crosses(l.From, l.To); (err == nil) != work {
-				seen <- fmt.Errorf("%v should work: %v, and its error is %w", l, work, err)
-				return
-			}
-			seen <- nil
-		}()
-	}
-	var err error
-	for range links {
-		err = errors.Join(err, <-seen)
-	}
-	return err
+	return errors.Join(await.All(len(links), func(i int) error {
+		err := s.crosses(links[i].From, links[i].To)
+		if (err == nil) != work {
+			return fmt.Errorf("%v should work: %v, and its error is %w", links[i], work, err)
+		}
+		return nil
+	})...)
 }
 
 func twoAreWritable(sides string) bool {
@@ -171,28 +150,11 @@ func twoAreWritable(sides string) bool {
 
 // drawn returns links that a partition of the shape cuts, and links that it leaves open, by the description of the shape.
 func (s *scene) drawn() (cut, open []harness.Link) {
-	var nodes, replicas, sentinels, struck []string
-	for node := range s.at {
-		switch {
-		case strings.HasPrefix(node, "s"):
-			sentinels = append(sentinels, node)
-		case node != s.first:
-			replicas = append(replicas, node)
-		}
-	}
-	for _, t := range s.targets {
-		if strings.HasPrefix(t, "r") {
-			nodes = append(nodes, t)
-		}
-	}
-	struck = s.targets[1:]
-	in := func(of []string, is bool) (some []string) {
-		for _, h := range of {
-			if slices.Contains(struck, h) == is {
-				some = append(some, h)
-			}
-		}
-		return some
+	sentinels, struck := s.nodes("s"), s.targets[1:]
+	replicas := slices.DeleteFunc(s.nodes("r"), func(node string) bool { return node == s.first })
+	nodes := slices.DeleteFunc(slices.Clone(s.targets), func(t string) bool { return !strings.HasPrefix(t, "r") })
+	in := func(of []string, is bool) []string {
+		return slices.DeleteFunc(slices.Clone(of), func(h string) bool { return slices.Contains(struck, h) != is })
 	}
 	p, few, many := []string{s.first}, []string{"g0", "g1"}, []string{"g2", "g4"}
 	switch s.f.Shape {

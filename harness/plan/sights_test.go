@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/doublegrant/doublegrant/harness/await"
 )
 
 // sight tells how an observer sees one fault act and heal. acts and heals are called until they return nil.
@@ -87,15 +89,7 @@ func want(seen bool, format string, args ...any) error {
 // onEach looks at all targets at the same time, since waiting for silence takes a while.
 func onEach(look func(s *scene, node string) error) func(*scene) error {
 	return func(s *scene) error {
-		seen := make(chan error, len(s.targets))
-		for _, node := range s.targets {
-			go func() { seen <- look(s, node) }()
-		}
-		var err error
-		for range s.targets {
-			err = errors.Join(err, <-seen)
-		}
-		return err
+		return errors.Join(await.All(len(s.targets), func(i int) error { return look(s, s.targets[i]) })...)
 	}
 }
 
@@ -150,11 +144,9 @@ func replaced(acts func(*scene) error) func(*scene) error {
 		if err := acts(s); err != nil || !slices.Contains(s.targets, s.first) || s.count("s") == 0 || len(s.targets) == s.count("r") {
 			return err
 		}
-		for node := range s.at {
-			if strings.HasPrefix(node, "s") {
-				if now := s.named(node); now != "" && now != s.first { // the bridge may be the one, though it is a target
-					return nil
-				}
+		for _, node := range s.nodes("s") {
+			if now := s.named(node); now != "" && now != s.first { // the bridge may be the one, though it is a target
+				return nil
 			}
 		}
 		return fmt.Errorf("no Sentinel names another primary than %s", s.first)
@@ -167,8 +159,8 @@ func agreed(s *scene) error {
 	if len(all) != 1 {
 		return fmt.Errorf("the primaries are %v", all)
 	}
-	for node := range s.at {
-		if strings.HasPrefix(node, "s") && s.named(node) != all[0] {
+	for _, node := range s.nodes("s") {
+		if s.named(node) != all[0] {
 			return fmt.Errorf("%s names %s, and %s is primary", node, s.named(node), all[0])
 		}
 	}
@@ -179,19 +171,15 @@ func agreed(s *scene) error {
 const observersScript = "761ca876024f83815deee2fe66a3c9571ace8f20"
 
 func loadScript(s *scene) {
-	for node := range s.at {
-		if strings.HasPrefix(node, "r") {
-			_, _ = s.ask(node, "SCRIPT", "LOAD", "return 'observer'") // scriptGone cannot tell a script that was never loaded from one that is gone
-		}
+	for _, node := range s.nodes("r") {
+		// scriptGone cannot tell a script that was never loaded from one that is gone
+		_, _ = s.ask(node, "SCRIPT", "LOAD", "return 'observer'")
 	}
 }
 
 // openLines opens two connections to each Redis node: one for commands, and one that subscribes.
 func openLines(s *scene) {
-	for node := range s.at {
-		if !strings.HasPrefix(node, "r") {
-			continue
-		}
+	for _, node := range s.nodes("r") {
 		for _, kind := range []string{"PING", "SUBSCRIBE"} {
 			l, err := s.straight(node)
 			if err == nil {

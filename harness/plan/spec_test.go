@@ -11,8 +11,7 @@ import (
 
 func TestWhatACrashLeavesMarkedIsStillMarkedInTheEnd(t *testing.T) {
 	window := func(p Plan) time.Duration {
-		r, err := p.Resolve()
-		require.NoError(t, err)
+		r := resolved(t, p)
 		return r.options().TTL
 	}
 	require.Equal(t, 8800*time.Millisecond, window(Plan{Variant: "dedup/set-nx-ex", Nemesis: []string{"crash-clients-group"}}))
@@ -27,8 +26,7 @@ func TestPlansThatLeaveNodesAlone(t *testing.T) {
 		false: {{"latency"}, {"client-kill-primary"}, {"crash-clients-group", "cut"}},
 	} {
 		for _, faults := range all {
-			r, err := Plan{Variant: "lock/set-nx-px", Nemesis: faults, Topology: Standalone}.Resolve()
-			require.NoError(t, err)
+			r := resolved(t, Plan{Variant: "lock/set-nx-px", Nemesis: faults, Topology: Standalone})
 			require.Equal(t, want, r.leavesNodesAlone(), faults)
 		}
 	}
@@ -47,8 +45,7 @@ func TestTheLastCalmOutlivesTheLease(t *testing.T) {
 		{Plan{Variant: "lock/set-nx-px", TTL: time.Second, Calm: 10 * time.Second}, 10 * time.Second},
 		{Plan{Variant: "dedup/get-set", TTL: 5 * time.Second}, 2 * time.Second},
 	} {
-		r, err := c.plan.Resolve()
-		require.NoError(t, err)
+		r := resolved(t, c.plan)
 		spec := r.Spec(Machine{}, t.TempDir(), harness.NewMemory())
 		require.Equal(t, c.want, spec.QuietPeriod, "%+v", c.plan)
 	}
