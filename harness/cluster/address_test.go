@@ -1,11 +1,11 @@
 package cluster_test
 
 import (
-	"errors"
 	"fmt"
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -32,7 +32,7 @@ func (n *taken) listen(addr string) (net.Listener, error) {
 		return nil, &net.OpError{Op: "listen", Net: "tcp", Err: os.NewSyscallError("bind", n.why)}
 	}
 	n.held[addr] = true
-	return listening{n, addr}, nil
+	return listening{n: n, addr: addr}, nil
 }
 
 func (n *taken) free(addr string) error {
@@ -43,13 +43,14 @@ func (n *taken) free(addr string) error {
 	return ln.Close()
 }
 
+// listening has no Accept: nobody comes.
 type listening struct {
+	net.Listener
 	n    *taken
 	addr string
 }
 
-func (l listening) Accept() (net.Conn, error) { return nil, errors.New("nobody comes") }
-func (l listening) Addr() net.Addr            { a, _ := net.ResolveTCPAddr("tcp", l.addr); return a }
+func (l listening) Addr() net.Addr { a, _ := net.ResolveTCPAddr("tcp", l.addr); return a }
 func (l listening) Close() error {
 	l.n.mu.Lock()
 	defer l.n.mu.Unlock()
@@ -59,15 +60,9 @@ func (l listening) Close() error {
 
 func TestAddressesThatAreTakenAreLeftToWhoHasThem(t *testing.T) {
 	reachable := func(string) error { return nil }
-	none := func(string) bool { return false }
 	port := func(ports ...int) func(string) bool {
 		return func(addr string) bool {
-			for _, p := range ports {
-				if strings.HasSuffix(addr, fmt.Sprintf(":%d", p)) {
-					return true
-				}
-			}
-			return false
+			return slices.ContainsFunc(ports, func(p int) bool { return strings.HasSuffix(addr, fmt.Sprintf(":%d", p)) })
 		}
 	}
 	for name, c := range map[string]struct {
@@ -77,7 +72,7 @@ func TestAddressesThatAreTakenAreLeftToWhoHasThem(t *testing.T) {
 		port int
 		says string
 	}{
-		"nothing":              {none, nil, reachable, 6379, ""},
+		"nothing":              {port(), nil, reachable, 6379, ""},
 		"Redis's port":         {port(6379), syscall.EADDRINUSE, reachable, 7379, ""},
 		"the Sentinels' port":  {port(26379), syscall.EADDRINUSE, reachable, 7379, ""},
 		"two of each":          {port(6379, 27379), syscall.EADDRINUSE, reachable, 8379, ""},
@@ -85,7 +80,7 @@ func TestAddressesThatAreTakenAreLeftToWhoHasThem(t *testing.T) {
 		"every choice":         {port(6379, 7379, 28379), syscall.EADDRINUSE, reachable, 0, "the ports 6379, and 2 others in their place, are taken: end what listens there (ss -ltnp 'sport = :6379' shows it): "},
 		"the lock's port":      {port(6378), syscall.EADDRINUSE, reachable, 0, "port 6378 of 127.10.0.1 to 127.250.0.1 is taken, by another program that listens at all addresses or by as many runs: end what"},
 		"no such addresses":    {func(string) bool { return true }, syscall.EADDRNOTAVAIL, reachable, 0, "all of 127.0.0.0/8 must be local, as on Linux"},
-		"the interface (down)": {none, nil, func(string) error { return syscall.ENETUNREACH }, 0, "the loopback interface seems to be down: as root: ip link set lo up: network is unreachable"},
+		"the interface (down)": {port(), nil, func(string) error { return syscall.ENETUNREACH }, 0, "the loopback interface seems to be down: as root: ip link set lo up: network is unreachable"},
 	} {
 		n := &taken{by: c.by, why: c.why, held: map[string]bool{}}
 		port, err := cluster.NetworkOf(n.listen, n.free, c.dial).Claim()
@@ -131,15 +126,10 @@ func TestATemporaryFolderThatTakesNothingIsNamed(t *testing.T) {
 	require.Empty(t, left)
 	dir := filepath.Join(own, "gone")
 	t.Setenv("TMPDIR", dir)
-	for _, err := range []error{cluster.TempRoom(), preflight(t)} {
+	_, preflight := cluster.Options{}.Preflight()
+	for _, err := range []error{cluster.TempRoom(), preflight} {
 		require.ErrorIs(t, err, cluster.ErrLimit)
 		require.ErrorContains(t, err, "the folder for temporary files, "+dir+", cannot take the 1024 KiB of a cluster: make it a folder "+
 			"that can be written, or set TMPDIR to another: ")
 	}
-}
-
-func preflight(t *testing.T) error {
-	t.Helper()
-	_, err := cluster.Options{}.Preflight()
-	return err
 }

@@ -199,14 +199,7 @@ func TestAWriteThatIsUnderWayEndsOnAWithheldLink(t *testing.T) {
 					}
 				}
 			}()
-			last, still := int64(0), 0
-			require.Eventually(t, func() bool { // the host reads nothing
-				if now := written.Load(); now == 0 || now != last {
-					last, still = now, 0
-				}
-				still++
-				return still > 10
-			}, hang, 20*time.Millisecond)
+			awaitStill(t, written.Load) // the host reads nothing
 			heal := l.Withhold()
 			require.NoError(t, tc.end(near))
 			select {

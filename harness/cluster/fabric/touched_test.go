@@ -53,15 +53,3 @@ func TestFaultsCountWhatTheyTouch(t *testing.T) {
 		})
 	}
 }
-
-func TestWhatIsTouchedStopsWithTheFault(t *testing.T) {
-	fromBoth(t, func(t *testing.T, w world) {
-		l, c := w.Link("alice", "server"), w.dial(alice)
-		heal := w.add(harness.Latency(time.Millisecond, 0))
-		require.NoError(t, w.echoes(c, "one"))
-		heal()
-		before := l.Touched()
-		require.NoError(t, w.echoes(c, "two"))
-		require.Zero(t, l.Touched().Minus(before))
-	})
-}

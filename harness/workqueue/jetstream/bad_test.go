@@ -162,18 +162,6 @@ func TestANATSThatGoesAway(t *testing.T) {
 	require.Equal(t, "r", string(outcome(t, q, u).Body))
 }
 
-func TestANATSThatStaysAway(t *testing.T) {
-	t.Parallel()
-	s, err := jetstream.Serve(t.TempDir(), "127.0.0.1")
-	require.NoError(t, err)
-	s.Access.Patience = 500 * time.Millisecond
-	as := as(t, s.Access, "main", jetstream.Sizes{})
-	q := as("coordinator")
-	require.NoError(t, s.Stop())
-	_, err = q.Take(t.Context())
-	oneLineWith(t, err, workqueue.ErrUnreachable, "given up after 500ms")
-}
-
 // TestSecretsAreKept searches all that a server leaves in its folder, but the file that is for it.
 func TestSecretsAreKept(t *testing.T) {
 	t.Parallel()
