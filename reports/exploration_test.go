@@ -34,10 +34,6 @@ func junitParsed(t *testing.T, text string) junitSuite {
 	return got.Suites[0]
 }
 
-func terminal(t *testing.T, e Exploration) string {
-	return textOf(t, ExplorationText, e)
-}
-
 func TestExplorationsInOneSentence(t *testing.T) {
 	all := searches()
 	for name, want := range map[string][2]string{
@@ -73,15 +69,6 @@ func TestSearchJSONRoundTrip(t *testing.T) {
 	run := textOf(t, JSON, Report{})
 	_, err := ReadExplorationJSON(strings.NewReader(run))
 	require.ErrorIs(t, err, ErrSchema)
-}
-
-func TestJUnitOfSearches(t *testing.T) {
-	for name, want := range map[string]string{"race": "", "blind": "failure", "stuck": "failure", "exhausted": "", "budget": "error"} {
-		e := searches()[name]
-		c := junitRead(t, e.Row("")).Cases[0]
-		require.Equal(t, want == "failure", c.Failure != nil, name)
-		require.Equal(t, want == "error", c.Error != nil, name)
-	}
 }
 
 func TestSummaryOfASearch(t *testing.T) {

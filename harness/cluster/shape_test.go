@@ -46,7 +46,6 @@ func TestBadShapesAreRefused(t *testing.T) {
 		"hasty Sentinels":   {DownAfter: 100 * time.Millisecond},
 		"a fractional lag":  {MaxLag: 1500 * time.Millisecond},
 		"an unknown AOF":    {AOF: "sometimes"},
-		"an unknown place":  {On: cluster.NotLinked("moon")},
 	} {
 		_, err := o.Preflight()
 		require.Error(t, err, name)

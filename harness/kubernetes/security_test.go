@@ -131,16 +131,14 @@ type policy struct {
 
 // TestAPolicyHoldsForEveryPod: none is open to the cluster's whole network, in neither direction, and only who works reaches NATS.
 func TestAPolicyHoldsForEveryPod(t *testing.T) {
-	var nats policy
-	find(t, "NetworkPolicy", "nats", &nats)
+	nats := specOf[policy](t, "NetworkPolicy", "nats")
 	require.Equal(t, 4222, nats.Ingress[0].Ports[0].Port)
 	for file, made := range pods(t) {
 		works := file == "workers.yaml" || file == "coordinator.yaml"
 		require.Equal(t, works, nats.Ingress[0].From[0].PodSelector.selects(t, made.Metadata.Labels), file)
 		held := map[string]bool{}
 		for _, it := range manifests(t)["network.yaml"] {
-			var p policy
-			find(t, "NetworkPolicy", it.Metadata.Name, &p)
+			p := specOf[policy](t, "NetworkPolicy", it.Metadata.Name)
 			if p.PodSelector.selects(t, made.Metadata.Labels) {
 				for _, way := range p.PolicyTypes {
 					held[way] = true
