@@ -16,11 +16,12 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// rendered returns the page of a report, parsed strictly: it is XHTML, so that what was not closed or escaped does not pass.
-func rendered(t *testing.T, r Report) string {
-	b := textOf(t, HTML, r)
-	wellFormed(t, b)
-	return b
+// pageOf returns what write makes of v, parsed strictly: it is XHTML, so that what was not closed or escaped does not pass.
+func pageOf[T any](t *testing.T, write func(io.Writer, T) error, v T) string {
+	t.Helper()
+	page := textOf(t, write, v)
+	wellFormed(t, page)
+	return page
 }
 
 func wellFormed(t *testing.T, html string) {
@@ -135,9 +136,7 @@ func TestHostileTextIsEscapedEverywhere(t *testing.T) {
 		require.NotContains(t, text, "<script", f.File)
 		require.NotContains(t, text, `href="javascript`, f.File)
 	}
-	index := textOf(t, Index, []Row{RowOf(r, "javascript:alert(1)")})
-	wellFormed(t, index)
-	require.NotContains(t, index, `href="javascript`)
+	require.NotContains(t, pageOf(t, Index, []Row{RowOf(r, "javascript:alert(1)")}), `href="javascript`)
 }
 
 // withoutCode drops code spans, in which Markdown shows everything as it is.
@@ -156,7 +155,7 @@ func TestAnomaliesBeyondTheLimitAreCounted(t *testing.T) {
 	for len(j.Anomalies) < 50 {
 		j.Anomalies = append(j.Anomalies, duplicateNumber())
 	}
-	html := rendered(t, report(t, analysistest.Synthetic(), j))
+	html := pageOf(t, HTML, report(t, analysistest.Synthetic(), j))
 	require.Equal(t, maxAnomalies, strings.Count(html, `<details class="anomaly"`))
 	require.Contains(t, html, "verdict.json has 50")
 }
@@ -166,7 +165,7 @@ func anomalyPage(t *testing.T, a harness.Anomaly) string {
 	t.Helper()
 	j := invalid()
 	j.Anomalies = []harness.Anomaly{a}
-	return rendered(t, report(t, analysistest.OneKill(), j))
+	return pageOf(t, HTML, report(t, analysistest.OneKill(), j))
 }
 
 func TestThePictureShowsTheSpansThatTheCheckerJudged(t *testing.T) {

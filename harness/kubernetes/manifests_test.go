@@ -78,10 +78,9 @@ type (
 		ValueFrom   *struct{ SecretKeyRef *struct{ Name, Key string } }
 	}
 	security struct {
-		RunAsNonRoot, AllowPrivilegeEscalation, Privileged, ReadOnlyRootFilesystem *bool
-		RunAsUser, RunAsGroup                                                      *int64
-		SeccompProfile                                                             *struct{ Type string }
-		Capabilities                                                               *struct{ Drop, Add []string }
+		podSecurity
+		AllowPrivilegeEscalation, Privileged, ReadOnlyRootFilesystem *bool
+		Capabilities                                                 *struct{ Drop, Add []string }
 	}
 )
 

@@ -91,7 +91,7 @@ func containerWeaknesses(c container) (all []string) {
 	if s == nil || s.Capabilities == nil {
 		return []string{c.Name + ": no security context with capabilities"}
 	}
-	is(s.RunAsUser != nil || s.RunAsGroup != nil || s.RunAsNonRoot != nil || s.SeccompProfile != nil, "overrides the pod's user or profile")
+	is(s.podSecurity != podSecurity{}, "overrides the pod's user or profile")
 	is(!isFalse(s.AllowPrivilegeEscalation), "may gain privileges")
 	is(isTrue(s.Privileged), "is privileged")
 	is(!isTrue(s.ReadOnlyRootFilesystem), "writes to its image")

@@ -129,8 +129,8 @@ func TestADockerDaemonThatIsLostInTheMiddle(t *testing.T) {
 	}
 }
 
-// actWithout runs a harness in the folder tmp that loses its daemon once its cluster is up, and returns what it says of each act: the time that
-// it took, and the error.
+// actWithout runs a harness in the folder tmp that loses its daemon once its cluster is up, and returns what it says of each act: the time
+// that it took, and the error.
 func actWithout(t *testing.T, tmp, dockerHost string, lose func()) map[string]string {
 	t.Helper()
 	v := platformtest.NewVictim(t, stepwise)

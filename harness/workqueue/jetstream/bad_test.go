@@ -114,8 +114,8 @@ func TestACoordinatorGoesOnWithItsOwnWorkOnly(t *testing.T) {
 
 func TestAFullObjectStore(t *testing.T) {
 	t.Parallel()
-	as := as(t, served(t).Access, "main", jetstream.Sizes{MostStored: 1 << 20})
-	q, worker := as("coordinator"), as("worker")
+	a := served(t).Access
+	q, worker := lead(t, a, jetstream.Sizes{MostStored: 1 << 20}), join(t, a, "worker")
 	large := make([]byte, 2<<20)
 	err := q.Put(t.Context(), workqueue.Unit{Kind: "x", Body: large})
 	oneLineWith(t, err, workqueue.ErrFull, "put a unit")
@@ -147,8 +147,7 @@ func TestANATSThatGoesAway(t *testing.T) {
 	dir := t.TempDir()
 	s, err := jetstream.Serve(dir, "127.0.0.1")
 	require.NoError(t, err)
-	as := as(t, s.Access, "main", jetstream.Sizes{})
-	q, worker := as("coordinator"), as("worker")
+	q, worker := lead(t, s.Access, jetstream.Sizes{}), join(t, s.Access, "worker")
 	u := workqueue.Unit{Kind: "x"}
 	require.NoError(t, q.Put(t.Context(), u))
 	job := one(t, worker)
@@ -168,8 +167,7 @@ func TestSecretsAreKept(t *testing.T) {
 	dir := t.TempDir()
 	s, err := jetstream.Serve(dir, "127.0.0.1")
 	require.NoError(t, err)
-	as := as(t, s.Access, "main", jetstream.Sizes{})
-	require.NoError(t, as("coordinator").Put(t.Context(), workqueue.Unit{Kind: "x"}))
+	require.NoError(t, lead(t, s.Access, jetstream.Sizes{}).Put(t.Context(), workqueue.Unit{Kind: "x"}))
 	require.NoError(t, s.Stop())
 	require.NoError(t, filepath.WalkDir(dir, func(path string, e os.DirEntry, err error) error {
 		if err != nil || e.IsDir() {
