@@ -19,12 +19,6 @@ func TestOnlyLeftoversWithOurNameAndMarkAreRemoved(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir())
 	theirs := []string{"doublegrant-checkout/go.mod", "doublegrant-12/r1/notes", "doublegrant-1a/.doublegrant", "doublegrant-/x", "doublegrant/x"}
 	makeFiles(t, os.TempDir(), append(theirs, "doublegrant-13/.doublegrant", "doublegrant-13/r1/redis.conf")...)
-	spared := func() {
-		t.Helper()
-		for _, file := range theirs {
-			require.FileExists(t, filepath.Join(os.TempDir(), file))
-		}
-	}
 	at := func(name string) string { return filepath.Join(os.TempDir(), name) }
 	unmarked, orphan, young := at("doublegrant-12"), at("doublegrant-13"), at("doublegrant-14")
 	require.NoError(t, os.Mkdir(young, 0o700)) // of the moment between its making and its lock
@@ -35,18 +29,13 @@ func TestOnlyLeftoversWithOurNameAndMarkAreRemoved(t *testing.T) {
 		{Kind: "folder", Name: orphan, Run: orphan}, {Kind: "folder", Name: young, Run: young},
 	}, slices.DeleteFunc(all, func(l cluster.Leftover) bool { return l.Kind != "folder" }))
 
-	c := cluster.Standalone(cluster.Options{})
-	require.NoError(t, startQuietly(t, c))
-	marks, err := filepath.Glob(filepath.Join(os.TempDir(), "doublegrant-*", ".doublegrant"))
+	_, err = cluster.RemoveOrphans(t.Context()) // as a start does
 	require.NoError(t, err)
-	require.Len(t, marks, 2, "of the cluster, and one of theirs")
 	require.NoDirExists(t, orphan)
 	require.NoDirExists(t, young)
-	require.NoError(t, c.Stop())
-	spared()
-	_, err = cluster.RemoveOrphans(t.Context())
-	require.NoError(t, err)
-	spared()
+	for _, file := range theirs {
+		require.FileExists(t, at(file))
+	}
 }
 
 // makeFiles makes empty files in a folder, and the folders that they lie in.

@@ -18,18 +18,10 @@ import (
 
 	"github.com/doublegrant/doublegrant/checkers"
 	"github.com/doublegrant/doublegrant/harness"
-	"github.com/doublegrant/doublegrant/harness/cluster"
 	"github.com/doublegrant/doublegrant/harness/cluster/attached/attachedtest"
 	"github.com/doublegrant/doublegrant/harness/cluster/external"
 	"github.com/doublegrant/doublegrant/workloads"
 )
-
-func TestMain(m *testing.M) {
-	if cluster.Watchdog() { // this process was started to remove another's folder
-		return
-	}
-	m.Run()
-}
 
 // leastRules are those of the README: what a run needs, and no more.
 const leastRules = "resetchannels ~doublegrant:* -@all +hello +auth +ping +select +@transaction +@string +@set +@hash +@list +@sortedset " +

@@ -65,22 +65,17 @@ func TestACoordinationThatHasNotBegun(t *testing.T) {
 
 func TestTwoCoordinatorsOfOneName(t *testing.T) {
 	t.Parallel()
-	dir := t.TempDir()
-	s, err := jetstream.Serve(dir, "127.0.0.1")
+	a := served(t).Access
+	first, _, err := jetstream.Lead(t.Context(), a, "main", "first", head, jetstream.Sizes{})
 	require.NoError(t, err)
-	defer func() { require.NoError(t, s.Stop()) }()
-	_, err = jetstream.Serve(dir, "127.0.0.1")
-	oneLineWith(t, err, jetstream.ErrTaken, dir)
-	first, _, err := jetstream.Lead(t.Context(), s.Access, "main", "first", head, jetstream.Sizes{})
-	require.NoError(t, err)
-	_, _, err = jetstream.Lead(t.Context(), s.Access, "main", "second", head, jetstream.Sizes{})
+	_, _, err = jetstream.Lead(t.Context(), a, "main", "second", head, jetstream.Sizes{})
 	oneLineWith(t, err, jetstream.ErrTaken, "main, by first: let it end, or choose another --name")
-	other, _, err := jetstream.Lead(t.Context(), s.Access, "other", "second", head, jetstream.Sizes{})
+	other, _, err := jetstream.Lead(t.Context(), a, "other", "second", head, jetstream.Sizes{})
 	require.NoError(t, err)
 	require.NoError(t, other.Close(t.Context()))
 	require.NoError(t, first.Put(t.Context(), workqueue.Unit{Kind: "x"}), "the first goes on")
 	require.NoError(t, first.Close(t.Context()))
-	third, _, err := jetstream.Lead(t.Context(), s.Access, "main", "third", head, jetstream.Sizes{})
+	third, _, err := jetstream.Lead(t.Context(), a, "main", "third", head, jetstream.Sizes{})
 	require.NoError(t, err, "it has ended")
 	require.NoError(t, third.Close(t.Context()))
 }
