@@ -65,6 +65,7 @@ func TestAddressesThatAreTakenAreLeftToWhoHasThem(t *testing.T) {
 			return slices.ContainsFunc(ports, func(p int) bool { return strings.HasSuffix(addr, fmt.Sprintf(":%d", p)) })
 		}
 	}
+	none := port()
 	for name, c := range map[string]struct {
 		by   func(string) bool
 		why  error
@@ -72,7 +73,7 @@ func TestAddressesThatAreTakenAreLeftToWhoHasThem(t *testing.T) {
 		port int
 		says string
 	}{
-		"nothing":              {port(), nil, reachable, 6379, ""},
+		"nothing":              {none, nil, reachable, 6379, ""},
 		"Redis's port":         {port(6379), syscall.EADDRINUSE, reachable, 7379, ""},
 		"the Sentinels' port":  {port(26379), syscall.EADDRINUSE, reachable, 7379, ""},
 		"two of each":          {port(6379, 27379), syscall.EADDRINUSE, reachable, 8379, ""},
@@ -80,7 +81,7 @@ func TestAddressesThatAreTakenAreLeftToWhoHasThem(t *testing.T) {
 		"every choice":         {port(6379, 7379, 28379), syscall.EADDRINUSE, reachable, 0, "the ports 6379, and 2 others in their place, are taken: end what listens there (ss -ltnp 'sport = :6379' shows it): "},
 		"the lock's port":      {port(6378), syscall.EADDRINUSE, reachable, 0, "port 6378 of 127.10.0.1 to 127.250.0.1 is taken, by another program that listens at all addresses or by as many runs: end what"},
 		"no such addresses":    {func(string) bool { return true }, syscall.EADDRNOTAVAIL, reachable, 0, "all of 127.0.0.0/8 must be local, as on Linux"},
-		"the interface (down)": {port(), nil, func(string) error { return syscall.ENETUNREACH }, 0, "the loopback interface seems to be down: as root: ip link set lo up: network is unreachable"},
+		"the interface (down)": {none, nil, func(string) error { return syscall.ENETUNREACH }, 0, "the loopback interface seems to be down: as root: ip link set lo up: network is unreachable"},
 	} {
 		n := &taken{by: c.by, why: c.why, held: map[string]bool{}}
 		port, err := cluster.NetworkOf(n.listen, n.free, c.dial).Claim()
