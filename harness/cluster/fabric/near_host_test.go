@@ -194,12 +194,8 @@ func TestAWriteThatIsUnderWayEndsOnAWithheldLink(t *testing.T) {
 			awaitStill(t, written.Load) // the host reads nothing
 			heal := l.Withhold()
 			require.NoError(t, tc.end(near))
-			select {
-			case err := <-wrote:
-				require.ErrorIs(t, err, tc.want)
-			case <-time.After(hang):
-				t.Error("it still writes")
-			}
+			require.Eventually(t, func() bool { return len(wrote) == 1 }, hang, time.Millisecond, "it still writes")
+			require.ErrorIs(t, <-wrote, tc.want)
 			heal()
 		})
 	}

@@ -206,12 +206,8 @@ func TestCloseWakesAReaderWhateverIsInForce(t *testing.T) {
 					heal = fault(w)
 				}
 				require.NoError(t, a.Close())
-				select {
-				case err := <-read:
-					require.Error(t, err)
-				case <-time.After(hang):
-					t.Fatal("it still reads")
-				}
+				require.Eventually(t, func() bool { return len(read) == 1 }, hang, time.Millisecond, "it still reads")
+				require.Error(t, <-read)
 				heal()
 			})
 		}
