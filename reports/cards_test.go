@@ -10,7 +10,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/doublegrant/doublegrant/harness"
-	"github.com/doublegrant/doublegrant/harness/suite/tally"
 )
 
 // Where there is no room for columns the head of a table is hidden, so that each cell has to name its column. A table that
@@ -58,18 +57,6 @@ func tablesOf(t *testing.T, page string) (all []tableOf) {
 		}
 	})
 	return all
-}
-
-// What nobody looks for first is folded.
-func TestTheMemoryOfTheHarnessIsFoldedUnlessItWasASoak(t *testing.T) {
-	s := suiteWith(tally.Met)
-	for i := range 40 {
-		s.Memory.UnderLoad(tally.Sample{At: time.Duration(i) * time.Second, RSS: 50 << 20})
-	}
-	s.Memory.AfterRun(1, tally.Sample{At: 40 * time.Second, RSS: 50 << 20})
-	require.Contains(t, textOf(t, SuiteHTML, s), "<details>\n<summary><h2>The harness itself</h2>")
-	s.Memory.WarmUp = time.Second
-	require.Contains(t, textOf(t, SuiteHTML, s), `<details open="open">`)
 }
 
 func TestAnIndexTellsRunsOfOneVariantApart(t *testing.T) {
