@@ -2,8 +2,6 @@ package reports
 
 import (
 	"encoding/xml"
-	"errors"
-	"io"
 	"slices"
 	"strings"
 	"testing"
@@ -12,7 +10,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/doublegrant/doublegrant/harness"
-	"github.com/doublegrant/doublegrant/harness/suite/tally"
 )
 
 // Where there is no room for columns the head of a table is hidden, so that each cell has to name its column. A table that
@@ -22,74 +19,44 @@ func TestEveryCellOfACardHasItsLabel(t *testing.T) {
 	for name, page := range pages(t) {
 		tables := tablesOf(t, page)
 		for _, table := range tables {
-			if !table.cards {
-				require.LessOrEqual(t, len(table.heads), 2, "%s: %v", name, table.heads)
+			if !slices.Contains(strings.Fields(table.Class), "cards") {
+				require.LessOrEqual(t, len(table.Heads), 2, "%s: %v", name, table.Heads)
 				continue
 			}
-			for _, cell := range table.cells {
+			for _, cell := range append(table.Body, table.Foot...) {
 				labels++
-				require.NotEmpty(t, cell, "%s: a cell below %v has no label", name, table.heads)
-				known := slices.Contains(table.heads, cell) || slices.ContainsFunc(table.heads, func(h string) bool { return strings.HasPrefix(h, cell+" ") })
-				require.True(t, known || slices.Contains([]string{"searched", "of all"}, cell), "%s: %q is no head of %v", name, cell, table.heads)
+				require.NotEmpty(t, cell.Label, "%s: a cell below %v has no label", name, table.Heads)
+				known := append([]string{"searched", "of all"}, table.Heads...)
+				named := slices.ContainsFunc(known, func(head string) bool { return strings.HasPrefix(head+" ", cell.Label+" ") })
+				require.True(t, named, "%s: %q is no head of %v", name, cell.Label, table.Heads)
 			}
 		}
 	}
 	require.Greater(t, labels, 1000)
 }
 
-// tableOf holds the cells of one table of a page.
+// tableOf is a table of a page.
 type tableOf struct {
-	cards bool
-	heads []string
-	cells []string // the label of each
+	Class string     `xml:"class,attr"`
+	Heads []string   `xml:"thead>tr>th"`
+	Body  []labelled `xml:"tbody>tr>td"`
+	Foot  []labelled `xml:"tfoot>tr>td"`
+}
+
+type labelled struct {
+	Label string `xml:"data-label,attr"`
 }
 
 func tablesOf(t *testing.T, page string) (all []tableOf) {
 	t.Helper()
-	d := xml.NewDecoder(strings.NewReader(page))
-	d.Entity = xml.HTMLEntity
-	for {
-		token, err := d.Token()
-		if errors.Is(err, io.EOF) {
-			return all
+	eachElement(t, page, func(d *xml.Decoder, e xml.StartElement) {
+		if e.Name.Local == "table" {
+			var table tableOf
+			require.NoError(t, d.DecodeElement(&table, &e))
+			all = append(all, table)
 		}
-		require.NoError(t, err)
-		e, ok := token.(xml.StartElement)
-		if !ok {
-			continue
-		}
-		switch e.Name.Local {
-		case "table":
-			all = append(all, tableOf{cards: slices.Contains(strings.Fields(attr(e, "class")), "cards")})
-		case "th":
-			var head string
-			require.NoError(t, d.DecodeElement(&head, &e))
-			all[len(all)-1].heads = append(all[len(all)-1].heads, head)
-		case "td":
-			all[len(all)-1].cells = append(all[len(all)-1].cells, attr(e, "data-label"))
-		}
-	}
-}
-
-func attr(e xml.StartElement, name string) string {
-	for _, a := range e.Attr {
-		if a.Name.Local == name {
-			return a.Value
-		}
-	}
-	return ""
-}
-
-// What nobody looks for first is folded.
-func TestTheMemoryOfTheHarnessIsFoldedUnlessItWasASoak(t *testing.T) {
-	s := suiteWith(tally.Met)
-	for i := range 40 {
-		s.Memory.UnderLoad(tally.Sample{At: time.Duration(i) * time.Second, RSS: 50 << 20})
-	}
-	s.Memory.AfterRun(1, tally.Sample{At: 40 * time.Second, RSS: 50 << 20})
-	require.Contains(t, textOf(t, SuiteHTML, s), "<details>\n<summary><h2>The harness itself</h2>")
-	s.Memory.WarmUp = time.Second
-	require.Contains(t, textOf(t, SuiteHTML, s), `<details open="open">`)
+	})
+	return all
 }
 
 func TestAnIndexTellsRunsOfOneVariantApart(t *testing.T) {

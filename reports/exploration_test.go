@@ -34,10 +34,6 @@ func junitParsed(t *testing.T, text string) junitSuite {
 	return got.Suites[0]
 }
 
-func terminal(t *testing.T, e Exploration) string {
-	return textOf(t, ExplorationText, e)
-}
-
 func TestExplorationsInOneSentence(t *testing.T) {
 	all := searches()
 	for name, want := range map[string][2]string{
@@ -75,15 +71,6 @@ func TestSearchJSONRoundTrip(t *testing.T) {
 	require.ErrorIs(t, err, ErrSchema)
 }
 
-func TestJUnitOfSearches(t *testing.T) {
-	for name, want := range map[string]string{"race": "", "blind": "failure", "stuck": "failure", "exhausted": "", "budget": "error"} {
-		e := searches()[name]
-		c := junitRead(t, e.Row("")).Cases[0]
-		require.Equal(t, want == "failure", c.Failure != nil, name)
-		require.Equal(t, want == "error", c.Error != nil, name)
-	}
-}
-
 func TestSummaryOfASearch(t *testing.T) {
 	s := textOf(t, ExplorationSummary, searches()["race"])
 	for _, want := range []string{
@@ -105,8 +92,7 @@ func TestExplorerIsAColumnWhereItWasAsked(t *testing.T) {
 	for _, rows := range [][]Row{{run, search}, {mixed, run}} {
 		md := textOf(t, CompareMarkdown, rows)
 		require.Contains(t, md, "| verdict | explorer | found |")
-		html := textOf(t, Index, rows)
-		wellFormed(t, html)
+		html := pageOf(t, Index, rows)
 		require.Contains(t, html, "<th>explorer</th>")
 		require.Contains(t, md, rows[0].Explorer+rows[1].Explorer)
 		require.Contains(t, html, rows[0].Explorer+rows[1].Explorer)

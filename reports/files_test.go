@@ -1,7 +1,6 @@
 package reports
 
 import (
-	"bytes"
 	"encoding/json"
 	"encoding/xml"
 	"errors"
@@ -17,14 +16,28 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// rendered returns the page of a report, parsed strictly: it is XHTML, so that what was not closed or escaped does not pass.
-func rendered(t *testing.T, r Report) string {
-	b := textOf(t, HTML, r)
-	wellFormed(t, b)
-	return b
+// pageOf returns what write makes of v, parsed strictly: it is XHTML, so that what was not closed or escaped does not pass.
+func pageOf[T any](t *testing.T, write func(io.Writer, T) error, v T) string {
+	t.Helper()
+	page := textOf(t, write, v)
+	wellFormed(t, page)
+	return page
 }
 
 func wellFormed(t *testing.T, html string) {
+	eachElement(t, html, func(_ *xml.Decoder, start xml.StartElement) {
+		require.NotContains(t, []string{"script", "iframe", "object", "link", "img"}, start.Name.Local)
+		for _, a := range start.Attr {
+			require.False(t, strings.HasPrefix(a.Name.Local, "on"), "handler %s", a.Name.Local)
+			require.NotContains(t, a.Value, "NaN")
+			require.NotContains(t, a.Value, "Inf")
+		}
+	})
+}
+
+// eachElement calls see at the start of each element of a page. What see decodes is not visited.
+func eachElement(t *testing.T, html string, see func(d *xml.Decoder, start xml.StartElement)) {
+	t.Helper()
 	d := xml.NewDecoder(strings.NewReader(html))
 	d.Entity = xml.HTMLEntity
 	for {
@@ -33,15 +46,8 @@ func wellFormed(t *testing.T, html string) {
 			return
 		}
 		require.NoError(t, err)
-		start, ok := token.(xml.StartElement)
-		if !ok {
-			continue
-		}
-		require.NotContains(t, []string{"script", "iframe", "object", "link", "img"}, start.Name.Local)
-		for _, a := range start.Attr {
-			require.False(t, strings.HasPrefix(a.Name.Local, "on"), "handler %s", a.Name.Local)
-			require.NotContains(t, a.Value, "NaN")
-			require.NotContains(t, a.Value, "Inf")
+		if start, ok := token.(xml.StartElement); ok {
+			see(d, start)
 		}
 	}
 }
@@ -77,12 +83,6 @@ func TestEveryPageIsWholeAndHarmless(t *testing.T) {
 	}
 }
 
-func TestAnyNumberOfClientsHasAPage(t *testing.T) {
-	for _, n := range []int{0, 1, 2, 4, 5, 8, 1000} {
-		searchPage(t, Exploration{Clients: n, Result: interleave.Result{Found: []interleave.Counterexample{analysistest.BlindDel()}}})
-	}
-}
-
 // What a page says, by its name in pages.
 func TestPagesTellTheFacts(t *testing.T) {
 	all := pages(t)
@@ -101,6 +101,7 @@ func TestPagesTellTheFacts(t *testing.T) {
 			`href="anomalies/immortal-mark.json"`, "10.005 s", "crashes", "<pre>doublegrant explore dedup/get-set --clients 3</pre>",
 			"--replay anomalies/duplicate-delivery.json</pre>",
 		},
+		"overlapping":      {"Faults: 1 refuse, 2 partition-primary, 3 slicer, ", "after fault 2, partition-primary"},
 		"explore some":     {"Not every schedule was run: it was to stop at the first counterexample."},
 		"explore evil":     {"47 more lines are in the table only"},
 		"index of nothing": {"No run is listed"},
@@ -127,20 +128,15 @@ func copied(page string) string {
 func TestHostileTextIsEscapedEverywhere(t *testing.T) {
 	r := hostile(t)
 	for _, f := range Formats() {
-		var b bytes.Buffer
-		require.NoError(t, f.Write(&b, r), f.File)
-		if f.File == "summary.md" {
-			require.NotContains(t, withoutCode(b.String()), "<script", f.File)
-			require.NotContains(t, withoutCode(b.String()), "@team", f.File)
-			continue
+		text := textOf(t, f.Write, r)
+		if f.File == SummaryFile {
+			text = withoutCode(text)
+			require.NotContains(t, text, "@team")
 		}
-		require.NotContains(t, b.String(), "<script", f.File)
-		require.NotContains(t, b.String(), `href="javascript`, f.File)
+		require.NotContains(t, text, "<script", f.File)
+		require.NotContains(t, text, `href="javascript`, f.File)
 	}
-	var b bytes.Buffer
-	require.NoError(t, Index(&b, []Row{RowOf(r, "javascript:alert(1)")}))
-	wellFormed(t, b.String())
-	require.NotContains(t, b.String(), `href="javascript`)
+	require.NotContains(t, pageOf(t, Index, []Row{RowOf(r, "javascript:alert(1)")}), `href="javascript`)
 }
 
 // withoutCode drops code spans, in which Markdown shows everything as it is.
@@ -159,7 +155,7 @@ func TestAnomaliesBeyondTheLimitAreCounted(t *testing.T) {
 	for len(j.Anomalies) < 50 {
 		j.Anomalies = append(j.Anomalies, duplicateNumber())
 	}
-	html := rendered(t, report(t, analysistest.Synthetic(), j))
+	html := pageOf(t, HTML, report(t, analysistest.Synthetic(), j))
 	require.Equal(t, maxAnomalies, strings.Count(html, `<details class="anomaly"`))
 	require.Contains(t, html, "verdict.json has 50")
 }
@@ -169,7 +165,7 @@ func anomalyPage(t *testing.T, a harness.Anomaly) string {
 	t.Helper()
 	j := invalid()
 	j.Anomalies = []harness.Anomaly{a}
-	return rendered(t, report(t, analysistest.OneKill(), j))
+	return pageOf(t, HTML, report(t, analysistest.OneKill(), j))
 }
 
 func TestThePictureShowsTheSpansThatTheCheckerJudged(t *testing.T) {
@@ -234,9 +230,7 @@ func TestAnAnomalyWithoutSpansIsDrawnByItsOperations(t *testing.T) {
 
 func TestJSONRoundTrip(t *testing.T) {
 	r := demos(t)["rich"]
-	var b bytes.Buffer
-	require.NoError(t, JSON(&b, r))
-	d, err := ReadJSON(&b)
+	d, err := ReadJSON(strings.NewReader(textOf(t, JSON, r)))
 	require.NoError(t, err)
 	want := DocumentOf(r)
 	want.Stats.Buckets, want.Stats.Width = nil, 0
@@ -284,9 +278,12 @@ func TestJUnit(t *testing.T) {
 		{Name: "valid, not as expected", Verdict: harness.Valid, Expected: "double-grant"},
 		{Name: "unknown, not as expected", Verdict: harness.Unknown, Expected: "double-grant"},
 	}
+	for _, name := range []string{"race", "blind", "stuck", "exhausted", "budget"} {
+		rows = append(rows, searches()[name].Row(""))
+	}
 	s := junitRead(t, rows...)
-	require.Equal(t, [3]int{6, 3, 1}, [3]int{s.Tests, s.Failures, s.Errors})
-	for i, want := range []string{"", "failure", "error", "", "failure", "failure"} {
+	require.Equal(t, [3]int{11, 5, 2}, [3]int{s.Tests, s.Failures, s.Errors})
+	for i, want := range []string{"", "failure", "error", "", "failure", "failure", "", "failure", "failure", "", "error"} {
 		require.Equal(t, want == "failure", s.Cases[i].Failure != nil, rows[i].Name)
 		require.Equal(t, want == "error", s.Cases[i].Error != nil, rows[i].Name)
 	}
@@ -299,8 +296,7 @@ func TestSummary(t *testing.T) {
 	for _, want := range []string{"## invalid: lock/set-nx-px", "194 double-grant", "First anomaly", "`lock:4`", "2 failovers", "median", "Run it again", "> mutex was 262,144 operations behind"} {
 		require.Contains(t, b, want)
 	}
-	h := analysistest.OneKill()
-	b = textOf(t, Summary, report(t, h, valid()))
+	b = textOf(t, Summary, report(t, analysistest.OneKill(), valid()))
 	require.Contains(t, b, "Failover after kill-primary")
 	require.Contains(t, b, "2 failed, 1 unknown")
 }

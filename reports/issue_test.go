@@ -11,10 +11,6 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 )
 
-func issueText(t *testing.T, e Exploration) string {
-	return textOf(t, IssueMarkdown, e)
-}
-
 // passed returns a search whose first counterexample can be passed on.
 func passed() Exploration {
 	e := searches()["race"]
@@ -24,7 +20,7 @@ func passed() Exploration {
 }
 
 func TestAnIssueHasWhatItsReaderNeeds(t *testing.T) {
-	text := issueText(t, passed())
+	text := textOf(t, IssueMarkdown, passed())
 	require.Equal(t, 2, strings.Count(text, "\n|---:|---:|---|---|---|---|\n"), "the steps of each counterexample")
 	for _, want := range []string{
 		"## dedup/get-set: immortal-mark in 5 steps\n", "**Promised:** The mark of a message ends with its window.\n", "**Found:** ",
@@ -35,7 +31,7 @@ func TestAnIssueHasWhatItsReaderNeeds(t *testing.T) {
 		require.Contains(t, strings.ReplaceAll(text, "`crashes`", "crashes"), want)
 	}
 	require.Equal(t, 1, strings.Count(text, "**Repeat it:**"), "the second has no recipe")
-	valid := issueText(t, searches()["exhausted"])
+	valid := textOf(t, IssueMarkdown, searches()["exhausted"])
 	require.Contains(t, valid, "## lock/set-nx-px: valid\n\nNo interleaving of 3 clients breaks it")
 	require.NotContains(t, valid, "**Found:**")
 }
@@ -45,7 +41,7 @@ func TestAnIssueOfHostileTextsHasNoMarkupOfTheirs(t *testing.T) {
 	e := searches()["evil"]
 	e.Replay, e.Versions = e.Command, []Version{{e.Name, e.Name}}
 	e.Result.Found[0].Recipe = e.Name
-	text := issueText(t, e)
+	text := textOf(t, IssueMarkdown, e)
 	bare := regexp.MustCompile("`[^`]*`").ReplaceAllString(regexp.MustCompile(`\\.`).ReplaceAllString(text, ""), "") // without escapes and code
 	for _, bad := range []string{"<", "@team", "`", "[", "~", "!", "# @"} {
 		require.NotContains(t, bare, bad)

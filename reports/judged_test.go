@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/doublegrant/doublegrant/harness"
+	"github.com/doublegrant/doublegrant/harness/analysis/analysistest"
 )
 
 const (
@@ -50,18 +51,6 @@ func duplicateNumber() harness.Anomaly {
 	}
 }
 
-// stolen returns the evidence of a double grant that a late release opened.
-func stolen() harness.Anomaly {
-	const key = "lock:17"
-	a := harness.Anomaly{Class: harness.StolenRelease, Key: key, From: 11 * sec, To: 13*sec + 400*ms, Note: "client 3 released lock:17 after its lease had ended, when client 4 had it; client 5 was granted it inside client 4's lease"}
-	a.Ops = []harness.Op{
-		acquire(3, key, 11*sec, ms), acquire(4, key, 13*sec+5*ms, ms),
-		{Client: 3, Kind: harness.Release, Key: key, Arg: "c3-1", Call: 13*sec + 200*ms, Return: 13*sec + 201*ms, Outcome: harness.OK},
-		acquire(5, key, 13*sec+210*ms, ms),
-	}
-	return a
-}
-
 func invalid() harness.Judged {
 	j := harness.Judged{
 		Verdict: harness.Invalid, Certified: 190,
@@ -73,7 +62,7 @@ func invalid() harness.Judged {
 			{Checker: "liveness", Verdict: harness.Unknown, Reason: "no client crashed while it held a lock, so nothing shows that a lock comes free"},
 		},
 	}
-	j.Anomalies = []harness.Anomaly{doubleGrant("lock:4", 4*sec+700*ms), duplicateNumber(), stolen()}
+	j.Anomalies = []harness.Anomaly{doubleGrant("lock:4", 4*sec+700*ms), duplicateNumber(), analysistest.BlindDel().Anomaly}
 	for i := range 7 {
 		j.Anomalies = append(j.Anomalies, doubleGrant(fmt.Sprintf("lock:%d", 20+i), 6*sec+time.Duration(i)*100*ms))
 	}

@@ -48,12 +48,6 @@ func TestSeveralFailoversAreATable(t *testing.T) {
 	require.Equal(t, 9, slowest(all))
 }
 
-func TestManyFaultsAreNumbersWithAKey(t *testing.T) {
-	page := textOf(t, HTML, report(t, overlapping(), valid()))
-	require.Contains(t, page, "Faults: 1 refuse, 2 partition-primary, 3 slicer, ")
-	require.Contains(t, page, "after fault 2, partition-primary")
-}
-
 // TestAFaultThatTheRecordDoesNotSeeHealed is said to be open: the run was killed under it.
 func TestAFaultThatTheRecordDoesNotSeeHealed(t *testing.T) {
 	h := analysistest.OneKill()

@@ -1,6 +1,7 @@
 package reports
 
 import (
+	"cmp"
 	"os"
 	"path/filepath"
 	"testing"
@@ -51,20 +52,15 @@ func TestUnknownTrialsDoNotCount(t *testing.T) {
 }
 
 func TestReproductionFiles(t *testing.T) {
-	dir := t.TempDir()
-	if out := os.Getenv("REPORT_OUT"); out != "" {
-		dir = filepath.Join(out, "reproduction")
-		require.NoError(t, os.MkdirAll(dir, 0o755))
-	}
+	dir := filepath.Join(cmp.Or(os.Getenv("REPORT_OUT"), t.TempDir()), "reproduction")
 	require.NoError(t, WriteReproduction(dir, split()))
-	page, err := os.ReadFile(filepath.Join(dir, "report.html"))
-	require.NoError(t, err)
-	require.Contains(t, string(page), `<span class="word">matches</span>`)
-	require.NotContains(t, string(page), "<b>WAIT")
-	summary, err := os.ReadFile(filepath.Join(dir, "summary.md"))
-	require.NoError(t, err)
-	require.Contains(t, string(summary), "| none | 3 | 1,976 (1,960 to 1,980)")
-	require.NotContains(t, string(summary), "<b>")
+	require.Equal(t, []string{ReportFile, ReproductionFile, SummaryFile}, filesIn(t, dir))
+	page := textOf(t, ReproductionHTML, split())
+	require.Contains(t, page, `<span class="word">matches</span>`)
+	require.NotContains(t, page, "<b>WAIT")
+	summary := textOf(t, ReproductionSummary, split())
+	require.Contains(t, summary, "| none | 3 | 1,976 (1,960 to 1,980)")
+	require.NotContains(t, summary, "<b>")
 	text := textOf(t, ReproductionText, split())
 	require.Contains(t, text, "MATCHES  What keeps a split brain")
 	require.Contains(t, text, "unknown  <b>WAIT 2</b>, trial 2")

@@ -110,15 +110,17 @@ func TestASuitesPagesAreNotForItsRunsToWrite(t *testing.T) {
 	}
 }
 
+// On the page it is folded, as what nobody looks for first, unless it was a soak.
 func TestASuiteSaysHowMemoryGrew(t *testing.T) {
-	var leak tally.Memory
-	for i := range 100 {
-		leak.UnderLoad(tally.Sample{At: time.Duration(i) * 10 * time.Second, RSS: (200 + 2*int64(i)) << 20})
-	}
-	leak.AfterRun(2, tally.Sample{At: 1000 * time.Second, RSS: 1 << 20, Goroutines: 3, Files: 11})
-	leak.WarmUp = tally.WarmUp
 	s := suiteWith(tally.Met)
-	s.Memory = leak
+	for i := range 100 {
+		s.Memory.UnderLoad(tally.Sample{At: time.Duration(i) * 10 * time.Second, RSS: (200 + 2*int64(i)) << 20})
+	}
+	s.Memory.AfterRun(2, tally.Sample{At: 1000 * time.Second, RSS: 1 << 20, Goroutines: 3, Files: 11})
+	s.Memory.WarmUp = 1000 * time.Second // nothing comes after it
+	require.Contains(t, textOf(t, SuiteHTML, s), "<details>\n<summary><h2>The harness itself</h2>")
+	s.Memory.WarmUp = tally.WarmUp
+	require.Contains(t, textOf(t, SuiteHTML, s), `<details open="open">`)
 	b := textOf(t, SuiteText, s)
 	require.Contains(t, b, "memory under load")
 	require.Contains(t, b, "(+3")

@@ -15,7 +15,8 @@ func TestNobodyReadsValidWhereNothingWasAsked(t *testing.T) {
 	r.Judged = harness.Judged{Verdict: harness.Valid, Judgements: []harness.Judgement{
 		{Checker: "mutex", Verdict: harness.Valid, Reason: "none overlap"}, {Checker: "porcupine", Unasked: true, Reason: why},
 	}}
-	require.Contains(t, rendered(t, r), `data-label="checker">porcupine</td><td data-label="verdict"><span class="pill unasked">not asked</span></td><td data-label="reason">`+why)
+	page := pageOf(t, HTML, r)
+	require.Contains(t, page, `data-label="checker">porcupine</td><td data-label="verdict"><span class="pill unasked">not asked</span></td><td data-label="reason">`+why)
 
 	summary := textOf(t, Summary, r)
 	require.Contains(t, summary, "| `porcupine` | not asked | "+why)

@@ -13,14 +13,6 @@ import (
 	"github.com/doublegrant/doublegrant/harness/interleave"
 )
 
-// searchPage returns the page of a search, parsed strictly.
-func searchPage(t *testing.T, e Exploration) string {
-	t.Helper()
-	html := textOf(t, ExplorationHTML, e)
-	wellFormed(t, html)
-	return html
-}
-
 // walked returns the walk through the only counterexample of a search.
 func walked(t *testing.T, e Exploration) walk {
 	p := newExplorationPage(e)
@@ -44,7 +36,7 @@ func TestAReaderGoesThroughTheSteps(t *testing.T) {
 	require.Zero(t, w.Steps[n-1].Next, "after the last step all are shown")
 	require.LessOrEqual(t, w.Last().Bottom, w.Picture.Height)
 
-	page := searchPage(t, e)
+	page := pageOf(t, ExplorationHTML, e)
 	require.Equal(t, n+1, strings.Count(page, `type="radio"`))
 	for i := range n + 1 {
 		require.Equal(t, 1, strings.Count(page, fmt.Sprintf(`id="w0-%d"`, i)))
@@ -84,12 +76,12 @@ func TestBeliefsStayUntilTheyChange(t *testing.T) {
 
 func TestAStepShowsWhatIsStored(t *testing.T) {
 	e := searches()["stuck"]
-	require.NotContains(t, searchPage(t, e), "<h4>Stored</h4>", "an older file does not tell")
+	require.NotContains(t, pageOf(t, ExplorationHTML, e), "<h4>Stored</h4>", "an older file does not tell")
 	c := &e.Result.Found[0]
 	c.Steps[0].Store = &interleave.Store{}
 	c.Steps[1].Store = &interleave.Store{Keys: []interleave.Stored{{Key: "lock", Value: "<a>\x1b", Ends: 10 * time.Second}, {Key: "n", Value: "1"}}, More: 3}
 	c.Steps[2].Store = &interleave.Store{Keys: []interleave.Stored{{Key: "lock", Value: "<a>\x1b", Ends: 10 * time.Second}, {Key: "n", Value: "2"}}}
-	page := searchPage(t, e)
+	page := pageOf(t, ExplorationHTML, e)
 	for _, want := range []string{
 		`<h4>Stored</h4>`, `<li class="when">nothing</li>`, `<li class="new"><span class="mono">lock = &lt;a&gt;` + "\uFFFD" + `</span> <span class="when">until 10.000 s</span></li>`,
 		`<li class="new"><span class="mono">n = 1</span> <span class="when">no expiry</span></li><li class="when">and 3 more</li>`,
@@ -109,7 +101,7 @@ func TestAWalkOfFortyStepsIsSmall(t *testing.T) {
 	}
 	c := p.Shows(harness.DoubleGrant, "lock", "both", last)
 	c.Budget = interleave.Budget{Clients: 4}
-	with := len(searchPage(t, Exploration{Result: interleave.Result{Found: []interleave.Counterexample{c}}}))
+	with := len(pageOf(t, ExplorationHTML, Exploration{Result: interleave.Result{Found: []interleave.Counterexample{c}}}))
 	t.Logf("%d bytes", with)
 	require.Less(t, with, 160<<10)
 }

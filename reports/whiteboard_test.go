@@ -1,7 +1,7 @@
 package reports
 
 import (
-	"errors"
+	"io"
 	"strings"
 	"testing"
 	"unicode"
@@ -45,26 +45,22 @@ func TestWhiteboardKeepsToTheWidthOfATerminal(t *testing.T) {
 
 func TestTerminalGetsNoControlCharacters(t *testing.T) {
 	for name, e := range searches() {
-		for _, r := range terminal(t, e) {
+		for _, r := range textOf(t, ExplorationText, e) {
 			require.False(t, r != '\n' && (unicode.IsControl(r) || unicode.Is(unicode.Cf, r)), "%s: %U", name, r)
 		}
 	}
-	text := terminal(t, searches()["race"])
+	text := textOf(t, ExplorationText, searches()["race"])
 	require.True(t, strings.HasPrefix(text, "INVALID  2 counterexamples, the smallest of 5 steps"))
 	require.Contains(t, text, "  replay: doublegrant explore --replay anomalies/duplicate-delivery.json\n")
 	require.Contains(t, text, "\nsearch again: doublegrant explore dedup/get-set --clients 3\n")
 }
 
-type brokenPipe struct{}
-
-var errPipe = errors.New("broken pipe")
-
-func (brokenPipe) Write([]byte) (int, error) { return 0, errPipe }
-
 func TestFailedWritesAreReported(t *testing.T) {
-	require.ErrorIs(t, ExplorationText(brokenPipe{}, searches()["race"]), errPipe)
+	reader, pipe := io.Pipe()
+	require.NoError(t, reader.Close())
+	require.ErrorIs(t, ExplorationText(pipe, searches()["race"]), io.ErrClosedPipe)
 	for _, f := range ExplorationFormats() {
-		require.ErrorIs(t, f.Write(brokenPipe{}, searches()["race"]), errPipe, f.File)
+		require.ErrorIs(t, f.Write(pipe, searches()["race"]), io.ErrClosedPipe, f.File)
 	}
 }
 

@@ -3,6 +3,7 @@
 package cluster_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -60,22 +61,17 @@ func TestAnAddressIsTakenBySomebodyWhoListensOnly(t *testing.T) {
 // error, after 10,000 addresses or when the time is up, and returns how many it has listened at.
 func lookAndListen(t *testing.T, within time.Duration, look func(addr string) error) (listened int, err error) {
 	t.Helper()
-	done := make(chan struct{})
+	ctx, stop := context.WithCancel(t.Context())
 	var starting sync.WaitGroup
 	for range 2 {
 		starting.Go(func() {
-			for {
-				select {
-				case <-done:
-					return
-				default:
-					_ = exec.Command("/bin/true").Run() // what comes of it does not matter
-				}
+			for ctx.Err() == nil {
+				_ = exec.Command("/bin/true").Run() // what comes of it does not matter
 			}
 		})
 	}
 	defer starting.Wait()
-	defer close(done)
+	defer stop()
 	port := 10_000 + rand.IntN(20_000) // another process may run this test
 	for began := time.Now(); listened < 10_000 && time.Since(began) < within; listened++ {
 		addr := fmt.Sprintf("127.251.%d.%d:%d", 1+listened/250, 1+listened%250, port) // no subnet of a run

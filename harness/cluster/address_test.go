@@ -1,11 +1,11 @@
 package cluster_test
 
 import (
-	"errors"
 	"fmt"
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -32,7 +32,7 @@ func (n *taken) listen(addr string) (net.Listener, error) {
 		return nil, &net.OpError{Op: "listen", Net: "tcp", Err: os.NewSyscallError("bind", n.why)}
 	}
 	n.held[addr] = true
-	return listening{n, addr}, nil
+	return listening{n: n, addr: addr}, nil
 }
 
 func (n *taken) free(addr string) error {
@@ -43,13 +43,14 @@ func (n *taken) free(addr string) error {
 	return ln.Close()
 }
 
+// listening has no Accept: nobody comes.
 type listening struct {
+	net.Listener
 	n    *taken
 	addr string
 }
 
-func (l listening) Accept() (net.Conn, error) { return nil, errors.New("nobody comes") }
-func (l listening) Addr() net.Addr            { a, _ := net.ResolveTCPAddr("tcp", l.addr); return a }
+func (l listening) Addr() net.Addr { a, _ := net.ResolveTCPAddr("tcp", l.addr); return a }
 func (l listening) Close() error {
 	l.n.mu.Lock()
 	defer l.n.mu.Unlock()
@@ -59,17 +60,12 @@ func (l listening) Close() error {
 
 func TestAddressesThatAreTakenAreLeftToWhoHasThem(t *testing.T) {
 	reachable := func(string) error { return nil }
-	none := func(string) bool { return false }
 	port := func(ports ...int) func(string) bool {
 		return func(addr string) bool {
-			for _, p := range ports {
-				if strings.HasSuffix(addr, fmt.Sprintf(":%d", p)) {
-					return true
-				}
-			}
-			return false
+			return slices.ContainsFunc(ports, func(p int) bool { return strings.HasSuffix(addr, fmt.Sprintf(":%d", p)) })
 		}
 	}
+	none := port()
 	for name, c := range map[string]struct {
 		by   func(string) bool
 		why  error
@@ -131,15 +127,10 @@ func TestATemporaryFolderThatTakesNothingIsNamed(t *testing.T) {
 	require.Empty(t, left)
 	dir := filepath.Join(own, "gone")
 	t.Setenv("TMPDIR", dir)
-	for _, err := range []error{cluster.TempRoom(), preflight(t)} {
+	_, preflight := cluster.Options{}.Preflight()
+	for _, err := range []error{cluster.TempRoom(), preflight} {
 		require.ErrorIs(t, err, cluster.ErrLimit)
 		require.ErrorContains(t, err, "the folder for temporary files, "+dir+", cannot take the 1024 KiB of a cluster: make it a folder "+
 			"that can be written, or set TMPDIR to another: ")
 	}
-}
-
-func preflight(t *testing.T) error {
-	t.Helper()
-	_, err := cluster.Options{}.Preflight()
-	return err
 }

@@ -1,11 +1,12 @@
 package cluster_test
 
 import (
+	"cmp"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strconv"
-	"strings"
 	"testing"
 	"time"
 
@@ -21,9 +22,8 @@ func isOff(t *testing.T, c *cluster.Cluster, node string, by time.Duration) {
 	began := time.Now()
 	reply, err := c.Do(t.Context(), node, "TIME")
 	require.NoError(t, err)
-	seconds, err := strconv.ParseInt(reply.([]any)[0].(string), 10, 64)
-	require.NoError(t, err)
-	micros, err := strconv.ParseInt(reply.([]any)[1].(string), 10, 64)
+	var seconds, micros int64
+	_, err = fmt.Sscanf(fmt.Sprint(reply), "[%d %d]", &seconds, &micros)
 	require.NoError(t, err)
 	its := time.Unix(seconds, micros*1000)
 	const few = 20 * time.Millisecond
@@ -94,10 +94,7 @@ int main(void) {
 }`
 
 func TestTheMonotonicClockStaysTrue(t *testing.T) {
-	compiler := os.Getenv("CC")
-	if compiler == "" {
-		compiler = "cc"
-	}
+	compiler := cmp.Or(os.Getenv("CC"), "cc")
 	dir := t.TempDir()
 	at := func(name string) string { return filepath.Join(dir, name) }
 	require.NoError(t, os.WriteFile(at("clocks.c"), []byte(twoClocks), 0o600))
@@ -108,20 +105,16 @@ func TestTheMonotonicClockStaysTrue(t *testing.T) {
 		out, err := exec.Command(compiler, args...).CombinedOutput()
 		require.NoError(t, err, string(out))
 	}
-	tell := func(env ...string) (all []int64) {
+	tell := func(env ...string) (all [4]int64) {
 		cmd := exec.Command(at("clocks"))
 		cmd.Env = env
 		out, err := cmd.Output()
 		require.NoError(t, err)
-		for _, f := range strings.Fields(string(out)) {
-			n, err := strconv.ParseInt(f, 10, 64)
-			require.NoError(t, err)
-			all = append(all, n)
-		}
+		_, err = fmt.Sscan(string(out), &all[0], &all[1], &all[2], &all[3])
+		require.NoError(t, err)
 		return all
 	}
-	ahead := make([]byte, 8)
-	ahead[7] = 1 // 2^56 ns: 834 days, on a little-endian machine
+	ahead := []byte{7: 1} // 2^56 ns: 834 days, on a little-endian machine
 	require.NoError(t, os.WriteFile(at("offset"), ahead, 0o600))
 	plain, shifted := tell(), tell("LD_PRELOAD="+at("clock.so"), "DOUBLEGRANT_CLOCK="+at("offset"))
 	for i := range 3 {

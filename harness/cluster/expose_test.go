@@ -36,17 +36,12 @@ func TestClientsOfOtherMachinesFollowAFailover(t *testing.T) {
 	require.EventuallyWithT(t, func(t *assert.CollectT) { require.NoError(t, clients.Probe(ctx, "g0", "r1")) }, 15*time.Second, 20*time.Millisecond)
 }
 
-func TestAnAddressThatIsNotOursCannotBeExposed(t *testing.T) {
+func TestWhatIsExposedIsOursAndEndsWithTheCluster(t *testing.T) {
 	t.Parallel()
 	c := clustertest.Start(t, cluster.Standalone(cluster.Options{}))
 	_, err := c.Expose("192.0.2.1")
 	require.ErrorContains(t, err, "expose r1 on 192.0.2.1")
 	require.ErrorContains(t, err, "name an address of this machine")
-}
-
-func TestWhatIsExposedEndsWithTheCluster(t *testing.T) {
-	t.Parallel()
-	c := clustertest.Start(t, cluster.Standalone(cluster.Options{}))
 	d, err := c.Expose("127.0.0.1")
 	require.NoError(t, err)
 	clients, err := attached.Open(d, attached.Options{Groups: 1})

@@ -18,17 +18,7 @@ import (
 func TestOnlyLeftoversWithOurNameAndMarkAreRemoved(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir())
 	theirs := []string{"doublegrant-checkout/go.mod", "doublegrant-12/r1/notes", "doublegrant-1a/.doublegrant", "doublegrant-/x", "doublegrant/x"}
-	for _, file := range append(theirs, "doublegrant-13/.doublegrant", "doublegrant-13/r1/redis.conf") {
-		path := filepath.Join(os.TempDir(), file)
-		require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o700))
-		require.NoError(t, os.WriteFile(path, nil, 0o600))
-	}
-	spared := func() {
-		t.Helper()
-		for _, file := range theirs {
-			require.FileExists(t, filepath.Join(os.TempDir(), file))
-		}
-	}
+	makeFiles(t, os.TempDir(), append(theirs, "doublegrant-13/.doublegrant", "doublegrant-13/r1/redis.conf")...)
 	at := func(name string) string { return filepath.Join(os.TempDir(), name) }
 	unmarked, orphan, young := at("doublegrant-12"), at("doublegrant-13"), at("doublegrant-14")
 	require.NoError(t, os.Mkdir(young, 0o700)) // of the moment between its making and its lock
@@ -39,18 +29,23 @@ func TestOnlyLeftoversWithOurNameAndMarkAreRemoved(t *testing.T) {
 		{Kind: "folder", Name: orphan, Run: orphan}, {Kind: "folder", Name: young, Run: young},
 	}, slices.DeleteFunc(all, func(l cluster.Leftover) bool { return l.Kind != "folder" }))
 
-	c := cluster.Standalone(cluster.Options{})
-	require.NoError(t, startQuietly(t, c))
-	marks, err := filepath.Glob(filepath.Join(os.TempDir(), "doublegrant-*", ".doublegrant"))
+	_, err = cluster.RemoveOrphans(t.Context()) // as a start does
 	require.NoError(t, err)
-	require.Len(t, marks, 2, "of the cluster, and one of theirs")
 	require.NoDirExists(t, orphan)
 	require.NoDirExists(t, young)
-	require.NoError(t, c.Stop())
-	spared()
-	_, err = cluster.RemoveOrphans(t.Context())
-	require.NoError(t, err)
-	spared()
+	for _, file := range theirs {
+		require.FileExists(t, at(file))
+	}
+}
+
+// makeFiles makes empty files in a folder, and the folders that they lie in.
+func makeFiles(t *testing.T, dir string, files ...string) {
+	t.Helper()
+	for _, file := range files {
+		path := filepath.Join(dir, file)
+		require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o700))
+		require.NoError(t, os.WriteFile(path, nil, 0o600))
+	}
 }
 
 // oneHost is a site with one host of a cluster whose folder and process are gone.
@@ -82,53 +77,40 @@ func TestOrphansOfTheSubnetThatAStartClaimedAreRemoved(t *testing.T) {
 	}
 }
 
-// TestTheWatchdogOfAFolderRemovesWhatIsOursAlone: a shell does, and where there is none, a second process of this program.
+// TestTheWatchdogOfAFolderRemovesWhatIsOursAlone: a shell does, and where there is none, a second process of this program. One that is told
+// that the folder is gone leaves it: whoever makes one of that name next keeps it.
 func TestTheWatchdogOfAFolderRemovesWhatIsOursAlone(t *testing.T) {
+	forget := func(dir string) error { cluster.ForgetFolder(dir); return nil }
 	for shell, by := range map[string]string{"/bin/sh": "a shell", "/nowhere/sh": "this program"} {
 		for name, c := range map[string]struct {
 			files []string
+			end   func(dir string) error
 			gone  bool
 		}{
-			"ours":           {[]string{".doublegrant", "r1/redis.conf", "two words.log"}, true},
-			"not yet marked": {nil, true},
-			"of that name":   {[]string{"r1/notes"}, false},
+			"ours":           {[]string{".doublegrant", "r1/redis.conf", "two words.log"}, cluster.UnwatchFolder, true},
+			"not yet marked": {nil, cluster.UnwatchFolder, true},
+			"of that name":   {[]string{"r1/notes"}, cluster.UnwatchFolder, false},
+			"forgotten":      {nil, forget, false},
 		} {
 			t.Run(name+", by "+by, func(t *testing.T) {
 				defer cluster.SetShell(shell)()
 				dir := filepath.Join(t.TempDir(), "doublegrant-1")
 				require.NoError(t, cluster.WatchFolder(dir))
 				require.NoError(t, os.Mkdir(dir, 0o700))
-				for _, file := range c.files {
-					path := filepath.Join(dir, file)
-					require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o700))
-					require.NoError(t, os.WriteFile(path, nil, 0o600))
-				}
+				makeFiles(t, dir, c.files...)
 				ended := watchdogOf(t, dir)
-				require.NoError(t, cluster.UnwatchFolder(dir))
+				require.NoError(t, c.end(dir))
 				eventually(t, ended, "the watchdog does not end")
 				if c.gone {
 					require.NoDirExists(t, dir)
-				} else {
-					require.FileExists(t, filepath.Join(dir, c.files[0]))
+					return
+				}
+				require.DirExists(t, dir)
+				for _, file := range c.files {
+					require.FileExists(t, filepath.Join(dir, file))
 				}
 			})
 		}
-	}
-}
-
-// TestAWatchdogThatIsToldSoLeavesTheFolder: the folder is gone, and whoever makes one of that name next keeps it.
-func TestAWatchdogThatIsToldSoLeavesTheFolder(t *testing.T) {
-	for _, shell := range []string{"/bin/sh", "/nowhere/sh"} {
-		dir := filepath.Join(t.TempDir(), "doublegrant-1")
-		undo := cluster.SetShell(shell)
-		err := cluster.WatchFolder(dir)
-		undo()
-		require.NoError(t, err)
-		ended := watchdogOf(t, dir)
-		require.NoError(t, os.Mkdir(dir, 0o700))
-		cluster.ForgetFolder(dir)
-		eventually(t, ended, "the watchdog does not end")
-		require.DirExists(t, dir)
 	}
 }
 

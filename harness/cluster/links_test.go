@@ -34,16 +34,13 @@ func TestWhoHearsAndWhoSuspectsWhom(t *testing.T) {
 	c := cluster.Sentinel(cluster.Options{})
 	up(t, c)
 	ctx := t.Context()
-	suspects := func(s string) bool {
-		is, err := c.Suspects(ctx, s)
+	says := func(ask func(context.Context, string) (bool, error), node string) bool {
+		yes, err := ask(ctx, node)
 		require.NoError(t, err)
-		return is
+		return yes
 	}
-	hears := func(r string) bool {
-		is, err := c.Hears(ctx, r)
-		require.NoError(t, err)
-		return is
-	}
+	suspects := func(s string) bool { return says(c.Suspects, s) }
+	hears := func(r string) bool { return says(c.Hears, r) }
 	primary, err := c.Primary(ctx)
 	require.NoError(t, err)
 	require.Equal(t, "r1", primary)

@@ -28,8 +28,7 @@ func TestALargerCluster(t *testing.T) {
 	require.Contains(t, []string{"r3", "r4", "r5"}, promoted)
 	// Groups 0 and 1 ask Sentinels of the minority.
 	for group, want := range []string{"r1", "r1", promoted, promoted, promoted} {
-		r, err := c.Connect(group)
-		require.NoError(t, err)
+		r := connect(t, c, group)
 		require.Eventually(t, func() bool { // until its Sentinel has heard of the promotion
 			err := r.Set(t.Context(), "said-by", group, 0).Err()
 			on, askErr := c.Do(t.Context(), want, "GET", "said-by")
@@ -46,7 +45,6 @@ func TestBadShapesAreRefused(t *testing.T) {
 		"hasty Sentinels":   {DownAfter: 100 * time.Millisecond},
 		"a fractional lag":  {MaxLag: 1500 * time.Millisecond},
 		"an unknown AOF":    {AOF: "sometimes"},
-		"an unknown place":  {On: cluster.NotLinked("moon")},
 	} {
 		_, err := o.Preflight()
 		require.Error(t, err, name)

@@ -23,14 +23,14 @@ func TestNamesOfOneManifestAreThereInAnother(t *testing.T) {
 		for _, v := range p.Volumes {
 			volumes = append(volumes, v.Name)
 			if v.PersistentVolumeClaim != nil {
-				find(t, "PersistentVolumeClaim", v.PersistentVolumeClaim.ClaimName, nil)
+				find(t, "PersistentVolumeClaim", v.PersistentVolumeClaim.ClaimName)
 			}
 			if v.ConfigMap != nil && v.ConfigMap.Name != "suite" { // the suite is yours
-				find(t, "ConfigMap", v.ConfigMap.Name, nil)
+				find(t, "ConfigMap", v.ConfigMap.Name)
 			}
 		}
 		if file == "nats.yaml" {
-			volumes = append(volumes, natsServers(t).VolumeClaimTemplates[0].Metadata.Name)
+			volumes = append(volumes, specOf[statefulSet](t, "StatefulSet", "nats").VolumeClaimTemplates[0].Metadata.Name)
 		}
 		for _, m := range c.VolumeMounts {
 			mounts = append(mounts, m.Name)
@@ -84,26 +84,21 @@ type rule struct {
 	OnPodConditions []struct{ Type, Status string }
 }
 
-func jobOf(t *testing.T, name string) (j job) {
-	find(t, "Job", name, &j)
-	return j
-}
-
 // TestShardsAreAsManyAsTheirPods: Kubernetes tells a pod its index, and not of how many.
 func TestShardsAreAsManyAsTheirPods(t *testing.T) {
-	shards := jobOf(t, "shards")
+	shards := specOf[job](t, "Job", "shards")
 	require.Equal(t, "Indexed", shards.CompletionMode)
 	require.Equal(t, *shards.Completions, *shards.Parallelism)
 	args := shards.Template.Spec.Containers[0].Args
 	require.Equal(t, fmt.Sprintf("auto/%d", *shards.Completions), args[slices.Index(args, "--shard")+1])
 	require.Zero(t, *shards.BackoffLimitPerIndex, "a shard that found something is not tried until it finds nothing")
-	require.Zero(t, *jobOf(t, "merge").BackoffLimit)
+	require.Zero(t, *specOf[job](t, "Job", "merge").BackoffLimit)
 }
 
 // TestACoordinatorThatFoundSomethingIsNotTriedAgain: one that failed is, and one whose node was drained, which exits as if it had found
 // nothing out. The first rule that fits counts. Rules need pods that do not restart in place.
 func TestACoordinatorThatFoundSomethingIsNotTriedAgain(t *testing.T) {
-	coordinator := jobOf(t, "coordinator")
+	coordinator := specOf[job](t, "Job", "coordinator")
 	require.Equal(t, "Never", coordinator.Template.Spec.RestartPolicy)
 	drained, found := coordinator.PodFailurePolicy.Rules[0], coordinator.PodFailurePolicy.Rules[1]
 	require.Equal(t, "Ignore", drained.Action)
@@ -122,10 +117,9 @@ type service struct {
 
 // TestCoordinatorAndWorkersMeet by one address and one name, and with the same token as NATS has.
 func TestCoordinatorAndWorkersMeet(t *testing.T) {
-	var spec service
-	nats := find(t, "Service", "nats", &spec)
-	require.Equal(t, "None", spec.ClusterIP)
-	url := fmt.Sprintf("nats://%s:%d", nats.Metadata.Name, spec.Ports[0].Port)
+	nats := specOf[service](t, "Service", "nats")
+	require.Equal(t, "None", nats.ClusterIP)
+	url := fmt.Sprintf("nats://nats:%d", nats.Ports[0].Port)
 	for file, flag := range map[string]string{"coordinator.yaml": "--nats", "workers.yaml": "--join"} {
 		c := pods(t)[file].Spec.Containers[0]
 		require.Equal(t, url, c.Args[slices.Index(c.Args, flag)+1], file)
@@ -159,21 +153,21 @@ func TestResultsHaveRoom(t *testing.T) {
 	}
 }
 
+// deployment is the spec of a Deployment.
+type deployment struct {
+	Selector selector
+	Template pod
+}
+
 // TestSelectorsSelectTheirPods: of what makes pods, and of what looks for them.
 func TestSelectorsSelectTheirPods(t *testing.T) {
-	var workers struct {
-		Selector selector
-		Template pod
-	}
-	find(t, "Deployment", "worker", &workers)
-	servers := natsServers(t)
+	workers := specOf[deployment](t, "Deployment", "worker")
+	servers := specOf[statefulSet](t, "StatefulSet", "nats")
 	require.True(t, workers.Selector.selects(t, workers.Template.Metadata.Labels))
 	require.True(t, servers.Selector.selects(t, servers.Template.Metadata.Labels))
 	for file, made := range pods(t) {
 		require.Equal(t, file == "workers.yaml", workers.Selector.selects(t, made.Metadata.Labels), file)
 		require.Equal(t, file == "nats.yaml", servers.Selector.selects(t, made.Metadata.Labels), file)
 	}
-	var spec service
-	find(t, "Service", "nats", &spec)
-	require.Equal(t, servers.Template.Metadata.Labels, spec.Selector)
+	require.Equal(t, servers.Template.Metadata.Labels, specOf[service](t, "Service", "nats").Selector)
 }

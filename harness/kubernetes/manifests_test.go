@@ -78,10 +78,9 @@ type (
 		ValueFrom   *struct{ SecretKeyRef *struct{ Name, Key string } }
 	}
 	security struct {
-		RunAsNonRoot, AllowPrivilegeEscalation, Privileged, ReadOnlyRootFilesystem *bool
-		RunAsUser, RunAsGroup                                                      *int64
-		SeccompProfile                                                             *struct{ Type string }
-		Capabilities                                                               *struct{ Drop, Add []string }
+		podSecurity
+		AllowPrivilegeEscalation, Privileged, ReadOnlyRootFilesystem *bool
+		Capabilities                                                 *struct{ Drop, Add []string }
 	}
 )
 
@@ -166,21 +165,25 @@ func pods(t *testing.T) map[string]*pod {
 	return all
 }
 
-// find returns the object of a kind and a name, and reads its spec into one.
-func find(t *testing.T, kind, name string, spec any) object {
+// find returns the object of a kind and a name.
+func find(t *testing.T, kind, name string) object {
 	t.Helper()
 	for _, objects := range manifests(t) {
 		for _, it := range objects {
 			if it.Kind == kind && it.Metadata.Name == name {
-				if spec != nil {
-					require.NoError(t, json.Unmarshal(it.Spec, spec))
-				}
 				return it
 			}
 		}
 	}
 	require.FailNow(t, "not found", "%s %s", kind, name)
 	return object{}
+}
+
+// specOf returns the spec of such an object.
+func specOf[T any](t *testing.T, kind, name string) (spec T) {
+	t.Helper()
+	require.NoError(t, json.Unmarshal(find(t, kind, name).Spec, &spec))
+	return spec
 }
 
 // selector selects pods by their labels.

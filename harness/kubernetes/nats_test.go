@@ -25,14 +25,9 @@ type statefulSet struct {
 	}
 }
 
-func natsServers(t *testing.T) (s statefulSet) {
-	find(t, "StatefulSet", "nats", &s)
-	return s
-}
-
 // TestNATSTakesItsConfiguration: the server itself reads what the manifest gives it, and finds there what the manifest gives its pods.
 func TestNATSTakesItsConfiguration(t *testing.T) {
-	text := find(t, "ConfigMap", "nats", nil).Data["nats.conf"]
+	text := find(t, "ConfigMap", "nats").Data["nats.conf"]
 	read := func(text string) (*server.Options, error) {
 		path := filepath.Join(t.TempDir(), "nats.conf")
 		require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
@@ -46,7 +41,7 @@ func TestNATSTakesItsConfiguration(t *testing.T) {
 	require.Equal(t, "dg-0123", o.Authorization, "without a token whoever reaches it may ask")
 	require.True(t, o.JetStream)
 
-	set := natsServers(t)
+	set := specOf[statefulSet](t, "StatefulSet", "nats")
 	c, disk := set.Template.Spec.Containers[0], set.VolumeClaimTemplates[0]
 	require.Equal(t, []string{"--config", c.VolumeMounts[0].MountPath + "/nats.conf"}, c.Args)
 	require.Equal(t, o.StoreDir, c.VolumeMounts[1].MountPath)

@@ -91,7 +91,7 @@ func containerWeaknesses(c container) (all []string) {
 	if s == nil || s.Capabilities == nil {
 		return []string{c.Name + ": no security context with capabilities"}
 	}
-	is(s.RunAsUser != nil || s.RunAsGroup != nil || s.RunAsNonRoot != nil || s.SeccompProfile != nil, "overrides the pod's user or profile")
+	is(s.podSecurity != podSecurity{}, "overrides the pod's user or profile")
 	is(!isFalse(s.AllowPrivilegeEscalation), "may gain privileges")
 	is(isTrue(s.Privileged), "is privileged")
 	is(!isTrue(s.ReadOnlyRootFilesystem), "writes to its image")
@@ -131,16 +131,14 @@ type policy struct {
 
 // TestAPolicyHoldsForEveryPod: none is open to the cluster's whole network, in neither direction, and only who works reaches NATS.
 func TestAPolicyHoldsForEveryPod(t *testing.T) {
-	var nats policy
-	find(t, "NetworkPolicy", "nats", &nats)
+	nats := specOf[policy](t, "NetworkPolicy", "nats")
 	require.Equal(t, 4222, nats.Ingress[0].Ports[0].Port)
 	for file, made := range pods(t) {
 		works := file == "workers.yaml" || file == "coordinator.yaml"
 		require.Equal(t, works, nats.Ingress[0].From[0].PodSelector.selects(t, made.Metadata.Labels), file)
 		held := map[string]bool{}
 		for _, it := range manifests(t)["network.yaml"] {
-			var p policy
-			find(t, "NetworkPolicy", it.Metadata.Name, &p)
+			p := specOf[policy](t, "NetworkPolicy", it.Metadata.Name)
 			if p.PodSelector.selects(t, made.Metadata.Labels) {
 				for _, way := range p.PolicyTypes {
 					held[way] = true

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -23,16 +24,10 @@ type proxy struct {
 	docker string // path of the real daemon's socket
 	mu     sync.Mutex
 	conns  []net.Conn
-	silent bool
+	silent atomic.Bool
 }
 
-// newProxy returns a proxy with its socket in dir, and its DOCKER_HOST.
-func newProxy(t *testing.T, dir string) (*proxy, string) {
-	t.Helper()
-	path := filepath.Join(dir, "docker.sock")
-	return standBefore(t, path, dockerSocket(t)), "unix://" + path
-}
-
+// standBefore starts a proxy with its socket at path.
 func standBefore(t *testing.T, path, docker string) *proxy {
 	t.Helper()
 	ln, err := net.Listen("unix", path)
@@ -79,15 +74,13 @@ func (p *proxy) pass(to, from net.Conn) {
 	buf := make([]byte, 32<<10)
 	for {
 		n, err := from.Read(buf)
-		p.mu.Lock()
-		silent := p.silent
-		p.mu.Unlock()
+		silent := p.silent.Load()
 		if !silent {
 			_, _ = to.Write(buf[:n])
 		}
 		if err != nil {
-			if c, ok := to.(interface{ CloseWrite() error }); ok && !silent {
-				_ = c.CloseWrite()
+			if !silent {
+				_ = to.(*net.UnixConn).CloseWrite()
 			}
 			return
 		}
@@ -103,12 +96,6 @@ func (p *proxy) die() {
 	}
 }
 
-func (p *proxy) hush(silent bool) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.silent = silent
-}
-
 func TestADockerDaemonThatIsLostInTheMiddle(t *testing.T) {
 	need(t)
 	for name, way := range map[string]struct{ lose, regain func(*testing.T, *proxy) }{
@@ -117,8 +104,8 @@ func TestADockerDaemonThatIsLostInTheMiddle(t *testing.T) {
 			func(t *testing.T, p *proxy) { standBefore(t, p.Addr().String(), p.docker) },
 		},
 		"falls silent": {
-			func(_ *testing.T, p *proxy) { p.hush(true) },
-			func(_ *testing.T, p *proxy) { p.hush(false) },
+			func(_ *testing.T, p *proxy) { p.silent.Store(true) },
+			func(_ *testing.T, p *proxy) { p.silent.Store(false) },
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -126,16 +113,15 @@ func TestADockerDaemonThatIsLostInTheMiddle(t *testing.T) {
 			tmp, err := os.MkdirTemp("", "lost")
 			require.NoError(t, err)
 			t.Cleanup(func() { require.NoError(t, os.Remove(tmp), "a folder was left behind") })
-			p, host := newProxy(t, tmp)
-			said := actWithout(t, tmp, host, func() { way.lose(t, p) })
+			p := standBefore(t, filepath.Join(tmp, "docker.sock"), dockerSocket(t))
+			said := actWithout(t, tmp, "unix://"+p.Addr().String(), func() { way.lose(t, p) })
 			for _, act := range []string{"pause", "resume", "terminate", "kill", "stop"} {
-				took, what := said[act][0], said[act][1]
-				require.NotContains(t, what, "<nil>", act)
-				require.Contains(t, what, "docker", act)
-				require.Contains(t, what, "r1", "%s does not say where", act)
-				t.Logf("%s: %s %s", act, took, what)
+				require.NotContains(t, said[act], "<nil>", act)
+				require.Contains(t, said[act], "docker", act)
+				require.Contains(t, said[act], "r1", "%s does not say where", act)
+				t.Logf("%s: %s", act, said[act])
 			}
-			require.Contains(t, said["stop"][1], "doctor --clean")
+			require.Contains(t, said["stop"], "doctor --clean")
 			way.regain(t, p)
 			require.Eventually(t, func() bool { return len(onDocker.Remains(t, tmp, "-")) == 0 }, platformtest.Hang, 20*time.Millisecond,
 				"the watchdog did not find the daemon once it was there")
@@ -143,9 +129,9 @@ func TestADockerDaemonThatIsLostInTheMiddle(t *testing.T) {
 	}
 }
 
-// actWithout runs a harness in the folder tmp that loses its daemon once its cluster is up, and returns its report of each act: the time that it
-// took, and the error.
-func actWithout(t *testing.T, tmp, dockerHost string, lose func()) map[string][2]string {
+// actWithout runs a harness in the folder tmp that loses its daemon once its cluster is up, and returns what it says of each act: the time
+// that it took, and the error.
+func actWithout(t *testing.T, tmp, dockerHost string, lose func()) map[string]string {
 	t.Helper()
 	v := platformtest.NewVictim(t, stepwise)
 	v.Dir, v.Env = tmp, append(v.Env, "TMPDIR="+tmp, "DOCKER_HOST="+dockerHost)
@@ -160,11 +146,10 @@ func actWithout(t *testing.T, tmp, dockerHost string, lose func()) map[string][2
 	lose()
 	_, err = io.WriteString(in, "\n")
 	require.NoError(t, err)
-	said := map[string][2]string{}
+	said := map[string]string{}
 	for lines.Scan() {
-		word := strings.SplitN(lines.Text(), " ", 3)
-		require.Len(t, word, 3, lines.Text())
-		said[word[0]] = [2]string{word[1], word[2]}
+		act, came, _ := strings.Cut(lines.Text(), " ")
+		said[act] = came
 	}
 	require.NoError(t, v.Wait())
 	return said

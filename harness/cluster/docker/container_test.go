@@ -6,7 +6,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"testing"
 	"time"
 
@@ -87,13 +86,12 @@ func TestTerminatedContainerKeepsItsAppendOnlyFile(t *testing.T) {
 	up(t, c)
 	ctx := t.Context()
 	require.NoError(t, connect(t, c, 0).Set(ctx, "k", "v", 0).Err())
-	require.NoError(t, c.Terminate(ctx, "r1"))
-	require.False(t, c.Running("r1"))
-	require.NoError(t, c.Restart(ctx, "r1"))
-	eventually(t, func() bool { return connect(t, c, 0).Get(ctx, "k").Val() == "v" }, "the value was lost")
-	require.NoError(t, c.Kill("r1"))
-	require.NoError(t, c.Restart(ctx, "r1"))
-	eventually(t, func() bool { return connect(t, c, 0).Get(ctx, "k").Val() == "v" }, "the value was lost")
+	for _, end := range []func() error{func() error { return c.Terminate(ctx, "r1") }, func() error { return c.Kill("r1") }} {
+		require.NoError(t, end())
+		require.False(t, c.Running("r1"))
+		require.NoError(t, c.Restart(ctx, "r1"))
+		eventually(t, func() bool { return connect(t, c, 0).Get(ctx, "k").Val() == "v" }, "the value was lost")
+	}
 }
 
 func TestAContainerThatEndsAtOnceSaysItsLastWords(t *testing.T) {
@@ -165,5 +163,5 @@ func TestBuildImageAgainKeepsTheImage(t *testing.T) {
 	require.Contains(t, said, docker.LocalImage)
 	_, err = docker.BuildImage(t.Context(), "/nowhere/redis-server")
 	require.ErrorIs(t, err, cluster.ErrNoRedis)
-	require.True(t, slices.Contains([]string{"7", "8", "9"}, version[:1]), version)
+	require.Regexp(t, "^[789]", version)
 }

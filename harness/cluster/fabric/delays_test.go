@@ -75,7 +75,8 @@ func TestDelays(t *testing.T) {
 
 // passes takes a connection through the steps and says what came through.
 func passes(t *testing.T, steps []step) string {
-	l, in, out := New().Link("a", "b"), make(typed), &recorded{began: time.Now(), ended: make(chan struct{})}
+	l, out := New().Link("a", "b"), &recorded{began: time.Now(), ended: make(chan struct{})}
+	in, typed := io.Pipe()
 	l.start("a connection", in, out, &passage{link: l}, stream.Upstream)
 	var heals []func() error
 	for _, s := range steps {
@@ -88,9 +89,10 @@ func passes(t *testing.T, steps []step) string {
 		case s.heal > 0:
 			require.NoError(t, heals[s.heal-1]())
 		case s.bytes > 0:
-			in <- make([]byte, s.bytes)
+			_, err := typed.Write(make([]byte, s.bytes))
+			require.NoError(t, err)
 		default:
-			close(in)
+			require.NoError(t, typed.Close())
 		}
 		synctest.Wait()
 	}
@@ -99,16 +101,6 @@ func passes(t *testing.T, steps []step) string {
 		require.NoError(t, heal())
 	}
 	return out.String()
-}
-
-// typed is a reader of what it is sent.
-type typed chan []byte
-
-func (c typed) Read(b []byte) (int, error) {
-	if some, ok := <-c; ok {
-		return copy(b, some), nil
-	}
-	return 0, io.EOF
 }
 
 // recorded is a sink that notes what comes when.

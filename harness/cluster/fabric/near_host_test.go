@@ -38,17 +38,9 @@ func newPair(t *testing.T) (l *fabric.Link, near, host net.Conn) {
 
 func TestAWithheldLinkKeepsWhatArrivesAtABlockedReader(t *testing.T) {
 	l, near, host := newPair(t)
-	type got struct {
-		word string
-		err  error
-	}
-	read := make(chan got, 1)
+	read := make(chan error, 1)
 	require.NoError(t, near.SetReadDeadline(time.Now().Add(hang)))
-	go func() {
-		b := make([]byte, 10)
-		n, err := near.Read(b)
-		read <- got{string(b[:n]), err}
-	}()
+	go func() { _, err := near.Read(make([]byte, 10)); read <- err }()
 	awaitBlocked(t, "fabric.(*near).Read(")
 	heal := l.Withhold()
 	_, err := host.Write([]byte("late"))
@@ -59,7 +51,7 @@ func TestAWithheldLinkKeepsWhatArrivesAtABlockedReader(t *testing.T) {
 	case <-time.After(50 * time.Millisecond):
 	}
 	require.NoError(t, near.SetReadDeadline(time.Now().Add(-time.Second)))
-	require.ErrorIs(t, (<-read).err, os.ErrDeadlineExceeded, "a deadline ends the wait")
+	require.ErrorIs(t, <-read, os.ErrDeadlineExceeded, "a deadline ends the wait")
 	require.NoError(t, near.SetReadDeadline(time.Now().Add(hang)))
 	require.NoError(t, host.Close())
 	heal()
@@ -199,22 +191,11 @@ func TestAWriteThatIsUnderWayEndsOnAWithheldLink(t *testing.T) {
 					}
 				}
 			}()
-			last, still := int64(0), 0
-			require.Eventually(t, func() bool { // the host reads nothing
-				if now := written.Load(); now == 0 || now != last {
-					last, still = now, 0
-				}
-				still++
-				return still > 10
-			}, hang, 20*time.Millisecond)
+			awaitStill(t, written.Load) // the host reads nothing
 			heal := l.Withhold()
 			require.NoError(t, tc.end(near))
-			select {
-			case err := <-wrote:
-				require.ErrorIs(t, err, tc.want)
-			case <-time.After(hang):
-				t.Error("it still writes")
-			}
+			require.Eventually(t, func() bool { return len(wrote) == 1 }, hang, time.Millisecond, "it still writes")
+			require.ErrorIs(t, <-wrote, tc.want)
 			heal()
 		})
 	}

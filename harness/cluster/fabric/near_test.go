@@ -2,7 +2,6 @@ package fabric_test
 
 import (
 	"bytes"
-	"encoding/binary"
 	"io"
 	"math/rand/v2"
 	"net"
@@ -13,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/doublegrant/doublegrant/harness"
@@ -83,19 +83,21 @@ func TestBytesStayInOrderWhileFaultsComeAndGo(t *testing.T) {
 	for range streams {
 		c := w.dial(alice)
 		require.NoError(t, c.SetDeadline(time.Now().Add(time.Minute)))
-		streaming.Go(func() { countUp(c, words) })
 		streaming.Go(func() {
-			for want := range uint32(words) {
-				var b [4]byte
-				if _, err := io.ReadFull(c, b[:]); err != nil {
-					t.Errorf("after %d of %d: %v", want, words, err)
-					return
+			for n := range words {
+				if _, err := c.Write(pattern(4*n, 4)); err != nil {
+					return // the reader says what is missing
 				}
-				if got := binary.BigEndian.Uint32(b[:]); got != want {
-					t.Errorf("got %d after %d", got, want)
-					return
+				if n%8 == 0 {
+					time.Sleep(time.Millisecond) // the pace of a load
 				}
 			}
+		})
+		streaming.Go(func() {
+			got := make([]byte, 4*words)
+			n, err := io.ReadFull(c, got)
+			assert.NoError(t, err, "after %d bytes of %d", n, len(got))
+			assert.True(t, bytes.Equal(pattern(0, n), got[:n]), "something else came")
 		})
 	}
 	over := make(chan struct{})
@@ -107,18 +109,6 @@ func TestBytesStayInOrderWhileFaultsComeAndGo(t *testing.T) {
 	faults.Wait()
 	<-over
 	require.NoError(t, w.echoes(w.dial(alice), "healed"))
-}
-
-// countUp writes the numbers below words, with pauses now and then.
-func countUp(c net.Conn, words uint32) {
-	for n := range words {
-		if _, err := c.Write(binary.BigEndian.AppendUint32(nil, n)); err != nil {
-			return // the reader says what is missing
-		}
-		if n%8 == 0 {
-			time.Sleep(time.Millisecond) // the pace of a load
-		}
-	}
 }
 
 func (w world) faultsComeAndGo(rng *rand.Rand, over <-chan struct{}) {
@@ -141,13 +131,9 @@ func (w world) faultsComeAndGo(rng *rand.Rand, over <-chan struct{}) {
 			continue
 		}
 		heal, err := fabric.Impair([]*fabric.Link{l}, toxics[rng.IntN(len(toxics))])
-		if err != nil {
-			w.Errorf("add: %v", err)
-		}
+		assert.NoError(w, err)
 		time.Sleep(time.Duration(rng.IntN(10)) * time.Millisecond) // the moment is random, not awaited
-		if err := heal(); err != nil {
-			w.Errorf("heal: %v", err)
-		}
+		assert.NoError(w, heal())
 	}
 }
 
@@ -220,12 +206,8 @@ func TestCloseWakesAReaderWhateverIsInForce(t *testing.T) {
 					heal = fault(w)
 				}
 				require.NoError(t, a.Close())
-				select {
-				case err := <-read:
-					require.Error(t, err)
-				case <-time.After(hang):
-					t.Fatal("it still reads")
-				}
+				require.Eventually(t, func() bool { return len(read) == 1 }, hang, time.Millisecond, "it still reads")
+				require.Error(t, <-read)
 				heal()
 			})
 		}

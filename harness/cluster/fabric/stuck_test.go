@@ -41,8 +41,7 @@ func TestAToxicOnAConnectionThatNobodyReadsIsAnError(t *testing.T) {
 // A connection from within meets toxiproxy only once the toxic is in force, so adding the toxic has nothing to wait for.
 func TestAToxicTakesAConnectionFromWithinThatNobodyReads(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	w.within = true
+	w := newWithin(t)
 	a := w.dial(alice)
 	go func() { _, _ = io.Copy(a, endless{}) }()
 	w.awaitJam()
@@ -66,9 +65,15 @@ func TestAHealFreesAConnectionThatNobodyReads(t *testing.T) {
 // awaitJam waits until nothing more gets through to the server.
 func (w world) awaitJam() {
 	w.Helper()
+	awaitStill(w.T, w.received)
+}
+
+// awaitStill waits until a number of bytes that grows does so no more.
+func awaitStill(t *testing.T, count func() int64) {
+	t.Helper()
 	last, still := int64(0), 0
-	require.Eventually(w, func() bool {
-		now := w.received()
+	require.Eventually(t, func() bool {
+		now := count()
 		if still++; now != last || now == 0 {
 			still = 0
 		}

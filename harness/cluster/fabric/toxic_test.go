@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/doublegrant/doublegrant/harness"
@@ -56,20 +57,17 @@ func (w world) ends(c net.Conn) time.Duration {
 }
 
 func TestDropLosesBytesAndEndsConnectionsOnHeal(t *testing.T) {
-	for name, tc := range map[string]struct {
-		fault   harness.LinkFault
-		arrives int64
-	}{"both ways": {harness.Drop(), 0}, "replies": {harness.DropReplies(), 6}} {
-		t.Run(name, func(t *testing.T) {
+	for fault, arrives := range map[harness.LinkFault]int64{harness.Drop(): 0, harness.DropReplies(): 6} {
+		t.Run(fault.String(), func(t *testing.T) {
 			fromBoth(t, func(t *testing.T, w world) {
 				a, b := w.dial(alice), w.dial(bob)
 				require.NoError(t, w.echoes(a, "one"))
 				before := w.received()
-				heal := w.add(tc.fault)
+				heal := w.add(fault)
 				late := w.dial(alice)
 				w.keepsSilent(a, "two")
 				w.keepsSilent(late, "new")
-				require.Eventually(t, func() bool { return w.received() == before+tc.arrives }, hang, time.Millisecond)
+				require.Eventually(t, func() bool { return w.received() == before+arrives }, hang, time.Millisecond)
 				require.NoError(t, w.echoes(b, "two"), "another link is hit, too")
 				heal()
 				require.True(t, gone(w.receives(a, "two")), "a connection with a gap goes on")
@@ -85,38 +83,26 @@ func TestNoConnectionEscapesANewToxic(t *testing.T) {
 	fromBoth(t, func(t *testing.T, w world) {
 		for range 5 {
 			var dialing sync.WaitGroup
-			var mu sync.Mutex
-			var all []net.Conn
-			stop := make(chan struct{})
+			dialed := make(chan net.Conn, 8*12)
 			for range 8 {
 				dialing.Go(func() {
-					for {
-						select {
-						case <-stop:
-							return
-						default:
-						}
+					for range 12 {
 						c, err := w.tryDial(alice)
-						if err != nil {
-							t.Error(err)
+						if !assert.NoError(t, err) {
 							return
 						}
-						mu.Lock()
-						all = append(all, c)
-						many := len(all) > 100
-						mu.Unlock()
-						if many {
-							return
-						}
+						dialed <- c
 					}
 				})
 			}
-			require.Eventually(t, func() bool { mu.Lock(); defer mu.Unlock(); return len(all) > 40 }, hang, time.Millisecond)
+			require.Eventually(t, func() bool { return len(dialed) > 40 }, hang, time.Millisecond)
 			heal := w.add(harness.Drop())
-			close(stop)
 			dialing.Wait()
-			for _, c := range all {
+			close(dialed)
+			var all []net.Conn
+			for c := range dialed {
 				_, _ = c.Write([]byte("x"))
+				all = append(all, c)
 			}
 			time.Sleep(20 * time.Millisecond) // nothing shows that no echo comes; one that comes later is not seen, and the test still passes
 			for _, c := range all {
@@ -132,31 +118,23 @@ func TestNoConnectionEscapesANewToxic(t *testing.T) {
 	})
 }
 
-// TestDelays has the exact figures of each.
+// TestDelays has the exact figures of each delay.
 func TestADelayHitsOldConnectionsAndNewOfOneLinkBothWaysUntilItsHeal(t *testing.T) {
-	for fault, tc := range map[harness.LinkFault]struct {
-		bytes int
-		least time.Duration
-	}{
-		harness.Latency(80*time.Millisecond, 20*time.Millisecond): {1, 120 * time.Millisecond},
-		harness.Bandwidth(50_000):                                 {5000, 100 * time.Millisecond},
-		harness.Slice(10, 10*time.Millisecond):                    {100, 90 * time.Millisecond}, // ten pieces with pauses between
-	} {
-		t.Run(fault.String(), func(t *testing.T) {
-			fromBoth(t, func(t *testing.T, w world) {
-				word := bytes.Repeat([]byte("0123456789"), (tc.bytes+9)/10)[:tc.bytes]
-				a, b := w.dial(alice), w.dial(bob)
-				w.took(a, word)
-				heal := w.add(fault)
-				for _, c := range []net.Conn{a, w.dial(alice)} {
-					require.GreaterOrEqual(t, w.took(c, word), tc.least)
-				}
-				w.healed(b, word, tc.least) // another link is not hit
-				heal()
-				w.healed(a, word, tc.least)
-			})
-		})
-	}
+	fromBoth(t, func(t *testing.T, w world) {
+		const least = 120 * time.Millisecond
+		word := []byte("1")
+		a, b, l := w.dial(alice), w.dial(bob), w.Link("alice", "server")
+		w.took(a, word)
+		heal := w.add(harness.Latency(80*time.Millisecond, 20*time.Millisecond))
+		for _, c := range []net.Conn{a, w.dial(alice)} {
+			require.GreaterOrEqual(t, w.took(c, word), least)
+		}
+		w.healed(b, word, least) // another link is not hit
+		heal()
+		touched := l.Touched()
+		w.healed(a, word, least)
+		require.Zero(t, l.Touched().Minus(touched), "what is touched stops with the fault")
+	})
 }
 
 func TestLimitDataEndsConnections(t *testing.T) {

@@ -65,22 +65,17 @@ func TestACoordinationThatHasNotBegun(t *testing.T) {
 
 func TestTwoCoordinatorsOfOneName(t *testing.T) {
 	t.Parallel()
-	dir := t.TempDir()
-	s, err := jetstream.Serve(dir, "127.0.0.1")
+	a := served(t).Access
+	first, _, err := jetstream.Lead(t.Context(), a, "main", "first", head, jetstream.Sizes{})
 	require.NoError(t, err)
-	defer func() { require.NoError(t, s.Stop()) }()
-	_, err = jetstream.Serve(dir, "127.0.0.1")
-	oneLineWith(t, err, jetstream.ErrTaken, dir)
-	first, _, err := jetstream.Lead(t.Context(), s.Access, "main", "first", head, jetstream.Sizes{})
-	require.NoError(t, err)
-	_, _, err = jetstream.Lead(t.Context(), s.Access, "main", "second", head, jetstream.Sizes{})
+	_, _, err = jetstream.Lead(t.Context(), a, "main", "second", head, jetstream.Sizes{})
 	oneLineWith(t, err, jetstream.ErrTaken, "main, by first: let it end, or choose another --name")
-	other, _, err := jetstream.Lead(t.Context(), s.Access, "other", "second", head, jetstream.Sizes{})
+	other, _, err := jetstream.Lead(t.Context(), a, "other", "second", head, jetstream.Sizes{})
 	require.NoError(t, err)
 	require.NoError(t, other.Close(t.Context()))
 	require.NoError(t, first.Put(t.Context(), workqueue.Unit{Kind: "x"}), "the first goes on")
 	require.NoError(t, first.Close(t.Context()))
-	third, _, err := jetstream.Lead(t.Context(), s.Access, "main", "third", head, jetstream.Sizes{})
+	third, _, err := jetstream.Lead(t.Context(), a, "main", "third", head, jetstream.Sizes{})
 	require.NoError(t, err, "it has ended")
 	require.NoError(t, third.Close(t.Context()))
 }
@@ -114,8 +109,8 @@ func TestACoordinatorGoesOnWithItsOwnWorkOnly(t *testing.T) {
 
 func TestAFullObjectStore(t *testing.T) {
 	t.Parallel()
-	as := as(t, served(t).Access, "main", jetstream.Sizes{MostStored: 1 << 20})
-	q, worker := as("coordinator"), as("worker")
+	a := served(t).Access
+	q, worker := lead(t, a, jetstream.Sizes{MostStored: 1 << 20}), join(t, a, "worker")
 	large := make([]byte, 2<<20)
 	err := q.Put(t.Context(), workqueue.Unit{Kind: "x", Body: large})
 	oneLineWith(t, err, workqueue.ErrFull, "put a unit")
@@ -147,8 +142,7 @@ func TestANATSThatGoesAway(t *testing.T) {
 	dir := t.TempDir()
 	s, err := jetstream.Serve(dir, "127.0.0.1")
 	require.NoError(t, err)
-	as := as(t, s.Access, "main", jetstream.Sizes{})
-	q, worker := as("coordinator"), as("worker")
+	q, worker := lead(t, s.Access, jetstream.Sizes{}), join(t, s.Access, "worker")
 	u := workqueue.Unit{Kind: "x"}
 	require.NoError(t, q.Put(t.Context(), u))
 	job := one(t, worker)
@@ -162,26 +156,13 @@ func TestANATSThatGoesAway(t *testing.T) {
 	require.Equal(t, "r", string(outcome(t, q, u).Body))
 }
 
-func TestANATSThatStaysAway(t *testing.T) {
-	t.Parallel()
-	s, err := jetstream.Serve(t.TempDir(), "127.0.0.1")
-	require.NoError(t, err)
-	s.Access.Patience = 500 * time.Millisecond
-	as := as(t, s.Access, "main", jetstream.Sizes{})
-	q := as("coordinator")
-	require.NoError(t, s.Stop())
-	_, err = q.Take(t.Context())
-	oneLineWith(t, err, workqueue.ErrUnreachable, "given up after 500ms")
-}
-
 // TestSecretsAreKept searches all that a server leaves in its folder, but the file that is for it.
 func TestSecretsAreKept(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	s, err := jetstream.Serve(dir, "127.0.0.1")
 	require.NoError(t, err)
-	as := as(t, s.Access, "main", jetstream.Sizes{})
-	require.NoError(t, as("coordinator").Put(t.Context(), workqueue.Unit{Kind: "x"}))
+	require.NoError(t, lead(t, s.Access, jetstream.Sizes{}).Put(t.Context(), workqueue.Unit{Kind: "x"}))
 	require.NoError(t, s.Stop())
 	require.NoError(t, filepath.WalkDir(dir, func(path string, e os.DirEntry, err error) error {
 		if err != nil || e.IsDir() {

@@ -8,6 +8,7 @@ import (
 	"net"
 	"os"
 	"os/exec"
+	"strings"
 	"sync/atomic"
 	"syscall"
 	"testing"
@@ -108,12 +109,11 @@ func (c *cluster) kill(i int) {
 }
 
 func (c *cluster) access() jetstream.Access {
-	a := jetstream.Access{Patience: time.Minute}
+	var urls []string
 	for _, o := range c.options {
-		a.URL += fmt.Sprintf(",nats://127.0.0.1:%d", o.Port)
+		urls = append(urls, fmt.Sprintf("nats://127.0.0.1:%d", o.Port))
 	}
-	a.URL = a.URL[1:]
-	return a
+	return jetstream.Access{URL: strings.Join(urls, ","), Patience: time.Minute}
 }
 
 func TestLongACluster(t *testing.T) {

@@ -1,7 +1,6 @@
 package jetstream_test
 
 import (
-	"context"
 	"encoding/json"
 	"strings"
 	"testing"
@@ -155,12 +154,8 @@ func take(t *testing.T, q *jetstream.Queue, a jetstream.Access, worker string, u
 	for i := range units {
 		require.NoError(t, q.Put(t.Context(), workqueue.Unit{Kind: "x", Body: []byte{byte(i)}}))
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
 	for range units {
-		job, err := w.Take(ctx)
-		require.NoError(t, err)
-		jobs = append(jobs, job)
+		jobs = append(jobs, one(t, w))
 	}
 	return jobs
 }
