@@ -14,14 +14,6 @@ import (
 	"github.com/doublegrant/doublegrant/harness/cluster/clustertest"
 )
 
-// realMasters starts five masters for the test.
-func realMasters(t *testing.T, o cluster.Options) *cluster.Cluster {
-	t.Helper()
-	c := cluster.Masters(5, o)
-	clustertest.Start(t, c)
-	return c
-}
-
 // quorumVariants returns the locks of the catalogue that need several masters. Their patience is long, since the machine that
 // runs the tests may be slow, and a master that answers too late does not count.
 func quorumVariants() (all []Variant) {
@@ -49,7 +41,7 @@ func patient(newQuorum func([]redis.UniversalClient) Locker) func([]redis.Univer
 func eachQuorum(t *testing.T, o cluster.Options, f func(t *testing.T, v Variant, m *masters)) {
 	for _, v := range quorumVariants() {
 		t.Run(v.ID, func(t *testing.T) {
-			c := realMasters(t, o)
+			c := clustertest.Start(t, cluster.Masters(5, o))
 			f(t, v, &masters{T: t, Cluster: c, pool: newPool(c), v: v})
 		})
 	}

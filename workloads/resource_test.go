@@ -96,7 +96,7 @@ func lines(ops []harness.Op) (out []string) {
 
 func TestAnOwnerUpdatesWhatTheLockGuards(t *testing.T) {
 	var r guardedResource
-	c, timeline := updating(&r, unextended{})
+	c, timeline := updating(&r, unextended)
 	s := harness.NewSession(timeline, 0, 1, 0, newRand())
 	c.Step(t.Context(), s)
 	c.Step(t.Context(), s)
@@ -121,7 +121,7 @@ func TestAnOwnerThatIsOvertakenBetweenItsReadAndItsWrite(t *testing.T) {
 		want       []int64
 		add        string
 	}{
-		{unextended{}, unextended{}, []int64{1}, "add lock-0:resource 1 client-0-1-owner ok "},
+		{unextended, unextended, []int64{1}, "add lock-0:resource 1 client-0-1-owner ok "},
 		{&granting{token: "1"}, &granting{token: "2"}, []int64{0}, "add lock-0:resource 1 client-0-1-owner fail " + tokenTooOld},
 	} {
 		var r guardedResource
@@ -148,19 +148,17 @@ func TestGuardingLocksPromiseUpdatesAndReadThemInTheEnd(t *testing.T) {
 		client.Step(t.Context(), timeline.session(0))
 	}
 	require.NoError(t, w.(harness.Finisher).Finish(t.Context(), timeline.session(harness.HarnessClient)))
-	adds, read := 0, 0
+	read := ""
 	for _, op := range timeline.ops {
 		require.NotEqual(t, harness.Info, op.Outcome, "%+v", op)
 		switch op.Kind {
 		case harness.Add:
 			require.Equal(t, harness.OK, op.Outcome, op.Err)
-			adds++
 		case harness.Read:
 			require.Equal(t, harness.HarnessClient, op.Client)
-			read += len(strings.Split(op.Result, ","))
+			read += op.Result
 		}
 	}
-	require.Positive(t, adds)
 	require.Equal(t, 2, timeline.count(harness.Read))
-	require.Positive(t, read)
+	require.NotEmpty(t, read, "what the owners added")
 }
