@@ -13,7 +13,7 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 )
 
-// This file holds every lock to its contract, and shows every flaw, on a real Redis.
+// This file holds every lock to its contract on a real Redis. The flaws that a search shows are shown in harness/results.
 
 // eachLock runs f for every lock of the catalogue, on a Redis that has the replicas that it waits for.
 func eachLock(t *testing.T, f func(t *testing.T, v Variant, r redis.UniversalClient)) {
