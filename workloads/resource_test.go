@@ -10,25 +10,6 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 )
 
-func TestAResourceTakesWhatIsWrittenBack(t *testing.T) {
-	var r guardedResource
-	read := func(lock, token string) *guardedUpdate {
-		u, ok := r.read(lock, token)
-		require.True(t, ok)
-		return u
-	}
-	a, b := read("a", ""), read("a", "")
-	require.True(t, r.write("a", "", &guardedUpdate{0, a}))
-	require.True(t, r.write("a", "", &guardedUpdate{1, read("a", "")}))
-	require.True(t, r.write("b", "", &guardedUpdate{2, read("b", "")}))
-	require.Equal(t, []int64{0, 1}, r.numbers("a"))
-	require.Equal(t, []int64{2}, r.numbers("b"))
-	require.True(t, r.write("a", "", &guardedUpdate{3, b}), "locks without tokens are never refused")
-	require.Equal(t, []int64{3}, r.numbers("a"), "what came since the read is lost")
-	require.Empty(t, r.numbers("c"))
-	require.Equal(t, []int64{0, 1}, []int64{r.number(), r.number()})
-}
-
 func TestAResourceRefusesTokensOlderThanItHasSeen(t *testing.T) {
 	var r guardedResource
 	stale, ok := r.read("a", "9")
