@@ -1,6 +1,7 @@
 package workloads
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"testing"
@@ -67,16 +68,9 @@ func (m *masters) client(group int) *lockClient {
 // quorumTTL is long enough for a restart inside of it.
 const quorumTTL = 2 * time.Minute
 
-func (m *masters) acquire(c *lockClient, owner string) harness.Op {
-	return c.acquire(m.Context(), (&lockTime{}).session(0), "k", owner)
-}
-
-func (m *masters) extend(c *lockClient, owner string) harness.Op {
-	return c.extend(m.Context(), (&lockTime{}).session(0), "k", owner)
-}
-
-func (m *masters) release(c *lockClient, owner string) harness.Op {
-	return c.release(m.Context(), (&lockTime{}).session(0), "k", owner)
+// try lets a client acquire, extend or release the lock.
+func (m *masters) try(call func(context.Context, *harness.Session, string, string) harness.Op, owner string) harness.Op {
+	return call(m.Context(), (&lockTime{}).session(0), "k", owner)
 }
 
 // onEach sends a command to each of the nodes, and lists the answers.

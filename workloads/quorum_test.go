@@ -34,18 +34,18 @@ func TestAQuorumLockTakesAllMastersAndGivesThemBack(t *testing.T) {
 	eachQuorum(t, cluster.Options{}, func(t *testing.T, v Variant, m *masters) {
 		a, b := m.client(0), m.client(1)
 		began := time.Now()
-		require.Equal(t, harness.OK, m.acquire(a, "a").Outcome)
+		require.Equal(t, harness.OK, m.try(a.acquire, "a").Outcome)
 		require.Equal(t, []string{"a", "a", "a", "a", "a"}, m.holders())
-		require.Equal(t, harness.Held, m.acquire(b, "b").Err)
+		require.Equal(t, harness.Held, m.try(b.acquire, "b").Err)
 		m.wholeSince(began)
 		m.onEach(m.RedisNodes(), "PEXPIRE", "k", "5000")
 		began = time.Now()
-		require.Equal(t, harness.OK, m.extend(a, "a").Outcome)
-		require.Equal(t, harness.Fail, m.extend(b, "b").Outcome)
+		require.Equal(t, harness.OK, m.try(a.extend, "a").Outcome)
+		require.Equal(t, harness.Fail, m.try(b.extend, "b").Outcome)
 		m.wholeSince(began)
-		require.Equal(t, harness.OK, m.release(a, "a").Outcome)
+		require.Equal(t, harness.OK, m.try(a.release, "a").Outcome)
 		require.Equal(t, []string{"-", "-", "-", "-", "-"}, m.holders())
-		require.Equal(t, harness.Fail, m.release(a, "a").Outcome)
+		require.Equal(t, harness.Fail, m.try(a.release, "a").Outcome)
 	})
 }
 
@@ -53,10 +53,10 @@ func TestWithoutAMajorityWhatWasTakenIsGivenBack(t *testing.T) {
 	eachQuorum(t, cluster.Options{}, func(t *testing.T, v Variant, m *masters) {
 		m.kill("r1", "r2", "r4")
 		a := m.client(0)
-		require.Equal(t, errGivenBack.Error(), m.acquire(a, "a").Err, "nobody else has it")
+		require.Equal(t, errGivenBack.Error(), m.try(a.acquire, "a").Err, "nobody else has it")
 		require.Equal(t, []string{"down", "down", "-", "down", "-"}, m.holders())
 		m.kill("r3", "r5")
-		op := m.acquire(m.client(1), "b")
+		op := m.try(m.client(1).acquire, "b")
 		require.Equal(t, harness.Fail, op.Outcome, "%s", op.Err)
 	})
 }
@@ -66,12 +66,12 @@ func TestAMasterThatDoesNotAnswerMakesARefusalUncertain(t *testing.T) {
 	eachQuorum(t, cluster.Options{}, func(t *testing.T, v Variant, m *masters) {
 		a, b := m.client(0), m.client(1)
 		for _, c := range []*lockClient{a, b} { // each has connections everywhere
-			require.Equal(t, harness.OK, m.acquire(c, "x").Outcome)
-			require.Equal(t, harness.OK, m.release(c, "x").Outcome)
+			require.Equal(t, harness.OK, m.try(c.acquire, "x").Outcome)
+			require.Equal(t, harness.OK, m.try(c.release, "x").Outcome)
 		}
 		require.NoError(t, m.Pause(t.Context(), "r5"))
-		require.Equal(t, harness.OK, m.acquire(a, "a").Outcome)
-		op := m.acquire(b, "b")
+		require.Equal(t, harness.OK, m.try(a.acquire, "a").Outcome)
+		op := m.try(b.acquire, "b")
 		require.Equal(t, harness.Info, op.Outcome, "b's SET may still be executed by r5")
 		require.Equal(t, errInDoubt.Error(), op.Err)
 		require.NoError(t, m.Resume("r5"))
@@ -97,19 +97,19 @@ func TestAMasterThatForgetsMakesTwoOwners(t *testing.T) {
 				m.kill("r4", "r5")
 				a, b := m.client(0), m.client(1)
 				began := time.Now()
-				require.Equal(t, harness.OK, m.acquire(a, "a").Outcome)
+				require.Equal(t, harness.OK, m.try(a.acquire, "a").Outcome)
 				m.restart("r4", "r5")
 				m.reach(1)
-				require.Equal(t, errGivenBack.Error(), m.acquire(b, "b").Err, "two free masters are no majority")
+				require.Equal(t, errGivenBack.Error(), m.try(b.acquire, "b").Err, "two free masters are no majority")
 				require.Equal(t, []string{"a", "a", "a", "-", "-"}, m.holders())
 				c.strike(m, "r3")
 				m.reach(1)
 				if !c.forgets {
-					require.Equal(t, harness.Fail, m.acquire(b, "b").Outcome)
+					require.Equal(t, harness.Fail, m.try(b.acquire, "b").Outcome)
 					require.Equal(t, []string{"a", "a", "a", "-", "-"}, m.holders())
 					return
 				}
-				require.Equal(t, harness.OK, m.acquire(b, "b").Outcome)
+				require.Equal(t, harness.OK, m.try(b.acquire, "b").Outcome)
 				require.Equal(t, []string{"a", "a", "b", "b", "b"}, m.holders())
 				require.Less(t, time.Since(began), quorumTTL*9/10, "a's lease is over")
 			})
@@ -147,10 +147,10 @@ func (*stepping) Sleep(context.Context, time.Duration) error { return nil }
 func TestAnExtensionInPartIsUncertain(t *testing.T) {
 	eachQuorum(t, cluster.Options{}, func(t *testing.T, v Variant, m *masters) {
 		a := m.client(0)
-		require.Equal(t, harness.OK, m.acquire(a, "a").Outcome)
+		require.Equal(t, harness.OK, m.try(a.acquire, "a").Outcome)
 		m.onEach([]string{"r1", "r2", "r3"}, "DEL", "k")
-		require.Equal(t, harness.Info, m.extend(a, "a").Outcome, "two masters renewed it")
-		require.Equal(t, harness.NotMine, m.release(a, "a").Err)
+		require.Equal(t, harness.Info, m.try(a.extend, "a").Outcome, "two masters renewed it")
+		require.Equal(t, harness.NotMine, m.try(a.release, "a").Err)
 		require.Equal(t, []string{"-", "-", "-", "-", "-"}, m.holders())
 	})
 }
