@@ -52,14 +52,6 @@ func (m *meanwhile) Sleep(d time.Duration) bool {
 	return m.lockTime.Sleep(d)
 }
 
-// granting is a Locker that grants everything, with these tokens.
-type granting struct {
-	obliging
-	token string
-}
-
-func (g *granting) Fence() string { return g.token }
-
 // updating returns a client of the guarded resource, and its Timeline.
 func updating(r *guardedResource, lock Locker) (*lockClient, *meanwhile) {
 	opts := LockOptions{Keys: 1, TTL: 3 * time.Second, Resource: true}
@@ -103,7 +95,7 @@ func TestAnOwnerThatIsOvertakenBetweenItsReadAndItsWrite(t *testing.T) {
 		add        string
 	}{
 		{unextended, unextended, []int64{1}, "add lock-0:resource 1 client-0-1-owner ok "},
-		{&granting{token: "1"}, &granting{token: "2"}, []int64{0}, "add lock-0:resource 1 client-0-1-owner fail " + tokenTooOld},
+		{obliging{token: "1"}, obliging{token: "2"}, []int64{0}, "add lock-0:resource 1 client-0-1-owner fail " + tokenTooOld},
 	} {
 		var r guardedResource
 		slow, slowly := updating(&r, c.slow)
