@@ -15,7 +15,7 @@ func TestRightOnesPass(t *testing.T) {
 	t.Cleanup(func() { require.NoDirExists(t, "testdata") })
 	few := granttest.Load{Clients: 10}
 	for name, test := range map[string]func(granttest.TB){
-		"lock of a *redis.Client": lock(newPlainLock, quick),
+		"lock, by a redis.Client": lock(newPlainLock, quick),
 		"filter":                  dedup(newGoodFilter, granttest.DedupOptions{Search: granttest.Search{Clients: 2}, Load: few}),
 		"numbers in every regime": sequence(newGoodSequence, granttest.SequenceOptions{Search: granttest.Search{Clients: 2}, Load: few}),
 	} {
