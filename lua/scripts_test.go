@@ -2,6 +2,8 @@ package lua_test
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -10,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/doublegrant/doublegrant/harness/cluster"
+	"github.com/doublegrant/doublegrant/harness/cluster/clustertest"
 	"github.com/doublegrant/doublegrant/lua"
 )
 
@@ -25,26 +28,14 @@ func each(t *testing.T, f func(t *testing.T, source string, x example)) {
 }
 
 func TestEveryScriptHasAnExample(t *testing.T) {
-	for name := range lua.All() {
-		require.Contains(t, examples, name, "write down what it answers in examples_test.go")
-	}
-	for name := range examples {
-		require.Contains(t, lua.All(), name)
-	}
+	scripts, described := slices.Collect(maps.Keys(lua.All())), slices.Collect(maps.Keys(examples))
+	require.ElementsMatch(t, scripts, described, "write down what it answers in examples_test.go")
 }
 
-// header lists the words that begin the lines of a script's header, in order.
-var header = []string{"-- KEYS[1]", "-- returns", "-- source"}
-
+// The first line of a script says what it does. Its keys, its answers and its source follow, in this order.
 func TestEveryScriptHasAHeader(t *testing.T) {
 	each(t, func(t *testing.T, source string, _ example) {
-		require.True(t, strings.HasPrefix(source, "-- "), "the first line says what it does")
-		at := 0
-		for _, words := range header {
-			i := strings.Index(source, "\n"+words)
-			require.Greater(t, i, at, "no line %q, or not in its place", words)
-			at = i
-		}
+		require.Regexp(t, `(?s)\A-- .*\n-- KEYS\[1\].*\n-- returns.*\n-- source`, source)
 	})
 }
 
@@ -135,7 +126,7 @@ func TestEveryScriptComesBackAfterScriptFlushAndARestart(t *testing.T) {
 
 func TestEveryScriptComesBackAfterAFailover(t *testing.T) {
 	ctx := t.Context()
-	c := start(t, cluster.Sentinel(cluster.Options{OpTimeout: patience}))
+	c := clustertest.Start(t, cluster.Sentinel(cluster.Options{OpTimeout: patience}))
 	r := connect(t, c)
 	load(t, r)
 	require.NoError(t, r.Set(ctx, "last", "1", 0).Err())

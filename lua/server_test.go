@@ -23,15 +23,9 @@ var protocols = []int{2, 3}
 // patience is the longest time that clients wait for an answer. These tests ask what scripts answer, not how soon.
 const patience = 30 * time.Second
 
-func start(t *testing.T, c *cluster.Cluster) *cluster.Cluster {
-	t.Helper()
-	clustertest.Start(t, c)
-	return c
-}
-
 func standalone(t *testing.T) *cluster.Cluster {
 	t.Helper()
-	return start(t, cluster.Standalone(cluster.Options{OpTimeout: patience}))
+	return clustertest.Start(t, cluster.Standalone(cluster.Options{OpTimeout: patience}))
 }
 
 // connect returns a client of the primary.
@@ -74,7 +68,7 @@ func speaking(t *testing.T, r *redis.Client, protocol int) *redis.Client {
 // clusterNode starts one node of a Redis Cluster that has all the slots, and returns a client of it.
 func clusterNode(t *testing.T) *redis.Client {
 	t.Helper()
-	r := connect(t, start(t, cluster.Standalone(cluster.Options{OpTimeout: patience, RedisServer: clusterEnabled(t)})))
+	r := connect(t, clustertest.Start(t, cluster.Standalone(cluster.Options{OpTimeout: patience, RedisServer: clusterEnabled(t)})))
 	ctx := t.Context()
 	require.NoError(t, r.ClusterAddSlotsRange(ctx, 0, 16383).Err())
 	require.Eventually(t, func() bool {

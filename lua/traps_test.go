@@ -123,11 +123,6 @@ func TestKeysOnACluster(t *testing.T) {
 	require.NotEqual(t, r.ClusterKeySlot(ctx, "a").Val(), r.ClusterKeySlot(ctx, "b").Val())
 	require.Equal(t, r.ClusterKeySlot(ctx, declared).Val(), r.ClusterKeySlot(ctx, neighbour).Val())
 
-	t.Run("declared keys share a slot, by hash tags", func(t *testing.T) {
-		require.NoError(t, r.Eval(ctx, `return 1`, []string{declared, neighbour}).Err())
-		err := r.Eval(ctx, `return 1`, []string{declared, stranger}).Err()
-		require.EqualError(t, err, "CROSSSLOT Keys in request don't hash to the same slot")
-	})
 	t.Run("an undeclared key is accepted while this node has its slot", func(t *testing.T) {
 		require.NoError(t, set("", declared, neighbour))
 		require.NoError(t, set("", declared, stranger))

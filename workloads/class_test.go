@@ -21,16 +21,12 @@ func TestWhatMendsAClassIsInTheCatalogue(t *testing.T) {
 			require.Contains(t, d.Remedy, id, d.Class)
 			for _, f := range v.Flaws {
 				if f.Class == d.Class {
+					forgetful := []workloads.Condition{workloads.Failover, workloads.NodeRestart, workloads.MemoryEvicts, workloads.NodeClock}
 					require.Contains(t, forgetful, f.When, "%s mends %s, which is a flaw of its own", id, d.Class)
 				}
 			}
 		}
 	}
-}
-
-// forgetful lists the conditions that make Redis forget what it acknowledged.
-var forgetful = []workloads.Condition{
-	workloads.Failover, workloads.NodeRestart, workloads.MemoryEvicts, workloads.NodeClock,
 }
 
 // Every flaw that a variant declares is one that the checkers of its loads or searches may find, or the explorer itself.

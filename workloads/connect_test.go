@@ -67,8 +67,7 @@ func TestAnErrorIsAFailOnlyIfNoCommandCanHaveRun(t *testing.T) {
 
 func TestAStoppedServerLeavesOperationsUnknown(t *testing.T) {
 	c, _ := realRedis(t)
-	r, err := newPool(c).client(0)
-	require.NoError(t, err)
+	r := traced(t, c)
 	set := func(ctx context.Context) error { return r.Set(ctx, "k", "v", 0).Err() }
 	require.Equal(t, harness.OK, settled(t.Context(), r, set).Outcome)
 	require.NoError(t, c.Pause(t.Context(), "r1"))
@@ -78,17 +77,6 @@ func TestAStoppedServerLeavesOperationsUnknown(t *testing.T) {
 	op = settled(t.Context(), r, set)
 	require.Equal(t, harness.Fail, op.Outcome, "no connection was greeted, so no SET was sent")
 	require.NoError(t, c.Resume("r1"))
-}
-
-func TestADeadServerFailsOperations(t *testing.T) {
-	c, _ := realRedis(t)
-	_, err := newPool(c).client(0) // another workload's, of the same client
-	require.NoError(t, err)
-	r, err := newPool(c).client(0)
-	require.NoError(t, err)
-	require.NoError(t, c.Kill("r1"))
-	op := settled(t.Context(), r, func(ctx context.Context) error { return r.Set(ctx, "k", "v", 0).Err() })
-	require.Equal(t, harness.Fail, op.Outcome, "%s", op.Err)
 }
 
 func TestReasonsAreShortAndStable(t *testing.T) {
@@ -106,14 +94,8 @@ func TestReasonsAreShortAndStable(t *testing.T) {
 
 func TestRegimes(t *testing.T) {
 	at := time.Date(2016, 8, 18, 17, 20, 24, 945*int(time.Millisecond), time.UTC)
-	rng := newRand()
-	require.Regexp(t, `^160818172024945\d\d$`, timestamp17(at, rng))
-	require.Equal(t, "23", Fixed.generator()(rng))
-	grow, widths := Growing.generator(), map[int]bool{}
-	for range 200 {
-		widths[len(grow(rng))] = true
-	}
-	require.Equal(t, map[int]bool{1: true, 2: true, 3: true}, widths)
+	require.Regexp(t, `^160818172024945\d\d$`, timestamp17(at, newRand()))
+	require.Equal(t, "23", Fixed.generator()(newRand()))
 	for _, r := range Regimes() {
 		got, err := ParseRegime(string(r))
 		require.NoError(t, err)

@@ -37,10 +37,11 @@ func TestTheHarnessAsksForWhatWasClaimedAndNotDeliveredAndForTheLatest(t *testin
 	require.Equal(t, all, d.messagesToAsk(0), "asked for twice")
 }
 
-// finished lets the harness ask a filter, and lists what it recorded.
-func finished(t *testing.T, d *dedups) []harness.Op {
+// finished lets the harness ask a filter after so many deliveries, and lists what it recorded.
+func finished(t *testing.T, w harness.Workload, deliveries int64) []harness.Op {
 	t.Helper()
-	timeline := &lockTime{}
+	d, timeline := w.(*dedups), &lockTime{}
+	d.delivered.Store(deliveries)
 	require.NoError(t, d.Finish(t.Context(), timeline.session(harness.HarnessClient)))
 	return timeline.ops
 }
@@ -48,11 +49,9 @@ func finished(t *testing.T, d *dedups) []harness.Op {
 func TestTheHarnessLooksAtMarksAndClaims(t *testing.T) {
 	ctx := t.Context()
 	c, r := realRedis(t)
-	d := Dedups(c, DedupOptions{FanOut: 1, Window: time.Minute}, newDedupSetNXEX).(*dedups)
-	d.delivered.Store(3)
 	require.NoError(t, r.Set(ctx, "msg-0", "1", 0).Err())
 	require.NoError(t, r.Set(ctx, "msg-1", "1", time.Minute).Err())
-	ops := finished(t, d)
+	ops := finished(t, Dedups(c, DedupOptions{FanOut: 1, Window: time.Minute}, newDedupSetNXEX), 3)
 	require.Equal(t, []string{
 		"inspect msg-0  marked ok ", "claim msg-0  seen ok ",
 		"inspect msg-1  marked ok ", "claim msg-1  seen ok ",
@@ -70,9 +69,8 @@ func TestTheHarnessLooksOnlyAtMarksThatFiltersShow(t *testing.T) {
 		require.Implements(t, (*Inspector)(nil), v.newDeduper(nil), v.ID)
 	}
 	c, _ := realRedis(t)
-	d := Dedups(c, DedupOptions{FanOut: 1}, func(r redis.UniversalClient) Deduper { return yours{newDedupSetNXEX(r)} }).(*dedups)
-	d.delivered.Store(1)
-	require.Equal(t, []string{"claim msg-0  first ok "}, lines(finished(t, d)))
+	w := Dedups(c, DedupOptions{FanOut: 1}, func(r redis.UniversalClient) Deduper { return yours{newDedupSetNXEX(r)} })
+	require.Equal(t, []string{"claim msg-0  first ok "}, lines(finished(t, w, 1)))
 }
 
 // yours is a filter of which nobody knows how it stores its marks.
@@ -92,12 +90,10 @@ func (f shown) Inspect(context.Context, string) (bool, time.Duration, error) {
 func TestTheHarnessLooksAtMarksOfAnOutsidersFilter(t *testing.T) {
 	for _, f := range []shown{{left: time.Second}, {err: context.Canceled}} {
 		c, _ := realRedis(t)
-		d := Dedups(c, DedupOptions{FanOut: 1}, func(r redis.UniversalClient) Deduper {
+		ops := finished(t, Dedups(c, DedupOptions{FanOut: 1}, func(r redis.UniversalClient) Deduper {
 			f.Deduper = newDedupSetNXEX(r)
 			return f
-		}).(*dedups)
-		d.delivered.Store(1)
-		ops := finished(t, d)
+		}), 1)
 		require.Equal(t, []string{"claim msg-0  first ok "}, lines(ops[1:]))
 		require.Equal(t, harness.Inspect, ops[0].Kind)
 		require.Equal(t, f.left, ops[0].TTL)
@@ -107,23 +103,18 @@ func TestTheHarnessLooksAtMarksOfAnOutsidersFilter(t *testing.T) {
 
 func TestTheHarnessAsksWhenTheLeasesAreOver(t *testing.T) {
 	c, _ := realRedis(t)
-	d := Dedups(c, DedupOptions{FanOut: 1, Window: 4 * time.Second}, newDedupClaimConfirm).(*dedups)
-	d.delivered.Store(1)
-	require.Greater(t, finished(t, d)[0].Call, 1050*time.Millisecond)
-	d = Dedups(c, DedupOptions{FanOut: 1, Window: time.Hour}, newDedupClaimConfirm).(*dedups)
-	d.delivered.Store(1)
-	require.Empty(t, finished(t, d), "a quarter of an hour is too long to wait")
-	d = Dedups(c, DedupOptions{FanOut: 1, Window: time.Hour}, newDedupSetNXEX).(*dedups)
-	d.delivered.Store(1)
-	require.Len(t, finished(t, d), 2)
+	asked := func(window time.Duration, newDeduper func(redis.UniversalClient) Deduper) []harness.Op {
+		return finished(t, Dedups(c, DedupOptions{FanOut: 1, Window: window}, newDeduper), 1)
+	}
+	require.Greater(t, asked(4*time.Second, newDedupClaimConfirm)[0].Call, 1050*time.Millisecond)
+	require.Empty(t, asked(time.Hour, newDedupClaimConfirm), "a quarter of an hour is too long to wait")
+	require.Len(t, asked(time.Hour, newDedupSetNXEX), 2)
 }
 
 func TestTheErrorsOfFinalQuestionsAreRecorded(t *testing.T) {
 	c, _ := realRedis(t)
-	d := Dedups(c, DedupOptions{FanOut: 1}, newDedupSetNXEX).(*dedups)
-	d.delivered.Store(1)
 	require.NoError(t, c.Kill("r1"))
-	ops := finished(t, d)
+	ops := finished(t, Dedups(c, DedupOptions{FanOut: 1}, newDedupSetNXEX), 1)
 	require.Len(t, ops, 4, "a look, and claims as long as there is no answer")
 	for _, op := range ops {
 		require.Equal(t, harness.Fail, op.Outcome)

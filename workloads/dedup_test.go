@@ -38,9 +38,7 @@ func patientWait(v Variant) Variant {
 // realSentinel starts a primary for the test, with replicas that have received a write, and returns a client of it.
 func realSentinel(t *testing.T) redis.UniversalClient {
 	t.Helper()
-	c := cluster.Sentinel(cluster.Options{OpTimeout: 2 * muchPatience})
-	clustertest.Start(t, c)
-	r, err := c.Connect(0)
+	r, err := clustertest.Start(t, cluster.Sentinel(cluster.Options{OpTimeout: 2 * muchPatience})).Connect(0)
 	require.NoError(t, err)
 	heard := func() bool {
 		return waitFor(1).write(t.Context(), r, func(p redis.Cmdable) { p.Set(t.Context(), "w", "", 0) }) == nil
@@ -58,12 +56,10 @@ func (f fastTime) Sleep(_ context.Context, d time.Duration) error {
 	return nil
 }
 
-// end makes every key given end now.
-func end(t *testing.T, r redis.UniversalClient, keys ...string) {
+// end makes a key end now.
+func end(t *testing.T, r redis.UniversalClient, key string) {
 	t.Helper()
-	for _, k := range keys {
-		require.True(t, r.PExpireAt(t.Context(), k, time.Unix(1, 0)).Val(), "%s does not exist", k)
-	}
+	require.True(t, r.PExpireAt(t.Context(), key, time.Unix(1, 0)).Val(), "%s does not exist", key)
 }
 
 // isFirst asks a filter for a message.
@@ -137,48 +133,13 @@ func TestOneWorkerIsFirstWhereThatIsClaimed(t *testing.T) {
 	})
 }
 
-func TestDedupGetSetTellsTwoWorkersThatTheyAreFirst(t *testing.T) {
+func TestDedupSetnxExpireMarksForEverWhenItsWorkerCrashesBetween(t *testing.T) {
 	c, r := realRedis(t)
-	second := false
-	r.AddHook(before("set", func() error { second = isFirst(t, newDedupGetSet(other(t, c)), "m"); return nil }))
-	require.True(t, isFirst(t, newDedupGetSet(r), "m") && second, "only one was told so")
-}
-
-func TestAFilterOfTwoCommandsMarksForEverWhenItsWorkerCrashesBetween(t *testing.T) {
-	for name, newDeduper := range map[string]func(redis.UniversalClient) Deduper{
-		"get-set": newDedupGetSet, "setnx-expire": newDedupSetnxExpire,
-	} {
-		c, r := realRedis(t)
-		r.AddHook(before("expire", func() error { return errCrash }))
-		_, err := newDeduper(r).First(t.Context(), "m", time.Second)
-		require.ErrorIs(t, err, errCrash, name)
-		require.Equal(t, time.Duration(-1), other(t, c).TTL(t.Context(), "m").Val(), name)
-		require.False(t, isFirst(t, newDeduper(other(t, c)), "m"), "%s: the message is not lost", name)
-	}
-}
-
-func TestDedupWatchMultiHasSeenWhatIsMarkedBeforeItsExec(t *testing.T) {
-	c, r := realRedis(t)
-	second := false
-	r.AddHook(before("exec", func() error { second = isFirst(t, newDedupWatchMulti(other(t, c)), "m"); return nil }))
-	require.False(t, isFirst(t, newDedupWatchMulti(r), "m"))
-	require.True(t, second)
-}
-
-func TestDedupLockGetSetTellsTwoWorkersThatTheyAreFirstWhenTheLeaseEndsInItsClaim(t *testing.T) {
-	c, r := realRedis(t)
-	o := other(t, c)
-	var second, nested bool
-	r.AddHook(before("set", func() error {
-		if nested || o.Exists(t.Context(), "m:lock").Val() == 0 { // the SET of the lock
-			return nil
-		}
-		nested = true
-		end(t, o, "m:lock")
-		second = isFirst(t, newDedupLockGetSet(o), "m")
-		return nil
-	}))
-	require.True(t, isFirst(t, newDedupLockGetSet(r), "m") && second, "only one was told so")
+	r.AddHook(before("expire", func() error { return errCrash }))
+	_, err := newDedupSetnxExpire(r).First(t.Context(), "m", time.Second)
+	require.ErrorIs(t, err, errCrash)
+	require.Equal(t, time.Duration(-1), other(t, c).TTL(t.Context(), "m").Val())
+	require.False(t, isFirst(t, newDedupSetnxExpire(other(t, c)), "m"), "the message is not lost")
 }
 
 func TestDedupLockGetSetTakesALockedMessageAsSeen(t *testing.T) {
@@ -204,25 +165,6 @@ func TestAMarkWithoutAReplicaIsAnErrorAndStays(t *testing.T) {
 	require.ErrorIs(t, err, errFewAcks)
 	require.InDelta(t, time.Minute, r.TTL(t.Context(), "m").Val(), float64(time.Second))
 	require.False(t, isFirst(t, f, "m"), "seen is seen, replicated or not")
-}
-
-func TestAClaimThatIsNotConfirmedCanBeClaimedAgain(t *testing.T) {
-	_, r := realRedis(t)
-	slow, next := newDedupClaimConfirm(r).(Confirmer), newDedupClaimConfirm(r).(Confirmer)
-	confirms := func(f Confirmer) bool {
-		mine, err := f.Confirm(t.Context(), "m", time.Minute)
-		require.NoError(t, err)
-		return mine
-	}
-	require.False(t, confirms(slow), "confirmed without a claim")
-	require.True(t, isFirst(t, slow, "m"))
-	end(t, r, "m")
-	require.False(t, confirms(slow), "confirmed after the lease")
-	require.True(t, isFirst(t, next, "m"))
-	require.False(t, confirms(slow), "confirmed another's claim")
-	require.True(t, confirms(next))
-	require.False(t, isFirst(t, slow, "m"))
-	require.Equal(t, "done", r.Get(t.Context(), "m").Val())
 }
 
 func TestLeasesAreFullMilliseconds(t *testing.T) {
@@ -255,31 +197,4 @@ func TestAWorkerDeliversWhatItIsTheFirstToClaim(t *testing.T) {
 	claim.Result = harness.ResultSeen
 	confirm.Outcome, confirm.Err = harness.Fail, harness.NotMine
 	require.Equal(t, []harness.Op{claim, deliver, confirm}, step(newDedupClaimConfirm(r), "m"))
-}
-
-func TestAStepDeliversOnlyWhatIsNew(t *testing.T) {
-	c, r := realRedis(t)
-	for _, v := range dedupVariants() {
-		if v.Acks > 0 {
-			continue
-		}
-		t.Run(v.ID, func(t *testing.T) {
-			require.NoError(t, r.FlushAll(t.Context()).Err())
-			client, err := v.Workload(c, Options{}).Open(t.Context(), 0)
-			require.NoError(t, err)
-			p := &lockTime{}
-			s := p.session(0)
-			for range 16 { // two messages to eight workers each
-				client.Step(t.Context(), s)
-			}
-			counts := map[harness.Kind]int{}
-			for _, op := range p.ops {
-				require.Equal(t, harness.OK, op.Outcome, "%+v", op)
-				counts[op.Kind]++
-			}
-			require.Equal(t, 16, counts[harness.Claim])
-			require.LessOrEqual(t, counts[harness.Deliver], 2)
-			require.GreaterOrEqual(t, counts[harness.Deliver], 1)
-		})
-	}
 }

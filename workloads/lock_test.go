@@ -68,8 +68,11 @@ func (l *lockTime) count(k harness.Kind) (n int) {
 	return n
 }
 
-// obliging is a Locker that grants everything, unless its lease was lost.
-type obliging struct{ lost bool }
+// obliging is a Locker that grants everything, with that token, unless its lease was lost.
+type obliging struct {
+	lost  bool
+	token string
+}
 
 func (obliging) Acquire(context.Context, string, string, time.Duration) (bool, error) {
 	return true, nil
@@ -78,11 +81,11 @@ func (o obliging) Extend(context.Context, string, string, time.Duration) (bool, 
 	return !o.lost, nil
 }
 func (o obliging) Release(context.Context, string, string) (bool, error) { return !o.lost, nil }
-func (obliging) Fence() string                                           { return "7" }
+func (o obliging) Fence() string                                         { return o.token }
 
 func TestAFencersTokenIsTheResultOfItsGrant(t *testing.T) {
 	timeline := &lockTime{}
-	c := &lockClient{lock: obliging{}, opts: LockOptions{TTL: time.Second, Keys: 1}}
+	c := &lockClient{lock: obliging{token: "7"}, opts: LockOptions{TTL: time.Second, Keys: 1}}
 	require.Equal(t, "7", c.acquire(t.Context(), timeline.session(0), "k", "a").Result)
 }
 

@@ -1,6 +1,7 @@
 package workloads
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"testing"
@@ -13,14 +14,6 @@ import (
 	"github.com/doublegrant/doublegrant/harness/cluster"
 	"github.com/doublegrant/doublegrant/harness/cluster/clustertest"
 )
-
-// realMasters starts five masters for the test.
-func realMasters(t *testing.T, o cluster.Options) *cluster.Cluster {
-	t.Helper()
-	c := cluster.Masters(5, o)
-	clustertest.Start(t, c)
-	return c
-}
 
 // quorumVariants returns the locks of the catalogue that need several masters. Their patience is long, since the machine that
 // runs the tests may be slow, and a master that answers too late does not count.
@@ -49,7 +42,7 @@ func patient(newQuorum func([]redis.UniversalClient) Locker) func([]redis.Univer
 func eachQuorum(t *testing.T, o cluster.Options, f func(t *testing.T, v Variant, m *masters)) {
 	for _, v := range quorumVariants() {
 		t.Run(v.ID, func(t *testing.T) {
-			c := realMasters(t, o)
+			c := clustertest.Start(t, cluster.Masters(5, o))
 			f(t, v, &masters{T: t, Cluster: c, pool: newPool(c), v: v})
 		})
 	}
@@ -75,16 +68,9 @@ func (m *masters) client(group int) *lockClient {
 // quorumTTL is long enough for a restart inside of it.
 const quorumTTL = 2 * time.Minute
 
-func (m *masters) acquire(c *lockClient, owner string) harness.Op {
-	return c.acquire(m.Context(), (&lockTime{}).session(0), "k", owner)
-}
-
-func (m *masters) extend(c *lockClient, owner string) harness.Op {
-	return c.extend(m.Context(), (&lockTime{}).session(0), "k", owner)
-}
-
-func (m *masters) release(c *lockClient, owner string) harness.Op {
-	return c.release(m.Context(), (&lockTime{}).session(0), "k", owner)
+// try lets a client acquire, extend or release the lock.
+func (m *masters) try(call func(context.Context, *harness.Session, string, string) harness.Op, owner string) harness.Op {
+	return call(m.Context(), (&lockTime{}).session(0), "k", owner)
 }
 
 // onEach sends a command to each of the nodes, and lists the answers.

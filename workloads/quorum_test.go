@@ -14,6 +14,7 @@ import (
 
 	"github.com/doublegrant/doublegrant/harness"
 	"github.com/doublegrant/doublegrant/harness/cluster"
+	"github.com/doublegrant/doublegrant/harness/cluster/clustertest"
 )
 
 func TestRedlockIsImpatient(t *testing.T) {
@@ -33,18 +34,18 @@ func TestAQuorumLockTakesAllMastersAndGivesThemBack(t *testing.T) {
 	eachQuorum(t, cluster.Options{}, func(t *testing.T, v Variant, m *masters) {
 		a, b := m.client(0), m.client(1)
 		began := time.Now()
-		require.Equal(t, harness.OK, m.acquire(a, "a").Outcome)
+		require.Equal(t, harness.OK, m.try(a.acquire, "a").Outcome)
 		require.Equal(t, []string{"a", "a", "a", "a", "a"}, m.holders())
-		require.Equal(t, harness.Held, m.acquire(b, "b").Err)
+		require.Equal(t, harness.Held, m.try(b.acquire, "b").Err)
 		m.wholeSince(began)
 		m.onEach(m.RedisNodes(), "PEXPIRE", "k", "5000")
 		began = time.Now()
-		require.Equal(t, harness.OK, m.extend(a, "a").Outcome)
-		require.Equal(t, harness.Fail, m.extend(b, "b").Outcome)
+		require.Equal(t, harness.OK, m.try(a.extend, "a").Outcome)
+		require.Equal(t, harness.Fail, m.try(b.extend, "b").Outcome)
 		m.wholeSince(began)
-		require.Equal(t, harness.OK, m.release(a, "a").Outcome)
+		require.Equal(t, harness.OK, m.try(a.release, "a").Outcome)
 		require.Equal(t, []string{"-", "-", "-", "-", "-"}, m.holders())
-		require.Equal(t, harness.Fail, m.release(a, "a").Outcome)
+		require.Equal(t, harness.Fail, m.try(a.release, "a").Outcome)
 	})
 }
 
@@ -52,10 +53,10 @@ func TestWithoutAMajorityWhatWasTakenIsGivenBack(t *testing.T) {
 	eachQuorum(t, cluster.Options{}, func(t *testing.T, v Variant, m *masters) {
 		m.kill("r1", "r2", "r4")
 		a := m.client(0)
-		require.Equal(t, errGivenBack.Error(), m.acquire(a, "a").Err, "nobody else has it")
+		require.Equal(t, errGivenBack.Error(), m.try(a.acquire, "a").Err, "nobody else has it")
 		require.Equal(t, []string{"down", "down", "-", "down", "-"}, m.holders())
 		m.kill("r3", "r5")
-		op := m.acquire(m.client(1), "b")
+		op := m.try(m.client(1).acquire, "b")
 		require.Equal(t, harness.Fail, op.Outcome, "%s", op.Err)
 	})
 }
@@ -65,12 +66,12 @@ func TestAMasterThatDoesNotAnswerMakesARefusalUncertain(t *testing.T) {
 	eachQuorum(t, cluster.Options{}, func(t *testing.T, v Variant, m *masters) {
 		a, b := m.client(0), m.client(1)
 		for _, c := range []*lockClient{a, b} { // each has connections everywhere
-			require.Equal(t, harness.OK, m.acquire(c, "x").Outcome)
-			require.Equal(t, harness.OK, m.release(c, "x").Outcome)
+			require.Equal(t, harness.OK, m.try(c.acquire, "x").Outcome)
+			require.Equal(t, harness.OK, m.try(c.release, "x").Outcome)
 		}
 		require.NoError(t, m.Pause(t.Context(), "r5"))
-		require.Equal(t, harness.OK, m.acquire(a, "a").Outcome)
-		op := m.acquire(b, "b")
+		require.Equal(t, harness.OK, m.try(a.acquire, "a").Outcome)
+		op := m.try(b.acquire, "b")
 		require.Equal(t, harness.Info, op.Outcome, "b's SET may still be executed by r5")
 		require.Equal(t, errInDoubt.Error(), op.Err)
 		require.NoError(t, m.Resume("r5"))
@@ -80,24 +81,35 @@ func TestAMasterThatDoesNotAnswerMakesARefusalUncertain(t *testing.T) {
 // The owner has a bare majority, since two masters were down. One of its three masters forgets the lock, and the two come
 // back.
 func TestAMasterThatForgetsMakesTwoOwners(t *testing.T) {
-	for name, forget := range map[string]func(m *masters, node string){
-		"restart without data": func(m *masters, node string) { m.kill(node); m.restart(node) },
+	restart := func(m *masters, node string) { m.kill(node); m.restart(node) }
+	for name, c := range map[string]struct {
+		aof     cluster.AOF
+		strike  func(m *masters, node string)
+		forgets bool
+	}{
+		"restart without data":  {"", restart, true},
+		"restart with its file": {cluster.AOFAlways, restart, false},
 		// The effect of a clock that steps forward, on one key. cluster.Options.Clocks does it to the whole node.
-		"a lease that ends early": func(m *masters, node string) { m.onEach([]string{node}, "PEXPIREAT", "k", "1") },
+		"a lease that ends early": {"", func(m *masters, node string) { m.onEach([]string{node}, "PEXPIREAT", "k", "1") }, true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			eachQuorum(t, cluster.Options{}, func(t *testing.T, v Variant, m *masters) {
+			eachQuorum(t, cluster.Options{AOF: c.aof}, func(t *testing.T, v Variant, m *masters) {
 				m.kill("r4", "r5")
 				a, b := m.client(0), m.client(1)
 				began := time.Now()
-				require.Equal(t, harness.OK, m.acquire(a, "a").Outcome)
+				require.Equal(t, harness.OK, m.try(a.acquire, "a").Outcome)
 				m.restart("r4", "r5")
 				m.reach(1)
-				require.Equal(t, errGivenBack.Error(), m.acquire(b, "b").Err, "two free masters are no majority")
+				require.Equal(t, errGivenBack.Error(), m.try(b.acquire, "b").Err, "two free masters are no majority")
 				require.Equal(t, []string{"a", "a", "a", "-", "-"}, m.holders())
-				forget(m, "r3")
+				c.strike(m, "r3")
 				m.reach(1)
-				require.Equal(t, harness.OK, m.acquire(b, "b").Outcome)
+				if !c.forgets {
+					require.Equal(t, harness.Fail, m.try(b.acquire, "b").Outcome)
+					require.Equal(t, []string{"a", "a", "a", "-", "-"}, m.holders())
+					return
+				}
+				require.Equal(t, harness.OK, m.try(b.acquire, "b").Outcome)
 				require.Equal(t, []string{"a", "a", "b", "b", "b"}, m.holders())
 				require.Less(t, time.Since(began), quorumTTL*9/10, "a's lease is over")
 			})
@@ -105,22 +117,8 @@ func TestAMasterThatForgetsMakesTwoOwners(t *testing.T) {
 	}
 }
 
-func TestMastersThatWriteAFileDoNotForget(t *testing.T) {
-	eachQuorum(t, cluster.Options{AOF: cluster.AOFAlways}, func(t *testing.T, v Variant, m *masters) {
-		m.kill("r4", "r5")
-		a, b := m.client(0), m.client(1)
-		require.Equal(t, harness.OK, m.acquire(a, "a").Outcome)
-		m.restart("r4", "r5")
-		m.kill("r3")
-		m.restart("r3")
-		m.reach(1)
-		require.Equal(t, harness.Fail, m.acquire(b, "b").Outcome)
-		require.Equal(t, []string{"a", "a", "a", "-", "-"}, m.holders())
-	})
-}
-
 func TestALockThatCameTooLateIsGivenBack(t *testing.T) {
-	c := realMasters(t, cluster.Options{})
+	c := clustertest.Start(t, cluster.Masters(5, cluster.Options{}))
 	m := &masters{T: t, Cluster: c, pool: newPool(c), v: quorumVariants()[0]}
 	slow := &lockClient{lock: m.client(0).lock, opts: LockOptions{TTL: 10 * time.Second}}
 	clock := &stepping{now: time.Now(), by: 9890 * time.Millisecond}
@@ -149,10 +147,10 @@ func (*stepping) Sleep(context.Context, time.Duration) error { return nil }
 func TestAnExtensionInPartIsUncertain(t *testing.T) {
 	eachQuorum(t, cluster.Options{}, func(t *testing.T, v Variant, m *masters) {
 		a := m.client(0)
-		require.Equal(t, harness.OK, m.acquire(a, "a").Outcome)
+		require.Equal(t, harness.OK, m.try(a.acquire, "a").Outcome)
 		m.onEach([]string{"r1", "r2", "r3"}, "DEL", "k")
-		require.Equal(t, harness.Info, m.extend(a, "a").Outcome, "two masters renewed it")
-		require.Equal(t, harness.NotMine, m.release(a, "a").Err)
+		require.Equal(t, harness.Info, m.try(a.extend, "a").Outcome, "two masters renewed it")
+		require.Equal(t, harness.NotMine, m.try(a.release, "a").Err)
 		require.Equal(t, []string{"-", "-", "-", "-", "-"}, m.holders())
 	})
 }
@@ -191,7 +189,7 @@ func TestWhatAnOperationLeftOnEachMaster(t *testing.T) {
 }
 
 func TestAQuorumIsTracedBesideAnotherWorkloadOfItsFirstMaster(t *testing.T) {
-	c := realMasters(t, cluster.Options{})
+	c := clustertest.Start(t, cluster.Masters(5, cluster.Options{}))
 	_, err := newPool(c).client(0) // outside of the quorum's own
 	require.NoError(t, err)
 	all, err := newPool(c).masters(0)

@@ -16,8 +16,7 @@ import (
 // realRedis starts a Redis for the test and returns a client of it.
 func realRedis(t *testing.T) (*cluster.Cluster, redis.UniversalClient) {
 	t.Helper()
-	c := cluster.Standalone(cluster.Options{})
-	clustertest.Start(t, c)
+	c := clustertest.Start(t, cluster.Standalone(cluster.Options{}))
 	r, err := c.Connect(0)
 	require.NoError(t, err)
 	return c, r

@@ -10,25 +10,6 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 )
 
-func TestAResourceTakesWhatIsWrittenBack(t *testing.T) {
-	var r guardedResource
-	read := func(lock, token string) *guardedUpdate {
-		u, ok := r.read(lock, token)
-		require.True(t, ok)
-		return u
-	}
-	a, b := read("a", ""), read("a", "")
-	require.True(t, r.write("a", "", &guardedUpdate{0, a}))
-	require.True(t, r.write("a", "", &guardedUpdate{1, read("a", "")}))
-	require.True(t, r.write("b", "", &guardedUpdate{2, read("b", "")}))
-	require.Equal(t, []int64{0, 1}, r.numbers("a"))
-	require.Equal(t, []int64{2}, r.numbers("b"))
-	require.True(t, r.write("a", "", &guardedUpdate{3, b}), "locks without tokens are never refused")
-	require.Equal(t, []int64{3}, r.numbers("a"), "what came since the read is lost")
-	require.Empty(t, r.numbers("c"))
-	require.Equal(t, []int64{0, 1}, []int64{r.number(), r.number()})
-}
-
 func TestAResourceRefusesTokensOlderThanItHasSeen(t *testing.T) {
 	var r guardedResource
 	stale, ok := r.read("a", "9")
@@ -71,14 +52,6 @@ func (m *meanwhile) Sleep(d time.Duration) bool {
 	return m.lockTime.Sleep(d)
 }
 
-// granting is a Locker that grants everything, with these tokens.
-type granting struct {
-	obliging
-	token string
-}
-
-func (g *granting) Fence() string { return g.token }
-
 // updating returns a client of the guarded resource, and its Timeline.
 func updating(r *guardedResource, lock Locker) (*lockClient, *meanwhile) {
 	opts := LockOptions{Keys: 1, TTL: 3 * time.Second, Resource: true}
@@ -96,7 +69,7 @@ func lines(ops []harness.Op) (out []string) {
 
 func TestAnOwnerUpdatesWhatTheLockGuards(t *testing.T) {
 	var r guardedResource
-	c, timeline := updating(&r, unextended{})
+	c, timeline := updating(&r, unextended)
 	s := harness.NewSession(timeline, 0, 1, 0, newRand())
 	c.Step(t.Context(), s)
 	c.Step(t.Context(), s)
@@ -121,8 +94,8 @@ func TestAnOwnerThatIsOvertakenBetweenItsReadAndItsWrite(t *testing.T) {
 		want       []int64
 		add        string
 	}{
-		{unextended{}, unextended{}, []int64{1}, "add lock-0:resource 1 client-0-1-owner ok "},
-		{&granting{token: "1"}, &granting{token: "2"}, []int64{0}, "add lock-0:resource 1 client-0-1-owner fail " + tokenTooOld},
+		{unextended, unextended, []int64{1}, "add lock-0:resource 1 client-0-1-owner ok "},
+		{obliging{token: "1"}, obliging{token: "2"}, []int64{0}, "add lock-0:resource 1 client-0-1-owner fail " + tokenTooOld},
 	} {
 		var r guardedResource
 		slow, slowly := updating(&r, c.slow)
@@ -148,19 +121,17 @@ func TestGuardingLocksPromiseUpdatesAndReadThemInTheEnd(t *testing.T) {
 		client.Step(t.Context(), timeline.session(0))
 	}
 	require.NoError(t, w.(harness.Finisher).Finish(t.Context(), timeline.session(harness.HarnessClient)))
-	adds, read := 0, 0
+	read := ""
 	for _, op := range timeline.ops {
 		require.NotEqual(t, harness.Info, op.Outcome, "%+v", op)
 		switch op.Kind {
 		case harness.Add:
 			require.Equal(t, harness.OK, op.Outcome, op.Err)
-			adds++
 		case harness.Read:
 			require.Equal(t, harness.HarnessClient, op.Client)
-			read += len(strings.Split(op.Result, ","))
+			read += op.Result
 		}
 	}
-	require.Positive(t, adds)
 	require.Equal(t, 2, timeline.count(harness.Read))
-	require.Positive(t, read)
+	require.NotEmpty(t, read, "what the owners added")
 }

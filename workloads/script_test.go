@@ -266,22 +266,20 @@ func TestErrorsOfARunAreTheScriptsOnlyIfItCausedThem(t *testing.T) {
 }
 
 func TestAnErrorReplyCanBeADefiniteNo(t *testing.T) {
-	_, r := realRedis(t)
+	c, _ := realRedis(t)
+	r := traced(t, c)
 	refuses := Script{As: Sequence, Name: "limited", Source: `return redis.error_reply('RATELIMITED try later')`}
-	for _, c := range []struct {
+	for _, x := range []struct {
 		noErrors []string
 		want     harness.Outcome
 	}{{nil, harness.Info}, {[]string{"BUSY"}, harness.Info}, {[]string{"RATELIMITED"}, harness.Fail}} {
-		refuses.NoErrors = c.noErrors
+		refuses.NoErrors = x.noErrors
 		text := refuses.main(r)
-		_, err := text.number(t.Context(), sequenceValues("k", "1"))
-		require.Error(t, err)
-		op := harness.Op{}
-		_, call := withCall(t.Context())
-		call.seen.Store(true)
-		call.executed.Store(true)
-		call.settle(&op, err)
-		require.Equal(t, c.want, op.Outcome, "%v", c.noErrors)
+		op := settled(t.Context(), r, func(ctx context.Context) error {
+			_, err := text.number(ctx, sequenceValues("k", "1"))
+			return err
+		})
+		require.Equal(t, x.want, op.Outcome, "%v", x.noErrors)
 	}
 	refuses.As = Lock
 	text := refuses.main(r)

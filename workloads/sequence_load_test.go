@@ -3,7 +3,6 @@ package workloads
 import (
 	"context"
 	"strconv"
-	"strings"
 	"sync/atomic"
 	"testing"
 
@@ -69,25 +68,21 @@ func TestRegimesTakeTurnsWhereThereIsOneSequence(t *testing.T) {
 	require.NoError(t, err)
 	timeline := &lockTime{}
 	s := timeline.session(0)
-	turns := len(Regimes()) + 1
-	for range turns {
+	for range len(Regimes()) + 1 {
 		for range 3 {
 			client.Step(t.Context(), s)
 		}
 		timeline.now += sequenceTurn
 	}
-	var keys []string
+	require.Len(t, timeline.ops, 3*(len(Regimes())+1))
 	for i, op := range timeline.ops {
-		if require.Equal(t, strconv.Itoa(1+i%3), op.Result, "the store was emptied"); i%3 == 0 {
-			keys = append(keys, strings.TrimPrefix(op.Key, "seq-"))
+		key := "seq-" + string(Regimes()[i/3%len(Regimes())])
+		if i/3 == len(Regimes()) {
+			key += "-2"
 		}
+		require.Equal(t, key, op.Key)
+		require.Equal(t, strconv.Itoa(1+i%3), op.Result, "the store was emptied")
 	}
-	var want []string
-	for _, r := range Regimes() {
-		want = append(want, string(r))
-	}
-	require.Equal(t, append(want, string(Regimes()[0])+"-2"), keys)
-
 }
 
 // oneCounter is a Sequencer that ignores its key.

@@ -23,7 +23,7 @@ var quick = granttest.LockOptions{
 	Search: granttest.Search{Clients: 2, Crashes: -1, Expiries: -1, LostAnswers: -1}, Load: granttest.Load{Skip: true},
 }
 
-var searchAndLoad = granttest.LockOptions{Search: quick.Search, Load: granttest.Load{Clients: 5}}
+var searchAndLoad = granttest.LockOptions{TTL: 300 * time.Millisecond, Search: quick.Search, Load: granttest.Load{Clients: 5}}
 
 // corpus lists the files of a test's corpus.
 func corpus(t *testing.T, dir string) []string {

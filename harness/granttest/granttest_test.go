@@ -9,27 +9,43 @@ import (
 	"github.com/doublegrant/doublegrant/harness/granttest"
 )
 
-// A right one passes, whatever its constructor takes. Examples are tests of others.
-func TestARightOnePasses(t *testing.T) {
+// Right ones pass, whatever their constructor takes, and save nothing.
+func TestRightOnesPass(t *testing.T) {
 	t.Chdir(t.TempDir())
-	record(t, t.Name(), lock(newPlainLock, quick)).passes(t)
-	require.NoDirExists(t, "testdata")
+	t.Cleanup(func() { require.NoDirExists(t, "testdata") })
+	few := granttest.Load{Clients: 10}
+	for name, test := range map[string]func(granttest.TB){
+		"lock, by a redis.Client": lock(newPlainLock, quick),
+		"filter":                  dedup(newGoodFilter, granttest.DedupOptions{Search: granttest.Search{Clients: 2}, Load: few}),
+		"numbers in every regime": sequence(newGoodSequence, granttest.SequenceOptions{Search: granttest.Search{Clients: 2}, Load: few}),
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			record(t, t.Name(), test).passes(t)
+		})
+	}
 }
 
-// Algorithms that break their promise fail, with the class that says why.
+// Algorithms that break their promise fail, with the class that says why. A filter of one step loses a message whose worker crashes,
+// which its search accepts unless it is asked for. It does not accept what else crashes and lost answers bring about.
 func TestWrongOnesFail(t *testing.T) {
 	t.Chdir(t.TempDir())
-	two := granttest.Search{Clients: 2}
+	two, crash := granttest.Search{Clients: 2}, granttest.Search{Clients: 2, Crashes: 1}
+	calm := granttest.Search{Clients: 2, Crashes: -1, LostAnswers: -1}
 	for name, c := range map[string]struct {
 		test  func(granttest.TB)
 		class string
 	}{
-		"blind DEL":             {lock(newBlindDel), "stolen-release"},
-		"PEXPIRE in an Extend":  {lock(newBlindExtend, granttest.LockOptions{Search: two}), "double-grant"},
-		"filter: GET, then SET": {dedup(newGetSetFilter, granttest.DedupOptions{Search: two}), "duplicate-delivery"},
-		"numbers as strings":    {sequence(newStringSequence, granttest.SequenceOptions{Search: two}), "duplicate-number"},
+		"PEXPIRE in an Extend":           {lock(newBlindExtend, granttest.LockOptions{Search: calm}), "double-grant"},
+		"filter: GET, then SET":          {dedup(newGetSetFilter, granttest.DedupOptions{Search: calm}), "duplicate-delivery"},
+		"filter: SETNX, then EXPIRE":     {dedup(newTwoStepFilter, granttest.DedupOptions{Search: two}), "immortal-mark"},
+		"filter: no answer: new":         {dedup(newOpenFilter, granttest.DedupOptions{Search: two}), "duplicate-delivery"},
+		"filter: no answer: seen":        {dedup(newShutFilter, granttest.DedupOptions{Search: two}), "lost-message"},
+		"filter: right, crash asked for": {dedup(newGoodFilter, granttest.DedupOptions{Search: crash}), "lost-message"},
+		"numbers as strings":             {sequence(newStringSequence, granttest.SequenceOptions{Search: calm}), "duplicate-number"},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			failure := record(t, t.Name(), c.test).failure(t)
 			require.Contains(t, failure, c.class+" in ")
 			require.Contains(t, failure, "go test -run '^TestWrongOnesFail$/^")
@@ -38,29 +54,10 @@ func TestWrongOnesFail(t *testing.T) {
 	}
 }
 
-// A filter of one step loses a message whose worker crashes, which its search accepts. It does not accept what else crashes and lost
-// answers bring about.
-func TestAFilterOfOneStepIsSearchedWithCrashesAndLostAnswers(t *testing.T) {
-	t.Chdir(t.TempDir())
-	for name, c := range map[string]struct {
-		test func(granttest.TB)
-		says string
-	}{
-		"SETNX, then EXPIRE":     {dedup(newTwoStepFilter), "immortal-mark in "},
-		"no answer: new":         {dedup(newOpenFilter), "duplicate-delivery in "},
-		"no answer: seen":        {dedup(newShutFilter), "lost-message in "},
-		"right, crash asked for": {dedup(newGoodFilter, granttest.DedupOptions{Search: granttest.Search{Crashes: 1}}), "lost-message in "},
-	} {
-		t.Run(name, func(t *testing.T) {
-			require.Contains(t, record(t, t.Name(), c.test).failure(t), c.says)
-		})
-	}
-}
-
 // A lock that says that it has fencing tokens has to give some.
 func TestTokensThatAreNeverGivenAreNoProof(t *testing.T) {
 	t.Chdir(t.TempDir())
-	failure := record(t, t.Name(), lock(newTokenless, granttest.LockOptions{Load: granttest.Load{Skip: true}})).failure(t)
+	failure := record(t, t.Name(), lock(newTokenless, quick)).failure(t)
 	require.Contains(t, failure, "no grant had a fencing token")
 }
 
@@ -94,12 +91,16 @@ func TestLoadsWithFaults(t *testing.T) {
 	options := func(l granttest.Load) granttest.LockOptions {
 		return granttest.LockOptions{TTL: 300 * time.Millisecond, Search: granttest.Search{Skip: true}, Load: l}
 	}
-	t.Run("one that does no harm", func(t *testing.T) {
-		record(t, "TestIt", lock(newGoodLock, options(granttest.Load{
-			Clients: 5, Faults: []granttest.Fault{granttest.CrashClients()}, // an example flushes scripts
-		}))).passes(t)
-	})
+	for name, fault := range map[string]granttest.Fault{
+		"crash clients": granttest.CrashClients(), "flush scripts": granttest.FlushScripts(),
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			record(t, "TestIt", lock(newGoodLock, options(granttest.Load{Clients: 5, Faults: []granttest.Fault{fault}}))).passes(t)
+		})
+	}
 	t.Run("split brain", func(t *testing.T) {
+		t.Parallel()
 		failure := record(t, "TestIt", lock(newGoodLock, options(granttest.Load{
 			Clients: 10, Topology: granttest.Sentinel, Faults: []granttest.Fault{granttest.SplitBrain(30 * time.Second)},
 		}))).failure(t)

@@ -28,9 +28,8 @@ var newFifthWins = acquiring(func(ctx context.Context, l goodLock, key, owner st
 // Schedules at random find a race that takes more clients than the search has.
 func TestSchedulesAtRandomFindWhatTakesMoreClients(t *testing.T) {
 	t.Chdir(t.TempDir())
-	options := granttest.LockOptions{
-		Search: granttest.Search{Clients: 2, Crashes: -1, Expiries: -1, LostAnswers: -1, Twice: 3}, Load: granttest.Load{Skip: true},
-	}
+	options := quick
+	options.Search.Twice, options.Search.Minimize = 3, -1
 	record(t, "TestIt", lock(newFifthWins, options)).passes(t)
 
 	few := options

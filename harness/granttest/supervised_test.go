@@ -1,9 +1,7 @@
 package granttest
 
 import (
-	"context"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -13,21 +11,17 @@ type (
 	plainLock   struct{ Locker }
 	extendLock  struct{ Extender }
 	fenceLock   struct{ Fencer }
-	extendFence struct {
+	extendFence interface {
 		Extender
-		fencer
+		Fencer
 	}
-	fencer interface{ Fence() string }
 
 	plainFilter    struct{ Deduper }
 	confirmFilter  struct{ Confirmer }
 	inspectFilter  struct{ Inspector }
-	confirmInspect struct {
+	confirmInspect interface {
 		Confirmer
-		inspecter
-	}
-	inspecter interface {
-		Inspect(ctx context.Context, id string) (marked bool, left time.Duration, err error)
+		Inspector
 	}
 )
 
@@ -41,10 +35,10 @@ func can(algorithm any) (all [4]bool) {
 }
 
 func TestAGuardHidesNothingThatAnAlgorithmCanDo(t *testing.T) {
-	for _, l := range []Locker{plainLock{}, extendLock{}, fenceLock{}, extendFence{}} {
+	for _, l := range []Locker{plainLock{}, extendLock{}, fenceLock{}, struct{ extendFence }{}} {
 		require.Equal(t, can(l), can(superviseLock(nil, l)), "%T", l)
 	}
-	for _, f := range []Deduper{plainFilter{}, confirmFilter{}, inspectFilter{}, confirmInspect{}} {
+	for _, f := range []Deduper{plainFilter{}, confirmFilter{}, inspectFilter{}, struct{ confirmInspect }{}} {
 		require.Equal(t, can(f), can(superviseFilter(nil, f)), "%T", f)
 	}
 }

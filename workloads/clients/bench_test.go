@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/require"
 
 	"github.com/doublegrant/doublegrant/checkers"
 	"github.com/doublegrant/doublegrant/harness"
@@ -47,9 +48,7 @@ func BenchmarkSchedules(b *testing.B) {
 		b.Run(a.file, func(b *testing.B) {
 			c := workloads.Client{As: workloads.Lock, Command: a.language.command(b, a.file), Can: []string{"acquire", "extend", "release"}, Symmetric: true}
 			v, err := outside.Variant(c)
-			if err != nil {
-				b.Fatal(err)
-			}
+			require.NoError(b, err)
 			defer v.Close()
 			p, _ := v.Program(workloads.Options{})
 			schedules(b, p)
@@ -63,9 +62,8 @@ func schedules(b *testing.B, p interleave.Program) {
 		res, err := explore.Search(b.Context(), explore.Spec{
 			Program: p, Checkers: checkers.ForSearch(p.Kinds...), Clients: 2, Crashes: 1, Expiries: 1, LostAnswers: 1, Workers: 1,
 		})
-		if err != nil || res.Verdict() != harness.Valid {
-			b.Fatal(err, res.Summary(), res.Stopped)
-		}
+		require.NoError(b, err)
+		require.Equal(b, harness.Valid, res.Verdict(), "%s %s", res.Summary(), res.Stopped)
 		n, took = n+res.Schedules, took+res.Elapsed
 	}
 	b.ReportMetric(float64(n)/took.Seconds(), "schedules/s")

@@ -90,10 +90,9 @@ func (l language) command(t testing.TB, file string) []string {
 }
 
 // client is an adapter as it is run, with what its program says that it can do.
-func client(t *testing.T, l language, file string, args ...string) workloads.Client {
+func client(t *testing.T, l language, file string) workloads.Client {
 	t.Helper()
-	c := workloads.Client{Command: append(l.command(t, file), args...)}
-	c, err := outside.Describe(t.Context(), c, oneRedis(t))
+	c, err := outside.Describe(t.Context(), workloads.Client{Command: l.command(t, file)}, oneRedis(t))
 	require.NoError(t, err)
 	return c
 }
@@ -272,41 +271,6 @@ func holdFamilies(t *testing.T, bounds func(*explore.Spec)) {
 	}
 }
 
-// twoConnections is a lock in Python that reads a key by a thread and a connection of its own, while it acquires.
-const twoConnections = `
-import sys, threading, redis
-sys.path.insert(0, %q)
-from lock import Lock, main
-
-class TwoConnections(Lock):
-    def acquire(self, key, owner, ttl_ms):
-        other = redis.Redis(connection_pool=self.redis.connection_pool)
-        reader = threading.Thread(target=lambda: other.get("x"))
-        reader.start()
-        granted = super().acquire(key, owner, ttl_ms)
-        reader.join()
-        return granted
-
-main(TwoConnections)
-`
-
-// besideAdapters writes a program in Python that imports the adapters there, from the folder for which its text has a verb.
-func besideAdapters(t *testing.T, text string) (file string) {
-	t.Helper()
-	folder, err := filepath.Abs("python")
-	require.NoError(t, err)
-	file = filepath.Join(t.TempDir(), "own.py")
-	require.NoError(t, os.WriteFile(file, fmt.Appendf(nil, text, folder), 0o644))
-	return file
-}
-
-// The connections of a program outside are not explored beside each other: it is refused, with one line that says so.
-func TestTwoConnectionsAtOnceAreRefused(t *testing.T) {
-	t.Parallel()
-	const why = "has sent (get|set) on one connection while a command was under way on another|not do the same each time: .*: one command at a time"
-	requireStopped(t, client(t, python, besideAdapters(t, twoConnections)), why, func(*explore.Spec) {})
-}
-
 // eachLibrary runs a test for every library of the catalogue, or leaves it out where the library is missing.
 func eachLibrary(t *testing.T, test func(t *testing.T, v workloads.Variant, command []string)) {
 	for _, v := range workloads.Catalogue() {
@@ -366,11 +330,4 @@ func TestLongLibrariesAsTheyCome(t *testing.T) {
 		require.Empty(t, res.Found)
 		require.True(t, res.Exhausted || res.Schedules == s.MaxSchedules, res.Stopped)
 	})
-}
-
-// redis-py's Lock(timeout=0) is lost within 4 steps: reacquire() deletes it, and returns True.
-func TestALockWithoutAnEndIsLostInFourSteps(t *testing.T) {
-	t.Parallel()
-	found := requireFound(t, client(t, python, "python/redis_py_lock.py", "timeout=0"), harness.DoubleGrant, 2, races)
-	require.LessOrEqual(t, found.Length(), 4)
 }

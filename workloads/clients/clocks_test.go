@@ -87,7 +87,7 @@ const drivingTest = `
 import os, sys
 from redis.exceptions import ConnectionError
 
-from lock_of_mine import DeadlineLock
+from deadline_lock import DeadlineLock
 
 lock = DeadlineLock(os.environ["REDIS_URL"], None)
 me, ttl = os.environ["DOUBLEGRANT_CLIENT"], int(os.environ["DOUBLEGRANT_TTL_MS"])
@@ -107,9 +107,7 @@ func TestLongADrivingTestInTheSchedulesTime(t *testing.T) {
 	t.Parallel()
 	tool := python.interpreter(t)
 	for text, class := range map[string]harness.Class{"self.now() <= int(held)": "", "time.time() * 1000 <= int(held)": harness.DoubleGrant} {
-		mine := changed(t, "python/deadline_lock.py", "self.now() <= int(held)", text)
-		require.NoError(t, os.Rename(mine, filepath.Join(filepath.Dir(mine), "lock_of_mine.py")))
-		file := filepath.Join(filepath.Dir(mine), "test_lock.py")
+		file := filepath.Join(filepath.Dir(changed(t, "python/deadline_lock.py", "self.now() <= int(held)", text)), "test_lock.py")
 		require.NoError(t, os.WriteFile(file, []byte(drivingTest), 0o644))
 		c := workloads.Client{As: workloads.Lock, Command: []string{tool, file}, Announces: true, Clock: workloads.PreloadedClock}
 		first := func(s *explore.Spec) { noCrash(s); s.First = true }
@@ -123,13 +121,10 @@ func TestLongADrivingTestInTheSchedulesTime(t *testing.T) {
 	}
 }
 
-// waitingLock is a lock in Python that waits by the machine's clock, for longer than a search waits for a step.
-const waitingLock = `
-import sys, time
-sys.path.insert(0, %q)
-from lock import Lock, main
-
-class WaitingLock(Lock):
+// A lock that sleeps sleeps in the schedule's time. This one waits by the machine's clock, for longer than a search waits for a step.
+func TestAPreloadedSleepTakesNoTime(t *testing.T) {
+	t.Parallel()
+	requireHolds(t, own(t, "Lock", `
     can, clock = ["acquire", "release"], "preloaded"
 
     def acquire(self, key, owner, ttl_ms):
@@ -139,14 +134,7 @@ class WaitingLock(Lock):
                 return True
             time.sleep(20)
         return False
-
-main(WaitingLock)
-`
-
-// A lock that sleeps sleeps in the schedule's time.
-func TestAPreloadedSleepTakesNoTime(t *testing.T) {
-	t.Parallel()
-	requireHolds(t, client(t, python, besideAdapters(t, waitingLock)), races)
+`), races)
 }
 
 // withTexts writes a copy of an adapter with other texts, pairs of what was there once and what is there instead.

@@ -14,7 +14,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
 	"github.com/doublegrant/doublegrant/checkers"
@@ -113,9 +112,7 @@ func loaded(b *testing.B, groups int, command []string, straight bool) figure {
 func bareLoops(b *testing.B, groups int, command []string) figure {
 	c := cluster.Standalone(cluster.Options{Clients: loadClients})
 	clustertest.Start(b, c)
-	r, err := c.Connect(0)
-	require.NoError(b, err)
-	url := "redis://" + realAddress(b, r)
+	url := "redis://" + c.Deployment().Nodes[0].Real
 	rates := make([]float64, groups)
 	var running sync.WaitGroup
 	for i := range rates {
@@ -192,14 +189,4 @@ func (g gauge) since(before gauge) string {
 		parts = append(parts, fmt.Sprintf("%d µs of %s", ((g.spent[name]-before.spent[name])/time.Duration(max(g.count-before.count, 1))).Microseconds(), name))
 	}
 	return fmt.Sprintf("%s; %.0f a second", strings.Join(parts, ", "), g.rate(before))
-}
-
-// realAddress returns the address of a node itself, without the harness on the way.
-func realAddress(b *testing.B, r redis.UniversalClient) string {
-	at := func(name string) string {
-		got, err := r.ConfigGet(b.Context(), name).Result()
-		require.NoError(b, err)
-		return strings.Fields(got[name])[0]
-	}
-	return at("bind") + ":" + at("port")
 }

@@ -3,6 +3,8 @@ package clients_test
 import (
 	"context"
 	"fmt"
+	"os"
+	"path/filepath"
 	"testing"
 	"time"
 
@@ -111,27 +113,20 @@ func requireSameInside(t *testing.T, outer explore.Spec, lock func(redis.Univers
 // the arguments of SET.
 func requireSame(t *testing.T, want, got interleave.Result) {
 	t.Helper()
-	require.Equal(t, want.Stopped, got.Stopped)
-	require.Equal(t, want.Schedules, got.Schedules, want.Summary())
-	require.Equal(t, want.Pruned, got.Pruned)
-	require.Equal(t, want.Exhausted, got.Exhausted)
-	require.Len(t, got.Situations, len(want.Situations))
-	for i, s := range got.Situations {
-		require.Equal(t, want.Situations[i].Name, s.Name)
-		require.Equal(t, want.Situations[i].Count, s.Count, s.Name)
-		require.Equal(t, choices(want.Situations[i]), choices(s), s.Name)
-	}
-	require.Len(t, got.Found, len(want.Found))
-	for i, found := range got.Found {
-		require.Equal(t, want.Found[i].Anomaly.Class, found.Anomaly.Class)
-		require.Equal(t, want.Found[i].Schedule, found.Schedule)
-	}
+	require.Equal(t, cameTo(want), cameTo(got), want.Summary())
 }
 
-// choices lists the choices of a situation's shortest schedule.
-func choices(s interleave.Situation) (all []interleave.Choice) {
-	for _, step := range s.Steps {
-		all = append(all, step.Choice)
+// cameTo lists what a search came to, with the choices of its situations' shortest schedules.
+func cameTo(r interleave.Result) []any {
+	all := []any{r.Stopped, r.Schedules, r.Pruned, r.Exhausted}
+	for _, s := range r.Situations {
+		all = append(all, s.Name, s.Count)
+		for _, step := range s.Steps {
+			all = append(all, step.Choice)
+		}
+	}
+	for _, found := range r.Found {
+		all = append(all, found.Anomaly.Class, found.Schedule)
 	}
 	return all
 }
@@ -142,9 +137,12 @@ func watchdog(t *testing.T, body string) workloads.Client { return own(t, "Watch
 // own is a program in Python whose class has that body, and builds on one of the adapters' classes.
 func own(t *testing.T, class, body string) workloads.Client {
 	t.Helper()
-	return client(t, python, besideAdapters(t, fmt.Sprintf(`
+	folder, err := filepath.Abs("python")
+	require.NoError(t, err)
+	file := filepath.Join(t.TempDir(), "own.py")
+	require.NoError(t, os.WriteFile(file, fmt.Appendf(nil, `
 import os, sys, threading, time
-sys.path.insert(0, %%q)
+sys.path.insert(0, %q)
 from lock import Beside, Lock, ask, main
 from pubsub_lock import Messages, PubSubLock, channel
 from watchdog_lock import WatchdogLock
@@ -153,7 +151,8 @@ class Own(%s):
 %s
 
 main(Own)
-`, class, body)))
+`, folder, class, body), 0o644))
+	return client(t, python, file)
 }
 
 // Threads that do not keep to the protocol end the search, with one line that says what is wrong.
