@@ -25,6 +25,26 @@ func needClocks(t *testing.T) {
 	}
 }
 
+func TestClockStepsMoveTheEndOfALease(t *testing.T) {
+	needClocks(t)
+	b := borrow(t, calm)
+	r, err := b.Connect(0)
+	require.NoError(t, err)
+	for _, by := range []time.Duration{45 * time.Second, -45 * time.Second} {
+		require.NoError(t, r.Set(b.ctx, "lock", "owner", 30*time.Second).Err())
+		n := nemesis.ClockStep(b.Cluster, nemesis.Primary(), by)
+		require.Equal(t, map[bool]string{true: "clock-step-forward-primary", false: "clock-step-backward-primary"}[by > 0], n.Name())
+		inj := b.inject(n)
+		if left := r.PTTL(b.ctx, "lock").Val(); by > 0 {
+			require.Negative(t, left, "a lease of 30 s survived a step of 45 s")
+		} else {
+			require.Greater(t, left, 45*time.Second)
+		}
+		b.heal(inj)
+		require.LessOrEqual(t, r.PTTL(b.ctx, "lock").Val(), 30*time.Second)
+	}
+}
+
 func TestAClockIsSteppedOnce(t *testing.T) {
 	needClocks(t)
 	b := borrow(t, calm)
