@@ -51,13 +51,7 @@ func TestWhatClientsDoByThemselves(t *testing.T) {
 		}, ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			does := func(ctx context.Context, s *harness.Session, r redis.UniversalClient) {
-				before(ctx, s, r)
-				c.does(ctx, s, r)
-				sends("GET k")(ctx, s, r)
-			}
-			res, err := Search(t.Context(), quiet(program(does, idle)))
-			require.NoError(t, err)
+			res := resultOf(t, quiet(program(inTurn(before, c.does, sends("GET k")), idle)))
 			if c.want == "" {
 				require.True(t, res.Exhausted, res.Stopped)
 				return
@@ -73,9 +67,7 @@ func TestWhatClientsDoByThemselves(t *testing.T) {
 	}
 	spec := quiet(program(timer, before))
 	spec.MaxSchedules = 1
-	res, err := Search(t.Context(), spec)
-	require.NoError(t, err)
-	require.Contains(t, res.Stopped, "1 schedules were run (it does something by itself: time.NewTimer at ownwork_test.go:", "a search that ends early")
+	require.Contains(t, resultOf(t, spec).Stopped, "1 schedules were run (it does something by itself: time.NewTimer at ownwork_test.go:", "a search that ends early")
 }
 
 // A command that is sent when no operation of its client is under way is noticed.
