@@ -37,26 +37,16 @@ func TestEachCommandOfAPipelineIsAStep(t *testing.T) {
 }
 
 func TestATransactionIsOneStep(t *testing.T) {
-	tx := does("tx", func(ctx context.Context, r redis.UniversalClient) (string, error) {
-		return transaction(ctx, r, []string{"SET a 1", "INCR b", "GET a"})
-	})
-	s := newScheduler(t, quiet(program(tx, sends("SET a 7", "GET b"))))
+	s := newScheduler(t, quiet(program(together("TX SET a 1 / INCR b / GET a"), sends("SET a 7", "GET b"))))
 	ex := s.begin()
 	require.Equal(t, access{writes: []string{"a", "b"}, reads: []string{"a"}}, nextMoves(ex)[0].access)
 	s.follow(ex, interleave.Run(1), interleave.Run(0), interleave.Run(1))
 	s.finish(ex)
 	require.Equal(t, []string{"2: SET a 7 = OK", "1: MULTI … EXEC, writes a, b = [OK, 1, 1]", "2: GET b = 1"}, commands(ex))
-	require.Equal(t, "1: tx = SET a 1: OK INCR b: 1 GET a: 1", results(ex.ops)[1])
+	require.Equal(t, "SET a 1: OK INCR b: 1 GET a: 1", ex.ops[1].Result)
 }
 
-// watching writes a key if nobody else has since it read the key.
-func watching(key, value string) client {
-	return does("watch", func(ctx context.Context, r redis.UniversalClient) (string, error) {
-		return compareAndSet(ctx, r, key, value)
-	})
-}
-
-// compareAndSet returns what it read and what it wrote, or "failed".
+// compareAndSet reads a key, and writes it if nobody else has meanwhile. It returns both values, or "failed".
 func compareAndSet(ctx context.Context, r redis.UniversalClient, key, value string) (result string, err error) {
 	err = r.Watch(ctx, func(tx *redis.Tx) error {
 		old, err := tx.Get(ctx, key).Result()
@@ -74,11 +64,11 @@ func compareAndSet(ctx context.Context, r redis.UniversalClient, key, value stri
 }
 
 func TestATransactionThatWatchesFailsWhenSomebodyWrites(t *testing.T) {
-	s := newScheduler(t, quiet(program(watching("a", "x"), sends("SET a 7"))))
+	s := newScheduler(t, quiet(program(together("CAS a x"), sends("SET a 7"))))
 	for after, want := range []string{"7 to x", "failed", "failed", " to x"} {
 		path := slices.Insert(slices.Repeat([]interleave.Choice{interleave.Run(0)}, 3), after, interleave.Run(1))
 		ex := s.run(path...)
-		require.Contains(t, results(ex.ops), "1: watch = "+want, "after %d commands", after)
+		require.Contains(t, results(ex.ops), "1: CAS a x = "+want, "after %d commands", after)
 		require.Len(t, ex.path, 4, "WATCH, GET and EXEC are a step each")
 	}
 }
@@ -196,14 +186,11 @@ func TestReadsOfAConnection(t *testing.T) {
 
 // A command that changes what others see of a connection is gated, and the next schedule begins without the change.
 func TestTheNameOfAConnectionIsForAllToSee(t *testing.T) {
-	named := does("name", func(ctx context.Context, r redis.UniversalClient) (string, error) {
-		return say(ctx, r, "CLIENT SETNAME owner")
-	})
 	looks := does("owners", func(ctx context.Context, r redis.UniversalClient) (string, error) {
 		list, err := r.ClientList(ctx).Result()
 		return strconv.Itoa(strings.Count(list, "name=owner")), err
 	})
-	s := newScheduler(t, quiet(program(named, looks)))
+	s := newScheduler(t, quiet(program(sends("CLIENT SETNAME owner"), looks)))
 	for range 2 {
 		require.Equal(t, "2: owners = 0", results(s.run(interleave.Run(1), interleave.Run(0)).ops)[0])
 		require.Equal(t, "2: owners = 1", results(s.run(interleave.Run(0), interleave.Run(1)).ops)[1])

@@ -133,21 +133,24 @@ func (s script) does(ctx context.Context, session *harness.Session, r redis.Univ
 				return
 			}
 		}
-		got := op(session, name, func() (string, error) {
-			var all []string
-			for _, c := range commands {
-				result, err := perform(ctx, r, c)
-				if err != nil {
-					return "", err
-				}
-				all = append(all, result)
-			}
-			return strings.Join(all, " "), nil
-		})
+		got := op(session, name, func() (string, error) { return performAll(ctx, r, commands) })
 		if got.Outcome != harness.OK {
 			return
 		}
 	}
+}
+
+// performAll performs commands one after the other, until one fails.
+func performAll(ctx context.Context, r redis.UniversalClient, commands []string) (string, error) {
+	var all []string
+	for _, c := range commands {
+		result, err := perform(ctx, r, c)
+		if err != nil {
+			return "", err
+		}
+		all = append(all, result)
+	}
+	return strings.Join(all, " "), nil
 }
 
 // perform sends a command, looks at the clock or sleeps. It makes a transaction ("TX GET a / INCR b"), changes a key under WATCH

@@ -99,8 +99,9 @@ func TestIntegers(t *testing.T) {
 func FuzzWire(f *testing.F) {
 	for _, seed := range []string{
 		"", "\r\n", "\n", "x\n", "+OK\r\n", "$3\r\nabc\r\n", "$-1\r\n", "*2\r\n:1\r\n*-1\r\n", "%1\r\n+a\r\n_\r\n", "%-1\r\n",
-		"*9999999999\r\n", "$9999999999\r\nx", ">1\r\n,1\r\n", "*1\r\n*1\r\n*1\r\n*1\r\n#t\r\n", "!3\r\nERR\r\n", "PING\r\n", "*1\r\n$4\r\nPING\r\n",
-		"*2\r\n$3\r\nGET\r\n$1\r\nk\r\n*1\r\n", "*0\r\n", "*1\r\n$-1\r\n", "*1\r\n$9999999999\r\nx", "*2\r\n$0\r\n\r\n$2\r\n\r\n\r\n",
+		"*9999999999\r\n", "$9999999999\r\nx", ">1\r\n,1\r\n", "*1\r\n*1\r\n*1\r\n*1\r\n#t\r\n", "!3\r\nERR\r\n", "PING\r\n",
+		"*1\r\n$4\r\nPING\r\n", "*2\r\n$3\r\nGET\r\n$1\r\nk\r\n*1\r\n", "*0\r\n", "*1\r\n$-1\r\n", "*1\r\n$9999999999\r\nx",
+		"*2\r\n$0\r\n\r\n$2\r\n\r\n\r\n",
 	} {
 		f.Add([]byte(seed))
 	}

@@ -23,18 +23,10 @@ func writesTo(key string, n int) client {
 	return sends(strings.Split(strings.Repeat("INCR "+key+",", n), ",")[:n]...)
 }
 
-// together makes one operation of all commands.
+// together makes one operation of all commands, which are performed as those of random programs.
 func together(commands ...string) client {
 	return does(strings.Join(commands, ", "), func(ctx context.Context, r redis.UniversalClient) (string, error) {
-		var all []string
-		for _, c := range commands {
-			result, err := say(ctx, r, c)
-			if err != nil {
-				return "", err
-			}
-			all = append(all, result)
-		}
-		return strings.Join(all, " "), nil
+		return performAll(ctx, r, commands)
 	})
 }
 

@@ -46,16 +46,12 @@ func TestWhatIsNotTheSameTwiceIsRefused(t *testing.T) {
 
 // What is the same twice is searched as without it. Tokens may differ: each stands for the same one everywhere.
 func TestWhatIsTheSameTwiceIsSearched(t *testing.T) {
-	token := func(ctx context.Context, s *harness.Session, r redis.UniversalClient) {
-		mine := rand.Text()
-		op(s, "lock", func() (string, error) {
-			if _, err := say(ctx, r, "SET lock "+mine+" PX 5000"); err != nil {
-				return "", err
-			}
-			return say(ctx, r, "GET lock")
-		})
-	}
-	s := quiet(program(token))
+	s := quiet(program(does("lock", func(ctx context.Context, r redis.UniversalClient) (string, error) {
+		if _, err := say(ctx, r, "SET lock "+rand.Text()+" PX 5000"); err != nil {
+			return "", err
+		}
+		return say(ctx, r, "GET lock")
+	})))
 	s.Program.Finally = inTheEnd(dump)
 	s.Crashes, s.Expiries, s.LostAnswers, s.Late, s.Twice = 1, 1, 1, 1, 20
 	res := searched(t, s)

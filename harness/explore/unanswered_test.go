@@ -54,7 +54,7 @@ func TestACommandThatIsLate(t *testing.T) {
 // A transaction that arrives late still watches its keys.
 func TestALateTransaction(t *testing.T) {
 	for meanwhile, arrives := range map[string]string{"SET a 7": " arrives = (nil)", "SET c 7": " arrives = [OK]"} {
-		s := newScheduler(t, lossy(program(watching("a", "1"), sends(meanwhile))))
+		s := newScheduler(t, lossy(program(together("CAS a 1"), sends(meanwhile))))
 		ex := s.run(interleave.Run(0), interleave.Run(0), interleave.Delay(0), interleave.Run(1), interleave.Arrive(0))
 		require.Contains(t, commands(ex)[4], arrives)
 	}

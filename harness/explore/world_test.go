@@ -166,18 +166,18 @@ func TestNobodyIsPromotedForNothing(t *testing.T) {
 }
 
 func TestTheStateOfAConnectionDiesWithItsPrimary(t *testing.T) {
-	s := failover(t, program(inTurn(watching("a", "x"), sends("GET a")), sends("SET b 1")))
+	s := failover(t, program(inTurn(together("CAS a x"), sends("GET a")), sends("SET b 1")))
 	lost := errLost.Error()
 	for _, path := range [][]interleave.Choice{
 		{interleave.Run(0), interleave.StopReplication, interleave.Run(1), interleave.Promote},                    // between WATCH and GET
 		{interleave.Run(0), interleave.Run(0), interleave.StopReplication, interleave.Run(1), interleave.Promote}, // between GET and EXEC
 	} {
 		ex := s.run(path...)
-		require.Equal(t, []string{"2: SET b 1 = OK", "1: watch = info " + lost, "1: GET a = (nil)"}, sameClient(ex.ops))
+		require.Equal(t, []string{"2: SET b 1 = OK", "1: CAS a x = info " + lost, "1: GET a = (nil)"}, sameClient(ex.ops))
 		require.Contains(t, strings.Join(commands(ex), "\n"), "= (lost) "+lost)
 	}
 	ex := s.run(interleave.StopReplication, interleave.Run(1), interleave.Promote) // before WATCH
-	require.Contains(t, results(ex.ops), "1: watch =  to x")
+	require.Contains(t, results(ex.ops), "1: CAS a x =  to x")
 	s.whole()
 }
 

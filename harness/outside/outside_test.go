@@ -19,7 +19,9 @@ import (
 )
 
 // inside names the lock of the catalogue that sends the same commands as the child in a mode.
-var inside = map[string]string{"blind": "lock/set-nx-px-blind-del", "resets": "lock/set-nx-px-blind-del", "compare": "lock/set-nx-px-get-del"}
+var inside = map[string]string{
+	"blind": "lock/set-nx-px-blind-del", "resets": "lock/set-nx-px-blind-del", "compare": "lock/set-nx-px-get-del",
+}
 
 // spec is the search of a lock, inside this process or outside it.
 func spec(p interleave.Program) explore.Spec {
@@ -104,11 +106,6 @@ func TestAProgramOutsideIsSearchedAsOneInside(t *testing.T) {
 
 func TestAProgramOutsideThatBreaksDown(t *testing.T) {
 	const broke = "client 1: the program outside has broken down: "
-	announces := func(mode string) workloads.Client {
-		c := childOf(workloads.Lock, mode)
-		c.Announces = true
-		return c
-	}
 	for _, c := range []struct {
 		client workloads.Client
 		want   string
@@ -131,10 +128,10 @@ func TestAProgramOutsideThatBreaksDown(t *testing.T) {
 		{lock("garbles"), "client 1: what came to its gate is not RESP in arrays of bulk strings"},
 		{workloads.Client{As: workloads.Lock, Name: "no program", Command: []string{"no-such-program"}}, `"no-such-program" cannot be started: `},
 		{workloads.Client{As: workloads.Lock, Name: "no socket", Connect: "unix:/no/socket"}, "nobody listens on unix:/no/socket: start the program first"},
-		{announces("drives-badly"), `it announced "invoke dance lock": "dance" is no operation of a lock`},
-		{announces("drives-out-of-order"), `it announced "return ok": want invoke, an operation and a name`},
-		{announces("drives-and-listens"), "has subscribed, and subscriptions of a program that drives itself are not explored, since it cannot ask"},
-		{announces("drives-nowhere"), "it ended (exit status 4): no such module"},
+		{driver("drives-badly"), `it announced "invoke dance lock": "dance" is no operation of a lock`},
+		{driver("drives-out-of-order"), `it announced "return ok": want invoke, an operation and a name`},
+		{driver("drives-and-listens"), "has subscribed, and subscriptions of a program that drives itself are not explored, since it cannot ask"},
+		{driver("drives-nowhere"), "it ended (exit status 4): no such module"},
 	} {
 		t.Run(c.client.Name, func(t *testing.T) {
 			t.Parallel()
