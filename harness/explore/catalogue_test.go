@@ -1,7 +1,6 @@
 package explore_test
 
 import (
-	"context"
 	"fmt"
 	"strings"
 	"testing"
@@ -90,27 +89,23 @@ func briefly(t *testing.T, id string) explore.Spec {
 
 // witness is a TB that keeps logs and errors.
 type witness struct {
-	ctx            context.Context
+	*testing.T
 	logs, failures []string
 }
 
-func (*witness) Helper()                      {}
-func (w *witness) Context() context.Context   { return w.ctx }
 func (w *witness) Logf(f string, args ...any) { w.logs = append(w.logs, fmt.Sprintf(f, args...)) }
 func (w *witness) Errorf(f string, args ...any) {
 	w.failures = append(w.failures, fmt.Sprintf(f, args...))
 }
 
-type fatal struct{}
-
 func (w *witness) Fatalf(f string, args ...any) {
 	w.Errorf(f, args...)
-	panic(fatal{})
+	panic("fatal")
 }
 
 func TestASearchIsATest(t *testing.T) {
 	require.Equal(t, harness.Valid, explore.Test(t, briefly(t, "lock/set-nx-px")).Verdict())
-	w := &witness{ctx: t.Context()}
+	w := &witness{T: t}
 	require.Equal(t, harness.Invalid, explore.Test(w, briefly(t, "dedup/get-set")).Verdict())
 	require.Equal(t, []string{"dedup/get-set: a counterexample of 7 steps: duplicate-delivery"}, w.logs)
 	require.True(t, strings.HasPrefix(w.failures[0], "duplicate-delivery in 7 steps: "), w.failures[0])
@@ -119,14 +114,14 @@ func TestASearchIsATest(t *testing.T) {
 }
 
 func TestATestThatShowsNothingFails(t *testing.T) {
-	w := &witness{ctx: t.Context()}
+	w := &witness{T: t}
 	spec := briefly(t, "lock/set-nx-px")
 	spec.MaxSchedules = 1
 	explore.Test(w, spec)
 	require.Equal(t, []string{"lock/set-nx-px was not shown to be safe: 1 schedules were run"}, w.failures)
-	w = &witness{ctx: t.Context()}
+	w = &witness{T: t}
 	spec.Checkers = nil
-	require.PanicsWithValue(t, fatal{}, func() { explore.Test(w, spec) })
+	require.PanicsWithValue(t, "fatal", func() { explore.Test(w, spec) })
 	require.Equal(t, []string{"the explorer failed: this cannot be explored: no checkers, so nothing would be judged"}, w.failures)
 }
 

@@ -285,10 +285,15 @@ func fromCheckpoints(x *trial) came {
 	for _, limit := range []int{1, 17, 0, 64, 0, 100, 1, 0, 0} {
 		ctx, cancel := context.WithCancel(x.t.Context())
 		spec.Checkers, spec.MaxSchedules = x.spec.Checkers, limit
-		if limit == 0 || spec.Random != nil { // it is interrupted
-			i := interrupter{cancel: cancel, left: &atomic.Int64{}}
-			i.left.Store(1 + rng.Int64N(60))
-			spec.Checkers, spec.MaxSchedules = append(slices.Clone(spec.Checkers), i), 0
+		if limit == 0 || spec.Random != nil { // it is interrupted after some looks
+			var left atomic.Int64
+			left.Store(1 + rng.Int64N(60))
+			interrupts := finds(func([]harness.Op, func(harness.Anomaly)) {
+				if left.Add(-1) == 0 {
+					cancel()
+				}
+			})
+			spec.Checkers, spec.MaxSchedules = append(slices.Clone(spec.Checkers), interrupts), 0
 		}
 		before, c := spec.Resume, x.cameTo(ctx, spec).left
 		cancel()
@@ -307,21 +312,6 @@ func fromCheckpoints(x *trial) came {
 	spec.Resume = resumed.left
 	require.Equal(x.t, resumed.tally, x.cameTo(x.t.Context(), spec).tally, "nothing is left to be done")
 	return resumed
-}
-
-// interrupter is a checker that interrupts the search after some looks.
-type interrupter struct {
-	cancel func()
-	left   *atomic.Int64
-}
-
-func (interrupter) Name() string { return "interrupter" }
-
-func (i interrupter) Check(context.Context, harness.History, func(harness.Anomaly)) harness.Judgement {
-	if i.left.Add(-1) == 0 {
-		i.cancel()
-	}
-	return harness.Judgement{Absent: true}
 }
 
 // pieces returns the search in small pieces, so that small programs have many.
@@ -410,7 +400,7 @@ func (earlySecond) Check(_ context.Context, h harness.History, found func(harnes
 
 // findRarest looks for the result that the fewest schedules show, and at keys of any type at the end.
 func findRarest(x *trial) {
-	x.spec.Program.Finally = dumpTypes
+	x.spec.Program.Finally = inTheEnd(sends("DUMP a", "DUMP b"))
 	count := map[string]int{}
 	of := func(op harness.Op) string { return fmt.Sprint(op.Client, op.Key, op.Result) }
 	for _, ops := range searchBy(func(s *Spec) { s.Unremembered = true })(x).histories {
@@ -424,19 +414,6 @@ func findRarest(x *trial) {
 	}
 	least := slices.MinFunc(results, func(a, b string) int { return cmp.Or(cmp.Compare(count[a], count[b]), cmp.Compare(a, b)) })
 	x.spec.Checkers = []harness.Checker{finder(func(op harness.Op) bool { return of(op) == least })}
-}
-
-// dumpTypes looks at the keys of random programs, whatever their type.
-func dumpTypes(ctx context.Context, s *harness.Session, r redis.UniversalClient, _ interleave.After) error {
-	s.Invoke(harness.Op{Kind: harness.Read, Key: "store"}, func(op *harness.Op) {
-		for _, k := range []string{"a", "b"} {
-			v, err := r.Dump(ctx, k).Result()
-			if op.Outcome, op.Result = harness.OK, fmt.Sprintf("%s%q ", op.Result, v); err != nil && err != redis.Nil {
-				op.Outcome, op.Err = harness.Info, err.Error()
-			}
-		}
-	})
-	return nil
 }
 
 // lookTwice has every schedule of a program run, which looks at the store at its end, and again when leases are over.
@@ -462,12 +439,9 @@ func lookTwice(x *trial) {
 func TestALookThatWaitsIsReallyRun(t *testing.T) {
 	t.Parallel()
 	spec := quiet(program(sends("SET a 1", "DEL a"), sends("GET a")))
-	spec.Program.Finally = func(ctx context.Context, s *harness.Session, r redis.UniversalClient, _ interleave.After) error {
-		s.Invoke(harness.Op{Kind: harness.Read, Key: "q"}, func(op *harness.Op) {
-			op.Outcome, op.Result = harness.OK, fmt.Sprint(r.BLPop(ctx, 5*time.Second, "q").Err())
-		})
-		return nil
-	}
+	spec.Program.Finally = inTheEnd(does("q", func(ctx context.Context, r redis.UniversalClient) (string, error) {
+		return "", r.BLPop(ctx, 5*time.Second, "q").Err()
+	}))
 	x := &trial{scheduler: newScheduler(t, spec), spec: spec}
 	looked := searchBy()(x)
 	require.Contains(t, looked.broken, "waits")

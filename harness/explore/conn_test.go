@@ -4,6 +4,7 @@ import (
 	"context"
 	"io"
 	"net"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -36,118 +37,84 @@ func TestEachCommandOfAPipelineIsAStep(t *testing.T) {
 }
 
 func TestATransactionIsOneStep(t *testing.T) {
-	tx := does("tx", func(ctx context.Context, r redis.UniversalClient) (string, error) {
-		var get *redis.StringCmd
-		_, err := r.TxPipelined(ctx, func(p redis.Pipeliner) error {
-			p.Set(ctx, "a", "1", 0)
-			p.Incr(ctx, "b")
-			get = p.Get(ctx, "a")
-			return nil
-		})
-		return get.Val(), err
-	})
-	s := newScheduler(t, quiet(program(tx, sends("SET a 7", "GET b"))))
+	s := newScheduler(t, quiet(program(together("TX SET a 1 / INCR b / GET a"), sends("SET a 7", "GET b"))))
 	ex := s.begin()
-	require.Equal(t, access{writes: []string{"a", "b"}, reads: []string{"a"}}, s.moves(ex)[0].access)
+	require.Equal(t, access{writes: []string{"a", "b"}, reads: []string{"a"}}, nextMoves(ex)[0].access)
 	s.follow(ex, interleave.Run(1), interleave.Run(0), interleave.Run(1))
 	s.finish(ex)
 	require.Equal(t, []string{"2: SET a 7 = OK", "1: MULTI … EXEC, writes a, b = [OK, 1, 1]", "2: GET b = 1"}, commands(ex))
-	require.Equal(t, "1: tx = 1", results(ex.ops)[1])
+	require.Equal(t, "SET a 1: OK INCR b: 1 GET a: 1", ex.ops[1].Result)
 }
 
-// watching reads a key, and writes it if nobody else has meanwhile.
-func watching(key, value string) client {
-	return does("watch", func(ctx context.Context, r redis.UniversalClient) (string, error) {
-		err := r.Watch(ctx, func(tx *redis.Tx) error {
-			read, err := tx.Get(ctx, key).Result()
-			if err != nil && err != redis.Nil {
-				return err
-			}
-			_, err = tx.TxPipelined(ctx, func(p redis.Pipeliner) error {
-				p.Set(ctx, key, read+value, 0)
-				return nil
-			})
+// compareAndSet reads a key, and writes it if nobody else has meanwhile. It returns both values, or "failed".
+func compareAndSet(ctx context.Context, r redis.UniversalClient, key, value string) (result string, err error) {
+	err = r.Watch(ctx, func(tx *redis.Tx) error {
+		old, err := tx.Get(ctx, key).Result()
+		if err != nil && err != redis.Nil {
 			return err
-		}, key)
-		if err == redis.TxFailedErr {
-			return "failed", nil
 		}
-		return "written", err
-	})
+		_, err = tx.TxPipelined(ctx, func(p redis.Pipeliner) error { return p.Set(ctx, key, value, 0).Err() })
+		result = old + " to " + value
+		return err
+	}, key)
+	if err == redis.TxFailedErr {
+		return "failed", nil
+	}
+	return result, err
 }
 
 func TestATransactionThatWatchesFailsWhenSomebodyWrites(t *testing.T) {
-	s := newScheduler(t, quiet(program(watching("a", "x"), sends("SET a 7"))))
-	for after, want := range []string{"written", "failed", "failed", "written"} {
-		ex := s.begin()
-		var path []interleave.Choice
-		for i := range 3 {
-			if i == after {
-				path = append(path, interleave.Run(1))
-			}
-			path = append(path, interleave.Run(0))
-		}
-		if after == 3 {
-			path = append(path, interleave.Run(1))
-		}
-		s.follow(ex, path...)
-		s.finish(ex)
-		require.Contains(t, results(ex.ops), "1: watch = "+want, "after %d commands", after)
+	s := newScheduler(t, quiet(program(together("CAS a x"), sends("SET a 7"))))
+	for after, want := range []string{"7 to x", "failed", "failed", " to x"} {
+		path := slices.Insert(slices.Repeat([]interleave.Choice{interleave.Run(0)}, 3), after, interleave.Run(1))
+		ex := s.run(path...)
+		require.Contains(t, results(ex.ops), "1: CAS a x = "+want, "after %d commands", after)
 		require.Len(t, ex.path, 4, "WATCH, GET and EXEC are a step each")
 	}
 }
 
+// raw makes a client that sends all commands by one connection.
+func raw(commands ...string) client {
+	return does("raw", func(ctx context.Context, r redis.UniversalClient) (string, error) {
+		c := r.(*redis.Client).Conn()
+		for _, command := range commands {
+			if _, err := say(ctx, c, command); err != nil {
+				return command, err
+			}
+		}
+		return "", c.Close()
+	})
+}
+
 // Watched keys count as read by EXEC, even if the transaction does not touch them otherwise.
 func TestATransactionDependsOnWhatItWatches(t *testing.T) {
-	watch := does("watch", func(ctx context.Context, r redis.UniversalClient) (string, error) {
-		return "", r.Watch(ctx, func(tx *redis.Tx) error {
-			_, err := tx.TxPipelined(ctx, func(p redis.Pipeliner) error { return p.Set(ctx, "b", "1", 0).Err() })
-			return err
-		}, "a")
-	})
-	s := newScheduler(t, quiet(program(watch, idle)))
+	s := newScheduler(t, quiet(program(raw("WATCH a", "MULTI", "SET b 1", "EXEC"), idle)))
 	ex := s.begin()
 	s.follow(ex, interleave.Run(0))
-	require.Equal(t, access{writes: []string{"b"}, reads: []string{"a"}}, s.moves(ex)[0].access)
+	require.Equal(t, access{writes: []string{"b"}, reads: []string{"a"}}, nextMoves(ex)[0].access)
 	s.finish(ex)
 }
 
 // UNWATCH and DISCARD end the watch of all keys; an UNWATCH that was queued does not end the MULTI.
 func TestTheStateOfAConnection(t *testing.T) {
-	raw := does("raw", func(ctx context.Context, r redis.UniversalClient) (string, error) {
-		c := r.(*redis.Client).Conn()
-		defer func() { require.NoError(t, c.Close()) }()
-		for _, cmd := range []string{"WATCH a", "UNWATCH", "MULTI", "SET b 1", "DISCARD", "MULTI", "SET c 1", "UNWATCH", "SET d 1", "EXEC", "GET b"} {
-			var args []any
-			for _, w := range strings.Fields(cmd) {
-				args = append(args, w)
-			}
-			if err := c.Do(ctx, args...).Err(); err != nil && err != redis.Nil {
-				return cmd, err
-			}
-		}
-		return "", nil
-	})
-	s := newScheduler(t, quiet(program(raw, idle)))
-	ex := s.run()
+	many := raw("WATCH a", "UNWATCH", "MULTI", "SET b 1", "DISCARD", "MULTI", "SET c 1", "UNWATCH", "SET d 1", "EXEC", "GET b")
+	ex := newScheduler(t, quiet(program(many, idle))).run()
 	require.Equal(t, []string{"1: WATCH a = OK", "1: MULTI … EXEC, writes c, d = [OK, OK, OK]", "1: GET b = (nil)"}, commands(ex))
 }
 
 func TestAClientMayHaveSeveralConnections(t *testing.T) {
-	several := func(ctx context.Context, s *harness.Session, r redis.UniversalClient) {
+	several := does("several", func(ctx context.Context, r redis.UniversalClient) (string, error) {
 		one, two := r.(*redis.Client).Conn(), r.(*redis.Client).Conn()
 		defer func() { require.NoError(t, one.Close()); require.NoError(t, two.Close()) }()
-		op(s, "several", func() (string, error) {
-			for _, c := range []*redis.Conn{one, two} {
-				require.NoError(t, c.ClientID(ctx).Err()) // no step
-				require.NoError(t, c.Ping(ctx).Err())
-			}
-			require.NoError(t, one.Set(ctx, "k", "1", 0).Err())
-			require.NoError(t, two.Incr(ctx, "k").Err())
-			require.NoError(t, r.Incr(ctx, "k").Err())
-			return one.Get(ctx, "k").Val(), nil
-		})
-	}
+		for _, c := range []*redis.Conn{one, two} {
+			require.NoError(t, c.ClientID(ctx).Err()) // no step
+			require.NoError(t, c.Ping(ctx).Err())
+		}
+		require.NoError(t, one.Set(ctx, "k", "1", 0).Err())
+		require.NoError(t, two.Incr(ctx, "k").Err())
+		require.NoError(t, r.Incr(ctx, "k").Err())
+		return one.Get(ctx, "k").Val(), nil
+	})
 	ex := newScheduler(t, quiet(program(several, idle))).run()
 	require.Equal(t, []string{"1: SET k 1 = OK", "1: INCR k = 2", "1: INCR k = 3", "1: GET k = 3"}, commands(ex))
 	require.Equal(t, []string{"1: several = 3"}, results(ex.ops))
@@ -155,18 +122,14 @@ func TestAClientMayHaveSeveralConnections(t *testing.T) {
 
 // Expiries and resets concern database 0 only, so clients cannot select another.
 func TestOtherDatabasesAreRefused(t *testing.T) {
-	other := func(ctx context.Context, s *harness.Session, r redis.UniversalClient) {
-		op(s, "select", func() (string, error) {
-			c := r.(*redis.Client).Conn()
-			require.NoError(t, c.Select(ctx, 0).Err())
-			err := c.Select(ctx, 1).Err()
-			require.ErrorIs(t, err, errDatabase)
-			_ = c.Close() // it is broken
-			return "refused", nil
-		})
-		sends("SET k 1")(ctx, s, r)
-	}
-	s := newScheduler(t, quiet(program(other, idle)))
+	other := does("select", func(ctx context.Context, r redis.UniversalClient) (string, error) {
+		c := r.(*redis.Client).Conn()
+		require.NoError(t, c.Select(ctx, 0).Err())
+		require.ErrorIs(t, c.Select(ctx, 1).Err(), errDatabase)
+		_ = c.Close() // it is broken
+		return "refused", nil
+	})
+	s := newScheduler(t, quiet(program(inTurn(other, sends("SET k 1")), idle)))
 	for range 3 {
 		require.Equal(t, []string{"1: select = refused", "1: SET k 1 = OK"}, results(s.run().ops))
 	}
@@ -223,14 +186,11 @@ func TestReadsOfAConnection(t *testing.T) {
 
 // A command that changes what others see of a connection is gated, and the next schedule begins without the change.
 func TestTheNameOfAConnectionIsForAllToSee(t *testing.T) {
-	named := does("name", func(ctx context.Context, r redis.UniversalClient) (string, error) {
-		return say(ctx, r, "CLIENT SETNAME owner")
-	})
 	looks := does("owners", func(ctx context.Context, r redis.UniversalClient) (string, error) {
 		list, err := r.ClientList(ctx).Result()
 		return strconv.Itoa(strings.Count(list, "name=owner")), err
 	})
-	s := newScheduler(t, quiet(program(named, looks)))
+	s := newScheduler(t, quiet(program(sends("CLIENT SETNAME owner"), looks)))
 	for range 2 {
 		require.Equal(t, "2: owners = 0", results(s.run(interleave.Run(1), interleave.Run(0)).ops)[0])
 		require.Equal(t, "2: owners = 1", results(s.run(interleave.Run(0), interleave.Run(1)).ops)[1])

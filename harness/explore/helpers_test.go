@@ -78,6 +78,15 @@ func sends(commands ...string) client {
 	}
 }
 
+// inTurn makes a client that does what each of clients does.
+func inTurn(clients ...client) client {
+	return func(ctx context.Context, s *harness.Session, r redis.UniversalClient) {
+		for _, c := range clients {
+			c(ctx, s, r)
+		}
+	}
+}
+
 // say sends one command and returns the text of its reply.
 func say(ctx context.Context, r interface {
 	Do(ctx context.Context, args ...any) *redis.Cmd
@@ -115,22 +124,31 @@ func (c *collector) Check(_ context.Context, h harness.History, _ func(harness.A
 	return harness.Judgement{Absent: true}
 }
 
-// finder makes a checker that finds one anomaly, at the first operation for which the function is is true.
-type finder func(op harness.Op) bool
+// finds is a checker that is shown the operations of a schedule, and has no verdict of its own.
+type finds func(ops []harness.Op, found func(harness.Anomaly))
 
-func (finder) Name() string { return "finder" }
+func (finds) Name() string { return "finds" }
 
-func (f finder) Check(_ context.Context, h harness.History, found func(harness.Anomaly)) harness.Judgement {
+func (f finds) Check(_ context.Context, h harness.History, found func(harness.Anomaly)) harness.Judgement {
+	var ops []harness.Op
 	for op := range h.Ops {
-		if f(op) {
+		ops = append(ops, op)
+	}
+	f(ops, found)
+	return harness.Judgement{Absent: true}
+}
+
+// finder makes a checker that finds one anomaly, at the first operation for which the function is is true.
+func finder(is func(op harness.Op) bool) finds {
+	return func(ops []harness.Op, found func(harness.Anomaly)) {
+		if i := slices.IndexFunc(ops, is); i >= 0 {
+			op := ops[i]
 			found(harness.Anomaly{
 				Class: harness.DoubleGrant, Key: op.Key, Ops: []harness.Op{op}, From: op.Call, To: op.Return,
 				Note: fmt.Sprintf("client %d got %s", op.Client, op.Result),
 			})
-			break
 		}
 	}
-	return harness.Judgement{Absent: true}
 }
 
 // quiet makes a Spec without crashes, expiries and anything lost. Its time is a bound against hanging.
@@ -141,23 +159,20 @@ func quiet(p interleave.Program, c ...harness.Checker) Spec {
 	return Spec{Program: p, Checkers: c, Clients: 2, Crashes: -1, Expiries: -1, LostAnswers: -1, For: 10 * time.Minute, Workers: 1}
 }
 
-// searched runs a search that has to end by itself.
-func searched(t *testing.T, s Spec) interleave.Result {
+// resultOf runs a search, whatever ends it.
+func resultOf(t *testing.T, s Spec) interleave.Result {
 	t.Helper()
 	res, err := Search(t.Context(), s)
 	require.NoError(t, err)
-	require.True(t, res.Exhausted, res.Stopped)
 	return res
 }
 
-// histories searches and returns the histories of all schedules.
-func histories(t *testing.T, s Spec) [][]harness.Op {
+// searched runs a search that has to end by itself.
+func searched(t *testing.T, s Spec) interleave.Result {
 	t.Helper()
-	c := &collector{}
-	s.Checkers = []harness.Checker{c}
-	res := searched(t, s)
-	require.Len(t, c.histories, res.Schedules)
-	return c.histories
+	res := resultOf(t, s)
+	require.True(t, res.Exhausted, res.Stopped)
+	return res
 }
 
 // scheduler runs chosen schedules in a world of its own.
@@ -180,8 +195,13 @@ func newScheduler(t *testing.T, s Spec) *scheduler {
 	return &scheduler{t: t, spec: s, w: w}
 }
 
-// needClocks skips a test where the clocks of servers cannot be set.
-func needClocks(t *testing.T) { newScheduler(t, quiet(program(idle))) }
+// ask sends a command of the world's own to a node and returns the text of the reply.
+func (s *scheduler) ask(node int, args ...string) string {
+	s.t.Helper()
+	reply, err := s.w.ask(node, args...)
+	require.NoError(s.t, err)
+	return replyText(reply)
+}
 
 // until runs a search in the scheduler's world, to its end or that of ctx.
 func (s *scheduler) until(ctx context.Context, spec Spec) *search {
@@ -229,19 +249,16 @@ func (s *scheduler) run(choices ...interleave.Choice) *execution {
 	return ex
 }
 
-func (s *scheduler) moves(ex *execution) []move {
-	s.t.Helper()
-	moves, err := ex.moves()
-	require.NoError(s.t, err)
-	return moves
-}
-
-func possible(ex *execution) (out []interleave.Choice) {
-	moves, err := ex.moves()
+func nextMoves(ex *execution) []move {
+	all, err := ex.moves()
 	if err != nil {
 		panic(err)
 	}
-	for _, m := range moves {
+	return all
+}
+
+func possible(ex *execution) (out []interleave.Choice) {
+	for _, m := range nextMoves(ex) {
 		out = append(out, m.choice)
 	}
 	return out

@@ -20,17 +20,14 @@ func TestWhatClientsDoByThemselves(t *testing.T) {
 		does client
 		want string // part of the reason; empty: the program is judged
 	}{
-		{"a timer", func(_ context.Context, _ *harness.Session, r redis.UniversalClient) {
-			time.AfterFunc(time.Hour, func() { r.Del(context.Background(), "k") }).Stop()
-		}, "time.AfterFunc at ownwork_test.go:24"},
-		{"a ticker", func(context.Context, *harness.Session, redis.UniversalClient) { time.NewTicker(time.Hour).Stop() }, "time.NewTicker at ownwork_test.go:26"},
-		{"a sleep", func(context.Context, *harness.Session, redis.UniversalClient) { time.Sleep(time.Microsecond) }, "time.Sleep at ownwork_test.go:27"},
+		{"a ticker", func(context.Context, *harness.Session, redis.UniversalClient) { time.NewTicker(time.Hour).Stop() }, "time.NewTicker at ownwork_test.go:23"},
+		{"a sleep", func(context.Context, *harness.Session, redis.UniversalClient) { time.Sleep(time.Microsecond) }, "time.Sleep at ownwork_test.go:24"},
 		{"a goroutine", func(ctx context.Context, s *harness.Session, r redis.UniversalClient) {
 			stop := make(chan struct{})
 			go func() { <-stop }()
 			sends("GET k")(ctx, s, r)
 			close(stop)
-		}, "a goroutine started at ownwork_test.go:30"},
+		}, "a goroutine started at ownwork_test.go:27"},
 		{"a goroutine for each command, which is waited for", func(ctx context.Context, s *harness.Session, r redis.UniversalClient) {
 			op(s, "k", func() (string, error) {
 				var sending sync.WaitGroup
@@ -51,13 +48,7 @@ func TestWhatClientsDoByThemselves(t *testing.T) {
 		}, ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			does := func(ctx context.Context, s *harness.Session, r redis.UniversalClient) {
-				before(ctx, s, r)
-				c.does(ctx, s, r)
-				sends("GET k")(ctx, s, r)
-			}
-			res, err := Search(t.Context(), quiet(program(does, idle)))
-			require.NoError(t, err)
+			res := resultOf(t, quiet(program(inTurn(before, c.does, sends("GET k")), idle)))
 			if c.want == "" {
 				require.True(t, res.Exhausted, res.Stopped)
 				return
@@ -73,9 +64,8 @@ func TestWhatClientsDoByThemselves(t *testing.T) {
 	}
 	spec := quiet(program(timer, before))
 	spec.MaxSchedules = 1
-	res, err := Search(t.Context(), spec)
-	require.NoError(t, err)
-	require.Contains(t, res.Stopped, "1 schedules were run (it does something by itself: time.NewTimer at ownwork_test.go:", "a search that ends early")
+	// A search that ends early says so as well.
+	require.Contains(t, resultOf(t, spec).Stopped, "1 schedules were run (it does something by itself: time.NewTimer at ownwork_test.go:")
 }
 
 // A command that is sent when no operation of its client is under way is noticed.

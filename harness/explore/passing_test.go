@@ -2,7 +2,6 @@ package explore
 
 import (
 	"context"
-	"strconv"
 	"testing"
 	"time"
 
@@ -18,18 +17,6 @@ func timed(p interleave.Program, expiries int) Spec {
 	spec := quiet(p)
 	spec.Expiries, spec.LostCommands = expiries, -1 // a single part
 	return spec
-}
-
-// leased makes a client with one operation that sends a command and promises a lease of its own.
-func leased(command string, ttl time.Duration) client {
-	return func(ctx context.Context, s *harness.Session, r redis.UniversalClient) {
-		s.Invoke(harness.Op{Kind: harness.Acquire, Key: command, TTL: ttl}, func(op *harness.Op) {
-			result, err := say(ctx, r, command)
-			if err == nil {
-				op.Outcome, op.Result = harness.OK, result
-			}
-		})
-	}
 }
 
 // Each lease ends by itself: the short one first, while the long one lives on.
@@ -71,7 +58,12 @@ func TestLeasesOfEveryLength(t *testing.T) {
 
 // If no key has a TTL, the lease that an operation was promised ends all the same.
 func TestWhatWasPromisedEnds(t *testing.T) {
-	s := newScheduler(t, timed(program(leased("SET k 1", lease), sends("GET k")), 1))
+	promised := func(ctx context.Context, s *harness.Session, r redis.UniversalClient) {
+		s.Invoke(harness.Op{Kind: harness.Acquire, Key: "k", TTL: lease}, func(op *harness.Op) {
+			op.Outcome, op.Result = harness.OK, r.Set(ctx, "k", "1", 0).Val()
+		})
+	}
+	s := newScheduler(t, timed(program(promised, sends("GET k")), 1))
 	ex := s.begin()
 	require.NotContains(t, possible(ex), interleave.Pass(0), "before anything has happened nothing can expire")
 	s.follow(ex, interleave.Run(0))
@@ -132,38 +124,30 @@ func TestServersAndClientsShowTheSameTime(t *testing.T) {
 
 // Whoever looks at a clock meets the end of a second, minute, hour and day.
 func TestMidnightMattersToThoseWhoLookAtAClock(t *testing.T) {
-	day := `local t = redis.call('TIME') return math.floor(t[1] / 86400)`
+	day := `local t = redis.call('TIME') return tostring(math.floor(t[1] / 86400))`
 	looks := func(ctx context.Context, s *harness.Session, r redis.UniversalClient) {
 		for range 2 {
-			op(s, "day", func() (string, error) { return fmtInt(r.Eval(ctx, day, []string{"k"}).Int()) })
+			op(s, "day", func() (string, error) { return r.Eval(ctx, day, []string{"k"}).Text() })
 		}
 	}
 	spec := timed(program(looks, idle), 1)
 	spec.Program.Timeless = true
-	s := newScheduler(t, spec)
-	ex := s.begin()
-	s.follow(ex, interleave.Run(0), interleave.Pass(0), interleave.Run(0))
+	ex := newScheduler(t, spec).run(interleave.Run(0), interleave.Pass(0), interleave.Run(0))
 	require.Equal(t, []string{"1: day = 21914", "1: day = 21915"}, results(ex.ops))
 	require.Equal(t, "0: 3ms pass =", commands(ex)[1])
-	s.finish(ex)
 }
-
-func fmtInt(n int, err error) (string, error) { return strconv.Itoa(n), err }
 
 // Naps pass time although they are no steps, unless a lease ends meanwhile: then others may act before the sleeper.
 func TestNapsOutliveALease(t *testing.T) {
-	naps := func(ctx context.Context, s *harness.Session, r redis.UniversalClient) {
-		sends("SET k 1 EX 5")(ctx, s, r)
-		op(s, "nap", func() (string, error) {
-			for range 3 {
-				if err := harness.Sleep(ctx, 3*time.Second); err != nil {
-					return "", err
-				}
+	naps := does("nap", func(ctx context.Context, r redis.UniversalClient) (string, error) {
+		for range 3 {
+			if err := harness.Sleep(ctx, 3*time.Second); err != nil {
+				return "", err
 			}
-			return say(ctx, r, "EXISTS k")
-		})
-	}
-	s := newScheduler(t, quiet(program(naps, sends("EXISTS k"))))
+		}
+		return say(ctx, r, "EXISTS k")
+	})
+	s := newScheduler(t, quiet(program(inTurn(sends("SET k 1 EX 5"), naps), sends("EXISTS k"))))
 	ex := s.begin()
 	s.follow(ex, interleave.Run(0), interleave.Run(0), interleave.Run(1), interleave.Run(0))
 	require.Empty(t, possible(ex))
@@ -174,18 +158,16 @@ func TestNapsOutliveALease(t *testing.T) {
 	require.Equal(t, "2: EXISTS k = 0", results(ex.ops)[0])
 
 	// A nap in which nothing ends is no step.
-	short := func(ctx context.Context, s *harness.Session, r redis.UniversalClient) {
-		op(s, "nap", func() (string, error) {
-			require.NoError(t, harness.Sleep(ctx, time.Second))
-			return say(ctx, r, "SET k 1 EX 5")
-		})
-		op(s, "end", func() (string, error) { // the operation ends after its sleep
-			_, err := say(ctx, r, "GET k")
-			require.NoError(t, harness.Sleep(ctx, 2*time.Second))
-			return "", err
-		})
-	}
-	s = newScheduler(t, quiet(program(short, idle)))
+	short := does("nap", func(ctx context.Context, r redis.UniversalClient) (string, error) {
+		require.NoError(t, harness.Sleep(ctx, time.Second))
+		return say(ctx, r, "SET k 1 EX 5")
+	})
+	end := does("end", func(ctx context.Context, r redis.UniversalClient) (string, error) { // the operation ends after its sleep
+		_, err := say(ctx, r, "GET k")
+		require.NoError(t, harness.Sleep(ctx, 2*time.Second))
+		return "", err
+	})
+	s = newScheduler(t, quiet(program(inTurn(short, end), idle)))
 	ex = s.run()
 	require.Equal(t, []string{"1: waits 1s, then SET k 1 EX 5 = OK", "1: GET k = 1", "1: waits 2s ="}, commands(ex)[:3])
 	require.GreaterOrEqual(t, ex.ops[1].Return, 3*time.Second)
@@ -200,20 +182,14 @@ func TestClocksThatCannotBeSet(t *testing.T) {
 	spec := timed(program(sends("SET short 1 PX 1000", "SET long 1 EX 100"), sends("EXISTS short", "EXISTS long")), 1)
 	s := newScheduler(t, spec)
 	require.Contains(t, s.w.whyNoClock, noCompiler)
-	ex := s.begin()
-	s.follow(ex, interleave.Run(0), interleave.Run(0), interleave.Pass(0))
-	s.finish(ex)
+	ex := s.run(interleave.Run(0), interleave.Run(0), interleave.Pass(0))
 	require.Equal(t, []string{"2: EXISTS short = 0", "2: EXISTS long = 1"}, results(ex.ops)[2:])
 
 	res := searched(t, spec)
 	require.Len(t, res.Limits, 1)
 	require.Contains(t, res.Limits[0], noCompiler)
-	looks := func(ctx context.Context, s *harness.Session, r redis.UniversalClient) {
-		op(s, "SET k 1 PX 1000", func() (string, error) { return say(ctx, r, "SET k 1 PX 1000") })
-		op(s, "TIME", func() (string, error) { return say(ctx, r, "TIME") })
-	}
-	res, err := Search(t.Context(), timed(program(looks), 1))
-	require.NoError(t, err)
+	looks := sends("SET k 1 PX 1000", "TIME")
+	res = resultOf(t, timed(program(looks), 1))
 	require.Equal(t, harness.Unknown, res.Verdict())
 	require.Contains(t, res.Stopped, "looks at a clock")
 
@@ -221,8 +197,7 @@ func TestClocksThatCannotBeSet(t *testing.T) {
 	for after, want := range map[time.Duration]harness.Verdict{time.Second: harness.Unknown, 0: harness.Invalid} {
 		late := timed(program(looks), 1)
 		late.Checkers = []harness.Checker{finder(func(op harness.Op) bool { return op.Key == "TIME" && op.Return > after })}
-		res, err = Search(t.Context(), late)
-		require.NoError(t, err)
+		res = resultOf(t, late)
 		require.Equal(t, want, res.Verdict(), res.Summary())
 	}
 }

@@ -93,8 +93,7 @@ func TestAPieceOfAnotherSearchIsRefusedAndALostOneIsToldOf(t *testing.T) {
 		p.died.Add(1)
 		return PieceResult{}, fmt.Errorf("%w: worker 7 was killed", ErrWorker)
 	}}
-	res, err := Search(t.Context(), spec)
-	require.NoError(t, err)
+	res := resultOf(t, spec)
 	require.Equal(t, harness.Unknown, res.Verdict())
 	require.Contains(t, res.Stopped, "was given to a worker 3 times: a worker was lost: worker 7 was killed")
 	require.EqualValues(t, 3, p.died.Load())
@@ -109,9 +108,7 @@ func TestAPieceOfAnotherSearchIsRefusedAndALostOneIsToldOf(t *testing.T) {
 		res.Piece = "another"
 		return res, err
 	}
-	res, err = Search(t.Context(), spec)
-	require.NoError(t, err)
-	require.Contains(t, res.Stopped, "it answered with another piece")
+	require.Contains(t, resultOf(t, spec).Stopped, "it answered with another piece")
 }
 
 func TestACheckpointOfAnotherSearchIsRefused(t *testing.T) {

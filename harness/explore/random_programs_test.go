@@ -124,8 +124,7 @@ func randomScript(rng *rand.Rand, n int, menu []string) (s script) {
 	return s
 }
 
-// does makes a client of the script. A command that begins with TX is a transaction of the commands that follow it, separated by
-// a slash.
+// does makes a client of the script.
 func (s script) does(ctx context.Context, session *harness.Session, r redis.UniversalClient) {
 	for i, commands := range s {
 		name := fmt.Sprintf("op %d", i)
@@ -134,41 +133,58 @@ func (s script) does(ctx context.Context, session *harness.Session, r redis.Univ
 				return
 			}
 		}
-		got := op(session, name, func() (string, error) {
-			var all []string
-			for _, c := range commands {
-				result, err := perform(ctx, r, c)
-				if err != nil {
-					return "", err
-				}
-				all = append(all, result)
-			}
-			return strings.Join(all, " "), nil
-		})
+		got := op(session, name, func() (string, error) { return performAll(ctx, r, commands) })
 		if got.Outcome != harness.OK {
 			return
 		}
 	}
 }
 
+// performAll performs commands one after the other, until one fails.
+func performAll(ctx context.Context, r redis.UniversalClient, commands []string) (string, error) {
+	var all []string
+	for _, c := range commands {
+		result, err := perform(ctx, r, c)
+		if err != nil {
+			return "", err
+		}
+		all = append(all, result)
+	}
+	return strings.Join(all, " "), nil
+}
+
+// perform sends a command, looks at the clock or sleeps. It makes a transaction ("TX GET a / INCR b"), changes a key under WATCH
+// ("CAS a 5"), runs a script ("RUN bump a"), by its hash first, has a thread do something ("THREAD GET a"), or waits for a message
+// ("LISTEN a").
 func perform(ctx context.Context, r redis.UniversalClient, c string) (string, error) {
-	switch c {
+	word, rest, _ := strings.Cut(c, " ")
+	first, second, _ := strings.Cut(rest, " ")
+	switch word {
 	case "CLOCK":
 		return fmt.Sprint(harness.Now(ctx).After(epoch.Add(lease / 2))), nil
 	case "NAP":
 		return "", harness.Sleep(ctx, lease)
 	case work:
 		return "", nil
+	case "TX":
+		return transaction(ctx, r, strings.Split(rest, " / "))
+	case "CAS":
+		return compareAndSet(ctx, r, first, second)
+	case "RUN":
+		v, err := testScripts[first].Run(ctx, r, []string{second}).Result()
+		return fmt.Sprint(v), err
+	case "THREAD":
+		harness.Go(ctx, func(ctx context.Context) { _, _ = perform(ctx, r, rest) })
+		return say(ctx, r, "GET a")
+	case "LISTEN":
+		return listenOnce(ctx, r, first)
 	}
-	if words := strings.Fields(c); slices.Contains([]string{"RUN", "CAS", "THREAD", "LISTEN"}, words[0]) {
-		return performTogether(ctx, r, words)
-	}
-	list, isTx := strings.CutPrefix(c, "TX ")
-	if !isTx {
-		return say(ctx, r, c)
-	}
+	return say(ctx, r, c)
+}
+
+func transaction(ctx context.Context, r redis.UniversalClient, commands []string) (string, error) {
 	cmds, err := r.TxPipelined(ctx, func(p redis.Pipeliner) error {
-		for _, c := range strings.Split(list, " / ") {
+		for _, c := range commands {
 			_, _ = say(ctx, p, c)
 		}
 		return nil
@@ -183,14 +199,15 @@ func perform(ctx context.Context, r redis.UniversalClient, c string) (string, er
 	return strings.Join(all, " "), err
 }
 
-// dump reads the whole store, as an operation of the harness.
-func dump(ctx context.Context, s *harness.Session, r redis.UniversalClient) {
-	s.Invoke(harness.Op{Kind: harness.Read, Key: "store"}, func(op *harness.Op) {
-		v, err := r.MGet(ctx, "a", "b").Result()
-		if op.Outcome, op.Result = harness.OK, fmt.Sprint(v); err != nil {
-			op.Outcome, op.Err = harness.Info, err.Error()
-		}
-	})
+// dump reads the whole store.
+var dump = sends("MGET a b")
+
+// inTheEnd has the harness do what a client does, when all clients are done.
+func inTheEnd(look client) func(context.Context, *harness.Session, redis.UniversalClient, interleave.After) error {
+	return func(ctx context.Context, s *harness.Session, r redis.UniversalClient, _ interleave.After) error {
+		look(ctx, s, r)
+		return nil
+	}
 }
 
 // scripted makes a program of scripts that ends with a look at the store.
@@ -201,10 +218,7 @@ func scripted(scripts []script) interleave.Program {
 	}
 	p := program(clients...)
 	p.Kinds = nil
-	p.Finally = func(ctx context.Context, s *harness.Session, r redis.UniversalClient, _ interleave.After) error {
-		dump(ctx, s, r)
-		return nil
-	}
+	p.Finally = inTheEnd(dump)
 	return p
 }
 
@@ -213,35 +227,6 @@ var testScripts = map[string]*redis.Script{
 	"bump":  redis.NewScript(`return redis.call('incr', KEYS[1])`),
 	"lease": redis.NewScript(`return redis.call('set', KEYS[1], redis.call('time')[1], 'NX', 'EX', 10) and 1 or 0`),
 	"left":  redis.NewScript(`return redis.call('pttl', KEYS[1]) > 5000 and redis.call('del', KEYS[1]) or 0`),
-}
-
-// performTogether runs a script ("RUN bump a"), by its hash first, or changes a key under WATCH ("CAS a 5"). It has a thread do something
-// ("THREAD GET a"), or waits for a message ("LISTEN a").
-func performTogether(ctx context.Context, r redis.UniversalClient, words []string) (result string, err error) {
-	switch words[0] {
-	case "THREAD":
-		harness.Go(ctx, func(ctx context.Context) { _, _ = perform(ctx, r, strings.Join(words[1:], " ")) })
-		return say(ctx, r, "GET a")
-	case "LISTEN":
-		return listenOnce(ctx, r, words[1])
-	}
-	if words[0] == "RUN" {
-		v, err := testScripts[words[1]].Run(ctx, r, []string{words[2]}).Result()
-		return fmt.Sprint(v), err
-	}
-	err = r.Watch(ctx, func(tx *redis.Tx) error {
-		old, err := tx.Get(ctx, words[1]).Result()
-		if err != nil && err != redis.Nil {
-			return err
-		}
-		_, err = tx.TxPipelined(ctx, func(p redis.Pipeliner) error { return p.Set(ctx, words[1], words[2], 0).Err() })
-		result = old + " to " + words[2]
-		return err
-	}, words[1])
-	if err == redis.TxFailedErr {
-		return "failed", nil
-	}
-	return result, err
 }
 
 // listenOnce subscribes to a channel, and waits for a message, not longer than a lease.

@@ -95,43 +95,30 @@ func TestIntegers(t *testing.T) {
 	require.Error(t, err)
 }
 
-func FuzzReplySize(f *testing.F) {
+// FuzzWire reads bytes as a reply and as a command.
+func FuzzWire(f *testing.F) {
 	for _, seed := range []string{
-		"", "\r\n", "\n", "x\n", "+OK\r\n", "$3\r\nabc\r\n", "$-1\r\n", "*2\r\n:1\r\n*-1\r\n", "%1\r\n+a\r\n_\r\n", "%-1\r\n", "*9999999999\r\n",
-		"$9999999999\r\nx", ">1\r\n,1\r\n", "*1\r\n*1\r\n*1\r\n*1\r\n#t\r\n", "!3\r\nERR\r\n",
+		"", "\r\n", "\n", "x\n", "+OK\r\n", "$3\r\nabc\r\n", "$-1\r\n", "*2\r\n:1\r\n*-1\r\n", "%1\r\n+a\r\n_\r\n", "%-1\r\n",
+		"*9999999999\r\n", "$9999999999\r\nx", ">1\r\n,1\r\n", "*1\r\n*1\r\n*1\r\n*1\r\n#t\r\n", "!3\r\nERR\r\n", "PING\r\n",
+		"*1\r\n$4\r\nPING\r\n", "*2\r\n$3\r\nGET\r\n$1\r\nk\r\n*1\r\n", "*0\r\n", "*1\r\n$-1\r\n", "*1\r\n$9999999999\r\nx",
+		"*2\r\n$0\r\n\r\n$2\r\n\r\n\r\n",
 	} {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, b []byte) {
 		size, err := replySize(b)
-		if size < 0 || size > len(b) || err != nil && size != 0 {
-			t.Fatalf("%d of %d bytes, %v", size, len(b), err)
+		require.True(t, size == 0 || err == nil && 0 < size && size <= len(b), "%d of %d bytes, %v", size, len(b), err)
+		if size > 0 {
+			replyText(b[:size])
+			again, err := replySize(b[:size])
+			require.NoError(t, err)
+			require.Equal(t, size, again, "nothing follows them")
+			again, err = replySize(b[:size-1])
+			require.NoError(t, err)
+			require.Zero(t, again, "the last is missing")
 		}
-		if size == 0 {
-			return
-		}
-		replyText(b[:size])
-		if again, err := replySize(b[:size]); again != size || err != nil {
-			t.Fatalf("%d bytes, %d when nothing follows them, %v", size, again, err)
-		}
-		if short, err := replySize(b[:size-1]); short != 0 || err != nil {
-			t.Fatalf("%d bytes, %d when the last is missing, %v", size, short, err)
-		}
-	})
-}
-
-func FuzzParseCommand(f *testing.F) {
-	for _, seed := range []string{
-		"", "\r\n", "x\n", "PING\r\n", "*1\r\n$4\r\nPING\r\n", "*2\r\n$3\r\nGET\r\n$1\r\nk\r\n*1\r\n", "*0\r\n", "*1\r\n$-1\r\n", "*9999999999\r\n",
-		"*1\r\n$9999999999\r\nx", "*2\r\n$0\r\n\r\n$2\r\n\r\n\r\n",
-	} {
-		f.Add([]byte(seed))
-	}
-	f.Fuzz(func(t *testing.T, b []byte) {
 		args, size, err := parseCommand(b)
-		if size < 0 || size > len(b) || err != nil && size != 0 {
-			t.Fatalf("%d of %d bytes, %v", size, len(b), err)
-		}
+		require.True(t, size == 0 || err == nil && 0 < size && size <= len(b), "%d of %d bytes, %v", size, len(b), err)
 		if size > 0 {
 			again, n, err := parseCommand(request(words(args)...))
 			require.NoError(t, err)

@@ -11,38 +11,30 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/doublegrant/doublegrant/harness"
-	"github.com/doublegrant/doublegrant/harness/interleave"
 )
 
 // A client that does not do the same each time is refused before the search, with the first step that differs.
 func TestWhatIsNotTheSameTwiceIsRefused(t *testing.T) {
-	var schedules atomic.Int64 // the second client counts them
-	counting := func(do func(n int64, ctx context.Context, s *harness.Session, r redis.UniversalClient)) client {
-		return func(ctx context.Context, s *harness.Session, r redis.UniversalClient) {
-			do(schedules.Add(1), ctx, s, r)
-		}
-	}
-	for want, second := range map[string]client{
-		"client 2 sent SET k 1 the first time, and sent SET k 2 the second time. Let it act on what it reads alone": counting(
-			func(n int64, ctx context.Context, s *harness.Session, r redis.UniversalClient) {
-				sends(fmt.Sprintf("SET k %d", n))(ctx, s, r)
-			}),
-		"client 2 sent GET again the first time, and cannot the second time": counting(
-			func(n int64, ctx context.Context, s *harness.Session, r redis.UniversalClient) {
-				sends([]string{"GET k", "GET again"}[:1+n%2]...)(ctx, s, r)
-			}),
-		"client 2 sent GET again the second time": counting(
-			func(n int64, ctx context.Context, s *harness.Session, r redis.UniversalClient) {
-				sends([]string{"GET k", "GET again"}[:1+(n+1)%2]...)(ctx, s, r)
-			}),
+	for want, second := range map[string]func(n int64) client{ // in the nth schedule, from 1
+		"client 2 sent SET k 1 the first time, and sent SET k 2 the second time. Let it act on what it reads alone": func(n int64) client {
+			return sends(fmt.Sprintf("SET k %d", n))
+		},
+		"client 2 sent GET again the first time, and cannot the second time": func(n int64) client {
+			return sends([]string{"GET k", "GET again"}[:1+n%2]...)
+		},
+		"client 2 sent GET again the second time": func(n int64) client {
+			return sends([]string{"GET k", "GET again"}[:1+(n+1)%2]...)
+		},
 	} {
 		for _, random := range []*Random{nil, {Schedules: 100, Seed: 1}} {
-			schedules.Store(0)
+			var schedules atomic.Int64
+			counting := func(ctx context.Context, s *harness.Session, r redis.UniversalClient) {
+				second(schedules.Add(1))(ctx, s, r)
+			}
 			leavesNothing(t, func() {
-				s := quiet(program(sends("INCR other"), second))
+				s := quiet(program(sends("INCR other"), counting))
 				s.Twice, s.Random = 5, random
-				res, err := searchSoon(t, s)
-				require.NoError(t, err)
+				res := resultOf(t, s)
 				require.Contains(t, res.Stopped, "a client does not do the same each time: ")
 				require.Contains(t, res.Stopped, want)
 				require.Equal(t, harness.Unknown, res.Verdict())
@@ -54,20 +46,13 @@ func TestWhatIsNotTheSameTwiceIsRefused(t *testing.T) {
 
 // What is the same twice is searched as without it. Tokens may differ: each stands for the same one everywhere.
 func TestWhatIsTheSameTwiceIsSearched(t *testing.T) {
-	token := func(ctx context.Context, s *harness.Session, r redis.UniversalClient) {
-		mine := rand.Text()
-		op(s, "lock", func() (string, error) {
-			if _, err := say(ctx, r, "SET lock "+mine+" PX 5000"); err != nil {
-				return "", err
-			}
-			return say(ctx, r, "GET lock")
-		})
-	}
-	s := quiet(program(token))
-	s.Program.Finally = func(ctx context.Context, s *harness.Session, r redis.UniversalClient, _ interleave.After) error {
-		dump(ctx, s, r)
-		return nil
-	}
+	s := quiet(program(does("lock", func(ctx context.Context, r redis.UniversalClient) (string, error) {
+		if _, err := say(ctx, r, "SET lock "+rand.Text()+" PX 5000"); err != nil {
+			return "", err
+		}
+		return say(ctx, r, "GET lock")
+	})))
+	s.Program.Finally = inTheEnd(dump)
 	s.Crashes, s.Expiries, s.LostAnswers, s.Late, s.Twice = 1, 1, 1, 1, 20
 	res := searched(t, s)
 	s.Twice = 0

@@ -18,22 +18,23 @@ func waitSpec(clients ...client) Spec {
 	return s
 }
 
-// found returns the classes that a search found, which has to end by itself.
-func foundIn(t *testing.T, spec Spec) (classes []harness.Class, res interleave.Result) {
+// deadlocked wants a search to find a deadlock and nothing else, and returns it.
+func deadlocked(t *testing.T, spec Spec) interleave.Counterexample {
 	t.Helper()
-	res, err := searchSoon(t, spec)
-	require.NoError(t, err)
-	for _, c := range res.Found {
-		classes = append(classes, c.Anomaly.Class)
-		require.NoError(t, Replay(t.Context(), spec, c, 3))
-	}
-	return classes, res
+	res := resultOf(t, spec)
+	require.Len(t, res.Found, 1)
+	require.Equal(t, harness.Deadlock, res.Found[0].Anomaly.Class)
+	require.NoError(t, Replay(t.Context(), spec, res.Found[0], 3))
+	return res.Found[0]
 }
 
 // everyResult returns the results of all operations in all schedules.
 func everyResult(t *testing.T, s Spec) map[string]bool {
-	seen := map[string]bool{}
-	for _, ops := range histories(t, s) {
+	c, seen := &collector{}, map[string]bool{}
+	s.Checkers = []harness.Checker{c}
+	res := searched(t, s)
+	require.Len(t, c.histories, res.Schedules)
+	for _, ops := range c.histories {
 		for _, r := range results(ops) {
 			seen[r] = true
 		}
@@ -70,9 +71,8 @@ func TestCommandsThatWait(t *testing.T) {
 		require.Len(t, found, 1)
 		require.Contains(t, found, harness.Deadlock)
 	}
-	classes, res := foundIn(t, waitSpec(together("BLPOP q 0"), together("GET other-key")))
-	require.Equal(t, []harness.Class{harness.Deadlock}, classes)
-	require.Regexp(t, "client 1  BLPOP q 0 +\\(waits\\)", res.Found[0].Text())
+	found := deadlocked(t, waitSpec(together("BLPOP q 0"), together("GET other-key")))
+	require.Regexp(t, "client 1  BLPOP q 0 +\\(waits\\)", found.Text())
 }
 
 // subscribes makes a client with one operation: it subscribes, waits for the confirmation if it is careful, looks at key, and if
@@ -104,19 +104,15 @@ func subscribesAndLooks(careful bool) client {
 // Whoever waits for a message has to have subscribed for certain before it looks whether there is anything to wait for.
 func TestRacedSubscriptions(t *testing.T) {
 	tells := together("SET key 1", "PUBLISH done now")
-	classes, res := foundIn(t, waitSpec(subscribesAndLooks(true), tells))
-	require.Empty(t, classes)
-	require.True(t, res.Exhausted, res.Stopped)
+	require.Empty(t, searched(t, waitSpec(subscribesAndLooks(true), tells)).Found)
 	seen := everyResult(t, waitSpec(subscribesAndLooks(true), tells))
 	require.True(t, seen["1: wait = there"] && seen["1: wait = now"], "%v", seen)
 
-	classes, res = foundIn(t, waitSpec(subscribesAndLooks(false), tells))
-	require.Equal(t, []harness.Class{harness.Deadlock}, classes)
-	require.Contains(t, res.Found[0].Anomaly.Note, "client 1 waits for ever for a message on done")
+	found := deadlocked(t, waitSpec(subscribesAndLooks(false), tells))
+	require.Contains(t, found.Anomaly.Note, "client 1 waits for ever for a message on done")
 
 	early := together("PUBLISH done now", "SET key 1") // the message comes before there is anything to see
-	classes, _ = foundIn(t, waitSpec(subscribesAndLooks(true), early))
-	require.Equal(t, []harness.Class{harness.Deadlock}, classes)
+	deadlocked(t, waitSpec(subscribesAndLooks(true), early))
 }
 
 // A goroutine of harness.Go takes its steps between those of its client, and its client may wait for its end.

@@ -18,12 +18,7 @@ import (
 
 func TestACrashCutsOneOperationOff(t *testing.T) {
 	two := together("INCR a", "INCR a")
-	both := func(ctx context.Context, s *harness.Session, r redis.UniversalClient) {
-		two(ctx, s, r)
-		two(ctx, s, r) // nobody hears of it
-		two(ctx, s, r)
-	}
-	spec := quiet(program(both, sends("GET a")))
+	spec := quiet(program(inTurn(two, two, two), sends("GET a"))) // nobody hears of the second and the third
 	spec.Crashes = 1
 	s := newScheduler(t, spec)
 	ex := s.run(interleave.Run(0), interleave.Crash(0), interleave.Run(1))
@@ -85,9 +80,7 @@ func TestAFlushOfTheScriptCache(t *testing.T) {
 	spec := quiet(program(byHash("return redis.call('incr', KEYS[1]) .. ''", 2)))
 	spec.Flushes = 1
 	s := newScheduler(t, spec)
-	first := s.begin()
-	s.finish(first)
-	require.True(t, first.disturbed(), "in the first schedule the cache is cold")
+	require.True(t, s.run().disturbed(), "in the first schedule the cache is cold")
 	for range 2 { // after a flush the cache is as it was
 		ex := s.run(interleave.Run(0), interleave.FlushScripts, interleave.Run(0), interleave.Run(0))
 		require.False(t, ex.disturbed())
@@ -107,10 +100,7 @@ func TestAFlushOfTheScriptCache(t *testing.T) {
 // flush.
 func TestAFlushIsUndone(t *testing.T) {
 	one, two := byHash("return 'one'", 1), byHash("return 'two'", 1)
-	spec := quiet(program(func(ctx context.Context, s *harness.Session, r redis.UniversalClient) {
-		one(ctx, s, r)
-		two(ctx, s, r)
-	}, idle))
+	spec := quiet(program(inTurn(one, two), idle))
 	spec.Flushes = 1
 	s := newScheduler(t, spec)
 	s.run()
@@ -133,21 +123,13 @@ func (s *scheduler) whole() {
 	s.t.Helper()
 	require.NoError(s.t, s.w.reset())
 	require.Equal(s.t, firstPrimary, s.w.primary)
-	reply, err := s.w.ask(firstPrimary, "ROLE")
-	require.NoError(s.t, err)
-	require.Contains(s.t, replyText(reply), "[master, ")
-	_, err = s.w.ask(firstPrimary, "SET", "mark", "x")
-	require.NoError(s.t, err)
-	reply, err = s.w.ask(firstPrimary, "WAIT", "2", "60000")
-	require.NoError(s.t, err)
-	require.Equal(s.t, "2", replyText(reply))
+	require.Contains(s.t, s.ask(firstPrimary, "ROLE"), "[master, ")
+	s.ask(firstPrimary, "SET", "mark", "x")
+	require.Equal(s.t, "2", s.ask(firstPrimary, "WAIT", "2", "60000"))
 	for _, node := range []int{lagging, bystander} {
-		reply, err := s.w.ask(node, "KEYS", "*")
-		require.NoError(s.t, err)
-		require.Equal(s.t, "[mark]", replyText(reply))
+		require.Equal(s.t, "[mark]", s.ask(node, "KEYS", "*"))
 	}
-	_, err = s.w.ask(firstPrimary, "DEL", "mark")
-	require.NoError(s.t, err)
+	s.ask(firstPrimary, "DEL", "mark")
 }
 
 func TestAFailoverLosesWhatCameAfterReplicationStopped(t *testing.T) {
@@ -162,9 +144,7 @@ func TestAFailoverLosesWhatCameAfterReplicationStopped(t *testing.T) {
 		ex = s.run(interleave.Run(0), interleave.Run(0), interleave.Run(1), interleave.Run(1))
 		require.Equal(t, []string{"2: GET before = 1", "2: GET after = 1"}, results(ex.ops)[2:4], "no failover in this one")
 		s.whole()
-		ex = s.begin()
-		s.follow(ex, interleave.Run(0), interleave.StopReplication, interleave.Run(0)) // nobody is promoted
-		s.finish(ex)
+		s.run(interleave.Run(0), interleave.StopReplication, interleave.Run(0)) // nobody is promoted
 		s.whole()
 	}
 }
@@ -186,36 +166,29 @@ func TestNobodyIsPromotedForNothing(t *testing.T) {
 }
 
 func TestTheStateOfAConnectionDiesWithItsPrimary(t *testing.T) {
-	watch := func(ctx context.Context, s *harness.Session, r redis.UniversalClient) {
-		watching("a", "x")(ctx, s, r)
-		sends("GET a")(ctx, s, r)
-	}
-	s := failover(t, program(watch, sends("SET b 1")))
+	s := failover(t, program(inTurn(together("CAS a x"), sends("GET a")), sends("SET b 1")))
 	lost := errLost.Error()
 	for _, path := range [][]interleave.Choice{
 		{interleave.Run(0), interleave.StopReplication, interleave.Run(1), interleave.Promote},                    // between WATCH and GET
 		{interleave.Run(0), interleave.Run(0), interleave.StopReplication, interleave.Run(1), interleave.Promote}, // between GET and EXEC
 	} {
 		ex := s.run(path...)
-		require.Equal(t, []string{"2: SET b 1 = OK", "1: watch = info " + lost, "1: GET a = (nil)"}, sameClient(ex.ops))
+		require.Equal(t, []string{"2: SET b 1 = OK", "1: CAS a x = info " + lost, "1: GET a = (nil)"}, sameClient(ex.ops))
 		require.Contains(t, strings.Join(commands(ex), "\n"), "= (lost) "+lost)
 	}
 	ex := s.run(interleave.StopReplication, interleave.Run(1), interleave.Promote) // before WATCH
-	require.Contains(t, results(ex.ops), "1: watch = written")
+	require.Contains(t, results(ex.ops), "1: CAS a x =  to x")
 	s.whole()
 }
 
 func TestAPipelineThatSpansAFailover(t *testing.T) {
-	pipeline := func(ctx context.Context, s *harness.Session, r redis.UniversalClient) {
-		op(s, "pipeline", func() (string, error) {
-			p := r.Pipeline()
-			a, b := p.Incr(ctx, "a"), p.Incr(ctx, "b")
-			_, err := p.Exec(ctx)
-			return a.String() + "; " + b.String(), err
-		})
-		sends("MGET a b c")(ctx, s, r)
-	}
-	s := failover(t, program(pipeline, sends("SET c 1")))
+	pipeline := does("pipeline", func(ctx context.Context, r redis.UniversalClient) (string, error) {
+		p := r.Pipeline()
+		a, b := p.Incr(ctx, "a"), p.Incr(ctx, "b")
+		_, err := p.Exec(ctx)
+		return a.String() + "; " + b.String(), err
+	})
+	s := failover(t, program(inTurn(pipeline, sends("MGET a b c")), sends("SET c 1")))
 	ex := s.run(interleave.StopReplication, interleave.Run(0), interleave.Promote) // half of it was sent
 	require.Equal(t, []string{"1: pipeline = info " + errLost.Error(), "1: MGET a b c = [<nil> <nil> <nil>]"}, sameClient(ex.ops)[:2])
 	ex = s.run(interleave.Run(0), interleave.StopReplication, interleave.Run(1), interleave.Promote)
@@ -241,15 +214,13 @@ func TestScriptsAfterAFailover(t *testing.T) {
 
 // A command of the explorer's own that Redis refuses is an error of the harness.
 func TestTheWorldsOwnCommands(t *testing.T) {
-	w := plainWorld(t)
-	_, err := w.ask(firstPrimary, "NONSENSE", "x")
+	s := newScheduler(t, quiet(program(idle)))
+	_, err := s.w.ask(firstPrimary, "NONSENSE", "x")
 	require.ErrorContains(t, err, "r1 refused NONSENSE: (error) ERR unknown command")
-	_, err = w.ask(firstPrimary, "SET", "a", "1", "EX", "10")
-	require.NoError(t, err)
-	_, err = w.ask(firstPrimary, "SET", "b", "1")
-	require.NoError(t, err)
-	require.NoError(t, w.passTime(0, 10*time.Second+grain))
-	left, err := w.countKeys()
+	s.ask(firstPrimary, "SET", "a", "1", "EX", "10")
+	s.ask(firstPrimary, "SET", "b", "1")
+	require.NoError(t, s.w.passTime(0, 10*time.Second+grain))
+	left, err := s.w.countKeys()
 	require.NoError(t, err)
 	require.Equal(t, 1, left)
 	_, err = dialWire("/nowhere/redis.sock")
@@ -317,27 +288,23 @@ func TestSubscriptionsThatAreLeftOpenArePutAway(t *testing.T) {
 // functions. It has nothing of an earlier promotion.
 func TestTheNewPrimaryHasWhatTheReplicaHeld(t *testing.T) {
 	const library = "#!lua name=lib\nredis.register_function('answer', function() return 42 end)"
-	write := func(ctx context.Context, s *harness.Session, r redis.UniversalClient) {
-		op(s, "write", func() (string, error) {
-			_, err := r.Pipelined(ctx, func(p redis.Pipeliner) error {
-				p.FunctionLoadReplace(ctx, library)
-				p.RPush(ctx, "list", "x", "y")
-				p.HSet(ctx, "hash", "f", "v")
-				p.ZAdd(ctx, "sorted", redis.Z{Score: 1.5, Member: "m"})
-				p.SAdd(ctx, "set", "1", "2", "3")
-				p.XAdd(ctx, &redis.XAddArgs{Stream: "stream", ID: "5-1", Values: []string{"f", "v"}})
-				p.XGroupCreate(ctx, "stream", "group", "0")
-				p.Set(ctx, "short", "s\x00\r\n", 1000_000_000)
-				p.Set(ctx, "year", "1", 365*24*3600*1000_000_000)
-				return nil
-			})
-			return "", err
+	write := does("write", func(ctx context.Context, r redis.UniversalClient) (string, error) {
+		_, err := r.Pipelined(ctx, func(p redis.Pipeliner) error {
+			p.FunctionLoadReplace(ctx, library)
+			for _, c := range []string{
+				"RPUSH list x y", "HSET hash f v", "ZADD sorted 1.5 m", "SADD set 1 2 3", "XADD stream 5-1 f v", "XGROUP CREATE stream group 0",
+				"SET year 1 EX 31536000",
+			} {
+				_, _ = say(ctx, p, c)
+			}
+			p.Set(ctx, "short", "s\x00\r\n", time.Second)
+			return nil
 		})
-		sends("DEL list", "SET lost 1")(ctx, s, r)
-	}
+		return "", err
+	})
 	look := sends("LRANGE list 0 -1", "HGETALL hash", "ZRANGE sorted 0 -1 WITHSCORES", "SMEMBERS set", "XINFO GROUPS stream", "GET short", "PEXPIRETIME short",
 		"PEXPIRETIME year", "GET lost", "FCALL answer 0")
-	spec := quiet(program(write, look))
+	spec := quiet(program(inTurn(write, sends("DEL list", "SET lost 1")), look))
 	spec.Failovers, spec.Expiries, spec.LostCommands = 1, 1, 1
 	s := newScheduler(t, spec)
 	steps := func(client, n int) []interleave.Choice {

@@ -1,8 +1,6 @@
 package outside_test
 
 import (
-	"context"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -10,7 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
 	"github.com/doublegrant/doublegrant/checkers"
@@ -21,42 +18,15 @@ import (
 	"github.com/doublegrant/doublegrant/workloads"
 )
 
-// inside is the child's lock inside this process: the same commands through go-redis.
-type inside struct {
-	r       redis.UniversalClient
-	compare bool
-}
-
-func (l inside) Acquire(ctx context.Context, key, owner string, ttl time.Duration) (bool, error) {
-	err := l.r.Do(ctx, "SET", key, owner, "NX", "PX", ttl.Milliseconds()).Err()
-	if errors.Is(err, redis.Nil) {
-		return false, nil
-	}
-	return err == nil, err
-}
-
-func (l inside) Release(ctx context.Context, key, owner string) (bool, error) {
-	if l.compare {
-		got, err := l.r.Do(ctx, "GET", key).Text()
-		if errors.Is(err, redis.Nil) || err == nil && got != owner {
-			return false, nil
-		}
-		if err != nil {
-			return false, err
-		}
-	}
-	n, err := l.r.Do(ctx, "DEL", key).Int()
-	return n == 1, err
+// inside names the lock of the catalogue that sends the same commands as the child in a mode.
+var inside = map[string]string{
+	"blind": "lock/set-nx-px-blind-del", "resets": "lock/set-nx-px-blind-del", "compare": "lock/set-nx-px-get-del",
 }
 
 // spec is the search of a lock, inside this process or outside it.
 func spec(p interleave.Program) explore.Spec {
-	p.NoBackgroundWork = true
+	p.NoBackgroundWork, p.Symmetric = true, false
 	return explore.Spec{Program: p, Checkers: checkers.ForSearch(p.Kinds...), Clients: 2, Expiries: -1, LostAnswers: 1, For: time.Minute}
-}
-
-func newInside(compare bool) func(redis.UniversalClient) workloads.Locker {
-	return func(r redis.UniversalClient) workloads.Locker { return inside{r, compare} }
 }
 
 // outer is the search of a client outside.
@@ -99,7 +69,7 @@ func wordless(ops []harness.Op) {
 }
 
 // A child that speaks RESP by itself is searched as the same client inside this process is, where nothing is run from memory: the same
-// schedules, situations and counterexamples, by either gate.
+// schedules, situations and counterexamples, by either gate, and whether it wants to hear of new schedules or not.
 func TestAProgramOutsideIsSearchedAsOneInside(t *testing.T) {
 	for _, c := range []struct {
 		mode   string
@@ -108,7 +78,7 @@ func TestAProgramOutsideIsSearchedAsOneInside(t *testing.T) {
 		found  bool
 	}{
 		{"blind", interleave.TCP, func(*explore.Spec) {}, true}, // crashes and lost answers
-		{"blind", interleave.Unix, func(s *explore.Spec) { s.Late, s.Crashes, s.LostAnswers = 1, -1, -1 }, true},
+		{"resets", interleave.Unix, func(s *explore.Spec) { s.Late, s.Crashes, s.LostAnswers = 1, -1, -1 }, true},
 		{"compare", interleave.Unix, func(s *explore.Spec) { s.Crashes, s.Expiries, s.LostAnswers = -1, 1, -1 }, false},
 		{"compare", interleave.TCP, func(s *explore.Spec) {
 			s.Failovers, s.Crashes, s.LostAnswers, s.MaxSchedules, s.Workers = 1, -1, -1, 50, 1
@@ -116,7 +86,10 @@ func TestAProgramOutsideIsSearchedAsOneInside(t *testing.T) {
 	} {
 		t.Run(c.mode, func(t *testing.T) {
 			t.Parallel()
-			in, s := spec(workloads.LockProgram(workloads.LockOptions{}, newInside(c.mode == "compare"))), outer(t, lock(c.mode), c.gate)
+			v, err := workloads.Find(inside[c.mode])
+			require.NoError(t, err)
+			p, _ := v.Program(workloads.Options{})
+			in, s := spec(p), outer(t, lock(c.mode), c.gate)
 			c.budget(&in)
 			c.budget(&s)
 			in.Unremembered = true // what is outside is always really run
@@ -133,38 +106,30 @@ func TestAProgramOutsideIsSearchedAsOneInside(t *testing.T) {
 
 func TestAProgramOutsideThatBreaksDown(t *testing.T) {
 	const broke = "client 1: the program outside has broken down: "
-	announces := func(mode string) workloads.Client {
-		c := childOf(workloads.Lock, mode)
-		c.Announces = true
-		return c
-	}
 	for _, c := range []struct {
 		client workloads.Client
 		want   string
 	}{
 		{lock("dies"), broke + "it ended (exit status 3): lost my head"},
 		{lock("half"), broke + `it ended in the middle of the line "{\"id\":3,\"o" (exit status 0)`},
-		{lock("stillborn"), broke + "it ended (exit status 7): ModuleNotFoundError: no module named redlock"},
 		{lock("tomorrow"), "it speaks version 2 of the protocol, and this is version 1"},
 		{lock("sundial"), `it says that its clock is "sundial": choose one of "asked", "preloaded" and "real"`},
 		{lock("idles"), "client 1 neither sent a command nor finished within 2s: it never sent any"},
 		{lock("sleeps"), "client 1 neither sent a command nor finished within 2s: it may wait for something else than a reply"},
-		{lock("banner"), broke + `it wrote "Welcome to my lock 1.0", which is not a line of the protocol`},
 		{lock("babbles"), broke + `it wrote "releasing now", which is not a line of the protocol`},
 		{lock("long"), broke + "it wrote a line of more than 65536 bytes, which begins with "},
 		{lock("twice"), "the program outside has broken down: it answered 3 twice: "}, // of any client: the second answer may be read late
 		{lock("unasked"), broke + "it answered 4711, which was never asked: "},
 		{lock("counts"), broke + "it answered release with the number 0: answer ok with true or false"},
-		{lock("undecided"), "want one of ok, fail, info and ask"},
 		{lock("elsewhere"), "client 1's acquire was answered yes without any command through the client that it was given"},
 		{lock("nowhere"), "no acquire ever succeeded, so nothing was shown"},
 		{lock("garbles"), "client 1: what came to its gate is not RESP in arrays of bulk strings"},
 		{workloads.Client{As: workloads.Lock, Name: "no program", Command: []string{"no-such-program"}}, `"no-such-program" cannot be started: `},
 		{workloads.Client{As: workloads.Lock, Name: "no socket", Connect: "unix:/no/socket"}, "nobody listens on unix:/no/socket: start the program first"},
-		{announces("drives-badly"), `it announced "invoke dance lock": "dance" is no operation of a lock`},
-		{announces("drives-out-of-order"), `it announced "return ok": want invoke, an operation and a name`},
-		{announces("drives-and-listens"), "has subscribed, and subscriptions of a program that drives itself are not explored, since it cannot ask"},
-		{announces("drives-nowhere"), "it ended (exit status 4): no such module"},
+		{driver("drives-badly"), `it announced "invoke dance lock": "dance" is no operation of a lock`},
+		{driver("drives-out-of-order"), `it announced "return ok": want invoke, an operation and a name`},
+		{driver("drives-and-listens"), "has subscribed, and subscriptions of a program that drives itself are not explored, since it cannot ask"},
+		{driver("drives-nowhere"), "it ended (exit status 4): no such module"},
 	} {
 		t.Run(c.client.Name, func(t *testing.T) {
 			t.Parallel()
@@ -177,34 +142,10 @@ func TestAProgramOutsideThatBreaksDown(t *testing.T) {
 }
 
 func TestAProgramOutsideThatSaysNothing(t *testing.T) {
-	defer outside.ShortenStart(200 * time.Millisecond)()
+	within(t, outside.StartWithin, 200*time.Millisecond)
 	res := searched(t, outer(t, lock("mute"), interleave.TCP))
 	require.Equal(t, harness.Unknown, res.Verdict())
 	require.Contains(t, res.Stopped, "client 1: the program outside has broken down: it has not answered init within 200ms")
-}
-
-// Time that a program asks for is the schedule's: a lease of 10 s ends while its owner sleeps for 11 s before it deletes the lock.
-func TestAProgramOutsideAsksForTheTime(t *testing.T) {
-	s := outer(t, lock("asks"), interleave.TCP)
-	s.Clients, s.Crashes, s.LostAnswers, s.First = 3, -1, -1, true
-	res := searched(t, s)
-	require.Equal(t, harness.Invalid, res.Verdict(), res.Summary())
-	require.NoError(t, explore.Replay(t.Context(), s, res.Found[0], 3))
-}
-
-// Filters and sequences are searched as locks are, and a program that wants to hear of new schedules hears of them.
-func TestProgramsOutsideOfEveryFamily(t *testing.T) {
-	for _, c := range []workloads.Client{
-		childOf(workloads.Dedup, "filter", "claim", "confirm"), childOf(workloads.Sequence, "counter", "next"), lock("resets"),
-	} {
-		t.Run(c.Name, func(t *testing.T) {
-			t.Parallel()
-			s := outer(t, c, interleave.TCP)
-			s.Crashes, s.LostAnswers, s.Expiries = -1, -1, -1
-			res := searched(t, s)
-			require.Equal(t, harness.Valid, res.Verdict(), res.Stopped)
-		})
-	}
 }
 
 func TestASearchOfAProgramOutsideLeavesNothing(t *testing.T) {

@@ -2,7 +2,6 @@ package outside_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math/rand/v2"
 	"net"
@@ -55,8 +54,8 @@ func TestACrashDuringAQuestion(t *testing.T) {
 	}
 }
 
-// listen starts a program that listens on a Unix socket, and serves each connection by a process of its own.
-func listen(t *testing.T, mode string) (address string, connections *atomic.Int64) {
+// listen starts a lock that listens on a Unix socket, and serves each connection by a process of its own.
+func listen(t *testing.T, mode string) (c workloads.Client, connections *atomic.Int64) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "socket")
 	l, err := net.Listen("unix", path)
@@ -81,13 +80,12 @@ func listen(t *testing.T, mode string) (address string, connections *atomic.Int6
 			go cmd.Wait()
 		}
 	}()
-	return "unix:" + path, connections
+	return workloads.Client{As: workloads.Lock, Connect: "unix:" + path, Can: []string{"acquire", "release"}, Name: mode}, connections
 }
 
 // A program that listens on a socket is searched, and loaded, as one that was started.
 func TestAProgramThatListens(t *testing.T) {
-	address, _ := listen(t, "blind")
-	c := workloads.Client{As: workloads.Lock, Connect: address, Can: []string{"acquire", "release"}, Name: "blind"}
+	c, _ := listen(t, "blind")
 	started := searched(t, outer(t, lock("blind"), interleave.TCP))
 	require.Equal(t, comparable(started), comparable(searched(t, outer(t, c, interleave.TCP))))
 	require.Positive(t, outcomes(load(t, variant(t, c)))[harness.OK])
@@ -95,35 +93,35 @@ func TestAProgramThatListens(t *testing.T) {
 
 // A program under load has as many processes as it was asked for in each client group.
 func TestClientsShareProcesses(t *testing.T) {
-	address, connections := listen(t, "compare")
-	c := workloads.Client{As: workloads.Lock, Connect: address, Can: []string{"acquire", "release"}, Processes: 2}
+	c, connections := listen(t, "compare")
+	c.Processes = 2
 	load(t, variant(t, c)) // 8 clients in 5 groups, of which three have two; and the harness's own
 	require.EqualValues(t, 8, connections.Load())
 }
 
 func TestClientsThatCannotBe(t *testing.T) {
 	for want, c := range map[string]workloads.Client{
-		"no command: give the program":               {},
-		"both a command (a) and where to connect":    {Command: []string{"a"}, Connect: "unix:b"},
-		"give unix: and the path":                    {Connect: "tcp:1"},
-		"was not started here":                       {Connect: "unix:a", RealCrash: true},
-		"-1 processes: ask for 1 or more":            {Command: []string{"a"}, Processes: -1},
-		"it drives itself, so say what it is":        {Command: []string{"a"}, Announces: true},
-		"a process for each client: leave connect":   {Connect: "unix:a", Announces: true, As: workloads.Lock},
-		`"queue" is not a family of clients: choose`: {Command: []string{"a"}, As: "queue"},
+		"no command: give the program":             {},
+		"was not started here":                     {Connect: "unix:a", RealCrash: true},
+		"a process for each client: leave connect": {Connect: "unix:a", Announces: true, As: workloads.Lock},
 	} {
 		_, err := outside.Variant(c)
 		require.ErrorContains(t, err, want)
 	}
 }
 
+// driver is a child that drives itself as mode says.
+func driver(mode string) workloads.Client {
+	c := childOf(workloads.Lock, mode)
+	c.Announces = true
+	return c
+}
+
 // A test that drives itself is searched by what it announces.
 func TestAProgramThatDrivesItself(t *testing.T) {
 	for mode, invalid := range map[string]bool{"drives-blind": true, "drives-right": false} {
 		t.Run(mode, func(t *testing.T) {
-			c := childOf(workloads.Lock, mode)
-			c.Announces = true
-			s := outer(t, c, interleave.TCP)
+			s := outer(t, driver(mode), interleave.TCP)
 			s.Expiries, s.Crashes, s.LostAnswers, s.First = 1, -1, -1, true
 			res := searched(t, s)
 			require.Equal(t, invalid, res.Verdict() == harness.Invalid, res.Stopped)
@@ -169,12 +167,7 @@ func TestNemesesStrikeProcesses(t *testing.T) {
 	v := variant(t, lock("compare"))
 	w := v.Workload(c, workloads.Options{Keys: 2, TTL: 500 * time.Millisecond})
 	until := func(ctx context.Context, yes func() bool) error {
-		return await.Until(ctx, time.Millisecond, func() error {
-			if yes() {
-				return nil
-			}
-			return errors.New("not yet")
-		})
+		return await.Poll(ctx, time.Millisecond, func() (again bool, err error) { return !yes(), nil })
 	}
 	freeze := strike{"freeze", func(ctx context.Context) error {
 		if err := until(ctx, func() bool { return len(children(t)) == 1 }); err != nil {
