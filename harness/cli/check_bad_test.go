@@ -28,11 +28,9 @@ func checked(t *testing.T, model, history string) (code int, stdout, stderr stri
 
 // A history that cannot be has one line that says what, where and what to do, the exit code of wrong usage and no verdict.
 func TestHistoriesThatCannotBe(t *testing.T) {
-	const wholeNumber, nanoseconds = "want a whole number, below 2^63", "want a whole number of nanoseconds"
+	const wholeNumber = "want a whole number, below 2^63"
 	for _, c := range []struct{ model, history, want string }{
 		// The shape of a file.
-		{"lock", "[\n" + acquired + "\n]", "line 1: not a history: a list: want one object a line"},
-		{"lock", acquired + "\r" + acquired, "line 1: not a history: invalid character '{'"},
 		{"lock", "\x00" + acquired, `invalid character '\x00'`},
 		{"lock", "\xff\xfe{\x00", "it is UTF-16: write it as UTF-8"},
 		{"lock", "\x28\xb5\x2f\xfd", "compressed by zstd: unpack it first"},
@@ -44,9 +42,7 @@ func TestHistoriesThatCannotBe(t *testing.T) {
 		{"lock", `{"Meta":{}}` + "\n" + acquired, "meta, faults and cut are for a first line of their own"},
 		{"lock", `{"meta":{},` + acquired[1:], "each operation is for a line of its own"},
 		{"lock", `{"meta":{"Workers":2}}` + "\n" + acquired, `line 1: not a history: meta: unknown field "Workers": choose one of name`},
-		{"lock", `{"meta":{"workers":2,"Workers":2}}` + "\n" + acquired, `meta: unknown field "Workers"`},
 		{"lock", `{"meta":{"workers":2,"workers":2}}` + "\n" + acquired, `meta: the field "workers" is there twice`},
-		{"lock", `{"meta":{"workers":2,"w\u006frkers":2}}` + "\n" + acquired, `meta: the field "workers" is there twice`},
 		{"lock", `{"meta":{"labels":{"a":"1","a":"2"}}}` + "\n" + acquired, `meta.labels: the field "a" is there twice`},
 		{"lock", `{"meta":{"workers":"2"}}` + "\n" + acquired, `"meta.workers": ` + wholeNumber + ", not: string"},
 		{"lock", `{"meta":{"seed":-1}}` + "\n" + acquired, `"meta.seed": want a whole number, 0 or more`},
@@ -58,26 +54,14 @@ func TestHistoriesThatCannotBe(t *testing.T) {
 		{"lock", `{"meta":[]}` + "\n" + acquired, `"meta": want an object in braces, not: array`},
 		{"lock", `{"faults":[null]}` + "\n" + acquired, "faults[0] is null"},
 		{"lock", `{"faults":[{"name":"x","Name":"y"}]}` + "\n" + acquired, `faults[0]: unknown field "Name"`},
-		{"lock", `{"faults":[{"name":"x","name":"y"}]}` + "\n" + acquired, `faults[0]: the field "name" is there twice`},
 		{"lock", `{"faults":[{"name":"x","start":5,"heal":4}]}` + "\n" + acquired, `the fault "x": its heal at 4 is before its start at 5`},
 		{"lock", `{"faults":[{"name":"x","heal":9,"end":8}]}` + "\n" + acquired, `the fault "x": its end at 8 is before its heal at 9`},
 		{"lock", `{"faults":[{"name":"x","frozen":[-1]}]}` + "\n" + acquired, `the fault "x": groups of clients count from 0`},
-		{"lock", `{"cut":1}` + "\n" + acquired, `"cut": want text in quotes, not: number`},
 		// Fields.
-		{"lock", changed(`"key":"k"`, `"key":"k","KEY":"j"`), `unknown field "KEY"`},
 		{"lock", changed(`"key":"k"`, `"key":"k","\u006bey":"k"`), `the field "key" is there twice`},
 		{"lock", changed(`"key"`, "\"\u212aey\""), "unknown field"}, // which encoding/json takes for "key"
 		{"lock", changed(`"client":1`, `"client":null`), `an operation needs "client"`},
-		{"lock", changed(`"client":1`, `"client":"1"`), `"client": ` + wholeNumber},
 		{"lock", changed(`"client":1`, `"client":9223372036854775808`), `"client": ` + wholeNumber},
-		{"lock", changed(`"k"`, "7"), `"key": want text in quotes, not: number`},
-		{"lock", changed(`"k"`, "\"\t\""), `invalid character '\t' in string literal`},
-		{"lock", changed(`"a"`, `{"b":[]}`), `"arg": want text in quotes, not: object`},
-		{"lock", changed("1000", "1e3"), `"ttl": ` + nanoseconds + ", below 2^63, not: number 1e3"},
-		{"lock", changed("1000", "99999999999999999999"), `"ttl": ` + nanoseconds},
-		{"lock", changed("1000", "01000"), "invalid character '1'"},
-		{"lock", changed("1000", "NaN"), "invalid character 'N'"},
-		{"lock", changed(`"outcome":"ok"`, `"outcome":null`), `an operation needs "outcome"`},
 		// Kinds of another model.
 		{"dedup", changed("acquire", "release"), `"release" is not a kind of the model dedup, which knows claim, confirm, deliver, inspect`},
 		{"lock", acquired + "\n" + changed("acquire", "claim", `"ok"`, `"fail"`, `"client":1`, `"client":2`), `line 2: not a history: "claim" is not a kind of the model lock, which knows acquire, extend, release`},
@@ -101,11 +85,8 @@ func TestUnusualHistoriesAreJudged(t *testing.T) {
 		lines []string
 		want  int
 	}{
-		"as they come":                {[]string{acquired, other}, cli.ExitInvalid},
-		"spaces":                      {[]string{acquired, strings.NewReplacer(":", " : ", ",", " ,\t").Replace(other)}, cli.ExitInvalid},
 		"null for what is not there":  {[]string{acquired, changed(`"client":1`, `"client":2`, `"a"`, `"b"`, `"ttl":1000`, `"ttl":null,"result":null,"err":null`)}, cli.ExitInvalid},
 		"a field's name with escapes": {[]string{acquired, strings.Replace(other, `"key"`, `"\u006bey"`, 1)}, cli.ExitInvalid},
-		"keys that differ by a NUL":   {[]string{acquired, strings.Replace(other, `"k"`, `"k\u0000"`, 1), changed(`"client":1`, `"client":3`, `"ok"`, `"fail"`)}, cli.ExitMet},
 		"promises of other kinds":     {[]string{`{"meta":{"kinds":["acquire","add","read"]}}`, acquired, changed(`"client":1`, `"client":2`, `"ok"`, `"fail"`)}, cli.ExitMet},
 	} {
 		code, stdout, stderr := checked(t, "lock", strings.Join(c.lines, "\n"))

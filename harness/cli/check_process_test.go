@@ -4,7 +4,6 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -19,15 +18,10 @@ func TestAKilledCheckLeavesNoFolder(t *testing.T) {
 	_, err := cmd.StdinPipe() // which never ends
 	require.NoError(t, err)
 	p := newPlace(t).startAs(cmd)
-	folders := func() int {
-		all, err := filepath.Glob(filepath.Join(p.dir, "doublegrant-*"))
-		require.NoError(t, err)
-		return len(all)
-	}
-	p.await(func() bool { return folders() == 1 }, "its folder")
+	p.await(func() bool { return len(p.folders()) == 1 }, "its folder")
 	require.NoError(t, p.Process.Kill())
 	_ = p.Wait()
-	p.await(func() bool { return folders() == 0 }, "the end of its folder")
+	p.await(func() bool { return len(p.folders()) == 0 }, "the end of its folder")
 }
 
 // A defect is the harness's failure, and no verdict.

@@ -178,8 +178,7 @@ func TestBadInputOfAFleet(t *testing.T) {
 		{"coordinate", "suite", "mine.yaml", "--nats", "nats://127.0.0.1:1", "--give-up-after", "200ms"},
 		{"run", "lock/set-nx-px", "--generators", "2", "--nats", "nats://127.0.0.1:1", "--give-up-after", "200ms"},
 	} {
-		_, errs, code := p.command(args...)
-		require.Equal(t, cli.ExitFailed, code, errs)
+		_, errs := p.ends(cli.ExitFailed, args...)
 		require.Contains(t, errs, "127.0.0.1:1, tried for 200ms")
 		require.LessOrEqual(t, strings.Count(errs, "\n"), 4, errs) // others say that NATS is tried again, and for whom
 		require.NotContains(t, errs, "canary")
@@ -195,11 +194,9 @@ func TestAWorkerThatIsNotWanted(t *testing.T) {
 	require.Equal(t, cli.ExitUsage, f.workers[0].exitCode(), f.workers[0].output)
 	require.Contains(t, f.workers[0].output.String(), "code from elsewhere: --allow-clients runs it")
 	url := joinURL.FindStringSubmatch(f.coordinator.output.String())[1]
-	_, errs, code := newPlace(t).command("work", "--join", url)
-	require.Equal(t, cli.ExitUsage, code)
+	_, errs := newPlace(t).ends(cli.ExitUsage, "work", "--join", url)
 	require.Contains(t, errs, "refuses the token or credentials")
-	_, errs, code = newPlace(t).command(f.args...)
-	require.Equal(t, cli.ExitUsage, code)
+	_, errs = newPlace(t).ends(cli.ExitUsage, f.args...)
 	require.Contains(t, errs, "another coordinator of this name is at work: it holds "+f.state)
 	require.NoError(t, f.coordinator.Process.Signal(os.Interrupt))
 	require.Equal(t, cli.ExitUnknown, f.coordinator.exitCode(), f.coordinator.output)
@@ -245,8 +242,7 @@ func TestTheJoinLineOfAllAddresses(t *testing.T) {
 func TestTheTokenLeavesTheEnvironment(t *testing.T) {
 	for _, line := range []string{"coordinate suite ci --listen 127.0.0.1:many", "coordinate suite ci --nats x", "work --join x"} {
 		t.Setenv("DOUBLEGRANT_NATS_TOKEN", "canary-token")
-		_, _, code := run(t, strings.Fields(line)...)
-		require.Equal(t, cli.ExitUsage, code)
+		ends(t, cli.ExitUsage, strings.Fields(line)...)
 		require.Empty(t, os.Getenv("DOUBLEGRANT_NATS_TOKEN"), line)
 	}
 }

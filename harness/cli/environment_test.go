@@ -76,7 +76,6 @@ func TestARedisThatNeverTellsItsVersionIsNamed(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "redis-server")
 	require.NoError(t, os.WriteFile(path, []byte("#!/bin/sh\nexec sleep 60\n"), 0o755))
-	out, errs, code := newPlace(t).withLibraries().command("doctor", "--redis-server", path)
-	require.Equal(t, cli.ExitFailed, code, out+errs)
+	out, _ := newPlace(t).withLibraries().ends(cli.ExitFailed, "doctor", "--redis-server", path)
 	require.Regexp(t, "(?m)^BAD  redis-server   .*does not answer --version within 20s: ", out)
 }

@@ -34,28 +34,20 @@ func TestCtrlCEndsARunInGoodOrder(t *testing.T) {
 			t.Parallel()
 			p := start(t, append([]string{"run", "sequence/incr", "--duration", "1m"}, strings.Fields(c.args)...)...)
 			c.ready(p)
-			pids := generatorsOf(p)
+			pids := p.started("work")
 			require.NoError(t, p.Process.Signal(os.Interrupt))
 			require.Equal(t, cli.ExitUnknown, p.exitCode(), p.output)
 			require.Contains(t, p.output.String(), "interrupt")
 			require.Empty(t, p.servers())
-			p.leavesNoFolder()
+			require.Empty(t, p.folders())
 			for _, pid := range pids {
-				require.False(t, exists(filepath.Join("/proc", pid, "exe")))
+				require.False(t, alive(pid))
 			}
 			if name != "while the cluster starts" {
 				require.FileExists(t, filepath.Join(p.dir, "results/latest/report.html"))
 			}
 		})
 	}
-}
-
-// leavesNoFolder checks that no temporary folder is left.
-func (p place) leavesNoFolder() {
-	p.Helper()
-	left, err := filepath.Glob(filepath.Join(p.dir, "doublegrant-*"))
-	require.NoError(p, err)
-	require.Empty(p, left)
 }
 
 // TestTheSecondCtrlCEndsTheProcessAtOnce, while the first still ends the run in good order, and says so.
@@ -71,10 +63,7 @@ func TestTheSecondCtrlCEndsTheProcessAtOnce(t *testing.T) {
 	require.Equal(t, 130, cli.ExitInterrupted)
 	require.NotContains(t, p.output.String(), "expected ", "no verdict")
 	p.awaitServers(0)
-	p.await(func() bool {
-		left, err := filepath.Glob(filepath.Join(p.dir, "doublegrant-*"))
-		return err == nil && len(left) == 0
-	}, "the end of nodes' folders")
+	p.await(func() bool { return len(p.folders()) == 0 }, "the end of nodes' folders")
 }
 
 // TestSearchesThatWereInterruptedHaveTheirRows: what was found before is shown.

@@ -193,7 +193,6 @@ func TestShardsThatDoNotBelongTogetherAreRefusedByName(t *testing.T) {
 		{"shard 2 of 3 is missing: name its folder, too, or run it with doublegrant suite FILE --shard 2/3",
 			func(all []*shardMade) []*shardMade { return []*shardMade{all[0], all[2]} }},
 		{"2 of 3 shards are missing, the first is shard 1, which", func(all []*shardMade) []*shardMade { return all[1:2] }},
-		{"shard 3 of 3 is missing", func(all []*shardMade) []*shardMade { return all[:2] }},
 		{"shard 3/3 is there twice, in DIR/c and DIR/d: if", func(all []*shardMade) []*shardMade { return append(all, all[2]) }},
 		{`shard 2/3 in DIR/b is of the suite "other", and shard 1/3 in DIR/a of "mine"`,
 			with(func(b, _ *recordHead) { b.Name = "other" })},
