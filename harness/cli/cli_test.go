@@ -2,6 +2,7 @@ package cli_test
 
 import (
 	"encoding/json"
+	"io"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -102,3 +103,15 @@ func TestLongCompareTellsMinReplicasApart(t *testing.T) {
 	require.Regexp(t, `^lock/set-nx-px  partition-clients-primary, min-replicas 1, max-lag 1s, aof always +valid`, lines[2])
 	require.FileExists(t, filepath.Join(p.dir, "results/latest/nodes/r1.log"))
 }
+
+// A defect is the harness's failure, and no verdict.
+func TestAPanicIsNoVerdict(t *testing.T) {
+	var said strings.Builder
+	require.Equal(t, cli.ExitFailed, cli.Main([]string{"list"}, broken{}, &said))
+	require.Contains(t, said.String(), "doublegrant: a defect of doublegrant: ")
+	require.Contains(t, said.String(), "the screen is broken")
+}
+
+type broken struct{ io.Writer }
+
+func (broken) Write([]byte) (int, error) { panic("the screen is broken") }

@@ -35,8 +35,7 @@ type fleet struct {
 func startFleet(t *testing.T, workers int, args ...string) *fleet {
 	t.Helper()
 	f := &fleet{T: t, state: filepath.Join(t.TempDir(), "state")}
-	f.args = append([]string{"coordinate"}, args...)
-	f.args = append(f.args, "--state", f.state, "--lease", "3s")
+	f.args = slices.Concat([]string{"coordinate"}, args, []string{"--state", f.state, "--lease", "3s"})
 	f.coordinator = start(t, f.args...)
 	for range workers {
 		f.join()
@@ -137,15 +136,8 @@ func TestAFleetOfThreeRunsASuite(t *testing.T) {
 // keepsSecret checks that nothing that the process has printed or written has the secret.
 func (p process) keepsSecret(secret string) {
 	p.Helper()
-	require.NotContains(p, p.output.String(), secret)
-	require.NoError(p, filepath.WalkDir(p.dir, func(path string, e os.DirEntry, err error) error {
-		if err != nil || !e.Type().IsRegular() {
-			return err
-		}
-		text, err := os.ReadFile(path)
-		require.False(p, strings.Contains(string(text), secret), path)
-		return err
-	}))
+	haveNone(p.T, []string{secret}, "what it printed", p.output.String())
+	filesHaveNone(p.T, []string{secret}, p.dir)
 }
 
 // TestBadInputOfAFleet is one line each.
@@ -186,17 +178,14 @@ func TestBadInputOfAFleet(t *testing.T) {
 	require.NoDirExists(t, filepath.Join(p.dir, "results"))
 }
 
-// TestAWorkerThatIsNotWanted by its token, or that does not want what is handed out.
+// TestAWorkerThatIsNotWanted does not want what is handed out, and neither is a second coordinator wanted.
 func TestAWorkerThatIsNotWanted(t *testing.T) {
 	t.Parallel()
 	file := newPlace(t).write("mine.yaml", "name: mine\nruns: [{name: theirs, client: {as: lock, command: [python3, none.py]}}]\n")
 	f := startFleet(t, 1, "suite", file)
 	require.Equal(t, cli.ExitUsage, f.workers[0].exitCode(), f.workers[0].output)
 	require.Contains(t, f.workers[0].output.String(), "code from elsewhere: --allow-clients runs it")
-	url := joinURL.FindStringSubmatch(f.coordinator.output.String())[1]
-	_, errs := newPlace(t).ends(cli.ExitUsage, "work", "--join", url)
-	require.Contains(t, errs, "refuses the token or credentials")
-	_, errs = newPlace(t).ends(cli.ExitUsage, f.args...)
+	_, errs := newPlace(t).ends(cli.ExitUsage, f.args...)
 	require.Contains(t, errs, "another coordinator of this name is at work: it holds "+f.state)
 	require.NoError(t, f.coordinator.Process.Signal(os.Interrupt))
 	require.Equal(t, cli.ExitUnknown, f.coordinator.exitCode(), f.coordinator.output)

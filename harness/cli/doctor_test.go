@@ -102,26 +102,6 @@ func TestDoctorCleansUpAfterTheDeadAndSparesTheLiving(t *testing.T) {
 	require.Len(t, here.folders(), 2, "and that of the run under way")
 }
 
-// shared returns a Docker daemon with a container of somebody whose files and processes we do not see, but whose network we
-// share. It counts removals, and calls asked at each request.
-func shared(t *testing.T, subnet int, asked func()) (host string, removals *atomic.Int32) {
-	t.Helper()
-	removals = new(atomic.Int32)
-	return dockerThat(t, func(w http.ResponseWriter, r *http.Request) {
-		asked()
-		switch {
-		case r.Method == http.MethodDelete:
-			removals.Add(1)
-			w.WriteHeader(http.StatusNoContent)
-		case strings.HasSuffix(r.URL.Path, "/info"):
-			_, _ = w.Write([]byte(`{"OSType":"linux","OperatingSystem":"Some Linux","ServerVersion":"1.2.3"}`))
-		case strings.HasSuffix(r.URL.Path, "/containers/json"):
-			_, _ = fmt.Fprintf(w, `[{"Id":"0123456789abcdef","Labels":{"doublegrant":"/nowhere/doublegrant-1",`+
-				`"doublegrant.node":"r1","doublegrant.owner":"1@1","doublegrant.subnet":"127.%d.0.0/16"}}]`, subnet)
-		}
-	}), removals
-}
-
 // occupySubnet takes a subnet below the given one as a run does.
 func occupySubnet(t *testing.T, below int) (int, net.Listener) {
 	t.Helper()
@@ -138,6 +118,8 @@ func occupySubnet(t *testing.T, below int) (int, net.Listener) {
 // lockOf returns the address at which the owner of a subnet listens.
 func lockOf(x int) string { return fmt.Sprintf("127.%d.0.1:6378", x) }
 
+// TestDoctorRemovesContainersWhoseSubnetNobodyHolds is about somebody's container whose files and processes we do not see, but whose network
+// we share.
 func TestDoctorRemovesContainersWhoseSubnetNobodyHolds(t *testing.T) {
 	t.Parallel()
 	for x := 251; ; {
@@ -150,7 +132,20 @@ func TestDoctorRemovesContainersWhoseSubnetNobodyHolds(t *testing.T) {
 				others.Store(true)
 			}
 		}
-		host, removals := shared(t, x, look)
+		var removals atomic.Int32
+		host := dockerThat(t, func(w http.ResponseWriter, r *http.Request) {
+			look()
+			switch {
+			case r.Method == http.MethodDelete:
+				removals.Add(1)
+				w.WriteHeader(http.StatusNoContent)
+			case strings.HasSuffix(r.URL.Path, "/info"):
+				_, _ = w.Write([]byte(`{"OSType":"linux","OperatingSystem":"Some Linux","ServerVersion":"1.2.3"}`))
+			case strings.HasSuffix(r.URL.Path, "/containers/json"):
+				_, _ = fmt.Fprintf(w, `[{"Id":"0123456789abcdef","Labels":{"doublegrant":"/nowhere/doublegrant-1",`+
+					`"doublegrant.node":"r1","doublegrant.owner":"1@1","doublegrant.subnet":"127.%d.0.0/16"}}]`, x)
+			}
+		})
 		here := newPlace(t, "DOCKER_HOST="+host).withLibraries()
 		out, errs, _ := here.command("doctor", "--clean")
 		require.Contains(t, out, "folders and containers of runs under way: 1", errs)

@@ -3,6 +3,7 @@ package cli_test
 import (
 	"math/rand/v2"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"testing"
@@ -120,4 +121,16 @@ func TestARunThatIsKilledUnderAFaultHasItOnRecord(t *testing.T) {
 	require.NoError(t, err, errs)
 	require.Contains(t, string(page), `data-label="fault">partition-primary</td>`)
 	require.Contains(t, string(page), "not on record")
+}
+
+func TestAKilledCheckLeavesNoFolder(t *testing.T) {
+	t.Parallel()
+	cmd := exec.Command(os.Args[0], "check", "--history", "-", "--model", "lock")
+	_, err := cmd.StdinPipe() // which never ends
+	require.NoError(t, err)
+	p := newPlace(t).startAs(cmd)
+	p.await(func() bool { return len(p.folders()) == 1 }, "its folder")
+	require.NoError(t, p.Process.Kill())
+	_ = p.Wait()
+	p.await(func() bool { return len(p.folders()) == 0 }, "the end of its folder")
 }

@@ -2,7 +2,6 @@ package cli_test
 
 import (
 	"bytes"
-	"context"
 	"fmt"
 	"os"
 	"os/exec"
@@ -16,7 +15,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/doublegrant/doublegrant/harness/await"
 	"github.com/doublegrant/doublegrant/harness/cli"
 	"github.com/doublegrant/doublegrant/harness/cluster/docker"
 )
@@ -254,15 +252,7 @@ const hang = 3 * time.Minute
 // await waits for a condition.
 func (p process) await(met func() bool, what string, args ...any) {
 	p.Helper()
-	ctx, cancel := context.WithTimeout(p.Context(), hang)
-	defer cancel()
-	err := await.Until(ctx, 10*time.Millisecond, func() error {
-		if met() {
-			return nil
-		}
-		return fmt.Errorf("awaiting "+what, args...)
-	})
-	require.NoError(p, err, p.output)
+	require.Eventuallyf(p, met, hang, 10*time.Millisecond, "awaiting "+what+": %s", append(args, p.output)...)
 }
 
 func (p process) exitCode() int {

@@ -31,7 +31,6 @@ func TestOperationsAreTheirClients(t *testing.T) {
 		{"a retired id", lines(2, "0 acquire a info", "0 acquire b ok"), "its worker goes on as client 2"},
 		{"somebody else goes on with the lock of a client that retired",
 			lines(0, "0 acquire a ok", "0 extend a info", "7 release a ok"), "give the number of clients as workers"},
-		{"and extends it", lines(0, "0 acquire a ok", "0 add a info", "7 extend a ok"), "line 4"},
 		{"and acquires it again", lines(0, "0 acquire a ok", "0 extend a info", "7 acquire a ok"), `line 4: not a history: client 7 did not acquire "l" with the token "a", and client 0 did`},
 		{"and releases it without the token", lines(0, "0 acquire a ok", "0 extend a info", "7 release  ok"), `client 7 did not acquire "l" with the token "a"`},
 		{"and extends it without the token", lines(0, "0 acquire a ok", "0 extend a info", "7 extend  ok"), `client 7 did not acquire "l" with the token "a"`},

@@ -113,11 +113,6 @@ func TestLeasesEndOnAHeldReplicaAsWell(t *testing.T) {
 	requireMet(t, plan.Search{Variant: "lock/set-nx-px", Clients: 2, Crashes: -1, Failovers: 1, For: boundedBy})
 }
 
-func TestLongLeasesEndOnAHeldReplicaAsWell(t *testing.T) {
-	testenv.NeedLong(t)
-	requireMet(t, plan.Search{Variant: "lock/set-nx-px", Crashes: -1, Failovers: 1, For: boundedBy})
-}
-
 // TestAFastClockBreaksALockThatReadsClocks is about the one variant with deadlines of its own.
 func TestAFastClockBreaksALockThatReadsClocks(t *testing.T) {
 	s := plan.Search{Variant: "lock/getset-deadline", Clients: 2, Crashes: -1, Expiries: -1, Skew: time.Minute, For: boundedBy}

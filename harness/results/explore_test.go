@@ -36,8 +36,7 @@ var race = plan.Search{Variant: "dedup/get-set", Clients: 2, Crashes: -1, Expiri
 // scheduleFile makes a search and returns the path of its counterexample.
 func scheduleFile(t *testing.T) string {
 	t.Helper()
-	out, err := Explore(t.Context(), race, Options{Results: t.TempDir()})
-	require.NoError(t, err)
+	out := explored(t, race)
 	require.Len(t, out.Exploration.Files, 1)
 	return filepath.Join(out.Dir, out.Exploration.Files[0])
 }

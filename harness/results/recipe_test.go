@@ -15,10 +15,9 @@ import (
 // found makes a search and returns its counterexamples.
 func found(t *testing.T, s plan.Search) []interleave.Counterexample {
 	t.Helper()
-	out, err := Explore(t.Context(), s, Options{Results: t.TempDir()})
-	require.NoError(t, err)
-	require.NotEmpty(t, out.Exploration.Result.Found)
-	return out.Exploration.Result.Found
+	all := explored(t, s).Exploration.Result.Found
+	require.NotEmpty(t, all)
+	return all
 }
 
 // A recipe alone leads to the same counterexample: the conditions of the search are in it.
