@@ -1,8 +1,6 @@
 package cli_test
 
 import (
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -16,14 +14,10 @@ const acquired = `{"client":1,"kind":"acquire","key":"k","arg":"a","ttl":1000,"c
 // changed returns acquired with texts replaced: pairs are a text and its replacement, in turn.
 func changed(pairs ...string) string { return strings.NewReplacer(pairs...).Replace(acquired) }
 
-// checked runs check on a history, and returns its exit code and what it printed.
-func checked(t *testing.T, model, history string) (code int, stdout, stderr string) {
+// checked runs check on a history, and returns what it printed and its exit code.
+func checked(t *testing.T, model, history string) (out, errs string, code int) {
 	t.Helper()
-	file := filepath.Join(t.TempDir(), "mine.jsonl")
-	require.NoError(t, os.WriteFile(file, []byte(history), 0o600))
-	var out, errs strings.Builder
-	code = cli.Main([]string{"check", "--history", file, "--model", model}, &out, &errs)
-	return code, out.String(), strings.ReplaceAll(errs.String(), file, "mine.jsonl")
+	return run(t, "check", "--history", newPlace(t).write("mine.jsonl", history), "--model", model)
 }
 
 // A history that cannot be has one line that says what, where and what to do, the exit code of wrong usage and no verdict.
@@ -69,7 +63,7 @@ func TestHistoriesThatCannotBe(t *testing.T) {
 		{"writes", changed("acquire", "next"), `"next" is not a kind of the model writes, which knows add, read`},
 		{"mutex", acquired, `unknown model "mutex": choose one of lock, dedup, sequence, writes`},
 	} {
-		code, stdout, stderr := checked(t, c.model, c.history)
+		stdout, stderr, code := checked(t, c.model, c.history)
 		name := c.history[:min(len(c.history), 300)]
 		require.Equal(t, cli.ExitUsage, code, "%q: %s", name, stdout)
 		require.Empty(t, stdout, "%q", name)
@@ -89,7 +83,7 @@ func TestUnusualHistoriesAreJudged(t *testing.T) {
 		"a field's name with escapes": {[]string{acquired, strings.Replace(other, `"key"`, `"\u006bey"`, 1)}, cli.ExitInvalid},
 		"promises of other kinds":     {[]string{`{"meta":{"kinds":["acquire","add","read"]}}`, acquired, changed(`"client":1`, `"client":2`, `"ok"`, `"fail"`)}, cli.ExitMet},
 	} {
-		code, stdout, stderr := checked(t, "lock", strings.Join(c.lines, "\n"))
+		stdout, stderr, code := checked(t, "lock", strings.Join(c.lines, "\n"))
 		require.Equal(t, c.want, code, "%s: %s%s", name, stdout, stderr)
 	}
 }
@@ -97,6 +91,6 @@ func TestUnusualHistoriesAreJudged(t *testing.T) {
 // Kinds that a model knows and does not judge are counted.
 func TestWhatIsNotJudgedIsSaid(t *testing.T) {
 	claim := changed("acquire", "claim", `"arg":"a"`, `"result":"first"`)
-	_, stdout, stderr := checked(t, "dedup", claim+"\n"+changed("acquire", "deliver", `"client":1`, `"client":2`))
+	stdout, stderr, _ := checked(t, "dedup", claim+"\n"+changed("acquire", "deliver", `"client":1`, `"client":2`))
 	require.Contains(t, stdout, "note      1 operations of the kind deliver are there, which the model dedup does not judge\n", stderr)
 }

@@ -118,8 +118,8 @@ func occupySubnet(t *testing.T, below int) (int, net.Listener) {
 // lockOf returns the address at which the owner of a subnet listens.
 func lockOf(x int) string { return fmt.Sprintf("127.%d.0.1:6378", x) }
 
-// TestDoctorRemovesContainersWhoseSubnetNobodyHolds is about somebody's container whose files and processes we do not see, but whose network
-// we share.
+// TestDoctorRemovesContainersWhoseSubnetNobodyHolds is about somebody's container. We do not see its files and processes, but share its
+// network.
 func TestDoctorRemovesContainersWhoseSubnetNobodyHolds(t *testing.T) {
 	t.Parallel()
 	for x := 251; ; {

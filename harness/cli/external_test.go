@@ -75,8 +75,8 @@ func filesHaveNone(t *testing.T, secrets []string, dir string) (files int) {
 	return files
 }
 
-// tellsNothing searches for secrets in what was printed, and in the results: in every file, and in the histories, which are packed. Of these
-// there has to be one with events.
+// tellsNothing searches for secrets in what was printed, and in the results: in every file, and in the histories, which are packed. These
+// have to have events.
 func tellsNothing(t *testing.T, d *attachedtest.Deployment, p place, printed ...string) {
 	t.Helper()
 	all, events := secrets(d), 0

@@ -65,15 +65,9 @@ func runsOf(t *testing.T, lines []string) (n map[string]int, seeds map[string][]
 	return n, seeds
 }
 
-// mine writes a suite file into a folder of its own.
-func mine(t *testing.T, text string) (path string) {
-	t.Helper()
-	return newPlace(t).write("mine.yaml", text)
-}
-
 func TestASuiteThatWasKilledGoesOnWithTheRunsThatAreLeft(t *testing.T) {
 	t.Parallel()
-	file := mine(t, soakOfSeconds)
+	file := newPlace(t).write("mine.yaml", soakOfSeconds)
 	p := start(t, "suite", file)
 	p.awaitRuns(2)
 	_, errs := ends(t, cli.ExitUsage, "suite", file, "--resume", filepath.Join(p.dir, "results/latest"))
@@ -126,7 +120,7 @@ func TestASuiteThatWasKilledGoesOnWithTheRunsThatAreLeft(t *testing.T) {
 func TestLongASoakThatWasInterruptedGoesOnForTheRestOfItsTime(t *testing.T) {
 	testenv.NeedLong(t)
 	t.Parallel()
-	file := mine(t, soakOfSeconds)
+	file := newPlace(t).write("mine.yaml", soakOfSeconds)
 	p := start(t, "suite", file, "--for", "12s")
 	p.awaitRuns(2)
 	require.NoError(t, p.Process.Signal(os.Interrupt))

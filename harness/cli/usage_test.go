@@ -1,8 +1,6 @@
 package cli_test
 
 import (
-	"os"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -17,12 +15,12 @@ import (
 // with the code of wrong usage. @ stands for a folder with the files.
 func refused(t *testing.T, files map[string]string, lines map[string]string) {
 	t.Helper()
-	dir := t.TempDir()
+	p := newPlace(t)
 	for name, text := range files {
-		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644))
+		p.write(name, text)
 	}
 	for want, line := range lines {
-		args, err := cli.SplitWords(strings.ReplaceAll(line, "@", dir))
+		args, err := cli.SplitWords(strings.ReplaceAll(line, "@", p.dir))
 		require.NoError(t, err)
 		out, errs := ends(t, cli.ExitUsage, args...)
 		require.Contains(t, errs, want, line)
