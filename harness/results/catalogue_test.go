@@ -46,8 +46,8 @@ func isForeign(t *testing.T, id string) bool {
 	return foreign
 }
 
-// TestAClaimHolds is a sample of the next one: transcripts of harness/cli have a lock and a sequence. TestTheSmallestCounterexamples is one of
-// what has to be found.
+// TestAClaimHolds is a sample of the next one: transcripts of harness/cli have a lock and a sequence. TestTheSmallestCounterexamples is one
+// of what has to be found.
 func TestAClaimHolds(t *testing.T) {
 	requireMet(t, plan.Search{Variant: "dedup/claim-confirm", Clients: 2, For: boundedBy})
 }
