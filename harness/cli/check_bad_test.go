@@ -1,8 +1,6 @@
 package cli_test
 
 import (
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -16,23 +14,17 @@ const acquired = `{"client":1,"kind":"acquire","key":"k","arg":"a","ttl":1000,"c
 // changed returns acquired with texts replaced: pairs are a text and its replacement, in turn.
 func changed(pairs ...string) string { return strings.NewReplacer(pairs...).Replace(acquired) }
 
-// checked runs check on a history, and returns its exit code and what it printed.
-func checked(t *testing.T, model, history string) (code int, stdout, stderr string) {
+// checked runs check on a history, and returns what it printed and its exit code.
+func checked(t *testing.T, model, history string) (out, errs string, code int) {
 	t.Helper()
-	file := filepath.Join(t.TempDir(), "mine.jsonl")
-	require.NoError(t, os.WriteFile(file, []byte(history), 0o600))
-	var out, errs strings.Builder
-	code = cli.Main([]string{"check", "--history", file, "--model", model}, &out, &errs)
-	return code, out.String(), strings.ReplaceAll(errs.String(), file, "mine.jsonl")
+	return run(t, "check", "--history", newPlace(t).write("mine.jsonl", history), "--model", model)
 }
 
 // A history that cannot be has one line that says what, where and what to do, the exit code of wrong usage and no verdict.
 func TestHistoriesThatCannotBe(t *testing.T) {
-	const wholeNumber, nanoseconds = "want a whole number, below 2^63", "want a whole number of nanoseconds"
+	const wholeNumber = "want a whole number, below 2^63"
 	for _, c := range []struct{ model, history, want string }{
 		// The shape of a file.
-		{"lock", "[\n" + acquired + "\n]", "line 1: not a history: a list: want one object a line"},
-		{"lock", acquired + "\r" + acquired, "line 1: not a history: invalid character '{'"},
 		{"lock", "\x00" + acquired, `invalid character '\x00'`},
 		{"lock", "\xff\xfe{\x00", "it is UTF-16: write it as UTF-8"},
 		{"lock", "\x28\xb5\x2f\xfd", "compressed by zstd: unpack it first"},
@@ -44,9 +36,7 @@ func TestHistoriesThatCannotBe(t *testing.T) {
 		{"lock", `{"Meta":{}}` + "\n" + acquired, "meta, faults and cut are for a first line of their own"},
 		{"lock", `{"meta":{},` + acquired[1:], "each operation is for a line of its own"},
 		{"lock", `{"meta":{"Workers":2}}` + "\n" + acquired, `line 1: not a history: meta: unknown field "Workers": choose one of name`},
-		{"lock", `{"meta":{"workers":2,"Workers":2}}` + "\n" + acquired, `meta: unknown field "Workers"`},
 		{"lock", `{"meta":{"workers":2,"workers":2}}` + "\n" + acquired, `meta: the field "workers" is there twice`},
-		{"lock", `{"meta":{"workers":2,"w\u006frkers":2}}` + "\n" + acquired, `meta: the field "workers" is there twice`},
 		{"lock", `{"meta":{"labels":{"a":"1","a":"2"}}}` + "\n" + acquired, `meta.labels: the field "a" is there twice`},
 		{"lock", `{"meta":{"workers":"2"}}` + "\n" + acquired, `"meta.workers": ` + wholeNumber + ", not: string"},
 		{"lock", `{"meta":{"seed":-1}}` + "\n" + acquired, `"meta.seed": want a whole number, 0 or more`},
@@ -58,26 +48,14 @@ func TestHistoriesThatCannotBe(t *testing.T) {
 		{"lock", `{"meta":[]}` + "\n" + acquired, `"meta": want an object in braces, not: array`},
 		{"lock", `{"faults":[null]}` + "\n" + acquired, "faults[0] is null"},
 		{"lock", `{"faults":[{"name":"x","Name":"y"}]}` + "\n" + acquired, `faults[0]: unknown field "Name"`},
-		{"lock", `{"faults":[{"name":"x","name":"y"}]}` + "\n" + acquired, `faults[0]: the field "name" is there twice`},
 		{"lock", `{"faults":[{"name":"x","start":5,"heal":4}]}` + "\n" + acquired, `the fault "x": its heal at 4 is before its start at 5`},
 		{"lock", `{"faults":[{"name":"x","heal":9,"end":8}]}` + "\n" + acquired, `the fault "x": its end at 8 is before its heal at 9`},
 		{"lock", `{"faults":[{"name":"x","frozen":[-1]}]}` + "\n" + acquired, `the fault "x": groups of clients count from 0`},
-		{"lock", `{"cut":1}` + "\n" + acquired, `"cut": want text in quotes, not: number`},
 		// Fields.
-		{"lock", changed(`"key":"k"`, `"key":"k","KEY":"j"`), `unknown field "KEY"`},
 		{"lock", changed(`"key":"k"`, `"key":"k","\u006bey":"k"`), `the field "key" is there twice`},
 		{"lock", changed(`"key"`, "\"\u212aey\""), "unknown field"}, // which encoding/json takes for "key"
 		{"lock", changed(`"client":1`, `"client":null`), `an operation needs "client"`},
-		{"lock", changed(`"client":1`, `"client":"1"`), `"client": ` + wholeNumber},
 		{"lock", changed(`"client":1`, `"client":9223372036854775808`), `"client": ` + wholeNumber},
-		{"lock", changed(`"k"`, "7"), `"key": want text in quotes, not: number`},
-		{"lock", changed(`"k"`, "\"\t\""), `invalid character '\t' in string literal`},
-		{"lock", changed(`"a"`, `{"b":[]}`), `"arg": want text in quotes, not: object`},
-		{"lock", changed("1000", "1e3"), `"ttl": ` + nanoseconds + ", below 2^63, not: number 1e3"},
-		{"lock", changed("1000", "99999999999999999999"), `"ttl": ` + nanoseconds},
-		{"lock", changed("1000", "01000"), "invalid character '1'"},
-		{"lock", changed("1000", "NaN"), "invalid character 'N'"},
-		{"lock", changed(`"outcome":"ok"`, `"outcome":null`), `an operation needs "outcome"`},
 		// Kinds of another model.
 		{"dedup", changed("acquire", "release"), `"release" is not a kind of the model dedup, which knows claim, confirm, deliver, inspect`},
 		{"lock", acquired + "\n" + changed("acquire", "claim", `"ok"`, `"fail"`, `"client":1`, `"client":2`), `line 2: not a history: "claim" is not a kind of the model lock, which knows acquire, extend, release`},
@@ -85,7 +63,7 @@ func TestHistoriesThatCannotBe(t *testing.T) {
 		{"writes", changed("acquire", "next"), `"next" is not a kind of the model writes, which knows add, read`},
 		{"mutex", acquired, `unknown model "mutex": choose one of lock, dedup, sequence, writes`},
 	} {
-		code, stdout, stderr := checked(t, c.model, c.history)
+		stdout, stderr, code := checked(t, c.model, c.history)
 		name := c.history[:min(len(c.history), 300)]
 		require.Equal(t, cli.ExitUsage, code, "%q: %s", name, stdout)
 		require.Empty(t, stdout, "%q", name)
@@ -101,14 +79,11 @@ func TestUnusualHistoriesAreJudged(t *testing.T) {
 		lines []string
 		want  int
 	}{
-		"as they come":                {[]string{acquired, other}, cli.ExitInvalid},
-		"spaces":                      {[]string{acquired, strings.NewReplacer(":", " : ", ",", " ,\t").Replace(other)}, cli.ExitInvalid},
 		"null for what is not there":  {[]string{acquired, changed(`"client":1`, `"client":2`, `"a"`, `"b"`, `"ttl":1000`, `"ttl":null,"result":null,"err":null`)}, cli.ExitInvalid},
 		"a field's name with escapes": {[]string{acquired, strings.Replace(other, `"key"`, `"\u006bey"`, 1)}, cli.ExitInvalid},
-		"keys that differ by a NUL":   {[]string{acquired, strings.Replace(other, `"k"`, `"k\u0000"`, 1), changed(`"client":1`, `"client":3`, `"ok"`, `"fail"`)}, cli.ExitMet},
 		"promises of other kinds":     {[]string{`{"meta":{"kinds":["acquire","add","read"]}}`, acquired, changed(`"client":1`, `"client":2`, `"ok"`, `"fail"`)}, cli.ExitMet},
 	} {
-		code, stdout, stderr := checked(t, "lock", strings.Join(c.lines, "\n"))
+		stdout, stderr, code := checked(t, "lock", strings.Join(c.lines, "\n"))
 		require.Equal(t, c.want, code, "%s: %s%s", name, stdout, stderr)
 	}
 }
@@ -116,6 +91,6 @@ func TestUnusualHistoriesAreJudged(t *testing.T) {
 // Kinds that a model knows and does not judge are counted.
 func TestWhatIsNotJudgedIsSaid(t *testing.T) {
 	claim := changed("acquire", "claim", `"arg":"a"`, `"result":"first"`)
-	_, stdout, stderr := checked(t, "dedup", claim+"\n"+changed("acquire", "deliver", `"client":1`, `"client":2`))
+	stdout, stderr, _ := checked(t, "dedup", claim+"\n"+changed("acquire", "deliver", `"client":1`, `"client":2`))
 	require.Contains(t, stdout, "note      1 operations of the kind deliver are there, which the model dedup does not judge\n", stderr)
 }

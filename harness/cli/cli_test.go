@@ -2,6 +2,7 @@ package cli_test
 
 import (
 	"encoding/json"
+	"io"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -20,8 +21,7 @@ func TestAMachineThatCannotDoItIsOneLineAndExit3(t *testing.T) {
 		"ulimit -n":           {"run", "sequence/incr", "--clients", "900000"},
 		"from --redis-server": {"explore", "lock/set-nx-px", "--redis-server", "/nowhere/redis-server"},
 	} {
-		_, errs, code := run(t, args...)
-		require.Equal(t, cli.ExitFailed, code, errs)
+		_, errs := ends(t, cli.ExitFailed, args...)
 		require.Contains(t, errs, want)
 		require.LessOrEqual(t, strings.Count(errs, "no redis-server"), 1, "said once: %s", errs)
 		require.Equal(t, 1, strings.Count(errs, "\n"), errs)
@@ -45,8 +45,7 @@ func TestWhatIsListed(t *testing.T) {
 		{"reproduce", []string{"EXPERIMENT", "TRIALS", "ABOUT", "split-brain-guards", " min "}, nil},
 		{"reproduce --list", []string{"EXPERIMENT", "TRIALS", "ABOUT", "split-brain-guards", " min "}, nil},
 	} {
-		out, errs, code := run(t, strings.Fields(c.line)...)
-		require.Zero(t, code, errs)
+		out, _ := ends(t, 0, strings.Fields(c.line)...)
 		for _, want := range c.has {
 			require.Contains(t, out, want, c.line)
 		}
@@ -54,15 +53,13 @@ func TestWhatIsListed(t *testing.T) {
 			require.NotContains(t, out, not, c.line)
 		}
 	}
-	out, _, code := run(t, "list", "-o", "json")
-	require.Zero(t, code)
+	out, _ := ends(t, 0, "list", "-o", "json")
 	require.True(t, json.Valid([]byte(out)), out)
 }
 
 func TestTheVersionIsOneLine(t *testing.T) {
 	for _, args := range [][]string{{"--version"}, {"version"}} {
-		out, errs, code := run(t, args...)
-		require.Zero(t, code, errs)
+		out, _ := ends(t, 0, args...)
 		require.Regexp(t, `^doublegrant [^\n]+, go1\.[^\n]+\n$`, out)
 	}
 }
@@ -73,8 +70,7 @@ func TestHelpHasItsFlagsInGroups(t *testing.T) {
 		"compare": {"Variant and load", "Topology", "A Redis that is already there", "Faults", "Your own script or program", "Results"},
 		"explore": {"Variant and search", "At random", "Faults, each tried wherever it makes a difference", "Your own script or program", "In pieces", "Replay", "Results"},
 	} {
-		out, errs, code := run(t, command, "--help")
-		require.Zero(t, code, errs)
+		out, _ := ends(t, 0, command, "--help")
 		var seen []string
 		for _, m := range regexp.MustCompile(`(?m)^(\w.*):$`).FindAllStringSubmatch(out, -1) {
 			seen = append(seen, m[1])
@@ -101,10 +97,21 @@ func TestLongCompareTellsMinReplicasApart(t *testing.T) {
 	const common = "variant: lock/set-nx-px\nclients: 20\nrate: 500\npacing: closed\nkeys: 10\nttl: 400ms\nduration: 1s\ncalm: 1s\nnemesis: partition-clients-primary\nfaultFor: 1s\n"
 	p.write("bare.yaml", common)
 	p.write("guarded.yaml", common+"minReplicas: 1\nmaxLag: 1s\naof: always\n")
-	out, errs, code := p.command("compare", "--plan", "bare.yaml", "--plan", "guarded.yaml", "--explore-for", "0")
-	require.Zero(t, code, errs)
+	out, _ := p.ends(0, "compare", "--plan", "bare.yaml", "--plan", "guarded.yaml", "--explore-for", "0")
 	lines := strings.Split(out, "\n")
 	require.Regexp(t, `^lock/set-nx-px  partition-clients-primary +valid`, lines[1])
 	require.Regexp(t, `^lock/set-nx-px  partition-clients-primary, min-replicas 1, max-lag 1s, aof always +valid`, lines[2])
 	require.FileExists(t, filepath.Join(p.dir, "results/latest/nodes/r1.log"))
 }
+
+// A defect is the harness's failure, and no verdict.
+func TestAPanicIsNoVerdict(t *testing.T) {
+	var said strings.Builder
+	require.Equal(t, cli.ExitFailed, cli.Main([]string{"list"}, broken{}, &said))
+	require.Contains(t, said.String(), "doublegrant: a defect of doublegrant: ")
+	require.Contains(t, said.String(), "the screen is broken")
+}
+
+type broken struct{ io.Writer }
+
+func (broken) Write([]byte) (int, error) { panic("the screen is broken") }

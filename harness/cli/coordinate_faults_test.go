@@ -35,8 +35,7 @@ type fleet struct {
 func startFleet(t *testing.T, workers int, args ...string) *fleet {
 	t.Helper()
 	f := &fleet{T: t, state: filepath.Join(t.TempDir(), "state")}
-	f.args = append([]string{"coordinate"}, args...)
-	f.args = append(f.args, "--state", f.state, "--lease", "3s")
+	f.args = slices.Concat([]string{"coordinate"}, args, []string{"--state", f.state, "--lease", "3s"})
 	f.coordinator = start(t, f.args...)
 	for range workers {
 		f.join()
@@ -137,15 +136,8 @@ func TestAFleetOfThreeRunsASuite(t *testing.T) {
 // keepsSecret checks that nothing that the process has printed or written has the secret.
 func (p process) keepsSecret(secret string) {
 	p.Helper()
-	require.NotContains(p, p.output.String(), secret)
-	require.NoError(p, filepath.WalkDir(p.dir, func(path string, e os.DirEntry, err error) error {
-		if err != nil || !e.Type().IsRegular() {
-			return err
-		}
-		text, err := os.ReadFile(path)
-		require.False(p, strings.Contains(string(text), secret), path)
-		return err
-	}))
+	haveNone(p.T, []string{secret}, "what it printed", p.output.String())
+	filesHaveNone(p.T, []string{secret}, p.dir)
 }
 
 // TestBadInputOfAFleet is one line each.
@@ -178,8 +170,7 @@ func TestBadInputOfAFleet(t *testing.T) {
 		{"coordinate", "suite", "mine.yaml", "--nats", "nats://127.0.0.1:1", "--give-up-after", "200ms"},
 		{"run", "lock/set-nx-px", "--generators", "2", "--nats", "nats://127.0.0.1:1", "--give-up-after", "200ms"},
 	} {
-		_, errs, code := p.command(args...)
-		require.Equal(t, cli.ExitFailed, code, errs)
+		_, errs := p.ends(cli.ExitFailed, args...)
 		require.Contains(t, errs, "127.0.0.1:1, tried for 200ms")
 		require.LessOrEqual(t, strings.Count(errs, "\n"), 4, errs) // others say that NATS is tried again, and for whom
 		require.NotContains(t, errs, "canary")
@@ -187,19 +178,14 @@ func TestBadInputOfAFleet(t *testing.T) {
 	require.NoDirExists(t, filepath.Join(p.dir, "results"))
 }
 
-// TestAWorkerThatIsNotWanted by its token, or that does not want what is handed out.
+// TestAWorkerThatIsNotWanted does not want what is handed out, and neither is a second coordinator wanted.
 func TestAWorkerThatIsNotWanted(t *testing.T) {
 	t.Parallel()
 	file := newPlace(t).write("mine.yaml", "name: mine\nruns: [{name: theirs, client: {as: lock, command: [python3, none.py]}}]\n")
 	f := startFleet(t, 1, "suite", file)
 	require.Equal(t, cli.ExitUsage, f.workers[0].exitCode(), f.workers[0].output)
 	require.Contains(t, f.workers[0].output.String(), "code from elsewhere: --allow-clients runs it")
-	url := joinURL.FindStringSubmatch(f.coordinator.output.String())[1]
-	_, errs, code := newPlace(t).command("work", "--join", url)
-	require.Equal(t, cli.ExitUsage, code)
-	require.Contains(t, errs, "refuses the token or credentials")
-	_, errs, code = newPlace(t).command(f.args...)
-	require.Equal(t, cli.ExitUsage, code)
+	_, errs := newPlace(t).ends(cli.ExitUsage, f.args...)
 	require.Contains(t, errs, "another coordinator of this name is at work: it holds "+f.state)
 	require.NoError(t, f.coordinator.Process.Signal(os.Interrupt))
 	require.Equal(t, cli.ExitUnknown, f.coordinator.exitCode(), f.coordinator.output)
@@ -245,8 +231,7 @@ func TestTheJoinLineOfAllAddresses(t *testing.T) {
 func TestTheTokenLeavesTheEnvironment(t *testing.T) {
 	for _, line := range []string{"coordinate suite ci --listen 127.0.0.1:many", "coordinate suite ci --nats x", "work --join x"} {
 		t.Setenv("DOUBLEGRANT_NATS_TOKEN", "canary-token")
-		_, _, code := run(t, strings.Fields(line)...)
-		require.Equal(t, cli.ExitUsage, code)
+		ends(t, cli.ExitUsage, strings.Fields(line)...)
 		require.Empty(t, os.Getenv("DOUBLEGRANT_NATS_TOKEN"), line)
 	}
 }

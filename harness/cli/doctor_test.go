@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"net"
 	"net/http"
-	"os"
 	"path/filepath"
 	"strings"
 	"sync/atomic"
@@ -56,8 +55,7 @@ func TestDoctorMindsDockerOnlyIfAsked(t *testing.T) {
 		{[]string{"--on", "docker"}, cli.ExitFailed, "BAD  docker         "},
 		{[]string{"--build-image"}, cli.ExitFailed, "BAD  image          "},
 	} {
-		out, errs, code := withUseless.command(append([]string{"doctor"}, c.args...)...)
-		require.Equal(t, c.code, code, out+errs)
+		out, _ := withUseless.ends(c.code, append([]string{"doctor"}, c.args...)...)
 		require.Contains(t, out, c.says)
 		require.Contains(t, out, "Some Linux (1.2.3) gives containers no part in this machine's network")
 	}
@@ -67,15 +65,13 @@ func TestDoctorMindsDockerOnlyIfAsked(t *testing.T) {
 // TestDoctorFindsNothingMissing here, where the other tests run. It looks for the usual Docker, if there is one.
 func TestDoctorFindsNothingMissing(t *testing.T) {
 	t.Parallel()
-	out, errs, code := newPlace(t).command("doctor")
-	require.Zero(t, code, out+errs)
+	newPlace(t).ends(0, "doctor")
 }
 
 func TestDoctorMakesTheImage(t *testing.T) {
 	t.Parallel()
 	needDocker(t)
-	out, errs, code := newPlace(t).command("doctor", "--on", "docker", "--build-image", "--redis-image", docker.LocalImage)
-	require.Zero(t, code, errs)
+	out, _ := newPlace(t).ends(0, "doctor", "--on", "docker", "--build-image", "--redis-image", docker.LocalImage)
 	require.Contains(t, out, "ok   image          "+docker.LocalImage+" has Redis ")
 	require.Contains(t, out, ", image "+docker.LocalImage+"\n")
 }
@@ -88,51 +84,22 @@ func TestDoctorCleansUpAfterTheDeadAndSparesTheLiving(t *testing.T) {
 	here := newPlace(t, withoutDocker).withLibraries()
 	p := here.start("run", "sequence/incr", "--topology", "standalone", "--clients", "2", "--rate", "10", "--duration", "1h") // longer than any doctor
 	p.awaitServers(1)
-	here.write("doublegrant-1/.doublegrant", "")
-	orphan := filepath.Join(here.dir, "doublegrant-1")
-	require.NoError(t, os.Mkdir(filepath.Join(orphan, "r1"), 0o700))
-	clone, old := filepath.Join(here.dir, "doublegrant-checkout"), filepath.Join(here.dir, "doublegrant-7") // which only look like ours
-	for _, dir := range []string{clone, old} {
-		require.NoError(t, os.MkdirAll(filepath.Join(dir, "r1"), 0o700))
-	}
-	out, _, code := here.command("doctor")
-	require.Zero(t, code, out)
+	orphan := filepath.Dir(here.write("doublegrant-1/.doublegrant", ""))
+	here.write("doublegrant-1/r1/redis.conf", "")
+	here.write("doublegrant-7/r1/notes", "") // which only looks like ours
+	old := filepath.Join(here.dir, "doublegrant-7")
+	out, _ := here.ends(0, "doctor")
 	require.Contains(t, out, "of killed runs: folder "+orphan+" (doublegrant doctor --clean removes them)")
 	require.Contains(t, out, "runs under way: ")
 	require.DirExists(t, orphan)
 
-	out, _, code = here.command("doctor", "--clean")
-	require.Zero(t, code, out)
+	out, _ = here.ends(0, "doctor", "--clean")
 	require.Contains(t, out, "removed: folder "+orphan+"; ")
 	require.NoDirExists(t, orphan)
 	require.Len(t, p.servers(), 1)
 	require.Contains(t, out, "without our mark: folder "+old+" (never removed")
-	require.NotContains(t, out, clone)
-	require.DirExists(t, filepath.Join(clone, "r1"))
-	require.DirExists(t, filepath.Join(old, "r1"))
-	left, err := filepath.Glob(filepath.Join(here.dir, "doublegrant-*"))
-	require.NoError(t, err)
-	require.Len(t, left, 3, "and that of the run under way")
-}
-
-// shared returns a Docker daemon with a container of somebody whose files and processes we do not see, but whose network we
-// share. It counts removals, and calls asked at each request.
-func shared(t *testing.T, subnet int, asked func()) (host string, removals *atomic.Int32) {
-	t.Helper()
-	removals = new(atomic.Int32)
-	return dockerThat(t, func(w http.ResponseWriter, r *http.Request) {
-		asked()
-		switch {
-		case r.Method == http.MethodDelete:
-			removals.Add(1)
-			w.WriteHeader(http.StatusNoContent)
-		case strings.HasSuffix(r.URL.Path, "/info"):
-			_, _ = w.Write([]byte(`{"OSType":"linux","OperatingSystem":"Some Linux","ServerVersion":"1.2.3"}`))
-		case strings.HasSuffix(r.URL.Path, "/containers/json"):
-			_, _ = fmt.Fprintf(w, `[{"Id":"0123456789abcdef","Labels":{"doublegrant":"/nowhere/doublegrant-1",`+
-				`"doublegrant.node":"r1","doublegrant.owner":"1@1","doublegrant.subnet":"127.%d.0.0/16"}}]`, subnet)
-		}
-	}), removals
+	require.FileExists(t, filepath.Join(old, "r1/notes"))
+	require.Len(t, here.folders(), 2, "and that of the run under way")
 }
 
 // occupySubnet takes a subnet below the given one as a run does.
@@ -151,6 +118,8 @@ func occupySubnet(t *testing.T, below int) (int, net.Listener) {
 // lockOf returns the address at which the owner of a subnet listens.
 func lockOf(x int) string { return fmt.Sprintf("127.%d.0.1:6378", x) }
 
+// TestDoctorRemovesContainersWhoseSubnetNobodyHolds is about somebody's container. We do not see its files and processes, but share its
+// network.
 func TestDoctorRemovesContainersWhoseSubnetNobodyHolds(t *testing.T) {
 	t.Parallel()
 	for x := 251; ; {
@@ -163,7 +132,20 @@ func TestDoctorRemovesContainersWhoseSubnetNobodyHolds(t *testing.T) {
 				others.Store(true)
 			}
 		}
-		host, removals := shared(t, x, look)
+		var removals atomic.Int32
+		host := dockerThat(t, func(w http.ResponseWriter, r *http.Request) {
+			look()
+			switch {
+			case r.Method == http.MethodDelete:
+				removals.Add(1)
+				w.WriteHeader(http.StatusNoContent)
+			case strings.HasSuffix(r.URL.Path, "/info"):
+				_, _ = w.Write([]byte(`{"OSType":"linux","OperatingSystem":"Some Linux","ServerVersion":"1.2.3"}`))
+			case strings.HasSuffix(r.URL.Path, "/containers/json"):
+				_, _ = fmt.Fprintf(w, `[{"Id":"0123456789abcdef","Labels":{"doublegrant":"/nowhere/doublegrant-1",`+
+					`"doublegrant.node":"r1","doublegrant.owner":"1@1","doublegrant.subnet":"127.%d.0.0/16"}}]`, x)
+			}
+		})
 		here := newPlace(t, "DOCKER_HOST="+host).withLibraries()
 		out, errs, _ := here.command("doctor", "--clean")
 		require.Contains(t, out, "folders and containers of runs under way: 1", errs)

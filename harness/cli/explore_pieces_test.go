@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -31,41 +30,32 @@ func cameTo(t *testing.T, text string) (res interleave.Result) {
 
 func TestASavedSearchGoesOnToTheSame(t *testing.T) {
 	t.Parallel()
-	goesOn(t, "explore lock/setnx-expire --clients 2")
+	goesOn(t, "explore lock/setnx-expire --clients 2", "--max-schedules=1", "--max-schedules=64")
 }
 
 func TestLongASavedSearchGoesOnToTheSame(t *testing.T) {
 	testenv.NeedLong(t)
 	t.Parallel()
-	for i, search := range []string{
-		"explore lock/setnx-expire",
-		"explore lib/redislock --clients 2 --workers 1",
-		"explore lock/watch-multi --random 300 --clients 5 --seed 3",
+	for i, c := range []struct{ search, first, then string }{
+		{"explore lock/setnx-expire", "--max-schedules=1", "--max-schedules=64"},
+		{"explore lib/redislock --clients 2 --workers 1", "--max-schedules=1", "--max-schedules=64"},
+		{"explore lock/watch-multi --random 300 --clients 5 --seed 3", "--for=20ms", "--for=64ms"},
 	} {
-		t.Run(fmt.Sprint(i), func(t *testing.T) { goesOn(t, search) })
+		t.Run(fmt.Sprint(i), func(t *testing.T) { goesOn(t, c.search, c.first, c.then) })
 	}
 }
 
-// goesOn makes a search whole, and again in parts, one of which is killed. Both come to the same.
-func goesOn(t *testing.T, line string) {
+// goesOn makes a search whole, and again in parts, one of which is killed. Both come to the same. The first two parts end by the given
+// limits.
+func goesOn(t *testing.T, line, first, then string) {
 	t.Helper()
-	p, search, atRandom := newPlace(t), strings.Fields(line), strings.Contains(line, "--random")
+	p, search := newPlace(t), strings.Fields(line)
 	whole, errs, code := p.command(append(search, "-o", "json")...)
 	require.Less(t, code, cli.ExitFailed, errs)
 
-	first := append(search, "--save", "saved")
-	if !atRandom {
-		first = append(first, "--max-schedules", "1")
-	} else {
-		first = append(first, "--for", "20ms")
-	}
-	out, errs, _ := p.command(first...)
+	out, errs, _ := p.command(append(search, "--save", "saved", first)...)
 	require.Contains(t, out, "saved: saved; go on: doublegrant explore --resume saved", errs)
-	limit := []string{"--max-schedules", "64"}
-	if atRandom {
-		limit = []string{"--for", "64ms"}
-	}
-	_, errs, code = p.command(append([]string{"explore", "--resume", "saved"}, limit...)...)
+	_, errs, code = p.command("explore", "--resume", "saved", then)
 	require.Less(t, code, cli.ExitFailed, errs)
 	saved := filepath.Join(p.dir, "saved")
 	before, err := results.ReadSearch(saved)
@@ -86,26 +76,10 @@ func goesOn(t *testing.T, line string) {
 	require.Contains(t, again, "saved: saved; no work is left", errs)
 }
 
-// workersOf returns the worker processes of a process.
-func (p process) workersOf() (pids []int) {
-	stats, err := filepath.Glob("/proc/[0-9]*/stat")
-	require.NoError(p, err)
-	for _, path := range stats {
-		text, _ := os.ReadFile(path)
-		_, rest, _ := strings.Cut(string(text), ") ")
-		words, _ := os.ReadFile(filepath.Join(filepath.Dir(path), "cmdline"))
-		if f := strings.Fields(rest); len(f) > 1 && f[1] == fmt.Sprint(p.Process.Pid) && strings.HasSuffix(string(words), "\x00worker\x00") {
-			pid, _ := strconv.Atoi(filepath.Base(filepath.Dir(path)))
-			pids = append(pids, pid)
-		}
-	}
-	return pids
-}
-
 // awaitWorkers waits for two workers, and their servers.
 func (p process) awaitWorkers() {
 	p.Helper()
-	p.await(func() bool { return len(p.workersOf()) == 2 && len(p.servers()) == 3 }, "two workers")
+	p.await(func() bool { return len(p.started("worker")) == 2 && len(p.servers()) == 3 }, "two workers")
 }
 
 func TestLongWorkersComeToTheSameThoughOneIsKilled(t *testing.T) {
@@ -121,7 +95,7 @@ func TestLongWorkersComeToTheSameThoughOneIsKilled(t *testing.T) {
 
 	p := start(t, append(search, "--workers", "2", "--save", "saved")...)
 	p.awaitWorkers()
-	require.NoError(t, syscall.Kill(p.workersOf()[0], syscall.SIGKILL))
+	require.NoError(t, syscall.Kill(p.started("worker")[0], syscall.SIGKILL))
 	require.Less(t, p.exitCode(), cli.ExitFailed, p.output)
 	text := p.output.String()
 	require.Equal(t, cameTo(t, one), cameTo(t, text[strings.Index(text, "{\n"):]))
@@ -153,8 +127,7 @@ func TestWorkersComeToTheSameOfYourOwn(t *testing.T) {
 			p.write("give.lua", "return redis.call('del', KEYS[1])")
 			var came []interleave.Result
 			for _, workers := range []string{"--workers=1", "--workers=2"} {
-				out, errs, code := p.command(strings.Fields(strings.Replace(c.search, "-o", workers+" -o", 1))...)
-				require.Equal(t, c.code, code, errs)
+				out, _ := p.ends(c.code, strings.Fields(strings.Replace(c.search, "-o", workers+" -o", 1))...)
 				came = append(came, cameTo(t, out))
 			}
 			require.Equal(t, came[0], came[1])
@@ -168,12 +141,12 @@ func TestWorkersEndWithTheirParent(t *testing.T) {
 	for _, signal := range []os.Signal{syscall.SIGKILL, os.Interrupt} {
 		p := start(t, "explore", "lock/watch-multi", "--clients", "5", "--random", "100000", "--workers", "2")
 		p.awaitWorkers()
-		pids := p.workersOf()
+		pids := p.started("worker")
 		require.NoError(t, p.Process.Signal(signal))
 		p.exitCode()
 		p.awaitServers(0)
 		for _, pid := range pids {
-			p.await(func() bool { return syscall.Kill(pid, 0) != nil }, "the end of worker %d", pid)
+			p.await(func() bool { return !alive(pid) }, "the end of worker %d", pid)
 		}
 	}
 }

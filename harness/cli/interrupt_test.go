@@ -34,28 +34,20 @@ func TestCtrlCEndsARunInGoodOrder(t *testing.T) {
 			t.Parallel()
 			p := start(t, append([]string{"run", "sequence/incr", "--duration", "1m"}, strings.Fields(c.args)...)...)
 			c.ready(p)
-			pids := generatorsOf(p)
+			pids := p.started("work")
 			require.NoError(t, p.Process.Signal(os.Interrupt))
 			require.Equal(t, cli.ExitUnknown, p.exitCode(), p.output)
 			require.Contains(t, p.output.String(), "interrupt")
 			require.Empty(t, p.servers())
-			p.leavesNoFolder()
+			require.Empty(t, p.folders())
 			for _, pid := range pids {
-				require.False(t, exists(filepath.Join("/proc", pid, "exe")))
+				require.False(t, alive(pid))
 			}
 			if name != "while the cluster starts" {
 				require.FileExists(t, filepath.Join(p.dir, "results/latest/report.html"))
 			}
 		})
 	}
-}
-
-// leavesNoFolder checks that no temporary folder is left.
-func (p place) leavesNoFolder() {
-	p.Helper()
-	left, err := filepath.Glob(filepath.Join(p.dir, "doublegrant-*"))
-	require.NoError(p, err)
-	require.Empty(p, left)
 }
 
 // TestTheSecondCtrlCEndsTheProcessAtOnce, while the first still ends the run in good order, and says so.
@@ -71,10 +63,7 @@ func TestTheSecondCtrlCEndsTheProcessAtOnce(t *testing.T) {
 	require.Equal(t, 130, cli.ExitInterrupted)
 	require.NotContains(t, p.output.String(), "expected ", "no verdict")
 	p.awaitServers(0)
-	p.await(func() bool {
-		left, err := filepath.Glob(filepath.Join(p.dir, "doublegrant-*"))
-		return err == nil && len(left) == 0
-	}, "the end of nodes' folders")
+	p.await(func() bool { return len(p.folders()) == 0 }, "the end of nodes' folders")
 }
 
 // TestSearchesThatWereInterruptedHaveTheirRows: what was found before is shown.
@@ -89,4 +78,26 @@ func TestSearchesThatWereInterruptedHaveTheirRows(t *testing.T) {
 	require.Contains(t, out, "AS DOCUMENTED")
 	require.GreaterOrEqual(t, len(regexp.MustCompile(`(?m)^(lock|dedup|sequence)/.* (yes|NO) `).FindAllString(out, -1)), 2, out)
 	require.Regexp(t, `\d+ of \d+ searches were not made, or not to their end`, out)
+}
+
+// TestAnInterruptedSuiteNamesTheRunItWasIn, and the folder of what that had recorded.
+func TestAnInterruptedSuiteNamesTheRunItWasIn(t *testing.T) {
+	t.Parallel()
+	file := newPlace(t).write("mine.yaml", `
+defaults: {clients: 20, rate: 1000, pacing: closed, duration: 1m}
+runs:
+  - {name: endless, variant: sequence/string-compare-hash, expect: {invalid: [duplicate-number], may: [regression]}}
+`)
+	p := start(t, "suite", file, "--for", "1h")
+	p.awaitRecord("results/*-suite-mine/2*/history/ops-000001.seg", 10_000)
+	require.NoError(t, p.Process.Signal(os.Interrupt))
+	require.Equal(t, cli.ExitUnknown, p.exitCode(), p.output)
+	out := p.output.String()
+	require.Contains(t, out, "1 run, about 1m")
+	require.Contains(t, out, "each pass, for 1h")
+	require.Regexp(t, `(?m)^      interrupted: found .*duplicate-number.* by then, expected invalid: `, out)
+	require.NotContains(t, out, "not run: invalid")
+	named := regexp.MustCompile(`It ended early: interrupted in the run "endless", which is in (\S+)\.\n`).FindStringSubmatch(out)
+	require.Len(t, named, 2, out)
+	require.FileExists(t, filepath.Join(p.dir, "results/latest", named[1], "report.html"))
 }

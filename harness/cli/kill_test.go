@@ -3,6 +3,7 @@ package cli_test
 import (
 	"math/rand/v2"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"testing"
@@ -17,7 +18,7 @@ import (
 )
 
 // killed starts doublegrant, kills it as soon as ready returns, and waits until none of its Redis processes is left. It returns the time
-// of the kill and the path of the run's results folder, which is empty if the run had made none.
+// of the kill and the path of the run's results folder.
 func killed(t *testing.T, ready func(process), args ...string) (at time.Time, dir string) {
 	t.Helper()
 	p := start(t, args...)
@@ -28,9 +29,6 @@ func killed(t *testing.T, ready func(process), args ...string) (at time.Time, di
 	p.awaitServers(0)
 	dirs, err := filepath.Glob(filepath.Join(p.dir, "results/2*"))
 	require.NoError(t, err)
-	if len(dirs) == 0 {
-		return at, ""
-	}
 	require.Len(t, dirs, 1)
 	return at, dirs[0]
 }
@@ -49,8 +47,7 @@ func TestLongTheRecordOfAKilledRunIsThereUpToTheLastMoment(t *testing.T) {
 	var behind []time.Duration
 	for range 5 {
 		at, dir := killed(t, underLoad, "run", "sequence/incr", "--clients", "20", "--rate", "50", "--pacing", "closed", "--topology", "standalone", "--duration", "10m")
-		out, errs, code := run(t, "check", dir)
-		require.Equal(t, cli.ExitUnknown, code, errs)
+		out, _ := ends(t, cli.ExitUnknown, "check", dir)
 		require.Contains(t, out, "the record stops before the run did")
 		h, err := results.Stored(dir)
 		require.NoError(t, err)
@@ -77,13 +74,11 @@ func TestARunThatWasKilledIsJudgedByItsRecord(t *testing.T) {
 		{"sequence/get-set", "standalone", "duplicate-number", cli.ExitInvalid},
 	} {
 		_, dir := killed(t, underLoad, "run", c.variant, "--topology", c.topology, "--duration", "1m")
-		out, errs, code := run(t, "check", dir)
-		require.Equal(t, c.code, code, errs)
+		out, _ := ends(t, c.code, "check", dir)
 		require.Contains(t, out, c.finds)
 		require.Contains(t, out, "the record stops before the run did")
 		require.NoFileExists(t, filepath.Join(dir, "report.html"))
-		_, errs, code = run(t, "report", dir)
-		require.Equal(t, c.code, code, errs)
+		ends(t, c.code, "report", dir)
 		require.FileExists(t, filepath.Join(dir, "report.html"))
 	}
 }
@@ -128,17 +123,14 @@ func TestARunThatIsKilledUnderAFaultHasItOnRecord(t *testing.T) {
 	require.Contains(t, string(page), "not on record")
 }
 
-// Whatever is on disk so early, check does not call it valid.
-func TestARunThatIsKilledWhileItStartsIsNeverValid(t *testing.T) {
+func TestAKilledCheckLeavesNoFolder(t *testing.T) {
 	t.Parallel()
-	for range 4 {
-		early := func(process) { time.Sleep(rand.N(400 * time.Millisecond)) } // the moment is random, not awaited
-		_, dir := killed(t, early, "run", "sequence/incr", "--topology", "standalone", "--duration", "1m")
-		if dir == "" {
-			continue
-		}
-		out, errs, code := run(t, "check", dir)
-		t.Logf("%d %.60s %s", code, out, errs)
-		require.Contains(t, []int{cli.ExitUnknown, cli.ExitFailed, cli.ExitUsage}, code, out+errs)
-	}
+	cmd := exec.Command(os.Args[0], "check", "--history", "-", "--model", "lock")
+	_, err := cmd.StdinPipe() // which never ends
+	require.NoError(t, err)
+	p := newPlace(t).startAs(cmd)
+	p.await(func() bool { return len(p.folders()) == 1 }, "its folder")
+	require.NoError(t, p.Process.Kill())
+	_ = p.Wait()
+	p.await(func() bool { return len(p.folders()) == 0 }, "the end of its folder")
 }

@@ -2,12 +2,12 @@ package cli_test
 
 import (
 	"bytes"
-	"context"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -15,7 +15,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/doublegrant/doublegrant/harness/await"
 	"github.com/doublegrant/doublegrant/harness/cli"
 	"github.com/doublegrant/doublegrant/harness/cluster/docker"
 )
@@ -70,6 +69,14 @@ func run(t *testing.T, args ...string) (out, errs string, code int) {
 	return o.String(), e.String(), code
 }
 
+// ends runs a command line in this process, and requires its exit code.
+func ends(t *testing.T, code int, args ...string) (out, errs string) {
+	t.Helper()
+	out, errs, is := run(t, args...)
+	require.Equal(t, code, is, "%s%s", out, errs)
+	return out, errs
+}
+
 // place is a folder and an environment for doublegrant.
 type place struct {
 	*testing.T
@@ -104,6 +111,22 @@ func (p place) command(args ...string) (out, errs string, code int) {
 		require.NoError(p, err)
 	}
 	return o.String(), e.String(), cmd.ProcessState.ExitCode()
+}
+
+// ends runs doublegrant there, and requires its exit code.
+func (p place) ends(code int, args ...string) (out, errs string) {
+	p.Helper()
+	out, errs, is := p.command(args...)
+	require.Equal(p, code, is, "%s%s", out, errs)
+	return out, errs
+}
+
+// folders returns the temporary folders that doublegrant has there.
+func (p place) folders() []string {
+	p.Helper()
+	all, err := filepath.Glob(filepath.Join(p.dir, "doublegrant-*"))
+	require.NoError(p, err)
+	return all
 }
 
 // write writes a file there, and returns its path.
@@ -173,6 +196,30 @@ func (p process) servers() (pids []string) {
 	return pids
 }
 
+// started returns the pids of processes that the process has started to run a command of doublegrant.
+func (p process) started(command string) (pids []int) {
+	lists, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", p.Process.Pid))
+	require.NoError(p, err)
+	for _, list := range lists {
+		text, _ := os.ReadFile(list) // the thread may have ended
+		for _, child := range strings.Fields(string(text)) {
+			words, _ := os.ReadFile(filepath.Join("/proc", child, "cmdline"))
+			if strings.Contains(string(words), "\x00"+command+"\x00") {
+				pid, err := strconv.Atoi(child)
+				require.NoError(p, err)
+				pids = append(pids, pid)
+			}
+		}
+	}
+	return pids
+}
+
+// alive reports whether a process runs. One that has ended and is not waited for does not.
+func alive(pid int) bool {
+	_, err := os.Readlink(fmt.Sprintf("/proc/%d/exe", pid))
+	return err == nil
+}
+
 func (p process) awaitServers(n int) {
 	p.Helper()
 	p.await(func() bool { return len(p.servers()) == n }, "%d servers", n)
@@ -205,15 +252,7 @@ const hang = 3 * time.Minute
 // await waits for a condition.
 func (p process) await(met func() bool, what string, args ...any) {
 	p.Helper()
-	ctx, cancel := context.WithTimeout(p.Context(), hang)
-	defer cancel()
-	err := await.Until(ctx, 10*time.Millisecond, func() error {
-		if met() {
-			return nil
-		}
-		return fmt.Errorf("awaiting "+what, args...)
-	})
-	require.NoError(p, err, p.output)
+	require.Eventuallyf(p, met, hang, 10*time.Millisecond, "awaiting "+what+": %s", append(args, p.output)...)
 }
 
 func (p process) exitCode() int {

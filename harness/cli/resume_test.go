@@ -44,27 +44,10 @@ func (p process) recordLines() (folder string, lines []string) {
 func (p process) awaitRuns(n int) {
 	p.Helper()
 	p.await(func() bool {
-		folder, lines := p.recordLines()
-		if strings.Count(strings.Join(lines, ""), `{"run":`) < n {
-			return false
-		}
-		segments, _ := filepath.Glob(filepath.Join(folder, "2*-sequence-digits-compare/history/ops-000001.seg"))
-		for _, s := range segments {
-			if info, err := os.Stat(s); err == nil && info.Size() > 1000 && strings.Contains(p.output.String(), "] long") {
-				return true
-			}
-		}
-		return false
-	}, "%d runs, and load of the next", n)
-}
-
-// interruptedAfterTwoRuns interrupts the suite and waits for its end. It returns the suite's folder and the lines of its record.
-func (p process) interruptedAfterTwoRuns() (folder string, lines []string) {
-	p.Helper()
-	p.awaitRuns(2)
-	require.NoError(p, p.Process.Signal(os.Interrupt))
-	require.Equal(p, cli.ExitUnknown, p.exitCode(), p.output)
-	return p.recordLines()
+		_, lines := p.recordLines()
+		return strings.Count(strings.Join(lines, ""), `{"run":`) >= n && strings.Contains(p.output.String(), "] long")
+	}, "%d runs", n)
+	p.awaitRecord("results/2*-suite-mine/2*-sequence-digits-compare/history/ops-000001.seg", 1000)
 }
 
 // runsOf counts the runs that ended, by name, and lists their seeds.
@@ -82,26 +65,24 @@ func runsOf(t *testing.T, lines []string) (n map[string]int, seeds map[string][]
 	return n, seeds
 }
 
-// mine writes a suite file into a folder of its own.
-func mine(t *testing.T, text string) (path string) {
-	t.Helper()
-	return newPlace(t).write("mine.yaml", text)
-}
-
 func TestASuiteThatWasKilledGoesOnWithTheRunsThatAreLeft(t *testing.T) {
 	t.Parallel()
-	file := mine(t, soakOfSeconds)
+	file := newPlace(t).write("mine.yaml", soakOfSeconds)
 	p := start(t, "suite", file)
 	p.awaitRuns(2)
-	_, errs, code := run(t, "suite", file, "--resume", filepath.Join(p.dir, "results/latest"))
-	require.Equal(t, cli.ExitUsage, code, errs)
+	_, errs := ends(t, cli.ExitUsage, "suite", file, "--resume", filepath.Join(p.dir, "results/latest"))
 	require.Contains(t, errs, "it is still under way")
 	require.NoError(t, p.Process.Signal(syscall.SIGKILL))
 	require.Equal(t, -1, p.exitCode(), p.output)
 	p.awaitServers(0)
 	folder, before := p.recordLines()
-	cut, errs, code := run(t, "report", folder)
-	require.Equal(t, cli.ExitUnknown, code, errs)
+	refused(t, nil, map[string]string{
+		"there is no such folder":              "suite " + file + " --resume " + folder + "x",
+		"is not the results folder of a suite": "suite " + file + " --resume @",
+		"leave --results out":                  "suite " + file + " --resume " + folder + " --results x",
+		"and the --only, of then":              "suite " + file + " --resume " + folder + " --only first",
+	})
+	cut, _ := ends(t, cli.ExitUnknown, "report", folder)
 	require.Contains(t, cut, "the run of that moment is not counted: what was recorded of it is in 2")
 	require.FileExists(t, filepath.Join(folder, "index.html"))
 
@@ -111,8 +92,7 @@ func TestASuiteThatWasKilledGoesOnWithTheRunsThatAreLeft(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, torn.Close())
 
-	out, errs, code := p.command("suite", file, "--resume", "results/latest")
-	require.Equal(t, cli.ExitMet, code, out+errs)
+	out, errs := p.ends(cli.ExitMet, "suite", file, "--resume", "results/latest")
 	require.Contains(t, errs, "it goes on after 2 runs and ")
 	require.NotContains(t, errs, "] first")
 	require.Contains(t, out, "4 of 4 runs ended as expected")
@@ -131,25 +111,25 @@ func TestASuiteThatWasKilledGoesOnWithTheRunsThatAreLeft(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, filepath.Base(folder), link)
 
-	_, errs, code = run(t, "suite", file, "--resume", folder)
-	require.Equal(t, cli.ExitUsage, code)
+	_, errs = ends(t, cli.ExitUsage, "suite", file, "--resume", folder)
 	require.Contains(t, errs, "it ran to its end")
-	again, _, code := run(t, "report", folder)
-	require.Equal(t, cli.ExitMet, code)
+	again, _ := ends(t, cli.ExitMet, "report", folder)
 	require.Contains(t, again, "4 of 4 runs ended as expected")
 }
 
 func TestLongASoakThatWasInterruptedGoesOnForTheRestOfItsTime(t *testing.T) {
 	testenv.NeedLong(t)
 	t.Parallel()
-	file := mine(t, soakOfSeconds)
+	file := newPlace(t).write("mine.yaml", soakOfSeconds)
 	p := start(t, "suite", file, "--for", "12s")
-	folder, before := p.interruptedAfterTwoRuns()
+	p.awaitRuns(2)
+	require.NoError(t, p.Process.Signal(os.Interrupt))
+	require.Equal(t, cli.ExitUnknown, p.exitCode(), p.output)
+	folder, before := p.recordLines()
 	require.Contains(t, before[len(before)-1], `{"end":`)
 	require.Contains(t, p.output.String(), "go on     doublegrant suite "+file+" --resume=results/"+filepath.Base(folder))
 
-	out, errs, code := p.command("suite", file, "--resume="+filepath.Join("results", filepath.Base(folder)))
-	require.Equal(t, cli.ExitMet, code, out+errs)
+	p.ends(cli.ExitMet, "suite", file, "--resume="+filepath.Join("results", filepath.Base(folder)))
 	_, after := p.recordLines()
 	require.Equal(t, before, after[:len(before)], "nothing recorded is lost")
 	_, seeds := runsOf(t, after)
@@ -167,24 +147,4 @@ func TestLongASoakThatWasInterruptedGoesOnForTheRestOfItsTime(t *testing.T) {
 	require.GreaterOrEqual(t, s.Passes, 2)
 	require.Equal(t, 1, s.Resumed)
 	require.Empty(t, s.Ended)
-}
-
-func TestAFolderThatDoesNotFitIsNotResumed(t *testing.T) {
-	t.Parallel()
-	file := mine(t, soakOfSeconds)
-	p := start(t, "suite", file, "--for", "1h")
-	folder, before := p.interruptedAfterTwoRuns()
-	other := mine(t, strings.Replace(soakOfSeconds, "duration: 3s", "duration: 4s", 1))
-	named := mine(t, "name: theirs"+soakOfSeconds)
-	refused(t, nil, map[string]string{
-		"there is no such folder":                 "suite " + file + " --resume " + folder + "x",
-		"is not the results folder of a suite":    "suite " + file + " --resume @",
-		"other runs, scripts or expectations":     "suite " + other + " --resume " + folder,
-		`it was begun with the suite "mine", and`: "suite " + named + " --resume " + folder,
-		"it was begun with --for 1h0m0s":          "suite " + file + " --resume " + folder + " --for 2h",
-		"leave --results out":                     "suite " + file + " --resume " + folder + " --results x",
-		"and the --only, of then":                 "suite " + file + " --resume " + folder + " --only first",
-	})
-	_, after := p.recordLines()
-	require.Equal(t, before, after)
 }

@@ -15,6 +15,8 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 	"github.com/stretchr/testify/require"
+
+	"github.com/doublegrant/doublegrant/harness/testenv"
 )
 
 // TestScripts runs the transcripts in testdata/script, side by side. README.md of this package says how they are written.
@@ -28,6 +30,16 @@ func TestScriptsOfClients(t *testing.T) {
 	t.Parallel()
 	pythonWithRedis(t)
 	scripts(t, "testdata/python")
+}
+
+const python = "/usr/bin/python3"
+
+// pythonWithRedis skips a test where Python has no redis-py.
+func pythonWithRedis(t *testing.T) {
+	t.Helper()
+	if exec.Command(python, "-c", "import redis").Run() != nil {
+		testenv.LeftOut(t, "clients in Python", "make clients installs python3-redis")
+	}
 }
 
 // passed lists the variables of this process's environment that scripts have, beside testscript's own.

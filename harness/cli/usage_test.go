@@ -1,8 +1,6 @@
 package cli_test
 
 import (
-	"os"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -17,15 +15,14 @@ import (
 // with the code of wrong usage. @ stands for a folder with the files.
 func refused(t *testing.T, files map[string]string, lines map[string]string) {
 	t.Helper()
-	dir := t.TempDir()
+	p := newPlace(t)
 	for name, text := range files {
-		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644))
+		p.write(name, text)
 	}
 	for want, line := range lines {
-		args, err := cli.SplitWords(strings.ReplaceAll(line, "@", dir))
+		args, err := cli.SplitWords(strings.ReplaceAll(line, "@", p.dir))
 		require.NoError(t, err)
-		out, errs, code := run(t, args...)
-		require.Equal(t, cli.ExitUsage, code, "%s: %s%s", line, out, errs)
+		out, errs := ends(t, cli.ExitUsage, args...)
 		require.Contains(t, errs, want, line)
 		require.Equal(t, 1, strings.Count(errs, "\n"), "more than one line: %s", errs)
 		require.Empty(t, out)
@@ -51,7 +48,6 @@ func TestWrongUsageIsOneLineWithTheRemedy(t *testing.T) {
 		"pacing open needs a rate":                                   "run lock/set-nx-px --pacing open --rate -1",
 		"shows after the load only":                                  "run writes/sadd --stop-on-first",
 		"unknown place \"podman\": choose":                           "reproduce --all --on podman",
-		"unknown flag":                                               "run lock/set-nx-px --colour",
 		"--crashes -2: ask for 0 or more":                            "explore lock/set-nx-px --crashes -2",
 		"--for -1s: ask for 0 or more":                               "explore lock/set-nx-px --for -1s",
 		"--times is about a --replay":                                "explore lock/set-nx-px --times 3",
@@ -87,67 +83,60 @@ func TestWrongUsageIsOneLineWithTheRemedy(t *testing.T) {
 
 func TestASearchThatCannotBeIsOneLineWithTheRemedy(t *testing.T) {
 	refused(t, map[string]string{
-		"syntax.lua": "return // 1", "ok.lua": "return redis.call('incr', KEYS[1])", "foreign": "x",
+		"ok.lua": "return redis.call('incr', KEYS[1])", "foreign": "x",
 	}, map[string]string{
-		"list writes no markdown: choose text or json":        "list -o markdown",
-		`unknown output "xml": choose text, markdown or json`: "explore lock/set-nx-px -o xml",
-		"name a variant instead of --all":                     "explore --all -o markdown",
-		"leave --all, -o json and -o markdown out":            "explore lock/set-nx-px --situation 'client crashed' -o markdown",
-		`there is no "client crashd" here: did you mean`:      "explore lock/set-nx-px --situation 'client crashd'",
-		"does not compile":                                    "explore --script @/syntax.lua --as sequence",
-		"--script needs --as":                                 "explore --script @/ok.lua",
-		"name its file":                                       "explore lock/set-nx-px --as lock",
-		"want one variant":                                    "explore lock/set-nx-px --script @/ok.lua --as sequence",
-		"name no variant beside it":                           "explore --all lock/set-nx-px",
-		"leave --regime and --ttl out":                        "explore --all --ttl 20s",
-		"leave --script, --client and --all out":              "explore --all --replay x.json",
-		"ask for 2 to 16":                                     "explore lock/set-nx-px --clients 17",
-		"or for how long (--for)":                             "explore lock/set-nx-px --clients 5 --for 0",
-		"--random 0: ask for more":                            "explore lock/set-nx-px --random 0",
-		"-3 schedules at random":                              "explore lock/set-nx-px --random -3",
-		"--depth 0: ask for more":                             "explore lock/set-nx-px --random 5 --depth 0",
-		"for schedules at random: say":                        "explore lock/set-nx-px --depth 2",
-		"leave --max-schedules":                               "explore lock/set-nx-px --random 5 --max-schedules 5",
-		"name one variant for":                                "explore --all --random 5",
-		"0 replays":                                           "explore --replay @/ok.lua --times 0",
-		"a replay needs none":                                 "explore --replay @/ok.lua a b",
-		"ask for 1ms to 512409h0m0s":                          "explore lock/set-nx-px --ttl 876000h",
-		"sequence/string-compare-hash":                        "explore sequence/none",
-		"--workers 0: ask for 1 to 8":                         "explore lock/setnx --workers 0",
-		"--workers 9: ask for 1 to 8":                         "explore lock/setnx --workers 9",
-		"are of one search":                                   "explore --all --workers 2",
-		"name it by --regime":                                 "explore sequence/string-compare --save x",
-		"--resume takes the variant from its file":            "explore lock/setnx --resume x",
-		"(--for, --max-schedules): leave --clients out":       "explore --resume x --clients 2",
-		"x: the file of a search cannot be read: no such":     "explore --resume x",
-		"foreign: it holds no search":                         "explore --resume @/foreign",
-		"leave them out of a replay":                          "explore --replay x --workers 2",
-		"--save none/x: its folder cannot be written to: op":  "explore lock/setnx --save none/x",
-		"leave no work that could be counted: say how many":   "explore lock/setnx --clients 5 --save x",
-		"no search on the standard input":                     "worker",
+		"list writes no markdown: choose text or json":                 "list -o markdown",
+		`unknown output "xml": choose text, markdown or json`:          "explore lock/set-nx-px -o xml",
+		"name a variant instead of --all":                              "explore --all -o markdown",
+		"leave --all, -o json and -o markdown out":                     "explore lock/set-nx-px --situation 'client crashed' -o markdown",
+		`there is no "client crashd" here: did you mean`:               "explore lock/set-nx-px --situation 'client crashd'",
+		"--script needs --as":                                          "explore --script @/ok.lua",
+		"name its file":                                                "explore lock/set-nx-px --as lock",
+		"want one variant":                                             "explore lock/set-nx-px --script @/ok.lua --as sequence",
+		"name no variant beside it":                                    "explore --all lock/set-nx-px",
+		"leave --regime and --ttl out":                                 "explore --all --ttl 20s",
+		"leave --script, --client and --all out":                       "explore --all --replay x.json",
+		"ask for 2 to 16":                                              "explore lock/set-nx-px --clients 17",
+		"or for how long (--for)":                                      "explore lock/set-nx-px --clients 5 --for 0",
+		"--random 0: ask for more":                                     "explore lock/set-nx-px --random 0",
+		"-3 schedules at random":                                       "explore lock/set-nx-px --random -3",
+		"--depth 0: ask for more":                                      "explore lock/set-nx-px --random 5 --depth 0",
+		"for schedules at random: say":                                 "explore lock/set-nx-px --depth 2",
+		"leave --max-schedules":                                        "explore lock/set-nx-px --random 5 --max-schedules 5",
+		"name one variant for":                                         "explore --all --random 5",
+		"0 replays":                                                    "explore --replay @/ok.lua --times 0",
+		"a replay needs none":                                          "explore --replay @/ok.lua a b",
+		"ask for 1ms to 512409h0m0s":                                   "explore lock/set-nx-px --ttl 876000h",
+		"sequence/string-compare-hash":                                 "explore sequence/none",
+		"--workers 0: ask for 1 to 8":                                  "explore lock/setnx --workers 0",
+		"--workers 9: ask for 1 to 8":                                  "explore lock/setnx --workers 9",
+		"are of one search":                                            "explore --all --workers 2",
+		"name it by --regime":                                          "explore sequence/string-compare --save x",
+		"--resume takes the variant from its file":                     "explore lock/setnx --resume x",
+		"(--for, --max-schedules): leave --clients out":                "explore --resume x --clients 2",
+		"x: the file of a search cannot be read: no such":              "explore --resume x",
+		"foreign: it holds no search":                                  "explore --resume @/foreign",
+		"leave them out of a replay":                                   "explore --replay x --workers 2",
+		"--save none/x: its folder cannot be written to: op":           "explore lock/setnx --save none/x",
+		": it is no file: name another":                                "explore lock/setnx --save @",
+		"leave no work that could be counted: say how many":            "explore lock/setnx --clients 5 --save x",
+		"on the standard input: doublegrant starts its workers itself": "worker",
 	})
 }
 
 func TestABadClientIsOneLineWithTheRemedy(t *testing.T) {
 	refused(t, nil, map[string]string{
-		`"no-such-program" cannot be started`:               "explore -- no-such-program",
-		"want one of ok, fail, info and ask":                "run --client cat",
-		"it ended (exit status 0)":                          "explore --client true",
 		"it ended (exit status 1)":                          "compare lock/set-nx-px -- false",
-		"is not a family of clients":                        "explore --as queue -- true",
 		"by --client and after --":                          "explore --client true -- false",
 		"no program after --":                               "explore --",
 		"are about Lua, and true is a program":              "explore --keys k -- true",
 		"--client: a quote or backslash at its end is open": `explore --client "python3 'x"`,
 		"no program given":                                  "client check",
 		"nobody listens on unix:/no/such: start":            "explore --connect unix:/no/such",
-		"give unix: and the path of the socket":             "run --connect /no/such",
-		"both a command (true) and where to connect":        "explore --connect unix:/a -- true",
 		"are about a program in another language":           "run lock/set-nx-px --processes 2",
 		"-1 processes: ask for 1 or more":                   "run --client true --processes -1",
 		"says its clock itself":                             "explore --clock preloaded -- true",
 		`clock "sundial": choose one of`:                    "explore --announces --clock sundial --as lock -- true",
-		"so say what it is":                                 "explore --announces -- true",
 		"drives itself, so it can be explored":              "run --announces --as lock --client true",
 		"there is doublegrant client check -- COMMAND":      "client chekc",
 	})
@@ -172,7 +161,6 @@ func TestAPlanThatCannotBeIsOneLineWithItsPlace(t *testing.T) {
 		"waits for none: acks are for variants with a WAIT":             "run lock/set-nx-px --topology sentinel --acks 1",
 		"waits for 3 replicas, and sentinel has 2: ask for acks 1 to 2": "run lock/set-nx-px-wait --acks 3",
 		"--nemesis: an empty name among the faults: leave it out":       "run lock/set-nx-px --nemesis ''",
-		"doublegrant: an empty name among the faults":                   "run lock/set-nx-px --nemesis kill-primary,",
 		"an image is for containers: use --on docker":                   "run lock/set-nx-px --redis-image redis:7",
 		"choose process or docker":                                      "run lock/set-nx-px --on cloud",
 		"a resource is for locks":                                       "run sequence/incr --resource",
@@ -182,23 +170,19 @@ func TestAPlanThatCannotBeIsOneLineWithItsPlace(t *testing.T) {
 }
 
 func TestASuiteThatCannotBeRunIsOneLine(t *testing.T) {
-	refused(t, map[string]string{"mine.yaml": "runs:\n  - {variant: sequence/incr, expect: {invalid: [double-grant]}}\n"}, map[string]string{
+	refused(t, nil, map[string]string{
 		"no suite given": "suite",
 		"did you mean ci? doublegrant suite --list":       "suite cii",
 		"no suite: open none.yaml":                        "suite none.yaml",
-		"mine.yaml:2: no run of ":                         "suite @/mine.yaml",
 		"is not a regular expression":                     "suite ci --only (",
 		"--for 0s: ask for more than 0":                   "suite ci --for 0",
 		"--for -1s: ask for more than 0 and at most 100h": "suite ci --for -1s",
 		"--print takes one":                               "suite --print",
 		"--list names all suites":                         "suite ci --list",
 		"results cannot be kept in":                       "suite ci --results /dev/null/x",
-		"did you mean --shard?":                           "suite ci --shards 3/12",
-		`unknown command "merg": did you mean merge?`:     "merg",
 	})
 	for text, want := range map[string]string{
 		"  - {variant: lock/setnx, explore: {}, clients: 5}\n":                                       "mine.yaml:2: clients is about load, and this run is a search",
-		"  - {variant: lock/setnx, explore: {clients: 17}}\n":                                        "mine.yaml:2: ",
 		"  - {variant: lock/setnx, explore: {crashes: some}}\n":                                      `mine.yaml:2: crashes is "some": want a whole number, 0 or more`,
 		"  - {variant: lock/setnx, explore: {crashs: 1}}\n":                                          `unknown field "crashs": did you mean crashes?`,
 		"  - {variant: writes/sadd, explore: {}}\n":                                                  "cannot be explored",
@@ -213,14 +197,11 @@ func TestASuiteThatCannotBeRunIsOneLine(t *testing.T) {
 
 func TestGeneratorsThatCannotBeAreOneLine(t *testing.T) {
 	refused(t, nil, map[string]string{
-		"--listen is about generators: give --generators":       "run lock/set-nx-px --listen 127.0.0.1",
-		"--nats is about generators":                            "run lock/set-nx-px --nats nats://127.0.0.1:1",
-		"--name is of a NATS that generators join":              "run lock/set-nx-px --generators 2 --name x",
-		"--token-file is of a NATS that is there":               "run lock/set-nx-px --generators 2 --listen 127.0.0.1 --token-file x",
-		"--nats names one that is there: leave one of them out": "run lock/set-nx-px --generators 2 --listen 127.0.0.1 --nats nats://127.0.0.1:1",
-		"cannot be the name of a coordination":                  "run lock/set-nx-px --generators 2 --listen 127.0.0.1 --name 'a b'",
-		"is no address to listen on":                            "run lock/set-nx-px --generators 2 --listen 127.0.0.1:many",
-		"101 generators: ask for 1 to 64":                       "run lock/set-nx-px --generators 101 --clients 200",
+		"--listen is about generators: give --generators": "run lock/set-nx-px --listen 127.0.0.1",
+		"--nats is about generators":                      "run lock/set-nx-px --nats nats://127.0.0.1:1",
+		"--name is of a NATS that generators join":        "run lock/set-nx-px --generators 2 --name x",
+		"cannot be the name of a coordination":            "run lock/set-nx-px --generators 2 --listen 127.0.0.1 --name 'a b'",
+		"101 generators: ask for 1 to 64":                 "run lock/set-nx-px --generators 101 --clients 200",
 	})
 }
 
@@ -238,8 +219,7 @@ func TestNoFlagIsSilentlyOverruledByAPlan(t *testing.T) {
 		if slices.Contains(beside, f[1]) {
 			continue
 		}
-		_, errs, code := run(t, "run", "--plan", good, "--"+f[1]+values[f[2]])
-		require.Equal(t, cli.ExitUsage, code, f[1])
+		_, errs := ends(t, cli.ExitUsage, "run", "--plan", good, "--"+f[1]+values[f[2]])
 		require.Contains(t, errs, "--"+f[1]+" is the plan's to say")
 	}
 }

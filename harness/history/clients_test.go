@@ -31,7 +31,6 @@ func TestOperationsAreTheirClients(t *testing.T) {
 		{"a retired id", lines(2, "0 acquire a info", "0 acquire b ok"), "its worker goes on as client 2"},
 		{"somebody else goes on with the lock of a client that retired",
 			lines(0, "0 acquire a ok", "0 extend a info", "7 release a ok"), "give the number of clients as workers"},
-		{"and extends it", lines(0, "0 acquire a ok", "0 add a info", "7 extend a ok"), "line 4"},
 		{"and acquires it again", lines(0, "0 acquire a ok", "0 extend a info", "7 acquire a ok"), `line 4: not a history: client 7 did not acquire "l" with the token "a", and client 0 did`},
 		{"and releases it without the token", lines(0, "0 acquire a ok", "0 extend a info", "7 release  ok"), `client 7 did not acquire "l" with the token "a"`},
 		{"and extends it without the token", lines(0, "0 acquire a ok", "0 extend a info", "7 extend  ok"), `client 7 did not acquire "l" with the token "a"`},
@@ -43,9 +42,7 @@ func TestOperationsAreTheirClients(t *testing.T) {
 		{"who may have been granted it", lines(0, "0 acquire a info", "7 acquire a ok"), "may still be executed"},
 		{"a release without the token", lines(0, "0 acquire a ok", "0 release  ok"), `client 0 acquired "l" with "a"`},
 	} {
-		_, err := history.Parse(strings.NewReader(c.text), "mine.jsonl", t.TempDir())
-		require.ErrorIs(t, err, history.ErrText, c.name)
-		require.ErrorContains(t, err, c.want, c.name)
+		t.Run(c.name, func(t *testing.T) { notParsed(t, c.text, c.want) })
 	}
 	for _, text := range []string{
 		lines(2, "0 acquire a ok", "0 extend a info", "2 release a ok", "1 acquire a ok"),
@@ -63,8 +60,7 @@ func TestOperationsAreTheirClients(t *testing.T) {
 		lines(0, "0 acquire a ok", "0 acquire  ok", "0 release  ok", "0 release a ok"),
 		lines(2, "-1 acquire a info", "-1 release a ok", "-1 acquire b ok"),
 	} {
-		_, err := history.Parse(strings.NewReader(text), "mine.jsonl", t.TempDir())
-		require.NoError(t, err, text)
+		parsed(t, text)
 	}
 }
 
@@ -82,12 +78,9 @@ func TestAnOwnerOfManyLocks(t *testing.T) {
 	last := func(i int) int { return 10*i + 5 + 50500 } // with the drift
 	for _, i := range []int{0, 8, n - 1} {
 		for _, kind := range []string{"acquire", "extend", "release"} {
-			then := fmt.Sprintf(`{"client":7,"kind":%q,"key":"l%d","arg":"a","call":%d,"return":%d,"outcome":"ok"}`+"\n", kind, i, 10*n+6, 10*n+7)
-			_, err := history.Parse(strings.NewReader(owner(then)), "mine.jsonl", t.TempDir())
-			require.ErrorContains(t, err, "if they are one", "%s of lock %d", kind, i)
-			over := fmt.Sprintf(`{"client":7,"kind":%q,"key":"l%d","arg":"a","call":%d,"return":%d,"outcome":"ok"}`+"\n", kind, i, last(i)+1, last(n))
-			_, err = history.Parse(strings.NewReader(owner(over)), "mine.jsonl", t.TempDir())
-			require.NoError(t, err, "%s of lock %d, when its lease is over", kind, i)
+			const line = `{"client":7,"kind":%q,"key":"l%d","arg":"a","call":%d,"return":%d,"outcome":"ok"}` + "\n"
+			notParsed(t, owner(fmt.Sprintf(line, kind, i, 10*n+6, 10*n+7)), "if they are one")
+			parsed(t, owner(fmt.Sprintf(line, kind, i, last(i)+1, last(n)))) // its lease is over
 		}
 	}
 }
@@ -111,12 +104,10 @@ func TestANewClientUnderATokenOfALateOperation(t *testing.T) {
 		"a release, long after": op(0, "acquire", "a", 1000, 0, 10, "ok") + op(0, "release", "a", 0, 20, 30, "info") +
 			op(5, "acquire", "a", 1000, 90_000, 90_010, "ok") + op(1, "acquire", "b", 1000, 90_020, 90_030, "ok"),
 	} {
-		_, err := history.Parse(strings.NewReader(text), "mine.jsonl", t.TempDir())
-		require.ErrorIs(t, err, history.ErrText, name)
-		require.ErrorContains(t, err, "client 5 did not acquire", name)
-		require.ErrorContains(t, err, "give the number of clients as workers in meta", name)
-		_, err = history.Parse(strings.NewReader(`{"meta":{"workers":5}}`+"\n"+text), "mine.jsonl", t.TempDir())
-		require.NoError(t, err, name)
+		t.Run(name, func(t *testing.T) {
+			notParsed(t, text, "client 5 did not acquire", "give the number of clients as workers in meta")
+			parsed(t, `{"meta":{"workers":5}}`+"\n"+text)
+		})
 	}
 }
 
@@ -141,10 +132,8 @@ func TestHowLongALeaseMayLast(t *testing.T) {
 	}{
 		{1000, 1510, ""}, {1000, 2540, prolonged}, {999_999, 500 + 1_009_999, ""}, {1_000_000, 500 + 2_020_000, ""},
 	} {
-		_, err := history.Parse(strings.NewReader(text(c.ttl, c.last, c.extended)), "mine.jsonl", t.TempDir())
-		require.ErrorContains(t, err, "if they are one", "%v", c)
-		_, err = history.Parse(strings.NewReader(text(c.ttl, c.last+1, c.extended)), "mine.jsonl", t.TempDir())
-		require.NoError(t, err, "%v", c)
+		notParsed(t, text(c.ttl, c.last, c.extended), "if they are one")
+		parsed(t, text(c.ttl, c.last+1, c.extended))
 	}
 }
 
@@ -156,21 +145,9 @@ func TestOperationsOfOneClientThatOverlap(t *testing.T) {
 {"client":3,"kind":"release","key":"l","arg":"b","call":%d,"return":99,"outcome":"ok"}
 `, meta, second)
 	}
-	for _, c := range []struct {
-		meta   string
-		second int
-		want   string
-	}{
-		{"", 90, ""},
-		{"", 89, "client 3 calls at 89, before its operation of line 2 returned"},
-		{`,"widened":true`, 20, ""},
-		{`,"widened":true`, 19, "client 3 calls at 19, before its operation of line 2 was called: times that were widened keep the order"},
-	} {
-		_, err := history.Parse(strings.NewReader(text(c.meta, c.second)), "mine.jsonl", t.TempDir())
-		if c.want == "" {
-			require.NoError(t, err)
-		} else {
-			require.ErrorContains(t, err, c.want)
-		}
-	}
+	parsed(t, text("", 90))
+	notParsed(t, text("", 89), "client 3 calls at 89, before its operation of line 2 returned")
+	parsed(t, text(`,"widened":true`, 20))
+	notParsed(t, text(`,"widened":true`, 19),
+		"client 3 calls at 19, before its operation of line 2 was called: times that were widened keep the order")
 }

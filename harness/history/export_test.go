@@ -1,10 +1,6 @@
 package history
 
-import (
-	"bytes"
-
-	"github.com/doublegrant/doublegrant/harness"
-)
+import "github.com/doublegrant/doublegrant/harness"
 
 // SetSegmentSize makes segments of at most n bytes.
 func SetSegmentSize(s *Store, n int64) { s.most = n }
@@ -34,21 +30,6 @@ func Decoded(raw []byte) (ops []harness.Op, err error) {
 		ops = append(ops, op)
 	}
 	return ops, nil
-}
-
-// Read reads a segment's bytes.
-func Read(b []byte) (ops []harness.Op, err error) {
-	dec, err := newDecoder()
-	if err != nil {
-		return nil, err
-	}
-	defer dec.Close()
-	f, err := readFrames("segment", bytes.NewReader(b), int64(len(b)), dec)
-	if err != nil {
-		return nil, err
-	}
-	r := reader{decoder: newOpDecoder(), yield: func(op harness.Op, _ error) bool { ops = append(ops, op); return true }}
-	return ops, r.frames(f)
 }
 
 // Quick reads a line the quick way. It reports false if that cannot read the line.

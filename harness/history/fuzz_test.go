@@ -1,8 +1,6 @@
 package history_test
 
 import (
-	"os"
-	"path/filepath"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -23,22 +21,5 @@ func FuzzFrames(f *testing.F) {
 		again, err := history.Decoded(history.Encoded(ops))
 		require.NoError(t, err)
 		require.Equal(t, ops, again)
-	})
-}
-
-// FuzzSegment feeds the reader files of anything.
-func FuzzSegment(f *testing.F) {
-	dir := f.TempDir()
-	ended(f, dir, someOps(5), oddOps())
-	path := filepath.Join(dir, "ops-000001.seg")
-	whole, err := os.ReadFile(path)
-	require.NoError(f, err)
-	f.Add(whole)
-	f.Add(whole[:len(whole)-3])
-	f.Fuzz(func(t *testing.T, b []byte) {
-		ops, err := history.Read(b)
-		if err == nil {
-			_ = history.Encoded(ops) // what is read is sound
-		}
 	})
 }

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -84,20 +85,16 @@ func killed(t *testing.T, dir string, after time.Duration) (last time.Duration) 
 	out, err := cmd.StdoutPipe()
 	require.NoError(t, err)
 	require.NoError(t, cmd.Start())
-	lines := bufio.NewScanner(out)
-	for lines.Scan() {
+	kill := sync.OnceFunc(func() {
+		time.Sleep(rand.N(20 * time.Millisecond)) // the moment is random, not awaited
+		require.NoError(t, cmd.Process.Kill())
+	})
+	for lines := bufio.NewScanner(out); lines.Scan(); {
 		at, err := strconv.ParseInt(lines.Text(), 10, 64)
 		require.NoError(t, err)
 		if last = time.Duration(at); last >= after {
-			break
+			kill()
 		}
-	}
-	time.Sleep(time.Duration(rand.Int64N(int64(20 * time.Millisecond)))) // the moment is random, not awaited
-	require.NoError(t, cmd.Process.Kill())
-	for lines.Scan() {
-		at, err := strconv.ParseInt(lines.Text(), 10, 64)
-		require.NoError(t, err)
-		last = time.Duration(at)
 	}
 	require.Error(t, cmd.Wait())
 	require.GreaterOrEqual(t, last, after, "the writer ended by itself: %s", cmd.Stderr)

@@ -96,10 +96,8 @@ func TestWhatIsNotUnicodeIsRefused(t *testing.T) {
 			{`{"cut":"%s"}` + "\n" + good, "line 1"},
 			{good + "\n" + good[:1] + `"key":"%s",`, "line 2"},
 		} {
-			_, err := history.Parse(strings.NewReader(fmt.Sprintf(c.format, text)), "mine.jsonl", t.TempDir())
-			require.ErrorIs(t, err, history.ErrText, "%q in %s", text, c.format)
-			require.ErrorContains(t, err, "mine.jsonl, "+c.line+": not a history: byte ")
-			require.ErrorContains(t, err, "write keys, tokens and results as Unicode")
+			notParsed(t, fmt.Sprintf(c.format, text),
+				"mine.jsonl, "+c.line+": not a history: byte ", "write keys, tokens and results as Unicode")
 		}
 	}
 }
@@ -109,8 +107,6 @@ func TestUnusualTextIsKept(t *testing.T) {
 		`\u0000`: "\x00", `\ufffd`: "\ufffd", "\ufffd": "\ufffd", `\ud83d\ude00`: "😀", `\uD83D\uDE00`: "😀", `\\ud800`: `\ud800`, `\uffff`: "\uffff", "\x7f": "\x7f",
 		`\u00e9`: "é", "e\u0301": "e\u0301", `\ud83d\ude00\ud83d\ude00`: "😀😀", `\/\\\"`: `/\"`, `\u2028`: "\u2028",
 	} {
-		h, err := history.Parse(strings.NewReader(strings.Replace(good, `"s"`, `"`+text+`"`, 1)), "mine.jsonl", t.TempDir())
-		require.NoError(t, err, text)
-		require.Equal(t, want, read(t, h)[0].Key)
+		require.Equal(t, want, read(t, parsed(t, strings.Replace(good, `"s"`, `"`+text+`"`, 1)))[0].Key)
 	}
 }

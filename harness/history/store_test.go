@@ -58,13 +58,22 @@ func write(t testing.TB, dir string, batches ...[]harness.Op) *history.Store {
 	return s
 }
 
-// ended returns a store that was written to its end and closed.
-func ended(t testing.TB, dir string, batches ...[]harness.Op) *history.Store {
+// closed closes a store and returns what it holds. Without an end it was cut short.
+func closed(t testing.TB, s *history.Store, end *harness.End) harness.History {
 	t.Helper()
-	s := write(t, dir, batches...)
-	require.NoError(t, s.WriteEnd(harness.End{At: 9}))
+	if end != nil {
+		require.NoError(t, s.WriteEnd(*end))
+	}
 	require.NoError(t, s.Close())
-	return s
+	h, err := s.History()
+	require.NoError(t, err)
+	return h
+}
+
+// ended returns a history that was written to its end.
+func ended(t testing.TB, dir string, batches ...[]harness.Op) harness.History {
+	t.Helper()
+	return closed(t, write(t, dir, batches...), &harness.End{At: 9})
 }
 
 func read(t testing.TB, h harness.History) []harness.Op {
@@ -87,8 +96,7 @@ func readAll(h harness.History) (ops []harness.Op, err error) {
 
 func TestWhatIsWrittenIsRead(t *testing.T) {
 	dir, ops := t.TempDir(), append(someOps(1000), oddOps()...)
-	h, err := ended(t, dir, ops[:10], ops[10:900], ops[900:]).History()
-	require.NoError(t, err)
+	h := ended(t, dir, ops[:10], ops[10:900], ops[900:])
 	require.Equal(t, ops, read(t, h))
 	require.Equal(t, ops, read(t, h), "the second range")
 	require.Equal(t, uint64(7), h.Meta.Seed)
@@ -115,8 +123,7 @@ func TestWhatCameBeforeARefusedOperationIsWritten(t *testing.T) {
 
 func TestRangesGoOnSideBySide(t *testing.T) {
 	ops := someOps(20000)
-	h, err := ended(t, t.TempDir(), ops[:7000], ops[7000:]).History()
-	require.NoError(t, err)
+	h := ended(t, t.TempDir(), ops[:7000], ops[7000:])
 	var readers sync.WaitGroup
 	got := make([][]harness.Op, 3)
 	for i := range got {
@@ -140,20 +147,16 @@ func TestSegmentsFollowEachOther(t *testing.T) {
 		require.NoError(t, s.WriteOps(ops[i:i+1000]))
 		history.Flush(s)
 	}
-	require.NoError(t, s.WriteEnd(harness.End{At: 9}))
-	require.NoError(t, s.Close())
-	h, err := s.History()
-	require.NoError(t, err)
-	require.Equal(t, ops, read(t, h))
+	require.Equal(t, ops, read(t, closed(t, s, &harness.End{At: 9})))
 	require.FileExists(t, filepath.Join(dir, "ops-000003.seg"))
 
 	require.NoError(t, os.Rename(filepath.Join(dir, "ops-000002.seg"), filepath.Join(dir, "away")))
-	_, err = history.Open(dir)
+	_, err := history.Open(dir)
 	require.ErrorContains(t, err, "ops-000002.seg")
 	require.NoError(t, os.Rename(filepath.Join(dir, "away"), filepath.Join(dir, "ops-000002.seg")))
 
 	require.NoError(t, os.Remove(filepath.Join(dir, "ops-000003.seg")))
-	h, err = history.Open(dir)
+	h, err := history.Open(dir)
 	require.NoError(t, err)
 	got, err := readAll(h)
 	require.ErrorContains(t, err, "3000 operations were stored and 2000 are there")

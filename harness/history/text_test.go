@@ -2,6 +2,7 @@ package history_test
 
 import (
 	"bytes"
+	"io"
 	"strings"
 	"testing"
 	"testing/iotest"
@@ -13,6 +14,24 @@ import (
 )
 
 const good = `{"client":1,"kind":"next","key":"s","result":"1","call":1,"return":5,"outcome":"ok"}`
+
+// parsed reads a text that is a history.
+func parsed(t testing.TB, text string) harness.History {
+	t.Helper()
+	h, err := history.Parse(strings.NewReader(text), "mine.jsonl", t.TempDir())
+	require.NoError(t, err, "%.2000s", text)
+	return h
+}
+
+// notParsed requires that a text is refused as no history, with these words.
+func notParsed(t testing.TB, text string, words ...string) {
+	t.Helper()
+	_, err := history.Parse(strings.NewReader(text), "mine.jsonl", t.TempDir())
+	require.ErrorIs(t, err, history.ErrText, "%.2000s", text)
+	for _, want := range words {
+		require.ErrorContains(t, err, want, "%.2000s", text)
+	}
+}
 
 // oneAfterTheOther returns operations as the 7 workers of a run do them, each under a new id after an info.
 func oneAfterTheOther(n int) []harness.Op {
@@ -29,44 +48,28 @@ func oneAfterTheOther(n int) []harness.Op {
 
 func TestWhatIsPrintedIsParsed(t *testing.T) {
 	ops := oneAfterTheOther(200)
-	s := write(t, t.TempDir(), ops)
-	require.NoError(t, s.WriteEnd(harness.End{At: ops[199].Return}))
-	require.NoError(t, s.Close())
-	h, err := s.History()
-	require.NoError(t, err)
+	h := closed(t, write(t, t.TempDir(), ops), &harness.End{At: ops[199].Return})
 	var text, again bytes.Buffer
 	require.NoError(t, history.Print(&text, h))
-	printed := text.String()
-	parsed, err := history.Parse(&text, "text", t.TempDir())
-	require.NoError(t, err)
-	require.Equal(t, ops, read(t, parsed))
-	require.Equal(t, h.Meta, parsed.Meta)
-	require.Equal(t, h.Faults, parsed.Faults)
-	require.Equal(t, h.End, parsed.End)
-	require.NoError(t, history.Print(&again, parsed))
-	require.Equal(t, printed, again.String())
+	is := parsed(t, text.String())
+	require.Equal(t, ops, read(t, is))
+	require.Equal(t, h.Meta, is.Meta)
+	require.Equal(t, h.Faults, is.Faults)
+	require.Equal(t, h.End, is.End)
+	require.NoError(t, history.Print(&again, is))
+	require.Equal(t, text.String(), again.String())
 }
 
 func TestWhatWasCutShortSaysSo(t *testing.T) {
 	for _, end := range []*harness.End{nil, {At: 3, Reason: "interrupted"}} {
-		s := write(t, t.TempDir(), oneAfterTheOther(3))
-		if end != nil {
-			require.NoError(t, s.WriteEnd(*end))
-		}
-		require.NoError(t, s.Close())
-		h, err := s.History()
-		require.NoError(t, err)
 		var text bytes.Buffer
-		require.NoError(t, history.Print(&text, h))
-		parsed, err := history.Parse(&text, "text", t.TempDir())
-		require.NoError(t, err)
-		require.NotEmpty(t, parsed.End.Reason)
+		require.NoError(t, history.Print(&text, closed(t, write(t, t.TempDir(), oneAfterTheOther(3)), end)))
+		require.NotEmpty(t, parsed(t, text.String()).End.Reason)
 	}
 }
 
 func TestAHistoryNeedsNoFirstLine(t *testing.T) {
-	h, err := history.Parse(strings.NewReader(good+"\n"), "mine.jsonl", t.TempDir())
-	require.NoError(t, err)
+	h := parsed(t, good+"\n")
 	require.Equal(t, []harness.Op{{Client: 1, Kind: harness.Next, Key: "s", Result: "1", Call: 1, Return: 5, Outcome: harness.OK}}, read(t, h))
 	require.Equal(t, harness.Meta{Name: "mine.jsonl", Drift: 0.01}, h.Meta)
 	require.Equal(t, &harness.End{At: 5}, h.End)
@@ -81,8 +84,6 @@ func TestBadLinesAreNamed(t *testing.T) {
 		{"nonsense", "line 1: not a history: invalid character"},
 		{good + "\n\n", "line 2: not a history: the line is empty: take the empty line out"},
 		{good + "\n \r\n" + good, "line 2: not a history: the line is empty: take the empty line out"},
-		{good + "\n" + good[:40], "line 2: not a history: the line breaks off: want one JSON object a line; if the rest is lost, take the line out and say so as cut"},
-		{good + "\n" + good[:40] + "\n" + good, "line 2: not a history: the line breaks off: want one JSON object a line; a history with a hole in it cannot be judged"},
 		{good[:40] + "\n" + good, "line 1: not a history: the line breaks off: want one JSON object a line; a history with a hole in it"},
 		{good + "\n\ufeff" + good, "line 2: not a history: a byte-order mark"},
 		{"\ufeff\ufeff" + good, "line 1: not a history: a byte-order mark"},
@@ -126,37 +127,33 @@ func TestBadLinesAreNamed(t *testing.T) {
 		{good + "\n" + op(`"return":5`, `"return":9`), "client 1 calls at 1, before its operation of line 1 returned"},
 		{op(`"ok"`, `"info"`) + "\n" + op(`"return":5`, `"return":9`, `"call":1`, `"call":7`), "client 1 speaks again after line 1"},
 	} {
-		_, err := history.Parse(strings.NewReader(c.text), "mine.jsonl", t.TempDir())
-		require.ErrorIs(t, err, history.ErrText, c.text)
-		require.ErrorContains(t, err, strings.ReplaceAll(c.want, `\"`, `"`), c.text)
-		require.ErrorContains(t, err, "mine.jsonl", c.text)
+		notParsed(t, c.text, strings.ReplaceAll(c.want, `\"`, `"`), "mine.jsonl")
 	}
 }
 
 // Whether a line that breaks off is the last one does not depend on how many bytes each Read returns.
 func TestALineThatBreaksOffHoweverItComes(t *testing.T) {
+	const breaksOff = "line 2: not a history: the line breaks off: want one JSON object a line; "
 	for text, want := range map[string]string{
-		good + "\n" + good[:40]:               "take the line out",
-		good + "\n" + good[:40] + "\n":        "take the line out",
-		good + "\n" + good[:40] + "\n" + good: "a history with a hole",
+		good + "\n" + good[:40]:               "if the rest is lost, take the line out and say so as cut",
+		good + "\n" + good[:40] + "\n":        "if the rest is lost, take the line out and say so as cut",
+		good + "\n" + good[:40] + "\n" + good: "a history with a hole in it cannot be judged",
 	} {
-		_, err := history.Parse(iotest.OneByteReader(strings.NewReader(text)), "mine.jsonl", t.TempDir())
-		require.ErrorContains(t, err, want)
-		_, err = history.Parse(iotest.DataErrReader(strings.NewReader(text)), "mine.jsonl", t.TempDir())
-		require.ErrorContains(t, err, want)
+		for _, as := range []func(io.Reader) io.Reader{iotest.OneByteReader, iotest.DataErrReader} {
+			_, err := history.Parse(as(strings.NewReader(text)), "mine.jsonl", t.TempDir())
+			require.ErrorContains(t, err, breaksOff+want)
+		}
 	}
 }
 
 func TestFieldsAreToldFromWhatTheyHold(t *testing.T) {
 	key := `a:{b\",\"key\":[\\` // with all characters that mean something outside of a string
-	h, err := history.Parse(strings.NewReader("\ufeff"+strings.Replace(good, `"s"`, `"`+key+`"`, 1)+"\r\n"), "mine.jsonl", t.TempDir())
-	require.NoError(t, err)
+	h := parsed(t, "\ufeff"+strings.Replace(good, `"s"`, `"`+key+`"`, 1)+"\r\n")
 	require.Equal(t, `a:{b","key":[\`, read(t, h)[0].Key)
 }
 
 func TestTheFirstLineNeedsNoMeta(t *testing.T) {
-	h, err := history.Parse(strings.NewReader(`{"cut":"power"}`+"\n"+good), "mine.jsonl", t.TempDir())
-	require.NoError(t, err)
+	h := parsed(t, `{"cut":"power"}`+"\n"+good)
 	require.Equal(t, "power", h.End.Reason)
 	require.Equal(t, harness.Meta{Name: "mine.jsonl", Drift: 0.01}, h.Meta)
 }
@@ -172,8 +169,6 @@ func FuzzParse(f *testing.F) {
 		}
 		var text bytes.Buffer
 		require.NoError(t, history.Print(&text, h))
-		again, err := history.Parse(&text, "f", t.TempDir())
-		require.NoError(t, err)
-		require.Equal(t, read(t, h), read(t, again))
+		require.Equal(t, read(t, h), read(t, parsed(t, text.String())))
 	})
 }

@@ -10,23 +10,17 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/doublegrant/doublegrant/harness"
-	"github.com/doublegrant/doublegrant/harness/explore"
 	"github.com/doublegrant/doublegrant/harness/plan"
 	"github.com/doublegrant/doublegrant/workloads"
 )
 
 func TestImpossibleSearchesAreRefused(t *testing.T) {
 	for want, s := range map[string]plan.Search{
-		"unknown variant":              {Variant: "lock/none"},
-		"unknown regime":               {Variant: "sequence/incr", Regime: "odd"},
 		"a regime is for sequences":    {Variant: "lock/set-nx-px", Regime: "fixed"},
 		"a ttl is for locks":           {Variant: "sequence/incr", TTL: time.Second},
 		"a ttl of 100µs: Redis counts": {Variant: "lock/set-nx-px", TTL: 100 * time.Microsecond},
 		"a ttl of -1s: Redis counts":   {Variant: "lock/set-nx-px", TTL: -time.Second},
-		"cannot be explored":           {Variant: "writes/sadd"},
 		"it needs 3 masters":           {Variant: "lock/redlock"},
-		"ask for 2 to 16":              {Variant: "lock/set-nx-px", Clients: 17},
 		"ask for 0 or 1":               {Variant: "lock/set-nx-px", Failovers: 2},
 		"is not a family of scripts":   {Script: &workloads.Script{Name: "x", Source: "return 1", As: "queue"}},
 	} {
@@ -42,17 +36,9 @@ var race = plan.Search{Variant: "dedup/get-set", Clients: 2, Crashes: -1, Expiri
 // scheduleFile makes a search and returns the path of its counterexample.
 func scheduleFile(t *testing.T) string {
 	t.Helper()
-	out, err := Explore(t.Context(), race, Options{Results: t.TempDir()})
-	require.NoError(t, err)
+	out := explored(t, race)
 	require.Len(t, out.Exploration.Files, 1)
 	return filepath.Join(out.Dir, out.Exploration.Files[0])
-}
-
-func TestACounterexampleReplaysAHundredTimesOfAHundred(t *testing.T) {
-	out, err := Replay(t.Context(), Again{From: scheduleFile(t), Variant: "dedup/get-set", Times: 100}, Options{})
-	require.NoError(t, err)
-	require.Equal(t, 100, out.Times)
-	require.Equal(t, harness.DuplicateDelivery, out.Counterexample.Anomaly.Class)
 }
 
 func TestAReplayFileOfSomethingElseIsRefused(t *testing.T) {
@@ -78,22 +64,9 @@ func TestAReplayFileOfSomethingElseIsRefused(t *testing.T) {
 		"has version 99":    changed(func(f *counterexampleFile) { f.Version = 99 }),
 		"unknown variant":   changed(func(f *counterexampleFile) { f.Search.Variant = "dedup/none" }),
 		"unknown choice":    holding(bytes.ReplaceAll(original, []byte(`"client 2"`), []byte(`"client 17"`))),
-		"ask for 2 to 16":   changed(func(f *counterexampleFile) { f.Search.Clients = 17 }),
 	} {
 		_, err := Replay(t.Context(), Again{From: path, Times: 1}, Options{})
 		require.ErrorIs(t, err, plan.ErrUsage, want)
 		require.ErrorContains(t, err, want)
 	}
-	for want, path := range map[string]string{
-		"another version of this variant": changed(func(f *counterexampleFile) { f.Search.Variant = "dedup/set-nx-ex" }),
-		`step 3 is "SET msg 1"`:           changed(func(f *counterexampleFile) { f.Counterexample.Steps[2].Command = "SET msg 2" }),
-		"recorded is":                     changed(func(f *counterexampleFile) { f.Counterexample.Anomaly.Note = "something else" }),
-		"no lost-message at its end":      changed(func(f *counterexampleFile) { f.Counterexample.Anomaly.Class = harness.LostMessage }),
-	} {
-		_, err := Replay(t.Context(), Again{From: path, Times: 3}, Options{})
-		require.ErrorIs(t, err, explore.ErrDiverged, want)
-		require.ErrorContains(t, err, want)
-	}
-	_, err = Replay(t.Context(), Again{From: path}, Options{})
-	require.ErrorIs(t, err, plan.ErrUsage)
 }

@@ -114,7 +114,6 @@ func TestLongAPartitionStrikesEveryGenerator(t *testing.T) {
 
 func TestPlansThatGeneratorsCannotHave(t *testing.T) {
 	for want, p := range map[string]plan.Plan{
-		"65 generators: ask for 1 to 64":              {Variant: "lock/set-nx-px", Generators: 65},
 		"3 generators for 2 clients: ask for as many": {Variant: "lock/set-nx-px", Generators: 3, Clients: 2},
 		"a resource lives inside one process":         {Variant: "lock/set-nx-px", Generators: 2, Resource: true},
 		"the rounds of writes/rounds are":             {Variant: "writes/rounds", Generators: 2},

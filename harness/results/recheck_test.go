@@ -19,15 +19,6 @@ import (
 	"github.com/doublegrant/doublegrant/harness/results"
 )
 
-// shorten takes the last n bytes off a file of a results folder's history.
-func shorten(t *testing.T, dir, name string, n int64) {
-	t.Helper()
-	path := filepath.Join(dir, "history", name)
-	info, err := os.Stat(path)
-	require.NoError(t, err)
-	require.NoError(t, os.Truncate(path, info.Size()-n))
-}
-
 func TestARunThatWasCutShortIsNeverValid(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -41,7 +32,10 @@ func TestARunThatWasCutShortIsNeverValid(t *testing.T) {
 		out := execute(t, c.plan)
 		require.Equal(t, c.whole, out.Report.Judged.Verdict)
 		for _, name := range []string{"ops-000001.seg", "run.seg"} {
-			shorten(t, out.Dir, name, 1)
+			path := filepath.Join(out.Dir, "history", name)
+			info, err := os.Stat(path)
+			require.NoError(t, err)
+			require.NoError(t, os.Truncate(path, info.Size()-1))
 			again, err := results.Recheck(t.Context(), out.Dir)
 			require.NoError(t, err)
 			require.Equal(t, c.cut, again.Report.Judged.Verdict, "%s without the end of %s", c.plan.Variant, name)
@@ -122,7 +116,6 @@ func TestCheckTextWaitsForConfirms(t *testing.T) {
 	}{
 		{firsts + confirm, false},
 		{`{"meta":{"kinds":["claim"]}}` + "\n" + firsts + confirm, false},
-		{`{"meta":{"kinds":["claim","confirm"]}}` + "\n" + firsts + confirm, false},
 		{`{"cut":"killed"}` + "\n" + firsts + other, false},
 		{`{"cut":"killed"}` + "\n" + firsts, true},
 		{firsts + other, true},
@@ -159,9 +152,6 @@ func TestCheckTextAsksWhoANewClientIs(t *testing.T) {
 		`{"client":0,"kind":"release","key":"l","arg":"a","call":20,"return":30,"outcome":"info"}` + "\n" +
 		`{"client":5,"kind":"acquire","key":"l","arg":"a","ttl":1000,"call":40,"return":50,"outcome":"ok"}` + "\n" +
 		`{"client":1,"kind":"acquire","key":"l","arg":"b","ttl":1000,"call":60,"return":70,"outcome":"ok"}` + "\n"
-	_, err := results.CheckText(t.Context(), strings.NewReader(text), "text", results.LockModel)
-	require.ErrorIs(t, err, plan.ErrUsage)
-	require.ErrorContains(t, err, "line 3")
 	for workers, invalid := range map[int]bool{5: false, 6: true} {
 		rep, err := results.CheckText(t.Context(), strings.NewReader(fmt.Sprintf(`{"meta":{"workers":%d}}`+"\n"+text, workers)), "text", results.LockModel)
 		require.NoError(t, err)
@@ -180,29 +170,19 @@ func TestAnotherProgramsHistoryIsJudged(t *testing.T) {
 		lines []string
 		want  harness.Verdict
 	}{
-		"two owners":          {results.LockModel, []string{op("1", "acquire", "l", "a", "", first), op("2", "acquire", "l", "b", "", meets)}, harness.Invalid},
-		"one owner":           {results.LockModel, []string{op("1", "acquire", "l", "a", "", first), op("2", "acquire", "l", "b", "", refused)}, harness.Valid},
-		"a token that falls":  {results.LockModel, []string{op("1", "acquire", "l", "a", "7", first), op("2", "acquire", "m", "b", "7", meets), op("1", "release", "l", "a", "", later), op("2", "acquire", "l", "b", "6", `"call":10,"return":11,"outcome":"ok"`)}, harness.Invalid},
-		"first twice":         {results.DedupModel, []string{op("1", "claim", "m", "", "first", first), op("2", "claim", "m", "", "first", meets)}, harness.Invalid},
-		"once":                {results.DedupModel, []string{op("1", "claim", "m", "", "first", first), op("2", "claim", "m", "", "seen", meets)}, harness.Valid},
-		"a number twice":      {results.SequenceModel, []string{op("1", "next", "s", "", "4", first), op("2", "next", "s", "", "4", meets)}, harness.Invalid},
-		"two numbers":         {results.SequenceModel, []string{op("1", "next", "s", "", "5", first), op("2", "next", "s", "", "4", meets)}, harness.Valid},
-		"a lost write":        {results.WritesModel, []string{op("1", "add", "w", "4", "", first), op("-1", "read", "w", "", "5", later)}, harness.Invalid},
-		"a kept write":        {results.WritesModel, []string{op("1", "add", "w", "4", "", first), op("-1", "read", "w", "", "4", later)}, harness.Valid},
-		"no last read":        {results.WritesModel, []string{op("1", "add", "w", "4", "", first), op("2", "read", "w", "", "4", later)}, harness.Unknown},
-		"refused, there, cut": {results.WritesModel, []string{`{"cut":"x"}`, op("0", "add", "w", "1", "", first), op("1", "add", "w", "2", "", refused), op("-1", "read", "w", "", "1-2", later)}, harness.Unknown},
-		"refused, there":      {results.WritesModel, []string{op("0", "add", "w", "1", "", first), op("1", "add", "w", "2", "", refused), op("-1", "read", "w", "", "1-2", later)}, harness.Invalid},
-		"a lost write, cut":   {results.WritesModel, []string{`{"cut":"x"}`, op("1", "add", "w", "4", "", first), op("-1", "read", "w", "", "5", later)}, harness.Invalid},
-		"no contention":       {results.SequenceModel, []string{op("1", "next", "s", "", "4", first), op("2", "next", "s", "", "5", later)}, harness.Unknown},
-		"only a part":         {results.SequenceModel, []string{`{"meta":{},"cut":"killed"}`, op("1", "next", "s", "", "5", first), op("2", "next", "s", "", "4", meets)}, harness.Unknown},
+		"two owners":         {results.LockModel, []string{op("1", "acquire", "l", "a", "", first), op("2", "acquire", "l", "b", "", meets)}, harness.Invalid},
+		"one owner":          {results.LockModel, []string{op("1", "acquire", "l", "a", "", first), op("2", "acquire", "l", "b", "", refused)}, harness.Valid},
+		"a token that falls": {results.LockModel, []string{op("1", "acquire", "l", "a", "7", first), op("2", "acquire", "m", "b", "7", meets), op("1", "release", "l", "a", "", later), op("2", "acquire", "l", "b", "6", `"call":10,"return":11,"outcome":"ok"`)}, harness.Invalid},
+		"first twice":        {results.DedupModel, []string{op("1", "claim", "m", "", "first", first), op("2", "claim", "m", "", "first", meets)}, harness.Invalid},
+		"once":               {results.DedupModel, []string{op("1", "claim", "m", "", "first", first), op("2", "claim", "m", "", "seen", meets)}, harness.Valid},
+		"a number twice":     {results.SequenceModel, []string{op("1", "next", "s", "", "4", first), op("2", "next", "s", "", "4", meets)}, harness.Invalid},
+		"two numbers":        {results.SequenceModel, []string{op("1", "next", "s", "", "5", first), op("2", "next", "s", "", "4", meets)}, harness.Valid},
+		"a lost write":       {results.WritesModel, []string{op("1", "add", "w", "4", "", first), op("-1", "read", "w", "", "5", later)}, harness.Invalid},
+		"a kept write":       {results.WritesModel, []string{op("1", "add", "w", "4", "", first), op("-1", "read", "w", "", "4", later)}, harness.Valid},
+		"only a part":        {results.SequenceModel, []string{`{"meta":{},"cut":"killed"}`, op("1", "next", "s", "", "5", first), op("2", "next", "s", "", "4", meets)}, harness.Unknown},
 	} {
 		rep, err := results.CheckText(t.Context(), strings.NewReader(strings.Join(c.lines, "\n")), "text", c.model)
 		require.NoError(t, err, name)
 		require.Equal(t, c.want, rep.Judged.Verdict, "%s: %s", name, rep.Judged.Summary())
-	}
-	for want, c := range map[string][2]string{"unknown model": {"mutex", ""}, "line 1": {"lock", "{}"}} {
-		_, err := results.CheckText(t.Context(), strings.NewReader(c[1]), "text", results.Model(c[0]))
-		require.ErrorIs(t, err, plan.ErrUsage)
-		require.ErrorContains(t, err, want)
 	}
 }

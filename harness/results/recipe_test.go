@@ -15,10 +15,9 @@ import (
 // found makes a search and returns its counterexamples.
 func found(t *testing.T, s plan.Search) []interleave.Counterexample {
 	t.Helper()
-	out, err := Explore(t.Context(), s, Options{Results: t.TempDir()})
-	require.NoError(t, err)
-	require.NotEmpty(t, out.Exploration.Result.Found)
-	return out.Exploration.Result.Found
+	all := explored(t, s).Exploration.Result.Found
+	require.NotEmpty(t, all)
+	return all
 }
 
 // A recipe alone leads to the same counterexample: the conditions of the search are in it.
@@ -79,8 +78,6 @@ func TestARecipeOfSomethingElseIsRefused(t *testing.T) {
 		return r.String()
 	}
 	for want, from := range map[string]string{
-		"damaged":                             good.String()[:30],
-		"of version dg9":                      "dg9-AAAA",
 		"it is a schedule of dedup/set-nx-ex": changed(func(r *interleave.Recipe) { r.Program = "dedup/set-nx-ex" }),
 		"ask for 0 or 1":                      changed(func(r *interleave.Recipe) { r.Budget.Failovers = 3 }),
 		"ask for 1ms to":                      changed(func(r *interleave.Recipe) { r.Budget.Expiries = 1 << 20; r.Lease = 1000 * time.Hour }),
@@ -91,8 +88,6 @@ func TestARecipeOfSomethingElseIsRefused(t *testing.T) {
 		require.ErrorContains(t, err, want)
 		require.NotContains(t, err.Error(), "\n")
 	}
-	_, err = Replay(t.Context(), Again{From: changed(func(r *interleave.Recipe) { r.Program = "dedup/none" }), Times: 1}, Options{})
-	require.ErrorContains(t, err, "unknown variant")
 	_, err = Replay(t.Context(), Again{From: changed(func(r *interleave.Recipe) { r.Commands++ }), Times: 1}, Options{})
 	require.ErrorIs(t, err, explore.ErrDiverged)
 	require.ErrorContains(t, err, "send other commands")

@@ -27,13 +27,9 @@ func TestAFileThatHoldsNoSearchIsRefused(t *testing.T) {
 	path := savedRace(t)
 	text, err := os.ReadFile(path)
 	require.NoError(t, err)
-	first, _, _ := bytes.Cut(text, []byte("\n"))
 	for want, content := range map[string][]byte{
 		"it is cut short or was changed": text[:len(text)-1],
-		"or was changed: copy it again":  text[:len(text)/2],
-		"cut short":                      append(bytes.Clone(first), '\n'),
-		"was changed":                    bytes.Replace(text, []byte(`"schedules":1`), []byte(`"schedules":2`), 1),
-		"it holds no search":             []byte("variant: lock/setnx\n"),
+		"was changed: copy it again":     bytes.Replace(text, []byte(`"schedules":1`), []byte(`"schedules":2`), 1),
 		"explore --save writes":          {},
 		"it is of format 9":              bytes.Replace(text, []byte(`"format":1`), []byte(`"format":9`), 1),
 	} {
@@ -49,9 +45,6 @@ func TestAFileThatHoldsNoSearchIsRefused(t *testing.T) {
 		_, err := ReadSearch(path)
 		require.ErrorIs(t, err, plan.ErrUsage, "cut after %d bytes", cut)
 	}
-	_, err = ReadSearch(filepath.Join(t.TempDir(), "none"))
-	require.ErrorIs(t, err, plan.ErrUsage)
-	require.ErrorContains(t, err, "cannot be read")
 }
 
 func TestASearchGoesOnOnlyWhereItFits(t *testing.T) {
@@ -87,15 +80,4 @@ func TestAProgramOutsideThatHasChangedIsAnotherProgram(t *testing.T) {
 	require.NoError(t, f.fits(savedHead{Files: filesOf(c)}))
 	require.NoError(t, os.WriteFile(file, []byte("two"), 0o644))
 	require.ErrorContains(t, f.fits(savedHead{Files: filesOf(c)}), "mine.py has changed since")
-}
-
-func TestASaveThatCannotBeWrittenIsRefusedBeforeTheSearch(t *testing.T) {
-	for want, path := range map[string]string{
-		"it is no file":        t.TempDir(),
-		"cannot be written to": filepath.Join(t.TempDir(), "none", "x"),
-	} {
-		_, err := Explore(t.Context(), race, Options{Results: t.TempDir(), Save: path})
-		require.ErrorIs(t, err, plan.ErrUsage)
-		require.ErrorContains(t, err, want)
-	}
 }

@@ -2,7 +2,6 @@ package results
 
 import (
 	"context"
-	"io"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -81,9 +80,4 @@ func TestAPieceThatIsNotWantedAnyMoreEndsItsWorker(t *testing.T) {
 	_, err := p.run(ctx, explore.Piece{})
 	require.ErrorIs(t, err, context.DeadlineExceeded)
 	require.Empty(t, p.all)
-}
-
-func TestAWorkerWithoutASearchSaysWhoStartsIt(t *testing.T) {
-	err := Work(t.Context(), strings.NewReader(""), io.Discard)
-	require.ErrorContains(t, err, "doublegrant starts its workers itself")
 }

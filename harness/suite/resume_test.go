@@ -95,7 +95,6 @@ func TestOnlyTheSameSuiteAndVersionGoOn(t *testing.T) {
 		"begun by v1, and this is": func(_ *interruptedSuite, now *recordHead) { now.Version = "v2" },
 		"--for 1h0m0s":             func(_ *interruptedSuite, now *recordHead) { now.For = time.Minute },
 		"with no --for":            func(was *interruptedSuite, _ *recordHead) { was.head.For = 0 },
-		"it ran to its end":        func(was *interruptedSuite, _ *recordHead) { was.over = true },
 		"begun on Redis 7.0.15, and here is Redis 7.2.4": func(was *interruptedSuite, now *recordHead) {
 			was.head.Servers, now.Servers = map[string]string{"process": "Redis 7.0.15"}, map[string]string{"process": "Redis 7.2.4"}
 		},
@@ -105,7 +104,6 @@ func TestOnlyTheSameSuiteAndVersionGoOn(t *testing.T) {
 		"with --shard 2/3": func(was *interruptedSuite, _ *recordHead) {
 			was.head.Shard = &recordShard{Shard: tally.Shard{Number: 2, Of: 3}}
 		},
-		"merge put it together": func(was *interruptedSuite, _ *recordHead) { was.head.Shards = make([]tally.ShardResult, 3) },
 	} {
 		was, now := interruptedSuite{head: head}, head
 		change(&was, &now)

@@ -95,7 +95,6 @@ func TestLinesOfARecordKeepTheirForm(t *testing.T) {
 
 func TestARecordThatCannotBeIsRefusedByItsLine(t *testing.T) {
 	for text, want := range map[string]string{
-		"":                                 "does not say what was begun",
 		recordedHead[:20]:                  "does not say what was begun",
 		recordedRuns:                       "line 1: what was begun",
 		recordedHead + recordedHead:        "line 2: what was begun",

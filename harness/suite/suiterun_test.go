@@ -34,7 +34,6 @@ const (
 	clean  = "  - {name: clean, variant: sequence/digits-compare, expect: valid}\n"
 	caught = "  - {name: caught, variant: sequence/string-compare-hash, duration: 1h, stopOnFirst: true, expect: {invalid: [duplicate-number], may: [regression]}}\n"
 	wrong  = "  - {name: wrong, variant: sequence/string-compare-hash, duration: 1h, stopOnFirst: true, expect: valid}\n"
-	silent = "  - {name: silent, variant: sequence/digits-compare, clients: 1}\n"
 )
 
 // endings lists the endings of the suite's cases.
@@ -62,31 +61,12 @@ func recordOf(t *testing.T, dir string) map[string][]map[string]any {
 	return lines
 }
 
-func runSuite(t *testing.T, s suite.Suite, how suite.Options) (tally.Suite, string) {
+func runSuite(ctx context.Context, t *testing.T, s suite.Suite, how suite.Options) (tally.Suite, string) {
 	t.Helper()
 	how.Results = t.TempDir()
-	out, dir, err := suite.Run(t.Context(), s, how)
+	out, dir, err := suite.Run(ctx, s, how)
 	require.NoError(t, err)
 	return out, dir
-}
-
-func TestASuiteComparesEachRunWithWhatIsExpected(t *testing.T) {
-	out, dir := runSuite(t, short(t, clean+caught+wrong+silent), suite.Options{})
-	require.Equal(t, []string{"met", "met", "not met", "unknown"}, endings(out))
-	require.Equal(t, tally.NotMet, out.Ending(), "the worst counts")
-	for _, name := range []string{"index.html", "suite.json", "junit.xml", "summary.md"} {
-		require.FileExists(t, filepath.Join(dir, name))
-	}
-	for _, c := range out.Cases {
-		require.FileExists(t, filepath.Join(dir, c.Last.Link), "a single pass keeps every report")
-		require.Contains(t, c.Last.Command, "--seed=")
-	}
-	lines := recordOf(t, dir)
-	require.Len(t, lines["run"], 4)
-	require.Equal(t, "not met", lines["end"][0]["ending"])
-	link, err := os.Readlink(filepath.Join(filepath.Dir(dir), "latest"))
-	require.NoError(t, err)
-	require.Equal(t, filepath.Base(dir), link)
 }
 
 func TestASoakKeepsTheHistoriesOfFailuresOnly(t *testing.T) {
@@ -97,7 +77,7 @@ func TestASoakKeepsTheHistoriesOfFailuresOnly(t *testing.T) {
 		s.Runs[i].Times = 2
 		s.Runs[i].Seed = 7
 	}
-	out, dir := runSuite(t, s, suite.Options{For: time.Millisecond, Begin: func(at suite.Position) { passes = at.Pass }})
+	out, dir := runSuite(t.Context(), t, s, suite.Options{For: time.Millisecond, Begin: func(at suite.Position) { passes = at.Pass }})
 	require.Equal(t, 1, passes)
 	require.Equal(t, 2, out.Cases[0].Met)
 	require.Equal(t, 2, out.Cases[1].NotMet)
@@ -124,9 +104,7 @@ func TestASuiteThatIsInterruptedSumsUpWhatItHas(t *testing.T) {
 			cancel()
 		}
 	}}
-	how.Results = t.TempDir()
-	out, dir, err := suite.Run(ctx, s, how)
-	require.NoError(t, err)
+	out, dir := runSuite(ctx, t, s, how)
 	require.Equal(t, []string{"met", "not run", "not run"}, endings(out), "a run that was cut short says nothing")
 	require.Regexp(t, `^interrupted in the run "wrong", which is in \S+$`, out.Ended)
 	require.Equal(t, tally.NotRun, out.Ending(), "what did not run was not as expected")
@@ -141,10 +119,7 @@ func TestAShardGoesOnWithTheSeedsOfItsRepetitions(t *testing.T) {
 	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	how := suite.Options{End: func(suite.Position, tally.Run) { cancel() }}
-	how.Results = t.TempDir()
-	out, dir, err := suite.Run(ctx, s, how)
-	require.NoError(t, err)
+	out, dir := runSuite(ctx, t, s, suite.Options{End: func(suite.Position, tally.Run) { cancel() }})
 	require.Equal(t, "interrupted", out.Ended)
 
 	_, _, err = suite.Run(t.Context(), whole, suite.Options{Resume: dir})
@@ -162,7 +137,7 @@ func TestAShardGoesOnWithTheSeedsOfItsRepetitions(t *testing.T) {
 }
 
 func TestFailFastEndsAfterTheFirstFailure(t *testing.T) {
-	out, _ := runSuite(t, short(t, wrong+clean), suite.Options{FailFast: true})
+	out, _ := runSuite(t.Context(), t, short(t, wrong+clean), suite.Options{FailFast: true})
 	require.Equal(t, []string{"not met", "not run"}, endings(out))
 	require.NotEmpty(t, out.Ended)
 }
@@ -182,7 +157,7 @@ func TestARunWhoseEnvironmentFailsKeepsNoOtherFromRunning(t *testing.T) {
 		}
 	}}
 	how.Redis = link
-	out, dir := runSuite(t, short(t, wrong+clean), how)
+	out, dir := runSuite(t.Context(), t, short(t, wrong+clean), how)
 	require.Equal(t, []string{"failed", "met"}, endings(out))
 	require.Equal(t, tally.Failed, out.Ending())
 	require.Contains(t, out.Cases[0].Last.Why, "redis-server")
@@ -196,7 +171,7 @@ func TestARunWhoseEnvironmentFailsKeepsNoOtherFromRunning(t *testing.T) {
 	require.NoError(t, os.Remove(link))
 	require.NoError(t, os.Symlink(server, link))
 	how.For = time.Hour
-	out, _ = runSuite(t, short(t, wrong+clean), how)
+	out, _ = runSuite(t.Context(), t, short(t, wrong+clean), how)
 	require.Equal(t, 1, out.Passes, "what cannot be done is not tried for an hour")
 	require.Equal(t, []string{"failed", "failed"}, endings(out))
 }
@@ -240,7 +215,7 @@ func TestRunsLeaveNothingBehindInTheProcess(t *testing.T) {
 		require.Eventually(t, func() bool { return openFiles(t) <= after[0].Files }, // a child that has ended is reaped a little later
 			time.Minute, 10*time.Millisecond, "open files grew")
 	}}
-	runSuite(t, short(t, "  - {name: first, variant: lock/set-nx-px, topology: sentinel}\n"+
+	runSuite(t.Context(), t, short(t, "  - {name: first, variant: lock/set-nx-px, topology: sentinel}\n"+
 		"  - {name: between, variant: sequence/incr}\n"+
 		"  - {name: last, variant: lock/set-nx-px, topology: sentinel}\n"), how)
 	require.Len(t, after, 3)
