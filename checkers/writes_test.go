@@ -13,6 +13,7 @@ func TestWrites(t *testing.T) {
 	runCases(t, Writes(), []verdictCase{
 		{name: "empty", h: of(), unknown: "no add was recorded"},
 		{name: "nothing was read", h: of(add(0, 7, 1, 2)), unknown: "no final read of set was recorded"},
+		{name: "somebody else's read", h: of(add(0, 7, 1, 2), asClient(1, read(5, 6, ""))), unknown: "no final read of set"},
 		{name: "an odd read", h: of(add(0, 7, 1, 2), read(5, 6, "7-x")), unknown: `the final read of set makes no sense: "7-x" is neither an integer nor a range`},
 		{name: "an odd write", h: of(withArg("x", add(0, 7, 1, 2)), read(5, 6, "7")), unknown: `client 0 added "x", which is not an integer`},
 		{name: "there", h: of(add(0, 7, 1, 2), read(5, 6, "7"))},

@@ -126,6 +126,7 @@ func TestASearchThatCannotBeIsOneLineWithTheRemedy(t *testing.T) {
 
 func TestABadClientIsOneLineWithTheRemedy(t *testing.T) {
 	refused(t, nil, map[string]string{
+		"want one of ok, fail, info and ask":                "run --client cat",
 		"it ended (exit status 1)":                          "compare lock/set-nx-px -- false",
 		"by --client and after --":                          "explore --client true -- false",
 		"no program after --":                               "explore --",

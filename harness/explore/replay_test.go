@@ -2,6 +2,7 @@ package explore
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"testing"
@@ -21,6 +22,17 @@ func raced(t *testing.T) (Spec, interleave.Counterexample) {
 	res := searched(t, s)
 	require.Len(t, res.Found, 1)
 	return s, res.Found[0]
+}
+
+func TestACounterexampleIsTheSameEachTime(t *testing.T) {
+	s, c := raced(t)
+	require.NoError(t, Replay(t.Context(), s, c, 100))
+	text, err := json.Marshal(c)
+	require.NoError(t, err)
+	var again interleave.Counterexample
+	require.NoError(t, json.Unmarshal(text, &again))
+	require.Equal(t, c, again)
+	require.NoError(t, Replay(t.Context(), s, again, 2))
 }
 
 func TestAReplayThatComesToNothing(t *testing.T) {

@@ -85,6 +85,9 @@ func TestALoadOnExternalNeedsItsWholeAddress(t *testing.T) {
 	_, err = r.Preflight(Machine{External: OnExternal{Target: &to, Confirmed: "127.0.0.1"}})
 	require.ErrorIs(t, err, ErrUsage)
 	require.ErrorContains(t, err, "would hit 127.0.0.1:1")
+	_, err = r.Preflight(Machine{})
+	require.ErrorIs(t, err, ErrUsage)
+	require.ErrorContains(t, err, "set DOUBLEGRANT_REDIS_URL")
 }
 
 func TestTheCommandOfAnExternalRunSaysWhereTheURLGoes(t *testing.T) {

@@ -28,6 +28,7 @@ func TestPlansThatCannotBeAreRefusedWithTheRemedy(t *testing.T) {
 		"keys are for locks":        {Variant: "dedup/get-set", Keys: 3},
 		"too short to race for":     {Variant: "lock/set-nx-px", TTL: time.Millisecond},
 		"cannot be negative":        {Variant: "lock/set-nx-px", Duration: -1},
+		"an empty name among":       {Variant: "lock/set-nx-px", Nemesis: []string{"kill-primary", ""}},
 		"times of their own":        {Variant: "lock/set-nx-px", Nemesis: []string{"split-brain", "clock"}, FaultFor: time.Second},
 		"`doublegrant list`":        {Variant: ""},
 		"rides along twice":         {Variant: "sequence/incr", With: []string{"writes/sadd", "writes/sadd"}},

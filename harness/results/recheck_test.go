@@ -116,6 +116,7 @@ func TestCheckTextWaitsForConfirms(t *testing.T) {
 	}{
 		{firsts + confirm, false},
 		{`{"meta":{"kinds":["claim"]}}` + "\n" + firsts + confirm, false},
+		{`{"meta":{"kinds":["claim","confirm"]}}` + "\n" + firsts + confirm, false},
 		{`{"cut":"killed"}` + "\n" + firsts + other, false},
 		{`{"cut":"killed"}` + "\n" + firsts, true},
 		{firsts + other, true},
@@ -179,6 +180,8 @@ func TestAnotherProgramsHistoryIsJudged(t *testing.T) {
 		"two numbers":        {results.SequenceModel, []string{op("1", "next", "s", "", "5", first), op("2", "next", "s", "", "4", meets)}, harness.Valid},
 		"a lost write":       {results.WritesModel, []string{op("1", "add", "w", "4", "", first), op("-1", "read", "w", "", "5", later)}, harness.Invalid},
 		"a kept write":       {results.WritesModel, []string{op("1", "add", "w", "4", "", first), op("-1", "read", "w", "", "4", later)}, harness.Valid},
+		"refused there, cut": {results.WritesModel, []string{`{"cut":"x"}`, op("0", "add", "w", "1", "", first), op("1", "add", "w", "2", "", refused), op("-1", "read", "w", "", "1-2", later)}, harness.Unknown},
+		"a lost write, cut":  {results.WritesModel, []string{`{"cut":"x"}`, op("1", "add", "w", "4", "", first), op("-1", "read", "w", "", "5", later)}, harness.Invalid},
 		"only a part":        {results.SequenceModel, []string{`{"meta":{},"cut":"killed"}`, op("1", "next", "s", "", "5", first), op("2", "next", "s", "", "4", meets)}, harness.Unknown},
 	} {
 		rep, err := results.CheckText(t.Context(), strings.NewReader(strings.Join(c.lines, "\n")), "text", c.model)
