@@ -341,9 +341,12 @@ func (c *conn) request(next command) []byte {
 	return next.raw
 }
 
-// Close closes the connection; it may be called twice.
+// Close closes the connection; it may be called twice. A program outside closes its connections whenever it likes, so that takes a turn.
 func (c *conn) Close() error {
 	c.close.Do(func() {
+		if c.outside {
+			defer c.dialer.world.takeTurn()()
+		}
 		c.unsubscribe()
 		close(c.gone)
 		c.ear.turns(earParks)

@@ -196,3 +196,27 @@ func TestTheNameOfAConnectionIsForAllToSee(t *testing.T) {
 		require.Equal(t, "2: owners = 1", results(s.run(interleave.Run(0), interleave.Run(1)).ops)[1])
 	}
 }
+
+// A program with which the harness looks closes its connection whenever it likes. That waits for a turn, as all does that asks Redis.
+func TestRacedAProgramClosesItsConnectionInATurn(t *testing.T) {
+	s := newScheduler(t, quiet(program(sends("PING x"))))
+	s.run()
+	for range 20 {
+		c, err := s.w.own.dial(interleave.ForProgram(t.Context()), "", "")
+		require.NoError(t, err)
+		_, err = c.Write(request("SUBSCRIBE", "a"))
+		require.NoError(t, err)
+		_, err = c.Read(make([]byte, 100))
+		require.NoError(t, err)
+		closed := make(chan error)
+		go func() { closed <- c.Close() }()
+		for range 100 {
+			reply, err := s.w.ask(0, "PING")
+			require.NoError(t, err)
+			require.Equal(t, "+PONG\r\n", string(reply))
+		}
+		back := s.w.giveTurn()
+		require.NoError(t, <-closed)
+		back()
+	}
+}

@@ -265,7 +265,9 @@ func (p parked) isStopped() bool { return p.kind == inRead && p.ctx != nil && p.
 func (w *world) endHearings() error {
 	ex := w.current
 	if own := w.own; own.listens != nil {
+		back := w.giveTurn()
 		_ = own.listens.Close() // it returns no error
+		back()
 		own.listens = nil
 	}
 	if ex == nil || len(w.gates.addresses) == 0 {

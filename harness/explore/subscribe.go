@@ -101,7 +101,9 @@ func (c *conn) unsubscribe() {
 	if a == nil && !c.outside || c.subscription == nil && c.kept == nil {
 		return
 	}
-	defer c.dialer.takeTurn()()
+	if !c.outside { // or Close has the turn
+		defer c.dialer.takeTurn()()
+	}
 	ex := c.dialer.world.current // also where a client outside is done: its program may close what it has left open
 	if a != nil {
 		ex = a.ex
