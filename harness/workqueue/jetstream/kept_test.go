@@ -98,22 +98,26 @@ func TestADisputeIsNotedFirst(t *testing.T) {
 	require.NoError(t, q.Put(t.Context(), u))
 	late, next := one(t, join(t, a, "late")), one(t, join(t, a, "next"))
 	require.NoError(t, next.Done(t.Context(), workqueue.Result{Body: []byte("1"), Claim: "1"}))
-	seen := make(chan string, 100)
+	come := make(chan *nats.Msg, 100) // one for both, as each subscription with a function has a goroutine of its own
 	for _, subject := range []string{"$KV.doublegrant-main.disputed", "$O.doublegrant-main.M.>"} {
-		_, err := jetstream.RawOf(q).NC.Subscribe(subject, func(m *nats.Msg) {
+		_, err := jetstream.RawOf(q).NC.ChanSubscribe(subject, come)
+		require.NoError(t, err)
+	}
+	seen := func() string {
+		for m := range come {
 			var o struct{ Deleted bool }
 			if strings.HasPrefix(m.Subject, "$KV.") {
-				seen <- "noted"
+				return "noted"
 			} else if json.Unmarshal(m.Data, &o) == nil && o.Deleted {
-				seen <- "removed"
+				return "removed"
 			}
-		})
-		require.NoError(t, err)
+		}
+		return ""
 	}
 	require.NoError(t, jetstream.RawOf(q).NC.Flush())
 	require.NoError(t, late.Done(t.Context(), workqueue.Result{Body: []byte("2"), Claim: "2"}))
-	require.Equal(t, "noted", <-seen)
-	require.Equal(t, "removed", <-seen)
+	require.Equal(t, "noted", seen())
+	require.Equal(t, "removed", seen())
 	require.Equal(t, []string{u.ID()}, disputed(t, q))
 }
 
