@@ -105,10 +105,11 @@ func TestADisputeIsNotedFirst(t *testing.T) {
 	}
 	seen := func() string {
 		for m := range come {
-			var o struct{ Deleted bool }
 			if strings.HasPrefix(m.Subject, "$KV.") {
 				return "noted"
-			} else if json.Unmarshal(m.Data, &o) == nil && o.Deleted {
+			}
+			var o struct{ Deleted bool }
+			if json.Unmarshal(m.Data, &o) == nil && o.Deleted {
 				return "removed"
 			}
 		}
