@@ -98,7 +98,7 @@ func TestWhatACommandTouches(t *testing.T) {
 		{"GET", access{everything: true}, unknown},
 		{"WAIT", access{everything: true}, unknown},
 	} {
-		got, touch := accessOf(parsed(t, strings.Fields(c.command)...).args)
+		got, touch := touched(parsed(t, strings.Fields(c.command)...).args)
 		require.Equal(t, c.want, got, c.command)
 		require.Equal(t, c.touch, touch, c.command)
 	}
@@ -132,10 +132,8 @@ func TestATransactionMaySetATTL(t *testing.T) {
 func TestACommandAsAPersonWouldWriteIt(t *testing.T) {
 	const titled, plain = "return 1", "-- take the lock\nreturn redis.call('get', KEYS[1])"
 	sum := func(s string) string { return fmt.Sprintf("%x", sha1.Sum([]byte(s))) }
-	w := &world{
-		scripts: map[string]string{sum(titled): titled, sum(plain): plain},
-		titles:  map[string]string{titled: "acquire.lua"},
-	}
+	known := newScripts(map[string]string{titled: "acquire.lua"})
+	known.texts = map[string]string{sum(titled): titled, sum(plain): plain}
 	for _, c := range []struct {
 		args []string
 		want string
@@ -153,9 +151,9 @@ func TestACommandAsAPersonWouldWriteIt(t *testing.T) {
 		{[]string{"EVALSHA", sum("never seen"), "0"}, "EVALSHA " + sum("never seen")[:8] + "…"},
 		{[]string{"EVAL", "x"}, "EVAL x"},
 	} {
-		require.Equal(t, c.want, parsed(t, c.args...).text(w))
+		require.Equal(t, c.want, parsed(t, c.args...).text(known))
 	}
-	long := parsed(t, "SET", "k", strings.Repeat("я", 200)).text(w)
+	long := parsed(t, "SET", "k", strings.Repeat("я", 200)).text(known)
 	require.LessOrEqual(t, len(long), 160+len("…"))
 	require.True(t, strings.HasPrefix(long, "SET k яяя"), long)
 	require.True(t, strings.HasSuffix(long, "яяя"), long)
@@ -183,7 +181,8 @@ func TestScriptsThatClientsLoadAreLearned(t *testing.T) {
 // `make mutate`.
 func TestWhatCommandsAreByTheirWords(t *testing.T) {
 	const sha = "0123456789abcdef0123456789abcdef01234567"
-	w := &world{read: readScripts{}, scripts: map[string]string{sha: `return redis.call("TIME")`}}
+	known := newScripts(nil)
+	known.texts[sha] = `return redis.call("TIME")`
 	for _, c := range []struct {
 		words                 string
 		blocks, timely, clock bool
@@ -223,16 +222,16 @@ func TestWhatCommandsAreByTheirWords(t *testing.T) {
 		x := parsed(t, strings.Fields(c.words)...)
 		require.Equal(t, c.blocks, x.blocks(), "%s blocks", c.words)
 		require.Equal(t, c.timely, x.timely(), "%s is timely", c.words)
-		require.Equal(t, c.clock, x.readsClock(w), "%s reads the clock", c.words)
+		require.Equal(t, c.clock, known.readsClock(x.args), "%s reads the clock", c.words)
 		require.Equal(t, c.acks, x.wantedAcks(), "%s asks for replicas", c.words)
 		require.Equal(t, c.waits, x.waitTimeout(), "%s waits", c.words)
 	}
 }
 
 func TestHowLongAKeyWasNotUsedIsAskedInAScript(t *testing.T) {
-	w := &world{read: readScripts{}}
-	require.True(t, parsed(t, "EVAL", `return redis.call("object", "freq", KEYS[1])`, "1", "k").readsIdleTime(w))
-	require.False(t, parsed(t, "EVAL", `return redis.call("object", "encoding", KEYS[1])`, "1", "k").readsIdleTime(w))
+	known := newScripts(nil)
+	require.True(t, known.readsIdleTime(parsed(t, "EVAL", `return redis.call("object", "freq", KEYS[1])`, "1", "k").args))
+	require.False(t, known.readsIdleTime(parsed(t, "EVAL", `return redis.call("object", "encoding", KEYS[1])`, "1", "k").args))
 }
 
 func TestWhichClientCommandsOthersSee(t *testing.T) {

@@ -215,8 +215,8 @@ func twoAtOnce(a *actor, second *command) error {
 // isUngated reports whether the next command concerns nobody else. It notes the state that the command gives the connection.
 func (c *conn) isUngated() bool {
 	next := &c.queue[0]
-	var t touch
-	next.access, t = accessOf(next.args)
+	var ungated bool
+	next.access, ungated = accessOf(next.args)
 	switch n := commandName(next.args); {
 	case n == "exec" && c.multi:
 		next.access = c.queued
@@ -240,12 +240,20 @@ func (c *conn) isUngated() bool {
 		c.failed = errDatabase
 	case c.multi:
 		next.ttl = next.setsTTL()
-		c.dialer.world.learnScript(*next)
+		c.dialer.world.scripts.learn(next.args)
 		c.queued.add(next.access)
 		c.transaction = append(c.transaction, next.raw...)
 		return true
 	}
-	return t == nothing
+	return ungated
+}
+
+// openTransaction returns the commands that are queued between MULTI and EXEC. It is nil for no connection.
+func (c *conn) openTransaction() []byte {
+	if c == nil || !c.multi {
+		return nil
+	}
+	return c.transaction
 }
 
 // isGone reports whether the client has closed the connection.
@@ -392,12 +400,12 @@ func (c *conn) askedByProgram(next *command) (learned func(reply []byte) error, 
 	if n := commandName(next.args); c.multi || n == "multi" || n == "watch" || n == "exec" {
 		ex.memory.disable("the program's look at the store is a transaction")
 	}
-	var t touch
-	if next.access, t = accessOf(next.args); t == nothing { // it concerns the connection
+	var ungated bool
+	if next.access, ungated = accessOf(next.args); ungated { // it concerns the connection
 		return func([]byte) error { return nil }, nil
 	}
 	if next.scripts {
-		c.dialer.world.learnScript(*next) // or it is missing after the next flush
+		c.dialer.world.scripts.learn(next.args) // or it is missing after the next flush
 	}
 	ex.observationAsks(ask{kind: asksRedis, command: command{raw: next.raw, args: next.args, access: next.access}})
 	l, err := ex.beginLearning(next, nil, nil, nil)

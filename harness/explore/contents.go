@@ -2,9 +2,7 @@ package explore
 
 import (
 	"cmp"
-	"crypto/sha1"
 	"encoding/binary"
-	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -162,7 +160,7 @@ func (w *world) storedKeys(node int) ([]storedKey, error) {
 
 // questionOf returns the question that a command asks. ok is false if it is not known what its outcome depends on.
 func (ex *execution) questionOf(c *command, on *conn, watched []watchedKey) (q question, ok bool) {
-	means, ok := ex.memory.meaningOf(c, on)
+	means, ok := ex.memory.scripts.meaningOf(c, on.openTransaction())
 	if !ok {
 		return q, false
 	}
@@ -211,20 +209,5 @@ func (ex *execution) applyTransition(c *command, t *transition, a *actor) {
 	}
 }
 
-// parseAll returns the commands in a piece of bytes.
-func parseAll(b []byte) (all [][][]byte) {
-	for len(b) > 0 {
-		args, size, err := parseCommand(b)
-		if err != nil || size == 0 {
-			break
-		}
-		all, b = append(all, args), b[size:]
-	}
-	return all
-}
-
 // learns reports whether what the schedule shows is kept.
 func (ex *execution) learns() bool { return ex.memory.works() && !ex.recalls && !ex.disturbed() }
-
-// scriptHash returns the hash by which Redis knows a script.
-func scriptHash(body string) string { return fmt.Sprintf("%x", sha1.Sum([]byte(body))) } // SHA-1 is Redis's choice

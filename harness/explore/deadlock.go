@@ -59,7 +59,7 @@ func (ex *execution) awaited(a *actor) (what, key string) {
 		if keys := slices.Concat(c.reads, c.writes); len(keys) > 0 {
 			key = keys[0]
 		}
-		return "in " + c.text(ex.w), key
+		return "in " + c.text(ex.w.scripts), key
 	case a.wakeAt > ex.now:
 		return "and sleeps again and again, " + (a.wakeAt - ex.now).Round(time.Millisecond).String() + " each time", ""
 	}

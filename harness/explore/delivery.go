@@ -150,7 +150,7 @@ func (ex *execution) sendNext(a *actor, c *conn) (kept bool, err error) {
 	switch {
 	case next.monitors():
 		return false, stopped("client %d's %s shows what others do, which cannot be explored", a.index+1, strings.ToUpper(commandName(next.args)))
-	case next.readsIdleTime(ex.w):
+	case ex.w.scripts.readsIdleTime(next.args):
 		return false, stopped("client %d's %s asks how long a key was not used, which Redis measures by the machine's time and not by the schedule's: put it under load instead", a.index+1, strings.ToUpper(commandName(next.args)))
 	case c.goesWithMessages():
 		return false, ex.sendSubscribing(a, c)
@@ -204,9 +204,9 @@ func (ex *execution) noteClock(c command) {
 	}
 	ex.ttlSet = ex.ttlSet || c.setsTTL()
 	if c.scripts && !ex.recalls {
-		ex.w.learnScript(c)
+		ex.w.scripts.learn(c.args)
 	}
-	ex.clockRead = ex.clockRead || c.readsClock(ex.w)
+	ex.clockRead = ex.clockRead || ex.w.scripts.readsClock(c.args)
 }
 
 // beginLearningNext prepares to keep the outcome of the next command of a connection.

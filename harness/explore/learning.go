@@ -23,13 +23,11 @@ func (ex *execution) beginLearning(c *command, on *conn, a *actor, watched []wat
 		return nil, nil
 	}
 	m := ex.memory
-	m.learnScript(c.args)
-	if on != nil && on.multi {
-		for _, args := range parseAll(on.transaction) {
-			m.learnScript(args)
-		}
+	m.scripts.learn(c.args)
+	for _, args := range parseAll(on.openTransaction()) {
+		m.scripts.learn(args)
 	}
-	if why := m.whyNotRepeatable(c, on); why != "" {
+	if why := m.whyNotRepeatable(c, on.openTransaction()); why != "" {
 		m.disable("%s", why)
 		return nil, nil
 	}

@@ -26,16 +26,8 @@ type scriptTraits struct {
 	idle    bool // it asks how long a key was not used
 }
 
-// readScripts holds the traits of scripts by their text, so that each is read once.
-type readScripts map[string]scriptTraits
-
-func (r readScripts) traits(body string) scriptTraits {
-	t, known := r[body]
-	if !known {
-		t = scriptTraits{scriptRepeats(body), quotedClockWord.MatchString(body), quotedIdleTime.MatchString(body)}
-		r[body] = t
-	}
-	return t
+func traitsOf(body string) scriptTraits {
+	return scriptTraits{scriptRepeats(body), quotedClockWord.MatchString(body), quotedIdleTime.MatchString(body)}
 }
 
 // scriptRepeats reports whether the outcome of a Lua script follows from what is stored, its arguments and the time. It has to name

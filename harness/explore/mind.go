@@ -145,7 +145,7 @@ func (ex *execution) compareMinds(a *actor, known *mind, acts []act, at parked, 
 		return diverged(a)
 	}
 	if known.at.kind != at.kind || len(known.acts) != len(acts) || at.kind == inCommand && !sameStep(known.at.conn, at.conn) {
-		return fmt.Errorf("%w: %s %s, and %s when all was the same before", errDiverged, a, at.does(ex.w), known.at.does(ex.w))
+		return fmt.Errorf("%w: %s %s, and %s when all was the same before", errDiverged, a, at.does(ex.w.scripts), known.at.does(ex.w.scripts))
 	}
 	same := slices.Equal(known.acts, acts) && known.watches == watches
 	if at.kind == inCommand {
@@ -159,10 +159,10 @@ func (ex *execution) compareMinds(a *actor, known *mind, acts []act, at parked, 
 }
 
 // does says what a client does at the place where it waits, after its name.
-func (at parked) does(w *world) string {
+func (at parked) does(s *knownScripts) string {
 	switch at.kind {
 	case inCommand:
-		return "sent " + strings.TrimSpace(at.conn.queue[0].text(w))
+		return "sent " + strings.TrimSpace(at.conn.queue[0].text(s))
 	case inSleep, inNap:
 		return "slept"
 	case inClock:

@@ -158,7 +158,7 @@ func (ex *execution) recallCommand(a *actor, gate *conn) (heard event, err error
 		}
 		heard = event{kind: answered, text: t.reply}
 	}
-	if means, ok := ex.memory.meaningOf(next, gate); ok && means.wait > 0 && means.wants > ex.hearingReplicas() {
+	if means, ok := ex.memory.scripts.meaningOf(next, gate.openTransaction()); ok && means.wait > 0 && means.wants > ex.hearingReplicas() {
 		return heard, ex.passTo(ex.now + means.wait)
 	}
 	return heard, nil

@@ -90,6 +90,27 @@ func parseCommand(b []byte) (args [][]byte, size int, err error) {
 	return args, at, nil
 }
 
+// parseAll returns the commands in a piece of bytes.
+func parseAll(b []byte) (all [][][]byte) {
+	for len(b) > 0 {
+		args, size, err := parseCommand(b)
+		if err != nil || size == 0 {
+			break
+		}
+		all, b = append(all, args), b[size:]
+	}
+	return all
+}
+
+// words returns the arguments of a command as texts.
+func words(args [][]byte) []string {
+	out := make([]string, len(args))
+	for i, a := range args {
+		out[i] = string(a)
+	}
+	return out
+}
+
 // replySize returns the size of the reply at the start of b, in bytes. It is 0 if the reply is not whole yet.
 func replySize(b []byte) (int, error) {
 	header, at := line(b)

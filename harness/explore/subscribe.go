@@ -22,21 +22,6 @@ type subscription struct {
 	sharded bool // some are of shards; kept for programs outside only
 }
 
-// channelKey returns the name that stands for a channel among keys. No client's key has it.
-func channelKey(channel string) string { return "\x00channel " + channel }
-
-// patternsKey stands for all patterns that clients listen to: any channel may fit any of them.
-const patternsKey = "\x00patterns"
-
-// subscribes reports whether the command belongs to a subscription.
-func subscribes(n string) bool {
-	switch n {
-	case "subscribe", "psubscribe", "ssubscribe", "unsubscribe", "punsubscribe", "sunsubscribe":
-		return true
-	}
-	return false
-}
-
 // subscribe turns the connection into that of a subscription, if the client has written such a command on it. What it writes from
 // then on is sent by an actor of its own.
 func (c *conn) subscribe() {

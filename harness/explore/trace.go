@@ -50,7 +50,7 @@ func (t *trace) sent(ex *execution, c command, reply []byte, lost error) {
 	if waits != "" {
 		waits += ", then "
 	}
-	if s.Command = waits + c.text(ex.w); commandName(c.args) == "exec" {
+	if s.Command = waits + c.text(ex.w.scripts); commandName(c.args) == "exec" {
 		s.Command = waits + fmt.Sprintf("MULTI … EXEC, writes %s", strings.Join(c.writes, ", "))
 	}
 	if lost != nil {
@@ -99,7 +99,7 @@ func (t *trace) arrived(ex *execution, l lateCommand, c command, reply []byte) {
 	if s.Command != "" {
 		s.Command += "; "
 	}
-	s.Command += fmt.Sprintf("client %d's %s arrives", l.client+1, c.text(ex.w))
+	s.Command += fmt.Sprintf("client %d's %s arrives", l.client+1, c.text(ex.w.scripts))
 	s.Reply = replyText(reply)
 }
 
@@ -125,7 +125,7 @@ func awaitedWords(ex *execution, at parked) string {
 	if at.kind == inRead {
 		return "message on " + channels(at.conn)
 	}
-	return "answer to " + at.conn.queue[0].text(ex.w)
+	return "answer to " + at.conn.queue[0].text(ex.w.scripts)
 }
 
 // received notes what somebody has waited for, when it comes.

@@ -2,7 +2,6 @@ package explore
 
 import (
 	"cmp"
-	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -61,15 +60,11 @@ func (ex *execution) noteOutcome(c *command, on *conn) {
 		return
 	}
 	all := [][][]byte{c.args}
-	if on != nil && on.multi && commandName(c.args) == "exec" {
-		all = append(all, parseAll(on.transaction)...)
+	if commandName(c.args) == "exec" {
+		all = append(all, parseAll(on.openTransaction())...)
 	}
 	for _, args := range all {
-		body, runs := scriptIn(args)
-		if !runs && commandName(args) == "evalsha" && len(args) > 1 {
-			body, runs = ex.w.scripts[strings.ToLower(string(args[1]))]
-		}
-		if !repeats(args) && !(command{args: args}).blocks() || runs && !ex.w.read.traits(body).repeats {
+		if !repeats(args) && !(command{args: args}).blocks() || !ex.w.scripts.traits(ex.w.scripts.of(args)).repeats {
 			ex.trails.blind = true
 		}
 	}
@@ -92,8 +87,11 @@ func (ex *execution) seesState() (ok bool, err error) {
 			return false, nil
 		}
 	}
-	if len(ex.w.scripts) > 0 && (ex.w.flushed || ex.promoted) {
-		hashes := slices.Sorted(maps.Keys(ex.w.scripts))
+	hashes := []string(nil)
+	if ex.w.flushed || ex.promoted {
+		hashes = ex.w.scripts.hashes()
+	}
+	if len(hashes) > 0 {
 		reply, err := ex.w.ask(ex.w.primary, append([]string{"SCRIPT", "EXISTS"}, hashes...)...)
 		if err != nil {
 			return false, err

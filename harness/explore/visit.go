@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -211,7 +210,7 @@ func (s *search) reallyRunOnce(ctx context.Context, w *world, alarm *time.Timer,
 	if err == nil && !ex.replicationStopped {
 		err = ex.finish(ctx)
 	}
-	maps.Copy(s.memory.scripts, w.scripts)
+	s.memory.scripts.learnFrom(w.scripts)
 	if w.strayCommands > strays {
 		s.memory.disable("a client sends commands by itself")
 	}

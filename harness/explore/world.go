@@ -3,12 +3,10 @@ package explore
 import (
 	"cmp"
 	"context"
-	"crypto/sha1"
 	"errors"
 	"fmt"
 	"log/slog"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -56,16 +54,14 @@ type world struct {
 	own     *dialer                 // of probe
 	gates   gates                   // addresses of clients outside this process
 
-	scripts map[string]string // texts of all scripts that were seen, by hash
-	read    readScripts
-	titles  map[string]string // names of scripts, by their text
-	flushed bool              // the script cache was flushed and is to be filled again
+	scripts *knownScripts // all that were seen
+	flushed bool          // the script cache was flushed and is to be filled again
 }
 
 // newWorld starts Redis and connects s.Clients clients and a probe. The caller has its turn until stop.
 func newWorld(ctx context.Context, s *Spec) (_ *world, err error) {
 	w := &world{
-		program: s.Program, awaitsAcks: s.Program.Replicas, scripts: map[string]string{}, read: readScripts{}, titles: s.Program.Scripts, patienceUnit: patienceUnit(s.Program),
+		program: s.Program, awaitsAcks: s.Program.Replicas, scripts: newScripts(s.Program.Scripts), patienceUnit: patienceUnit(s.Program),
 	}
 	w.turn.Lock()
 	if err := w.start(ctx, s); err != nil {
@@ -300,8 +296,8 @@ func (w *world) reset() error {
 		w.closeWitnesses()
 	}
 	if w.flushed {
-		for _, body := range w.scripts {
-			if _, err := w.ask(firstPrimary, "SCRIPT", "LOAD", body); err != nil {
+		for _, hash := range w.scripts.hashes() {
+			if _, err := w.ask(firstPrimary, "SCRIPT", "LOAD", w.scripts.textOf(hash)); err != nil {
 				return err
 			}
 		}
@@ -315,20 +311,6 @@ func (w *world) flush() error {
 	w.flushed = true
 	_, err := w.ask(w.primary, "SCRIPT", "FLUSH")
 	return err
-}
-
-// learnScript keeps the text of scripts that a client loads, so that reset can load them again.
-func (w *world) learnScript(c command) {
-	body := []byte(nil)
-	switch n := commandName(c.args); {
-	case n == "eval" && len(c.args) > 1:
-		body = c.args[1]
-	case n == "script" && len(c.args) > 2 && strings.EqualFold(string(c.args[1]), "load"):
-		body = c.args[2]
-	default:
-		return
-	}
-	w.scripts[fmt.Sprintf("%x", sha1.Sum(body))] = string(body) // SHA-1 is Redis's choice
 }
 
 // saysNoScript reports whether a reply says that the script cache lacks a script.

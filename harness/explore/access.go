@@ -1,0 +1,147 @@
+package explore
+
+import (
+	"slices"
+	"strings"
+)
+
+// This file knows what commands touch.
+
+// access lists the keys that a command reads and writes. It decides which commands may change places without anybody noticing.
+type access struct {
+	reads, writes []string
+	everything    bool // may touch anything: scripts, and commands that are not in touches
+	scripts       bool // needs the script cache
+	ttl           bool // inside a MULTI: may give a key a TTL
+}
+
+// touch tells how a command touches keys.
+type touch uint8
+
+const (
+	unknown  touch = iota
+	nothing        // connection state only: passes ungated
+	own            // WAIT: about what its connection wrote; commands of others do not change its reply, but the world may
+	reads          // reads its first argument
+	readsAll       // reads all its arguments
+	writes         // writes its first argument
+	writeAll       // writes all its arguments
+	popsAny        // writes all its arguments but the last, which is a time-out
+	moves          // writes its first two arguments
+	counted        // writes the keys whose number is its second argument
+	streams        // reads the keys that follow STREAMS
+	group          // writes the keys that follow STREAMS
+	publish        // sends to its first argument, a channel
+	channel        // listens, or does not listen any more, to its arguments, which are channels
+	pattern        // the same for patterns
+)
+
+// touches lists the commands that locks, filters and sequences use. A command that is missing here is taken to touch
+// everything, which costs schedules but never changes a verdict.
+var touches = func() map[string]touch {
+	m := map[string]touch{}
+	for t, names := range map[touch]string{
+		own:     "wait",
+		nothing: "hello auth client select ping echo multi unwatch discard readonly readwrite command quit",
+		reads: "get ttl pttl expiretime pexpiretime type strlen getrange hget hexists hgetall hmget hlen scard smembers " +
+			"sismember llen lrange lindex zscore zrange zcard xlen xrange",
+		readsAll: "exists mget watch",
+		writes: "set setnx setex psetex getset getdel getex incr incrby decr decrby append setrange expire pexpire expireat " +
+			"pexpireat persist hset hsetnx hmset hincrby hdel sadd srem lpush rpush lpop rpop lrem ltrim zadd zrem zpopmin zpopmax " +
+			"xadd xdel xtrim",
+		writeAll: "del unlink",
+		popsAny:  "blpop brpop bzpopmin bzpopmax",
+		moves:    "brpoplpush blmove rpoplpush lmove",
+		counted:  "blmpop bzmpop",
+		streams:  "xread",
+		group:    "xreadgroup",
+		publish:  "publish spublish",
+		channel:  "subscribe ssubscribe unsubscribe sunsubscribe",
+		pattern:  "psubscribe punsubscribe",
+	} {
+		for _, n := range strings.Fields(names) {
+			m[n] = t
+		}
+	}
+	return m
+}()
+
+// accessOf returns what a command touches. ungated is true if it concerns its connection alone.
+func accessOf(args [][]byte) (a access, ungated bool) {
+	a, t := touched(args)
+	return a, t == nothing
+}
+
+// touched returns what a command touches, and how.
+func touched(args [][]byte) (a access, t touch) {
+	t, known := touches[string(args[0])] // most clients send one case
+	n := ""
+	if !known {
+		n = commandName(args)
+		t = touches[n]
+	}
+	rest := args[1:]
+	if len(rest) == 0 && t != nothing {
+		t = unknown
+	}
+	switch t {
+	case nothing, own:
+	case reads:
+		a.reads = []string{string(rest[0])}
+	case readsAll:
+		a.reads = words(rest)
+	case writes:
+		a.writes = []string{string(rest[0])}
+	case writeAll:
+		a.writes = words(rest)
+	case popsAny:
+		a.writes = words(rest[:len(rest)-1])
+	case moves:
+		a.writes = words(rest[:min(2, len(rest))])
+	case counted:
+		a.writes = countedKeys(rest)
+	case streams:
+		a.reads = streamKeys(rest)
+	case group:
+		a.writes = streamKeys(rest)
+	case publish:
+		a.writes, a.reads = []string{channelKey(string(rest[0]))}, []string{patternsKey}
+	case channel:
+		for _, c := range words(rest) {
+			a.writes = append(a.writes, channelKey(c))
+		}
+	case pattern:
+		a.writes = []string{patternsKey}
+	default:
+		a.everything = true
+		a.scripts = strings.HasPrefix(n, "eval") || strings.HasPrefix(n, "script") || strings.HasPrefix(n, "fcall")
+	}
+	return a, t
+}
+
+// add adds to a what b touches.
+func (a *access) add(b access) {
+	a.reads, a.writes = append(a.reads, b.reads...), append(a.writes, b.writes...)
+	a.everything, a.scripts, a.ttl = a.everything || b.everything, a.scripts || b.scripts, a.ttl || b.ttl
+}
+
+// changes reports whether the command may write.
+func (a access) changes() bool { return a.everything || len(a.writes) > 0 }
+
+// independent reports whether two commands have the same effects and replies in either order.
+func (a access) independent(b access) bool {
+	if a.everything || b.everything {
+		return false
+	}
+	return !intersect(a.writes, b.reads) && !intersect(a.writes, b.writes) && !intersect(a.reads, b.writes)
+}
+
+func intersect(a, b []string) bool {
+	return slices.ContainsFunc(a, func(s string) bool { return slices.Contains(b, s) })
+}
+
+// channelKey returns the name that stands for a channel among keys. No client's key has it.
+func channelKey(channel string) string { return "\x00channel " + channel }
+
+// patternsKey stands for all patterns that clients listen to: any channel may fit any of them.
+const patternsKey = "\x00patterns"

@@ -1,0 +1,46 @@
+package explore
+
+import (
+	"bytes"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// This file tells which commands depend on the time of day.
+
+// clockWords lists the commands and options by which Redis tells its time of day or is given one.
+var clockWords = []string{"time", "expireat", "pexpireat", "expiretime", "pexpiretime", "exat", "pxat", "lastsave"}
+
+// quotedClockWord finds clockWords in the text of a Lua script.
+var quotedClockWord = regexp.MustCompile(`(?i)["'](` + strings.Join(clockWords, "|") + `|xadd)["']`)
+
+// readsClock reports whether the outcome of a command depends on the time of day that the server shows, as far as can be seen.
+func (s *knownScripts) readsClock(args [][]byte) bool {
+	switch n := commandName(args); {
+	case n == "eval", n == "evalsha":
+		return s.traits(s.of(args)).clock
+	case n == "xadd":
+		return slices.ContainsFunc(args, func(a []byte) bool { return bytes.Equal(a, []byte("*")) })
+	case n == "set", n == "getex":
+		return slices.ContainsFunc(args[min(2, len(args)):], func(a []byte) bool { return slices.Contains(clockWords, strings.ToLower(string(a))) })
+	default:
+		return slices.Contains(clockWords, n)
+	}
+}
+
+// quotedIdleTime finds in the text of a Lua script where it asks how long, or how often, a key was not used.
+var quotedIdleTime = regexp.MustCompile(`(?i)["']object["']\s*,\s*["'](idletime|freq)["']`)
+
+// readsIdleTime reports whether the outcome of a command depends on how long a key was not used, as far as can be seen. Redis measures that by the
+// machine's time, whatever the time of day is set to.
+func (s *knownScripts) readsIdleTime(args [][]byte) bool {
+	switch n := commandName(args); {
+	case n == "eval", n == "evalsha":
+		return s.traits(s.of(args)).idle
+	case n == "object" && len(args) > 1:
+		what := strings.ToLower(string(args[1]))
+		return what == "idletime" || what == "freq"
+	}
+	return false
+}

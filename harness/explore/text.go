@@ -1,0 +1,45 @@
+package explore
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// This file writes commands as a person would.
+
+// text writes the command as a person would. A script is shown by its name, else by its first line, else, if the explorer
+// has not seen its text, by the beginning of its hash.
+func (c command) text(s *knownScripts) string {
+	parts := words(c.args)
+	parts[0] = strings.ToUpper(parts[0])
+	script := len(parts) > 2 && (parts[0] == "EVAL" || parts[0] == "EVALSHA")
+	if script {
+		parts = slices.Concat(parts[:1], []string{s.name(parts[1])}, parts[3:]) // without the number of keys
+	}
+	for i, p := range parts {
+		if p == "" || strings.ContainsAny(p, " \t\r\n") && !(script && i == 1) {
+			parts[i] = strconv.Quote(p)
+		}
+	}
+	return clip(printable(strings.Join(parts, " ")), 160)
+}
+
+// name returns how to show a script, which is given as its text or its hash.
+func (s *knownScripts) name(script string) string {
+	body := script
+	if isSHA(script) {
+		if body = s.textOf(script); body == "" {
+			return script[:8] + "…"
+		}
+	}
+	if title := s.titles[body]; title != "" {
+		return title
+	}
+	first, _, _ := strings.Cut(strings.TrimSpace(body), "\n")
+	return "{" + clip(strings.TrimSpace(strings.TrimPrefix(first, "--")), 40) + "}"
+}
+
+func isSHA(s string) bool {
+	return len(s) == 40 && strings.Trim(s, "0123456789abcdefABCDEF") == ""
+}
