@@ -1,7 +1,6 @@
 package explore
 
 import (
-	"context"
 	"crypto/sha1"
 	"fmt"
 	"strings"
@@ -11,8 +10,8 @@ import (
 	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
-	"github.com/doublegrant/doublegrant/harness"
-	"github.com/doublegrant/doublegrant/harness/interleave"
+	"github.com/doublegrant/doublegrant/harness/cluster"
+	"github.com/doublegrant/doublegrant/harness/cluster/clustertest"
 	"github.com/doublegrant/doublegrant/lua"
 )
 
@@ -27,15 +26,13 @@ func parsed(t testing.TB, args ...string) command {
 	return c
 }
 
-// plainWorld starts a Redis with two clients whose connections pass everything.
-func plainWorld(t *testing.T) *world {
-	t.Helper()
-	return newScheduler(t, quiet(program(sends("PING x")))).w
-}
-
 // The table of commands agrees with what Redis itself says that its commands read and write.
 func TestTheTableOfCommandsIsTrue(t *testing.T) {
-	r := plainWorld(t).probe
+	c := clustertest.Start(t, cluster.Standalone(cluster.Options{}))
+	socket, err := c.Socket(c.RedisNodes()[0])
+	require.NoError(t, err)
+	r := redis.NewClient(&redis.Options{Network: "unix", Addr: socket})
+	defer r.Close()
 	info, err := r.Command(t.Context()).Result()
 	require.NoError(t, err)
 	for n, touch := range touches {
@@ -114,21 +111,6 @@ func TestCommandsThatMaySetATTL(t *testing.T) {
 	}
 }
 
-// A TTL that is set between MULTI and EXEC is set by the EXEC.
-func TestATransactionMaySetATTL(t *testing.T) {
-	c := &conn{dialer: &dialer{world: &world{}}}
-	exec := func(queued ...string) command {
-		for _, words := range [][]string{{"MULTI"}, queued, {"EXEC"}} {
-			c.queue = []command{parsed(t, words...)}
-			require.Equal(t, words[0] != "EXEC", c.isUngated())
-		}
-		c.multi = false
-		return c.queue[0]
-	}
-	require.True(t, exec("EXPIRE", "k", "5").setsTTL())
-	require.False(t, exec("INCR", "k").setsTTL(), "a TTL of the transaction before")
-}
-
 func TestACommandAsAPersonWouldWriteIt(t *testing.T) {
 	const titled, plain = "return 1", "-- take the lock\nreturn redis.call('get', KEYS[1])"
 	sum := func(s string) string { return fmt.Sprintf("%x", sha1.Sum([]byte(s))) }
@@ -158,23 +140,6 @@ func TestACommandAsAPersonWouldWriteIt(t *testing.T) {
 	require.True(t, strings.HasPrefix(long, "SET k яяя"), long)
 	require.True(t, strings.HasSuffix(long, "яяя"), long)
 	require.NotContains(t, long, "\uFFFD")
-}
-
-// A script that clients run by its hash is shown by its first line once some client has loaded it.
-func TestScriptsThatClientsLoadAreLearned(t *testing.T) {
-	load := does("load", func(ctx context.Context, r redis.UniversalClient) (string, error) {
-		return r.ScriptLoad(ctx, "-- first\nreturn 1").Result()
-	})
-	run := func(ctx context.Context, s *harness.Session, r redis.UniversalClient) {
-		op(s, "eval", func() (string, error) { return "", r.Eval(ctx, "-- second\nreturn 2", nil).Err() })
-		for _, text := range []string{"-- first\nreturn 1", "-- second\nreturn 2"} {
-			op(s, "evalsha", func() (string, error) {
-				return "", r.EvalSha(ctx, fmt.Sprintf("%x", sha1.Sum([]byte(text))), nil).Err()
-			})
-		}
-	}
-	ex := newScheduler(t, quiet(program(load, run))).run(interleave.Run(0), interleave.Run(1), interleave.Run(1), interleave.Run(1))
-	require.Equal(t, []string{"2: EVAL {second} = 2", "2: EVALSHA {first} = 1", "2: EVALSHA {second} = 2"}, commands(ex)[1:])
 }
 
 // Properties of commands that the tests of the table of commands do not see. Each line kills a mutant that went unnoticed, see
@@ -240,60 +205,6 @@ func TestWhichClientCommandsOthersSee(t *testing.T) {
 		"client list": true, "client setname x": true, "client kill id 1": true, "client no-evict on": true,
 	} {
 		require.Equal(t, want, seenByOthers(parsed(t, strings.Fields(words)...).args), words)
-	}
-}
-
-// Each reason for which two moves depend on each other is the only one in one case, and missing in another.
-func TestWhichMovesAreIndependent(t *testing.T) {
-	reads, writes, elsewhere := access{reads: []string{"k"}}, access{writes: []string{"k"}}, access{writes: []string{"j"}}
-	a, b := move{choice: interleave.Run(0), access: reads}, move{choice: interleave.Run(1), access: reads}
-	with := func(m move, change func(*move)) move { change(&m); return m }
-	begins, ends := func(m *move) { m.begins = true }, func(m *move) { m.ends = true }
-	near := move{choice: interleave.StopReplication, approaches: true, timePasses: true}
-	for _, c := range []struct {
-		name        string
-		did, asleep move
-		want        bool
-	}{
-		{"two reads", a, b, true},
-		{"of one client", a, a, false},
-		{"read and write", a, with(b, func(m *move) { m.access = writes }), false},
-		{"write and read", with(a, func(m *move) { m.access = writes }), b, false},
-		{"anything and a read", with(a, func(m *move) { m.access.everything = true }), b, false},
-		{"a read and anything", a, with(b, func(m *move) { m.access.everything = true }), false},
-		{"anything and what touches nothing", with(a, func(m *move) { m.access.everything = true }), with(b, func(m *move) { m.access = access{} }), false},
-		{"two writes", with(a, func(m *move) { m.access = writes }), with(b, func(m *move) { m.access = writes }), false},
-		{"writes of two keys", with(a, func(m *move) { m.access = writes }), with(b, func(m *move) { m.access = elsewhere }), true},
-		{"a crash", move{choice: interleave.Crash(0)}, with(b, func(m *move) { m.access = writes }), true},
-		{"a crash, then anything", move{choice: interleave.Crash(0)}, with(b, func(m *move) { m.access.everything = true }), true},
-		{"a crash in a wait for that key", move{choice: interleave.Crash(0), access: writes}, with(b, func(m *move) { m.access = writes }), false},
-		{"a crash of that client", move{choice: interleave.Crash(1)}, b, false},
-		{"two lost answers", move{choice: interleave.LoseAnswer(0)}, move{choice: interleave.LoseAnswer(1)}, false},
-		{"a lost answer and a command", move{choice: interleave.LoseAnswer(0)}, b, true},
-		{"a lost answer and a lost command", move{choice: interleave.LoseAnswer(0)}, move{choice: interleave.LoseCommand(1)}, true},
-		{"to the last millisecond", near, b, true},
-		{"to the last millisecond, then begun", near, with(b, begins), false},
-		{"to the last millisecond, then timely", near, with(b, func(m *move) { m.timely = true }), false},
-		{"to the last millisecond, then time", near, with(b, func(m *move) { m.timePasses = true }), false},
-		{"to the last millisecond, then the world", near, with(b, func(m *move) { m.world = true }), false},
-		{"time", move{choice: interleave.StopReplication, timePasses: true}, b, false},
-		{"then time", a, with(b, func(m *move) { m.timePasses = true }), false},
-		{"the world", move{choice: interleave.StopReplication, world: true}, b, false},
-		{"then the world", a, with(b, func(m *move) { m.world = true }), false},
-		{"an answer that has come, then anything", with(a, func(m *move) { m.access, m.silent = access{}, true }), with(b, func(m *move) { m.access.everything = true }), true},
-		{"anything, then an answer that has come", with(a, func(m *move) { m.access.everything = true }), with(b, func(m *move) { m.access, m.silent = access{}, true }), true},
-		{"both begin", with(a, begins), with(b, begins), true},
-		{"both end", with(a, ends), with(b, ends), true},
-		{"begins, ends", with(a, begins), with(b, ends), false},
-		{"ends, begins", with(a, ends), with(b, begins), false},
-		{"looked at after an end, then written", with(a, func(m *move) { m.observes, m.ends = true, true }), with(b, func(m *move) { m.access = elsewhere }), false},
-		{"looked at after an end, then read", with(a, func(m *move) { m.observes, m.ends = true, true }), b, true},
-		{"not looked at after an end, then written", with(a, ends), with(b, func(m *move) { m.access = elsewhere }), true},
-		{"looked at, no end, then written", with(a, func(m *move) { m.observes = true }), with(b, func(m *move) { m.access = elsewhere }), true},
-		{"written, then looked at after an end", with(a, func(m *move) { m.observes, m.access = true, elsewhere }), with(b, ends), false},
-		{"written, then looked at, no end", with(a, func(m *move) { m.observes, m.access = true, elsewhere }), b, true},
-	} {
-		require.Equal(t, c.want, independent(c.did, c.asleep), c.name)
 	}
 }
 

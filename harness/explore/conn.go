@@ -17,7 +17,7 @@ import (
 type conn struct {
 	dialer *dialer
 	wire   *wire
-	node   int    // index in world.names of the node to which wire leads
+	node   int    // number of the node to which wire leads
 	hello  []byte // the client's HELLO, sent again on a new wire; nil: none
 
 	writing sync.Mutex // held by Write: a relay waits in Read meanwhile, in another goroutine
@@ -67,7 +67,7 @@ func (c *conn) connect() (err error) {
 		c.wire.close()
 	}
 	c.node = c.dialer.world.primary
-	c.wire, err = dialWire(c.dialer.world.sockets[c.node])
+	c.wire, err = c.dialer.world.dialNode(c.node)
 	if err == nil && c.hello != nil {
 		_, err = c.wire.ask(c.hello, 1)
 	}
@@ -272,7 +272,7 @@ func (c *conn) ready() error {
 		c.failed = net.ErrClosed
 		return nil
 	}
-	c.dialer.world.clean = false
+	c.dialer.world.noteWrites()
 	return c.reconnectToPrimary()
 }
 

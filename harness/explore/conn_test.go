@@ -220,3 +220,27 @@ func TestRacedAProgramClosesItsConnectionInATurn(t *testing.T) {
 		back()
 	}
 }
+
+// A TTL that is set between MULTI and EXEC is set by the EXEC.
+func TestATransactionMaySetATTL(t *testing.T) {
+	c := &conn{dialer: &dialer{world: &world{server: &server{scripts: newScripts(nil)}}}}
+	exec := func(queued ...string) command {
+		for _, words := range [][]string{{"MULTI"}, queued, {"EXEC"}} {
+			raw := request(words...)
+			args, _, err := parseCommand(raw)
+			require.NoError(t, err)
+			c.queue = []command{{raw: raw, args: args}}
+			require.Equal(t, words[0] != "EXEC", c.isUngated())
+		}
+		c.multi = false
+		return c.queue[0]
+	}
+	require.True(t, exec("EXPIRE", "k", "5").setsTTL())
+	require.False(t, exec("INCR", "k").setsTTL(), "a TTL of the transaction before")
+}
+
+// plainWorld starts a Redis with two clients whose connections pass everything.
+func plainWorld(t *testing.T) *world {
+	t.Helper()
+	return newScheduler(t, quiet(program(sends("PING x")))).w
+}

@@ -23,14 +23,6 @@ type contents struct {
 // allScripts is the state of a script cache that nobody has flushed.
 const allScripts = "all"
 
-// storedKey is a key with its value as DUMP writes it.
-type storedKey struct {
-	name, dump string
-	end        time.Duration // last virtual time at which it is there; noKeyEnd: it does not end by itself
-}
-
-const noKeyEnd = time.Duration(-1)
-
 // question holds a command and whatever else decides its outcome, apart from what is stored.
 type question struct {
 	text        string
@@ -84,9 +76,6 @@ func (c *contents) at(m *memory, now time.Duration) *contents {
 	return m.contents(left, c.scripts)
 }
 
-// hasEnded reports whether a key with that end is gone: Redis counts in milliseconds.
-func hasEnded(end, now time.Duration) bool { return now.Truncate(grain) > end }
-
 // has reports whether a key is there.
 func (c *contents) has(key string) bool {
 	return slices.ContainsFunc(c.keys, func(k storedKey) bool { return k.name == key })
@@ -109,54 +98,6 @@ func (c *contents) withScript(m *memory, sha string) *contents {
 
 // withoutScripts returns the contents with an empty script cache.
 func (c *contents) withoutScripts(m *memory) *contents { return m.contents(c.keys, "") }
-
-// contentScript lists all keys, each with its end and its value.
-const contentScript = `local out = {}
-for _, k in ipairs(redis.call('keys', '*')) do
-  out[#out + 1] = k
-  out[#out + 1] = redis.call('pexpiretime', k)
-  out[#out + 1] = redis.call('dump', k)
-end
-return out`
-
-// storedKeys lists what is stored at a node.
-func (w *world) storedKeys(node int) ([]storedKey, error) {
-	reply, err := w.ask(node, "EVAL", contentScript, "0")
-	if err != nil {
-		return nil, err
-	}
-	header, at := line(reply)
-	n, err := arrayLength(header)
-	if err != nil {
-		return nil, err
-	}
-	var keys []storedKey
-	for range n / 3 {
-		name, size, err := bulk(reply[at:])
-		if err != nil {
-			return nil, err
-		}
-		at += size
-		ms, err := integer(reply[at:])
-		if err != nil {
-			return nil, err
-		}
-		_, size = line(reply[at:])
-		at += size
-		dump, size, err := bulk(reply[at:])
-		if err != nil {
-			return nil, err
-		}
-		at += size
-		k := storedKey{string(name), string(dump), noKeyEnd}
-		if ms >= 0 {
-			k.end = time.UnixMilli(ms).Sub(epoch)
-		}
-		keys = append(keys, k)
-	}
-	slices.SortFunc(keys, func(a, b storedKey) int { return cmp.Compare(a.name, b.name) })
-	return keys, nil
-}
 
 // questionOf returns the question that a command asks. ok is false if it is not known what its outcome depends on.
 func (ex *execution) questionOf(c *command, on *conn, watched []watchedKey) (q question, ok bool) {

@@ -61,16 +61,6 @@ func (c *conn) postNow(request []byte) error {
 	return c.dialer.world.post(c.wire, c.node, request)
 }
 
-// post does what conn.postNow does, on a connection to a node. Redis reads in the order in which bytes come in, so when it has
-// answered the PING, it has read the request.
-func (w *world) post(to *wire, node int, request []byte) error {
-	if err := to.post(request); err != nil {
-		return err
-	}
-	_, err := w.ask(node, "PING")
-	return err
-}
-
 // release notes that Redis does not keep the connection's command any more.
 func (c *conn) release() {
 	c.kept = nil
@@ -150,8 +140,8 @@ func (ex *execution) cutOff(c *conn, why error) error {
 	if c.failed = why; id == "" || c.wire == nil || c.isGone() {
 		return nil
 	}
-	_, err := ex.w.admin[c.node].ask(request("CLIENT", "KILL", "ID", id), 1) // it may be gone already
-	c.wire.close()                                                           // the client may never close it
+	err := ex.w.kill(c.node, id)
+	c.wire.close() // the client may never close it
 	c.wire = nil
 	return err
 }

@@ -21,7 +21,7 @@ func (c *conn) giveUp() (left lateCommand, err error) {
 type lateCommand struct {
 	client   int // the client that sent it, from 0
 	wire     *wire
-	node     int       // index in world.names of the node to which wire leads
+	node     int       // number of the node to which wire leads
 	commands []command // the one that the client waited for, then the rest of its pipeline
 	arrived  bool
 	at       int // length of the schedule when it was given up

@@ -34,7 +34,7 @@ func (ex *execution) reachableInstants() ([]instant, error) {
 	}
 	var out []instant
 	for _, at := range instants {
-		if at > ex.now && ex.w.fixed != nil {
+		if at > ex.now && ex.w.setsClocks() {
 			out = append(out, instant{at, false})
 		}
 		if at+grain > ex.now {
@@ -168,7 +168,7 @@ func (ex *execution) passTo(t time.Duration) error {
 	}
 	from := ex.now
 	ex.now, ex.passedTo, ex.clockLooks = t, t, 0
-	if ex.w.fixed == nil {
+	if !ex.w.setsClocks() {
 		ex.endsKnown = false
 	}
 	if ex.recalls {

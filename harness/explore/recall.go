@@ -145,6 +145,9 @@ func (ex *execution) primary() int {
 	return firstPrimary
 }
 
+// hearingReplicas returns the number of replicas that hear what is written now, whether the schedule is really run or from memory.
+func (ex *execution) hearingReplicas() int64 { return ex.w.hearing(ex.replicationStopped, ex.promoted) }
+
 // recallCommand executes the next command of a connection from memory.
 func (ex *execution) recallCommand(a *actor, gate *conn) (heard event, err error) {
 	next := &gate.queue[0]

@@ -43,12 +43,12 @@ var (
 )
 
 // content returns what the primary stores at virtual time now.
-func (w *world) content(now, unit time.Duration) (*interleave.Store, error) {
+func (s *server) content(now, unit time.Duration) (*interleave.Store, error) {
 	script := contentByClock
-	if w.fixed == nil {
+	if s.fixed == nil {
 		script = contentFromNow
 	}
-	reply, err := w.ask(w.primary, "EVAL", script, "0", strconv.Itoa(mostKeys))
+	reply, err := s.ask(s.primary, "EVAL", script, "0", strconv.Itoa(mostKeys))
 	if err != nil {
 		return nil, err
 	}
@@ -61,7 +61,7 @@ func (w *world) content(now, unit time.Duration) (*interleave.Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &interleave.Store{More: int(more)}
+	store := &interleave.Store{More: int(more)}
 	_, rest := readReply(reply[at:])
 	for range (n - 1) / 3 {
 		one := interleave.Stored{}
@@ -71,22 +71,61 @@ func (w *world) content(now, unit time.Duration) (*interleave.Store, error) {
 			return nil, err
 		}
 		if ms >= 0 {
-			one.Ends = w.virtualEnd(ms, now, unit)
+			one.Ends = s.virtualEnd(ms, now, unit)
 		}
 		_, rest = readReply(rest)
 		one.Value, rest = readReply(rest)
 		one.Key, one.Value = clip(one.Key, mostValue), clip(one.Value, mostValue)
-		s.Keys = append(s.Keys, one)
+		store.Keys = append(store.Keys, one)
 	}
-	slices.SortFunc(s.Keys, func(a, b interleave.Stored) int { return cmp.Compare(a.Key, b.Key) }) // bytes, as Lua's locale may differ
-	return s, nil
+	slices.SortFunc(store.Keys, func(a, b interleave.Stored) int { return cmp.Compare(a.Key, b.Key) }) // bytes, as Lua's locale may differ
+	return store, nil
 }
 
-// lookAtStore adds the content of the store to the step at hand, if the trace is of a counterexample.
-func (ex *execution) lookAtStore() (err error) {
-	if ex.trace == nil || !ex.trace.stores {
-		return nil
+// contentScript lists all keys, each with its end and its value.
+const contentScript = `local out = {}
+for _, k in ipairs(redis.call('keys', '*')) do
+  out[#out + 1] = k
+  out[#out + 1] = redis.call('pexpiretime', k)
+  out[#out + 1] = redis.call('dump', k)
+end
+return out`
+
+// storedKeys lists what is stored at a node.
+func (s *server) storedKeys(node int) ([]storedKey, error) {
+	reply, err := s.ask(node, "EVAL", contentScript, "0")
+	if err != nil {
+		return nil, err
 	}
-	ex.trace.current().Store, err = ex.w.content(ex.now, ex.roundingUnit())
-	return err
+	header, at := line(reply)
+	n, err := arrayLength(header)
+	if err != nil {
+		return nil, err
+	}
+	var keys []storedKey
+	for range n / 3 {
+		name, size, err := bulk(reply[at:])
+		if err != nil {
+			return nil, err
+		}
+		at += size
+		ms, err := integer(reply[at:])
+		if err != nil {
+			return nil, err
+		}
+		_, size = line(reply[at:])
+		at += size
+		dump, size, err := bulk(reply[at:])
+		if err != nil {
+			return nil, err
+		}
+		at += size
+		k := storedKey{string(name), string(dump), noKeyEnd}
+		if ms >= 0 {
+			k.end = time.UnixMilli(ms).Sub(epoch)
+		}
+		keys = append(keys, k)
+	}
+	slices.SortFunc(keys, func(a, b storedKey) int { return cmp.Compare(a.name, b.name) })
+	return keys, nil
 }

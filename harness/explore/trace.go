@@ -199,6 +199,15 @@ func (t *trace) finishStep(ended, seen []harness.Op) {
 	s.Belief = printable(strings.Join(beliefs, "; "))
 }
 
+// lookAtStore adds the content of the store to the step at hand, if the trace is of a counterexample.
+func (ex *execution) lookAtStore() (err error) {
+	if ex.trace == nil || !ex.trace.stores {
+		return nil
+	}
+	ex.trace.current().Store, err = ex.w.content(ex.now, ex.roundingUnit())
+	return err
+}
+
 // probed notes one operation of the harness after the last step.
 func (t *trace) probed(op harness.Op) {
 	if t == nil {

@@ -24,7 +24,7 @@ type trails struct {
 
 // followsTrails reports whether the search looks for states of schedules that are really run.
 func (s *search) followsTrails(w *world) bool {
-	return !s.spec.Unremembered && !s.spec.Unreduced && w.fixed != nil && s.spec.Program.Gate == interleave.InProcess
+	return !s.spec.Unremembered && !s.spec.Unreduced && w.setsClocks() && s.spec.Program.Gate == interleave.InProcess
 }
 
 // beginTrails makes a schedule that has just begun follow its clients' trails.
@@ -106,7 +106,7 @@ func (ex *execution) seesState() (ok bool, err error) {
 func (ex *execution) appendTrails(b []byte) []byte {
 	b = appendKeys(b, ex.trails.stored)
 	if ex.replicationStopped {
-		b = appendKeys(b, ex.w.held.keys)
+		b = appendKeys(b, ex.w.heldKeys())
 	}
 	b = appendText(b, string(ex.trails.loaded))
 	b = appendInts(b, ex.millisecond(ex.now), ex.millisecond(ex.passedTo), ex.idleFor.Round(grain))

@@ -1,20 +1,15 @@
 package explore
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"slices"
 	"sync"
 	"time"
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/doublegrant/doublegrant/harness"
-	"github.com/doublegrant/doublegrant/harness/await"
-	"github.com/doublegrant/doublegrant/harness/cluster"
 	"github.com/doublegrant/doublegrant/harness/interleave"
 )
 
@@ -24,28 +19,15 @@ type world struct {
 	// client. A client that acts in goroutines of its own may so disturb a schedule, but causes no data race.
 	turn sync.Mutex
 
-	cluster           *cluster.Cluster // the first primary and its replicas
-	heirs             *cluster.Cluster // the successor and its replica; nil without failovers
-	names             []string
-	sockets           []string
-	admin             []*wire       // the explorer's own connections, one to each node
-	primary           int           // index in names of the node that clients talk to
-	resumeReplication func() error  // lets the replica hear its primary again; nil: it does
-	held              heldData      // what that replica held when replication was stopped
-	awaitsAcks        bool          // clients wait for acknowledgements: a replica follows a new primary
-	memory            *memory       // what the schedule under way is to be kept in; nil: it is not kept
-	witnesses         []*wire       // watch keys for memory
-	clean             bool          // database 0 is empty
-	strayCommands     int64         // commands that clients sent when none of their operations was under way
-	stateful          []*conn       // connections whose state others can see: reset before the next schedule
-	asking            bool          // the program looks at the store, in Observe or Finally
-	current           *execution    // the schedule under way, or the last; nil: none
-	patienceUnit      time.Duration // unit of the time-outs of subscriptions' reads
-	abandonedWires    []*wire       // connections that clients have left behind: closed before the next schedule
+	*server
 
-	fixed      []*cluster.FixedClock // the servers' time of day, by cluster; nil: it cannot be set
-	whyNoClock string                // why it cannot be set; empty: it can
-	unheard    time.Duration         // virtual time that passed since replication stopped; 0 if clocks can be set
+	memory         *memory       // what the schedule under way is to be kept in; nil: it is not kept
+	strayCommands  int64         // commands that clients sent when none of their operations was under way
+	stateful       []*conn       // connections whose state others can see: reset before the next schedule
+	asking         bool          // the program looks at the store, in Observe or Finally
+	current        *execution    // the schedule under way, or the last; nil: none
+	patienceUnit   time.Duration // unit of the time-outs of subscriptions' reads
+	abandonedWires []*wire       // connections that clients have left behind: closed before the next schedule
 
 	program interleave.Program
 	dialers []*dialer
@@ -53,18 +35,16 @@ type world struct {
 	probe   redis.UniversalClient   // the harness's own, never gated
 	own     *dialer                 // of probe
 	gates   gates                   // addresses of clients outside this process
-
-	scripts *knownScripts // all that were seen
-	flushed bool          // the script cache was flushed and is to be filled again
 }
 
 // newWorld starts Redis and connects s.Clients clients and a probe. The caller has its turn until stop.
 func newWorld(ctx context.Context, s *Spec) (_ *world, err error) {
-	w := &world{
-		program: s.Program, awaitsAcks: s.Program.Replicas, scripts: newScripts(s.Program.Scripts), patienceUnit: patienceUnit(s.Program),
-	}
+	w := &world{program: s.Program, patienceUnit: patienceUnit(s.Program)}
 	w.turn.Lock()
-	if err := w.start(ctx, s); err != nil {
+	w.server, err = startServer(ctx, serverOptions{
+		binary: s.Redis, replicas: s.Program.Replicas, failover: s.Failovers > 0, titles: s.Program.Scripts,
+	})
+	if err != nil {
 		return nil, err
 	}
 	defer func() {
@@ -72,14 +52,6 @@ func newWorld(ctx context.Context, s *Spec) (_ *world, err error) {
 			err = errors.Join(err, w.stop())
 		}
 	}()
-	for _, c := range w.clusters() {
-		if err := w.dialNodes(c); err != nil {
-			return nil, err
-		}
-	}
-	if err := w.fixTime(ctx); err != nil {
-		return nil, err
-	}
 	if w.whyNoClock != "" && s.Program.Lease < shortestReal {
 		return nil, fmt.Errorf("%w: a lease of %v can end within one schedule, since the servers' clocks cannot be set (%s): ask for %v or more",
 			ErrSpec, s.Program.Lease, w.whyNoClock, shortestReal)
@@ -107,65 +79,6 @@ func (w *world) takeTurn() (end func()) {
 func (w *world) giveTurn() (back func()) {
 	w.turn.Unlock()
 	return w.turn.Lock
-}
-
-// start starts Redis, with clocks that can be set if there is a compiler to make them.
-func (w *world) start(ctx context.Context, s *Spec) error {
-	for _, clocks := range []bool{true, false} {
-		o := cluster.Options{RedisServer: s.Redis, Clocks: clocks}
-		w.cluster = cluster.Standalone(o)
-		if s.Program.Replicas || s.Failovers > 0 {
-			w.cluster = cluster.Replicated(o)
-		}
-		if s.Failovers > 0 {
-			w.heirs = newHeirs(w.awaitsAcks, o)
-		}
-		all := w.clusters()
-		err := cmp.Or(await.All(len(all), func(i int) error { // what one cluster lacks the other lacks as well
-			return all[i].Start(ctx, harness.NewClock(), func(harness.Event) {}, slog.New(slog.DiscardHandler))
-		})...)
-		if err == nil {
-			err = w.joinHeirs(ctx)
-		}
-		if err == nil {
-			return nil
-		}
-		for _, c := range all {
-			err = errors.Join(err, c.Stop())
-		}
-		if !clocks || !errors.Is(err, cluster.ErrNoCompiler) {
-			return err
-		}
-		w.whyNoClock = err.Error()
-	}
-	return nil
-}
-
-// clusters lists the clusters of the world.
-func (w *world) clusters() []*cluster.Cluster {
-	if w.heirs == nil {
-		return []*cluster.Cluster{w.cluster}
-	}
-	return []*cluster.Cluster{w.cluster, w.heirs}
-}
-
-// dialNodes connects to each node of a cluster.
-func (w *world) dialNodes(c *cluster.Cluster) error {
-	for _, name := range c.RedisNodes() {
-		socket, err := c.Socket(name)
-		if err != nil {
-			return err
-		}
-		admin, err := dialWire(socket)
-		if err != nil {
-			return err
-		}
-		if c == w.heirs {
-			name = "heir " + name
-		}
-		w.names, w.sockets, w.admin = append(w.names, name), append(w.sockets, socket), append(w.admin, admin)
-	}
-	return nil
 }
 
 // connect makes the Redis client behind a dialer. It has no time-outs: the scheduler decides which answers are lost. Its address is
@@ -224,53 +137,14 @@ func (w *world) stop() error {
 	for _, c := range w.clients {
 		errs = append(errs, c.Close())
 	}
-	w.closeWitnesses()
-	for _, a := range append(w.admin, w.abandonedWires...) {
-		a.close()
+	for _, left := range w.abandonedWires {
+		left.close()
 	}
-	for _, clock := range w.fixed {
-		clock.Close()
-	}
-	if w.resumeReplication != nil {
-		errs = append(errs, w.resumeReplication())
-	}
-	for _, c := range w.clusters() {
-		errs = append(errs, c.Stop())
-	}
-	return errors.Join(errs...)
+	return errors.Join(append(errs, w.server.stop())...)
 }
 
-// ask sends one command to a node.
-func (w *world) ask(node int, args ...string) ([]byte, error) {
-	reply, err := w.admin[node].ask(request(args...), 1)
-	if err == nil && reply[0] == '-' {
-		err = fmt.Errorf("explore: %s refused %s: %s", w.names[node], args[0], replyText(reply))
-	}
-	return reply, err
-}
-
-// askAll sends several commands to a node, and returns the reply to each.
-func (w *world) askAll(node int, requests []byte, n int) (replies [][]byte, err error) {
-	all, err := w.admin[node].ask(requests, n)
-	for len(all) > 0 && err == nil {
-		size, _ := replySize(all) // ask has measured it
-		if all[0] == '-' {
-			return nil, fmt.Errorf("explore: %s refused a command of the explorer's own: %s", w.names[node], replyText(all[:size]))
-		}
-		replies, all = append(replies, all[:size]), all[size:]
-	}
-	return replies, err
-}
-
-// flushDB empties the node between schedules. It takes a third of the time of FLUSHALL, and clients use database 0 only.
-var flushDB = request("FLUSHDB")
-
-// reset prepares the world for a schedule: no keys, the first primary, and in its cache the scripts that were seen so far.
+// reset prepares the world for a schedule.
 func (w *world) reset() error {
-	if err := w.resumeIfStopped(); err != nil {
-		return err
-	}
-	w.unheard = 0
 	for _, left := range w.abandonedWires {
 		left.close()
 	}
@@ -284,33 +158,7 @@ func (w *world) reset() error {
 		}
 	}
 	w.stateful = nil
-	if !w.clean || w.primary != firstPrimary {
-		if _, err := w.admin[firstPrimary].ask(flushDB, 1); err != nil {
-			return err
-		}
-	}
-	w.clean = false
-	w.setTime(0)
-	if w.primary != firstPrimary {
-		w.primary = firstPrimary
-		w.closeWitnesses()
-	}
-	if w.flushed {
-		for _, hash := range w.scripts.hashes() {
-			if _, err := w.ask(firstPrimary, "SCRIPT", "LOAD", w.scripts.textOf(hash)); err != nil {
-				return err
-			}
-		}
-		w.flushed = false
-	}
-	return nil
-}
-
-// flush empties the script cache.
-func (w *world) flush() error {
-	w.flushed = true
-	_, err := w.ask(w.primary, "SCRIPT", "FLUSH")
-	return err
+	return w.server.reset()
 }
 
 // saysNoScript reports whether a reply says that the script cache lacks a script.

@@ -327,3 +327,20 @@ func TestTheNewPrimaryHasWhatTheReplicaHeld(t *testing.T) {
 	}
 	s.whole()
 }
+
+// A script that clients run by its hash is shown by its first line once some client has loaded it.
+func TestScriptsThatClientsLoadAreLearned(t *testing.T) {
+	load := does("load", func(ctx context.Context, r redis.UniversalClient) (string, error) {
+		return r.ScriptLoad(ctx, "-- first\nreturn 1").Result()
+	})
+	run := func(ctx context.Context, s *harness.Session, r redis.UniversalClient) {
+		op(s, "eval", func() (string, error) { return "", r.Eval(ctx, "-- second\nreturn 2", nil).Err() })
+		for _, text := range []string{"-- first\nreturn 1", "-- second\nreturn 2"} {
+			op(s, "evalsha", func() (string, error) {
+				return "", r.EvalSha(ctx, redis.NewScript(text).Hash(), nil).Err()
+			})
+		}
+	}
+	ex := newScheduler(t, quiet(program(load, run))).run(interleave.Run(0), interleave.Run(1), interleave.Run(1), interleave.Run(1))
+	require.Equal(t, []string{"2: EVAL {second} = 2", "2: EVALSHA {first} = 1", "2: EVALSHA {second} = 2"}, commands(ex)[1:])
+}

@@ -1,0 +1,38 @@
+package explore
+
+import "time"
+
+// This file has what a store holds, and when, in virtual time.
+
+// midnight is the instant shortly before which every schedule begins. It is round in seconds, minutes, hours and days, so that
+// an algorithm that counts time in such pieces meets the end of one.
+var midnight = time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
+
+// untilMidnight is the time from epoch to midnight. A schedule begins half a millisecond after epoch: see start.
+const untilMidnight = 3 * time.Millisecond
+
+// epoch is the time of day, on the clocks of servers and clients, at which virtual time is 0.
+var epoch = midnight.Add(-untilMidnight)
+
+// grain is the unit in which Redis counts time: a key that ends at t is still there at t, and gone a millisecond later.
+const grain = time.Millisecond
+
+// roundUp returns d rounded up to a multiple of unit.
+func roundUp(d, unit time.Duration) time.Duration { return (d + unit - 1) / unit * unit }
+
+// keyEnd is a key that ends by itself.
+type keyEnd struct {
+	key string
+	at  time.Duration // last virtual time at which the key is there
+}
+
+// storedKey is a key with its value as DUMP writes it.
+type storedKey struct {
+	name, dump string
+	end        time.Duration // last virtual time at which it is there; noKeyEnd: it does not end by itself
+}
+
+const noKeyEnd = time.Duration(-1)
+
+// hasEnded reports whether a key with that end is gone: Redis counts in milliseconds.
+func hasEnded(end, now time.Duration) bool { return now.Truncate(grain) > end }

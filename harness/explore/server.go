@@ -1,0 +1,230 @@
+package explore
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/doublegrant/doublegrant/harness"
+	"github.com/doublegrant/doublegrant/harness/await"
+	"github.com/doublegrant/doublegrant/harness/cluster"
+)
+
+// server is the Redis of one worker: its nodes and their clocks, what is stored there, and what may happen to it. One goroutine uses it at
+// a time.
+type server struct {
+	cluster           *cluster.Cluster // the first primary and its replicas
+	heirs             *cluster.Cluster // the successor and its replica; nil without failovers
+	names             []string
+	sockets           []string
+	admin             []*wire      // the explorer's own connections, one to each node
+	primary           int          // number of the node that clients talk to
+	resumeReplication func() error // lets the replica hear its primary again; nil: it does
+	held              heldData     // what that replica held when replication was stopped
+	awaitsAcks        bool         // clients wait for acknowledgements: a replica follows a new primary
+	witnesses         []*wire      // see watchKeys
+	clean             bool         // database 0 is empty
+
+	fixed      []*cluster.FixedClock // the servers' time of day, by cluster; nil: it cannot be set
+	whyNoClock string                // why it cannot be set; empty: it can
+	unheard    time.Duration         // virtual time that passed since replication stopped; 0 if clocks can be set
+
+	scripts *knownScripts // all that were seen
+	flushed bool          // the script cache was flushed and is to be filled again
+}
+
+// serverOptions says what kind of server it is.
+type serverOptions struct {
+	binary   string            // path of redis-server; empty: the one that cluster.FindRedis finds
+	replicas bool              // it has replicas, also after a failover
+	failover bool              // a replica can be promoted that has not heard everything
+	titles   map[string]string // names of scripts, by their text
+}
+
+// startServer starts a server. The caller calls stop.
+func startServer(ctx context.Context, o serverOptions) (_ *server, err error) {
+	s := &server{awaitsAcks: o.replicas, scripts: newScripts(o.titles)}
+	if err := s.start(ctx, o); err != nil {
+		return nil, err
+	}
+	for _, c := range s.clusters() {
+		err = errors.Join(err, s.dialNodes(c))
+	}
+	if err == nil {
+		err = s.fixTime(ctx)
+	}
+	if err != nil {
+		return nil, errors.Join(err, s.stop())
+	}
+	return s, nil
+}
+
+// stop ends all nodes.
+func (s *server) stop() error {
+	s.closeWitnesses()
+	for _, a := range s.admin {
+		a.close()
+	}
+	for _, clock := range s.fixed {
+		clock.Close()
+	}
+	var errs []error
+	if s.resumeReplication != nil {
+		errs = append(errs, s.resumeReplication())
+	}
+	for _, c := range s.clusters() {
+		errs = append(errs, c.Stop())
+	}
+	return errors.Join(errs...)
+}
+
+// start starts Redis, with clocks that can be set if there is a compiler to make them.
+func (s *server) start(ctx context.Context, o serverOptions) error {
+	for _, clocks := range []bool{true, false} {
+		with := cluster.Options{RedisServer: o.binary, Clocks: clocks}
+		s.cluster = cluster.Standalone(with)
+		if o.replicas || o.failover {
+			s.cluster = cluster.Replicated(with)
+		}
+		if o.failover {
+			s.heirs = newHeirs(s.awaitsAcks, with)
+		}
+		all := s.clusters()
+		err := cmp.Or(await.All(len(all), func(i int) error { // what one cluster lacks the other lacks as well
+			return all[i].Start(ctx, harness.NewClock(), func(harness.Event) {}, slog.New(slog.DiscardHandler))
+		})...)
+		if err == nil {
+			err = s.joinHeirs(ctx)
+		}
+		if err == nil {
+			return nil
+		}
+		for _, c := range all {
+			err = errors.Join(err, c.Stop())
+		}
+		if !clocks || !errors.Is(err, cluster.ErrNoCompiler) {
+			return err
+		}
+		s.whyNoClock = err.Error()
+	}
+	return nil
+}
+
+// clusters lists the clusters of the server.
+func (s *server) clusters() []*cluster.Cluster {
+	if s.heirs == nil {
+		return []*cluster.Cluster{s.cluster}
+	}
+	return []*cluster.Cluster{s.cluster, s.heirs}
+}
+
+// dialNodes connects to each node of a cluster.
+func (s *server) dialNodes(c *cluster.Cluster) error {
+	for _, name := range c.RedisNodes() {
+		socket, err := c.Socket(name)
+		if err != nil {
+			return err
+		}
+		admin, err := dialWire(socket)
+		if err != nil {
+			return err
+		}
+		if c == s.heirs {
+			name = "heir " + name
+		}
+		s.names, s.sockets, s.admin = append(s.names, name), append(s.sockets, socket), append(s.admin, admin)
+	}
+	return nil
+}
+
+// ask sends one command to a node.
+func (s *server) ask(node int, args ...string) ([]byte, error) {
+	reply, err := s.admin[node].ask(request(args...), 1)
+	if err == nil && reply[0] == '-' {
+		err = fmt.Errorf("explore: %s refused %s: %s", s.names[node], args[0], replyText(reply))
+	}
+	return reply, err
+}
+
+// askAll sends several commands to a node, and returns the reply to each.
+func (s *server) askAll(node int, requests []byte, n int) (replies [][]byte, err error) {
+	all, err := s.admin[node].ask(requests, n)
+	for len(all) > 0 && err == nil {
+		size, _ := replySize(all) // ask has measured it
+		if all[0] == '-' {
+			return nil, fmt.Errorf("explore: %s refused a command of the explorer's own: %s", s.names[node], replyText(all[:size]))
+		}
+		replies, all = append(replies, all[:size]), all[size:]
+	}
+	return replies, err
+}
+
+// dialNode connects to a node.
+func (s *server) dialNode(node int) (*wire, error) { return dialWire(s.sockets[node]) }
+
+// kill ends a connection at a node by its id. It may be gone already.
+func (s *server) kill(node int, id string) error {
+	_, err := s.admin[node].ask(request("CLIENT", "KILL", "ID", id), 1)
+	return err
+}
+
+// flushDB empties the node between schedules. It takes a third of the time of FLUSHALL, and clients use database 0 only.
+var flushDB = request("FLUSHDB")
+
+// reset empties the server: no keys, the first primary, and in its cache the scripts that were seen so far.
+func (s *server) reset() error {
+	if err := s.resumeIfStopped(); err != nil {
+		return err
+	}
+	s.unheard = 0
+	if !s.clean || s.primary != firstPrimary {
+		if _, err := s.admin[firstPrimary].ask(flushDB, 1); err != nil {
+			return err
+		}
+	}
+	s.clean = false
+	s.setTime(0)
+	if s.primary != firstPrimary {
+		s.primary = firstPrimary
+		s.closeWitnesses()
+	}
+	if !s.flushed {
+		return nil
+	}
+	for _, hash := range s.scripts.hashes() {
+		if _, err := s.ask(firstPrimary, "SCRIPT", "LOAD", s.scripts.textOf(hash)); err != nil {
+			return err
+		}
+	}
+	s.flushed = false
+	return nil
+}
+
+// noteWrites notes that a command is sent which may write.
+func (s *server) noteWrites() { s.clean = false }
+
+// setsClocks reports whether the servers' clocks can be set. If not, whyNoClock says why.
+func (s *server) setsClocks() bool { return s.fixed != nil }
+
+// heldKeys lists the keys that the replica held when replication was stopped.
+func (s *server) heldKeys() []storedKey { return s.held.keys }
+
+// flush empties the script cache.
+func (s *server) flush() error {
+	s.flushed = true
+	_, err := s.ask(s.primary, "SCRIPT", "FLUSH")
+	return err
+}
+
+// post sends a request on a connection to a node, which may answer when it likes, and returns when Redis has read it. Redis reads in the order in which bytes come in, so when it has
+// answered the PING, it has read the request.
+func (s *server) post(to *wire, node int, request []byte) error {
+	if err := to.post(request); err != nil {
+		return err
+	}
+	_, err := s.ask(node, "PING")
+	return err
+}

@@ -1,0 +1,48 @@
+package explore
+
+import (
+	"slices"
+	"strings"
+)
+
+// This file finds out which keys somebody writes to, as a client would that watches them.
+
+// watchKeys watches keys by connections of the explorer's own, one for each.
+func (s *server) watchKeys(keys []string) error {
+	for len(s.witnesses) < len(keys) {
+		to, err := s.dialNode(s.primary)
+		if err != nil {
+			return err
+		}
+		s.witnesses = append(s.witnesses, to)
+	}
+	for i, k := range keys {
+		if _, err := s.witnesses[i].ask(request("WATCH", k), 1); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// touchedKeys lists the keys that were written to since watchKeys, by the answer of EXEC.
+func (s *server) touchedKeys(keys []string) (touched []string, err error) {
+	for i, k := range keys {
+		reply, err := s.witnesses[i].ask(slices.Concat(request("MULTI"), request("EXEC")), 2)
+		if err != nil {
+			return nil, err
+		}
+		_, size := line(reply)
+		if strings.HasPrefix(string(reply[size:]), "*-1") {
+			touched = append(touched, k)
+		}
+	}
+	return touched, nil
+}
+
+// closeWitnesses closes the connections of watchKeys: the next ones lead to another primary.
+func (s *server) closeWitnesses() {
+	for _, to := range s.witnesses {
+		to.close()
+	}
+	s.witnesses = nil
+}
