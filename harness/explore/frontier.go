@@ -1,10 +1,7 @@
 package explore
 
 import (
-	"encoding/binary"
 	"fmt"
-	"maps"
-	"slices"
 
 	"github.com/doublegrant/doublegrant/harness/interleave"
 )
@@ -107,47 +104,4 @@ func checkItems(all []savedItem, b interleave.Budget) error {
 		}
 	}
 	return nil
-}
-
-// stateSize is the size of a state that is written down, in bytes.
-const stateSize = 16
-
-// saveStates writes states down, in their order.
-func saveStates(all []stateID) []byte {
-	b := make([]byte, 0, stateSize*len(all))
-	for _, id := range all {
-		b = appendID(b, id)
-	}
-	return b
-}
-
-// checkStates returns an error if saveStates cannot have written b.
-func checkStates(b []byte) error {
-	if len(b)%stateSize > 0 {
-		return fmt.Errorf("%d bytes of states: each has %d", len(b), stateSize)
-	}
-	return nil
-}
-
-// readStates reads what saveStates wrote.
-func readStates(b []byte) []stateID {
-	all := make([]stateID, 0, len(b)/stateSize)
-	for ; len(b) > 0; b = b[stateSize:] {
-		all = append(all, stateID{binary.LittleEndian.Uint64(b), binary.LittleEndian.Uint64(b[8:])})
-	}
-	return all
-}
-
-// sorted returns the states of the table in order.
-func (t *states) sorted() []stateID {
-	if t == nil {
-		return nil
-	}
-	return sortStates(slices.Collect(maps.Keys(t.seen)))
-}
-
-// sortStates sorts states, and drops those that are there twice.
-func sortStates(all []stateID) []stateID {
-	slices.SortFunc(all, func(a, b stateID) int { return slices.Compare(a[:], b[:]) })
-	return slices.Compact(all)
 }

@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
 
 	"github.com/doublegrant/doublegrant/harness/interleave"
 )
@@ -130,7 +129,7 @@ func (r *PieceRunner) Run(ctx context.Context, p Piece) (PieceResult, error) {
 		res.Memory = s.memory.broken
 	}
 	if s.states != nil {
-		res.Fresh = saveStates(sortStates(slices.Clone(s.states.fresh)))
+		res.Fresh = saveStates(s.states.freshStates())
 	}
 	return res, nil
 }

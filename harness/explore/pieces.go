@@ -86,9 +86,7 @@ func (s *search) runPieces(ctx context.Context, remembers bool) {
 		if len(s.round.pieces) > 0 {
 			return
 		}
-		for _, id := range s.round.fresh {
-			s.states.seen[id] = struct{}{}
-		}
+		s.states.know(s.round.fresh)
 		s.round = nil
 	}
 }
@@ -297,12 +295,11 @@ func (s *search) before() (schedules, pruned int) {
 func (s *search) beginPart() {
 	from := s.resumed
 	if s.resumed = nil; from == nil {
-		s.states = newStates()
+		s.states = newStates(newStateTable(false))
 		s.push([]item{{}})
 		return
 	}
-	s.states = newStates(readStates(from.Known)...)
-	s.states.news = s.mostRuns > 0
+	s.states = newStates(newStateTable(s.mostRuns > 0, readStates(from.Known)...))
 	s.push(readItems(from.Queue))
 	if len(from.Round) > 0 {
 		s.round = &round{pieces: from.Round, fresh: readStates(from.Fresh)}

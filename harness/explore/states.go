@@ -2,12 +2,9 @@ package explore
 
 import (
 	"context"
-	"encoding/binary"
 	"slices"
 	"sync"
 	"time"
-
-	"github.com/cespare/xxhash/v2"
 
 	"github.com/doublegrant/doublegrant/harness"
 	"github.com/doublegrant/doublegrant/harness/interleave"
@@ -27,49 +24,23 @@ import (
 // A state is kept as a hash of 128 bits. It is the same in every process, so that a search can go on in another: it has no pointers, and
 // no numbers that are given as things become known.
 
-// mostStates bounds the states that a part of a search keeps, of about 50 bytes each. Beyond that no more are kept, and what follows
-// a state is looked at again: that costs time only.
-const mostStates = 8_000_000
-
 // states holds the states to which the schedules of a part have come.
 type states struct {
-	mu       sync.Mutex
-	seen     map[stateID]struct{}
-	news     bool             // fresh is kept
-	fresh    []stateID        // states that came to be known since the table was made
-	suspects map[stateID]bool // by history: whether a checker finds something in it
-	buf      []byte
+	*stateTable
+	describing sync.Mutex       // of all below
+	suspects   map[stateID]bool // by history: whether a checker finds something in it
+	buf        []byte
 }
 
-// stateID is a hash of what makes up a state, or a part of it.
-type stateID [2]uint64
-
-// newStates returns a table of states. Some may be known from before.
-func newStates(known ...stateID) *states {
-	t := &states{seen: make(map[stateID]struct{}, len(known)), suspects: map[stateID]bool{}}
-	for _, id := range known {
-		t.seen[id] = struct{}{}
-	}
-	return t
-}
-
-// idOf returns the hash of a description.
-func idOf(b []byte) stateID {
-	var second xxhash.Digest
-	second.ResetWithSeed(1)
-	_, _ = second.Write(b) // to memory
-	return stateID{xxhash.Sum64(b), second.Sum64()}
-}
-
-// appendID appends a hash to a description.
-func appendID(b []byte, id stateID) []byte {
-	return binary.LittleEndian.AppendUint64(binary.LittleEndian.AppendUint64(b, id[0]), id[1])
+// newStates returns the states of a part that has come to those of a table.
+func newStates(known *stateTable) *states {
+	return &states{stateTable: known, suspects: map[stateID]bool{}}
 }
 
 // isKnown reports whether a schedule has come to this state before. If not, it is known from now on.
 func (t *states) isKnown(ctx context.Context, ex *execution, asleep []*move) (id stateID, known bool) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
+	t.describing.Lock()
+	defer t.describing.Unlock()
 	t.buf = ex.appendHistory(t.buf[:0])
 	history := idOf(t.buf)
 	t.buf = ex.appendState(t.buf, asleep)
@@ -79,23 +50,7 @@ func (t *states) isKnown(ctx context.Context, ex *execution, asleep []*move) (id
 		}
 	}
 	id = idOf(t.buf)
-	if _, known = t.seen[id]; !known && len(t.seen) < mostStates {
-		t.seen[id] = struct{}{}
-		if t.news {
-			t.fresh = append(t.fresh, id)
-		}
-	}
-	return id, known
-}
-
-// forget forgets states from which a schedule did not go on after all.
-func (t *states) forget(all []stateID) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	for _, id := range all {
-		delete(t.seen, id)
-	}
-	t.fresh = slices.DeleteFunc(t.fresh, func(id stateID) bool { return slices.Contains(all, id) })
+	return id, t.visit(id)
 }
 
 // suspicious reports whether a checker finds something in the history so far.
@@ -118,28 +73,6 @@ func (ex *execution) historySoFar() harness.History {
 	h := ex.history()
 	h.End = nil
 	return h
-}
-
-func appendText(b []byte, s string) []byte {
-	return append(binary.AppendUvarint(b, uint64(len(s))), s...)
-}
-
-func appendInts[T ~int | ~int64 | ~uint8 | ~uint16](b []byte, all ...T) []byte {
-	for _, n := range all {
-		b = binary.AppendVarint(b, int64(n))
-	}
-	return b
-}
-
-func appendBools(b []byte, all ...bool) []byte {
-	for _, yes := range all {
-		if yes {
-			b = append(b, 1)
-		} else {
-			b = append(b, 0)
-		}
-	}
-	return b
 }
 
 // appendHistory describes the operations so far, those of each client in their order.

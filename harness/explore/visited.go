@@ -1,0 +1,152 @@
+package explore
+
+import (
+	"encoding/binary"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+
+	"github.com/cespare/xxhash/v2"
+)
+
+// This file remembers to which states schedules have come.
+
+// mostStates bounds the states that a part of a search keeps, of about 50 bytes each. Beyond that no more are kept, and what follows
+// a state is looked at again: that costs time only.
+const mostStates = 8_000_000
+
+// stateTable holds states. Several goroutines may use it.
+type stateTable struct {
+	mu    sync.Mutex
+	seen  map[stateID]struct{}
+	news  bool      // fresh is kept
+	fresh []stateID // states that came to be known since the table was made
+}
+
+// newStateTable returns a table of states that are known from before. With news it keeps those that are new: see newStates.
+func newStateTable(news bool, known ...stateID) *stateTable {
+	t := &stateTable{seen: make(map[stateID]struct{}, len(known)), news: news}
+	t.know(known)
+	return t
+}
+
+// know adds states that others have come to.
+func (t *stateTable) know(all []stateID) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, id := range all {
+		t.seen[id] = struct{}{}
+	}
+}
+
+// visit reports whether a schedule has come to a state before. If not, it is known from now on.
+func (t *stateTable) visit(id stateID) (known bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if _, known = t.seen[id]; known || len(t.seen) >= mostStates {
+		return known
+	}
+	t.seen[id] = struct{}{}
+	if t.news {
+		t.fresh = append(t.fresh, id)
+	}
+	return false
+}
+
+// forget forgets states from which a schedule did not go on after all.
+func (t *stateTable) forget(all []stateID) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, id := range all {
+		delete(t.seen, id)
+	}
+	t.fresh = slices.DeleteFunc(t.fresh, func(id stateID) bool { return slices.Contains(all, id) })
+}
+
+// freshStates returns the states that came to be known since the table was made, in order.
+func (t *stateTable) freshStates() []stateID {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return sortStates(slices.Clone(t.fresh))
+}
+
+// sorted returns the states of the table in order.
+func (t *stateTable) sorted() []stateID {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return sortStates(slices.Collect(maps.Keys(t.seen)))
+}
+
+// stateID is a hash of what makes up a state, or a part of it.
+type stateID [2]uint64
+
+// idOf returns the hash of a description.
+func idOf(b []byte) stateID {
+	var second xxhash.Digest
+	second.ResetWithSeed(1)
+	_, _ = second.Write(b) // to memory
+	return stateID{xxhash.Sum64(b), second.Sum64()}
+}
+
+// appendID appends a hash to a description.
+func appendID(b []byte, id stateID) []byte {
+	return binary.LittleEndian.AppendUint64(binary.LittleEndian.AppendUint64(b, id[0]), id[1])
+}
+
+func appendText(b []byte, s string) []byte {
+	return append(binary.AppendUvarint(b, uint64(len(s))), s...)
+}
+
+func appendInts[T ~int | ~int64 | ~uint8 | ~uint16](b []byte, all ...T) []byte {
+	for _, n := range all {
+		b = binary.AppendVarint(b, int64(n))
+	}
+	return b
+}
+
+func appendBools(b []byte, all ...bool) []byte {
+	for _, yes := range all {
+		if yes {
+			b = append(b, 1)
+		} else {
+			b = append(b, 0)
+		}
+	}
+	return b
+}
+
+// stateSize is the size of a state that is written down, in bytes.
+const stateSize = 16
+
+// saveStates writes states down, in their order.
+func saveStates(all []stateID) []byte {
+	b := make([]byte, 0, stateSize*len(all))
+	for _, id := range all {
+		b = appendID(b, id)
+	}
+	return b
+}
+
+// checkStates returns an error if saveStates cannot have written b.
+func checkStates(b []byte) error {
+	if len(b)%stateSize > 0 {
+		return fmt.Errorf("%d bytes of states: each has %d", len(b), stateSize)
+	}
+	return nil
+}
+
+// readStates reads what saveStates wrote.
+func readStates(b []byte) []stateID {
+	all := make([]stateID, 0, len(b)/stateSize)
+	for ; len(b) > 0; b = b[stateSize:] {
+		all = append(all, stateID{binary.LittleEndian.Uint64(b), binary.LittleEndian.Uint64(b[8:])})
+	}
+	return all
+}
+
+// sortStates sorts states, and drops those that are there twice.
+func sortStates(all []stateID) []stateID {
+	slices.SortFunc(all, func(a, b stateID) int { return slices.Compare(a[:], b[:]) })
+	return slices.Compact(all)
+}
