@@ -3,6 +3,8 @@ package explore
 import (
 	"slices"
 	"strings"
+
+	"github.com/doublegrant/doublegrant/harness/explore/internal/resp"
 )
 
 // This file knows what commands touch.
@@ -89,15 +91,15 @@ func touched(args [][]byte) (a access, t touch) {
 	case reads:
 		a.reads = []string{string(rest[0])}
 	case readsAll:
-		a.reads = words(rest)
+		a.reads = resp.Words(rest)
 	case writes:
 		a.writes = []string{string(rest[0])}
 	case writeAll:
-		a.writes = words(rest)
+		a.writes = resp.Words(rest)
 	case popsAny:
-		a.writes = words(rest[:len(rest)-1])
+		a.writes = resp.Words(rest[:len(rest)-1])
 	case moves:
-		a.writes = words(rest[:min(2, len(rest))])
+		a.writes = resp.Words(rest[:min(2, len(rest))])
 	case counted:
 		a.writes = countedKeys(rest)
 	case streams:
@@ -107,7 +109,7 @@ func touched(args [][]byte) (a access, t touch) {
 	case publish:
 		a.writes, a.reads = []string{channelKey(string(rest[0]))}, []string{patternsKey}
 	case channel:
-		for _, c := range words(rest) {
+		for _, c := range resp.Words(rest) {
 			a.writes = append(a.writes, channelKey(c))
 		}
 	case pattern:

@@ -5,6 +5,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/doublegrant/doublegrant/harness/explore/internal/resp"
 )
 
 // This file knows the commands that Redis keeps until somebody else has done something.
@@ -56,10 +58,10 @@ func (c command) withoutTimeout() []byte {
 	if c.blocksFor() == 0 {
 		return c.raw
 	}
-	args := words(c.args)
+	args := resp.Words(c.args)
 	place, _, _ := c.timeoutArg()
 	args[place] = "0"
-	return request(args...)
+	return resp.Request(args...)
 }
 
 // streamKeys returns the keys of XREAD and XREADGROUP: the first half of what follows STREAMS.
@@ -69,7 +71,7 @@ func streamKeys(args [][]byte) []string {
 		return nil
 	}
 	rest := args[at+1:]
-	return words(rest[:len(rest)/2])
+	return resp.Words(rest[:len(rest)/2])
 }
 
 // countedKeys returns the keys of BLMPOP and BZMPOP, whose number stands before them.
@@ -78,5 +80,5 @@ func countedKeys(args [][]byte) []string {
 	if err != nil || n < 1 || n+2 > len(args) {
 		return nil
 	}
-	return words(args[2 : 2+n])
+	return resp.Words(args[2 : 2+n])
 }

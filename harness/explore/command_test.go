@@ -12,13 +12,14 @@ import (
 
 	"github.com/doublegrant/doublegrant/harness/cluster"
 	"github.com/doublegrant/doublegrant/harness/cluster/clustertest"
+	"github.com/doublegrant/doublegrant/harness/explore/internal/resp"
 	"github.com/doublegrant/doublegrant/lua"
 )
 
 func parsed(t testing.TB, args ...string) command {
 	t.Helper()
-	b := request(args...)
-	list, size, err := parseCommand(b)
+	b := resp.Request(args...)
+	list, size, err := resp.ParseCommand(b)
 	require.NoError(t, err)
 	require.Equal(t, len(b), size)
 	c := command{raw: b, args: list}

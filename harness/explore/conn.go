@@ -9,6 +9,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/doublegrant/doublegrant/harness/explore/internal/resp"
 )
 
 // conn is a connection of a client, and its gate. It keeps what the client writes. When the client waits for a reply, it is
@@ -16,7 +18,7 @@ import (
 // ungated, and so do those inside a MULTI, which take effect with its EXEC only.
 type conn struct {
 	dialer *dialer
-	wire   *wire
+	wire   *resp.Conn
 	node   int    // number of the node to which wire leads
 	hello  []byte // the client's HELLO, sent again on a new wire; nil: none
 
@@ -64,12 +66,12 @@ var errUnanswered error = &net.OpError{Op: "read", Net: "unix", Err: os.ErrDeadl
 // connect connects to the current primary, and greets it as the client did.
 func (c *conn) connect() (err error) {
 	if c.wire != nil {
-		c.wire.close()
+		c.wire.Close()
 	}
 	c.node = c.dialer.world.primary
 	c.wire, err = c.dialer.world.dialNode(c.node)
 	if err == nil && c.hello != nil {
-		_, err = c.wire.ask(c.hello, 1)
+		_, err = c.wire.Ask(c.hello, 1)
 	}
 	return err
 }
@@ -86,7 +88,7 @@ func (c *conn) Write(b []byte) (int, error) {
 	c.in = append(c.in, b...)
 	at := 0
 	for {
-		args, size, err := parseCommand(c.in[at:])
+		args, size, err := resp.ParseCommand(c.in[at:])
 		if err != nil {
 			return 0, err
 		}
@@ -292,7 +294,7 @@ func (c *conn) send() error {
 	if err != nil {
 		return err
 	}
-	reply, err := c.wire.ask(c.request(next), 1)
+	reply, err := c.wire.Ask(c.request(next), 1)
 	if err != nil {
 		return err
 	}
@@ -333,9 +335,9 @@ func (c *conn) resetState() error {
 	if c.wire == nil || c.failed != nil {
 		return nil
 	}
-	_, err := c.wire.ask(request("RESET"), 1)
+	_, err := c.wire.Ask(resp.Request("RESET"), 1)
 	if err == nil && c.hello != nil {
-		_, err = c.wire.ask(c.hello, 1)
+		_, err = c.wire.Ask(c.hello, 1)
 	}
 	return err
 }
@@ -344,7 +346,7 @@ func (c *conn) resetState() error {
 // gets all the real time that they need. Its own time-out runs on the schedule's clock.
 func (c *conn) request(next command) []byte {
 	if n := min(next.wantedAcks(), c.dialer.world.hearingReplicas()); next.wantedAcks() > 0 && !c.multi {
-		return request("WAIT", strconv.FormatInt(n, 10), settleWithin)
+		return resp.Request("WAIT", strconv.FormatInt(n, 10), settleWithin)
 	}
 	return next.raw
 }
@@ -359,7 +361,7 @@ func (c *conn) Close() error {
 		close(c.gone)
 		c.ear.turns(earParks)
 		if c.wire != nil {
-			c.wire.close()
+			c.wire.Close()
 			c.wire = nil
 		}
 	})

@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/doublegrant/doublegrant/harness"
+	"github.com/doublegrant/doublegrant/harness/explore/internal/resp"
 	"github.com/doublegrant/doublegrant/harness/interleave"
 )
 
@@ -165,7 +166,7 @@ func freeConnection(t *testing.T) net.Conn {
 // A client that reads a byte at a time gets its reply and nothing else; one whose connection was closed gets an error.
 func TestReadsOfAConnection(t *testing.T) {
 	nc := freeConnection(t)
-	sent := append(request("SET", "k", "hello"), request("GET", "k")...)
+	sent := append(resp.Request("SET", "k", "hello"), resp.Request("GET", "k")...)
 	for _, part := range [][]byte{sent[:3], sent[3:40], sent[40:]} {
 		n, err := nc.Write(part)
 		require.NoError(t, err)
@@ -204,7 +205,7 @@ func TestRacedAProgramClosesItsConnectionInATurn(t *testing.T) {
 	for range 20 {
 		c, err := s.w.own.dial(interleave.ForProgram(t.Context()), "", "")
 		require.NoError(t, err)
-		_, err = c.Write(request("SUBSCRIBE", "a"))
+		_, err = c.Write(resp.Request("SUBSCRIBE", "a"))
 		require.NoError(t, err)
 		_, err = c.Read(make([]byte, 100))
 		require.NoError(t, err)
@@ -226,8 +227,8 @@ func TestATransactionMaySetATTL(t *testing.T) {
 	c := &conn{dialer: &dialer{world: &world{server: &server{scripts: newScripts(nil)}}}}
 	exec := func(queued ...string) command {
 		for _, words := range [][]string{{"MULTI"}, queued, {"EXEC"}} {
-			raw := request(words...)
-			args, _, err := parseCommand(raw)
+			raw := resp.Request(words...)
+			args, _, err := resp.ParseCommand(raw)
 			require.NoError(t, err)
 			c.queue = []command{{raw: raw, args: args}}
 			require.Equal(t, words[0] != "EXEC", c.isUngated())

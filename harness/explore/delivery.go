@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/doublegrant/doublegrant/harness"
+	"github.com/doublegrant/doublegrant/harness/explore/internal/resp"
 	"github.com/doublegrant/doublegrant/harness/interleave"
 )
 
@@ -122,9 +123,9 @@ func (ex *execution) executeAndLearn(l *lateCommand, c command) (reply []byte, e
 // executeLate executes a late command. One that Redis would keep finds its connection closed instead of an answer.
 func (ex *execution) executeLate(l *lateCommand, c command) (reply []byte, err error) {
 	if !c.blocks() {
-		return l.wire.ask(c.raw, 1)
+		return l.wire.Ask(c.raw, 1)
 	}
-	id, err := l.wire.id()
+	id, err := l.wire.ID()
 	if err == nil {
 		err = ex.w.post(l.wire, l.node, c.withoutTimeout())
 	}
@@ -135,7 +136,7 @@ func (ex *execution) executeLate(l *lateCommand, c command) (reply []byte, err e
 		_, err = ex.w.ask(l.node, "PING")
 	}
 	if err == nil {
-		reply, err = l.wire.poll()
+		reply, err = l.wire.Poll()
 	}
 	if err != nil || len(reply) > 0 {
 		return reply, err
@@ -221,6 +222,6 @@ func (ex *execution) beginLearningNext(a *actor, c *conn) (*pendingOutcome, erro
 // if those are fewer.
 func (ex *execution) lacksAcks(c command, reply []byte) bool {
 	wanted := min(c.wantedAcks(), ex.hearingReplicas())
-	got, err := integer(reply)
+	got, err := resp.Integer(reply)
 	return wanted > 0 && err == nil && got < wanted
 }

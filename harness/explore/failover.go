@@ -10,6 +10,7 @@ import (
 
 	"github.com/doublegrant/doublegrant/harness"
 	"github.com/doublegrant/doublegrant/harness/cluster"
+	"github.com/doublegrant/doublegrant/harness/explore/internal/resp"
 )
 
 // This file promotes a replica that has not heard everything.
@@ -56,7 +57,7 @@ type heldData struct {
 const settleWithin = "2000"
 
 // settle has both replicas hear everything so far. WAIT counts from the last write of its own connection.
-var settle = slices.Concat(request("SET", "{doublegrant}", ""), request("DEL", "{doublegrant}"), request("WAIT", "2", settleWithin))
+var settle = slices.Concat(resp.Request("SET", "{doublegrant}", ""), resp.Request("DEL", "{doublegrant}"), resp.Request("WAIT", "2", settleWithin))
 
 // stopReplication waits until the replicas have heard everything so far. From then on the one that may be promoted hears
 // nothing.
@@ -65,7 +66,7 @@ func (s *server) stopReplication() error {
 	if err != nil {
 		return err
 	}
-	if n, err := integer(replies[2]); err != nil || n < 2 {
+	if n, err := resp.Integer(replies[2]); err != nil || n < 2 {
 		return errors.Join(err, fmt.Errorf("explore: only %d of 2 replicas have heard everything", n))
 	}
 	if s.held.keys, err = s.storedKeys(lagging); err != nil {
@@ -75,7 +76,7 @@ func (s *server) stopReplication() error {
 	if err != nil {
 		return err
 	}
-	functions, _, err := bulk(reply)
+	functions, _, err := resp.Bulk(reply)
 	if err != nil {
 		return err
 	}
@@ -99,13 +100,13 @@ func (s *server) resumeIfStopped() error {
 func (s *server) promote(now time.Duration) error {
 	s.setTime(0)
 	defer s.setTime(now)
-	all := slices.Concat(request("SCRIPT", "FLUSH"), flushDB, request("FUNCTION", "RESTORE", s.held.functions, "FLUSH"))
+	all := slices.Concat(resp.Request("SCRIPT", "FLUSH"), flushDB, resp.Request("FUNCTION", "RESTORE", s.held.functions, "FLUSH"))
 	for _, k := range s.held.keys {
 		end := "0"
 		if k.end != noKeyEnd {
 			end = strconv.FormatInt(epoch.Add(k.end).UnixMilli(), 10)
 		}
-		all = append(all, request("RESTORE", k.name, end, k.dump, "ABSTTL")...)
+		all = append(all, resp.Request("RESTORE", k.name, end, k.dump, "ABSTTL")...)
 	}
 	if _, err := s.askAll(successor, all, 3+len(s.held.keys)); err != nil {
 		return err

@@ -12,6 +12,7 @@ import (
 	"sync"
 
 	"github.com/doublegrant/doublegrant/harness/cluster"
+	"github.com/doublegrant/doublegrant/harness/explore/internal/resp"
 	"github.com/doublegrant/doublegrant/harness/interleave"
 )
 
@@ -96,7 +97,7 @@ func (g *gates) serve(outer net.Conn, d *dialer) {
 	if g.announced != nil {
 		read = g.read
 	}
-	if err := inner.passOn(outer, in, n, read); errors.Is(err, errProtocol) {
+	if err := inner.passOn(outer, in, n, read); errors.Is(err, resp.ErrProtocol) {
 		defer d.takeTurn()()
 		if a := d.acting(); a != nil && a.ex.trouble == nil {
 			a.ex.trouble = stopped("%s: what came to its gate is not RESP in arrays of bulk strings", a)
@@ -135,7 +136,7 @@ func (g *gates) read(outer net.Conn, in []byte) (n int, err error) {
 			return n, err
 		}
 		for {
-			args, size, parseErr := parseCommand(in[:n])
+			args, size, parseErr := resp.ParseCommand(in[:n])
 			if parseErr != nil || size == 0 || len(args) != 2 || commandName(args) != "echo" || !bytes.HasPrefix(args[1], []byte(announcing)) {
 				break
 			}

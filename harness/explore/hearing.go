@@ -105,7 +105,7 @@ func (c *conn) sendAmongMessages() error {
 
 // beginSubscription notes that the connection is about to subscribe.
 func (c *conn) beginSubscription() error {
-	id, err := c.wire.id()
+	id, err := c.wire.ID()
 	if err != nil {
 		return err
 	}

@@ -16,6 +16,7 @@ import (
 
 	"github.com/doublegrant/doublegrant/harness"
 	"github.com/doublegrant/doublegrant/harness/await"
+	"github.com/doublegrant/doublegrant/harness/explore/internal/resp"
 	"github.com/doublegrant/doublegrant/harness/interleave"
 	"github.com/doublegrant/doublegrant/harness/internal/processes"
 	"github.com/doublegrant/doublegrant/harness/testenv"
@@ -200,7 +201,7 @@ func (s *scheduler) ask(node int, args ...string) string {
 	s.t.Helper()
 	reply, err := s.w.ask(node, args...)
 	require.NoError(s.t, err)
-	return replyText(reply)
+	return resp.ReplyText(reply)
 }
 
 // until runs a search in the scheduler's world, to its end or that of ctx.

@@ -44,7 +44,7 @@ func (c *conn) keep() error {
 	if err := c.ready(); err != nil || c.failed != nil {
 		return err
 	}
-	id, err := c.wire.id()
+	id, err := c.wire.ID()
 	if err != nil {
 		return err
 	}
@@ -92,7 +92,7 @@ func (c *conn) listen() error {
 
 // receive takes what has come on the connection, after somebody else has been answered.
 func (c *conn) receive() error {
-	replies, err := c.wire.poll()
+	replies, err := c.wire.Poll()
 	c.inbox = append(c.inbox, replies...)
 	return err
 }
@@ -141,7 +141,7 @@ func (ex *execution) cutOff(c *conn, why error) error {
 		return nil
 	}
 	err := ex.w.kill(c.node, id)
-	c.wire.close() // the client may never close it
+	c.wire.Close() // the client may never close it
 	c.wire = nil
 	return err
 }

@@ -1,5 +1,7 @@
 package explore
 
+import "github.com/doublegrant/doublegrant/harness/explore/internal/resp"
+
 // This file is about commands that their client has given up, and that Redis may still execute.
 
 // giveUp makes the client go on without an answer. It returns the connection, with the commands not sent yet, for a later
@@ -20,7 +22,7 @@ func (c *conn) giveUp() (left lateCommand, err error) {
 // lateCommand holds a command that its client has given up and Redis may still execute, with the rest of its pipeline.
 type lateCommand struct {
 	client   int // the client that sent it, from 0
-	wire     *wire
+	wire     *resp.Conn
 	node     int       // number of the node to which wire leads
 	commands []command // the one that the client waited for, then the rest of its pipeline
 	arrived  bool

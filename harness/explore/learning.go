@@ -3,6 +3,8 @@ package explore
 import (
 	"slices"
 	"strings"
+
+	"github.com/doublegrant/doublegrant/harness/explore/internal/resp"
 )
 
 // This file learns from a command that is really sent what it makes of the store.
@@ -24,7 +26,7 @@ func (ex *execution) beginLearning(c *command, on *conn, a *actor, watched []wat
 	}
 	m := ex.memory
 	m.scripts.learn(c.args)
-	for _, args := range parseAll(on.openTransaction()) {
+	for _, args := range resp.ParseAll(on.openTransaction()) {
 		m.scripts.learn(args)
 	}
 	if why := m.whyNotRepeatable(c, on.openTransaction()); why != "" {
@@ -81,7 +83,7 @@ func (ex *execution) finishLearning(l *pendingOutcome, reply []byte) (err error)
 	case t.reply != string(reply) && l.q.hearing > 0:
 		t.reply = string(reply) // the last replica acknowledges when it likes
 	case t.reply != string(reply):
-		m.disable("%s is answered %q and %q where the same is stored", strings.ToUpper(commandName(l.command.args)), clip(replyText([]byte(t.reply)), 40), clip(replyText(reply), 40))
+		m.disable("%s is answered %q and %q where the same is stored", strings.ToUpper(commandName(l.command.args)), resp.Clip(resp.ReplyText([]byte(t.reply)), 40), resp.Clip(resp.ReplyText(reply), 40))
 	}
 	if l.watching {
 		t.touched, t.watched = touched, len(m.watched)
@@ -103,7 +105,7 @@ func (ex *execution) transitionOf(l *pendingOutcome, reply []byte) (*transition,
 	}
 	bodies := [][][]byte{l.command.args}
 	if l.q.transaction != "" {
-		bodies = parseAll([]byte(l.q.transaction))
+		bodies = resp.ParseAll([]byte(l.q.transaction))
 	}
 	for _, args := range bodies {
 		if body, ok := scriptIn(args); ok && !strings.HasPrefix(t.reply, "-ERR Error compiling") {

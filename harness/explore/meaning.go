@@ -1,6 +1,10 @@
 package explore
 
-import "time"
+import (
+	"time"
+
+	"github.com/doublegrant/doublegrant/harness/explore/internal/resp"
+)
 
 // This file tells on what the outcome of a command depends.
 
@@ -30,7 +34,7 @@ func (s *knownScripts) meaningOf(c *command, transaction []byte) (*meaning, bool
 	}
 	all := [][][]byte{c.args}
 	if n == "exec" {
-		all = append(all, parseAll(transaction)...)
+		all = append(all, resp.ParseAll(transaction)...)
 	}
 	for _, args := range all {
 		if !repeats(args) || s.isUnseen(args) || !s.traits(s.of(args)).repeats {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/doublegrant/doublegrant/harness"
+	"github.com/doublegrant/doublegrant/harness/explore/internal/resp"
 	"github.com/doublegrant/doublegrant/harness/interleave"
 )
 
@@ -152,9 +153,9 @@ func (ex *execution) tracePassing(t instant) error {
 	for _, e := range ends {
 		switch {
 		case e.at < t.at && e.at+grain > ex.now:
-			gone = append(gone, printable(e.key))
+			gone = append(gone, resp.Printable(e.key))
 		case e.at == t.at:
-			last = append(last, printable(e.key))
+			last = append(last, resp.Printable(e.key))
 		}
 	}
 	ex.trace.passed(t.at-ex.now, strings.Join(gone, ", "), strings.Join(last, ", "))

@@ -11,6 +11,7 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 	"github.com/doublegrant/doublegrant/harness/await"
 	"github.com/doublegrant/doublegrant/harness/cluster"
+	"github.com/doublegrant/doublegrant/harness/explore/internal/resp"
 )
 
 // server is the Redis of one worker: its nodes and their clocks, what is stored there, and what may happen to it. One goroutine uses it at
@@ -20,12 +21,12 @@ type server struct {
 	heirs             *cluster.Cluster // the successor and its replica; nil without failovers
 	names             []string
 	sockets           []string
-	admin             []*wire      // the explorer's own connections, one to each node
+	admin             []*resp.Conn // the explorer's own connections, one to each node
 	primary           int          // number of the node that clients talk to
 	resumeReplication func() error // lets the replica hear its primary again; nil: it does
 	held              heldData     // what that replica held when replication was stopped
 	awaitsAcks        bool         // clients wait for acknowledgements: a replica follows a new primary
-	witnesses         []*wire      // see watchKeys
+	witnesses         []*resp.Conn // see watchKeys
 	clean             bool         // database 0 is empty
 
 	fixed      []*cluster.FixedClock // the servers' time of day, by cluster; nil: it cannot be set
@@ -66,7 +67,7 @@ func startServer(ctx context.Context, o serverOptions) (_ *server, err error) {
 func (s *server) stop() error {
 	s.closeWitnesses()
 	for _, a := range s.admin {
-		a.close()
+		a.Close()
 	}
 	for _, clock := range s.fixed {
 		clock.Close()
@@ -128,7 +129,7 @@ func (s *server) dialNodes(c *cluster.Cluster) error {
 		if err != nil {
 			return err
 		}
-		admin, err := dialWire(socket)
+		admin, err := resp.Dial(socket)
 		if err != nil {
 			return err
 		}
@@ -142,20 +143,20 @@ func (s *server) dialNodes(c *cluster.Cluster) error {
 
 // ask sends one command to a node.
 func (s *server) ask(node int, args ...string) ([]byte, error) {
-	reply, err := s.admin[node].ask(request(args...), 1)
+	reply, err := s.admin[node].Ask(resp.Request(args...), 1)
 	if err == nil && reply[0] == '-' {
-		err = fmt.Errorf("explore: %s refused %s: %s", s.names[node], args[0], replyText(reply))
+		err = fmt.Errorf("explore: %s refused %s: %s", s.names[node], args[0], resp.ReplyText(reply))
 	}
 	return reply, err
 }
 
 // askAll sends several commands to a node, and returns the reply to each.
 func (s *server) askAll(node int, requests []byte, n int) (replies [][]byte, err error) {
-	all, err := s.admin[node].ask(requests, n)
+	all, err := s.admin[node].Ask(requests, n)
 	for len(all) > 0 && err == nil {
-		size, _ := replySize(all) // ask has measured it
+		size, _ := resp.ReplySize(all) // ask has measured it
 		if all[0] == '-' {
-			return nil, fmt.Errorf("explore: %s refused a command of the explorer's own: %s", s.names[node], replyText(all[:size]))
+			return nil, fmt.Errorf("explore: %s refused a command of the explorer's own: %s", s.names[node], resp.ReplyText(all[:size]))
 		}
 		replies, all = append(replies, all[:size]), all[size:]
 	}
@@ -163,16 +164,16 @@ func (s *server) askAll(node int, requests []byte, n int) (replies [][]byte, err
 }
 
 // dialNode connects to a node.
-func (s *server) dialNode(node int) (*wire, error) { return dialWire(s.sockets[node]) }
+func (s *server) dialNode(node int) (*resp.Conn, error) { return resp.Dial(s.sockets[node]) }
 
 // kill ends a connection at a node by its id. It may be gone already.
 func (s *server) kill(node int, id string) error {
-	_, err := s.admin[node].ask(request("CLIENT", "KILL", "ID", id), 1)
+	_, err := s.admin[node].Ask(resp.Request("CLIENT", "KILL", "ID", id), 1)
 	return err
 }
 
 // flushDB empties the node between schedules. It takes a third of the time of FLUSHALL, and clients use database 0 only.
-var flushDB = request("FLUSHDB")
+var flushDB = resp.Request("FLUSHDB")
 
 // reset empties the server: no keys, the first primary, and in its cache the scripts that were seen so far.
 func (s *server) reset() error {
@@ -181,7 +182,7 @@ func (s *server) reset() error {
 	}
 	s.unheard = 0
 	if !s.clean || s.primary != firstPrimary {
-		if _, err := s.admin[firstPrimary].ask(flushDB, 1); err != nil {
+		if _, err := s.admin[firstPrimary].Ask(flushDB, 1); err != nil {
 			return err
 		}
 	}
@@ -221,8 +222,8 @@ func (s *server) flush() error {
 
 // post sends a request on a connection to a node, which may answer when it likes, and returns when Redis has read it. Redis reads in the order in which bytes come in, so when it has
 // answered the PING, it has read the request.
-func (s *server) post(to *wire, node int, request []byte) error {
-	if err := to.post(request); err != nil {
+func (s *server) post(to *resp.Conn, node int, request []byte) error {
+	if err := to.Post(request); err != nil {
 		return err
 	}
 	_, err := s.ask(node, "PING")

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/doublegrant/doublegrant/harness/cluster"
+	"github.com/doublegrant/doublegrant/harness/explore/internal/resp"
 )
 
 // This file sets the time of day that servers show. It stands still until the schedule lets time pass.
@@ -99,19 +100,19 @@ func (s *server) keyEnds(now, unit time.Duration) ([]keyEnd, error) {
 	if err != nil {
 		return nil, err
 	}
-	header, at := line(reply)
-	n, err := arrayLength(header)
+	header, at := resp.Line(reply)
+	n, err := resp.ArrayLength(header)
 	if err != nil {
 		return nil, err
 	}
 	out := make([]keyEnd, 0, n/2)
 	for range n / 2 {
-		ms, err := integer(reply[at:])
+		ms, err := resp.Integer(reply[at:])
 		if err != nil {
 			return nil, err
 		}
-		_, size := line(reply[at:])
-		key, keySize, err := bulk(reply[at+size:])
+		_, size := resp.Line(reply[at:])
+		key, keySize, err := resp.Bulk(reply[at+size:])
 		if err != nil {
 			return nil, err
 		}
@@ -141,7 +142,7 @@ func (s *server) countKeys() (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	n, err := integer(reply)
+	n, err := resp.Integer(reply)
 	s.clean = err == nil && n == 0
 	return int(n), err
 }

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/doublegrant/doublegrant/harness/explore/internal/resp"
 	"github.com/doublegrant/doublegrant/harness/interleave"
 )
 
@@ -52,30 +53,30 @@ func (s *server) content(now, unit time.Duration) (*interleave.Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	header, at := line(reply)
-	n, err := arrayLength(header)
+	header, at := resp.Line(reply)
+	n, err := resp.ArrayLength(header)
 	if err != nil {
 		return nil, err
 	}
-	more, err := integer(reply[at:])
+	more, err := resp.Integer(reply[at:])
 	if err != nil {
 		return nil, err
 	}
 	store := &interleave.Store{More: int(more)}
-	_, rest := readReply(reply[at:])
+	_, rest := resp.ReadReply(reply[at:])
 	for range (n - 1) / 3 {
 		one := interleave.Stored{}
-		one.Key, rest = readReply(rest)
-		ms, err := integer(rest)
+		one.Key, rest = resp.ReadReply(rest)
+		ms, err := resp.Integer(rest)
 		if err != nil {
 			return nil, err
 		}
 		if ms >= 0 {
 			one.Ends = s.virtualEnd(ms, now, unit)
 		}
-		_, rest = readReply(rest)
-		one.Value, rest = readReply(rest)
-		one.Key, one.Value = clip(one.Key, mostValue), clip(one.Value, mostValue)
+		_, rest = resp.ReadReply(rest)
+		one.Value, rest = resp.ReadReply(rest)
+		one.Key, one.Value = resp.Clip(one.Key, mostValue), resp.Clip(one.Value, mostValue)
 		store.Keys = append(store.Keys, one)
 	}
 	slices.SortFunc(store.Keys, func(a, b interleave.Stored) int { return cmp.Compare(a.Key, b.Key) }) // bytes, as Lua's locale may differ
@@ -97,25 +98,25 @@ func (s *server) storedKeys(node int) ([]storedKey, error) {
 	if err != nil {
 		return nil, err
 	}
-	header, at := line(reply)
-	n, err := arrayLength(header)
+	header, at := resp.Line(reply)
+	n, err := resp.ArrayLength(header)
 	if err != nil {
 		return nil, err
 	}
 	var keys []storedKey
 	for range n / 3 {
-		name, size, err := bulk(reply[at:])
+		name, size, err := resp.Bulk(reply[at:])
 		if err != nil {
 			return nil, err
 		}
 		at += size
-		ms, err := integer(reply[at:])
+		ms, err := resp.Integer(reply[at:])
 		if err != nil {
 			return nil, err
 		}
-		_, size = line(reply[at:])
+		_, size = resp.Line(reply[at:])
 		at += size
-		dump, size, err := bulk(reply[at:])
+		dump, size, err := resp.Bulk(reply[at:])
 		if err != nil {
 			return nil, err
 		}

@@ -117,7 +117,7 @@ func (ex *execution) sendSubscription(c *conn) error {
 		if err := c.ready(); err != nil || c.failed != nil {
 			return err
 		}
-		id, err := c.wire.id()
+		id, err := c.wire.ID()
 		if err != nil {
 			return err
 		}

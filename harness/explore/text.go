@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/doublegrant/doublegrant/harness/explore/internal/resp"
 )
 
 // This file writes commands as a person would.
@@ -11,7 +13,7 @@ import (
 // text writes the command as a person would. A script is shown by its name, else by its first line, else, if the explorer
 // has not seen its text, by the beginning of its hash.
 func (c command) text(s *knownScripts) string {
-	parts := words(c.args)
+	parts := resp.Words(c.args)
 	parts[0] = strings.ToUpper(parts[0])
 	script := len(parts) > 2 && (parts[0] == "EVAL" || parts[0] == "EVALSHA")
 	if script {
@@ -22,7 +24,7 @@ func (c command) text(s *knownScripts) string {
 			parts[i] = strconv.Quote(p)
 		}
 	}
-	return clip(printable(strings.Join(parts, " ")), 160)
+	return resp.Clip(resp.Printable(strings.Join(parts, " ")), 160)
 }
 
 // name returns how to show a script, which is given as its text or its hash.
@@ -37,7 +39,7 @@ func (s *knownScripts) name(script string) string {
 		return title
 	}
 	first, _, _ := strings.Cut(strings.TrimSpace(body), "\n")
-	return "{" + clip(strings.TrimSpace(strings.TrimPrefix(first, "--")), 40) + "}"
+	return "{" + resp.Clip(strings.TrimSpace(strings.TrimPrefix(first, "--")), 40) + "}"
 }
 
 func isSHA(s string) bool {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/doublegrant/doublegrant/harness"
+	"github.com/doublegrant/doublegrant/harness/explore/internal/resp"
 	"github.com/doublegrant/doublegrant/harness/interleave"
 )
 
@@ -58,7 +59,7 @@ func (t *trace) sent(ex *execution, c command, reply []byte, lost error) {
 		return
 	}
 	if reply != nil {
-		s.Reply = replyText(reply)
+		s.Reply = resp.ReplyText(reply)
 	}
 }
 
@@ -100,7 +101,7 @@ func (t *trace) arrived(ex *execution, l lateCommand, c command, reply []byte) {
 		s.Command += "; "
 	}
 	s.Command += fmt.Sprintf("client %d's %s arrives", l.client+1, c.text(ex.w.scripts))
-	s.Reply = replyText(reply)
+	s.Reply = resp.ReplyText(reply)
 }
 
 // wentOn notes that a wait for something other than Redis has ended.
@@ -168,10 +169,10 @@ func (t *trace) passed(d time.Duration, gone, last string) {
 	s := t.current()
 	s.Command = fmt.Sprintf("%v pass", rounded(d))
 	if gone != "" {
-		s.Command += ": " + clip(gone, 80) + " expires"
+		s.Command += ": " + resp.Clip(gone, 80) + " expires"
 	}
 	if last != "" {
-		s.Command += ": " + clip(last, 80) + " is in its last millisecond"
+		s.Command += ": " + resp.Clip(last, 80) + " is in its last millisecond"
 	}
 }
 
@@ -196,7 +197,7 @@ func (t *trace) finishStep(ended, seen []harness.Op) {
 	for _, op := range seen {
 		beliefs = append(beliefs, storedText(op))
 	}
-	s.Belief = printable(strings.Join(beliefs, "; "))
+	s.Belief = resp.Printable(strings.Join(beliefs, "; "))
 }
 
 // lookAtStore adds the content of the store to the step at hand, if the trace is of a counterexample.
@@ -222,11 +223,11 @@ func (t *trace) probed(op harness.Op) {
 func answer(op harness.Op) string {
 	switch {
 	case op.Outcome == harness.OK && op.Result != "":
-		return printable(op.Result)
+		return resp.Printable(op.Result)
 	case op.Outcome == harness.OK:
 		return "ok"
 	}
-	return strings.TrimSpace(op.Outcome.String() + " " + printable(op.Err))
+	return strings.TrimSpace(op.Outcome.String() + " " + resp.Printable(op.Err))
 }
 
 // belief returns what a client takes for true when its operation has ended; empty: nothing new.

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/doublegrant/doublegrant/harness/explore/internal/resp"
 	"github.com/doublegrant/doublegrant/harness/interleave"
 )
 
@@ -61,7 +62,7 @@ func (ex *execution) noteOutcome(c *command, on *conn) {
 	}
 	all := [][][]byte{c.args}
 	if commandName(c.args) == "exec" {
-		all = append(all, parseAll(on.openTransaction())...)
+		all = append(all, resp.ParseAll(on.openTransaction())...)
 	}
 	for _, args := range all {
 		if !repeats(args) && !(command{args: args}).blocks() || !ex.w.scripts.traits(ex.w.scripts.of(args)).repeats {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/doublegrant/doublegrant/harness"
+	"github.com/doublegrant/doublegrant/harness/explore/internal/resp"
 	"github.com/doublegrant/doublegrant/harness/interleave"
 )
 
@@ -65,7 +66,7 @@ func (ex *execution) takeArrived(c interleave.Choice, at parked) {
 		return
 	}
 	first := gate.takeMessage()
-	ex.trace.received(ex, at, replyText(first))
+	ex.trace.received(ex, at, resp.ReplyText(first))
 	if gate.kept != nil {
 		ex.forget(gate)
 	}
@@ -80,7 +81,7 @@ func (ex *execution) takeArrived(c interleave.Choice, at parked) {
 
 // takeMessage takes the first whole reply out of the inbox.
 func (c *conn) takeMessage() []byte {
-	n, _ := replySize(c.inbox) // it was measured when it came
+	n, _ := resp.ReplySize(c.inbox) // it was measured when it came
 	first := slices.Clone(c.inbox[:n])
 	c.inbox = c.inbox[n:]
 	return first

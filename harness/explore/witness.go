@@ -3,6 +3,8 @@ package explore
 import (
 	"slices"
 	"strings"
+
+	"github.com/doublegrant/doublegrant/harness/explore/internal/resp"
 )
 
 // This file finds out which keys somebody writes to, as a client would that watches them.
@@ -17,7 +19,7 @@ func (s *server) watchKeys(keys []string) error {
 		s.witnesses = append(s.witnesses, to)
 	}
 	for i, k := range keys {
-		if _, err := s.witnesses[i].ask(request("WATCH", k), 1); err != nil {
+		if _, err := s.witnesses[i].Ask(resp.Request("WATCH", k), 1); err != nil {
 			return err
 		}
 	}
@@ -27,11 +29,11 @@ func (s *server) watchKeys(keys []string) error {
 // touchedKeys lists the keys that were written to since watchKeys, by the answer of EXEC.
 func (s *server) touchedKeys(keys []string) (touched []string, err error) {
 	for i, k := range keys {
-		reply, err := s.witnesses[i].ask(slices.Concat(request("MULTI"), request("EXEC")), 2)
+		reply, err := s.witnesses[i].Ask(slices.Concat(resp.Request("MULTI"), resp.Request("EXEC")), 2)
 		if err != nil {
 			return nil, err
 		}
-		_, size := line(reply)
+		_, size := resp.Line(reply)
 		if strings.HasPrefix(string(reply[size:]), "*-1") {
 			touched = append(touched, k)
 		}
@@ -42,7 +44,7 @@ func (s *server) touchedKeys(keys []string) (touched []string, err error) {
 // closeWitnesses closes the connections of watchKeys: the next ones lead to another primary.
 func (s *server) closeWitnesses() {
 	for _, to := range s.witnesses {
-		to.close()
+		to.Close()
 	}
 	s.witnesses = nil
 }

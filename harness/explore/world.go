@@ -10,6 +10,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/doublegrant/doublegrant/harness/explore/internal/resp"
 	"github.com/doublegrant/doublegrant/harness/interleave"
 )
 
@@ -27,7 +28,7 @@ type world struct {
 	asking         bool          // the program looks at the store, in Observe or Finally
 	current        *execution    // the schedule under way, or the last; nil: none
 	patienceUnit   time.Duration // unit of the time-outs of subscriptions' reads
-	abandonedWires []*wire       // connections that clients have left behind: closed before the next schedule
+	abandonedWires []*resp.Conn  // connections that clients have left behind: closed before the next schedule
 
 	program interleave.Program
 	dialers []*dialer
@@ -138,7 +139,7 @@ func (w *world) stop() error {
 		errs = append(errs, c.Close())
 	}
 	for _, left := range w.abandonedWires {
-		left.close()
+		left.Close()
 	}
 	return errors.Join(append(errs, w.server.stop())...)
 }
@@ -146,7 +147,7 @@ func (w *world) stop() error {
 // reset prepares the world for a schedule.
 func (w *world) reset() error {
 	for _, left := range w.abandonedWires {
-		left.close()
+		left.Close()
 	}
 	w.abandonedWires = nil
 	if err := w.dropSubscriptions(); err != nil {

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/doublegrant/doublegrant/harness"
+	"github.com/doublegrant/doublegrant/harness/explore/internal/resp"
 	"github.com/doublegrant/doublegrant/harness/interleave"
 )
 
@@ -223,7 +224,7 @@ func TestTheWorldsOwnCommands(t *testing.T) {
 	left, err := s.w.countKeys()
 	require.NoError(t, err)
 	require.Equal(t, 1, left)
-	_, err = dialWire("/nowhere/redis.sock")
+	_, err = resp.Dial("/nowhere/redis.sock")
 	require.ErrorContains(t, err, "connect to /nowhere/redis.sock")
 	require.False(t, errors.Is(err, errStopped))
 }

@@ -1,4 +1,4 @@
-package explore
+package resp
 
 import (
 	"bytes"
@@ -11,14 +11,14 @@ import (
 
 // This file reads just enough of RESP, Redis's protocol: https://redis.io/docs/latest/develop/reference/protocol-spec/
 
-var errProtocol = errors.New("explore: what was sent is not RESP")
+var ErrProtocol = errors.New("explore: what was sent is not RESP")
 
 // maxReply bounds the text of a reply in a counterexample, in bytes.
 const maxReply = 200
 
 // line returns the first line of b without its end, and its size with its end, in bytes; size 0: it is not whole yet. An empty
 // line is returned as one zero byte, with which no header begins, so that callers may look at the first byte.
-func line(b []byte) ([]byte, int) {
+func Line(b []byte) ([]byte, int) {
 	i := bytes.IndexByte(b, '\n')
 	if i < 0 {
 		return nil, 0
@@ -30,7 +30,7 @@ func line(b []byte) ([]byte, int) {
 }
 
 // arrayLength reads the number in a header such as "*3". It is -1 for null.
-func arrayLength(header []byte) (int, error) {
+func ArrayLength(header []byte) (int, error) {
 	n := 0
 	digits := header[1:]
 	if len(digits) == 2 && digits[0] == '-' && digits[1] == '1' {
@@ -38,7 +38,7 @@ func arrayLength(header []byte) (int, error) {
 	}
 	for _, c := range digits {
 		if c < '0' || c > '9' || n > 1<<30 {
-			return 0, errProtocol
+			return 0, ErrProtocol
 		}
 		n = 10*n + int(c-'0')
 	}
@@ -47,17 +47,17 @@ func arrayLength(header []byte) (int, error) {
 
 // bulk returns the contents of the bulk string at the start of b, and the size of the whole in bytes; size 0: it is not whole
 // yet.
-func bulk(b []byte) (s []byte, size int, err error) {
-	header, at := line(b)
+func Bulk(b []byte) (s []byte, size int, err error) {
+	header, at := Line(b)
 	if at == 0 {
 		return nil, 0, nil
 	}
 	if header[0] != '$' {
-		return nil, 0, errProtocol
+		return nil, 0, ErrProtocol
 	}
-	n, err := arrayLength(header)
+	n, err := ArrayLength(header)
 	if err != nil || n < 0 {
-		return nil, 0, errProtocol
+		return nil, 0, ErrProtocol
 	}
 	if len(b) < at+n+2 {
 		return nil, 0, nil
@@ -67,21 +67,21 @@ func bulk(b []byte) (s []byte, size int, err error) {
 
 // parseCommand reads one command at the start of b: an array of bulk strings, which is how clients send them. Size 0
 // means that it is not whole yet.
-func parseCommand(b []byte) (args [][]byte, size int, err error) {
-	header, at := line(b)
+func ParseCommand(b []byte) (args [][]byte, size int, err error) {
+	header, at := Line(b)
 	if at == 0 {
 		return nil, 0, nil
 	}
 	if header[0] != '*' {
-		return nil, 0, errProtocol
+		return nil, 0, ErrProtocol
 	}
-	n, err := arrayLength(header)
+	n, err := ArrayLength(header)
 	if err != nil || n < 1 {
-		return nil, 0, errors.Join(err, errProtocol)
+		return nil, 0, errors.Join(err, ErrProtocol)
 	}
 	args = make([][]byte, 0, min(n, 8))
 	for range n {
-		s, m, err := bulk(b[at:])
+		s, m, err := Bulk(b[at:])
 		if err != nil || m == 0 {
 			return nil, 0, err
 		}
@@ -91,9 +91,9 @@ func parseCommand(b []byte) (args [][]byte, size int, err error) {
 }
 
 // parseAll returns the commands in a piece of bytes.
-func parseAll(b []byte) (all [][][]byte) {
+func ParseAll(b []byte) (all [][][]byte) {
 	for len(b) > 0 {
-		args, size, err := parseCommand(b)
+		args, size, err := ParseCommand(b)
 		if err != nil || size == 0 {
 			break
 		}
@@ -103,7 +103,7 @@ func parseAll(b []byte) (all [][][]byte) {
 }
 
 // words returns the arguments of a command as texts.
-func words(args [][]byte) []string {
+func Words(args [][]byte) []string {
 	out := make([]string, len(args))
 	for i, a := range args {
 		out[i] = string(a)
@@ -112,8 +112,8 @@ func words(args [][]byte) []string {
 }
 
 // replySize returns the size of the reply at the start of b, in bytes. It is 0 if the reply is not whole yet.
-func replySize(b []byte) (int, error) {
-	header, at := line(b)
+func ReplySize(b []byte) (int, error) {
+	header, at := Line(b)
 	if at == 0 {
 		return 0, nil
 	}
@@ -121,7 +121,7 @@ func replySize(b []byte) (int, error) {
 	case '+', '-', ':', ',', '_', '#', '(':
 		return at, nil
 	case '$', '=', '!':
-		n, err := arrayLength(header)
+		n, err := ArrayLength(header)
 		switch {
 		case err != nil:
 			return 0, err
@@ -132,7 +132,7 @@ func replySize(b []byte) (int, error) {
 		}
 		return at + n + 2, nil
 	case '*', '~', '>', '%':
-		n, err := arrayLength(header)
+		n, err := ArrayLength(header)
 		if err != nil {
 			return 0, err
 		}
@@ -140,7 +140,7 @@ func replySize(b []byte) (int, error) {
 			n *= 2
 		}
 		for range n {
-			m, err := replySize(b[at:])
+			m, err := ReplySize(b[at:])
 			if err != nil || m == 0 {
 				return 0, err
 			}
@@ -148,40 +148,40 @@ func replySize(b []byte) (int, error) {
 		}
 		return at, nil
 	}
-	return 0, errProtocol
+	return 0, ErrProtocol
 }
 
 // replyText writes the reply at the start of b much as redis-cli does, on one line of about maxReply bytes at most.
-func replyText(b []byte) string {
-	text, _ := readReply(b)
-	return clip(text, maxReply)
+func ReplyText(b []byte) string {
+	text, _ := ReadReply(b)
+	return Clip(text, maxReply)
 }
 
-func readReply(b []byte) (text string, rest []byte) {
-	header, at := line(b)
+func ReadReply(b []byte) (text string, rest []byte) {
+	header, at := Line(b)
 	if at == 0 {
 		return "", nil
 	}
 	body := string(header[1:])
 	switch header[0] {
 	case '-':
-		return "(error) " + printable(body), b[at:]
+		return "(error) " + Printable(body), b[at:]
 	case '$', '=', '!':
-		n, _ := arrayLength(header)
+		n, _ := ArrayLength(header)
 		if n < 0 {
 			return "(nil)", b[at:]
 		}
-		return printable(string(b[at : at+n])), b[at+n+2:]
+		return Printable(string(b[at : at+n])), b[at+n+2:]
 	case '_':
 		return "(nil)", b[at:]
 	case '*', '~', '>', '%':
 		return readArray(header, b[at:])
 	}
-	return printable(body), b[at:]
+	return Printable(body), b[at:]
 }
 
 func readArray(header, rest []byte) (string, []byte) {
-	n, _ := arrayLength(header)
+	n, _ := ArrayLength(header)
 	if n < 0 {
 		return "(nil)", rest
 	}
@@ -190,13 +190,13 @@ func readArray(header, rest []byte) (string, []byte) {
 	}
 	parts := make([]string, n)
 	for i := range parts {
-		parts[i], rest = readReply(rest)
+		parts[i], rest = ReadReply(rest)
 	}
 	return "[" + strings.Join(parts, ", ") + "]", rest
 }
 
 // request encodes a command of the explorer's own.
-func request(args ...string) []byte {
+func Request(args ...string) []byte {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "*%d\r\n", len(args))
 	for _, a := range args {
@@ -206,16 +206,16 @@ func request(args ...string) []byte {
 }
 
 // integer reads an integer reply.
-func integer(reply []byte) (int64, error) {
-	header, at := line(reply)
+func Integer(reply []byte) (int64, error) {
+	header, at := Line(reply)
 	if at == 0 || header[0] != ':' {
-		return 0, fmt.Errorf("explore: Redis answered %q, not an integer", replyText(reply))
+		return 0, fmt.Errorf("explore: Redis answered %q, not an integer", ReplyText(reply))
 	}
 	return strconv.ParseInt(string(header[1:]), 10, 64)
 }
 
 // printable writes s on one line, without control characters.
-func printable(s string) string {
+func Printable(s string) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) {
 			return ' '
@@ -225,7 +225,7 @@ func printable(s string) string {
 }
 
 // clip leaves out the middle of s if it is longer than n bytes.
-func clip(s string, n int) string {
+func Clip(s string, n int) string {
 	if len(s) <= n {
 		return s
 	}

@@ -1,4 +1,4 @@
-package explore
+package resp
 
 import (
 	"strings"
@@ -8,22 +8,22 @@ import (
 )
 
 func TestACommandIsReadWhereverItIsSplit(t *testing.T) {
-	first, second := request("SET", "k", "a\r\n$1 b", ""), request("GET", "ключ")
+	first, second := Request("SET", "k", "a\r\n$1 b", ""), Request("GET", "ключ")
 	sent := append(append([]byte{}, first...), second...)
 	for cut := range first {
-		args, size, err := parseCommand(sent[:cut])
+		args, size, err := ParseCommand(sent[:cut])
 		require.NoError(t, err, "%q", sent[:cut])
 		require.Zero(t, size, "%q", sent[:cut])
 		require.Nil(t, args)
 	}
-	args, size, err := parseCommand(sent)
+	args, size, err := ParseCommand(sent)
 	require.NoError(t, err)
 	require.Equal(t, len(first), size)
-	require.Equal(t, []string{"SET", "k", "a\r\n$1 b", ""}, words(args))
-	args, size, err = parseCommand(sent[size:])
+	require.Equal(t, []string{"SET", "k", "a\r\n$1 b", ""}, Words(args))
+	args, size, err = ParseCommand(sent[size:])
 	require.NoError(t, err)
 	require.Equal(t, len(second), size)
-	require.Equal(t, []string{"GET", "ключ"}, words(args))
+	require.Equal(t, []string{"GET", "ключ"}, Words(args))
 }
 
 func TestWhatIsNoCommandAndNoReplyIsRefused(t *testing.T) {
@@ -31,13 +31,13 @@ func TestWhatIsNoCommandAndNoReplyIsRefused(t *testing.T) {
 		"PING\r\n", "\r\n", "\n", "x\n", "+OK\r\n", "*0\r\n", "*-1\r\n", "*x\r\n", "*1x\r\n", "*1\r\n:1\r\n", "*1\r\n\r\n", "*1\r\n$-2\r\n",
 		"*99999999999999999999\r\n", "*1\r\n$99999999999999999999\r\n",
 	} {
-		_, size, err := parseCommand([]byte(sent))
-		require.ErrorIs(t, err, errProtocol, "%q", sent)
+		_, size, err := ParseCommand([]byte(sent))
+		require.ErrorIs(t, err, ErrProtocol, "%q", sent)
 		require.Zero(t, size, "%q", sent)
 	}
 	for _, reply := range []string{"OK\r\n", "\r\n", "\n", "x\n", "$x\r\n", "$-2\r\n", "*1\r\nOK\r\n", "*-\r\n", "%x\r\n", "$99999999999999999999\r\n"} {
-		size, err := replySize([]byte(reply))
-		require.ErrorIs(t, err, errProtocol, "%q", reply)
+		size, err := ReplySize([]byte(reply))
+		require.ErrorIs(t, err, ErrProtocol, "%q", reply)
 		require.Zero(t, size, "%q", reply)
 	}
 }
@@ -66,32 +66,32 @@ func TestReplies(t *testing.T) {
 		{">2\r\n+pub\r\n+x\r\n", "[pub, x]"},
 	} {
 		for cut := range len(c.reply) {
-			size, err := replySize([]byte(c.reply[:cut]))
+			size, err := ReplySize([]byte(c.reply[:cut]))
 			require.NoError(t, err, "%q", c.reply[:cut])
 			require.Zero(t, size, "%q", c.reply[:cut])
 		}
-		size, err := replySize([]byte(c.reply + "+next\r\n"))
+		size, err := ReplySize([]byte(c.reply + "+next\r\n"))
 		require.NoError(t, err)
 		require.Equal(t, len(c.reply), size, "%q", c.reply)
-		require.Equal(t, c.text, replyText([]byte(c.reply+"+next\r\n")), "%q", c.reply)
+		require.Equal(t, c.text, ReplyText([]byte(c.reply+"+next\r\n")), "%q", c.reply)
 	}
 }
 
 func TestALongReplyIsClipped(t *testing.T) {
 	long := "$600\r\n" + strings.Repeat("я", 300) + "\r\n"
-	text := replyText([]byte(long))
+	text := ReplyText([]byte(long))
 	require.LessOrEqual(t, len(text), maxReply+len("…"))
 	require.Contains(t, text, "я…я")
 	require.NotContains(t, text, "\uFFFD")
 }
 
 func TestIntegers(t *testing.T) {
-	n, err := integer([]byte(":-12\r\n"))
+	n, err := Integer([]byte(":-12\r\n"))
 	require.NoError(t, err)
 	require.EqualValues(t, -12, n)
-	_, err = integer([]byte("-ERR no\r\n"))
+	_, err = Integer([]byte("-ERR no\r\n"))
 	require.ErrorContains(t, err, `"(error) ERR no", not an integer`)
-	_, err = integer(nil)
+	_, err = Integer(nil)
 	require.Error(t, err)
 }
 
@@ -106,24 +106,24 @@ func FuzzWire(f *testing.F) {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, b []byte) {
-		size, err := replySize(b)
+		size, err := ReplySize(b)
 		require.True(t, size == 0 || err == nil && 0 < size && size <= len(b), "%d of %d bytes, %v", size, len(b), err)
 		if size > 0 {
-			replyText(b[:size])
-			again, err := replySize(b[:size])
+			ReplyText(b[:size])
+			again, err := ReplySize(b[:size])
 			require.NoError(t, err)
 			require.Equal(t, size, again, "nothing follows them")
-			again, err = replySize(b[:size-1])
+			again, err = ReplySize(b[:size-1])
 			require.NoError(t, err)
 			require.Zero(t, again, "the last is missing")
 		}
-		args, size, err := parseCommand(b)
+		args, size, err := ParseCommand(b)
 		require.True(t, size == 0 || err == nil && 0 < size && size <= len(b), "%d of %d bytes, %v", size, len(b), err)
 		if size > 0 {
-			again, n, err := parseCommand(request(words(args)...))
+			again, n, err := ParseCommand(Request(Words(args)...))
 			require.NoError(t, err)
 			require.NotZero(t, n)
-			require.Equal(t, words(args), words(again))
+			require.Equal(t, Words(args), Words(again))
 		}
 	})
 }

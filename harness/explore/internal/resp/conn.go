@@ -1,4 +1,4 @@
-package explore
+package resp
 
 import (
 	"errors"
@@ -12,14 +12,14 @@ const replyWithin = 5 // seconds
 
 // wire is a connection to a Redis node, at its Unix socket. It blocks in system calls and does not use the runtime's poller.
 // That halves the time of a round trip, since only one command is under way at a time.
-type wire struct {
+type Conn struct {
 	fd  int
 	buf []byte // replies to the last request
 
 	rest []byte // what poll has read and not returned: part of a reply
 }
 
-func dialWire(socket string) (*wire, error) {
+func Dial(socket string) (*Conn, error) {
 	syscall.ForkLock.RLock() // no child gets it
 	fd, err := syscall.Socket(syscall.AF_UNIX, syscall.SOCK_STREAM, 0)
 	if err == nil {
@@ -29,23 +29,23 @@ func dialWire(socket string) (*wire, error) {
 	if err != nil {
 		return nil, fmt.Errorf("explore: socket: %w", err)
 	}
-	w := &wire{fd: fd, buf: make([]byte, 0, 512)}
+	w := &Conn{fd: fd, buf: make([]byte, 0, 512)}
 	timeout := syscall.Timeval{Sec: replyWithin}
 	err = errors.Join(
 		syscall.SetsockoptTimeval(fd, syscall.SOL_SOCKET, syscall.SO_RCVTIMEO, &timeout),
 		syscall.Connect(fd, &syscall.SockaddrUnix{Name: socket}),
 	)
 	if err != nil {
-		w.close()
+		w.Close()
 		return nil, fmt.Errorf("explore: connect to %s: %w", socket, err)
 	}
 	return w, nil
 }
 
-func (w *wire) close() { _ = syscall.Close(w.fd) }
+func (w *Conn) Close() { _ = syscall.Close(w.fd) }
 
 // post sends request and waits for no reply.
-func (w *wire) post(request []byte) error {
+func (w *Conn) Post(request []byte) error {
 	for sent := 0; sent < len(request); {
 		m, err := syscall.Write(w.fd, request[sent:])
 		if err != nil && err != syscall.EINTR {
@@ -57,7 +57,7 @@ func (w *wire) post(request []byte) error {
 }
 
 // poll returns the whole replies that have come since the last call. Part of a reply is kept for the next.
-func (w *wire) poll() (replies []byte, err error) {
+func (w *Conn) Poll() (replies []byte, err error) {
 	var b [4096]byte
 	for {
 		n, _, err := syscall.Recvfrom(w.fd, b[:], syscall.MSG_DONTWAIT)
@@ -67,7 +67,7 @@ func (w *wire) poll() (replies []byte, err error) {
 		case err == syscall.EAGAIN:
 			whole := 0
 			for {
-				size, err := replySize(w.rest[whole:])
+				size, err := ReplySize(w.rest[whole:])
 				if err != nil {
 					return nil, err
 				}
@@ -88,8 +88,8 @@ func (w *wire) poll() (replies []byte, err error) {
 }
 
 // ask sends request, which holds n commands, and returns their n replies. They are valid until the next call.
-func (w *wire) ask(request []byte, n int) ([]byte, error) {
-	if err := w.post(request); err != nil {
+func (w *Conn) Ask(request []byte, n int) ([]byte, error) {
+	if err := w.Post(request); err != nil {
 		return nil, err
 	}
 	w.buf = w.buf[:0]
@@ -98,7 +98,7 @@ func (w *wire) ask(request []byte, n int) ([]byte, error) {
 			return nil, err
 		}
 		for n > 0 {
-			size, err := replySize(w.buf[whole:])
+			size, err := ReplySize(w.buf[whole:])
 			if err != nil {
 				return nil, err
 			}
@@ -113,7 +113,7 @@ func (w *wire) ask(request []byte, n int) ([]byte, error) {
 }
 
 // fill reads the bytes that have come, and waits for some if there are none. It waits for replyWithin at most.
-func (w *wire) fill() error {
+func (w *Conn) fill() error {
 	if len(w.buf) == cap(w.buf) {
 		w.buf = append(make([]byte, 0, 4*cap(w.buf)), w.buf...)
 	}
@@ -135,11 +135,11 @@ func (w *wire) fill() error {
 }
 
 // id returns the id of the connection, as Redis knows it.
-func (w *wire) id() (string, error) {
-	reply, err := w.ask(request("CLIENT", "ID"), 1)
+func (w *Conn) ID() (string, error) {
+	reply, err := w.Ask(Request("CLIENT", "ID"), 1)
 	if err != nil {
 		return "", err
 	}
-	n, err := integer(reply)
+	n, err := Integer(reply)
 	return strconv.FormatInt(n, 10), err
 }
