@@ -89,7 +89,7 @@ func (c *conn) askWaiting() error {
 		return err
 	}
 	if ex := c.dialer.world.current; ex != nil && ex.finishing && !c.hasArrived() {
-		if err := ex.passAlong(c, next.blocksFor()); err != nil {
+		if err := ex.passAlong(c, next.BlocksFor()); err != nil {
 			return err
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/doublegrant/doublegrant/harness/explore/internal/command"
 	"github.com/doublegrant/doublegrant/harness/explore/internal/resp"
 )
 
@@ -24,18 +25,18 @@ type conn struct {
 
 	writing sync.Mutex // held by Write: a relay waits in Read meanwhile, in another goroutine
 
-	in    []byte    // bytes that the client wrote, not yet a whole command
-	queue []command // commands not yet sent
-	out   []byte    // replies not yet read
+	in    []byte            // bytes that the client wrote, not yet a whole command
+	queue []command.Command // commands not yet sent
+	out   []byte            // replies not yet read
 
 	outside   bool // it is of a program outside
 	unawaited bool // the program does not wait for the confirmations of its subscriptions
 	ear       ear  // hears the program
 
-	stateful bool     // a CLIENT command has made its state visible to others
-	multi    bool     // between MULTI and EXEC
-	queued   access   // access of the commands queued in the MULTI
-	watched  []string // keys under WATCH, which EXEC will look at
+	stateful bool           // a CLIENT command has made its state visible to others
+	multi    bool           // between MULTI and EXEC
+	queued   command.Access // access of the commands queued in the MULTI
+	watched  []string       // keys under WATCH, which EXEC will look at
 
 	transaction []byte // commands queued in the MULTI
 
@@ -95,7 +96,7 @@ func (c *conn) Write(b []byte) (int, error) {
 		if size == 0 {
 			break
 		}
-		c.queue = append(c.queue, command{raw: c.in[at : at+size], args: args, pipelined: at > 0})
+		c.queue = append(c.queue, command.Command{Raw: c.in[at : at+size], Args: args, Pipelined: at > 0})
 		at += size
 	}
 	if c.in = c.in[at:]; len(c.in) == 0 {
@@ -200,51 +201,51 @@ func (c *conn) sendUngated() (*actor, error) {
 // twoAtOnce is why a program outside is refused that sends a command while another of the same thread is under way, or when it is not
 // its turn. Which of them came first would be chance: the kernel hands over what comes from two connections in any order. Of threads that
 // the program has started, one goes on at a time, so what comes is that one's.
-func twoAtOnce(a *actor, second *command) error {
-	unconfirmed := subscribes(commandName(second.args)) // they come in either order
+func twoAtOnce(a *actor, second *command.Command) error {
+	unconfirmed := command.Subscribes(command.Name(second.Args)) // they come in either order
 	for _, on := range []*conn{a.parkedAt.conn, a.sending.Load()} {
 		if on != nil && a.parkedAt.kind == inCommand {
-			unconfirmed = unconfirmed || on.subscription != nil || len(on.queue) > 0 && subscribes(commandName(on.queue[0].args))
+			unconfirmed = unconfirmed || on.subscription != nil || len(on.queue) > 0 && command.Subscribes(command.Name(on.queue[0].Args))
 		}
 	}
 	if unconfirmed {
 		return stopped("%s has gone on before its SUBSCRIBE was confirmed: let it read the confirmation first, or ask for subscribe before: see Subscriptions in workloads/clients/README.md", a)
 	}
 	return stopped("%s has sent %s on one connection while a command was under way on another: "+
-		"let it do one thing at a time, and ask to start each thread beside, such as one that renews: see Threads in workloads/clients/README.md", a, commandName(second.args))
+		"let it do one thing at a time, and ask to start each thread beside, such as one that renews: see Threads in workloads/clients/README.md", a, command.Name(second.Args))
 }
 
 // isUngated reports whether the next command concerns nobody else. It notes the state that the command gives the connection.
 func (c *conn) isUngated() bool {
 	next := &c.queue[0]
 	var ungated bool
-	next.access, ungated = accessOf(next.args)
-	switch n := commandName(next.args); {
+	next.Access, ungated = command.AccessOf(next.Args)
+	switch n := command.Name(next.Args); {
 	case n == "exec" && c.multi:
-		next.access = c.queued
-		next.reads = append(next.reads, c.watched...)
+		next.Access = c.queued
+		next.Reads = append(next.Reads, c.watched...)
 		return false
 	case n == "multi":
-		c.multi, c.queued, c.transaction = true, access{}, nil
+		c.multi, c.queued, c.transaction = true, command.Access{}, nil
 	case n == "discard", n == "unwatch" && !c.multi:
 		c.multi, c.watched = false, nil
 	case n == "hello":
-		c.hello = next.raw
-	case n == "client" && seenByOthers(next.args):
-		next.everything = true
+		c.hello = next.Raw
+	case n == "client" && command.SeenByOthers(next.Args):
+		next.Everything = true
 		if !c.stateful {
 			c.stateful, c.dialer.world.stateful = true, append(c.dialer.world.stateful, c)
 		}
 		return false
 	case c.outside && strings.HasSuffix(n, "unsubscribe") && !c.multi: // whether it takes effect now or later only changes what comes that nobody waits for
 		return true
-	case n == "select" && !slices.Equal(next.args[len(next.args)-1], []byte("0")):
+	case n == "select" && !slices.Equal(next.Args[len(next.Args)-1], []byte("0")):
 		c.failed = errDatabase
 	case c.multi:
-		next.ttl = next.setsTTL()
-		c.dialer.world.scripts.learn(next.args)
-		c.queued.add(next.access)
-		c.transaction = append(c.transaction, next.raw...)
+		next.TTL = next.SetsTTL()
+		c.dialer.world.scripts.Learn(next.Args)
+		c.queued.Add(next.Access)
+		c.transaction = append(c.transaction, next.Raw...)
 		return true
 	}
 	return ungated
@@ -283,7 +284,7 @@ func (c *conn) send() error {
 	switch {
 	case c.goesWithMessages():
 		return c.sendAmongMessages()
-	case c.queue[0].blocks() && !c.multi:
+	case c.queue[0].Blocks() && !c.multi:
 		return c.askWaiting()
 	}
 	if err := c.ready(); err != nil || c.failed != nil {
@@ -303,9 +304,9 @@ func (c *conn) send() error {
 	}
 	c.out = append(c.out, reply...)
 	c.queue = c.queue[1:]
-	switch commandName(next.args) {
+	switch command.Name(next.Args) {
 	case "watch":
-		c.watched = append(c.watched, next.reads...)
+		c.watched = append(c.watched, next.Reads...)
 		if !slices.Contains(c.dialer.watchers, c) {
 			c.dialer.watchers = append(c.dialer.watchers, c)
 		}
@@ -321,8 +322,8 @@ func (c *conn) reconnectToPrimary() error {
 	if c.node == c.dialer.world.primary {
 		return nil
 	}
-	begins := len(c.queue) > 0 && commandName(c.queue[0].args) == "multi" // and is on no node yet
-	if c.multi && !begins || len(c.watched) > 0 || len(c.queue) > 0 && c.queue[0].pipelined {
+	begins := len(c.queue) > 0 && command.Name(c.queue[0].Args) == "multi" // and is on no node yet
+	if c.multi && !begins || len(c.watched) > 0 || len(c.queue) > 0 && c.queue[0].Pipelined {
 		c.failed = errLost
 		return nil
 	}
@@ -344,11 +345,11 @@ func (c *conn) resetState() error {
 
 // request returns the bytes to send for a command. A WAIT is changed: it asks for no more replicas than hear the primary, and
 // gets all the real time that they need. Its own time-out runs on the schedule's clock.
-func (c *conn) request(next command) []byte {
-	if n := min(next.wantedAcks(), c.dialer.world.hearingReplicas()); next.wantedAcks() > 0 && !c.multi {
+func (c *conn) request(next command.Command) []byte {
+	if n := min(next.WantedAcks(), c.dialer.world.hearingReplicas()); next.WantedAcks() > 0 && !c.multi {
 		return resp.Request("WAIT", strconv.FormatInt(n, 10), settleWithin)
 	}
-	return next.raw
+	return next.Raw
 }
 
 // Close closes the connection; it may be called twice. A program outside closes its connections whenever it likes, so that takes a turn.
@@ -394,22 +395,22 @@ func (c *conn) SetWriteDeadline(time.Time) error { return nil }
 
 // askedByProgram notes a command of the program's own look at the store, which is about to be sent. The function that it returns is
 // to be called with the reply.
-func (c *conn) askedByProgram(next *command) (learned func(reply []byte) error, err error) {
+func (c *conn) askedByProgram(next *command.Command) (learned func(reply []byte) error, err error) {
 	ex := c.dialer.world.current
 	if ex == nil || !ex.learns() || !c.dialer.world.asking {
 		return func([]byte) error { return nil }, nil
 	}
-	if n := commandName(next.args); c.multi || n == "multi" || n == "watch" || n == "exec" {
+	if n := command.Name(next.Args); c.multi || n == "multi" || n == "watch" || n == "exec" {
 		ex.memory.disable("the program's look at the store is a transaction")
 	}
 	var ungated bool
-	if next.access, ungated = accessOf(next.args); ungated { // it concerns the connection
+	if next.Access, ungated = command.AccessOf(next.Args); ungated { // it concerns the connection
 		return func([]byte) error { return nil }, nil
 	}
-	if next.scripts {
-		c.dialer.world.scripts.learn(next.args) // or it is missing after the next flush
+	if next.Scripts {
+		c.dialer.world.scripts.Learn(next.Args) // or it is missing after the next flush
 	}
-	ex.observationAsks(ask{kind: asksRedis, command: command{raw: next.raw, args: next.args, access: next.access}})
+	ex.observationAsks(ask{kind: asksRedis, command: command.Command{Raw: next.Raw, Args: next.Args, Access: next.Access}})
 	l, err := ex.beginLearning(next, nil, nil, nil)
 	return func(reply []byte) error {
 		if err := ex.finishLearning(l, reply); err != nil {

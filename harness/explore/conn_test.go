@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/doublegrant/doublegrant/harness"
+	"github.com/doublegrant/doublegrant/harness/explore/internal/command"
 	"github.com/doublegrant/doublegrant/harness/explore/internal/resp"
 	"github.com/doublegrant/doublegrant/harness/interleave"
 )
@@ -40,7 +41,7 @@ func TestEachCommandOfAPipelineIsAStep(t *testing.T) {
 func TestATransactionIsOneStep(t *testing.T) {
 	s := newScheduler(t, quiet(program(together("TX SET a 1 / INCR b / GET a"), sends("SET a 7", "GET b"))))
 	ex := s.begin()
-	require.Equal(t, access{writes: []string{"a", "b"}, reads: []string{"a"}}, nextMoves(ex)[0].access)
+	require.Equal(t, command.Access{Writes: []string{"a", "b"}, Reads: []string{"a"}}, nextMoves(ex)[0].access)
 	s.follow(ex, interleave.Run(1), interleave.Run(0), interleave.Run(1))
 	s.finish(ex)
 	require.Equal(t, []string{"2: SET a 7 = OK", "1: MULTI … EXEC, writes a, b = [OK, 1, 1]", "2: GET b = 1"}, commands(ex))
@@ -92,7 +93,7 @@ func TestATransactionDependsOnWhatItWatches(t *testing.T) {
 	s := newScheduler(t, quiet(program(raw("WATCH a", "MULTI", "SET b 1", "EXEC"), idle)))
 	ex := s.begin()
 	s.follow(ex, interleave.Run(0))
-	require.Equal(t, access{writes: []string{"b"}, reads: []string{"a"}}, nextMoves(ex)[0].access)
+	require.Equal(t, command.Access{Writes: []string{"b"}, Reads: []string{"a"}}, nextMoves(ex)[0].access)
 	s.finish(ex)
 }
 
@@ -224,20 +225,20 @@ func TestRacedAProgramClosesItsConnectionInATurn(t *testing.T) {
 
 // A TTL that is set between MULTI and EXEC is set by the EXEC.
 func TestATransactionMaySetATTL(t *testing.T) {
-	c := &conn{dialer: &dialer{world: &world{server: &server{scripts: newScripts(nil)}}}}
-	exec := func(queued ...string) command {
+	c := &conn{dialer: &dialer{world: &world{server: &server{scripts: command.NewScripts(nil)}}}}
+	exec := func(queued ...string) command.Command {
 		for _, words := range [][]string{{"MULTI"}, queued, {"EXEC"}} {
 			raw := resp.Request(words...)
 			args, _, err := resp.ParseCommand(raw)
 			require.NoError(t, err)
-			c.queue = []command{{raw: raw, args: args}}
+			c.queue = []command.Command{{Raw: raw, Args: args}}
 			require.Equal(t, words[0] != "EXEC", c.isUngated())
 		}
 		c.multi = false
 		return c.queue[0]
 	}
-	require.True(t, exec("EXPIRE", "k", "5").setsTTL())
-	require.False(t, exec("INCR", "k").setsTTL(), "a TTL of the transaction before")
+	require.True(t, exec("EXPIRE", "k", "5").SetsTTL())
+	require.False(t, exec("INCR", "k").SetsTTL(), "a TTL of the transaction before")
 }
 
 // plainWorld starts a Redis with two clients whose connections pass everything.

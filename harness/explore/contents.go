@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/doublegrant/doublegrant/harness/explore/internal/command"
 )
 
 // This file keeps what a store holds, and applies what commands are known to make of it: learning.go finds that out.
@@ -100,22 +102,22 @@ func (c *contents) withScript(m *memory, sha string) *contents {
 func (c *contents) withoutScripts(m *memory) *contents { return m.contents(c.keys, "") }
 
 // questionOf returns the question that a command asks. ok is false if it is not known what its outcome depends on.
-func (ex *execution) questionOf(c *command, on *conn, watched []watchedKey) (q question, ok bool) {
-	means, ok := ex.memory.scripts.meaningOf(c, on.openTransaction())
+func (ex *execution) questionOf(c *command.Command, on *conn, watched []watchedKey) (q question, ok bool) {
+	means, ok := ex.memory.scripts.MeaningOf(c, on.openTransaction())
 	if !ok {
 		return q, false
 	}
-	q.text = means.text
+	q.text = means.Text
 	switch {
-	case means.exact:
+	case means.Exact:
 		q.at = ex.now
-	case means.ms:
+	case means.MS:
 		q.at = ex.now.Truncate(grain) + 1 // which is not 0
 	}
-	if means.wants > 0 {
+	if means.Wants > 0 {
 		q.hearing = ex.hearingReplicas() + 1
 	}
-	if on != nil && on.multi && commandName(c.args) == "exec" {
+	if on != nil && on.multi && command.Name(c.Args) == "exec" {
 		q.transaction = string(on.transaction)
 		now := ex.store.at(ex.memory, ex.now)
 		for _, k := range watched {
@@ -127,7 +129,7 @@ func (ex *execution) questionOf(c *command, on *conn, watched []watchedKey) (q q
 }
 
 // applyTransition changes the contents as the command changed the store, and notes the keys that it touched for whoever watches them.
-func (ex *execution) applyTransition(c *command, t *transition, a *actor) {
+func (ex *execution) applyTransition(c *command.Command, t *transition, a *actor) {
 	before := ex.store
 	ex.store = t.after
 	for _, other := range ex.actors {
@@ -139,10 +141,10 @@ func (ex *execution) applyTransition(c *command, t *transition, a *actor) {
 	if a == nil {
 		return
 	}
-	switch commandName(c.args) {
+	switch command.Name(c.Args) {
 	case "watch":
 		now := before.at(ex.memory, ex.now)
-		for _, k := range c.reads {
+		for _, k := range c.Reads {
 			a.watched = append(a.watched, watchedKey{name: k, there: now.has(k)})
 		}
 	case "exec":

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/doublegrant/doublegrant/harness"
+	"github.com/doublegrant/doublegrant/harness/explore/internal/command"
 )
 
 // This file finds schedules at whose end somebody waits for ever.
@@ -56,10 +57,10 @@ func (ex *execution) awaited(a *actor) (what, key string) {
 		return "for a message on " + channels(at.conn), channels(at.conn)
 	case at.kind == inCommand:
 		c := at.conn.queue[0]
-		if keys := slices.Concat(c.reads, c.writes); len(keys) > 0 {
+		if keys := slices.Concat(c.Reads, c.Writes); len(keys) > 0 {
 			key = keys[0]
 		}
-		return "in " + c.text(ex.w.scripts), key
+		return "in " + c.Text(ex.w.scripts), key
 	case a.wakeAt > ex.now:
 		return "and sleeps again and again, " + (a.wakeAt - ex.now).Round(time.Millisecond).String() + " each time", ""
 	}
@@ -72,8 +73,8 @@ func channels(c *conn) string {
 		return ""
 	}
 	var names []string
-	for _, key := range c.subscription.access.writes {
-		if name, ok := strings.CutPrefix(key, channelKey("")); ok && !slices.Contains(names, name) {
+	for _, key := range c.subscription.access.Writes {
+		if name, ok := strings.CutPrefix(key, command.ChannelKey("")); ok && !slices.Contains(names, name) {
 			names = append(names, name)
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/doublegrant/doublegrant/harness"
+	"github.com/doublegrant/doublegrant/harness/explore/internal/command"
 	"github.com/doublegrant/doublegrant/harness/explore/internal/resp"
 	"github.com/doublegrant/doublegrant/harness/interleave"
 )
@@ -41,14 +42,14 @@ func (ex *execution) deliver(c interleave.Choice, a *actor) (heard event, kept b
 // deliverReally does so with the real client and the real Redis. It returns true if Redis keeps the command.
 func (ex *execution) deliverReally(c interleave.Choice, a *actor) (kept bool, err error) {
 	gate := a.parkedAt.conn
-	if a.lost != nil && bytes.Equal(a.lost, gate.queue[0].raw) {
+	if a.lost != nil && bytes.Equal(a.lost, gate.queue[0].Raw) {
 		ex.noteSituation(harness.SentAgain)
 	}
 	switch c.Kind() {
 	case interleave.LosesAnswers:
 		ex.remaining.LostAnswers--
-		if gate.queue[0].changes() {
-			a.lost = gate.queue[0].raw
+		if gate.queue[0].Changes() {
+			a.lost = gate.queue[0].Raw
 		}
 		if kept, err = ex.sendNext(a, gate); kept { // the connection breaks before there is an answer
 			err = errors.Join(err, ex.cutOff(gate, errUnanswered))
@@ -106,8 +107,8 @@ func (ex *execution) arrive(n int) (did move, err error) {
 }
 
 // executeAndLearn executes a late command and keeps its outcome.
-func (ex *execution) executeAndLearn(l *lateCommand, c command) (reply []byte, err error) {
-	if c.wantedAcks() > 0 || ex.memory == nil {
+func (ex *execution) executeAndLearn(l *lateCommand, c command.Command) (reply []byte, err error) {
+	if c.WantedAcks() > 0 || ex.memory == nil {
 		return ex.executeLate(l, c)
 	}
 	lesson, err := ex.beginLearning(&c, l.gate, nil, l.watched)
@@ -121,13 +122,13 @@ func (ex *execution) executeAndLearn(l *lateCommand, c command) (reply []byte, e
 }
 
 // executeLate executes a late command. One that Redis would keep finds its connection closed instead of an answer.
-func (ex *execution) executeLate(l *lateCommand, c command) (reply []byte, err error) {
-	if !c.blocks() {
-		return l.wire.Ask(c.raw, 1)
+func (ex *execution) executeLate(l *lateCommand, c command.Command) (reply []byte, err error) {
+	if !c.Blocks() {
+		return l.wire.Ask(c.Raw, 1)
 	}
 	id, err := l.wire.ID()
 	if err == nil {
-		err = ex.w.post(l.wire, l.node, c.withoutTimeout())
+		err = ex.w.post(l.wire, l.node, c.WithoutTimeout())
 	}
 	if err == nil {
 		_, err = ex.w.ask(l.node, "PING")
@@ -149,13 +150,13 @@ func (ex *execution) executeLate(l *lateCommand, c command) (reply []byte, err e
 func (ex *execution) sendNext(a *actor, c *conn) (kept bool, err error) {
 	next := c.queue[0]
 	switch {
-	case next.monitors():
-		return false, stopped("client %d's %s shows what others do, which cannot be explored", a.index+1, strings.ToUpper(commandName(next.args)))
-	case ex.w.scripts.readsIdleTime(next.args):
-		return false, stopped("client %d's %s asks how long a key was not used, which Redis measures by the machine's time and not by the schedule's: put it under load instead", a.index+1, strings.ToUpper(commandName(next.args)))
+	case next.Monitors():
+		return false, stopped("client %d's %s shows what others do, which cannot be explored", a.index+1, strings.ToUpper(command.Name(next.Args)))
+	case ex.w.scripts.ReadsIdleTime(next.Args):
+		return false, stopped("client %d's %s asks how long a key was not used, which Redis measures by the machine's time and not by the schedule's: put it under load instead", a.index+1, strings.ToUpper(command.Name(next.Args)))
 	case c.goesWithMessages():
 		return false, ex.sendSubscribing(a, c)
-	case next.blocks() && !c.multi:
+	case next.Blocks() && !c.multi:
 		return ex.sendBlocking(a, c)
 	}
 	before := len(c.out)
@@ -175,15 +176,15 @@ func (ex *execution) sendNext(a *actor, c *conn) (kept bool, err error) {
 	ex.trace.sent(ex, next, reply, c.failed)
 	ex.waitCutShort = ex.waitCutShort || ex.lacksAcks(next, reply)
 	ex.noteEffects(next, reply)
-	if wait := next.waitTimeout(); wait > 0 && next.wantedAcks() > ex.hearingReplicas() {
+	if wait := next.WaitTimeout(); wait > 0 && next.WantedAcks() > ex.hearingReplicas() {
 		return false, ex.passTo(ex.now + wait)
 	}
 	return false, nil
 }
 
 // noteEffects notes the effects of an executed command on what can happen next.
-func (ex *execution) noteEffects(c command, reply []byte) {
-	if c.changes() {
+func (ex *execution) noteEffects(c command.Command, reply []byte) {
+	if c.Changes() {
 		ex.endsKnown = false
 		ex.wroteSinceStop = ex.wroteSinceStop || ex.replicationStopped
 	}
@@ -198,16 +199,16 @@ func (ex *execution) noteEffects(c command, reply []byte) {
 }
 
 // noteClock notes whether a command gives a key a TTL or depends on the time of day.
-func (ex *execution) noteClock(c command) {
-	if ex.recalls && c.meaning != nil {
-		ex.ttlSet, ex.clockRead = ex.ttlSet || c.meaning.sets, ex.clockRead || c.meaning.clock
+func (ex *execution) noteClock(c command.Command) {
+	if ex.recalls && c.Meaning != nil {
+		ex.ttlSet, ex.clockRead = ex.ttlSet || c.Meaning.Sets, ex.clockRead || c.Meaning.Clock
 		return
 	}
-	ex.ttlSet = ex.ttlSet || c.setsTTL()
-	if c.scripts && !ex.recalls {
-		ex.w.scripts.learn(c.args)
+	ex.ttlSet = ex.ttlSet || c.SetsTTL()
+	if c.Scripts && !ex.recalls {
+		ex.w.scripts.Learn(c.Args)
 	}
-	ex.clockRead = ex.clockRead || ex.w.scripts.readsClock(c.args)
+	ex.clockRead = ex.clockRead || ex.w.scripts.ReadsClock(c.Args)
 }
 
 // beginLearningNext prepares to keep the outcome of the next command of a connection.
@@ -220,8 +221,8 @@ func (ex *execution) beginLearningNext(a *actor, c *conn) (*pendingOutcome, erro
 
 // lacksAcks reports whether a WAIT got fewer acknowledgements than it asked for, or than there are replicas that hear the primary
 // if those are fewer.
-func (ex *execution) lacksAcks(c command, reply []byte) bool {
-	wanted := min(c.wantedAcks(), ex.hearingReplicas())
+func (ex *execution) lacksAcks(c command.Command, reply []byte) bool {
+	wanted := min(c.WantedAcks(), ex.hearingReplicas())
 	got, err := resp.Integer(reply)
 	return wanted > 0 && err == nil && got < wanted
 }

@@ -3,6 +3,7 @@ package explore
 import (
 	"fmt"
 
+	"github.com/doublegrant/doublegrant/harness/explore/internal/command"
 	"github.com/doublegrant/doublegrant/harness/interleave"
 )
 
@@ -28,14 +29,14 @@ type savedMove struct {
 func (m *move) flags() []*bool {
 	return []*bool{
 		&m.world, &m.timePasses, &m.approaches, &m.timely, &m.begins, &m.ends, &m.silent, &m.observes,
-		&m.access.everything, &m.access.scripts, &m.access.ttl,
+		&m.access.Everything, &m.access.Scripts, &m.access.TTL,
 	}
 }
 
 func saveItem(it item) savedItem {
 	saved := savedItem{Prefix: it.prefix, Fingerprint: it.fingerprint, Cost: it.cost}
 	for _, m := range it.sleepSet {
-		s := savedMove{Choice: uint16(m.choice), Reads: saveKeys(m.access.reads), Writes: saveKeys(m.access.writes)}
+		s := savedMove{Choice: uint16(m.choice), Reads: saveKeys(m.access.Reads), Writes: saveKeys(m.access.Writes)}
 		for i, set := range m.flags() {
 			if *set {
 				s.Flags |= 1 << i
@@ -49,7 +50,7 @@ func saveItem(it item) savedItem {
 func (saved savedItem) item() item {
 	it := item{prefix: saved.Prefix, fingerprint: saved.Fingerprint, cost: saved.Cost}
 	for _, s := range saved.Asleep {
-		m := &move{choice: interleave.Choice(s.Choice), access: access{reads: readKeys(s.Reads), writes: readKeys(s.Writes)}}
+		m := &move{choice: interleave.Choice(s.Choice), access: command.Access{Reads: readKeys(s.Reads), Writes: readKeys(s.Writes)}}
 		for i, set := range m.flags() {
 			*set = s.Flags&(1<<i) > 0
 		}

@@ -12,6 +12,7 @@ import (
 	"sync"
 
 	"github.com/doublegrant/doublegrant/harness/cluster"
+	"github.com/doublegrant/doublegrant/harness/explore/internal/command"
 	"github.com/doublegrant/doublegrant/harness/explore/internal/resp"
 	"github.com/doublegrant/doublegrant/harness/interleave"
 )
@@ -137,7 +138,7 @@ func (g *gates) read(outer net.Conn, in []byte) (n int, err error) {
 		}
 		for {
 			args, size, parseErr := resp.ParseCommand(in[:n])
-			if parseErr != nil || size == 0 || len(args) != 2 || commandName(args) != "echo" || !bytes.HasPrefix(args[1], []byte(announcing)) {
+			if parseErr != nil || size == 0 || len(args) != 2 || command.Name(args) != "echo" || !bytes.HasPrefix(args[1], []byte(announcing)) {
 				break
 			}
 			said := string(args[1])

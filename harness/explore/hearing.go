@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/doublegrant/doublegrant/harness"
+	"github.com/doublegrant/doublegrant/harness/explore/internal/command"
 )
 
 // This file lets programs outside subscribe. Nobody sees when such a program reads, so it asks before it does, and nothing comes to it
@@ -66,7 +67,7 @@ func unsubscribed(a *actor) error {
 
 // goesWithMessages reports whether the next command is one of a program outside whose answer comes among messages.
 func (c *conn) goesWithMessages() bool {
-	return c.outside && !c.multi && (c.subscription != nil || subscribes(commandName(c.queue[0].args)))
+	return c.outside && !c.multi && (c.subscription != nil || command.Subscribes(command.Name(c.queue[0].Args)))
 }
 
 // sendAmongMessages sends such a command. Messages that came before its answer come with it, as they do from Redis.
@@ -75,18 +76,18 @@ func (c *conn) sendAmongMessages() error {
 		return err
 	}
 	next := c.queue[0]
-	name := commandName(next.args)
+	name := command.Name(next.Args)
 	if c.subscription == nil && !strings.HasSuffix(name, "unsubscribe") {
 		if err := c.beginSubscription(); err != nil {
 			return err
 		}
 	}
-	if c.subscription != nil && subscribes(name) {
-		c.subscription.access.add(next.access)
+	if c.subscription != nil && command.Subscribes(name) {
+		c.subscription.access.Add(next.Access)
 		c.subscription.sharded = c.subscription.sharded || name == "ssubscribe"
 	}
 	before := len(c.inbox)
-	if err := c.postNow(next.raw); err != nil {
+	if err := c.postNow(next.Raw); err != nil {
 		return err
 	}
 	if err := c.listen(); err != nil {

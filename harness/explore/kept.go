@@ -4,13 +4,15 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/doublegrant/doublegrant/harness/explore/internal/command"
 )
 
 // This file handles commands that Redis keeps until it can answer, and the connections on which somebody waits.
 
 // keptCommand is a command that Redis keeps until it can answer.
 type keptCommand struct {
-	command command
+	command command.Command
 	id      string // of the connection, as Redis knows it
 }
 
@@ -30,7 +32,7 @@ func (ex *execution) sendBlocking(a *actor, gate *conn) (kept bool, err error) {
 	}
 	ex.waiters = append(ex.waiters, gate)
 	a.wakeAt = 0
-	if within := next.blocksFor(); within > 0 {
+	if within := next.BlocksFor(); within > 0 {
 		a.wakeAt = ex.now + within
 	}
 	ex.trace.sent(ex, next, nil, nil)
@@ -49,7 +51,7 @@ func (c *conn) keep() error {
 		return err
 	}
 	next := c.queue[0]
-	if err := c.postNow(next.withoutTimeout()); err != nil {
+	if err := c.postNow(next.WithoutTimeout()); err != nil {
 		return err
 	}
 	c.kept = &keptCommand{next, id}
@@ -76,7 +78,7 @@ func (c *conn) unblock() error {
 		return err
 	}
 	if !c.hasArrived() {
-		return fmt.Errorf("explore: Redis did not end %s", strings.ToUpper(commandName(c.kept.command.args)))
+		return fmt.Errorf("explore: Redis did not end %s", strings.ToUpper(command.Name(c.kept.command.Args)))
 	}
 	return nil
 }
@@ -170,25 +172,25 @@ func (ex *execution) loseWaits() error {
 }
 
 // waitAccess returns what the waits of a client touch: its blocked commands and its subscriptions.
-func (ex *execution) waitAccess(client int) (a access) {
+func (ex *execution) waitAccess(client int) (a command.Access) {
 	for _, c := range ex.waitersOf(client) {
-		a.add(c.waitAccess())
+		a.Add(c.waitAccess())
 	}
 	return a
 }
 
-func (c *conn) waitAccess() (a access) {
+func (c *conn) waitAccess() (a command.Access) {
 	if c.kept != nil {
-		a.add(c.kept.command.access)
+		a.Add(c.kept.command.Access)
 	}
 	if c.subscription != nil {
-		a.add(c.subscription.access)
+		a.Add(c.subscription.access)
 	}
 	return a
 }
 
 // withWoken adds to what a command touches what the commands touch that it may wake: Redis carries them out with it.
-func (ex *execution) withWoken(a access) access {
+func (ex *execution) withWoken(a command.Access) command.Access {
 	if len(ex.waiters) == 0 {
 		return a
 	}
@@ -196,9 +198,9 @@ func (ex *execution) withWoken(a access) access {
 	for again := true; again; {
 		again = false
 		for _, c := range ex.waiters {
-			if c.kept != nil && !woken[c] && !c.hasArrived() && (intersect(a.writes, c.kept.command.writes) || intersect(a.writes, c.kept.command.reads)) {
+			if c.kept != nil && !woken[c] && !c.hasArrived() && (command.Intersect(a.Writes, c.kept.command.Writes) || command.Intersect(a.Writes, c.kept.command.Reads)) {
 				woken[c], again = true, true
-				a.reads, a.writes = slices.Concat(a.reads, c.kept.command.reads), slices.Concat(a.writes, c.kept.command.writes)
+				a.Reads, a.Writes = slices.Concat(a.Reads, c.kept.command.Reads), slices.Concat(a.Writes, c.kept.command.Writes)
 			}
 		}
 	}

@@ -1,6 +1,9 @@
 package explore
 
-import "github.com/doublegrant/doublegrant/harness/explore/internal/resp"
+import (
+	"github.com/doublegrant/doublegrant/harness/explore/internal/command"
+	"github.com/doublegrant/doublegrant/harness/explore/internal/resp"
+)
 
 // This file is about commands that their client has given up, and that Redis may still execute.
 
@@ -12,7 +15,7 @@ func (c *conn) giveUp() (left lateCommand, err error) {
 	}
 	left = lateCommand{wire: c.wire, node: c.node, commands: c.queue, gate: c.snapshot()}
 	for i := range c.queue[1:] {
-		left.commands[i+1].access, _ = accessOf(c.queue[i+1].args)
+		left.commands[i+1].Access, _ = command.AccessOf(c.queue[i+1].Args)
 	}
 	c.dialer.world.abandonedWires = append(c.dialer.world.abandonedWires, c.wire)
 	c.wire, c.queue, c.out, c.watched, c.failed = nil, nil, nil, nil, errUnanswered
@@ -23,8 +26,8 @@ func (c *conn) giveUp() (left lateCommand, err error) {
 type lateCommand struct {
 	client   int // the client that sent it, from 0
 	wire     *resp.Conn
-	node     int       // number of the node to which wire leads
-	commands []command // the one that the client waited for, then the rest of its pipeline
+	node     int               // number of the node to which wire leads
+	commands []command.Command // the one that the client waited for, then the rest of its pipeline
 	arrived  bool
 	at       int // length of the schedule when it was given up
 
@@ -33,9 +36,9 @@ type lateCommand struct {
 }
 
 // access returns what the late commands touch.
-func (l lateCommand) access() (a access) {
+func (l lateCommand) access() (a command.Access) {
 	for _, c := range l.commands {
-		a.add(c.access)
+		a.Add(c.Access)
 	}
 	return a
 }

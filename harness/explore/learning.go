@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/doublegrant/doublegrant/harness/explore/internal/command"
 	"github.com/doublegrant/doublegrant/harness/explore/internal/resp"
 )
 
@@ -13,21 +14,21 @@ import (
 type pendingOutcome struct {
 	q        question
 	known    *transition
-	command  *command
+	command  *command.Command
 	actor    *actor
 	watching bool // touched keys are to be found out
 }
 
 // beginLearning prepares to keep the outcome of a command about to be executed on a connection. It returns nil if there is nothing
 // to keep.
-func (ex *execution) beginLearning(c *command, on *conn, a *actor, watched []watchedKey) (*pendingOutcome, error) {
+func (ex *execution) beginLearning(c *command.Command, on *conn, a *actor, watched []watchedKey) (*pendingOutcome, error) {
 	if !ex.learns() {
 		return nil, nil
 	}
 	m := ex.memory
-	m.scripts.learn(c.args)
+	m.scripts.Learn(c.Args)
 	for _, args := range resp.ParseAll(on.openTransaction()) {
-		m.scripts.learn(args)
+		m.scripts.Learn(args)
 	}
 	if why := m.whyNotRepeatable(c, on.openTransaction()); why != "" {
 		m.disable("%s", why)
@@ -38,8 +39,8 @@ func (ex *execution) beginLearning(c *command, on *conn, a *actor, watched []wat
 		ex.memory = nil
 		return nil, nil
 	}
-	if commandName(c.args) == "watch" {
-		for _, k := range c.reads {
+	if command.Name(c.Args) == "watch" {
+		for _, k := range c.Reads {
 			if !slices.Contains(m.watched, k) {
 				m.watched = append(m.watched, k)
 			}
@@ -47,7 +48,7 @@ func (ex *execution) beginLearning(c *command, on *conn, a *actor, watched []wat
 	}
 	ex.store = ex.store.at(m, ex.now)
 	l := &pendingOutcome{q: q, known: ex.store.after[q], command: c, actor: a}
-	if c.changes() && len(m.watched) > 0 && (l.known == nil || l.known.watched < len(m.watched)) {
+	if c.Changes() && len(m.watched) > 0 && (l.known == nil || l.known.watched < len(m.watched)) {
 		l.watching = true
 		if err := ex.w.watchKeys(m.watched); err != nil {
 			return nil, err
@@ -83,7 +84,7 @@ func (ex *execution) finishLearning(l *pendingOutcome, reply []byte) (err error)
 	case t.reply != string(reply) && l.q.hearing > 0:
 		t.reply = string(reply) // the last replica acknowledges when it likes
 	case t.reply != string(reply):
-		m.disable("%s is answered %q and %q where the same is stored", strings.ToUpper(commandName(l.command.args)), resp.Clip(resp.ReplyText([]byte(t.reply)), 40), resp.Clip(resp.ReplyText(reply), 40))
+		m.disable("%s is answered %q and %q where the same is stored", strings.ToUpper(command.Name(l.command.Args)), resp.Clip(resp.ReplyText([]byte(t.reply)), 40), resp.Clip(resp.ReplyText(reply), 40))
 	}
 	if l.watching {
 		t.touched, t.watched = touched, len(m.watched)
@@ -96,20 +97,20 @@ func (ex *execution) finishLearning(l *pendingOutcome, reply []byte) (err error)
 func (ex *execution) transitionOf(l *pendingOutcome, reply []byte) (*transition, error) {
 	m := ex.memory
 	t := &transition{reply: string(reply), after: ex.store}
-	if l.command.changes() {
+	if l.command.Changes() {
 		keys, err := ex.w.storedKeys(ex.w.primary)
 		if err != nil {
 			return nil, err
 		}
 		t.after = m.contents(keys, ex.store.scripts)
 	}
-	bodies := [][][]byte{l.command.args}
+	bodies := [][][]byte{l.command.Args}
 	if l.q.transaction != "" {
 		bodies = resp.ParseAll([]byte(l.q.transaction))
 	}
 	for _, args := range bodies {
-		if body, ok := scriptIn(args); ok && !strings.HasPrefix(t.reply, "-ERR Error compiling") {
-			t.after = t.after.withScript(m, scriptHash(body))
+		if body, ok := command.ScriptIn(args); ok && !strings.HasPrefix(t.reply, "-ERR Error compiling") {
+			t.after = t.after.withScript(m, command.Hash(body))
 		}
 	}
 	return t, nil

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/doublegrant/doublegrant/harness/explore/internal/command"
 	"github.com/doublegrant/doublegrant/harness/interleave"
 )
 
@@ -27,7 +28,7 @@ type memory struct {
 	root     mind                 // of every client, and of the program's own looks at the store
 	stores   map[string]*contents // by all that they hold
 	empty    *contents            // what is stored when a schedule begins
-	scripts  *knownScripts
+	scripts  *command.Scripts
 	watched  []string // keys that some client has watched
 	size     int      // minds, contents and transitions
 	recalled int      // schedules that were run from memory to their end
@@ -35,7 +36,7 @@ type memory struct {
 }
 
 func newMemory() *memory {
-	m := &memory{stores: map[string]*contents{}, scripts: newScripts(nil)}
+	m := &memory{stores: map[string]*contents{}, scripts: command.NewScripts(nil)}
 	m.empty = m.contents(nil, allScripts)
 	return m
 }
@@ -59,11 +60,11 @@ func (m *memory) grow() {
 
 // whyNotRepeatable says why the outcome of a command does not follow from what is kept. It is empty if it does, or if all that is
 // missing is the text of its script.
-func (m *memory) whyNotRepeatable(c *command, transaction []byte) string {
-	if _, ok := m.scripts.meaningOf(c, transaction); ok || m.scripts.isUnseen(c.args) {
+func (m *memory) whyNotRepeatable(c *command.Command, transaction []byte) string {
+	if _, ok := m.scripts.MeaningOf(c, transaction); ok || m.scripts.IsUnseen(c.Args) {
 		return ""
 	}
-	return "the outcome of " + strings.ToUpper(commandName(c.args)) + " depends on more than what is stored"
+	return "the outcome of " + strings.ToUpper(command.Name(c.Args)) + " depends on more than what is stored"
 }
 
 // remembers reports whether the search may run schedules from memory.

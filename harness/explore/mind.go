@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/doublegrant/doublegrant/harness"
+	"github.com/doublegrant/doublegrant/harness/explore/internal/command"
 )
 
 // mind stands for all that a client has read so far, and holds what it did then. Minds form a tree: each branch is one thing that is
@@ -54,7 +55,7 @@ const (
 // ask is something that the program's look at the store waits for.
 type ask struct {
 	kind    askKind
-	command command
+	command command.Command
 	d       time.Duration // by how much time is to pass
 }
 
@@ -149,7 +150,7 @@ func (ex *execution) compareMinds(a *actor, known *mind, acts []act, at parked, 
 	}
 	same := slices.Equal(known.acts, acts) && known.watches == watches
 	if at.kind == inCommand {
-		same = same && slices.EqualFunc(known.at.conn.queue, at.conn.queue, func(a, b command) bool { return bytes.Equal(a.raw, b.raw) }) &&
+		same = same && slices.EqualFunc(known.at.conn.queue, at.conn.queue, func(a, b command.Command) bool { return bytes.Equal(a.Raw, b.Raw) }) &&
 			bytes.Equal(known.at.conn.transaction, at.conn.transaction)
 	}
 	if !same {
@@ -159,10 +160,10 @@ func (ex *execution) compareMinds(a *actor, known *mind, acts []act, at parked, 
 }
 
 // does says what a client does at the place where it waits, after its name.
-func (at parked) does(s *knownScripts) string {
+func (at parked) does(s *command.Scripts) string {
 	switch at.kind {
 	case inCommand:
-		return "sent " + strings.TrimSpace(at.conn.queue[0].text(s))
+		return "sent " + strings.TrimSpace(at.conn.queue[0].Text(s))
 	case inSleep, inNap:
 		return "slept"
 	case inClock:
@@ -178,7 +179,7 @@ func (at parked) does(s *knownScripts) string {
 // sameStep reports whether two commands that come next have the same name and touch the same keys.
 func sameStep(a, b *conn) bool {
 	x, y := a.queue[0], b.queue[0]
-	return bytes.Equal(x.args[0], y.args[0]) && slices.Equal(x.reads, y.reads) && slices.Equal(x.writes, y.writes)
+	return bytes.Equal(x.Args[0], y.Args[0]) && slices.Equal(x.Reads, y.Reads) && slices.Equal(x.Writes, y.Writes)
 }
 
 // snapshot returns what the next command of the connection depends on. It is never changed.

@@ -3,6 +3,7 @@ package explore
 import (
 	"slices"
 
+	"github.com/doublegrant/doublegrant/harness/explore/internal/command"
 	"github.com/doublegrant/doublegrant/harness/interleave"
 )
 
@@ -10,7 +11,7 @@ import (
 type move struct {
 	choice     interleave.Choice
 	cost       int // preemptions and interferences that it adds
-	access     access
+	access     command.Access
 	world      bool // it is done by the world and independent of nothing, unless it approaches
 	timePasses bool // time passes in it
 	approaches bool // time passes to the last millisecond of a lease, and beyond the end of none
@@ -25,7 +26,7 @@ type move struct {
 func (ex *execution) nextMove(c interleave.Choice, a *actor) move {
 	m := move{choice: c, begins: !a.inOp, ends: true, observes: ex.spec.Program.Observe != nil, timePasses: a.wakeAt > ex.now}
 	if a.sends != nil {
-		m.begins, m.ends, m.access = false, false, a.sends.queue[0].access
+		m.begins, m.ends, m.access = false, false, a.sends.queue[0].Access
 		return m
 	}
 	if a.waits() {
@@ -37,11 +38,11 @@ func (ex *execution) nextMove(c interleave.Choice, a *actor) move {
 	case inCommand:
 		if c.Kind() == interleave.Runs || c.Kind() == interleave.LosesAnswers {
 			first := a.parkedAt.conn.queue[0]
-			m.access, m.timely = ex.withWoken(first.access), first.timely()
-			m.timePasses = m.timePasses || first.waitTimeout() > 0 && first.wantedAcks() > ex.hearingReplicas()
+			m.access, m.timely = ex.withWoken(first.Access), first.Timely()
+			m.timePasses = m.timePasses || first.WaitTimeout() > 0 && first.WantedAcks() > ex.hearingReplicas()
 		}
 	case inClock:
-		m.access.writes, m.timely = append(m.access.writes, clockKey), true // a later look sees a later time, so the order of looks matters
+		m.access.Writes, m.timely = append(m.access.Writes, clockKey), true // a later look sees a later time, so the order of looks matters
 	}
 	return m
 }
@@ -67,7 +68,7 @@ func (ex *execution) moves() ([]move, error) {
 	scripts := false
 	untouched := true // no client before has yet to take its first step
 	for _, a := range able {
-		scripts = scripts || a.sends == nil && a.parkedAt.kind == inCommand && a.parkedAt.conn.queue[0].scripts
+		scripts = scripts || a.sends == nil && a.parkedAt.kind == inCommand && a.parkedAt.conn.queue[0].Scripts
 		if !a.started {
 			if ex.symmetric() && !untouched {
 				continue
@@ -111,7 +112,7 @@ func (ex *execution) addUnanswered(out []move) []move {
 		if waits && !a.parkedAt.conn.hasArrived() || !waits && ex.onlyWakesNext(a) {
 			continue
 		}
-		changes := slices.ContainsFunc(a.parkedAt.conn.queue, command.changes)
+		changes := slices.ContainsFunc(a.parkedAt.conn.queue, command.Command.Changes)
 		add := func(c interleave.Choice) {
 			m := ex.nextMove(c, a)
 			m.cost = run.cost + 1
@@ -188,7 +189,7 @@ func independent(did, asleep move) bool {
 	}
 	switch {
 	case did.choice.IsCrash(): // nobody notices, but for those who would have woken it
-		return !did.access.changes() || did.access.independent(asleep.access)
+		return !did.access.Changes() || did.access.Independent(asleep.access)
 	case did.choice.Kind() == interleave.Delays:
 		return false // a late command cannot be executed at once, but can be after another move
 	case did.choice.Unanswered() && asleep.choice.Kind() == did.choice.Kind():
@@ -196,7 +197,7 @@ func independent(did, asleep move) bool {
 	case did.approaches && !asleep.timePasses && !asleep.world:
 		// What only reads, and not the time, shows the same in the last millisecond of a lease as before. What writes may end
 		// a lease, or give it another end.
-		return !asleep.begins && !asleep.timely && !asleep.access.changes()
+		return !asleep.begins && !asleep.timely && !asleep.access.Changes()
 	case did.world || did.timePasses || asleep.timePasses:
 		return false
 	case asleep.world:
@@ -207,8 +208,8 @@ func independent(did, asleep move) bool {
 		return false
 	}
 	// What the program saw in the store after an operation is for checkers to see as well.
-	if did.observes && (did.ends && asleep.access.changes() || asleep.ends && did.access.changes()) {
+	if did.observes && (did.ends && asleep.access.Changes() || asleep.ends && did.access.Changes()) {
 		return false
 	}
-	return did.silent || asleep.silent || did.access.independent(asleep.access)
+	return did.silent || asleep.silent || did.access.Independent(asleep.access)
 }

@@ -5,12 +5,13 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/doublegrant/doublegrant/harness/explore/internal/command"
 	"github.com/doublegrant/doublegrant/harness/interleave"
 )
 
 // Each reason for which two moves depend on each other is the only one in one case, and missing in another.
 func TestWhichMovesAreIndependent(t *testing.T) {
-	reads, writes, elsewhere := access{reads: []string{"k"}}, access{writes: []string{"k"}}, access{writes: []string{"j"}}
+	reads, writes, elsewhere := command.Access{Reads: []string{"k"}}, command.Access{Writes: []string{"k"}}, command.Access{Writes: []string{"j"}}
 	a, b := move{choice: interleave.Run(0), access: reads}, move{choice: interleave.Run(1), access: reads}
 	with := func(m move, change func(*move)) move { change(&m); return m }
 	begins, ends := func(m *move) { m.begins = true }, func(m *move) { m.ends = true }
@@ -24,13 +25,13 @@ func TestWhichMovesAreIndependent(t *testing.T) {
 		{"of one client", a, a, false},
 		{"read and write", a, with(b, func(m *move) { m.access = writes }), false},
 		{"write and read", with(a, func(m *move) { m.access = writes }), b, false},
-		{"anything and a read", with(a, func(m *move) { m.access.everything = true }), b, false},
-		{"a read and anything", a, with(b, func(m *move) { m.access.everything = true }), false},
-		{"anything and what touches nothing", with(a, func(m *move) { m.access.everything = true }), with(b, func(m *move) { m.access = access{} }), false},
+		{"anything and a read", with(a, func(m *move) { m.access.Everything = true }), b, false},
+		{"a read and anything", a, with(b, func(m *move) { m.access.Everything = true }), false},
+		{"anything and what touches nothing", with(a, func(m *move) { m.access.Everything = true }), with(b, func(m *move) { m.access = command.Access{} }), false},
 		{"two writes", with(a, func(m *move) { m.access = writes }), with(b, func(m *move) { m.access = writes }), false},
 		{"writes of two keys", with(a, func(m *move) { m.access = writes }), with(b, func(m *move) { m.access = elsewhere }), true},
 		{"a crash", move{choice: interleave.Crash(0)}, with(b, func(m *move) { m.access = writes }), true},
-		{"a crash, then anything", move{choice: interleave.Crash(0)}, with(b, func(m *move) { m.access.everything = true }), true},
+		{"a crash, then anything", move{choice: interleave.Crash(0)}, with(b, func(m *move) { m.access.Everything = true }), true},
 		{"a crash in a wait for that key", move{choice: interleave.Crash(0), access: writes}, with(b, func(m *move) { m.access = writes }), false},
 		{"a crash of that client", move{choice: interleave.Crash(1)}, b, false},
 		{"two lost answers", move{choice: interleave.LoseAnswer(0)}, move{choice: interleave.LoseAnswer(1)}, false},
@@ -45,8 +46,8 @@ func TestWhichMovesAreIndependent(t *testing.T) {
 		{"then time", a, with(b, func(m *move) { m.timePasses = true }), false},
 		{"the world", move{choice: interleave.StopReplication, world: true}, b, false},
 		{"then the world", a, with(b, func(m *move) { m.world = true }), false},
-		{"an answer that has come, then anything", with(a, func(m *move) { m.access, m.silent = access{}, true }), with(b, func(m *move) { m.access.everything = true }), true},
-		{"anything, then an answer that has come", with(a, func(m *move) { m.access.everything = true }), with(b, func(m *move) { m.access, m.silent = access{}, true }), true},
+		{"an answer that has come, then anything", with(a, func(m *move) { m.access, m.silent = command.Access{}, true }), with(b, func(m *move) { m.access.Everything = true }), true},
+		{"anything, then an answer that has come", with(a, func(m *move) { m.access.Everything = true }), with(b, func(m *move) { m.access, m.silent = command.Access{}, true }), true},
 		{"both begin", with(a, begins), with(b, begins), true},
 		{"both end", with(a, ends), with(b, ends), true},
 		{"begins, ends", with(a, begins), with(b, ends), false},

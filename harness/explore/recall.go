@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/doublegrant/doublegrant/harness"
+	"github.com/doublegrant/doublegrant/harness/explore/internal/command"
 	"github.com/doublegrant/doublegrant/harness/interleave"
 )
 
@@ -85,14 +86,14 @@ func (ex *execution) recallMind(a *actor, heard event) error {
 // recallDelivery does what deliver does, from memory, and returns what the client hears.
 func (ex *execution) recallDelivery(c interleave.Choice, a *actor) (heard event, err error) {
 	gate := a.parkedAt.conn
-	if a.lost != nil && bytes.Equal(a.lost, gate.queue[0].raw) {
+	if a.lost != nil && bytes.Equal(a.lost, gate.queue[0].Raw) {
 		ex.noteSituation(harness.SentAgain)
 	}
 	switch c.Kind() {
 	case interleave.LosesAnswers:
 		ex.remaining.LostAnswers--
-		if gate.queue[0].changes() {
-			a.lost = gate.queue[0].raw
+		if gate.queue[0].Changes() {
+			a.lost = gate.queue[0].Raw
 		}
 		_, err := ex.recallCommand(a, gate)
 		ex.noteSituation(harness.AnswerLost)
@@ -116,7 +117,7 @@ func (ex *execution) recallDelay(a *actor, gate *conn) (heard event) {
 	} else {
 		left.commands = slices.Clone(gate.queue)
 		for i := range left.commands[1:] {
-			left.commands[i+1].access, _ = accessOf(left.commands[i+1].args)
+			left.commands[i+1].Access, _ = command.AccessOf(left.commands[i+1].Args)
 		}
 		left.watched, a.watched = takeWatched(gate, a.watched)
 	}
@@ -134,7 +135,7 @@ func takeWatched(gate *conn, all []watchedKey) (given, left []watchedKey) {
 
 // losesState reports whether a connection cannot follow a failover: see conn.reconnectToPrimary.
 func (ex *execution) losesState(gate *conn) bool {
-	return gate.node != ex.primary() && (gate.multi || len(gate.watched) > 0 || gate.queue[0].pipelined)
+	return gate.node != ex.primary() && (gate.multi || len(gate.watched) > 0 || gate.queue[0].Pipelined)
 }
 
 // primary returns the node that clients talk to.
@@ -161,21 +162,21 @@ func (ex *execution) recallCommand(a *actor, gate *conn) (heard event, err error
 		}
 		heard = event{kind: answered, text: t.reply}
 	}
-	if means, ok := ex.memory.scripts.meaningOf(next, gate.openTransaction()); ok && means.wait > 0 && means.wants > ex.hearingReplicas() {
-		return heard, ex.passTo(ex.now + means.wait)
+	if means, ok := ex.memory.scripts.MeaningOf(next, gate.openTransaction()); ok && means.Wait > 0 && means.Wants > ex.hearingReplicas() {
+		return heard, ex.passTo(ex.now + means.Wait)
 	}
 	return heard, nil
 }
 
 // recallTransition executes a command from memory.
-func (ex *execution) recallTransition(c *command, on *conn, a *actor, watched []watchedKey) (*transition, error) {
+func (ex *execution) recallTransition(c *command.Command, on *conn, a *actor, watched []watchedKey) (*transition, error) {
 	q, ok := ex.questionOf(c, on, watched)
 	if !ok {
 		return nil, errUnknown
 	}
 	ex.store = ex.store.at(ex.memory, ex.now)
 	t := ex.store.after[q]
-	if t == nil || c.changes() && t.watched < len(ex.memory.watched) && ex.isWatching() {
+	if t == nil || c.Changes() && t.watched < len(ex.memory.watched) && ex.isWatching() {
 		return nil, errUnknown
 	}
 	ex.applyTransition(c, t, a)
@@ -187,7 +188,7 @@ func (ex *execution) recallTransition(c *command, on *conn, a *actor, watched []
 func (ex *execution) recallArrival(l *lateCommand) error {
 	for i := range l.commands {
 		c := &l.commands[i]
-		if c.wantedAcks() > 0 {
+		if c.WantedAcks() > 0 {
 			ex.noteEffects(*c, nil)
 			continue // nobody hears its answer
 		}
@@ -295,7 +296,7 @@ func (ex *execution) observationAsks(next ask) {
 	node, isNew := ex.memory.child(l.mind, l.heard)
 	if isNew {
 		node.acts, node.asks = l.acts, next
-	} else if !slices.Equal(node.acts, l.acts) || node.asks.kind != next.kind || node.asks.d != next.d || !bytes.Equal(node.asks.command.raw, next.command.raw) {
+	} else if !slices.Equal(node.acts, l.acts) || node.asks.kind != next.kind || node.asks.d != next.d || !bytes.Equal(node.asks.command.Raw, next.command.Raw) {
 		ex.memory.disable("the program does not look at the store in the same way each time")
 	}
 	l.mind, l.acts = node, nil

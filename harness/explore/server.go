@@ -11,6 +11,7 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 	"github.com/doublegrant/doublegrant/harness/await"
 	"github.com/doublegrant/doublegrant/harness/cluster"
+	"github.com/doublegrant/doublegrant/harness/explore/internal/command"
 	"github.com/doublegrant/doublegrant/harness/explore/internal/resp"
 )
 
@@ -33,8 +34,8 @@ type server struct {
 	whyNoClock string                // why it cannot be set; empty: it can
 	unheard    time.Duration         // virtual time that passed since replication stopped; 0 if clocks can be set
 
-	scripts *knownScripts // all that were seen
-	flushed bool          // the script cache was flushed and is to be filled again
+	scripts *command.Scripts // all that were seen
+	flushed bool             // the script cache was flushed and is to be filled again
 }
 
 // serverOptions says what kind of server it is.
@@ -47,7 +48,7 @@ type serverOptions struct {
 
 // startServer starts a server. The caller calls stop.
 func startServer(ctx context.Context, o serverOptions) (_ *server, err error) {
-	s := &server{awaitsAcks: o.replicas, scripts: newScripts(o.titles)}
+	s := &server{awaitsAcks: o.replicas, scripts: command.NewScripts(o.titles)}
 	if err := s.start(ctx, o); err != nil {
 		return nil, err
 	}
@@ -195,8 +196,8 @@ func (s *server) reset() error {
 	if !s.flushed {
 		return nil
 	}
-	for _, hash := range s.scripts.hashes() {
-		if _, err := s.ask(firstPrimary, "SCRIPT", "LOAD", s.scripts.textOf(hash)); err != nil {
+	for _, hash := range s.scripts.Hashes() {
+		if _, err := s.ask(firstPrimary, "SCRIPT", "LOAD", s.scripts.TextOf(hash)); err != nil {
 			return err
 		}
 	}

@@ -129,7 +129,7 @@ func (ex *execution) appendState(b []byte, asleep []*move) []byte {
 		b = appendBools(b, l.arrived, l.at < len(ex.path))
 		b = appendInts(b, l.client, l.node, len(l.commands))
 		for _, c := range l.commands {
-			b = appendText(b, string(c.raw))
+			b = appendText(b, string(c.Raw))
 		}
 		if l.gate != nil {
 			b = appendText(b, string(l.gate.transaction))

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/doublegrant/doublegrant/harness"
+	"github.com/doublegrant/doublegrant/harness/explore/internal/command"
 	"github.com/doublegrant/doublegrant/harness/interleave"
 )
 
@@ -63,8 +64,8 @@ func (ex *execution) fingerprintWith(c interleave.Choice) uint64 {
 		_, _ = h.Write([]byte{byte(a.parkedAt.kind)})
 		if a.parkedAt.kind == inCommand && a.sends == nil && !a.done {
 			next := a.parkedAt.conn.queue[0]
-			_, _ = h.Write(next.args[0])
-			for _, key := range slices.Concat(next.reads, next.writes) {
+			_, _ = h.Write(next.Args[0])
+			for _, key := range slices.Concat(next.Reads, next.Writes) {
 				_, _ = h.Write([]byte(key))
 			}
 		}
@@ -88,7 +89,7 @@ func (ex *execution) stepClient(c interleave.Choice, a *actor) (did move, err er
 	}
 	slept, err := ex.wake(a)
 	if slept || err != nil {
-		did.access, did.ends = access{}, false
+		did.access, did.ends = command.Access{}, false
 		return did, err
 	}
 	heard := event{kind: awake}

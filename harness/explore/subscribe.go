@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/doublegrant/doublegrant/harness/explore/internal/command"
 	"github.com/doublegrant/doublegrant/harness/interleave"
 )
 
@@ -16,8 +17,8 @@ import (
 
 // subscription holds what the explorer knows of a connection that has subscribed.
 type subscription struct {
-	id     string // of the connection, as Redis knows it
-	access access // channels that it listens to, as keys
+	id     string         // of the connection, as Redis knows it
+	access command.Access // channels that it listens to, as keys
 
 	sharded bool // some are of shards; kept for programs outside only
 }
@@ -25,7 +26,7 @@ type subscription struct {
 // subscribe turns the connection into that of a subscription, if the client has written such a command on it. What it writes from
 // then on is sent by an actor of its own.
 func (c *conn) subscribe() {
-	wants := slices.ContainsFunc(c.queue, func(next command) bool { return subscribes(commandName(next.args)) })
+	wants := slices.ContainsFunc(c.queue, func(next command.Command) bool { return command.Subscribes(command.Name(next.Args)) })
 	if c.subscription == nil && (!wants || c.multi) {
 		return
 	}
@@ -37,7 +38,7 @@ func (c *conn) subscribe() {
 		return
 	}
 	for i := range c.queue {
-		c.queue[i].access, _ = accessOf(c.queue[i].args)
+		c.queue[i].Access, _ = command.AccessOf(c.queue[i].Args)
 	}
 	if c.subscription != nil {
 		c.unsubscribeNow()
@@ -56,10 +57,10 @@ func (c *conn) subscribe() {
 // nobody waits for.
 func (c *conn) unsubscribeNow() {
 	a := c.dialer.actor.Load()
-	for a != nil && c.failed == nil && len(c.queue) > 0 && strings.HasSuffix(commandName(c.queue[0].args), "unsubscribe") {
+	for a != nil && c.failed == nil && len(c.queue) > 0 && strings.HasSuffix(command.Name(c.queue[0].Args), "unsubscribe") {
 		next := c.queue[0]
 		c.queue = c.queue[1:]
-		if err := c.postNow(next.raw); err != nil {
+		if err := c.postNow(next.Raw); err != nil {
 			a.ex.trouble = err
 		}
 	}
@@ -124,9 +125,9 @@ func (ex *execution) sendSubscription(c *conn) error {
 		c.subscription.id = id
 	}
 	c.queue = c.queue[1:]
-	c.subscription.access.add(next.access)
+	c.subscription.access.Add(next.Access)
 	ex.trace.sent(ex, next, nil, nil)
-	return c.postNow(next.raw)
+	return c.postNow(next.Raw)
 }
 
 // foreignReader is the reason for a search that ends since a goroutine reads that the explorer does not know.
@@ -207,7 +208,7 @@ func (c *conn) sendAll() error {
 		return errors.Join(err, c.failed)
 	}
 	for _, next := range c.queue {
-		if err := c.postNow(next.raw); err != nil {
+		if err := c.postNow(next.Raw); err != nil {
 			return err
 		}
 	}

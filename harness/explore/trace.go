@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/doublegrant/doublegrant/harness"
+	"github.com/doublegrant/doublegrant/harness/explore/internal/command"
 	"github.com/doublegrant/doublegrant/harness/explore/internal/resp"
 	"github.com/doublegrant/doublegrant/harness/interleave"
 )
@@ -42,7 +43,7 @@ func (t *trace) startStep(ex *execution, c interleave.Choice) {
 }
 
 // sent notes a command and its reply.
-func (t *trace) sent(ex *execution, c command, reply []byte, lost error) {
+func (t *trace) sent(ex *execution, c command.Command, reply []byte, lost error) {
 	if t == nil {
 		return
 	}
@@ -51,8 +52,8 @@ func (t *trace) sent(ex *execution, c command, reply []byte, lost error) {
 	if waits != "" {
 		waits += ", then "
 	}
-	if s.Command = waits + c.text(ex.w.scripts); commandName(c.args) == "exec" {
-		s.Command = waits + fmt.Sprintf("MULTI … EXEC, writes %s", strings.Join(c.writes, ", "))
+	if s.Command = waits + c.Text(ex.w.scripts); command.Name(c.Args) == "exec" {
+		s.Command = waits + fmt.Sprintf("MULTI … EXEC, writes %s", strings.Join(c.Writes, ", "))
 	}
 	if lost != nil {
 		s.Reply = "(lost) " + lost.Error()
@@ -64,7 +65,7 @@ func (t *trace) sent(ex *execution, c command, reply []byte, lost error) {
 }
 
 // unsent notes a command that is not executed now.
-func (t *trace) unsent(ex *execution, c command, why string) {
+func (t *trace) unsent(ex *execution, c command.Command, why string) {
 	t.sent(ex, c, nil, nil)
 	t.unanswered(why)
 }
@@ -92,7 +93,7 @@ func (t *trace) looked(at time.Duration) {
 }
 
 // arrived notes a late command that is executed, and the client that sent it.
-func (t *trace) arrived(ex *execution, l lateCommand, c command, reply []byte) {
+func (t *trace) arrived(ex *execution, l lateCommand, c command.Command, reply []byte) {
 	if t == nil {
 		return
 	}
@@ -100,7 +101,7 @@ func (t *trace) arrived(ex *execution, l lateCommand, c command, reply []byte) {
 	if s.Command != "" {
 		s.Command += "; "
 	}
-	s.Command += fmt.Sprintf("client %d's %s arrives", l.client+1, c.text(ex.w.scripts))
+	s.Command += fmt.Sprintf("client %d's %s arrives", l.client+1, c.Text(ex.w.scripts))
 	s.Reply = resp.ReplyText(reply)
 }
 
@@ -126,7 +127,7 @@ func awaitedWords(ex *execution, at parked) string {
 	if at.kind == inRead {
 		return "message on " + channels(at.conn)
 	}
-	return "answer to " + at.conn.queue[0].text(ex.w.scripts)
+	return "answer to " + at.conn.queue[0].Text(ex.w.scripts)
 }
 
 // received notes what somebody has waited for, when it comes.

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/doublegrant/doublegrant/harness/explore/internal/command"
 	"github.com/doublegrant/doublegrant/harness/explore/internal/resp"
 	"github.com/doublegrant/doublegrant/harness/interleave"
 )
@@ -56,16 +57,16 @@ func (ex *execution) hearFrom(a *actor, on *conn, first int) {
 }
 
 // noteOutcome notes whether the outcome of a command follows from what is stored, and from what others wait for.
-func (ex *execution) noteOutcome(c *command, on *conn) {
+func (ex *execution) noteOutcome(c *command.Command, on *conn) {
 	if ex.trails == nil || ex.trails.blind {
 		return
 	}
-	all := [][][]byte{c.args}
-	if commandName(c.args) == "exec" {
+	all := [][][]byte{c.Args}
+	if command.Name(c.Args) == "exec" {
 		all = append(all, resp.ParseAll(on.openTransaction())...)
 	}
 	for _, args := range all {
-		if !repeats(args) && !(command{args: args}).blocks() || !ex.w.scripts.traits(ex.w.scripts.of(args)).repeats {
+		if !command.Repeats(args) && !(command.Command{Args: args}).Blocks() || !ex.w.scripts.TraitsOf(ex.w.scripts.Of(args)).Repeats {
 			ex.trails.blind = true
 		}
 	}
@@ -90,7 +91,7 @@ func (ex *execution) seesState() (ok bool, err error) {
 	}
 	hashes := []string(nil)
 	if ex.w.flushed || ex.promoted {
-		hashes = ex.w.scripts.hashes()
+		hashes = ex.w.scripts.Hashes()
 	}
 	if len(hashes) > 0 {
 		reply, err := ex.w.ask(ex.w.primary, append([]string{"SCRIPT", "EXISTS"}, hashes...)...)
@@ -196,7 +197,7 @@ func (ex *execution) appendWait(b []byte, client int, c *conn) []byte {
 	b = appendInts(append(b, 1), client, c.node, len(c.queue))
 	b = appendBools(b, c.kept != nil, c.subscription != nil, c.failed != nil, c.timedOut, c.isGone())
 	for _, next := range c.queue {
-		b = appendText(b, string(next.raw))
+		b = appendText(b, string(next.Raw))
 	}
 	for _, t := range ex.threadsOf(client) {
 		b = appendBools(b, t.parkedAt.conn == c || t.sends == c)

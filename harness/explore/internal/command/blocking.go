@@ -1,4 +1,4 @@
-package explore
+package command
 
 import (
 	"slices"
@@ -12,19 +12,19 @@ import (
 // This file knows the commands that Redis keeps until somebody else has done something.
 
 // blocks reports whether Redis may keep the command until others have done something.
-func (c command) blocks() bool {
+func (c Command) Blocks() bool {
 	_, _, ok := c.timeoutArg()
 	return ok
 }
 
 // monitors reports whether the command shows what others do.
-func (c command) monitors() bool { return commandName(c.args) == "monitor" }
+func (c Command) Monitors() bool { return Name(c.Args) == "monitor" }
 
 // timeoutArg returns the place of the time-out among the arguments of a command that blocks, and its unit. ok is false for any
 // other command, and for one that Redis refuses.
-func (c command) timeoutArg() (place int, unit time.Duration, ok bool) {
-	n := len(c.args)
-	switch commandName(c.args) {
+func (c Command) timeoutArg() (place int, unit time.Duration, ok bool) {
+	n := len(c.Args)
+	switch Name(c.Args) {
 	case "blpop", "brpop", "bzpopmin", "bzpopmax":
 		return n - 1, time.Second, n >= 3
 	case "brpoplpush":
@@ -34,19 +34,19 @@ func (c command) timeoutArg() (place int, unit time.Duration, ok bool) {
 	case "blmpop", "bzmpop":
 		return 1, time.Second, n >= 5
 	case "xread", "xreadgroup":
-		block := slices.IndexFunc(c.args, func(a []byte) bool { return strings.EqualFold(string(a), "block") })
+		block := slices.IndexFunc(c.Args, func(a []byte) bool { return strings.EqualFold(string(a), "block") })
 		return block + 1, time.Millisecond, block > 0 && block+1 < n
 	}
 	return 0, 0, false
 }
 
 // blocksFor returns the time-out of a command that blocks. It is 0 for any other command, and for one that waits for ever.
-func (c command) blocksFor() time.Duration {
+func (c Command) BlocksFor() time.Duration {
 	place, unit, ok := c.timeoutArg()
 	if !ok {
 		return 0
 	}
-	n, err := strconv.ParseFloat(string(c.args[place]), 64)
+	n, err := strconv.ParseFloat(string(c.Args[place]), 64)
 	if err != nil || n <= 0 {
 		return 0
 	}
@@ -54,11 +54,11 @@ func (c command) blocksFor() time.Duration {
 }
 
 // withoutTimeout returns the bytes of a command that blocks, with a time-out of 0. A time-out that Redis refuses stays.
-func (c command) withoutTimeout() []byte {
-	if c.blocksFor() == 0 {
-		return c.raw
+func (c Command) WithoutTimeout() []byte {
+	if c.BlocksFor() == 0 {
+		return c.Raw
 	}
-	args := resp.Words(c.args)
+	args := resp.Words(c.Args)
 	place, _, _ := c.timeoutArg()
 	args[place] = "0"
 	return resp.Request(args...)

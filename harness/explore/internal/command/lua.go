@@ -1,4 +1,4 @@
-package explore
+package command
 
 import (
 	"regexp"
@@ -20,14 +20,14 @@ var (
 )
 
 // scriptTraits tells what the text of a script says about its outcome.
-type scriptTraits struct {
-	repeats bool // as scriptRepeats says
+type Traits struct {
+	Repeats bool // as scriptRepeats says
 	clock   bool // it names a command or an option by which Redis tells its time of day
 	idle    bool // it asks how long a key was not used
 }
 
-func traitsOf(body string) scriptTraits {
-	return scriptTraits{scriptRepeats(body), quotedClockWord.MatchString(body), quotedIdleTime.MatchString(body)}
+func traitsOf(body string) Traits {
+	return Traits{scriptRepeats(body), quotedClockWord.MatchString(body), quotedIdleTime.MatchString(body)}
 }
 
 // scriptRepeats reports whether the outcome of a Lua script follows from what is stored, its arguments and the time. It has to name
@@ -39,6 +39,6 @@ func scriptRepeats(body string) bool {
 	}
 	return !slices.ContainsFunc(calls, func(call []string) bool {
 		n := strings.ToLower(call[1])
-		return n == "eval" || n == "evalsha" || n == "wait" || !repeats([][]byte{[]byte(n), nil, nil})
+		return n == "eval" || n == "evalsha" || n == "wait" || !Repeats([][]byte{[]byte(n), nil, nil})
 	})
 }

@@ -1,4 +1,4 @@
-package explore
+package command
 
 import (
 	"crypto/sha1"
@@ -9,47 +9,47 @@ import (
 )
 
 // knownScripts holds the Lua scripts that were seen. One goroutine uses it at a time.
-type knownScripts struct {
-	texts  map[string]string       // by hash
-	titles map[string]string       // names, by text; may be nil
-	read   map[string]scriptTraits // by text, so that each is read once
+type Scripts struct {
+	texts  map[string]string // by hash
+	titles map[string]string // names, by text; may be nil
+	read   map[string]Traits // by text, so that each is read once
 }
 
 // newScripts returns a table without scripts. titles has the names of some, by their texts.
-func newScripts(titles map[string]string) *knownScripts {
-	return &knownScripts{map[string]string{}, titles, map[string]scriptTraits{}}
+func NewScripts(titles map[string]string) *Scripts {
+	return &Scripts{map[string]string{}, titles, map[string]Traits{}}
 }
 
 // learn keeps the text of the script that EVAL or SCRIPT LOAD brings.
-func (s *knownScripts) learn(args [][]byte) {
-	if body, ok := scriptIn(args); ok {
-		s.texts[scriptHash(body)] = body
+func (s *Scripts) Learn(args [][]byte) {
+	if body, ok := ScriptIn(args); ok {
+		s.texts[Hash(body)] = body
 	}
 }
 
 // learnFrom keeps the texts that another table has.
-func (s *knownScripts) learnFrom(other *knownScripts) { maps.Copy(s.texts, other.texts) }
+func (s *Scripts) LearnFrom(other *Scripts) { maps.Copy(s.texts, other.texts) }
 
 // hashes lists the hashes of all scripts, in order.
-func (s *knownScripts) hashes() []string { return slices.Sorted(maps.Keys(s.texts)) }
+func (s *Scripts) Hashes() []string { return slices.Sorted(maps.Keys(s.texts)) }
 
 // textOf returns the text of the script with a hash. It is empty if the script was never seen.
-func (s *knownScripts) textOf(hash string) string { return s.texts[strings.ToLower(hash)] }
+func (s *Scripts) TextOf(hash string) string { return s.texts[strings.ToLower(hash)] }
 
 // of returns the text of the script that a command runs or loads. It is empty if there is none, or if it was never seen.
-func (s *knownScripts) of(args [][]byte) string {
-	if body, ok := scriptIn(args); ok {
+func (s *Scripts) Of(args [][]byte) string {
+	if body, ok := ScriptIn(args); ok {
 		return body
 	}
-	if commandName(args) == "evalsha" && len(args) > 1 {
-		return s.textOf(string(args[1]))
+	if Name(args) == "evalsha" && len(args) > 1 {
+		return s.TextOf(string(args[1]))
 	}
 	return ""
 }
 
 // isUnseen reports whether a command runs a script that was never seen.
-func (s *knownScripts) isUnseen(args [][]byte) bool {
-	if commandName(args) != "evalsha" || len(args) < 2 {
+func (s *Scripts) IsUnseen(args [][]byte) bool {
+	if Name(args) != "evalsha" || len(args) < 2 {
 		return false
 	}
 	_, seen := s.texts[strings.ToLower(string(args[1]))]
@@ -57,7 +57,7 @@ func (s *knownScripts) isUnseen(args [][]byte) bool {
 }
 
 // traits returns what the text of a script says about its outcome.
-func (s *knownScripts) traits(body string) scriptTraits {
+func (s *Scripts) TraitsOf(body string) Traits {
 	t, known := s.read[body]
 	if !known {
 		t = traitsOf(body)
@@ -67,8 +67,8 @@ func (s *knownScripts) traits(body string) scriptTraits {
 }
 
 // scriptIn returns the text of the script that EVAL or SCRIPT LOAD brings.
-func scriptIn(args [][]byte) (body string, ok bool) {
-	switch n := commandName(args); {
+func ScriptIn(args [][]byte) (body string, ok bool) {
+	switch n := Name(args); {
 	case n == "eval" && len(args) > 1:
 		return string(args[1]), true
 	case n == "script" && len(args) > 2 && strings.EqualFold(string(args[1]), "load"):
@@ -78,4 +78,4 @@ func scriptIn(args [][]byte) (body string, ok bool) {
 }
 
 // scriptHash returns the hash by which Redis knows a script.
-func scriptHash(body string) string { return fmt.Sprintf("%x", sha1.Sum([]byte(body))) } // SHA-1 is Redis's choice
+func Hash(body string) string { return fmt.Sprintf("%x", sha1.Sum([]byte(body))) } // SHA-1 is Redis's choice

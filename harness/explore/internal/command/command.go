@@ -1,4 +1,4 @@
-package explore
+package command
 
 import (
 	"bytes"
@@ -8,19 +8,19 @@ import (
 )
 
 // command is one command of a client, as it was sent.
-type command struct {
-	raw       []byte
-	args      [][]byte
-	pipelined bool // came in one piece with the command before, as in a pipeline
-	meaning   *meaning
-	access
+type Command struct {
+	Raw       []byte
+	Args      [][]byte
+	Pipelined bool // came in one piece with the command before, as in a pipeline
+	Meaning   *Meaning
+	Access
 }
 
 // commandName returns the command's name in lower case.
-func commandName(args [][]byte) string { return string(bytes.ToLower(args[0])) }
+func Name(args [][]byte) string { return string(bytes.ToLower(args[0])) }
 
 // subscribes reports whether the command belongs to a subscription.
-func subscribes(n string) bool {
+func Subscribes(n string) bool {
 	switch n {
 	case "subscribe", "psubscribe", "ssubscribe", "unsubscribe", "punsubscribe", "sunsubscribe":
 		return true
@@ -29,7 +29,7 @@ func subscribes(n string) bool {
 }
 
 // seenByOthers reports whether a CLIENT command changes what others see of the connection, or asks about other connections.
-func seenByOthers(args [][]byte) bool {
+func SeenByOthers(args [][]byte) bool {
 	if len(args) < 2 {
 		return false
 	}
@@ -42,20 +42,20 @@ func seenByOthers(args [][]byte) bool {
 
 // timely reports whether the command's effect or reply depends on the time of day: it asks for a TTL, sets one, or may do
 // either.
-func (c command) timely() bool {
-	switch commandName(c.args) {
+func (c Command) Timely() bool {
+	switch Name(c.Args) {
 	case "ttl", "pttl", "expiretime", "pexpiretime", "xadd":
 		return true
 	}
-	return c.everything || c.setsTTL()
+	return c.Everything || c.SetsTTL()
 }
 
 // wantedAcks returns the number of replicas that a WAIT asks for. It is 0 for any other command.
-func (c command) wantedAcks() int64 {
-	if commandName(c.args) != "wait" || len(c.args) < 2 {
+func (c Command) WantedAcks() int64 {
+	if Name(c.Args) != "wait" || len(c.Args) < 2 {
 		return 0
 	}
-	n, err := strconv.ParseInt(string(c.args[1]), 10, 64)
+	n, err := strconv.ParseInt(string(c.Args[1]), 10, 64)
 	if err != nil {
 		return 0
 	}
@@ -63,11 +63,11 @@ func (c command) wantedAcks() int64 {
 }
 
 // waitTimeout returns the time-out of a WAIT. It is 0 for any other command, and for a WAIT that waits for ever.
-func (c command) waitTimeout() time.Duration {
-	if commandName(c.args) != "wait" || len(c.args) < 3 {
+func (c Command) WaitTimeout() time.Duration {
+	if Name(c.Args) != "wait" || len(c.Args) < 3 {
 		return 0
 	}
-	ms, err := strconv.ParseInt(string(c.args[2]), 10, 64)
+	ms, err := strconv.ParseInt(string(c.Args[2]), 10, 64)
 	if err != nil {
 		return 0
 	}
@@ -75,15 +75,15 @@ func (c command) waitTimeout() time.Duration {
 }
 
 // setsTTL reports whether the command may give a key a TTL.
-func (c command) setsTTL() bool {
-	switch n := commandName(c.args); n {
+func (c Command) SetsTTL() bool {
+	switch n := Name(c.Args); n {
 	case "set":
-		return len(c.args) > 3
+		return len(c.Args) > 3
 	case "getex", "setex", "psetex":
 		return true
 	case "exec":
-		return c.ttl || c.everything
+		return c.TTL || c.Everything
 	default:
-		return c.everything || strings.Contains(n, "expire")
+		return c.Everything || strings.Contains(n, "expire")
 	}
 }

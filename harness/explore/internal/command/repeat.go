@@ -1,4 +1,4 @@
-package explore
+package command
 
 import "strings"
 
@@ -17,8 +17,8 @@ var repeatable = func() map[string]bool {
 }()
 
 // repeats reports whether the outcome of a command follows from what is stored, and from the time.
-func repeats(args [][]byte) bool {
-	n := commandName(args)
+func Repeats(args [][]byte) bool {
+	n := Name(args)
 	if n == "script" {
 		return len(args) > 2 && strings.EqualFold(string(args[1]), "load")
 	}

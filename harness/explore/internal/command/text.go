@@ -1,4 +1,4 @@
-package explore
+package command
 
 import (
 	"slices"
@@ -12,8 +12,8 @@ import (
 
 // text writes the command as a person would. A script is shown by its name, else by its first line, else, if the explorer
 // has not seen its text, by the beginning of its hash.
-func (c command) text(s *knownScripts) string {
-	parts := resp.Words(c.args)
+func (c Command) Text(s *Scripts) string {
+	parts := resp.Words(c.Args)
 	parts[0] = strings.ToUpper(parts[0])
 	script := len(parts) > 2 && (parts[0] == "EVAL" || parts[0] == "EVALSHA")
 	if script {
@@ -28,10 +28,10 @@ func (c command) text(s *knownScripts) string {
 }
 
 // name returns how to show a script, which is given as its text or its hash.
-func (s *knownScripts) name(script string) string {
+func (s *Scripts) name(script string) string {
 	body := script
 	if isSHA(script) {
-		if body = s.textOf(script); body == "" {
+		if body = s.TextOf(script); body == "" {
 			return script[:8] + "…"
 		}
 	}

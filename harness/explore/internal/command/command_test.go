@@ -1,4 +1,4 @@
-package explore
+package command
 
 import (
 	"crypto/sha1"
@@ -16,14 +16,14 @@ import (
 	"github.com/doublegrant/doublegrant/lua"
 )
 
-func parsed(t testing.TB, args ...string) command {
+func parsed(t testing.TB, args ...string) Command {
 	t.Helper()
 	b := resp.Request(args...)
 	list, size, err := resp.ParseCommand(b)
 	require.NoError(t, err)
 	require.Equal(t, len(b), size)
-	c := command{raw: b, args: list}
-	c.access, _ = accessOf(list)
+	c := Command{Raw: b, Args: list}
+	c.Access, _ = AccessOf(list)
 	return c
 }
 
@@ -68,35 +68,35 @@ var keysOf = map[touch][2]int8{reads: {1, 1}, writes: {1, 1}, readsAll: {1, -1},
 func TestWhatACommandTouches(t *testing.T) {
 	for _, c := range []struct {
 		command string
-		want    access
+		want    Access
 		touch   touch
 	}{
-		{"GET a", access{reads: []string{"a"}}, reads},
-		{"get a", access{reads: []string{"a"}}, reads},
-		{"MGET a b", access{reads: []string{"a", "b"}}, readsAll},
-		{"SET a b NX", access{writes: []string{"a"}}, writes},
-		{"DEL a b", access{writes: []string{"a", "b"}}, writeAll},
-		{"WAIT 1 0", access{}, own},
-		{"HELLO 2", access{}, nothing},
-		{"BLPOP a b 0", access{writes: []string{"a", "b"}}, popsAny},
-		{"BLMOVE a b LEFT RIGHT 0", access{writes: []string{"a", "b"}}, moves},
-		{"BLMPOP 0 2 a b LEFT", access{writes: []string{"a", "b"}}, counted},
-		{"BLMPOP 0", access{}, counted},
-		{"BZMPOP 0 1 a MIN", access{writes: []string{"a"}}, counted},
-		{"XREAD COUNT 1 BLOCK 0 STREAMS a b 0 0", access{reads: []string{"a", "b"}}, streams},
-		{"XREADGROUP GROUP g c STREAMS a >", access{writes: []string{"a"}}, group},
-		{"PUBLISH c m", access{writes: []string{"\x00channel c"}, reads: []string{"\x00patterns"}}, publish},
-		{"SUBSCRIBE c d", access{writes: []string{"\x00channel c", "\x00channel d"}}, channel},
-		{"PSUBSCRIBE c*", access{writes: []string{"\x00patterns"}}, pattern},
-		{"PING", access{}, nothing},
-		{"EVAL x 1 a", access{everything: true, scripts: true}, unknown},
-		{"FCALL f 1 a", access{everything: true, scripts: true}, unknown},
-		{"SCRIPT LOAD x", access{everything: true, scripts: true}, unknown},
-		{"RENAME a b", access{everything: true}, unknown},
-		{"GET", access{everything: true}, unknown},
-		{"WAIT", access{everything: true}, unknown},
+		{"GET a", Access{Reads: []string{"a"}}, reads},
+		{"get a", Access{Reads: []string{"a"}}, reads},
+		{"MGET a b", Access{Reads: []string{"a", "b"}}, readsAll},
+		{"SET a b NX", Access{Writes: []string{"a"}}, writes},
+		{"DEL a b", Access{Writes: []string{"a", "b"}}, writeAll},
+		{"WAIT 1 0", Access{}, own},
+		{"HELLO 2", Access{}, nothing},
+		{"BLPOP a b 0", Access{Writes: []string{"a", "b"}}, popsAny},
+		{"BLMOVE a b LEFT RIGHT 0", Access{Writes: []string{"a", "b"}}, moves},
+		{"BLMPOP 0 2 a b LEFT", Access{Writes: []string{"a", "b"}}, counted},
+		{"BLMPOP 0", Access{}, counted},
+		{"BZMPOP 0 1 a MIN", Access{Writes: []string{"a"}}, counted},
+		{"XREAD COUNT 1 BLOCK 0 STREAMS a b 0 0", Access{Reads: []string{"a", "b"}}, streams},
+		{"XREADGROUP GROUP g c STREAMS a >", Access{Writes: []string{"a"}}, group},
+		{"PUBLISH c m", Access{Writes: []string{"\x00channel c"}, Reads: []string{"\x00patterns"}}, publish},
+		{"SUBSCRIBE c d", Access{Writes: []string{"\x00channel c", "\x00channel d"}}, channel},
+		{"PSUBSCRIBE c*", Access{Writes: []string{"\x00patterns"}}, pattern},
+		{"PING", Access{}, nothing},
+		{"EVAL x 1 a", Access{Everything: true, Scripts: true}, unknown},
+		{"FCALL f 1 a", Access{Everything: true, Scripts: true}, unknown},
+		{"SCRIPT LOAD x", Access{Everything: true, Scripts: true}, unknown},
+		{"RENAME a b", Access{Everything: true}, unknown},
+		{"GET", Access{Everything: true}, unknown},
+		{"WAIT", Access{Everything: true}, unknown},
 	} {
-		got, touch := touched(parsed(t, strings.Fields(c.command)...).args)
+		got, touch := touched(parsed(t, strings.Fields(c.command)...).Args)
 		require.Equal(t, c.want, got, c.command)
 		require.Equal(t, c.touch, touch, c.command)
 	}
@@ -108,14 +108,14 @@ func TestCommandsThatMaySetATTL(t *testing.T) {
 		"EXPIRE k 5": true, "pexpire k 5": true, "EXPIREAT k 5": true, "PEXPIREAT k 5": true, "SETNX k v": false, "GET k": false,
 		"HSET k f v": false, "PERSIST k": false, "EVAL x 0": true, "EVALSHA x 0": true, "RESTORE k 5 x": true, "INCR k": false,
 	} {
-		require.Equal(t, want, parsed(t, strings.Fields(c)...).setsTTL(), c)
+		require.Equal(t, want, parsed(t, strings.Fields(c)...).SetsTTL(), c)
 	}
 }
 
 func TestACommandAsAPersonWouldWriteIt(t *testing.T) {
 	const titled, plain = "return 1", "-- take the lock\nreturn redis.call('get', KEYS[1])"
 	sum := func(s string) string { return fmt.Sprintf("%x", sha1.Sum([]byte(s))) }
-	known := newScripts(map[string]string{titled: "acquire.lua"})
+	known := NewScripts(map[string]string{titled: "acquire.lua"})
 	known.texts = map[string]string{sum(titled): titled, sum(plain): plain}
 	for _, c := range []struct {
 		args []string
@@ -134,9 +134,9 @@ func TestACommandAsAPersonWouldWriteIt(t *testing.T) {
 		{[]string{"EVALSHA", sum("never seen"), "0"}, "EVALSHA " + sum("never seen")[:8] + "…"},
 		{[]string{"EVAL", "x"}, "EVAL x"},
 	} {
-		require.Equal(t, c.want, parsed(t, c.args...).text(known))
+		require.Equal(t, c.want, parsed(t, c.args...).Text(known))
 	}
-	long := parsed(t, "SET", "k", strings.Repeat("я", 200)).text(known)
+	long := parsed(t, "SET", "k", strings.Repeat("я", 200)).Text(known)
 	require.LessOrEqual(t, len(long), 160+len("…"))
 	require.True(t, strings.HasPrefix(long, "SET k яяя"), long)
 	require.True(t, strings.HasSuffix(long, "яяя"), long)
@@ -147,7 +147,7 @@ func TestACommandAsAPersonWouldWriteIt(t *testing.T) {
 // `make mutate`.
 func TestWhatCommandsAreByTheirWords(t *testing.T) {
 	const sha = "0123456789abcdef0123456789abcdef01234567"
-	known := newScripts(nil)
+	known := NewScripts(nil)
 	known.texts[sha] = `return redis.call("TIME")`
 	for _, c := range []struct {
 		words                 string
@@ -186,18 +186,18 @@ func TestWhatCommandsAreByTheirWords(t *testing.T) {
 		{words: "get 2 70"},
 	} {
 		x := parsed(t, strings.Fields(c.words)...)
-		require.Equal(t, c.blocks, x.blocks(), "%s blocks", c.words)
-		require.Equal(t, c.timely, x.timely(), "%s is timely", c.words)
-		require.Equal(t, c.clock, known.readsClock(x.args), "%s reads the clock", c.words)
-		require.Equal(t, c.acks, x.wantedAcks(), "%s asks for replicas", c.words)
-		require.Equal(t, c.waits, x.waitTimeout(), "%s waits", c.words)
+		require.Equal(t, c.blocks, x.Blocks(), "%s blocks", c.words)
+		require.Equal(t, c.timely, x.Timely(), "%s is timely", c.words)
+		require.Equal(t, c.clock, known.ReadsClock(x.Args), "%s reads the clock", c.words)
+		require.Equal(t, c.acks, x.WantedAcks(), "%s asks for replicas", c.words)
+		require.Equal(t, c.waits, x.WaitTimeout(), "%s waits", c.words)
 	}
 }
 
 func TestHowLongAKeyWasNotUsedIsAskedInAScript(t *testing.T) {
-	known := newScripts(nil)
-	require.True(t, known.readsIdleTime(parsed(t, "EVAL", `return redis.call("object", "freq", KEYS[1])`, "1", "k").args))
-	require.False(t, known.readsIdleTime(parsed(t, "EVAL", `return redis.call("object", "encoding", KEYS[1])`, "1", "k").args))
+	known := NewScripts(nil)
+	require.True(t, known.ReadsIdleTime(parsed(t, "EVAL", `return redis.call("object", "freq", KEYS[1])`, "1", "k").Args))
+	require.False(t, known.ReadsIdleTime(parsed(t, "EVAL", `return redis.call("object", "encoding", KEYS[1])`, "1", "k").Args))
 }
 
 func TestWhichClientCommandsOthersSee(t *testing.T) {
@@ -205,7 +205,7 @@ func TestWhichClientCommandsOthersSee(t *testing.T) {
 		"client": false, "client id": false, "client GETNAME": false, "client setinfo lib-name x": false,
 		"client list": true, "client setname x": true, "client kill id 1": true, "client no-evict on": true,
 	} {
-		require.Equal(t, want, seenByOthers(parsed(t, strings.Fields(words)...).args), words)
+		require.Equal(t, want, SeenByOthers(parsed(t, strings.Fields(words)...).Args), words)
 	}
 }
 

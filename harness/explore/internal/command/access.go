@@ -1,4 +1,4 @@
-package explore
+package command
 
 import (
 	"slices"
@@ -10,11 +10,11 @@ import (
 // This file knows what commands touch.
 
 // access lists the keys that a command reads and writes. It decides which commands may change places without anybody noticing.
-type access struct {
-	reads, writes []string
-	everything    bool // may touch anything: scripts, and commands that are not in touches
-	scripts       bool // needs the script cache
-	ttl           bool // inside a MULTI: may give a key a TTL
+type Access struct {
+	Reads, Writes []string
+	Everything    bool // may touch anything: scripts, and commands that are not in touches
+	Scripts       bool // needs the script cache
+	TTL           bool // inside a MULTI: may give a key a TTL
 }
 
 // touch tells how a command touches keys.
@@ -69,17 +69,17 @@ var touches = func() map[string]touch {
 }()
 
 // accessOf returns what a command touches. ungated is true if it concerns its connection alone.
-func accessOf(args [][]byte) (a access, ungated bool) {
+func AccessOf(args [][]byte) (a Access, ungated bool) {
 	a, t := touched(args)
 	return a, t == nothing
 }
 
 // touched returns what a command touches, and how.
-func touched(args [][]byte) (a access, t touch) {
+func touched(args [][]byte) (a Access, t touch) {
 	t, known := touches[string(args[0])] // most clients send one case
 	n := ""
 	if !known {
-		n = commandName(args)
+		n = Name(args)
 		t = touches[n]
 	}
 	rest := args[1:]
@@ -89,61 +89,61 @@ func touched(args [][]byte) (a access, t touch) {
 	switch t {
 	case nothing, own:
 	case reads:
-		a.reads = []string{string(rest[0])}
+		a.Reads = []string{string(rest[0])}
 	case readsAll:
-		a.reads = resp.Words(rest)
+		a.Reads = resp.Words(rest)
 	case writes:
-		a.writes = []string{string(rest[0])}
+		a.Writes = []string{string(rest[0])}
 	case writeAll:
-		a.writes = resp.Words(rest)
+		a.Writes = resp.Words(rest)
 	case popsAny:
-		a.writes = resp.Words(rest[:len(rest)-1])
+		a.Writes = resp.Words(rest[:len(rest)-1])
 	case moves:
-		a.writes = resp.Words(rest[:min(2, len(rest))])
+		a.Writes = resp.Words(rest[:min(2, len(rest))])
 	case counted:
-		a.writes = countedKeys(rest)
+		a.Writes = countedKeys(rest)
 	case streams:
-		a.reads = streamKeys(rest)
+		a.Reads = streamKeys(rest)
 	case group:
-		a.writes = streamKeys(rest)
+		a.Writes = streamKeys(rest)
 	case publish:
-		a.writes, a.reads = []string{channelKey(string(rest[0]))}, []string{patternsKey}
+		a.Writes, a.Reads = []string{ChannelKey(string(rest[0]))}, []string{patternsKey}
 	case channel:
 		for _, c := range resp.Words(rest) {
-			a.writes = append(a.writes, channelKey(c))
+			a.Writes = append(a.Writes, ChannelKey(c))
 		}
 	case pattern:
-		a.writes = []string{patternsKey}
+		a.Writes = []string{patternsKey}
 	default:
-		a.everything = true
-		a.scripts = strings.HasPrefix(n, "eval") || strings.HasPrefix(n, "script") || strings.HasPrefix(n, "fcall")
+		a.Everything = true
+		a.Scripts = strings.HasPrefix(n, "eval") || strings.HasPrefix(n, "script") || strings.HasPrefix(n, "fcall")
 	}
 	return a, t
 }
 
 // add adds to a what b touches.
-func (a *access) add(b access) {
-	a.reads, a.writes = append(a.reads, b.reads...), append(a.writes, b.writes...)
-	a.everything, a.scripts, a.ttl = a.everything || b.everything, a.scripts || b.scripts, a.ttl || b.ttl
+func (a *Access) Add(b Access) {
+	a.Reads, a.Writes = append(a.Reads, b.Reads...), append(a.Writes, b.Writes...)
+	a.Everything, a.Scripts, a.TTL = a.Everything || b.Everything, a.Scripts || b.Scripts, a.TTL || b.TTL
 }
 
 // changes reports whether the command may write.
-func (a access) changes() bool { return a.everything || len(a.writes) > 0 }
+func (a Access) Changes() bool { return a.Everything || len(a.Writes) > 0 }
 
 // independent reports whether two commands have the same effects and replies in either order.
-func (a access) independent(b access) bool {
-	if a.everything || b.everything {
+func (a Access) Independent(b Access) bool {
+	if a.Everything || b.Everything {
 		return false
 	}
-	return !intersect(a.writes, b.reads) && !intersect(a.writes, b.writes) && !intersect(a.reads, b.writes)
+	return !Intersect(a.Writes, b.Reads) && !Intersect(a.Writes, b.Writes) && !Intersect(a.Reads, b.Writes)
 }
 
-func intersect(a, b []string) bool {
+func Intersect(a, b []string) bool {
 	return slices.ContainsFunc(a, func(s string) bool { return slices.Contains(b, s) })
 }
 
 // channelKey returns the name that stands for a channel among keys. No client's key has it.
-func channelKey(channel string) string { return "\x00channel " + channel }
+func ChannelKey(channel string) string { return "\x00channel " + channel }
 
 // patternsKey stands for all patterns that clients listen to: any channel may fit any of them.
 const patternsKey = "\x00patterns"

@@ -1,4 +1,4 @@
-package explore
+package command
 
 import (
 	"bytes"
@@ -16,10 +16,10 @@ var clockWords = []string{"time", "expireat", "pexpireat", "expiretime", "pexpir
 var quotedClockWord = regexp.MustCompile(`(?i)["'](` + strings.Join(clockWords, "|") + `|xadd)["']`)
 
 // readsClock reports whether the outcome of a command depends on the time of day that the server shows, as far as can be seen.
-func (s *knownScripts) readsClock(args [][]byte) bool {
-	switch n := commandName(args); {
+func (s *Scripts) ReadsClock(args [][]byte) bool {
+	switch n := Name(args); {
 	case n == "eval", n == "evalsha":
-		return s.traits(s.of(args)).clock
+		return s.TraitsOf(s.Of(args)).clock
 	case n == "xadd":
 		return slices.ContainsFunc(args, func(a []byte) bool { return bytes.Equal(a, []byte("*")) })
 	case n == "set", n == "getex":
@@ -34,10 +34,10 @@ var quotedIdleTime = regexp.MustCompile(`(?i)["']object["']\s*,\s*["'](idletime|
 
 // readsIdleTime reports whether the outcome of a command depends on how long a key was not used, as far as can be seen. Redis measures that by the
 // machine's time, whatever the time of day is set to.
-func (s *knownScripts) readsIdleTime(args [][]byte) bool {
-	switch n := commandName(args); {
+func (s *Scripts) ReadsIdleTime(args [][]byte) bool {
+	switch n := Name(args); {
 	case n == "eval", n == "evalsha":
-		return s.traits(s.of(args)).idle
+		return s.TraitsOf(s.Of(args)).idle
 	case n == "object" && len(args) > 1:
 		what := strings.ToLower(string(args[1]))
 		return what == "idletime" || what == "freq"
