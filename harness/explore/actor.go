@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/doublegrant/doublegrant/harness"
+	"github.com/doublegrant/doublegrant/harness/explore/internal/keyspace"
 )
 
 // errCrashed is the error that connections return to a client that crashed.
@@ -186,7 +187,7 @@ func (v clientClock) Now() time.Time {
 	} else {
 		a.refuse()
 	}
-	return epoch.Add(a.lookedAt)
+	return keyspace.Epoch.Add(a.lookedAt)
 }
 
 // Sleep makes the client's next step come later. It is not a step itself: whatever others do meanwhile they may as well do

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/doublegrant/doublegrant/harness/explore/internal/visited"
 	"github.com/doublegrant/doublegrant/harness/interleave"
 )
 
@@ -80,7 +81,7 @@ func (p *savedPart) check() error {
 		}
 	}
 	for _, states := range [][]byte{p.Known, p.Fresh} {
-		if err := checkStates(states); err != nil {
+		if err := visited.Check(states); err != nil {
 			return err
 		}
 	}
@@ -184,9 +185,9 @@ func (s *search) checkpoint(worlds []*world) *Checkpoint {
 // saveFrontier writes down what is left of the part under way. It may be nothing, if the search was stopped as the part came to its end.
 // The caller holds s.mu.
 func (s *search) saveFrontier() *savedPart {
-	p := savedPart{Budget: s.budget, Queue: s.saveQueue(), Known: saveStates(s.states.sorted())}
+	p := savedPart{Budget: s.budget, Queue: s.saveQueue(), Known: visited.Encode(s.states.Sorted())}
 	if r := s.round; r != nil {
-		p.Round, p.Fresh = r.pieces, saveStates(sortStates(r.fresh))
+		p.Round, p.Fresh = r.pieces, visited.Encode(visited.Sort(r.fresh))
 	}
 	return &p
 }

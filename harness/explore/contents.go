@@ -8,18 +8,20 @@ import (
 	"time"
 
 	"github.com/doublegrant/doublegrant/harness/explore/internal/command"
+	"github.com/doublegrant/doublegrant/harness/explore/internal/keyspace"
+	"github.com/doublegrant/doublegrant/harness/explore/internal/visited"
 )
 
 // This file keeps what a store holds, and applies what commands are known to make of it: learning.go finds that out.
 
 // contents is all that clients can find in a store: its keys, and the scripts in its cache. Equal contents are one object.
 type contents struct {
-	keys    []storedKey   // in their order; none has ended when it was looked at
-	scripts string        // hashes of the scripts in the cache, each followed by a space; allScripts: all that anybody runs
-	ends    []keyEnd      // as world.keyEnds lists them
-	first   time.Duration // the first of ends; noKeyEnd: there is none
+	keys    []keyspace.Key // in their order; none has ended when it was looked at
+	scripts string         // hashes of the scripts in the cache, each followed by a space; allScripts: all that anybody runs
+	ends    []keyspace.End // as world.keyEnds lists them
+	first   time.Duration  // the first of ends; noKeyEnd: there is none
 	after   map[question]*transition
-	id      stateID // tells contents apart
+	id      visited.ID // tells contents apart
 }
 
 // allScripts is the state of a script cache that nobody has flushed.
@@ -44,26 +46,26 @@ type transition struct {
 }
 
 // contents returns the object for what a store holds.
-func (m *memory) contents(keys []storedKey, scripts string) *contents {
+func (m *memory) contents(keys []keyspace.Key, scripts string) *contents {
 	var id []byte
 	for _, k := range keys {
-		id = binary.AppendVarint(append(binary.AppendUvarint(id, uint64(len(k.name))), k.name...), int64(k.end))
-		id = append(binary.AppendUvarint(id, uint64(len(k.dump))), k.dump...)
+		id = binary.AppendVarint(append(binary.AppendUvarint(id, uint64(len(k.Name))), k.Name...), int64(k.End))
+		id = append(binary.AppendUvarint(id, uint64(len(k.Dump))), k.Dump...)
 	}
 	id = append(append(id, '|'), scripts...)
 	if c := m.stores[string(id)]; c != nil {
 		return c
 	}
 	m.grow()
-	c := &contents{keys: keys, scripts: scripts, first: noKeyEnd, id: idOf(id), after: map[question]*transition{}}
+	c := &contents{keys: keys, scripts: scripts, first: keyspace.NoEnd, id: visited.IDOf(id), after: map[question]*transition{}}
 	for _, k := range keys {
-		if k.end != noKeyEnd {
-			c.ends = append(c.ends, keyEnd{k.name, k.end})
+		if k.End != keyspace.NoEnd {
+			c.ends = append(c.ends, keyspace.End{Key: k.Name, At: k.End})
 		}
 	}
-	slices.SortFunc(c.ends, func(a, b keyEnd) int { return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.key, b.key)) })
+	slices.SortFunc(c.ends, func(a, b keyspace.End) int { return cmp.Or(cmp.Compare(a.At, b.At), cmp.Compare(a.Key, b.Key)) })
 	if len(c.ends) > 0 {
-		c.first = c.ends[0].at
+		c.first = c.ends[0].At
 	}
 	m.stores[string(id)] = c
 	return c
@@ -71,16 +73,16 @@ func (m *memory) contents(keys []storedKey, scripts string) *contents {
 
 // at returns what is left of the contents at a time.
 func (c *contents) at(m *memory, now time.Duration) *contents {
-	if c.first == noKeyEnd || !hasEnded(c.first, now) {
+	if c.first == keyspace.NoEnd || !keyspace.HasEnded(c.first, now) {
 		return c
 	}
-	left := slices.DeleteFunc(slices.Clone(c.keys), func(k storedKey) bool { return k.end != noKeyEnd && hasEnded(k.end, now) })
+	left := slices.DeleteFunc(slices.Clone(c.keys), func(k keyspace.Key) bool { return k.End != keyspace.NoEnd && keyspace.HasEnded(k.End, now) })
 	return m.contents(left, c.scripts)
 }
 
 // has reports whether a key is there.
 func (c *contents) has(key string) bool {
-	return slices.ContainsFunc(c.keys, func(k storedKey) bool { return k.name == key })
+	return slices.ContainsFunc(c.keys, func(k keyspace.Key) bool { return k.Name == key })
 }
 
 // knowsScript reports whether the script cache has a script.
@@ -112,7 +114,7 @@ func (ex *execution) questionOf(c *command.Command, on *conn, watched []watchedK
 	case means.Exact:
 		q.at = ex.now
 	case means.MS:
-		q.at = ex.now.Truncate(grain) + 1 // which is not 0
+		q.at = ex.now.Truncate(keyspace.Grain) + 1 // which is not 0
 	}
 	if means.Wants > 0 {
 		q.hearing = ex.hearingReplicas() + 1

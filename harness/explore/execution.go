@@ -9,13 +9,14 @@ import (
 	"time"
 
 	"github.com/doublegrant/doublegrant/harness"
+	"github.com/doublegrant/doublegrant/harness/explore/internal/keyspace"
 	"github.com/doublegrant/doublegrant/harness/interleave"
 )
 
 const (
 	// start is the virtual time at which a schedule begins: in the middle of a millisecond, so that a lease that a client counts
 	// from then on ends later than the beginning of the last millisecond of the same lease in Redis.
-	start    = grain / 2
+	start    = keyspace.Grain / 2
 	tick     = time.Microsecond // virtual time that a step takes
 	maxSteps = 400              // steps of one schedule; all their ticks together are less than Redis's unit of time
 )
@@ -39,10 +40,10 @@ type execution struct {
 	idleFor            time.Duration // time that passed in waits since an operation has ended
 	finishing          bool          // the program looks at the end of the schedule
 	deadlock           *harness.Anomaly
-	now                time.Duration // since the schedule began, in virtual time
-	passedTo           time.Duration // the last time to which time passed other than by a step
-	clockLooks         int           // looks of all clients at their clocks since passedTo
-	ends               []keyEnd      // ends of the keys in the store, valid if endsKnown
+	now                time.Duration  // since the schedule began, in virtual time
+	passedTo           time.Duration  // the last time to which time passed other than by a step
+	clockLooks         int            // looks of all clients at their clocks since passedTo
+	ends               []keyspace.End // ends of the keys in the store, valid if endsKnown
 	endsKnown          bool
 	path               []interleave.Choice
 	fingerprint        uint64          // fingerprint of what happened: choices, names of commands and their keys

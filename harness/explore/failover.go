@@ -10,6 +10,7 @@ import (
 
 	"github.com/doublegrant/doublegrant/harness"
 	"github.com/doublegrant/doublegrant/harness/cluster"
+	"github.com/doublegrant/doublegrant/harness/explore/internal/keyspace"
 	"github.com/doublegrant/doublegrant/harness/explore/internal/resp"
 )
 
@@ -49,7 +50,7 @@ func (s *server) joinHeirs(ctx context.Context) error {
 
 // heldData is what a replica holds.
 type heldData struct {
-	keys      []storedKey
+	keys      []keyspace.Key
 	functions string // as FUNCTION DUMP writes them
 }
 
@@ -103,10 +104,10 @@ func (s *server) promote(now time.Duration) error {
 	all := slices.Concat(resp.Request("SCRIPT", "FLUSH"), flushDB, resp.Request("FUNCTION", "RESTORE", s.held.functions, "FLUSH"))
 	for _, k := range s.held.keys {
 		end := "0"
-		if k.end != noKeyEnd {
-			end = strconv.FormatInt(epoch.Add(k.end).UnixMilli(), 10)
+		if k.End != keyspace.NoEnd {
+			end = strconv.FormatInt(keyspace.Epoch.Add(k.End).UnixMilli(), 10)
 		}
-		all = append(all, resp.Request("RESTORE", k.name, end, k.dump, "ABSTTL")...)
+		all = append(all, resp.Request("RESTORE", k.Name, end, k.Dump, "ABSTTL")...)
 	}
 	if _, err := s.askAll(successor, all, 3+len(s.held.keys)); err != nil {
 		return err

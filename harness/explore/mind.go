@@ -9,6 +9,7 @@ import (
 
 	"github.com/doublegrant/doublegrant/harness"
 	"github.com/doublegrant/doublegrant/harness/explore/internal/command"
+	"github.com/doublegrant/doublegrant/harness/explore/internal/visited"
 )
 
 // mind stands for all that a client has read so far, and holds what it did then. Minds form a tree: each branch is one thing that is
@@ -19,7 +20,7 @@ type mind struct {
 	watches bool // it watches keys
 	asks    ask  // of the program's look at the store: what it asks for; at is not used
 	after   map[event]*mind
-	id      stateID // of all that was read: tells minds apart
+	id      visited.ID // of all that was read: tells minds apart
 }
 
 // act is one thing that a client does without waiting: it ends an operation or goes to sleep.
@@ -85,9 +86,9 @@ func (m *memory) child(of *mind, heard event) (next *mind, isNew bool) {
 }
 
 // after returns the id of the mind that has noticed the event after all that of stands for.
-func (e event) after(of stateID) stateID {
-	b := appendInts(appendID(nil, of), e.kind)
-	return idOf(appendText(appendInts(appendBools(b, e.promoted), e.at), e.text))
+func (e event) after(of visited.ID) visited.ID {
+	b := visited.AppendInts(visited.AppendID(nil, of), e.kind)
+	return visited.IDOf(visited.AppendText(visited.AppendInts(visited.AppendBools(b, e.promoted), e.at), e.text))
 }
 
 // noteAct keeps an act of the actor, until it waits again.

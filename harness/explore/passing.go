@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/doublegrant/doublegrant/harness"
+	"github.com/doublegrant/doublegrant/harness/explore/internal/keyspace"
 	"github.com/doublegrant/doublegrant/harness/explore/internal/resp"
 	"github.com/doublegrant/doublegrant/harness/interleave"
 )
@@ -38,12 +39,12 @@ func (ex *execution) reachableInstants() ([]instant, error) {
 		if at > ex.now && ex.w.setsClocks() {
 			out = append(out, instant{at, false})
 		}
-		if at+grain > ex.now {
-			out = append(out, instant{at + grain, true})
+		if at+keyspace.Grain > ex.now {
+			out = append(out, instant{at + keyspace.Grain, true})
 		}
 	}
-	if ex.spec.Program.Timeless && ex.clockRead && ex.now < untilMidnight {
-		out = append(out, instant{untilMidnight, true})
+	if ex.spec.Program.Timeless && ex.clockRead && ex.now < keyspace.UntilMidnight {
+		out = append(out, instant{keyspace.UntilMidnight, true})
 	}
 	slices.SortFunc(out, func(a, b instant) int { return int(a.at - b.at) })
 	out = slices.CompactFunc(out, func(a, b instant) bool { return a.at == b.at })
@@ -62,25 +63,25 @@ func (ex *execution) leaseEnds() ([]time.Duration, error) {
 	}
 	var out []time.Duration
 	for _, e := range ends {
-		if !ex.spec.Program.Timeless || e.at-ex.now < retention {
-			out = append(out, e.at)
+		if !ex.spec.Program.Timeless || e.At-ex.now < retention {
+			out = append(out, e.At)
 		}
 	}
 	for _, op := range ex.ops {
 		if op.Outcome == harness.OK && op.TTL > 0 && op.Kind != harness.Inspect {
-			out = append(out, op.Call.Truncate(grain)+roundUp(op.TTL, grain))
+			out = append(out, op.Call.Truncate(keyspace.Grain)+keyspace.RoundUp(op.TTL, keyspace.Grain))
 		}
 		if op.Outcome == harness.OK && op.Until > 0 {
-			out = append(out, op.Until.Truncate(grain))
+			out = append(out, op.Until.Truncate(keyspace.Grain))
 		}
 	}
-	out = slices.DeleteFunc(out, func(at time.Duration) bool { return at+grain <= ex.now })
+	out = slices.DeleteFunc(out, func(at time.Duration) bool { return at+keyspace.Grain <= ex.now })
 	slices.Sort(out)
 	return slices.Compact(out), nil
 }
 
 // keyEnds lists the ends of keys. It asks Redis only if some command may have changed them.
-func (ex *execution) keyEnds() (_ []keyEnd, err error) {
+func (ex *execution) keyEnds() (_ []keyspace.End, err error) {
 	if ex.recalls {
 		return ex.store.at(ex.memory, ex.now).ends, nil
 	}
@@ -92,7 +93,9 @@ func (ex *execution) keyEnds() (_ []keyEnd, err error) {
 }
 
 // roundingUnit returns the multiple to which ends are rounded up where Redis's clock cannot be stopped.
-func (ex *execution) roundingUnit() time.Duration { return max(grain, ex.spec.Program.Lease/8) }
+func (ex *execution) roundingUnit() time.Duration {
+	return max(keyspace.Grain, ex.spec.Program.Lease/8)
+}
 
 // leaseEndsBefore reports whether some lease ends between now and t.
 func (ex *execution) leaseEndsBefore(t time.Duration) (bool, error) {
@@ -152,10 +155,10 @@ func (ex *execution) tracePassing(t instant) error {
 	var gone, last []string
 	for _, e := range ends {
 		switch {
-		case e.at < t.at && e.at+grain > ex.now:
-			gone = append(gone, resp.Printable(e.key))
-		case e.at == t.at:
-			last = append(last, resp.Printable(e.key))
+		case e.At < t.at && e.At+keyspace.Grain > ex.now:
+			gone = append(gone, resp.Printable(e.Key))
+		case e.At == t.at:
+			last = append(last, resp.Printable(e.Key))
 		}
 	}
 	ex.trace.passed(t.at-ex.now, strings.Join(gone, ", "), strings.Join(last, ", "))

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/doublegrant/doublegrant/harness"
+	"github.com/doublegrant/doublegrant/harness/explore/internal/keyspace"
 	"github.com/doublegrant/doublegrant/harness/interleave"
 )
 
@@ -207,7 +208,7 @@ func TestQuestionsAreAskedInTheSchedulesTime(t *testing.T) {
 	spec := timed(program(sends("SET k 1 PX 1000")), 1)
 	var seen []time.Duration
 	spec.Program.Observe = func(ctx context.Context, _ *harness.Session, _ redis.UniversalClient, _ harness.Op) {
-		seen = append(seen, harness.Now(ctx).Sub(epoch).Truncate(time.Millisecond))
+		seen = append(seen, harness.Now(ctx).Sub(keyspace.Epoch).Truncate(time.Millisecond))
 	}
 	spec.Program.Finally = func(ctx context.Context, _ *harness.Session, r redis.UniversalClient, after interleave.After) error {
 		require.NoError(t, after.Pass(500*time.Millisecond))
@@ -215,7 +216,7 @@ func TestQuestionsAreAskedInTheSchedulesTime(t *testing.T) {
 		at, err := r.Time(ctx).Result()
 		require.NoError(t, err)
 		require.Equal(t, at.Truncate(time.Millisecond).UTC(), harness.Now(ctx).Truncate(time.Millisecond).UTC())
-		seen = append(seen, harness.Now(ctx).Sub(epoch).Truncate(time.Millisecond))
+		seen = append(seen, harness.Now(ctx).Sub(keyspace.Epoch).Truncate(time.Millisecond))
 		return nil
 	}
 	s := newScheduler(t, spec)

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/doublegrant/doublegrant/harness/explore/internal/visited"
 	"github.com/doublegrant/doublegrant/harness/interleave"
 )
 
@@ -94,7 +95,7 @@ func (r *PieceRunner) Run(ctx context.Context, p Piece) (PieceResult, error) {
 	if plan := planOf(&r.spec); p.Plan != plan {
 		return PieceResult{}, fmt.Errorf("%w: a piece of another search", ErrSpec)
 	}
-	err := errors.Join(checkStates(p.Known), checkItems(p.Items, p.Budget))
+	err := errors.Join(visited.Check(p.Known), checkItems(p.Items, p.Budget))
 	if err != nil || p.Budget.Clients > r.spec.Clients {
 		return PieceResult{}, errors.Join(fmt.Errorf("%w: a piece with what no search has planned", ErrSpec), err)
 	}
@@ -129,7 +130,7 @@ func (r *PieceRunner) Run(ctx context.Context, p Piece) (PieceResult, error) {
 		res.Memory = s.memory.broken
 	}
 	if s.states != nil {
-		res.Fresh = saveStates(s.states.freshStates())
+		res.Fresh = visited.Encode(s.states.Fresh())
 	}
 	return res, nil
 }

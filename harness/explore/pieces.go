@@ -7,6 +7,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/doublegrant/doublegrant/harness/explore/internal/visited"
 )
 
 // This file plans a search in pieces, and puts their results together.
@@ -68,7 +70,7 @@ var ErrWorker = errors.New("a worker was lost")
 // round is a round under way.
 type round struct {
 	pieces []Piece // that are to be done, or whose results are not added yet. They are kept without the states that are known
-	fresh  []stateID
+	fresh  []visited.ID
 }
 
 // runPieces runs the part under way in pieces, until nothing is left or the search is over.
@@ -81,12 +83,12 @@ func (s *search) runPieces(ctx context.Context, remembers bool) {
 			s.round = nil
 			return
 		}
-		known := saveStates(s.states.sorted())
+		known := visited.Encode(s.states.Sorted())
 		s.doPieces(ctx, s.round.pieces, known, s.addPiece)
 		if len(s.round.pieces) > 0 {
 			return
 		}
-		s.states.know(s.round.fresh)
+		s.states.Know(s.round.fresh)
 		s.round = nil
 	}
 }
@@ -217,7 +219,7 @@ func (s *search) doPiece(ctx context.Context, p Piece) (res PieceResult, err err
 
 // addPiece adds the result of the first piece of the round.
 func (s *search) addPiece(res PieceResult) {
-	if err := errors.Join(checkStates(res.Fresh), checkItems(res.Left, s.budget)); err != nil {
+	if err := errors.Join(visited.Check(res.Fresh), checkItems(res.Left, s.budget)); err != nil {
 		s.fail(err)
 		return
 	}
@@ -225,7 +227,7 @@ func (s *search) addPiece(res PieceResult) {
 	s.add(res.Tally)
 	s.noteFirst()
 	s.round.pieces = s.round.pieces[1:]
-	s.round.fresh = append(s.round.fresh, readStates(res.Fresh)...)
+	s.round.fresh = append(s.round.fresh, visited.Decode(res.Fresh)...)
 	if s.whyForgotten == "" {
 		s.whyForgotten = res.Memory
 	}
@@ -295,14 +297,14 @@ func (s *search) before() (schedules, pruned int) {
 func (s *search) beginPart() {
 	from := s.resumed
 	if s.resumed = nil; from == nil {
-		s.states = newStates(newStateTable(false))
+		s.states = newStates(visited.NewTable(false))
 		s.push([]item{{}})
 		return
 	}
-	s.states = newStates(newStateTable(s.mostRuns > 0, readStates(from.Known)...))
+	s.states = newStates(visited.NewTable(s.mostRuns > 0, visited.Decode(from.Known)...))
 	s.push(readItems(from.Queue))
 	if len(from.Round) > 0 {
-		s.round = &round{pieces: from.Round, fresh: readStates(from.Fresh)}
+		s.round = &round{pieces: from.Round, fresh: visited.Decode(from.Fresh)}
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/doublegrant/doublegrant/harness"
+	"github.com/doublegrant/doublegrant/harness/explore/internal/keyspace"
 )
 
 // observe lets the program look at what the operations that have just ended left in the store.
@@ -121,7 +122,7 @@ func (c harnessClock) Now() time.Time {
 	defer c.ex.w.takeTurn()()
 	c.ex.observationAsks(ask{kind: asksClock})
 	c.ex.observationHears(event{kind: looked, at: now})
-	return epoch.Add(now)
+	return keyspace.Epoch.Add(now)
 }
 
 // Sleep lets time pass.

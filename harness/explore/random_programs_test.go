@@ -14,6 +14,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/doublegrant/doublegrant/harness"
+	"github.com/doublegrant/doublegrant/harness/explore/internal/keyspace"
 	"github.com/doublegrant/doublegrant/harness/interleave"
 )
 
@@ -161,7 +162,7 @@ func perform(ctx context.Context, r redis.UniversalClient, c string) (string, er
 	first, second, _ := strings.Cut(rest, " ")
 	switch word {
 	case "CLOCK":
-		return fmt.Sprint(harness.Now(ctx).After(epoch.Add(lease / 2))), nil
+		return fmt.Sprint(harness.Now(ctx).After(keyspace.Epoch.Add(lease / 2))), nil
 	case "NAP":
 		return "", harness.Sleep(ctx, lease)
 	case work:

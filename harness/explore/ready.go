@@ -1,6 +1,10 @@
 package explore
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/doublegrant/doublegrant/harness/explore/internal/keyspace"
+)
 
 // This file tells which actors can take a step.
 
@@ -47,7 +51,7 @@ func (ex *execution) readiness(a *actor) readiness {
 
 // isUp reports whether the time that an actor waits for has come. All waits that end in one millisecond end together: the
 // microseconds that steps take must not decide who comes first.
-func (ex *execution) isUp(a *actor) bool { return a.wakeAt.Truncate(grain) <= ex.now }
+func (ex *execution) isUp(a *actor) bool { return a.wakeAt.Truncate(keyspace.Grain) <= ex.now }
 
 func readyIf(yes bool) readiness {
 	if yes {
@@ -102,11 +106,11 @@ func (ex *execution) wakesEarly(a *actor) bool {
 	for _, b := range ex.all {
 		switch ex.readiness(b) {
 		case ready:
-			if b.wakeAt < a.wakeAt.Truncate(grain) || !b.parkedAt.sleepsLazily() {
+			if b.wakeAt < a.wakeAt.Truncate(keyspace.Grain) || !b.parkedAt.sleepsLazily() {
 				return true
 			}
 		case byTime:
-			if b.wakeAt < a.wakeAt.Truncate(grain) {
+			if b.wakeAt < a.wakeAt.Truncate(keyspace.Grain) {
 				return true
 			}
 		}

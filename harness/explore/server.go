@@ -12,6 +12,7 @@ import (
 	"github.com/doublegrant/doublegrant/harness/await"
 	"github.com/doublegrant/doublegrant/harness/cluster"
 	"github.com/doublegrant/doublegrant/harness/explore/internal/command"
+	"github.com/doublegrant/doublegrant/harness/explore/internal/keyspace"
 	"github.com/doublegrant/doublegrant/harness/explore/internal/resp"
 )
 
@@ -212,7 +213,7 @@ func (s *server) noteWrites() { s.clean = false }
 func (s *server) setsClocks() bool { return s.fixed != nil }
 
 // heldKeys lists the keys that the replica held when replication was stopped.
-func (s *server) heldKeys() []storedKey { return s.held.keys }
+func (s *server) heldKeys() []keyspace.Key { return s.held.keys }
 
 // flush empties the script cache.
 func (s *server) flush() error {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/doublegrant/doublegrant/harness/cluster"
+	"github.com/doublegrant/doublegrant/harness/explore/internal/keyspace"
 	"github.com/doublegrant/doublegrant/harness/explore/internal/resp"
 )
 
@@ -21,7 +22,7 @@ func (s *server) fixTime(ctx context.Context) error {
 		return nil
 	}
 	for _, c := range s.clusters() {
-		clock, err := c.FixClocks(ctx, epoch)
+		clock, err := c.FixClocks(ctx, keyspace.Epoch)
 		if errors.Is(err, cluster.ErrClock) && s.fixed == nil {
 			s.whyNoClock = err.Error()
 			return nil
@@ -44,7 +45,7 @@ func (s *server) fixTime(ctx context.Context) error {
 // setTime moves the servers' clocks to an instant of the schedule. Clocks that cannot be set go on by themselves.
 func (s *server) setTime(now time.Duration) {
 	for _, clock := range s.fixed {
-		clock.Set(epoch.Add(now))
+		clock.Set(keyspace.Epoch.Add(now))
 	}
 }
 
@@ -91,7 +92,7 @@ var (
 
 // keyEnds lists the keys that end by themselves, in the order of their ends. Where clocks cannot be set, the time to the end
 // is rounded up to a multiple of unit.
-func (s *server) keyEnds(now, unit time.Duration) ([]keyEnd, error) {
+func (s *server) keyEnds(now, unit time.Duration) ([]keyspace.End, error) {
 	script := endsByClock
 	if s.fixed == nil {
 		script = endsFromNow
@@ -105,7 +106,7 @@ func (s *server) keyEnds(now, unit time.Duration) ([]keyEnd, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := make([]keyEnd, 0, n/2)
+	out := make([]keyspace.End, 0, n/2)
 	for range n / 2 {
 		ms, err := resp.Integer(reply[at:])
 		if err != nil {
@@ -117,18 +118,18 @@ func (s *server) keyEnds(now, unit time.Duration) ([]keyEnd, error) {
 			return nil, err
 		}
 		at += size + keySize
-		out = append(out, keyEnd{string(key), s.virtualEnd(ms, now, unit)})
+		out = append(out, keyspace.End{Key: string(key), At: s.virtualEnd(ms, now, unit)})
 	}
-	slices.SortFunc(out, func(a, b keyEnd) int { return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.key, b.key)) })
+	slices.SortFunc(out, func(a, b keyspace.End) int { return cmp.Or(cmp.Compare(a.At, b.At), cmp.Compare(a.Key, b.Key)) })
 	return out, nil
 }
 
 // virtualEnd returns the virtual time at which a key ends. ms is what Redis says: time of day if clocks are set, else the TTL.
 func (s *server) virtualEnd(ms int64, now, unit time.Duration) time.Duration {
 	if s.fixed != nil {
-		return time.UnixMilli(ms).Sub(epoch)
+		return time.UnixMilli(ms).Sub(keyspace.Epoch)
 	}
-	return now.Truncate(grain) + roundUp(time.Duration(ms)*time.Millisecond, unit)
+	return now.Truncate(keyspace.Grain) + keyspace.RoundUp(time.Duration(ms)*time.Millisecond, unit)
 }
 
 // countScript counts the keys that are there. If there are none, it removes what is left of keys that have expired.

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/doublegrant/doublegrant/harness"
+	"github.com/doublegrant/doublegrant/harness/explore/internal/keyspace"
+	"github.com/doublegrant/doublegrant/harness/explore/internal/visited"
 	"github.com/doublegrant/doublegrant/harness/interleave"
 )
 
@@ -26,42 +28,42 @@ import (
 
 // states holds the states to which the schedules of a part have come.
 type states struct {
-	*stateTable
-	describing sync.Mutex       // of all below
-	suspects   map[stateID]bool // by history: whether a checker finds something in it
+	*visited.Table
+	describing sync.Mutex          // of all below
+	suspects   map[visited.ID]bool // by history: whether a checker finds something in it
 	buf        []byte
 }
 
 // newStates returns the states of a part that has come to those of a table.
-func newStates(known *stateTable) *states {
-	return &states{stateTable: known, suspects: map[stateID]bool{}}
+func newStates(known *visited.Table) *states {
+	return &states{Table: known, suspects: map[visited.ID]bool{}}
 }
 
 // isKnown reports whether a schedule has come to this state before. If not, it is known from now on.
-func (t *states) isKnown(ctx context.Context, ex *execution, asleep []*move) (id stateID, known bool) {
+func (t *states) isKnown(ctx context.Context, ex *execution, asleep []*move) (id visited.ID, known bool) {
 	t.describing.Lock()
 	defer t.describing.Unlock()
 	t.buf = ex.appendHistory(t.buf[:0])
-	history := idOf(t.buf)
+	history := visited.IDOf(t.buf)
 	t.buf = ex.appendState(t.buf, asleep)
 	if t.suspicious(ctx, history, ex) {
 		for _, a := range check(ctx, ex.spec.Checkers, ex.historySoFar()).found {
-			t.buf = appendInts(appendText(t.buf, string(a.Class)), ex.lengthUntil(a.To))
+			t.buf = visited.AppendInts(visited.AppendText(t.buf, string(a.Class)), ex.lengthUntil(a.To))
 		}
 	}
-	id = idOf(t.buf)
-	return id, t.visit(id)
+	id = visited.IDOf(t.buf)
+	return id, t.Visit(id)
 }
 
 // suspicious reports whether a checker finds something in the history so far.
-func (t *states) suspicious(ctx context.Context, history stateID, ex *execution) bool {
+func (t *states) suspicious(ctx context.Context, history visited.ID, ex *execution) bool {
 	if len(ex.ops) == 0 {
 		return false
 	}
 	found, known := t.suspects[history]
 	if !known {
 		found = len(check(ctx, ex.spec.Checkers, ex.historySoFar()).found) > 0
-		if len(t.suspects) < mostStates {
+		if len(t.suspects) < visited.MostStates {
 			t.suspects[history] = found
 		}
 	}
@@ -84,11 +86,11 @@ func (ex *execution) appendHistory(b []byte) []byte {
 			if of.Worker(op.Client) != client {
 				continue
 			}
-			b = appendInts(b, client+2, op.Client)
-			b = appendText(b, string(op.Kind))
-			b = appendText(appendText(appendText(appendText(b, op.Key), op.Arg), op.Result), op.Err)
-			b = appendInts(b, op.TTL, op.Until, op.Due, op.Call/grain, op.Return/grain)
-			b = appendInts(b, op.Outcome)
+			b = visited.AppendInts(b, client+2, op.Client)
+			b = visited.AppendText(b, string(op.Kind))
+			b = visited.AppendText(visited.AppendText(visited.AppendText(visited.AppendText(b, op.Key), op.Arg), op.Result), op.Err)
+			b = visited.AppendInts(b, op.TTL, op.Until, op.Due, op.Call/keyspace.Grain, op.Return/keyspace.Grain)
+			b = visited.AppendInts(b, op.Outcome)
 			b = ex.appendEndedBefore(b, op.Call)
 		}
 	}
@@ -109,43 +111,43 @@ func (ex *execution) appendEndedBefore(b []byte, at time.Duration) []byte {
 
 // appendState describes everything else that decides what can follow.
 func (ex *execution) appendState(b []byte, asleep []*move) []byte {
-	b = appendInts(b, len(ex.path), ex.clockLooks)
-	if b = appendBools(b, ex.recalls); ex.recalls {
+	b = visited.AppendInts(b, len(ex.path), ex.clockLooks)
+	if b = visited.AppendBools(b, ex.recalls); ex.recalls {
 		b = ex.appendMinds(b)
 	} else {
 		b = ex.appendTrails(b)
 	}
 	r := ex.remaining
-	b = appendInts(b, r.Crashes, r.Expiries, r.Approaches, r.Failovers, r.Flushes, r.LostAnswers, r.LostCommands, r.Late)
-	b = appendBools(b, ex.replicationStopped, ex.wroteSinceStop, ex.promoted, ex.ttlSet, ex.clockRead, ex.expired, ex.tooManyEnds, ex.grantedFree != "", ex.justStepped)
+	b = visited.AppendInts(b, r.Crashes, r.Expiries, r.Approaches, r.Failovers, r.Flushes, r.LostAnswers, r.LostCommands, r.Late)
+	b = visited.AppendBools(b, ex.replicationStopped, ex.wroteSinceStop, ex.promoted, ex.ttlSet, ex.clockRead, ex.expired, ex.tooManyEnds, ex.grantedFree != "", ex.justStepped)
 	if ex.last != nil {
-		b = appendInts(b, ex.last.index+1)
+		b = visited.AppendInts(b, ex.last.index+1)
 	}
 	if len(ex.path) > 0 { // time does not pass twice in a row
-		b = appendBools(b, ex.path[len(ex.path)-1].IsTime())
+		b = visited.AppendBools(b, ex.path[len(ex.path)-1].IsTime())
 	}
 	for i := range ex.lateCommands {
 		l := &ex.lateCommands[i]
-		b = appendBools(b, l.arrived, l.at < len(ex.path))
-		b = appendInts(b, l.client, l.node, len(l.commands))
+		b = visited.AppendBools(b, l.arrived, l.at < len(ex.path))
+		b = visited.AppendInts(b, l.client, l.node, len(l.commands))
 		for _, c := range l.commands {
-			b = appendText(b, string(c.Raw))
+			b = visited.AppendText(b, string(c.Raw))
 		}
 		if l.gate != nil {
-			b = appendText(b, string(l.gate.transaction))
+			b = visited.AppendText(b, string(l.gate.transaction))
 		}
 		b = appendWatched(b, l.watched)
 	}
 	met := slices.Clone(ex.situations)
 	slices.Sort(met)
 	for _, name := range met {
-		b = appendText(b, string(name))
+		b = visited.AppendText(b, string(name))
 	}
 	sleeping := slices.Clone(asleep)
 	slices.SortFunc(sleeping, func(x, y *move) int { return int(x.choice) - int(y.choice) })
 	for _, m := range sleeping {
-		b = appendInts(b, m.choice)
-		b = appendBools(b, m.begins, m.ends, m.timePasses, m.silent, m.timely, m.approaches)
+		b = visited.AppendInts(b, m.choice)
+		b = visited.AppendBools(b, m.begins, m.ends, m.timePasses, m.silent, m.timely, m.approaches)
 	}
 	return b
 }
@@ -153,9 +155,9 @@ func (ex *execution) appendState(b []byte, asleep []*move) []byte {
 // appendMinds describes what is stored, and each client, in a schedule that is run from memory.
 func (ex *execution) appendMinds(b []byte) []byte {
 	ex.store = ex.store.at(ex.memory, ex.now)
-	b = appendInts(appendID(b, ex.store.id), ex.now, ex.passedTo)
+	b = visited.AppendInts(visited.AppendID(b, ex.store.id), ex.now, ex.passedTo)
 	if ex.replicationStopped {
-		b = appendID(b, ex.replica.id)
+		b = visited.AppendID(b, ex.replica.id)
 	}
 	for _, a := range ex.actors {
 		b = a.appendState(b)
@@ -165,21 +167,21 @@ func (ex *execution) appendMinds(b []byte) []byte {
 
 // appendState describes a client.
 func (a *actor) appendState(b []byte) []byte {
-	b = appendID(b, a.mind.id)
-	b = appendBools(b, a.started, a.done, a.crashed, a.cutOffUnrecorded, a.inOp, a.commands > 0)
+	b = visited.AppendID(b, a.mind.id)
+	b = visited.AppendBools(b, a.started, a.done, a.crashed, a.cutOffUnrecorded, a.inOp, a.commands > 0)
 	if a.inOp {
-		b = appendInts(b, a.callAt/grain)
+		b = visited.AppendInts(b, a.callAt/keyspace.Grain)
 		b = a.ex.appendEndedBefore(b, a.callAt)
 	}
 	if a.wakeAt > a.ex.now {
-		b = appendInts(b, a.wakeAt)
+		b = visited.AppendInts(b, a.wakeAt)
 	}
-	return appendWatched(appendText(append(b, 0), string(a.lost)), a.watched)
+	return appendWatched(visited.AppendText(append(b, 0), string(a.lost)), a.watched)
 }
 
 func appendWatched(b []byte, watched []watchedKey) []byte {
 	for _, k := range watched {
-		b = appendBools(appendText(b, k.name), k.there, k.touched)
+		b = visited.AppendBools(visited.AppendText(b, k.name), k.there, k.touched)
 	}
 	return append(b, 0)
 }

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/doublegrant/doublegrant/harness/explore/internal/keyspace"
 	"github.com/doublegrant/doublegrant/harness/explore/internal/resp"
 	"github.com/doublegrant/doublegrant/harness/interleave"
 )
@@ -93,7 +94,7 @@ end
 return out`
 
 // storedKeys lists what is stored at a node.
-func (s *server) storedKeys(node int) ([]storedKey, error) {
+func (s *server) storedKeys(node int) ([]keyspace.Key, error) {
 	reply, err := s.ask(node, "EVAL", contentScript, "0")
 	if err != nil {
 		return nil, err
@@ -103,7 +104,7 @@ func (s *server) storedKeys(node int) ([]storedKey, error) {
 	if err != nil {
 		return nil, err
 	}
-	var keys []storedKey
+	var keys []keyspace.Key
 	for range n / 3 {
 		name, size, err := resp.Bulk(reply[at:])
 		if err != nil {
@@ -121,12 +122,12 @@ func (s *server) storedKeys(node int) ([]storedKey, error) {
 			return nil, err
 		}
 		at += size
-		k := storedKey{string(name), string(dump), noKeyEnd}
+		k := keyspace.Key{Name: string(name), Dump: string(dump), End: keyspace.NoEnd}
 		if ms >= 0 {
-			k.end = time.UnixMilli(ms).Sub(epoch)
+			k.End = time.UnixMilli(ms).Sub(keyspace.Epoch)
 		}
 		keys = append(keys, k)
 	}
-	slices.SortFunc(keys, func(a, b storedKey) int { return cmp.Compare(a.name, b.name) })
+	slices.SortFunc(keys, func(a, b keyspace.Key) int { return cmp.Compare(a.Name, b.Name) })
 	return keys, nil
 }

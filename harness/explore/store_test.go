@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/doublegrant/doublegrant/harness/explore/internal/keyspace"
 	"github.com/doublegrant/doublegrant/harness/interleave"
 )
 
@@ -14,7 +15,7 @@ func TestTheContentOfTheStore(t *testing.T) {
 	s := newScheduler(t, quiet(program(idle)))
 	w := s.w
 	look := func() *interleave.Store {
-		got, err := w.content(start, grain)
+		got, err := w.content(start, keyspace.Grain)
 		require.NoError(t, err)
 		return got
 	}

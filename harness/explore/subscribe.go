@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/doublegrant/doublegrant/harness/explore/internal/command"
+	"github.com/doublegrant/doublegrant/harness/explore/internal/keyspace"
 	"github.com/doublegrant/doublegrant/harness/interleave"
 )
 
@@ -223,7 +224,7 @@ func (c *conn) setPatience(until time.Time) {
 		return
 	}
 	if c.patience = 0; !until.IsZero() {
-		c.patience = roundUp(max(time.Until(until), 1), c.dialer.world.patienceUnit)
+		c.patience = keyspace.RoundUp(max(time.Until(until), 1), c.dialer.world.patienceUnit)
 	}
 }
 
@@ -234,5 +235,5 @@ const (
 )
 
 func patienceUnit(p interleave.Program) time.Duration {
-	return min(max((p.Lease/100).Truncate(grain), leastPatienceUnit), mostPatienceUnit)
+	return min(max((p.Lease/100).Truncate(keyspace.Grain), leastPatienceUnit), mostPatienceUnit)
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/doublegrant/doublegrant/harness"
 	"github.com/doublegrant/doublegrant/harness/explore/internal/command"
+	"github.com/doublegrant/doublegrant/harness/explore/internal/keyspace"
 	"github.com/doublegrant/doublegrant/harness/explore/internal/resp"
 	"github.com/doublegrant/doublegrant/harness/interleave"
 )
@@ -178,7 +179,7 @@ func (t *trace) passed(d time.Duration, gone, last string) {
 }
 
 // rounded returns d without the microseconds that steps have taken of it.
-func rounded(d time.Duration) time.Duration { return roundUp(d, grain) }
+func rounded(d time.Duration) time.Duration { return keyspace.RoundUp(d, keyspace.Grain) }
 
 // finishStep ends a step. ended lists the operations that ended in it, seen what the program saw in the store after them.
 func (t *trace) finishStep(ended, seen []harness.Op) {
@@ -237,7 +238,7 @@ func belief(op harness.Op) string {
 	case op.Outcome == harness.Info:
 		return "does not know whether its " + string(op.Kind) + " happened"
 	case op.Kind == harness.Acquire && op.Outcome == harness.OK:
-		b := fmt.Sprintf("holds %s until %v", op.Key, (op.Call + op.TTL).Truncate(grain))
+		b := fmt.Sprintf("holds %s until %v", op.Key, (op.Call + op.TTL).Truncate(keyspace.Grain))
 		if op.Result != "" {
 			b += ", with token " + op.Result
 		}
@@ -245,7 +246,7 @@ func belief(op harness.Op) string {
 	case op.Kind == harness.Acquire:
 		return op.Key + " is somebody else's"
 	case op.Kind == harness.Extend && op.Outcome == harness.OK:
-		return fmt.Sprintf("holds %s until %v", op.Key, (op.Call + op.TTL).Truncate(grain))
+		return fmt.Sprintf("holds %s until %v", op.Key, (op.Call + op.TTL).Truncate(keyspace.Grain))
 	case op.Kind == harness.Release && op.Outcome == harness.OK:
 		return "has given " + op.Key + " up"
 	case op.Kind == harness.Extend, op.Kind == harness.Release:

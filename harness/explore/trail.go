@@ -7,7 +7,9 @@ import (
 	"time"
 
 	"github.com/doublegrant/doublegrant/harness/explore/internal/command"
+	"github.com/doublegrant/doublegrant/harness/explore/internal/keyspace"
 	"github.com/doublegrant/doublegrant/harness/explore/internal/resp"
+	"github.com/doublegrant/doublegrant/harness/explore/internal/visited"
 	"github.com/doublegrant/doublegrant/harness/interleave"
 )
 
@@ -17,11 +19,11 @@ import (
 
 // trails holds what a schedule that is really run has to know for that.
 type trails struct {
-	of     []stateID   // by client
-	blind  bool        // the outcome of some command depends on more than what is stored
-	strays int64       // stray commands of the world when the schedule began
-	stored []storedKey // what is stored now
-	loaded []byte      // which scripts are in the cache now, if it was emptied in this schedule
+	of     []visited.ID   // by client
+	blind  bool           // the outcome of some command depends on more than what is stored
+	strays int64          // stray commands of the world when the schedule began
+	stored []keyspace.Key // what is stored now
+	loaded []byte         // which scripts are in the cache now, if it was emptied in this schedule
 }
 
 // followsTrails reports whether the search looks for states of schedules that are really run.
@@ -31,7 +33,7 @@ func (s *search) followsTrails(w *world) bool {
 
 // beginTrails makes a schedule that has just begun follow its clients' trails.
 func (ex *execution) beginTrails() {
-	ex.trails = &trails{of: make([]stateID, len(ex.actors)), strays: ex.w.strayCommands}
+	ex.trails = &trails{of: make([]visited.ID, len(ex.actors)), strays: ex.w.strayCommands}
 }
 
 // hear adds what a thread of a client has read or noticed to the client's trail.
@@ -40,8 +42,8 @@ func (ex *execution) hear(a *actor, heard event) {
 		return
 	}
 	trail := &ex.trails.of[a.index]
-	b := appendInts(appendID(nil, *trail), int64(a.thread), int64(heard.kind), int64(heard.at))
-	*trail = idOf(appendText(appendBools(b, ex.promoted), heard.text))
+	b := visited.AppendInts(visited.AppendID(nil, *trail), int64(a.thread), int64(heard.kind), int64(heard.at))
+	*trail = visited.IDOf(visited.AppendText(visited.AppendBools(b, ex.promoted), heard.text))
 }
 
 // hearFrom adds what a thread has got on a connection on which it waited, beyond the first bytes of its replies.
@@ -110,28 +112,28 @@ func (ex *execution) appendTrails(b []byte) []byte {
 	if ex.replicationStopped {
 		b = appendKeys(b, ex.w.heldKeys())
 	}
-	b = appendText(b, string(ex.trails.loaded))
-	b = appendInts(b, ex.millisecond(ex.now), ex.millisecond(ex.passedTo), ex.idleFor.Round(grain))
-	b = appendInts(b, ex.earlyWakes)
-	b = appendBools(b, ex.wakesCut)
+	b = visited.AppendText(b, string(ex.trails.loaded))
+	b = visited.AppendInts(b, ex.millisecond(ex.now), ex.millisecond(ex.passedTo), ex.idleFor.Round(keyspace.Grain))
+	b = visited.AppendInts(b, ex.earlyWakes)
+	b = visited.AppendBools(b, ex.wakesCut)
 	if ex.last != nil {
-		b = appendInts(b, ex.last.thread)
+		b = visited.AppendInts(b, ex.last.thread)
 	}
 	for _, trail := range ex.trails.of {
-		b = appendID(b, trail)
+		b = visited.AppendID(b, trail)
 	}
 	for _, a := range ex.all {
 		b = a.appendThread(b)
 	}
 	for _, a := range ex.sleepers() { // the order in which they wake
-		b = appendInts(b, a.index, a.thread)
+		b = visited.AppendInts(b, a.index, a.thread)
 	}
 	return ex.appendWaiters(append(b, 0))
 }
 
-func appendKeys(b []byte, all []storedKey) []byte {
+func appendKeys(b []byte, all []keyspace.Key) []byte {
 	for _, k := range all {
-		b = appendInts(appendText(appendText(append(b, 1), k.name), k.dump), k.end)
+		b = visited.AppendInts(visited.AppendText(visited.AppendText(append(b, 1), k.Name), k.Dump), k.End)
 	}
 	return append(b, 0)
 }
@@ -141,21 +143,21 @@ func (ex *execution) millisecond(t time.Duration) time.Duration {
 	if ex.clockRead {
 		return t
 	}
-	return t.Truncate(grain)
+	return t.Truncate(keyspace.Grain)
 }
 
 // appendThread describes a thread. Where it is follows from its client's trail.
 func (a *actor) appendThread(b []byte) []byte {
-	b = appendInts(b, a.index, a.thread, int(a.parkedAt.kind))
-	b = appendBools(b, a.started, a.done, a.crashed, a.cutOffUnrecorded, a.inOp, a.commands > 0, a.parkedAt.ctx != nil && a.parkedAt.ctx.Err() != nil)
+	b = visited.AppendInts(b, a.index, a.thread, int(a.parkedAt.kind))
+	b = visited.AppendBools(b, a.started, a.done, a.crashed, a.cutOffUnrecorded, a.inOp, a.commands > 0, a.parkedAt.ctx != nil && a.parkedAt.ctx.Err() != nil)
 	if a.inOp {
-		b = appendInts(b, a.callAt/grain)
+		b = visited.AppendInts(b, a.callAt/keyspace.Grain)
 		b = a.ex.appendEndedBefore(b, a.callAt)
 	}
 	if a.wakeAt > a.ex.now {
-		b = appendInts(b, a.ex.millisecond(a.wakeAt))
+		b = visited.AppendInts(b, a.ex.millisecond(a.wakeAt))
 	}
-	b = appendText(append(b, 0), string(a.lost))
+	b = visited.AppendText(append(b, 0), string(a.lost))
 	if a.sends != nil {
 		b = a.ex.appendWait(b, a.index, a.sends)
 	}
@@ -194,13 +196,13 @@ func (ex *execution) clientOf(c *conn) int {
 
 // appendWait describes a connection on which a client waits.
 func (ex *execution) appendWait(b []byte, client int, c *conn) []byte {
-	b = appendInts(append(b, 1), client, c.node, len(c.queue))
-	b = appendBools(b, c.kept != nil, c.subscription != nil, c.failed != nil, c.timedOut, c.isGone())
+	b = visited.AppendInts(append(b, 1), client, c.node, len(c.queue))
+	b = visited.AppendBools(b, c.kept != nil, c.subscription != nil, c.failed != nil, c.timedOut, c.isGone())
 	for _, next := range c.queue {
-		b = appendText(b, string(next.Raw))
+		b = visited.AppendText(b, string(next.Raw))
 	}
 	for _, t := range ex.threadsOf(client) {
-		b = appendBools(b, t.parkedAt.conn == c || t.sends == c)
+		b = visited.AppendBools(b, t.parkedAt.conn == c || t.sends == c)
 	}
-	return appendText(b, string(c.inbox))
+	return visited.AppendText(b, string(c.inbox))
 }

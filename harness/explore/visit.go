@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/doublegrant/doublegrant/harness/explore/internal/visited"
 	"github.com/doublegrant/doublegrant/harness/interleave"
 )
 
@@ -20,8 +21,8 @@ type visit struct {
 	plan  []item // items that branch off
 	prune bool   // the rest of the schedule shows nothing new
 
-	looked  int       // number of steps after which an earlier attempt has looked for the state
-	claimed []stateID // states to which this schedule came first
+	looked  int          // number of steps after which an earlier attempt has looked for the state
+	claimed []visited.ID // states to which this schedule came first
 
 	number int // number of a schedule drawn at random, from 1
 }

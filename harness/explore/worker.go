@@ -65,7 +65,7 @@ func (s *search) explore(ctx context.Context, w *world, it item, alarm *time.Tim
 		return v.run(ctx, w, alarm)
 	})
 	if err != nil {
-		s.states.forget(v.claimed)
+		s.states.Forget(v.claimed)
 		return err
 	}
 	s.push(v.plan)

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/doublegrant/doublegrant/harness"
+	"github.com/doublegrant/doublegrant/harness/explore/internal/keyspace"
 	"github.com/doublegrant/doublegrant/harness/explore/internal/resp"
 	"github.com/doublegrant/doublegrant/harness/interleave"
 )
@@ -220,7 +221,7 @@ func TestTheWorldsOwnCommands(t *testing.T) {
 	require.ErrorContains(t, err, "r1 refused NONSENSE: (error) ERR unknown command")
 	s.ask(firstPrimary, "SET", "a", "1", "EX", "10")
 	s.ask(firstPrimary, "SET", "b", "1")
-	require.NoError(t, s.w.passTime(0, 10*time.Second+grain))
+	require.NoError(t, s.w.passTime(0, 10*time.Second+keyspace.Grain))
 	left, err := s.w.countKeys()
 	require.NoError(t, err)
 	require.Equal(t, 1, left)

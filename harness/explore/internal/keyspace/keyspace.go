@@ -1,4 +1,4 @@
-package explore
+package keyspace
 
 import "time"
 
@@ -9,30 +9,30 @@ import "time"
 var midnight = time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
 
 // untilMidnight is the time from epoch to midnight. A schedule begins half a millisecond after epoch: see start.
-const untilMidnight = 3 * time.Millisecond
+const UntilMidnight = 3 * time.Millisecond
 
 // epoch is the time of day, on the clocks of servers and clients, at which virtual time is 0.
-var epoch = midnight.Add(-untilMidnight)
+var Epoch = midnight.Add(-UntilMidnight)
 
 // grain is the unit in which Redis counts time: a key that ends at t is still there at t, and gone a millisecond later.
-const grain = time.Millisecond
+const Grain = time.Millisecond
 
 // roundUp returns d rounded up to a multiple of unit.
-func roundUp(d, unit time.Duration) time.Duration { return (d + unit - 1) / unit * unit }
+func RoundUp(d, unit time.Duration) time.Duration { return (d + unit - 1) / unit * unit }
 
 // keyEnd is a key that ends by itself.
-type keyEnd struct {
-	key string
-	at  time.Duration // last virtual time at which the key is there
+type End struct {
+	Key string
+	At  time.Duration // last virtual time at which the key is there
 }
 
 // storedKey is a key with its value as DUMP writes it.
-type storedKey struct {
-	name, dump string
-	end        time.Duration // last virtual time at which it is there; noKeyEnd: it does not end by itself
+type Key struct {
+	Name, Dump string
+	End        time.Duration // last virtual time at which it is there; noKeyEnd: it does not end by itself
 }
 
-const noKeyEnd = time.Duration(-1)
+const NoEnd = time.Duration(-1)
 
 // hasEnded reports whether a key with that end is gone: Redis counts in milliseconds.
-func hasEnded(end, now time.Duration) bool { return now.Truncate(grain) > end }
+func HasEnded(end, now time.Duration) bool { return now.Truncate(Grain) > end }

@@ -1,4 +1,4 @@
-package explore
+package visited
 
 import (
 	"encoding/binary"
@@ -14,25 +14,25 @@ import (
 
 // mostStates bounds the states that a part of a search keeps, of about 50 bytes each. Beyond that no more are kept, and what follows
 // a state is looked at again: that costs time only.
-const mostStates = 8_000_000
+const MostStates = 8_000_000
 
 // stateTable holds states. Several goroutines may use it.
-type stateTable struct {
+type Table struct {
 	mu    sync.Mutex
-	seen  map[stateID]struct{}
-	news  bool      // fresh is kept
-	fresh []stateID // states that came to be known since the table was made
+	seen  map[ID]struct{}
+	news  bool // fresh is kept
+	fresh []ID // states that came to be known since the table was made
 }
 
 // newStateTable returns a table of states that are known from before. With news it keeps those that are new: see newStates.
-func newStateTable(news bool, known ...stateID) *stateTable {
-	t := &stateTable{seen: make(map[stateID]struct{}, len(known)), news: news}
-	t.know(known)
+func NewTable(news bool, known ...ID) *Table {
+	t := &Table{seen: make(map[ID]struct{}, len(known)), news: news}
+	t.Know(known)
 	return t
 }
 
 // know adds states that others have come to.
-func (t *stateTable) know(all []stateID) {
+func (t *Table) Know(all []ID) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for _, id := range all {
@@ -41,10 +41,10 @@ func (t *stateTable) know(all []stateID) {
 }
 
 // visit reports whether a schedule has come to a state before. If not, it is known from now on.
-func (t *stateTable) visit(id stateID) (known bool) {
+func (t *Table) Visit(id ID) (known bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if _, known = t.seen[id]; known || len(t.seen) >= mostStates {
+	if _, known = t.seen[id]; known || len(t.seen) >= MostStates {
 		return known
 	}
 	t.seen[id] = struct{}{}
@@ -55,57 +55,57 @@ func (t *stateTable) visit(id stateID) (known bool) {
 }
 
 // forget forgets states from which a schedule did not go on after all.
-func (t *stateTable) forget(all []stateID) {
+func (t *Table) Forget(all []ID) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for _, id := range all {
 		delete(t.seen, id)
 	}
-	t.fresh = slices.DeleteFunc(t.fresh, func(id stateID) bool { return slices.Contains(all, id) })
+	t.fresh = slices.DeleteFunc(t.fresh, func(id ID) bool { return slices.Contains(all, id) })
 }
 
 // freshStates returns the states that came to be known since the table was made, in order.
-func (t *stateTable) freshStates() []stateID {
+func (t *Table) Fresh() []ID {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return sortStates(slices.Clone(t.fresh))
+	return Sort(slices.Clone(t.fresh))
 }
 
 // sorted returns the states of the table in order.
-func (t *stateTable) sorted() []stateID {
+func (t *Table) Sorted() []ID {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return sortStates(slices.Collect(maps.Keys(t.seen)))
+	return Sort(slices.Collect(maps.Keys(t.seen)))
 }
 
 // stateID is a hash of what makes up a state, or a part of it.
-type stateID [2]uint64
+type ID [2]uint64
 
 // idOf returns the hash of a description.
-func idOf(b []byte) stateID {
+func IDOf(b []byte) ID {
 	var second xxhash.Digest
 	second.ResetWithSeed(1)
 	_, _ = second.Write(b) // to memory
-	return stateID{xxhash.Sum64(b), second.Sum64()}
+	return ID{xxhash.Sum64(b), second.Sum64()}
 }
 
 // appendID appends a hash to a description.
-func appendID(b []byte, id stateID) []byte {
+func AppendID(b []byte, id ID) []byte {
 	return binary.LittleEndian.AppendUint64(binary.LittleEndian.AppendUint64(b, id[0]), id[1])
 }
 
-func appendText(b []byte, s string) []byte {
+func AppendText(b []byte, s string) []byte {
 	return append(binary.AppendUvarint(b, uint64(len(s))), s...)
 }
 
-func appendInts[T ~int | ~int64 | ~uint8 | ~uint16](b []byte, all ...T) []byte {
+func AppendInts[T ~int | ~int64 | ~uint8 | ~uint16](b []byte, all ...T) []byte {
 	for _, n := range all {
 		b = binary.AppendVarint(b, int64(n))
 	}
 	return b
 }
 
-func appendBools(b []byte, all ...bool) []byte {
+func AppendBools(b []byte, all ...bool) []byte {
 	for _, yes := range all {
 		if yes {
 			b = append(b, 1)
@@ -120,16 +120,16 @@ func appendBools(b []byte, all ...bool) []byte {
 const stateSize = 16
 
 // saveStates writes states down, in their order.
-func saveStates(all []stateID) []byte {
+func Encode(all []ID) []byte {
 	b := make([]byte, 0, stateSize*len(all))
 	for _, id := range all {
-		b = appendID(b, id)
+		b = AppendID(b, id)
 	}
 	return b
 }
 
 // checkStates returns an error if saveStates cannot have written b.
-func checkStates(b []byte) error {
+func Check(b []byte) error {
 	if len(b)%stateSize > 0 {
 		return fmt.Errorf("%d bytes of states: each has %d", len(b), stateSize)
 	}
@@ -137,16 +137,16 @@ func checkStates(b []byte) error {
 }
 
 // readStates reads what saveStates wrote.
-func readStates(b []byte) []stateID {
-	all := make([]stateID, 0, len(b)/stateSize)
+func Decode(b []byte) []ID {
+	all := make([]ID, 0, len(b)/stateSize)
 	for ; len(b) > 0; b = b[stateSize:] {
-		all = append(all, stateID{binary.LittleEndian.Uint64(b), binary.LittleEndian.Uint64(b[8:])})
+		all = append(all, ID{binary.LittleEndian.Uint64(b), binary.LittleEndian.Uint64(b[8:])})
 	}
 	return all
 }
 
 // sortStates sorts states, and drops those that are there twice.
-func sortStates(all []stateID) []stateID {
-	slices.SortFunc(all, func(a, b stateID) int { return slices.Compare(a[:], b[:]) })
+func Sort(all []ID) []ID {
+	slices.SortFunc(all, func(a, b ID) int { return slices.Compare(a[:], b[:]) })
 	return slices.Compact(all)
 }
