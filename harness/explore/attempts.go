@@ -42,7 +42,7 @@ func (a attempts) run(ctx context.Context, once func() (*execution, error)) erro
 			}
 		case ex.waitCutShort:
 			why = "WAIT returned before its replicas had acknowledged: this machine is too busy"
-		case !a.w.setsClocks() && time.Since(began) > a.spec.Program.Lease/slowness:
+		case !a.w.SetsClocks() && time.Since(began) > a.spec.Program.Lease/slowness:
 			why = "it took more than a tenth of the lease: this machine is too busy, or a client waits by itself (time.Sleep) where harness.Sleep would do"
 		default:
 			return nil

@@ -67,7 +67,7 @@ func (ex *execution) stepAfter(a *actor) error {
 	c := interleave.Run(a.index).Of(a.thread)
 	ex.now += tick / 8
 	ex.stepTimes = append(ex.stepTimes, ex.now)
-	ex.w.setTime(ex.now)
+	ex.w.SetTime(ex.now)
 	ex.trace.startStep(ex, c)
 	if ex.trace != nil {
 		ex.trace.current().At = ex.now

@@ -12,6 +12,7 @@ import (
 
 	"github.com/doublegrant/doublegrant/harness/explore/internal/command"
 	"github.com/doublegrant/doublegrant/harness/explore/internal/resp"
+	"github.com/doublegrant/doublegrant/harness/explore/internal/server"
 )
 
 // conn is a connection of a client, and its gate. It keeps what the client writes. When the client waits for a reply, it is
@@ -69,8 +70,8 @@ func (c *conn) connect() (err error) {
 	if c.wire != nil {
 		c.wire.Close()
 	}
-	c.node = c.dialer.world.primary
-	c.wire, err = c.dialer.world.dialNode(c.node)
+	c.node = c.dialer.world.Primary
+	c.wire, err = c.dialer.world.DialNode(c.node)
 	if err == nil && c.hello != nil {
 		_, err = c.wire.Ask(c.hello, 1)
 	}
@@ -243,7 +244,7 @@ func (c *conn) isUngated() bool {
 		c.failed = errDatabase
 	case c.multi:
 		next.TTL = next.SetsTTL()
-		c.dialer.world.scripts.Learn(next.Args)
+		c.dialer.world.Scripts.Learn(next.Args)
 		c.queued.Add(next.Access)
 		c.transaction = append(c.transaction, next.Raw...)
 		return true
@@ -275,7 +276,7 @@ func (c *conn) ready() error {
 		c.failed = net.ErrClosed
 		return nil
 	}
-	c.dialer.world.noteWrites()
+	c.dialer.world.NoteWrites()
 	return c.reconnectToPrimary()
 }
 
@@ -319,7 +320,7 @@ func (c *conn) send() error {
 // reconnectToPrimary connects to the current primary if the connection leads to another node. A MULTI, a WATCH or the rest of
 // a pipeline is lost with that node, so the connection then fails.
 func (c *conn) reconnectToPrimary() error {
-	if c.node == c.dialer.world.primary {
+	if c.node == c.dialer.world.Primary {
 		return nil
 	}
 	begins := len(c.queue) > 0 && command.Name(c.queue[0].Args) == "multi" // and is on no node yet
@@ -346,8 +347,8 @@ func (c *conn) resetState() error {
 // request returns the bytes to send for a command. A WAIT is changed: it asks for no more replicas than hear the primary, and
 // gets all the real time that they need. Its own time-out runs on the schedule's clock.
 func (c *conn) request(next command.Command) []byte {
-	if n := min(next.WantedAcks(), c.dialer.world.hearingReplicas()); next.WantedAcks() > 0 && !c.multi {
-		return resp.Request("WAIT", strconv.FormatInt(n, 10), settleWithin)
+	if n := min(next.WantedAcks(), c.dialer.world.HearingReplicas()); next.WantedAcks() > 0 && !c.multi {
+		return resp.Request("WAIT", strconv.FormatInt(n, 10), server.SettleWithin)
 	}
 	return next.Raw
 }
@@ -408,7 +409,7 @@ func (c *conn) askedByProgram(next *command.Command) (learned func(reply []byte)
 		return func([]byte) error { return nil }, nil
 	}
 	if next.Scripts {
-		c.dialer.world.scripts.Learn(next.Args) // or it is missing after the next flush
+		c.dialer.world.Scripts.Learn(next.Args) // or it is missing after the next flush
 	}
 	ex.observationAsks(ask{kind: asksRedis, command: command.Command{Raw: next.Raw, Args: next.Args, Access: next.Access}})
 	l, err := ex.beginLearning(next, nil, nil, nil)

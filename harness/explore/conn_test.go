@@ -16,6 +16,7 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 	"github.com/doublegrant/doublegrant/harness/explore/internal/command"
 	"github.com/doublegrant/doublegrant/harness/explore/internal/resp"
+	"github.com/doublegrant/doublegrant/harness/explore/internal/server"
 	"github.com/doublegrant/doublegrant/harness/interleave"
 )
 
@@ -213,7 +214,7 @@ func TestRacedAProgramClosesItsConnectionInATurn(t *testing.T) {
 		closed := make(chan error)
 		go func() { closed <- c.Close() }()
 		for range 100 {
-			reply, err := s.w.ask(0, "PING")
+			reply, err := s.w.Ask(0, "PING")
 			require.NoError(t, err)
 			require.Equal(t, "+PONG\r\n", string(reply))
 		}
@@ -225,7 +226,7 @@ func TestRacedAProgramClosesItsConnectionInATurn(t *testing.T) {
 
 // A TTL that is set between MULTI and EXEC is set by the EXEC.
 func TestATransactionMaySetATTL(t *testing.T) {
-	c := &conn{dialer: &dialer{world: &world{server: &server{scripts: command.NewScripts(nil)}}}}
+	c := &conn{dialer: &dialer{world: &world{Server: &server.Server{Scripts: command.NewScripts(nil)}}}}
 	exec := func(queued ...string) command.Command {
 		for _, words := range [][]string{{"MULTI"}, queued, {"EXEC"}} {
 			raw := resp.Request(words...)

@@ -60,7 +60,7 @@ func (ex *execution) awaited(a *actor) (what, key string) {
 		if keys := slices.Concat(c.Reads, c.Writes); len(keys) > 0 {
 			key = keys[0]
 		}
-		return "in " + c.Text(ex.w.scripts), key
+		return "in " + c.Text(ex.w.Scripts), key
 	case a.wakeAt > ex.now:
 		return "and sleeps again and again, " + (a.wakeAt - ex.now).Round(time.Millisecond).String() + " each time", ""
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 	"github.com/doublegrant/doublegrant/harness/explore/internal/command"
 	"github.com/doublegrant/doublegrant/harness/explore/internal/resp"
+	"github.com/doublegrant/doublegrant/harness/explore/internal/server"
 	"github.com/doublegrant/doublegrant/harness/interleave"
 )
 
@@ -128,13 +129,13 @@ func (ex *execution) executeLate(l *lateCommand, c command.Command) (reply []byt
 	}
 	id, err := l.wire.ID()
 	if err == nil {
-		err = ex.w.post(l.wire, l.node, c.WithoutTimeout())
+		err = ex.w.Post(l.wire, l.node, c.WithoutTimeout())
 	}
 	if err == nil {
-		_, err = ex.w.ask(l.node, "PING")
+		_, err = ex.w.Ask(l.node, "PING")
 	}
 	if err == nil {
-		_, err = ex.w.ask(l.node, "PING")
+		_, err = ex.w.Ask(l.node, "PING")
 	}
 	if err == nil {
 		reply, err = l.wire.Poll()
@@ -142,7 +143,7 @@ func (ex *execution) executeLate(l *lateCommand, c command.Command) (reply []byt
 	if err != nil || len(reply) > 0 {
 		return reply, err
 	}
-	_, err = ex.w.ask(l.node, "CLIENT", "KILL", "ID", id)
+	_, err = ex.w.Ask(l.node, "CLIENT", "KILL", "ID", id)
 	return []byte("*-1\r\n"), err
 }
 
@@ -152,7 +153,7 @@ func (ex *execution) sendNext(a *actor, c *conn) (kept bool, err error) {
 	switch {
 	case next.Monitors():
 		return false, stopped("client %d's %s shows what others do, which cannot be explored", a.index+1, strings.ToUpper(command.Name(next.Args)))
-	case ex.w.scripts.ReadsIdleTime(next.Args):
+	case ex.w.Scripts.ReadsIdleTime(next.Args):
 		return false, stopped("client %d's %s asks how long a key was not used, which Redis measures by the machine's time and not by the schedule's: put it under load instead", a.index+1, strings.ToUpper(command.Name(next.Args)))
 	case c.goesWithMessages():
 		return false, ex.sendSubscribing(a, c)
@@ -194,7 +195,7 @@ func (ex *execution) noteEffects(c command.Command, reply []byte) {
 		if ex.recalls {
 			return
 		}
-		ex.missesScript = ex.missesScript || ex.w.primary == firstPrimary && !ex.w.flushed
+		ex.missesScript = ex.missesScript || ex.w.Primary == server.FirstPrimary && !ex.w.Flushed
 	}
 }
 
@@ -206,9 +207,9 @@ func (ex *execution) noteClock(c command.Command) {
 	}
 	ex.ttlSet = ex.ttlSet || c.SetsTTL()
 	if c.Scripts && !ex.recalls {
-		ex.w.scripts.Learn(c.Args)
+		ex.w.Scripts.Learn(c.Args)
 	}
-	ex.clockRead = ex.clockRead || ex.w.scripts.ReadsClock(c.Args)
+	ex.clockRead = ex.clockRead || ex.w.Scripts.ReadsClock(c.Args)
 }
 
 // beginLearningNext prepares to keep the outcome of the next command of a connection.

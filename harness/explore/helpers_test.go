@@ -190,7 +190,7 @@ func newScheduler(t *testing.T, s Spec) *scheduler {
 	w, err := newWorld(t.Context(), &s)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, w.stop()) })
-	if w.whyNoClock != "" && os.Getenv("CC") != noCompiler {
+	if w.WhyNoClock != "" && os.Getenv("CC") != noCompiler {
 		testenv.LeftOut(t, "much of the explorer", "install a C compiler")
 	}
 	return &scheduler{t: t, spec: s, w: w}
@@ -199,7 +199,7 @@ func newScheduler(t *testing.T, s Spec) *scheduler {
 // ask sends a command of the world's own to a node and returns the text of the reply.
 func (s *scheduler) ask(node int, args ...string) string {
 	s.t.Helper()
-	reply, err := s.w.ask(node, args...)
+	reply, err := s.w.Ask(node, args...)
 	require.NoError(s.t, err)
 	return resp.ReplyText(reply)
 }

@@ -84,7 +84,7 @@ func (s *search) judge(ctx context.Context, v visit) error {
 // knowsTimeUntil reports whether every clock showed the schedule's time until at. Where the servers' clocks cannot be set they stand still
 // while time passes, so what follows a look at one of them may be wrong.
 func (ex *execution) knowsTimeUntil(at time.Duration) bool {
-	return !ex.clockRead || ex.w.setsClocks() || at < start+maxSteps*tick
+	return !ex.clockRead || ex.w.SetsClocks() || at < start+maxSteps*tick
 }
 
 // findings holds the checkers' findings in one schedule.

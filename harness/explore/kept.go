@@ -60,7 +60,7 @@ func (c *conn) keep() error {
 
 // postNow sends a request that Redis may answer when it likes, and returns when Redis has read it.
 func (c *conn) postNow(request []byte) error {
-	return c.dialer.world.post(c.wire, c.node, request)
+	return c.dialer.world.Post(c.wire, c.node, request)
 }
 
 // release notes that Redis does not keep the connection's command any more.
@@ -71,7 +71,7 @@ func (c *conn) release() {
 
 // unblock has Redis answer the command that it keeps as if its time-out had passed.
 func (c *conn) unblock() error {
-	if _, err := c.dialer.world.ask(c.node, "CLIENT", "UNBLOCK", c.kept.id, "TIMEOUT"); err != nil {
+	if _, err := c.dialer.world.Ask(c.node, "CLIENT", "UNBLOCK", c.kept.id, "TIMEOUT"); err != nil {
 		return err
 	}
 	if err := c.listen(); err != nil {
@@ -86,7 +86,7 @@ func (c *conn) unblock() error {
 // listen takes what has come on the connection. Redis writes all that it has to say before it reads again. So when it has answered one
 // more command of anybody, whatever the commands before it brought about has come.
 func (c *conn) listen() error {
-	if _, err := c.dialer.world.ask(c.node, "PING"); err != nil {
+	if _, err := c.dialer.world.Ask(c.node, "PING"); err != nil {
 		return err
 	}
 	return c.receive()
@@ -107,7 +107,7 @@ func (ex *execution) listen() error {
 			continue
 		}
 		if c.node != asked {
-			if _, err := ex.w.ask(c.node, "PING"); err != nil {
+			if _, err := ex.w.Ask(c.node, "PING"); err != nil {
 				return err
 			}
 			asked = c.node
@@ -142,7 +142,7 @@ func (ex *execution) cutOff(c *conn, why error) error {
 	if c.failed = why; id == "" || c.wire == nil || c.isGone() {
 		return nil
 	}
-	err := ex.w.kill(c.node, id)
+	err := ex.w.Kill(c.node, id)
 	c.wire.Close() // the client may never close it
 	c.wire = nil
 	return err
@@ -161,7 +161,7 @@ func (ex *execution) waitersOf(client int) (out []*conn) {
 // loseWaits ends all waits at the old primary after a failover.
 func (ex *execution) loseWaits() error {
 	for _, c := range slices.Clone(ex.waiters) {
-		if c.node == ex.w.primary {
+		if c.node == ex.w.Primary {
 			continue
 		}
 		if err := ex.cutOff(c, errLost); err != nil {

@@ -50,7 +50,7 @@ func (ex *execution) beginLearning(c *command.Command, on *conn, a *actor, watch
 	l := &pendingOutcome{q: q, known: ex.store.after[q], command: c, actor: a}
 	if c.Changes() && len(m.watched) > 0 && (l.known == nil || l.known.watched < len(m.watched)) {
 		l.watching = true
-		if err := ex.w.watchKeys(m.watched); err != nil {
+		if err := ex.w.WatchKeys(m.watched); err != nil {
 			return nil, err
 		}
 	}
@@ -65,7 +65,7 @@ func (ex *execution) finishLearning(l *pendingOutcome, reply []byte) (err error)
 	m := ex.memory
 	var touched []string
 	if l.watching {
-		if touched, err = ex.w.touchedKeys(m.watched); err != nil {
+		if touched, err = ex.w.TouchedKeys(m.watched); err != nil {
 			return err
 		}
 	}
@@ -98,7 +98,7 @@ func (ex *execution) transitionOf(l *pendingOutcome, reply []byte) (*transition,
 	m := ex.memory
 	t := &transition{reply: string(reply), after: ex.store}
 	if l.command.Changes() {
-		keys, err := ex.w.storedKeys(ex.w.primary)
+		keys, err := ex.w.StoredKeys(ex.w.Primary)
 		if err != nil {
 			return nil, err
 		}

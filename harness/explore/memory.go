@@ -70,5 +70,5 @@ func (m *memory) whyNotRepeatable(c *command.Command, transaction []byte) string
 // remembers reports whether the search may run schedules from memory.
 func (s *search) remembers(worlds []*world) bool {
 	p := s.spec.Program
-	return !s.spec.Unremembered && !s.spec.forgetful && worlds[0].setsClocks() && p.Gate == interleave.InProcess
+	return !s.spec.Unremembered && !s.spec.forgetful && worlds[0].SetsClocks() && p.Gate == interleave.InProcess
 }

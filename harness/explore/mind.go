@@ -147,7 +147,7 @@ func (ex *execution) compareMinds(a *actor, known *mind, acts []act, at parked, 
 		return diverged(a)
 	}
 	if known.at.kind != at.kind || len(known.acts) != len(acts) || at.kind == inCommand && !sameStep(known.at.conn, at.conn) {
-		return fmt.Errorf("%w: %s %s, and %s when all was the same before", errDiverged, a, at.does(ex.w.scripts), known.at.does(ex.w.scripts))
+		return fmt.Errorf("%w: %s %s, and %s when all was the same before", errDiverged, a, at.does(ex.w.Scripts), known.at.does(ex.w.Scripts))
 	}
 	same := slices.Equal(known.acts, acts) && known.watches == watches
 	if at.kind == inCommand {

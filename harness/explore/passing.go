@@ -36,7 +36,7 @@ func (ex *execution) reachableInstants() ([]instant, error) {
 	}
 	var out []instant
 	for _, at := range instants {
-		if at > ex.now && ex.w.setsClocks() {
+		if at > ex.now && ex.w.SetsClocks() {
 			out = append(out, instant{at, false})
 		}
 		if at+keyspace.Grain > ex.now {
@@ -86,7 +86,7 @@ func (ex *execution) keyEnds() (_ []keyspace.End, err error) {
 		return ex.store.at(ex.memory, ex.now).ends, nil
 	}
 	if !ex.endsKnown {
-		ex.ends, err = ex.w.keyEnds(ex.now, ex.roundingUnit())
+		ex.ends, err = ex.w.KeyEnds(ex.now, ex.roundingUnit())
 		ex.endsKnown = err == nil
 	}
 	return ex.ends, err
@@ -172,13 +172,13 @@ func (ex *execution) passTo(t time.Duration) error {
 	}
 	from := ex.now
 	ex.now, ex.passedTo, ex.clockLooks = t, t, 0
-	if !ex.w.setsClocks() {
+	if !ex.w.SetsClocks() {
 		ex.endsKnown = false
 	}
 	if ex.recalls {
 		return nil
 	}
-	return ex.w.passTime(from, t)
+	return ex.w.PassTime(from, t)
 }
 
 // clock returns what a client's clock shows, in virtual time.

@@ -182,7 +182,7 @@ func TestClocksThatCannotBeSet(t *testing.T) {
 	t.Setenv("CC", noCompiler)
 	spec := timed(program(sends("SET short 1 PX 1000", "SET long 1 EX 100"), sends("EXISTS short", "EXISTS long")), 1)
 	s := newScheduler(t, spec)
-	require.Contains(t, s.w.whyNoClock, noCompiler)
+	require.Contains(t, s.w.WhyNoClock, noCompiler)
 	ex := s.run(interleave.Run(0), interleave.Run(0), interleave.Pass(0))
 	require.Equal(t, []string{"2: EXISTS short = 0", "2: EXISTS long = 1"}, results(ex.ops)[2:])
 

@@ -9,6 +9,7 @@ import (
 
 	"github.com/doublegrant/doublegrant/harness"
 	"github.com/doublegrant/doublegrant/harness/explore/internal/command"
+	"github.com/doublegrant/doublegrant/harness/explore/internal/server"
 	"github.com/doublegrant/doublegrant/harness/interleave"
 )
 
@@ -141,13 +142,13 @@ func (ex *execution) losesState(gate *conn) bool {
 // primary returns the node that clients talk to.
 func (ex *execution) primary() int {
 	if ex.promoted {
-		return successor
+		return server.Successor
 	}
-	return firstPrimary
+	return server.FirstPrimary
 }
 
 // hearingReplicas returns the number of replicas that hear what is written now, whether the schedule is really run or from memory.
-func (ex *execution) hearingReplicas() int64 { return ex.w.hearing(ex.replicationStopped, ex.promoted) }
+func (ex *execution) hearingReplicas() int64 { return ex.w.Hearing(ex.replicationStopped, ex.promoted) }
 
 // recallCommand executes the next command of a connection from memory.
 func (ex *execution) recallCommand(a *actor, gate *conn) (heard event, err error) {

@@ -274,7 +274,7 @@ func (s *search) result(worlds []*world, own string) interleave.Result {
 	if s.spec.Program.RealClock {
 		r.Limits = append(r.Limits, "the clients read the machine's clock, so time did not pass, and nobody looked whether all is free in the end")
 	}
-	if why := worlds[0].whyNoClock; why != "" {
+	if why := worlds[0].WhyNoClock; why != "" {
 		r.Limits = append(r.Limits, "the servers' clocks could not be set ("+why+"): leases end early to an eighth, and none was in its last millisecond")
 	}
 	return r

@@ -211,7 +211,7 @@ func (a after) PassAll(d time.Duration) (left int, err error) {
 		return 0, err
 	}
 	defer a.ex.w.takeTurn()()
-	left, err = a.ex.w.countKeys()
+	left, err = a.ex.w.CountKeys()
 	a.ex.observationHears(event{kind: passed, text: strconv.Itoa(left)})
 	return left, err
 }

@@ -26,7 +26,7 @@ func (ex *execution) step(ctx context.Context, c interleave.Choice) (did move, e
 	ex.now = ex.now.Truncate(tick) + tick
 	ex.stepTimes = append(ex.stepTimes, ex.now)
 	if !ex.recalls {
-		ex.w.setTime(ex.now)
+		ex.w.SetTime(ex.now)
 	}
 	ex.trace.startStep(ex, c)
 	ops := len(ex.ops)
@@ -166,7 +166,7 @@ func (ex *execution) stepWorld(ctx context.Context, c interleave.Choice) (move, 
 		if ex.recalls {
 			return did, nil
 		}
-		return did, ex.w.stopReplication()
+		return did, ex.w.StopReplication()
 	case c == interleave.Promote:
 		ex.replicationStopped, ex.endsKnown = false, false
 		for i := range ex.lateCommands { // it was sent to the old primary
@@ -178,7 +178,7 @@ func (ex *execution) stepWorld(ctx context.Context, c interleave.Choice) (move, 
 		if ex.recalls {
 			return did, nil
 		}
-		if err := ex.w.promote(ex.now); err != nil {
+		if err := ex.w.Promote(ex.now); err != nil {
 			return did, err
 		}
 		return did, ex.loseWaits()
@@ -188,7 +188,7 @@ func (ex *execution) stepWorld(ctx context.Context, c interleave.Choice) (move, 
 		if ex.recalls {
 			return did, nil
 		}
-		return did, ex.w.flush()
+		return did, ex.w.Flush()
 	}
 	return did, fmt.Errorf("explore: unknown choice %v", c)
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/doublegrant/doublegrant/harness/explore/internal/keyspace"
+	"github.com/doublegrant/doublegrant/harness/explore/internal/server"
 	"github.com/doublegrant/doublegrant/harness/interleave"
 )
 
@@ -15,7 +16,7 @@ func TestTheContentOfTheStore(t *testing.T) {
 	s := newScheduler(t, quiet(program(idle)))
 	w := s.w
 	look := func() *interleave.Store {
-		got, err := w.content(start, keyspace.Grain)
+		got, err := w.Content(start, keyspace.Grain)
 		require.NoError(t, err)
 		return got
 	}
@@ -24,10 +25,10 @@ func TestTheContentOfTheStore(t *testing.T) {
 		{"SET", "b", "v\n1", "PX", "10000"}, {"HSET", "a", "f", "1"}, {"RPUSH", "list", "x", "y"}, {"SADD", "set", "z", "m"}, {"ZADD", "z", "2", "m"},
 		{"XADD", "stream", "1-1", "f", "v"}, {"SET", "long", strings.Repeat("l", 500)},
 	} {
-		s.ask(w.primary, args...)
+		s.ask(w.Primary, args...)
 	}
 	got := look()
-	if w.setsClocks() {
+	if w.SetsClocks() {
 		require.Equal(t, 10*time.Second, got.Keys[1].Ends.Truncate(time.Second))
 	}
 	got.Keys[1].Ends = 0
@@ -39,11 +40,11 @@ func TestTheContentOfTheStore(t *testing.T) {
 		{Key: "stream", Value: "[[1-1, [f, v]]]"}, {Key: "z", Value: "[m, 2]"},
 	}}, got)
 	for i := range 20 {
-		s.ask(w.primary, "SET", "more"+string(rune('a'+i)), "1")
+		s.ask(w.Primary, "SET", "more"+string(rune('a'+i)), "1")
 	}
 	got = look()
-	require.Len(t, got.Keys, mostKeys)
-	require.Equal(t, 27-mostKeys, got.More)
+	require.Len(t, got.Keys, server.MostKeys)
+	require.Equal(t, 27-server.MostKeys, got.More)
 }
 
 // A counterexample shows after each step what is stored; nothing that is compared or counted depends on it.

@@ -53,7 +53,7 @@ func (t *trace) sent(ex *execution, c command.Command, reply []byte, lost error)
 	if waits != "" {
 		waits += ", then "
 	}
-	if s.Command = waits + c.Text(ex.w.scripts); command.Name(c.Args) == "exec" {
+	if s.Command = waits + c.Text(ex.w.Scripts); command.Name(c.Args) == "exec" {
 		s.Command = waits + fmt.Sprintf("MULTI … EXEC, writes %s", strings.Join(c.Writes, ", "))
 	}
 	if lost != nil {
@@ -102,7 +102,7 @@ func (t *trace) arrived(ex *execution, l lateCommand, c command.Command, reply [
 	if s.Command != "" {
 		s.Command += "; "
 	}
-	s.Command += fmt.Sprintf("client %d's %s arrives", l.client+1, c.Text(ex.w.scripts))
+	s.Command += fmt.Sprintf("client %d's %s arrives", l.client+1, c.Text(ex.w.Scripts))
 	s.Reply = resp.ReplyText(reply)
 }
 
@@ -128,7 +128,7 @@ func awaitedWords(ex *execution, at parked) string {
 	if at.kind == inRead {
 		return "message on " + channels(at.conn)
 	}
-	return "answer to " + at.conn.queue[0].Text(ex.w.scripts)
+	return "answer to " + at.conn.queue[0].Text(ex.w.Scripts)
 }
 
 // received notes what somebody has waited for, when it comes.
@@ -207,7 +207,7 @@ func (ex *execution) lookAtStore() (err error) {
 	if ex.trace == nil || !ex.trace.stores {
 		return nil
 	}
-	ex.trace.current().Store, err = ex.w.content(ex.now, ex.roundingUnit())
+	ex.trace.current().Store, err = ex.w.Content(ex.now, ex.roundingUnit())
 	return err
 }
 

@@ -28,7 +28,7 @@ type trails struct {
 
 // followsTrails reports whether the search looks for states of schedules that are really run.
 func (s *search) followsTrails(w *world) bool {
-	return !s.spec.Unremembered && !s.spec.Unreduced && w.setsClocks() && s.spec.Program.Gate == interleave.InProcess
+	return !s.spec.Unremembered && !s.spec.Unreduced && w.SetsClocks() && s.spec.Program.Gate == interleave.InProcess
 }
 
 // beginTrails makes a schedule that has just begun follow its clients' trails.
@@ -68,7 +68,7 @@ func (ex *execution) noteOutcome(c *command.Command, on *conn) {
 		all = append(all, resp.ParseAll(on.openTransaction())...)
 	}
 	for _, args := range all {
-		if !command.Repeats(args) && !(command.Command{Args: args}).Blocks() || !ex.w.scripts.TraitsOf(ex.w.scripts.Of(args)).Repeats {
+		if !command.Repeats(args) && !(command.Command{Args: args}).Blocks() || !ex.w.Scripts.TraitsOf(ex.w.Scripts.Of(args)).Repeats {
 			ex.trails.blind = true
 		}
 	}
@@ -92,17 +92,17 @@ func (ex *execution) seesState() (ok bool, err error) {
 		}
 	}
 	hashes := []string(nil)
-	if ex.w.flushed || ex.promoted {
-		hashes = ex.w.scripts.Hashes()
+	if ex.w.Flushed || ex.promoted {
+		hashes = ex.w.Scripts.Hashes()
 	}
 	if len(hashes) > 0 {
-		reply, err := ex.w.ask(ex.w.primary, append([]string{"SCRIPT", "EXISTS"}, hashes...)...)
+		reply, err := ex.w.Ask(ex.w.Primary, append([]string{"SCRIPT", "EXISTS"}, hashes...)...)
 		if err != nil {
 			return false, err
 		}
 		t.loaded = append([]byte(strings.Join(hashes, " ")), reply...)
 	}
-	t.stored, err = ex.w.storedKeys(ex.w.primary)
+	t.stored, err = ex.w.StoredKeys(ex.w.Primary)
 	return err == nil, err
 }
 
@@ -110,7 +110,7 @@ func (ex *execution) seesState() (ok bool, err error) {
 func (ex *execution) appendTrails(b []byte) []byte {
 	b = appendKeys(b, ex.trails.stored)
 	if ex.replicationStopped {
-		b = appendKeys(b, ex.w.heldKeys())
+		b = appendKeys(b, ex.w.HeldKeys())
 	}
 	b = visited.AppendText(b, string(ex.trails.loaded))
 	b = visited.AppendInts(b, ex.millisecond(ex.now), ex.millisecond(ex.passedTo), ex.idleFor.Round(keyspace.Grain))

@@ -76,8 +76,8 @@ func (s *search) vacuous(worlds []*world, own string) string {
 		return "no client could crash: each is done with its first command"
 	case s.coverage.tooManyEnds:
 		return fmt.Sprintf("there were more than %d leases of different ends at one time, and time passed to the ends of the first only", maxInstants/2)
-	case s.coverage.clockRead && !worlds[0].setsClocks():
-		return "it looks at a clock, and the servers' clocks cannot be set: " + worlds[0].whyNoClock
+	case s.coverage.clockRead && !worlds[0].SetsClocks():
+		return "it looks at a clock, and the servers' clocks cannot be set: " + worlds[0].WhyNoClock
 	case s.doubt != "":
 		return "some schedule could not be judged: " + s.doubt
 	}

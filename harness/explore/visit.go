@@ -211,7 +211,7 @@ func (s *search) reallyRunOnce(ctx context.Context, w *world, alarm *time.Timer,
 	if err == nil && !ex.replicationStopped {
 		err = ex.finish(ctx)
 	}
-	s.memory.scripts.LearnFrom(w.scripts)
+	s.memory.scripts.LearnFrom(w.Scripts)
 	if w.strayCommands > strays {
 		s.memory.disable("a client sends commands by itself")
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/doublegrant/doublegrant/harness/explore/internal/resp"
+	"github.com/doublegrant/doublegrant/harness/explore/internal/server"
 	"github.com/doublegrant/doublegrant/harness/interleave"
 )
 
@@ -20,7 +21,7 @@ type world struct {
 	// client. A client that acts in goroutines of its own may so disturb a schedule, but causes no data race.
 	turn sync.Mutex
 
-	*server
+	*server.Server
 
 	memory         *memory       // what the schedule under way is to be kept in; nil: it is not kept
 	strayCommands  int64         // commands that clients sent when none of their operations was under way
@@ -42,8 +43,8 @@ type world struct {
 func newWorld(ctx context.Context, s *Spec) (_ *world, err error) {
 	w := &world{program: s.Program, patienceUnit: patienceUnit(s.Program)}
 	w.turn.Lock()
-	w.server, err = startServer(ctx, serverOptions{
-		binary: s.Redis, replicas: s.Program.Replicas, failover: s.Failovers > 0, titles: s.Program.Scripts,
+	w.Server, err = server.Start(ctx, server.Options{
+		Binary: s.Redis, Replicas: s.Program.Replicas, Failover: s.Failovers > 0, Titles: s.Program.Scripts,
 	})
 	if err != nil {
 		return nil, err
@@ -53,9 +54,9 @@ func newWorld(ctx context.Context, s *Spec) (_ *world, err error) {
 			err = errors.Join(err, w.stop())
 		}
 	}()
-	if w.whyNoClock != "" && s.Program.Lease < shortestReal {
+	if w.WhyNoClock != "" && s.Program.Lease < shortestReal {
 		return nil, fmt.Errorf("%w: a lease of %v can end within one schedule, since the servers' clocks cannot be set (%s): ask for %v or more",
-			ErrSpec, s.Program.Lease, w.whyNoClock, shortestReal)
+			ErrSpec, s.Program.Lease, w.WhyNoClock, shortestReal)
 	}
 	for range s.Clients {
 		d := &dialer{world: w, client: true}
@@ -141,7 +142,7 @@ func (w *world) stop() error {
 	for _, left := range w.abandonedWires {
 		left.Close()
 	}
-	return errors.Join(append(errs, w.server.stop())...)
+	return errors.Join(append(errs, w.Server.Stop())...)
 }
 
 // reset prepares the world for a schedule.
@@ -159,7 +160,7 @@ func (w *world) reset() error {
 		}
 	}
 	w.stateful = nil
-	return w.server.reset()
+	return w.Server.Reset()
 }
 
 // saysNoScript reports whether a reply says that the script cache lacks a script.

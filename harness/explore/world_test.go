@@ -15,6 +15,7 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 	"github.com/doublegrant/doublegrant/harness/explore/internal/keyspace"
 	"github.com/doublegrant/doublegrant/harness/explore/internal/resp"
+	"github.com/doublegrant/doublegrant/harness/explore/internal/server"
 	"github.com/doublegrant/doublegrant/harness/interleave"
 )
 
@@ -124,14 +125,14 @@ func failover(t *testing.T, p interleave.Program) *scheduler {
 func (s *scheduler) whole() {
 	s.t.Helper()
 	require.NoError(s.t, s.w.reset())
-	require.Equal(s.t, firstPrimary, s.w.primary)
-	require.Contains(s.t, s.ask(firstPrimary, "ROLE"), "[master, ")
-	s.ask(firstPrimary, "SET", "mark", "x")
-	require.Equal(s.t, "2", s.ask(firstPrimary, "WAIT", "2", "60000"))
-	for _, node := range []int{lagging, bystander} {
+	require.Equal(s.t, server.FirstPrimary, s.w.Primary)
+	require.Contains(s.t, s.ask(server.FirstPrimary, "ROLE"), "[master, ")
+	s.ask(server.FirstPrimary, "SET", "mark", "x")
+	require.Equal(s.t, "2", s.ask(server.FirstPrimary, "WAIT", "2", "60000"))
+	for _, node := range []int{server.Lagging, server.Bystander} {
 		require.Equal(s.t, "[mark]", s.ask(node, "KEYS", "*"))
 	}
-	s.ask(firstPrimary, "DEL", "mark")
+	s.ask(server.FirstPrimary, "DEL", "mark")
 }
 
 func TestAFailoverLosesWhatCameAfterReplicationStopped(t *testing.T) {
@@ -217,12 +218,12 @@ func TestScriptsAfterAFailover(t *testing.T) {
 // A command of the explorer's own that Redis refuses is an error of the harness.
 func TestTheWorldsOwnCommands(t *testing.T) {
 	s := newScheduler(t, quiet(program(idle)))
-	_, err := s.w.ask(firstPrimary, "NONSENSE", "x")
+	_, err := s.w.Ask(server.FirstPrimary, "NONSENSE", "x")
 	require.ErrorContains(t, err, "r1 refused NONSENSE: (error) ERR unknown command")
-	s.ask(firstPrimary, "SET", "a", "1", "EX", "10")
-	s.ask(firstPrimary, "SET", "b", "1")
-	require.NoError(t, s.w.passTime(0, 10*time.Second+keyspace.Grain))
-	left, err := s.w.countKeys()
+	s.ask(server.FirstPrimary, "SET", "a", "1", "EX", "10")
+	s.ask(server.FirstPrimary, "SET", "b", "1")
+	require.NoError(t, s.w.PassTime(0, 10*time.Second+keyspace.Grain))
+	left, err := s.w.CountKeys()
 	require.NoError(t, err)
 	require.Equal(t, 1, left)
 	_, err = resp.Dial("/nowhere/redis.sock")
@@ -259,9 +260,9 @@ func TestAWaitDoesNotEndBeforeABusyReplicaHasAnswered(t *testing.T) {
 	p.Replicas = true
 	s := failover(t, p)
 	s.run()
-	name := s.w.names[bystander]
-	require.NoError(t, s.w.cluster.Pause(t.Context(), name))
-	time.AfterFunc(100*time.Millisecond, func() { assert.NoError(t, s.w.cluster.Resume(name)) })
+	name := s.w.Names[server.Bystander]
+	require.NoError(t, s.w.Cluster.Pause(t.Context(), name))
+	time.AfterFunc(100*time.Millisecond, func() { assert.NoError(t, s.w.Cluster.Resume(name)) })
 	ex := s.run(interleave.Run(0), interleave.Run(0))
 	require.Contains(t, results(ex.ops), "1: wait = WAIT 2 1: 2")
 	require.False(t, ex.disturbed())

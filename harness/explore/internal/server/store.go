@@ -1,4 +1,4 @@
-package explore
+package server
 
 import (
 	"cmp"
@@ -13,7 +13,7 @@ import (
 
 // Bounds of what a counterexample shows of the store.
 const (
-	mostKeys  = 12 // keys
+	MostKeys  = 12 // keys
 	mostValue = 80 // bytes of one value
 )
 
@@ -45,12 +45,12 @@ var (
 )
 
 // content returns what the primary stores at virtual time now.
-func (s *server) content(now, unit time.Duration) (*interleave.Store, error) {
+func (s *Server) Content(now, unit time.Duration) (*interleave.Store, error) {
 	script := contentByClock
 	if s.fixed == nil {
 		script = contentFromNow
 	}
-	reply, err := s.ask(s.primary, "EVAL", script, "0", strconv.Itoa(mostKeys))
+	reply, err := s.Ask(s.Primary, "EVAL", script, "0", strconv.Itoa(MostKeys))
 	if err != nil {
 		return nil, err
 	}
@@ -94,8 +94,8 @@ end
 return out`
 
 // storedKeys lists what is stored at a node.
-func (s *server) storedKeys(node int) ([]keyspace.Key, error) {
-	reply, err := s.ask(node, "EVAL", contentScript, "0")
+func (s *Server) StoredKeys(node int) ([]keyspace.Key, error) {
+	reply, err := s.Ask(node, "EVAL", contentScript, "0")
 	if err != nil {
 		return nil, err
 	}

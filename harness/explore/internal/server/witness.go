@@ -1,4 +1,4 @@
-package explore
+package server
 
 import (
 	"slices"
@@ -10,9 +10,9 @@ import (
 // This file finds out which keys somebody writes to, as a client would that watches them.
 
 // watchKeys watches keys by connections of the explorer's own, one for each.
-func (s *server) watchKeys(keys []string) error {
+func (s *Server) WatchKeys(keys []string) error {
 	for len(s.witnesses) < len(keys) {
-		to, err := s.dialNode(s.primary)
+		to, err := s.DialNode(s.Primary)
 		if err != nil {
 			return err
 		}
@@ -27,7 +27,7 @@ func (s *server) watchKeys(keys []string) error {
 }
 
 // touchedKeys lists the keys that were written to since watchKeys, by the answer of EXEC.
-func (s *server) touchedKeys(keys []string) (touched []string, err error) {
+func (s *Server) TouchedKeys(keys []string) (touched []string, err error) {
 	for i, k := range keys {
 		reply, err := s.witnesses[i].Ask(slices.Concat(resp.Request("MULTI"), resp.Request("EXEC")), 2)
 		if err != nil {
@@ -42,7 +42,7 @@ func (s *server) touchedKeys(keys []string) (touched []string, err error) {
 }
 
 // closeWitnesses closes the connections of watchKeys: the next ones lead to another primary.
-func (s *server) closeWitnesses() {
+func (s *Server) closeWitnesses() {
 	for _, to := range s.witnesses {
 		to.Close()
 	}

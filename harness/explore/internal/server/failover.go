@@ -1,4 +1,4 @@
-package explore
+package server
 
 import (
 	"context"
@@ -21,10 +21,10 @@ import (
 
 // Nodes of a server by their number. One without replicas has the first alone, one without failovers the first three.
 const (
-	firstPrimary = iota
-	lagging      // its replica that hears nothing once replication has stopped
-	bystander    // its replica that hears everything, whose acknowledgement is all that WAIT 1 gets meanwhile
-	successor    // the primary after a promotion
+	FirstPrimary = iota
+	Lagging      // its replica that hears nothing once replication has stopped
+	Bystander    // its replica that hears everything, whose acknowledgement is all that WAIT 1 gets meanwhile
+	Successor    // the primary after a promotion
 	follower     // its replica, where clients wait for acknowledgements
 )
 
@@ -37,7 +37,7 @@ func newHeirs(acknowledge bool, o cluster.Options) *cluster.Cluster {
 }
 
 // joinHeirs makes the follower, if there is one, a replica of the successor.
-func (s *server) joinHeirs(ctx context.Context) error {
+func (s *Server) joinHeirs(ctx context.Context) error {
 	if s.heirs == nil || !s.awaitsAcks {
 		return nil
 	}
@@ -55,25 +55,25 @@ type heldData struct {
 }
 
 // settleWithin is the time in milliseconds that a replica has to acknowledge what it hears: far more than it needs.
-const settleWithin = "2000"
+const SettleWithin = "2000"
 
 // settle has both replicas hear everything so far. WAIT counts from the last write of its own connection.
-var settle = slices.Concat(resp.Request("SET", "{doublegrant}", ""), resp.Request("DEL", "{doublegrant}"), resp.Request("WAIT", "2", settleWithin))
+var settle = slices.Concat(resp.Request("SET", "{doublegrant}", ""), resp.Request("DEL", "{doublegrant}"), resp.Request("WAIT", "2", SettleWithin))
 
 // stopReplication waits until the replicas have heard everything so far. From then on the one that may be promoted hears
 // nothing.
-func (s *server) stopReplication() error {
-	replies, err := s.askAll(firstPrimary, settle, 3)
+func (s *Server) StopReplication() error {
+	replies, err := s.askAll(FirstPrimary, settle, 3)
 	if err != nil {
 		return err
 	}
 	if n, err := resp.Integer(replies[2]); err != nil || n < 2 {
 		return errors.Join(err, fmt.Errorf("explore: only %d of 2 replicas have heard everything", n))
 	}
-	if s.held.keys, err = s.storedKeys(lagging); err != nil {
+	if s.held.keys, err = s.StoredKeys(Lagging); err != nil {
 		return err
 	}
-	reply, err := s.ask(lagging, "FUNCTION", "DUMP")
+	reply, err := s.Ask(Lagging, "FUNCTION", "DUMP")
 	if err != nil {
 		return err
 	}
@@ -82,12 +82,12 @@ func (s *server) stopReplication() error {
 		return err
 	}
 	s.held.functions = string(functions)
-	s.resumeReplication, err = s.cluster.Impair(harness.Between([]string{s.names[lagging]}, []string{s.names[firstPrimary]}), harness.Withhold())
+	s.resumeReplication, err = s.Cluster.Impair(harness.Between([]string{s.Names[Lagging]}, []string{s.Names[FirstPrimary]}), harness.Withhold())
 	return err
 }
 
 // resumeIfStopped lets the replica that hears nothing, if there is one, hear its primary again.
-func (s *server) resumeIfStopped() error {
+func (s *Server) resumeIfStopped() error {
 	if s.resumeReplication == nil {
 		return nil
 	}
@@ -98,9 +98,9 @@ func (s *server) resumeIfStopped() error {
 
 // promote gives the successor what the replica that hears nothing holds. Its script cache is empty, as that of every new primary.
 // RESTORE drops a key that is in its last millisecond, so the servers' clocks go back for it.
-func (s *server) promote(now time.Duration) error {
-	s.setTime(0)
-	defer s.setTime(now)
+func (s *Server) Promote(now time.Duration) error {
+	s.SetTime(0)
+	defer s.SetTime(now)
 	all := slices.Concat(resp.Request("SCRIPT", "FLUSH"), flushDB, resp.Request("FUNCTION", "RESTORE", s.held.functions, "FLUSH"))
 	for _, k := range s.held.keys {
 		end := "0"
@@ -109,10 +109,10 @@ func (s *server) promote(now time.Duration) error {
 		}
 		all = append(all, resp.Request("RESTORE", k.Name, end, k.Dump, "ABSTTL")...)
 	}
-	if _, err := s.askAll(successor, all, 3+len(s.held.keys)); err != nil {
+	if _, err := s.askAll(Successor, all, 3+len(s.held.keys)); err != nil {
 		return err
 	}
-	s.primary = successor
+	s.Primary = Successor
 	s.closeWitnesses()
 	if s.unheard > 0 { // keys of this replica age by the time that it did not hear of
 		if err := s.ageKeys(s.unheard); err != nil {
@@ -123,14 +123,14 @@ func (s *server) promote(now time.Duration) error {
 }
 
 // hearingReplicas returns the number of replicas that hear what is written now.
-func (s *server) hearingReplicas() int64 {
-	return s.hearing(s.resumeReplication != nil, s.primary != firstPrimary)
+func (s *Server) HearingReplicas() int64 {
+	return s.Hearing(s.resumeReplication != nil, s.Primary != FirstPrimary)
 }
 
 // hearing returns the number of replicas that hear what is written while replication is stopped, after a promotion, or before both.
-func (s *server) hearing(stopped, promoted bool) int64 {
+func (s *Server) Hearing(stopped, promoted bool) int64 {
 	switch {
-	case len(s.names) == 1:
+	case len(s.Names) == 1:
 		return 0
 	case stopped:
 		return 1 // the bystander

@@ -1,4 +1,4 @@
-package explore
+package server
 
 import (
 	"cmp"
@@ -17,14 +17,14 @@ import (
 
 // fixTime stops the servers' clocks. If they cannot be set, whyNoClock says why, and the explorer's own commands end leases
 // instead.
-func (s *server) fixTime(ctx context.Context) error {
-	if s.whyNoClock != "" {
+func (s *Server) fixTime(ctx context.Context) error {
+	if s.WhyNoClock != "" {
 		return nil
 	}
 	for _, c := range s.clusters() {
 		clock, err := c.FixClocks(ctx, keyspace.Epoch)
 		if errors.Is(err, cluster.ErrClock) && s.fixed == nil {
-			s.whyNoClock = err.Error()
+			s.WhyNoClock = err.Error()
 			return nil
 		}
 		if err != nil {
@@ -32,9 +32,9 @@ func (s *server) fixTime(ctx context.Context) error {
 		}
 		s.fixed = append(s.fixed, clock)
 	}
-	for i := range s.names { // keys expire when they are read only, and a jump of the clock breaks no replication link
+	for i := range s.Names { // keys expire when they are read only, and a jump of the clock breaks no replication link
 		for _, args := range [][]string{{"DEBUG", "SET-ACTIVE-EXPIRE", "0"}, {"CONFIG", "SET", "repl-timeout", "2000000000"}} {
-			if _, err := s.ask(i, args...); err != nil {
+			if _, err := s.Ask(i, args...); err != nil {
 				return err
 			}
 		}
@@ -43,16 +43,16 @@ func (s *server) fixTime(ctx context.Context) error {
 }
 
 // setTime moves the servers' clocks to an instant of the schedule. Clocks that cannot be set go on by themselves.
-func (s *server) setTime(now time.Duration) {
+func (s *Server) SetTime(now time.Duration) {
 	for _, clock := range s.fixed {
 		clock.Set(keyspace.Epoch.Add(now))
 	}
 }
 
 // passTime lets time pass from one instant of the schedule to another.
-func (s *server) passTime(from, to time.Duration) error {
+func (s *Server) PassTime(from, to time.Duration) error {
 	if s.fixed != nil {
-		s.setTime(to)
+		s.SetTime(to)
 		return nil
 	}
 	if s.resumeReplication != nil {
@@ -62,8 +62,8 @@ func (s *server) passTime(from, to time.Duration) error {
 }
 
 // ageKeys brings the end of every key nearer by d.
-func (s *server) ageKeys(d time.Duration) error {
-	_, err := s.ask(s.primary, "EVAL", ageScript, "0", strconv.FormatInt(d.Milliseconds(), 10))
+func (s *Server) ageKeys(d time.Duration) error {
+	_, err := s.Ask(s.Primary, "EVAL", ageScript, "0", strconv.FormatInt(d.Milliseconds(), 10))
 	return err
 }
 
@@ -92,12 +92,12 @@ var (
 
 // keyEnds lists the keys that end by themselves, in the order of their ends. Where clocks cannot be set, the time to the end
 // is rounded up to a multiple of unit.
-func (s *server) keyEnds(now, unit time.Duration) ([]keyspace.End, error) {
+func (s *Server) KeyEnds(now, unit time.Duration) ([]keyspace.End, error) {
 	script := endsByClock
 	if s.fixed == nil {
 		script = endsFromNow
 	}
-	reply, err := s.ask(s.primary, "EVAL", script, "0")
+	reply, err := s.Ask(s.Primary, "EVAL", script, "0")
 	if err != nil {
 		return nil, err
 	}
@@ -125,7 +125,7 @@ func (s *server) keyEnds(now, unit time.Duration) ([]keyspace.End, error) {
 }
 
 // virtualEnd returns the virtual time at which a key ends. ms is what Redis says: time of day if clocks are set, else the TTL.
-func (s *server) virtualEnd(ms int64, now, unit time.Duration) time.Duration {
+func (s *Server) virtualEnd(ms int64, now, unit time.Duration) time.Duration {
 	if s.fixed != nil {
 		return time.UnixMilli(ms).Sub(keyspace.Epoch)
 	}
@@ -138,8 +138,8 @@ if n == 0 then redis.call('flushdb') end
 return n`
 
 // countKeys returns the number of keys that are there. If there are none, the store is as it was in the beginning.
-func (s *server) countKeys() (int, error) {
-	reply, err := s.ask(s.primary, "EVAL", countScript, "0")
+func (s *Server) CountKeys() (int, error) {
+	reply, err := s.Ask(s.Primary, "EVAL", countScript, "0")
 	if err != nil {
 		return 0, err
 	}

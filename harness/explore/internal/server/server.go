@@ -1,4 +1,4 @@
-package explore
+package server
 
 import (
 	"cmp"
@@ -18,13 +18,13 @@ import (
 
 // server is the Redis of one worker: its nodes and their clocks, what is stored there, and what may happen to it. One goroutine uses it at
 // a time.
-type server struct {
-	cluster           *cluster.Cluster // the first primary and its replicas
+type Server struct {
+	Cluster           *cluster.Cluster // the first primary and its replicas
 	heirs             *cluster.Cluster // the successor and its replica; nil without failovers
-	names             []string
+	Names             []string
 	sockets           []string
 	admin             []*resp.Conn // the explorer's own connections, one to each node
-	primary           int          // number of the node that clients talk to
+	Primary           int          // number of the node that clients talk to
 	resumeReplication func() error // lets the replica hear its primary again; nil: it does
 	held              heldData     // what that replica held when replication was stopped
 	awaitsAcks        bool         // clients wait for acknowledgements: a replica follows a new primary
@@ -32,24 +32,24 @@ type server struct {
 	clean             bool         // database 0 is empty
 
 	fixed      []*cluster.FixedClock // the servers' time of day, by cluster; nil: it cannot be set
-	whyNoClock string                // why it cannot be set; empty: it can
+	WhyNoClock string                // why it cannot be set; empty: it can
 	unheard    time.Duration         // virtual time that passed since replication stopped; 0 if clocks can be set
 
-	scripts *command.Scripts // all that were seen
-	flushed bool             // the script cache was flushed and is to be filled again
+	Scripts *command.Scripts // all that were seen
+	Flushed bool             // the script cache was flushed and is to be filled again
 }
 
 // serverOptions says what kind of server it is.
-type serverOptions struct {
-	binary   string            // path of redis-server; empty: the one that cluster.FindRedis finds
-	replicas bool              // it has replicas, also after a failover
-	failover bool              // a replica can be promoted that has not heard everything
-	titles   map[string]string // names of scripts, by their text
+type Options struct {
+	Binary   string            // path of redis-server; empty: the one that cluster.FindRedis finds
+	Replicas bool              // it has replicas, also after a failover
+	Failover bool              // a replica can be promoted that has not heard everything
+	Titles   map[string]string // names of scripts, by their text
 }
 
 // startServer starts a server. The caller calls stop.
-func startServer(ctx context.Context, o serverOptions) (_ *server, err error) {
-	s := &server{awaitsAcks: o.replicas, scripts: command.NewScripts(o.titles)}
+func Start(ctx context.Context, o Options) (_ *Server, err error) {
+	s := &Server{awaitsAcks: o.Replicas, Scripts: command.NewScripts(o.Titles)}
 	if err := s.start(ctx, o); err != nil {
 		return nil, err
 	}
@@ -60,13 +60,13 @@ func startServer(ctx context.Context, o serverOptions) (_ *server, err error) {
 		err = s.fixTime(ctx)
 	}
 	if err != nil {
-		return nil, errors.Join(err, s.stop())
+		return nil, errors.Join(err, s.Stop())
 	}
 	return s, nil
 }
 
 // stop ends all nodes.
-func (s *server) stop() error {
+func (s *Server) Stop() error {
 	s.closeWitnesses()
 	for _, a := range s.admin {
 		a.Close()
@@ -85,14 +85,14 @@ func (s *server) stop() error {
 }
 
 // start starts Redis, with clocks that can be set if there is a compiler to make them.
-func (s *server) start(ctx context.Context, o serverOptions) error {
+func (s *Server) start(ctx context.Context, o Options) error {
 	for _, clocks := range []bool{true, false} {
-		with := cluster.Options{RedisServer: o.binary, Clocks: clocks}
-		s.cluster = cluster.Standalone(with)
-		if o.replicas || o.failover {
-			s.cluster = cluster.Replicated(with)
+		with := cluster.Options{RedisServer: o.Binary, Clocks: clocks}
+		s.Cluster = cluster.Standalone(with)
+		if o.Replicas || o.Failover {
+			s.Cluster = cluster.Replicated(with)
 		}
-		if o.failover {
+		if o.Failover {
 			s.heirs = newHeirs(s.awaitsAcks, with)
 		}
 		all := s.clusters()
@@ -111,21 +111,21 @@ func (s *server) start(ctx context.Context, o serverOptions) error {
 		if !clocks || !errors.Is(err, cluster.ErrNoCompiler) {
 			return err
 		}
-		s.whyNoClock = err.Error()
+		s.WhyNoClock = err.Error()
 	}
 	return nil
 }
 
 // clusters lists the clusters of the server.
-func (s *server) clusters() []*cluster.Cluster {
+func (s *Server) clusters() []*cluster.Cluster {
 	if s.heirs == nil {
-		return []*cluster.Cluster{s.cluster}
+		return []*cluster.Cluster{s.Cluster}
 	}
-	return []*cluster.Cluster{s.cluster, s.heirs}
+	return []*cluster.Cluster{s.Cluster, s.heirs}
 }
 
 // dialNodes connects to each node of a cluster.
-func (s *server) dialNodes(c *cluster.Cluster) error {
+func (s *Server) dialNodes(c *cluster.Cluster) error {
 	for _, name := range c.RedisNodes() {
 		socket, err := c.Socket(name)
 		if err != nil {
@@ -138,27 +138,27 @@ func (s *server) dialNodes(c *cluster.Cluster) error {
 		if c == s.heirs {
 			name = "heir " + name
 		}
-		s.names, s.sockets, s.admin = append(s.names, name), append(s.sockets, socket), append(s.admin, admin)
+		s.Names, s.sockets, s.admin = append(s.Names, name), append(s.sockets, socket), append(s.admin, admin)
 	}
 	return nil
 }
 
 // ask sends one command to a node.
-func (s *server) ask(node int, args ...string) ([]byte, error) {
+func (s *Server) Ask(node int, args ...string) ([]byte, error) {
 	reply, err := s.admin[node].Ask(resp.Request(args...), 1)
 	if err == nil && reply[0] == '-' {
-		err = fmt.Errorf("explore: %s refused %s: %s", s.names[node], args[0], resp.ReplyText(reply))
+		err = fmt.Errorf("explore: %s refused %s: %s", s.Names[node], args[0], resp.ReplyText(reply))
 	}
 	return reply, err
 }
 
 // askAll sends several commands to a node, and returns the reply to each.
-func (s *server) askAll(node int, requests []byte, n int) (replies [][]byte, err error) {
+func (s *Server) askAll(node int, requests []byte, n int) (replies [][]byte, err error) {
 	all, err := s.admin[node].Ask(requests, n)
 	for len(all) > 0 && err == nil {
 		size, _ := resp.ReplySize(all) // ask has measured it
 		if all[0] == '-' {
-			return nil, fmt.Errorf("explore: %s refused a command of the explorer's own: %s", s.names[node], resp.ReplyText(all[:size]))
+			return nil, fmt.Errorf("explore: %s refused a command of the explorer's own: %s", s.Names[node], resp.ReplyText(all[:size]))
 		}
 		replies, all = append(replies, all[:size]), all[size:]
 	}
@@ -166,10 +166,10 @@ func (s *server) askAll(node int, requests []byte, n int) (replies [][]byte, err
 }
 
 // dialNode connects to a node.
-func (s *server) dialNode(node int) (*resp.Conn, error) { return resp.Dial(s.sockets[node]) }
+func (s *Server) DialNode(node int) (*resp.Conn, error) { return resp.Dial(s.sockets[node]) }
 
 // kill ends a connection at a node by its id. It may be gone already.
-func (s *server) kill(node int, id string) error {
+func (s *Server) Kill(node int, id string) error {
 	_, err := s.admin[node].Ask(resp.Request("CLIENT", "KILL", "ID", id), 1)
 	return err
 }
@@ -178,56 +178,56 @@ func (s *server) kill(node int, id string) error {
 var flushDB = resp.Request("FLUSHDB")
 
 // reset empties the server: no keys, the first primary, and in its cache the scripts that were seen so far.
-func (s *server) reset() error {
+func (s *Server) Reset() error {
 	if err := s.resumeIfStopped(); err != nil {
 		return err
 	}
 	s.unheard = 0
-	if !s.clean || s.primary != firstPrimary {
-		if _, err := s.admin[firstPrimary].Ask(flushDB, 1); err != nil {
+	if !s.clean || s.Primary != FirstPrimary {
+		if _, err := s.admin[FirstPrimary].Ask(flushDB, 1); err != nil {
 			return err
 		}
 	}
 	s.clean = false
-	s.setTime(0)
-	if s.primary != firstPrimary {
-		s.primary = firstPrimary
+	s.SetTime(0)
+	if s.Primary != FirstPrimary {
+		s.Primary = FirstPrimary
 		s.closeWitnesses()
 	}
-	if !s.flushed {
+	if !s.Flushed {
 		return nil
 	}
-	for _, hash := range s.scripts.Hashes() {
-		if _, err := s.ask(firstPrimary, "SCRIPT", "LOAD", s.scripts.TextOf(hash)); err != nil {
+	for _, hash := range s.Scripts.Hashes() {
+		if _, err := s.Ask(FirstPrimary, "SCRIPT", "LOAD", s.Scripts.TextOf(hash)); err != nil {
 			return err
 		}
 	}
-	s.flushed = false
+	s.Flushed = false
 	return nil
 }
 
 // noteWrites notes that a command is sent which may write.
-func (s *server) noteWrites() { s.clean = false }
+func (s *Server) NoteWrites() { s.clean = false }
 
 // setsClocks reports whether the servers' clocks can be set. If not, whyNoClock says why.
-func (s *server) setsClocks() bool { return s.fixed != nil }
+func (s *Server) SetsClocks() bool { return s.fixed != nil }
 
 // heldKeys lists the keys that the replica held when replication was stopped.
-func (s *server) heldKeys() []keyspace.Key { return s.held.keys }
+func (s *Server) HeldKeys() []keyspace.Key { return s.held.keys }
 
 // flush empties the script cache.
-func (s *server) flush() error {
-	s.flushed = true
-	_, err := s.ask(s.primary, "SCRIPT", "FLUSH")
+func (s *Server) Flush() error {
+	s.Flushed = true
+	_, err := s.Ask(s.Primary, "SCRIPT", "FLUSH")
 	return err
 }
 
 // post sends a request on a connection to a node, which may answer when it likes, and returns when Redis has read it. Redis reads in the order in which bytes come in, so when it has
 // answered the PING, it has read the request.
-func (s *server) post(to *resp.Conn, node int, request []byte) error {
+func (s *Server) Post(to *resp.Conn, node int, request []byte) error {
 	if err := to.Post(request); err != nil {
 		return err
 	}
-	_, err := s.ask(node, "PING")
+	_, err := s.Ask(node, "PING")
 	return err
 }
