@@ -157,7 +157,7 @@ func stepCount(c interleave.Counterexample) string {
 
 // boundsOf says what may go wrong in one schedule, and how often.
 func boundsOf(b interleave.Budget) string {
-	return cmp.Or(b.Bounds(), "without crash, expiry or failover")
+	return cmp.Or(b.AtMost(), "without crash, expiry or failover")
 }
 
 // setup returns what was searched, for the lines below the headline.

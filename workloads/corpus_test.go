@@ -199,7 +199,7 @@ func (a algorithm) programs(t *testing.T) (all []interleave.Program) {
 func (a algorithm) search(t *testing.T, program interleave.Program) interleave.Result {
 	t.Helper()
 	spec := explore.Spec{
-		Program: program, Checkers: checkers.ForSearch(program.Kinds...), Clients: a.clients, For: 5 * time.Minute,
+		Program: program, Checkers: checkers.ForSearch(program.Kinds...), Bounds: interleave.Bounds{Clients: a.clients}, For: 5 * time.Minute,
 		First: !a.right() && a.shortest == 0,
 	}
 	if a.clients == 0 && a.right() && a.script.Source == "" {

@@ -11,6 +11,7 @@ import (
 	"github.com/doublegrant/doublegrant/checkers"
 	"github.com/doublegrant/doublegrant/harness"
 	"github.com/doublegrant/doublegrant/harness/explore"
+	"github.com/doublegrant/doublegrant/harness/interleave"
 	"github.com/doublegrant/doublegrant/workloads"
 )
 
@@ -21,21 +22,22 @@ func TestCounterexamplesReplay(t *testing.T) {
 	for _, c := range []struct {
 		name   string
 		lock   func(redis.UniversalClient) workloads.Locker
-		budget explore.Spec
+		bounds interleave.Bounds
 		shows  string // in its steps
 	}{
-		{"a lost answer", deletesByAnybody, explore.Spec{LostAnswers: 1, Crashes: none, Expiries: none}, "(the answer is lost)"},
-		{"a lost command", deletesByAnybody, explore.Spec{LostCommands: 1, Crashes: none, Expiries: none}, "(the command is lost)"},
-		{"a late command", neverEnds, explore.Spec{Late: 1, Crashes: none, Expiries: none}, "late"},
-		{"a lease's last instant", getCompareExtend(0), explore.Spec{LostAnswers: none, Crashes: none}, "10s pass"},
-		{"a lease's end", nineTenths, explore.Spec{LostAnswers: none, Crashes: none}, "9.001s pass"},
-		{"a crash", neverEnds, explore.Spec{LostAnswers: none, Expiries: none}, "crash"},
+		{"a lost answer", deletesByAnybody, interleave.Bounds{LostAnswers: 1, Crashes: none, Expiries: none}, "(the answer is lost)"},
+		{"a lost command", deletesByAnybody, interleave.Bounds{LostCommands: 1, Crashes: none, Expiries: none}, "(the command is lost)"},
+		{"a late command", neverEnds, interleave.Bounds{Late: 1, Crashes: none, Expiries: none}, "late"},
+		{"a lease's last instant", getCompareExtend(0), interleave.Bounds{LostAnswers: none, Crashes: none}, "10s pass"},
+		{"a lease's end", nineTenths, interleave.Bounds{LostAnswers: none, Crashes: none}, "9.001s pass"},
+		{"a crash", neverEnds, interleave.Bounds{LostAnswers: none, Expiries: none}, "crash"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			spec := c.budget
-			spec.Clients, spec.For = 2, time.Minute
-			spec.Program = workloads.LockProgram(workloads.LockOptions{}, c.lock)
-			spec.Checkers = []harness.Checker{checkers.Mutex(), checkers.Stuck()}
+			spec := explore.Spec{
+				Program:  workloads.LockProgram(workloads.LockOptions{}, c.lock),
+				Checkers: []harness.Checker{checkers.Mutex(), checkers.Stuck()}, Bounds: c.bounds, For: time.Minute,
+			}
+			spec.Clients = 2
 			res, err := explore.Search(t.Context(), spec)
 			require.NoError(t, err)
 			require.Equal(t, harness.Invalid, res.Verdict(), res.Summary())

@@ -16,7 +16,7 @@ import (
 func TestAValidLoadOfABrokenLockSaysWhatTheExplorerFound(t *testing.T) {
 	broken := interleave.Counterexample{Steps: make([]interleave.Step, 8)}
 	searches := []results.Searched{
-		{Exploration: reports.Exploration{Variant: "lock/set-nx-px", Result: interleave.Result{Found: []interleave.Counterexample{broken}}}, Search: plan.Search{Failovers: 1}},
+		{Exploration: reports.Exploration{Variant: "lock/set-nx-px", Result: interleave.Result{Found: []interleave.Counterexample{broken}}}, Search: plan.Search{Bounds: interleave.Bounds{Failovers: 1}}},
 		{Exploration: reports.Exploration{Variant: "lock/setnx-expire", Result: interleave.Result{Found: []interleave.Counterexample{broken}}}},
 	}
 	load := func(variant string, v harness.Verdict) results.Outcome {

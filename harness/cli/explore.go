@@ -77,14 +77,9 @@ func (a *app) exploreCommand() *cobra.Command {
 
 func (a *app) searchFlags(cmd *cobra.Command, s *plan.Search) {
 	f := cmd.Flags()
-	f.IntVar(&s.Clients, "clients", 3, "clients that race, 2 to 4; at random to 16")
-	f.IntVar(&s.Crashes, "crashes", 1, "how many of them may crash")
-	f.IntVar(&s.Expiries, "expiries", 1, "how often time may pass beyond the end of a lease")
-	f.IntVar(&s.Failovers, "failovers", 0, "how often a replica that has not heard everything may be promoted: 0 or 1")
-	f.IntVar(&s.Flushes, "flushes", 0, "how often the script cache may be flushed")
-	f.IntVar(&s.LostAnswers, "lost-answers", 1, "how many commands may be executed without an answer to their client (default: 1 in a part of its own)")
-	f.IntVar(&s.LostCommands, "lost-commands", 0, "how many commands may get lost on their way")
-	f.IntVar(&s.Late, "late", 1, "how many commands may be executed when their client has gone on (default: 1 in a part of its own)")
+	for _, b := range s.Fields() {
+		f.IntVar(b.N, b.Flag, b.Default, b.Help)
+	}
 	f.DurationVar(&s.Skew, "skew", 0, "how far the last client's clock is ahead of the others'")
 	f.DurationVar(&s.TTL, "ttl", 0, "lease of a lock or window of a message filter (default: the variant's; of your own lock 10.5s, of your own filter 20.5s)")
 	f.StringVar(&s.Regime, "regime", "", "what callers of a sequence propose: see doublegrant list (default, and all: each regime, one after the other)")
@@ -98,12 +93,20 @@ func (a *app) searchFlags(cmd *cobra.Command, s *plan.Search) {
 	f.BoolVar(&s.Unpruned, "unpruned", false, "run schedules that differ only in the order of independent commands, too")
 }
 
+// faultFlags lists the flags that bound what may go wrong in a schedule.
+func faultFlags() (names []string) {
+	for _, b := range new(interleave.Bounds).Fields()[1:] { // without clients
+		names = append(names, b.Flag)
+	}
+	return names
+}
+
 // explore searches and prints what was found.
 func (a *app) explore(cmd *cobra.Command, s plan.Search, all bool, pieces pieceFlags, args []string) error {
 	if err := noZeros(cmd, "clients", "ttl", "random", "depth"); err != nil {
 		return err
 	}
-	if err := noNegatives(cmd, "crashes", "expiries", "failovers", "flushes", "lost-answers", "lost-commands", "late", "max-schedules", "for", "ttl"); err != nil {
+	if err := noNegatives(cmd, append(faultFlags(), "max-schedules", "for", "ttl")...); err != nil {
 		return err
 	}
 	if cmd.Flags().Changed("times") {
@@ -124,8 +127,7 @@ func (a *app) explore(cmd *cobra.Command, s plan.Search, all bool, pieces pieceF
 	if s.Regime == everyRegimeFlag {
 		s.Regime = ""
 	}
-	s.Crashes, s.Expiries = noneIfZero(s.Crashes), noneIfZero(s.Expiries)
-	setLost(cmd, &s)
+	setBounds(cmd, &s.Bounds)
 	variants, err := a.variants(cmd, args)
 	switch {
 	case err != nil:
@@ -333,30 +335,19 @@ func classSteps(e reports.Exploration) string {
 	return strings.Join(all, ", ")
 }
 
-// setLost sets the fields for lost answers and commands from the flags, if one of these was given. Otherwise it leaves the defaults.
-func setLost(cmd *cobra.Command, s *plan.Search) {
-	f := cmd.Flags()
-	if !f.Changed("lost-answers") && !f.Changed("lost-commands") && !f.Changed("late") {
-		s.LostAnswers, s.LostCommands, s.Late = 0, 0, 0
-		return
-	}
-	for _, b := range []struct {
-		flag string
-		n    *int
-	}{{"lost-answers", &s.LostAnswers}, {"lost-commands", &s.LostCommands}, {"late", &s.Late}} {
-		if !f.Changed(b.flag) {
-			*b.n = 0
+// setBounds turns the values of flags into what they mean to a search. Of what gets lost, all have their defaults if no flag is given, and
+// otherwise those that are not given mean never.
+func setBounds(cmd *cobra.Command, b *interleave.Bounds) {
+	given := func(f interleave.Bound) bool { return cmd.Flags().Changed(f.Flag) }
+	apart := slices.ContainsFunc(b.Fields(), func(f interleave.Bound) bool { return f.Apart && given(f) })
+	for _, f := range b.Fields() {
+		if f.Apart && !given(f) {
+			*f.N = 0
 		}
-		*b.n = noneIfZero(*b.n)
+		if apart || !f.Apart {
+			f.Set(*f.N)
+		}
 	}
-}
-
-// noneIfZero translates a flag's value, of which 0 means none, into that of a field, of which 0 means the default and -1 none.
-func noneIfZero(n int) int {
-	if n == 0 {
-		return -1
-	}
-	return n
 }
 
 // replay runs a counterexample again.

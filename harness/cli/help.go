@@ -39,9 +39,7 @@ var (
 	ofSearches = []flagGroup{
 		{"Variant and search", []string{"clients", "ttl", "regime", "all", "for", "max-schedules", "first", "unpruned", "twice"}},
 		{"At random", []string{"random", "depth", "seed"}},
-		{"Faults, each tried wherever it makes a difference", []string{
-			"crashes", "expiries", "failovers", "flushes", "lost-answers", "lost-commands", "late", "skew",
-		}},
+		{"Faults, each tried wherever it makes a difference", append(faultFlags(), "skew")},
 		ofScripts,
 		{"In pieces", []string{"save", "resume", "workers"}},
 		{"Replay", []string{"replay", "times"}},

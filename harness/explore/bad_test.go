@@ -207,6 +207,15 @@ func TestDefaultsOfASpec(t *testing.T) {
 	require.Equal(t, []interleave.Budget{{Clients: 3}}, s.budgets())
 }
 
+func TestACheckpointIsOfEveryBound(t *testing.T) {
+	s := quiet(program(idle))
+	for i, b := range s.Fields() {
+		other := s
+		*other.Fields()[i].N++
+		require.NotEqual(t, planOf(&s), planOf(&other), b.Flag)
+	}
+}
+
 // A Redis that dies is a failure of the harness. One that cannot be started is too: see TestNothingIsLeftBehind.
 func TestRedisThatFails(t *testing.T) {
 	leavesNothing(t, func() {

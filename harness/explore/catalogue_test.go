@@ -19,7 +19,7 @@ import (
 // catalogued makes the search that doublegrant explore runs, with two clients.
 func catalogued(v workloads.Variant) (spec explore.Spec, ok bool) {
 	p, ok := v.Program(workloads.Options{Regime: workloads.Growing})
-	return explore.Spec{Program: p, Checkers: checkers.ForSearch(p.Kinds...), Clients: 2, For: time.Minute, Workers: 1, LostAnswers: -1}, ok
+	return explore.Spec{Program: p, Checkers: checkers.ForSearch(p.Kinds...), Bounds: interleave.Bounds{Clients: 2, LostAnswers: -1}, For: time.Minute, Workers: 1}, ok
 }
 
 // search fails unless the search ends by itself.

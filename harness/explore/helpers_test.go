@@ -157,7 +157,7 @@ func quiet(p interleave.Program, c ...harness.Checker) Spec {
 	if c == nil {
 		c = []harness.Checker{&collector{}}
 	}
-	return Spec{Program: p, Checkers: c, Clients: 2, Crashes: -1, Expiries: -1, LostAnswers: -1, For: 10 * time.Minute, Workers: 1}
+	return Spec{Program: p, Checkers: c, Bounds: interleave.Bounds{Clients: 2, Crashes: -1, Expiries: -1, LostAnswers: -1}, For: 10 * time.Minute, Workers: 1}
 }
 
 // resultOf runs a search, whatever ends it.

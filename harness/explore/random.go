@@ -61,7 +61,7 @@ func DrawSeed() uint64 { return 1 + rand.Uint64N(mostSeeds-1) }
 // randomBudget returns the budget of schedules at random: all that base has, and what the other parts of a search have.
 func (s Spec) randomBudget(base interleave.Budget) interleave.Budget {
 	base.Approaches = s.Expiries
-	if s.LostAnswers == 0 && s.LostCommands == 0 && s.Late == 0 {
+	if s.EveryPart() {
 		base.LostAnswers, base.Late = 1, 1
 	}
 	return base

@@ -17,22 +17,7 @@ type Spec struct {
 	Program  interleave.Program
 	Checkers []harness.Checker
 
-	Clients   int // clients of a schedule, 2 to interleave.MaxExhaustive, or at random to interleave.MaxClients; default 3
-	Crashes   int // clients that may crash in one schedule; default 1, negative: none
-	Expiries  int // times that time may pass beyond the end of a lease, and as often to its last millisecond; default 1, negative: never
-	Failovers int // promotions of a replica that has not heard everything, 0 or 1; default 0
-	Flushes   int // times that the script cache may be flushed; default 0
-
-	// Commands and answers that get lost in one schedule. Negative: none.
-	//
-	// If all three are 0, the search has more parts after the first, without crashes, failovers and script flushes:
-	//   - one in which time also passes to the last millisecond of a lease, unless there are no expiries. It has two clients
-	//     if the first part had more than 3,000 schedules;
-	//   - one of two clients with a lost answer;
-	//   - one of two clients with a late command.
-	LostAnswers  int // commands that are executed, whose client gets no answer
-	LostCommands int // commands that are never executed, whose client gets no answer
-	Late         int // commands that are executed after their client has gone on without an answer, at most interleave.MaxPerKind
+	interleave.Bounds // what may happen in one schedule
 
 	// Random draws schedules at random. The search then has one part with all that the four parts have. nil: every schedule is run.
 	Random *Random
@@ -77,9 +62,7 @@ func (s Spec) longestLease() time.Duration {
 var ErrSpec = errors.New("this cannot be explored")
 
 func (s Spec) withDefaults() (Spec, error) {
-	s.Clients = cmp.Or(s.Clients, 3)
-	s.Crashes = max(0, cmp.Or(s.Crashes, 1))
-	s.Expiries = max(0, cmp.Or(s.Expiries, 1))
+	s.Bounds = s.OrDefaults()
 	s.Workers = cmp.Or(s.Workers, 2)
 	refuse := func(format string, args ...any) (Spec, error) {
 		return s, fmt.Errorf("%w: %s", ErrSpec, fmt.Sprintf(format, args...))
@@ -134,14 +117,11 @@ func (s Spec) withDefaults() (Spec, error) {
 
 // budgets returns the budgets of the parts of the search, in their order.
 func (s Spec) budgets() []interleave.Budget {
-	base := interleave.Budget{
-		Clients: s.Clients, Crashes: s.Crashes, Expiries: s.Expiries, Failovers: s.Failovers, Flushes: s.Flushes,
-		LostAnswers: max(0, s.LostAnswers), LostCommands: max(0, s.LostCommands), Late: max(0, s.Late),
-	}
+	base := s.Budget()
 	if s.Random != nil {
 		return []interleave.Budget{s.randomBudget(base)}
 	}
-	if s.LostAnswers != 0 || s.LostCommands != 0 || s.Late != 0 {
+	if !s.EveryPart() {
 		base.Approaches = s.Expiries
 		return []interleave.Budget{base}
 	}

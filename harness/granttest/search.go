@@ -42,9 +42,15 @@ func (s subject) spec(g *supervisor, p parameters) explore.Spec {
 	o := s.search
 	program := s.program(g, p)
 	return explore.Spec{
-		Program: program, Checkers: checkers.ForSearch(program.Kinds...),
-		Clients: o.Clients, Crashes: o.Crashes, Expiries: o.Expiries, Failovers: o.Failovers, Flushes: o.Flushes,
-		LostAnswers: o.LostAnswers, LostCommands: o.LostCommands, Late: o.Late, Skew: o.Skew, Twice: o.Twice,
+		Program: program, Checkers: checkers.ForSearch(program.Kinds...), Bounds: o.bounds(), Skew: o.Skew, Twice: o.Twice,
+	}
+}
+
+// bounds returns what may happen in one schedule.
+func (s Search) bounds() interleave.Bounds {
+	return interleave.Bounds{
+		Clients: s.Clients, Crashes: s.Crashes, Expiries: s.Expiries, Failovers: s.Failovers, Flushes: s.Flushes,
+		LostAnswers: s.LostAnswers, LostCommands: s.LostCommands, Late: s.Late,
 	}
 }
 

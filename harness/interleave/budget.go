@@ -52,15 +52,15 @@ func (l limit) String() string {
 // String says in words what may happen: "3 clients, at most 1 crash and 1 expiry".
 func (b Budget) String() string {
 	s := fmt.Sprintf("%d clients", b.Clients)
-	if bounds := b.Bounds(); bounds != "" {
-		s += ", " + bounds
+	if most := b.AtMost(); most != "" {
+		s += ", " + most
 	}
 	return s
 }
 
-// Bounds says in words how often the world may interfere: "at most 1 crash and 1 expiry". It is empty if it never
+// AtMost says in words how often the world may interfere: "at most 1 crash and 1 expiry". It is empty if it never
 // may.
-func (b Budget) Bounds() string {
+func (b Budget) AtMost() string {
 	var limits []string
 	for _, l := range b.limits() {
 		if *l.n > 0 {

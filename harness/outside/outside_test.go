@@ -26,7 +26,7 @@ var inside = map[string]string{
 // spec is the search of a lock, inside this process or outside it.
 func spec(p interleave.Program) explore.Spec {
 	p.NoBackgroundWork, p.Symmetric = true, false
-	return explore.Spec{Program: p, Checkers: checkers.ForSearch(p.Kinds...), Clients: 2, Expiries: -1, LostAnswers: 1, For: time.Minute}
+	return explore.Spec{Program: p, Checkers: checkers.ForSearch(p.Kinds...), Bounds: interleave.Bounds{Clients: 2, Expiries: -1, LostAnswers: 1}, For: time.Minute}
 }
 
 // outer is the search of a client outside.

@@ -2,6 +2,8 @@ package plan
 
 import (
 	"time"
+
+	"github.com/doublegrant/doublegrant/harness/interleave"
 )
 
 // Case is a plan with a sentence about it.
@@ -46,7 +48,7 @@ func DemoSearches() []Search {
 		all = append(all, Search{Variant: id})
 	}
 	return append(all,
-		Search{Variant: "lock/set-nx-px", Crashes: -1, Expiries: -1, Failovers: 1},
+		Search{Variant: "lock/set-nx-px", Bounds: interleave.Bounds{Crashes: -1, Expiries: -1, Failovers: 1}},
 		Search{Variant: "sequence/string-compare-hash", Regime: "growing"},
 		Search{Variant: "sequence/digits-compare", Regime: "growing"},
 	)

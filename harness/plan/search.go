@@ -24,16 +24,7 @@ type Search struct {
 	Regime  string            `json:"regime,omitempty"` // regime of the numbers proposed to a sequence; default "fixed": see EveryRegime
 	TTL     time.Duration     `json:"ttl,omitempty"`    // lease or window; default: the variant's
 
-	Clients   int `json:"clients,omitempty"`
-	Crashes   int `json:"crashes,omitempty"`  // negative: none
-	Expiries  int `json:"expiries,omitempty"` // negative: none
-	Failovers int `json:"failovers,omitempty"`
-	Flushes   int `json:"flushes,omitempty"`
-
-	// If all of these three are 0, the search has parts of its own for them: see explore.Spec.
-	LostAnswers  int `json:"lostAnswers,omitempty"`  // negative: none
-	LostCommands int `json:"lostCommands,omitempty"` // negative: none
-	Late         int `json:"late,omitempty"`         // negative: none
+	interleave.Bounds // what may happen in one schedule
 
 	Skew time.Duration `json:"skew,omitempty"`
 
@@ -89,11 +80,8 @@ func (s Search) Resolve(redis string) (v workloads.Variant, spec explore.Spec, e
 		return v, spec, err
 	}
 	return v, explore.Spec{
-		Random: s.random(), Twice: s.twice(),
-		Program: program, Checkers: checkers.ForSearch(program.Kinds...), Clients: s.Clients, Crashes: s.Crashes, Expiries: s.Expiries,
-		Failovers: s.Failovers, Flushes: s.Flushes,
-		LostAnswers: s.LostAnswers, LostCommands: s.LostCommands, Late: s.Late, Skew: s.Skew, MaxSchedules: s.MaxSchedules, For: s.For, First: s.First,
-		Unreduced: s.Unpruned, Redis: redis,
+		Program: program, Checkers: checkers.ForSearch(program.Kinds...), Bounds: s.Bounds, Random: s.random(), Twice: s.twice(),
+		Skew: s.Skew, MaxSchedules: s.MaxSchedules, For: s.For, First: s.First, Unreduced: s.Unpruned, Redis: redis,
 	}, nil
 }
 
@@ -150,7 +138,7 @@ func (s Search) Catalogue() (all []Search) {
 		}
 		of := s
 		of.Clients = cmp.Or(s.Clients, v.Explored)
-		if v.ExploredBriefly && s.everyPart() {
+		if v.ExploredBriefly && s.EveryPart() {
 			of.Expiries, of.LostAnswers = cmp.Or(s.Expiries, -1), -1
 			if v.ExploredUncrashed {
 				of.Crashes = cmp.Or(s.Crashes, -1)
@@ -298,14 +286,12 @@ func (s Search) CommandWith(redis string) string {
 	w.variant(s.Variant, s.Script, s.Client)
 	w.flag("regime", s.Regime, s.Regime != "")
 	w.flag("ttl", s.TTL, s.TTL != 0)
-	w.flag("clients", s.Clients, s.Clients != 0)
-	w.flag("crashes", max(0, s.Crashes), s.Crashes != 0 && !(s.AtMostOnce && s.Crashes == 1)) // who asks for it asks for lost messages
-	w.flag("expiries", max(0, s.Expiries), s.Expiries != 0)
-	w.flag("failovers", s.Failovers, s.Failovers != 0)
-	w.flag("flushes", s.Flushes, s.Flushes != 0)
-	w.flag("lost-answers", max(0, s.LostAnswers), s.LostAnswers != 0)
-	w.flag("lost-commands", max(0, s.LostCommands), s.LostCommands != 0)
-	w.flag("late", max(0, s.Late), s.Late != 0)
+	if s.AtMostOnce && s.Crashes == 1 {
+		s.Crashes = 0 // who asks for crashes asks for lost messages
+	}
+	for _, b := range s.Fields() {
+		w.flag(b.Flag, max(0, *b.N), *b.N != 0)
+	}
 	w.flag("skew", s.Skew, s.Skew != 0)
 	w.flag("max-schedules", s.MaxSchedules, s.MaxSchedules != 0)
 	w.flag("for", s.For, s.For != DefaultFor)

@@ -17,14 +17,14 @@ func TestExpectationsOfSearchesFollowTheDocumentedFlaws(t *testing.T) {
 		want   string
 	}{
 		{Search{Variant: "lock/set-nx-px"}, "valid"},
-		{Search{Variant: "lock/set-nx-px", Failovers: 1}, "invalid: double-grant"},
+		{Search{Variant: "lock/set-nx-px", Bounds: interleave.Bounds{Failovers: 1}}, "invalid: double-grant"},
 		{Search{Variant: "lock/set-nx-px-blind-del"}, "invalid: double-grant and stolen-release"},
-		{Search{Variant: "lock/set-nx-px-blind-del", Expiries: -1}, "valid"},
+		{Search{Variant: "lock/set-nx-px-blind-del", Bounds: interleave.Bounds{Expiries: -1}}, "valid"},
 		{Search{Variant: "lock/setnx"}, "invalid: double-grant and stuck-lock"},
-		{Search{Variant: "lock/setnx", Crashes: -1}, "invalid: double-grant and stuck-lock"},
-		{Search{Variant: "lock/setnx", Crashes: -1, LostAnswers: -1}, "valid"},
-		{Search{Variant: "lock/setnx-expire-truncated", Crashes: -1, Expiries: -1}, "invalid: double-grant"},
-		{Search{Variant: "lock/setnx-expire-truncated", Crashes: -1, Expiries: -1, TTL: 2 * time.Second}, "valid"},
+		{Search{Variant: "lock/setnx", Bounds: interleave.Bounds{Crashes: -1}}, "invalid: double-grant and stuck-lock"},
+		{Search{Variant: "lock/setnx", Bounds: interleave.Bounds{Crashes: -1, LostAnswers: -1}}, "valid"},
+		{Search{Variant: "lock/setnx-expire-truncated", Bounds: interleave.Bounds{Crashes: -1, Expiries: -1}}, "invalid: double-grant"},
+		{Search{Variant: "lock/setnx-expire-truncated", Bounds: interleave.Bounds{Crashes: -1, Expiries: -1}, TTL: 2 * time.Second}, "valid"},
 		{Search{Variant: "dedup/set-nx-ex"}, "invalid: lost-message"},
 		{Search{Variant: "sequence/string-compare-hash"}, "invalid: duplicate-number and regression and sequence-restart"},
 		{Search{Variant: "sequence/string-compare-hash", Regime: "timestamp17"}, "valid"},
@@ -58,7 +58,7 @@ func TestASearchIsMetOnlyByWhatIsDocumented(t *testing.T) {
 		{3, result(false), false},
 		{3, result(false, c), false},
 	} {
-		e := Search{Clients: x.clients}.Expectation(workloads.Variant{})
+		e := Search{Bounds: interleave.Bounds{Clients: x.clients}}.Expectation(workloads.Variant{})
 		e.Must = []harness.Class{a, b}
 		require.Equal(t, x.want, e.Met(x.result), "%+v", x)
 	}

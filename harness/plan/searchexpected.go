@@ -63,35 +63,32 @@ func (s Search) lease(v workloads.Variant) time.Duration {
 }
 
 func (s Search) meetsCondition(c workloads.Condition, v workloads.Variant) bool {
-	expiries, crashes := cmp.Or(s.Expiries, 1) > 0, cmp.Or(s.Crashes, 1) > 0
+	most := s.OrDefaults()
 	switch c {
 	case workloads.Race:
 		return true
 	case workloads.LateRelease, workloads.LeaseEndsInRelease, workloads.LeaseEndsInClaim, workloads.SignalEnds:
-		return expiries
+		return most.Expiries > 0
 	case workloads.FractionOfSecond:
 		ttl := cmp.Or(s.lease(v), workloads.ExploredLease)
-		return ttl < time.Second || expiries && ttl%time.Second != 0
+		return ttl < time.Second || most.Expiries > 0 && ttl%time.Second != 0
 	case workloads.ClockSkew:
 		return s.Skew > cmp.Or(s.lease(v), workloads.ExploredLease)
 	case workloads.Crash:
-		return crashes
+		return most.Crashes > 0
 	case workloads.NamesBegin:
 		return true
 	case workloads.FastLoser:
 		return s.Skew > cmp.Or(s.lease(v), workloads.ExploredLease)
 	case workloads.AnswerLost:
-		return s.LostAnswers > 0 || s.everyPart()
+		return s.LostAnswers > 0 || s.EveryPart()
 	case workloads.Unanswered:
-		return s.LostAnswers > 0 || s.LostCommands > 0 || s.Late > 0 || s.everyPart()
+		return s.LostAnswers > 0 || s.LostCommands > 0 || s.Late > 0 || s.EveryPart()
 	case workloads.Failover:
 		return s.Failovers > 0
 	}
 	return c == workloads.In(workloads.Regime(cmp.Or(s.Regime, string(workloads.Fixed))))
 }
-
-// everyPart reports whether the search has parts of its own for lost answers and late commands.
-func (s Search) everyPart() bool { return s.LostAnswers == 0 && s.LostCommands == 0 && s.Late == 0 }
 
 // Met reports whether the search found what is documented, and nothing else. A search with two clients may have found only a part
 // of that, or nothing. A search that ended early may have found only a part, but has to have found something.

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/doublegrant/doublegrant/harness"
+	"github.com/doublegrant/doublegrant/harness/interleave"
 	"github.com/doublegrant/doublegrant/harness/plan"
 	"github.com/doublegrant/doublegrant/harness/testenv"
 	"github.com/doublegrant/doublegrant/reports"
@@ -49,7 +50,7 @@ func isForeign(t *testing.T, id string) bool {
 // TestAClaimHolds is a sample of the next one: transcripts of harness/cli have a lock and a sequence. TestTheSmallestCounterexamples is one
 // of what has to be found.
 func TestAClaimHolds(t *testing.T) {
-	requireMet(t, plan.Search{Variant: "dedup/claim-confirm", Clients: 2, For: boundedBy})
+	requireMet(t, plan.Search{Variant: "dedup/claim-confirm", Bounds: interleave.Bounds{Clients: 2}, For: boundedBy})
 }
 
 // requireMet demands that a search comes to its end and shows what it should.
@@ -81,7 +82,7 @@ func TestLongEveryDeclaredFlawIsFoundAndEveryClaimHolds(t *testing.T) {
 // TestLongNoVariantSurvivesTheLossOfWhatItWasToldWasWritten promotes a replica that has not heard everything, at every place.
 func TestLongNoVariantSurvivesTheLossOfWhatItWasToldWasWritten(t *testing.T) {
 	testenv.NeedLong(t)
-	for _, s := range half((plan.Search{Clients: 2, Crashes: -1, Expiries: -1, Failovers: 1, LostAnswers: -1, For: boundedBy}).Catalogue()) {
+	for _, s := range half((plan.Search{Bounds: interleave.Bounds{Clients: 2, Crashes: -1, Expiries: -1, Failovers: 1, LostAnswers: -1}, For: boundedBy}).Catalogue()) {
 		if s.Regime != "" && s.Regime != string(workloads.Fixed) {
 			continue // a failover does not depend on proposals
 		}
@@ -106,12 +107,12 @@ func TestLongNoVariantSurvivesTheLossOfWhatItWasToldWasWritten(t *testing.T) {
 
 // TestLeasesEndOnAHeldReplicaAsWell checks that a lock whose lease was over before a promotion does not come back with it.
 func TestLeasesEndOnAHeldReplicaAsWell(t *testing.T) {
-	requireMet(t, plan.Search{Variant: "lock/set-nx-px", Clients: 2, Crashes: -1, Failovers: 1, For: boundedBy})
+	requireMet(t, plan.Search{Variant: "lock/set-nx-px", Bounds: interleave.Bounds{Clients: 2, Crashes: -1, Failovers: 1}, For: boundedBy})
 }
 
 // TestAFastClockBreaksALockThatReadsClocks is about the one variant with deadlines of its own.
 func TestAFastClockBreaksALockThatReadsClocks(t *testing.T) {
-	s := plan.Search{Variant: "lock/getset-deadline", Clients: 2, Crashes: -1, Expiries: -1, Skew: time.Minute, For: boundedBy}
+	s := plan.Search{Variant: "lock/getset-deadline", Bounds: interleave.Bounds{Clients: 2, Crashes: -1, Expiries: -1}, Skew: time.Minute, For: boundedBy}
 	out := explored(t, s)
 	require.Equal(t, []harness.Class{harness.DoubleGrant, harness.StuckLock}, out.Expectation.Must)
 	require.True(t, out.Exploration.Met, out.Exploration.Sentence())
@@ -124,7 +125,7 @@ func TestLongScriptFlushesBreakNothing(t *testing.T) {
 	testenv.NeedLong(t)
 	for _, id := range []string{"lock/set-nx-px", "lock/lua-owner", "lock/fenced", "lib/redislock", "dedup/claim-confirm", "sequence/digits-compare"} {
 		t.Run(id, func(t *testing.T) {
-			out := explored(t, plan.Search{Variant: id, Clients: 2, Crashes: -1, Flushes: 2, For: boundedBy})
+			out := explored(t, plan.Search{Variant: id, Bounds: interleave.Bounds{Clients: 2, Crashes: -1, Flushes: 2}, For: boundedBy})
 			require.Equal(t, harness.Valid, out.Exploration.Verdict(), out.Exploration.Sentence())
 		})
 	}
@@ -147,7 +148,7 @@ func TestTheSmallestCounterexamples(t *testing.T) {
 			"sequence-restart 6", "regression 10"},
 	} {
 		t.Run(variant, func(t *testing.T) {
-			found := explored(t, plan.Search{Variant: variant, LostAnswers: -1, For: boundedBy}).Exploration.Result.Found
+			found := explored(t, plan.Search{Variant: variant, Bounds: interleave.Bounds{LostAnswers: -1}, For: boundedBy}).Exploration.Result.Found
 			require.Len(t, found, len(want))
 			for i, c := range found {
 				got := fmt.Sprintf("%s %d", c.Anomaly.Class, c.Length())

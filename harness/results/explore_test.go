@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/doublegrant/doublegrant/harness/interleave"
 	"github.com/doublegrant/doublegrant/harness/plan"
 	"github.com/doublegrant/doublegrant/workloads"
 )
@@ -21,7 +22,7 @@ func TestImpossibleSearchesAreRefused(t *testing.T) {
 		"a ttl of 100µs: Redis counts": {Variant: "lock/set-nx-px", TTL: 100 * time.Microsecond},
 		"a ttl of -1s: Redis counts":   {Variant: "lock/set-nx-px", TTL: -time.Second},
 		"it needs 3 masters":           {Variant: "lock/redlock"},
-		"ask for 0 or 1":               {Variant: "lock/set-nx-px", Failovers: 2},
+		"ask for 0 or 1":               {Variant: "lock/set-nx-px", Bounds: interleave.Bounds{Failovers: 2}},
 		"is not a family of scripts":   {Script: &workloads.Script{Name: "x", Source: "return 1", As: "queue"}},
 	} {
 		_, err := Explore(t.Context(), s, Options{Results: filepath.Join(t.TempDir(), "results")})
@@ -31,7 +32,7 @@ func TestImpossibleSearchesAreRefused(t *testing.T) {
 }
 
 // race is a search that finds something within milliseconds.
-var race = plan.Search{Variant: "dedup/get-set", Clients: 2, Crashes: -1, Expiries: -1, LostAnswers: -1}
+var race = plan.Search{Variant: "dedup/get-set", Bounds: interleave.Bounds{Clients: 2, Crashes: -1, Expiries: -1, LostAnswers: -1}}
 
 // scheduleFile makes a search and returns the path of its counterexample.
 func scheduleFile(t *testing.T) string {

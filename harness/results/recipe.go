@@ -1,7 +1,6 @@
 package results
 
 import (
-	"cmp"
 	"encoding/json"
 	"hash/fnv"
 	"strings"
@@ -49,10 +48,8 @@ func searchOf(r interleave.Recipe, a Again) (s plan.Search, err error) {
 	case variant != "" && variant != r.Program:
 		return s, plan.Usagef("it is a schedule of %s, not of %s", r.Program, variant)
 	}
-	b := r.Budget
 	return plan.Search{
-		Variant: r.Program, Script: script, Client: a.Client, Regime: r.Regime, TTL: r.Lease, Skew: r.Skew, Clients: b.Clients, Failovers: b.Failovers, Flushes: b.Flushes,
-		Crashes: cmp.Or(b.Crashes, -1), Expiries: cmp.Or(b.Expiries, -1), LostAnswers: cmp.Or(b.LostAnswers, -1),
-		LostCommands: cmp.Or(b.LostCommands, -1), Late: cmp.Or(b.Late, -1), AtMostOnce: r.Class != harness.LostMessage,
+		Variant: r.Program, Script: script, Client: a.Client, Regime: r.Regime, TTL: r.Lease, Skew: r.Skew,
+		Bounds: r.Budget.Bounds(), AtMostOnce: r.Class != harness.LostMessage,
 	}, nil
 }

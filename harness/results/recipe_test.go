@@ -24,11 +24,11 @@ func found(t *testing.T, s plan.Search) []interleave.Counterexample {
 func TestARecipeLeadsToTheSameCounterexample(t *testing.T) {
 	for name, s := range map[string]plan.Search{
 		"a race":   race,
-		"a lease":  {Variant: "lock/set-nx-px-blind-del", TTL: 777 * time.Millisecond, LostAnswers: -1},
-		"a regime": {Variant: "sequence/string-compare-hash", Regime: "growing", Clients: 2, Crashes: -1, Expiries: -1, LostAnswers: -1},
-		"a skew":   {Variant: "lock/getset-deadline", Skew: 20 * time.Second, Clients: 2, LostAnswers: -1},
-		"failover": {Variant: "lock/set-nx-px", Failovers: 1, Crashes: -1, Expiries: -1, LostAnswers: -1, Clients: 2},
-		"late":     {Variant: "lock/set-nx-px-blind-del", Late: 1, Clients: 2, First: true},
+		"a lease":  {Variant: "lock/set-nx-px-blind-del", TTL: 777 * time.Millisecond, Bounds: interleave.Bounds{LostAnswers: -1}},
+		"a regime": {Variant: "sequence/string-compare-hash", Regime: "growing", Bounds: interleave.Bounds{Clients: 2, Crashes: -1, Expiries: -1, LostAnswers: -1}},
+		"a skew":   {Variant: "lock/getset-deadline", Skew: 20 * time.Second, Bounds: interleave.Bounds{Clients: 2, LostAnswers: -1}},
+		"failover": {Variant: "lock/set-nx-px", Bounds: interleave.Bounds{Clients: 2, Crashes: -1, Expiries: -1, Failovers: 1, LostAnswers: -1}},
+		"late":     {Variant: "lock/set-nx-px-blind-del", Bounds: interleave.Bounds{Clients: 2, Late: 1}, First: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -47,7 +47,7 @@ func TestARecipeOfAScriptNeedsTheScript(t *testing.T) {
 	script := &workloads.Script{As: workloads.Lock, Name: "naive", Args: []string{"{owner}"}, Source: `if redis.call('exists', KEYS[1]) == 1 then return 0 end
 redis.call('set', KEYS[1], ARGV[1])
 return 1`}
-	c := found(t, plan.Search{Script: script, Clients: 2, LostAnswers: -1})[0]
+	c := found(t, plan.Search{Script: script, Bounds: interleave.Bounds{Clients: 2, LostAnswers: -1}})[0]
 	renamed := *script
 	renamed.Name, renamed.File = "other", "/elsewhere/other.lua"
 	again, err := Replay(t.Context(), Again{From: c.Recipe, Script: &renamed, Times: 1}, Options{})

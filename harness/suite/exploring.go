@@ -5,14 +5,11 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
-	"go.yaml.in/yaml/v3"
-
 	"github.com/doublegrant/doublegrant/harness"
-	"github.com/doublegrant/doublegrant/harness/internal/fields"
+	"github.com/doublegrant/doublegrant/harness/interleave"
 	"github.com/doublegrant/doublegrant/harness/plan"
 	"github.com/doublegrant/doublegrant/harness/results"
 	"github.com/doublegrant/doublegrant/harness/suite/tally"
@@ -21,14 +18,8 @@ import (
 
 // Exploring makes a run a search through every interleaving. Fields that are left out have the defaults of the explore command.
 type Exploring struct {
-	Clients      int           `yaml:"clients,omitempty" zero:"default"`
-	Crashes      atMost        `yaml:"crashes,omitempty"`
-	Expiries     atMost        `yaml:"expiries,omitempty"`
-	Failovers    int           `yaml:"failovers,omitempty"`
-	Flushes      int           `yaml:"flushes,omitempty"`
-	LostAnswers  atMost        `yaml:"lostAnswers,omitempty"`
-	LostCommands atMost        `yaml:"lostCommands,omitempty"`
-	Late         atMost        `yaml:"late,omitempty"`
+	interleave.Bounds `yaml:",inline"`
+
 	Skew         time.Duration `yaml:"skew,omitempty"`
 	Random       int           `yaml:"random,omitempty" zero:"default"` // schedules that are drawn at random
 	Depth        int           `yaml:"depth,omitempty" zero:"default"`  // of the bugs that these look for
@@ -36,21 +27,6 @@ type Exploring struct {
 	Twice        bool          `yaml:"twice,omitempty"`
 	MaxSchedules int           `yaml:"maxSchedules,omitempty" zero:"default"`
 	For          time.Duration `yaml:"for,omitempty" zero:"default"` // default 2m
-}
-
-// atMost bounds how often something may happen in a schedule. As in plan.Search, 0 means the default and a negative value never.
-type atMost int
-
-// ReadField reads the number from a file, in which 0 means never.
-func (a *atMost) ReadField(f fields.Reader, name string, n *yaml.Node) error {
-	v, err := strconv.Atoi(n.Value)
-	if err != nil || v < 0 {
-		return f.Errorf(n, "%s is %s: want a whole number, 0 or more", name, strconv.Quote(fields.Shortened(n.Value)))
-	}
-	if *a = atMost(v); v == 0 {
-		*a = -1
-	}
-	return nil
 }
 
 // ofSearches lists the fields that a run may give if it is a search.
@@ -80,8 +56,7 @@ func (r *Entry) dropLoadFields(own []string) error {
 func (r Entry) searches() []plan.Search {
 	e := r.Explore
 	s := plan.Search{
-		Variant: r.Variant, Script: r.Script, Client: r.Client, Regime: r.Regime, TTL: r.TTL, Clients: e.Clients, Crashes: int(e.Crashes), Expiries: int(e.Expiries),
-		Failovers: e.Failovers, Flushes: e.Flushes, LostAnswers: int(e.LostAnswers), LostCommands: int(e.LostCommands), Late: int(e.Late),
+		Variant: r.Variant, Script: r.Script, Client: r.Client, Regime: r.Regime, TTL: r.TTL, Bounds: e.Bounds,
 		Skew: e.Skew, MaxSchedules: e.MaxSchedules, For: e.For, Random: e.Random, Depth: e.Depth, Seed: e.Seed, Twice: e.Twice,
 		AtMostOnce: e.Crashes == 0 && e.LostAnswers == 0,
 	}

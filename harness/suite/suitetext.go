@@ -4,6 +4,8 @@ import (
 	"fmt"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/doublegrant/doublegrant/harness/internal/fields"
 )
 
 // Encode returns the suite as a text that Decode reads, with the texts of its scripts: another machine needs no file beside it.
@@ -55,8 +57,11 @@ func Decode(text []byte) (Suite, error) {
 	})
 }
 
-// MarshalYAML writes the number as a file has it, in which 0 means never. The default is left out.
-func (a atMost) MarshalYAML() (any, error) { return max(0, int(a)), nil }
+// MarshalYAML writes the fields as a file has them.
+func (e Exploring) MarshalYAML() (any, error) {
+	type plain Exploring // without this method
+	return fields.Node(plain(e))
+}
 
 // RunsCode names the first run that starts a program of the suite's own on the machine that runs it: a client by its command line, or a
 // container of an image that the suite names. It is empty if there is none. Lua in Redis does not count.

@@ -60,7 +60,8 @@ func schedules(b *testing.B, p interleave.Program) {
 	n, took := 0, time.Duration(0)
 	for b.Loop() {
 		res, err := explore.Search(b.Context(), explore.Spec{
-			Program: p, Checkers: checkers.ForSearch(p.Kinds...), Clients: 2, Crashes: 1, Expiries: 1, LostAnswers: 1, Workers: 1,
+			Program: p, Checkers: checkers.ForSearch(p.Kinds...), Workers: 1,
+			Bounds: interleave.Bounds{Clients: 2, Crashes: 1, Expiries: 1, LostAnswers: 1},
 		})
 		require.NoError(b, err)
 		require.Equal(b, harness.Valid, res.Verdict(), "%s %s", res.Summary(), res.Stopped)

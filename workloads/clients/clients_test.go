@@ -124,7 +124,8 @@ func search(t *testing.T, c workloads.Client, change func(*explore.Spec)) explor
 	p, ok := v.Program(workloads.Options{TTL: 70 * time.Second})
 	require.True(t, ok)
 	s := explore.Spec{
-		Program: p, Checkers: checkers.ForSearch(p.Kinds...), Clients: 2, Crashes: 1, Expiries: 1, LostAnswers: -1, For: 5 * time.Minute, Workers: 1,
+		Program: p, Checkers: checkers.ForSearch(p.Kinds...), For: 5 * time.Minute, Workers: 1,
+		Bounds: interleave.Bounds{Clients: 2, Crashes: 1, Expiries: 1, LostAnswers: -1},
 	}
 	change(&s)
 	return s
@@ -304,7 +305,7 @@ func TestLongLibrariesAsTheyCome(t *testing.T) {
 	testenv.NeedLong(t)
 	t.Parallel()
 	eachLibrary(t, func(t *testing.T, v workloads.Variant, _ []string) {
-		s := plan.Search{Variant: v.ID, Clients: 2, Crashes: -1, LostAnswers: -1, For: 5 * time.Minute}
+		s := plan.Search{Variant: v.ID, Bounds: interleave.Bounds{Clients: 2, Crashes: -1, LostAnswers: -1}, For: 5 * time.Minute}
 		switch v.ID {
 		case "lib/redis-py-lock-endless":
 			s.Crashes, s.Expiries = 1, -1

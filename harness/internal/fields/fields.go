@@ -122,23 +122,27 @@ func (r Reader) Fill(n *yaml.Node, s reflect.Value) error {
 	where := Place{file: r.File, line: n.Line, lines: map[string]int{}}
 	for i := 0; i < len(n.Content); i += 2 {
 		key, value := n.Content[i], n.Content[i+1]
-		field := Named(s, key.Value)
-		if !field.IsValid() {
+		f, ok := inFiles(s.Type(), key.Value)
+		if !ok {
 			return r.Errorf(key, "unknown field %q: %s", Shortened(key.Value), suggest.Meant(key.Value, yamlNames(s.Type())))
 		}
 		if _, twice := where.lines[key.Value]; twice {
 			return r.Errorf(key, "%s is given twice", Shortened(key.Value))
 		}
 		where.lines[key.Value] = key.Line
+		field, zero, set := s.FieldByIndex(f.Index), f.Tag.Get("zero"), r.set
 		if Followed(value).Kind == yaml.ScalarNode && hasFields(field) {
 			others := slices.DeleteFunc(yamlNames(s.Type()), func(name string) bool { return name == key.Value })
 			return r.Errorf(value, "%s is %s: %s", key.Value, Written(Followed(value)),
 				cmp.Or(suggest.Question("", key.Value, others), "want fields and their values here, such as "+strconv.Quote(firstOf(field.Type())+": ...")))
 		}
-		if err := r.set(key.Value, Followed(value), field); err != nil {
+		if zero == "never" {
+			set = r.setOrNever
+		}
+		if err := set(key.Value, Followed(value), field); err != nil {
 			return err
 		}
-		if field.IsZero() && zeroIsDefault(s.Type(), key.Value) {
+		if zero == "default" && field.IsZero() {
 			return r.Errorf(value, "%s is %s: ask for more than 0, or leave it out", key.Value, Shortened(Followed(value).Value))
 		}
 	}
@@ -198,6 +202,29 @@ func (r Reader) set(name string, n *yaml.Node, field reflect.Value) error {
 		return r.Errorf(n, "%s is %s: want %s", name, Written(n), wanted(kind))
 	}
 	return nil
+}
+
+// setOrNever sets a field with the tag zero:"never". A file's 0 means never, and is -1 in the field, whose 0 means a default.
+func (r Reader) setOrNever(name string, n *yaml.Node, field reflect.Value) error {
+	v, err := strconv.Atoi(n.Value)
+	if err != nil || v < 0 {
+		return r.Errorf(n, "%s is %s: want a whole number, 0 or more", name, Written(n))
+	}
+	field.SetInt(int64(cmp.Or(v, -1)))
+	return nil
+}
+
+// Node returns a struct as it stands in a file.
+func Node(s any) (*yaml.Node, error) {
+	var n yaml.Node
+	err := n.Encode(s)
+	for i := 0; i < len(n.Content); i += 2 {
+		f, _ := inFiles(reflect.TypeOf(s), n.Content[i].Value)
+		if v := n.Content[i+1]; f.Tag.Get("zero") == "never" && strings.HasPrefix(v.Value, "-") {
+			v.Value = "0"
+		}
+	}
+	return &n, err
 }
 
 // whole reports whether n is no fraction, or t takes fractions. The parser would cut a fraction off.
@@ -283,21 +310,6 @@ func inFiles(t reflect.Type, name string) (field reflect.StructField, ok bool) {
 		}
 	}
 	return field, false
-}
-
-// Named returns the field of s that has this name in files; the zero Value if there is none.
-func Named(s reflect.Value, name string) reflect.Value {
-	f, ok := inFiles(s.Type(), name)
-	if !ok {
-		return reflect.Value{}
-	}
-	return s.FieldByIndex(f.Index)
-}
-
-// zeroIsDefault reports whether a field's tag says zero:"default": its zero value stands for a default that is not zero.
-func zeroIsDefault(t reflect.Type, name string) bool {
-	f, _ := inFiles(t, name)
-	return f.Tag.Get("zero") == "default"
 }
 
 // Given lists the names of the fields of s that have a value.

@@ -1,0 +1,38 @@
+package interleave
+
+import (
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// Every field has a row in the table, with the names by which others know it.
+func TestTheTableHasEveryBound(t *testing.T) {
+	var b Bounds
+	var of Budget
+	rows := table(&b, &of)
+	v := reflect.ValueOf(&b).Elem()
+	require.Len(t, rows, v.NumField())
+	for i, row := range rows {
+		f := v.Type().Field(i)
+		require.Same(t, v.Field(i).Addr().Interface(), row.N, f.Name)
+		require.Same(t, reflect.ValueOf(&of).Elem().FieldByName(f.Name).Addr().Interface(), row.budget, f.Name)
+		require.Equal(t, f.Tag.Get("json"), f.Tag.Get("yaml"))
+		name, _ := strings.CutSuffix(f.Tag.Get("json"), ",omitempty")
+		require.Equal(t, strings.ToLower(f.Name), strings.ToLower(name))
+		require.Equal(t, strings.ToLower(f.Name), strings.ReplaceAll(row.Flag, "-", ""))
+		require.Equal(t, f.Tag.Get("zero") == "never", row.Never, f.Name)
+	}
+}
+
+func TestBoundsOfABudget(t *testing.T) {
+	for _, b := range []Bounds{
+		{Clients: 2, Crashes: 3, Expiries: 4, Failovers: 1, Flushes: 5, LostAnswers: 6, LostCommands: 7, Late: 8},
+		{Clients: 2, Crashes: -1, Expiries: -1, LostAnswers: -1, LostCommands: -1, Late: -1},
+	} {
+		require.Equal(t, b, b.Budget().Bounds())
+	}
+	require.Equal(t, Budget{Clients: 2, Crashes: 1}, Bounds{Clients: 2, Crashes: 1, Expiries: -5, Late: -1}.Budget())
+}
