@@ -69,7 +69,7 @@ func (k kind) spec(seed, stream uint64) (spec Spec, what string) {
 	if k.change != nil {
 		k.change(&spec)
 	}
-	return spec, fmt.Sprintf("seed %d: %v", seed, texts)
+	return spec, fmt.Sprintf("%s, seed %d: %v", k.name, seed, texts)
 }
 
 // tryRandom calls f with random programs of each kind, and with a world for them: with long all of them, otherwise the first of each.

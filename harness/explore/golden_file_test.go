@@ -1,0 +1,110 @@
+package explore
+
+import (
+	"crypto/sha256"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/doublegrant/doublegrant/harness/cluster"
+	"github.com/doublegrant/doublegrant/harness/testenv"
+)
+
+// This file keeps records in testdata, and compares with them. A record has the server on its first line, and a paragraph for each program.
+
+var update = flag.Bool("update", false, "write the record of a test in testdata anew")
+
+// unsure stands in a record for a word that was another in a second recording, such as a random token. Any word will do there.
+const unsure = "~"
+
+// digest returns the beginning of a hash of v's JSON.
+func digest(t *testing.T, v any) string {
+	t.Helper()
+	text, err := json.Marshal(v)
+	require.NoError(t, err)
+	sum := sha256.Sum256(text)
+	return fmt.Sprintf("%x", sum[:8])
+}
+
+// paragraph is what a record says of a program: lines of words with one space between them.
+type paragraph struct{ strings.Builder }
+
+func (p *paragraph) add(format string, args ...any) {
+	p.WriteString(strings.Join(strings.Fields(fmt.Sprintf(format, args...)), " ") + "\n")
+}
+
+// compareWithRecord holds what searches come to now to the record of it, or writes that. It leaves the test out with another server than that
+// of the record: what is stored, and so the hash of a state, is another there.
+func compareWithRecord(t *testing.T, file string, searchAll func(t *testing.T) []string) {
+	server, err := cluster.RedisVersion("")
+	require.NoError(t, err)
+	if *update {
+		writeRecord(t, file, server, searchAll(t), searchAll(t))
+		return
+	}
+	text, err := os.ReadFile(file)
+	require.NoError(t, err, "a record is written with -update")
+	want := strings.Split(strings.TrimSpace(string(text)), "\n\n")
+	if want[0] != server {
+		testenv.Noting(t, "the record of searches", "it needs "+want[0]).Skipf("it is of %s, and this is %s", want[0], server)
+	}
+	got := append([]string{server}, searchAll(t)...)
+	require.Equal(t, len(want), len(got), "the server and programs")
+	for i := range want {
+		if common(want[i], got[i], "\n", " ") != want[i] {
+			assert.Fail(t, firstDifference(want[i], got[i]), "read it; if it is right: DOUBLEGRANT_TESTS=long go test ./harness/explore -run '^%s$' -update", t.Name())
+		}
+	}
+}
+
+// writeRecord writes what two recordings have in common.
+func writeRecord(t *testing.T, file, server string, first, second []string) {
+	t.Helper()
+	require.False(t, t.Failed(), "a search has failed: see above")
+	require.Equal(t, len(first), len(second), "programs")
+	text := server + "\n"
+	for i := range first {
+		both := common(first[i], second[i], "\n", " ")
+		require.NotEqual(t, unsure, both, "leave it out, since it is told in more lines at one time than at another: %s", first[i])
+		text += "\n" + both + "\n"
+	}
+	require.NoError(t, os.MkdirAll("testdata", 0o755))
+	require.NoError(t, os.WriteFile(file, []byte(text), 0o644))
+	t.Logf("%d programs, %d words unsure", len(first), strings.Count(text, unsure))
+}
+
+// common returns a with unsure in the place of whatever is another in b. The first separator cuts both into pieces, the next cuts pieces that
+// differ. If one has more pieces than the other, all of it is unsure.
+func common(a, b string, separators ...string) string {
+	if a == b {
+		return a
+	}
+	if len(separators) == 0 {
+		return unsure
+	}
+	x, y := strings.Split(a, separators[0]), strings.Split(b, separators[0])
+	if len(x) != len(y) {
+		return unsure
+	}
+	for i := range x {
+		x[i] = common(x[i], y[i], separators[1:]...)
+	}
+	return strings.Join(x, separators[0])
+}
+
+// firstDifference shows where a program's paragraph is another than it was.
+func firstDifference(was, is string) string {
+	a, b := strings.Split(was, "\n"), strings.Split(is, "\n")
+	at := 0
+	for at < min(len(a), len(b)) && common(a[at], b[at], " ") == a[at] {
+		at++
+	}
+	from := func(lines []string) string { return strings.Join(lines[at:min(at+6, len(lines))], "\n  ") }
+	return fmt.Sprintf("%s\n%d lines are the same. Then was:\n  %s\nand is:\n  %s", b[0], at, from(a), from(b))
+}
