@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/doublegrant/doublegrant/harness"
+	"github.com/doublegrant/doublegrant/harness/explore/internal/schedule"
 	"github.com/doublegrant/doublegrant/harness/interleave"
 )
 
@@ -224,7 +225,7 @@ func TestRedisThatFails(t *testing.T) {
 		})
 		_, err := Search(t.Context(), quiet(program(killer, writesTo("k", 3))))
 		require.ErrorContains(t, err, "Redis")
-		require.NotErrorIs(t, err, errStopped)
+		require.NotErrorIs(t, err, schedule.ErrStopped)
 	})
 }
 

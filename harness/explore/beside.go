@@ -4,6 +4,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/doublegrant/doublegrant/harness/explore/internal/schedule"
 	"github.com/doublegrant/doublegrant/harness/interleave"
 )
 
@@ -37,7 +38,7 @@ func (ex *execution) passBeside(to time.Duration, enough func() bool) error {
 			break
 		}
 		if n == maxSteps {
-			return stopped("client %d's thread %d has not stopped after %d steps at the end of a schedule: does it try for ever?", a.index+1, a.thread+1, n)
+			return schedule.Stopped("client %d's thread %d has not stopped after %d steps at the end of a schedule: does it try for ever?", a.index+1, a.thread+1, n)
 		}
 		if err := ex.stepAfter(a); err != nil {
 			return err

@@ -247,7 +247,7 @@ func (x *trial) cameTo(ctx context.Context, spec Spec) (out came) {
 	out.histories, out.schedules, out.lengths = c.histories, se.schedules, map[harness.Class]int{}
 	out.tally, out.parts, out.stopped, out.left = string(text), se.parts, se.stopped, throughJSON(x.t, out.left)
 	for class, found := range se.found {
-		out.lengths[class] = found.length
+		out.lengths[class] = found.Length
 	}
 	if se.memory != nil {
 		out.broken = se.memory.broken

@@ -12,6 +12,7 @@ import (
 
 	"github.com/doublegrant/doublegrant/harness/explore/internal/command"
 	"github.com/doublegrant/doublegrant/harness/explore/internal/resp"
+	"github.com/doublegrant/doublegrant/harness/explore/internal/schedule"
 	"github.com/doublegrant/doublegrant/harness/explore/internal/server"
 )
 
@@ -210,9 +211,9 @@ func twoAtOnce(a *actor, second *command.Command) error {
 		}
 	}
 	if unconfirmed {
-		return stopped("%s has gone on before its SUBSCRIBE was confirmed: let it read the confirmation first, or ask for subscribe before: see Subscriptions in workloads/clients/README.md", a)
+		return schedule.Stopped("%s has gone on before its SUBSCRIBE was confirmed: let it read the confirmation first, or ask for subscribe before: see Subscriptions in workloads/clients/README.md", a)
 	}
-	return stopped("%s has sent %s on one connection while a command was under way on another: "+
+	return schedule.Stopped("%s has sent %s on one connection while a command was under way on another: "+
 		"let it do one thing at a time, and ask to start each thread beside, such as one that renews: see Threads in workloads/clients/README.md", a, command.Name(second.Args))
 }
 

@@ -42,7 +42,7 @@ func TestEachCommandOfAPipelineIsAStep(t *testing.T) {
 func TestATransactionIsOneStep(t *testing.T) {
 	s := newScheduler(t, quiet(program(together("TX SET a 1 / INCR b / GET a"), sends("SET a 7", "GET b"))))
 	ex := s.begin()
-	require.Equal(t, command.Access{Writes: []string{"a", "b"}, Reads: []string{"a"}}, nextMoves(ex)[0].access)
+	require.Equal(t, command.Access{Writes: []string{"a", "b"}, Reads: []string{"a"}}, nextMoves(ex)[0].Access)
 	s.follow(ex, interleave.Run(1), interleave.Run(0), interleave.Run(1))
 	s.finish(ex)
 	require.Equal(t, []string{"2: SET a 7 = OK", "1: MULTI … EXEC, writes a, b = [OK, 1, 1]", "2: GET b = 1"}, commands(ex))
@@ -94,7 +94,7 @@ func TestATransactionDependsOnWhatItWatches(t *testing.T) {
 	s := newScheduler(t, quiet(program(raw("WATCH a", "MULTI", "SET b 1", "EXEC"), idle)))
 	ex := s.begin()
 	s.follow(ex, interleave.Run(0))
-	require.Equal(t, command.Access{Writes: []string{"b"}, Reads: []string{"a"}}, nextMoves(ex)[0].access)
+	require.Equal(t, command.Access{Writes: []string{"b"}, Reads: []string{"a"}}, nextMoves(ex)[0].Access)
 	s.finish(ex)
 }
 

@@ -9,6 +9,7 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 	"github.com/doublegrant/doublegrant/harness/explore/internal/command"
 	"github.com/doublegrant/doublegrant/harness/explore/internal/resp"
+	"github.com/doublegrant/doublegrant/harness/explore/internal/schedule"
 	"github.com/doublegrant/doublegrant/harness/explore/internal/server"
 	"github.com/doublegrant/doublegrant/harness/interleave"
 )
@@ -85,14 +86,14 @@ func (ex *execution) deliverReally(c interleave.Choice, a *actor) (kept bool, er
 }
 
 // arrive executes a command that its client has given up.
-func (ex *execution) arrive(n int) (did move, err error) {
+func (ex *execution) arrive(n int) (did schedule.Move, err error) {
 	if n >= len(ex.lateCommands) || ex.lateCommands[n].arrived {
-		return did, fmt.Errorf("%w: there is no late command %d", errDiverged, n+1)
+		return did, fmt.Errorf("%w: there is no late command %d", schedule.ErrDiverged, n+1)
 	}
 	l := &ex.lateCommands[n]
 	l.arrived = true
 	ex.noteSituation(harness.CommandLate)
-	did.access = l.access()
+	did.Access = l.access()
 	if ex.recalls {
 		return did, ex.recallArrival(l)
 	}
@@ -152,9 +153,9 @@ func (ex *execution) sendNext(a *actor, c *conn) (kept bool, err error) {
 	next := c.queue[0]
 	switch {
 	case next.Monitors():
-		return false, stopped("client %d's %s shows what others do, which cannot be explored", a.index+1, strings.ToUpper(command.Name(next.Args)))
+		return false, schedule.Stopped("client %d's %s shows what others do, which cannot be explored", a.index+1, strings.ToUpper(command.Name(next.Args)))
 	case ex.w.Scripts.ReadsIdleTime(next.Args):
-		return false, stopped("client %d's %s asks how long a key was not used, which Redis measures by the machine's time and not by the schedule's: put it under load instead", a.index+1, strings.ToUpper(command.Name(next.Args)))
+		return false, schedule.Stopped("client %d's %s asks how long a key was not used, which Redis measures by the machine's time and not by the schedule's: put it under load instead", a.index+1, strings.ToUpper(command.Name(next.Args)))
 	case c.goesWithMessages():
 		return false, ex.sendSubscribing(a, c)
 	case next.Blocks() && !c.multi:
@@ -202,14 +203,14 @@ func (ex *execution) noteEffects(c command.Command, reply []byte) {
 // noteClock notes whether a command gives a key a TTL or depends on the time of day.
 func (ex *execution) noteClock(c command.Command) {
 	if ex.recalls && c.Meaning != nil {
-		ex.ttlSet, ex.clockRead = ex.ttlSet || c.Meaning.Sets, ex.clockRead || c.Meaning.Clock
+		ex.TTLSet, ex.ClockRead = ex.TTLSet || c.Meaning.Sets, ex.ClockRead || c.Meaning.Clock
 		return
 	}
-	ex.ttlSet = ex.ttlSet || c.SetsTTL()
+	ex.TTLSet = ex.TTLSet || c.SetsTTL()
 	if c.Scripts && !ex.recalls {
 		ex.w.Scripts.Learn(c.Args)
 	}
-	ex.clockRead = ex.clockRead || ex.w.Scripts.ReadsClock(c.Args)
+	ex.ClockRead = ex.ClockRead || ex.w.Scripts.ReadsClock(c.Args)
 }
 
 // beginLearningNext prepares to keep the outcome of the next command of a connection.

@@ -5,9 +5,9 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"time"
 
 	"github.com/doublegrant/doublegrant/harness"
+	"github.com/doublegrant/doublegrant/harness/explore/internal/schedule"
 	"github.com/doublegrant/doublegrant/harness/interleave"
 )
 
@@ -22,8 +22,8 @@ func (ex *execution) noteSituation(name harness.SituationName) {
 // encounter is a situation, with the shortest schedule that met it.
 type encounter struct {
 	harness.Situation
-	budget   interleave.Budget
-	schedule []interleave.Choice
+	Budget   interleave.Budget `json:"budget"`
+	Schedule savedSchedule     `json:"schedule,omitempty"`
 }
 
 // encounters holds the situations of a search.
@@ -79,21 +79,21 @@ func (e *encounter) update(s harness.Situation, b interleave.Budget, path []inte
 	if e.Count += s.Count; s.Count == 0 {
 		return
 	}
-	if e.schedule == nil || cmp.Or(cmp.Compare(len(path), len(e.schedule)), slices.Compare(path, e.schedule)) < 0 {
-		e.budget, e.schedule, e.Example = b, path, s.Example
+	if e.Schedule == nil || cmp.Or(cmp.Compare(len(path), len(e.Schedule)), slices.Compare(path, e.Schedule)) < 0 {
+		e.Budget, e.Schedule, e.Example = b, path, s.Example
 	}
 }
 
 // rerunSituations runs the shortest schedule of each situation again and returns the situations with their steps.
 func (s *search) rerunSituations(ctx context.Context, w *world) (all []interleave.Situation, err error) {
-	r := replayer{spec: s.spec, w: w, alarm: time.NewTimer(parkWithin)}
+	r := newRunner(s.spec, w)
 	slices.Sort(s.encounters.order) // which was met first depends on the workers
 	for _, name := range s.encounters.order {
 		e := s.encounters.by[name]
 		told := interleave.Situation{Situation: e.Situation}
 		if e.Count > 0 {
-			told.Steps, err = r.stepsOf(context.WithoutCancel(ctx), e.budget, e.schedule)
-			if err != nil && !errors.Is(err, ErrDiverged) && !errors.Is(err, errStopped) { // of those the verdict tells
+			told.Steps, err = r.stepsOf(context.WithoutCancel(ctx), e.Budget, e.Schedule)
+			if err != nil && !errors.Is(err, ErrDiverged) && !errors.Is(err, schedule.ErrStopped) { // of those the verdict tells
 				return all, err
 			}
 		}
@@ -103,8 +103,8 @@ func (s *search) rerunSituations(ctx context.Context, w *world) (all []interleav
 }
 
 // stepsOf runs a schedule and returns its steps. They are nil if the machine disturbed every attempt.
-func (r replayer) stepsOf(ctx context.Context, budget interleave.Budget, schedule []interleave.Choice) ([]interleave.Step, error) {
-	ex, err := r.runUndisturbed(ctx, budget, schedule)
+func (r runner) stepsOf(ctx context.Context, budget interleave.Budget, choices []interleave.Choice) ([]interleave.Step, error) {
+	ex, err := r.replay(ctx, budget, choices)
 	switch {
 	case errors.Is(err, errDisturbed):
 		return nil, nil // there is one, but the machine is too busy to show it

@@ -10,6 +10,7 @@ import (
 
 	"github.com/doublegrant/doublegrant/harness"
 	"github.com/doublegrant/doublegrant/harness/explore/internal/keyspace"
+	"github.com/doublegrant/doublegrant/harness/explore/internal/schedule"
 	"github.com/doublegrant/doublegrant/harness/interleave"
 )
 
@@ -27,6 +28,7 @@ var parkWithin = 2 * time.Second
 
 // execution is one schedule under way.
 type execution struct {
+	coverage           // what it has contained so far
 	spec               *Spec
 	budget             interleave.Budget
 	w                  *world
@@ -36,7 +38,6 @@ type execution struct {
 	waiters            []*conn       // connections on which something may arrive: a command that Redis keeps, a subscription
 	trouble            error         // why the schedule cannot go on, as a client's goroutine has found out; nil: it can
 	earlyWakes         int           // waits that ended with time although others could have gone on
-	wakesCut           bool          // some wait could have ended so, and did not: see maxEarlyWakes
 	idleFor            time.Duration // time that passed in waits since an operation has ended
 	finishing          bool          // the program looks at the end of the schedule
 	deadlock           *harness.Anomaly
@@ -55,13 +56,7 @@ type execution struct {
 	justStepped        bool                    // the last choice was a step of that client
 	replicationStopped bool                    // the replica that will be promoted hears nothing
 	wroteSinceStop     bool                    // something was written since replication stopped
-	ttlSet             bool                    // some command may have set a TTL
 	situations         []harness.SituationName // situations that the explorer brought about
-	grantedFree        string                  // describes an operation that was granted without a command; empty: none was
-	clockRead          bool                    // somebody has looked at a clock
-	subscribed, heard  bool                    // a program outside has subscribed; one has asked for a message
-	expired            bool                    // time has passed beyond the end of a lease
-	tooManyEnds        bool                    // there were more instants to which time could have passed than are tried
 	missesScript       bool                    // Redis lacked a script that it has in every other schedule: see attempts
 	waitCutShort       bool                    // a WAIT returned before its replicas had acknowledged
 	alarm              *time.Timer
@@ -78,18 +73,9 @@ type execution struct {
 	recorded func(*actor) // called with a client whose operation has just ended; may be nil
 }
 
-// errStopped marks an error that ends a search early but is neither a violation nor a failure of the harness.
-var errStopped = errors.New("stopped")
-
-func stopped(format string, args ...any) error {
-	return fmt.Errorf("%w: %s", errStopped, fmt.Sprintf(format, args...))
-}
-
-// errDiverged marks a schedule that cannot be followed, since a client does something else than before.
-var errDiverged = fmt.Errorf("%w: a client does not do the same each time", errStopped)
-
+// diverged is why a schedule cannot be followed whose next step an actor cannot take.
 func diverged(a *actor) error {
-	return fmt.Errorf("%w: %s is done where it had a step to take before", errDiverged, a)
+	return fmt.Errorf("%w: %s is done where it had a step to take before", schedule.ErrDiverged, a)
 }
 
 // beginSchedule starts a schedule: every client runs up to its first command.
@@ -154,7 +140,7 @@ func (ex *execution) openClient(place, i int) (c harness.Client, err error) {
 // brokenOutside returns the error of a client that panicked since the program outside broke down; nil for any other panic.
 func brokenOutside(client int, panicked any) error {
 	if err, ok := panicked.(error); ok && errors.Is(err, interleave.ErrOutside) {
-		return stopped("client %d: %v", client+1, err)
+		return schedule.Stopped("client %d: %v", client+1, err)
 	}
 	return nil
 }
@@ -172,7 +158,7 @@ func (ex *execution) awaitClient(a *actor) error {
 	}
 	if !ok {
 		a.astray, ex.actors[a.index].crashed = true, true
-		return cmp.Or(ex.trouble, stopped("%s neither sent a command nor finished within %v%s", a, parkWithin, ex.whyStuck(a)))
+		return cmp.Or(ex.trouble, schedule.Stopped("%s neither sent a command nor finished within %v%s", a, parkWithin, ex.whyStuck(a)))
 	}
 	a.parkedAt = at
 	a.done = at.kind == atEnd
@@ -226,8 +212,8 @@ func (ex *execution) whyStuck(a *actor) string {
 // record keeps an operation that has ended, and for which that many commands were sent.
 func (ex *execution) record(op harness.Op, commands int) {
 	ex.ops, ex.idleFor = append(ex.ops, op), 0
-	if commands == 0 && op.Outcome == harness.OK && grantsExclusive(op) && ex.grantedFree == "" {
-		ex.grantedFree = fmt.Sprintf("client %d's %s was answered %s without any command through the client that it was given", op.Client, op.Kind, cmp.Or(op.Result, "yes"))
+	if commands == 0 && op.Outcome == harness.OK && grantsExclusive(op) && ex.GrantedFree == "" {
+		ex.GrantedFree = fmt.Sprintf("client %d's %s was answered %s without any command through the client that it was given", op.Client, op.Kind, cmp.Or(op.Result, "yes"))
 	}
 }
 
@@ -250,20 +236,6 @@ func (ex *execution) history() harness.History {
 		},
 		Ops: harness.OpsOf(ex.ops),
 		End: &harness.End{At: ex.now},
-	}
-}
-
-// drain runs a schedule to some end that is not judged, so that its clients stay connected.
-func (ex *execution) drain(ctx context.Context) error {
-	for {
-		moves, err := ex.moves()
-		if err != nil || len(moves) == 0 {
-			return err
-		}
-		if _, err := ex.step(ctx, moves[0].choice); err != nil {
-			ex.abandon()
-			return err
-		}
 	}
 }
 

@@ -4,11 +4,11 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"slices"
-	"time"
 
 	"github.com/doublegrant/doublegrant/harness"
+	"github.com/doublegrant/doublegrant/harness/explore/internal/schedule"
+	"github.com/doublegrant/doublegrant/harness/explore/internal/strategy"
 	"github.com/doublegrant/doublegrant/harness/interleave"
 )
 
@@ -33,24 +33,25 @@ func Follow(ctx context.Context, spec Spec, c interleave.Counterexample) (out Fo
 		return out, err
 	}
 	err = catchPanics(func() (err error) {
-		out, err = replayer{spec: &spec, w: w, alarm: time.NewTimer(parkWithin)}.follow(ctx, c)
+		out, err = newRunner(&spec, w).follow(ctx, c)
 		return err
 	})
-	if errors.Is(err, errStopped) {
-		out.Stopped, err = err.Error()[len(errStopped.Error())+2:], nil
+	if errors.Is(err, schedule.ErrStopped) {
+		out.Stopped, err = schedule.Why(err), nil
 	}
 	return out, errors.Join(err, w.stop())
 }
 
 // follow leads the program along the schedule and judges what became of it.
-func (r replayer) follow(ctx context.Context, c interleave.Counterexample) (out Followed, err error) {
-	var ex *execution
+func (r runner) follow(ctx context.Context, c interleave.Counterexample) (out Followed, err error) {
+	r.traced, r.stores = true, true
 	budget := r.spec.replayBudget(c)
-	err = r.attempts(budget).run(ctx, func() (_ *execution, err error) {
-		ex, out.Unfit, err = r.runWherePossible(ctx, budget, c.Schedule)
-		return ex, err
+	var s *strategy.Follow
+	ex, err := r.run(ctx, budget, func() strategy.Strategy {
+		s = &strategy.Follow{Schedule: c.Schedule}
+		return s
 	})
-	if err != nil {
+	if out.Unfit = s.Unfit; err != nil {
 		return out, err
 	}
 	found := ex.withDeadlock(check(ctx, r.spec.Checkers, ex.history())).found
@@ -61,36 +62,4 @@ func (r replayer) follow(ctx context.Context, c interleave.Counterexample) (out 
 	now, err := r.counterexample(ctx, ex, budget, first.Class)
 	out.Found = &now
 	return out, err
-}
-
-// runWherePossible runs the choices of a schedule that are possible, and then goes on to an end. unfit describes the first that is not
-// possible.
-func (r replayer) runWherePossible(ctx context.Context, budget interleave.Budget, schedule []interleave.Choice) (ex *execution, unfit string, err error) {
-	if ex, err = beginSchedule(ctx, r.spec, budget, r.w, r.alarm); err != nil {
-		return nil, "", err
-	}
-	ex.trace = &trace{stores: true}
-	for i, c := range schedule {
-		moves, err := ex.moves()
-		if err != nil {
-			return ex, unfit, err
-		}
-		if !slices.ContainsFunc(moves, func(m move) bool { return m.choice == c }) {
-			unfit = cmp.Or(unfit, fmt.Sprintf("step %d, %v, is not possible any more", i+1, c))
-			continue
-		}
-		if _, err := ex.step(ctx, c); err != nil {
-			ex.abandon()
-			return ex, unfit, err
-		}
-	}
-	if moves, err := ex.moves(); err != nil {
-		return ex, unfit, err
-	} else if len(moves) > 0 {
-		unfit = cmp.Or(unfit, "after its last step clients are not done")
-	}
-	if err := ex.drain(ctx); err != nil {
-		return ex, unfit, err
-	}
-	return ex, unfit, ex.finish(ctx)
 }

@@ -4,12 +4,14 @@ import (
 	"fmt"
 
 	"github.com/doublegrant/doublegrant/harness/explore/internal/command"
+	"github.com/doublegrant/doublegrant/harness/explore/internal/schedule"
+	"github.com/doublegrant/doublegrant/harness/explore/internal/strategy"
 	"github.com/doublegrant/doublegrant/harness/interleave"
 )
 
 // This file writes down the work that is left of a part of a search: its frontier.
 
-// savedItem is an item that is written down.
+// savedItem is a branch that is written down.
 type savedItem struct {
 	Prefix      savedSchedule `json:"prefix"`
 	Fingerprint uint64        `json:"fingerprint,omitempty"`
@@ -25,19 +27,19 @@ type savedMove struct {
 	Writes [][]byte `json:"writes,omitempty"`
 }
 
-// flags lists what a move is beside its choice and its keys. New ones come last.
-func (m *move) flags() []*bool {
+// flagsOf lists what a move is beside its choice and its keys. New ones come last.
+func flagsOf(m *schedule.Move) []*bool {
 	return []*bool{
-		&m.world, &m.timePasses, &m.approaches, &m.timely, &m.begins, &m.ends, &m.silent, &m.observes,
-		&m.access.Everything, &m.access.Scripts, &m.access.TTL,
+		&m.World, &m.TimePasses, &m.Approaches, &m.Timely, &m.Begins, &m.Ends, &m.Silent, &m.Observes,
+		&m.Access.Everything, &m.Access.Scripts, &m.Access.TTL,
 	}
 }
 
-func saveItem(it item) savedItem {
-	saved := savedItem{Prefix: it.prefix, Fingerprint: it.fingerprint, Cost: it.cost}
-	for _, m := range it.sleepSet {
-		s := savedMove{Choice: uint16(m.choice), Reads: saveKeys(m.access.Reads), Writes: saveKeys(m.access.Writes)}
-		for i, set := range m.flags() {
+func saveItem(b strategy.Branch) savedItem {
+	saved := savedItem{Prefix: b.Prefix, Fingerprint: b.Fingerprint, Cost: b.Cost}
+	for _, m := range b.SleepSet {
+		s := savedMove{Choice: uint16(m.Choice), Reads: saveKeys(m.Access.Reads), Writes: saveKeys(m.Access.Writes)}
+		for i, set := range flagsOf(m) {
 			if *set {
 				s.Flags |= 1 << i
 			}
@@ -47,16 +49,16 @@ func saveItem(it item) savedItem {
 	return saved
 }
 
-func (saved savedItem) item() item {
-	it := item{prefix: saved.Prefix, fingerprint: saved.Fingerprint, cost: saved.Cost}
+func (saved savedItem) branch() strategy.Branch {
+	b := strategy.Branch{Prefix: saved.Prefix, Fingerprint: saved.Fingerprint, Cost: saved.Cost}
 	for _, s := range saved.Asleep {
-		m := &move{choice: interleave.Choice(s.Choice), access: command.Access{Reads: readKeys(s.Reads), Writes: readKeys(s.Writes)}}
-		for i, set := range m.flags() {
+		m := &schedule.Move{Choice: interleave.Choice(s.Choice), Access: command.Access{Reads: readKeys(s.Reads), Writes: readKeys(s.Writes)}}
+		for i, set := range flagsOf(m) {
 			*set = s.Flags&(1<<i) > 0
 		}
-		it.sleepSet = append(it.sleepSet, m)
+		b.SleepSet = append(b.SleepSet, m)
 	}
-	return it
+	return b
 }
 
 func saveKeys(keys []string) (all [][]byte) {
@@ -73,23 +75,23 @@ func readKeys(all [][]byte) (keys []string) {
 	return keys
 }
 
-// saveQueue returns the planned items, those of one cost in the order in which they were planned: read back, the same one comes next.
+// saveQueue returns the planned branches, those of one cost in the order in which they were planned: read back, the same one comes next.
 // The caller holds s.mu, or nobody works.
 func (s *search) saveQueue() (all []savedItem) {
-	for _, items := range s.queue {
-		for _, it := range items {
-			all = append(all, saveItem(it))
+	for _, branches := range s.queue {
+		for _, b := range branches {
+			all = append(all, saveItem(b))
 		}
 	}
 	return all
 }
 
-func readItems(all []savedItem) []item {
-	items := make([]item, len(all))
+func readItems(all []savedItem) []strategy.Branch {
+	branches := make([]strategy.Branch, len(all))
 	for i, saved := range all {
-		items[i] = saved.item()
+		branches[i] = saved.branch()
 	}
-	return items
+	return branches
 }
 
 // checkItems returns an error if the items cannot be of a search with that budget.

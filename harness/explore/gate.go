@@ -14,6 +14,7 @@ import (
 	"github.com/doublegrant/doublegrant/harness/cluster"
 	"github.com/doublegrant/doublegrant/harness/explore/internal/command"
 	"github.com/doublegrant/doublegrant/harness/explore/internal/resp"
+	"github.com/doublegrant/doublegrant/harness/explore/internal/schedule"
 	"github.com/doublegrant/doublegrant/harness/interleave"
 )
 
@@ -101,7 +102,7 @@ func (g *gates) serve(outer net.Conn, d *dialer) {
 	if err := inner.passOn(outer, in, n, read); errors.Is(err, resp.ErrProtocol) {
 		defer d.takeTurn()()
 		if a := d.acting(); a != nil && a.ex.trouble == nil {
-			a.ex.trouble = stopped("%s: what came to its gate is not RESP in arrays of bulk strings", a)
+			a.ex.trouble = schedule.Stopped("%s: what came to its gate is not RESP in arrays of bulk strings", a)
 		}
 	}
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/doublegrant/doublegrant/harness"
 	"github.com/doublegrant/doublegrant/harness/explore/internal/command"
+	"github.com/doublegrant/doublegrant/harness/explore/internal/schedule"
 )
 
 // This file lets programs outside subscribe. Nobody sees when such a program reads, so it asks before it does, and nothing comes to it
@@ -52,7 +53,7 @@ func (ex *execution) settle(a *actor) error {
 		case time.Since(since) > parkWithin && a.expects:
 			return unsubscribed(a)
 		case time.Since(since) > parkWithin:
-			return stopped("%s was not heard to its end within %v", a, parkWithin)
+			return schedule.Stopped("%s was not heard to its end within %v", a, parkWithin)
 		}
 		back := ex.w.giveTurn()
 		time.Sleep(20 * time.Microsecond)
@@ -62,7 +63,7 @@ func (ex *execution) settle(a *actor) error {
 
 // unsubscribed is why a search ends whose program has announced a SUBSCRIBE that does not come.
 func unsubscribed(a *actor) error {
-	return stopped("%s has asked for subscribe, and sent no SUBSCRIBE on a new connection within %v: see Subscriptions in workloads/clients/README.md", a, parkWithin)
+	return schedule.Stopped("%s has asked for subscribe, and sent no SUBSCRIBE on a new connection within %v: see Subscriptions in workloads/clients/README.md", a, parkWithin)
 }
 
 // goesWithMessages reports whether the next command is one of a program outside whose answer comes among messages.
@@ -94,7 +95,7 @@ func (c *conn) sendAmongMessages() error {
 		return err
 	}
 	if len(c.inbox) == before {
-		return stopped("a program outside has sent %s on a connection that has subscribed, and waits there: let it use another", strings.ToUpper(name))
+		return schedule.Stopped("a program outside has sent %s on a connection that has subscribed, and waits there: let it use another", strings.ToUpper(name))
 	}
 	c.out, c.inbox = append(c.out, c.inbox...), nil
 	c.queue = c.queue[1:]
@@ -115,7 +116,7 @@ func (c *conn) beginSubscription() error {
 		c.dialer.listens = c
 	} else if a := c.dialer.acting(); a != nil {
 		a.ex.waiters = append(a.ex.waiters, c)
-		a.ex.subscribed = true
+		a.ex.Subscribed = true
 	}
 	return nil
 }
@@ -135,7 +136,7 @@ func (c *conn) endSubscription() {
 func (ex *execution) sendSubscribing(a *actor, c *conn) error {
 	next := c.queue[0]
 	if ex.w.gates.announced != nil && c.dialer.client {
-		return stopped(announcedReader, a.index+1)
+		return schedule.Stopped(announcedReader, a.index+1)
 	}
 	before := len(c.out)
 	if err := c.sendAmongMessages(); err != nil {
@@ -163,7 +164,7 @@ func (c *conn) expectSubscription() bool {
 	if a.isCrashed() {
 		return false
 	}
-	c.unawaited, a.listens, a.ex.subscribed = true, c, true
+	c.unawaited, a.listens, a.ex.Subscribed = true, c, true
 	return true
 }
 
@@ -204,7 +205,7 @@ func (v clientClock) beginHearing(within time.Duration) (*actor, *conn, error) {
 	if c == nil {
 		return nil, nil, harness.ErrNotSubscribed
 	}
-	a.ex.heard = true
+	a.ex.Heard = true
 	switch {
 	case c.failed != nil || c.isGone(): // the program finds it closed
 		return nil, c, nil

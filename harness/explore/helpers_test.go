@@ -17,6 +17,7 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 	"github.com/doublegrant/doublegrant/harness/await"
 	"github.com/doublegrant/doublegrant/harness/explore/internal/resp"
+	"github.com/doublegrant/doublegrant/harness/explore/internal/schedule"
 	"github.com/doublegrant/doublegrant/harness/interleave"
 	"github.com/doublegrant/doublegrant/harness/internal/processes"
 	"github.com/doublegrant/doublegrant/harness/testenv"
@@ -237,7 +238,7 @@ func (s *scheduler) follow(ex *execution, choices ...interleave.Choice) {
 // finish goes on to the end of a schedule.
 func (s *scheduler) finish(ex *execution) {
 	s.t.Helper()
-	require.NoError(s.t, ex.drain(s.t.Context()))
+	require.NoError(s.t, ex.leave(s.t.Context()))
 	require.NoError(s.t, ex.finish(s.t.Context()))
 }
 
@@ -250,7 +251,7 @@ func (s *scheduler) run(choices ...interleave.Choice) *execution {
 	return ex
 }
 
-func nextMoves(ex *execution) []move {
+func nextMoves(ex *execution) []schedule.Move {
 	all, err := ex.moves()
 	if err != nil {
 		panic(err)
@@ -260,7 +261,7 @@ func nextMoves(ex *execution) []move {
 
 func possible(ex *execution) (out []interleave.Choice) {
 	for _, m := range nextMoves(ex) {
-		out = append(out, m.choice)
+		out = append(out, m.Choice)
 	}
 	return out
 }

@@ -14,10 +14,10 @@ import (
 
 // smallestFound is the smallest counterexample of a class so far.
 type smallestFound struct {
-	budget   interleave.Budget
-	schedule []interleave.Choice
-	length   int
-	class    harness.Class
+	Class    harness.Class      `json:"class"`
+	Budget   interleave.Budget  `json:"budget"`
+	Length   int                `json:"length"` // steps and probes until it shows
+	Schedule savedSchedule      `json:"schedule"`
 	shrunk   *interleave.Shrunk // nil: it is as it was found
 }
 
@@ -25,9 +25,9 @@ type smallestFound struct {
 // so that the result does not depend on which worker was faster.
 func (c *smallestFound) smaller(than *smallestFound) bool {
 	return cmp.Or(
-		cmp.Compare(c.length, than.length),
-		cmp.Compare(faultsIn(c.schedule), faultsIn(than.schedule)),
-		slices.Compare(c.schedule, than.schedule),
+		cmp.Compare(c.Length, than.Length),
+		cmp.Compare(faultsIn(c.Schedule), faultsIn(than.Schedule)),
+		slices.Compare(c.Schedule, than.Schedule),
 	) < 0
 }
 
@@ -45,33 +45,33 @@ func faultsIn(schedule []interleave.Choice) (n int) {
 func (s *search) judge(ctx context.Context, v visit) error {
 	ex := v.ex
 	var seen findings
-	if !v.prune {
+	if !v.pruned {
 		seen = ex.withDeadlock(check(ctx, s.spec.Checkers, ex.history()))
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.steps += len(ex.path)
-	if v.prune {
+	if v.pruned {
 		s.pruned++
 		return nil
 	}
 	s.schedules++
 	s.doubt = cmp.Or(s.doubt, seen.doubt)
-	s.coverage.add(ex)
+	s.coverage.add(ex.covers())
 	s.encounters.add(s.budget, ex, seen.situations)
 	for _, op := range ex.ops {
 		if op.Outcome == harness.OK {
 			s.okKinds[op.Kind] = true
 		}
 	}
-	if ex.grantedFree != "" { // something was granted without a command, so nobody knows when: the history shows nothing
+	if ex.GrantedFree != "" { // something was granted without a command, so nobody knows when: the history shows nothing
 		return nil
 	}
 	for _, a := range seen.found {
 		if !ex.knowsTimeUntil(a.To) {
 			continue // the search says that it cannot tell
 		}
-		c := &smallestFound{budget: s.budget, schedule: ex.path, class: a.Class, length: ex.lengthUntil(a.To)}
+		c := &smallestFound{Budget: s.budget, Schedule: ex.path, Class: a.Class, Length: ex.lengthUntil(a.To)}
 		if old := s.found[a.Class]; old == nil || c.smaller(old) {
 			s.found[a.Class] = c
 		}
@@ -84,7 +84,7 @@ func (s *search) judge(ctx context.Context, v visit) error {
 // knowsTimeUntil reports whether every clock showed the schedule's time until at. Where the servers' clocks cannot be set they stand still
 // while time passes, so what follows a look at one of them may be wrong.
 func (ex *execution) knowsTimeUntil(at time.Duration) bool {
-	return !ex.clockRead || ex.w.SetsClocks() || at < start+maxSteps*tick
+	return !ex.ClockRead || ex.w.SetsClocks() || at < start+maxSteps*tick
 }
 
 // findings holds the checkers' findings in one schedule.

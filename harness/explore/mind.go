@@ -9,6 +9,7 @@ import (
 
 	"github.com/doublegrant/doublegrant/harness"
 	"github.com/doublegrant/doublegrant/harness/explore/internal/command"
+	"github.com/doublegrant/doublegrant/harness/explore/internal/schedule"
 	"github.com/doublegrant/doublegrant/harness/explore/internal/visited"
 )
 
@@ -99,7 +100,7 @@ func (a *actor) noteAct(done act) {
 	}
 }
 
-// learnMind keeps what a client that has just come to its next wait has done since the last. The error wraps errDiverged if it did
+// learnMind keeps what a client that has just come to its next wait has done since the last. The error wraps schedule.ErrDiverged if it did
 // something else the last time.
 func (ex *execution) learnMind(a *actor) error {
 	m := ex.memory
@@ -147,7 +148,7 @@ func (ex *execution) compareMinds(a *actor, known *mind, acts []act, at parked, 
 		return diverged(a)
 	}
 	if known.at.kind != at.kind || len(known.acts) != len(acts) || at.kind == inCommand && !sameStep(known.at.conn, at.conn) {
-		return fmt.Errorf("%w: %s %s, and %s when all was the same before", errDiverged, a, at.does(ex.w.Scripts), known.at.does(ex.w.Scripts))
+		return fmt.Errorf("%w: %s %s, and %s when all was the same before", schedule.ErrDiverged, a, at.does(ex.w.Scripts), known.at.does(ex.w.Scripts))
 	}
 	same := slices.Equal(known.acts, acts) && known.watches == watches
 	if at.kind == inCommand {

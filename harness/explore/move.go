@@ -4,55 +4,40 @@ import (
 	"slices"
 
 	"github.com/doublegrant/doublegrant/harness/explore/internal/command"
+	"github.com/doublegrant/doublegrant/harness/explore/internal/schedule"
 	"github.com/doublegrant/doublegrant/harness/interleave"
 )
 
-// move is a choice that can happen next, or has happened, with what it touches.
-type move struct {
-	choice     interleave.Choice
-	cost       int // preemptions and interferences that it adds
-	access     command.Access
-	world      bool // it is done by the world and independent of nothing, unless it approaches
-	timePasses bool // time passes in it
-	approaches bool // time passes to the last millisecond of a lease, and beyond the end of none
-	timely     bool // its effect or reply depends on the time of day
-	begins     bool // an operation of a client begins with it
-	ends       bool // an operation may end with it; of a move that has happened: did end
-	silent     bool // Redis is sent nothing in it
-	observes   bool // the program looks at the store if an operation ends with it
-}
+// This file lists what can happen next in a schedule.
 
 // nextMove returns the step that a parked client would take.
-func (ex *execution) nextMove(c interleave.Choice, a *actor) move {
-	m := move{choice: c, begins: !a.inOp, ends: true, observes: ex.spec.Program.Observe != nil, timePasses: a.wakeAt > ex.now}
+func (ex *execution) nextMove(c interleave.Choice, a *actor) schedule.Move {
+	m := schedule.Move{Choice: c, Begins: !a.inOp, Ends: true, Observes: ex.spec.Program.Observe != nil, TimePasses: a.wakeAt > ex.now}
 	if a.sends != nil {
-		m.begins, m.ends, m.access = false, false, a.sends.queue[0].Access
+		m.Begins, m.Ends, m.Access = false, false, a.sends.queue[0].Access
 		return m
 	}
 	if a.waits() {
-		m.silent = true
-		m.timePasses = ex.readiness(a) == byTime
+		m.Silent = true
+		m.TimePasses = ex.readiness(a) == byTime
 		return m
 	}
 	switch a.parkedAt.kind {
 	case inCommand:
 		if c.Kind() == interleave.Runs || c.Kind() == interleave.LosesAnswers {
 			first := a.parkedAt.conn.queue[0]
-			m.access, m.timely = ex.withWoken(first.Access), first.Timely()
-			m.timePasses = m.timePasses || first.WaitTimeout() > 0 && first.WantedAcks() > ex.hearingReplicas()
+			m.Access, m.Timely = ex.withWoken(first.Access), first.Timely()
+			m.TimePasses = m.TimePasses || first.WaitTimeout() > 0 && first.WantedAcks() > ex.hearingReplicas()
 		}
 	case inClock:
-		m.access.Writes, m.timely = append(m.access.Writes, clockKey), true // a later look sees a later time, so the order of looks matters
+		m.Access.Writes, m.Timely = append(m.Access.Writes, schedule.ClockKey), true // a later look sees a later time, so the order of looks matters
 	}
 	return m
 }
 
-// clockKey stands for the time that clients see. No client's key has this name.
-const clockKey = "\x00clock"
-
 // moves lists what can happen next: the steps of clients, beginning with the thread that took the last step, then everything
 // else. It is empty when nobody can take a step and no late command is left.
-func (ex *execution) moves() ([]move, error) {
+func (ex *execution) moves() ([]schedule.Move, error) {
 	able := ex.ableActors()
 	if len(able) == 0 {
 		return ex.addArrivals(nil), nil
@@ -61,10 +46,10 @@ func (ex *execution) moves() ([]move, error) {
 	if current {
 		able = slices.Insert(slices.DeleteFunc(able, func(a *actor) bool { return a == ex.last }), 0, ex.last)
 		if ex.last.parkedAt.kind == inWork && !ex.last.hasThreads() { // nobody else can tell when it does that
-			return ex.addCrash([]move{ex.stepOf(ex.last)}), nil
+			return ex.addCrash([]schedule.Move{ex.stepOf(ex.last)}), nil
 		}
 	}
-	var out []move
+	var out []schedule.Move
 	scripts := false
 	untouched := true // no client before has yet to take its first step
 	for _, a := range able {
@@ -77,10 +62,10 @@ func (ex *execution) moves() ([]move, error) {
 		}
 		m := ex.stepOf(a)
 		if current && a != ex.last {
-			m.cost = 1
+			m.Cost = 1
 		}
 		if ex.readiness(a) == byTime && ex.wakesEarly(a) {
-			m.cost++
+			m.Cost++
 		}
 		out = append(out, m)
 	}
@@ -89,7 +74,7 @@ func (ex *execution) moves() ([]move, error) {
 }
 
 // stepOf returns the step that an actor can take.
-func (ex *execution) stepOf(a *actor) move {
+func (ex *execution) stepOf(a *actor) schedule.Move {
 	return ex.nextMove(interleave.Run(a.index).Of(a.thread), a)
 }
 
@@ -101,9 +86,9 @@ func (ex *execution) symmetric() bool {
 
 // addUnanswered adds, for each client that can send a command, the moves in which it gets no answer. Whether a command that
 // changes nothing is executed makes no difference, so it comes late only if the budget has no lost answers and commands.
-func (ex *execution) addUnanswered(out []move) []move {
+func (ex *execution) addUnanswered(out []schedule.Move) []schedule.Move {
 	for _, run := range slices.Clip(out) {
-		a := ex.actorOf(run.choice)
+		a := ex.actorOf(run.Choice)
 		if a.sends != nil || a.parkedAt.kind != inCommand {
 			continue
 		}
@@ -115,7 +100,7 @@ func (ex *execution) addUnanswered(out []move) []move {
 		changes := slices.ContainsFunc(a.parkedAt.conn.queue, command.Command.Changes)
 		add := func(c interleave.Choice) {
 			m := ex.nextMove(c, a)
-			m.cost = run.cost + 1
+			m.Cost = run.Cost + 1
 			out = append(out, m)
 		}
 		if ex.remaining.LostAnswers > 0 {
@@ -142,11 +127,11 @@ func (ex *execution) onlyWakesNext(a *actor) bool {
 
 // addArrivals adds the late commands that can be executed now: those after which something else has happened, or all of them
 // if nothing else is left to do.
-func (ex *execution) addArrivals(out []move) []move {
+func (ex *execution) addArrivals(out []schedule.Move) []schedule.Move {
 	alone := len(out) == 0
 	for n, l := range ex.lateCommands {
 		if !l.arrived && (alone || l.at < len(ex.path)) {
-			out = append(out, move{choice: interleave.Arrive(n), access: l.access(), timely: true, observes: ex.spec.Program.Observe != nil})
+			out = append(out, schedule.Move{Choice: interleave.Arrive(n), Access: l.access(), Timely: true, Observes: ex.spec.Program.Observe != nil})
 		}
 	}
 	return out
@@ -154,62 +139,28 @@ func (ex *execution) addArrivals(out []move) []move {
 
 // addCrash adds the crash of the client that took the last step. Crashes of the others were possible right after their own
 // last steps, and nobody can tell the difference.
-func (ex *execution) addCrash(out []move) []move {
+func (ex *execution) addCrash(out []schedule.Move) []schedule.Move {
 	if ex.remaining.Crashes > 0 && ex.justStepped && ex.isAlive(ex.last.index) {
-		out = append(out, move{choice: interleave.Crash(ex.last.index), cost: 1, access: ex.waitAccess(ex.last.index)})
+		out = append(out, schedule.Move{Choice: interleave.Crash(ex.last.index), Cost: 1, Access: ex.waitAccess(ex.last.index)})
 	}
 	return out
 }
 
 // addInterferences adds what the world can do, where it makes a difference.
-func (ex *execution) addInterferences(out []move, scripts bool) ([]move, error) {
+func (ex *execution) addInterferences(out []schedule.Move, scripts bool) ([]schedule.Move, error) {
 	passing, err := ex.timeMoves()
 	if err != nil {
 		return nil, err
 	}
 	out = append(out, passing...)
 	if ex.remaining.Failovers > 0 && !ex.replicationStopped {
-		out = append(out, move{choice: interleave.StopReplication, cost: 1, world: true})
+		out = append(out, schedule.Move{Choice: interleave.StopReplication, Cost: 1, World: true})
 	}
 	if ex.replicationStopped && ex.wroteSinceStop {
-		out = append(out, move{choice: interleave.Promote, world: true})
+		out = append(out, schedule.Move{Choice: interleave.Promote, World: true})
 	}
 	if len(ex.path) > 0 && ex.remaining.Flushes > 0 && scripts {
-		out = append(out, move{choice: interleave.FlushScripts, cost: 1, world: true})
+		out = append(out, schedule.Move{Choice: interleave.FlushScripts, Cost: 1, World: true})
 	}
 	return out, nil
-}
-
-// independent reports whether did and the move asleep, which could have happened in its place, may change places. If so, the
-// schedules in which asleep happens next were planned already, with the two in the other order. In doubt it is false.
-func independent(did, asleep move) bool {
-	i, client := did.choice.Client()
-	if j, other := asleep.choice.Client(); client && other && i == j {
-		return false
-	}
-	switch {
-	case did.choice.IsCrash(): // nobody notices, but for those who would have woken it
-		return !did.access.Changes() || did.access.Independent(asleep.access)
-	case did.choice.Kind() == interleave.Delays:
-		return false // a late command cannot be executed at once, but can be after another move
-	case did.choice.Unanswered() && asleep.choice.Kind() == did.choice.Kind():
-		return false // there may be no budget for both
-	case did.approaches && !asleep.timePasses && !asleep.world:
-		// What only reads, and not the time, shows the same in the last millisecond of a lease as before. What writes may end
-		// a lease, or give it another end.
-		return !asleep.begins && !asleep.timely && !asleep.access.Changes()
-	case did.world || did.timePasses || asleep.timePasses:
-		return false
-	case asleep.world:
-		return false
-	}
-	// Whether one operation ended before another began is for checkers to see.
-	if did.begins && asleep.ends || did.ends && asleep.begins {
-		return false
-	}
-	// What the program saw in the store after an operation is for checkers to see as well.
-	if did.observes && (did.ends && asleep.access.Changes() || asleep.ends && did.access.Changes()) {
-		return false
-	}
-	return did.silent || asleep.silent || did.access.Independent(asleep.access)
 }

@@ -22,7 +22,7 @@ func (s *search) orderFound(ctx context.Context, w *world) error {
 		if err := catchPanics(func() error { return h.order(context.WithoutCancel(ctx)) }); err != nil {
 			return err
 		}
-		h.best.budget, h.best.shrunk = c.budget, c.shrunk
+		h.best.Budget, h.best.shrunk = c.Budget, c.shrunk
 		s.found[class] = h.best
 	}
 	return nil
@@ -30,11 +30,11 @@ func (s *search) orderFound(ctx context.Context, w *world) error {
 
 // order moves one step of a client to another place, as long as that makes the counterexample tidier.
 func (h *shrinker) order(ctx context.Context) error {
-	for from := 0; from < len(h.best.schedule); from++ {
-		if h.best.schedule[from].Kind() != interleave.Runs {
+	for from := 0; from < len(h.best.Schedule); from++ {
+		if h.best.Schedule[from].Kind() != interleave.Runs {
 			continue
 		}
-		for to := range h.best.schedule {
+		for to := range h.best.Schedule {
 			tidier, err := h.moveStep(ctx, from, to)
 			if err != nil {
 				return err
@@ -50,13 +50,13 @@ func (h *shrinker) order(ctx context.Context) error {
 
 // moveStep moves a step to another place, and keeps what becomes of the schedule if that is tidier.
 func (h *shrinker) moveStep(ctx context.Context, from, to int) (tidier bool, err error) {
-	old := h.best.schedule
+	old := h.best.Schedule
 	schedule := slices.Insert(slices.Delete(slices.Clone(old), from, from+1), to, old[from])
 	if !isTidier(schedule, old) {
 		return false, nil
 	}
 	found, err := h.outcomeOnce(ctx, h.budget, schedule)
-	if found == nil || err != nil || found.length > h.best.length || !isTidier(found.schedule, old) {
+	if found == nil || err != nil || found.Length > h.best.Length || !isTidier(found.Schedule, old) {
 		return false, err
 	}
 	h.best = found

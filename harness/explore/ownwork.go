@@ -12,6 +12,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/doublegrant/doublegrant/harness/explore/internal/schedule"
+	"github.com/doublegrant/doublegrant/harness/explore/internal/strategy"
 	"github.com/doublegrant/doublegrant/harness/interleave"
 )
 
@@ -34,8 +36,8 @@ func (s *search) ownWork(ctx context.Context, w *world) (found string, err error
 	runtime.MemProfileRate = 1
 	before := countTimers()
 	spawned := map[string]bool{}
-	for _, next := range []func([]move) interleave.Choice{stayWithClient, switchClient} {
-		if err = s.watchGoroutines(ctx, w, next, spawned); errors.Is(err, errStopped) {
+	for _, order := range []strategy.Strategy{&strategy.First{}, strategy.Alternate{}} {
+		if err = s.watchGoroutines(ctx, w, order, spawned); errors.Is(err, schedule.ErrStopped) {
 			err = nil // the search has seen and reported it as well
 		}
 		if err != nil {
@@ -57,22 +59,8 @@ func (s *search) ownWork(ctx context.Context, w *world) (found string, err error
 	return strings.Join(origins, " and "), err
 }
 
-// stayWithClient picks the move by which the same client goes on for as long as it can.
-func stayWithClient(moves []move) interleave.Choice { return moves[0].choice }
-
-// switchClient picks moves so that clients alternate.
-func switchClient(moves []move) (c interleave.Choice) {
-	c = stayWithClient(moves)
-	for _, m := range moves {
-		if m.choice.Kind() == interleave.Runs {
-			c = m.choice
-		}
-	}
-	return c
-}
-
 // watchGoroutines runs a schedule of the program step by step, and adds to spawned the code that starts goroutines.
-func (s *search) watchGoroutines(ctx context.Context, w *world, next func([]move) interleave.Choice, spawned map[string]bool) error {
+func (s *search) watchGoroutines(ctx context.Context, w *world, order strategy.Strategy, spawned map[string]bool) error {
 	look := func(a *actor) {
 		for _, origin := range lingeringGoroutines(a.goroutine) {
 			spawned[origin] = true
@@ -83,19 +71,22 @@ func (s *search) watchGoroutines(ctx context.Context, w *world, next func([]move
 		return err
 	}
 	ex.recorded = look // a watchdog lives from a grant to the release, between which a client need not wait
-	for {
-		for _, a := range ex.all {
-			look(a)
-		}
-		moves, err := ex.moves()
-		if err != nil || len(moves) == 0 {
-			return err
-		}
-		if _, err := ex.step(ctx, next(moves)); err != nil {
-			ex.abandon()
-			return err
-		}
+	return ex.drive(ctx, watched{order, ex, look}, ex)
+}
+
+// watched is a strategy that looks at every thread before each step.
+type watched struct {
+	strategy.Strategy
+	ex   *execution
+	look func(*actor)
+}
+
+// Next looks, and then returns what the strategy does.
+func (w watched) Next(v strategy.View) (interleave.Choice, strategy.Do, error) {
+	for _, a := range w.ex.all {
+		w.look(a)
 	}
+	return w.Strategy.Next(v)
 }
 
 // launchFrame and threadFrame are the functions in which every client and every goroutine of harness.Go runs, and startFrame is

@@ -9,6 +9,7 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 	"github.com/doublegrant/doublegrant/harness/explore/internal/keyspace"
 	"github.com/doublegrant/doublegrant/harness/explore/internal/resp"
+	"github.com/doublegrant/doublegrant/harness/explore/internal/schedule"
 	"github.com/doublegrant/doublegrant/harness/interleave"
 )
 
@@ -20,36 +21,30 @@ const retention = 24 * time.Hour
 // maxInstants bounds the number of instants to which time can pass at one moment of a schedule.
 const maxInstants = interleave.MaxPerKind
 
-// instant is an instant to which time can pass.
-type instant struct {
-	at        time.Duration
-	beyondEnd bool // some lease has just ended then; false: it is in its last millisecond
-}
-
 // reachableInstants lists the instants to which time can pass from now, in their order: the last millisecond of each lease, and the
 // first after it. Leases are those of keys, and those that operations asked for. A Timeless program that looks at a clock
 // gets midnight as well. Others need no instant of its own for it: leases of 3 ms or more end after midnight.
-func (ex *execution) reachableInstants() ([]instant, error) {
+func (ex *execution) reachableInstants() ([]schedule.Instant, error) {
 	instants, err := ex.leaseEnds()
 	if err != nil {
 		return nil, err
 	}
-	var out []instant
+	var out []schedule.Instant
 	for _, at := range instants {
 		if at > ex.now && ex.w.SetsClocks() {
-			out = append(out, instant{at, false})
+			out = append(out, schedule.Instant{At: at})
 		}
 		if at+keyspace.Grain > ex.now {
-			out = append(out, instant{at + keyspace.Grain, true})
+			out = append(out, schedule.Instant{At: at + keyspace.Grain, BeyondEnd: true})
 		}
 	}
-	if ex.spec.Program.Timeless && ex.clockRead && ex.now < keyspace.UntilMidnight {
-		out = append(out, instant{keyspace.UntilMidnight, true})
+	if ex.spec.Program.Timeless && ex.ClockRead && ex.now < keyspace.UntilMidnight {
+		out = append(out, schedule.Instant{At: keyspace.UntilMidnight, BeyondEnd: true})
 	}
-	slices.SortFunc(out, func(a, b instant) int { return int(a.at - b.at) })
-	out = slices.CompactFunc(out, func(a, b instant) bool { return a.at == b.at })
+	slices.SortFunc(out, func(a, b schedule.Instant) int { return int(a.At - b.At) })
+	out = slices.CompactFunc(out, func(a, b schedule.Instant) bool { return a.At == b.At })
 	if len(out) > maxInstants {
-		ex.tooManyEnds = true
+		ex.TooManyEnds = true
 		out = out[:maxInstants]
 	}
 	return out, nil
@@ -105,17 +100,17 @@ func (ex *execution) leaseEndsBefore(t time.Duration) (bool, error) {
 
 // timeMoves lists the moves in which time passes. Time does not pass twice in a row: it could have passed to the second instant
 // at once.
-func (ex *execution) timeMoves() (out []move, err error) {
+func (ex *execution) timeMoves() (out []schedule.Move, err error) {
 	if ex.remaining.Expiries == 0 && ex.remaining.Approaches == 0 || len(ex.path) == 0 || ex.path[len(ex.path)-1].IsTime() {
 		return nil, nil
 	}
-	if ex.spec.Program.Timeless && !ex.ttlSet && !ex.clockRead {
+	if ex.spec.Program.Timeless && !ex.TTLSet && !ex.ClockRead {
 		return nil, nil
 	}
 	instants, err := ex.reachableInstants()
 	for i, t := range instants {
-		if t.beyondEnd && ex.remaining.Expiries > 0 || !t.beyondEnd && ex.remaining.Approaches > 0 {
-			out = append(out, move{choice: interleave.Pass(i), cost: 1, world: true})
+		if t.BeyondEnd && ex.remaining.Expiries > 0 || !t.BeyondEnd && ex.remaining.Approaches > 0 {
+			out = append(out, schedule.Move{Choice: interleave.Pass(i), Cost: 1, World: true})
 		}
 	}
 	return out, err
@@ -128,7 +123,7 @@ func (ex *execution) passToInstant(n int) (ends bool, err error) {
 		return false, err
 	}
 	if n >= len(instants) {
-		return false, fmt.Errorf("%w: there is no instant %d to which time could pass", errDiverged, n+1)
+		return false, fmt.Errorf("%w: there is no instant %d to which time could pass", schedule.ErrDiverged, n+1)
 	}
 	t := instants[n]
 	if ex.trace != nil {
@@ -136,18 +131,18 @@ func (ex *execution) passToInstant(n int) (ends bool, err error) {
 			return false, err
 		}
 	}
-	if t.beyondEnd {
+	if t.BeyondEnd {
 		ex.remaining.Expiries--
 	} else {
 		ex.remaining.Approaches--
 	}
-	ends = t.beyondEnd || n > 0 // it goes beyond the ends before it
-	ex.expired = ex.expired || ends
-	return ends, ex.passTo(t.at)
+	ends = t.BeyondEnd || n > 0 // it goes beyond the ends before it
+	ex.Expired = ex.Expired || ends
+	return ends, ex.passTo(t.At)
 }
 
 // tracePassing notes in the trace how long time passes and which keys end with it.
-func (ex *execution) tracePassing(t instant) error {
+func (ex *execution) tracePassing(t schedule.Instant) error {
 	ends, err := ex.keyEnds()
 	if err != nil {
 		return err
@@ -155,13 +150,13 @@ func (ex *execution) tracePassing(t instant) error {
 	var gone, last []string
 	for _, e := range ends {
 		switch {
-		case e.At < t.at && e.At+keyspace.Grain > ex.now:
+		case e.At < t.At && e.At+keyspace.Grain > ex.now:
 			gone = append(gone, resp.Printable(e.Key))
-		case e.At == t.at:
+		case e.At == t.At:
 			last = append(last, resp.Printable(e.Key))
 		}
 	}
-	ex.trace.passed(t.at-ex.now, strings.Join(gone, ", "), strings.Join(last, ", "))
+	ex.trace.passed(t.At-ex.now, strings.Join(gone, ", "), strings.Join(last, ", "))
 	return nil
 }
 

@@ -8,6 +8,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/doublegrant/doublegrant/harness/explore/internal/schedule"
+	"github.com/doublegrant/doublegrant/harness/explore/internal/strategy"
 	"github.com/doublegrant/doublegrant/harness/explore/internal/visited"
 )
 
@@ -105,8 +107,8 @@ func (s *search) planRound(remembers bool) *round {
 	}
 	n := min(s.planned, len(dealt)*mostItems)
 	for i := range n {
-		it, _ := s.takeItem()
-		dealt[i*len(dealt)/n] = append(dealt[i*len(dealt)/n], saveItem(it))
+		b, _ := s.takeBranch()
+		dealt[i*len(dealt)/n] = append(dealt[i*len(dealt)/n], saveItem(b))
 	}
 	r := &round{}
 	for _, items := range dealt {
@@ -214,7 +216,7 @@ func (s *search) doPiece(ctx context.Context, p Piece) (res PieceResult, err err
 	if !errors.Is(err, ErrWorker) {
 		return res, err
 	}
-	return res, stopped("a piece of it was given to a worker %d times: %v", triesOfPiece, err)
+	return res, schedule.Stopped("a piece of it was given to a worker %d times: %v", triesOfPiece, err)
 }
 
 // addPiece adds the result of the first piece of the round.
@@ -298,7 +300,7 @@ func (s *search) beginPart() {
 	from := s.resumed
 	if s.resumed = nil; from == nil {
 		s.states = newStates(visited.NewTable(false))
-		s.push([]item{{}})
+		s.push([]strategy.Branch{{}})
 		return
 	}
 	s.states = newStates(visited.NewTable(s.mostRuns > 0, visited.Decode(from.Known)...))

@@ -52,7 +52,7 @@ func (s *search) progress() Progress {
 	defer s.mu.Unlock()
 	planned := s.planned
 	if s.spec.Random != nil {
-		planned = max(planned, s.spec.Random.Schedules-s.random.drawn)
+		planned = max(planned, s.spec.Random.Schedules-s.random.Drawn)
 	}
 	return Progress{
 		Budget: s.budget, Part: s.part, Parts: max(s.part, len(s.spec.budgets())),

@@ -3,7 +3,7 @@ package explore
 import (
 	"fmt"
 
-	"github.com/doublegrant/doublegrant/harness/interleave"
+	"github.com/doublegrant/doublegrant/harness/explore/internal/strategy"
 )
 
 // This file keeps the planned branches of a part, and hands them out.
@@ -12,25 +12,17 @@ import (
 // tenth of the bound.
 const mostPlanned = 2_000_000
 
-// item is a branch of the search: every schedule that begins with prefix and does not go on with a move of its sleep set.
-type item struct {
-	prefix      []interleave.Choice
-	fingerprint uint64 // fingerprint that prefix had when it was planned
-	sleepSet    []*move
-	cost        int // preemptions and interferences in prefix
-}
-
-// push plans items.
-func (s *search) push(items []item) {
+// push plans branches.
+func (s *search) push(branches []strategy.Branch) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, it := range items {
-		for len(s.queue) <= it.cost {
+	for _, b := range branches {
+		for len(s.queue) <= b.Cost {
 			s.queue = append(s.queue, nil)
 		}
-		s.queue[it.cost] = append(s.queue[it.cost], it)
+		s.queue[b.Cost] = append(s.queue[b.Cost], b)
 	}
-	if s.planned += len(items); s.planned > mostPlanned && !s.over {
+	if s.planned += len(branches); s.planned > mostPlanned && !s.over {
 		s.over = true
 		s.stopped = fmt.Sprintf("the budget multiplies to more than fits into memory: after %d schedules %d more were planned, which plan others in turn; "+
 			"ask for fewer clients, for less in one schedule, or for schedules at random (--random)", s.schedules, s.planned)
@@ -38,27 +30,27 @@ func (s *search) push(items []item) {
 	s.wake.Broadcast()
 }
 
-// pop takes the last planned of the cheapest items. It waits while other workers may still plan some. ok is false when the
+// pop takes the last planned of the cheapest branches. It waits while other workers may still plan some. ok is false when the
 // part or the search is over.
-func (s *search) pop() (it item, ok bool) {
+func (s *search) pop() (b strategy.Branch, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for {
 		if s.over {
-			return it, false
+			return b, false
 		}
 		switch {
 		case s.planned == 0 && s.busy == 0:
-			return it, false
+			return b, false
 		case s.planned == 0:
 			s.wake.Wait()
 		case s.reachedLimit():
-			return it, false
+			return b, false
 		case s.spec.MaxSchedules > 0 && s.schedules+s.busy >= s.spec.MaxSchedules:
 			s.wake.Wait() // some of those under way may be given up
 		default:
 			s.busy++
-			return s.takeItem()
+			return s.takeBranch()
 		}
 	}
 }
@@ -80,24 +72,24 @@ func (s *search) reachedLimit() bool {
 	return true
 }
 
-// putBack plans an item again that could not be gone through, so that a checkpoint has it.
-func (s *search) putBack(it item) { s.push([]item{it}) }
+// putBack plans a branch again that could not be gone through, so that a checkpoint has it.
+func (s *search) putBack(b strategy.Branch) { s.push([]strategy.Branch{b}) }
 
-func (s *search) itemDone() {
+func (s *search) branchDone() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.busy--
 	s.wake.Broadcast()
 }
 
-// takeItem takes the item that comes next from the queue. The caller holds s.mu.
-func (s *search) takeItem() (it item, ok bool) {
-	for cost, items := range s.queue {
-		if n := len(items) - 1; n >= 0 {
-			it, s.queue[cost] = items[n], items[:n]
+// takeBranch takes the branch that comes next from the queue. The caller holds s.mu.
+func (s *search) takeBranch() (b strategy.Branch, ok bool) {
+	for cost, branches := range s.queue {
+		if n := len(branches) - 1; n >= 0 {
+			b, s.queue[cost] = branches[n], branches[:n]
 			s.planned--
-			return it, true
+			return b, true
 		}
 	}
-	return it, false
+	return b, false
 }

@@ -6,26 +6,33 @@ import (
 	"math/rand/v2"
 	"runtime/debug"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
 	"github.com/doublegrant/doublegrant/harness"
+	"github.com/doublegrant/doublegrant/harness/explore/internal/strategy"
 	"github.com/doublegrant/doublegrant/harness/interleave"
 )
 
-// Random shapes a search that draws its schedules at random (pct.go), for programs of which not every schedule can be run. Its verdict
-// is never valid. What a search that found nothing promises is in [interleave.Result.Random]. The zero value draws schedules for as
-// long as Spec.For says.
+// Random shapes a search that draws its schedules at random, for programs of which not every schedule can be run. Its verdict is never
+// valid. What a search that found nothing promises is in [interleave.Result.Random]. The zero value draws schedules for as long as
+// Spec.For says.
 type Random struct {
+	Strategy string `json:",omitempty"` // how they are drawn, one of Strategies; default: the first
+
 	// Schedules is the number of schedules that are drawn. With 0 the time decides, Spec.For: up to three fifths of it go to every
 	// schedule of 2 clients, then of 3, and the rest to schedules at random.
 	Schedules int
-	Depth     int    // depth of the bugs to look for, 1 to MaxDepth; default 3
+	Depth     int    // depth of the bugs to look for, 1 to MaxDepth; default 3. A strategy that promises nothing about a depth has none
 	Seed      uint64 // the same seed draws the same schedules; default: drawn as well, and said in the result
 }
 
 // MaxDepth bounds the depth of bugs that a search at random looks for. With it, no search ever comes near its promise.
 const MaxDepth = 10
+
+// Strategies lists how schedules may be drawn at random: "pct", probabilistic concurrency testing, and "pos", partial order sampling.
+func Strategies() []string { return strategy.Names() }
 
 const (
 	defaultDepth = 3
@@ -34,18 +41,25 @@ const (
 )
 
 func (r Random) withDefaults(s Spec) (Random, error) {
-	if r.Depth == 0 {
+	if r.Strategy == strategy.Names()[0] {
+		r.Strategy = ""
+	}
+	if r.Depth == 0 && strategy.Promises(r.Strategy) {
 		r.Depth = defaultDepth
 	}
 	if r.Seed == 0 {
 		r.Seed = DrawSeed()
 	}
 	switch {
+	case r.Strategy != "" && !slices.Contains(strategy.Names(), r.Strategy):
+		return r, fmt.Errorf("a strategy %q: ask for %s", r.Strategy, strings.Join(strategy.Names(), " or "))
+	case r.Depth != 0 && !strategy.Promises(r.Strategy):
+		return r, fmt.Errorf("a depth of %d: %s promises nothing about a depth, so leave it out", r.Depth, r.Strategy)
 	case r.Schedules < 0:
 		return r, fmt.Errorf("%d schedules at random: ask for 1 or more", r.Schedules)
 	case r.Schedules == 0 && s.For == 0:
 		return r, fmt.Errorf("schedules at random without end: say how many, or for how long")
-	case r.Depth < 1 || r.Depth > MaxDepth:
+	case strategy.Promises(r.Strategy) && (r.Depth < 1 || r.Depth > MaxDepth):
 		return r, fmt.Errorf("bugs of depth %d: ask for 1 to %d", r.Depth, MaxDepth)
 	case s.MaxSchedules > 0:
 		return r, fmt.Errorf("schedules at random and a bound on schedules: give the number once, as that of schedules at random")
@@ -69,12 +83,21 @@ func (s Spec) randomBudget(base interleave.Budget) interleave.Budget {
 
 // randomState holds what a search at random has seen. The search's lock guards it.
 type randomState struct {
-	drawn    int                   // schedules that were drawn and run to their end
-	judged   int                   // those of them that were drawn knowing the length of the longest
-	actors   int                   // the most actors that one had
-	steps    int                   // steps of the longest
-	instants int                   // the most instants to which time could have passed by one kind of fault
-	firstAt  map[harness.Class]int // number of the first schedule that showed a class
+	Drawn    int                   `json:"drawn,omitempty"`    // schedules that were drawn and run to their end
+	Judged   int                   `json:"judged,omitempty"`   // those of them that were drawn knowing the length of the longest
+	Actors   int                   `json:"actors,omitempty"`   // the most actors that one had
+	Steps    int                   `json:"steps,omitempty"`    // steps of the longest
+	Instants int                   `json:"instants,omitempty"` // the most instants to which time could have passed by one kind of fault
+	FirstAt  map[harness.Class]int `json:"firstAt,omitempty"`  // number of the first schedule that showed a class
+}
+
+// add adds what another search, or a piece of this one, has seen.
+func (r *randomState) add(more randomState) {
+	r.Drawn, r.Judged = r.Drawn+more.Drawn, r.Judged+more.Judged
+	r.Actors, r.Steps, r.Instants = max(r.Actors, more.Actors), max(r.Steps, more.Steps), max(r.Instants, more.Instants)
+	for class, number := range more.FirstAt {
+		r.note(class, number)
+	}
 }
 
 // note notes that a schedule drawn at random showed a class. Those that were not drawn have the number 0.
@@ -82,11 +105,11 @@ func (r *randomState) note(c harness.Class, number int) {
 	if number == 0 {
 		return
 	}
-	if r.firstAt == nil {
-		r.firstAt = map[harness.Class]int{}
+	if r.FirstAt == nil {
+		r.FirstAt = map[harness.Class]int{}
 	}
-	if old := r.firstAt[c]; old == 0 || number < old {
-		r.firstAt[c] = number
+	if old := r.FirstAt[c]; old == 0 || number < old {
+		r.FirstAt[c] = number
 	}
 }
 
@@ -110,8 +133,8 @@ func (s *search) runAtRandom(ctx context.Context, worlds []*world) {
 		} else {
 			s.runRound(context.WithoutCancel(ctx), worlds)
 		}
-		if s.random.steps > s.drawing.Known { // the round did not know it, so its schedules do not count
-			s.random.judged = 0
+		if s.random.Steps > s.drawing.Known { // the round did not know it, so its schedules do not count
+			s.random.Judged = 0
 		}
 	}
 	s.mu.Lock()
@@ -126,7 +149,7 @@ func (s *search) nextRound() (ok bool) {
 	if n := s.spec.Random.Schedules; n > 0 {
 		to = min(to, n+1)
 	}
-	s.drawing = drawing{Next: from, To: to, Known: s.random.steps}
+	s.drawing = drawing{Next: from, To: to, Known: s.random.Steps}
 	return from < to
 }
 
@@ -212,31 +235,29 @@ func (s *search) nextNumber() (number int, ok bool) {
 
 // walk runs one schedule that is drawn at random, and has the checkers judge it.
 func (s *search) walk(ctx context.Context, w *world, alarm *time.Timer, number, steps int) error {
-	t := walker{spec: s.spec, budget: s.budget, w: w, alarm: alarm}
-	var p *pct
-	var ex *execution
-	err := t.attempts().run(ctx, func() (_ *execution, err error) {
-		p = s.spec.Random.draw(s.spec, s.budget, number, steps)
-		ex, err = t.run(ctx, p)
-		return ex, err
+	var drawn *strategy.Random
+	ex, err := runner{spec: s.spec, w: w, alarm: alarm}.run(ctx, s.budget, func() strategy.Strategy {
+		drawn = s.spec.Random.draw(s.spec, s.budget, number, steps)
+		return drawn
 	})
 	if err != nil {
 		return err
 	}
 	s.mu.Lock()
-	s.random.drawn++
-	s.random.judged++
-	s.random.steps = max(s.random.steps, len(ex.path))
-	s.random.actors = max(s.random.actors, len(p.priority))
-	s.random.instants = max(s.random.instants, t.instants)
+	s.random.Drawn++
+	s.random.Judged++
+	s.random.Steps = max(s.random.Steps, len(ex.path))
+	s.random.Actors = max(s.random.Actors, drawn.Actors)
+	s.random.Instants = max(s.random.Instants, drawn.Instants)
 	s.mu.Unlock()
-	return s.judge(ctx, visit{search: s, ex: ex, prune: ex.replicationStopped, number: number})
+	return s.judge(ctx, visit{ex: ex, pruned: ex.replicationStopped, number: number})
 }
 
 // draw draws the schedule of a number. steps is the length of the longest so far.
-func (r Random) draw(spec *Spec, b interleave.Budget, number, steps int) *pct {
-	inOrder := spec.Program.Symmetric && spec.Skew == 0
-	return drawPCT(rand.New(rand.NewPCG(r.Seed, uint64(number))), r.Depth, steps, b, inOrder)
+func (r Random) draw(spec *Spec, b interleave.Budget, number, steps int) *strategy.Random {
+	return strategy.Draw(rand.New(rand.NewPCG(r.Seed, uint64(number))), strategy.Shape{
+		Strategy: r.Strategy, Depth: r.Depth, Steps: steps, Budget: b, InOrder: spec.Program.Symmetric && spec.Skew == 0,
+	})
 }
 
 // promise says in the result what schedules at random promise. The caller holds s.mu.
@@ -247,8 +268,8 @@ func (s *search) promise(res *interleave.Result) {
 	}
 	res.Budget = s.spec.budgets()[0]
 	told := interleave.Random{
-		Seed: r.Seed, Depth: r.Depth, Schedules: s.random.drawn, Judged: s.random.judged, Clients: max(res.Budget.Clients, s.random.actors),
-		Steps: s.random.steps, Faults: len(faultsOf(res.Budget)), Instants: s.random.instants,
+		Strategy: r.Strategy, Seed: r.Seed, Depth: r.Depth, Schedules: s.random.Drawn, Judged: s.random.Judged, Clients: max(res.Budget.Clients, s.random.Actors),
+		Steps: s.random.Steps, Faults: res.Budget.Faults(), Instants: s.random.Instants,
 	}.Promise()
 	res.Random = &told
 }
@@ -258,75 +279,10 @@ const enoughToTell = 200
 
 // vacuousAtRandom returns why schedules at random that found nothing have shown nothing, as vacuous does.
 func (s *search) vacuousAtRandom(worlds []*world, own string) string {
-	if s.stopped != interleave.DrawnAtRandom || len(s.found) > 0 || s.random.drawn < enoughToTell {
+	if s.stopped != interleave.DrawnAtRandom || len(s.found) > 0 || s.random.Drawn < enoughToTell {
 		return ""
 	}
 	return s.vacuous(worlds, own)
-}
-
-// walker runs schedules that are drawn at random.
-type walker struct {
-	spec     *Spec
-	budget   interleave.Budget
-	w        *world
-	alarm    *time.Timer
-	traced   bool // steps are written down
-	instants int  // the most instants to which time could have passed by one kind of fault
-}
-
-func (t *walker) attempts() attempts { return attempts{t.spec, t.budget, t.w, t.alarm} }
-
-// run runs one schedule to its end.
-func (t *walker) run(ctx context.Context, p *pct) (ex *execution, err error) {
-	if ex, err = beginSchedule(ctx, t.spec, t.budget, t.w, t.alarm); err != nil {
-		return nil, err
-	}
-	if t.traced {
-		ex.trace = &trace{}
-	}
-	for {
-		moves, err := ex.moves()
-		if err != nil {
-			return ex, err
-		}
-		if len(moves) == 0 {
-			break
-		}
-		beyondEnd, err := t.passings(ex, moves)
-		if err != nil {
-			return ex, err
-		}
-		c := p.pick(moves, len(ex.path), beyondEnd)
-		if _, err := ex.step(ctx, c); err != nil {
-			ex.abandon()
-			return ex, err
-		}
-		p.took(c, len(ex.path))
-	}
-	if !ex.replicationStopped { // or no replica was promoted, and the schedule shows the same as if replication had gone on
-		err = ex.finish(ctx)
-	}
-	return ex, err
-}
-
-// passings returns a function that tells of a choice in which time passes whether it goes beyond the end of a lease. It notes how
-// many moves of either kind there are.
-func (t *walker) passings(ex *execution, moves []move) (beyondEnd func(interleave.Choice) bool, err error) {
-	if !slices.ContainsFunc(moves, func(m move) bool { return m.choice.IsTime() }) {
-		return func(interleave.Choice) bool { return false }, nil
-	}
-	instants, err := ex.reachableInstants()
-	if err != nil {
-		return nil, err
-	}
-	beyond := 0
-	for _, i := range instants {
-		if i.beyondEnd {
-			beyond++
-		}
-	}
-	t.instants = max(t.instants, beyond, len(instants)-beyond)
-	return func(c interleave.Choice) bool { return c.Number() < len(instants) && instants[c.Number()].beyondEnd }, nil
 }
 
 // catchPanics does what f does, and returns a panic of the program's or a checker's code as an error.

@@ -145,20 +145,20 @@ func TestShrunkCounterexamplesAreTheSmallest(t *testing.T) {
 		se := newSearch(&spec)
 		require.NoError(t, se.run(t.Context(), []*world{s.w}))
 		c := se.found[harness.DoubleGrant]
-		if c == nil || c.length <= 2 {
+		if c == nil || c.Length <= 2 {
 			continue
 		}
 		h := newShrinker(&spec, s.w, c)
 		require.NoError(t, h.shrink(t.Context()))
-		if h.best.budget.Clients == c.budget.Clients {
-			require.LessOrEqual(t, h.best.length, c.length)
+		if h.best.Budget.Clients == c.Budget.Clients {
+			require.LessOrEqual(t, h.best.Length, c.Length)
 		}
 		runs += h.runs
 
 		every := spec
 		every.Random, every.MaxSchedules = nil, 500
 		all := newSearch(&every)
-		all.runPart(t.Context(), h.best.budget, []*world{s.w})
+		all.runPart(t.Context(), h.best.Budget, []*world{s.w})
 		require.NoError(t, all.failure)
 		if all.over { // too many to compare with
 			continue
@@ -166,17 +166,17 @@ func TestShrunkCounterexamplesAreTheSmallest(t *testing.T) {
 		tried++
 		smallest := all.found[harness.DoubleGrant]
 		require.NotNil(t, smallest, "seed %d: what is shrunk is a schedule of its budget", seed)
-		if h.best.length <= smallest.length { // a search leaves schedules out, the shorter of two that show the same among them
+		if h.best.Length <= smallest.Length { // a search leaves schedules out, the shorter of two that show the same among them
 			alone++
 		}
 		all.spec = &spec
 		told, err := all.polish(t.Context(), s.w, h)
 		require.NoError(t, err)
 		require.True(t, told)
-		require.LessOrEqual(t, h.best.length, smallest.length)
-		again, err := h.run(t.Context(), h.best.budget, h.best.schedule, harness.DoubleGrant)
+		require.LessOrEqual(t, h.best.Length, smallest.Length)
+		again, err := h.again(t.Context(), h.best.Budget, h.best.Schedule, harness.DoubleGrant)
 		require.NoError(t, err)
-		require.Equal(t, h.best.length, again.Length())
+		require.Equal(t, h.best.Length, again.Length())
 	}
 	t.Logf("of %d: %d as short as a search shows, without making it; %d runs each", tried, alone, runs/max(1, tried))
 	require.GreaterOrEqual(t, tried, 5)

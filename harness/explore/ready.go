@@ -89,7 +89,7 @@ func (ex *execution) ableActors() (out []*actor) {
 		if ex.earlyWakes < maxEarlyWakes || !ex.wakesEarly(a) {
 			out = append(out, a)
 		} else {
-			ex.wakesCut = true
+			ex.WakesCut = true
 		}
 	}
 	return out

@@ -8,14 +8,15 @@ import (
 	"regexp"
 	"slices"
 	"strconv"
-	"time"
 
 	"github.com/doublegrant/doublegrant/harness"
+	"github.com/doublegrant/doublegrant/harness/explore/internal/schedule"
+	"github.com/doublegrant/doublegrant/harness/explore/internal/strategy"
 	"github.com/doublegrant/doublegrant/harness/interleave"
 )
 
 // ErrDiverged marks a replay that did not go as the counterexample says.
-var ErrDiverged = errors.New("the replay went another way")
+var ErrDiverged = strategy.ErrDiverged
 
 // Replay runs the schedule of a counterexample again, as often as times says, and compares commands, replies and the anomaly.
 // The error wraps ErrDiverged if something differs, and ErrSpec if spec cannot be searched; any other says that the harness or
@@ -36,9 +37,10 @@ func Rerun(ctx context.Context, spec Spec, c interleave.Counterexample, times in
 	if err != nil {
 		return again, err
 	}
-	r := replayer{spec: &spec, w: w, alarm: time.NewTimer(parkWithin), stores: true}
+	r := newRunner(&spec, w)
+	r.stores = true
 	for i := 0; i < times && err == nil && ctx.Err() == nil; i++ {
-		again, err = r.run(ctx, spec.replayBudget(c), c.Schedule, c.Anomaly.Class)
+		again, err = r.again(ctx, spec.replayBudget(c), c.Schedule, c.Anomaly.Class)
 		switch {
 		case err != nil:
 		case len(c.Steps) == 0:
@@ -53,13 +55,14 @@ func Rerun(ctx context.Context, spec Spec, c interleave.Counterexample, times in
 // addCounterexamples runs the smallest counterexamples again and adds them, with their steps, to res. One that cannot be run again
 // shows only that a client does not do the same each time: res.Stopped then says so.
 func (s *search) addCounterexamples(ctx context.Context, w *world, res *interleave.Result) error {
-	r := replayer{spec: s.spec, w: w, alarm: time.NewTimer(parkWithin), stores: true}
+	r := newRunner(s.spec, w)
+	r.stores = true
 	for _, c := range s.found {
-		told, err := r.run(context.WithoutCancel(ctx), c.budget, c.schedule, c.class)
+		told, err := r.again(context.WithoutCancel(ctx), c.Budget, c.Schedule, c.Class)
 		switch {
-		case errors.Is(err, ErrDiverged) || errors.Is(err, errStopped):
+		case errors.Is(err, ErrDiverged) || errors.Is(err, schedule.ErrStopped):
 			res.Exhausted = false
-			res.Stopped = fmt.Sprintf("a schedule that ended in %s ended otherwise when it was run again: a client does not do the same each time", c.class) + remedy(s.spec.Program)
+			res.Stopped = fmt.Sprintf("a schedule that ended in %s ended otherwise when it was run again: a client does not do the same each time", c.Class) + remedy(s.spec.Program)
 		case err != nil:
 			return err
 		default:
@@ -73,70 +76,24 @@ func (s *search) addCounterexamples(ctx context.Context, w *world, res *interlea
 	return nil
 }
 
-// replayer runs given schedules.
-type replayer struct {
-	spec   *Spec
-	w      *world
-	alarm  *time.Timer
-	stores bool // steps show what is stored
-}
-
-// run runs one schedule, again where it was disturbed, and returns it as the counterexample of a class.
-func (r replayer) run(ctx context.Context, budget interleave.Budget, schedule []interleave.Choice, class harness.Class) (interleave.Counterexample, error) {
-	ex, err := r.runUndisturbed(ctx, budget, schedule)
+// again runs a schedule once more, and returns it as the counterexample of a class.
+func (r runner) again(ctx context.Context, budget interleave.Budget, choices []interleave.Choice, class harness.Class) (interleave.Counterexample, error) {
+	ex, err := r.replay(ctx, budget, choices)
 	if err != nil {
 		return interleave.Counterexample{}, err
 	}
 	return r.counterexample(ctx, ex, budget, class)
 }
 
-func (r replayer) attempts(b interleave.Budget) attempts { return attempts{r.spec, b, r.w, r.alarm} }
-
-// runUndisturbed runs the schedule, again where it was disturbed. The execution is nil if none could begin.
-func (r replayer) runUndisturbed(ctx context.Context, budget interleave.Budget, schedule []interleave.Choice) (ex *execution, err error) {
-	err = r.attempts(budget).run(ctx, func() (_ *execution, err error) {
-		ex, err = r.runOnce(ctx, budget, schedule)
-		return ex, err
-	})
-	return ex, err
-}
-
-// runOnce runs the schedule. If it cannot be followed, it is run to some end, so that no client is left in the middle.
-func (r replayer) runOnce(ctx context.Context, budget interleave.Budget, schedule []interleave.Choice) (*execution, error) {
-	ex, err := beginSchedule(ctx, r.spec, budget, r.w, r.alarm)
-	if err != nil {
-		return nil, err
-	}
-	ex.trace = &trace{stores: r.stores}
-	for i, c := range schedule {
-		moves, err := ex.moves()
-		if err != nil {
-			return ex, err
-		}
-		if !slices.ContainsFunc(moves, func(m move) bool { return m.choice == c }) {
-			lost := fmt.Errorf("%w: step %d, %v, is not possible: it belongs to another version of this variant", ErrDiverged, i+1, c)
-			return ex, errors.Join(lost, ex.drain(ctx))
-		}
-		if _, err := ex.step(ctx, c); err != nil {
-			ex.abandon()
-			return ex, err
-		}
-		if ex.disturbed() {
-			return ex, ex.drain(ctx)
-		}
-	}
-	if moves, err := ex.moves(); err != nil {
-		return ex, err
-	} else if len(moves) > 0 {
-		lost := fmt.Errorf("%w: after its last step clients are not done: it belongs to another version of this variant", ErrDiverged)
-		return ex, errors.Join(lost, ex.drain(ctx))
-	}
-	return ex, ex.finish(ctx)
+// replay runs a schedule once more, and writes its steps down. The error wraps ErrDiverged if it cannot be followed.
+func (r runner) replay(ctx context.Context, budget interleave.Budget, choices []interleave.Choice) (*execution, error) {
+	r.traced = true
+	return r.run(ctx, budget, func() strategy.Strategy { return &strategy.Replay{Schedule: choices} })
 }
 
 // counterexample returns the schedule and its steps up to the first anomaly of the class. The error wraps ErrDiverged if there
 // is none.
-func (r replayer) counterexample(ctx context.Context, ex *execution, budget interleave.Budget, class harness.Class) (interleave.Counterexample, error) {
+func (r runner) counterexample(ctx context.Context, ex *execution, budget interleave.Budget, class harness.Class) (interleave.Counterexample, error) {
 	found := slices.DeleteFunc(ex.withDeadlock(check(ctx, r.spec.Checkers, ex.history())).found, func(a harness.Anomaly) bool { return a.Class != class })
 	if len(found) > 0 {
 		a := slices.MinFunc(found, func(a, b harness.Anomaly) int { return cmp.Compare(a.To, b.To) })

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -88,7 +87,7 @@ func TestACounterexampleThatWasChanged(t *testing.T) {
 
 // replay does what Replay does, in the scheduler's world.
 func (s *scheduler) replay(c interleave.Counterexample) error {
-	again, err := replayer{spec: &s.spec, w: s.w, alarm: time.NewTimer(parkWithin)}.run(s.t.Context(), s.spec.replayBudget(c), c.Schedule, c.Anomaly.Class)
+	again, err := newRunner(&s.spec, s.w).again(s.t.Context(), s.spec.replayBudget(c), c.Schedule, c.Anomaly.Class)
 	if err != nil {
 		return err
 	}

@@ -10,6 +10,8 @@ import (
 
 	"github.com/doublegrant/doublegrant/harness"
 	"github.com/doublegrant/doublegrant/harness/await"
+	"github.com/doublegrant/doublegrant/harness/explore/internal/schedule"
+	"github.com/doublegrant/doublegrant/harness/explore/internal/strategy"
 	"github.com/doublegrant/doublegrant/harness/interleave"
 )
 
@@ -88,9 +90,9 @@ type search struct {
 
 	mu         sync.Mutex
 	wake       *sync.Cond
-	queue      [][]item // planned items, indexed by their cost
-	planned    int      // items in queue
-	busy       int      // workers on an item
+	queue      [][]strategy.Branch // planned branches, indexed by their cost
+	planned    int                 // branches in queue
+	busy       int                 // workers on a branch
 	over       bool
 	stopped    string
 	doubt      string // why some schedule could not be judged; empty: all could
@@ -234,9 +236,9 @@ func remedy(p interleave.Program) string {
 }
 
 func (s *search) fail(err error) {
-	if errors.Is(err, errStopped) {
-		why := err.Error()[len(errStopped.Error())+2:]
-		if errors.Is(err, errDiverged) {
+	if errors.Is(err, schedule.ErrStopped) {
+		why := schedule.Why(err)
+		if errors.Is(err, schedule.ErrDiverged) {
 			why += remedy(s.spec.Program)
 		}
 		s.stop(why)
@@ -257,7 +259,7 @@ func (s *search) result(worlds []*world, own string) interleave.Result {
 		First: s.untilFirst, Elapsed: s.elapsed, Budget: s.parts[0].Budget, Parts: s.parts,
 	}
 	s.promise(&r)
-	if s.coverage.wakesCut {
+	if s.coverage.WakesCut {
 		r.Limits = append(r.Limits, "in one schedule at most one time-out, or sleep of a client with goroutines, ended while others could go on")
 	}
 	if why := s.vacuousAtRandom(worlds, own); why != "" {

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/doublegrant/doublegrant/harness"
+	"github.com/doublegrant/doublegrant/harness/explore/internal/schedule"
+	"github.com/doublegrant/doublegrant/harness/explore/internal/strategy"
 	"github.com/doublegrant/doublegrant/harness/interleave"
 )
 
@@ -26,8 +28,8 @@ func (s *search) shrinkFound(ctx context.Context, w *world) error {
 		return nil
 	}
 	for class, c := range s.found {
-		at := s.random.firstAt[class]
-		if at == 0 || c.budget != s.spec.budgets()[0] { // every schedule of fewer clients was run
+		at := s.random.FirstAt[class]
+		if at == 0 || c.Budget != s.spec.budgets()[0] { // every schedule of fewer clients was run
 			continue
 		}
 		small, shrunk, err := s.shrink(ctx, w, c)
@@ -47,7 +49,7 @@ func (s *search) shrink(ctx context.Context, w *world, c *smallestFound) (*small
 	h := newShrinker(s.spec, w, c)
 	h.over = ctx.Err
 	ctx = context.WithoutCancel(ctx)
-	told := interleave.Shrunk{Clients: c.budget.Clients, Steps: c.length}
+	told := interleave.Shrunk{Clients: c.Budget.Clients, Steps: c.Length}
 	err := catchPanics(func() error { return h.shrink(ctx) })
 	if err == nil {
 		told.Smallest, err = s.polish(ctx, w, h)
@@ -59,7 +61,7 @@ func (s *search) shrink(ctx context.Context, w *world, c *smallestFound) (*small
 // polish runs every schedule of the clients and faults that are left, up to a bound, and takes the smallest counterexample. all is true
 // if there are no more.
 func (s *search) polish(ctx context.Context, w *world, h *shrinker) (all bool, err error) {
-	if h.best.budget.Clients > interleave.MaxExhaustive || h.over() != nil {
+	if h.best.Budget.Clients > interleave.MaxExhaustive || h.over() != nil {
 		return false, nil
 	}
 	spec := *s.spec
@@ -68,7 +70,7 @@ func (s *search) polish(ctx context.Context, w *world, h *shrinker) (all bool, e
 	within := newSearch(&spec)
 	limit := time.AfterFunc(time.Until(h.until), func() { within.stop("its time is up") })
 	defer limit.Stop()
-	within.runPart(ctx, h.best.budget, []*world{w})
+	within.runPart(ctx, h.best.Budget, []*world{w})
 	h.runs += within.schedules + within.pruned
 	if found := within.found[h.class]; found != nil && found.smaller(h.best) {
 		h.best = found
@@ -78,7 +80,7 @@ func (s *search) polish(ctx context.Context, w *world, h *shrinker) (all bool, e
 
 // shrinker shrinks one counterexample.
 type shrinker struct {
-	replayer
+	runner
 	class  harness.Class
 	budget interleave.Budget // of candidates, but for their clients
 	best   *smallestFound
@@ -91,7 +93,7 @@ type shrinker struct {
 
 func newShrinker(spec *Spec, w *world, c *smallestFound) *shrinker {
 	return &shrinker{
-		replayer: replayer{spec: spec, w: w, alarm: time.NewTimer(parkWithin)}, class: c.class, budget: c.budget, best: c,
+		runner: newRunner(spec, w), class: c.Class, budget: c.Budget, best: c,
 		seen: map[string]bool{}, most: mostShrinkRuns, until: time.Now().Add(shrinkWithin), over: func() error { return nil },
 	}
 }
@@ -117,11 +119,11 @@ func (h *shrinker) isSpent() bool {
 
 // dropClients leaves clients out, one after the other.
 func (h *shrinker) dropClients(ctx context.Context) error {
-	for i := h.best.budget.Clients - 1; i >= 0 && h.best.budget.Clients > 2; i-- {
-		if i >= h.best.budget.Clients {
+	for i := h.best.Budget.Clients - 1; i >= 0 && h.best.Budget.Clients > 2; i-- {
+		if i >= h.best.Budget.Clients {
 			continue
 		}
-		if _, err := h.try(ctx, h.best.budget.Clients-1, withoutClient(h.best.schedule, i)); err != nil {
+		if _, err := h.try(ctx, h.best.Budget.Clients-1, withoutClient(h.best.Schedule, i)); err != nil {
 			return err
 		}
 	}
@@ -130,10 +132,10 @@ func (h *shrinker) dropClients(ctx context.Context) error {
 
 // dropChunks leaves choices out: half of them, a quarter, ..., one.
 func (h *shrinker) dropChunks(ctx context.Context) error {
-	for size := len(h.best.schedule) / 2; size > 0; size /= 2 {
-		for at := 0; at < len(h.best.schedule); {
-			old := h.best.schedule
-			smaller, err := h.try(ctx, h.best.budget.Clients, slices.Delete(slices.Clone(old), at, min(at+size, len(old))))
+	for size := len(h.best.Schedule) / 2; size > 0; size /= 2 {
+		for at := 0; at < len(h.best.Schedule); {
+			old := h.best.Schedule
+			smaller, err := h.try(ctx, h.best.Budget.Clients, slices.Delete(slices.Clone(old), at, min(at+size, len(old))))
 			if err != nil {
 				return err
 			}
@@ -147,12 +149,12 @@ func (h *shrinker) dropChunks(ctx context.Context) error {
 
 // cutShort leaves out all from some choice on: clients then go on one after the other.
 func (h *shrinker) cutShort(ctx context.Context) error {
-	for n := 0; n < len(h.best.schedule); n++ {
-		for first := range h.best.budget.Clients {
-			if n >= len(h.best.schedule) {
+	for n := 0; n < len(h.best.Schedule); n++ {
+		for first := range h.best.Budget.Clients {
+			if n >= len(h.best.Schedule) {
 				break
 			}
-			if _, err := h.try(ctx, h.best.budget.Clients, append(slices.Clone(h.best.schedule[:n]), interleave.Run(first))); err != nil {
+			if _, err := h.try(ctx, h.best.Budget.Clients, append(slices.Clone(h.best.Schedule[:n]), interleave.Run(first))); err != nil {
 				return err
 			}
 		}
@@ -162,9 +164,9 @@ func (h *shrinker) cutShort(ctx context.Context) error {
 
 // mend lets a command be answered that was not, and time pass to an earlier instant.
 func (h *shrinker) mend(ctx context.Context) error {
-	for at := 0; at < len(h.best.schedule); at++ {
+	for at := 0; at < len(h.best.Schedule); at++ {
 		var others []interleave.Choice
-		c := h.best.schedule[at]
+		c := h.best.Schedule[at]
 		if i, ok := c.Client(); ok && c.Unanswered() {
 			others = append(others, interleave.Run(i).Of(c.Thread()))
 		}
@@ -174,9 +176,9 @@ func (h *shrinker) mend(ctx context.Context) error {
 			}
 		}
 		for _, other := range others {
-			changed := slices.Clone(h.best.schedule)
+			changed := slices.Clone(h.best.Schedule)
 			changed[at] = other
-			if smaller, err := h.try(ctx, h.best.budget.Clients, changed); err != nil {
+			if smaller, err := h.try(ctx, h.best.Budget.Clients, changed); err != nil {
 				return err
 			} else if smaller {
 				break
@@ -189,12 +191,12 @@ func (h *shrinker) mend(ctx context.Context) error {
 // bringForward moves one choice to an earlier place, so that a client goes on without a preemption, or that what shows the
 // violation happens sooner.
 func (h *shrinker) bringForward(ctx context.Context) error {
-	for from := 1; from < len(h.best.schedule); from++ {
-		for to := 0; to < from && from < len(h.best.schedule); to++ {
-			moved := slices.Clone(h.best.schedule)
+	for from := 1; from < len(h.best.Schedule); from++ {
+		for to := 0; to < from && from < len(h.best.Schedule); to++ {
+			moved := slices.Clone(h.best.Schedule)
 			c := moved[from]
 			moved = slices.Insert(slices.Delete(moved, from, from+1), to, c)
-			if _, err := h.try(ctx, h.best.budget.Clients, moved); err != nil {
+			if _, err := h.try(ctx, h.best.Budget.Clients, moved); err != nil {
 				return err
 			}
 		}
@@ -213,7 +215,7 @@ func (h *shrinker) try(ctx context.Context, clients int, schedule []interleave.C
 	if found == nil || err != nil || !h.isSmaller(found) {
 		return false, err
 	}
-	h.seen[candidateKey(clients, found.schedule)] = true
+	h.seen[candidateKey(clients, found.Schedule)] = true
 	h.best = found
 	return true, nil
 }
@@ -229,24 +231,22 @@ func (h *shrinker) outcomeOnce(ctx context.Context, budget interleave.Budget, sc
 }
 
 // outcome runs a schedule and returns the counterexample of the class that it became. It is nil if it became none.
-func (h *shrinker) outcome(ctx context.Context, budget interleave.Budget, schedule []interleave.Choice) (*smallestFound, error) {
-	var ex *execution
-	err := h.attempts(budget).run(ctx, func() (_ *execution, err error) {
+func (h *shrinker) outcome(ctx context.Context, budget interleave.Budget, choices []interleave.Choice) (*smallestFound, error) {
+	ex, err := h.run(ctx, budget, func() strategy.Strategy {
 		h.runs++
-		ex, _, err = h.runWherePossible(ctx, budget, schedule)
-		return ex, err
+		return &strategy.Follow{Schedule: choices}
 	})
 	switch {
-	case errors.Is(err, errStopped), errors.Is(err, errDisturbed):
+	case errors.Is(err, schedule.ErrStopped), errors.Is(err, errDisturbed):
 		return nil, nil // such as one that does not end
 	case err != nil:
 		return nil, err
-	case ex.replicationStopped || ex.grantedFree != "":
+	case ex.replicationStopped || ex.GrantedFree != "":
 		return nil, nil
 	}
 	var first *smallestFound
 	for _, a := range ex.withDeadlock(check(ctx, h.spec.Checkers, ex.history())).found {
-		c := &smallestFound{budget: usedBudget(ex), schedule: ex.path, class: a.Class, length: ex.lengthUntil(a.To)}
+		c := &smallestFound{Budget: usedBudget(ex), Schedule: ex.path, Class: a.Class, Length: ex.lengthUntil(a.To)}
 		if a.Class == h.class && (first == nil || c.smaller(first)) {
 			first = c
 		}
@@ -258,10 +258,10 @@ func (h *shrinker) outcome(ctx context.Context, budget interleave.Budget, schedu
 // in this order.
 func (h *shrinker) isSmaller(c *smallestFound) bool {
 	return cmp.Or(
-		cmp.Compare(c.budget.Clients, h.best.budget.Clients),
-		cmp.Compare(c.length, h.best.length),
-		cmp.Compare(len(faultsOf(c.budget)), len(faultsOf(h.best.budget))),
-		cmp.Compare(countSwitches(c.schedule), countSwitches(h.best.schedule)),
+		cmp.Compare(c.Budget.Clients, h.best.Budget.Clients),
+		cmp.Compare(c.Length, h.best.Length),
+		cmp.Compare(c.Budget.Faults(), h.best.Budget.Faults()),
+		cmp.Compare(countSwitches(c.Schedule), countSwitches(h.best.Schedule)),
 	) < 0
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"github.com/doublegrant/doublegrant/harness"
 	"github.com/doublegrant/doublegrant/harness/explore/internal/keyspace"
+	"github.com/doublegrant/doublegrant/harness/explore/internal/schedule"
 	"github.com/doublegrant/doublegrant/harness/explore/internal/visited"
 	"github.com/doublegrant/doublegrant/harness/interleave"
 )
@@ -40,7 +41,7 @@ func newStates(known *visited.Table) *states {
 }
 
 // isKnown reports whether a schedule has come to this state before. If not, it is known from now on.
-func (t *states) isKnown(ctx context.Context, ex *execution, asleep []*move) (id visited.ID, known bool) {
+func (t *states) isKnown(ctx context.Context, ex *execution, asleep []*schedule.Move) (id visited.ID, known bool) {
 	t.describing.Lock()
 	defer t.describing.Unlock()
 	t.buf = ex.appendHistory(t.buf[:0])
@@ -110,7 +111,7 @@ func (ex *execution) appendEndedBefore(b []byte, at time.Duration) []byte {
 }
 
 // appendState describes everything else that decides what can follow.
-func (ex *execution) appendState(b []byte, asleep []*move) []byte {
+func (ex *execution) appendState(b []byte, asleep []*schedule.Move) []byte {
 	b = visited.AppendInts(b, len(ex.path), ex.clockLooks)
 	if b = visited.AppendBools(b, ex.recalls); ex.recalls {
 		b = ex.appendMinds(b)
@@ -119,7 +120,7 @@ func (ex *execution) appendState(b []byte, asleep []*move) []byte {
 	}
 	r := ex.remaining
 	b = visited.AppendInts(b, r.Crashes, r.Expiries, r.Approaches, r.Failovers, r.Flushes, r.LostAnswers, r.LostCommands, r.Late)
-	b = visited.AppendBools(b, ex.replicationStopped, ex.wroteSinceStop, ex.promoted, ex.ttlSet, ex.clockRead, ex.expired, ex.tooManyEnds, ex.grantedFree != "", ex.justStepped)
+	b = visited.AppendBools(b, ex.replicationStopped, ex.wroteSinceStop, ex.promoted, ex.TTLSet, ex.ClockRead, ex.Expired, ex.TooManyEnds, ex.GrantedFree != "", ex.justStepped)
 	if ex.last != nil {
 		b = visited.AppendInts(b, ex.last.index+1)
 	}
@@ -144,10 +145,10 @@ func (ex *execution) appendState(b []byte, asleep []*move) []byte {
 		b = visited.AppendText(b, string(name))
 	}
 	sleeping := slices.Clone(asleep)
-	slices.SortFunc(sleeping, func(x, y *move) int { return int(x.choice) - int(y.choice) })
+	slices.SortFunc(sleeping, func(x, y *schedule.Move) int { return int(x.Choice) - int(y.Choice) })
 	for _, m := range sleeping {
-		b = visited.AppendInts(b, m.choice)
-		b = visited.AppendBools(b, m.begins, m.ends, m.timePasses, m.silent, m.timely, m.approaches)
+		b = visited.AppendInts(b, m.Choice)
+		b = visited.AppendBools(b, m.Begins, m.Ends, m.TimePasses, m.Silent, m.Timely, m.Approaches)
 	}
 	return b
 }

@@ -9,15 +9,16 @@ import (
 
 	"github.com/doublegrant/doublegrant/harness"
 	"github.com/doublegrant/doublegrant/harness/explore/internal/command"
+	"github.com/doublegrant/doublegrant/harness/explore/internal/schedule"
 	"github.com/doublegrant/doublegrant/harness/interleave"
 )
 
 // This file takes the steps of a schedule.
 
 // step carries out a choice and returns the move that it was.
-func (ex *execution) step(ctx context.Context, c interleave.Choice) (did move, err error) {
+func (ex *execution) step(ctx context.Context, c interleave.Choice) (did schedule.Move, err error) {
 	if len(ex.path) == maxSteps {
-		return did, stopped("a schedule of %d steps does not end: the last command was %s: does a client try for ever?", maxSteps, ex.describeNext())
+		return did, schedule.Stopped("a schedule of %d steps does not end: the last command was %s: does a client try for ever?", maxSteps, ex.describeNext())
 	}
 	if !ex.recalls {
 		ex.fingerprint = ex.fingerprintWith(c)
@@ -75,7 +76,7 @@ func (ex *execution) fingerprintWith(c interleave.Choice) uint64 {
 
 // stepClient lets a client take its next step, or lets its command or its answer be lost or late. A client that sleeps wakes up
 // first. If some lease ends during its sleep, waking up is the whole step.
-func (ex *execution) stepClient(c interleave.Choice, a *actor) (did move, err error) {
+func (ex *execution) stepClient(c interleave.Choice, a *actor) (did schedule.Move, err error) {
 	if a.done || a.sends != nil && len(a.sends.queue) == 0 {
 		return did, diverged(a)
 	}
@@ -84,12 +85,12 @@ func (ex *execution) stepClient(c interleave.Choice, a *actor) (did move, err er
 	a.started = true
 	ex.last = a
 	if a.waits() {
-		did.ends, err = ex.goOn(c, a)
+		did.Ends, err = ex.goOn(c, a)
 		return did, err
 	}
 	slept, err := ex.wake(a)
 	if slept || err != nil {
-		did.access, did.ends = command.Access{}, false
+		did.Access, did.Ends = command.Access{}, false
 		return did, err
 	}
 	heard := event{kind: awake}
@@ -104,20 +105,20 @@ func (ex *execution) stepClient(c interleave.Choice, a *actor) (did move, err er
 		}
 		ex.now += tick / 2
 		if kept {
-			did.ends = false
+			did.Ends = false
 			return did, nil
 		}
 	case inClock:
 		a.beginOp(ex.now)
 		ex.clockLooks++
-		ex.clockRead = true
+		ex.ClockRead = true
 		heard = event{kind: looked, at: ex.clock(a.index)}
 		ex.trace.looked(heard.at)
 	}
 	if err := ex.goOnAfter(a, heard); err != nil {
 		return did, err
 	}
-	did.ends = len(ex.ops) > ops
+	did.Ends = len(ex.ops) > ops
 	return did, nil
 }
 
@@ -137,27 +138,27 @@ func (ex *execution) wake(a *actor) (slept bool, err error) {
 }
 
 // crash ends a client before its next step. The outcome of the operation that it cuts off stays unknown.
-func (ex *execution) crash(c interleave.Choice, a *actor) (move, error) {
+func (ex *execution) crash(c interleave.Choice, a *actor) (schedule.Move, error) {
 	if !ex.isAlive(a.index) {
-		return move{}, diverged(a)
+		return schedule.Move{}, diverged(a)
 	}
 	ex.remaining.Crashes--
 	ex.noteSituation(harness.ClientCrashed)
-	did := move{choice: c, access: ex.waitAccess(a.index)}
+	did := schedule.Move{Choice: c, Access: ex.waitAccess(a.index)}
 	return did, ex.endClient(a.index)
 }
 
 // stepWorld carries out a choice that happens to no client.
-func (ex *execution) stepWorld(ctx context.Context, c interleave.Choice) (move, error) {
-	did := move{choice: c, world: true}
+func (ex *execution) stepWorld(ctx context.Context, c interleave.Choice) (schedule.Move, error) {
+	did := schedule.Move{Choice: c, World: true}
 	switch {
 	case c.IsTime():
 		ends, err := ex.passToInstant(c.Number())
-		did.approaches = !ends
+		did.Approaches = !ends
 		return did, err
 	case c.Kind() == interleave.Arrives:
 		did, err := ex.arrive(c.Number())
-		did.choice, did.observes = c, ex.spec.Program.Observe != nil
+		did.Choice, did.Observes = c, ex.spec.Program.Observe != nil
 		return did, err
 	case c == interleave.StopReplication:
 		ex.remaining.Failovers--

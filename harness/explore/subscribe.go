@@ -9,6 +9,7 @@ import (
 
 	"github.com/doublegrant/doublegrant/harness/explore/internal/command"
 	"github.com/doublegrant/doublegrant/harness/explore/internal/keyspace"
+	"github.com/doublegrant/doublegrant/harness/explore/internal/schedule"
 	"github.com/doublegrant/doublegrant/harness/interleave"
 )
 
@@ -165,7 +166,7 @@ func (c *conn) reader() (*actor, error) {
 	case a == nil:
 		return nil, c.askMessage()
 	case a.goroutine != goroutineID():
-		a.ex.trouble = stopped(foreignReader, a.index+1)
+		a.ex.trouble = schedule.Stopped(foreignReader, a.index+1)
 		back := c.dialer.world.giveTurn()
 		<-c.gone
 		back()

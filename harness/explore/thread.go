@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"github.com/doublegrant/doublegrant/harness"
+	"github.com/doublegrant/doublegrant/harness/explore/internal/schedule"
 	"github.com/doublegrant/doublegrant/harness/interleave"
 )
 
@@ -55,7 +56,7 @@ func (v clientClock) start() *actor {
 }
 
 func tooManyThreads(client int) error {
-	return stopped("client %d has started %d goroutines and subscriptions in one schedule, and more are not explored: does it start some without end?",
+	return schedule.Stopped("client %d has started %d goroutines and subscriptions in one schedule, and more are not explored: does it start some without end?",
 		client+1, interleave.MaxThreads-1)
 }
 
@@ -160,10 +161,10 @@ func (ex *execution) actorOf(c interleave.Choice) *actor {
 }
 
 // stepThread lets the thread of a client take its next step.
-func (ex *execution) stepThread(c interleave.Choice) (move, error) {
+func (ex *execution) stepThread(c interleave.Choice) (schedule.Move, error) {
 	a := ex.actorOf(c)
 	if a == nil {
-		return move{}, fmt.Errorf("%w: there is nobody for %v", errDiverged, c)
+		return schedule.Move{}, fmt.Errorf("%w: there is nobody for %v", schedule.ErrDiverged, c)
 	}
 	return ex.stepClient(c, a)
 }

@@ -78,7 +78,7 @@ func (ex *execution) noteOutcome(c *command.Command, on *conn) {
 // state at Redis that nobody sees.
 func (ex *execution) seesState() (ok bool, err error) {
 	t := ex.trails
-	if t == nil || t.blind || ex.disturbed() || len(ex.w.stateful) > 0 || ex.w.strayCommands > t.strays {
+	if t == nil || t.blind || ex.Disturbed() || len(ex.w.stateful) > 0 || ex.w.strayCommands > t.strays {
 		return false, nil
 	}
 	for i := range ex.actors {
@@ -115,7 +115,7 @@ func (ex *execution) appendTrails(b []byte) []byte {
 	b = visited.AppendText(b, string(ex.trails.loaded))
 	b = visited.AppendInts(b, ex.millisecond(ex.now), ex.millisecond(ex.passedTo), ex.idleFor.Round(keyspace.Grain))
 	b = visited.AppendInts(b, ex.earlyWakes)
-	b = visited.AppendBools(b, ex.wakesCut)
+	b = visited.AppendBools(b, ex.WakesCut)
 	if ex.last != nil {
 		b = visited.AppendInts(b, ex.last.thread)
 	}
@@ -140,7 +140,7 @@ func appendKeys(b []byte, all []keyspace.Key) []byte {
 
 // millisecond returns the millisecond of a time. Where somebody has looked at a clock it returns the time as it is.
 func (ex *execution) millisecond(t time.Duration) time.Duration {
-	if ex.clockRead {
+	if ex.ClockRead {
 		return t
 	}
 	return t.Truncate(keyspace.Grain)

@@ -5,9 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"time"
 
-	"github.com/doublegrant/doublegrant/harness/interleave"
+	"github.com/doublegrant/doublegrant/harness/explore/internal/schedule"
+	"github.com/doublegrant/doublegrant/harness/explore/internal/strategy"
 )
 
 // This file runs some schedules twice before a search, and ends the search there if a client does not do the same both times.
@@ -40,14 +40,16 @@ func (s *search) firstDifference(ctx context.Context, w *world) (string, error) 
 	if s.spec.Random != nil {
 		random = *s.spec.Random
 	}
+	r := newRunner(s.spec, w)
+	r.traced = true
 	b, steps := s.spec.budgets()[0], 0
 	for number := 1; number <= s.spec.Twice && !s.isOver(); number++ {
-		first, err := s.runTraced(ctx, w, b, func() *pct { return random.draw(s.spec, b, number, steps) })
+		first, err := r.run(ctx, b, func() strategy.Strategy { return random.draw(s.spec, b, number, steps) })
 		if err != nil {
 			return "", err
 		}
 		steps = max(steps, len(first.path))
-		why, err := s.runAgain(ctx, w, first)
+		why, err := r.twice(ctx, first)
 		if why != "" || err != nil {
 			return why, err
 		}
@@ -55,21 +57,10 @@ func (s *search) firstDifference(ctx context.Context, w *world) (string, error) 
 	return "", nil
 }
 
-// runTraced runs a schedule and writes its steps down.
-func (s *search) runTraced(ctx context.Context, w *world, b interleave.Budget, draw func() *pct) (ex *execution, err error) {
-	t := walker{spec: s.spec, budget: b, w: w, alarm: time.NewTimer(parkWithin), traced: true}
-	err = t.attempts().run(ctx, func() (_ *execution, err error) {
-		ex, err = t.run(ctx, draw())
-		return ex, err
-	})
-	return ex, err
-}
-
-// runAgain runs a schedule the second time, and describes the first step that differs.
-func (s *search) runAgain(ctx context.Context, w *world, first *execution) (why string, err error) {
-	r := replayer{spec: s.spec, w: w, alarm: time.NewTimer(parkWithin)}
-	second, err := r.runUndisturbed(ctx, first.budget, first.path)
-	if err != nil && !errors.Is(err, ErrDiverged) && !errors.Is(err, errStopped) {
+// twice runs a schedule the second time, and describes the first step that differs.
+func (r runner) twice(ctx context.Context, first *execution) (why string, err error) {
+	second, err := r.replay(ctx, first.budget, first.path)
+	if err != nil && !errors.Is(err, ErrDiverged) && !errors.Is(err, schedule.ErrStopped) {
 		return "", err
 	}
 	return describeDifference(first, second), nil

@@ -5,145 +5,101 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
-	"time"
 
+	"github.com/doublegrant/doublegrant/harness/explore/internal/schedule"
+	"github.com/doublegrant/doublegrant/harness/explore/internal/strategy"
 	"github.com/doublegrant/doublegrant/harness/explore/internal/visited"
 	"github.com/doublegrant/doublegrant/harness/interleave"
 )
 
-// visit is one run of an item's first schedule, with the items that branch off on the way.
+// This file runs the first schedule of a branch, from memory if that is possible.
+
+// visit is what becomes of a branch: its first schedule, and the branches that leave it on the way.
 type visit struct {
-	*search
-	item
-	cost  int
-	ex    *execution
-	plan  []item // items that branch off
-	prune bool   // the rest of the schedule shows nothing new
+	branch  strategy.Branch
+	ex      *execution        // the schedule, really run or from memory
+	planned []strategy.Branch // branches that leave it
+	pruned  bool              // its end shows nothing new, and is not judged
+	number  int               // of a schedule that was drawn at random, from 1; 0: it was not
 
-	looked  int          // number of steps after which an earlier attempt has looked for the state
-	claimed []visited.ID // states to which this schedule came first
-
-	number int // number of a schedule drawn at random, from 1
+	// An attempt looks up the states that it comes to. Those that were not known are this schedule's own from then on, also if the attempt
+	// fails. So the next attempt looks up the states after them only.
+	lookedUp int // steps up to which states were looked up
+	claimed  []visited.ID
 }
 
-// run replays the item's prefix and goes on to the end. It returns what was really run, nil if the schedule was run from memory.
-func (v *visit) run(ctx context.Context, w *world, alarm *time.Timer) (really *execution, err error) {
-	if v.memory.works() {
-		if done, err := v.runFromMemory(ctx, w, alarm); done || err != nil {
+// restart makes the visit ready for another attempt.
+func (v *visit) restart() {
+	*v = visit{branch: v.branch, lookedUp: v.lookedUp, claimed: v.claimed}
+}
+
+// worker runs the branches of a search in one world.
+type worker struct {
+	runner
+	search *search
+}
+
+// attempt runs the first schedule of a branch. It returns what was really run, nil if the schedule was run from memory.
+func (k worker) attempt(ctx context.Context, v *visit) (really *execution, err error) {
+	if v.restart(); k.search.memory.works() {
+		if done, err := k.runFromMemory(ctx, v); done || err != nil {
 			return nil, err
 		}
 	}
-	v.ex, err = beginSchedule(ctx, v.spec, v.budget, w, alarm)
+	v.ex, err = beginSchedule(ctx, k.spec, k.search.budget, k.w, k.alarm)
 	if err != nil {
 		return nil, err
 	}
-	if v.followsTrails(w) {
+	if k.search.followsTrails(k.w) {
 		v.ex.beginTrails()
 	}
-	if err := v.descend(ctx); err != nil {
-		v.ex.abandon()
-		return v.ex, err
-	}
-	if v.ex.replicationStopped {
-		v.prune = true // no replica was promoted: the schedule shows the same as if replication had gone on
-	}
-	if !v.prune {
-		err = v.ex.finish(ctx)
-	}
-	return v.ex, err
+	return v.ex, k.drive(ctx, v)
 }
 
-func (v *visit) descend(ctx context.Context) error {
-	var did move
-	var err error
-	for _, c := range v.prefix {
-		if did, err = v.ex.step(ctx, c); err != nil {
-			return err
-		}
-	}
-	if v.fingerprint != 0 && v.ex.fingerprint != v.fingerprint {
-		return fmt.Errorf("%w: the same choices led to other commands before: %s (explore --twice 50, or Twice of a search, names the first that differs)",
-			errDiverged, inWords(v.prefix))
-	}
-	asleep := v.sleepSet
-	if len(v.prefix) > 0 {
-		asleep = sleepSetAfter(asleep, did)
-	}
-	for {
-		known, err := v.comesBack(ctx, asleep)
-		if err != nil {
-			return err
-		}
-		if known {
-			v.prune = true
-			return v.leave(ctx)
-		}
-		moves, err := v.ex.moves()
-		if err != nil || len(moves) == 0 {
-			return err
-		}
-		next, ok := v.branch(moves, asleep)
-		if !ok {
-			v.prune = true
-			return v.leave(ctx)
-		}
-		if did, err = v.ex.step(ctx, next.choice); err != nil {
-			return err
-		}
-		next.ends = did.ends // known now: later moves are more often independent of it
-		v.cost += next.cost
-		asleep = sleepSetAfter(asleep, did)
-	}
+// drive runs a schedule that has begun, and plans the branches that leave it.
+func (k worker) drive(ctx context.Context, v *visit) error {
+	s := &strategy.Exhaustive{Branch: v.branch, Unreduced: k.spec.Unreduced}
+	err := v.ex.drive(ctx, s, stateView{v.ex, func(asleep []*schedule.Move) (bool, error) { return k.isVisited(ctx, v, asleep) }})
+	v.planned, v.pruned = s.Planned, s.Pruned
+	return err
 }
 
-// branch picks the first move that is not asleep and plans the others. The moves tried before a move are asleep after it, until
-// something happens that is not independent of them. A crash is possible at this place only, so a crash is never asleep, and
-// its item has no moves asleep but those that were so before.
-func (v *visit) branch(moves []move, asleep []*move) (next *move, ok bool) {
-	tried := asleep
-	for i := range moves {
-		m := &moves[i]
-		if inSleepSet(m, asleep) {
-			continue
-		}
-		if !ok {
-			next, ok = m, true
-		} else {
-			it := item{
-				prefix: append(slices.Clone(v.ex.path), m.choice), sleepSet: tried, cost: v.cost + m.cost,
-			}
-			if !v.ex.recalls {
-				it.fingerprint = v.ex.fingerprintWith(m.choice)
-			}
-			if m.choice.IsCrash() {
-				it.sleepSet = asleep
-			}
-			v.plan = append(v.plan, it)
-		}
-		if !v.spec.Unreduced && !m.choice.IsCrash() {
-			tried = append(slices.Clip(tried), m)
+// stateView is what the strategy of a search sees that keeps states.
+type stateView struct {
+	*execution
+	isVisited func(asleep []*schedule.Move) (bool, error)
+}
+
+// Visited reports whether another schedule has come to this state before.
+func (v stateView) Visited(asleep []*schedule.Move) (bool, error) { return v.isVisited(asleep) }
+
+// isVisited reports whether another schedule has come to the state before at which a visit is.
+func (k worker) isVisited(ctx context.Context, v *visit, asleep []*schedule.Move) (known bool, err error) {
+	if k.spec.Unreduced || len(v.ex.path) < v.lookedUp {
+		return false, nil
+	}
+	if !v.ex.recalls {
+		if ok, err := v.ex.seesState(); !ok || err != nil {
+			return false, err
 		}
 	}
-	return next, ok
+	v.lookedUp = len(v.ex.path) + 1
+	id, known := k.search.states.isKnown(ctx, v.ex, asleep)
+	if !known {
+		v.claimed = append(v.claimed, id)
+	}
+	return known, nil
 }
 
 // runFromMemory runs the schedule from memory. Where something is not known, it first really runs the schedule up to there. done is
 // false if the search has to go on without memory.
-func (v *visit) runFromMemory(ctx context.Context, w *world, alarm *time.Timer) (done bool, err error) {
-	for learned, attempts := -1, 0; v.memory.works(); {
-		*v = visit{search: v.search, item: v.item, cost: v.item.cost, looked: v.looked}
-		if v.ex, err = beginFromMemory(v.spec, v.budget, w, v.memory); err == nil {
-			err = v.descend(ctx)
+func (k worker) runFromMemory(ctx context.Context, v *visit) (done bool, err error) {
+	for learned, attempts := -1, 0; k.search.memory.works(); v.restart() {
+		if v.ex, err = beginFromMemory(k.spec, k.search.budget, k.w, k.search.memory); err == nil {
+			err = k.drive(ctx, v)
 		}
-		if err == nil && v.ex.replicationStopped {
-			v.prune = true // as in run
-		}
-		if err == nil && !v.prune {
-			err = v.ex.finish(ctx)
-		}
-		if err == nil && !v.prune {
-			err = v.compareWithReality(ctx, w, alarm)
+		if err == nil && !v.pruned {
+			err = k.compareWithReality(ctx, v.ex)
 		}
 		if !errors.Is(err, errUnknown) {
 			return true, err
@@ -152,13 +108,13 @@ func (v *visit) runFromMemory(ctx context.Context, w *world, alarm *time.Timer) 
 			learned, attempts = len(v.ex.path), 0
 		}
 		if attempts == maxAttempts {
-			v.memory.disable("a schedule that was really run does not show what is to be known")
+			k.search.memory.disable("a schedule that was really run does not show what is to be known")
 		}
-		if _, err := v.reallyRun(ctx, w, alarm, v.ex.path); err != nil {
+		if _, err := k.reallyRun(ctx, v.ex.path); err != nil {
 			return false, err
 		}
 	}
-	*v = visit{search: v.search, item: v.item, cost: v.item.cost}
+	v.lookedUp = 0 // memory tells states in another way
 	return false, nil
 }
 
@@ -166,106 +122,35 @@ func (v *visit) runFromMemory(ctx context.Context, w *world, alarm *time.Timer) 
 // two, since a client that does not do the same each time shows it soon, if at all.
 const comparedOnce = 1000
 
-// compareWithReality really runs some of the schedules that were run from memory. The error wraps errStopped if one shows something
+// compareWithReality really runs some of the schedules that were run from memory. The error wraps ErrStopped if one shows something
 // else.
-func (v *visit) compareWithReality(ctx context.Context, w *world, alarm *time.Timer) error {
-	v.memory.recalled++
-	if n := v.memory.recalled; n%comparedOnce > 0 && n&(n-1) > 0 {
+func (k worker) compareWithReality(ctx context.Context, recalled *execution) error {
+	k.search.memory.recalled++
+	if n := k.search.memory.recalled; n%comparedOnce > 0 && n&(n-1) > 0 {
 		return nil
 	}
-	ex, err := v.reallyRun(ctx, w, alarm, v.ex.path)
-	if err != nil || !v.memory.works() {
+	really, err := k.reallyRun(ctx, recalled.path)
+	if err != nil || !k.search.memory.works() {
 		return err
 	}
-	if !slices.Equal(ex.ops, v.ex.ops) || !slices.Equal(ex.path, v.ex.path) {
-		return fmt.Errorf("%w: a schedule that was run from memory shows something else when it is really run: %s", errDiverged, inWords(v.ex.path))
+	if !slices.Equal(really.ops, recalled.ops) || !slices.Equal(really.path, recalled.path) {
+		return fmt.Errorf("%w: a schedule that was run from memory shows something else when it is really run: %s", schedule.ErrDiverged, strategy.InWords(recalled.path))
 	}
 	return nil
 }
 
 // reallyRun runs a schedule that begins with path, again where it was disturbed, and keeps what it shows.
-func (s *search) reallyRun(ctx context.Context, w *world, alarm *time.Timer, path []interleave.Choice) (ex *execution, err error) {
-	err = attempts{s.spec, s.budget, w, alarm}.run(ctx, func() (_ *execution, err error) {
-		ex, err = s.reallyRunOnce(ctx, w, alarm, path)
+func (k worker) reallyRun(ctx context.Context, path []interleave.Choice) (ex *execution, err error) {
+	err = k.undisturbed(ctx, k.search.budget, func() (_ *execution, err error) {
+		k.w.memory = k.search.memory
+		defer func() { k.w.memory = nil }()
+		strays := k.w.strayCommands
+		ex, err = k.once(ctx, k.search.budget, &strategy.First{Prefix: path, Judged: true})
+		k.search.memory.scripts.LearnFrom(k.w.Scripts)
+		if k.w.strayCommands > strays {
+			k.search.memory.disable("a client sends commands by itself")
+		}
 		return ex, err
 	})
 	return ex, err
-}
-
-func (s *search) reallyRunOnce(ctx context.Context, w *world, alarm *time.Timer, path []interleave.Choice) (*execution, error) {
-	w.memory = s.memory
-	defer func() { w.memory = nil }()
-	strays := w.strayCommands
-	ex, err := beginSchedule(ctx, s.spec, s.budget, w, alarm)
-	if err != nil {
-		return ex, err
-	}
-	for _, c := range path {
-		if _, err = ex.step(ctx, c); err != nil {
-			break
-		}
-	}
-	if err == nil {
-		err = ex.drain(ctx)
-	}
-	if err == nil && !ex.replicationStopped {
-		err = ex.finish(ctx)
-	}
-	s.memory.scripts.LearnFrom(w.Scripts)
-	if w.strayCommands > strays {
-		s.memory.disable("a client sends commands by itself")
-	}
-	if err != nil {
-		ex.abandon()
-	}
-	return ex, err
-}
-
-// comesBack reports whether a schedule before has come to this state.
-func (v *visit) comesBack(ctx context.Context, asleep []*move) (known bool, err error) {
-	if v.spec.Unreduced || len(v.ex.path) < v.looked {
-		return false, nil
-	}
-	if !v.ex.recalls {
-		if ok, err := v.ex.seesState(); !ok || err != nil {
-			return false, err
-		}
-	}
-	v.looked = len(v.ex.path) + 1
-	id, known := v.states.isKnown(ctx, v.ex, asleep)
-	if !known {
-		v.claimed = append(v.claimed, id)
-	}
-	return known, nil
-}
-
-// leave ends a schedule whose rest shows nothing new. Clients that really run are kept connected.
-func (v *visit) leave(ctx context.Context) error {
-	if v.ex.recalls {
-		return nil
-	}
-	return v.ex.drain(ctx)
-}
-
-func inSleepSet(m *move, asleep []*move) bool {
-	return slices.ContainsFunc(asleep, func(s *move) bool { return s.choice == m.choice })
-}
-
-func sleepSetAfter(asleep []*move, did move) []*move {
-	var out []*move
-	for _, s := range asleep {
-		if independent(did, *s) {
-			out = append(out, s)
-		}
-	}
-	return out
-}
-
-// inWords writes a schedule on one line.
-func inWords(schedule []interleave.Choice) string {
-	words := make([]string, len(schedule))
-	for i, c := range schedule {
-		words[i] = c.String()
-	}
-	return strings.Join(words, ", ")
 }

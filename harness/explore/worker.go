@@ -2,12 +2,13 @@ package explore
 
 import (
 	"context"
-	"time"
+
+	"github.com/doublegrant/doublegrant/harness/explore/internal/strategy"
 )
 
 // This file has workers go through the planned branches.
 
-// work runs items in one world.
+// work runs branches in one world.
 func (s *search) work(ctx context.Context, w *world) {
 	s.goThrough(ctx, w, s.judge, func() bool { return true })
 }
@@ -15,7 +16,7 @@ func (s *search) work(ctx context.Context, w *world) {
 // judgedAtOnce is the number of schedules run from memory that may wait for a judge.
 const judgedAtOnce = 64
 
-// workFromMemory runs items from memory, as long as that works. One worker does, so that what is known at what time does not depend
+// workFromMemory runs branches from memory, as long as that works. One worker does, so that what is known at what time does not depend
 // on which of them is faster. Others judge, if there are any, and the search is not to end at an exact schedule.
 func (s *search) workFromMemory(ctx context.Context, w *world, judged chan<- visit, others bool) {
 	defer close(judged)
@@ -29,19 +30,19 @@ func (s *search) workFromMemory(ctx context.Context, w *world, judged chan<- vis
 	s.goThrough(ctx, w, judge, s.memory.works)
 }
 
-// goThrough runs items in one world, as long as more is true and there are any.
+// goThrough runs branches in one world, as long as more is true and there are any.
 func (s *search) goThrough(ctx context.Context, w *world, judge func(context.Context, visit) error, more func() bool) {
-	alarm := time.NewTimer(parkWithin)
-	defer alarm.Stop()
+	k := worker{newRunner(s.spec, w), s}
+	defer k.alarm.Stop()
 	for more() {
-		it, ok := s.pop()
+		b, ok := s.pop()
 		if !ok {
 			return
 		}
-		err := catchPanics(func() error { return s.explore(ctx, w, it, alarm, judge) })
-		s.itemDone()
+		err := catchPanics(func() error { return k.explore(ctx, b, judge) })
+		s.branchDone()
 		if err != nil {
-			s.putBack(it)
+			s.putBack(b)
 			s.fail(err)
 			return
 		}
@@ -57,17 +58,14 @@ func (s *search) judgeAll(ctx context.Context, all <-chan visit) {
 	}
 }
 
-// explore runs the first schedule of an item and plans the others.
-func (s *search) explore(ctx context.Context, w *world, it item, alarm *time.Timer, judge func(context.Context, visit) error) error {
-	var v visit
-	err := attempts{s.spec, s.budget, w, alarm}.run(ctx, func() (*execution, error) {
-		v = visit{search: s, item: it, cost: it.cost, looked: v.looked, claimed: v.claimed}
-		return v.run(ctx, w, alarm)
-	})
+// explore runs the first schedule of a branch and plans the others.
+func (k worker) explore(ctx context.Context, b strategy.Branch, judge func(context.Context, visit) error) error {
+	v := visit{branch: b}
+	err := k.undisturbed(ctx, k.search.budget, func() (*execution, error) { return k.attempt(ctx, &v) })
 	if err != nil {
-		s.states.Forget(v.claimed)
+		k.search.states.Forget(v.claimed)
 		return err
 	}
-	s.push(v.plan)
+	k.search.push(v.planned)
 	return judge(ctx, v)
 }

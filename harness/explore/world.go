@@ -11,6 +11,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/doublegrant/doublegrant/harness/explore/internal/resp"
+	"github.com/doublegrant/doublegrant/harness/explore/internal/schedule"
 	"github.com/doublegrant/doublegrant/harness/explore/internal/server"
 	"github.com/doublegrant/doublegrant/harness/interleave"
 )
@@ -124,7 +125,7 @@ func (w *world) stop() error {
 	defer w.gates.running.Wait() // some need the turn to end
 	defer w.turn.Unlock()
 	ended := w.endThreads()
-	if errors.Is(ended, errStopped) { // it is of no interest how clients end that nobody searches any more
+	if errors.Is(ended, schedule.ErrStopped) { // it is of no interest how clients end that nobody searches any more
 		ended = nil
 	}
 	back := w.giveTurn() // a connection that its program has closed takes it

@@ -15,6 +15,7 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 	"github.com/doublegrant/doublegrant/harness/explore/internal/keyspace"
 	"github.com/doublegrant/doublegrant/harness/explore/internal/resp"
+	"github.com/doublegrant/doublegrant/harness/explore/internal/schedule"
 	"github.com/doublegrant/doublegrant/harness/explore/internal/server"
 	"github.com/doublegrant/doublegrant/harness/interleave"
 )
@@ -83,10 +84,10 @@ func TestAFlushOfTheScriptCache(t *testing.T) {
 	spec := quiet(program(byHash("return redis.call('incr', KEYS[1]) .. ''", 2)))
 	spec.Flushes = 1
 	s := newScheduler(t, spec)
-	require.True(t, s.run().disturbed(), "in the first schedule the cache is cold")
+	require.True(t, s.run().Disturbed(), "in the first schedule the cache is cold")
 	for range 2 { // after a flush the cache is as it was
 		ex := s.run(interleave.Run(0), interleave.FlushScripts, interleave.Run(0), interleave.Run(0))
-		require.False(t, ex.disturbed())
+		require.False(t, ex.Disturbed())
 		require.Equal(t, []string{
 			"1: EVALSHA {return redis.call('incr', KEYS[1]) .. ''} k = 1", "0: SCRIPT FLUSH =",
 			"1: EVALSHA {return redis.call('incr', KEYS[1]) .. ''} k = (error) NOSCRIPT No matching script. Please use EVAL.",
@@ -94,7 +95,7 @@ func TestAFlushOfTheScriptCache(t *testing.T) {
 		}, commands(ex)[:4])
 		require.Equal(t, []string{"1: script = 1", "1: script = 2", "2: script = 3", "2: script = 4"}, results(ex.ops))
 		ex = s.run(interleave.Run(0), interleave.Run(0), interleave.Run(1), interleave.Run(1))
-		require.False(t, ex.disturbed())
+		require.False(t, ex.Disturbed())
 		require.NotContains(t, strings.Join(commands(ex), "\n"), "NOSCRIPT")
 	}
 }
@@ -109,7 +110,7 @@ func TestAFlushIsUndone(t *testing.T) {
 	s.run()
 	for range 2 {
 		s.run(interleave.Run(0), interleave.FlushScripts)
-		require.False(t, s.run().disturbed())
+		require.False(t, s.run().Disturbed())
 	}
 }
 
@@ -210,7 +211,7 @@ func TestScriptsAfterAFailover(t *testing.T) {
 		require.Contains(t, strings.Join(commands(ex), "\n"), "NOSCRIPT")
 		require.Equal(t, "1: script = 1", results(ex.ops)[1])
 		ex = s.run()
-		require.False(t, ex.disturbed())
+		require.False(t, ex.Disturbed())
 		require.NotContains(t, strings.Join(commands(ex), "\n"), "NOSCRIPT")
 	}
 }
@@ -228,7 +229,7 @@ func TestTheWorldsOwnCommands(t *testing.T) {
 	require.Equal(t, 1, left)
 	_, err = resp.Dial("/nowhere/redis.sock")
 	require.ErrorContains(t, err, "connect to /nowhere/redis.sock")
-	require.False(t, errors.Is(err, errStopped))
+	require.False(t, errors.Is(err, schedule.ErrStopped))
 }
 
 // incrThenWait makes a client that adds one and, in the same pipeline, waits for two replicas for the given time in milliseconds.
@@ -265,7 +266,7 @@ func TestAWaitDoesNotEndBeforeABusyReplicaHasAnswered(t *testing.T) {
 	time.AfterFunc(100*time.Millisecond, func() { assert.NoError(t, s.w.Cluster.Resume(name)) })
 	ex := s.run(interleave.Run(0), interleave.Run(0))
 	require.Contains(t, results(ex.ops), "1: wait = WAIT 2 1: 2")
-	require.False(t, ex.disturbed())
+	require.False(t, ex.Disturbed())
 	s.whole()
 }
 

@@ -36,6 +36,14 @@ func (b *Budget) limits() []limit {
 	}
 }
 
+// Faults returns the number of things that may go wrong in one schedule.
+func (b Budget) Faults() (n int) {
+	for _, l := range b.limits() {
+		n += *l.n
+	}
+	return n
+}
+
 // limit names one count of a budget.
 type limit struct {
 	n         *int

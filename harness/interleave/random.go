@@ -5,20 +5,21 @@ import (
 	"math"
 )
 
-// Random sums up a search whose schedules were drawn at random by PCT, and says what it promises. The promise is that of
+// Random sums up a search whose schedules were drawn at random, and says what it promises. The promise of PCT is that of
 // Burckhardt, Kothari, Musuvathi and Nagarakatte, "A Randomized Scheduler with Probabilistic Guarantees of Finding Bugs",
-// ASPLOS 2010, times what drawing the faults costs.
+// ASPLOS 2010, times what drawing the faults costs. Other strategies promise nothing here.
 //
 // The depth of a bug is the number of pairs of steps whose order has to be right for it to show.
 type Random struct {
-	Seed      uint64 `json:"seed"`      // the same seed draws the same schedules
-	Depth     int    `json:"depth"`     // the promise is about bugs of this depth or less
-	Schedules int    `json:"schedules"` // schedules that were drawn
-	Judged    int    `json:"judged"`    // those of them that were drawn when Steps was known: the promise counts no others
-	Clients   int    `json:"clients"`   // n of the promise: the clients, or their threads if those are more
-	Steps     int    `json:"steps"`     // k of the promise: the steps of the longest schedule
-	Faults    int    `json:"faults"`    // faults that the budget allows in one schedule
-	Instants  int    `json:"instants"`  // the most instants, at one moment, to which time could pass by one kind of fault
+	Seed      uint64 `json:"seed"`               // the same seed draws the same schedules
+	Strategy  string `json:"strategy,omitempty"` // how they were drawn: see explore.Strategies; empty: by PCT
+	Depth     int    `json:"depth"`              // the promise is about bugs of this depth or less; 0: there is none
+	Schedules int    `json:"schedules"`          // schedules that were drawn
+	Judged    int    `json:"judged"`             // those of them that were drawn when Steps was known: the promise counts no others
+	Clients   int    `json:"clients"`            // n of the promise: the clients, or their threads if those are more
+	Steps     int    `json:"steps"`              // k of the promise: the steps of the longest schedule
+	Faults    int    `json:"faults"`             // faults that the budget allows in one schedule
+	Instants  int    `json:"instants"`           // the most instants, at one moment, to which time could pass by one kind of fault
 
 	// Probability is the least probability with which one schedule finds a bug of Depth that needs no fault.
 	Probability float64 `json:"probability"`
@@ -33,7 +34,7 @@ const DrawnAtRandom = "its schedules were drawn at random"
 
 // Promise returns r with what it promises, computed from its other fields.
 func (r Random) Promise() Random {
-	if r.Clients == 0 || r.Steps == 0 {
+	if r.Clients == 0 || r.Steps == 0 || r.Depth == 0 {
 		return r
 	}
 	// PCT's own bound, times the probability that no fault is drawn. The number of faults is drawn first: 0 to Faults, all as likely.
@@ -59,6 +60,9 @@ func (r Random) Odds() float64 {
 // Guarantee says in a sentence or two what the search promises: "One schedule finds a bug of depth 3 that needs no fault with a
 // probability of 1 in 4,800 at least ...".
 func (r Random) Guarantee() string {
+	if r.Depth == 0 {
+		return "They were drawn by " + r.Strategy + ", which promises nothing about a depth."
+	}
 	if r.Probability == 0 {
 		return "Too few schedules were run to promise anything."
 	}

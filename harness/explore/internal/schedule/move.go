@@ -1,0 +1,73 @@
+// Package schedule says what can happen next in a schedule, and which two of these things may change places without anybody noticing.
+package schedule
+
+import (
+	"slices"
+	"time"
+
+	"github.com/doublegrant/doublegrant/harness/explore/internal/command"
+	"github.com/doublegrant/doublegrant/harness/interleave"
+)
+
+// Move is a choice that can happen next, or has happened, with what it touches.
+type Move struct {
+	Choice     interleave.Choice
+	Cost       int // preemptions and interferences that it adds
+	Access     command.Access
+	World      bool // it is done by the world and independent of nothing, unless it approaches
+	TimePasses bool // time passes in it
+	Approaches bool // time passes to the last millisecond of a lease, and beyond the end of none
+	Timely     bool // its effect or reply depends on the time of day
+	Begins     bool // an operation of a client begins with it
+	Ends       bool // an operation may end with it; of a move that has happened: did end
+	Silent     bool // Redis is sent nothing in it
+	Observes   bool // the program looks at the store if an operation ends with it
+}
+
+// ClockKey stands for the time that clients see. No client's key has this name.
+const ClockKey = "\x00clock"
+
+// Instant is an instant to which time can pass.
+type Instant struct {
+	At        time.Duration // since the schedule began, in virtual time
+	BeyondEnd bool          // some lease has just ended then; false: it is in its last millisecond
+}
+
+// Contains reports whether a choice is among the moves.
+func Contains(moves []Move, c interleave.Choice) bool {
+	return slices.ContainsFunc(moves, func(m Move) bool { return m.Choice == c })
+}
+
+// Independent reports whether did and the move asleep, which could have happened in its place, may change places. If so, the
+// schedules in which asleep happens next were planned already, with the two in the other order. In doubt it is false.
+func Independent(did, asleep Move) bool {
+	i, client := did.Choice.Client()
+	if j, other := asleep.Choice.Client(); client && other && i == j {
+		return false
+	}
+	switch {
+	case did.Choice.IsCrash(): // nobody notices, but for those who would have woken it
+		return !did.Access.Changes() || did.Access.Independent(asleep.Access)
+	case did.Choice.Kind() == interleave.Delays:
+		return false // a late command cannot be executed at once, but can be after another move
+	case did.Choice.Unanswered() && asleep.Choice.Kind() == did.Choice.Kind():
+		return false // there may be no budget for both
+	case did.Approaches && !asleep.TimePasses && !asleep.World:
+		// What only reads, and not the time, shows the same in the last millisecond of a lease as before. What writes may end
+		// a lease, or give it another end.
+		return !asleep.Begins && !asleep.Timely && !asleep.Access.Changes()
+	case did.World || did.TimePasses || asleep.TimePasses:
+		return false
+	case asleep.World:
+		return false
+	}
+	// Whether one operation ended before another began is for checkers to see.
+	if did.Begins && asleep.Ends || did.Ends && asleep.Begins {
+		return false
+	}
+	// What the program saw in the store after an operation is for checkers to see as well.
+	if did.Observes && (did.Ends && asleep.Access.Changes() || asleep.Ends && did.Access.Changes()) {
+		return false
+	}
+	return did.Silent || asleep.Silent || did.Access.Independent(asleep.Access)
+}

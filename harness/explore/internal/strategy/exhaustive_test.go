@@ -1,0 +1,87 @@
+package strategy
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/doublegrant/doublegrant/harness/explore/internal/schedule"
+	"github.com/doublegrant/doublegrant/harness/interleave"
+)
+
+// search goes through all schedules of a toy. It returns those that came to their end.
+func (y toy) search(t *testing.T, unreduced bool) (ended [][]interleave.Choice) {
+	t.Helper()
+	for todo := []Branch{{}}; len(todo) > 0; {
+		s := &Exhaustive{Branch: todo[len(todo)-1], Unreduced: unreduced}
+		path, do, err := y.schedule(t, s)
+		require.NoError(t, err)
+		require.Equal(t, s.Pruned, do == Leave)
+		todo = append(todo[:len(todo)-1], s.Planned...)
+		if !s.Pruned {
+			ended = append(ended, path)
+		}
+	}
+	return ended
+}
+
+// Of orders that differ only in independent steps one is run.
+func TestASearchRunsEachOrderOnce(t *testing.T) {
+	for name, c := range map[string]struct {
+		toy         toy
+		all, orders int
+	}{
+		"two of two, one key":         {toy{steps: []int{2, 2}}, 6, 6},
+		"two of two, a key each":      {toy{steps: []int{2, 2}, keys: []string{"a", "b"}}, 6, 1},
+		"three, one key":              {toy{steps: []int{1, 1, 1}}, 6, 6},
+		"three, two of them one key":  {toy{steps: []int{2, 2, 2}, keys: []string{"a", "a", "b"}}, 90, 6},
+		"two, and time passes":        {toy{steps: []int{1, 1}, budget: interleave.Budget{Expiries: 1}}, 10, 10},
+		"two apart, and time passes":  {toy{steps: []int{1, 1}, keys: []string{"a", "b"}, budget: interleave.Budget{Expiries: 1}}, 10, 7},
+		"one alone":                   {toy{steps: []int{3}}, 1, 1},
+		"three of three, a key each":  {toy{steps: []int{3, 3, 3}, keys: []string{"a", "b", "c"}}, 1680, 1},
+		"three of them in a ring":     {toy{steps: []int{1, 1, 1}, keys: []string{"a", "a", "a"}}, 6, 6},
+		"nobody":                      {toy{}, 1, 1},
+		"two that never meet, longer": {toy{steps: []int{4, 4}, keys: []string{"a", "b"}}, 70, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			for unreduced, want := range map[bool]int{true: c.all, false: c.orders} {
+				seen := map[string]bool{}
+				for _, path := range c.toy.search(t, unreduced) {
+					require.False(t, seen[InWords(path)], "twice: %s", InWords(path))
+					seen[InWords(path)] = true
+				}
+				require.Len(t, seen, want, "unreduced: %v", unreduced)
+			}
+		})
+	}
+}
+
+func TestABranchEndsWhereOthersHaveBeen(t *testing.T) {
+	v := &toyView{toy: toy{}, left: []int{1, 1}, visited: func(path []interleave.Choice) bool { return true }}
+	s := &Exhaustive{}
+	_, do, err := s.Next(v)
+	require.NoError(t, err)
+	require.Equal(t, Leave, do)
+	require.True(t, s.Pruned)
+	require.Empty(t, s.Planned)
+}
+
+func TestABranchWhoseClientsDoSomethingElseIsRefused(t *testing.T) {
+	v := &toyView{left: []int{1, 1}, fingerprint: 2}
+	_, _, err := (&Exhaustive{Branch: Branch{Fingerprint: 1}}).Next(v)
+	require.ErrorIs(t, err, schedule.ErrDiverged)
+	_, _, err = (&Exhaustive{Branch: Branch{Fingerprint: 2}}).Next(v)
+	require.NoError(t, err)
+}
+
+// The program does not look at the end of a schedule in which replication stopped for nothing.
+func TestAFailoverThatNobodyCanTell(t *testing.T) {
+	for _, s := range []Strategy{&Exhaustive{}, Draw(random(1), Shape{}), &First{Judged: true}} {
+		_, do, err := s.Next(&toyView{unpromoted: true})
+		require.NoError(t, err)
+		require.Equal(t, Stop, do, "%T", s)
+		_, do, err = s.Next(&toyView{})
+		require.NoError(t, err)
+		require.Equal(t, Finish, do, "%T", s)
+	}
+}

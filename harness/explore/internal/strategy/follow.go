@@ -1,0 +1,124 @@
+package strategy
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+
+	"github.com/doublegrant/doublegrant/harness/explore/internal/schedule"
+	"github.com/doublegrant/doublegrant/harness/interleave"
+)
+
+// This file has the strategies that follow a schedule which is known already.
+
+// ErrDiverged marks a replay that did not go as its schedule says.
+var ErrDiverged = errors.New("the replay went another way")
+
+// Replay takes the choices of a schedule, each of which has to be possible, and no other. An error of Next wraps ErrDiverged.
+type Replay struct {
+	Schedule []interleave.Choice
+	taken    int
+}
+
+// Next returns the next choice of the schedule.
+func (r *Replay) Next(v View) (c interleave.Choice, do Do, err error) {
+	if v.Disturbed() {
+		return c, Leave, nil
+	}
+	moves, err := v.Moves()
+	switch {
+	case err != nil:
+		return c, Take, err
+	case r.taken < len(r.Schedule) && !schedule.Contains(moves, r.Schedule[r.taken]):
+		return c, Leave, fmt.Errorf("%w: step %d, %v, is not possible: it belongs to another version of this variant", ErrDiverged, r.taken+1, r.Schedule[r.taken])
+	case r.taken < len(r.Schedule):
+		return r.Schedule[r.taken], Take, nil
+	case len(moves) > 0:
+		return c, Leave, fmt.Errorf("%w: after its last step clients are not done: it belongs to another version of this variant", ErrDiverged)
+	}
+	return c, Finish, nil
+}
+
+// Took counts the choices.
+func (r *Replay) Took(schedule.Move) { r.taken++ }
+
+// Follow takes those choices of a schedule that are possible. After the last it lets clients go on, one after the other.
+type Follow struct {
+	Schedule []interleave.Choice
+	Unfit    string // describes the first choice that was not possible; empty: all were
+	at       int
+}
+
+// Next returns the next choice that is possible.
+func (f *Follow) Next(v View) (c interleave.Choice, do Do, err error) {
+	moves, err := v.Moves()
+	if err != nil {
+		return c, Take, err
+	}
+	for f.at < len(f.Schedule) {
+		c = f.Schedule[f.at]
+		if f.at++; schedule.Contains(moves, c) {
+			return c, Take, nil
+		}
+		f.Unfit = cmp.Or(f.Unfit, fmt.Sprintf("step %d, %v, is not possible any more", f.at, c))
+	}
+	if len(moves) == 0 {
+		return c, Finish, nil
+	}
+	f.Unfit = cmp.Or(f.Unfit, "after its last step clients are not done")
+	return moves[0].Choice, Take, nil
+}
+
+// Took does nothing.
+func (*Follow) Took(schedule.Move) {}
+
+// First takes the choices of a prefix without asking whether they are possible, and then the first move each time.
+type First struct {
+	Prefix []interleave.Choice
+	Judged bool // the program looks at the end of the schedule
+	taken  int
+}
+
+// Next returns the next choice of the prefix, or the first move.
+func (f *First) Next(v View) (c interleave.Choice, do Do, err error) {
+	if f.taken < len(f.Prefix) {
+		return f.Prefix[f.taken], Take, nil
+	}
+	moves, err := v.Moves()
+	switch {
+	case err != nil:
+		return c, Take, err
+	case len(moves) > 0:
+		return moves[0].Choice, Take, nil
+	case f.Judged:
+		return c, end(v), nil
+	}
+	return c, Stop, nil
+}
+
+// Took counts the choices.
+func (f *First) Took(schedule.Move) { f.taken++ }
+
+// Alternate lets the clients take turns, and nothing go wrong.
+type Alternate struct{}
+
+// Next returns the last step that a client can take: those of the others come after those of the client whose turn it was.
+func (Alternate) Next(v View) (c interleave.Choice, do Do, err error) {
+	moves, err := v.Moves()
+	switch {
+	case err != nil:
+		return c, Take, err
+	case len(moves) == 0:
+		return c, Stop, nil
+	}
+	c = moves[0].Choice
+	for _, m := range moves {
+		if m.Choice.Kind() == interleave.Runs {
+			c = m.Choice
+		}
+	}
+	return c, Take, nil
+}
+
+// Took does nothing.
+func (Alternate) Took(schedule.Move) {}

@@ -1,0 +1,177 @@
+package strategy
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/doublegrant/doublegrant/harness/explore/internal/schedule"
+	"github.com/doublegrant/doublegrant/harness/interleave"
+)
+
+func random(seed uint64) *rand.Rand { return rand.New(rand.NewPCG(seed, 2)) }
+
+// odds returns how often a schedule of a toy that is drawn at random has a bug.
+func (y toy) odds(t *testing.T, shape Shape, runs int, bug func([]interleave.Choice) bool) float64 {
+	t.Helper()
+	shape.Steps, shape.Budget = y.length(), y.budget
+	rng := random(1)
+	hits := 0
+	for range runs {
+		path, do, err := y.schedule(t, Draw(rng, shape))
+		require.NoError(t, err)
+		require.Equal(t, Finish, do)
+		if bug(path) {
+			hits++
+		}
+	}
+	return float64(hits) / float64(runs)
+}
+
+// contains makes a bug that a schedule shows if, of all that happens to those who are in order, it has exactly that.
+func contains(order ...interleave.Choice) func([]interleave.Choice) bool {
+	return func(path []interleave.Choice) bool {
+		own := slices.DeleteFunc(slices.Clone(path), func(c interleave.Choice) bool { return !slices.Contains(order, c) })
+		return slices.Equal(own, order)
+	}
+}
+
+// The theorem: a bug of depth d among n actors with k steps together is found with a probability of at least 1/(n*k^(d-1)).
+func TestBugsAreFoundAsOftenAsPCTPromises(t *testing.T) {
+	expiry := interleave.Budget{Expiries: 1}
+	for name, e := range map[string]struct {
+		toy    toy
+		depth  int // that is asked for
+		faults int // that the bug needs
+		bug    func([]interleave.Choice) bool
+	}{
+		"depth 1: the last before the first":       {toy{steps: []int{1, 1, 1, 4}}, 1, 0, contains(b, a)},
+		"depth 2: within the other":                {toy{steps: []int{2, 1, 3, 3}}, 2, 0, contains(a, b, a)},
+		"depth 2 with more falls than it needs":    {toy{steps: []int{2, 1, 3, 3}}, 3, 0, contains(a, b, a)},
+		"depth 3: to and fro":                      {toy{steps: []int{2, 2, 3}}, 3, 0, contains(a, b, a, b)},
+		"depth 4: to and fro again":                {toy{steps: []int{3, 2, 1}}, 4, 0, contains(a, b, a, b, a)},
+		"depth 3: three in a ring":                 {toy{steps: []int{2, 1, 1, 2}}, 3, 0, contains(a, b, c, a)},
+		"depth 2 without the fault that may come":  {toy{steps: []int{2, 1, 2}, budget: expiry}, 2, 0, contains(a, b, a)},
+		"an expiry within, and the right one":      {toy{steps: []int{2, 1, 2}, budget: expiry}, 1, 1, contains(a, interleave.Pass(1), a)},
+		"depth 2 and an expiry, the right one too": {toy{steps: []int{2, 1, 2}, budget: expiry}, 2, 1, contains(a, b, interleave.Pass(1), a)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			const runs = 15_000
+			promise := interleave.Random{
+				Depth: e.depth, Clients: len(e.toy.steps), Steps: e.toy.length(), Faults: e.toy.budget.Expiries, Instants: 2,
+			}.Promise()
+			p := promise.Probability
+			if e.faults > 0 {
+				p = promise.WithFault
+			}
+			got := e.toy.odds(t, Shape{Depth: e.depth}, runs, e.bug)
+			require.GreaterOrEqual(t, got, p-4*math.Sqrt(p/runs), "of %d", runs)
+			t.Logf("%.5f, promised %.5f", got, p)
+		})
+	}
+}
+
+// Every step that meets the one before draws anew, and no other does.
+func TestOddsOfPartialOrderSampling(t *testing.T) {
+	for name, e := range map[string]struct {
+		toy  toy
+		bug  func([]interleave.Choice) bool
+		want float64
+	}{
+		"within the other":                     {toy{steps: []int{2, 1}}, contains(a, b, a), 1.0 / 4},
+		"to and fro again":                     {toy{steps: []int{3, 2}}, contains(a, b, a, b, a), 1.0 / 16},
+		"one order of three":                   {toy{steps: []int{1, 1, 1}}, contains(b, c, a), 1.0 / 6},
+		"after five steps that it never meets": {toy{steps: []int{5, 1}, keys: []string{"a", "b"}}, contains(a, a, a, a, a, b), 1.0 / 6},
+		"after five steps that it meets":       {toy{steps: []int{5, 1}}, contains(a, a, a, a, a, b), 1.0 / 32},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			const runs = 20_000
+			got := e.toy.odds(t, Shape{Strategy: "pos"}, runs, e.bug)
+			require.InDelta(t, e.want, got, 4*math.Sqrt(e.want*(1-e.want)/runs))
+		})
+	}
+}
+
+// Nobody falls without a place to fall at, so that a bug that needs one is never found.
+func TestABugDeeperThanAskedForNeedsLuck(t *testing.T) {
+	y := toy{steps: []int{2, 2, 1}}
+	for depth := 1; depth <= 2; depth++ {
+		require.Zero(t, y.odds(t, Shape{Depth: depth}, 2000, contains(a, b, a, b)))
+	}
+}
+
+// Actors that stand for each other begin in their order: the first of those that have not begun is the only one that may.
+func TestActorsThatStandForEachOtherBeginInOrder(t *testing.T) {
+	y := toy{steps: []int{2, 2, 2, 2}}
+	y.odds(t, Shape{Depth: 3, InOrder: true}, 100, func(path []interleave.Choice) bool {
+		next := 0
+		for _, c := range path {
+			i, _ := c.Client()
+			require.LessOrEqual(t, i, next)
+			next = max(next, i+1)
+		}
+		return false
+	})
+}
+
+func TestNothingGoesWrongWhileNothingIsKnown(t *testing.T) {
+	for _, name := range Names() {
+		r := Draw(random(1), Shape{Strategy: name, Depth: 5, Budget: interleave.Budget{Clients: 2, Crashes: 9}})
+		require.Empty(t, r.faults)
+		if p, ok := r.sampler.(*pct); ok {
+			require.Empty(t, p.falls)
+		}
+	}
+}
+
+// What needs another after it gets a place for both, in that order.
+func TestFaultsOfTwoPlaces(t *testing.T) {
+	rng := random(1)
+	both := 0
+	for range 200 {
+		faults := drawFaults(rng, 20, interleave.Budget{Clients: 2, Failovers: 1, Late: 1, Crashes: 1})
+		require.True(t, slices.IsSortedFunc(faults, func(a, b placedFault) int { return a.place - b.place }))
+		for first, then := range completes {
+			i := slices.IndexFunc(faults, func(f placedFault) bool { return f.kind == first })
+			j := slices.IndexFunc(faults, func(f placedFault) bool { return f.kind == then })
+			require.Equal(t, i < 0, j < 0)
+			if i >= 0 {
+				both++
+				require.LessOrEqual(t, faults[i].place, faults[j].place)
+			}
+		}
+	}
+	require.Positive(t, both)
+}
+
+// A budget has as many faults as can be drawn of it.
+func TestFaultsOfABudget(t *testing.T) {
+	for _, b := range []interleave.Budget{
+		{}, {Crashes: 1, Expiries: 2, Approaches: 3, Failovers: 1, Flushes: 1, LostAnswers: 2, LostCommands: 1, Late: 2},
+	} {
+		require.Len(t, faultsOf(b), b.Faults())
+	}
+}
+
+// What happens to a command happens to that of the actor whose turn it is.
+func TestAnswersAreLostToTheActorWhoseTurnItIs(t *testing.T) {
+	for kind, to := range map[faultKind]func(int) interleave.Choice{
+		losesAnswer: interleave.LoseAnswer, losesCommand: interleave.LoseCommand, delays: interleave.Delay,
+	} {
+		moves := []schedule.Move{{Choice: a}, {Choice: b}, {Choice: to(0)}, {Choice: to(1)}}
+		for seed := range uint64(20) {
+			r := Draw(random(seed), Shape{Depth: 1})
+			next := r.choose(moves, nil)
+			r.faults, r.taken = []placedFault{{kind, 3}}, 2
+			require.Equal(t, next, r.choose(moves, nil), "its place is not reached")
+			r.taken = 3
+			require.Equal(t, to(next.Number()), r.choose(moves, nil))
+			require.Equal(t, next, r.choose(moves, nil), "it has happened")
+		}
+	}
+}

@@ -1,0 +1,158 @@
+package explore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"github.com/doublegrant/doublegrant/harness/explore/internal/schedule"
+	"github.com/doublegrant/doublegrant/harness/explore/internal/strategy"
+	"github.com/doublegrant/doublegrant/harness/interleave"
+)
+
+// This file runs schedules: a strategy chooses each move, and the execution makes it happen.
+
+const (
+	maxAttempts = 20 // runs of one schedule, if something disturbs it or the machine is slow
+	slowness    = 10 // with clocks that cannot be set, a schedule that takes longer than the lease/slowness is run again
+)
+
+// errDisturbed marks a schedule that something disturbed each time.
+var errDisturbed = fmt.Errorf("explore: a schedule was disturbed %d times in a row", maxAttempts)
+
+// drive runs a schedule that has begun to the end that its strategy chooses. v is what the strategy sees of it.
+func (ex *execution) drive(ctx context.Context, s strategy.Strategy, v strategy.View) error {
+	for {
+		c, do, err := s.Next(v)
+		switch {
+		case do == strategy.Leave:
+			return errors.Join(err, ex.leave(ctx))
+		case err != nil:
+			ex.abandon()
+			return err
+		case do == strategy.Finish:
+			return ex.finish(ctx)
+		case do == strategy.Stop:
+			return nil
+		}
+		did, err := ex.step(ctx, c)
+		if err != nil {
+			ex.abandon()
+			return err
+		}
+		s.Took(did)
+	}
+}
+
+// leave runs a schedule to some end that is not judged, so that its clients stay connected.
+func (ex *execution) leave(ctx context.Context) error {
+	if ex.recalls {
+		return nil
+	}
+	return ex.drive(ctx, &strategy.First{}, ex)
+}
+
+var _ strategy.View = (*execution)(nil)
+
+// Path returns the choices so far.
+func (ex *execution) Path() []interleave.Choice { return ex.path }
+
+// Moves lists what can happen next.
+func (ex *execution) Moves() ([]schedule.Move, error) { return ex.moves() }
+
+// Instants lists to which instants time can pass.
+func (ex *execution) Instants() ([]schedule.Instant, error) { return ex.reachableInstants() }
+
+// Fingerprint returns the fingerprint of what happened. Memory has none.
+func (ex *execution) Fingerprint() uint64 { return ex.fingerprint }
+
+// FingerprintAfter returns the fingerprint after a choice.
+func (ex *execution) FingerprintAfter(c interleave.Choice) uint64 {
+	if ex.recalls {
+		return 0
+	}
+	return ex.fingerprintWith(c)
+}
+
+// Visited reports false: only a search of every schedule keeps states, and looks by a view of its own.
+func (ex *execution) Visited([]*schedule.Move) (bool, error) { return false, nil }
+
+// Unpromoted reports whether replication has stopped and no replica was promoted.
+func (ex *execution) Unpromoted() bool { return ex.replicationStopped }
+
+// Disturbed reports whether something that is no part of the schedule came between.
+func (ex *execution) Disturbed() bool { return ex.missesScript || ex.waitCutShort }
+
+// runner runs schedules in one world.
+type runner struct {
+	spec   *Spec
+	w      *world
+	alarm  *time.Timer
+	traced bool // steps are written down
+	stores bool // with what is stored after each
+}
+
+func newRunner(spec *Spec, w *world) runner {
+	return runner{spec: spec, w: w, alarm: time.NewTimer(parkWithin)}
+}
+
+// run runs one schedule within a budget as a strategy says, and again, as one of next's says, where something disturbed it. The execution
+// is nil if none could begin.
+func (r runner) run(ctx context.Context, b interleave.Budget, next func() strategy.Strategy) (ex *execution, err error) {
+	err = r.undisturbed(ctx, b, func() (_ *execution, err error) {
+		ex, err = r.once(ctx, b, next())
+		return ex, err
+	})
+	return ex, err
+}
+
+// once runs one schedule. The execution is nil if it could not begin.
+func (r runner) once(ctx context.Context, b interleave.Budget, s strategy.Strategy) (*execution, error) {
+	ex, err := beginSchedule(ctx, r.spec, b, r.w, r.alarm)
+	if err != nil {
+		return nil, err
+	}
+	if r.traced {
+		ex.trace = &trace{stores: r.stores}
+	}
+	return ex, ex.drive(ctx, s, ex)
+}
+
+// undisturbed calls once until it runs a schedule that nothing disturbs, and returns its error. The error wraps errDisturbed if that never
+// happens.
+func (r runner) undisturbed(ctx context.Context, b interleave.Budget, once func() (*execution, error)) error {
+	why := ""
+	for number := range maxAttempts {
+		began := time.Now()
+		ex, err := once()
+		switch {
+		case ex == nil || err != nil && !(ex.Disturbed() && (errors.Is(err, ErrDiverged) || errors.Is(err, schedule.ErrDiverged))):
+			return err
+		case ex.missesScript:
+			why = "a script that Redis had lost was not sent again by any client"
+			if err := r.learnScripts(ctx, b, number, len(ex.path)); err != nil {
+				return err
+			}
+		case ex.waitCutShort:
+			why = "WAIT returned before its replicas had acknowledged: this machine is too busy"
+		case !r.w.SetsClocks() && time.Since(began) > r.spec.Program.Lease/slowness:
+			why = "it took more than a tenth of the lease: this machine is too busy, or a client waits by itself (time.Sleep) where harness.Sleep would do"
+		default:
+			return nil
+		}
+	}
+	return fmt.Errorf("%w: %s", errDisturbed, why)
+}
+
+// learnScripts runs a schedule that is drawn at random, another one each time, so that clients load the scripts that they miss. In the
+// schedule of the attempt something may keep them from that: a crash, or a release that stops the watchdog of a lock.
+func (r runner) learnScripts(ctx context.Context, b interleave.Budget, number, steps int) error {
+	r.traced = false
+	_, err := r.once(ctx, b, strategy.Draw(rand.New(rand.NewPCG(1, uint64(number))), strategy.Shape{Depth: defaultDepth, Steps: steps, Budget: b}))
+	if errors.Is(err, schedule.ErrStopped) { // its end is of no interest
+		return nil
+	}
+	return err
+}
