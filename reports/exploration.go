@@ -227,7 +227,12 @@ func (e Exploration) numbers() []fact {
 		{"first found after", first}, {"covered", covered},
 	}
 	if r.Random != nil {
-		all = append(all, fact{"seed", fmt.Sprint(r.Random.Seed)}, fact{"depth", fmt.Sprint(r.Random.Depth)})
+		all = append(all, fact{"seed", fmt.Sprint(r.Random.Seed)})
+		if r.Random.Strategy != "" {
+			all = append(all, fact{"strategy", r.Random.Strategy})
+		} else {
+			all = append(all, fact{"depth", fmt.Sprint(r.Random.Depth)})
+		}
 	}
 	return all
 }

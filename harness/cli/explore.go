@@ -87,6 +87,7 @@ func (a *app) searchFlags(cmd *cobra.Command, s *plan.Search) {
 	f.DurationVar(&s.For, "for", plan.DefaultFor, "end after so long; 0: no limit")
 	f.BoolVar(&s.First, "first", false, "end at the first counterexample, which need not be the smallest")
 	f.IntVar(&s.Random, "random", 0, "run so many schedules drawn at random, not every one (default: with 5 clients or more as many as --for has time for)")
+	f.StringVar(&s.Strategy, "strategy", "", "how --random draws them: "+strings.Join(explore.Strategies(), " or ")+" (default: "+explore.Strategies()[0]+")")
 	f.IntVar(&s.Depth, "depth", 0, "how many steps must come in the right order for the bugs that --random looks for, 1 to 10 (default: 3)")
 	f.Uint64Var(&s.Seed, "seed", 0, "of every random choice (default: chosen and reported)")
 	f.BoolVar(&s.Twice, "twice", false, "run some schedules twice first, and stop there if a client does not do the same")

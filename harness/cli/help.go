@@ -38,7 +38,7 @@ var (
 
 	ofSearches = []flagGroup{
 		{"Variant and search", []string{"clients", "ttl", "regime", "all", "for", "max-schedules", "first", "unpruned", "twice"}},
-		{"At random", []string{"random", "depth", "seed"}},
+		{"At random", []string{"random", "strategy", "depth", "seed"}},
 		{"Faults, each tried wherever it makes a difference", append(faultFlags(), "skew")},
 		ofScripts,
 		{"In pieces", []string{"save", "resume", "workers"}},

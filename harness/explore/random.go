@@ -34,6 +34,10 @@ const MaxDepth = 10
 // Strategies lists how schedules may be drawn at random: "pct", probabilistic concurrency testing, and "pos", partial order sampling.
 func Strategies() []string { return strategy.Names() }
 
+// PromisesDepth reports whether schedules that a strategy draws find bugs up to a depth with a known probability. The empty name is that of
+// the default.
+func PromisesDepth(name string) bool { return strategy.Promises(name) }
+
 const (
 	defaultDepth = 3
 	mostSeeds    = 1_000_000_000 // seeds that are drawn are below, so that people can type them

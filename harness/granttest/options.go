@@ -93,7 +93,8 @@ type Search struct {
 type Random struct {
 	Schedules int    // how many; default none
 	Clients   int    // 2 to 16; default 8
-	Depth     int    // depth of the bugs to look for, 1 to 10; default 3
+	Strategy  string // "pct" or "pos": see the README of harness/explore; default "pct"
+	Depth     int    // depth of the bugs to look for, 1 to 10; default 3. "pos" has none
 	Seed      uint64 // the same seed draws the same schedules; default: drawn as well, and logged
 }
 

@@ -79,7 +79,7 @@ func (s subject) searchOne(t TB, p parameters, until time.Time) (goOn bool) {
 	if !goOn || r.Schedules == 0 {
 		return goOn
 	}
-	return s.searchIn(t, p, until, &explore.Random{Schedules: r.Schedules, Depth: r.Depth, Seed: r.Seed})
+	return s.searchIn(t, p, until, &explore.Random{Schedules: r.Schedules, Strategy: r.Strategy, Depth: r.Depth, Seed: r.Seed})
 }
 
 // randomClients is the number of clients of schedules at random by default.

@@ -13,6 +13,7 @@ import (
 	"github.com/doublegrant/doublegrant/harness/explore"
 	"github.com/doublegrant/doublegrant/harness/interleave"
 	"github.com/doublegrant/doublegrant/harness/outside"
+	"github.com/doublegrant/doublegrant/harness/suggest"
 	"github.com/doublegrant/doublegrant/workloads"
 )
 
@@ -38,9 +39,10 @@ type Search struct {
 
 	// Schedules at random: see explore.Random. More than interleave.MaxExhaustive clients always have them; if Random is 0, they are
 	// drawn until For is over.
-	Random int    `json:"random,omitempty"` // number of schedules; 0: every schedule is run, unless there are too many clients
-	Depth  int    `json:"depth,omitempty"`  // depth of the bugs to look for
-	Seed   uint64 `json:"seed,omitempty"`
+	Random   int    `json:"random,omitempty"`   // number of schedules; 0: every schedule is run, unless there are too many clients
+	Strategy string `json:"strategy,omitempty"` // how they are drawn: one of explore.Strategies
+	Depth    int    `json:"depth,omitempty"`    // depth of the bugs to look for
+	Seed     uint64 `json:"seed,omitempty"`
 
 	Twice    bool `json:"twice,omitempty"`    // explore.DefaultTwice schedules are run twice first
 	Unpruned bool `json:"unpruned,omitempty"` // explore.Spec.Unreduced
@@ -93,7 +95,7 @@ func (s Search) random() *explore.Random {
 	if !s.atRandom() {
 		return nil
 	}
-	return &explore.Random{Schedules: s.Random, Depth: s.Depth, Seed: s.Seed}
+	return &explore.Random{Schedules: s.Random, Strategy: s.Strategy, Depth: s.Depth, Seed: s.Seed}
 }
 
 func (s Search) twice() int {
@@ -108,6 +110,12 @@ func (s Search) checkRandom() error {
 	switch {
 	case s.Random < 0:
 		return Usagef("%d schedules at random: ask for 1 or more", s.Random)
+	case !s.atRandom() && s.Strategy != "":
+		return Usagef("a strategy is for schedules at random: say how many schedules (--random), or ask for more than %d clients", interleave.MaxExhaustive)
+	case s.Strategy != "" && !slices.Contains(explore.Strategies(), s.Strategy):
+		return Usagef("unknown strategy %q: %s", s.Strategy, suggest.Meant(s.Strategy, explore.Strategies()))
+	case s.Depth != 0 && !explore.PromisesDepth(s.Strategy):
+		return Usagef("a depth: %s promises nothing about the depth of a bug, so leave it out", s.Strategy)
 	case !s.atRandom() && (s.Depth != 0 || s.Seed != 0):
 		return Usagef("a depth and a seed are for schedules at random: say how many schedules (--random), or ask for more than %d clients", interleave.MaxExhaustive)
 	case s.Depth < 0 || s.Depth > explore.MaxDepth:
@@ -297,6 +305,7 @@ func (s Search) CommandWith(redis string) string {
 	w.flag("for", s.For, s.For != DefaultFor)
 	w.flag("first", s.First, s.First)
 	w.flag("random", s.Random, s.Random != 0)
+	w.flag("strategy", s.Strategy, s.Strategy != "")
 	w.flag("depth", s.Depth, s.Depth != 0)
 	w.flag("seed", s.Seed, s.Seed != 0)
 	w.flag("twice", s.Twice, s.Twice)

@@ -22,6 +22,7 @@ type Exploring struct {
 
 	Skew         time.Duration `yaml:"skew,omitempty"`
 	Random       int           `yaml:"random,omitempty" zero:"default"` // schedules that are drawn at random
+	Strategy     string        `yaml:"strategy,omitempty"`              // how these are drawn
 	Depth        int           `yaml:"depth,omitempty" zero:"default"`  // of the bugs that these look for
 	Seed         uint64        `yaml:"seed,omitempty"`                  // of these
 	Twice        bool          `yaml:"twice,omitempty"`
@@ -57,7 +58,7 @@ func (r Entry) searches() []plan.Search {
 	e := r.Explore
 	s := plan.Search{
 		Variant: r.Variant, Script: r.Script, Client: r.Client, Regime: r.Regime, TTL: r.TTL, Bounds: e.Bounds,
-		Skew: e.Skew, MaxSchedules: e.MaxSchedules, For: e.For, Random: e.Random, Depth: e.Depth, Seed: e.Seed, Twice: e.Twice,
+		Skew: e.Skew, MaxSchedules: e.MaxSchedules, For: e.For, Random: e.Random, Strategy: e.Strategy, Depth: e.Depth, Seed: e.Seed, Twice: e.Twice,
 		AtMostOnce: e.Crashes == 0 && e.LostAnswers == 0,
 	}
 	if s.For == 0 {
