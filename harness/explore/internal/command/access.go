@@ -9,7 +9,7 @@ import (
 
 // This file knows what commands touch.
 
-// access lists the keys that a command reads and writes. It decides which commands may change places without anybody noticing.
+// Access lists the keys that a command reads and writes. It decides which commands may change places without anybody noticing.
 type Access struct {
 	Reads, Writes []string
 	Everything    bool // may touch anything: scripts, and commands that are not in touches
@@ -68,7 +68,7 @@ var touches = func() map[string]touch {
 	return m
 }()
 
-// accessOf returns what a command touches. ungated is true if it concerns its connection alone.
+// AccessOf returns what a command touches. ungated is true if it concerns its connection alone.
 func AccessOf(args [][]byte) (a Access, ungated bool) {
 	a, t := touched(args)
 	return a, t == nothing
@@ -121,16 +121,16 @@ func touched(args [][]byte) (a Access, t touch) {
 	return a, t
 }
 
-// add adds to a what b touches.
+// Add adds to a what b touches.
 func (a *Access) Add(b Access) {
 	a.Reads, a.Writes = append(a.Reads, b.Reads...), append(a.Writes, b.Writes...)
 	a.Everything, a.Scripts, a.TTL = a.Everything || b.Everything, a.Scripts || b.Scripts, a.TTL || b.TTL
 }
 
-// changes reports whether the command may write.
+// Changes reports whether the command may write.
 func (a Access) Changes() bool { return a.Everything || len(a.Writes) > 0 }
 
-// independent reports whether two commands have the same effects and replies in either order.
+// Independent reports whether two commands have the same effects and replies in either order.
 func (a Access) Independent(b Access) bool {
 	if a.Everything || b.Everything {
 		return false
@@ -138,11 +138,12 @@ func (a Access) Independent(b Access) bool {
 	return !Intersect(a.Writes, b.Reads) && !Intersect(a.Writes, b.Writes) && !Intersect(a.Reads, b.Writes)
 }
 
+// Intersect reports whether two lists have something in common.
 func Intersect(a, b []string) bool {
 	return slices.ContainsFunc(a, func(s string) bool { return slices.Contains(b, s) })
 }
 
-// channelKey returns the name that stands for a channel among keys. No client's key has it.
+// ChannelKey returns the name that stands for a channel among keys. No client's key has it.
 func ChannelKey(channel string) string { return "\x00channel " + channel }
 
 // patternsKey stands for all patterns that clients listen to: any channel may fit any of them.

@@ -11,13 +11,13 @@ import (
 
 // This file knows the commands that Redis keeps until somebody else has done something.
 
-// blocks reports whether Redis may keep the command until others have done something.
+// Blocks reports whether Redis may keep the command until others have done something.
 func (c Command) Blocks() bool {
 	_, _, ok := c.timeoutArg()
 	return ok
 }
 
-// monitors reports whether the command shows what others do.
+// Monitors reports whether the command shows what others do.
 func (c Command) Monitors() bool { return Name(c.Args) == "monitor" }
 
 // timeoutArg returns the place of the time-out among the arguments of a command that blocks, and its unit. ok is false for any
@@ -40,7 +40,7 @@ func (c Command) timeoutArg() (place int, unit time.Duration, ok bool) {
 	return 0, 0, false
 }
 
-// blocksFor returns the time-out of a command that blocks. It is 0 for any other command, and for one that waits for ever.
+// BlocksFor returns the time-out of a command that blocks. It is 0 for any other command, and for one that waits for ever.
 func (c Command) BlocksFor() time.Duration {
 	place, unit, ok := c.timeoutArg()
 	if !ok {
@@ -53,7 +53,7 @@ func (c Command) BlocksFor() time.Duration {
 	return time.Duration(n * float64(unit))
 }
 
-// withoutTimeout returns the bytes of a command that blocks, with a time-out of 0. A time-out that Redis refuses stays.
+// WithoutTimeout returns the bytes of a command that blocks, with a time-out of 0. A time-out that Redis refuses stays.
 func (c Command) WithoutTimeout() []byte {
 	if c.BlocksFor() == 0 {
 		return c.Raw

@@ -1,3 +1,5 @@
+// Package command knows what the commands of clients do: what they touch, whether Redis may keep them waiting, and on what their outcome
+// depends; and the same of Lua scripts.
 package command
 
 import (
@@ -7,7 +9,7 @@ import (
 	"time"
 )
 
-// command is one command of a client, as it was sent.
+// Command is one command of a client, as it was sent.
 type Command struct {
 	Raw       []byte
 	Args      [][]byte
@@ -16,10 +18,10 @@ type Command struct {
 	Access
 }
 
-// commandName returns the command's name in lower case.
+// Name returns the command's name in lower case.
 func Name(args [][]byte) string { return string(bytes.ToLower(args[0])) }
 
-// subscribes reports whether the command belongs to a subscription.
+// Subscribes reports whether the command belongs to a subscription.
 func Subscribes(n string) bool {
 	switch n {
 	case "subscribe", "psubscribe", "ssubscribe", "unsubscribe", "punsubscribe", "sunsubscribe":
@@ -28,7 +30,7 @@ func Subscribes(n string) bool {
 	return false
 }
 
-// seenByOthers reports whether a CLIENT command changes what others see of the connection, or asks about other connections.
+// SeenByOthers reports whether a CLIENT command changes what others see of the connection, or asks about other connections.
 func SeenByOthers(args [][]byte) bool {
 	if len(args) < 2 {
 		return false
@@ -40,7 +42,7 @@ func SeenByOthers(args [][]byte) bool {
 	return true
 }
 
-// timely reports whether the command's effect or reply depends on the time of day: it asks for a TTL, sets one, or may do
+// Timely reports whether the command's effect or reply depends on the time of day: it asks for a TTL, sets one, or may do
 // either.
 func (c Command) Timely() bool {
 	switch Name(c.Args) {
@@ -50,7 +52,7 @@ func (c Command) Timely() bool {
 	return c.Everything || c.SetsTTL()
 }
 
-// wantedAcks returns the number of replicas that a WAIT asks for. It is 0 for any other command.
+// WantedAcks returns the number of replicas that a WAIT asks for. It is 0 for any other command.
 func (c Command) WantedAcks() int64 {
 	if Name(c.Args) != "wait" || len(c.Args) < 2 {
 		return 0
@@ -62,7 +64,7 @@ func (c Command) WantedAcks() int64 {
 	return n
 }
 
-// waitTimeout returns the time-out of a WAIT. It is 0 for any other command, and for a WAIT that waits for ever.
+// WaitTimeout returns the time-out of a WAIT. It is 0 for any other command, and for a WAIT that waits for ever.
 func (c Command) WaitTimeout() time.Duration {
 	if Name(c.Args) != "wait" || len(c.Args) < 3 {
 		return 0
@@ -74,7 +76,7 @@ func (c Command) WaitTimeout() time.Duration {
 	return time.Duration(ms) * time.Millisecond
 }
 
-// setsTTL reports whether the command may give a key a TTL.
+// SetsTTL reports whether the command may give a key a TTL.
 func (c Command) SetsTTL() bool {
 	switch n := Name(c.Args); n {
 	case "set":

@@ -19,9 +19,9 @@ var (
 		`\b(?:redis|server)\s*\[|\b_G\b|\b(?:getfenv|setfenv|loadstring|load|rawget|pairs\s*\(\s*redis)\b|\bos\s*\.`)
 )
 
-// scriptTraits tells what the text of a script says about its outcome.
+// Traits tells what the text of a script says about its outcome.
 type Traits struct {
-	Repeats bool // as scriptRepeats says
+	Repeats bool // see scriptRepeats
 	clock   bool // it names a command or an option by which Redis tells its time of day
 	idle    bool // it asks how long a key was not used
 }

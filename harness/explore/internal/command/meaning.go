@@ -8,7 +8,7 @@ import (
 
 // This file tells on what the outcome of a command depends.
 
-// meaning holds the text of a command and what its outcome depends on, apart from the contents of the store.
+// Meaning holds the text of a command and what its outcome depends on, apart from the contents of the store.
 type Meaning struct {
 	Text  string // its bytes
 	MS    bool   // on the time of day, in milliseconds
@@ -19,7 +19,7 @@ type Meaning struct {
 	Wait  time.Duration
 }
 
-// meaningOf returns the meaning of a command; of an EXEC, with the commands of its transaction. ok is false if its outcome does not follow
+// MeaningOf returns the meaning of a command; of an EXEC, with the commands of its transaction. ok is false if its outcome does not follow
 // from what is kept, or if it runs a script that was never seen.
 func (s *Scripts) MeaningOf(c *Command, transaction []byte) (*Meaning, bool) {
 	if c.Meaning != nil {

@@ -16,7 +16,7 @@ var repeatable = func() map[string]bool {
 	return m
 }()
 
-// repeats reports whether the outcome of a command follows from what is stored, and from the time.
+// Repeats reports whether the outcome of a command follows from what is stored, and from the time.
 func Repeats(args [][]byte) bool {
 	n := Name(args)
 	if n == "script" {

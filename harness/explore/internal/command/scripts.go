@@ -8,35 +8,35 @@ import (
 	"strings"
 )
 
-// knownScripts holds the Lua scripts that were seen. One goroutine uses it at a time.
+// Scripts holds the Lua scripts that were seen. One goroutine uses it at a time.
 type Scripts struct {
 	texts  map[string]string // by hash
 	titles map[string]string // names, by text; may be nil
 	read   map[string]Traits // by text, so that each is read once
 }
 
-// newScripts returns a table without scripts. titles has the names of some, by their texts.
+// NewScripts returns a table without scripts. titles has the names of some, by their texts.
 func NewScripts(titles map[string]string) *Scripts {
 	return &Scripts{map[string]string{}, titles, map[string]Traits{}}
 }
 
-// learn keeps the text of the script that EVAL or SCRIPT LOAD brings.
+// Learn keeps the text of the script that EVAL or SCRIPT LOAD brings.
 func (s *Scripts) Learn(args [][]byte) {
 	if body, ok := ScriptIn(args); ok {
 		s.texts[Hash(body)] = body
 	}
 }
 
-// learnFrom keeps the texts that another table has.
+// LearnFrom keeps the texts that another table has.
 func (s *Scripts) LearnFrom(other *Scripts) { maps.Copy(s.texts, other.texts) }
 
-// hashes lists the hashes of all scripts, in order.
+// Hashes lists the hashes of all scripts, in order.
 func (s *Scripts) Hashes() []string { return slices.Sorted(maps.Keys(s.texts)) }
 
-// textOf returns the text of the script with a hash. It is empty if the script was never seen.
+// TextOf returns the text of the script with a hash. It is empty if the script was never seen.
 func (s *Scripts) TextOf(hash string) string { return s.texts[strings.ToLower(hash)] }
 
-// of returns the text of the script that a command runs or loads. It is empty if there is none, or if it was never seen.
+// Of returns the text of the script that a command runs or loads. It is empty if there is none, or if it was never seen.
 func (s *Scripts) Of(args [][]byte) string {
 	if body, ok := ScriptIn(args); ok {
 		return body
@@ -47,7 +47,7 @@ func (s *Scripts) Of(args [][]byte) string {
 	return ""
 }
 
-// isUnseen reports whether a command runs a script that was never seen.
+// IsUnseen reports whether a command runs a script that was never seen.
 func (s *Scripts) IsUnseen(args [][]byte) bool {
 	if Name(args) != "evalsha" || len(args) < 2 {
 		return false
@@ -56,7 +56,7 @@ func (s *Scripts) IsUnseen(args [][]byte) bool {
 	return !seen
 }
 
-// traits returns what the text of a script says about its outcome.
+// TraitsOf returns what the text of a script says about its outcome.
 func (s *Scripts) TraitsOf(body string) Traits {
 	t, known := s.read[body]
 	if !known {
@@ -66,7 +66,7 @@ func (s *Scripts) TraitsOf(body string) Traits {
 	return t
 }
 
-// scriptIn returns the text of the script that EVAL or SCRIPT LOAD brings.
+// ScriptIn returns the text of the script that EVAL or SCRIPT LOAD brings.
 func ScriptIn(args [][]byte) (body string, ok bool) {
 	switch n := Name(args); {
 	case n == "eval" && len(args) > 1:
@@ -77,5 +77,5 @@ func ScriptIn(args [][]byte) (body string, ok bool) {
 	return "", false
 }
 
-// scriptHash returns the hash by which Redis knows a script.
+// Hash returns the hash by which Redis knows a script.
 func Hash(body string) string { return fmt.Sprintf("%x", sha1.Sum([]byte(body))) } // SHA-1 is Redis's choice

@@ -10,7 +10,7 @@ import (
 
 // This file writes commands as a person would.
 
-// text writes the command as a person would. A script is shown by its name, else by its first line, else, if the explorer
+// Text writes the command as a person would. A script is shown by its name, else by its first line, else, if the explorer
 // has not seen its text, by the beginning of its hash.
 func (c Command) Text(s *Scripts) string {
 	parts := resp.Words(c.Args)

@@ -1,38 +1,38 @@
+// Package keyspace has what a store holds, and when: keys, and their ends in the virtual time of a schedule.
 package keyspace
 
 import "time"
-
-// This file has what a store holds, and when, in virtual time.
 
 // midnight is the instant shortly before which every schedule begins. It is round in seconds, minutes, hours and days, so that
 // an algorithm that counts time in such pieces meets the end of one.
 var midnight = time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// untilMidnight is the time from epoch to midnight. A schedule begins half a millisecond after epoch: see start.
+// UntilMidnight is the time from Epoch to midnight. A schedule begins half a millisecond after Epoch.
 const UntilMidnight = 3 * time.Millisecond
 
-// epoch is the time of day, on the clocks of servers and clients, at which virtual time is 0.
+// Epoch is the time of day, on the clocks of servers and clients, at which virtual time is 0.
 var Epoch = midnight.Add(-UntilMidnight)
 
-// grain is the unit in which Redis counts time: a key that ends at t is still there at t, and gone a millisecond later.
+// Grain is the unit in which Redis counts time: a key that ends at t is still there at t, and gone a millisecond later.
 const Grain = time.Millisecond
 
-// roundUp returns d rounded up to a multiple of unit.
+// RoundUp returns d rounded up to a multiple of unit.
 func RoundUp(d, unit time.Duration) time.Duration { return (d + unit - 1) / unit * unit }
 
-// keyEnd is a key that ends by itself.
+// End is a key that ends by itself.
 type End struct {
 	Key string
 	At  time.Duration // last virtual time at which the key is there
 }
 
-// storedKey is a key with its value as DUMP writes it.
+// Key is a key with its value as DUMP writes it.
 type Key struct {
 	Name, Dump string
-	End        time.Duration // last virtual time at which it is there; noKeyEnd: it does not end by itself
+	End        time.Duration // last virtual time at which it is there; NoEnd: it does not end by itself
 }
 
+// NoEnd is the end of a key that does not end by itself.
 const NoEnd = time.Duration(-1)
 
-// hasEnded reports whether a key with that end is gone: Redis counts in milliseconds.
+// HasEnded reports whether a key with that end is gone: Redis counts in milliseconds.
 func HasEnded(end, now time.Duration) bool { return now.Truncate(Grain) > end }

@@ -10,7 +10,7 @@ import (
 // replyWithin bounds the wait for a reply of Redis in real time. Redis itself may have to wait for replicas.
 const replyWithin = 5 // seconds
 
-// wire is a connection to a Redis node, at its Unix socket. It blocks in system calls and does not use the runtime's poller.
+// Conn is a connection to a Redis node, at its Unix socket. It blocks in system calls and does not use the runtime's poller.
 // That halves the time of a round trip, since only one command is under way at a time.
 type Conn struct {
 	fd  int
@@ -19,6 +19,7 @@ type Conn struct {
 	rest []byte // what poll has read and not returned: part of a reply
 }
 
+// Dial connects to the node that listens at a Unix socket.
 func Dial(socket string) (*Conn, error) {
 	syscall.ForkLock.RLock() // no child gets it
 	fd, err := syscall.Socket(syscall.AF_UNIX, syscall.SOCK_STREAM, 0)
@@ -29,25 +30,26 @@ func Dial(socket string) (*Conn, error) {
 	if err != nil {
 		return nil, fmt.Errorf("explore: socket: %w", err)
 	}
-	w := &Conn{fd: fd, buf: make([]byte, 0, 512)}
+	c := &Conn{fd: fd, buf: make([]byte, 0, 512)}
 	timeout := syscall.Timeval{Sec: replyWithin}
 	err = errors.Join(
 		syscall.SetsockoptTimeval(fd, syscall.SOL_SOCKET, syscall.SO_RCVTIMEO, &timeout),
 		syscall.Connect(fd, &syscall.SockaddrUnix{Name: socket}),
 	)
 	if err != nil {
-		w.Close()
+		c.Close()
 		return nil, fmt.Errorf("explore: connect to %s: %w", socket, err)
 	}
-	return w, nil
+	return c, nil
 }
 
-func (w *Conn) Close() { _ = syscall.Close(w.fd) }
+// Close closes the connection.
+func (c *Conn) Close() { _ = syscall.Close(c.fd) }
 
-// post sends request and waits for no reply.
-func (w *Conn) Post(request []byte) error {
+// Post sends request and waits for no reply.
+func (c *Conn) Post(request []byte) error {
 	for sent := 0; sent < len(request); {
-		m, err := syscall.Write(w.fd, request[sent:])
+		m, err := syscall.Write(c.fd, request[sent:])
 		if err != nil && err != syscall.EINTR {
 			return fmt.Errorf("explore: write to Redis: %w", err)
 		}
@@ -56,18 +58,18 @@ func (w *Conn) Post(request []byte) error {
 	return nil
 }
 
-// poll returns the whole replies that have come since the last call. Part of a reply is kept for the next.
-func (w *Conn) Poll() (replies []byte, err error) {
+// Poll returns the whole replies that have come since the last call. Part of a reply is kept for the next.
+func (c *Conn) Poll() (replies []byte, err error) {
 	var b [4096]byte
 	for {
-		n, _, err := syscall.Recvfrom(w.fd, b[:], syscall.MSG_DONTWAIT)
+		n, _, err := syscall.Recvfrom(c.fd, b[:], syscall.MSG_DONTWAIT)
 		switch {
 		case err == syscall.EINTR:
 			continue
 		case err == syscall.EAGAIN:
 			whole := 0
 			for {
-				size, err := ReplySize(w.rest[whole:])
+				size, err := ReplySize(c.rest[whole:])
 				if err != nil {
 					return nil, err
 				}
@@ -76,29 +78,29 @@ func (w *Conn) Poll() (replies []byte, err error) {
 				}
 				whole += size
 			}
-			replies, w.rest = w.rest[:whole:whole], w.rest[whole:]
+			replies, c.rest = c.rest[:whole:whole], c.rest[whole:]
 			return replies, nil
 		case err != nil:
 			return nil, fmt.Errorf("explore: read from Redis: %w", err)
 		case n == 0:
 			return nil, errors.New("explore: Redis closed the connection")
 		}
-		w.rest = append(w.rest, b[:n]...)
+		c.rest = append(c.rest, b[:n]...)
 	}
 }
 
-// ask sends request, which holds n commands, and returns their n replies. They are valid until the next call.
-func (w *Conn) Ask(request []byte, n int) ([]byte, error) {
-	if err := w.Post(request); err != nil {
+// Ask sends request, which holds n commands, and returns their n replies. They are valid until the next call.
+func (c *Conn) Ask(request []byte, n int) ([]byte, error) {
+	if err := c.Post(request); err != nil {
 		return nil, err
 	}
-	w.buf = w.buf[:0]
+	c.buf = c.buf[:0]
 	for whole := 0; n > 0; {
-		if err := w.fill(); err != nil {
+		if err := c.fill(); err != nil {
 			return nil, err
 		}
 		for n > 0 {
-			size, err := ReplySize(w.buf[whole:])
+			size, err := ReplySize(c.buf[whole:])
 			if err != nil {
 				return nil, err
 			}
@@ -109,16 +111,16 @@ func (w *Conn) Ask(request []byte, n int) ([]byte, error) {
 			n--
 		}
 	}
-	return w.buf, nil
+	return c.buf, nil
 }
 
 // fill reads the bytes that have come, and waits for some if there are none. It waits for replyWithin at most.
-func (w *Conn) fill() error {
-	if len(w.buf) == cap(w.buf) {
-		w.buf = append(make([]byte, 0, 4*cap(w.buf)), w.buf...)
+func (c *Conn) fill() error {
+	if len(c.buf) == cap(c.buf) {
+		c.buf = append(make([]byte, 0, 4*cap(c.buf)), c.buf...)
 	}
 	for {
-		m, err := syscall.Read(w.fd, w.buf[len(w.buf):cap(w.buf)])
+		m, err := syscall.Read(c.fd, c.buf[len(c.buf):cap(c.buf)])
 		switch {
 		case err == syscall.EINTR:
 			continue
@@ -129,14 +131,14 @@ func (w *Conn) fill() error {
 		case m == 0:
 			return errors.New("explore: Redis closed the connection")
 		}
-		w.buf = w.buf[:len(w.buf)+m]
+		c.buf = c.buf[:len(c.buf)+m]
 		return nil
 	}
 }
 
-// id returns the id of the connection, as Redis knows it.
-func (w *Conn) ID() (string, error) {
-	reply, err := w.Ask(Request("CLIENT", "ID"), 1)
+// ID returns the id of the connection, as Redis knows it.
+func (c *Conn) ID() (string, error) {
+	reply, err := c.Ask(Request("CLIENT", "ID"), 1)
 	if err != nil {
 		return "", err
 	}

@@ -1,3 +1,4 @@
+// Package resp reads and writes just enough of RESP, Redis's protocol, and connects to a node.
 package resp
 
 import (
@@ -9,14 +10,15 @@ import (
 	"unicode"
 )
 
-// This file reads just enough of RESP, Redis's protocol: https://redis.io/docs/latest/develop/reference/protocol-spec/
+// This file reads the protocol: https://redis.io/docs/latest/develop/reference/protocol-spec/
 
+// ErrProtocol marks bytes that are not RESP.
 var ErrProtocol = errors.New("explore: what was sent is not RESP")
 
 // maxReply bounds the text of a reply in a counterexample, in bytes.
 const maxReply = 200
 
-// line returns the first line of b without its end, and its size with its end, in bytes; size 0: it is not whole yet. An empty
+// Line returns the first line of b without its end, and its size with its end, in bytes; size 0: it is not whole yet. An empty
 // line is returned as one zero byte, with which no header begins, so that callers may look at the first byte.
 func Line(b []byte) ([]byte, int) {
 	i := bytes.IndexByte(b, '\n')
@@ -29,7 +31,7 @@ func Line(b []byte) ([]byte, int) {
 	return b[:i-1], i + 1
 }
 
-// arrayLength reads the number in a header such as "*3". It is -1 for null.
+// ArrayLength reads the number in a header such as "*3". It is -1 for null.
 func ArrayLength(header []byte) (int, error) {
 	n := 0
 	digits := header[1:]
@@ -45,7 +47,7 @@ func ArrayLength(header []byte) (int, error) {
 	return n, nil
 }
 
-// bulk returns the contents of the bulk string at the start of b, and the size of the whole in bytes; size 0: it is not whole
+// Bulk returns the contents of the bulk string at the start of b, and the size of the whole in bytes; size 0: it is not whole
 // yet.
 func Bulk(b []byte) (s []byte, size int, err error) {
 	header, at := Line(b)
@@ -65,7 +67,7 @@ func Bulk(b []byte) (s []byte, size int, err error) {
 	return b[at : at+n], at + n + 2, nil
 }
 
-// parseCommand reads one command at the start of b: an array of bulk strings, which is how clients send them. Size 0
+// ParseCommand reads one command at the start of b: an array of bulk strings, which is how clients send them. Size 0
 // means that it is not whole yet.
 func ParseCommand(b []byte) (args [][]byte, size int, err error) {
 	header, at := Line(b)
@@ -90,7 +92,7 @@ func ParseCommand(b []byte) (args [][]byte, size int, err error) {
 	return args, at, nil
 }
 
-// parseAll returns the commands in a piece of bytes.
+// ParseAll returns the commands in a piece of bytes.
 func ParseAll(b []byte) (all [][][]byte) {
 	for len(b) > 0 {
 		args, size, err := ParseCommand(b)
@@ -102,7 +104,7 @@ func ParseAll(b []byte) (all [][][]byte) {
 	return all
 }
 
-// words returns the arguments of a command as texts.
+// Words returns the arguments of a command as texts.
 func Words(args [][]byte) []string {
 	out := make([]string, len(args))
 	for i, a := range args {
@@ -111,7 +113,7 @@ func Words(args [][]byte) []string {
 	return out
 }
 
-// replySize returns the size of the reply at the start of b, in bytes. It is 0 if the reply is not whole yet.
+// ReplySize returns the size of the reply at the start of b, in bytes. It is 0 if the reply is not whole yet.
 func ReplySize(b []byte) (int, error) {
 	header, at := Line(b)
 	if at == 0 {
@@ -151,12 +153,13 @@ func ReplySize(b []byte) (int, error) {
 	return 0, ErrProtocol
 }
 
-// replyText writes the reply at the start of b much as redis-cli does, on one line of about maxReply bytes at most.
+// ReplyText writes the reply at the start of b much as redis-cli does, on one line of about maxReply bytes at most.
 func ReplyText(b []byte) string {
 	text, _ := ReadReply(b)
 	return Clip(text, maxReply)
 }
 
+// ReadReply writes the reply at the start of b in full, and returns what follows it.
 func ReadReply(b []byte) (text string, rest []byte) {
 	header, at := Line(b)
 	if at == 0 {
@@ -195,7 +198,7 @@ func readArray(header, rest []byte) (string, []byte) {
 	return "[" + strings.Join(parts, ", ") + "]", rest
 }
 
-// request encodes a command of the explorer's own.
+// Request encodes a command of the explorer's own.
 func Request(args ...string) []byte {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "*%d\r\n", len(args))
@@ -205,7 +208,7 @@ func Request(args ...string) []byte {
 	return b.Bytes()
 }
 
-// integer reads an integer reply.
+// Integer reads an integer reply.
 func Integer(reply []byte) (int64, error) {
 	header, at := Line(reply)
 	if at == 0 || header[0] != ':' {
@@ -214,7 +217,7 @@ func Integer(reply []byte) (int64, error) {
 	return strconv.ParseInt(string(header[1:]), 10, 64)
 }
 
-// printable writes s on one line, without control characters.
+// Printable writes s on one line, without control characters.
 func Printable(s string) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) {
@@ -224,7 +227,7 @@ func Printable(s string) string {
 	}, s)
 }
 
-// clip leaves out the middle of s if it is longer than n bytes.
+// Clip leaves out the middle of s if it is longer than n bytes.
 func Clip(s string, n int) string {
 	if len(s) <= n {
 		return s

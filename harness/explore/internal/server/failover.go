@@ -54,13 +54,13 @@ type heldData struct {
 	functions string // as FUNCTION DUMP writes them
 }
 
-// settleWithin is the time in milliseconds that a replica has to acknowledge what it hears: far more than it needs.
+// SettleWithin is the time in milliseconds that a replica has to acknowledge what it hears: far more than it needs.
 const SettleWithin = "2000"
 
 // settle has both replicas hear everything so far. WAIT counts from the last write of its own connection.
 var settle = slices.Concat(resp.Request("SET", "{doublegrant}", ""), resp.Request("DEL", "{doublegrant}"), resp.Request("WAIT", "2", SettleWithin))
 
-// stopReplication waits until the replicas have heard everything so far. From then on the one that may be promoted hears
+// StopReplication waits until the replicas have heard everything so far. From then on the one that may be promoted hears
 // nothing.
 func (s *Server) StopReplication() error {
 	replies, err := s.askAll(FirstPrimary, settle, 3)
@@ -96,7 +96,7 @@ func (s *Server) resumeIfStopped() error {
 	return err
 }
 
-// promote gives the successor what the replica that hears nothing holds. Its script cache is empty, as that of every new primary.
+// Promote gives the successor what the replica that hears nothing holds. Its script cache is empty, as that of every new primary.
 // RESTORE drops a key that is in its last millisecond, so the servers' clocks go back for it.
 func (s *Server) Promote(now time.Duration) error {
 	s.SetTime(0)
@@ -122,12 +122,12 @@ func (s *Server) Promote(now time.Duration) error {
 	return s.resumeIfStopped()
 }
 
-// hearingReplicas returns the number of replicas that hear what is written now.
+// HearingReplicas returns the number of replicas that hear what is written now.
 func (s *Server) HearingReplicas() int64 {
 	return s.Hearing(s.resumeReplication != nil, s.Primary != FirstPrimary)
 }
 
-// hearing returns the number of replicas that hear what is written while replication is stopped, after a promotion, or before both.
+// Hearing returns the number of replicas that hear what is written while replication is stopped, after a promotion, or before both.
 func (s *Server) Hearing(stopped, promoted bool) int64 {
 	switch {
 	case len(s.Names) == 1:

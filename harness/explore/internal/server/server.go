@@ -1,3 +1,5 @@
+// Package server runs the Redis of one worker of a search: its nodes and their clocks, what is stored there, the promotion of a replica that
+// has not heard everything.
 package server
 
 import (
@@ -16,19 +18,19 @@ import (
 	"github.com/doublegrant/doublegrant/harness/explore/internal/resp"
 )
 
-// server is the Redis of one worker: its nodes and their clocks, what is stored there, and what may happen to it. One goroutine uses it at
+// Server is the Redis of one worker: its nodes and their clocks, what is stored there, and what may happen to it. One goroutine uses it at
 // a time.
 type Server struct {
 	Cluster           *cluster.Cluster // the first primary and its replicas
 	heirs             *cluster.Cluster // the successor and its replica; nil without failovers
-	Names             []string
+	Names             []string         // of the nodes, by number
 	sockets           []string
 	admin             []*resp.Conn // the explorer's own connections, one to each node
 	Primary           int          // number of the node that clients talk to
 	resumeReplication func() error // lets the replica hear its primary again; nil: it does
 	held              heldData     // what that replica held when replication was stopped
 	awaitsAcks        bool         // clients wait for acknowledgements: a replica follows a new primary
-	witnesses         []*resp.Conn // see watchKeys
+	witnesses         []*resp.Conn // see WatchKeys
 	clean             bool         // database 0 is empty
 
 	fixed      []*cluster.FixedClock // the servers' time of day, by cluster; nil: it cannot be set
@@ -39,7 +41,7 @@ type Server struct {
 	Flushed bool             // the script cache was flushed and is to be filled again
 }
 
-// serverOptions says what kind of server it is.
+// Options says what kind of server it is.
 type Options struct {
 	Binary   string            // path of redis-server; empty: the one that cluster.FindRedis finds
 	Replicas bool              // it has replicas, also after a failover
@@ -47,7 +49,7 @@ type Options struct {
 	Titles   map[string]string // names of scripts, by their text
 }
 
-// startServer starts a server. The caller calls stop.
+// Start starts a server. The caller calls Stop.
 func Start(ctx context.Context, o Options) (_ *Server, err error) {
 	s := &Server{awaitsAcks: o.Replicas, Scripts: command.NewScripts(o.Titles)}
 	if err := s.start(ctx, o); err != nil {
@@ -65,7 +67,7 @@ func Start(ctx context.Context, o Options) (_ *Server, err error) {
 	return s, nil
 }
 
-// stop ends all nodes.
+// Stop ends all nodes.
 func (s *Server) Stop() error {
 	s.closeWitnesses()
 	for _, a := range s.admin {
@@ -143,7 +145,7 @@ func (s *Server) dialNodes(c *cluster.Cluster) error {
 	return nil
 }
 
-// ask sends one command to a node.
+// Ask sends one command to a node.
 func (s *Server) Ask(node int, args ...string) ([]byte, error) {
 	reply, err := s.admin[node].Ask(resp.Request(args...), 1)
 	if err == nil && reply[0] == '-' {
@@ -165,10 +167,10 @@ func (s *Server) askAll(node int, requests []byte, n int) (replies [][]byte, err
 	return replies, err
 }
 
-// dialNode connects to a node.
+// DialNode connects to a node.
 func (s *Server) DialNode(node int) (*resp.Conn, error) { return resp.Dial(s.sockets[node]) }
 
-// kill ends a connection at a node by its id. It may be gone already.
+// Kill ends a connection at a node by its id. It may be gone already.
 func (s *Server) Kill(node int, id string) error {
 	_, err := s.admin[node].Ask(resp.Request("CLIENT", "KILL", "ID", id), 1)
 	return err
@@ -177,7 +179,7 @@ func (s *Server) Kill(node int, id string) error {
 // flushDB empties the node between schedules. It takes a third of the time of FLUSHALL, and clients use database 0 only.
 var flushDB = resp.Request("FLUSHDB")
 
-// reset empties the server: no keys, the first primary, and in its cache the scripts that were seen so far.
+// Reset empties the server: no keys, the first primary, and in its cache the scripts that were seen so far.
 func (s *Server) Reset() error {
 	if err := s.resumeIfStopped(); err != nil {
 		return err
@@ -206,23 +208,23 @@ func (s *Server) Reset() error {
 	return nil
 }
 
-// noteWrites notes that a command is sent which may write.
+// NoteWrites notes that a command is sent which may write.
 func (s *Server) NoteWrites() { s.clean = false }
 
-// setsClocks reports whether the servers' clocks can be set. If not, whyNoClock says why.
+// SetsClocks reports whether the servers' clocks can be set. If not, WhyNoClock says why.
 func (s *Server) SetsClocks() bool { return s.fixed != nil }
 
-// heldKeys lists the keys that the replica held when replication was stopped.
+// HeldKeys lists the keys that the replica held when replication was stopped.
 func (s *Server) HeldKeys() []keyspace.Key { return s.held.keys }
 
-// flush empties the script cache.
+// Flush empties the script cache.
 func (s *Server) Flush() error {
 	s.Flushed = true
 	_, err := s.Ask(s.Primary, "SCRIPT", "FLUSH")
 	return err
 }
 
-// post sends a request on a connection to a node, which may answer when it likes, and returns when Redis has read it. Redis reads in the order in which bytes come in, so when it has
+// Post sends a request on a connection to a node, which may answer when it likes, and returns when Redis has read it. Redis reads in the order in which bytes come in, so when it has
 // answered the PING, it has read the request.
 func (s *Server) Post(to *resp.Conn, node int, request []byte) error {
 	if err := to.Post(request); err != nil {

@@ -44,7 +44,7 @@ var (
 	contentFromNow = content("pttl")
 )
 
-// content returns what the primary stores at virtual time now.
+// Content returns what the primary stores at virtual time now.
 func (s *Server) Content(now, unit time.Duration) (*interleave.Store, error) {
 	script := contentByClock
 	if s.fixed == nil {
@@ -93,7 +93,7 @@ for _, k in ipairs(redis.call('keys', '*')) do
 end
 return out`
 
-// storedKeys lists what is stored at a node.
+// StoredKeys lists what is stored at a node.
 func (s *Server) StoredKeys(node int) ([]keyspace.Key, error) {
 	reply, err := s.Ask(node, "EVAL", contentScript, "0")
 	if err != nil {

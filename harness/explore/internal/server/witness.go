@@ -9,7 +9,7 @@ import (
 
 // This file finds out which keys somebody writes to, as a client would that watches them.
 
-// watchKeys watches keys by connections of the explorer's own, one for each.
+// WatchKeys watches keys by connections of the explorer's own, one for each.
 func (s *Server) WatchKeys(keys []string) error {
 	for len(s.witnesses) < len(keys) {
 		to, err := s.DialNode(s.Primary)
@@ -26,7 +26,7 @@ func (s *Server) WatchKeys(keys []string) error {
 	return nil
 }
 
-// touchedKeys lists the keys that were written to since watchKeys, by the answer of EXEC.
+// TouchedKeys lists the keys that were written to since watchKeys, by the answer of EXEC.
 func (s *Server) TouchedKeys(keys []string) (touched []string, err error) {
 	for i, k := range keys {
 		reply, err := s.witnesses[i].Ask(slices.Concat(resp.Request("MULTI"), resp.Request("EXEC")), 2)

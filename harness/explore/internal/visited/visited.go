@@ -1,3 +1,5 @@
+// Package visited remembers to which states the schedules of a search have come. A state is described by whoever knows it, and kept as a
+// hash.
 package visited
 
 import (
@@ -10,13 +12,11 @@ import (
 	"github.com/cespare/xxhash/v2"
 )
 
-// This file remembers to which states schedules have come.
-
-// mostStates bounds the states that a part of a search keeps, of about 50 bytes each. Beyond that no more are kept, and what follows
+// MostStates bounds the states that a part of a search keeps, of about 50 bytes each. Beyond that no more are kept, and what follows
 // a state is looked at again: that costs time only.
 const MostStates = 8_000_000
 
-// stateTable holds states. Several goroutines may use it.
+// Table holds states. Several goroutines may use it.
 type Table struct {
 	mu    sync.Mutex
 	seen  map[ID]struct{}
@@ -24,14 +24,14 @@ type Table struct {
 	fresh []ID // states that came to be known since the table was made
 }
 
-// newStateTable returns a table of states that are known from before. With news it keeps those that are new: see newStates.
+// NewTable returns a table of states that are known from before. With news it keeps those that are new, for Fresh.
 func NewTable(news bool, known ...ID) *Table {
 	t := &Table{seen: make(map[ID]struct{}, len(known)), news: news}
 	t.Know(known)
 	return t
 }
 
-// know adds states that others have come to.
+// Know adds states that others have come to.
 func (t *Table) Know(all []ID) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -40,7 +40,7 @@ func (t *Table) Know(all []ID) {
 	}
 }
 
-// visit reports whether a schedule has come to a state before. If not, it is known from now on.
+// Visit reports whether a schedule has come to a state before. If not, it is known from now on.
 func (t *Table) Visit(id ID) (known bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -54,7 +54,7 @@ func (t *Table) Visit(id ID) (known bool) {
 	return false
 }
 
-// forget forgets states from which a schedule did not go on after all.
+// Forget forgets states from which a schedule did not go on after all.
 func (t *Table) Forget(all []ID) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -64,24 +64,24 @@ func (t *Table) Forget(all []ID) {
 	t.fresh = slices.DeleteFunc(t.fresh, func(id ID) bool { return slices.Contains(all, id) })
 }
 
-// freshStates returns the states that came to be known since the table was made, in order.
+// Fresh returns the states that came to be known since the table was made, in order.
 func (t *Table) Fresh() []ID {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return Sort(slices.Clone(t.fresh))
 }
 
-// sorted returns the states of the table in order.
+// Sorted returns the states of the table in order.
 func (t *Table) Sorted() []ID {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return Sort(slices.Collect(maps.Keys(t.seen)))
 }
 
-// stateID is a hash of what makes up a state, or a part of it.
+// ID is a hash of what makes up a state, or a part of it.
 type ID [2]uint64
 
-// idOf returns the hash of a description.
+// IDOf returns the hash of a description.
 func IDOf(b []byte) ID {
 	var second xxhash.Digest
 	second.ResetWithSeed(1)
@@ -89,15 +89,17 @@ func IDOf(b []byte) ID {
 	return ID{xxhash.Sum64(b), second.Sum64()}
 }
 
-// appendID appends a hash to a description.
+// AppendID appends a hash to a description.
 func AppendID(b []byte, id ID) []byte {
 	return binary.LittleEndian.AppendUint64(binary.LittleEndian.AppendUint64(b, id[0]), id[1])
 }
 
+// AppendText appends a text to a description.
 func AppendText(b []byte, s string) []byte {
 	return append(binary.AppendUvarint(b, uint64(len(s))), s...)
 }
 
+// AppendInts appends numbers to a description.
 func AppendInts[T ~int | ~int64 | ~uint8 | ~uint16](b []byte, all ...T) []byte {
 	for _, n := range all {
 		b = binary.AppendVarint(b, int64(n))
@@ -105,6 +107,7 @@ func AppendInts[T ~int | ~int64 | ~uint8 | ~uint16](b []byte, all ...T) []byte {
 	return b
 }
 
+// AppendBools appends yes or no to a description.
 func AppendBools(b []byte, all ...bool) []byte {
 	for _, yes := range all {
 		if yes {
@@ -119,7 +122,7 @@ func AppendBools(b []byte, all ...bool) []byte {
 // stateSize is the size of a state that is written down, in bytes.
 const stateSize = 16
 
-// saveStates writes states down, in their order.
+// Encode writes states down, in their order.
 func Encode(all []ID) []byte {
 	b := make([]byte, 0, stateSize*len(all))
 	for _, id := range all {
@@ -128,7 +131,7 @@ func Encode(all []ID) []byte {
 	return b
 }
 
-// checkStates returns an error if saveStates cannot have written b.
+// Check returns an error if saveStates cannot have written b.
 func Check(b []byte) error {
 	if len(b)%stateSize > 0 {
 		return fmt.Errorf("%d bytes of states: each has %d", len(b), stateSize)
@@ -136,7 +139,7 @@ func Check(b []byte) error {
 	return nil
 }
 
-// readStates reads what saveStates wrote.
+// Decode reads what saveStates wrote.
 func Decode(b []byte) []ID {
 	all := make([]ID, 0, len(b)/stateSize)
 	for ; len(b) > 0; b = b[stateSize:] {
@@ -145,7 +148,7 @@ func Decode(b []byte) []ID {
 	return all
 }
 
-// sortStates sorts states, and drops those that are there twice.
+// Sort sorts states, and drops those that are there twice.
 func Sort(all []ID) []ID {
 	slices.SortFunc(all, func(a, b ID) int { return slices.Compare(a[:], b[:]) })
 	return slices.Compact(all)

@@ -15,7 +15,7 @@ import (
 
 // This file sets the time of day that servers show. It stands still until the schedule lets time pass.
 
-// fixTime stops the servers' clocks. If they cannot be set, whyNoClock says why, and the explorer's own commands end leases
+// fixTime stops the servers' clocks. If they cannot be set, WhyNoClock says why, and the explorer's own commands end leases
 // instead.
 func (s *Server) fixTime(ctx context.Context) error {
 	if s.WhyNoClock != "" {
@@ -42,14 +42,14 @@ func (s *Server) fixTime(ctx context.Context) error {
 	return nil
 }
 
-// setTime moves the servers' clocks to an instant of the schedule. Clocks that cannot be set go on by themselves.
+// SetTime moves the servers' clocks to an instant of the schedule. Clocks that cannot be set go on by themselves.
 func (s *Server) SetTime(now time.Duration) {
 	for _, clock := range s.fixed {
 		clock.Set(keyspace.Epoch.Add(now))
 	}
 }
 
-// passTime lets time pass from one instant of the schedule to another.
+// PassTime lets time pass from one instant of the schedule to another.
 func (s *Server) PassTime(from, to time.Duration) error {
 	if s.fixed != nil {
 		s.SetTime(to)
@@ -90,7 +90,7 @@ var (
 	endsFromNow = keysWithEnd("pttl")
 )
 
-// keyEnds lists the keys that end by themselves, in the order of their ends. Where clocks cannot be set, the time to the end
+// KeyEnds lists the keys that end by themselves, in the order of their ends. Where clocks cannot be set, the time to the end
 // is rounded up to a multiple of unit.
 func (s *Server) KeyEnds(now, unit time.Duration) ([]keyspace.End, error) {
 	script := endsByClock
@@ -137,7 +137,7 @@ const countScript = `local n = #redis.call('keys', '*')
 if n == 0 then redis.call('flushdb') end
 return n`
 
-// countKeys returns the number of keys that are there. If there are none, the store is as it was in the beginning.
+// CountKeys returns the number of keys that are there. If there are none, the store is as it was in the beginning.
 func (s *Server) CountKeys() (int, error) {
 	reply, err := s.Ask(s.Primary, "EVAL", countScript, "0")
 	if err != nil {

@@ -15,7 +15,7 @@ var clockWords = []string{"time", "expireat", "pexpireat", "expiretime", "pexpir
 // quotedClockWord finds clockWords in the text of a Lua script.
 var quotedClockWord = regexp.MustCompile(`(?i)["'](` + strings.Join(clockWords, "|") + `|xadd)["']`)
 
-// readsClock reports whether the outcome of a command depends on the time of day that the server shows, as far as can be seen.
+// ReadsClock reports whether the outcome of a command depends on the time of day that the server shows, as far as can be seen.
 func (s *Scripts) ReadsClock(args [][]byte) bool {
 	switch n := Name(args); {
 	case n == "eval", n == "evalsha":
@@ -32,7 +32,7 @@ func (s *Scripts) ReadsClock(args [][]byte) bool {
 // quotedIdleTime finds in the text of a Lua script where it asks how long, or how often, a key was not used.
 var quotedIdleTime = regexp.MustCompile(`(?i)["']object["']\s*,\s*["'](idletime|freq)["']`)
 
-// readsIdleTime reports whether the outcome of a command depends on how long a key was not used, as far as can be seen. Redis measures that by the
+// ReadsIdleTime reports whether the outcome of a command depends on how long a key was not used, as far as can be seen. Redis measures that by the
 // machine's time, whatever the time of day is set to.
 func (s *Scripts) ReadsIdleTime(args [][]byte) bool {
 	switch n := Name(args); {
