@@ -9,16 +9,17 @@
 // (execution.go) picks one client, sends its one command to Redis, hands it the reply and waits until it is parked
 // again. A schedule is the list of these choices. Between commands the world may interfere: a client crashes, time passes
 // (passing.go), an answer or a command is lost, a command comes late (delivery.go), a replica that has not heard everything is
-// promoted, the script cache is flushed (world.go).
+// promoted, the script cache is flushed (step.go).
 //
-// The search (search.go) goes through all schedules by replaying prefixes, those with the fewest preemptions and
+// A strategy makes the choices (internal/strategy; run.go does what it says). The search (search.go) goes through all schedules by replaying
+// prefixes, those with the fewest preemptions and
 // interferences first (iterative context bounding: Musuvathi and Qadeer, PLDI 2007), and leaves out those that differ
 // from one already planned only in the order of independent commands (sleep sets: Godefroid, LNCS 1032, 1996).
 //
-// Where there are too many schedules, Spec.Random draws some at random (random.go, pct.go), with a bound on the probability of finding a
+// Where there are too many schedules, Spec.Random draws some at random (random.go), with a bound on the probability of finding a
 // bug, and shrinks what it finds (shrink.go).
 //
-// Time is virtual, for clients and servers alike (servertime.go): every step takes a microsecond, and otherwise time passes only
+// Time is virtual, for clients and servers alike (internal/server): every step takes a microsecond, and otherwise time passes only
 // where the schedule says so, to the last millisecond of some lease or just beyond it. Where the servers' clocks cannot be set,
 // TTLs are shortened instead, a schedule that took too long is run again, and an algorithm that reads a clock is not judged.
 //
