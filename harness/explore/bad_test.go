@@ -176,6 +176,8 @@ func TestSpecsThatAreOfNoUse(t *testing.T) {
 		"-1 schedules at random":                       func(s *Spec) { s.Random = &Random{Schedules: -1} },
 		"without end":                                  func(s *Spec) { s.Random, s.For = &Random{}, 0 },
 		"depth 11: ask for 1 to 10":                    func(s *Spec) { s.Random = &Random{Schedules: 1, Depth: 11} },
+		`a strategy "pso": ask for pct or pos`:         func(s *Spec) { s.Random = &Random{Schedules: 1, Strategy: "pso"} },
+		"pos promises nothing about a depth":           func(s *Spec) { s.Random = &Random{Schedules: 1, Strategy: "pos", Depth: 2} },
 		"depth -1: ask for 1 to 10":                    func(s *Spec) { s.Random = &Random{Schedules: 1, Depth: -1} },
 		"give the number once":                         func(s *Spec) { s.Random, s.MaxSchedules = &Random{Schedules: 1}, 5 },
 		"nothing is to be unreduced":                   func(s *Spec) { s.Random, s.Unreduced = &Random{Schedules: 1}, true },

@@ -26,17 +26,29 @@ var seesBoth = finder(func(op harness.Op) bool { return op.Result == "(nil) 1 2"
 // PCT promises to find it within 49,034 schedules with 99 %: 8 clients of 11 steps together.
 func TestADeepBugIsFoundAtRandomAmongEightClients(t *testing.T) {
 	exhaustive := searched(t, plantedDeep(2)).Found[0]
-	s := plantedDeep(8)
-	s.First, s.Random = true, &Random{Schedules: 49_034, Depth: 4, Seed: 1}
-	res := resultOf(t, s)
-	require.Len(t, res.Found, 1)
-	c := res.Found[0]
-	require.Equal(t, exhaustive.Schedule, c.Schedule)
-	require.Equal(t, interleave.Budget{Clients: 2}, c.Budget)
-	require.Equal(t, 8, c.Shrunk.Clients)
-	require.InDelta(t, 49_034, res.Random.Needed, 0.5)
-	require.NoError(t, Replay(t.Context(), s, c, 2))
-	t.Logf("found after %d schedules", c.Shrunk.Schedule)
+	for name, random := range map[string]Random{
+		"pct": {Schedules: 49_034, Depth: 4, Seed: 1},
+		"pos": {Schedules: 500, Strategy: "pos", Seed: 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := plantedDeep(8)
+			s.First, s.Random = true, &random
+			res := resultOf(t, s)
+			require.Len(t, res.Found, 1)
+			c := res.Found[0]
+			require.Equal(t, exhaustive.Schedule, c.Schedule)
+			require.Equal(t, interleave.Budget{Clients: 2}, c.Budget)
+			require.Equal(t, 8, c.Shrunk.Clients)
+			require.NoError(t, Replay(t.Context(), s, c, 2))
+			t.Logf("found after %d schedules", c.Shrunk.Schedule)
+			if name == "pct" {
+				require.InDelta(t, 49_034, res.Random.Needed, 0.5)
+				return
+			}
+			require.Equal(t, "pos", res.Random.Strategy)
+			require.Zero(t, res.Random.Needed, "nothing is promised")
+		})
+	}
 }
 
 func TestASearchAtRandomThatFindsNothingIsUnknown(t *testing.T) {
