@@ -155,4 +155,4 @@ func (ex *execution) applyTransition(c *command.Command, t *transition, a *actor
 }
 
 // learns reports whether what the schedule shows is kept.
-func (ex *execution) learns() bool { return ex.memory.works() && !ex.recalls && !ex.Disturbed() }
+func (ex *execution) learns() bool { return ex.learning && ex.memory.works() && !ex.Disturbed() }

@@ -28,7 +28,8 @@ var parkWithin = 2 * time.Second
 
 // execution is one schedule under way.
 type execution struct {
-	coverage           // what it has contained so far
+	backend            backend // makes happen what the schedule says
+	coverage                   // what it has contained so far
 	spec               *Spec
 	budget             interleave.Budget
 	w                  *world
@@ -62,7 +63,7 @@ type execution struct {
 	alarm              *time.Timer
 
 	memory      *memory      // what the search knows, if this schedule is kept or run from it; nil: it is neither
-	recalls     bool         // the schedule is run from memory: no client and no Redis takes part
+	learning    bool         // what this schedule shows is kept in memory
 	store       *contents    // what is stored, if memory is not nil
 	replica     *contents    // what the replica will have that is promoted
 	promoted    bool         // it has been promoted
@@ -86,7 +87,8 @@ func beginSchedule(ctx context.Context, spec *Spec, budget interleave.Budget, w 
 	if err := w.reset(); err != nil {
 		return nil, err
 	}
-	ex := &execution{spec: spec, budget: budget, w: w, now: start, passedTo: start, remaining: budget, alarm: alarm, memory: w.memory}
+	ex := &execution{spec: spec, budget: budget, w: w, now: start, passedTo: start, remaining: budget, alarm: alarm, memory: w.memory, learning: w.memory != nil}
+	ex.backend = live{ex}
 	if ex.memory != nil {
 		ex.store = ex.memory.empty
 	}
@@ -242,7 +244,7 @@ func (ex *execution) history() harness.History {
 // abandon ends a schedule early: every parked client crashes. Errors of that are dropped, since the one that led here is
 // reported.
 func (ex *execution) abandon() {
-	if ex.recalls {
+	if !ex.backend.lasts() {
 		return
 	}
 	for i, a := range ex.actors {

@@ -52,7 +52,7 @@ func (ex *execution) reachableInstants() ([]schedule.Instant, error) {
 
 // leaseEnds lists the ends of the leases that are not over yet, in their order, without doubles.
 func (ex *execution) leaseEnds() ([]time.Duration, error) {
-	ends, err := ex.keyEnds()
+	ends, err := ex.backend.keyEnds()
 	if err != nil {
 		return nil, err
 	}
@@ -73,18 +73,6 @@ func (ex *execution) leaseEnds() ([]time.Duration, error) {
 	out = slices.DeleteFunc(out, func(at time.Duration) bool { return at+keyspace.Grain <= ex.now })
 	slices.Sort(out)
 	return slices.Compact(out), nil
-}
-
-// keyEnds lists the ends of keys. It asks Redis only if some command may have changed them.
-func (ex *execution) keyEnds() (_ []keyspace.End, err error) {
-	if ex.recalls {
-		return ex.store.at(ex.memory, ex.now).ends, nil
-	}
-	if !ex.endsKnown {
-		ex.ends, err = ex.w.KeyEnds(ex.now, ex.roundingUnit())
-		ex.endsKnown = err == nil
-	}
-	return ex.ends, err
 }
 
 // roundingUnit returns the multiple to which ends are rounded up where Redis's clock cannot be stopped.
@@ -143,7 +131,7 @@ func (ex *execution) passToInstant(n int) (ends bool, err error) {
 
 // tracePassing notes in the trace how long time passes and which keys end with it.
 func (ex *execution) tracePassing(t schedule.Instant) error {
-	ends, err := ex.keyEnds()
+	ends, err := ex.backend.keyEnds()
 	if err != nil {
 		return err
 	}
@@ -167,13 +155,7 @@ func (ex *execution) passTo(t time.Duration) error {
 	}
 	from := ex.now
 	ex.now, ex.passedTo, ex.clockLooks = t, t, 0
-	if !ex.w.SetsClocks() {
-		ex.endsKnown = false
-	}
-	if ex.recalls {
-		return nil
-	}
-	return ex.w.PassTime(from, t)
+	return ex.backend.passTime(from, t)
 }
 
 // clock returns what a client's clock shows, in virtual time.

@@ -1,6 +1,7 @@
 package explore
 
 import (
+	"cmp"
 	"context"
 	"math/rand/v2"
 	"time"
@@ -18,15 +19,10 @@ func (ex *execution) observe(ctx context.Context, ended []harness.Op) error {
 		if op.Outcome == harness.OK {
 			ex.now += tick / 8 // after the operation, for certain
 			began := event{kind: observes, promoted: ex.promoted, text: canonicalOps([]harness.Op{op})}
-			if ex.recalls {
-				if err := ex.recallObservation(began); err != nil {
-					return err
-				}
-				continue
+			err := ex.backend.look(ctx, began, func(ctx context.Context) { ex.spec.Program.Observe(ctx, ex.session(), ex.w.probe, op) })
+			if err != nil {
+				return err
 			}
-			ex.beginObservation(began)
-			ex.askForProgram(ctx, func(ctx context.Context) { ex.spec.Program.Observe(ctx, ex.session(), ex.w.probe, op) })
-			ex.observationAsks(ask{kind: asksNothing})
 		}
 	}
 	return nil
@@ -49,22 +45,15 @@ func (ex *execution) finish(ctx context.Context) error {
 	ex.finishing = true
 	ex.now = ex.now.Truncate(tick) + tick
 	ops := len(ex.ops)
-	var err error
-	began := event{kind: finishes, promoted: ex.promoted}
-	if ex.recalls {
-		err = ex.recallObservation(began)
-	} else {
-		ex.beginObservation(began)
-		ex.askForProgram(ctx, func(ctx context.Context) {
-			err = ex.spec.Program.Finally(ctx, ex.session(), ex.w.probe, after{ex})
-		})
-		ex.observationAsks(ask{kind: asksNothing})
-	}
+	var said error
+	err := ex.backend.look(ctx, event{kind: finishes, promoted: ex.promoted}, func(ctx context.Context) {
+		said = ex.spec.Program.Finally(ctx, ex.session(), ex.w.probe, after{ex})
+	})
 	for _, op := range ex.ops[ops:] {
 		ex.stepTimes = append(ex.stepTimes, op.Return)
 		ex.trace.probed(op)
 	}
-	return err
+	return cmp.Or(err, said)
 }
 
 // session returns the session of the harness's own operations.

@@ -2,30 +2,39 @@ package explore
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/doublegrant/doublegrant/harness"
 	"github.com/doublegrant/doublegrant/harness/explore/internal/command"
+	"github.com/doublegrant/doublegrant/harness/explore/internal/keyspace"
 	"github.com/doublegrant/doublegrant/harness/explore/internal/server"
+	"github.com/doublegrant/doublegrant/harness/explore/internal/visited"
 	"github.com/doublegrant/doublegrant/harness/interleave"
 )
 
 // This file runs schedules from memory: what a client does next comes from its mind, what Redis answers from a transition. All else
 // is the schedule's own, as in one that is really run.
 
+// recalled makes schedules happen from memory.
+type recalled struct{ *execution }
+
 // beginFromMemory starts a schedule from memory. The error is errUnknown if not every client's beginning is known.
 func beginFromMemory(spec *Spec, budget interleave.Budget, w *world, m *memory) (*execution, error) {
 	ex := &execution{
-		spec: spec, budget: budget, w: w, now: start, passedTo: start, remaining: budget, memory: m, recalls: true, store: m.empty,
+		spec: spec, budget: budget, w: w, now: start, passedTo: start, remaining: budget, memory: m, store: m.empty,
 		actors: make([]*actor, 0, budget.Clients),
 	}
+	from := recalled{ex}
+	ex.backend = from
 	for i := range budget.Clients {
 		a := &actor{index: i, ex: ex, mind: &m.root}
 		ex.actors, ex.all = append(ex.actors, a), append(ex.all, a)
-		if err := ex.recallMind(a, beginning(budget, i)); err != nil {
+		if err := from.recallMind(a, beginning(budget, i)); err != nil {
 			return ex, err
 		}
 	}
@@ -45,23 +54,8 @@ func placeOf(b interleave.Budget, i int) int {
 	return i
 }
 
-// goOnAfter lets an actor go on that has read or noticed something, until it waits again.
-func (ex *execution) goOnAfter(a *actor, heard event) error {
-	if ex.recalls {
-		return ex.recallMind(a, heard)
-	}
-	a.heard = heard
-	ex.hear(a, heard)
-	if a.parkedAt.kind == inCommand {
-		a.parkedAt.conn.reply <- true
-	} else {
-		a.awake <- true
-	}
-	return ex.awaitClient(a)
-}
-
 // recallMind lets a client do what it does after an event.
-func (ex *execution) recallMind(a *actor, heard event) error {
+func (ex recalled) recallMind(a *actor, heard event) error {
 	heard.promoted = ex.promoted
 	next := a.mind.after[heard]
 	if next == nil {
@@ -84,47 +78,64 @@ func (ex *execution) recallMind(a *actor, heard event) error {
 	return nil
 }
 
-// recallDelivery does what deliver does, from memory, and returns what the client hears.
-func (ex *execution) recallDelivery(c interleave.Choice, a *actor) (heard event, err error) {
-	gate := a.parkedAt.conn
-	if a.lost != nil && bytes.Equal(a.lost, gate.queue[0].Raw) {
-		ex.noteSituation(harness.SentAgain)
-	}
-	switch c.Kind() {
-	case interleave.LosesAnswers:
-		ex.remaining.LostAnswers--
-		if gate.queue[0].Changes() {
-			a.lost = gate.queue[0].Raw
-		}
-		_, err := ex.recallCommand(a, gate)
-		ex.noteSituation(harness.AnswerLost)
-		return event{kind: unanswered}, err
-	case interleave.LosesCommands:
-		ex.remaining.LostCommands--
-		ex.noteSituation(harness.CommandLost)
-		return event{kind: unanswered}, nil
-	case interleave.Delays:
-		ex.remaining.Late--
-		return ex.recallDelay(a, gate), nil
-	}
-	return ex.recallCommand(a, gate)
+func (ex recalled) tell(a *actor, heard event) error { return ex.recallMind(a, heard) }
+
+func (ex recalled) endClient(client int) error {
+	return ex.recallMind(ex.actors[client], event{kind: crashed})
 }
 
-// recallDelay makes the next command of a client a late one.
-func (ex *execution) recallDelay(a *actor, gate *conn) (heard event) {
-	left := lateCommand{client: a.index, at: len(ex.path), gate: gate}
+func (ex recalled) send(a *actor) (heard event, kept bool, err error) {
+	heard, err = ex.recallCommand(a, a.parkedAt.conn)
+	return heard, false, err
+}
+
+func (ex recalled) sendUnanswered(a *actor) error {
+	_, err := ex.recallCommand(a, a.parkedAt.conn)
+	return err
+}
+
+func (ex recalled) drop(*actor) {}
+
+func (ex recalled) giveUp(a *actor) (left lateCommand, heard event, err error) {
+	gate := a.parkedAt.conn
+	left.gate = gate
 	if heard = (event{kind: unanswered}); ex.losesState(gate) {
 		heard.kind, left.arrived = cut, true
-	} else {
-		left.commands = slices.Clone(gate.queue)
-		for i := range left.commands[1:] {
-			left.commands[i+1].Access, _ = command.AccessOf(left.commands[i+1].Args)
-		}
-		left.watched, a.watched = takeWatched(gate, a.watched)
+		return left, heard, nil
 	}
-	ex.lateCommands = append(ex.lateCommands, left)
-	return heard
+	left.commands = slices.Clone(gate.queue)
+	for i := range left.commands[1:] {
+		left.commands[i+1].Access, _ = command.AccessOf(left.commands[i+1].Args)
+	}
+	return left, heard, nil
 }
+
+func (ex recalled) change(c interleave.Choice) error {
+	ex.changeStore(c)
+	return nil
+}
+
+func (ex recalled) endStep() error { return nil }
+
+func (ex recalled) setTime() {}
+
+func (ex recalled) passTime(_, _ time.Duration) error { return nil }
+
+func (ex recalled) keyEnds() ([]keyspace.End, error) { return ex.store.at(ex.memory, ex.now).ends, nil }
+
+func (ex recalled) look(_ context.Context, began event, _ func(context.Context)) error {
+	return ex.recallObservation(began)
+}
+
+func (ex recalled) fingerprintAfter(interleave.Choice) uint64 { return 0 }
+
+func (ex recalled) canTell() (bool, error) { return true, nil }
+
+func (ex recalled) appendState(b []byte) []byte {
+	return ex.appendMinds(visited.AppendBools(b, true))
+}
+
+func (ex recalled) lasts() bool { return false }
 
 // takeWatched splits the keys that a client watches: given are those on a connection that it gives up, left are the others.
 func takeWatched(gate *conn, all []watchedKey) (given, left []watchedKey) {
@@ -151,7 +162,7 @@ func (ex *execution) primary() int {
 func (ex *execution) hearingReplicas() int64 { return ex.w.Hearing(ex.replicationStopped, ex.promoted) }
 
 // recallCommand executes the next command of a connection from memory.
-func (ex *execution) recallCommand(a *actor, gate *conn) (heard event, err error) {
+func (ex recalled) recallCommand(a *actor, gate *conn) (heard event, err error) {
 	next := &gate.queue[0]
 	if ex.losesState(gate) {
 		ex.noteEffects(*next, nil)
@@ -170,7 +181,7 @@ func (ex *execution) recallCommand(a *actor, gate *conn) (heard event, err error
 }
 
 // recallTransition executes a command from memory.
-func (ex *execution) recallTransition(c *command.Command, on *conn, a *actor, watched []watchedKey) (*transition, error) {
+func (ex recalled) recallTransition(c *command.Command, on *conn, a *actor, watched []watchedKey) (*transition, error) {
 	q, ok := ex.questionOf(c, on, watched)
 	if !ok {
 		return nil, errUnknown
@@ -185,8 +196,7 @@ func (ex *execution) recallTransition(c *command.Command, on *conn, a *actor, wa
 	return t, nil
 }
 
-// recallArrival executes a command from memory that its client has given up.
-func (ex *execution) recallArrival(l *lateCommand) error {
+func (ex recalled) execute(l *lateCommand) error {
 	for i := range l.commands {
 		c := &l.commands[i]
 		if c.WantedAcks() > 0 {
@@ -200,8 +210,8 @@ func (ex *execution) recallArrival(l *lateCommand) error {
 	return nil
 }
 
-// changeWorld changes the contents as a choice changes the world, in a schedule that is kept or run from memory.
-func (ex *execution) changeWorld(c interleave.Choice) {
+// changeStore changes the contents as a choice changes Redis, in a schedule that is kept or run from memory.
+func (ex *execution) changeStore(c interleave.Choice) {
 	if ex.memory == nil {
 		return
 	}
@@ -230,7 +240,7 @@ func canonicalOps(ops []harness.Op) string {
 }
 
 // recallObservation does from memory what the program does when it looks at the store. began is the event with which the look begins.
-func (ex *execution) recallObservation(began event) error {
+func (ex recalled) recallObservation(began event) error {
 	heard := began
 	for m := &ex.memory.root; ; {
 		if m = m.after[heard]; m == nil {
@@ -239,7 +249,7 @@ func (ex *execution) recallObservation(began event) error {
 		for _, done := range m.acts {
 			op := done.op
 			op.Call = ex.now - done.took
-			harnessTimeline{ex}.keep(&op)
+			harnessTimeline{ex.execution}.keep(&op)
 		}
 		var err error
 		if heard, err = ex.recallAnswer(m.asks); err != nil || m.asks.kind == asksNothing {
@@ -249,7 +259,7 @@ func (ex *execution) recallObservation(began event) error {
 }
 
 // recallAnswer returns what the program's look at the store hears when it asks for something.
-func (ex *execution) recallAnswer(q ask) (heard event, err error) {
+func (ex recalled) recallAnswer(q ask) (heard event, err error) {
 	switch q.kind {
 	case asksRedis:
 		t, err := ex.recallTransition(&q.command, nil, nil, nil)

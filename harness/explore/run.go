@@ -48,7 +48,7 @@ func (ex *execution) drive(ctx context.Context, s strategy.Strategy, v strategy.
 
 // leave runs a schedule to some end that is not judged, so that its clients stay connected.
 func (ex *execution) leave(ctx context.Context) error {
-	if ex.recalls {
+	if !ex.backend.lasts() {
 		return nil
 	}
 	return ex.drive(ctx, &strategy.First{}, ex)
@@ -70,10 +70,7 @@ func (ex *execution) Fingerprint() uint64 { return ex.fingerprint }
 
 // FingerprintAfter returns the fingerprint after a choice.
 func (ex *execution) FingerprintAfter(c interleave.Choice) uint64 {
-	if ex.recalls {
-		return 0
-	}
-	return ex.fingerprintWith(c)
+	return ex.backend.fingerprintAfter(c)
 }
 
 // Visited reports false: only a search of every schedule keeps states, and looks by a view of its own.

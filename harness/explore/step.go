@@ -20,15 +20,11 @@ func (ex *execution) step(ctx context.Context, c interleave.Choice) (did schedul
 	if len(ex.path) == maxSteps {
 		return did, schedule.Stopped("a schedule of %d steps does not end: the last command was %s: does a client try for ever?", maxSteps, ex.describeNext())
 	}
-	if !ex.recalls {
-		ex.fingerprint = ex.fingerprintWith(c)
-	}
+	ex.fingerprint = ex.backend.fingerprintAfter(c)
 	ex.path = append(ex.path, c)
 	ex.now = ex.now.Truncate(tick) + tick
 	ex.stepTimes = append(ex.stepTimes, ex.now)
-	if !ex.recalls {
-		ex.w.SetTime(ex.now)
-	}
+	ex.backend.setTime()
 	ex.trace.startStep(ex, c)
 	ops := len(ex.ops)
 	i, isClient := c.Client()
@@ -40,8 +36,8 @@ func (ex *execution) step(ctx context.Context, c interleave.Choice) (did schedul
 	default:
 		did, err = ex.stepThread(c)
 	}
-	if err == nil && !ex.recalls {
-		err = ex.listen()
+	if err == nil {
+		err = ex.backend.endStep()
 	}
 	if err != nil {
 		return did, err // a client may be astray and still at work: what it records is not judged
@@ -115,7 +111,7 @@ func (ex *execution) stepClient(c interleave.Choice, a *actor) (did schedule.Mov
 		heard = event{kind: looked, at: ex.clock(a.index)}
 		ex.trace.looked(heard.at)
 	}
-	if err := ex.goOnAfter(a, heard); err != nil {
+	if err := ex.backend.tell(a, heard); err != nil {
 		return did, err
 	}
 	did.Ends = len(ex.ops) > ops
@@ -163,33 +159,18 @@ func (ex *execution) stepWorld(ctx context.Context, c interleave.Choice) (schedu
 	case c == interleave.StopReplication:
 		ex.remaining.Failovers--
 		ex.replicationStopped = true
-		ex.changeWorld(c)
-		if ex.recalls {
-			return did, nil
-		}
-		return did, ex.w.StopReplication()
+		return did, ex.backend.change(c)
 	case c == interleave.Promote:
-		ex.replicationStopped, ex.endsKnown = false, false
+		ex.replicationStopped = false
 		for i := range ex.lateCommands { // it was sent to the old primary
 			ex.lateCommands[i].arrived = true
 		}
 		ex.noteSituation(harness.ReplicaPromoted)
 		ex.promoted = true
-		ex.changeWorld(c)
-		if ex.recalls {
-			return did, nil
-		}
-		if err := ex.w.Promote(ex.now); err != nil {
-			return did, err
-		}
-		return did, ex.loseWaits()
+		return did, ex.backend.change(c)
 	case c == interleave.FlushScripts:
 		ex.remaining.Flushes--
-		ex.changeWorld(c)
-		if ex.recalls {
-			return did, nil
-		}
-		return did, ex.w.Flush()
+		return did, ex.backend.change(c)
 	}
 	return did, fmt.Errorf("explore: unknown choice %v", c)
 }

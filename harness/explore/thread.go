@@ -1,7 +1,6 @@
 package explore
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"runtime"
@@ -205,45 +204,12 @@ func (a *actor) refuse() {
 	}
 }
 
-// endClient tells all threads of a client, which are parked, that it has crashed. Their goroutines go on to their end, but its
-// connections send nothing more.
+// endClient notes that a client has crashed. Nothing that it sends or records counts from then on.
 func (ex *execution) endClient(client int) error {
 	main := ex.actors[client]
 	main.crashed = true
 	main.cutOffUnrecorded = main.inOp && main.parkedAt.kind != inWork
-	if ex.recalls {
-		return ex.recallMind(main, event{kind: crashed})
-	}
-	if kill := ex.spec.Program.Kill; kill != nil && client < len(ex.w.gates.addresses) {
-		kill(ex.w.gates.addresses[client])
-	}
-	ex.hear(main, event{kind: crashed})
-	for _, c := range ex.waitersOf(client) {
-		if err := ex.cutOff(c, errCrashed); err != nil {
-			return err
-		}
-	}
-	var told []*actor
-	for _, a := range ex.threadsOf(client) {
-		a.heard = event{kind: crashed}
-		switch {
-		case a.done || a.astray: // there is nobody to tell
-			continue
-		case a.sends != nil:
-			a.done = true
-			continue
-		case a.parkedAt.kind == inCommand || a.parkedAt.kind == inRead:
-			a.parkedAt.conn.reply <- false
-		default:
-			a.awake <- false
-		}
-		told = append(told, a)
-	}
-	var first error
-	for _, a := range told { // each has been told, so each is waited for
-		first = cmp.Or(first, ex.awaitClient(a))
-	}
-	return first
+	return ex.backend.endClient(client)
 }
 
 // endThreads ends what is left of the clients of the last schedule: waits, threads and subscriptions.

@@ -78,10 +78,8 @@ func (k worker) isVisited(ctx context.Context, v *visit, asleep []*schedule.Move
 	if k.spec.Unreduced || len(v.ex.path) < v.lookedUp {
 		return false, nil
 	}
-	if !v.ex.recalls {
-		if ok, err := v.ex.seesState(); !ok || err != nil {
-			return false, err
-		}
+	if ok, err := v.ex.backend.canTell(); !ok || err != nil {
+		return false, err
 	}
 	v.lookedUp = len(v.ex.path) + 1
 	id, known := k.search.states.isKnown(ctx, v.ex, asleep)

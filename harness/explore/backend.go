@@ -1,0 +1,66 @@
+package explore
+
+import (
+	"context"
+	"time"
+
+	"github.com/doublegrant/doublegrant/harness/explore/internal/keyspace"
+	"github.com/doublegrant/doublegrant/harness/interleave"
+)
+
+// backend makes happen what a schedule says: with real clients and a real Redis (live), or from what earlier schedules showed (recalled). All
+// else is the schedule's own and the same for both: the budget, time, the history, what can happen next.
+type backend interface {
+	// tell lets an actor read or notice something, and go on until it waits again.
+	tell(a *actor, heard event) error
+
+	// endClient tells all threads of a client that it has crashed.
+	endClient(client int) error
+
+	// send brings the next command of an actor to Redis, and returns what the actor hears. kept is true if Redis keeps the command, so
+	// that there is no answer yet.
+	send(a *actor) (heard event, kept bool, err error)
+
+	// sendUnanswered does the same, and the actor gets no answer.
+	sendUnanswered(a *actor) error
+
+	// drop keeps the next command of an actor from Redis, for good.
+	drop(a *actor)
+
+	// giveUp makes the next command of an actor one that may come late. One that is lost with its primary counts as arrived.
+	giveUp(a *actor) (left lateCommand, heard event, err error)
+
+	// execute executes a late command.
+	execute(*lateCommand) error
+
+	// change does to Redis what a choice says: a step of a failover, or a script flush.
+	change(interleave.Choice) error
+
+	// endStep notes what a step has brought about elsewhere.
+	endStep() error
+
+	// setTime sets the time that Redis shows, passTime lets it pass.
+	setTime()
+	passTime(from, to time.Duration) error
+
+	// keyEnds lists the ends of keys.
+	keyEnds() ([]keyspace.End, error)
+
+	// look lets the program look at the store. began tells what it is told first.
+	look(ctx context.Context, began event, look func(context.Context)) error
+
+	// fingerprintAfter returns the fingerprint after a choice. 0: it has none.
+	fingerprintAfter(interleave.Choice) uint64
+
+	// canTell reports whether the state of the schedule can be told. appendState then describes what the backend knows of it.
+	canTell() (bool, error)
+	appendState([]byte) []byte
+
+	// lasts reports whether clients outlive a schedule that is not run to its end.
+	lasts() bool
+}
+
+var (
+	_ backend = live{}
+	_ backend = recalled{}
+)

@@ -1,0 +1,281 @@
+package explore
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"strings"
+	"time"
+
+	"github.com/doublegrant/doublegrant/harness/explore/internal/command"
+	"github.com/doublegrant/doublegrant/harness/explore/internal/keyspace"
+	"github.com/doublegrant/doublegrant/harness/explore/internal/resp"
+	"github.com/doublegrant/doublegrant/harness/explore/internal/schedule"
+	"github.com/doublegrant/doublegrant/harness/explore/internal/server"
+	"github.com/doublegrant/doublegrant/harness/explore/internal/visited"
+	"github.com/doublegrant/doublegrant/harness/interleave"
+)
+
+// live makes schedules happen with real clients and a real Redis.
+type live struct{ *execution }
+
+func (ex live) tell(a *actor, heard event) error {
+	a.heard = heard
+	ex.hear(a, heard)
+	if a.parkedAt.kind == inCommand {
+		a.parkedAt.conn.reply <- true
+	} else {
+		a.awake <- true
+	}
+	return ex.awaitClient(a)
+}
+
+// endClient tells all threads of a client, which are parked, that it has crashed. Their goroutines go on to their end, but its
+// connections send nothing more.
+func (ex live) endClient(client int) error {
+	main := ex.actors[client]
+	if kill := ex.spec.Program.Kill; kill != nil && client < len(ex.w.gates.addresses) {
+		kill(ex.w.gates.addresses[client])
+	}
+	ex.hear(main, event{kind: crashed})
+	for _, c := range ex.waitersOf(client) {
+		if err := ex.cutOff(c, errCrashed); err != nil {
+			return err
+		}
+	}
+	var told []*actor
+	for _, a := range ex.threadsOf(client) {
+		a.heard = event{kind: crashed}
+		switch {
+		case a.done || a.astray: // there is nobody to tell
+			continue
+		case a.sends != nil:
+			a.done = true
+			continue
+		case a.parkedAt.kind == inCommand || a.parkedAt.kind == inRead:
+			a.parkedAt.conn.reply <- false
+		default:
+			a.awake <- false
+		}
+		told = append(told, a)
+	}
+	var first error
+	for _, a := range told { // each has been told, so each is waited for
+		first = cmp.Or(first, ex.awaitClient(a))
+	}
+	return first
+}
+
+func (ex live) send(a *actor) (heard event, kept bool, err error) {
+	gate := a.parkedAt.conn
+	before := len(gate.out)
+	if kept, err = ex.sendNext(a, gate); err != nil || kept {
+		return heard, kept, err
+	}
+	if gate.failed == nil {
+		return event{kind: answered, text: string(gate.out[before:])}, false, nil
+	}
+	return ex.whyFailed(gate), false, nil
+}
+
+// whyFailed returns what a client hears of a connection that fails.
+func (ex live) whyFailed(gate *conn) (heard event) {
+	switch gate.failed {
+	case errUnanswered:
+		heard.kind = unanswered
+	case errLost:
+		heard.kind = cut
+	default:
+		ex.memory.disable("a connection fails: %v", gate.failed)
+	}
+	return heard
+}
+
+func (ex live) sendUnanswered(a *actor) error {
+	gate := a.parkedAt.conn
+	kept, err := ex.sendNext(a, gate)
+	if kept { // the connection breaks before there is an answer
+		err = errors.Join(err, ex.cutOff(gate, errUnanswered))
+		gate.release()
+		a.wakeAt = 0
+	}
+	gate.out, gate.failed = nil, errUnanswered
+	return err
+}
+
+func (ex live) drop(a *actor) { a.parkedAt.conn.failed = errUnanswered }
+
+func (ex live) giveUp(a *actor) (left lateCommand, heard event, err error) {
+	gate := a.parkedAt.conn
+	if left, err = gate.giveUp(); err != nil {
+		return left, heard, err
+	}
+	left.arrived = left.wire == nil
+	return left, ex.whyFailed(gate), nil
+}
+
+func (ex live) execute(l *lateCommand) error {
+	for _, c := range l.commands {
+		reply, err := ex.executeAndLearn(l, c)
+		if err != nil {
+			return err
+		}
+		ex.trace.arrived(ex.execution, *l, c, reply)
+		ex.noteReply(c, reply)
+	}
+	return nil
+}
+
+// executeAndLearn executes a late command and keeps its outcome.
+func (ex live) executeAndLearn(l *lateCommand, c command.Command) (reply []byte, err error) {
+	if c.WantedAcks() > 0 || ex.memory == nil {
+		return ex.executeLate(l, c)
+	}
+	lesson, err := ex.beginLearning(&c, l.gate, nil, l.watched)
+	if err != nil {
+		return nil, err
+	}
+	if reply, err = ex.executeLate(l, c); err == nil {
+		err = ex.finishLearning(lesson, reply)
+	}
+	return reply, err
+}
+
+// executeLate executes a late command. One that Redis would keep finds its connection closed instead of an answer.
+func (ex live) executeLate(l *lateCommand, c command.Command) (reply []byte, err error) {
+	if !c.Blocks() {
+		return l.wire.Ask(c.Raw, 1)
+	}
+	id, err := l.wire.ID()
+	if err == nil {
+		err = ex.w.Post(l.wire, l.node, c.WithoutTimeout())
+	}
+	if err == nil {
+		_, err = ex.w.Ask(l.node, "PING")
+	}
+	if err == nil {
+		_, err = ex.w.Ask(l.node, "PING")
+	}
+	if err == nil {
+		reply, err = l.wire.Poll()
+	}
+	if err != nil || len(reply) > 0 {
+		return reply, err
+	}
+	_, err = ex.w.Ask(l.node, "CLIENT", "KILL", "ID", id)
+	return []byte("*-1\r\n"), err
+}
+
+// sendNext sends the next command of a connection and looks at the reply. It returns true if Redis keeps the command.
+func (ex live) sendNext(a *actor, c *conn) (kept bool, err error) {
+	next := c.queue[0]
+	switch {
+	case next.Monitors():
+		return false, schedule.Stopped("client %d's %s shows what others do, which cannot be explored", a.index+1, strings.ToUpper(command.Name(next.Args)))
+	case ex.w.Scripts.ReadsIdleTime(next.Args):
+		return false, schedule.Stopped("client %d's %s asks how long a key was not used, which Redis measures by the machine's time and not by the schedule's: put it under load instead", a.index+1, strings.ToUpper(command.Name(next.Args)))
+	case c.goesWithMessages():
+		return false, ex.sendSubscribing(a, c)
+	case next.Blocks() && !c.multi:
+		return ex.sendBlocking(a, c)
+	}
+	before := len(c.out)
+	lesson, err := ex.beginLearningNext(a, c)
+	if err != nil {
+		return false, err
+	}
+	if err := c.send(); err != nil {
+		return false, err
+	}
+	reply := c.out[before:]
+	if c.failed == nil {
+		if err := ex.finishLearning(lesson, reply); err != nil {
+			return false, err
+		}
+	}
+	ex.trace.sent(ex.execution, next, reply, c.failed)
+	ex.waitCutShort = ex.waitCutShort || ex.lacksAcks(next, reply)
+	ex.noteReply(next, reply)
+	if wait := next.WaitTimeout(); wait > 0 && next.WantedAcks() > ex.hearingReplicas() {
+		return false, ex.passTo(ex.now + wait)
+	}
+	return false, nil
+}
+
+// noteReply notes the effects of a command that was executed, and what its reply tells of the scripts at Redis.
+func (ex live) noteReply(c command.Command, reply []byte) {
+	if c.Scripts {
+		ex.w.Scripts.Learn(c.Args)
+	}
+	ex.noteEffects(c, reply)
+	if saysNoScript(reply) {
+		ex.missesScript = ex.missesScript || ex.w.Primary == server.FirstPrimary && !ex.w.Flushed
+	}
+}
+
+// beginLearningNext prepares to keep the outcome of the next command of a connection.
+func (ex live) beginLearningNext(a *actor, c *conn) (*pendingOutcome, error) {
+	if !ex.learns() || c.isGone() || ex.losesState(c) {
+		return nil, nil
+	}
+	return ex.beginLearning(&c.queue[0], c, a, a.watched)
+}
+
+// lacksAcks reports whether a WAIT got fewer acknowledgements than it asked for, or than there are replicas that hear the primary
+// if those are fewer.
+func (ex live) lacksAcks(c command.Command, reply []byte) bool {
+	wanted := min(c.WantedAcks(), ex.hearingReplicas())
+	got, err := resp.Integer(reply)
+	return wanted > 0 && err == nil && got < wanted
+}
+
+func (ex live) change(c interleave.Choice) error {
+	ex.changeStore(c)
+	switch c {
+	case interleave.StopReplication:
+		return ex.w.StopReplication()
+	case interleave.Promote:
+		ex.endsKnown = false
+		if err := ex.w.Promote(ex.now); err != nil {
+			return err
+		}
+		return ex.loseWaits()
+	default:
+		return ex.w.Flush()
+	}
+}
+
+func (ex live) endStep() error { return ex.listen() }
+
+func (ex live) setTime() { ex.w.SetTime(ex.now) }
+
+func (ex live) passTime(from, to time.Duration) error {
+	if !ex.w.SetsClocks() {
+		ex.endsKnown = false
+	}
+	return ex.w.PassTime(from, to)
+}
+
+// keyEnds asks Redis only if some command may have changed them.
+func (ex live) keyEnds() (_ []keyspace.End, err error) {
+	if !ex.endsKnown {
+		ex.ends, err = ex.w.KeyEnds(ex.now, ex.roundingUnit())
+		ex.endsKnown = err == nil
+	}
+	return ex.ends, err
+}
+
+func (ex live) look(ctx context.Context, began event, look func(context.Context)) error {
+	ex.beginObservation(began)
+	ex.askForProgram(ctx, look)
+	ex.observationAsks(ask{kind: asksNothing})
+	return nil
+}
+
+func (ex live) fingerprintAfter(c interleave.Choice) uint64 { return ex.fingerprintWith(c) }
+
+func (ex live) canTell() (bool, error) { return ex.seesState() }
+
+func (ex live) appendState(b []byte) []byte { return ex.appendTrails(visited.AppendBools(b, false)) }
+
+func (ex live) lasts() bool { return true }
