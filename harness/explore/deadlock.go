@@ -83,11 +83,3 @@ func channels(c *conn) string {
 	}
 	return strings.Join(names, ", ")
 }
-
-// withDeadlock adds the deadlock, which is the explorer's own finding, to those of the checkers.
-func (ex *execution) withDeadlock(f findings) findings {
-	if ex.deadlock != nil {
-		f.found = append(f.found, *ex.deadlock)
-	}
-	return f
-}

@@ -63,8 +63,8 @@ func equalShown(x *trial, want, got came) {
 	require.LessOrEqual(x.t, got.schedules, want.schedules)
 }
 
-// outcome holds what a schedule showed: the operations of each client and the contents of the store.
-func outcome(ops []harness.Op) string {
+// endOf holds what a schedule showed: the operations of each client and the contents of the store.
+func endOf(ops []harness.Op) string {
 	var parts []string
 	for _, op := range ops {
 		parts = append(parts, fmt.Sprintf("%d %s %v %q %s", op.Client, op.Key, op.Outcome, op.Result, op.Err))
@@ -95,7 +95,7 @@ type shown map[string]map[string][]string
 func showing(histories [][]harness.Op) shown {
 	set := shown{}
 	for _, ops := range histories {
-		o, order := outcome(ops), precedence(ops)
+		o, order := endOf(ops), precedence(ops)
 		if set[o] == nil {
 			set[o] = map[string][]string{}
 		}

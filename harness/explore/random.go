@@ -10,7 +10,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/doublegrant/doublegrant/harness"
 	"github.com/doublegrant/doublegrant/harness/explore/internal/strategy"
 	"github.com/doublegrant/doublegrant/harness/interleave"
 )
@@ -83,38 +82,6 @@ func (s Spec) randomBudget(base interleave.Budget) interleave.Budget {
 		base.LostAnswers, base.Late = 1, 1
 	}
 	return base
-}
-
-// randomState holds what a search at random has seen. The search's lock guards it.
-type randomState struct {
-	Drawn    int                   `json:"drawn,omitempty"`    // schedules that were drawn and run to their end
-	Judged   int                   `json:"judged,omitempty"`   // those of them that were drawn knowing the length of the longest
-	Actors   int                   `json:"actors,omitempty"`   // the most actors that one had
-	Steps    int                   `json:"steps,omitempty"`    // steps of the longest
-	Instants int                   `json:"instants,omitempty"` // the most instants to which time could have passed by one kind of fault
-	FirstAt  map[harness.Class]int `json:"firstAt,omitempty"`  // number of the first schedule that showed a class
-}
-
-// add adds what another search, or a piece of this one, has seen.
-func (r *randomState) add(more randomState) {
-	r.Drawn, r.Judged = r.Drawn+more.Drawn, r.Judged+more.Judged
-	r.Actors, r.Steps, r.Instants = max(r.Actors, more.Actors), max(r.Steps, more.Steps), max(r.Instants, more.Instants)
-	for class, number := range more.FirstAt {
-		r.note(class, number)
-	}
-}
-
-// note notes that a schedule drawn at random showed a class. Those that were not drawn have the number 0.
-func (r *randomState) note(c harness.Class, number int) {
-	if number == 0 {
-		return
-	}
-	if r.FirstAt == nil {
-		r.FirstAt = map[harness.Class]int{}
-	}
-	if old := r.FirstAt[c]; old == 0 || number < old {
-		r.FirstAt[c] = number
-	}
 }
 
 // runAtRandom draws schedules and runs them, in rounds: in each the length of the longest schedule so far is known, whichever

@@ -94,7 +94,7 @@ func (r runner) replay(ctx context.Context, budget interleave.Budget, choices []
 // counterexample returns the schedule and its steps up to the first anomaly of the class. The error wraps ErrDiverged if there
 // is none.
 func (r runner) counterexample(ctx context.Context, ex *execution, budget interleave.Budget, class harness.Class) (interleave.Counterexample, error) {
-	found := slices.DeleteFunc(ex.withDeadlock(check(ctx, r.spec.Checkers, ex.history())).found, func(a harness.Anomaly) bool { return a.Class != class })
+	found := slices.DeleteFunc(ex.outcome().judge(ctx, r.spec.Checkers).found, func(a harness.Anomaly) bool { return a.Class != class })
 	if len(found) > 0 {
 		a := slices.MinFunc(found, func(a, b harness.Anomaly) int { return cmp.Compare(a.To, b.To) })
 		a.Note = numberClients(a.Note, budget.Clients+1)

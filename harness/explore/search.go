@@ -8,7 +8,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/doublegrant/doublegrant/harness"
 	"github.com/doublegrant/doublegrant/harness/await"
 	"github.com/doublegrant/doublegrant/harness/explore/internal/schedule"
 	"github.com/doublegrant/doublegrant/harness/explore/internal/strategy"
@@ -59,7 +58,7 @@ func Search(ctx context.Context, spec Spec) (interleave.Result, error) {
 }
 
 func newSearch(spec *Spec) *search {
-	s := &search{spec: spec, found: map[harness.Class]*smallestFound{}, okKinds: map[harness.Kind]bool{}, began: time.Now()}
+	s := &search{spec: spec, findings: newFindings(), began: time.Now()}
 	s.wake = sync.NewCond(&s.mu)
 	return s
 }
@@ -95,7 +94,6 @@ type search struct {
 	busy       int                 // workers on a branch
 	over       bool
 	stopped    string
-	doubt      string // why some schedule could not be judged; empty: all could
 	failure    error
 	untilFirst time.Duration // real time to the first counterexample; 0: none
 	elapsed    time.Duration
@@ -107,18 +105,12 @@ type search struct {
 	whyForgotten string     // why no schedule of later pieces, or after a checkpoint, is run from memory; empty: they may be
 	round        *round     // of pieces; nil: none is under way
 	mostRuns     int        // of a piece: schedules after which it ends, pruned ones included; 0: no limit
-	strays       int64      // commands that clients sent outside of their turns in other processes
 	savedAt      time.Time  // time of the last checkpoint
 
-	random  randomState // of a search at random
-	drawing drawing     // its round under way
+	drawing drawing // its round under way
 
-	schedules, pruned, steps int
-	parts                    []interleave.Part
-	found                    map[harness.Class]*smallestFound
-	okKinds                  map[harness.Kind]bool // kinds of which at least one operation was ok
-	coverage                 coverage
-	encounters               encounters
+	findings
+	parts []interleave.Part
 }
 
 // run goes through the parts of the search, one after the other.

@@ -245,8 +245,9 @@ func (h *shrinker) outcome(ctx context.Context, budget interleave.Budget, choice
 		return nil, nil
 	}
 	var first *smallestFound
-	for _, a := range ex.withDeadlock(check(ctx, h.spec.Checkers, ex.history())).found {
-		c := &smallestFound{Budget: usedBudget(ex), Schedule: ex.path, Class: a.Class, Length: ex.lengthUntil(a.To)}
+	o := ex.outcome()
+	for _, a := range o.judge(ctx, h.spec.Checkers).found {
+		c := &smallestFound{Budget: usedBudget(ex), Schedule: o.path, Class: a.Class, Length: o.lengthUntil(a.To)}
 		if a.Class == h.class && (first == nil || c.smaller(first)) {
 			first = c
 		}

@@ -49,7 +49,7 @@ func (t *states) isKnown(ctx context.Context, ex *execution, asleep []*schedule.
 	t.buf = ex.appendState(t.buf, asleep)
 	if t.suspicious(ctx, history, ex) {
 		for _, a := range check(ctx, ex.spec.Checkers, ex.historySoFar()).found {
-			t.buf = visited.AppendInts(visited.AppendText(t.buf, string(a.Class)), ex.lengthUntil(a.To))
+			t.buf = visited.AppendInts(visited.AppendText(t.buf, string(a.Class)), lengthUntil(ex.stepTimes, a.To))
 		}
 	}
 	id = visited.IDOf(t.buf)

@@ -1,61 +1,12 @@
 package explore
 
 import (
-	"cmp"
 	"fmt"
-	"math/bits"
 
 	"github.com/doublegrant/doublegrant/harness"
 )
 
 // This file tells when a search that found nothing has shown nothing.
-
-// coverage tells what a schedule contained, or what those of a search did.
-type coverage struct {
-	Crashed     bool   `json:"crashed,omitempty"`     // some client crashed
-	Expired     bool   `json:"expired,omitempty"`     // time passed beyond the end of a lease
-	TTLSet      bool   `json:"ttlSet,omitempty"`      // some command may have set a TTL
-	TooManyEnds bool   `json:"tooManyEnds,omitempty"` // there were more instants to which time could have passed than are tried
-	ClockRead   bool   `json:"clockRead,omitempty"`   // somebody looked at a clock
-	WakesCut    bool   `json:"wakesCut,omitempty"`    // a wait could have ended early more often than is tried: see maxEarlyWakes
-	Subscribed  bool   `json:"subscribed,omitempty"`  // a program outside has subscribed
-	Heard       bool   `json:"heard,omitempty"`       // one has asked for a message
-	GrantedFree string `json:"grantedFree,omitempty"` // describes an operation that was granted without a command; empty: none was
-	Tokens      bool   `json:"tokens,omitempty"`      // a grant had a fencing token
-	Owners      uint32 `json:"owners,omitempty"`      // the clients that acquired something: bit i is that of client i, counted from 1
-}
-
-// add adds what another schedule, or search, contained.
-func (m *coverage) add(c coverage) {
-	m.Crashed, m.Expired, m.TTLSet = m.Crashed || c.Crashed, m.Expired || c.Expired, m.TTLSet || c.TTLSet
-	m.TooManyEnds, m.ClockRead, m.WakesCut = m.TooManyEnds || c.TooManyEnds, m.ClockRead || c.ClockRead, m.WakesCut || c.WakesCut
-	m.Subscribed, m.Heard = m.Subscribed || c.Subscribed, m.Heard || c.Heard
-	m.GrantedFree, m.Tokens, m.Owners = cmp.Or(m.GrantedFree, c.GrantedFree), m.Tokens || c.Tokens, m.Owners|c.Owners
-}
-
-// covers returns what a schedule that has ended contained.
-func (ex *execution) covers() coverage {
-	m := ex.coverage
-	for _, c := range ex.path {
-		m.Crashed = m.Crashed || c.IsCrash()
-	}
-	of := harness.Meta{Workers: len(ex.actors) + 1}
-	for _, op := range ex.ops {
-		if op.Kind == harness.Acquire && op.Outcome == harness.OK && op.Client != harness.HarnessClient {
-			m.Owners |= 1 << of.Worker(op.Client)
-			m.Tokens = m.Tokens || op.Result != ""
-		}
-	}
-	return m
-}
-
-// soleOwner returns the only client that ever acquired anything, counted from 1. It is 0 if there are several, or none.
-func (m coverage) soleOwner() int {
-	if bits.OnesCount32(m.Owners) != 1 {
-		return 0
-	}
-	return bits.TrailingZeros32(m.Owners)
-}
 
 // vacuous returns why a search that ran every schedule and found nothing has shown nothing. It is empty if it has shown
 // something.
