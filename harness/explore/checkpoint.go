@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/doublegrant/doublegrant/harness/explore/internal/findings"
 	"github.com/doublegrant/doublegrant/harness/explore/internal/visited"
 	"github.com/doublegrant/doublegrant/harness/interleave"
 )
@@ -28,7 +29,7 @@ type checkpoint struct {
 	Done    bool              `json:"done,omitempty"`   // no work is left
 	Elapsed time.Duration     `json:"elapsed"`
 	First   time.Duration     `json:"first,omitempty"` // as interleave.Result.First
-	Tally   tally             `json:"tally"`           // of all parts, the one under way included
+	Tally   findings.Tally    `json:"tally"`           // of all parts, the one under way included
 	Parts   []interleave.Part `json:"parts,omitempty"` // that came to their end
 	Memory  string            `json:"memory,omitempty"`
 	Part    *savedPart        `json:"part,omitempty"`  // under way; nil: none
@@ -138,7 +139,7 @@ func (s *search) resume(from *Checkpoint) {
 		return
 	}
 	c := from.c
-	s.add(c.Tally)
+	s.Add(c.Tally)
 	s.parts = append(s.parts, c.Parts...)
 	s.began, s.untilFirst = s.began.Add(-c.Elapsed), c.First
 	s.whyForgotten = c.Memory
@@ -147,7 +148,7 @@ func (s *search) resume(from *Checkpoint) {
 		s.drawing = *c.Drawing
 	}
 	if s.spec.MaxSchedules > 0 {
-		s.spec.MaxSchedules += s.schedules
+		s.spec.MaxSchedules += s.Schedules
 	}
 }
 
@@ -156,7 +157,7 @@ func (s *search) checkpoint(worlds []*world) *Checkpoint {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	c := checkpoint{
-		Plan: planOf(s.spec), Pieces: s.spec.Pieces != nil, Elapsed: time.Since(s.began), First: s.untilFirst, Tally: s.tally(countStrays(worlds)),
+		Plan: planOf(s.spec), Pieces: s.spec.Pieces != nil, Elapsed: time.Since(s.began), First: s.untilFirst, Tally: s.Tally(countStrays(worlds)),
 		Memory: s.whyForgotten,
 	}
 	if s.memory != nil {

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/doublegrant/doublegrant/harness"
+	"github.com/doublegrant/doublegrant/harness/explore/internal/findings"
 )
 
 // This file holds what has to be equal of two searches that are compared.
@@ -23,16 +24,16 @@ func equalTallies(x *trial, want, got came) {
 // equalButPruning wants the same counterexamples. Pieces know fewer states; where none is known all counts are the same.
 func equalButPruning(x *trial, want, got came) {
 	require.Equal(x.t, want.stopped, got.stopped, x.what)
-	var a, b tally
+	var a, b findings.Tally
 	require.NoError(x.t, json.Unmarshal([]byte(want.tally), &a))
 	require.NoError(x.t, json.Unmarshal([]byte(got.tally), &b))
 	if x.spec.Random != nil || x.spec.Unremembered {
 		require.Equal(x.t, a, b, x.what)
 		return
 	}
-	sizes := func(t tally) (all []string) {
+	sizes := func(t findings.Tally) (all []string) {
 		for _, f := range t.Found {
-			all = append(all, fmt.Sprint(f.Class, f.Length, faultsIn(f.Schedule)))
+			all = append(all, fmt.Sprint(f.Class, f.Length, findings.FaultsIn(f.Schedule)))
 		}
 		return all
 	}

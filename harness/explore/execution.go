@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/doublegrant/doublegrant/harness"
+	"github.com/doublegrant/doublegrant/harness/explore/internal/findings"
 	"github.com/doublegrant/doublegrant/harness/explore/internal/keyspace"
 	"github.com/doublegrant/doublegrant/harness/explore/internal/schedule"
 	"github.com/doublegrant/doublegrant/harness/interleave"
@@ -29,7 +30,7 @@ var parkWithin = 2 * time.Second
 // execution is one schedule under way.
 type execution struct {
 	backend            backend // makes happen what the schedule says
-	coverage                   // what it has contained so far
+	findings.Coverage          // what it has contained so far
 	spec               *Spec
 	budget             interleave.Budget
 	w                  *world

@@ -54,7 +54,7 @@ func (r runner) follow(ctx context.Context, c interleave.Counterexample) (out Fo
 	if out.Unfit = s.Unfit; err != nil {
 		return out, err
 	}
-	found := ex.outcome().judge(ctx, r.spec.Checkers).found
+	found := ex.outcome().Judge(ctx, r.spec.Checkers).Found
 	if len(found) == 0 {
 		return out, nil
 	}

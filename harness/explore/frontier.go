@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/doublegrant/doublegrant/harness/explore/internal/command"
+	"github.com/doublegrant/doublegrant/harness/explore/internal/findings"
 	"github.com/doublegrant/doublegrant/harness/explore/internal/schedule"
 	"github.com/doublegrant/doublegrant/harness/explore/internal/strategy"
 	"github.com/doublegrant/doublegrant/harness/interleave"
@@ -13,10 +14,10 @@ import (
 
 // savedItem is a branch that is written down.
 type savedItem struct {
-	Prefix      savedSchedule `json:"prefix"`
-	Fingerprint uint64        `json:"fingerprint,omitempty"`
-	Cost        int           `json:"cost,omitempty"`
-	Asleep      []savedMove   `json:"asleep,omitempty"`
+	Prefix      findings.Schedule `json:"prefix"`
+	Fingerprint uint64            `json:"fingerprint,omitempty"`
+	Cost        int               `json:"cost,omitempty"`
+	Asleep      []savedMove       `json:"asleep,omitempty"`
 }
 
 // savedMove is a move of a sleep set that is written down. Keys may hold any bytes.

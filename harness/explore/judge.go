@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/doublegrant/doublegrant/harness"
+	"github.com/doublegrant/doublegrant/harness/explore/internal/findings"
 )
 
 // This file has schedules judged.
@@ -15,23 +16,23 @@ func (s *search) judge(ctx context.Context, v visit) error {
 	if v.pruned {
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		s.notePruned(len(v.ex.path))
+		s.NotePruned(len(v.ex.path))
 		return nil
 	}
 	o := v.ex.outcome()
-	said := o.judge(ctx, s.spec.Checkers)
+	said := o.Judge(ctx, s.spec.Checkers)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.note(s.budget, o, said, v.number)
+	s.Note(s.budget, o, said, v.number)
 	s.noteFirst()
 	return nil
 }
 
 // outcome returns what a schedule that has ended came to.
-func (ex *execution) outcome() outcome {
-	return outcome{
-		path: ex.path, times: ex.stepTimes, history: ex.history(), situations: ex.situations, covers: ex.covers(), deadlock: ex.deadlock,
-		knownUntil: ex.knownUntil(),
+func (ex *execution) outcome() findings.Outcome {
+	return findings.Outcome{
+		Path: ex.path, Times: ex.stepTimes, History: ex.history(), Situations: ex.situations, Covers: ex.covers(), Deadlock: ex.deadlock,
+		KnownUntil: ex.knownUntil(),
 	}
 }
 
@@ -45,8 +46,8 @@ func (ex *execution) knownUntil() time.Duration {
 }
 
 // covers returns what a schedule that has ended contained.
-func (ex *execution) covers() coverage {
-	m := ex.coverage
+func (ex *execution) covers() findings.Coverage {
+	m := ex.Coverage
 	for _, c := range ex.path {
 		m.Crashed = m.Crashed || c.IsCrash()
 	}

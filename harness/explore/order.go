@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/doublegrant/doublegrant/harness/explore/internal/findings"
 	"github.com/doublegrant/doublegrant/harness/interleave"
 )
 
@@ -16,14 +17,14 @@ const (
 // orderFound puts the steps of counterexamples into the order of their clients, where the order does not matter. Of many
 // schedules that show the same, a reader then sees one with few turns to follow, whichever the search came to first.
 func (s *search) orderFound(ctx context.Context, w *world) error {
-	for class, c := range s.found {
+	for class, c := range s.Found {
 		h := newShrinker(s.spec, w, c)
 		h.over, h.until, h.most = ctx.Err, time.Now().Add(orderWithin), mostOrderRuns
 		if err := catchPanics(func() error { return h.order(context.WithoutCancel(ctx)) }); err != nil {
 			return err
 		}
-		h.best.Budget, h.best.shrunk = c.Budget, c.shrunk
-		s.found[class] = h.best
+		h.best.Budget, h.best.Shrunk = c.Budget, c.Shrunk
+		s.Found[class] = h.best
 	}
 	return nil
 }
@@ -66,5 +67,5 @@ func (h *shrinker) moveStep(ctx context.Context, from, to int) (tidier bool, err
 // isTidier reports whether a schedule has its steps more in the order of their clients than another, and neither more faults nor more
 // turns from one client to another.
 func isTidier(a, than []interleave.Choice) bool {
-	return slices.Compare(a, than) < 0 && faultsIn(a) <= faultsIn(than) && countSwitches(a) <= countSwitches(than)
+	return slices.Compare(a, than) < 0 && findings.FaultsIn(a) <= findings.FaultsIn(than) && countSwitches(a) <= countSwitches(than)
 }

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/doublegrant/doublegrant/harness/explore/internal/findings"
 	"github.com/doublegrant/doublegrant/harness/explore/internal/visited"
 	"github.com/doublegrant/doublegrant/harness/interleave"
 )
@@ -31,12 +32,12 @@ type Piece struct {
 
 // PieceResult is what came of a piece. It is JSON.
 type PieceResult struct {
-	Piece   string      `json:"piece"` // the piece's ID
-	Tally   tally       `json:"tally"`
-	Left    []savedItem `json:"left,omitempty"`    // branches that were not gone through
-	Fresh   []byte      `json:"fresh,omitempty"`   // states that were not known before
-	Memory  string      `json:"memory,omitempty"`  // why schedules could not be run from memory any more; empty: they could
-	Stopped string      `json:"stopped,omitempty"` // why the whole search has to end; empty: it can go on
+	Piece   string         `json:"piece"` // the piece's ID
+	Tally   findings.Tally `json:"tally"`
+	Left    []savedItem    `json:"left,omitempty"`    // branches that were not gone through
+	Fresh   []byte         `json:"fresh,omitempty"`   // states that were not known before
+	Memory  string         `json:"memory,omitempty"`  // why schedules could not be run from memory any more; empty: they could
+	Stopped string         `json:"stopped,omitempty"` // why the whole search has to end; empty: it can go on
 }
 
 // ID names a piece by its content: two pieces of one ID have an equal result.
@@ -122,7 +123,7 @@ func (r *PieceRunner) Run(ctx context.Context, p Piece) (PieceResult, error) {
 	if s.failure != nil {
 		return PieceResult{}, s.failure
 	}
-	res := PieceResult{Piece: p.ID(), Tally: s.tally(r.w.strayCommands - strays), Left: s.saveQueue()}
+	res := PieceResult{Piece: p.ID(), Tally: s.Tally(r.w.strayCommands - strays), Left: s.saveQueue()}
 	if s.stopped != pieceOver && !s.foundFirst() {
 		res.Stopped = s.stopped
 	}
@@ -139,7 +140,7 @@ func (r *PieceRunner) Run(ctx context.Context, p Piece) (PieceResult, error) {
 const pieceOver = "the piece is over"
 
 // foundFirst reports whether the search was to end at the first counterexample, and did.
-func (s *search) foundFirst() bool { return s.spec.First && len(s.found) > 0 }
+func (s *search) foundFirst() bool { return s.spec.First && len(s.Found) > 0 }
 
 // drawing is a round of schedules at random: see runAtRandom.
 type drawing struct {

@@ -104,13 +104,13 @@ func (s *search) runAtRandom(ctx context.Context, worlds []*world) {
 		} else {
 			s.runRound(context.WithoutCancel(ctx), worlds)
 		}
-		if s.random.Steps > s.drawing.Known { // the round did not know it, so its schedules do not count
-			s.random.Judged = 0
+		if s.Random.Steps > s.drawing.Known { // the round did not know it, so its schedules do not count
+			s.Random.Judged = 0
 		}
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.parts = append(s.parts, interleave.Part{Budget: s.budget, Schedules: s.schedules - ran, Pruned: s.pruned - pruned, AtRandom: true})
+	s.parts = append(s.parts, interleave.Part{Budget: s.budget, Schedules: s.Schedules - ran, Pruned: s.Pruned - pruned, AtRandom: true})
 }
 
 // nextRound begins the next round. ok is false if every schedule was drawn.
@@ -120,7 +120,7 @@ func (s *search) nextRound() (ok bool) {
 	if n := s.spec.Random.Schedules; n > 0 {
 		to = min(to, n+1)
 	}
-	s.drawing = drawing{Next: from, To: to, Known: s.random.Steps}
+	s.drawing = drawing{Next: from, To: to, Known: s.Random.Steps}
 	return from < to
 }
 
@@ -215,11 +215,11 @@ func (s *search) walk(ctx context.Context, w *world, alarm *time.Timer, number, 
 		return err
 	}
 	s.mu.Lock()
-	s.random.Drawn++
-	s.random.Judged++
-	s.random.Steps = max(s.random.Steps, len(ex.path))
-	s.random.Actors = max(s.random.Actors, drawn.Actors)
-	s.random.Instants = max(s.random.Instants, drawn.Instants)
+	s.Random.Drawn++
+	s.Random.Judged++
+	s.Random.Steps = max(s.Random.Steps, len(ex.path))
+	s.Random.Actors = max(s.Random.Actors, drawn.Actors)
+	s.Random.Instants = max(s.Random.Instants, drawn.Instants)
 	s.mu.Unlock()
 	return s.judge(ctx, visit{ex: ex, pruned: ex.replicationStopped, number: number})
 }
@@ -239,8 +239,8 @@ func (s *search) promise(res *interleave.Result) {
 	}
 	res.Budget = s.spec.budgets()[0]
 	told := interleave.Random{
-		Strategy: r.Strategy, Seed: r.Seed, Depth: r.Depth, Schedules: s.random.Drawn, Judged: s.random.Judged, Clients: max(res.Budget.Clients, s.random.Actors),
-		Steps: s.random.Steps, Faults: res.Budget.Faults(), Instants: s.random.Instants,
+		Strategy: r.Strategy, Seed: r.Seed, Depth: r.Depth, Schedules: s.Random.Drawn, Judged: s.Random.Judged, Clients: max(res.Budget.Clients, s.Random.Actors),
+		Steps: s.Random.Steps, Faults: res.Budget.Faults(), Instants: s.Random.Instants,
 	}.Promise()
 	res.Random = &told
 }
@@ -250,7 +250,7 @@ const enoughToTell = 200
 
 // vacuousAtRandom returns why schedules at random that found nothing have shown nothing, as vacuous does.
 func (s *search) vacuousAtRandom(worlds []*world, own string) string {
-	if s.stopped != interleave.DrawnAtRandom || len(s.found) > 0 || s.random.Drawn < enoughToTell {
+	if s.stopped != interleave.DrawnAtRandom || len(s.Found) > 0 || s.Random.Drawn < enoughToTell {
 		return ""
 	}
 	return s.vacuous(worlds, own)

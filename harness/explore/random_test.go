@@ -156,7 +156,7 @@ func TestShrunkCounterexamplesAreTheSmallest(t *testing.T) {
 		}
 		se := newSearch(&spec)
 		require.NoError(t, se.run(t.Context(), []*world{s.w}))
-		c := se.found[harness.DoubleGrant]
+		c := se.Found[harness.DoubleGrant]
 		if c == nil || c.Length <= 2 {
 			continue
 		}
@@ -176,7 +176,7 @@ func TestShrunkCounterexamplesAreTheSmallest(t *testing.T) {
 			continue
 		}
 		tried++
-		smallest := all.found[harness.DoubleGrant]
+		smallest := all.Found[harness.DoubleGrant]
 		require.NotNil(t, smallest, "seed %d: what is shrunk is a schedule of its budget", seed)
 		if h.best.Length <= smallest.Length { // a search leaves schedules out, the shorter of two that show the same among them
 			alone++

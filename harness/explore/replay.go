@@ -57,7 +57,7 @@ func Rerun(ctx context.Context, spec Spec, c interleave.Counterexample, times in
 func (s *search) addCounterexamples(ctx context.Context, w *world, res *interleave.Result) error {
 	r := newRunner(s.spec, w)
 	r.stores = true
-	for _, c := range s.found {
+	for _, c := range s.Found {
 		told, err := r.again(context.WithoutCancel(ctx), c.Budget, c.Schedule, c.Class)
 		switch {
 		case errors.Is(err, ErrDiverged) || errors.Is(err, schedule.ErrStopped):
@@ -66,7 +66,7 @@ func (s *search) addCounterexamples(ctx context.Context, w *world, res *interlea
 		case err != nil:
 			return err
 		default:
-			told.Shrunk = c.shrunk
+			told.Shrunk = c.Shrunk
 			res.Found = append(res.Found, told)
 		}
 	}
@@ -94,7 +94,7 @@ func (r runner) replay(ctx context.Context, budget interleave.Budget, choices []
 // counterexample returns the schedule and its steps up to the first anomaly of the class. The error wraps ErrDiverged if there
 // is none.
 func (r runner) counterexample(ctx context.Context, ex *execution, budget interleave.Budget, class harness.Class) (interleave.Counterexample, error) {
-	found := slices.DeleteFunc(ex.outcome().judge(ctx, r.spec.Checkers).found, func(a harness.Anomaly) bool { return a.Class != class })
+	found := slices.DeleteFunc(ex.outcome().Judge(ctx, r.spec.Checkers).Found, func(a harness.Anomaly) bool { return a.Class != class })
 	if len(found) > 0 {
 		a := slices.MinFunc(found, func(a, b harness.Anomaly) int { return cmp.Compare(a.To, b.To) })
 		a.Note = numberClients(a.Note, budget.Clients+1)

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/doublegrant/doublegrant/harness/await"
+	"github.com/doublegrant/doublegrant/harness/explore/internal/findings"
 	"github.com/doublegrant/doublegrant/harness/explore/internal/schedule"
 	"github.com/doublegrant/doublegrant/harness/explore/internal/strategy"
 	"github.com/doublegrant/doublegrant/harness/interleave"
@@ -58,7 +59,7 @@ func Search(ctx context.Context, spec Spec) (interleave.Result, error) {
 }
 
 func newSearch(spec *Spec) *search {
-	s := &search{spec: spec, findings: newFindings(), began: time.Now()}
+	s := &search{spec: spec, Findings: findings.New(), began: time.Now()}
 	s.wake = sync.NewCond(&s.mu)
 	return s
 }
@@ -109,7 +110,7 @@ type search struct {
 
 	drawing drawing // its round under way
 
-	findings
+	findings.Findings
 	parts []interleave.Part
 }
 
@@ -174,7 +175,7 @@ func (s *search) runPart(ctx context.Context, b interleave.Budget, worlds []*wor
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.parts = append(s.parts, interleave.Part{
-		Budget: b, Schedules: s.schedules - ran, Pruned: s.pruned - pruned, Exhausted: !s.over,
+		Budget: b, Schedules: s.Schedules - ran, Pruned: s.Pruned - pruned, Exhausted: !s.over,
 	})
 }
 
@@ -247,22 +248,22 @@ func (s *search) result(worlds []*world, own string) interleave.Result {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	r := interleave.Result{
-		Schedules: s.schedules, Pruned: s.pruned, Steps: s.steps, Stopped: s.stopped,
+		Schedules: s.Schedules, Pruned: s.Pruned, Steps: s.Steps, Stopped: s.stopped,
 		First: s.untilFirst, Elapsed: s.elapsed, Budget: s.parts[0].Budget, Parts: s.parts,
 	}
 	s.promise(&r)
-	if s.coverage.WakesCut {
+	if s.Coverage.WakesCut {
 		r.Limits = append(r.Limits, "in one schedule at most one time-out, or sleep of a client with goroutines, ended while others could go on")
 	}
 	if why := s.vacuousAtRandom(worlds, own); why != "" {
 		r.Stopped = why
 	}
 	r.Exhausted = r.Stopped == "" && s.failure == nil
-	if r.Exhausted && len(s.found) == 0 {
+	if r.Exhausted && len(s.Found) == 0 {
 		r.Stopped = s.vacuous(worlds, own)
 		r.Exhausted = r.Stopped == ""
 	}
-	if own != "" && s.stopped != "" && len(s.found) == 0 {
+	if own != "" && s.stopped != "" && len(s.Found) == 0 {
 		r.Stopped += " (it does something by itself: " + own + ")"
 	}
 	if s.spec.Program.RealClock {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/doublegrant/doublegrant/harness"
+	"github.com/doublegrant/doublegrant/harness/explore/internal/findings"
 	"github.com/doublegrant/doublegrant/harness/explore/internal/schedule"
 	"github.com/doublegrant/doublegrant/harness/explore/internal/strategy"
 	"github.com/doublegrant/doublegrant/harness/interleave"
@@ -27,8 +28,8 @@ func (s *search) shrinkFound(ctx context.Context, w *world) error {
 	if s.spec.Random == nil {
 		return nil
 	}
-	for class, c := range s.found {
-		at := s.random.FirstAt[class]
+	for class, c := range s.Found {
+		at := s.Random.FirstAt[class]
 		if at == 0 || c.Budget != s.spec.budgets()[0] { // every schedule of fewer clients was run
 			continue
 		}
@@ -37,15 +38,15 @@ func (s *search) shrinkFound(ctx context.Context, w *world) error {
 			return err
 		}
 		shrunk.Schedule = at
-		small.shrunk = &shrunk
-		s.found[class] = small
+		small.Shrunk = &shrunk
+		s.Found[class] = small
 	}
 	return nil
 }
 
 // shrink makes a counterexample as small as it can: fewer clients, then fewer steps, fewer faults and fewer preemptions. At last it
 // runs every schedule of the clients and faults that are left, if those are not too many.
-func (s *search) shrink(ctx context.Context, w *world, c *smallestFound) (*smallestFound, interleave.Shrunk, error) {
+func (s *search) shrink(ctx context.Context, w *world, c *findings.Found) (*findings.Found, interleave.Shrunk, error) {
 	h := newShrinker(s.spec, w, c)
 	h.over = ctx.Err
 	ctx = context.WithoutCancel(ctx)
@@ -71,8 +72,8 @@ func (s *search) polish(ctx context.Context, w *world, h *shrinker) (all bool, e
 	limit := time.AfterFunc(time.Until(h.until), func() { within.stop("its time is up") })
 	defer limit.Stop()
 	within.runPart(ctx, h.best.Budget, []*world{w})
-	h.runs += within.schedules + within.pruned
-	if found := within.found[h.class]; found != nil && found.smaller(h.best) {
+	h.runs += within.Schedules + within.Pruned
+	if found := within.Found[h.class]; found != nil && found.Smaller(h.best) {
 		h.best = found
 	}
 	return !within.isOver(), within.failure
@@ -83,7 +84,7 @@ type shrinker struct {
 	runner
 	class  harness.Class
 	budget interleave.Budget // of candidates, but for their clients
-	best   *smallestFound
+	best   *findings.Found
 	seen   map[string]bool // candidates that were run
 	runs   int
 	most   int // runs
@@ -91,7 +92,7 @@ type shrinker struct {
 	over   func() error // not nil: the search is interrupted
 }
 
-func newShrinker(spec *Spec, w *world, c *smallestFound) *shrinker {
+func newShrinker(spec *Spec, w *world, c *findings.Found) *shrinker {
 	return &shrinker{
 		runner: newRunner(spec, w), class: c.Class, budget: c.Budget, best: c,
 		seen: map[string]bool{}, most: mostShrinkRuns, until: time.Now().Add(shrinkWithin), over: func() error { return nil },
@@ -221,7 +222,7 @@ func (h *shrinker) try(ctx context.Context, clients int, schedule []interleave.C
 }
 
 // outcomeOnce does what outcome does, once a candidate and while runs are left. Otherwise it returns nil.
-func (h *shrinker) outcomeOnce(ctx context.Context, budget interleave.Budget, schedule []interleave.Choice) (*smallestFound, error) {
+func (h *shrinker) outcomeOnce(ctx context.Context, budget interleave.Budget, schedule []interleave.Choice) (*findings.Found, error) {
 	key := candidateKey(budget.Clients, schedule)
 	if h.seen[key] || h.isSpent() {
 		return nil, nil
@@ -231,7 +232,7 @@ func (h *shrinker) outcomeOnce(ctx context.Context, budget interleave.Budget, sc
 }
 
 // outcome runs a schedule and returns the counterexample of the class that it became. It is nil if it became none.
-func (h *shrinker) outcome(ctx context.Context, budget interleave.Budget, choices []interleave.Choice) (*smallestFound, error) {
+func (h *shrinker) outcome(ctx context.Context, budget interleave.Budget, choices []interleave.Choice) (*findings.Found, error) {
 	ex, err := h.run(ctx, budget, func() strategy.Strategy {
 		h.runs++
 		return &strategy.Follow{Schedule: choices}
@@ -244,11 +245,11 @@ func (h *shrinker) outcome(ctx context.Context, budget interleave.Budget, choice
 	case ex.replicationStopped || ex.GrantedFree != "":
 		return nil, nil
 	}
-	var first *smallestFound
+	var first *findings.Found
 	o := ex.outcome()
-	for _, a := range o.judge(ctx, h.spec.Checkers).found {
-		c := &smallestFound{Budget: usedBudget(ex), Schedule: o.path, Class: a.Class, Length: o.lengthUntil(a.To)}
-		if a.Class == h.class && (first == nil || c.smaller(first)) {
+	for _, a := range o.Judge(ctx, h.spec.Checkers).Found {
+		c := &findings.Found{Budget: usedBudget(ex), Schedule: o.Path, Class: a.Class, Length: o.LengthUntil(a.To)}
+		if a.Class == h.class && (first == nil || c.Smaller(first)) {
 			first = c
 		}
 	}
@@ -257,7 +258,7 @@ func (h *shrinker) outcome(ctx context.Context, budget interleave.Budget, choice
 
 // isSmaller reports whether a counterexample has fewer clients than the best so far, or as many and fewer steps, faults or preemptions,
 // in this order.
-func (h *shrinker) isSmaller(c *smallestFound) bool {
+func (h *shrinker) isSmaller(c *findings.Found) bool {
 	return cmp.Or(
 		cmp.Compare(c.Budget.Clients, h.best.Budget.Clients),
 		cmp.Compare(c.Length, h.best.Length),

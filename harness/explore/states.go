@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/doublegrant/doublegrant/harness"
+	"github.com/doublegrant/doublegrant/harness/explore/internal/findings"
 	"github.com/doublegrant/doublegrant/harness/explore/internal/keyspace"
 	"github.com/doublegrant/doublegrant/harness/explore/internal/schedule"
 	"github.com/doublegrant/doublegrant/harness/explore/internal/visited"
@@ -48,8 +49,8 @@ func (t *states) isKnown(ctx context.Context, ex *execution, asleep []*schedule.
 	history := visited.IDOf(t.buf)
 	t.buf = ex.appendState(t.buf, asleep)
 	if t.suspicious(ctx, history, ex) {
-		for _, a := range check(ctx, ex.spec.Checkers, ex.historySoFar()).found {
-			t.buf = visited.AppendInts(visited.AppendText(t.buf, string(a.Class)), lengthUntil(ex.stepTimes, a.To))
+		for _, a := range findings.Check(ctx, ex.spec.Checkers, ex.historySoFar()).Found {
+			t.buf = visited.AppendInts(visited.AppendText(t.buf, string(a.Class)), findings.LengthUntil(ex.stepTimes, a.To))
 		}
 	}
 	id = visited.IDOf(t.buf)
@@ -63,7 +64,7 @@ func (t *states) suspicious(ctx context.Context, history visited.ID, ex *executi
 	}
 	found, known := t.suspects[history]
 	if !known {
-		found = len(check(ctx, ex.spec.Checkers, ex.historySoFar()).found) > 0
+		found = len(findings.Check(ctx, ex.spec.Checkers, ex.historySoFar()).Found) > 0
 		if len(t.suspects) < visited.MostStates {
 			t.suspects[history] = found
 		}

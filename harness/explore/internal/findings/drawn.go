@@ -1,9 +1,9 @@
-package explore
+package findings
 
 import "github.com/doublegrant/doublegrant/harness"
 
-// randomState holds what a search at random has seen. The search's lock guards it.
-type randomState struct {
+// Drawn holds what a search at random has seen. The search's lock guards it.
+type Drawn struct {
 	Drawn    int                   `json:"drawn,omitempty"`    // schedules that were drawn and run to their end
 	Judged   int                   `json:"judged,omitempty"`   // those of them that were drawn knowing the length of the longest
 	Actors   int                   `json:"actors,omitempty"`   // the most actors that one had
@@ -13,7 +13,7 @@ type randomState struct {
 }
 
 // add adds what another search, or a piece of this one, has seen.
-func (r *randomState) add(more randomState) {
+func (r *Drawn) add(more Drawn) {
 	r.Drawn, r.Judged = r.Drawn+more.Drawn, r.Judged+more.Judged
 	r.Actors, r.Steps, r.Instants = max(r.Actors, more.Actors), max(r.Steps, more.Steps), max(r.Instants, more.Instants)
 	for class, number := range more.FirstAt {
@@ -22,7 +22,7 @@ func (r *randomState) add(more randomState) {
 }
 
 // note notes that a schedule drawn at random showed a class. Those that were not drawn have the number 0.
-func (r *randomState) note(c harness.Class, number int) {
+func (r *Drawn) note(c harness.Class, number int) {
 	if number == 0 {
 		return
 	}

@@ -1,4 +1,4 @@
-package explore
+package findings
 
 import (
 	"cmp"
@@ -8,17 +8,17 @@ import (
 	"github.com/doublegrant/doublegrant/harness/interleave"
 )
 
-// encounter is a situation, with the shortest schedule that met it.
-type encounter struct {
+// Encounter is a situation, with the shortest schedule that met it.
+type Encounter struct {
 	harness.Situation
 	Budget   interleave.Budget `json:"budget"`
-	Schedule savedSchedule     `json:"schedule,omitempty"`
+	Schedule Schedule          `json:"schedule,omitempty"`
 }
 
-// encounters holds the situations of a search.
-type encounters struct {
-	order []harness.SituationName
-	by    map[harness.SituationName]*encounter
+// Encounters holds the situations of a search.
+type Encounters struct {
+	Order []harness.SituationName
+	By    map[harness.SituationName]*Encounter
 }
 
 // possibleSituations lists the situations that the explorer can bring about within a budget.
@@ -38,33 +38,33 @@ func possibleSituations(b interleave.Budget) (names []harness.SituationName) {
 }
 
 // entry returns the encounter of a situation, and makes it if there is none yet.
-func (e *encounters) entry(name harness.SituationName) *encounter {
-	if e.by == nil {
-		e.by = map[harness.SituationName]*encounter{}
+func (e *Encounters) entry(name harness.SituationName) *Encounter {
+	if e.By == nil {
+		e.By = map[harness.SituationName]*Encounter{}
 	}
-	if e.by[name] == nil {
-		e.by[name] = &encounter{Situation: harness.Situation{Name: name}}
-		e.order = append(e.order, name)
+	if e.By[name] == nil {
+		e.By[name] = &Encounter{Situation: harness.Situation{Name: name}}
+		e.Order = append(e.Order, name)
 	}
-	return e.by[name]
+	return e.By[name]
 }
 
 // add takes what one schedule met.
-func (e *encounters) add(b interleave.Budget, o outcome, seen []harness.Situation) {
+func (e *Encounters) add(b interleave.Budget, o Outcome, seen []harness.Situation) {
 	for _, s := range seen {
-		e.entry(s.Name).update(s, b, o.path)
+		e.entry(s.Name).update(s, b, o.Path)
 	}
 	for _, name := range possibleSituations(b) {
 		e.entry(name)
 	}
-	for _, name := range o.situations {
-		e.entry(name).update(harness.Situation{Name: name, Count: 1}, b, o.path)
+	for _, name := range o.Situations {
+		e.entry(name).update(harness.Situation{Name: name, Count: 1}, b, o.Path)
 	}
 }
 
 // update counts the situation of one schedule, and keeps the schedule if it is the shortest so far, or of equal length the first
 // by its choices.
-func (e *encounter) update(s harness.Situation, b interleave.Budget, path []interleave.Choice) {
+func (e *Encounter) update(s harness.Situation, b interleave.Budget, path []interleave.Choice) {
 	if e.Count += s.Count; s.Count == 0 {
 		return
 	}

@@ -1,12 +1,12 @@
-package explore
+package findings
 
 import (
 	"cmp"
 	"math/bits"
 )
 
-// coverage tells what a schedule contained, or what those of a search did.
-type coverage struct {
+// Coverage tells what a schedule contained, or what those of a search did.
+type Coverage struct {
 	Crashed     bool   `json:"crashed,omitempty"`     // some client crashed
 	Expired     bool   `json:"expired,omitempty"`     // time passed beyond the end of a lease
 	TTLSet      bool   `json:"ttlSet,omitempty"`      // some command may have set a TTL
@@ -21,15 +21,15 @@ type coverage struct {
 }
 
 // add adds what another schedule, or search, contained.
-func (m *coverage) add(c coverage) {
+func (m *Coverage) add(c Coverage) {
 	m.Crashed, m.Expired, m.TTLSet = m.Crashed || c.Crashed, m.Expired || c.Expired, m.TTLSet || c.TTLSet
 	m.TooManyEnds, m.ClockRead, m.WakesCut = m.TooManyEnds || c.TooManyEnds, m.ClockRead || c.ClockRead, m.WakesCut || c.WakesCut
 	m.Subscribed, m.Heard = m.Subscribed || c.Subscribed, m.Heard || c.Heard
 	m.GrantedFree, m.Tokens, m.Owners = cmp.Or(m.GrantedFree, c.GrantedFree), m.Tokens || c.Tokens, m.Owners|c.Owners
 }
 
-// soleOwner returns the only client that ever acquired anything, counted from 1. It is 0 if there are several, or none.
-func (m coverage) soleOwner() int {
+// SoleOwner returns the only client that ever acquired anything, counted from 1. It is 0 if there are several, or none.
+func (m Coverage) SoleOwner() int {
 	if bits.OnesCount32(m.Owners) != 1 {
 		return 0
 	}

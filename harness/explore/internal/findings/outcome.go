@@ -1,0 +1,62 @@
+package findings
+
+import (
+	"cmp"
+	"context"
+	"time"
+
+	"github.com/doublegrant/doublegrant/harness"
+	"github.com/doublegrant/doublegrant/harness/interleave"
+)
+
+// Outcome is what a schedule came to, for whoever judges it. It does not change.
+type Outcome struct {
+	Path       []interleave.Choice
+	Times      []time.Duration // virtual times of the steps and, after them, of the harness's probes
+	History    harness.History
+	Situations []harness.SituationName // that the explorer brought about
+	Covers     Coverage
+	Deadlock   *harness.Anomaly // nil: nobody waits for ever
+	KnownUntil time.Duration    // time until which every clock showed the schedule's time
+}
+
+// Judgement is what checkers say of one schedule.
+type Judgement struct {
+	Found      []harness.Anomaly
+	situations []harness.Situation
+	doubt      string // why a checker has no answer although there was something to judge; empty: all have one
+}
+
+// Check has the checkers look at a history.
+func Check(ctx context.Context, checkers []harness.Checker, h harness.History) (v Judgement) {
+	for _, c := range checkers {
+		g := c.Check(ctx, h, func(a harness.Anomaly) { v.Found = append(v.Found, a) })
+		v.situations = append(v.situations, g.Situations...)
+		if g.Doubt() && !g.Absent {
+			v.doubt = cmp.Or(v.doubt, c.Name()+": "+g.Reason)
+		}
+	}
+	return v
+}
+
+// Judge has the checkers look at the schedule. A deadlock is the explorer's own finding.
+func (o Outcome) Judge(ctx context.Context, checkers []harness.Checker) Judgement {
+	v := Check(ctx, checkers, o.History)
+	if o.Deadlock != nil {
+		v.Found = append(v.Found, *o.Deadlock)
+	}
+	return v
+}
+
+// LengthUntil counts the steps and probes up to t.
+func (o Outcome) LengthUntil(t time.Duration) int { return LengthUntil(o.Times, t) }
+
+// LengthUntil counts the times up to t.
+func LengthUntil(times []time.Duration, t time.Duration) (n int) {
+	for _, at := range times {
+		if at <= t {
+			n++
+		}
+	}
+	return n
+}
