@@ -46,7 +46,7 @@ type backend interface {
 	// keyEnds lists the ends of keys.
 	keyEnds() ([]keyspace.End, error)
 
-	// look lets the program look at the store. began tells what it is told first.
+	// look lets the program look at the store. began is the event with which the look begins.
 	look(ctx context.Context, began event, look func(context.Context)) error
 
 	// fingerprintAfter returns the fingerprint after a choice. 0: it has none.

@@ -39,7 +39,7 @@ type checkpoint struct {
 // savedPart is the frontier of a part.
 type savedPart struct {
 	Budget interleave.Budget `json:"budget"`
-	Queue  []savedItem       `json:"queue,omitempty"` // planned, and in no piece
+	Queue  []savedBranch     `json:"queue,omitempty"` // planned, and in no piece
 	Known  []byte            `json:"known,omitempty"` // states, in their order
 	Round  []Piece           `json:"round,omitempty"` // pieces of the round under way that are to be done, in their order, without what is known
 	Fresh  []byte            `json:"fresh,omitempty"` // states that pieces of the round have come to
@@ -77,7 +77,7 @@ func (p *savedPart) check() error {
 		return fmt.Errorf("%d clients", p.Budget.Clients)
 	}
 	for _, piece := range p.Round {
-		if err := checkItems(piece.Items, p.Budget); err != nil {
+		if err := checkBranches(piece.Items, p.Budget); err != nil {
 			return err
 		}
 	}
@@ -86,7 +86,7 @@ func (p *savedPart) check() error {
 			return err
 		}
 	}
-	return checkItems(p.Queue, p.Budget)
+	return checkBranches(p.Queue, p.Budget)
 }
 
 // planOf returns a hash of all in a spec that decides which schedules there are: of its program's name and properties, and of what may

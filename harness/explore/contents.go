@@ -18,8 +18,8 @@ import (
 type contents struct {
 	keys    []keyspace.Key // in their order; none has ended when it was looked at
 	scripts string         // hashes of the scripts in the cache, each followed by a space; allScripts: all that anybody runs
-	ends    []keyspace.End // as world.keyEnds lists them
-	first   time.Duration  // the first of ends; noKeyEnd: there is none
+	ends    []keyspace.End // in their order
+	first   time.Duration  // the first of ends; keyspace.NoEnd: there is none
 	after   map[question]*transition
 	id      visited.ID // tells contents apart
 }

@@ -61,7 +61,7 @@ func (ex *execution) delay(a *actor) (heard event, err error) {
 // arrive executes a command that its client has given up.
 func (ex *execution) arrive(n int) (did schedule.Move, err error) {
 	if n >= len(ex.lateCommands) || ex.lateCommands[n].arrived {
-		return did, fmt.Errorf("%w: there is no late command %d", schedule.ErrDiverged, n+1)
+		return did, fmt.Errorf("%w: there is no late command %d", schedule.ErrNotRepeated, n+1)
 	}
 	l := &ex.lateCommands[n]
 	l.arrived = true

@@ -59,7 +59,7 @@ type execution struct {
 	replicationStopped bool                    // the replica that will be promoted hears nothing
 	wroteSinceStop     bool                    // something was written since replication stopped
 	situations         []harness.SituationName // situations that the explorer brought about
-	missesScript       bool                    // Redis lacked a script that it has in every other schedule: see attempts
+	missesScript       bool                    // Redis lacked a script that it has in every other schedule: see runner.undisturbed
 	waitCutShort       bool                    // a WAIT returned before its replicas had acknowledged
 	alarm              *time.Timer
 
@@ -77,7 +77,7 @@ type execution struct {
 
 // diverged is why a schedule cannot be followed whose next step an actor cannot take.
 func diverged(a *actor) error {
-	return fmt.Errorf("%w: %s is done where it had a step to take before", schedule.ErrDiverged, a)
+	return fmt.Errorf("%w: %s is done where it had a step to take before", schedule.ErrNotRepeated, a)
 }
 
 // beginSchedule starts a schedule: every client runs up to its first command.

@@ -12,8 +12,8 @@ import (
 
 // This file writes down the work that is left of a part of a search: its frontier.
 
-// savedItem is a branch that is written down.
-type savedItem struct {
+// savedBranch is a branch that is written down.
+type savedBranch struct {
 	Prefix      findings.Schedule `json:"prefix"`
 	Fingerprint uint64            `json:"fingerprint,omitempty"`
 	Cost        int               `json:"cost,omitempty"`
@@ -36,8 +36,8 @@ func flagsOf(m *schedule.Move) []*bool {
 	}
 }
 
-func saveItem(b strategy.Branch) savedItem {
-	saved := savedItem{Prefix: b.Prefix, Fingerprint: b.Fingerprint, Cost: b.Cost}
+func saveBranch(b strategy.Branch) savedBranch {
+	saved := savedBranch{Prefix: b.Prefix, Fingerprint: b.Fingerprint, Cost: b.Cost}
 	for _, m := range b.SleepSet {
 		s := savedMove{Choice: uint16(m.Choice), Reads: saveKeys(m.Access.Reads), Writes: saveKeys(m.Access.Writes)}
 		for i, set := range flagsOf(m) {
@@ -50,7 +50,7 @@ func saveItem(b strategy.Branch) savedItem {
 	return saved
 }
 
-func (saved savedItem) branch() strategy.Branch {
+func (saved savedBranch) branch() strategy.Branch {
 	b := strategy.Branch{Prefix: saved.Prefix, Fingerprint: saved.Fingerprint, Cost: saved.Cost}
 	for _, s := range saved.Asleep {
 		m := &schedule.Move{Choice: interleave.Choice(s.Choice), Access: command.Access{Reads: readKeys(s.Reads), Writes: readKeys(s.Writes)}}
@@ -78,16 +78,16 @@ func readKeys(all [][]byte) (keys []string) {
 
 // saveQueue returns the planned branches, those of one cost in the order in which they were planned: read back, the same one comes next.
 // The caller holds s.mu, or nobody works.
-func (s *search) saveQueue() (all []savedItem) {
+func (s *search) saveQueue() (all []savedBranch) {
 	for _, branches := range s.queue {
 		for _, b := range branches {
-			all = append(all, saveItem(b))
+			all = append(all, saveBranch(b))
 		}
 	}
 	return all
 }
 
-func readItems(all []savedItem) []strategy.Branch {
+func readBranches(all []savedBranch) []strategy.Branch {
 	branches := make([]strategy.Branch, len(all))
 	for i, saved := range all {
 		branches[i] = saved.branch()
@@ -95,8 +95,8 @@ func readItems(all []savedItem) []strategy.Branch {
 	return branches
 }
 
-// checkItems returns an error if the items cannot be of a search with that budget.
-func checkItems(all []savedItem, b interleave.Budget) error {
+// checkBranches returns an error if the items cannot be of a search with that budget.
+func checkBranches(all []savedBranch, b interleave.Budget) error {
 	for _, it := range all {
 		if it.Cost < 0 || it.Cost > maxSteps || len(it.Prefix) > maxSteps {
 			return fmt.Errorf("a branch of cost %d with %d steps", it.Cost, len(it.Prefix))

@@ -78,7 +78,7 @@ func (ex live) send(a *actor) (heard event, kept bool, err error) {
 	return ex.whyFailed(gate), false, nil
 }
 
-// whyFailed returns what a client hears of a connection that fails.
+// whyFailed returns what a client hears of a connection that fails. A failure that memory does not know ends its use.
 func (ex live) whyFailed(gate *conn) (heard event) {
 	switch gate.failed {
 	case errUnanswered:
@@ -151,10 +151,10 @@ func (ex live) executeLate(l *lateCommand, c command.Command) (reply []byte, err
 		err = ex.w.Post(l.wire, l.node, c.WithoutTimeout())
 	}
 	if err == nil {
-		_, err = ex.w.Ask(l.node, "PING")
+		_, err = ex.w.Ask(l.node, "PING") // Redis has read it by then: see conn.listen
 	}
 	if err == nil {
-		_, err = ex.w.Ask(l.node, "PING")
+		_, err = ex.w.Ask(l.node, "PING") // and what it brings about has come
 	}
 	if err == nil {
 		reply, err = l.wire.Poll()

@@ -100,7 +100,7 @@ func (a *actor) noteAct(done act) {
 	}
 }
 
-// learnMind keeps what a client that has just come to its next wait has done since the last. The error wraps schedule.ErrDiverged if it did
+// learnMind keeps what a client that has just come to its next wait has done since the last. The error wraps schedule.ErrNotRepeated if it did
 // something else the last time.
 func (ex *execution) learnMind(a *actor) error {
 	m := ex.memory
@@ -148,7 +148,7 @@ func (ex *execution) compareMinds(a *actor, known *mind, acts []act, at parked, 
 		return diverged(a)
 	}
 	if known.at.kind != at.kind || len(known.acts) != len(acts) || at.kind == inCommand && !sameStep(known.at.conn, at.conn) {
-		return fmt.Errorf("%w: %s %s, and %s when all was the same before", schedule.ErrDiverged, a, at.does(ex.w.Scripts), known.at.does(ex.w.Scripts))
+		return fmt.Errorf("%w: %s %s, and %s when all was the same before", schedule.ErrNotRepeated, a, at.does(ex.w.Scripts), known.at.does(ex.w.Scripts))
 	}
 	same := slices.Equal(known.acts, acts) && known.watches == watches
 	if at.kind == inCommand {

@@ -111,7 +111,7 @@ func (ex *execution) passToInstant(n int) (ends bool, err error) {
 		return false, err
 	}
 	if n >= len(instants) {
-		return false, fmt.Errorf("%w: there is no instant %d to which time could pass", schedule.ErrDiverged, n+1)
+		return false, fmt.Errorf("%w: there is no instant %d to which time could pass", schedule.ErrNotRepeated, n+1)
 	}
 	t := instants[n]
 	if ex.trace != nil {

@@ -21,10 +21,10 @@ type Piece struct {
 	First  bool              `json:"first,omitempty"` // end at the first counterexample
 
 	// Of a search that runs every schedule.
-	Items    []savedItem `json:"items,omitempty"`
-	Most     int         `json:"most,omitempty"`     // schedules after which the piece ends, pruned ones included
-	Remember bool        `json:"remember,omitempty"` // schedules are run from memory where they can be
-	Known    []byte      `json:"known,omitempty"`    // states that need not be looked at again
+	Items    []savedBranch `json:"items,omitempty"`
+	Most     int           `json:"most,omitempty"`     // schedules after which the piece ends, pruned ones included
+	Remember bool          `json:"remember,omitempty"` // schedules are run from memory where they can be
+	Known    []byte        `json:"known,omitempty"`    // states that need not be looked at again
 
 	// Of schedules at random: those with the numbers from Next on, before To.
 	Drawing *drawing `json:"drawing,omitempty"`
@@ -34,7 +34,7 @@ type Piece struct {
 type PieceResult struct {
 	Piece   string         `json:"piece"` // the piece's ID
 	Tally   findings.Tally `json:"tally"`
-	Left    []savedItem    `json:"left,omitempty"`    // branches that were not gone through
+	Left    []savedBranch  `json:"left,omitempty"`    // branches that were not gone through
 	Fresh   []byte         `json:"fresh,omitempty"`   // states that were not known before
 	Memory  string         `json:"memory,omitempty"`  // why schedules could not be run from memory any more; empty: they could
 	Stopped string         `json:"stopped,omitempty"` // why the whole search has to end; empty: it can go on
@@ -96,7 +96,7 @@ func (r *PieceRunner) Run(ctx context.Context, p Piece) (PieceResult, error) {
 	if plan := planOf(&r.spec); p.Plan != plan {
 		return PieceResult{}, fmt.Errorf("%w: a piece of another search", ErrSpec)
 	}
-	err := errors.Join(visited.Check(p.Known), checkItems(p.Items, p.Budget))
+	err := errors.Join(visited.Check(p.Known), checkBranches(p.Items, p.Budget))
 	if err != nil || p.Budget.Clients > r.spec.Clients {
 		return PieceResult{}, errors.Join(fmt.Errorf("%w: a piece with what no search has planned", ErrSpec), err)
 	}

@@ -29,7 +29,7 @@ import (
 
 const (
 	piecesAtOnce = 8    // of a round: as many workers can be busy
-	mostItems    = 1000 // branches of one piece
+	mostBranches = 1000 // branches of one piece
 	drawnInPiece = 32   // schedules at random of one piece
 
 	triesOfPiece    = 3
@@ -100,15 +100,15 @@ func (s *search) planRound(remembers bool) *round {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	remembers = remembers && s.whyForgotten == ""
-	dealt := make([][]savedItem, piecesAtOnce)
+	dealt := make([][]savedBranch, piecesAtOnce)
 	first := s.ranInPart() == 0
 	if first {
 		dealt = dealt[:1]
 	}
-	n := min(s.planned, len(dealt)*mostItems)
+	n := min(s.planned, len(dealt)*mostBranches)
 	for i := range n {
 		b, _ := s.takeBranch()
-		dealt[i*len(dealt)/n] = append(dealt[i*len(dealt)/n], saveItem(b))
+		dealt[i*len(dealt)/n] = append(dealt[i*len(dealt)/n], saveBranch(b))
 	}
 	r := &round{}
 	for _, items := range dealt {
@@ -221,7 +221,7 @@ func (s *search) doPiece(ctx context.Context, p Piece) (res PieceResult, err err
 
 // addPiece adds the result of the first piece of the round.
 func (s *search) addPiece(res PieceResult) {
-	if err := errors.Join(visited.Check(res.Fresh), checkItems(res.Left, s.budget)); err != nil {
+	if err := errors.Join(visited.Check(res.Fresh), checkBranches(res.Left, s.budget)); err != nil {
 		s.fail(err)
 		return
 	}
@@ -234,7 +234,7 @@ func (s *search) addPiece(res PieceResult) {
 		s.whyForgotten = res.Memory
 	}
 	s.mu.Unlock()
-	s.push(readItems(res.Left))
+	s.push(readBranches(res.Left))
 	s.afterPiece(res)
 }
 
@@ -304,7 +304,7 @@ func (s *search) beginPart() {
 		return
 	}
 	s.states = newStates(visited.NewTable(s.mostRuns > 0, visited.Decode(from.Known)...))
-	s.push(readItems(from.Queue))
+	s.push(readBranches(from.Queue))
 	if len(from.Round) > 0 {
 		s.round = &round{pieces: from.Round, fresh: visited.Decode(from.Fresh)}
 	}

@@ -227,7 +227,7 @@ func (s *search) walk(ctx context.Context, w *world, alarm *time.Timer, number, 
 // draw draws the schedule of a number. steps is the length of the longest so far.
 func (r Random) draw(spec *Spec, b interleave.Budget, number, steps int) *strategy.Random {
 	return strategy.Draw(rand.New(rand.NewPCG(r.Seed, uint64(number))), strategy.Shape{
-		Strategy: r.Strategy, Depth: r.Depth, Steps: steps, Budget: b, InOrder: spec.Program.Symmetric && spec.Skew == 0,
+		Strategy: r.Strategy, Depth: r.Depth, Steps: steps, Budget: b, InOrder: spec.symmetric(),
 	})
 }
 

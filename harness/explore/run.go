@@ -117,15 +117,15 @@ func (r runner) once(ctx context.Context, b interleave.Budget, s strategy.Strate
 	return ex, ex.drive(ctx, s, ex)
 }
 
-// undisturbed calls once until it runs a schedule that nothing disturbs, and returns its error. The error wraps errDisturbed if that never
+// undisturbed calls attempt until it runs a schedule that nothing disturbs, and returns its error. The error wraps errDisturbed if that never
 // happens.
-func (r runner) undisturbed(ctx context.Context, b interleave.Budget, once func() (*execution, error)) error {
+func (r runner) undisturbed(ctx context.Context, b interleave.Budget, attempt func() (*execution, error)) error {
 	why := ""
 	for number := range maxAttempts {
 		began := time.Now()
-		ex, err := once()
+		ex, err := attempt()
 		switch {
-		case ex == nil || err != nil && !(ex.Disturbed() && (errors.Is(err, ErrDiverged) || errors.Is(err, schedule.ErrDiverged))):
+		case ex == nil || err != nil && !(ex.Disturbed() && (errors.Is(err, ErrDiverged) || errors.Is(err, schedule.ErrNotRepeated))):
 			return err
 		case ex.missesScript:
 			why = "a script that Redis had lost was not sent again by any client"

@@ -170,7 +170,7 @@ func (s *search) runPart(ctx context.Context, b interleave.Budget, worlds []*wor
 	if s.spec.Pieces != nil {
 		s.runPieces(context.WithoutCancel(ctx), s.remembers(worlds))
 	} else {
-		s.runItems(ctx, worlds)
+		s.runBranches(ctx, worlds)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -179,23 +179,23 @@ func (s *search) runPart(ctx context.Context, b interleave.Budget, worlds []*wor
 	})
 }
 
-// runItems lets every world's worker go through the queue.
-func (s *search) runItems(ctx context.Context, worlds []*world) {
+// runBranches lets every world's worker go through the queue.
+func (s *search) runBranches(ctx context.Context, worlds []*world) {
 	if s.memory == nil && s.remembers(worlds) {
 		s.memory = newMemory()
 		s.memory.broken = s.whyForgotten
 	}
 	var working sync.WaitGroup
 	ctx = context.WithoutCancel(ctx)
-	remembering := make(chan visit, judgedAtOnce) // schedules of the first worker that are to be judged; closed when it is done, or goes on without memory
+	toJudge := make(chan visit, judgedAtOnce) // schedules of the first worker that are to be judged; closed when it is done, or goes on without memory
 	for i, w := range worlds {
 		working.Go(func() {
 			if i > 0 {
-				s.judgeAll(ctx, remembering)
+				s.judgeAll(ctx, toJudge)
 				s.work(ctx, w)
 				return
 			}
-			s.workFromMemory(ctx, w, remembering, len(worlds) > 1)
+			s.workFromMemory(ctx, w, toJudge, len(worlds) > 1)
 			s.work(ctx, w)
 		})
 	}
@@ -231,7 +231,7 @@ func remedy(p interleave.Program) string {
 func (s *search) fail(err error) {
 	if errors.Is(err, schedule.ErrStopped) {
 		why := schedule.Why(err)
-		if errors.Is(err, schedule.ErrDiverged) {
+		if errors.Is(err, schedule.ErrNotRepeated) {
 			why += remedy(s.spec.Program)
 		}
 		s.stop(why)

@@ -207,7 +207,7 @@ func (h *shrinker) bringForward(ctx context.Context) error {
 
 // try runs a candidate, of which it leaves out what is not possible, and keeps what became of it if that is smaller.
 func (h *shrinker) try(ctx context.Context, clients int, schedule []interleave.Choice) (smaller bool, err error) {
-	if h.spec.Program.Symmetric && h.spec.Skew == 0 {
+	if h.spec.symmetric() {
 		schedule = inOrderOfBegin(schedule)
 	}
 	budget := h.budget
@@ -248,7 +248,7 @@ func (h *shrinker) outcome(ctx context.Context, budget interleave.Budget, choice
 	var first *findings.Found
 	o := ex.outcome()
 	for _, a := range o.Judge(ctx, h.spec.Checkers).Found {
-		c := &findings.Found{Budget: usedBudget(ex), Schedule: o.Path, Class: a.Class, Length: o.LengthUntil(a.To)}
+		c := &findings.Found{Budget: ex.budget.Without(ex.remaining), Schedule: o.Path, Class: a.Class, Length: o.LengthUntil(a.To)}
 		if a.Class == h.class && (first == nil || c.Smaller(first)) {
 			first = c
 		}
@@ -279,16 +279,6 @@ func countSwitches(schedule []interleave.Choice) (n int) {
 		}
 	}
 	return n
-}
-
-// usedBudget returns the budget that a schedule has used.
-func usedBudget(ex *execution) interleave.Budget {
-	b, left := ex.budget, ex.remaining
-	return interleave.Budget{
-		Clients: b.Clients, Place: b.Place, Crashes: b.Crashes - left.Crashes, Expiries: b.Expiries - left.Expiries, Approaches: b.Approaches - left.Approaches,
-		Failovers: b.Failovers - left.Failovers, Flushes: b.Flushes - left.Flushes,
-		LostAnswers: b.LostAnswers - left.LostAnswers, LostCommands: b.LostCommands - left.LostCommands, Late: b.Late - left.Late,
-	}
 }
 
 // withoutClient leaves out all that happens to a client. Those after it move up.

@@ -115,6 +115,9 @@ func (s Spec) withDefaults() (Spec, error) {
 	return s, nil
 }
 
+// symmetric reports whether clients stand for each other.
+func (s Spec) symmetric() bool { return s.Program.Symmetric && s.Skew == 0 }
+
 // budgets returns the budgets of the parts of the search, in their order.
 func (s Spec) budgets() []interleave.Budget {
 	base := s.Budget()

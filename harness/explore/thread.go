@@ -163,7 +163,7 @@ func (ex *execution) actorOf(c interleave.Choice) *actor {
 func (ex *execution) stepThread(c interleave.Choice) (schedule.Move, error) {
 	a := ex.actorOf(c)
 	if a == nil {
-		return schedule.Move{}, fmt.Errorf("%w: there is nobody for %v", schedule.ErrDiverged, c)
+		return schedule.Move{}, fmt.Errorf("%w: there is nobody for %v", schedule.ErrNotRepeated, c)
 	}
 	return ex.stepClient(c, a)
 }

@@ -63,13 +63,18 @@ func (r runner) twice(ctx context.Context, first *execution) (why string, err er
 	if err != nil && !errors.Is(err, ErrDiverged) && !errors.Is(err, schedule.ErrStopped) {
 		return "", err
 	}
+	if second == nil { // it could not even begin
+		return notTheSame + "the second time " + schedule.Why(err), nil
+	}
 	return describeDifference(first, second), nil
 }
+
+// notTheSame begins the reason for a search that ends before it has begun.
+const notTheSame = "a client does not do the same each time: "
 
 // describeDifference describes the first step in which two runs of a schedule differ: what its client sent the first and the second
 // time, or else what it was answered. The second run may have left the schedule, where a step was not possible.
 func describeDifference(first, second *execution) string {
-	const not = "a client does not do the same each time: "
 	together := 0
 	for together < min(len(first.path), len(second.path)) && first.path[together] == second.path[together] {
 		together++
@@ -86,16 +91,16 @@ func describeDifference(first, second *execution) string {
 		}
 		switch a, b := a[i], b[i]; {
 		case !names.same(a.Command, b.Command):
-			return fmt.Sprintf(not+"in step %d, client %d %s the first time, and %s the second time", i+1, a.Client, sentText(a.Command), sentText(b.Command))
+			return fmt.Sprintf(notTheSame+"in step %d, client %d %s the first time, and %s the second time", i+1, a.Client, sentText(a.Command), sentText(b.Command))
 		case !names.same(a.Reply, b.Reply) && !sameReply(a.Reply, b.Reply) && !enoughAcks(a, b):
-			return fmt.Sprintf(not+"in step %d, client %d's %s is answered %q the first time, and %q the second time", i+1, a.Client, a.Command, a.Reply, b.Reply)
+			return fmt.Sprintf(notTheSame+"in step %d, client %d's %s is answered %q the first time, and %q the second time", i+1, a.Client, a.Command, a.Reply, b.Reply)
 		}
 	}
 	switch {
 	case left && together < len(a):
-		return fmt.Sprintf(not+"in step %d, client %d %s the first time, and cannot the second time", together+1, a[together].Client, sentText(a[together].Command))
+		return fmt.Sprintf(notTheSame+"in step %d, client %d %s the first time, and cannot the second time", together+1, a[together].Client, sentText(a[together].Command))
 	case left && together < len(b):
-		return fmt.Sprintf(not+"after step %d all are done the first time, and client %d %s the second time", together, b[together].Client, sentText(b[together].Command))
+		return fmt.Sprintf(notTheSame+"after step %d all are done the first time, and client %d %s the second time", together, b[together].Client, sentText(b[together].Command))
 	}
 	return ""
 }

@@ -58,7 +58,7 @@ func (k worker) attempt(ctx context.Context, v *visit) (really *execution, err e
 
 // drive runs a schedule that has begun, and plans the branches that leave it.
 func (k worker) drive(ctx context.Context, v *visit) error {
-	s := &strategy.Exhaustive{Branch: v.branch, Unreduced: k.spec.Unreduced}
+	s := strategy.NewExhaustive(v.branch, k.spec.Unreduced)
 	err := v.ex.drive(ctx, s, stateView{v.ex, func(asleep []*schedule.Move) (bool, error) { return k.isVisited(ctx, v, asleep) }})
 	v.planned, v.pruned = s.Planned, s.Pruned
 	return err
@@ -81,10 +81,9 @@ func (k worker) isVisited(ctx context.Context, v *visit, asleep []*schedule.Move
 	if ok, err := v.ex.backend.canTell(); !ok || err != nil {
 		return false, err
 	}
-	v.lookedUp = len(v.ex.path) + 1
 	id, known := k.search.states.isKnown(ctx, v.ex, asleep)
 	if !known {
-		v.claimed = append(v.claimed, id)
+		v.lookedUp, v.claimed = len(v.ex.path)+1, append(v.claimed, id)
 	}
 	return known, nil
 }
@@ -132,7 +131,7 @@ func (k worker) compareWithReality(ctx context.Context, recalled *execution) err
 		return err
 	}
 	if !slices.Equal(really.ops, recalled.ops) || !slices.Equal(really.path, recalled.path) {
-		return fmt.Errorf("%w: a schedule that was run from memory shows something else when it is really run: %s", schedule.ErrDiverged, strategy.InWords(recalled.path))
+		return fmt.Errorf("%w: a schedule that was run from memory shows something else when it is really run: %s", schedule.ErrNotRepeated, strategy.InWords(recalled.path))
 	}
 	return nil
 }
@@ -143,7 +142,7 @@ func (k worker) reallyRun(ctx context.Context, path []interleave.Choice) (ex *ex
 		k.w.memory = k.search.memory
 		defer func() { k.w.memory = nil }()
 		strays := k.w.strayCommands
-		ex, err = k.once(ctx, k.search.budget, &strategy.First{Prefix: path, Judged: true})
+		ex, err = k.once(ctx, k.search.budget, &strategy.First{Prefix: path, LooksAtEnd: true})
 		k.search.memory.scripts.LearnFrom(k.w.Scripts)
 		if k.w.strayCommands > strays {
 			k.search.memory.disable("a client sends commands by itself")

@@ -44,6 +44,14 @@ func (b Budget) Faults() (n int) {
 	return n
 }
 
+// Without returns the budget that is used where left is what is left of b.
+func (b Budget) Without(left Budget) Budget {
+	for i, l := range left.limits() {
+		*b.limits()[i].n -= *l.n
+	}
+	return b
+}
+
 // limit names one count of a budget.
 type limit struct {
 	n         *int

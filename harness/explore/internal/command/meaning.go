@@ -14,7 +14,7 @@ type Meaning struct {
 	MS    bool   // on the time of day, in milliseconds
 	Exact bool   // on the time of day, to the last digit
 	Sets  bool   // it may give a key a TTL
-	Clock bool   // as readsClock says
+	Clock bool   // as Scripts.ReadsClock says
 	Wants int64  // of a WAIT: the acknowledgements that it asks for
 	Wait  time.Duration
 }

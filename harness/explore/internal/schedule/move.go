@@ -38,36 +38,36 @@ func Contains(moves []Move, c interleave.Choice) bool {
 	return slices.ContainsFunc(moves, func(m Move) bool { return m.Choice == c })
 }
 
-// Independent reports whether did and the move asleep, which could have happened in its place, may change places. If so, the
-// schedules in which asleep happens next were planned already, with the two in the other order. In doubt it is false.
-func Independent(did, asleep Move) bool {
+// Independent reports whether a move that has happened, and another that could have happened in its place, may change places: clients,
+// Redis and checkers notice no difference. In doubt it is false.
+func Independent(did, other Move) bool {
 	i, client := did.Choice.Client()
-	if j, other := asleep.Choice.Client(); client && other && i == j {
+	if j, too := other.Choice.Client(); client && too && i == j {
 		return false
 	}
 	switch {
 	case did.Choice.IsCrash(): // nobody notices, but for those who would have woken it
-		return !did.Access.Changes() || did.Access.Independent(asleep.Access)
+		return !did.Access.Changes() || did.Access.Independent(other.Access)
 	case did.Choice.Kind() == interleave.Delays:
 		return false // a late command cannot be executed at once, but can be after another move
-	case did.Choice.Unanswered() && asleep.Choice.Kind() == did.Choice.Kind():
+	case did.Choice.Unanswered() && other.Choice.Kind() == did.Choice.Kind():
 		return false // there may be no budget for both
-	case did.Approaches && !asleep.TimePasses && !asleep.World:
+	case did.Approaches && !other.TimePasses && !other.World:
 		// What only reads, and not the time, shows the same in the last millisecond of a lease as before. What writes may end
 		// a lease, or give it another end.
-		return !asleep.Begins && !asleep.Timely && !asleep.Access.Changes()
-	case did.World || did.TimePasses || asleep.TimePasses:
+		return !other.Begins && !other.Timely && !other.Access.Changes()
+	case did.World || did.TimePasses || other.TimePasses:
 		return false
-	case asleep.World:
+	case other.World:
 		return false
 	}
 	// Whether one operation ended before another began is for checkers to see.
-	if did.Begins && asleep.Ends || did.Ends && asleep.Begins {
+	if did.Begins && other.Ends || did.Ends && other.Begins {
 		return false
 	}
 	// What the program saw in the store after an operation is for checkers to see as well.
-	if did.Observes && (did.Ends && asleep.Access.Changes() || asleep.Ends && did.Access.Changes()) {
+	if did.Observes && (did.Ends && other.Access.Changes() || other.Ends && did.Access.Changes()) {
 		return false
 	}
-	return did.Silent || asleep.Silent || did.Access.Independent(asleep.Access)
+	return did.Silent || other.Silent || did.Access.Independent(other.Access)
 }

@@ -19,5 +19,5 @@ func Why(err error) string {
 	return strings.TrimPrefix(err.Error(), ErrStopped.Error()+": ")
 }
 
-// ErrDiverged marks a schedule that cannot be followed, since a client does something else than before.
-var ErrDiverged = fmt.Errorf("%w: a client does not do the same each time", ErrStopped)
+// ErrNotRepeated marks a schedule that cannot be followed, since a client does something else than before.
+var ErrNotRepeated = fmt.Errorf("%w: a client does not do the same each time", ErrStopped)

@@ -26,7 +26,7 @@ func (s *Server) WatchKeys(keys []string) error {
 	return nil
 }
 
-// TouchedKeys lists the keys that were written to since watchKeys, by the answer of EXEC.
+// TouchedKeys lists the keys that were written to since WatchKeys, by the answer of EXEC.
 func (s *Server) TouchedKeys(keys []string) (touched []string, err error) {
 	for i, k := range keys {
 		reply, err := s.witnesses[i].Ask(slices.Concat(resp.Request("MULTI"), resp.Request("EXEC")), 2)
@@ -41,7 +41,7 @@ func (s *Server) TouchedKeys(keys []string) (touched []string, err error) {
 	return touched, nil
 }
 
-// closeWitnesses closes the connections of watchKeys: the next ones lead to another primary.
+// closeWitnesses closes the connections of WatchKeys: the next ones lead to another primary.
 func (s *Server) closeWitnesses() {
 	for _, to := range s.witnesses {
 		to.Close()

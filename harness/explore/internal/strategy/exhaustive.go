@@ -22,15 +22,21 @@ type Branch struct {
 // LNCS 1032, 1996).
 type Exhaustive struct {
 	Branch
-	Unreduced bool // plan schedules that differ only in the order of independent moves as well
-
 	Planned []Branch // what it has planned
 	Pruned  bool     // the rest of the schedule shows nothing new
+
+	unreduced bool // schedules that differ only in the order of independent moves are planned as well
 
 	taken  int
 	asleep []*schedule.Move
 	next   *schedule.Move // the choice under way; nil: it is one of Prefix
 	cost   int
+}
+
+// NewExhaustive returns the strategy for the first schedule of a branch. With unreduced it also plans schedules that differ from one only in
+// the order of independent moves.
+func NewExhaustive(b Branch, unreduced bool) *Exhaustive {
+	return &Exhaustive{Branch: b, unreduced: unreduced, asleep: b.SleepSet, cost: b.Cost}
 }
 
 // Next takes the choices of the prefix, then the first move that is not asleep each time.
@@ -39,7 +45,7 @@ func (e *Exhaustive) Next(v View) (c interleave.Choice, do Do, err error) {
 		return e.Prefix[e.taken], Take, nil
 	}
 	if e.taken == len(e.Prefix) {
-		if err := e.begin(v); err != nil {
+		if err := e.compareFingerprint(v); err != nil {
 			return c, Take, err
 		}
 	}
@@ -64,16 +70,13 @@ func (e *Exhaustive) Next(v View) (c interleave.Choice, do Do, err error) {
 	return e.next.Choice, Take, nil
 }
 
-// begin compares what the prefix has led to with what it led to when it was planned.
-func (e *Exhaustive) begin(v View) error {
-	if e.taken == 0 {
-		e.asleep = e.SleepSet
-	}
-	if e.cost = e.Cost; e.Fingerprint == 0 || v.Fingerprint() == e.Fingerprint {
+// compareFingerprint compares what the prefix has led to with what it led to when it was planned.
+func (e *Exhaustive) compareFingerprint(v View) error {
+	if now := v.Fingerprint(); e.Fingerprint == 0 || now == 0 || now == e.Fingerprint {
 		return nil
 	}
 	return fmt.Errorf("%w: the same choices led to other commands before: %s (explore --twice 50, or Twice of a search, names the first that differs)",
-		schedule.ErrDiverged, InWords(e.Prefix))
+		schedule.ErrNotRepeated, InWords(e.Prefix))
 }
 
 // Took notes what has happened: it wakes the moves that are not independent of it.
@@ -110,7 +113,7 @@ func (e *Exhaustive) branch(v View, moves []schedule.Move) (next *schedule.Move)
 			}
 			e.Planned = append(e.Planned, b)
 		}
-		if !e.Unreduced && !m.Choice.IsCrash() {
+		if !e.unreduced && !m.Choice.IsCrash() {
 			tried = append(slices.Clip(tried), m)
 		}
 	}

@@ -13,7 +13,7 @@ import (
 func (y toy) search(t *testing.T, unreduced bool) (ended [][]interleave.Choice) {
 	t.Helper()
 	for todo := []Branch{{}}; len(todo) > 0; {
-		s := &Exhaustive{Branch: todo[len(todo)-1], Unreduced: unreduced}
+		s := NewExhaustive(todo[len(todo)-1], unreduced)
 		path, do, err := y.schedule(t, s)
 		require.NoError(t, err)
 		require.Equal(t, s.Pruned, do == Leave)
@@ -58,7 +58,7 @@ func TestASearchRunsEachOrderOnce(t *testing.T) {
 
 func TestABranchEndsWhereOthersHaveBeen(t *testing.T) {
 	v := &toyView{toy: toy{}, left: []int{1, 1}, visited: func(path []interleave.Choice) bool { return true }}
-	s := &Exhaustive{}
+	s := NewExhaustive(Branch{}, false)
 	_, do, err := s.Next(v)
 	require.NoError(t, err)
 	require.Equal(t, Leave, do)
@@ -68,15 +68,17 @@ func TestABranchEndsWhereOthersHaveBeen(t *testing.T) {
 
 func TestABranchWhoseClientsDoSomethingElseIsRefused(t *testing.T) {
 	v := &toyView{left: []int{1, 1}, fingerprint: 2}
-	_, _, err := (&Exhaustive{Branch: Branch{Fingerprint: 1}}).Next(v)
-	require.ErrorIs(t, err, schedule.ErrDiverged)
-	_, _, err = (&Exhaustive{Branch: Branch{Fingerprint: 2}}).Next(v)
+	_, _, err := NewExhaustive(Branch{Fingerprint: 1}, false).Next(v)
+	require.ErrorIs(t, err, schedule.ErrNotRepeated)
+	_, _, err = NewExhaustive(Branch{Fingerprint: 2}, false).Next(v)
 	require.NoError(t, err)
+	_, _, err = NewExhaustive(Branch{Fingerprint: 1}, false).Next(&toyView{left: []int{1, 1}})
+	require.NoError(t, err, "memory knows none")
 }
 
 // The program does not look at the end of a schedule in which replication stopped for nothing.
 func TestAFailoverThatNobodyCanTell(t *testing.T) {
-	for _, s := range []Strategy{&Exhaustive{}, Draw(random(1), Shape{}), &First{Judged: true}} {
+	for _, s := range []Strategy{NewExhaustive(Branch{}, false), Draw(random(1), Shape{}), &First{LooksAtEnd: true}} {
 		_, do, err := s.Next(&toyView{unpromoted: true})
 		require.NoError(t, err)
 		require.Equal(t, Stop, do, "%T", s)

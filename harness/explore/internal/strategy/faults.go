@@ -109,5 +109,5 @@ func (k faultKind) matches(c, next interleave.Choice, instants []schedule.Instan
 	case arrives:
 		return c.Kind() == interleave.Arrives
 	}
-	return false
+	panic("explore: a fault that no choice brings about") // a kind that was added has a case here
 }

@@ -74,9 +74,9 @@ func (*Follow) Took(schedule.Move) {}
 
 // First takes the choices of a prefix without asking whether they are possible, and then the first move each time.
 type First struct {
-	Prefix []interleave.Choice
-	Judged bool // the program looks at the end of the schedule
-	taken  int
+	Prefix     []interleave.Choice
+	LooksAtEnd bool // the program looks at the end of the schedule
+	taken      int
 }
 
 // Next returns the next choice of the prefix, or the first move.
@@ -90,7 +90,7 @@ func (f *First) Next(v View) (c interleave.Choice, do Do, err error) {
 		return c, Take, err
 	case len(moves) > 0:
 		return moves[0].Choice, Take, nil
-	case f.Judged:
+	case f.LooksAtEnd:
 		return c, end(v), nil
 	}
 	return c, Stop, nil

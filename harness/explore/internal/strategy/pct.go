@@ -1,6 +1,7 @@
 package strategy
 
 import (
+	"math"
 	"math/rand/v2"
 	"slices"
 
@@ -14,13 +15,16 @@ import (
 type pct struct {
 	rng      *rand.Rand
 	priority map[int]float64 // of each actor: positive as drawn, negative when it has fallen
-	inOrder  bool            // actors stand for each other: they get their priorities in their order, the highest first
+	inOrder  int             // clients that stand for each other: their first threads get their priorities in order, the highest first; 0: none do
 	falls    []int           // falls[i]: the number of steps after which an actor falls to the priority -1-i
 }
 
 // drawPCT draws the places at which actors fall: none while the length of schedules is not known.
 func drawPCT(rng *rand.Rand, shape Shape) sampler {
-	p := &pct{rng: rng, priority: map[int]float64{}, inOrder: shape.InOrder}
+	p := &pct{rng: rng, priority: map[int]float64{}}
+	if shape.InOrder {
+		p.inOrder = shape.Budget.Clients
+	}
 	for range shape.Depth - 1 {
 		if shape.Steps > 0 {
 			p.falls = append(p.falls, 1+rng.IntN(shape.Steps))
@@ -43,13 +47,32 @@ func (p *pct) pick(steps []schedule.Move) (best interleave.Choice) {
 
 // priorityOf returns the priority of an actor, and draws it when the actor is seen for the first time.
 func (p *pct) priorityOf(actor int) float64 {
-	if _, ok := p.priority[actor]; !ok {
-		p.priority[actor] = 1 + p.rng.Float64()
-		if p.inOrder && actor < interleave.MaxPerKind { // its client's first thread
-			p.priority[actor] = 1 / float64(1+actor)
-		}
+	if own, known := p.priority[actor]; known {
+		return own
+	}
+	drawn := p.rng.Float64()
+	switch {
+	case p.inOrder == 0:
+		p.priority[actor] = 1 + drawn
+	case actor < interleave.MaxPerKind: // its client's first thread
+		p.priority[actor] = 1 / float64(1+actor)
+	default:
+		p.priority[actor] = amongOrdered(drawn, p.inOrder)
 	}
 	return p.priority[actor]
+}
+
+// amongOrdered returns a priority among 1, 1/2, ..., 1/n: above all of them, between two, or below all, each as likely. drawn is 0 to 1.
+func amongOrdered(drawn float64, n int) float64 {
+	place, within := math.Modf(drawn * float64(n+1))
+	highest, lowest := 2.0, 0.0
+	if place > 0 {
+		highest = 1 / place
+	}
+	if int(place) < n {
+		lowest = 1 / (place + 1)
+	}
+	return lowest + within*(highest-lowest)
 }
 
 // took lets the actor that took a step fall, if it is the place for that.

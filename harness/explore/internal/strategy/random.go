@@ -27,11 +27,11 @@ type Shape struct {
 	Budget   interleave.Budget
 }
 
-// samplers holds the strategies that draw schedules at random, by their names. promises reports whether one promises to find bugs up to a
-// depth.
+// samplers holds the strategies that draw schedules at random, by their names. pctBound: the bound of
+// PCT holds for it.
 var samplers = []struct {
 	name     string
-	promises bool
+	pctBound bool
 	draw     func(rng *rand.Rand, shape Shape) sampler
 }{
 	{"pct", true, drawPCT},
@@ -46,9 +46,9 @@ func Names() (all []string) {
 	return all
 }
 
-// Promises reports whether a strategy promises to find bugs up to a depth. The empty name is that of the default.
+// Promises reports whether a strategy promises to find bugs up to a depth, by the bound of PCT. The empty name is that of the default.
 func Promises(name string) bool {
-	return samplers[max(0, slices.Index(Names(), name))].promises
+	return samplers[max(0, slices.Index(Names(), name))].pctBound
 }
 
 // Random draws one schedule: a sampler decides whose turn it is. The faults are drawn before.

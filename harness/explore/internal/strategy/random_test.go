@@ -18,6 +18,7 @@ func random(seed uint64) *rand.Rand { return rand.New(rand.NewPCG(seed, 2)) }
 func (y toy) odds(t *testing.T, shape Shape, runs int, bug func([]interleave.Choice) bool) float64 {
 	t.Helper()
 	shape.Steps, shape.Budget = y.length(), y.budget
+	shape.Budget.Clients = len(y.steps)
 	rng := random(1)
 	hits := 0
 	for range runs {
@@ -173,5 +174,26 @@ func TestAnswersAreLostToTheActorWhoseTurnItIs(t *testing.T) {
 			require.Equal(t, to(next.Number()), r.choose(moves, nil))
 			require.Equal(t, next, r.choose(moves, nil), "it has happened")
 		}
+	}
+}
+
+// A thread beside clients that stand for each other has every place among them, each as often.
+func TestThreadsAmongClientsInOrder(t *testing.T) {
+	const clients, runs = 3, 8000
+	places := make([]int, clients+1)
+	for seed := range uint64(runs) {
+		s := drawPCT(random(seed), Shape{Depth: 1, InOrder: true, Budget: interleave.Budget{Clients: clients}})
+		moves := []schedule.Move{{Choice: interleave.Run(1).Of(1)}, {Choice: a}, {Choice: b}, {Choice: c}}
+		before := 0
+		for s.pick(moves).Thread() == 0 {
+			first := s.pick(moves)
+			require.Equal(t, interleave.Run(before), first, "clients are in order")
+			moves = slices.DeleteFunc(moves, func(m schedule.Move) bool { return m.Choice == first })
+			before++
+		}
+		places[before]++
+	}
+	for place, n := range places {
+		require.InDelta(t, runs/(clients+1), n, 4*math.Sqrt(runs/(clients+1)), "place %d: %v", place, places)
 	}
 }

@@ -131,7 +131,7 @@ func Encode(all []ID) []byte {
 	return b
 }
 
-// Check returns an error if saveStates cannot have written b.
+// Check returns an error if Encode cannot have written b.
 func Check(b []byte) error {
 	if len(b)%stateSize > 0 {
 		return fmt.Errorf("%d bytes of states: each has %d", len(b), stateSize)
@@ -139,7 +139,7 @@ func Check(b []byte) error {
 	return nil
 }
 
-// Decode reads what saveStates wrote.
+// Decode reads what Encode wrote.
 func Decode(b []byte) []ID {
 	all := make([]ID, 0, len(b)/stateSize)
 	for ; len(b) > 0; b = b[stateSize:] {
