@@ -14,8 +14,8 @@ type backend interface {
 	// tell lets an actor read or notice something, and go on until it waits again.
 	tell(a *actor, heard event) error
 
-	// endClient tells all threads of a client that it has crashed.
-	endClient(client int) error
+	// crash tells all threads of a client that it has crashed.
+	crash(client int) error
 
 	// send brings the next command of an actor to Redis, and returns what the actor hears. kept is true if Redis keeps the command, so
 	// that there is no answer yet.
@@ -52,9 +52,9 @@ type backend interface {
 	// fingerprintAfter returns the fingerprint after a choice. 0: it has none.
 	fingerprintAfter(interleave.Choice) uint64
 
-	// canTell reports whether the state of the schedule can be told. appendState then describes what the backend knows of it.
-	canTell() (bool, error)
-	appendState([]byte) []byte
+	// hasState reports whether the state of the schedule can be told from others. describe then describes what the backend knows of it.
+	hasState() (bool, error)
+	describe([]byte) []byte
 
 	// lasts reports whether clients outlive a schedule that is not run to its end.
 	lasts() bool

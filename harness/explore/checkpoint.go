@@ -139,7 +139,7 @@ func (s *search) resume(from *Checkpoint) {
 		return
 	}
 	c := from.c
-	s.Add(c.Tally)
+	s.seen.Add(c.Tally)
 	s.parts = append(s.parts, c.Parts...)
 	s.began, s.untilFirst = s.began.Add(-c.Elapsed), c.First
 	s.whyForgotten = c.Memory
@@ -148,7 +148,7 @@ func (s *search) resume(from *Checkpoint) {
 		s.drawing = *c.Drawing
 	}
 	if s.spec.MaxSchedules > 0 {
-		s.spec.MaxSchedules += s.Schedules
+		s.spec.MaxSchedules += s.seen.Schedules
 	}
 }
 
@@ -157,7 +157,7 @@ func (s *search) checkpoint(worlds []*world) *Checkpoint {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	c := checkpoint{
-		Plan: planOf(s.spec), Pieces: s.spec.Pieces != nil, Elapsed: time.Since(s.began), First: s.untilFirst, Tally: s.Tally(countStrays(worlds)),
+		Plan: planOf(s.spec), Pieces: s.spec.Pieces != nil, Elapsed: time.Since(s.began), First: s.untilFirst, Tally: s.seen.Tally(countStrays(worlds)),
 		Memory: s.whyForgotten,
 	}
 	if s.memory != nil {

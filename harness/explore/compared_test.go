@@ -242,11 +242,11 @@ func (x *trial) cameTo(ctx context.Context, spec Spec) (out came) {
 	se := x.until(ctx, spec)
 	se.save([]*world{x.w})
 	require.NoError(x.t, se.failure)
-	text, err := json.Marshal(se.Tally(0))
+	text, err := json.Marshal(se.seen.Tally(0))
 	require.NoError(x.t, err)
-	out.histories, out.schedules, out.lengths = c.histories, se.Schedules, map[harness.Class]int{}
+	out.histories, out.schedules, out.lengths = c.histories, se.seen.Schedules, map[harness.Class]int{}
 	out.tally, out.parts, out.stopped, out.left = string(text), se.parts, se.stopped, throughJSON(x.t, out.left)
-	for class, found := range se.Found {
+	for class, found := range se.seen.Found {
 		out.lengths[class] = found.Length
 	}
 	if se.memory != nil {

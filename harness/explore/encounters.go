@@ -21,9 +21,9 @@ func (ex *execution) noteSituation(name harness.SituationName) {
 // rerunSituations runs the shortest schedule of each situation again and returns the situations with their steps.
 func (s *search) rerunSituations(ctx context.Context, w *world) (all []interleave.Situation, err error) {
 	r := newRunner(s.spec, w)
-	slices.Sort(s.Encounters.Order) // which was met first depends on the workers
-	for _, name := range s.Encounters.Order {
-		e := s.Encounters.By[name]
+	slices.Sort(s.seen.Encounters.Order) // which was met first depends on the workers
+	for _, name := range s.seen.Encounters.Order {
+		e := s.seen.Encounters.By[name]
 		told := interleave.Situation{Situation: e.Situation}
 		if e.Count > 0 {
 			told.Steps, err = r.stepsOf(context.WithoutCancel(ctx), e.Budget, e.Schedule)

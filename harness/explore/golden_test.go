@@ -78,7 +78,7 @@ func (x *trial) wholeSearch() (res interleave.Result, counted, forgot string) {
 	x.t.Helper()
 	ctx := x.t.Context()
 	se := x.until(ctx, x.spec)
-	counted = digest(x.t, se.Tally(0))
+	counted = digest(x.t, se.seen.Tally(0))
 	if se.memory != nil {
 		forgot = se.memory.broken
 	}

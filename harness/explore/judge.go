@@ -12,18 +12,18 @@ import (
 // This file has schedules judged.
 
 // judge has the checkers look at a schedule that has ended.
-func (s *search) judge(ctx context.Context, v visit) error {
+func (s *search) judge(ctx context.Context, v descent) error {
 	if v.pruned {
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		s.NotePruned(len(v.ex.path))
+		s.seen.NotePruned(len(v.ex.path))
 		return nil
 	}
 	o := v.ex.outcome()
 	said := o.Judge(ctx, s.spec.Checkers)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.Note(s.budget, o, said, v.number)
+	s.seen.Note(s.budget, o, said, v.number)
 	s.noteFirst()
 	return nil
 }

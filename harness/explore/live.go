@@ -17,34 +17,34 @@ import (
 )
 
 // live makes schedules happen with real clients and a real Redis.
-type live struct{ *execution }
+type live struct{ ex *execution }
 
-func (ex live) tell(a *actor, heard event) error {
+func (b live) tell(a *actor, heard event) error {
 	a.heard = heard
-	ex.hear(a, heard)
+	b.ex.hear(a, heard)
 	if a.parkedAt.kind == inCommand {
 		a.parkedAt.conn.reply <- true
 	} else {
 		a.awake <- true
 	}
-	return ex.awaitClient(a)
+	return b.ex.awaitClient(a)
 }
 
 // endClient tells all threads of a client, which are parked, that it has crashed. Their goroutines go on to their end, but its
 // connections send nothing more.
-func (ex live) endClient(client int) error {
-	main := ex.actors[client]
-	if kill := ex.spec.Program.Kill; kill != nil && client < len(ex.w.gates.addresses) {
-		kill(ex.w.gates.addresses[client])
+func (b live) crash(client int) error {
+	main := b.ex.actors[client]
+	if kill := b.ex.spec.Program.Kill; kill != nil && client < len(b.ex.w.gates.addresses) {
+		kill(b.ex.w.gates.addresses[client])
 	}
-	ex.hear(main, event{kind: crashed})
-	for _, c := range ex.waitersOf(client) {
-		if err := ex.cutOff(c, errCrashed); err != nil {
+	b.ex.hear(main, event{kind: crashed})
+	for _, c := range b.ex.waitersOf(client) {
+		if err := b.ex.cutOff(c, errCrashed); err != nil {
 			return err
 		}
 	}
 	var told []*actor
-	for _, a := range ex.threadsOf(client) {
+	for _, a := range b.ex.threadsOf(client) {
 		a.heard = event{kind: crashed}
 		switch {
 		case a.done || a.astray: // there is nobody to tell
@@ -61,41 +61,41 @@ func (ex live) endClient(client int) error {
 	}
 	var first error
 	for _, a := range told { // each has been told, so each is waited for
-		first = cmp.Or(first, ex.awaitClient(a))
+		first = cmp.Or(first, b.ex.awaitClient(a))
 	}
 	return first
 }
 
-func (ex live) send(a *actor) (heard event, kept bool, err error) {
+func (b live) send(a *actor) (heard event, kept bool, err error) {
 	gate := a.parkedAt.conn
 	before := len(gate.out)
-	if kept, err = ex.sendNext(a, gate); err != nil || kept {
+	if kept, err = b.sendNext(a, gate); err != nil || kept {
 		return heard, kept, err
 	}
 	if gate.failed == nil {
 		return event{kind: answered, text: string(gate.out[before:])}, false, nil
 	}
-	return ex.whyFailed(gate), false, nil
+	return b.whyFailed(gate), false, nil
 }
 
 // whyFailed returns what a client hears of a connection that fails. A failure that memory does not know ends its use.
-func (ex live) whyFailed(gate *conn) (heard event) {
+func (b live) whyFailed(gate *conn) (heard event) {
 	switch gate.failed {
 	case errUnanswered:
 		heard.kind = unanswered
 	case errLost:
 		heard.kind = cut
 	default:
-		ex.memory.disable("a connection fails: %v", gate.failed)
+		b.ex.memory.disable("a connection fails: %v", gate.failed)
 	}
 	return heard
 }
 
-func (ex live) sendUnanswered(a *actor) error {
+func (b live) sendUnanswered(a *actor) error {
 	gate := a.parkedAt.conn
-	kept, err := ex.sendNext(a, gate)
+	kept, err := b.sendNext(a, gate)
 	if kept { // the connection breaks before there is an answer
-		err = errors.Join(err, ex.cutOff(gate, errUnanswered))
+		err = errors.Join(err, b.ex.cutOff(gate, errUnanswered))
 		gate.release()
 		a.wakeAt = 0
 	}
@@ -103,58 +103,58 @@ func (ex live) sendUnanswered(a *actor) error {
 	return err
 }
 
-func (ex live) drop(a *actor) { a.parkedAt.conn.failed = errUnanswered }
+func (b live) drop(a *actor) { a.parkedAt.conn.failed = errUnanswered }
 
-func (ex live) giveUp(a *actor) (left lateCommand, heard event, err error) {
+func (b live) giveUp(a *actor) (left lateCommand, heard event, err error) {
 	gate := a.parkedAt.conn
 	if left, err = gate.giveUp(); err != nil {
 		return left, heard, err
 	}
 	left.arrived = left.wire == nil
-	return left, ex.whyFailed(gate), nil
+	return left, b.whyFailed(gate), nil
 }
 
-func (ex live) execute(l *lateCommand) error {
+func (b live) execute(l *lateCommand) error {
 	for _, c := range l.commands {
-		reply, err := ex.executeAndLearn(l, c)
+		reply, err := b.executeAndLearn(l, c)
 		if err != nil {
 			return err
 		}
-		ex.trace.arrived(ex.execution, *l, c, reply)
-		ex.noteReply(c, reply)
+		b.ex.trace.arrived(b.ex, *l, c, reply)
+		b.noteReply(c, reply)
 	}
 	return nil
 }
 
 // executeAndLearn executes a late command and keeps its outcome.
-func (ex live) executeAndLearn(l *lateCommand, c command.Command) (reply []byte, err error) {
-	if c.WantedAcks() > 0 || ex.memory == nil {
-		return ex.executeLate(l, c)
+func (b live) executeAndLearn(l *lateCommand, c command.Command) (reply []byte, err error) {
+	if c.WantedAcks() > 0 || b.ex.memory == nil {
+		return b.executeLate(l, c)
 	}
-	lesson, err := ex.beginLearning(&c, l.gate, nil, l.watched)
+	lesson, err := b.ex.beginLearning(&c, l.gate, nil, l.watched)
 	if err != nil {
 		return nil, err
 	}
-	if reply, err = ex.executeLate(l, c); err == nil {
-		err = ex.finishLearning(lesson, reply)
+	if reply, err = b.executeLate(l, c); err == nil {
+		err = b.ex.finishLearning(lesson, reply)
 	}
 	return reply, err
 }
 
 // executeLate executes a late command. One that Redis would keep finds its connection closed instead of an answer.
-func (ex live) executeLate(l *lateCommand, c command.Command) (reply []byte, err error) {
+func (b live) executeLate(l *lateCommand, c command.Command) (reply []byte, err error) {
 	if !c.Blocks() {
 		return l.wire.Ask(c.Raw, 1)
 	}
 	id, err := l.wire.ID()
 	if err == nil {
-		err = ex.w.Post(l.wire, l.node, c.WithoutTimeout())
+		err = b.ex.w.Post(l.wire, l.node, c.WithoutTimeout())
 	}
 	if err == nil {
-		_, err = ex.w.Ask(l.node, "PING") // Redis has read it by then: see conn.listen
+		_, err = b.ex.w.Ask(l.node, "PING") // Redis has read it by then: see conn.listen
 	}
 	if err == nil {
-		_, err = ex.w.Ask(l.node, "PING") // and what it brings about has come
+		_, err = b.ex.w.Ask(l.node, "PING") // and what it brings about has come
 	}
 	if err == nil {
 		reply, err = l.wire.Poll()
@@ -162,25 +162,25 @@ func (ex live) executeLate(l *lateCommand, c command.Command) (reply []byte, err
 	if err != nil || len(reply) > 0 {
 		return reply, err
 	}
-	_, err = ex.w.Ask(l.node, "CLIENT", "KILL", "ID", id)
+	_, err = b.ex.w.Ask(l.node, "CLIENT", "KILL", "ID", id)
 	return []byte("*-1\r\n"), err
 }
 
 // sendNext sends the next command of a connection and looks at the reply. It returns true if Redis keeps the command.
-func (ex live) sendNext(a *actor, c *conn) (kept bool, err error) {
+func (b live) sendNext(a *actor, c *conn) (kept bool, err error) {
 	next := c.queue[0]
 	switch {
 	case next.Monitors():
 		return false, schedule.Stopped("client %d's %s shows what others do, which cannot be explored", a.index+1, strings.ToUpper(command.Name(next.Args)))
-	case ex.w.Scripts.ReadsIdleTime(next.Args):
+	case b.ex.w.Scripts.ReadsIdleTime(next.Args):
 		return false, schedule.Stopped("client %d's %s asks how long a key was not used, which Redis measures by the machine's time and not by the schedule's: put it under load instead", a.index+1, strings.ToUpper(command.Name(next.Args)))
 	case c.goesWithMessages():
-		return false, ex.sendSubscribing(a, c)
+		return false, b.ex.sendSubscribing(a, c)
 	case next.Blocks() && !c.multi:
-		return ex.sendBlocking(a, c)
+		return b.ex.sendBlocking(a, c)
 	}
 	before := len(c.out)
-	lesson, err := ex.beginLearningNext(a, c)
+	lesson, err := b.beginLearningNext(a, c)
 	if err != nil {
 		return false, err
 	}
@@ -189,93 +189,95 @@ func (ex live) sendNext(a *actor, c *conn) (kept bool, err error) {
 	}
 	reply := c.out[before:]
 	if c.failed == nil {
-		if err := ex.finishLearning(lesson, reply); err != nil {
+		if err := b.ex.finishLearning(lesson, reply); err != nil {
 			return false, err
 		}
 	}
-	ex.trace.sent(ex.execution, next, reply, c.failed)
-	ex.waitCutShort = ex.waitCutShort || ex.lacksAcks(next, reply)
-	ex.noteReply(next, reply)
-	if wait := next.WaitTimeout(); wait > 0 && next.WantedAcks() > ex.hearingReplicas() {
-		return false, ex.passTo(ex.now + wait)
+	b.ex.trace.sent(b.ex, next, reply, c.failed)
+	b.ex.waitCutShort = b.ex.waitCutShort || b.lacksAcks(next, reply)
+	b.noteReply(next, reply)
+	if wait := next.WaitTimeout(); wait > 0 && next.WantedAcks() > b.ex.hearingReplicas() {
+		return false, b.ex.passTo(b.ex.now + wait)
 	}
 	return false, nil
 }
 
 // noteReply notes the effects of a command that was executed, and what its reply tells of the scripts at Redis.
-func (ex live) noteReply(c command.Command, reply []byte) {
+func (b live) noteReply(c command.Command, reply []byte) {
 	if c.Scripts {
-		ex.w.Scripts.Learn(c.Args)
+		b.ex.w.Scripts.Learn(c.Args)
 	}
-	ex.noteEffects(c, reply)
+	b.ex.noteEffects(c, reply)
 	if saysNoScript(reply) {
-		ex.missesScript = ex.missesScript || ex.w.Primary == server.FirstPrimary && !ex.w.Flushed
+		b.ex.missesScript = b.ex.missesScript || b.ex.w.Primary == server.FirstPrimary && !b.ex.w.Flushed
 	}
 }
 
 // beginLearningNext prepares to keep the outcome of the next command of a connection.
-func (ex live) beginLearningNext(a *actor, c *conn) (*pendingOutcome, error) {
-	if !ex.learns() || c.isGone() || ex.losesState(c) {
+func (b live) beginLearningNext(a *actor, c *conn) (*pendingOutcome, error) {
+	if !b.ex.learns() || c.isGone() || b.ex.losesState(c) {
 		return nil, nil
 	}
-	return ex.beginLearning(&c.queue[0], c, a, a.watched)
+	return b.ex.beginLearning(&c.queue[0], c, a, a.watched)
 }
 
 // lacksAcks reports whether a WAIT got fewer acknowledgements than it asked for, or than there are replicas that hear the primary
 // if those are fewer.
-func (ex live) lacksAcks(c command.Command, reply []byte) bool {
-	wanted := min(c.WantedAcks(), ex.hearingReplicas())
+func (b live) lacksAcks(c command.Command, reply []byte) bool {
+	wanted := min(c.WantedAcks(), b.ex.hearingReplicas())
 	got, err := resp.Integer(reply)
 	return wanted > 0 && err == nil && got < wanted
 }
 
-func (ex live) change(c interleave.Choice) error {
-	ex.changeStore(c)
+func (b live) change(c interleave.Choice) error {
+	b.ex.changeStore(c)
 	switch c {
 	case interleave.StopReplication:
-		return ex.w.StopReplication()
+		return b.ex.w.StopReplication()
 	case interleave.Promote:
-		ex.endsKnown = false
-		if err := ex.w.Promote(ex.now); err != nil {
+		b.ex.endsKnown = false
+		if err := b.ex.w.Promote(b.ex.now); err != nil {
 			return err
 		}
-		return ex.loseWaits()
+		return b.ex.loseWaits()
 	default:
-		return ex.w.Flush()
+		return b.ex.w.Flush()
 	}
 }
 
-func (ex live) endStep() error { return ex.listen() }
+func (b live) endStep() error { return b.ex.listen() }
 
-func (ex live) setTime() { ex.w.SetTime(ex.now) }
+func (b live) setTime() { b.ex.w.SetTime(b.ex.now) }
 
-func (ex live) passTime(from, to time.Duration) error {
-	if !ex.w.SetsClocks() {
-		ex.endsKnown = false
+func (b live) passTime(from, to time.Duration) error {
+	if !b.ex.w.SetsClocks() {
+		b.ex.endsKnown = false
 	}
-	return ex.w.PassTime(from, to)
+	return b.ex.w.PassTime(from, to)
 }
 
 // keyEnds asks Redis only if some command may have changed them.
-func (ex live) keyEnds() (_ []keyspace.End, err error) {
-	if !ex.endsKnown {
-		ex.ends, err = ex.w.KeyEnds(ex.now, ex.roundingUnit())
-		ex.endsKnown = err == nil
+func (b live) keyEnds() (_ []keyspace.End, err error) {
+	if !b.ex.endsKnown {
+		b.ex.ends, err = b.ex.w.KeyEnds(b.ex.now, b.ex.roundingUnit())
+		b.ex.endsKnown = err == nil
 	}
-	return ex.ends, err
+	return b.ex.ends, err
 }
 
-func (ex live) look(ctx context.Context, began event, look func(context.Context)) error {
-	ex.beginObservation(began)
-	ex.askForProgram(ctx, look)
-	ex.observationAsks(ask{kind: asksNothing})
+func (b live) look(ctx context.Context, began event, look func(context.Context)) error {
+	b.ex.beginObservation(began)
+	b.ex.askForProgram(ctx, look)
+	b.ex.observationAsks(ask{kind: asksNothing})
 	return nil
 }
 
-func (ex live) fingerprintAfter(c interleave.Choice) uint64 { return ex.fingerprintWith(c) }
+func (b live) fingerprintAfter(c interleave.Choice) uint64 { return b.ex.fingerprintWith(c) }
 
-func (ex live) canTell() (bool, error) { return ex.seesState() }
+func (b live) hasState() (bool, error) { return b.ex.seesState() }
 
-func (ex live) appendState(b []byte) []byte { return ex.appendTrails(visited.AppendBools(b, false)) }
+func (b live) describe(text []byte) []byte {
+	return b.ex.appendTrails(visited.AppendBools(text, false))
+}
 
-func (ex live) lasts() bool { return true }
+func (b live) lasts() bool { return true }

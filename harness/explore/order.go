@@ -17,14 +17,14 @@ const (
 // orderFound puts the steps of counterexamples into the order of their clients, where the order does not matter. Of many
 // schedules that show the same, a reader then sees one with few turns to follow, whichever the search came to first.
 func (s *search) orderFound(ctx context.Context, w *world) error {
-	for class, c := range s.Found {
+	for class, c := range s.seen.Found {
 		h := newShrinker(s.spec, w, c)
 		h.over, h.until, h.most = ctx.Err, time.Now().Add(orderWithin), mostOrderRuns
 		if err := catchPanics(func() error { return h.order(context.WithoutCancel(ctx)) }); err != nil {
 			return err
 		}
 		h.best.Budget, h.best.Shrunk = c.Budget, c.Shrunk
-		s.Found[class] = h.best
+		s.seen.Found[class] = h.best
 	}
 	return nil
 }

@@ -123,7 +123,7 @@ func (r *PieceRunner) Run(ctx context.Context, p Piece) (PieceResult, error) {
 	if s.failure != nil {
 		return PieceResult{}, s.failure
 	}
-	res := PieceResult{Piece: p.ID(), Tally: s.Tally(r.w.strayCommands - strays), Left: s.saveQueue()}
+	res := PieceResult{Piece: p.ID(), Tally: s.seen.Tally(r.w.strayCommands - strays), Left: s.saveQueue()}
 	if s.stopped != pieceOver && !s.foundFirst() {
 		res.Stopped = s.stopped
 	}
@@ -140,7 +140,7 @@ func (r *PieceRunner) Run(ctx context.Context, p Piece) (PieceResult, error) {
 const pieceOver = "the piece is over"
 
 // foundFirst reports whether the search was to end at the first counterexample, and did.
-func (s *search) foundFirst() bool { return s.spec.First && len(s.Found) > 0 }
+func (s *search) foundFirst() bool { return s.spec.First && len(s.seen.Found) > 0 }
 
 // drawing is a round of schedules at random: see runAtRandom.
 type drawing struct {

@@ -226,7 +226,7 @@ func (s *search) addPiece(res PieceResult) {
 		return
 	}
 	s.mu.Lock()
-	s.Add(res.Tally)
+	s.seen.Add(res.Tally)
 	s.noteFirst()
 	s.round.pieces = s.round.pieces[1:]
 	s.round.fresh = append(s.round.fresh, visited.Decode(res.Fresh)...)
@@ -255,7 +255,7 @@ func (s *search) afterPiece(res PieceResult) {
 
 // noteFirst notes when the first counterexample was found. The caller holds s.mu.
 func (s *search) noteFirst() {
-	if s.untilFirst == 0 && len(s.Found) > 0 {
+	if s.untilFirst == 0 && len(s.seen.Found) > 0 {
 		s.untilFirst = time.Since(s.began)
 	}
 }
@@ -272,7 +272,7 @@ func (s *search) drawPieces(ctx context.Context) {
 	n := 0
 	s.doPieces(ctx, pieces, nil, func(res PieceResult) {
 		s.mu.Lock()
-		s.Add(res.Tally)
+		s.seen.Add(res.Tally)
 		s.noteFirst()
 		s.drawing.Next = pieces[n].Drawing.To
 		n++
@@ -284,7 +284,7 @@ func (s *search) drawPieces(ctx context.Context) {
 // ranInPart returns the number of schedules that were run, or given up, in the part under way. The caller holds s.mu.
 func (s *search) ranInPart() int {
 	ran, pruned := s.before()
-	return s.Schedules - ran + s.Pruned - pruned
+	return s.seen.Schedules - ran + s.seen.Pruned - pruned
 }
 
 // before returns the counts of the parts before the one under way. The caller holds s.mu, or nobody works.

@@ -52,11 +52,11 @@ func (s *search) progress() Progress {
 	defer s.mu.Unlock()
 	planned := s.planned
 	if s.spec.Random != nil {
-		planned = max(planned, s.spec.Random.Schedules-s.Random.Drawn)
+		planned = max(planned, s.spec.Random.Schedules-s.seen.Random.Drawn)
 	}
 	return Progress{
 		Budget: s.budget, Part: s.part, Parts: max(s.part, len(s.spec.budgets())),
-		Schedules: s.Schedules, Pruned: s.Pruned, Planned: planned, Found: len(s.Found),
+		Schedules: s.seen.Schedules, Pruned: s.seen.Pruned, Planned: planned, Found: len(s.seen.Found),
 		Endless: s.spec.Random != nil && s.spec.Random.Schedules == 0,
 	}
 }

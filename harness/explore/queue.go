@@ -25,7 +25,7 @@ func (s *search) push(branches []strategy.Branch) {
 	if s.planned += len(branches); s.planned > mostPlanned && !s.over {
 		s.over = true
 		s.stopped = fmt.Sprintf("the budget multiplies to more than fits into memory: after %d schedules %d more were planned, which plan others in turn; "+
-			"ask for fewer clients, for less in one schedule, or for schedules at random (--random)", s.Schedules, s.planned)
+			"ask for fewer clients, for less in one schedule, or for schedules at random (--random)", s.seen.Schedules, s.planned)
 	}
 	s.wake.Broadcast()
 }
@@ -46,7 +46,7 @@ func (s *search) pop() (b strategy.Branch, ok bool) {
 			s.wake.Wait()
 		case s.reachedLimit():
 			return b, false
-		case s.spec.MaxSchedules > 0 && s.Schedules+s.busy >= s.spec.MaxSchedules:
+		case s.spec.MaxSchedules > 0 && s.seen.Schedules+s.busy >= s.spec.MaxSchedules:
 			s.wake.Wait() // some of those under way may be given up
 		default:
 			s.busy++
@@ -58,11 +58,11 @@ func (s *search) pop() (b strategy.Branch, ok bool) {
 // reachedLimit reports whether the search ends here although more is planned. The caller holds s.mu.
 func (s *search) reachedLimit() bool {
 	switch {
-	case s.spec.First && len(s.Found) > 0:
+	case s.spec.First && len(s.seen.Found) > 0:
 		s.stopped = "a counterexample was found"
-	case s.spec.MaxSchedules > 0 && s.Schedules >= s.spec.MaxSchedules:
+	case s.spec.MaxSchedules > 0 && s.seen.Schedules >= s.spec.MaxSchedules:
 		s.stopped = fmt.Sprintf("%d schedules were run", s.spec.MaxSchedules)
-	case s.mostRuns > 0 && s.Schedules+s.Pruned >= s.mostRuns:
+	case s.mostRuns > 0 && s.seen.Schedules+s.seen.Pruned >= s.mostRuns:
 		s.stopped = pieceOver
 	default:
 		return false

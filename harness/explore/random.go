@@ -104,13 +104,13 @@ func (s *search) runAtRandom(ctx context.Context, worlds []*world) {
 		} else {
 			s.runRound(context.WithoutCancel(ctx), worlds)
 		}
-		if s.Random.Steps > s.drawing.Known { // the round did not know it, so its schedules do not count
-			s.Random.Judged = 0
+		if s.seen.Random.Steps > s.drawing.Known { // the round did not know it, so its schedules do not count
+			s.seen.Random.Judged = 0
 		}
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.parts = append(s.parts, interleave.Part{Budget: s.budget, Schedules: s.Schedules - ran, Pruned: s.Pruned - pruned, AtRandom: true})
+	s.parts = append(s.parts, interleave.Part{Budget: s.budget, Schedules: s.seen.Schedules - ran, Pruned: s.seen.Pruned - pruned, AtRandom: true})
 }
 
 // nextRound begins the next round. ok is false if every schedule was drawn.
@@ -120,7 +120,7 @@ func (s *search) nextRound() (ok bool) {
 	if n := s.spec.Random.Schedules; n > 0 {
 		to = min(to, n+1)
 	}
-	s.drawing = drawing{Next: from, To: to, Known: s.Random.Steps}
+	s.drawing = drawing{Next: from, To: to, Known: s.seen.Random.Steps}
 	return from < to
 }
 
@@ -215,13 +215,13 @@ func (s *search) walk(ctx context.Context, w *world, alarm *time.Timer, number, 
 		return err
 	}
 	s.mu.Lock()
-	s.Random.Drawn++
-	s.Random.Judged++
-	s.Random.Steps = max(s.Random.Steps, len(ex.path))
-	s.Random.Actors = max(s.Random.Actors, drawn.Actors)
-	s.Random.Instants = max(s.Random.Instants, drawn.Instants)
+	s.seen.Random.Drawn++
+	s.seen.Random.Judged++
+	s.seen.Random.Steps = max(s.seen.Random.Steps, len(ex.path))
+	s.seen.Random.Actors = max(s.seen.Random.Actors, drawn.Actors)
+	s.seen.Random.Instants = max(s.seen.Random.Instants, drawn.Instants)
 	s.mu.Unlock()
-	return s.judge(ctx, visit{ex: ex, pruned: ex.replicationStopped, number: number})
+	return s.judge(ctx, descent{ex: ex, pruned: ex.replicationStopped, number: number})
 }
 
 // draw draws the schedule of a number. steps is the length of the longest so far.
@@ -239,8 +239,8 @@ func (s *search) promise(res *interleave.Result) {
 	}
 	res.Budget = s.spec.budgets()[0]
 	told := interleave.Random{
-		Strategy: r.Strategy, Seed: r.Seed, Depth: r.Depth, Schedules: s.Random.Drawn, Judged: s.Random.Judged, Clients: max(res.Budget.Clients, s.Random.Actors),
-		Steps: s.Random.Steps, Faults: res.Budget.Faults(), Instants: s.Random.Instants,
+		Strategy: r.Strategy, Seed: r.Seed, Depth: r.Depth, Schedules: s.seen.Random.Drawn, Judged: s.seen.Random.Judged, Clients: max(res.Budget.Clients, s.seen.Random.Actors),
+		Steps: s.seen.Random.Steps, Faults: res.Budget.Faults(), Instants: s.seen.Random.Instants,
 	}.Promise()
 	res.Random = &told
 }
@@ -250,7 +250,7 @@ const enoughToTell = 200
 
 // vacuousAtRandom returns why schedules at random that found nothing have shown nothing, as vacuous does.
 func (s *search) vacuousAtRandom(worlds []*world, own string) string {
-	if s.stopped != interleave.DrawnAtRandom || len(s.Found) > 0 || s.Random.Drawn < enoughToTell {
+	if s.stopped != interleave.DrawnAtRandom || len(s.seen.Found) > 0 || s.seen.Random.Drawn < enoughToTell {
 		return ""
 	}
 	return s.vacuous(worlds, own)

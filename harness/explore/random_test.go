@@ -156,7 +156,7 @@ func TestShrunkCounterexamplesAreTheSmallest(t *testing.T) {
 		}
 		se := newSearch(&spec)
 		require.NoError(t, se.run(t.Context(), []*world{s.w}))
-		c := se.Found[harness.DoubleGrant]
+		c := se.seen.Found[harness.DoubleGrant]
 		if c == nil || c.Length <= 2 {
 			continue
 		}
@@ -176,7 +176,7 @@ func TestShrunkCounterexamplesAreTheSmallest(t *testing.T) {
 			continue
 		}
 		tried++
-		smallest := all.Found[harness.DoubleGrant]
+		smallest := all.seen.Found[harness.DoubleGrant]
 		require.NotNil(t, smallest, "seed %d: what is shrunk is a schedule of its budget", seed)
 		if h.best.Length <= smallest.Length { // a search leaves schedules out, the shorter of two that show the same among them
 			alone++

@@ -21,7 +21,7 @@ import (
 // is the schedule's own, as in one that is really run.
 
 // recalled makes schedules happen from memory.
-type recalled struct{ *execution }
+type recalled struct{ ex *execution }
 
 // beginFromMemory starts a schedule from memory. The error is errUnknown if not every client's beginning is known.
 func beginFromMemory(spec *Spec, budget interleave.Budget, w *world, m *memory) (*execution, error) {
@@ -55,8 +55,8 @@ func placeOf(b interleave.Budget, i int) int {
 }
 
 // recallMind lets a client do what it does after an event.
-func (ex recalled) recallMind(a *actor, heard event) error {
-	heard.promoted = ex.promoted
+func (b recalled) recallMind(a *actor, heard event) error {
+	heard.promoted = b.ex.promoted
 	next := a.mind.after[heard]
 	if next == nil {
 		return errUnknown
@@ -64,7 +64,7 @@ func (ex recalled) recallMind(a *actor, heard event) error {
 	a.mind = next
 	for i := range next.acts {
 		if d := next.acts[i].sleep; d > 0 {
-			a.wakeAt = max(a.wakeAt, ex.now) + d
+			a.wakeAt = max(a.wakeAt, b.ex.now) + d
 			continue
 		}
 		op := next.acts[i].op
@@ -78,28 +78,28 @@ func (ex recalled) recallMind(a *actor, heard event) error {
 	return nil
 }
 
-func (ex recalled) tell(a *actor, heard event) error { return ex.recallMind(a, heard) }
+func (b recalled) tell(a *actor, heard event) error { return b.recallMind(a, heard) }
 
-func (ex recalled) endClient(client int) error {
-	return ex.recallMind(ex.actors[client], event{kind: crashed})
+func (b recalled) crash(client int) error {
+	return b.recallMind(b.ex.actors[client], event{kind: crashed})
 }
 
-func (ex recalled) send(a *actor) (heard event, kept bool, err error) {
-	heard, err = ex.recallCommand(a, a.parkedAt.conn)
+func (b recalled) send(a *actor) (heard event, kept bool, err error) {
+	heard, err = b.recallCommand(a, a.parkedAt.conn)
 	return heard, false, err
 }
 
-func (ex recalled) sendUnanswered(a *actor) error {
-	_, err := ex.recallCommand(a, a.parkedAt.conn)
+func (b recalled) sendUnanswered(a *actor) error {
+	_, err := b.recallCommand(a, a.parkedAt.conn)
 	return err
 }
 
-func (ex recalled) drop(*actor) {}
+func (b recalled) drop(*actor) {}
 
-func (ex recalled) giveUp(a *actor) (left lateCommand, heard event, err error) {
+func (b recalled) giveUp(a *actor) (left lateCommand, heard event, err error) {
 	gate := a.parkedAt.conn
 	left.gate = gate
-	if heard = (event{kind: unanswered}); ex.losesState(gate) {
+	if heard = (event{kind: unanswered}); b.ex.losesState(gate) {
 		heard.kind, left.arrived = cut, true
 		return left, heard, nil
 	}
@@ -110,32 +110,34 @@ func (ex recalled) giveUp(a *actor) (left lateCommand, heard event, err error) {
 	return left, heard, nil
 }
 
-func (ex recalled) change(c interleave.Choice) error {
-	ex.changeStore(c)
+func (b recalled) change(c interleave.Choice) error {
+	b.ex.changeStore(c)
 	return nil
 }
 
-func (ex recalled) endStep() error { return nil }
+func (b recalled) endStep() error { return nil }
 
-func (ex recalled) setTime() {}
+func (b recalled) setTime() {}
 
-func (ex recalled) passTime(_, _ time.Duration) error { return nil }
+func (b recalled) passTime(_, _ time.Duration) error { return nil }
 
-func (ex recalled) keyEnds() ([]keyspace.End, error) { return ex.store.at(ex.memory, ex.now).ends, nil }
-
-func (ex recalled) look(_ context.Context, began event, _ func(context.Context)) error {
-	return ex.recallObservation(began)
+func (b recalled) keyEnds() ([]keyspace.End, error) {
+	return b.ex.store.at(b.ex.memory, b.ex.now).ends, nil
 }
 
-func (ex recalled) fingerprintAfter(interleave.Choice) uint64 { return 0 }
-
-func (ex recalled) canTell() (bool, error) { return true, nil }
-
-func (ex recalled) appendState(b []byte) []byte {
-	return ex.appendMinds(visited.AppendBools(b, true))
+func (b recalled) look(_ context.Context, began event, _ func(context.Context)) error {
+	return b.recallObservation(began)
 }
 
-func (ex recalled) lasts() bool { return false }
+func (b recalled) fingerprintAfter(interleave.Choice) uint64 { return 0 }
+
+func (b recalled) hasState() (bool, error) { return true, nil }
+
+func (b recalled) describe(text []byte) []byte {
+	return b.ex.appendMinds(visited.AppendBools(text, true))
+}
+
+func (b recalled) lasts() bool { return false }
 
 // takeWatched splits the keys that a client watches: given are those on a connection that it gives up, left are the others.
 func takeWatched(gate *conn, all []watchedKey) (given, left []watchedKey) {
@@ -162,48 +164,48 @@ func (ex *execution) primary() int {
 func (ex *execution) hearingReplicas() int64 { return ex.w.Hearing(ex.replicationStopped, ex.promoted) }
 
 // recallCommand executes the next command of a connection from memory.
-func (ex recalled) recallCommand(a *actor, gate *conn) (heard event, err error) {
+func (b recalled) recallCommand(a *actor, gate *conn) (heard event, err error) {
 	next := &gate.queue[0]
-	if ex.losesState(gate) {
-		ex.noteEffects(*next, nil)
+	if b.ex.losesState(gate) {
+		b.ex.noteEffects(*next, nil)
 		heard.kind = cut
 	} else {
-		t, err := ex.recallTransition(next, gate, a, a.watched)
+		t, err := b.recallTransition(next, gate, a, a.watched)
 		if err != nil {
 			return heard, err
 		}
 		heard = event{kind: answered, text: t.reply}
 	}
-	if means, ok := ex.memory.scripts.MeaningOf(next, gate.openTransaction()); ok && means.Wait > 0 && means.Wants > ex.hearingReplicas() {
-		return heard, ex.passTo(ex.now + means.Wait)
+	if means, ok := b.ex.memory.scripts.MeaningOf(next, gate.openTransaction()); ok && means.Wait > 0 && means.Wants > b.ex.hearingReplicas() {
+		return heard, b.ex.passTo(b.ex.now + means.Wait)
 	}
 	return heard, nil
 }
 
 // recallTransition executes a command from memory.
-func (ex recalled) recallTransition(c *command.Command, on *conn, a *actor, watched []watchedKey) (*transition, error) {
-	q, ok := ex.questionOf(c, on, watched)
+func (b recalled) recallTransition(c *command.Command, on *conn, a *actor, watched []watchedKey) (*transition, error) {
+	q, ok := b.ex.questionOf(c, on, watched)
 	if !ok {
 		return nil, errUnknown
 	}
-	ex.store = ex.store.at(ex.memory, ex.now)
-	t := ex.store.after[q]
-	if t == nil || c.Changes() && t.watched < len(ex.memory.watched) && ex.isWatching() {
+	b.ex.store = b.ex.store.at(b.ex.memory, b.ex.now)
+	t := b.ex.store.after[q]
+	if t == nil || c.Changes() && t.watched < len(b.ex.memory.watched) && b.ex.isWatching() {
 		return nil, errUnknown
 	}
-	ex.applyTransition(c, t, a)
-	ex.noteEffects(*c, []byte(t.reply))
+	b.ex.applyTransition(c, t, a)
+	b.ex.noteEffects(*c, []byte(t.reply))
 	return t, nil
 }
 
-func (ex recalled) execute(l *lateCommand) error {
+func (b recalled) execute(l *lateCommand) error {
 	for i := range l.commands {
 		c := &l.commands[i]
 		if c.WantedAcks() > 0 {
-			ex.noteEffects(*c, nil)
+			b.ex.noteEffects(*c, nil)
 			continue // nobody hears its answer
 		}
-		if _, err := ex.recallTransition(c, l.gate, nil, l.watched); err != nil {
+		if _, err := b.recallTransition(c, l.gate, nil, l.watched); err != nil {
 			return err
 		}
 	}
@@ -240,45 +242,45 @@ func canonicalOps(ops []harness.Op) string {
 }
 
 // recallObservation does from memory what the program does when it looks at the store. began is the event with which the look begins.
-func (ex recalled) recallObservation(began event) error {
+func (b recalled) recallObservation(began event) error {
 	heard := began
-	for m := &ex.memory.root; ; {
+	for m := &b.ex.memory.root; ; {
 		if m = m.after[heard]; m == nil {
 			return errUnknown
 		}
 		for _, done := range m.acts {
 			op := done.op
-			op.Call = ex.now - done.took
-			harnessTimeline{ex.execution}.keep(&op)
+			op.Call = b.ex.now - done.took
+			harnessTimeline{b.ex}.keep(&op)
 		}
 		var err error
-		if heard, err = ex.recallAnswer(m.asks); err != nil || m.asks.kind == asksNothing {
+		if heard, err = b.recallAnswer(m.asks); err != nil || m.asks.kind == asksNothing {
 			return err
 		}
 	}
 }
 
 // recallAnswer returns what the program's look at the store hears when it asks for something.
-func (ex recalled) recallAnswer(q ask) (heard event, err error) {
+func (b recalled) recallAnswer(q ask) (heard event, err error) {
 	switch q.kind {
 	case asksRedis:
-		t, err := ex.recallTransition(&q.command, nil, nil, nil)
+		t, err := b.recallTransition(&q.command, nil, nil, nil)
 		if err != nil {
 			return heard, err
 		}
 		return event{kind: answered, text: t.reply}, nil
 	case asksPass, asksPassAll:
-		if err := ex.passTo(ex.now + q.d); err != nil {
+		if err := b.ex.passTo(b.ex.now + q.d); err != nil {
 			return heard, err
 		}
 		heard.kind = passed
 		if q.kind == asksPassAll {
-			heard.text = strconv.Itoa(len(ex.store.at(ex.memory, ex.now).keys))
+			heard.text = strconv.Itoa(len(b.ex.store.at(b.ex.memory, b.ex.now).keys))
 		}
 	case asksClock:
-		heard = event{kind: looked, at: ex.now}
+		heard = event{kind: looked, at: b.ex.now}
 	case asksOps:
-		heard = event{kind: finishes, text: canonicalOps(ex.ops)}
+		heard = event{kind: finishes, text: canonicalOps(b.ex.ops)}
 	}
 	return heard, nil
 }

@@ -57,7 +57,7 @@ func Rerun(ctx context.Context, spec Spec, c interleave.Counterexample, times in
 func (s *search) addCounterexamples(ctx context.Context, w *world, res *interleave.Result) error {
 	r := newRunner(s.spec, w)
 	r.stores = true
-	for _, c := range s.Found {
+	for _, c := range s.seen.Found {
 		told, err := r.again(context.WithoutCancel(ctx), c.Budget, c.Schedule, c.Class)
 		switch {
 		case errors.Is(err, ErrDiverged) || errors.Is(err, schedule.ErrStopped):

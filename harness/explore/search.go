@@ -59,7 +59,7 @@ func Search(ctx context.Context, spec Spec) (interleave.Result, error) {
 }
 
 func newSearch(spec *Spec) *search {
-	s := &search{spec: spec, Findings: findings.New(), began: time.Now()}
+	s := &search{spec: spec, seen: findings.New(), began: time.Now()}
 	s.wake = sync.NewCond(&s.mu)
 	return s
 }
@@ -81,37 +81,41 @@ func startWorlds(ctx context.Context, spec *Spec) ([]*world, error) {
 	return nil, err
 }
 
-// search is the state that workers share.
+// search is a search under way.
 type search struct {
-	spec   *Spec
-	budget interleave.Budget // budget of the part that is under way
-	part   int               // number of that part, from 1
-	began  time.Time
+	spec  *Spec
+	began time.Time
 
+	// Workers share what follows, up to elapsed.
 	mu         sync.Mutex
 	wake       *sync.Cond
 	queue      [][]strategy.Branch // planned branches, indexed by their cost
 	planned    int                 // branches in queue
 	busy       int                 // workers on a branch
-	over       bool
-	stopped    string
-	failure    error
+	seen       findings.Findings
 	untilFirst time.Duration // real time to the first counterexample; 0: none
-	elapsed    time.Duration
 
-	memory *memory // what is known from schedules that were really run; nil: every schedule is
-	states *states // of the part that is under way
+	// How the search ended: it is over, and was stopped for a reason, or the harness or its environment failed. One that came to its end is
+	// not over.
+	over    bool
+	stopped string
+	failure error
+	elapsed time.Duration
 
+	// The part that is under way. It changes only while no worker runs.
+	budget  interleave.Budget
+	part    int               // its number, from 1
+	parts   []interleave.Part // those before
+	states  *states
+	drawing drawing // of schedules at random: the round under way
+	memory  *memory // what is known from schedules that were really run, in this part and those before; nil: every schedule is
+
+	// Pieces and checkpoints.
 	resumed      *savedPart // what a checkpoint left of the part that comes next; nil: nothing
 	whyForgotten string     // why no schedule of later pieces, or after a checkpoint, is run from memory; empty: they may be
 	round        *round     // of pieces; nil: none is under way
 	mostRuns     int        // of a piece: schedules after which it ends, pruned ones included; 0: no limit
 	savedAt      time.Time  // time of the last checkpoint
-
-	drawing drawing // its round under way
-
-	findings.Findings
-	parts []interleave.Part
 }
 
 // run goes through the parts of the search, one after the other.
@@ -175,7 +179,7 @@ func (s *search) runPart(ctx context.Context, b interleave.Budget, worlds []*wor
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.parts = append(s.parts, interleave.Part{
-		Budget: b, Schedules: s.Schedules - ran, Pruned: s.Pruned - pruned, Exhausted: !s.over,
+		Budget: b, Schedules: s.seen.Schedules - ran, Pruned: s.seen.Pruned - pruned, Exhausted: !s.over,
 	})
 }
 
@@ -187,7 +191,7 @@ func (s *search) runBranches(ctx context.Context, worlds []*world) {
 	}
 	var working sync.WaitGroup
 	ctx = context.WithoutCancel(ctx)
-	toJudge := make(chan visit, judgedAtOnce) // schedules of the first worker that are to be judged; closed when it is done, or goes on without memory
+	toJudge := make(chan descent, judgedAtOnce) // schedules of the first worker that are to be judged; closed when it is done, or goes on without memory
 	for i, w := range worlds {
 		working.Go(func() {
 			if i > 0 {
@@ -248,22 +252,22 @@ func (s *search) result(worlds []*world, own string) interleave.Result {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	r := interleave.Result{
-		Schedules: s.Schedules, Pruned: s.Pruned, Steps: s.Steps, Stopped: s.stopped,
+		Schedules: s.seen.Schedules, Pruned: s.seen.Pruned, Steps: s.seen.Steps, Stopped: s.stopped,
 		First: s.untilFirst, Elapsed: s.elapsed, Budget: s.parts[0].Budget, Parts: s.parts,
 	}
 	s.promise(&r)
-	if s.Coverage.WakesCut {
+	if s.seen.Coverage.WakesCut {
 		r.Limits = append(r.Limits, "in one schedule at most one time-out, or sleep of a client with goroutines, ended while others could go on")
 	}
 	if why := s.vacuousAtRandom(worlds, own); why != "" {
 		r.Stopped = why
 	}
 	r.Exhausted = r.Stopped == "" && s.failure == nil
-	if r.Exhausted && len(s.Found) == 0 {
+	if r.Exhausted && len(s.seen.Found) == 0 {
 		r.Stopped = s.vacuous(worlds, own)
 		r.Exhausted = r.Stopped == ""
 	}
-	if own != "" && s.stopped != "" && len(s.Found) == 0 {
+	if own != "" && s.stopped != "" && len(s.seen.Found) == 0 {
 		r.Stopped += " (it does something by itself: " + own + ")"
 	}
 	if s.spec.Program.RealClock {

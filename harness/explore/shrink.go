@@ -28,8 +28,8 @@ func (s *search) shrinkFound(ctx context.Context, w *world) error {
 	if s.spec.Random == nil {
 		return nil
 	}
-	for class, c := range s.Found {
-		at := s.Random.FirstAt[class]
+	for class, c := range s.seen.Found {
+		at := s.seen.Random.FirstAt[class]
 		if at == 0 || c.Budget != s.spec.budgets()[0] { // every schedule of fewer clients was run
 			continue
 		}
@@ -39,7 +39,7 @@ func (s *search) shrinkFound(ctx context.Context, w *world) error {
 		}
 		shrunk.Schedule = at
 		small.Shrunk = &shrunk
-		s.Found[class] = small
+		s.seen.Found[class] = small
 	}
 	return nil
 }
@@ -72,8 +72,8 @@ func (s *search) polish(ctx context.Context, w *world, h *shrinker) (all bool, e
 	limit := time.AfterFunc(time.Until(h.until), func() { within.stop("its time is up") })
 	defer limit.Stop()
 	within.runPart(ctx, h.best.Budget, []*world{w})
-	h.runs += within.Schedules + within.Pruned
-	if found := within.Found[h.class]; found != nil && found.Smaller(h.best) {
+	h.runs += within.seen.Schedules + within.seen.Pruned
+	if found := within.seen.Found[h.class]; found != nil && found.Smaller(h.best) {
 		h.best = found
 	}
 	return !within.isOver(), within.failure

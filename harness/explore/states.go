@@ -114,7 +114,7 @@ func (ex *execution) appendEndedBefore(b []byte, at time.Duration) []byte {
 // appendState describes everything else that decides what can follow.
 func (ex *execution) appendState(b []byte, asleep []*schedule.Move) []byte {
 	b = visited.AppendInts(b, len(ex.path), ex.clockLooks)
-	b = ex.backend.appendState(b)
+	b = ex.backend.describe(b)
 	r := ex.remaining
 	b = visited.AppendInts(b, r.Crashes, r.Expiries, r.Approaches, r.Failovers, r.Flushes, r.LostAnswers, r.LostCommands, r.Late)
 	b = visited.AppendBools(b, ex.replicationStopped, ex.wroteSinceStop, ex.promoted, ex.TTLSet, ex.ClockRead, ex.Expired, ex.TooManyEnds, ex.GrantedFree != "", ex.justStepped)

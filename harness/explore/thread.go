@@ -209,7 +209,7 @@ func (ex *execution) endClient(client int) error {
 	main := ex.actors[client]
 	main.crashed = true
 	main.cutOffUnrecorded = main.inOp && main.parkedAt.kind != inWork
-	return ex.backend.endClient(client)
+	return ex.backend.crash(client)
 }
 
 // endThreads ends what is left of the clients of the last schedule: waits, threads and subscriptions.

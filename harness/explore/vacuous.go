@@ -12,10 +12,10 @@ import (
 // something.
 func (s *search) vacuous(worlds []*world, own string) string {
 	b := s.spec.budgets()[0]
-	switch strays := s.Strays + countStrays(worlds); {
-	case s.Coverage.GrantedFree != "":
-		return s.Coverage.GrantedFree + ": whatever it does, it is not part of the search; send its commands through that client"
-	case s.Coverage.Subscribed && !s.Coverage.Heard:
+	switch strays := s.seen.Strays + countStrays(worlds); {
+	case s.seen.Coverage.GrantedFree != "":
+		return s.seen.Coverage.GrantedFree + ": whatever it does, it is not part of the search; send its commands through that client"
+	case s.seen.Coverage.Subscribed && !s.seen.Coverage.Heard:
 		return "it has subscribed, and never asked for a message, so whatever it reads there is not part of the search: see Subscriptions in workloads/clients/README.md"
 	case own != "":
 		return "it does something by itself, which is not part of the search: " + own + ". Wait by harness.Sleep and read harness.Now in the goroutine that was called; start a watchdog by harness.Go, or put it under load"
@@ -23,20 +23,20 @@ func (s *search) vacuous(worlds []*world, own string) string {
 		return fmt.Sprintf("%d commands were sent when no operation of their client was under way, so by a goroutine or timer of its own, which is not part of the search: start it by harness.Go, or put it under load instead", strays)
 	case s.neverOK() != "":
 		return fmt.Sprintf("no %s ever succeeded, so nothing was shown", s.neverOK())
-	case s.Coverage.SoleOwner() > 0:
-		return fmt.Sprintf("only client %d ever acquired anything, so nothing was shown of two owners", s.Coverage.SoleOwner())
-	case s.spec.Program.Fenced && !s.Coverage.Tokens:
+	case s.seen.Coverage.SoleOwner() > 0:
+		return fmt.Sprintf("only client %d ever acquired anything, so nothing was shown of two owners", s.seen.Coverage.SoleOwner())
+	case s.spec.Program.Fenced && !s.seen.Coverage.Tokens:
 		return "no grant had a fencing token: each was empty"
-	case b.Expiries > 0 && !s.spec.Program.Timeless && !s.Coverage.Expired:
+	case b.Expiries > 0 && !s.spec.Program.Timeless && !s.seen.Coverage.Expired:
 		return "no lease ever ended: nothing was granted for a time, and no key had one"
-	case b.Crashes > 0 && !s.Coverage.Crashed:
+	case b.Crashes > 0 && !s.seen.Coverage.Crashed:
 		return "no client could crash: each is done with its first command"
-	case s.Coverage.TooManyEnds:
+	case s.seen.Coverage.TooManyEnds:
 		return fmt.Sprintf("there were more than %d leases of different ends at one time, and time passed to the ends of the first only", maxInstants/2)
-	case s.Coverage.ClockRead && !worlds[0].SetsClocks():
+	case s.seen.Coverage.ClockRead && !worlds[0].SetsClocks():
 		return "it looks at a clock, and the servers' clocks cannot be set: " + worlds[0].WhyNoClock
-	case s.Doubt != "":
-		return "some schedule could not be judged: " + s.Doubt
+	case s.seen.Doubt != "":
+		return "some schedule could not be judged: " + s.seen.Doubt
 	}
 	return ""
 }
@@ -44,7 +44,7 @@ func (s *search) vacuous(worlds []*world, own string) string {
 // neverOK returns a kind of Program.Kinds of which no operation was ok. It is empty if there is none.
 func (s *search) neverOK() harness.Kind {
 	for _, k := range s.spec.Program.Kinds {
-		if !s.OKKinds[k] {
+		if !s.seen.OKKinds[k] {
 			return k
 		}
 	}

@@ -67,7 +67,7 @@ func TestCommandsThatWait(t *testing.T) {
 	} {
 		everyHistoryHas("1: "+c.waits+" = "+c.answer, together(c.waits), together(c.wakes))
 		everyHistoryHas("1: "+c.within+" = "+c.none, together(c.within), together("GET other-key"))
-		found := s.until(t.Context(), waitSpec(together(c.waits), together("GET other-key"))).Found
+		found := s.until(t.Context(), waitSpec(together(c.waits), together("GET other-key"))).seen.Found
 		require.Len(t, found, 1)
 		require.Contains(t, found, harness.Deadlock)
 	}

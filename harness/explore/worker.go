@@ -3,6 +3,7 @@ package explore
 import (
 	"context"
 
+	"github.com/doublegrant/doublegrant/harness/explore/internal/schedule"
 	"github.com/doublegrant/doublegrant/harness/explore/internal/strategy"
 )
 
@@ -18,11 +19,11 @@ const judgedAtOnce = 64
 
 // workFromMemory runs branches from memory, as long as that works. One worker does, so that what is known at what time does not depend
 // on which of them is faster. Others judge, if there are any, and the search is not to end at an exact schedule.
-func (s *search) workFromMemory(ctx context.Context, w *world, judged chan<- visit, others bool) {
+func (s *search) workFromMemory(ctx context.Context, w *world, judged chan<- descent, others bool) {
 	defer close(judged)
 	judge := s.judge
 	if others && !s.spec.First && s.spec.MaxSchedules == 0 {
-		judge = func(_ context.Context, v visit) error {
+		judge = func(_ context.Context, v descent) error {
 			judged <- v
 			return nil
 		}
@@ -31,7 +32,7 @@ func (s *search) workFromMemory(ctx context.Context, w *world, judged chan<- vis
 }
 
 // goThrough runs branches in one world, as long as more is true and there are any.
-func (s *search) goThrough(ctx context.Context, w *world, judge func(context.Context, visit) error, more func() bool) {
+func (s *search) goThrough(ctx context.Context, w *world, judge func(context.Context, descent) error, more func() bool) {
 	k := worker{newRunner(s.spec, w), s}
 	defer k.alarm.Stop()
 	for more() {
@@ -50,7 +51,7 @@ func (s *search) goThrough(ctx context.Context, w *world, judge func(context.Con
 }
 
 // judgeAll judges schedules until there are no more.
-func (s *search) judgeAll(ctx context.Context, all <-chan visit) {
+func (s *search) judgeAll(ctx context.Context, all <-chan descent) {
 	for v := range all {
 		if err := catchPanics(func() error { return s.judge(ctx, v) }); err != nil {
 			s.fail(err)
@@ -59,8 +60,8 @@ func (s *search) judgeAll(ctx context.Context, all <-chan visit) {
 }
 
 // explore runs the first schedule of a branch and plans the others.
-func (k worker) explore(ctx context.Context, b strategy.Branch, judge func(context.Context, visit) error) error {
-	v := visit{branch: b}
+func (k worker) explore(ctx context.Context, b strategy.Branch, judge func(context.Context, descent) error) error {
+	v := descent{branch: b}
 	err := k.undisturbed(ctx, k.search.budget, func() (*execution, error) { return k.attempt(ctx, &v) })
 	if err != nil {
 		k.search.states.Forget(v.claimed)
@@ -69,3 +70,43 @@ func (k worker) explore(ctx context.Context, b strategy.Branch, judge func(conte
 	k.search.push(v.planned)
 	return judge(ctx, v)
 }
+
+// worker runs the branches of a search in one world.
+type worker struct {
+	runner
+	search *search
+}
+
+// attempt runs the first schedule of a branch. It returns what was really run, nil if the schedule was run from memory.
+func (k worker) attempt(ctx context.Context, v *descent) (really *execution, err error) {
+	if v.restart(); k.search.memory.works() {
+		if done, err := k.runFromMemory(ctx, v); done || err != nil {
+			return nil, err
+		}
+	}
+	v.ex, err = beginSchedule(ctx, k.spec, k.search.budget, k.w, k.alarm)
+	if err != nil {
+		return nil, err
+	}
+	if k.search.followsTrails(k.w) {
+		v.ex.beginTrails()
+	}
+	return v.ex, k.drive(ctx, v)
+}
+
+// drive runs a schedule that has begun, and plans the branches that leave it.
+func (k worker) drive(ctx context.Context, v *descent) error {
+	s := strategy.NewExhaustive(v.branch, k.spec.Unreduced)
+	err := v.ex.drive(ctx, s, stateView{v.ex, func(asleep []*schedule.Move) (bool, error) { return k.isVisited(ctx, v, asleep) }})
+	v.planned, v.pruned = s.Planned, s.Pruned
+	return err
+}
+
+// stateView is what the strategy of a search sees that keeps states.
+type stateView struct {
+	*execution
+	isVisited func(asleep []*schedule.Move) (bool, error)
+}
+
+// Visited reports whether another schedule has come to this state before.
+func (v stateView) Visited(asleep []*schedule.Move) (bool, error) { return v.isVisited(asleep) }

@@ -14,8 +14,8 @@ import (
 
 // This file runs the first schedule of a branch, from memory if that is possible.
 
-// visit is what becomes of a branch: its first schedule, and the branches that leave it on the way.
-type visit struct {
+// descent is what becomes of a branch: its first schedule, and the branches that leave it on the way.
+type descent struct {
 	branch  strategy.Branch
 	ex      *execution        // the schedule, really run or from memory
 	planned []strategy.Branch // branches that leave it
@@ -28,57 +28,17 @@ type visit struct {
 	claimed  []visited.ID
 }
 
-// restart makes the visit ready for another attempt.
-func (v *visit) restart() {
-	*v = visit{branch: v.branch, lookedUp: v.lookedUp, claimed: v.claimed}
+// restart makes the descent ready for another attempt.
+func (v *descent) restart() {
+	*v = descent{branch: v.branch, lookedUp: v.lookedUp, claimed: v.claimed}
 }
 
-// worker runs the branches of a search in one world.
-type worker struct {
-	runner
-	search *search
-}
-
-// attempt runs the first schedule of a branch. It returns what was really run, nil if the schedule was run from memory.
-func (k worker) attempt(ctx context.Context, v *visit) (really *execution, err error) {
-	if v.restart(); k.search.memory.works() {
-		if done, err := k.runFromMemory(ctx, v); done || err != nil {
-			return nil, err
-		}
-	}
-	v.ex, err = beginSchedule(ctx, k.spec, k.search.budget, k.w, k.alarm)
-	if err != nil {
-		return nil, err
-	}
-	if k.search.followsTrails(k.w) {
-		v.ex.beginTrails()
-	}
-	return v.ex, k.drive(ctx, v)
-}
-
-// drive runs a schedule that has begun, and plans the branches that leave it.
-func (k worker) drive(ctx context.Context, v *visit) error {
-	s := strategy.NewExhaustive(v.branch, k.spec.Unreduced)
-	err := v.ex.drive(ctx, s, stateView{v.ex, func(asleep []*schedule.Move) (bool, error) { return k.isVisited(ctx, v, asleep) }})
-	v.planned, v.pruned = s.Planned, s.Pruned
-	return err
-}
-
-// stateView is what the strategy of a search sees that keeps states.
-type stateView struct {
-	*execution
-	isVisited func(asleep []*schedule.Move) (bool, error)
-}
-
-// Visited reports whether another schedule has come to this state before.
-func (v stateView) Visited(asleep []*schedule.Move) (bool, error) { return v.isVisited(asleep) }
-
-// isVisited reports whether another schedule has come to the state before at which a visit is.
-func (k worker) isVisited(ctx context.Context, v *visit, asleep []*schedule.Move) (known bool, err error) {
+// isVisited reports whether another schedule has come to the state before at which a descent is.
+func (k worker) isVisited(ctx context.Context, v *descent, asleep []*schedule.Move) (known bool, err error) {
 	if k.spec.Unreduced || len(v.ex.path) < v.lookedUp {
 		return false, nil
 	}
-	if ok, err := v.ex.backend.canTell(); !ok || err != nil {
+	if ok, err := v.ex.backend.hasState(); !ok || err != nil {
 		return false, err
 	}
 	id, known := k.search.states.isKnown(ctx, v.ex, asleep)
@@ -90,7 +50,7 @@ func (k worker) isVisited(ctx context.Context, v *visit, asleep []*schedule.Move
 
 // runFromMemory runs the schedule from memory. Where something is not known, it first really runs the schedule up to there. done is
 // false if the search has to go on without memory.
-func (k worker) runFromMemory(ctx context.Context, v *visit) (done bool, err error) {
+func (k worker) runFromMemory(ctx context.Context, v *descent) (done bool, err error) {
 	for learned, attempts := -1, 0; k.search.memory.works(); v.restart() {
 		if v.ex, err = beginFromMemory(k.spec, k.search.budget, k.w, k.search.memory); err == nil {
 			err = k.drive(ctx, v)
