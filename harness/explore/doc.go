@@ -6,15 +6,14 @@
 //
 // Each client of an [interleave.Program] runs in a goroutine of its own, on a connection that the explorer hands to its Redis client
 // (conn.go). The connection answers nothing by itself: a client that waits for a reply is parked, and the scheduler
-// (execution.go) picks one client, sends its one command to Redis, hands it the reply and waits until it is parked
+// (step.go) sends the one command of one client to Redis, hands it the reply and waits until it is parked
 // again. A schedule is the list of these choices. Between commands the world may interfere: a client crashes, time passes
 // (passing.go), an answer or a command is lost, a command comes late (delivery.go), a replica that has not heard everything is
 // promoted, the script cache is flushed (step.go).
 //
-// A strategy makes the choices (internal/strategy; run.go does what it says). The search (search.go) goes through all schedules by replaying
-// prefixes, those with the fewest preemptions and
-// interferences first (iterative context bounding: Musuvathi and Qadeer, PLDI 2007), and leaves out those that differ
-// from one already planned only in the order of independent commands (sleep sets: Godefroid, LNCS 1032, 1996).
+// A strategy chooses (internal/strategy; run.go does what it says). A search goes through all schedules by replaying prefixes, those with
+// the fewest preemptions and interferences first (iterative context bounding: Musuvathi and Qadeer, PLDI 2007), and leaves out those that
+// differ from one already planned only in the order of independent commands (sleep sets: Godefroid, LNCS 1032, 1996).
 //
 // Where there are too many schedules, Spec.Random draws some at random (random.go), with a bound on the probability of finding a
 // bug, and shrinks what it finds (shrink.go).
