@@ -97,15 +97,11 @@ func (s *Server) KeyEnds(now, unit time.Duration) ([]keyspace.End, error) {
 	if s.fixed == nil {
 		script = endsFromNow
 	}
-	reply, err := s.Ask(s.Primary, "EVAL", script, "0")
+	reply, n, err := s.list(s.Primary, script)
 	if err != nil {
 		return nil, err
 	}
-	header, at := resp.Line(reply)
-	n, err := resp.ArrayLength(header)
-	if err != nil {
-		return nil, err
-	}
+	at := 0
 	out := make([]keyspace.End, 0, n/2)
 	for range n / 2 {
 		ms, err := resp.Integer(reply[at:])

@@ -167,6 +167,17 @@ func (s *Server) askAll(node int, requests []byte, n int) (replies [][]byte, err
 	return replies, err
 }
 
+// list runs a script that lists something, and returns the elements of its reply, and how many there are.
+func (s *Server) list(node int, script string, args ...string) (elements []byte, n int, err error) {
+	reply, err := s.Ask(node, append([]string{"EVAL", script, "0"}, args...)...)
+	if err != nil {
+		return nil, 0, err
+	}
+	header, at := resp.Line(reply)
+	n, err = resp.ArrayLength(header)
+	return reply[at:], n, err
+}
+
 // DialNode connects to a node.
 func (s *Server) DialNode(node int) (*resp.Conn, error) { return resp.Dial(s.sockets[node]) }
 

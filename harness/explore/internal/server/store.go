@@ -50,21 +50,16 @@ func (s *Server) Content(now, unit time.Duration) (*interleave.Store, error) {
 	if s.fixed == nil {
 		script = contentFromNow
 	}
-	reply, err := s.Ask(s.Primary, "EVAL", script, "0", strconv.Itoa(MostKeys))
+	reply, n, err := s.list(s.Primary, script, strconv.Itoa(MostKeys))
 	if err != nil {
 		return nil, err
 	}
-	header, at := resp.Line(reply)
-	n, err := resp.ArrayLength(header)
-	if err != nil {
-		return nil, err
-	}
-	more, err := resp.Integer(reply[at:])
+	more, err := resp.Integer(reply)
 	if err != nil {
 		return nil, err
 	}
 	store := &interleave.Store{More: int(more)}
-	_, rest := resp.ReadReply(reply[at:])
+	_, rest := resp.ReadReply(reply)
 	for range (n - 1) / 3 {
 		one := interleave.Stored{}
 		one.Key, rest = resp.ReadReply(rest)
@@ -95,15 +90,11 @@ return out`
 
 // StoredKeys lists what is stored at a node.
 func (s *Server) StoredKeys(node int) ([]keyspace.Key, error) {
-	reply, err := s.Ask(node, "EVAL", contentScript, "0")
+	reply, n, err := s.list(node, contentScript)
 	if err != nil {
 		return nil, err
 	}
-	header, at := resp.Line(reply)
-	n, err := resp.ArrayLength(header)
-	if err != nil {
-		return nil, err
-	}
+	at := 0
 	var keys []keyspace.Key
 	for range n / 3 {
 		name, size, err := resp.Bulk(reply[at:])
