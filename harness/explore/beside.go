@@ -69,7 +69,7 @@ func (ex *execution) stepAfter(a *actor) error {
 	ex.now += tick / 8
 	ex.stepTimes = append(ex.stepTimes, ex.now)
 	ex.w.SetTime(ex.now)
-	ex.trace.startStep(ex, c)
+	ex.trace.startStep(ex.now, c)
 	if ex.trace != nil {
 		ex.trace.current().At = ex.now
 	}

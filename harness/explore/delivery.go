@@ -31,13 +31,13 @@ func (ex *execution) deliver(c interleave.Choice, a *actor) (heard event, kept b
 		return event{kind: unanswered}, false, err
 	case interleave.LosesCommands:
 		ex.remaining.LostCommands--
-		ex.trace.unsent(ex, next, "the command is lost")
+		ex.trace.unsent(next, "the command is lost")
 		ex.backend.drop(a)
 		ex.noteSituation(harness.CommandLost)
 		return event{kind: unanswered}, false, nil
 	case interleave.Delays:
 		ex.remaining.Late--
-		ex.trace.unsent(ex, next, "no answer: the command is late")
+		ex.trace.unsent(next, "no answer: the command is late")
 		heard, err = ex.delay(a)
 		return heard, false, err
 	}

@@ -221,7 +221,7 @@ func (s *scheduler) begin() *execution {
 	s.t.Helper()
 	ex, err := beginSchedule(s.t.Context(), &s.spec, s.spec.budgets()[0], s.w, time.NewTimer(parkWithin))
 	require.NoError(s.t, err)
-	ex.trace = &trace{}
+	ex.trace = &trace{scripts: s.w.Scripts}
 	return ex
 }
 

@@ -27,7 +27,7 @@ func (ex *execution) sendBlocking(a *actor, gate *conn) (kept bool, err error) {
 		reply := gate.takeMessage()
 		gate.release()
 		gate.out = append(gate.out, reply...)
-		ex.trace.sent(ex, next, reply, nil)
+		ex.trace.sent(next, reply, nil)
 		return false, nil
 	}
 	ex.waiters = append(ex.waiters, gate)
@@ -35,7 +35,7 @@ func (ex *execution) sendBlocking(a *actor, gate *conn) (kept bool, err error) {
 	if within := next.BlocksFor(); within > 0 {
 		a.wakeAt = ex.now + within
 	}
-	ex.trace.sent(ex, next, nil, nil)
+	ex.trace.sent(next, nil, nil)
 	ex.trace.unanswered("waits")
 	return true, nil
 }

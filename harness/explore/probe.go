@@ -124,3 +124,12 @@ func (c harnessClock) Sleep(ctx context.Context, d time.Duration) error {
 	c.ex.observationHears(event{kind: passed})
 	return c.ex.passTo(c.ex.now + d)
 }
+
+// lookAtStore adds the content of the store to the step at hand, if the trace is of a counterexample.
+func (ex *execution) lookAtStore() (err error) {
+	if ex.trace == nil || !ex.trace.stores {
+		return nil
+	}
+	ex.trace.current().Store, err = ex.w.Content(ex.now, ex.roundingUnit())
+	return err
+}

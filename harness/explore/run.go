@@ -112,7 +112,7 @@ func (r runner) once(ctx context.Context, b interleave.Budget, s strategy.Strate
 		return nil, err
 	}
 	if r.traced {
-		ex.trace = &trace{stores: r.stores}
+		ex.trace = &trace{stores: r.stores, scripts: r.w.Scripts}
 	}
 	return ex, ex.drive(ctx, s, ex)
 }

@@ -25,7 +25,7 @@ func (ex *execution) step(ctx context.Context, c interleave.Choice) (did schedul
 	ex.now = ex.now.Truncate(tick) + tick
 	ex.stepTimes = append(ex.stepTimes, ex.now)
 	ex.backend.setTime()
-	ex.trace.startStep(ex, c)
+	ex.trace.startStep(ex.now, c)
 	ops := len(ex.ops)
 	i, isClient := c.Client()
 	switch {

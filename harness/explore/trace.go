@@ -14,19 +14,20 @@ import (
 
 // trace writes down the steps of a schedule, for people. A nil trace writes nothing.
 type trace struct {
-	steps  []interleave.Step
-	stores bool // what is stored after each step is written down, too
+	steps   []interleave.Step
+	stores  bool             // what is stored after each step is written down, too
+	scripts *command.Scripts // for their names
 }
 
 // current returns the step at hand.
 func (t *trace) current() *interleave.Step { return &t.steps[len(t.steps)-1] }
 
 // startStep begins a step.
-func (t *trace) startStep(ex *execution, c interleave.Choice) {
+func (t *trace) startStep(at time.Duration, c interleave.Choice) {
 	if t == nil {
 		return
 	}
-	s := interleave.Step{Number: len(t.steps) + 1, At: ex.now, Choice: c}
+	s := interleave.Step{Number: len(t.steps) + 1, At: at, Choice: c}
 	i, isClient := c.Client()
 	switch {
 	case !isClient:
@@ -44,7 +45,7 @@ func (t *trace) startStep(ex *execution, c interleave.Choice) {
 }
 
 // sent notes a command and its reply.
-func (t *trace) sent(ex *execution, c command.Command, reply []byte, lost error) {
+func (t *trace) sent(c command.Command, reply []byte, lost error) {
 	if t == nil {
 		return
 	}
@@ -53,7 +54,7 @@ func (t *trace) sent(ex *execution, c command.Command, reply []byte, lost error)
 	if waits != "" {
 		waits += ", then "
 	}
-	if s.Command = waits + c.Text(ex.w.Scripts); command.Name(c.Args) == "exec" {
+	if s.Command = waits + c.Text(t.scripts); command.Name(c.Args) == "exec" {
 		s.Command = waits + fmt.Sprintf("MULTI … EXEC, writes %s", strings.Join(c.Writes, ", "))
 	}
 	if lost != nil {
@@ -66,8 +67,8 @@ func (t *trace) sent(ex *execution, c command.Command, reply []byte, lost error)
 }
 
 // unsent notes a command that is not executed now.
-func (t *trace) unsent(ex *execution, c command.Command, why string) {
-	t.sent(ex, c, nil, nil)
+func (t *trace) unsent(c command.Command, why string) {
+	t.sent(c, nil, nil)
 	t.unanswered(why)
 }
 
@@ -93,8 +94,8 @@ func (t *trace) looked(at time.Duration) {
 	s.Reply = at.String()
 }
 
-// arrived notes a late command that is executed, and the client that sent it.
-func (t *trace) arrived(ex *execution, l lateCommand, c command.Command, reply []byte) {
+// arrived notes a late command that is executed, and the client that sent it, counted from 0.
+func (t *trace) arrived(client int, c command.Command, reply []byte) {
 	if t == nil {
 		return
 	}
@@ -102,46 +103,31 @@ func (t *trace) arrived(ex *execution, l lateCommand, c command.Command, reply [
 	if s.Command != "" {
 		s.Command += "; "
 	}
-	s.Command += fmt.Sprintf("client %d's %s arrives", l.client+1, c.Text(ex.w.Scripts))
+	s.Command += fmt.Sprintf("client %d's %s arrives", client+1, c.Text(t.scripts))
 	s.Reply = resp.ReplyText(reply)
 }
 
-// wentOn notes that a wait for something other than Redis has ended.
-func (t *trace) wentOn(at parked) {
+// wentOn notes that a wait for something other than Redis has ended, and how.
+func (t *trace) wentOn(how string) {
 	if t == nil {
 		return
 	}
 	if s := t.current(); s.Command == "" {
-		switch at.kind {
-		case inStart:
-			s.Command = "begins"
-		case inJoin:
-			s.Command = fmt.Sprintf("goes on: its thread %d has ended", at.thread.thread+1)
-		default:
-			s.Command = "goes on"
-		}
+		s.Command = how
 	}
-}
-
-// awaitedWords says what an actor has waited for.
-func awaitedWords(ex *execution, at parked) string {
-	if at.kind == inRead {
-		return "message on " + channels(at.conn)
-	}
-	return "answer to " + at.conn.queue[0].Text(ex.w.Scripts)
 }
 
 // received notes what somebody has waited for, when it comes.
-func (t *trace) received(ex *execution, at parked, reply string) {
+func (t *trace) received(what, reply string) {
 	if t == nil {
 		return
 	}
 	s := t.current()
-	s.Command, s.Reply = "gets the "+awaitedWords(ex, at), reply
+	s.Command, s.Reply = "gets the "+what, reply
 }
 
-// timedOut notes the end of a wait whose time is over.
-func (t *trace) timedOut(ex *execution, at parked) {
+// timedOut notes the end of a wait for something whose time is over.
+func (t *trace) timedOut(what string) {
 	if t == nil {
 		return
 	}
@@ -149,7 +135,7 @@ func (t *trace) timedOut(ex *execution, at parked) {
 	if s.Command != "" {
 		s.Command += ": "
 	}
-	s.Command += "no " + awaitedWords(ex, at)
+	s.Command += "no " + what
 }
 
 // waited notes that a client slept before its step.
@@ -200,15 +186,6 @@ func (t *trace) finishStep(ended, seen []harness.Op) {
 		beliefs = append(beliefs, storedText(op))
 	}
 	s.Belief = resp.Printable(strings.Join(beliefs, "; "))
-}
-
-// lookAtStore adds the content of the store to the step at hand, if the trace is of a counterexample.
-func (ex *execution) lookAtStore() (err error) {
-	if ex.trace == nil || !ex.trace.stores {
-		return nil
-	}
-	ex.trace.current().Store, err = ex.w.Content(ex.now, ex.roundingUnit())
-	return err
 }
 
 // probed notes one operation of the harness after the last step.

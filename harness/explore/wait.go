@@ -2,6 +2,7 @@ package explore
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"slices"
 	"time"
@@ -29,7 +30,7 @@ func (ex *execution) resume(c interleave.Choice, a *actor) (runs bool, err error
 		}
 	}
 	if !at.waitsForRedis() {
-		ex.trace.wentOn(at)
+		ex.trace.wentOn(at.howItGoesOn())
 		ex.hear(a, event{kind: awake})
 		a.awake <- true
 	} else {
@@ -37,7 +38,7 @@ func (ex *execution) resume(c interleave.Choice, a *actor) (runs bool, err error
 		if at.conn.hasArrived() {
 			ex.takeArrived(c, at)
 		} else if at.isStopped() {
-			ex.trace.wentOn(at)
+			ex.trace.wentOn(at.howItGoesOn())
 		} else if err := ex.timeOut(a); err != nil {
 			return false, err
 		}
@@ -62,11 +63,11 @@ func (ex *execution) waitUntil(a *actor) error {
 func (ex *execution) takeArrived(c interleave.Choice, at parked) {
 	gate := at.conn
 	if gate.failed != nil {
-		ex.trace.received(ex, at, gate.failed.Error())
+		ex.trace.received(ex.awaitedWords(at), gate.failed.Error())
 		return
 	}
 	first := gate.takeMessage()
-	ex.trace.received(ex, at, resp.ReplyText(first))
+	ex.trace.received(ex.awaitedWords(at), resp.ReplyText(first))
 	if gate.kept != nil {
 		ex.forget(gate)
 	}
@@ -77,6 +78,28 @@ func (ex *execution) takeArrived(c interleave.Choice, at parked) {
 		ex.trace.unanswered("the answer is lost")
 		ex.noteSituation(harness.AnswerLost)
 	}
+}
+
+// howItGoesOn says how a wait for something other than Redis ends.
+func (p parked) howItGoesOn() string {
+	switch p.kind {
+	case inStart:
+		return "begins"
+	case inJoin:
+		return fmt.Sprintf("goes on: its thread %d has ended", p.thread.thread+1)
+	}
+	return "goes on"
+}
+
+// awaitedWords says what an actor waits for at Redis.
+func (ex *execution) awaitedWords(at parked) string {
+	switch {
+	case ex.trace == nil:
+		return ""
+	case at.kind == inRead:
+		return "message on " + channels(at.conn)
+	}
+	return "answer to " + at.conn.queue[0].Text(ex.w.Scripts)
 }
 
 // takeMessage takes the first whole reply out of the inbox.
@@ -92,13 +115,13 @@ func (ex *execution) timeOut(a *actor) error {
 	gate := a.parkedAt.conn
 	if gate.kept == nil {
 		gate.timedOut = true
-		ex.trace.timedOut(ex, a.parkedAt)
+		ex.trace.timedOut(ex.awaitedWords(a.parkedAt))
 		return nil
 	}
 	if err := gate.unblock(); err != nil {
 		return err
 	}
-	ex.trace.timedOut(ex, a.parkedAt)
+	ex.trace.timedOut(ex.awaitedWords(a.parkedAt))
 	ex.forget(gate)
 	gate.out = append(gate.out, gate.takeMessage()...)
 	return nil
