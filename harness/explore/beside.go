@@ -69,12 +69,12 @@ func (ex *execution) stepAfter(a *actor) error {
 	ex.now += tick / 8
 	ex.stepTimes = append(ex.stepTimes, ex.now)
 	ex.w.SetTime(ex.now)
-	ex.trace.startStep(ex.now, c)
+	ex.trace.StartStep(ex.now, c)
 	if ex.trace != nil {
-		ex.trace.current().At = ex.now
+		ex.trace.Current().At = ex.now
 	}
 	_, err := ex.stepClient(c, a)
-	ex.trace.finishStep(nil, nil)
+	ex.trace.FinishStep(nil, nil)
 	if err == nil {
 		err = ex.listen()
 	}

@@ -26,18 +26,18 @@ func (ex *execution) deliver(c interleave.Choice, a *actor) (heard event, kept b
 			a.lost = next.Raw
 		}
 		err = ex.backend.sendUnanswered(a)
-		ex.trace.unanswered("the answer is lost")
+		ex.trace.Unanswered("the answer is lost")
 		ex.noteSituation(harness.AnswerLost)
 		return event{kind: unanswered}, false, err
 	case interleave.LosesCommands:
 		ex.remaining.LostCommands--
-		ex.trace.unsent(next, "the command is lost")
+		ex.trace.Unsent(next, "the command is lost")
 		ex.backend.drop(a)
 		ex.noteSituation(harness.CommandLost)
 		return event{kind: unanswered}, false, nil
 	case interleave.Delays:
 		ex.remaining.Late--
-		ex.trace.unsent(next, "no answer: the command is late")
+		ex.trace.Unsent(next, "no answer: the command is late")
 		heard, err = ex.delay(a)
 		return heard, false, err
 	}

@@ -45,5 +45,5 @@ func (r runner) stepsOf(ctx context.Context, budget interleave.Budget, choices [
 	case err != nil:
 		return nil, err
 	}
-	return ex.trace.steps, nil
+	return ex.trace.Steps, nil
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/doublegrant/doublegrant/harness/explore/internal/findings"
 	"github.com/doublegrant/doublegrant/harness/explore/internal/keyspace"
 	"github.com/doublegrant/doublegrant/harness/explore/internal/schedule"
+	"github.com/doublegrant/doublegrant/harness/explore/internal/trace"
 	"github.com/doublegrant/doublegrant/harness/interleave"
 )
 
@@ -71,7 +72,7 @@ type execution struct {
 	observation *observation // the program's look at the store under way; nil: none, or it is not kept
 	trails      *trails      // of a schedule that is really run, by which its state can be told; nil: nobody asks for it
 
-	trace    *trace       // nil: steps are not written down
+	trace    *trace.Trace // nil: steps are not written down
 	recorded func(*actor) // called with a client whose operation has just ended; may be nil
 }
 

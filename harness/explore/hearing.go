@@ -145,7 +145,7 @@ func (ex *execution) sendSubscribing(a *actor, c *conn) error {
 	if c.subscription != nil {
 		a.listens = c
 	}
-	ex.trace.sent(next, c.out[before:], c.failed)
+	ex.trace.Sent(next, c.out[before:], c.failed)
 	return nil
 }
 

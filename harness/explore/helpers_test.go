@@ -18,6 +18,7 @@ import (
 	"github.com/doublegrant/doublegrant/harness/await"
 	"github.com/doublegrant/doublegrant/harness/explore/internal/resp"
 	"github.com/doublegrant/doublegrant/harness/explore/internal/schedule"
+	"github.com/doublegrant/doublegrant/harness/explore/internal/trace"
 	"github.com/doublegrant/doublegrant/harness/interleave"
 	"github.com/doublegrant/doublegrant/harness/internal/processes"
 	"github.com/doublegrant/doublegrant/harness/testenv"
@@ -221,7 +222,7 @@ func (s *scheduler) begin() *execution {
 	s.t.Helper()
 	ex, err := beginSchedule(s.t.Context(), &s.spec, s.spec.budgets()[0], s.w, time.NewTimer(parkWithin))
 	require.NoError(s.t, err)
-	ex.trace = &trace{scripts: s.w.Scripts}
+	ex.trace = &trace.Trace{Scripts: s.w.Scripts}
 	return ex
 }
 
@@ -268,7 +269,7 @@ func possible(ex *execution) (out []interleave.Choice) {
 
 // commands returns the lines of a schedule that was written down: client, command and reply.
 func commands(ex *execution) (out []string) {
-	for _, s := range ex.trace.steps {
+	for _, s := range ex.trace.Steps {
 		out = append(out, strings.TrimSpace(fmt.Sprintf("%d: %s = %s", s.Client, s.Command, s.Reply)))
 	}
 	return out

@@ -27,7 +27,7 @@ func (ex *execution) sendBlocking(a *actor, gate *conn) (kept bool, err error) {
 		reply := gate.takeMessage()
 		gate.release()
 		gate.out = append(gate.out, reply...)
-		ex.trace.sent(next, reply, nil)
+		ex.trace.Sent(next, reply, nil)
 		return false, nil
 	}
 	ex.waiters = append(ex.waiters, gate)
@@ -35,8 +35,8 @@ func (ex *execution) sendBlocking(a *actor, gate *conn) (kept bool, err error) {
 	if within := next.BlocksFor(); within > 0 {
 		a.wakeAt = ex.now + within
 	}
-	ex.trace.sent(next, nil, nil)
-	ex.trace.unanswered("waits")
+	ex.trace.Sent(next, nil, nil)
+	ex.trace.Unanswered("waits")
 	return true, nil
 }
 

@@ -120,7 +120,7 @@ func (b live) execute(l *lateCommand) error {
 		if err != nil {
 			return err
 		}
-		b.ex.trace.arrived(l.client, c, reply)
+		b.ex.trace.Arrived(l.client, c, reply)
 		b.noteReply(c, reply)
 	}
 	return nil
@@ -193,7 +193,7 @@ func (b live) sendNext(a *actor, c *conn) (kept bool, err error) {
 			return false, err
 		}
 	}
-	b.ex.trace.sent(next, reply, c.failed)
+	b.ex.trace.Sent(next, reply, c.failed)
 	b.ex.waitCutShort = b.ex.waitCutShort || b.lacksAcks(next, reply)
 	b.noteReply(next, reply)
 	if wait := next.WaitTimeout(); wait > 0 && next.WantedAcks() > b.ex.hearingReplicas() {

@@ -144,7 +144,7 @@ func (ex *execution) tracePassing(t schedule.Instant) error {
 			last = append(last, resp.Printable(e.Key))
 		}
 	}
-	ex.trace.passed(t.At-ex.now, strings.Join(gone, ", "), strings.Join(last, ", "))
+	ex.trace.Passed(t.At-ex.now, strings.Join(gone, ", "), strings.Join(last, ", "))
 	return nil
 }
 

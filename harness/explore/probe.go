@@ -51,7 +51,7 @@ func (ex *execution) finish(ctx context.Context) error {
 	})
 	for _, op := range ex.ops[ops:] {
 		ex.stepTimes = append(ex.stepTimes, op.Return)
-		ex.trace.probed(op)
+		ex.trace.Probed(op)
 	}
 	return cmp.Or(err, said)
 }
@@ -127,9 +127,9 @@ func (c harnessClock) Sleep(ctx context.Context, d time.Duration) error {
 
 // lookAtStore adds the content of the store to the step at hand, if the trace is of a counterexample.
 func (ex *execution) lookAtStore() (err error) {
-	if ex.trace == nil || !ex.trace.stores {
+	if ex.trace == nil || !ex.trace.Stores {
 		return nil
 	}
-	ex.trace.current().Store, err = ex.w.Content(ex.now, ex.roundingUnit())
+	ex.trace.Current().Store, err = ex.w.Content(ex.now, ex.roundingUnit())
 	return err
 }

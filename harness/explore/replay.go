@@ -98,7 +98,7 @@ func (r runner) counterexample(ctx context.Context, ex *execution, budget interl
 	if len(found) > 0 {
 		a := slices.MinFunc(found, func(a, b harness.Anomaly) int { return cmp.Compare(a.To, b.To) })
 		a.Note = numberClients(a.Note, budget.Clients+1)
-		steps := slices.DeleteFunc(ex.trace.steps, func(s interleave.Step) bool { return s.At > a.To })
+		steps := slices.DeleteFunc(ex.trace.Steps, func(s interleave.Step) bool { return s.At > a.To })
 		return interleave.Counterexample{Budget: budget, Schedule: ex.path, Steps: steps, Anomaly: a, Ops: ex.ops}, nil
 	}
 	return interleave.Counterexample{}, fmt.Errorf("%w: no %s at its end", ErrDiverged, class)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/doublegrant/doublegrant/harness/explore/internal/schedule"
 	"github.com/doublegrant/doublegrant/harness/explore/internal/strategy"
+	"github.com/doublegrant/doublegrant/harness/explore/internal/trace"
 	"github.com/doublegrant/doublegrant/harness/interleave"
 )
 
@@ -112,7 +113,7 @@ func (r runner) once(ctx context.Context, b interleave.Budget, s strategy.Strate
 		return nil, err
 	}
 	if r.traced {
-		ex.trace = &trace{stores: r.stores, scripts: r.w.Scripts}
+		ex.trace = &trace.Trace{Stores: r.stores, Scripts: r.w.Scripts}
 	}
 	return ex, ex.drive(ctx, s, ex)
 }

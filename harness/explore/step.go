@@ -25,7 +25,7 @@ func (ex *execution) step(ctx context.Context, c interleave.Choice) (did schedul
 	ex.now = ex.now.Truncate(tick) + tick
 	ex.stepTimes = append(ex.stepTimes, ex.now)
 	ex.backend.setTime()
-	ex.trace.startStep(ex.now, c)
+	ex.trace.StartStep(ex.now, c)
 	ops := len(ex.ops)
 	i, isClient := c.Client()
 	switch {
@@ -47,7 +47,7 @@ func (ex *execution) step(ctx context.Context, c interleave.Choice) (did schedul
 	if err := ex.observe(ctx, ended); err != nil {
 		return did, err
 	}
-	ex.trace.finishStep(ended, ex.ops[ops+len(ended):])
+	ex.trace.FinishStep(ended, ex.ops[ops+len(ended):])
 	return did, ex.lookAtStore()
 }
 
@@ -109,7 +109,7 @@ func (ex *execution) stepClient(c interleave.Choice, a *actor) (did schedule.Mov
 		ex.clockLooks++
 		ex.ClockRead = true
 		heard = event{kind: looked, at: ex.clock(a.index)}
-		ex.trace.looked(heard.at)
+		ex.trace.Looked(heard.at)
 	}
 	if err := ex.backend.tell(a, heard); err != nil {
 		return did, err
@@ -129,7 +129,7 @@ func (ex *execution) wake(a *actor) (slept bool, err error) {
 		return false, err
 	}
 	a.beginOp(ex.now)
-	ex.trace.waited(a.wakeAt - ex.now)
+	ex.trace.Waited(a.wakeAt - ex.now)
 	return slept && a.parkedAt.kind != inSleep, ex.passTo(a.wakeAt)
 }
 

@@ -111,7 +111,7 @@ func (c *conn) unsubscribe() {
 // sendSubscription sends the next command of a connection that has subscribed. Its confirmation comes as messages do.
 func (ex *execution) sendSubscription(c *conn) error {
 	if c.failed != nil { // it was cut off after the client had written, as by a failover
-		ex.trace.unsent(c.queue[0], "its connection is closed")
+		ex.trace.Unsent(c.queue[0], "its connection is closed")
 		c.queue = nil
 		return nil
 	}
@@ -128,7 +128,7 @@ func (ex *execution) sendSubscription(c *conn) error {
 	}
 	c.queue = c.queue[1:]
 	c.subscription.access.Add(next.Access)
-	ex.trace.sent(next, nil, nil)
+	ex.trace.Sent(next, nil, nil)
 	return c.postNow(next.Raw)
 }
 

@@ -79,7 +79,7 @@ func describeDifference(first, second *execution) string {
 	for together < min(len(first.path), len(second.path)) && first.path[together] == second.path[together] {
 		together++
 	}
-	a, b := first.trace.steps, second.trace.steps
+	a, b := first.trace.Steps, second.trace.Steps
 	left := together < len(first.path) || together < len(second.path)
 	if left { // probes after it are of another schedule
 		a, b = a[:min(len(a), len(first.path))], b[:min(len(b), len(second.path))]

@@ -30,7 +30,7 @@ func (ex *execution) resume(c interleave.Choice, a *actor) (runs bool, err error
 		}
 	}
 	if !at.waitsForRedis() {
-		ex.trace.wentOn(at.howItGoesOn())
+		ex.trace.WentOn(at.howItGoesOn())
 		ex.hear(a, event{kind: awake})
 		a.awake <- true
 	} else {
@@ -38,7 +38,7 @@ func (ex *execution) resume(c interleave.Choice, a *actor) (runs bool, err error
 		if at.conn.hasArrived() {
 			ex.takeArrived(c, at)
 		} else if at.isStopped() {
-			ex.trace.wentOn(at.howItGoesOn())
+			ex.trace.WentOn(at.howItGoesOn())
 		} else if err := ex.timeOut(a); err != nil {
 			return false, err
 		}
@@ -55,7 +55,7 @@ func (ex *execution) waitUntil(a *actor) error {
 		ex.earlyWakes++
 	}
 	ex.idleFor += a.wakeAt - ex.now
-	ex.trace.waited(a.wakeAt - ex.now)
+	ex.trace.Waited(a.wakeAt - ex.now)
 	return ex.passTo(a.wakeAt)
 }
 
@@ -63,11 +63,11 @@ func (ex *execution) waitUntil(a *actor) error {
 func (ex *execution) takeArrived(c interleave.Choice, at parked) {
 	gate := at.conn
 	if gate.failed != nil {
-		ex.trace.received(ex.awaitedWords(at), gate.failed.Error())
+		ex.trace.Received(ex.awaitedWords(at), gate.failed.Error())
 		return
 	}
 	first := gate.takeMessage()
-	ex.trace.received(ex.awaitedWords(at), resp.ReplyText(first))
+	ex.trace.Received(ex.awaitedWords(at), resp.ReplyText(first))
 	if gate.kept != nil {
 		ex.forget(gate)
 	}
@@ -75,7 +75,7 @@ func (ex *execution) takeArrived(c interleave.Choice, at parked) {
 	if c.Kind() == interleave.LosesAnswers {
 		ex.remaining.LostAnswers--
 		gate.out, gate.failed = nil, errUnanswered
-		ex.trace.unanswered("the answer is lost")
+		ex.trace.Unanswered("the answer is lost")
 		ex.noteSituation(harness.AnswerLost)
 	}
 }
@@ -115,13 +115,13 @@ func (ex *execution) timeOut(a *actor) error {
 	gate := a.parkedAt.conn
 	if gate.kept == nil {
 		gate.timedOut = true
-		ex.trace.timedOut(ex.awaitedWords(a.parkedAt))
+		ex.trace.TimedOut(ex.awaitedWords(a.parkedAt))
 		return nil
 	}
 	if err := gate.unblock(); err != nil {
 		return err
 	}
-	ex.trace.timedOut(ex.awaitedWords(a.parkedAt))
+	ex.trace.TimedOut(ex.awaitedWords(a.parkedAt))
 	ex.forget(gate)
 	gate.out = append(gate.out, gate.takeMessage()...)
 	return nil

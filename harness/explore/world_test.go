@@ -30,7 +30,7 @@ func TestACrashCutsOneOperationOff(t *testing.T) {
 	require.Equal(t, []string{"1: INCR a, INCR a = info crashed", "2: GET a = 1"}, results(ex.ops))
 	require.Equal(t, start+tick, ex.ops[0].Call, "it began with its first command")
 	require.Equal(t, start+2*tick, ex.ops[0].Return)
-	require.Equal(t, "does not know whether its next happened", ex.trace.steps[1].Belief)
+	require.Equal(t, "does not know whether its next happened", ex.trace.Steps[1].Belief)
 
 	// Both are connected in the next schedule.
 	ex = s.run(interleave.Run(1), interleave.Run(0), interleave.Run(0))

@@ -1,4 +1,5 @@
-package explore
+// Package trace writes down the steps of a schedule, for people: what was sent and answered, and what each client then takes for true.
+package trace
 
 import (
 	"fmt"
@@ -12,22 +13,22 @@ import (
 	"github.com/doublegrant/doublegrant/harness/interleave"
 )
 
-// trace writes down the steps of a schedule, for people. A nil trace writes nothing.
-type trace struct {
-	steps   []interleave.Step
-	stores  bool             // what is stored after each step is written down, too
-	scripts *command.Scripts // for their names
+// Trace writes down the steps of a schedule, for people. A nil trace writes nothing.
+type Trace struct {
+	Steps   []interleave.Step
+	Stores  bool             // what is stored after each step is written down, too
+	Scripts *command.Scripts // for their names
 }
 
-// current returns the step at hand.
-func (t *trace) current() *interleave.Step { return &t.steps[len(t.steps)-1] }
+// Current returns the step at hand.
+func (t *Trace) Current() *interleave.Step { return &t.Steps[len(t.Steps)-1] }
 
-// startStep begins a step.
-func (t *trace) startStep(at time.Duration, c interleave.Choice) {
+// StartStep begins a step.
+func (t *Trace) StartStep(at time.Duration, c interleave.Choice) {
 	if t == nil {
 		return
 	}
-	s := interleave.Step{Number: len(t.steps) + 1, At: at, Choice: c}
+	s := interleave.Step{Number: len(t.Steps) + 1, At: at, Choice: c}
 	i, isClient := c.Client()
 	switch {
 	case !isClient:
@@ -41,20 +42,20 @@ func (t *trace) startStep(at time.Duration, c interleave.Choice) {
 	default:
 		s.Client = i + 1
 	}
-	t.steps = append(t.steps, s)
+	t.Steps = append(t.Steps, s)
 }
 
-// sent notes a command and its reply.
-func (t *trace) sent(c command.Command, reply []byte, lost error) {
+// Sent notes a command and its reply.
+func (t *Trace) Sent(c command.Command, reply []byte, lost error) {
 	if t == nil {
 		return
 	}
-	s := t.current()
+	s := t.Current()
 	waits := s.Command // of a client that slept
 	if waits != "" {
 		waits += ", then "
 	}
-	if s.Command = waits + c.Text(t.scripts); command.Name(c.Args) == "exec" {
+	if s.Command = waits + c.Text(t.Scripts); command.Name(c.Args) == "exec" {
 		s.Command = waits + fmt.Sprintf("MULTI … EXEC, writes %s", strings.Join(c.Writes, ", "))
 	}
 	if lost != nil {
@@ -66,27 +67,27 @@ func (t *trace) sent(c command.Command, reply []byte, lost error) {
 	}
 }
 
-// unsent notes a command that is not executed now.
-func (t *trace) unsent(c command.Command, why string) {
-	t.sent(c, nil, nil)
-	t.unanswered(why)
+// Unsent notes a command that is not executed now.
+func (t *Trace) Unsent(c command.Command, why string) {
+	t.Sent(c, nil, nil)
+	t.Unanswered(why)
 }
 
-// unanswered notes that the client gets no answer, and why.
-func (t *trace) unanswered(why string) {
+// Unanswered notes that the client gets no answer, and why.
+func (t *Trace) Unanswered(why string) {
 	if t == nil {
 		return
 	}
-	s := t.current()
+	s := t.Current()
 	s.Reply = strings.TrimSpace(s.Reply + " (" + why + ")")
 }
 
-// looked notes what a client's clock shows.
-func (t *trace) looked(at time.Duration) {
+// Looked notes what a client's clock shows.
+func (t *Trace) Looked(at time.Duration) {
 	if t == nil {
 		return
 	}
-	s := t.current()
+	s := t.Current()
 	if s.Command != "" {
 		s.Command += ", then "
 	}
@@ -94,67 +95,67 @@ func (t *trace) looked(at time.Duration) {
 	s.Reply = at.String()
 }
 
-// arrived notes a late command that is executed, and the client that sent it, counted from 0.
-func (t *trace) arrived(client int, c command.Command, reply []byte) {
+// Arrived notes a late command that is executed, and the client that sent it, counted from 0.
+func (t *Trace) Arrived(client int, c command.Command, reply []byte) {
 	if t == nil {
 		return
 	}
-	s := t.current()
+	s := t.Current()
 	if s.Command != "" {
 		s.Command += "; "
 	}
-	s.Command += fmt.Sprintf("client %d's %s arrives", client+1, c.Text(t.scripts))
+	s.Command += fmt.Sprintf("client %d's %s arrives", client+1, c.Text(t.Scripts))
 	s.Reply = resp.ReplyText(reply)
 }
 
-// wentOn notes that a wait for something other than Redis has ended, and how.
-func (t *trace) wentOn(how string) {
+// WentOn notes that a wait for something other than Redis has ended, and how.
+func (t *Trace) WentOn(how string) {
 	if t == nil {
 		return
 	}
-	if s := t.current(); s.Command == "" {
+	if s := t.Current(); s.Command == "" {
 		s.Command = how
 	}
 }
 
-// received notes what somebody has waited for, when it comes.
-func (t *trace) received(what, reply string) {
+// Received notes what somebody has waited for, when it comes.
+func (t *Trace) Received(what, reply string) {
 	if t == nil {
 		return
 	}
-	s := t.current()
+	s := t.Current()
 	s.Command, s.Reply = "gets the "+what, reply
 }
 
-// timedOut notes the end of a wait for something whose time is over.
-func (t *trace) timedOut(what string) {
+// TimedOut notes the end of a wait for something whose time is over.
+func (t *Trace) TimedOut(what string) {
 	if t == nil {
 		return
 	}
-	s := t.current()
+	s := t.Current()
 	if s.Command != "" {
 		s.Command += ": "
 	}
 	s.Command += "no " + what
 }
 
-// waited notes that a client slept before its step.
-func (t *trace) waited(d time.Duration) {
+// Waited notes that a client slept before its step.
+func (t *Trace) Waited(d time.Duration) {
 	if t == nil {
 		return
 	}
-	s := t.current()
+	s := t.Current()
 	if s.Command == "" {
 		s.Command = fmt.Sprintf("waits %v", rounded(d))
 	}
 }
 
-// passed notes how long time passed, which keys are gone, and which are in their last millisecond.
-func (t *trace) passed(d time.Duration, gone, last string) {
+// Passed notes how long time passed, which keys are gone, and which are in their last millisecond.
+func (t *Trace) Passed(d time.Duration, gone, last string) {
 	if t == nil {
 		return
 	}
-	s := t.current()
+	s := t.Current()
 	s.Command = fmt.Sprintf("%v pass", rounded(d))
 	if gone != "" {
 		s.Command += ": " + resp.Clip(gone, 80) + " expires"
@@ -167,12 +168,12 @@ func (t *trace) passed(d time.Duration, gone, last string) {
 // rounded returns d without the microseconds that steps have taken of it.
 func rounded(d time.Duration) time.Duration { return keyspace.RoundUp(d, keyspace.Grain) }
 
-// finishStep ends a step. ended lists the operations that ended in it, seen what the program saw in the store after them.
-func (t *trace) finishStep(ended, seen []harness.Op) {
+// FinishStep ends a step. ended lists the operations that ended in it, seen what the program saw in the store after them.
+func (t *Trace) FinishStep(ended, seen []harness.Op) {
 	if t == nil {
 		return
 	}
-	s := t.current()
+	s := t.Current()
 	var beliefs []string
 	for _, op := range ended {
 		if s.Command == "" {
@@ -188,13 +189,13 @@ func (t *trace) finishStep(ended, seen []harness.Op) {
 	s.Belief = resp.Printable(strings.Join(beliefs, "; "))
 }
 
-// probed notes one operation of the harness after the last step.
-func (t *trace) probed(op harness.Op) {
+// Probed notes one operation of the harness after the last step.
+func (t *Trace) Probed(op harness.Op) {
 	if t == nil {
 		return
 	}
-	t.steps = append(t.steps, interleave.Step{
-		Number: len(t.steps) + 1, At: op.Return, Choice: interleave.Probe, Command: strings.TrimSpace(string(op.Kind) + " " + op.Key),
+	t.Steps = append(t.Steps, interleave.Step{
+		Number: len(t.Steps) + 1, At: op.Return, Choice: interleave.Probe, Command: strings.TrimSpace(string(op.Kind) + " " + op.Key),
 		Reply: answer(op), Belief: probeBelief(op),
 	})
 }
