@@ -28,52 +28,78 @@ const (
 // that does other work may stand still for longer.
 var parkWithin = 2 * time.Second
 
-// execution is one schedule under way.
+// execution is one schedule under way: its rules, and what they go by.
 type execution struct {
-	backend            backend // makes happen what the schedule says
-	findings.Coverage          // what it has contained so far
-	spec               *Spec
-	budget             interleave.Budget
-	w                  *world
-	actors             []*actor      // the first thread of each client
-	all                []*actor      // every thread, in the order in which they came into being
-	running            *actor        // whom the scheduler waits for; nil: nobody
-	waiters            []*conn       // connections on which something may arrive: a command that Redis keeps, a subscription
-	trouble            error         // why the schedule cannot go on, as a client's goroutine has found out; nil: it can
-	earlyWakes         int           // waits that ended with time although others could have gone on
-	idleFor            time.Duration // time that passed in waits since an operation has ended
-	finishing          bool          // the program looks at the end of the schedule
-	deadlock           *harness.Anomaly
-	now                time.Duration  // since the schedule began, in virtual time
-	passedTo           time.Duration  // the last time to which time passed other than by a step
-	clockLooks         int            // looks of all clients at their clocks since passedTo
-	ends               []keyspace.End // ends of the keys in the store, valid if endsKnown
-	endsKnown          bool
-	path               []interleave.Choice
-	fingerprint        uint64          // fingerprint of what happened: choices, names of commands and their keys
-	stepTimes          []time.Duration // virtual times of the steps and, after them, of the harness's probes
-	lateCommands       []lateCommand   // commands that their clients have given up
-	ops                []harness.Op
-	remaining          interleave.Budget       // what may still go wrong
-	last               *actor                  // took the last step; nil: none yet
-	justStepped        bool                    // the last choice was a step of that client
-	replicationStopped bool                    // the replica that will be promoted hears nothing
-	wroteSinceStop     bool                    // something was written since replication stopped
-	situations         []harness.SituationName // situations that the explorer brought about
-	missesScript       bool                    // Redis lacked a script that it has in every other schedule: see runner.undisturbed
-	waitCutShort       bool                    // a WAIT returned before its replicas had acknowledged
-	alarm              *time.Timer
+	spec    *Spec
+	budget  interleave.Budget
+	w       *world
+	backend backend // makes happen what the schedule says
 
-	memory      *memory      // what the search knows, if this schedule is kept or run from it; nil: it is neither
-	learning    bool         // what this schedule shows is kept in memory
-	store       *contents    // what is stored, if memory is not nil
+	actors      []*actor // the first thread of each client
+	all         []*actor // every thread, in the order in which they came into being
+	last        *actor   // took the last step; nil: none yet
+	justStepped bool     // the last choice was a step of that client
+
+	path        []interleave.Choice
+	stepTimes   []time.Duration // virtual times of the steps and, after them, of the harness's probes
+	ops         []harness.Op
+	situations  []harness.SituationName // situations that the explorer brought about
+	deadlock    *harness.Anomaly
+	fingerprint uint64       // of what happened: choices, names of commands and their keys
+	trace       *trace.Trace // nil: steps are not written down
+
+	findings.Coverage // what it has contained so far
+	virtualTime
+	waitBounds
+	faults
+	liveParts
+	recording
+}
+
+// virtualTime is the time of a schedule.
+type virtualTime struct {
+	now        time.Duration // since the schedule began
+	passedTo   time.Duration // the last time to which time passed other than by a step
+	clockLooks int           // looks of all clients at their clocks since passedTo
+}
+
+// waitBounds keeps waits from going on for ever: see maxEarlyWakes and maxIdleLeases.
+type waitBounds struct {
+	earlyWakes int           // waits that ended with time although others could have gone on
+	idleFor    time.Duration // time that passed in waits since an operation has ended
+}
+
+// faults is what may still go wrong, and what has begun to.
+type faults struct {
+	remaining          interleave.Budget
+	lateCommands       []lateCommand // commands that their clients have given up
+	replicationStopped bool          // the replica that will be promoted hears nothing
+	wroteSinceStop     bool          // something was written since replication stopped
+	promoted           bool          // the replica has been promoted
+}
+
+// liveParts is what only a schedule has that is really run.
+type liveParts struct {
+	running      *actor         // whom the scheduler waits for; nil: nobody
+	waiters      []*conn        // connections on which something may arrive: a command that Redis keeps, a subscription
+	trouble      error          // why the schedule cannot go on, as a client's goroutine has found out; nil: it can
+	finishing    bool           // the program looks at the end of the schedule
+	ends         []keyspace.End // ends of the keys in the store, valid if endsKnown
+	endsKnown    bool
+	missesScript bool // Redis lacked a script that it has in every other schedule: see runner.undisturbed
+	waitCutShort bool // a WAIT returned before its replicas had acknowledged
+	alarm        *time.Timer
+	recorded     func(*actor) // called with a client whose operation has just ended; may be nil
+	trails       *trails      // by which its state can be told; nil: nobody asks for it
+}
+
+// recording is what a schedule has that is kept in memory, or run from it.
+type recording struct {
+	memory      *memory // what the search knows; nil: the schedule is neither
+	learning    bool    // what this schedule shows is kept
+	store       *contents
 	replica     *contents    // what the replica will have that is promoted
-	promoted    bool         // it has been promoted
 	observation *observation // the program's look at the store under way; nil: none, or it is not kept
-	trails      *trails      // of a schedule that is really run, by which its state can be told; nil: nobody asks for it
-
-	trace    *trace.Trace // nil: steps are not written down
-	recorded func(*actor) // called with a client whose operation has just ended; may be nil
 }
 
 // diverged is why a schedule cannot be followed whose next step an actor cannot take.
@@ -89,7 +115,10 @@ func beginSchedule(ctx context.Context, spec *Spec, budget interleave.Budget, w 
 	if err := w.reset(); err != nil {
 		return nil, err
 	}
-	ex := &execution{spec: spec, budget: budget, w: w, now: start, passedTo: start, remaining: budget, alarm: alarm, memory: w.memory, learning: w.memory != nil}
+	ex := &execution{
+		spec: spec, budget: budget, w: w, virtualTime: virtualTime{now: start, passedTo: start}, faults: faults{remaining: budget}, liveParts: liveParts{alarm: alarm},
+		recording: recording{memory: w.memory, learning: w.memory != nil},
+	}
 	ex.backend = live{ex}
 	if ex.memory != nil {
 		ex.store = ex.memory.empty

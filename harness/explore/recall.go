@@ -26,8 +26,8 @@ type recalled struct{ ex *execution }
 // beginFromMemory starts a schedule from memory. The error is errUnknown if not every client's beginning is known.
 func beginFromMemory(spec *Spec, budget interleave.Budget, w *world, m *memory) (*execution, error) {
 	ex := &execution{
-		spec: spec, budget: budget, w: w, now: start, passedTo: start, remaining: budget, memory: m, store: m.empty,
-		actors: make([]*actor, 0, budget.Clients),
+		spec: spec, budget: budget, w: w, virtualTime: virtualTime{now: start, passedTo: start}, faults: faults{remaining: budget},
+		recording: recording{memory: m, store: m.empty}, actors: make([]*actor, 0, budget.Clients),
 	}
 	from := recalled{ex}
 	ex.backend = from

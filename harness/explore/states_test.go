@@ -13,7 +13,7 @@ import (
 func TestAStateHasWhatIsLeftOfTheBudget(t *testing.T) {
 	m := newMemory()
 	state := func(left interleave.Budget) []byte {
-		ex := &execution{spec: &Spec{}, memory: m, store: m.empty, remaining: left}
+		ex := &execution{spec: &Spec{}, recording: recording{memory: m, store: m.empty}, faults: faults{remaining: left}}
 		ex.backend = recalled{ex}
 		return ex.appendState(nil, nil)
 	}
