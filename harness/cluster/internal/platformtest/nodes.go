@@ -22,7 +22,7 @@ func Trials(usual int) int {
 	return n
 }
 
-// OneFailover kills the primary, and checks that every Sentinel saw one failover and that the old primary comes back.
+// OneFailover kills the primary, and checks that every Sentinel saw a failover and that the old primary comes back.
 func (p Platform) OneFailover(t *testing.T) {
 	ctx := t.Context()
 	o := p.Options
@@ -48,9 +48,15 @@ func (p Platform) OneFailover(t *testing.T) {
 	t.Logf("whole %v after the restart", time.Since(restarted))
 	role, err := c.Role(ctx, old)
 	require.NoError(t, err)
-	require.Equal(t, "slave", role)
-	require.Len(t, ev.Of("", "+promoted-slave"), 1)
-	Eventually(t, func() bool { return len(ev.Of("", "+switch-master")) == len(c.Sentinels()) }, "a Sentinel did not follow")
+	// Where a machine stands still for longer than Sentinels wait, they replace the new primary as well, perhaps by the old one.
+	if promoted := ev.Of("", "+promoted-slave"); len(promoted) == 1 {
+		require.Equal(t, "slave", role)
+	} else {
+		require.NotEmpty(t, promoted)
+	}
+	for _, name := range c.Sentinels() {
+		Eventually(t, func() bool { return len(ev.Of(name, "+switch-master")) > 0 }, "a Sentinel did not follow")
+	}
 	for _, name := range append(c.RedisNodes(), c.Sentinels()...) {
 		log, err := os.ReadFile(filepath.Join(o.LogDir, name+".log"))
 		require.NoError(t, err)
