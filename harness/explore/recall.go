@@ -251,7 +251,7 @@ func (b recalled) recallObservation(began event) error {
 		for _, done := range m.acts {
 			op := done.op
 			op.Call = b.ex.now - done.took
-			harnessTimeline{b.ex}.keep(&op)
+			harnessTimeline(b).keep(&op)
 		}
 		var err error
 		if heard, err = b.recallAnswer(m.asks); err != nil || m.asks.kind == asksNothing {
