@@ -19,7 +19,24 @@ type Command struct {
 }
 
 // Name returns the command's name in lower case.
-func Name(args [][]byte) string { return string(bytes.ToLower(args[0])) }
+func Name(args [][]byte) string {
+	if n, known := lowered[string(args[0])]; known {
+		return n
+	}
+	return string(bytes.ToLower(args[0]))
+}
+
+// lowered maps the names that most clients send, in one case, to those in lower case. Looking a name up takes no memory.
+var lowered = func() map[string]string {
+	m := map[string]string{}
+	for n := range touches {
+		m[n], m[strings.ToUpper(n)] = n, n
+	}
+	for n := range repeatable {
+		m[n], m[strings.ToUpper(n)] = n, n
+	}
+	return m
+}()
 
 // Subscribes reports whether the command belongs to a subscription.
 func Subscribes(n string) bool {

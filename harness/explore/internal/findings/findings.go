@@ -36,9 +36,9 @@ func (f *Findings) Note(b interleave.Budget, o Outcome, said Judgement, number i
 	f.Doubt = cmp.Or(f.Doubt, said.doubt)
 	f.Coverage.add(o.Covers)
 	f.Encounters.add(b, o, said.situations)
-	for op := range o.History.Ops {
-		if op.Outcome == harness.OK {
-			f.OKKinds[op.Kind] = true
+	for i := range o.Ops {
+		if o.Ops[i].Outcome == harness.OK {
+			f.OKKinds[o.Ops[i].Kind] = true
 		}
 	}
 	if o.Covers.GrantedFree != "" { // something was granted without a command, so nobody knows when: the history shows nothing

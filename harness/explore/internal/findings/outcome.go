@@ -14,6 +14,7 @@ type Outcome struct {
 	Path       []interleave.Choice
 	Times      []time.Duration // virtual times of the steps and, after them, of the harness's probes
 	History    harness.History
+	Ops        []harness.Op            // those of History
 	Situations []harness.SituationName // that the explorer brought about
 	Covers     Coverage
 	Deadlock   *harness.Anomaly // nil: nobody waits for ever
