@@ -394,31 +394,3 @@ func (c *conn) SetReadDeadline(t time.Time) error {
 
 // SetWriteDeadline does nothing.
 func (c *conn) SetWriteDeadline(time.Time) error { return nil }
-
-// askedByProgram notes a command of the program's own look at the store, which is about to be sent. The function that it returns is
-// to be called with the reply.
-func (c *conn) askedByProgram(next *command.Command) (learned func(reply []byte) error, err error) {
-	ex := c.dialer.world.current
-	if ex == nil || !ex.learns() || !c.dialer.world.asking {
-		return func([]byte) error { return nil }, nil
-	}
-	if n := command.Name(next.Args); c.multi || n == "multi" || n == "watch" || n == "exec" {
-		ex.memory.disable("the program's look at the store is a transaction")
-	}
-	var ungated bool
-	if next.Access, ungated = command.AccessOf(next.Args); ungated { // it concerns the connection
-		return func([]byte) error { return nil }, nil
-	}
-	if next.Scripts {
-		c.dialer.world.Scripts.Learn(next.Args) // or it is missing after the next flush
-	}
-	ex.observationAsks(ask{kind: asksRedis, command: command.Command{Raw: next.Raw, Args: next.Args, Access: next.Access}})
-	l, err := ex.beginLearning(next, nil, nil, nil)
-	return func(reply []byte) error {
-		if err := ex.finishLearning(l, reply); err != nil {
-			return err
-		}
-		ex.observationHears(event{kind: answered, text: string(reply)})
-		return nil
-	}, err
-}

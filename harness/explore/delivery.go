@@ -52,6 +52,9 @@ func (ex *execution) delay(a *actor) (heard event, err error) {
 	}
 	left.client, left.at = a.index, len(ex.path)
 	if !left.arrived {
+		for i := range left.commands[1:] { // that of the first is known
+			left.commands[i+1].Access, _ = command.AccessOf(left.commands[i+1].Args)
+		}
 		left.watched, a.watched = takeWatched(left.gate, a.watched)
 	}
 	ex.lateCommands = append(ex.lateCommands, left)

@@ -3,6 +3,7 @@ package explore
 import (
 	"context"
 	"errors"
+	"maps"
 	"slices"
 
 	"github.com/doublegrant/doublegrant/harness"
@@ -21,8 +22,7 @@ func (ex *execution) noteSituation(name harness.SituationName) {
 // rerunSituations runs the shortest schedule of each situation again and returns the situations with their steps.
 func (s *search) rerunSituations(ctx context.Context, w *world) (all []interleave.Situation, err error) {
 	r := newRunner(s.spec, w)
-	slices.Sort(s.seen.Encounters.Order) // which was met first depends on the workers
-	for _, name := range s.seen.Encounters.Order {
+	for _, name := range slices.Sorted(maps.Keys(s.seen.Encounters.By)) {
 		e := s.seen.Encounters.By[name]
 		told := interleave.Situation{Situation: e.Situation}
 		if e.Count > 0 {

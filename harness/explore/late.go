@@ -14,9 +14,6 @@ func (c *conn) giveUp() (left lateCommand, err error) {
 		return left, err
 	}
 	left = lateCommand{wire: c.wire, node: c.node, commands: c.queue, gate: c.snapshot()}
-	for i := range c.queue[1:] {
-		left.commands[i+1].Access, _ = command.AccessOf(c.queue[i+1].Args)
-	}
 	c.dialer.world.abandonedWires = append(c.dialer.world.abandonedWires, c.wire)
 	c.wire, c.queue, c.out, c.watched, c.failed = nil, nil, nil, nil, errUnanswered
 	return left, nil

@@ -1,6 +1,7 @@
 package explore
 
 import (
+	"bytes"
 	"slices"
 	"strings"
 
@@ -8,7 +9,7 @@ import (
 	"github.com/doublegrant/doublegrant/harness/explore/internal/resp"
 )
 
-// This file learns from a command that is really sent what it makes of the store.
+// This file learns from a command that is really sent what it makes of the store, and how the program looks at the store.
 
 // pendingOutcome holds a command about to be executed, until its outcome is kept.
 type pendingOutcome struct {
@@ -114,4 +115,69 @@ func (ex *execution) transitionOf(l *pendingOutcome, reply []byte) (*transition,
 		}
 	}
 	return t, nil
+}
+
+// observation is one look of the program at the store, while it is being learned.
+type observation struct {
+	mind  *mind
+	heard event
+	acts  []act
+}
+
+// beginObservation notes that the program begins to look at the store.
+func (ex *execution) beginObservation(began event) {
+	if ex.learns() {
+		ex.observation = &observation{mind: &ex.memory.root, heard: began}
+	}
+}
+
+// observationAsks notes what the program did since its look at the store heard something, and what it asks for next.
+func (ex *execution) observationAsks(next ask) {
+	l := ex.observation
+	if l == nil || !ex.learns() {
+		ex.observation = nil
+		return
+	}
+	node, isNew := ex.memory.child(l.mind, l.heard)
+	if isNew {
+		node.acts, node.asks = l.acts, next
+	} else if !slices.Equal(node.acts, l.acts) || node.asks.kind != next.kind || node.asks.d != next.d || !bytes.Equal(node.asks.command.Raw, next.command.Raw) {
+		ex.memory.disable("the program does not look at the store in the same way each time")
+	}
+	l.mind, l.acts = node, nil
+}
+
+// observationHears notes what the program's look at the store has heard.
+func (ex *execution) observationHears(heard event) {
+	if ex.observation != nil {
+		ex.observation.heard = heard
+	}
+}
+
+// askedByProgram notes a command of the program's own look at the store, which is about to be sent. The function that it returns is
+// to be called with the reply.
+func (c *conn) askedByProgram(next *command.Command) (learned func(reply []byte) error, err error) {
+	ex := c.dialer.world.current
+	if ex == nil || !ex.learns() || !c.dialer.world.asking {
+		return func([]byte) error { return nil }, nil
+	}
+	if n := command.Name(next.Args); c.multi || n == "multi" || n == "watch" || n == "exec" {
+		ex.memory.disable("the program's look at the store is a transaction")
+	}
+	var ungated bool
+	if next.Access, ungated = command.AccessOf(next.Args); ungated { // it concerns the connection
+		return func([]byte) error { return nil }, nil
+	}
+	if next.Scripts {
+		c.dialer.world.Scripts.Learn(next.Args) // or it is missing after the next flush
+	}
+	ex.observationAsks(ask{kind: asksRedis, command: command.Command{Raw: next.Raw, Args: next.Args, Access: next.Access}})
+	l, err := ex.beginLearning(next, nil, nil, nil)
+	return func(reply []byte) error {
+		if err := ex.finishLearning(l, reply); err != nil {
+			return err
+		}
+		ex.observationHears(event{kind: answered, text: string(reply)})
+		return nil
+	}, err
 }

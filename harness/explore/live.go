@@ -30,7 +30,7 @@ func (b live) tell(a *actor, heard event) error {
 	return b.ex.awaitClient(a)
 }
 
-// endClient tells all threads of a client, which are parked, that it has crashed. Their goroutines go on to their end, but its
+// crash tells all threads of a client, which are parked, that it has crashed. Their goroutines go on to their end, but its
 // connections send nothing more.
 func (b live) crash(client int) error {
 	main := b.ex.actors[client]

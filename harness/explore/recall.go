@@ -1,7 +1,6 @@
 package explore
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"slices"
@@ -104,9 +103,6 @@ func (b recalled) giveUp(a *actor) (left lateCommand, heard event, err error) {
 		return left, heard, nil
 	}
 	left.commands = slices.Clone(gate.queue)
-	for i := range left.commands[1:] {
-		left.commands[i+1].Access, _ = command.AccessOf(left.commands[i+1].Args)
-	}
 	return left, heard, nil
 }
 
@@ -283,41 +279,4 @@ func (b recalled) recallAnswer(q ask) (heard event, err error) {
 		heard = event{kind: finishes, text: canonicalOps(b.ex.ops)}
 	}
 	return heard, nil
-}
-
-// observation is one look of the program at the store, while it is being learned.
-type observation struct {
-	mind  *mind
-	heard event
-	acts  []act
-}
-
-// beginObservation notes that the program begins to look at the store.
-func (ex *execution) beginObservation(began event) {
-	if ex.learns() {
-		ex.observation = &observation{mind: &ex.memory.root, heard: began}
-	}
-}
-
-// observationAsks notes what the program did since its look at the store heard something, and what it asks for next.
-func (ex *execution) observationAsks(next ask) {
-	l := ex.observation
-	if l == nil || !ex.learns() {
-		ex.observation = nil
-		return
-	}
-	node, isNew := ex.memory.child(l.mind, l.heard)
-	if isNew {
-		node.acts, node.asks = l.acts, next
-	} else if !slices.Equal(node.acts, l.acts) || node.asks.kind != next.kind || node.asks.d != next.d || !bytes.Equal(node.asks.command.Raw, next.command.Raw) {
-		ex.memory.disable("the program does not look at the store in the same way each time")
-	}
-	l.mind, l.acts = node, nil
-}
-
-// observationHears notes what the program's look at the store has heard.
-func (ex *execution) observationHears(heard event) {
-	if ex.observation != nil {
-		ex.observation.heard = heard
-	}
 }

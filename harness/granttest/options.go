@@ -72,9 +72,16 @@ const (
 type Search struct {
 	Skip bool // no search: for an algorithm that works in goroutines or timers of its own
 
-	// What may happen in one schedule. interleave.Bounds says what each field means, and its default.
-	Clients, Crashes, Expiries, Failovers, Flushes int
-	LostAnswers, LostCommands, Late                int
+	// What may happen in one schedule: see interleave.Bounds. A negative number means none, but of clients, failovers and flushes.
+	Clients   int // 2 to 4; default 3
+	Crashes   int // clients that crash; default 1
+	Expiries  int // times that a lease ends; default 1
+	Failovers int // promotions of a replica that has not heard everything, 0 or 1; default none
+	Flushes   int // times that the script cache is lost; default none
+
+	// Commands that are executed without an answer to their client, that are never executed, and that are executed after their client has
+	// gone on. If all three are 0, the search has a part of its own for one lost answer, and another for one late command.
+	LostAnswers, LostCommands, Late int
 
 	Skew time.Duration // how far the last client's clock is ahead of the others'; default 0, negative: behind
 	For  time.Duration // the longest that the search may take; default 5 minutes

@@ -17,8 +17,7 @@ type Encounter struct {
 
 // Encounters holds the situations of a search.
 type Encounters struct {
-	Order []harness.SituationName
-	By    map[harness.SituationName]*Encounter
+	By map[harness.SituationName]*Encounter
 }
 
 // possibleSituations lists the situations that the explorer can bring about within a budget.
@@ -44,7 +43,6 @@ func (e *Encounters) entry(name harness.SituationName) *Encounter {
 	}
 	if e.By[name] == nil {
 		e.By[name] = &Encounter{Situation: harness.Situation{Name: name}}
-		e.Order = append(e.Order, name)
 	}
 	return e.By[name]
 }

@@ -15,10 +15,7 @@ import (
 var ErrDiverged = errors.New("the replay went another way")
 
 // Replay takes the choices of a schedule, each of which has to be possible, and no other. An error of Next wraps ErrDiverged.
-type Replay struct {
-	Schedule []interleave.Choice
-	taken    int
-}
+type Replay struct{ Schedule []interleave.Choice }
 
 // Next returns the next choice of the schedule.
 func (r *Replay) Next(v View) (c interleave.Choice, do Do, err error) {
@@ -26,21 +23,22 @@ func (r *Replay) Next(v View) (c interleave.Choice, do Do, err error) {
 		return c, Leave, nil
 	}
 	moves, err := v.Moves()
+	taken := len(v.Path())
 	switch {
 	case err != nil:
 		return c, Take, err
-	case r.taken < len(r.Schedule) && !schedule.Contains(moves, r.Schedule[r.taken]):
-		return c, Leave, fmt.Errorf("%w: step %d, %v, is not possible: it belongs to another version of this variant", ErrDiverged, r.taken+1, r.Schedule[r.taken])
-	case r.taken < len(r.Schedule):
-		return r.Schedule[r.taken], Take, nil
+	case taken < len(r.Schedule) && !schedule.Contains(moves, r.Schedule[taken]):
+		return c, Leave, fmt.Errorf("%w: step %d, %v, is not possible: it belongs to another version of this variant", ErrDiverged, taken+1, r.Schedule[taken])
+	case taken < len(r.Schedule):
+		return r.Schedule[taken], Take, nil
 	case len(moves) > 0:
 		return c, Leave, fmt.Errorf("%w: after its last step clients are not done: it belongs to another version of this variant", ErrDiverged)
 	}
 	return c, Finish, nil
 }
 
-// Took counts the choices.
-func (r *Replay) Took(schedule.Move) { r.taken++ }
+// Took does nothing.
+func (*Replay) Took(schedule.Move) {}
 
 // Follow takes those choices of a schedule that are possible. After the last it lets clients go on, one after the other.
 type Follow struct {
@@ -76,13 +74,12 @@ func (*Follow) Took(schedule.Move) {}
 type First struct {
 	Prefix     []interleave.Choice
 	LooksAtEnd bool // the program looks at the end of the schedule
-	taken      int
 }
 
 // Next returns the next choice of the prefix, or the first move.
 func (f *First) Next(v View) (c interleave.Choice, do Do, err error) {
-	if f.taken < len(f.Prefix) {
-		return f.Prefix[f.taken], Take, nil
+	if taken := len(v.Path()); taken < len(f.Prefix) {
+		return f.Prefix[taken], Take, nil
 	}
 	moves, err := v.Moves()
 	switch {
@@ -96,8 +93,8 @@ func (f *First) Next(v View) (c interleave.Choice, do Do, err error) {
 	return c, Stop, nil
 }
 
-// Took counts the choices.
-func (f *First) Took(schedule.Move) { f.taken++ }
+// Took does nothing.
+func (*First) Took(schedule.Move) {}
 
 // Alternate lets the clients take turns, and nothing go wrong.
 type Alternate struct{}
