@@ -5,9 +5,11 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/doublegrant/doublegrant/harness/explore/internal/findings"
+	"github.com/doublegrant/doublegrant/harness/explore/internal/frontier"
 	"github.com/doublegrant/doublegrant/harness/explore/internal/visited"
 	"github.com/doublegrant/doublegrant/harness/interleave"
 )
@@ -33,13 +35,13 @@ type checkpoint struct {
 	Parts   []interleave.Part `json:"parts,omitempty"` // that came to their end
 	Memory  string            `json:"memory,omitempty"`
 	Part    *savedPart        `json:"part,omitempty"`  // under way; nil: none
-	Drawing *drawing          `json:"drawn,omitempty"` // of schedules at random; nil: none are drawn
+	Drawing *frontier.Round   `json:"drawn,omitempty"` // of schedules at random; nil: none are drawn
 }
 
 // savedPart is the frontier of a part.
 type savedPart struct {
 	Budget interleave.Budget `json:"budget"`
-	Queue  []savedBranch     `json:"queue,omitempty"` // planned, and in no piece
+	Queue  []frontier.Saved  `json:"queue,omitempty"` // planned, and in no piece
 	Known  []byte            `json:"known,omitempty"` // states, in their order
 	Round  []Piece           `json:"round,omitempty"` // pieces of the round under way that are to be done, in their order, without what is known
 	Fresh  []byte            `json:"fresh,omitempty"` // states that pieces of the round have come to
@@ -68,6 +70,11 @@ func (c *Checkpoint) UnmarshalJSON(text []byte) error {
 			return fmt.Errorf("explore: a checkpoint with %w", err)
 		}
 	}
+	if d := read.Drawing; d != nil {
+		if err := d.Check(); err != nil {
+			return fmt.Errorf("explore: a checkpoint with %w", err)
+		}
+	}
 	c.c = read
 	return nil
 }
@@ -77,7 +84,7 @@ func (p *savedPart) check() error {
 		return fmt.Errorf("%d clients", p.Budget.Clients)
 	}
 	for _, piece := range p.Round {
-		if err := checkBranches(piece.Items, p.Budget); err != nil {
+		if err := frontier.Check(piece.Items, p.Budget); err != nil {
 			return err
 		}
 	}
@@ -86,7 +93,7 @@ func (p *savedPart) check() error {
 			return err
 		}
 	}
-	return checkBranches(p.Queue, p.Budget)
+	return frontier.Check(p.Queue, p.Budget)
 }
 
 // planOf returns a hash of all in a spec that decides which schedules there are: of its program's name and properties, and of what may
@@ -145,7 +152,7 @@ func (s *search) resume(from *Checkpoint) {
 	s.whyForgotten = c.Memory
 	s.resumed = c.Part
 	if c.Drawing != nil {
-		s.drawing = *c.Drawing
+		s.draws.Round = *c.Drawing
 	}
 	if s.spec.MaxSchedules > 0 {
 		s.spec.MaxSchedules += s.seen.Schedules
@@ -169,7 +176,8 @@ func (s *search) checkpoint(worlds []*world) *Checkpoint {
 		}
 	}
 	if s.spec.Random != nil {
-		next := s.drawing
+		next := s.draws.Round
+		next.Again = slices.Clone(next.Again)
 		c.Drawing, c.Done = &next, s.stopped == interleave.DrawnAtRandom
 		return &Checkpoint{c}
 	}
@@ -186,7 +194,7 @@ func (s *search) checkpoint(worlds []*world) *Checkpoint {
 // saveFrontier writes down what is left of the part under way. It may be nothing, if the search was stopped as the part came to its end.
 // The caller holds s.mu.
 func (s *search) saveFrontier() *savedPart {
-	p := savedPart{Budget: s.budget, Queue: s.saveQueue(), Known: visited.Encode(s.states.Sorted())}
+	p := savedPart{Budget: s.budget, Queue: s.branches.Save(), Known: visited.Encode(s.states.Sorted())}
 	if r := s.round; r != nil {
 		p.Round, p.Fresh = r.pieces, visited.Encode(visited.Sort(r.fresh))
 	}

@@ -6,21 +6,20 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/doublegrant/doublegrant/harness/explore/internal/frontier"
 	"github.com/doublegrant/doublegrant/harness/explore/internal/schedule"
 	"github.com/doublegrant/doublegrant/harness/explore/internal/strategy"
 	"github.com/doublegrant/doublegrant/harness/explore/internal/visited"
 	"github.com/doublegrant/doublegrant/harness/interleave"
 )
 
-// This file runs the first schedule of a branch, from memory if that is possible.
+// This file runs a schedule of a search, from memory if that is possible.
 
-// descent is what becomes of a branch: its first schedule, and the branches that leave it on the way.
+// descent is what becomes of a job.
 type descent struct {
-	branch  strategy.Branch
-	ex      *execution        // the schedule, really run or from memory
-	planned []strategy.Branch // branches that leave it
-	pruned  bool              // its end shows nothing new, and is not judged
-	number  int               // of a schedule that was drawn at random, from 1; 0: it was not
+	job   frontier.Job
+	ex    *execution  // the schedule, really run or from memory
+	ended strategy.Do // how it ended
 
 	// An attempt looks up the states that it comes to. Those that were not known are this schedule's own from then on, also if the attempt
 	// fails. So the next attempt looks up the states after them only.
@@ -30,7 +29,7 @@ type descent struct {
 
 // restart makes the descent ready for another attempt.
 func (v *descent) restart() {
-	*v = descent{branch: v.branch, lookedUp: v.lookedUp, claimed: v.claimed}
+	*v = descent{job: v.job, lookedUp: v.lookedUp, claimed: v.claimed}
 }
 
 // isVisited reports whether another schedule has come to the state before at which a descent is.
@@ -55,7 +54,7 @@ func (k worker) runFromMemory(ctx context.Context, v *descent) (done bool, err e
 		if v.ex, err = beginFromMemory(k.spec, k.search.budget, k.w, k.search.memory); err == nil {
 			err = k.drive(ctx, v)
 		}
-		if err == nil && !v.pruned {
+		if err == nil && v.ended == strategy.Finish {
 			err = k.compareWithReality(ctx, v.ex)
 		}
 		if !errors.Is(err, errUnknown) {

@@ -19,9 +19,8 @@ import (
 const (
 	// start is the virtual time at which a schedule begins: in the middle of a millisecond, so that a lease that a client counts
 	// from then on ends later than the beginning of the last millisecond of the same lease in Redis.
-	start    = keyspace.Grain / 2
-	tick     = time.Microsecond // virtual time that a step takes
-	maxSteps = 400              // steps of one schedule; all their ticks together are less than Redis's unit of time
+	start = keyspace.Grain / 2
+	tick  = time.Microsecond // virtual time that a step takes; all those of one schedule together are less than Redis's unit of time
 )
 
 // parkWithin is the real time that a client may take to reach its next command. This package's tests give it more, since a machine

@@ -7,23 +7,26 @@ import (
 
 	"github.com/doublegrant/doublegrant/harness"
 	"github.com/doublegrant/doublegrant/harness/explore/internal/findings"
+	"github.com/doublegrant/doublegrant/harness/explore/internal/schedule"
+	"github.com/doublegrant/doublegrant/harness/explore/internal/strategy"
 )
 
 // This file has schedules judged.
 
 // judge has the checkers look at a schedule that has ended.
 func (s *search) judge(ctx context.Context, v descent) error {
-	if v.pruned {
+	if v.ended != strategy.Finish {
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		s.seen.NotePruned(len(v.ex.path))
+		s.seen.NotePruned(len(v.ex.path), v.job.Draw())
 		return nil
 	}
 	o := v.ex.outcome()
+	o.Draw = v.job.Draw()
 	said := o.Judge(ctx, s.spec.Checkers)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.seen.Note(s.budget, o, said, v.number)
+	s.seen.Note(s.budget, o, said)
 	s.noteFirst()
 	return nil
 }
@@ -40,7 +43,7 @@ func (ex *execution) outcome() findings.Outcome {
 // while time passes, so what follows a look at one of them may be wrong.
 func (ex *execution) knownUntil() time.Duration {
 	if ex.ClockRead && !ex.w.SetsClocks() {
-		return start + maxSteps*tick
+		return start + schedule.MaxSteps*tick
 	}
 	return math.MaxInt64
 }

@@ -9,6 +9,7 @@ import (
 	"fmt"
 
 	"github.com/doublegrant/doublegrant/harness/explore/internal/findings"
+	"github.com/doublegrant/doublegrant/harness/explore/internal/frontier"
 	"github.com/doublegrant/doublegrant/harness/explore/internal/visited"
 	"github.com/doublegrant/doublegrant/harness/interleave"
 )
@@ -21,23 +22,23 @@ type Piece struct {
 	First  bool              `json:"first,omitempty"` // end at the first counterexample
 
 	// Of a search that runs every schedule.
-	Items    []savedBranch `json:"items,omitempty"`
-	Most     int           `json:"most,omitempty"`     // schedules after which the piece ends, pruned ones included
-	Remember bool          `json:"remember,omitempty"` // schedules are run from memory where they can be
-	Known    []byte        `json:"known,omitempty"`    // states that need not be looked at again
+	Items    []frontier.Saved `json:"items,omitempty"`
+	Most     int              `json:"most,omitempty"`     // schedules after which the piece ends, pruned ones included
+	Remember bool             `json:"remember,omitempty"` // schedules are run from memory where they can be
+	Known    []byte           `json:"known,omitempty"`    // states that need not be looked at again
 
 	// Of schedules at random: those with the numbers from Next on, before To.
-	Drawing *drawing `json:"drawing,omitempty"`
+	Drawing *frontier.Round `json:"drawing,omitempty"`
 }
 
 // PieceResult is what came of a piece. It is JSON.
 type PieceResult struct {
-	Piece   string         `json:"piece"` // the piece's ID
-	Tally   findings.Tally `json:"tally"`
-	Left    []savedBranch  `json:"left,omitempty"`    // branches that were not gone through
-	Fresh   []byte         `json:"fresh,omitempty"`   // states that were not known before
-	Memory  string         `json:"memory,omitempty"`  // why schedules could not be run from memory any more; empty: they could
-	Stopped string         `json:"stopped,omitempty"` // why the whole search has to end; empty: it can go on
+	Piece   string           `json:"piece"` // the piece's ID
+	Tally   findings.Tally   `json:"tally"`
+	Left    []frontier.Saved `json:"left,omitempty"`    // branches that were not gone through
+	Fresh   []byte           `json:"fresh,omitempty"`   // states that were not known before
+	Memory  string           `json:"memory,omitempty"`  // why schedules could not be run from memory any more; empty: they could
+	Stopped string           `json:"stopped,omitempty"` // why the whole search has to end; empty: it can go on
 }
 
 // ID names a piece by its content: two pieces of one ID have an equal result.
@@ -96,7 +97,10 @@ func (r *PieceRunner) Run(ctx context.Context, p Piece) (PieceResult, error) {
 	if plan := planOf(&r.spec); p.Plan != plan {
 		return PieceResult{}, fmt.Errorf("%w: a piece of another search", ErrSpec)
 	}
-	err := errors.Join(visited.Check(p.Known), checkBranches(p.Items, p.Budget))
+	err := errors.Join(visited.Check(p.Known), frontier.Check(p.Items, p.Budget))
+	if p.Drawing != nil {
+		err = errors.Join(err, p.Drawing.Check())
+	}
 	if err != nil || p.Budget.Clients > r.spec.Clients {
 		return PieceResult{}, errors.Join(fmt.Errorf("%w: a piece with what no search has planned", ErrSpec), err)
 	}
@@ -107,8 +111,9 @@ func (r *PieceRunner) Run(ctx context.Context, p Piece) (PieceResult, error) {
 	strays := r.w.strayCommands
 	if p.Drawing != nil {
 		s.budget = p.Budget
-		s.drawing = *p.Drawing
-		s.runRound(context.WithoutCancel(ctx), []*world{r.w})
+		s.draws.Round = *p.Drawing
+		s.source = &s.draws
+		s.runSource(ctx, []*world{r.w})
 	} else {
 		if !p.Remember {
 			s.whyForgotten = "the search has given that up"
@@ -123,15 +128,15 @@ func (r *PieceRunner) Run(ctx context.Context, p Piece) (PieceResult, error) {
 	if s.failure != nil {
 		return PieceResult{}, s.failure
 	}
-	res := PieceResult{Piece: p.ID(), Tally: s.seen.Tally(r.w.strayCommands - strays), Left: s.saveQueue()}
+	res := PieceResult{Piece: p.ID(), Tally: s.seen.Tally(r.w.strayCommands - strays)}
 	if s.stopped != pieceOver && !s.foundFirst() {
 		res.Stopped = s.stopped
 	}
 	if s.memory != nil {
 		res.Memory = s.memory.broken
 	}
-	if s.states != nil {
-		res.Fresh = visited.Encode(s.states.Fresh())
+	if p.Drawing == nil {
+		res.Left, res.Fresh = s.branches.Save(), visited.Encode(s.states.Fresh())
 	}
 	return res, nil
 }
@@ -141,10 +146,3 @@ const pieceOver = "the piece is over"
 
 // foundFirst reports whether the search was to end at the first counterexample, and did.
 func (s *search) foundFirst() bool { return s.spec.First && len(s.seen.Found) > 0 }
-
-// drawing is a round of schedules at random: see runAtRandom.
-type drawing struct {
-	Next  int `json:"next"`  // number of the next schedule
-	To    int `json:"to"`    // number before which the round ends
-	Known int `json:"known"` // steps of the longest schedule before the round
-}

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/doublegrant/doublegrant/harness/explore/internal/frontier"
 	"github.com/doublegrant/doublegrant/harness/explore/internal/schedule"
 	"github.com/doublegrant/doublegrant/harness/explore/internal/strategy"
 	"github.com/doublegrant/doublegrant/harness/explore/internal/visited"
@@ -100,15 +101,15 @@ func (s *search) planRound(remembers bool) *round {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	remembers = remembers && s.whyForgotten == ""
-	dealt := make([][]savedBranch, piecesAtOnce)
+	dealt := make([][]frontier.Saved, piecesAtOnce)
 	first := s.ranInPart() == 0
 	if first {
 		dealt = dealt[:1]
 	}
-	n := min(s.planned, len(dealt)*mostBranches)
-	for i := range n {
-		b, _ := s.takeBranch()
-		dealt[i*len(dealt)/n] = append(dealt[i*len(dealt)/n], saveBranch(b))
+	taken := s.branches.TakeSaved(len(dealt) * mostBranches)
+	for i, b := range taken {
+		to := i * len(dealt) / len(taken)
+		dealt[to] = append(dealt[to], b)
 	}
 	r := &round{}
 	for _, items := range dealt {
@@ -221,7 +222,7 @@ func (s *search) doPiece(ctx context.Context, p Piece) (res PieceResult, err err
 
 // addPiece adds the result of the first piece of the round.
 func (s *search) addPiece(res PieceResult) {
-	if err := errors.Join(visited.Check(res.Fresh), checkBranches(res.Left, s.budget)); err != nil {
+	if err := errors.Join(visited.Check(res.Fresh), frontier.Check(res.Left, s.budget)); err != nil {
 		s.fail(err)
 		return
 	}
@@ -234,7 +235,7 @@ func (s *search) addPiece(res PieceResult) {
 		s.whyForgotten = res.Memory
 	}
 	s.mu.Unlock()
-	s.push(readBranches(res.Left))
+	s.plan(func() { s.branches.PlanSaved(res.Left) })
 	s.afterPiece(res)
 }
 
@@ -263,10 +264,10 @@ func (s *search) noteFirst() {
 // drawPieces runs the rest of a round of schedules at random in pieces.
 func (s *search) drawPieces(ctx context.Context) {
 	var pieces []Piece
-	for from := s.drawing.Next; from < s.drawing.To; from += drawnInPiece {
-		to := min(from+drawnInPiece, s.drawing.To)
+	for from := s.draws.From; from < s.draws.To; from += drawnInPiece {
+		to := min(from+drawnInPiece, s.draws.To)
 		pieces = append(pieces, Piece{
-			Plan: planOf(s.spec), Budget: s.budget, First: s.spec.First, Drawing: &drawing{Next: from, To: to, Known: s.drawing.Known},
+			Plan: planOf(s.spec), Budget: s.budget, First: s.spec.First, Drawing: &frontier.Round{From: from, To: to, Known: s.draws.Known},
 		})
 	}
 	n := 0
@@ -274,7 +275,7 @@ func (s *search) drawPieces(ctx context.Context) {
 		s.mu.Lock()
 		s.seen.Add(res.Tally)
 		s.noteFirst()
-		s.drawing.Next = pieces[n].Drawing.To
+		s.draws.From = pieces[n].Drawing.To
 		n++
 		s.mu.Unlock()
 		s.afterPiece(res)
@@ -297,14 +298,18 @@ func (s *search) before() (schedules, pruned int) {
 
 // beginPart plans the first branch of a part, or those that a checkpoint left of it.
 func (s *search) beginPart() {
+	s.mu.Lock()
+	s.branches = frontier.NewBranches(s.spec.Unreduced)
+	s.source = s.branches
+	s.mu.Unlock()
 	from := s.resumed
 	if s.resumed = nil; from == nil {
 		s.states = newStates(visited.NewTable(false))
-		s.push([]strategy.Branch{{}})
+		s.plan(func() { s.branches.Plan(strategy.Branch{}) })
 		return
 	}
 	s.states = newStates(visited.NewTable(s.mostRuns > 0, visited.Decode(from.Known)...))
-	s.push(readBranches(from.Queue))
+	s.plan(func() { s.branches.PlanSaved(from.Queue) })
 	if len(from.Round) > 0 {
 		s.round = &round{pieces: from.Round, fresh: visited.Decode(from.Fresh)}
 	}

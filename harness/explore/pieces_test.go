@@ -133,4 +133,5 @@ func TestACheckpointOfAnotherSearchIsRefused(t *testing.T) {
 	}
 	require.Error(t, json.Unmarshal([]byte(`{"part":{"budget":{"clients":2},"queue":[{"prefix":[5]}]}}`), &Checkpoint{}))
 	require.Error(t, json.Unmarshal([]byte(`{"part":{"budget":{"clients":2},"known":"AAAA"}}`), &Checkpoint{}))
+	require.Error(t, json.Unmarshal([]byte(`{"drawn":{"next":5,"to":3}}`), &Checkpoint{}))
 }

@@ -50,7 +50,10 @@ func (s *search) tellProgress() (stop func()) {
 func (s *search) progress() Progress {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	planned := s.planned
+	planned := 0
+	if s.branches != nil {
+		planned = s.branches.Planned()
+	}
 	if s.spec.Random != nil {
 		planned = max(planned, s.spec.Random.Schedules-s.seen.Random.Drawn)
 	}

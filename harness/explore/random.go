@@ -7,9 +7,9 @@ import (
 	"runtime/debug"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
+	"github.com/doublegrant/doublegrant/harness/explore/internal/frontier"
 	"github.com/doublegrant/doublegrant/harness/explore/internal/strategy"
 	"github.com/doublegrant/doublegrant/harness/interleave"
 )
@@ -92,19 +92,20 @@ func (s *search) runAtRandom(ctx context.Context, worlds []*world) {
 	}
 	s.mu.Lock()
 	s.budget, s.part = s.spec.budgets()[0], len(s.parts)+1
+	s.source, s.states, s.memory = &s.draws, nil, nil // nobody asks where a schedule at random has been before
 	s.mu.Unlock()
 	ran, pruned := s.before()
 	for !s.isOver() {
-		if s.drawing.Next == s.drawing.To && !s.nextRound() {
+		if s.draws.Left() == 0 && !s.nextRound() {
 			s.stop(interleave.DrawnAtRandom)
 			break
 		}
 		if s.spec.Pieces != nil {
 			s.drawPieces(context.WithoutCancel(ctx))
 		} else {
-			s.runRound(context.WithoutCancel(ctx), worlds)
+			s.runSource(ctx, worlds)
 		}
-		if s.seen.Random.Steps > s.drawing.Known { // the round did not know it, so its schedules do not count
+		if s.seen.Random.Steps > s.draws.Known { // the round did not know it, so its schedules do not count
 			s.seen.Random.Judged = 0
 		}
 	}
@@ -115,12 +116,12 @@ func (s *search) runAtRandom(ctx context.Context, worlds []*world) {
 
 // nextRound begins the next round. ok is false if every schedule was drawn.
 func (s *search) nextRound() (ok bool) {
-	from := max(1, s.drawing.Next)
+	from := max(1, s.draws.From)
 	to := from + min(from, longestRound)
 	if n := s.spec.Random.Schedules; n > 0 {
 		to = min(to, n+1)
 	}
-	s.drawing = drawing{Next: from, To: to, Known: s.seen.Random.Steps}
+	s.draws.Round = frontier.Round{From: from, To: to, Known: s.seen.Random.Steps}
 	return from < to
 }
 
@@ -160,68 +161,15 @@ func (s *search) runPartFor(ctx context.Context, b interleave.Budget, worlds []*
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.over && s.stopped == up {
-		s.over, s.stopped, s.queue, s.planned, s.round = false, "", nil, 0, nil
+		s.over, s.stopped, s.branches, s.round = false, "", nil, nil
 	}
 	return !s.over
-}
-
-// runRound runs the rest of the round under way.
-func (s *search) runRound(ctx context.Context, worlds []*world) {
-	var working sync.WaitGroup
-	for _, w := range worlds {
-		working.Go(func() {
-			alarm := time.NewTimer(parkWithin)
-			defer alarm.Stop()
-			for {
-				number, ok := s.nextNumber()
-				if !ok {
-					return
-				}
-				if err := catchPanics(func() error { return s.walk(ctx, w, alarm, number, s.drawing.Known) }); err != nil {
-					s.fail(err)
-					return
-				}
-			}
-		})
-	}
-	working.Wait()
 }
 
 func (s *search) isOver() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.over
-}
-
-// nextNumber takes the number of the next schedule of a round. ok is false if there is none, or the search is over.
-func (s *search) nextNumber() (number int, ok bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.over || s.drawing.Next == s.drawing.To || s.reachedLimit() {
-		return 0, false
-	}
-	s.drawing.Next++
-	return s.drawing.Next - 1, true
-}
-
-// walk runs one schedule that is drawn at random, and has the checkers judge it.
-func (s *search) walk(ctx context.Context, w *world, alarm *time.Timer, number, steps int) error {
-	var drawn *strategy.Random
-	ex, err := runner{spec: s.spec, w: w, alarm: alarm}.run(ctx, s.budget, func() strategy.Strategy {
-		drawn = s.spec.Random.draw(s.spec, s.budget, number, steps)
-		return drawn
-	})
-	if err != nil {
-		return err
-	}
-	s.mu.Lock()
-	s.seen.Random.Drawn++
-	s.seen.Random.Judged++
-	s.seen.Random.Steps = max(s.seen.Random.Steps, len(ex.path))
-	s.seen.Random.Actors = max(s.seen.Random.Actors, drawn.Actors)
-	s.seen.Random.Instants = max(s.seen.Random.Instants, drawn.Instants)
-	s.mu.Unlock()
-	return s.judge(ctx, descent{ex: ex, pruned: ex.replicationStopped, number: number})
 }
 
 // draw draws the schedule of a number. steps is the length of the longest so far.

@@ -23,25 +23,25 @@ const (
 // errDisturbed marks a schedule that something disturbed each time.
 var errDisturbed = fmt.Errorf("explore: a schedule was disturbed %d times in a row", maxAttempts)
 
-// drive runs a schedule that has begun to the end that its strategy chooses. v is what the strategy sees of it.
-func (ex *execution) drive(ctx context.Context, s strategy.Strategy, v strategy.View) error {
+// drive runs a schedule that has begun to the end that its strategy chooses, and says how it ended. v is what the strategy sees of it.
+func (ex *execution) drive(ctx context.Context, s strategy.Strategy, v strategy.View) (ended strategy.Do, err error) {
 	for {
 		c, do, err := s.Next(v)
 		switch {
 		case do == strategy.Leave:
-			return errors.Join(err, ex.leave(ctx))
+			return do, errors.Join(err, ex.leave(ctx))
 		case err != nil:
 			ex.abandon()
-			return err
+			return do, err
 		case do == strategy.Finish:
-			return ex.finish(ctx)
+			return do, ex.finish(ctx)
 		case do == strategy.Stop:
-			return nil
+			return do, nil
 		}
 		did, err := ex.step(ctx, c)
 		if err != nil {
 			ex.abandon()
-			return err
+			return do, err
 		}
 		s.Took(did)
 	}
@@ -52,7 +52,8 @@ func (ex *execution) leave(ctx context.Context) error {
 	if !ex.backend.lasts() {
 		return nil
 	}
-	return ex.drive(ctx, &strategy.First{}, ex)
+	_, err := ex.drive(ctx, &strategy.First{}, ex)
+	return err
 }
 
 var _ strategy.View = (*execution)(nil)
@@ -115,7 +116,8 @@ func (r runner) once(ctx context.Context, b interleave.Budget, s strategy.Strate
 	if r.traced {
 		ex.trace = &trace.Trace{Stores: r.stores, Scripts: r.w.Scripts}
 	}
-	return ex, ex.drive(ctx, s, ex)
+	_, err = ex.drive(ctx, s, ex)
+	return ex, err
 }
 
 // undisturbed calls attempt until it runs a schedule that nothing disturbs, and returns its error. The error wraps errDisturbed if that never

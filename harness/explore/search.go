@@ -10,6 +10,7 @@ import (
 
 	"github.com/doublegrant/doublegrant/harness/await"
 	"github.com/doublegrant/doublegrant/harness/explore/internal/findings"
+	"github.com/doublegrant/doublegrant/harness/explore/internal/frontier"
 	"github.com/doublegrant/doublegrant/harness/explore/internal/schedule"
 	"github.com/doublegrant/doublegrant/harness/explore/internal/strategy"
 	"github.com/doublegrant/doublegrant/harness/interleave"
@@ -61,6 +62,7 @@ func Search(ctx context.Context, spec Spec) (interleave.Result, error) {
 func newSearch(spec *Spec) *search {
 	s := &search{spec: spec, seen: findings.New(), began: time.Now()}
 	s.wake = sync.NewCond(&s.mu)
+	s.draws.Make = func(number, known int) *strategy.Random { return spec.Random.draw(spec, s.budget, number, known) }
 	return s
 }
 
@@ -89,9 +91,10 @@ type search struct {
 	// Workers share what follows, up to elapsed.
 	mu         sync.Mutex
 	wake       *sync.Cond
-	queue      [][]strategy.Branch // planned branches, indexed by their cost
-	planned    int                 // branches in queue
-	busy       int                 // workers on a branch
+	source     frontier.Source    // of the schedules under way: branches or draws
+	branches   *frontier.Branches // of the part that runs every schedule; nil: none has begun
+	draws      frontier.Draws     // the round of schedules at random
+	busy       int                // workers on a schedule
 	seen       findings.Findings
 	untilFirst time.Duration // real time to the first counterexample; 0: none
 
@@ -103,12 +106,11 @@ type search struct {
 	elapsed time.Duration
 
 	// The part that is under way. It changes only while no worker runs.
-	budget  interleave.Budget
-	part    int               // its number, from 1
-	parts   []interleave.Part // those before
-	states  *states
-	drawing drawing // of schedules at random: the round under way
-	memory  *memory // what is known from schedules that were really run, in this part and those before; nil: every schedule is
+	budget interleave.Budget
+	part   int               // its number, from 1
+	parts  []interleave.Part // those before
+	states *states           // that were met; nil: nobody looks for any
+	memory *memory           // what is known from schedules that were really run, in this part and those before; nil: every schedule is
 
 	// Pieces and checkpoints.
 	resumed      *savedPart // what a checkpoint left of the part that comes next; nil: nothing
@@ -174,7 +176,11 @@ func (s *search) runPart(ctx context.Context, b interleave.Budget, worlds []*wor
 	if s.spec.Pieces != nil {
 		s.runPieces(context.WithoutCancel(ctx), s.remembers(worlds))
 	} else {
-		s.runBranches(ctx, worlds)
+		if s.memory == nil && s.remembers(worlds) {
+			s.memory = newMemory()
+			s.memory.broken = s.whyForgotten
+		}
+		s.runSource(ctx, worlds)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -183,12 +189,8 @@ func (s *search) runPart(ctx context.Context, b interleave.Budget, worlds []*wor
 	})
 }
 
-// runBranches lets every world's worker go through the queue.
-func (s *search) runBranches(ctx context.Context, worlds []*world) {
-	if s.memory == nil && s.remembers(worlds) {
-		s.memory = newMemory()
-		s.memory.broken = s.whyForgotten
-	}
+// runSource lets every world's worker go through what the source has.
+func (s *search) runSource(ctx context.Context, worlds []*world) {
 	var working sync.WaitGroup
 	ctx = context.WithoutCancel(ctx)
 	toJudge := make(chan descent, judgedAtOnce) // schedules of the first worker that are to be judged; closed when it is done, or goes on without memory

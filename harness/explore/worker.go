@@ -3,13 +3,13 @@ package explore
 import (
 	"context"
 
+	"github.com/doublegrant/doublegrant/harness/explore/internal/frontier"
 	"github.com/doublegrant/doublegrant/harness/explore/internal/schedule"
-	"github.com/doublegrant/doublegrant/harness/explore/internal/strategy"
 )
 
-// This file has workers go through the planned branches.
+// This file has workers go through the planned schedules.
 
-// work runs branches in one world.
+// work runs schedules in one world.
 func (s *search) work(ctx context.Context, w *world) {
 	s.goThrough(ctx, w, s.judge, func() bool { return true })
 }
@@ -17,7 +17,7 @@ func (s *search) work(ctx context.Context, w *world) {
 // judgedAtOnce is the number of schedules run from memory that may wait for a judge.
 const judgedAtOnce = 64
 
-// workFromMemory runs branches from memory, as long as that works. One worker does, so that what is known at what time does not depend
+// workFromMemory runs schedules from memory, as long as that works. One worker does, so that what is known at what time does not depend
 // on which of them is faster. Others judge, if there are any, and the search is not to end at an exact schedule.
 func (s *search) workFromMemory(ctx context.Context, w *world, judged chan<- descent, others bool) {
 	defer close(judged)
@@ -31,19 +31,19 @@ func (s *search) workFromMemory(ctx context.Context, w *world, judged chan<- des
 	s.goThrough(ctx, w, judge, s.memory.works)
 }
 
-// goThrough runs branches in one world, as long as more is true and there are any.
+// goThrough runs schedules in one world, as long as more is true and there are any.
 func (s *search) goThrough(ctx context.Context, w *world, judge func(context.Context, descent) error, more func() bool) {
 	k := worker{newRunner(s.spec, w), s}
 	defer k.alarm.Stop()
 	for more() {
-		b, ok := s.pop()
+		j, ok := s.next()
 		if !ok {
 			return
 		}
-		err := catchPanics(func() error { return k.explore(ctx, b, judge) })
-		s.branchDone()
+		err := catchPanics(func() error { return k.explore(ctx, j, judge) })
+		s.workerDone()
 		if err != nil {
-			s.putBack(b)
+			s.plan(j.PutBack)
 			s.fail(err)
 			return
 		}
@@ -59,25 +59,27 @@ func (s *search) judgeAll(ctx context.Context, all <-chan descent) {
 	}
 }
 
-// explore runs the first schedule of a branch and plans the others.
-func (k worker) explore(ctx context.Context, b strategy.Branch, judge func(context.Context, descent) error) error {
-	v := descent{branch: b}
+// explore runs a schedule, and plans those that leave it.
+func (k worker) explore(ctx context.Context, j frontier.Job, judge func(context.Context, descent) error) error {
+	v := descent{job: j}
 	err := k.undisturbed(ctx, k.search.budget, func() (*execution, error) { return k.attempt(ctx, &v) })
 	if err != nil {
-		k.search.states.Forget(v.claimed)
+		if len(v.claimed) > 0 {
+			k.search.states.Forget(v.claimed)
+		}
 		return err
 	}
-	k.search.push(v.planned)
+	k.search.plan(j.Done)
 	return judge(ctx, v)
 }
 
-// worker runs the branches of a search in one world.
+// worker runs the schedules of a search in one world.
 type worker struct {
 	runner
 	search *search
 }
 
-// attempt runs the first schedule of a branch. It returns what was really run, nil if the schedule was run from memory.
+// attempt runs a schedule. It returns what was really run, nil if the schedule was run from memory.
 func (k worker) attempt(ctx context.Context, v *descent) (really *execution, err error) {
 	if v.restart(); k.search.memory.works() {
 		if done, err := k.runFromMemory(ctx, v); done || err != nil {
@@ -88,17 +90,16 @@ func (k worker) attempt(ctx context.Context, v *descent) (really *execution, err
 	if err != nil {
 		return nil, err
 	}
-	if k.search.followsTrails(k.w) {
+	if k.search.states != nil && k.search.followsTrails(k.w) {
 		v.ex.beginTrails()
 	}
 	return v.ex, k.drive(ctx, v)
 }
 
-// drive runs a schedule that has begun, and plans the branches that leave it.
-func (k worker) drive(ctx context.Context, v *descent) error {
-	s := strategy.NewExhaustive(v.branch, k.spec.Unreduced)
-	err := v.ex.drive(ctx, s, stateView{v.ex, func(asleep []*schedule.Move) (bool, error) { return k.isVisited(ctx, v, asleep) }})
-	v.planned, v.pruned = s.Planned, s.Pruned
+// drive runs a schedule that has begun.
+func (k worker) drive(ctx context.Context, v *descent) (err error) {
+	isVisited := func(asleep []*schedule.Move) (bool, error) { return k.isVisited(ctx, v, asleep) }
+	v.ended, err = v.ex.drive(ctx, v.job.Strategy(), stateView{v.ex, isVisited})
 	return err
 }
 

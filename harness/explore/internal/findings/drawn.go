@@ -12,6 +12,20 @@ type Drawn struct {
 	FirstAt  map[harness.Class]int `json:"firstAt,omitempty"`  // number of the first schedule that showed a class
 }
 
+// Draw says how a schedule was drawn at random. The zero value says that it was not.
+type Draw struct {
+	Number   int // of the schedule, from 1
+	Actors   int // that it had
+	Instants int // the most instants, at one moment, to which time could pass by one kind of fault
+}
+
+// count counts a schedule with its number of steps, if it was drawn at random.
+func (r *Drawn) count(steps int, d Draw) {
+	if d.Number > 0 {
+		r.add(Drawn{Drawn: 1, Judged: 1, Actors: d.Actors, Steps: steps, Instants: d.Instants})
+	}
+}
+
 // add adds what another search, or a piece of this one, has seen.
 func (r *Drawn) add(more Drawn) {
 	r.Drawn, r.Judged = r.Drawn+more.Drawn, r.Judged+more.Judged

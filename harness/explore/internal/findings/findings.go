@@ -29,9 +29,10 @@ func New() Findings {
 	return Findings{Found: map[harness.Class]*Found{}, OKKinds: map[harness.Kind]bool{}}
 }
 
-// Note counts a schedule that was judged, and keeps what was found in it. number is that of one drawn at random, or 0.
-func (f *Findings) Note(b interleave.Budget, o Outcome, said Judgement, number int) {
+// Note counts a schedule that was judged, and keeps what was found in it.
+func (f *Findings) Note(b interleave.Budget, o Outcome, said Judgement) {
 	f.Schedules++
+	f.Random.count(len(o.Path), o.Draw)
 	f.Steps += len(o.Path)
 	f.Doubt = cmp.Or(f.Doubt, said.doubt)
 	f.Coverage.add(o.Covers)
@@ -49,13 +50,14 @@ func (f *Findings) Note(b interleave.Budget, o Outcome, said Judgement, number i
 			continue // the search says that it cannot tell
 		}
 		f.keep(&Found{Budget: b, Schedule: o.Path, Class: a.Class, Length: o.LengthUntil(a.To)})
-		f.Random.note(a.Class, number)
+		f.Random.note(a.Class, o.Draw.Number)
 	}
 }
 
 // NotePruned counts a schedule whose end shows nothing new.
-func (f *Findings) NotePruned(steps int) {
+func (f *Findings) NotePruned(steps int, d Draw) {
 	f.Pruned++
+	f.Random.count(steps, d)
 	f.Steps += steps
 }
 

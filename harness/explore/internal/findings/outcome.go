@@ -19,6 +19,7 @@ type Outcome struct {
 	Covers     Coverage
 	Deadlock   *harness.Anomaly // nil: nobody waits for ever
 	KnownUntil time.Duration    // time until which every clock showed the schedule's time
+	Draw       Draw
 }
 
 // Judgement is what checkers say of one schedule.

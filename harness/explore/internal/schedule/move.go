@@ -9,6 +9,9 @@ import (
 	"github.com/doublegrant/doublegrant/harness/interleave"
 )
 
+// MaxSteps bounds the steps of one schedule.
+const MaxSteps = 400
+
 // Move is a choice that can happen next, or has happened, with what it touches.
 type Move struct {
 	Choice     interleave.Choice

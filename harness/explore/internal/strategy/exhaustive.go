@@ -23,7 +23,6 @@ type Branch struct {
 type Exhaustive struct {
 	Branch
 	Planned []Branch // what it has planned
-	Pruned  bool     // the rest of the schedule shows nothing new
 
 	unreduced bool // schedules that differ only in the order of independent moves are planned as well
 
@@ -49,10 +48,10 @@ func (e *Exhaustive) Next(v View) (c interleave.Choice, do Do, err error) {
 			return c, Take, err
 		}
 	}
-	if e.Pruned, err = v.Visited(e.asleep); err != nil {
+	switch known, err := v.Visited(e.asleep); {
+	case err != nil:
 		return c, Take, err
-	}
-	if e.Pruned {
+	case known:
 		return c, Leave, nil
 	}
 	moves, err := v.Moves()
@@ -60,11 +59,9 @@ func (e *Exhaustive) Next(v View) (c interleave.Choice, do Do, err error) {
 	case err != nil:
 		return c, Take, err
 	case len(moves) == 0:
-		e.Pruned = v.Unpromoted()
 		return c, end(v), nil
 	}
 	if e.next = e.branch(v, moves); e.next == nil {
-		e.Pruned = true
 		return c, Leave, nil
 	}
 	return e.next.Choice, Take, nil

@@ -23,12 +23,12 @@ type Strategy interface {
 // Do is what a schedule does next.
 type Do uint8
 
-// What a schedule may do next.
+// What a schedule may do next. Checkers judge those that end with Finish.
 const (
 	Take   Do = iota // take a choice
 	Finish           // it is over, and the program looks at its end
-	Stop             // it is over, and nobody looks
-	Leave            // what is left of it is of no interest: its clients go on to some end
+	Stop             // it is over, and shows nothing new: nobody looks
+	Leave            // what is left of it shows nothing new: its clients go on to some end
 )
 
 // View is what a strategy sees of the schedule under way.

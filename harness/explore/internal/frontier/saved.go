@@ -1,4 +1,4 @@
-package explore
+package frontier
 
 import (
 	"fmt"
@@ -10,10 +10,8 @@ import (
 	"github.com/doublegrant/doublegrant/harness/interleave"
 )
 
-// This file writes down the work that is left of a part of a search: its frontier.
-
-// savedBranch is a branch that is written down.
-type savedBranch struct {
+// Saved is a branch that is written down.
+type Saved struct {
 	Prefix      findings.Schedule `json:"prefix"`
 	Fingerprint uint64            `json:"fingerprint,omitempty"`
 	Cost        int               `json:"cost,omitempty"`
@@ -36,8 +34,8 @@ func flagsOf(m *schedule.Move) []*bool {
 	}
 }
 
-func saveBranch(b strategy.Branch) savedBranch {
-	saved := savedBranch{Prefix: b.Prefix, Fingerprint: b.Fingerprint, Cost: b.Cost}
+func saveBranch(b strategy.Branch) Saved {
+	saved := Saved{Prefix: b.Prefix, Fingerprint: b.Fingerprint, Cost: b.Cost}
 	for _, m := range b.SleepSet {
 		s := savedMove{Choice: uint16(m.Choice), Reads: saveKeys(m.Access.Reads), Writes: saveKeys(m.Access.Writes)}
 		for i, set := range flagsOf(m) {
@@ -50,7 +48,7 @@ func saveBranch(b strategy.Branch) savedBranch {
 	return saved
 }
 
-func (saved savedBranch) branch() strategy.Branch {
+func (saved Saved) branch() strategy.Branch {
 	b := strategy.Branch{Prefix: saved.Prefix, Fingerprint: saved.Fingerprint, Cost: saved.Cost}
 	for _, s := range saved.Asleep {
 		m := &schedule.Move{Choice: interleave.Choice(s.Choice), Access: command.Access{Reads: readKeys(s.Reads), Writes: readKeys(s.Writes)}}
@@ -76,10 +74,9 @@ func readKeys(all [][]byte) (keys []string) {
 	return keys
 }
 
-// saveQueue returns the planned branches, those of one cost in the order in which they were planned: read back, the same one comes next.
-// The caller holds s.mu, or nobody works.
-func (s *search) saveQueue() (all []savedBranch) {
-	for _, branches := range s.queue {
+// Save writes all branches down, those of one cost in the order in which they were planned: read back, the same one comes next.
+func (f *Branches) Save() (all []Saved) {
+	for _, branches := range f.byCost {
 		for _, b := range branches {
 			all = append(all, saveBranch(b))
 		}
@@ -87,18 +84,29 @@ func (s *search) saveQueue() (all []savedBranch) {
 	return all
 }
 
-func readBranches(all []savedBranch) []strategy.Branch {
-	branches := make([]strategy.Branch, len(all))
-	for i, saved := range all {
-		branches[i] = saved.branch()
+// TakeSaved takes the next branches, up to n, and writes them down.
+func (f *Branches) TakeSaved(n int) (all []Saved) {
+	for range n {
+		b, ok := f.take()
+		if !ok {
+			break
+		}
+		all = append(all, saveBranch(b))
 	}
-	return branches
+	return all
 }
 
-// checkBranches returns an error if the items cannot be of a search with that budget.
-func checkBranches(all []savedBranch, b interleave.Budget) error {
+// PlanSaved plans branches that were written down.
+func (f *Branches) PlanSaved(all []Saved) {
+	for _, saved := range all {
+		f.Plan(saved.branch())
+	}
+}
+
+// Check returns an error if the branches cannot be of a search with that budget.
+func Check(all []Saved, b interleave.Budget) error {
 	for _, it := range all {
-		if it.Cost < 0 || it.Cost > maxSteps || len(it.Prefix) > maxSteps {
+		if it.Cost < 0 || it.Cost > schedule.MaxSteps || len(it.Prefix) > schedule.MaxSteps {
 			return fmt.Errorf("a branch of cost %d with %d steps", it.Cost, len(it.Prefix))
 		}
 		for _, c := range it.Prefix {

@@ -1,0 +1,70 @@
+package frontier
+
+import (
+	"github.com/doublegrant/doublegrant/harness/explore/internal/findings"
+	"github.com/doublegrant/doublegrant/harness/explore/internal/strategy"
+)
+
+// Branches is the source of a search that goes through every schedule. It hands out the cheapest branch first: that of the fewest preemptions
+// and interferences. Of those that cost the same the last planned comes first.
+type Branches struct {
+	byCost    [][]strategy.Branch
+	planned   int
+	unreduced bool
+}
+
+// NewBranches returns a source without branches. With unreduced, schedules that differ only in the order of independent moves are planned as
+// well.
+func NewBranches(unreduced bool) *Branches { return &Branches{unreduced: unreduced} }
+
+// Plan plans branches.
+func (f *Branches) Plan(all ...strategy.Branch) {
+	for _, b := range all {
+		for len(f.byCost) <= b.Cost {
+			f.byCost = append(f.byCost, nil)
+		}
+		f.byCost[b.Cost] = append(f.byCost[b.Cost], b)
+	}
+	f.planned += len(all)
+}
+
+// Planned counts the branches.
+func (f *Branches) Planned() int { return f.planned }
+
+// Next takes the branch that comes next.
+func (f *Branches) Next() (Job, bool) {
+	b, ok := f.take()
+	if !ok {
+		return nil, false
+	}
+	return &branchJob{from: f, branch: b}, true
+}
+
+func (f *Branches) take() (b strategy.Branch, ok bool) {
+	for cost, all := range f.byCost {
+		if n := len(all) - 1; n >= 0 {
+			b, f.byCost[cost] = all[n], all[:n]
+			f.planned--
+			return b, true
+		}
+	}
+	return b, false
+}
+
+// branchJob is the first schedule of a branch.
+type branchJob struct {
+	from   *Branches
+	branch strategy.Branch
+	last   *strategy.Exhaustive
+}
+
+func (j *branchJob) Strategy() strategy.Strategy {
+	j.last = strategy.NewExhaustive(j.branch, j.from.unreduced)
+	return j.last
+}
+
+func (j *branchJob) Done() { j.from.Plan(j.last.Planned...) }
+
+func (j *branchJob) PutBack() { j.from.Plan(j.branch) }
+
+func (j *branchJob) Draw() (none findings.Draw) { return none }

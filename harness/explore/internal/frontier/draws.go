@@ -1,0 +1,76 @@
+package frontier
+
+import (
+	"fmt"
+
+	"github.com/doublegrant/doublegrant/harness/explore/internal/findings"
+	"github.com/doublegrant/doublegrant/harness/explore/internal/strategy"
+)
+
+// Round is a round of schedules that are drawn at random. In each the length of the longest schedule of earlier rounds is known, so that the
+// seed alone decides what is drawn, whichever worker is faster.
+type Round struct {
+	From  int   `json:"next"`            // number of the next schedule
+	To    int   `json:"to"`              // number before which the round ends
+	Known int   `json:"known"`           // steps of the longest schedule before the round; 0: nothing is known
+	Again []int `json:"again,omitempty"` // numbers before From of schedules that could not be run
+}
+
+// Left counts the schedules of the round that are to be run.
+func (r Round) Left() int { return r.To - r.From + len(r.Again) }
+
+// Check returns an error if no search can have such a round.
+func (r Round) Check() error {
+	for _, number := range r.Again {
+		if number < 1 || number >= r.From {
+			return fmt.Errorf("a schedule %d that is to be drawn again before number %d", number, r.From)
+		}
+	}
+	if r.From < 0 || r.To < r.From || r.Known < 0 {
+		return fmt.Errorf("a round of the schedules from %d to %d, the longest of %d steps", r.From, r.To, r.Known)
+	}
+	return nil
+}
+
+// Draws is the source of a search that draws its schedules at random.
+type Draws struct {
+	Round
+	Make func(number, known int) *strategy.Random // draws the schedule of a number
+}
+
+// Planned counts the schedules that are left of the round.
+func (f *Draws) Planned() int { return f.Left() }
+
+// Next takes the next number of the round.
+func (f *Draws) Next() (Job, bool) {
+	if n := len(f.Again); n > 0 {
+		j := &drawJob{from: f, number: f.Again[n-1]}
+		f.Again = f.Again[:n-1]
+		return j, true
+	}
+	if f.From >= f.To {
+		return nil, false
+	}
+	f.From++
+	return &drawJob{from: f, number: f.From - 1}, true
+}
+
+// drawJob is a schedule that is drawn at random.
+type drawJob struct {
+	from   *Draws
+	number int
+	last   *strategy.Random
+}
+
+func (j *drawJob) Strategy() strategy.Strategy {
+	j.last = j.from.Make(j.number, j.from.Known)
+	return j.last
+}
+
+func (j *drawJob) Done() {}
+
+func (j *drawJob) PutBack() { j.from.Again = append(j.from.Again, j.number) }
+
+func (j *drawJob) Draw() findings.Draw {
+	return findings.Draw{Number: j.number, Actors: j.last.Actors, Instants: j.last.Instants}
+}
