@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/doublegrant/doublegrant/harness"
+	"github.com/doublegrant/doublegrant/harness/explore/internal/command"
 	"github.com/doublegrant/doublegrant/harness/explore/internal/keyspace"
 )
 
@@ -54,11 +55,12 @@ type actor struct {
 
 // parked is the place at which a client waits for the scheduler.
 type parked struct {
-	kind   parkKind
-	conn   *conn           // for inCommand and inRead
-	thread *actor          // for inJoin
-	ctx    context.Context // for inNap, and for inRead of a program outside
-	err    error           // for atEnd: why the client ended other than by itself
+	kind    parkKind
+	pending *command.Pending // for inCommand
+	conn    *conn            // for inCommand and inRead; nil in a schedule from memory
+	thread  *actor           // for inJoin
+	ctx     context.Context  // for inNap, and for inRead of a program outside
+	err     error            // for atEnd: why the client ended other than by itself
 }
 
 type parkKind uint8

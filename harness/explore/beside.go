@@ -84,7 +84,7 @@ func (ex *execution) stepAfter(a *actor) error {
 // askWaiting sends a blocking command of the harness's own, when no schedule is under way. It waits in the schedule's time, for
 // two leases where the command itself has no time-out.
 func (c *conn) askWaiting() error {
-	next := c.queue[0]
+	next := c.Queue[0]
 	c.dialer.world.forgoLooks()
 	if err := c.keep(); err != nil || c.failed != nil {
 		return err

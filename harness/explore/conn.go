@@ -22,25 +22,19 @@ import (
 type conn struct {
 	dialer *dialer
 	wire   *resp.Conn
-	node   int    // number of the node to which wire leads
 	hello  []byte // the client's HELLO, sent again on a new wire; nil: none
 
 	writing sync.Mutex // held by Write: a relay waits in Read meanwhile, in another goroutine
 
-	in    []byte            // bytes that the client wrote, not yet a whole command
-	queue []command.Command // commands not yet sent
-	out   []byte            // replies not yet read
+	in  []byte // bytes that the client wrote, not yet a whole command
+	out []byte // replies not yet read
+	command.Pending
 
 	outside   bool // it is of a program outside
 	unawaited bool // the program does not wait for the confirmations of its subscriptions
 	ear       ear  // hears the program
 
-	stateful bool           // a CLIENT command has made its state visible to others
-	multi    bool           // between MULTI and EXEC
-	queued   command.Access // access of the commands queued in the MULTI
-	watched  []string       // keys under WATCH, which EXEC will look at
-
-	transaction []byte // commands queued in the MULTI
+	stateful bool // a CLIENT command has made its state visible to others
 
 	kept         *keptCommand  // the first in queue, which Redis keeps until it can answer; nil: none
 	subscription *subscription // nil: it has not subscribed
@@ -71,8 +65,8 @@ func (c *conn) connect() (err error) {
 	if c.wire != nil {
 		c.wire.Close()
 	}
-	c.node = c.dialer.world.Primary
-	c.wire, err = c.dialer.world.DialNode(c.node)
+	c.Node = c.dialer.world.Primary
+	c.wire, err = c.dialer.world.DialNode(c.Node)
 	if err == nil && c.hello != nil {
 		_, err = c.wire.Ask(c.hello, 1)
 	}
@@ -98,7 +92,7 @@ func (c *conn) Write(b []byte) (int, error) {
 		if size == 0 {
 			break
 		}
-		c.queue = append(c.queue, command.Command{Raw: c.in[at : at+size], Args: args, Pipelined: at > 0})
+		c.Queue = append(c.Queue, command.Command{Raw: c.in[at : at+size], Args: args, Pipelined: at > 0})
 		at += size
 	}
 	if c.in = c.in[at:]; len(c.in) == 0 {
@@ -118,7 +112,7 @@ func (c *conn) Write(b []byte) (int, error) {
 func (c *conn) hasQueued() bool {
 	c.writing.Lock()
 	defer c.writing.Unlock()
-	return len(c.queue) > 0
+	return len(c.Queue) > 0
 }
 
 // Read gives the client its replies.
@@ -159,7 +153,7 @@ func (c *conn) awaitReply() error {
 	c.ear.turns(earParks)
 	defer c.ear.turns(earActs)
 	select {
-	case a.park <- parked{kind: inCommand, conn: c}:
+	case a.park <- parked{kind: inCommand, pending: &c.Pending, conn: c}:
 	case <-c.gone:
 		return net.ErrClosed
 	}
@@ -195,7 +189,7 @@ func (c *conn) sendUngated() (*actor, error) {
 		return nil, c.send()
 	}
 	if c.outside && (a.ex.running != a || !a.sending.CompareAndSwap(nil, c)) && a.ex.trouble == nil {
-		a.ex.trouble = twoAtOnce(a, &c.queue[0])
+		a.ex.trouble = twoAtOnce(a, &c.Queue[0])
 	}
 	return a, nil
 }
@@ -207,7 +201,7 @@ func twoAtOnce(a *actor, second *command.Command) error {
 	unconfirmed := command.Subscribes(command.Name(second.Args)) // they come in either order
 	for _, on := range []*conn{a.parkedAt.conn, a.sending.Load()} {
 		if on != nil && a.parkedAt.kind == inCommand {
-			unconfirmed = unconfirmed || on.subscription != nil || len(on.queue) > 0 && command.Subscribes(command.Name(on.queue[0].Args))
+			unconfirmed = unconfirmed || on.subscription != nil || len(on.Queue) > 0 && command.Subscribes(command.Name(on.Queue[0].Args))
 		}
 	}
 	if unconfirmed {
@@ -219,18 +213,18 @@ func twoAtOnce(a *actor, second *command.Command) error {
 
 // isUngated reports whether the next command concerns nobody else. It notes the state that the command gives the connection.
 func (c *conn) isUngated() bool {
-	next := &c.queue[0]
+	next := &c.Queue[0]
 	var ungated bool
 	next.Access, ungated = command.AccessOf(next.Args)
 	switch n := command.Name(next.Args); {
-	case n == "exec" && c.multi:
-		next.Access = c.queued
-		next.Reads = append(next.Reads, c.watched...)
+	case n == "exec" && c.Multi:
+		next.Access = c.Queued
+		next.Reads = append(next.Reads, c.Watched...)
 		return false
 	case n == "multi":
-		c.multi, c.queued, c.transaction = true, command.Access{}, nil
-	case n == "discard", n == "unwatch" && !c.multi:
-		c.multi, c.watched = false, nil
+		c.Multi, c.Queued, c.Transaction = true, command.Access{}, nil
+	case n == "discard", n == "unwatch" && !c.Multi:
+		c.Multi, c.Watched = false, nil
 	case n == "hello":
 		c.hello = next.Raw
 	case n == "client" && command.SeenByOthers(next.Args):
@@ -239,26 +233,18 @@ func (c *conn) isUngated() bool {
 			c.stateful, c.dialer.world.stateful = true, append(c.dialer.world.stateful, c)
 		}
 		return false
-	case c.outside && strings.HasSuffix(n, "unsubscribe") && !c.multi: // whether it takes effect now or later only changes what comes that nobody waits for
+	case c.outside && strings.HasSuffix(n, "unsubscribe") && !c.Multi: // whether it takes effect now or later only changes what comes that nobody waits for
 		return true
 	case n == "select" && !slices.Equal(next.Args[len(next.Args)-1], []byte("0")):
 		c.failed = errDatabase
-	case c.multi:
+	case c.Multi:
 		next.TTL = next.SetsTTL()
 		c.dialer.world.Scripts.Learn(next.Args)
-		c.queued.Add(next.Access)
-		c.transaction = append(c.transaction, next.Raw...)
+		c.Queued.Add(next.Access)
+		c.Transaction = append(c.Transaction, next.Raw...)
 		return true
 	}
 	return ungated
-}
-
-// openTransaction returns the commands that are queued between MULTI and EXEC. It is nil for no connection.
-func (c *conn) openTransaction() []byte {
-	if c == nil || !c.multi {
-		return nil
-	}
-	return c.transaction
 }
 
 // isGone reports whether the client has closed the connection.
@@ -286,13 +272,13 @@ func (c *conn) send() error {
 	switch {
 	case c.goesWithMessages():
 		return c.sendAmongMessages()
-	case c.queue[0].Blocks() && !c.multi:
+	case c.Queue[0].Blocks() && !c.Multi:
 		return c.askWaiting()
 	}
 	if err := c.ready(); err != nil || c.failed != nil {
 		return err
 	}
-	next := c.queue[0]
+	next := c.Queue[0]
 	learned, err := c.askedByProgram(&next)
 	if err != nil {
 		return err
@@ -305,15 +291,15 @@ func (c *conn) send() error {
 		return err
 	}
 	c.out = append(c.out, reply...)
-	c.queue = c.queue[1:]
+	c.Queue = c.Queue[1:]
 	switch command.Name(next.Args) {
 	case "watch":
-		c.watched = append(c.watched, next.Reads...)
+		c.Watched = append(c.Watched, next.Reads...)
 		if !slices.Contains(c.dialer.watchers, c) {
 			c.dialer.watchers = append(c.dialer.watchers, c)
 		}
 	case "exec":
-		c.multi, c.watched = false, nil
+		c.Multi, c.Watched = false, nil
 	}
 	return nil
 }
@@ -321,11 +307,11 @@ func (c *conn) send() error {
 // reconnectToPrimary connects to the current primary if the connection leads to another node. A MULTI, a WATCH or the rest of
 // a pipeline is lost with that node, so the connection then fails.
 func (c *conn) reconnectToPrimary() error {
-	if c.node == c.dialer.world.Primary {
+	if c.Node == c.dialer.world.Primary {
 		return nil
 	}
-	begins := len(c.queue) > 0 && command.Name(c.queue[0].Args) == "multi" // and is on no node yet
-	if c.multi && !begins || len(c.watched) > 0 || len(c.queue) > 0 && c.queue[0].Pipelined {
+	begins := len(c.Queue) > 0 && command.Name(c.Queue[0].Args) == "multi" // and is on no node yet
+	if c.Multi && !begins || len(c.Watched) > 0 || len(c.Queue) > 0 && c.Queue[0].Pipelined {
 		c.failed = errLost
 		return nil
 	}
@@ -348,7 +334,7 @@ func (c *conn) resetState() error {
 // request returns the bytes to send for a command. A WAIT is changed: it asks for no more replicas than hear the primary, and
 // gets all the real time that they need. Its own time-out runs on the schedule's clock.
 func (c *conn) request(next command.Command) []byte {
-	if n := min(next.WantedAcks(), c.dialer.world.HearingReplicas()); next.WantedAcks() > 0 && !c.multi {
+	if n := min(next.WantedAcks(), c.dialer.world.HearingReplicas()); next.WantedAcks() > 0 && !c.Multi {
 		return resp.Request("WAIT", strconv.FormatInt(n, 10), server.SettleWithin)
 	}
 	return next.Raw

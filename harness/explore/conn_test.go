@@ -232,11 +232,11 @@ func TestATransactionMaySetATTL(t *testing.T) {
 			raw := resp.Request(words...)
 			args, _, err := resp.ParseCommand(raw)
 			require.NoError(t, err)
-			c.queue = []command.Command{{Raw: raw, Args: args}}
+			c.Queue = []command.Command{{Raw: raw, Args: args}}
 			require.Equal(t, words[0] != "EXEC", c.isUngated())
 		}
-		c.multi = false
-		return c.queue[0]
+		c.Multi = false
+		return c.Queue[0]
 	}
 	require.True(t, exec("EXPIRE", "k", "5").SetsTTL())
 	require.False(t, exec("INCR", "k").SetsTTL(), "a TTL of the transaction before")

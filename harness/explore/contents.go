@@ -104,8 +104,8 @@ func (c *contents) withScript(m *memory, sha string) *contents {
 func (c *contents) withoutScripts(m *memory) *contents { return m.contents(c.keys, "") }
 
 // questionOf returns the question that a command asks. ok is false if it is not known what its outcome depends on.
-func (ex *execution) questionOf(c *command.Command, on *conn, watched []watchedKey) (q question, ok bool) {
-	means, ok := ex.memory.scripts.MeaningOf(c, on.openTransaction())
+func (ex *execution) questionOf(c *command.Command, on *command.Pending, watched []watchedKey) (q question, ok bool) {
+	means, ok := ex.memory.scripts.MeaningOf(c, on.OpenTransaction())
 	if !ok {
 		return q, false
 	}
@@ -119,8 +119,8 @@ func (ex *execution) questionOf(c *command.Command, on *conn, watched []watchedK
 	if means.Wants > 0 {
 		q.hearing = ex.hearingReplicas() + 1
 	}
-	if on != nil && on.multi && command.Name(c.Args) == "exec" {
-		q.transaction = string(on.transaction)
+	if on != nil && on.Multi && command.Name(c.Args) == "exec" {
+		q.transaction = string(on.Transaction)
 		now := ex.store.at(ex.memory, ex.now)
 		for _, k := range watched {
 			q.touched = q.touched || k.touched

@@ -56,7 +56,7 @@ func (ex *execution) awaited(a *actor) (what, key string) {
 	case at.kind == inRead:
 		return "for a message on " + channels(at.conn), channels(at.conn)
 	case at.kind == inCommand:
-		c := at.conn.queue[0]
+		c := at.conn.Queue[0]
 		if keys := slices.Concat(c.Reads, c.Writes); len(keys) > 0 {
 			key = keys[0]
 		}

@@ -15,7 +15,7 @@ import (
 // deliver brings a client's command to Redis and its answer to the client, unless the choice says that one of them is lost. It returns what
 // the client hears, and true if Redis keeps the command, so that there is no answer yet.
 func (ex *execution) deliver(c interleave.Choice, a *actor) (heard event, kept bool, err error) {
-	next := a.parkedAt.conn.queue[0]
+	next := *a.parkedAt.pending.Next()
 	if a.lost != nil && bytes.Equal(a.lost, next.Raw) {
 		ex.noteSituation(harness.SentAgain)
 	}
@@ -55,7 +55,7 @@ func (ex *execution) delay(a *actor) (heard event, err error) {
 		for i := range left.commands[1:] { // that of the first is known
 			left.commands[i+1].Access, _ = command.AccessOf(left.commands[i+1].Args)
 		}
-		left.watched, a.watched = takeWatched(left.gate, a.watched)
+		left.watched, a.watched = takeWatched(left.pending, a.watched)
 	}
 	ex.lateCommands = append(ex.lateCommands, left)
 	return heard, nil

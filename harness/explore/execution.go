@@ -286,8 +286,8 @@ func (ex *execution) abandon() {
 
 // describeNext describes what the client that took the last step would do next, for a schedule that does not end.
 func (ex *execution) describeNext() string {
-	if a := ex.last; !a.done && a.sends == nil && a.parkedAt.kind == inCommand && len(a.parkedAt.conn.queue) > 0 {
-		return fmt.Sprintf("%s's %s", a, strings.TrimSpace(a.parkedAt.conn.queue[0].Text(ex.w.Scripts)))
+	if a := ex.last; !a.done && a.sends == nil && a.parkedAt.kind == inCommand && len(a.parkedAt.pending.Queue) > 0 {
+		return fmt.Sprintf("%s's %s", a, strings.TrimSpace(a.parkedAt.pending.Next().Text(ex.w.Scripts)))
 	}
 	return fmt.Sprintf("%s's", ex.last)
 }

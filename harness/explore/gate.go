@@ -115,7 +115,7 @@ func (c *conn) passOn(outer net.Conn, in []byte, n int, read func(net.Conn, []by
 		if _, err := c.Write(in[:n]); err != nil {
 			return err
 		}
-		for !c.unawaited && (len(c.queue) > 0 || len(c.out) > 0) {
+		for !c.unawaited && (len(c.Queue) > 0 || len(c.out) > 0) {
 			n, err := c.Read(out)
 			if err != nil {
 				return err

@@ -66,9 +66,10 @@ func unsubscribed(a *actor) error {
 	return schedule.Stopped("%s has asked for subscribe, and sent no SUBSCRIBE on a new connection within %v: see Subscriptions in workloads/clients/README.md", a, parkWithin)
 }
 
-// goesWithMessages reports whether the next command is one of a program outside whose answer comes among messages.
+// goesWithMessages reports whether the next command is one of a program outside whose answer comes among messages. Without a connection it is
+// none.
 func (c *conn) goesWithMessages() bool {
-	return c.outside && !c.multi && (c.subscription != nil || command.Subscribes(command.Name(c.queue[0].Args)))
+	return c != nil && c.outside && !c.Multi && (c.subscription != nil || command.Subscribes(command.Name(c.Queue[0].Args)))
 }
 
 // sendAmongMessages sends such a command. Messages that came before its answer come with it, as they do from Redis.
@@ -76,7 +77,7 @@ func (c *conn) sendAmongMessages() error {
 	if err := c.ready(); err != nil || c.failed != nil {
 		return err
 	}
-	next := c.queue[0]
+	next := c.Queue[0]
 	name := command.Name(next.Args)
 	if c.subscription == nil && !strings.HasSuffix(name, "unsubscribe") {
 		if err := c.beginSubscription(); err != nil {
@@ -98,7 +99,7 @@ func (c *conn) sendAmongMessages() error {
 		return schedule.Stopped("a program outside has sent %s on a connection that has subscribed, and waits there: let it use another", strings.ToUpper(name))
 	}
 	c.out, c.inbox = append(c.out, c.inbox...), nil
-	c.queue = c.queue[1:]
+	c.Queue = c.Queue[1:]
 	if strings.HasSuffix(name, "unsubscribe") && c.subscription != nil && !c.subscription.sharded && endsSubscription(c.out) {
 		c.endSubscription()
 	}
@@ -134,7 +135,7 @@ func (c *conn) endSubscription() {
 
 // sendSubscribing sends a command whose answer comes among messages, in the turn of an actor.
 func (ex *execution) sendSubscribing(a *actor, c *conn) error {
-	next := c.queue[0]
+	next := c.Queue[0]
 	if ex.w.gates.announced != nil && c.dialer.client {
 		return schedule.Stopped(announcedReader, a.index+1)
 	}

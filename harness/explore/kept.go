@@ -18,7 +18,7 @@ type keptCommand struct {
 
 // sendBlocking sends a command that Redis may keep. It returns true if Redis keeps it.
 func (ex *execution) sendBlocking(a *actor, gate *conn) (kept bool, err error) {
-	next := gate.queue[0]
+	next := gate.Queue[0]
 	if err := gate.keep(); err != nil || gate.failed != nil {
 		return false, err
 	}
@@ -50,7 +50,7 @@ func (c *conn) keep() error {
 	if err != nil {
 		return err
 	}
-	next := c.queue[0]
+	next := c.Queue[0]
 	if err := c.postNow(next.WithoutTimeout()); err != nil {
 		return err
 	}
@@ -60,18 +60,18 @@ func (c *conn) keep() error {
 
 // postNow sends a request that Redis may answer when it likes, and returns when Redis has read it.
 func (c *conn) postNow(request []byte) error {
-	return c.dialer.world.Post(c.wire, c.node, request)
+	return c.dialer.world.Post(c.wire, c.Node, request)
 }
 
 // release notes that Redis does not keep the connection's command any more.
 func (c *conn) release() {
 	c.kept = nil
-	c.queue = c.queue[1:]
+	c.Queue = c.Queue[1:]
 }
 
 // unblock has Redis answer the command that it keeps as if its time-out had passed.
 func (c *conn) unblock() error {
-	if _, err := c.dialer.world.Ask(c.node, "CLIENT", "UNBLOCK", c.kept.id, "TIMEOUT"); err != nil {
+	if _, err := c.dialer.world.Ask(c.Node, "CLIENT", "UNBLOCK", c.kept.id, "TIMEOUT"); err != nil {
 		return err
 	}
 	if err := c.listen(); err != nil {
@@ -86,7 +86,7 @@ func (c *conn) unblock() error {
 // listen takes what has come on the connection. Redis writes all that it has to say before it reads again. So when it has answered one
 // more command of anybody, whatever the commands before it brought about has come.
 func (c *conn) listen() error {
-	if _, err := c.dialer.world.Ask(c.node, "PING"); err != nil {
+	if _, err := c.dialer.world.Ask(c.Node, "PING"); err != nil {
 		return err
 	}
 	return c.receive()
@@ -106,11 +106,11 @@ func (ex *execution) listen() error {
 		if c.isGone() || c.failed != nil {
 			continue
 		}
-		if c.node != asked {
-			if _, err := ex.w.Ask(c.node, "PING"); err != nil {
+		if c.Node != asked {
+			if _, err := ex.w.Ask(c.Node, "PING"); err != nil {
 				return err
 			}
-			asked = c.node
+			asked = c.Node
 		}
 		if err := c.receive(); err != nil {
 			return err
@@ -142,7 +142,7 @@ func (ex *execution) cutOff(c *conn, why error) error {
 	if c.failed = why; id == "" || c.wire == nil || c.isGone() {
 		return nil
 	}
-	err := ex.w.Kill(c.node, id)
+	err := ex.w.Kill(c.Node, id)
 	c.wire.Close() // the client may never close it
 	c.wire = nil
 	return err
@@ -161,7 +161,7 @@ func (ex *execution) waitersOf(client int) (out []*conn) {
 // loseWaits ends all waits at the old primary after a failover.
 func (ex *execution) loseWaits() error {
 	for _, c := range slices.Clone(ex.waiters) {
-		if c.node == ex.w.Primary {
+		if c.Node == ex.w.Primary {
 			continue
 		}
 		if err := ex.cutOff(c, errLost); err != nil {

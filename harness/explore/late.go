@@ -13,9 +13,9 @@ func (c *conn) giveUp() (left lateCommand, err error) {
 	if err := c.reconnectToPrimary(); err != nil || c.failed != nil {
 		return left, err
 	}
-	left = lateCommand{wire: c.wire, node: c.node, commands: c.queue, gate: c.snapshot()}
+	left = lateCommand{wire: c.wire, node: c.Node, commands: c.Queue, pending: c.Snapshot()}
 	c.dialer.world.abandonedWires = append(c.dialer.world.abandonedWires, c.wire)
-	c.wire, c.queue, c.out, c.watched, c.failed = nil, nil, nil, nil, errUnanswered
+	c.wire, c.Queue, c.out, c.Watched, c.failed = nil, nil, nil, nil, errUnanswered
 	return left, nil
 }
 
@@ -28,8 +28,8 @@ type lateCommand struct {
 	arrived  bool
 	at       int // length of the schedule when it was given up
 
-	gate    *conn        // what the connection was like, if the schedule is kept or run from memory
-	watched []watchedKey // keys that are watched on it
+	pending *command.Pending // what the connection was like, if the schedule is kept or run from memory
+	watched []watchedKey     // keys that are watched on it
 }
 
 // access returns what the late commands touch.

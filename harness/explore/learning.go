@@ -22,16 +22,16 @@ type pendingOutcome struct {
 
 // beginLearning prepares to keep the outcome of a command about to be executed on a connection. It returns nil if there is nothing
 // to keep.
-func (ex *execution) beginLearning(c *command.Command, on *conn, a *actor, watched []watchedKey) (*pendingOutcome, error) {
+func (ex *execution) beginLearning(c *command.Command, on *command.Pending, a *actor, watched []watchedKey) (*pendingOutcome, error) {
 	if !ex.learns() {
 		return nil, nil
 	}
 	m := ex.memory
 	m.scripts.Learn(c.Args)
-	for _, args := range resp.ParseAll(on.openTransaction()) {
+	for _, args := range resp.ParseAll(on.OpenTransaction()) {
 		m.scripts.Learn(args)
 	}
-	if why := m.whyNotRepeatable(c, on.openTransaction()); why != "" {
+	if why := m.whyNotRepeatable(c, on.OpenTransaction()); why != "" {
 		m.disable("%s", why)
 		return nil, nil
 	}
@@ -161,7 +161,7 @@ func (c *conn) askedByProgram(next *command.Command) (learned func(reply []byte)
 	if ex == nil || !ex.learns() || !c.dialer.world.asking {
 		return func([]byte) error { return nil }, nil
 	}
-	if n := command.Name(next.Args); c.multi || n == "multi" || n == "watch" || n == "exec" {
+	if n := command.Name(next.Args); c.Multi || n == "multi" || n == "watch" || n == "exec" {
 		ex.memory.disable("the program's look at the store is a transaction")
 	}
 	var ungated bool

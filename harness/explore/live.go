@@ -131,7 +131,7 @@ func (b live) executeAndLearn(l *lateCommand, c command.Command) (reply []byte, 
 	if c.WantedAcks() > 0 || b.ex.memory == nil {
 		return b.executeLate(l, c)
 	}
-	lesson, err := b.ex.beginLearning(&c, l.gate, nil, l.watched)
+	lesson, err := b.ex.beginLearning(&c, l.pending, nil, l.watched)
 	if err != nil {
 		return nil, err
 	}
@@ -168,7 +168,7 @@ func (b live) executeLate(l *lateCommand, c command.Command) (reply []byte, err 
 
 // sendNext sends the next command of a connection and looks at the reply. It returns true if Redis keeps the command.
 func (b live) sendNext(a *actor, c *conn) (kept bool, err error) {
-	next := c.queue[0]
+	next := c.Queue[0]
 	switch {
 	case next.Monitors():
 		return false, schedule.Stopped("client %d's %s shows what others do, which cannot be explored", a.index+1, strings.ToUpper(command.Name(next.Args)))
@@ -176,7 +176,7 @@ func (b live) sendNext(a *actor, c *conn) (kept bool, err error) {
 		return false, schedule.Stopped("client %d's %s asks how long a key was not used, which Redis measures by the machine's time and not by the schedule's: put it under load instead", a.index+1, strings.ToUpper(command.Name(next.Args)))
 	case c.goesWithMessages():
 		return false, b.ex.sendSubscribing(a, c)
-	case next.Blocks() && !c.multi:
+	case next.Blocks() && !c.Multi:
 		return b.ex.sendBlocking(a, c)
 	}
 	before := len(c.out)
@@ -215,10 +215,10 @@ func (b live) noteReply(c command.Command, reply []byte) {
 
 // beginLearningNext prepares to keep the outcome of the next command of a connection.
 func (b live) beginLearningNext(a *actor, c *conn) (*pendingOutcome, error) {
-	if !b.ex.learns() || c.isGone() || b.ex.losesState(c) {
+	if !b.ex.learns() || c.isGone() || b.ex.losesState(&c.Pending) {
 		return nil, nil
 	}
-	return b.ex.beginLearning(&c.queue[0], c, a, a.watched)
+	return b.ex.beginLearning(c.Next(), &c.Pending, a, a.watched)
 }
 
 // lacksAcks reports whether a WAIT got fewer acknowledgements than it asked for, or than there are replicas that hear the primary

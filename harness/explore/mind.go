@@ -126,7 +126,7 @@ func (ex *execution) learnMind(a *actor) error {
 	at := parked{kind: a.parkedAt.kind}
 	switch at.kind {
 	case inCommand:
-		at.conn = a.parkedAt.conn.snapshot()
+		at.pending = a.parkedAt.pending.Snapshot()
 	case inSleep, inClock, inWork, atEnd:
 	default:
 		m.disable("a client waits for something else than an answer")
@@ -147,13 +147,13 @@ func (ex *execution) compareMinds(a *actor, known *mind, acts []act, at parked, 
 	if (at.kind == atEnd) != (known.at.kind == atEnd) {
 		return diverged(a)
 	}
-	if known.at.kind != at.kind || len(known.acts) != len(acts) || at.kind == inCommand && !sameStep(known.at.conn, at.conn) {
+	if known.at.kind != at.kind || len(known.acts) != len(acts) || at.kind == inCommand && !sameStep(known.at.pending, at.pending) {
 		return fmt.Errorf("%w: %s %s, and %s when all was the same before", schedule.ErrNotRepeated, a, at.does(ex.w.Scripts), known.at.does(ex.w.Scripts))
 	}
 	same := slices.Equal(known.acts, acts) && known.watches == watches
 	if at.kind == inCommand {
-		same = same && slices.EqualFunc(known.at.conn.queue, at.conn.queue, func(a, b command.Command) bool { return bytes.Equal(a.Raw, b.Raw) }) &&
-			bytes.Equal(known.at.conn.transaction, at.conn.transaction)
+		same = same && slices.EqualFunc(known.at.pending.Queue, at.pending.Queue, func(a, b command.Command) bool { return bytes.Equal(a.Raw, b.Raw) }) &&
+			bytes.Equal(known.at.pending.Transaction, at.pending.Transaction)
 	}
 	if !same {
 		ex.memory.disable("a client's commands or results differ each time, as random tokens do")
@@ -165,7 +165,7 @@ func (ex *execution) compareMinds(a *actor, known *mind, acts []act, at parked, 
 func (at parked) does(s *command.Scripts) string {
 	switch at.kind {
 	case inCommand:
-		return "sent " + strings.TrimSpace(at.conn.queue[0].Text(s))
+		return "sent " + strings.TrimSpace(at.pending.Queue[0].Text(s))
 	case inSleep, inNap:
 		return "slept"
 	case inClock:
@@ -179,24 +179,15 @@ func (at parked) does(s *command.Scripts) string {
 }
 
 // sameStep reports whether two commands that come next have the same name and touch the same keys.
-func sameStep(a, b *conn) bool {
-	x, y := a.queue[0], b.queue[0]
+func sameStep(a, b *command.Pending) bool {
+	x, y := a.Queue[0], b.Queue[0]
 	return bytes.Equal(x.Args[0], y.Args[0]) && slices.Equal(x.Reads, y.Reads) && slices.Equal(x.Writes, y.Writes)
-}
-
-// snapshot returns what the next command of the connection depends on. It is never changed.
-func (c *conn) snapshot() *conn {
-	s := &conn{queue: slices.Clone(c.queue), node: c.node, multi: c.multi, queued: c.queued, watched: slices.Clone(c.watched)}
-	if c.multi {
-		s.transaction = slices.Clone(c.transaction)
-	}
-	return s
 }
 
 // watching counts the connections on which the client watches keys.
 func (s *dialer) watching() (n int) {
 	for _, c := range s.watchers {
-		if len(c.watched) > 0 && !c.isGone() && c.wire != nil {
+		if len(c.Watched) > 0 && !c.isGone() && c.wire != nil {
 			n++
 		}
 	}

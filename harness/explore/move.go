@@ -14,7 +14,7 @@ import (
 func (ex *execution) nextMove(c interleave.Choice, a *actor) schedule.Move {
 	m := schedule.Move{Choice: c, Begins: !a.inOp, Ends: true, Observes: ex.spec.Program.Observe != nil, TimePasses: a.wakeAt > ex.now}
 	if a.sends != nil {
-		m.Begins, m.Ends, m.Access = false, false, a.sends.queue[0].Access
+		m.Begins, m.Ends, m.Access = false, false, a.sends.Queue[0].Access
 		return m
 	}
 	if a.waits() {
@@ -25,7 +25,7 @@ func (ex *execution) nextMove(c interleave.Choice, a *actor) schedule.Move {
 	switch a.parkedAt.kind {
 	case inCommand:
 		if c.Kind() == interleave.Runs || c.Kind() == interleave.LosesAnswers {
-			first := a.parkedAt.conn.queue[0]
+			first := a.parkedAt.pending.Next()
 			m.Access, m.Timely = ex.withWoken(first.Access), first.Timely()
 			m.TimePasses = m.TimePasses || first.WaitTimeout() > 0 && first.WantedAcks() > ex.hearingReplicas()
 		}
@@ -53,7 +53,7 @@ func (ex *execution) moves() ([]schedule.Move, error) {
 	scripts := false
 	untouched := true // no client before has yet to take its first step
 	for _, a := range able {
-		scripts = scripts || a.sends == nil && a.parkedAt.kind == inCommand && a.parkedAt.conn.queue[0].Scripts
+		scripts = scripts || a.sends == nil && a.parkedAt.kind == inCommand && a.parkedAt.pending.Next().Scripts
 		if !a.started {
 			if ex.symmetric() && !untouched {
 				continue
@@ -97,7 +97,7 @@ func (ex *execution) addUnanswered(out []schedule.Move) []schedule.Move {
 		if waits && !a.parkedAt.conn.hasArrived() || !waits && ex.onlyWakesNext(a) {
 			continue
 		}
-		changes := slices.ContainsFunc(a.parkedAt.conn.queue, command.Command.Changes)
+		changes := slices.ContainsFunc(a.parkedAt.pending.Queue, command.Command.Changes)
 		add := func(c interleave.Choice) {
 			m := ex.nextMove(c, a)
 			m.Cost = run.Cost + 1

@@ -34,7 +34,7 @@ func (ex *execution) readiness(a *actor) readiness {
 	case a.done:
 		return blocked
 	case a.sends != nil:
-		return readyIf(len(a.sends.queue) > 0)
+		return readyIf(len(a.sends.Queue) > 0)
 	}
 	switch at := a.parkedAt; {
 	case at.kind == inJoin:
@@ -62,7 +62,7 @@ func readyIf(yes bool) readiness {
 
 // waitsForRedis reports whether Redis has been asked, and may answer when it likes.
 func (p parked) waitsForRedis() bool {
-	return p.kind == inRead || p.kind == inCommand && p.conn.kept != nil
+	return p.conn != nil && (p.kind == inRead || p.conn.kept != nil)
 }
 
 // hasArrived reports whether there is something to read for whoever waits: an answer, a message or an error.

@@ -84,25 +84,25 @@ func (b recalled) crash(client int) error {
 }
 
 func (b recalled) send(a *actor) (heard event, kept bool, err error) {
-	heard, err = b.recallCommand(a, a.parkedAt.conn)
+	heard, err = b.recallCommand(a)
 	return heard, false, err
 }
 
 func (b recalled) sendUnanswered(a *actor) error {
-	_, err := b.recallCommand(a, a.parkedAt.conn)
+	_, err := b.recallCommand(a)
 	return err
 }
 
 func (b recalled) drop(*actor) {}
 
 func (b recalled) giveUp(a *actor) (left lateCommand, heard event, err error) {
-	gate := a.parkedAt.conn
-	left.gate = gate
-	if heard = (event{kind: unanswered}); b.ex.losesState(gate) {
+	next := a.parkedAt.pending
+	left.pending = next
+	if heard = (event{kind: unanswered}); b.ex.losesState(next) {
 		heard.kind, left.arrived = cut, true
 		return left, heard, nil
 	}
-	left.commands = slices.Clone(gate.queue)
+	left.commands = slices.Clone(next.Queue)
 	return left, heard, nil
 }
 
@@ -136,16 +136,16 @@ func (b recalled) describe(text []byte) []byte {
 func (b recalled) lasts() bool { return false }
 
 // takeWatched splits the keys that a client watches: given are those on a connection that it gives up, left are the others.
-func takeWatched(gate *conn, all []watchedKey) (given, left []watchedKey) {
-	if len(gate.watched) == 0 {
+func takeWatched(pending *command.Pending, all []watchedKey) (given, left []watchedKey) {
+	if len(pending.Watched) == 0 {
 		return nil, all
 	}
 	return all, nil
 }
 
 // losesState reports whether a connection cannot follow a failover: see conn.reconnectToPrimary.
-func (ex *execution) losesState(gate *conn) bool {
-	return gate.node != ex.primary() && (gate.multi || len(gate.watched) > 0 || gate.queue[0].Pipelined)
+func (ex *execution) losesState(next *command.Pending) bool {
+	return next.Node != ex.primary() && (next.Multi || len(next.Watched) > 0 || next.Next().Pipelined)
 }
 
 // primary returns the node that clients talk to.
@@ -160,26 +160,27 @@ func (ex *execution) primary() int {
 func (ex *execution) hearingReplicas() int64 { return ex.w.Hearing(ex.replicationStopped, ex.promoted) }
 
 // recallCommand executes the next command of a connection from memory.
-func (b recalled) recallCommand(a *actor, gate *conn) (heard event, err error) {
-	next := &gate.queue[0]
-	if b.ex.losesState(gate) {
+func (b recalled) recallCommand(a *actor) (heard event, err error) {
+	pending := a.parkedAt.pending
+	next := pending.Next()
+	if b.ex.losesState(pending) {
 		b.ex.noteEffects(*next, nil)
 		heard.kind = cut
 	} else {
-		t, err := b.recallTransition(next, gate, a, a.watched)
+		t, err := b.recallTransition(next, pending, a, a.watched)
 		if err != nil {
 			return heard, err
 		}
 		heard = event{kind: answered, text: t.reply}
 	}
-	if means, ok := b.ex.memory.scripts.MeaningOf(next, gate.openTransaction()); ok && means.Wait > 0 && means.Wants > b.ex.hearingReplicas() {
+	if means, ok := b.ex.memory.scripts.MeaningOf(next, pending.OpenTransaction()); ok && means.Wait > 0 && means.Wants > b.ex.hearingReplicas() {
 		return heard, b.ex.passTo(b.ex.now + means.Wait)
 	}
 	return heard, nil
 }
 
 // recallTransition executes a command from memory.
-func (b recalled) recallTransition(c *command.Command, on *conn, a *actor, watched []watchedKey) (*transition, error) {
+func (b recalled) recallTransition(c *command.Command, on *command.Pending, a *actor, watched []watchedKey) (*transition, error) {
 	q, ok := b.ex.questionOf(c, on, watched)
 	if !ok {
 		return nil, errUnknown
@@ -201,7 +202,7 @@ func (b recalled) execute(l *lateCommand) error {
 			b.ex.noteEffects(*c, nil)
 			continue // nobody hears its answer
 		}
-		if _, err := b.recallTransition(c, l.gate, nil, l.watched); err != nil {
+		if _, err := b.recallTransition(c, l.pending, nil, l.watched); err != nil {
 			return err
 		}
 	}

@@ -131,8 +131,8 @@ func (ex *execution) appendState(b []byte, asleep []*schedule.Move) []byte {
 		for _, c := range l.commands {
 			b = visited.AppendText(b, string(c.Raw))
 		}
-		if l.gate != nil {
-			b = visited.AppendText(b, string(l.gate.transaction))
+		if l.pending != nil {
+			b = visited.AppendText(b, string(l.pending.Transaction))
 		}
 		b = appendWatched(b, l.watched)
 	}

@@ -60,7 +60,7 @@ func (ex *execution) fingerprintWith(c interleave.Choice) uint64 {
 	if a := ex.actorOf(c); a != nil {
 		_, _ = h.Write([]byte{byte(a.parkedAt.kind)})
 		if a.parkedAt.kind == inCommand && a.sends == nil && !a.done {
-			next := a.parkedAt.conn.queue[0]
+			next := a.parkedAt.pending.Next()
 			_, _ = h.Write(next.Args[0])
 			for _, key := range slices.Concat(next.Reads, next.Writes) {
 				_, _ = h.Write([]byte(key))
@@ -73,7 +73,7 @@ func (ex *execution) fingerprintWith(c interleave.Choice) uint64 {
 // stepClient lets a client take its next step, or lets its command or its answer be lost or late. A client that sleeps wakes up
 // first. If some lease ends during its sleep, waking up is the whole step.
 func (ex *execution) stepClient(c interleave.Choice, a *actor) (did schedule.Move, err error) {
-	if a.done || a.sends != nil && len(a.sends.queue) == 0 {
+	if a.done || a.sends != nil && len(a.sends.Queue) == 0 {
 		return did, diverged(a)
 	}
 	did = ex.nextMove(c, a)
@@ -94,7 +94,7 @@ func (ex *execution) stepClient(c interleave.Choice, a *actor) (did schedule.Mov
 	case inCommand:
 		a.beginOp(ex.now)
 		ex.countCommand(a)
-		ex.noteOutcome(&a.parkedAt.conn.queue[0], a.parkedAt.conn)
+		ex.noteOutcome(a.parkedAt.pending)
 		var kept bool
 		if heard, kept, err = ex.deliver(c, a); err != nil {
 			return did, err

@@ -28,8 +28,8 @@ type subscription struct {
 // subscribe turns the connection into that of a subscription, if the client has written such a command on it. What it writes from
 // then on is sent by an actor of its own.
 func (c *conn) subscribe() {
-	wants := slices.ContainsFunc(c.queue, func(next command.Command) bool { return command.Subscribes(command.Name(next.Args)) })
-	if c.subscription == nil && (!wants || c.multi) {
+	wants := slices.ContainsFunc(c.Queue, func(next command.Command) bool { return command.Subscribes(command.Name(next.Args)) })
+	if c.subscription == nil && (!wants || c.Multi) {
 		return
 	}
 	if c.outside && c.subscription != nil && !c.unawaited {
@@ -39,8 +39,8 @@ func (c *conn) subscribe() {
 	if c.outside && !c.unawaited && !c.expectSubscription() {
 		return
 	}
-	for i := range c.queue {
-		c.queue[i].Access, _ = command.AccessOf(c.queue[i].Args)
+	for i := range c.Queue {
+		c.Queue[i].Access, _ = command.AccessOf(c.Queue[i].Args)
 	}
 	if c.subscription != nil {
 		c.unsubscribeNow()
@@ -59,9 +59,9 @@ func (c *conn) subscribe() {
 // nobody waits for.
 func (c *conn) unsubscribeNow() {
 	a := c.dialer.actor.Load()
-	for a != nil && c.failed == nil && len(c.queue) > 0 && strings.HasSuffix(command.Name(c.queue[0].Args), "unsubscribe") {
-		next := c.queue[0]
-		c.queue = c.queue[1:]
+	for a != nil && c.failed == nil && len(c.Queue) > 0 && strings.HasSuffix(command.Name(c.Queue[0].Args), "unsubscribe") {
+		next := c.Queue[0]
+		c.Queue = c.Queue[1:]
 		if err := c.postNow(next.Raw); err != nil {
 			a.ex.trouble = err
 		}
@@ -111,11 +111,11 @@ func (c *conn) unsubscribe() {
 // sendSubscription sends the next command of a connection that has subscribed. Its confirmation comes as messages do.
 func (ex *execution) sendSubscription(c *conn) error {
 	if c.failed != nil { // it was cut off after the client had written, as by a failover
-		ex.trace.Unsent(c.queue[0], "its connection is closed")
-		c.queue = nil
+		ex.trace.Unsent(c.Queue[0], "its connection is closed")
+		c.Queue = nil
 		return nil
 	}
-	next := c.queue[0]
+	next := c.Queue[0]
 	if c.subscription.id == "" {
 		if err := c.ready(); err != nil || c.failed != nil {
 			return err
@@ -126,7 +126,7 @@ func (ex *execution) sendSubscription(c *conn) error {
 		}
 		c.subscription.id = id
 	}
-	c.queue = c.queue[1:]
+	c.Queue = c.Queue[1:]
 	c.subscription.access.Add(next.Access)
 	ex.trace.Sent(next, nil, nil)
 	return c.postNow(next.Raw)
@@ -209,12 +209,12 @@ func (c *conn) sendAll() error {
 	if err := c.ready(); err != nil || c.failed != nil {
 		return errors.Join(err, c.failed)
 	}
-	for _, next := range c.queue {
+	for _, next := range c.Queue {
 		if err := c.postNow(next.Raw); err != nil {
 			return err
 		}
 	}
-	c.queue = nil
+	c.Queue = nil
 	return c.listen()
 }
 

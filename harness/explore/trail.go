@@ -58,14 +58,14 @@ func (ex *execution) hearFrom(a *actor, on *conn, first int) {
 	}
 }
 
-// noteOutcome notes whether the outcome of a command follows from what is stored, and from what others wait for.
-func (ex *execution) noteOutcome(c *command.Command, on *conn) {
+// noteOutcome notes whether the outcome of the next command of a connection follows from what is stored, and from what others wait for.
+func (ex *execution) noteOutcome(pending *command.Pending) {
 	if ex.trails == nil || ex.trails.blind {
 		return
 	}
-	all := [][][]byte{c.Args}
-	if command.Name(c.Args) == "exec" {
-		all = append(all, resp.ParseAll(on.openTransaction())...)
+	all := [][][]byte{pending.Next().Args}
+	if command.Name(all[0]) == "exec" {
+		all = append(all, resp.ParseAll(pending.OpenTransaction())...)
 	}
 	for _, args := range all {
 		if !command.Repeats(args) && !(command.Command{Args: args}).Blocks() || !ex.w.Scripts.TraitsOf(ex.w.Scripts.Of(args)).Repeats {
@@ -87,7 +87,7 @@ func (ex *execution) seesState() (ok bool, err error) {
 		}
 	}
 	for _, l := range ex.lateCommands {
-		if l.gate != nil && len(l.gate.watched) > 0 {
+		if l.pending != nil && len(l.pending.Watched) > 0 {
 			return false, nil
 		}
 	}
@@ -196,9 +196,9 @@ func (ex *execution) clientOf(c *conn) int {
 
 // appendWait describes a connection on which a client waits.
 func (ex *execution) appendWait(b []byte, client int, c *conn) []byte {
-	b = visited.AppendInts(append(b, 1), client, c.node, len(c.queue))
+	b = visited.AppendInts(append(b, 1), client, c.Node, len(c.Queue))
 	b = visited.AppendBools(b, c.kept != nil, c.subscription != nil, c.failed != nil, c.timedOut, c.isGone())
-	for _, next := range c.queue {
+	for _, next := range c.Queue {
 		b = visited.AppendText(b, string(next.Raw))
 	}
 	for _, t := range ex.threadsOf(client) {

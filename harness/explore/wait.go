@@ -99,7 +99,7 @@ func (ex *execution) awaitedWords(at parked) string {
 	case at.kind == inRead:
 		return "message on " + channels(at.conn)
 	}
-	return "answer to " + at.conn.queue[0].Text(ex.w.Scripts)
+	return "answer to " + at.conn.Queue[0].Text(ex.w.Scripts)
 }
 
 // takeMessage takes the first whole reply out of the inbox.
