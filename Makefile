@@ -138,7 +138,7 @@ MUTATE ?=
 mutate: redis
 	$(GO) run ./harness/cmd/mutate $(MUTATE) ./checkers -- -rapid.checks=300 -rapid.shrinktime=1ms
 	$(GO) run ./harness/cmd/mutate -skip PruningLosesNoVerdict $(MUTATE) ./harness/explore
-	for room in command frontier resp schedule strategy; do $(GO) run ./harness/cmd/mutate $(MUTATE) ./harness/explore/internal/$$room || exit; done
+	for room in command frontier model resp schedule strategy; do $(GO) run ./harness/cmd/mutate $(MUTATE) ./harness/explore/internal/$$room || exit; done
 	$(GO) run ./harness/cmd/mutate $(MUTATE) ./harness/interleave
 
 image: redis build

@@ -55,9 +55,12 @@ var allowed = []room{
 	{"harness/explore/internal/frontier", []string{
 		"harness/explore/internal/command", "harness/explore/internal/findings", "harness/explore/internal/schedule", "harness/explore/internal/strategy", "harness/interleave",
 	}},
+	{"harness/explore/internal/model", []string{
+		"harness", "harness/explore/internal/command", "harness/explore/internal/keyspace", "harness/explore/internal/schedule", "harness/explore/internal/visited",
+	}},
 	{"harness/explore/internal/trace", []string{"harness", "harness/explore/internal/command", "harness/explore/internal/keyspace", "harness/explore/internal/resp", "harness/interleave"}},
 	{"harness/explore", []string{
-		"harness", "harness/await", "harness/cluster", "harness/explore/internal/command", "harness/explore/internal/findings", "harness/explore/internal/frontier", "harness/explore/internal/keyspace",
+		"harness", "harness/await", "harness/cluster", "harness/explore/internal/command", "harness/explore/internal/findings", "harness/explore/internal/frontier", "harness/explore/internal/keyspace", "harness/explore/internal/model",
 		"harness/explore/internal/resp", "harness/explore/internal/schedule", "harness/explore/internal/server", "harness/explore/internal/strategy", "harness/explore/internal/trace", "harness/explore/internal/visited", "harness/interleave",
 	}},
 

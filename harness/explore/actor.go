@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"github.com/doublegrant/doublegrant/harness"
-	"github.com/doublegrant/doublegrant/harness/explore/internal/command"
 	"github.com/doublegrant/doublegrant/harness/explore/internal/keyspace"
+	"github.com/doublegrant/doublegrant/harness/explore/internal/model"
 )
 
 // errCrashed is the error that connections return to a client that crashed.
@@ -33,49 +33,37 @@ type actor struct {
 	started          bool // has taken a step
 	done             bool
 	crashed          bool
-	astray           bool          // has not parked in time: there is no way to end it
-	cutOffUnrecorded bool          // the operation that a crash cut off is still to be recorded
-	inOp             bool          // the operation at hand has begun: it has sent something or looked at the clock
-	callAt           time.Duration // virtual time at which the operation at hand began
-	commands         int           // number of commands that the operation at hand has sent
-	lost             []byte        // the command of the operation at hand that was executed without an answer; nil: none
-	goroutine        int           // the id of its goroutine
-	refused          int           // how often it has asked for something since its client crashed
-	mind             *mind         // all that it has read, if the schedule is kept or run from memory
-	heard            event         // what it has read or noticed since
-	acts             []act         // what it has done since
-	watched          []watchedKey  // keys that it watches
-	clockReads       int           // looks at the time of the schedule
-	records          int           // operations that it has ended
-	lookedAt         time.Duration // what its clock showed when it last looked; 0: it has not
-	listens          *conn         // of a program outside: by which it has subscribed last; nil: none
-	expects          bool          // of a program outside: it has announced a SUBSCRIBE that has not come
-	wakeAt           time.Duration // virtual time until which it sleeps or waits; in the past: it does not sleep; 0 if it waits: for ever
+	astray           bool            // has not parked in time: there is no way to end it
+	cutOffUnrecorded bool            // the operation that a crash cut off is still to be recorded
+	inOp             bool            // the operation at hand has begun: it has sent something or looked at the clock
+	callAt           time.Duration   // virtual time at which the operation at hand began
+	commands         int             // number of commands that the operation at hand has sent
+	lost             []byte          // the command of the operation at hand that was executed without an answer; nil: none
+	goroutine        int             // the id of its goroutine
+	refused          int             // how often it has asked for something since its client crashed
+	mind             *model.Mind     // all that it has read, if the schedule is kept or run from memory
+	heard            model.Event     // what it has read or noticed since
+	acts             []model.Act     // what it has done since
+	watched          []model.Watched // keys that it watches
+	clockReads       int             // looks at the time of the schedule
+	records          int             // operations that it has ended
+	lookedAt         time.Duration   // what its clock showed when it last looked; 0: it has not
+	listens          *conn           // of a program outside: by which it has subscribed last; nil: none
+	expects          bool            // of a program outside: it has announced a SUBSCRIBE that has not come
+	wakeAt           time.Duration   // virtual time until which it sleeps or waits; in the past: it does not sleep; 0 if it waits: for ever
 }
 
 // parked is the place at which a client waits for the scheduler.
 type parked struct {
-	kind    parkKind
-	pending *command.Pending // for inCommand
-	conn    *conn            // for inCommand and inRead; nil in a schedule from memory
-	thread  *actor           // for inJoin
-	ctx     context.Context  // for inNap, and for inRead of a program outside
-	err     error            // for atEnd: why the client ended other than by itself
+	model.Stop
+	conn   *conn           // for InCommand and InRead; nil in a schedule from memory
+	thread *actor          // for InJoin
+	ctx    context.Context // for InNap, and for InRead of a program outside
+	err    error           // for AtEnd: why the client ended other than by itself
 }
 
-type parkKind uint8
-
-const (
-	inCommand parkKind = iota // waits for the reply to a command
-	inSleep                   // waits for time to pass, inside an operation
-	inClock                   // is about to look at its clock
-	inWork                    // works between two operations, such as delivering a message
-	inNap                     // sleeps, and has other threads beside it
-	inRead                    // waits for a message of its subscription
-	inJoin                    // waits for the end of another thread of its client
-	inStart                   // a new thread that has not begun
-	atEnd                     // has done all it had to do
-)
+// at returns the place of a client that stops for a reason that needs nothing else.
+func at(kind model.StopKind) parked { return parked{Stop: model.Stop{Kind: kind}} }
 
 // launch starts the client's goroutine.
 func (a *actor) launch(ctx context.Context, c harness.Client) {
@@ -83,7 +71,7 @@ func (a *actor) launch(ctx context.Context, c harness.Client) {
 	s := harness.NewSession(clientTimeline{a}, a.index+1, len(a.ex.actors)+1, 0, rand.New(rand.NewPCG(1, uint64(a.index))))
 	go func() {
 		a.goroutine = goroutineID()
-		end := parked{kind: atEnd}
+		end := at(model.AtEnd)
 		defer func() {
 			p := recover()
 			if end.err = brokenOutside(a.index, p); end.err == nil && p != nil {
@@ -129,13 +117,13 @@ func (t clientTimeline) Record(op *harness.Op) {
 	a := t.a
 	defer a.ex.w.takeTurn()()
 	if a.wakeAt > a.ex.now { // its end comes after the sleep
-		a.wait(parked{kind: inSleep})
+		a.wait(at(model.InSleep))
 	}
 	a.records++
-	a.noteAct(act{op: *op})
+	a.noteAct(model.Act{Op: *op})
 	a.keep(op)
 	if !a.crashed && a.hasLiveThreads() { // they may act before the client does anything else
-		a.wait(parked{kind: inWork})
+		a.wait(at(model.InWork))
 	}
 }
 
@@ -169,7 +157,7 @@ func (t clientTimeline) Sleep(d time.Duration) bool {
 	if d <= 0 || t.a.inOp {
 		return !t.a.crashed
 	}
-	return t.a.wait(parked{kind: inWork})
+	return t.a.wait(at(model.InWork))
 }
 
 // clientClock is the clock of a client's algorithm.
@@ -184,7 +172,7 @@ var _ harness.ClientTime = clientClock{}
 func (v clientClock) Now() time.Time {
 	defer v.a.ex.w.takeTurn()()
 	a := v.a.running()
-	if a.wait(parked{kind: inClock}) {
+	if a.wait(at(model.InClock)) {
 		a.lookedAt = v.a.ex.clock(a.index)
 	} else {
 		a.refuse()
@@ -209,6 +197,6 @@ func (v clientClock) Sleep(ctx context.Context, d time.Duration) error {
 		return a.nap(ctx, d)
 	}
 	a.wakeAt = max(a.wakeAt, a.ex.now) + d
-	a.noteAct(act{sleep: d})
+	a.noteAct(model.Act{Sleep: d})
 	return nil
 }

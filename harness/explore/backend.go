@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/doublegrant/doublegrant/harness/explore/internal/keyspace"
+	"github.com/doublegrant/doublegrant/harness/explore/internal/model"
 	"github.com/doublegrant/doublegrant/harness/interleave"
 )
 
@@ -12,14 +13,14 @@ import (
 // else is the schedule's own and the same for both: the budget, time, the history, what can happen next.
 type backend interface {
 	// tell lets an actor read or notice something, and go on until it waits again.
-	tell(a *actor, heard event) error
+	tell(a *actor, heard model.Event) error
 
 	// crash tells all threads of a client that it has crashed.
 	crash(client int) error
 
 	// send brings the next command of an actor to Redis, and returns what the actor hears. kept is true if Redis keeps the command, so
 	// that there is no answer yet.
-	send(a *actor) (heard event, kept bool, err error)
+	send(a *actor) (heard model.Event, kept bool, err error)
 
 	// sendUnanswered does the same, and the actor gets no answer.
 	sendUnanswered(a *actor) error
@@ -28,7 +29,7 @@ type backend interface {
 	drop(a *actor)
 
 	// giveUp makes the next command of an actor one that may come late. One that is lost with its primary counts as arrived.
-	giveUp(a *actor) (left lateCommand, heard event, err error)
+	giveUp(a *actor) (left lateCommand, heard model.Event, err error)
 
 	// execute executes a late command.
 	execute(*lateCommand) error
@@ -47,7 +48,7 @@ type backend interface {
 	keyEnds() ([]keyspace.End, error)
 
 	// look lets the program look at the store. began is the event with which the look begins.
-	look(ctx context.Context, began event, look func(context.Context)) error
+	look(ctx context.Context, began model.Event, look func(context.Context)) error
 
 	// fingerprintAfter returns the fingerprint after a choice. 0: it has none.
 	fingerprintAfter(interleave.Choice) uint64

@@ -13,7 +13,7 @@ import (
 // forgoLooks ends the use of the memory: the program's look at the store waits, and time passes meanwhile.
 func (w *world) forgoLooks() {
 	if ex := w.current; ex != nil && ex.learns() {
-		ex.memory.disable("the program's look at the store waits")
+		ex.memory.Disable("the program's look at the store waits")
 	}
 }
 

@@ -19,7 +19,7 @@ import (
 // machine, whose search goes on as if it had never stopped: the same schedules in the same order, the same prunings, the same
 // counterexamples. The zero value is no checkpoint.
 //
-// What is kept in memory.go is no part of it. It is found out again, and decides how a schedule is run, not which. There is one exception:
+// What the model knows is no part of it. It is found out again, and decides how a schedule is run, not which. There is one exception:
 // a client that draws random numbers in rare places only may look the same each time to the second process, which then goes on pruning by
 // states where the first had given that up. Neither is wrong.
 type Checkpoint struct{ c checkpoint }
@@ -168,7 +168,7 @@ func (s *search) checkpoint(worlds []*world) *Checkpoint {
 		Memory: s.whyForgotten,
 	}
 	if s.memory != nil {
-		c.Memory = s.memory.broken
+		c.Memory = s.memory.Broken
 	}
 	for _, p := range s.parts {
 		if p.Exhausted {

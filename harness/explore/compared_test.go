@@ -250,7 +250,7 @@ func (x *trial) cameTo(ctx context.Context, spec Spec) (out came) {
 		out.lengths[class] = found.Length
 	}
 	if se.memory != nil {
-		out.broken = se.memory.broken
+		out.broken = se.memory.Broken
 	}
 	return out
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/doublegrant/doublegrant/harness/explore/internal/command"
+	"github.com/doublegrant/doublegrant/harness/explore/internal/model"
 	"github.com/doublegrant/doublegrant/harness/explore/internal/resp"
 	"github.com/doublegrant/doublegrant/harness/explore/internal/schedule"
 	"github.com/doublegrant/doublegrant/harness/explore/internal/server"
@@ -153,7 +154,7 @@ func (c *conn) awaitReply() error {
 	c.ear.turns(earParks)
 	defer c.ear.turns(earActs)
 	select {
-	case a.park <- parked{kind: inCommand, pending: &c.Pending, conn: c}:
+	case a.park <- parked{Stop: model.Stop{Kind: model.InCommand, Pending: &c.Pending}, conn: c}:
 	case <-c.gone:
 		return net.ErrClosed
 	}
@@ -200,7 +201,7 @@ func (c *conn) sendUngated() (*actor, error) {
 func twoAtOnce(a *actor, second *command.Command) error {
 	unconfirmed := command.Subscribes(command.Name(second.Args)) // they come in either order
 	for _, on := range []*conn{a.parkedAt.conn, a.sending.Load()} {
-		if on != nil && a.parkedAt.kind == inCommand {
+		if on != nil && a.parkedAt.Kind == model.InCommand {
 			unconfirmed = unconfirmed || on.subscription != nil || len(on.Queue) > 0 && command.Subscribes(command.Name(on.Queue[0].Args))
 		}
 	}

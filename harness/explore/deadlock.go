@@ -8,6 +8,7 @@ import (
 
 	"github.com/doublegrant/doublegrant/harness"
 	"github.com/doublegrant/doublegrant/harness/explore/internal/command"
+	"github.com/doublegrant/doublegrant/harness/explore/internal/model"
 )
 
 // This file finds schedules at whose end somebody waits for ever.
@@ -51,11 +52,11 @@ func (ex *execution) deadlockOf(stuck []*actor) *harness.Anomaly {
 // awaited says what an actor waits for, and its first key.
 func (ex *execution) awaited(a *actor) (what, key string) {
 	switch at := a.parkedAt; {
-	case at.kind == inJoin:
+	case at.Kind == model.InJoin:
 		return fmt.Sprintf("for its thread %d", at.thread.thread+1), ""
-	case at.kind == inRead:
+	case at.Kind == model.InRead:
 		return "for a message on " + channels(at.conn), channels(at.conn)
-	case at.kind == inCommand:
+	case at.Kind == model.InCommand:
 		c := at.conn.Queue[0]
 		if keys := slices.Concat(c.Reads, c.Writes); len(keys) > 0 {
 			key = keys[0]

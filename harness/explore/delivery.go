@@ -6,6 +6,7 @@ import (
 
 	"github.com/doublegrant/doublegrant/harness"
 	"github.com/doublegrant/doublegrant/harness/explore/internal/command"
+	"github.com/doublegrant/doublegrant/harness/explore/internal/model"
 	"github.com/doublegrant/doublegrant/harness/explore/internal/schedule"
 	"github.com/doublegrant/doublegrant/harness/interleave"
 )
@@ -14,8 +15,8 @@ import (
 
 // deliver brings a client's command to Redis and its answer to the client, unless the choice says that one of them is lost. It returns what
 // the client hears, and true if Redis keeps the command, so that there is no answer yet.
-func (ex *execution) deliver(c interleave.Choice, a *actor) (heard event, kept bool, err error) {
-	next := *a.parkedAt.pending.Next()
+func (ex *execution) deliver(c interleave.Choice, a *actor) (heard model.Event, kept bool, err error) {
+	next := *a.parkedAt.Pending.Next()
 	if a.lost != nil && bytes.Equal(a.lost, next.Raw) {
 		ex.noteSituation(harness.SentAgain)
 	}
@@ -28,13 +29,13 @@ func (ex *execution) deliver(c interleave.Choice, a *actor) (heard event, kept b
 		err = ex.backend.sendUnanswered(a)
 		ex.trace.Unanswered("the answer is lost")
 		ex.noteSituation(harness.AnswerLost)
-		return event{kind: unanswered}, false, err
+		return model.Event{Kind: model.Unanswered}, false, err
 	case interleave.LosesCommands:
 		ex.remaining.LostCommands--
 		ex.trace.Unsent(next, "the command is lost")
 		ex.backend.drop(a)
 		ex.noteSituation(harness.CommandLost)
-		return event{kind: unanswered}, false, nil
+		return model.Event{Kind: model.Unanswered}, false, nil
 	case interleave.Delays:
 		ex.remaining.Late--
 		ex.trace.Unsent(next, "no answer: the command is late")
@@ -45,7 +46,7 @@ func (ex *execution) deliver(c interleave.Choice, a *actor) (heard event, kept b
 }
 
 // delay makes the next command of an actor a late one.
-func (ex *execution) delay(a *actor) (heard event, err error) {
+func (ex *execution) delay(a *actor) (heard model.Event, err error) {
 	left, heard, err := ex.backend.giveUp(a)
 	if err != nil {
 		return heard, err

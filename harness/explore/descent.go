@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/doublegrant/doublegrant/harness/explore/internal/frontier"
+	"github.com/doublegrant/doublegrant/harness/explore/internal/model"
 	"github.com/doublegrant/doublegrant/harness/explore/internal/schedule"
 	"github.com/doublegrant/doublegrant/harness/explore/internal/strategy"
 	"github.com/doublegrant/doublegrant/harness/explore/internal/visited"
@@ -50,21 +51,21 @@ func (k worker) isVisited(ctx context.Context, v *descent, asleep []*schedule.Mo
 // runFromMemory runs the schedule from memory. Where something is not known, it first really runs the schedule up to there. done is
 // false if the search has to go on without memory.
 func (k worker) runFromMemory(ctx context.Context, v *descent) (done bool, err error) {
-	for learned, attempts := -1, 0; k.search.memory.works(); v.restart() {
+	for learned, attempts := -1, 0; k.search.memory.Works(); v.restart() {
 		if v.ex, err = beginFromMemory(k.spec, k.search.budget, k.w, k.search.memory); err == nil {
 			err = k.drive(ctx, v)
 		}
 		if err == nil && v.ended == strategy.Finish {
 			err = k.compareWithReality(ctx, v.ex)
 		}
-		if !errors.Is(err, errUnknown) {
+		if !errors.Is(err, model.ErrUnknown) {
 			return true, err
 		}
 		if attempts++; len(v.ex.path) > learned {
 			learned, attempts = len(v.ex.path), 0
 		}
 		if attempts == maxAttempts {
-			k.search.memory.disable("a schedule that was really run does not show what is to be known")
+			k.search.memory.Disable("a schedule that was really run does not show what is to be known")
 		}
 		if _, err := k.reallyRun(ctx, v.ex.path); err != nil {
 			return false, err
@@ -81,12 +82,12 @@ const comparedOnce = 1000
 // compareWithReality really runs some of the schedules that were run from memory. The error wraps ErrStopped if one shows something
 // else.
 func (k worker) compareWithReality(ctx context.Context, recalled *execution) error {
-	k.search.memory.recalled++
-	if n := k.search.memory.recalled; n%comparedOnce > 0 && n&(n-1) > 0 {
+	k.search.memory.Recalled++
+	if n := k.search.memory.Recalled; n%comparedOnce > 0 && n&(n-1) > 0 {
 		return nil
 	}
 	really, err := k.reallyRun(ctx, recalled.path)
-	if err != nil || !k.search.memory.works() {
+	if err != nil || !k.search.memory.Works() {
 		return err
 	}
 	if !slices.Equal(really.ops, recalled.ops) || !slices.Equal(really.path, recalled.path) {
@@ -102,9 +103,9 @@ func (k worker) reallyRun(ctx context.Context, path []interleave.Choice) (ex *ex
 		defer func() { k.w.memory = nil }()
 		strays := k.w.strayCommands
 		ex, err = k.once(ctx, k.search.budget, &strategy.First{Prefix: path, LooksAtEnd: true})
-		k.search.memory.scripts.LearnFrom(k.w.Scripts)
+		k.search.memory.Scripts.LearnFrom(k.w.Scripts)
 		if k.w.strayCommands > strays {
-			k.search.memory.disable("a client sends commands by itself")
+			k.search.memory.Disable("a client sends commands by itself")
 		}
 		return ex, err
 	})

@@ -11,6 +11,7 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 	"github.com/doublegrant/doublegrant/harness/explore/internal/findings"
 	"github.com/doublegrant/doublegrant/harness/explore/internal/keyspace"
+	"github.com/doublegrant/doublegrant/harness/explore/internal/model"
 	"github.com/doublegrant/doublegrant/harness/explore/internal/schedule"
 	"github.com/doublegrant/doublegrant/harness/explore/internal/trace"
 	"github.com/doublegrant/doublegrant/harness/interleave"
@@ -94,16 +95,11 @@ type liveParts struct {
 
 // recording is what a schedule has that is kept in memory, or run from it.
 type recording struct {
-	memory      *memory // what the search knows; nil: the schedule is neither
-	learning    bool    // what this schedule shows is kept
-	store       *contents
-	replica     *contents    // what the replica will have that is promoted
-	observation *observation // the program's look at the store under way; nil: none, or it is not kept
-}
-
-// diverged is why a schedule cannot be followed whose next step an actor cannot take.
-func diverged(a *actor) error {
-	return fmt.Errorf("%w: %s is done where it had a step to take before", schedule.ErrNotRepeated, a)
+	memory      *model.Memory // what the search knows; nil: the schedule is neither
+	learning    bool          // what this schedule shows is kept
+	store       *model.Contents
+	replica     *model.Contents // what the replica will have that is promoted
+	observation *observation    // the program's look at the store under way; nil: none, or it is not kept
 }
 
 // beginSchedule starts a schedule: every client runs up to its first command.
@@ -120,7 +116,7 @@ func beginSchedule(ctx context.Context, spec *Spec, budget interleave.Budget, w 
 	}
 	ex.backend = live{ex}
 	if ex.memory != nil {
-		ex.store = ex.memory.empty
+		ex.store = ex.memory.Empty
 	}
 	w.current = ex
 	ex.actors = make([]*actor, budget.Clients)
@@ -140,7 +136,7 @@ func beginSchedule(ctx context.Context, spec *Spec, budget interleave.Budget, w 
 		a := &actor{index: i, ex: ex, park: make(chan parked, 4), awake: make(chan bool)}
 		ex.actors[i], ex.all = a, append(ex.all, a)
 		if ex.memory != nil {
-			a.mind, a.heard = &ex.memory.root, beginning(budget, i)
+			a.mind, a.heard = &ex.memory.Root, beginning(budget, i)
 		}
 		w.dialers[i].actor.Store(a)
 		a.launch(ctx, client)
@@ -193,7 +189,7 @@ func (ex *execution) awaitClient(a *actor) error {
 		return cmp.Or(ex.trouble, schedule.Stopped("%s neither sent a command nor finished within %v%s", a, parkWithin, ex.whyStuck(a)))
 	}
 	a.parkedAt = at
-	a.done = at.kind == atEnd
+	a.done = at.Kind == model.AtEnd
 	if ex.trouble == nil && at.err == nil {
 		if err := ex.learnMind(a); err != nil {
 			return err
@@ -286,8 +282,8 @@ func (ex *execution) abandon() {
 
 // describeNext describes what the client that took the last step would do next, for a schedule that does not end.
 func (ex *execution) describeNext() string {
-	if a := ex.last; !a.done && a.sends == nil && a.parkedAt.kind == inCommand && len(a.parkedAt.pending.Queue) > 0 {
-		return fmt.Sprintf("%s's %s", a, strings.TrimSpace(a.parkedAt.pending.Next().Text(ex.w.Scripts)))
+	if a := ex.last; !a.done && a.sends == nil && a.parkedAt.Kind == model.InCommand && len(a.parkedAt.Pending.Queue) > 0 {
+		return fmt.Sprintf("%s's %s", a, strings.TrimSpace(a.parkedAt.Pending.Next().Text(ex.w.Scripts)))
 	}
 	return fmt.Sprintf("%s's", ex.last)
 }

@@ -80,7 +80,7 @@ func (x *trial) wholeSearch() (res interleave.Result, counted, forgot string) {
 	se := x.until(ctx, x.spec)
 	counted = digest(x.t, se.seen.Tally(0))
 	if se.memory != nil {
-		forgot = se.memory.broken
+		forgot = se.memory.Broken
 	}
 	res = se.result([]*world{x.w}, "")
 	err := errors.Join(se.shrinkFound(ctx, x.w), se.orderFound(ctx, x.w), se.addCounterexamples(ctx, x.w, &res))

@@ -8,6 +8,7 @@ import (
 
 	"github.com/doublegrant/doublegrant/harness"
 	"github.com/doublegrant/doublegrant/harness/explore/internal/command"
+	"github.com/doublegrant/doublegrant/harness/explore/internal/model"
 	"github.com/doublegrant/doublegrant/harness/explore/internal/schedule"
 )
 
@@ -182,7 +183,7 @@ func (v clientClock) AwaitMessage(ctx context.Context, within time.Duration) (co
 	if a == nil {
 		return err == nil, err
 	}
-	a.park <- parked{kind: inRead, conn: c, ctx: ctx}
+	a.park <- parked{Stop: model.Stop{Kind: model.InRead}, conn: c, ctx: ctx}
 	if !<-c.reply {
 		return false, errCrashed
 	}
@@ -212,11 +213,11 @@ func (v clientClock) beginHearing(within time.Duration) (*actor, *conn, error) {
 		return nil, c, nil
 	case len(c.inbox) > 0:
 		message := c.takeMessage()
-		a.ex.hear(a, event{kind: answered, text: string(message)})
+		a.ex.hear(a, model.Event{Kind: model.Answered, Text: string(message)})
 		c.tell(message)
 		return nil, c, nil
 	}
-	if a.wakeAt > a.ex.now && !a.wait(parked{kind: inSleep}) {
+	if a.wakeAt > a.ex.now && !a.wait(at(model.InSleep)) {
 		return nil, nil, errCrashed
 	}
 	a.wakeAt = 0
@@ -262,7 +263,7 @@ func (a *actor) subscribedBy() *conn {
 }
 
 // isStopped reports whether a program's thread that waits for a message was told to stop.
-func (p parked) isStopped() bool { return p.kind == inRead && p.ctx != nil && p.ctx.Err() != nil }
+func (p parked) isStopped() bool { return p.Kind == model.InRead && p.ctx != nil && p.ctx.Err() != nil }
 
 // endHearings closes what programs outside have left subscribed in the last schedule.
 func (w *world) endHearings() error {

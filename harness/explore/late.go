@@ -2,6 +2,7 @@ package explore
 
 import (
 	"github.com/doublegrant/doublegrant/harness/explore/internal/command"
+	"github.com/doublegrant/doublegrant/harness/explore/internal/model"
 	"github.com/doublegrant/doublegrant/harness/explore/internal/resp"
 )
 
@@ -29,7 +30,7 @@ type lateCommand struct {
 	at       int // length of the schedule when it was given up
 
 	pending *command.Pending // what the connection was like, if the schedule is kept or run from memory
-	watched []watchedKey     // keys that are watched on it
+	watched []model.Watched  // keys that are watched on it
 }
 
 // access returns what the late commands touch.

@@ -1,11 +1,11 @@
 package explore
 
 import (
-	"bytes"
 	"slices"
 	"strings"
 
 	"github.com/doublegrant/doublegrant/harness/explore/internal/command"
+	"github.com/doublegrant/doublegrant/harness/explore/internal/model"
 	"github.com/doublegrant/doublegrant/harness/explore/internal/resp"
 )
 
@@ -13,26 +13,31 @@ import (
 
 // pendingOutcome holds a command about to be executed, until its outcome is kept.
 type pendingOutcome struct {
-	q        question
-	known    *transition
+	q        model.Question
+	known    *model.Transition
 	command  *command.Command
 	actor    *actor
 	watching bool // touched keys are to be found out
 }
 
+// questionOf returns the question that a command asks of what is stored now: see model.Memory.Ask.
+func (ex *execution) questionOf(c *command.Command, on *command.Pending, watched []model.Watched) (model.Question, bool) {
+	return ex.memory.Ask(c, on, watched, ex.store, ex.now, ex.hearingReplicas())
+}
+
 // beginLearning prepares to keep the outcome of a command about to be executed on a connection. It returns nil if there is nothing
 // to keep.
-func (ex *execution) beginLearning(c *command.Command, on *command.Pending, a *actor, watched []watchedKey) (*pendingOutcome, error) {
+func (ex *execution) beginLearning(c *command.Command, on *command.Pending, a *actor, watched []model.Watched) (*pendingOutcome, error) {
 	if !ex.learns() {
 		return nil, nil
 	}
 	m := ex.memory
-	m.scripts.Learn(c.Args)
+	m.Scripts.Learn(c.Args)
 	for _, args := range resp.ParseAll(on.OpenTransaction()) {
-		m.scripts.Learn(args)
+		m.Scripts.Learn(args)
 	}
-	if why := m.whyNotRepeatable(c, on.OpenTransaction()); why != "" {
-		m.disable("%s", why)
+	if why := m.WhyNotRepeatable(c, on.OpenTransaction()); why != "" {
+		m.Disable("%s", why)
 		return nil, nil
 	}
 	q, ok := ex.questionOf(c, on, watched)
@@ -42,16 +47,16 @@ func (ex *execution) beginLearning(c *command.Command, on *command.Pending, a *a
 	}
 	if command.Name(c.Args) == "watch" {
 		for _, k := range c.Reads {
-			if !slices.Contains(m.watched, k) {
-				m.watched = append(m.watched, k)
+			if !slices.Contains(m.Watched, k) {
+				m.Watched = append(m.Watched, k)
 			}
 		}
 	}
-	ex.store = ex.store.at(m, ex.now)
-	l := &pendingOutcome{q: q, known: ex.store.after[q], command: c, actor: a}
-	if c.Changes() && len(m.watched) > 0 && (l.known == nil || l.known.watched < len(m.watched)) {
+	ex.store = ex.store.At(m, ex.now)
+	l := &pendingOutcome{q: q, known: ex.store.After(q), command: c, actor: a}
+	if c.Changes() && len(m.Watched) > 0 && (l.known == nil || l.known.Watched < len(m.Watched)) {
 		l.watching = true
-		if err := ex.w.WatchKeys(m.watched); err != nil {
+		if err := ex.w.WatchKeys(m.Watched); err != nil {
 			return nil, err
 		}
 	}
@@ -66,11 +71,11 @@ func (ex *execution) finishLearning(l *pendingOutcome, reply []byte) (err error)
 	m := ex.memory
 	var touched []string
 	if l.watching {
-		if touched, err = ex.w.TouchedKeys(m.watched); err != nil {
+		if touched, err = ex.w.TouchedKeys(m.Watched); err != nil {
 			return err
 		}
 	}
-	if saysNoScript(reply) && ex.store.scripts == allScripts {
+	if saysNoScript(reply) && ex.store.Scripts == model.AllScripts {
 		ex.memory = nil // it will be there the next time
 		return nil
 	}
@@ -80,38 +85,37 @@ func (ex *execution) finishLearning(l *pendingOutcome, reply []byte) (err error)
 		if t, err = ex.transitionOf(l, reply); err != nil {
 			return err
 		}
-		m.grow()
-		ex.store.after[l.q] = t
-	case t.reply != string(reply) && l.q.hearing > 0:
-		t.reply = string(reply) // the last replica acknowledges when it likes
-	case t.reply != string(reply):
-		m.disable("%s is answered %q and %q where the same is stored", strings.ToUpper(command.Name(l.command.Args)), resp.Clip(resp.ReplyText([]byte(t.reply)), 40), resp.Clip(resp.ReplyText(reply), 40))
+		m.Keep(ex.store, l.q, t)
+	case t.Reply != string(reply) && l.q.Hearing > 0:
+		t.Reply = string(reply) // the last replica acknowledges when it likes
+	case t.Reply != string(reply):
+		m.Disable("%s is answered %q and %q where the same is stored", strings.ToUpper(command.Name(l.command.Args)), resp.Clip(resp.ReplyText([]byte(t.Reply)), 40), resp.Clip(resp.ReplyText(reply), 40))
 	}
 	if l.watching {
-		t.touched, t.watched = touched, len(m.watched)
+		t.Touched, t.Watched = touched, len(m.Watched)
 	}
 	ex.applyTransition(l.command, t, l.actor)
 	return nil
 }
 
 // transitionOf returns the outcome of a command that was just executed.
-func (ex *execution) transitionOf(l *pendingOutcome, reply []byte) (*transition, error) {
+func (ex *execution) transitionOf(l *pendingOutcome, reply []byte) (*model.Transition, error) {
 	m := ex.memory
-	t := &transition{reply: string(reply), after: ex.store}
+	t := &model.Transition{Reply: string(reply), After: ex.store}
 	if l.command.Changes() {
 		keys, err := ex.w.StoredKeys(ex.w.Primary)
 		if err != nil {
 			return nil, err
 		}
-		t.after = m.contents(keys, ex.store.scripts)
+		t.After = m.Contents(keys, ex.store.Scripts)
 	}
 	bodies := [][][]byte{l.command.Args}
-	if l.q.transaction != "" {
-		bodies = resp.ParseAll([]byte(l.q.transaction))
+	if l.q.Transaction != "" {
+		bodies = resp.ParseAll([]byte(l.q.Transaction))
 	}
 	for _, args := range bodies {
-		if body, ok := command.ScriptIn(args); ok && !strings.HasPrefix(t.reply, "-ERR Error compiling") {
-			t.after = t.after.withScript(m, command.Hash(body))
+		if body, ok := command.ScriptIn(args); ok && !strings.HasPrefix(t.Reply, "-ERR Error compiling") {
+			t.After = t.After.WithScript(m, command.Hash(body))
 		}
 	}
 	return t, nil
@@ -119,36 +123,30 @@ func (ex *execution) transitionOf(l *pendingOutcome, reply []byte) (*transition,
 
 // observation is one look of the program at the store, while it is being learned.
 type observation struct {
-	mind  *mind
-	heard event
-	acts  []act
+	mind  *model.Mind
+	heard model.Event
+	acts  []model.Act
 }
 
 // beginObservation notes that the program begins to look at the store.
-func (ex *execution) beginObservation(began event) {
+func (ex *execution) beginObservation(began model.Event) {
 	if ex.learns() {
-		ex.observation = &observation{mind: &ex.memory.root, heard: began}
+		ex.observation = &observation{mind: &ex.memory.Root, heard: began}
 	}
 }
 
 // observationAsks notes what the program did since its look at the store heard something, and what it asks for next.
-func (ex *execution) observationAsks(next ask) {
+func (ex *execution) observationAsks(next model.Ask) {
 	l := ex.observation
 	if l == nil || !ex.learns() {
 		ex.observation = nil
 		return
 	}
-	node, isNew := ex.memory.child(l.mind, l.heard)
-	if isNew {
-		node.acts, node.asks = l.acts, next
-	} else if !slices.Equal(node.acts, l.acts) || node.asks.kind != next.kind || node.asks.d != next.d || !bytes.Equal(node.asks.command.Raw, next.command.Raw) {
-		ex.memory.disable("the program does not look at the store in the same way each time")
-	}
-	l.mind, l.acts = node, nil
+	l.mind, l.acts = ex.memory.LearnLook(l.mind, l.heard, l.acts, next), nil
 }
 
 // observationHears notes what the program's look at the store has heard.
-func (ex *execution) observationHears(heard event) {
+func (ex *execution) observationHears(heard model.Event) {
 	if ex.observation != nil {
 		ex.observation.heard = heard
 	}
@@ -162,7 +160,7 @@ func (c *conn) askedByProgram(next *command.Command) (learned func(reply []byte)
 		return func([]byte) error { return nil }, nil
 	}
 	if n := command.Name(next.Args); c.Multi || n == "multi" || n == "watch" || n == "exec" {
-		ex.memory.disable("the program's look at the store is a transaction")
+		ex.memory.Disable("the program's look at the store is a transaction")
 	}
 	var ungated bool
 	if next.Access, ungated = command.AccessOf(next.Args); ungated { // it concerns the connection
@@ -171,13 +169,55 @@ func (c *conn) askedByProgram(next *command.Command) (learned func(reply []byte)
 	if next.Scripts {
 		c.dialer.world.Scripts.Learn(next.Args) // or it is missing after the next flush
 	}
-	ex.observationAsks(ask{kind: asksRedis, command: command.Command{Raw: next.Raw, Args: next.Args, Access: next.Access}})
+	ex.observationAsks(model.Ask{Kind: model.AsksRedis, Command: command.Command{Raw: next.Raw, Args: next.Args, Access: next.Access}})
 	l, err := ex.beginLearning(next, nil, nil, nil)
 	return func(reply []byte) error {
 		if err := ex.finishLearning(l, reply); err != nil {
 			return err
 		}
-		ex.observationHears(event{kind: answered, text: string(reply)})
+		ex.observationHears(model.Event{Kind: model.Answered, Text: string(reply)})
 		return nil
 	}, err
+}
+
+// applyTransition changes the contents as the command changed the store, and notes the keys that it touched for whoever watches them.
+func (ex *execution) applyTransition(c *command.Command, t *model.Transition, a *actor) {
+	before := ex.store
+	ex.store = t.After
+	for _, other := range ex.actors {
+		model.Touch(other.watched, t.Touched)
+	}
+	for i := range ex.lateCommands {
+		model.Touch(ex.lateCommands[i].watched, t.Touched)
+	}
+	if a == nil {
+		return
+	}
+	switch command.Name(c.Args) {
+	case "watch":
+		now := before.At(ex.memory, ex.now)
+		for _, k := range c.Reads {
+			a.watched = append(a.watched, model.Watched{Name: k, There: now.Has(k)})
+		}
+	case "exec":
+		a.watched = nil
+	}
+}
+
+// learns reports whether what the schedule shows is kept.
+func (ex *execution) learns() bool { return ex.learning && ex.memory.Works() && !ex.Disturbed() }
+
+// isWatching reports whether anybody watches keys.
+func (ex *execution) isWatching() bool {
+	for _, a := range ex.actors {
+		if len(a.watched) > 0 {
+			return true
+		}
+	}
+	for _, l := range ex.lateCommands {
+		if len(l.watched) > 0 && !l.arrived {
+			return true
+		}
+	}
+	return false
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/doublegrant/doublegrant/harness/explore/internal/command"
 	"github.com/doublegrant/doublegrant/harness/explore/internal/keyspace"
+	"github.com/doublegrant/doublegrant/harness/explore/internal/model"
 	"github.com/doublegrant/doublegrant/harness/explore/internal/resp"
 	"github.com/doublegrant/doublegrant/harness/explore/internal/schedule"
 	"github.com/doublegrant/doublegrant/harness/explore/internal/server"
@@ -19,10 +20,10 @@ import (
 // live makes schedules happen with real clients and a real Redis.
 type live struct{ ex *execution }
 
-func (b live) tell(a *actor, heard event) error {
+func (b live) tell(a *actor, heard model.Event) error {
 	a.heard = heard
 	b.ex.hear(a, heard)
-	if a.parkedAt.kind == inCommand {
+	if a.parkedAt.Kind == model.InCommand {
 		a.parkedAt.conn.reply <- true
 	} else {
 		a.awake <- true
@@ -37,7 +38,7 @@ func (b live) crash(client int) error {
 	if kill := b.ex.spec.Program.Kill; kill != nil && client < len(b.ex.w.gates.addresses) {
 		kill(b.ex.w.gates.addresses[client])
 	}
-	b.ex.hear(main, event{kind: crashed})
+	b.ex.hear(main, model.Event{Kind: model.Crashed})
 	for _, c := range b.ex.waitersOf(client) {
 		if err := b.ex.cutOff(c, errCrashed); err != nil {
 			return err
@@ -45,14 +46,14 @@ func (b live) crash(client int) error {
 	}
 	var told []*actor
 	for _, a := range b.ex.threadsOf(client) {
-		a.heard = event{kind: crashed}
+		a.heard = model.Event{Kind: model.Crashed}
 		switch {
 		case a.done || a.astray: // there is nobody to tell
 			continue
 		case a.sends != nil:
 			a.done = true
 			continue
-		case a.parkedAt.kind == inCommand || a.parkedAt.kind == inRead:
+		case a.parkedAt.Kind == model.InCommand || a.parkedAt.Kind == model.InRead:
 			a.parkedAt.conn.reply <- false
 		default:
 			a.awake <- false
@@ -66,27 +67,27 @@ func (b live) crash(client int) error {
 	return first
 }
 
-func (b live) send(a *actor) (heard event, kept bool, err error) {
+func (b live) send(a *actor) (heard model.Event, kept bool, err error) {
 	gate := a.parkedAt.conn
 	before := len(gate.out)
 	if kept, err = b.sendNext(a, gate); err != nil || kept {
 		return heard, kept, err
 	}
 	if gate.failed == nil {
-		return event{kind: answered, text: string(gate.out[before:])}, false, nil
+		return model.Event{Kind: model.Answered, Text: string(gate.out[before:])}, false, nil
 	}
 	return b.whyFailed(gate), false, nil
 }
 
 // whyFailed returns what a client hears of a connection that fails. A failure that memory does not know ends its use.
-func (b live) whyFailed(gate *conn) (heard event) {
+func (b live) whyFailed(gate *conn) (heard model.Event) {
 	switch gate.failed {
 	case errUnanswered:
-		heard.kind = unanswered
+		heard.Kind = model.Unanswered
 	case errLost:
-		heard.kind = cut
+		heard.Kind = model.Cut
 	default:
-		b.ex.memory.disable("a connection fails: %v", gate.failed)
+		b.ex.memory.Disable("a connection fails: %v", gate.failed)
 	}
 	return heard
 }
@@ -105,7 +106,7 @@ func (b live) sendUnanswered(a *actor) error {
 
 func (b live) drop(a *actor) { a.parkedAt.conn.failed = errUnanswered }
 
-func (b live) giveUp(a *actor) (left lateCommand, heard event, err error) {
+func (b live) giveUp(a *actor) (left lateCommand, heard model.Event, err error) {
 	gate := a.parkedAt.conn
 	if left, err = gate.giveUp(); err != nil {
 		return left, heard, err
@@ -265,10 +266,10 @@ func (b live) keyEnds() (_ []keyspace.End, err error) {
 	return b.ex.ends, err
 }
 
-func (b live) look(ctx context.Context, began event, look func(context.Context)) error {
+func (b live) look(ctx context.Context, began model.Event, look func(context.Context)) error {
 	b.ex.beginObservation(began)
 	b.ex.askForProgram(ctx, look)
-	b.ex.observationAsks(ask{kind: asksNothing})
+	b.ex.observationAsks(model.Ask{Kind: model.AsksNothing})
 	return nil
 }
 

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/doublegrant/doublegrant/harness/explore/internal/command"
+	"github.com/doublegrant/doublegrant/harness/explore/internal/model"
 	"github.com/doublegrant/doublegrant/harness/explore/internal/schedule"
 	"github.com/doublegrant/doublegrant/harness/interleave"
 )
@@ -22,14 +23,14 @@ func (ex *execution) nextMove(c interleave.Choice, a *actor) schedule.Move {
 		m.TimePasses = ex.readiness(a) == byTime
 		return m
 	}
-	switch a.parkedAt.kind {
-	case inCommand:
+	switch a.parkedAt.Kind {
+	case model.InCommand:
 		if c.Kind() == interleave.Runs || c.Kind() == interleave.LosesAnswers {
-			first := a.parkedAt.pending.Next()
+			first := a.parkedAt.Pending.Next()
 			m.Access, m.Timely = ex.withWoken(first.Access), first.Timely()
 			m.TimePasses = m.TimePasses || first.WaitTimeout() > 0 && first.WantedAcks() > ex.hearingReplicas()
 		}
-	case inClock:
+	case model.InClock:
 		m.Access.Writes, m.Timely = append(m.Access.Writes, schedule.ClockKey), true // a later look sees a later time, so the order of looks matters
 	}
 	return m
@@ -45,7 +46,7 @@ func (ex *execution) moves() ([]schedule.Move, error) {
 	current := ex.last != nil && slices.Contains(able, ex.last) && ex.readiness(ex.last) == ready
 	if current {
 		able = slices.Insert(slices.DeleteFunc(able, func(a *actor) bool { return a == ex.last }), 0, ex.last)
-		if ex.last.parkedAt.kind == inWork && !ex.last.hasThreads() { // nobody else can tell when it does that
+		if ex.last.parkedAt.Kind == model.InWork && !ex.last.hasThreads() { // nobody else can tell when it does that
 			return ex.addCrash([]schedule.Move{ex.stepOf(ex.last)}), nil
 		}
 	}
@@ -53,7 +54,7 @@ func (ex *execution) moves() ([]schedule.Move, error) {
 	scripts := false
 	untouched := true // no client before has yet to take its first step
 	for _, a := range able {
-		scripts = scripts || a.sends == nil && a.parkedAt.kind == inCommand && a.parkedAt.pending.Next().Scripts
+		scripts = scripts || a.sends == nil && a.parkedAt.Kind == model.InCommand && a.parkedAt.Pending.Next().Scripts
 		if !a.started {
 			if ex.symmetric() && !untouched {
 				continue
@@ -89,7 +90,7 @@ func (ex *execution) symmetric() bool {
 func (ex *execution) addUnanswered(out []schedule.Move) []schedule.Move {
 	for _, run := range slices.Clip(out) {
 		a := ex.actorOf(run.Choice)
-		if a.sends != nil || a.parkedAt.kind != inCommand {
+		if a.sends != nil || a.parkedAt.Kind != model.InCommand {
 			continue
 		}
 		of := func(c interleave.Choice) interleave.Choice { return c.Of(a.thread) }
@@ -97,7 +98,7 @@ func (ex *execution) addUnanswered(out []schedule.Move) []schedule.Move {
 		if waits && !a.parkedAt.conn.hasArrived() || !waits && ex.onlyWakesNext(a) {
 			continue
 		}
-		changes := slices.ContainsFunc(a.parkedAt.pending.Queue, command.Command.Changes)
+		changes := slices.ContainsFunc(a.parkedAt.Pending.Queue, command.Command.Changes)
 		add := func(c interleave.Choice) {
 			m := ex.nextMove(c, a)
 			m.Cost = run.Cost + 1

@@ -133,7 +133,7 @@ func (r *PieceRunner) Run(ctx context.Context, p Piece) (PieceResult, error) {
 		res.Stopped = s.stopped
 	}
 	if s.memory != nil {
-		res.Memory = s.memory.broken
+		res.Memory = s.memory.Broken
 	}
 	if p.Drawing == nil {
 		res.Left, res.Fresh = s.branches.Save(), visited.Encode(s.states.Fresh())

@@ -8,6 +8,7 @@ import (
 
 	"github.com/doublegrant/doublegrant/harness"
 	"github.com/doublegrant/doublegrant/harness/explore/internal/keyspace"
+	"github.com/doublegrant/doublegrant/harness/explore/internal/model"
 )
 
 // observe lets the program look at what the operations that have just ended left in the store.
@@ -18,7 +19,7 @@ func (ex *execution) observe(ctx context.Context, ended []harness.Op) error {
 	for _, op := range ended {
 		if op.Outcome == harness.OK {
 			ex.now += tick / 8 // after the operation, for certain
-			began := event{kind: observes, promoted: ex.promoted, text: canonicalOps([]harness.Op{op})}
+			began := model.Event{Kind: model.Observes, Promoted: ex.promoted, Text: canonicalOps([]harness.Op{op})}
 			err := ex.backend.look(ctx, began, func(ctx context.Context) { ex.spec.Program.Observe(ctx, ex.session(), ex.w.probe, op) })
 			if err != nil {
 				return err
@@ -46,7 +47,7 @@ func (ex *execution) finish(ctx context.Context) error {
 	ex.now = ex.now.Truncate(tick) + tick
 	ops := len(ex.ops)
 	var said error
-	err := ex.backend.look(ctx, event{kind: finishes, promoted: ex.promoted}, func(ctx context.Context) {
+	err := ex.backend.look(ctx, model.Event{Kind: model.Finishes, Promoted: ex.promoted}, func(ctx context.Context) {
 		said = ex.spec.Program.Finally(ctx, ex.session(), ex.w.probe, after{ex})
 	})
 	for _, op := range ex.ops[ops:] {
@@ -77,8 +78,8 @@ func (o harnessTimeline) Sleep(time.Duration) bool { return true }
 func (o harnessTimeline) Record(op *harness.Op) {
 	defer o.ex.w.takeTurn()()
 	if l := o.ex.observation; l != nil {
-		done := act{op: *op, took: o.ex.now - op.Call}
-		done.op.Call, done.op.Return = 0, 0
+		done := model.Act{Op: *op, Took: o.ex.now - op.Call}
+		done.Op.Call, done.Op.Return = 0, 0
 		l.acts = append(l.acts, done)
 	}
 	o.keep(op)
@@ -109,8 +110,8 @@ func (harnessClock) Goes() bool { return false }
 func (c harnessClock) Now() time.Time {
 	now := harnessTimeline(c).Now()
 	defer c.ex.w.takeTurn()()
-	c.ex.observationAsks(ask{kind: asksClock})
-	c.ex.observationHears(event{kind: looked, at: now})
+	c.ex.observationAsks(model.Ask{Kind: model.AsksClock})
+	c.ex.observationHears(model.Event{Kind: model.Looked, At: now})
 	return keyspace.Epoch.Add(now)
 }
 
@@ -120,8 +121,8 @@ func (c harnessClock) Sleep(ctx context.Context, d time.Duration) error {
 	if err := ctx.Err(); err != nil || d <= 0 {
 		return err
 	}
-	c.ex.observationAsks(ask{kind: asksPass, d: d})
-	c.ex.observationHears(event{kind: passed})
+	c.ex.observationAsks(model.Ask{Kind: model.AsksPass, For: d})
+	c.ex.observationHears(model.Event{Kind: model.Passed})
 	return c.ex.passTo(c.ex.now + d)
 }
 

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/doublegrant/doublegrant/harness/explore/internal/keyspace"
+	"github.com/doublegrant/doublegrant/harness/explore/internal/model"
 )
 
 // This file tells which actors can take a step.
@@ -37,11 +38,11 @@ func (ex *execution) readiness(a *actor) readiness {
 		return readyIf(len(a.sends.Queue) > 0)
 	}
 	switch at := a.parkedAt; {
-	case at.kind == inJoin:
+	case at.Kind == model.InJoin:
 		return readyIf(at.thread.done)
-	case at.kind == inNap && (at.ctx.Err() != nil || ex.isUp(a)), at.waitsForRedis() && at.conn.hasArrived(), at.isStopped():
+	case at.Kind == model.InNap && (at.ctx.Err() != nil || ex.isUp(a)), at.waitsForRedis() && at.conn.hasArrived(), at.isStopped():
 		return ready
-	case at.kind == inNap, at.waitsForRedis() && !ex.isUp(a):
+	case at.Kind == model.InNap, at.waitsForRedis() && !ex.isUp(a):
 		return byTime
 	case at.waitsForRedis():
 		return readyIf(a.wakeAt > 0) // its time-out has passed
@@ -62,7 +63,7 @@ func readyIf(yes bool) readiness {
 
 // waitsForRedis reports whether Redis has been asked, and may answer when it likes.
 func (p parked) waitsForRedis() bool {
-	return p.conn != nil && (p.kind == inRead || p.conn.kept != nil)
+	return p.conn != nil && (p.Kind == model.InRead || p.conn.kept != nil)
 }
 
 // hasArrived reports whether there is something to read for whoever waits: an answer, a message or an error.
@@ -120,10 +121,10 @@ func (ex *execution) wakesEarly(a *actor) bool {
 
 // sleepsLazily reports whether the actor's next step begins with the end of its sleep, if it sleeps.
 func (p parked) sleepsLazily() bool {
-	return (p.kind == inCommand || p.kind == inSleep || p.kind == inClock || p.kind == inWork) && !p.waitsForRedis()
+	return (p.Kind == model.InCommand || p.Kind == model.InSleep || p.Kind == model.InClock || p.Kind == model.InWork) && !p.waitsForRedis()
 }
 
 // waits reports whether the actor's next step is the end of a wait, and not a command, a look at the clock or work.
 func (a *actor) waits() bool {
-	return a.sends != nil || a.parkedAt.kind == inStart || a.parkedAt.kind == inJoin || a.parkedAt.kind == inNap || a.parkedAt.waitsForRedis()
+	return a.sends != nil || a.parkedAt.Kind == model.InStart || a.parkedAt.Kind == model.InJoin || a.parkedAt.Kind == model.InNap || a.parkedAt.waitsForRedis()
 }

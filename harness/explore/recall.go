@@ -11,6 +11,7 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 	"github.com/doublegrant/doublegrant/harness/explore/internal/command"
 	"github.com/doublegrant/doublegrant/harness/explore/internal/keyspace"
+	"github.com/doublegrant/doublegrant/harness/explore/internal/model"
 	"github.com/doublegrant/doublegrant/harness/explore/internal/server"
 	"github.com/doublegrant/doublegrant/harness/explore/internal/visited"
 	"github.com/doublegrant/doublegrant/harness/interleave"
@@ -23,15 +24,15 @@ import (
 type recalled struct{ ex *execution }
 
 // beginFromMemory starts a schedule from memory. The error is errUnknown if not every client's beginning is known.
-func beginFromMemory(spec *Spec, budget interleave.Budget, w *world, m *memory) (*execution, error) {
+func beginFromMemory(spec *Spec, budget interleave.Budget, w *world, m *model.Memory) (*execution, error) {
 	ex := &execution{
 		spec: spec, budget: budget, w: w, virtualTime: virtualTime{now: start, passedTo: start}, faults: faults{remaining: budget},
-		recording: recording{memory: m, store: m.empty}, actors: make([]*actor, 0, budget.Clients),
+		recording: recording{memory: m, store: m.Empty}, actors: make([]*actor, 0, budget.Clients),
 	}
 	from := recalled{ex}
 	ex.backend = from
 	for i := range budget.Clients {
-		a := &actor{index: i, ex: ex, mind: &m.root}
+		a := &actor{index: i, ex: ex, mind: &m.Root}
 		ex.actors, ex.all = append(ex.actors, a), append(ex.all, a)
 		if err := from.recallMind(a, beginning(budget, i)); err != nil {
 			return ex, err
@@ -41,8 +42,8 @@ func beginFromMemory(spec *Spec, budget interleave.Budget, w *world, m *memory) 
 }
 
 // beginning returns the event with which a client begins.
-func beginning(b interleave.Budget, i int) event {
-	return event{kind: begins, text: fmt.Sprintf("client %d of %d at place %d", i, b.Clients, placeOf(b, i))}
+func beginning(b interleave.Budget, i int) model.Event {
+	return model.Event{Kind: model.Begins, Text: fmt.Sprintf("client %d of %d at place %d", i, b.Clients, placeOf(b, i))}
 }
 
 // placeOf returns the place of a client: see Program.Open.
@@ -54,36 +55,36 @@ func placeOf(b interleave.Budget, i int) int {
 }
 
 // recallMind lets a client do what it does after an event.
-func (b recalled) recallMind(a *actor, heard event) error {
-	heard.promoted = b.ex.promoted
-	next := a.mind.after[heard]
+func (b recalled) recallMind(a *actor, heard model.Event) error {
+	heard.Promoted = b.ex.promoted
+	next := a.mind.After(heard)
 	if next == nil {
-		return errUnknown
+		return model.ErrUnknown
 	}
 	a.mind = next
-	for i := range next.acts {
-		if d := next.acts[i].sleep; d > 0 {
+	for i := range next.Acts {
+		if d := next.Acts[i].Sleep; d > 0 {
 			a.wakeAt = max(a.wakeAt, b.ex.now) + d
 			continue
 		}
-		op := next.acts[i].op
+		op := next.Acts[i].Op
 		a.keep(&op)
 	}
-	if !next.watches {
+	if !next.Watches {
 		a.watched = nil
 	}
-	a.parkedAt = next.at
-	a.done = next.at.kind == atEnd
+	a.parkedAt = parked{Stop: next.Stop}
+	a.done = next.Stop.Kind == model.AtEnd
 	return nil
 }
 
-func (b recalled) tell(a *actor, heard event) error { return b.recallMind(a, heard) }
+func (b recalled) tell(a *actor, heard model.Event) error { return b.recallMind(a, heard) }
 
 func (b recalled) crash(client int) error {
-	return b.recallMind(b.ex.actors[client], event{kind: crashed})
+	return b.recallMind(b.ex.actors[client], model.Event{Kind: model.Crashed})
 }
 
-func (b recalled) send(a *actor) (heard event, kept bool, err error) {
+func (b recalled) send(a *actor) (heard model.Event, kept bool, err error) {
 	heard, err = b.recallCommand(a)
 	return heard, false, err
 }
@@ -95,11 +96,11 @@ func (b recalled) sendUnanswered(a *actor) error {
 
 func (b recalled) drop(*actor) {}
 
-func (b recalled) giveUp(a *actor) (left lateCommand, heard event, err error) {
-	next := a.parkedAt.pending
+func (b recalled) giveUp(a *actor) (left lateCommand, heard model.Event, err error) {
+	next := a.parkedAt.Pending
 	left.pending = next
-	if heard = (event{kind: unanswered}); b.ex.losesState(next) {
-		heard.kind, left.arrived = cut, true
+	if heard = (model.Event{Kind: model.Unanswered}); b.ex.losesState(next) {
+		heard.Kind, left.arrived = model.Cut, true
 		return left, heard, nil
 	}
 	left.commands = slices.Clone(next.Queue)
@@ -118,10 +119,10 @@ func (b recalled) setTime() {}
 func (b recalled) passTime(_, _ time.Duration) error { return nil }
 
 func (b recalled) keyEnds() ([]keyspace.End, error) {
-	return b.ex.store.at(b.ex.memory, b.ex.now).ends, nil
+	return b.ex.store.At(b.ex.memory, b.ex.now).Ends, nil
 }
 
-func (b recalled) look(_ context.Context, began event, _ func(context.Context)) error {
+func (b recalled) look(_ context.Context, began model.Event, _ func(context.Context)) error {
 	return b.recallObservation(began)
 }
 
@@ -136,7 +137,7 @@ func (b recalled) describe(text []byte) []byte {
 func (b recalled) lasts() bool { return false }
 
 // takeWatched splits the keys that a client watches: given are those on a connection that it gives up, left are the others.
-func takeWatched(pending *command.Pending, all []watchedKey) (given, left []watchedKey) {
+func takeWatched(pending *command.Pending, all []model.Watched) (given, left []model.Watched) {
 	if len(pending.Watched) == 0 {
 		return nil, all
 	}
@@ -160,38 +161,38 @@ func (ex *execution) primary() int {
 func (ex *execution) hearingReplicas() int64 { return ex.w.Hearing(ex.replicationStopped, ex.promoted) }
 
 // recallCommand executes the next command of a connection from memory.
-func (b recalled) recallCommand(a *actor) (heard event, err error) {
-	pending := a.parkedAt.pending
+func (b recalled) recallCommand(a *actor) (heard model.Event, err error) {
+	pending := a.parkedAt.Pending
 	next := pending.Next()
 	if b.ex.losesState(pending) {
 		b.ex.noteEffects(*next, nil)
-		heard.kind = cut
+		heard.Kind = model.Cut
 	} else {
 		t, err := b.recallTransition(next, pending, a, a.watched)
 		if err != nil {
 			return heard, err
 		}
-		heard = event{kind: answered, text: t.reply}
+		heard = model.Event{Kind: model.Answered, Text: t.Reply}
 	}
-	if means, ok := b.ex.memory.scripts.MeaningOf(next, pending.OpenTransaction()); ok && means.Wait > 0 && means.Wants > b.ex.hearingReplicas() {
+	if means, ok := b.ex.memory.Scripts.MeaningOf(next, pending.OpenTransaction()); ok && means.Wait > 0 && means.Wants > b.ex.hearingReplicas() {
 		return heard, b.ex.passTo(b.ex.now + means.Wait)
 	}
 	return heard, nil
 }
 
 // recallTransition executes a command from memory.
-func (b recalled) recallTransition(c *command.Command, on *command.Pending, a *actor, watched []watchedKey) (*transition, error) {
+func (b recalled) recallTransition(c *command.Command, on *command.Pending, a *actor, watched []model.Watched) (*model.Transition, error) {
 	q, ok := b.ex.questionOf(c, on, watched)
 	if !ok {
-		return nil, errUnknown
+		return nil, model.ErrUnknown
 	}
-	b.ex.store = b.ex.store.at(b.ex.memory, b.ex.now)
-	t := b.ex.store.after[q]
-	if t == nil || c.Changes() && t.watched < len(b.ex.memory.watched) && b.ex.isWatching() {
-		return nil, errUnknown
+	b.ex.store = b.ex.store.At(b.ex.memory, b.ex.now)
+	t := b.ex.store.After(q)
+	if t == nil || c.Changes() && t.Watched < len(b.ex.memory.Watched) && b.ex.isWatching() {
+		return nil, model.ErrUnknown
 	}
 	b.ex.applyTransition(c, t, a)
-	b.ex.noteEffects(*c, []byte(t.reply))
+	b.ex.noteEffects(*c, []byte(t.Reply))
 	return t, nil
 }
 
@@ -214,17 +215,17 @@ func (ex *execution) changeStore(c interleave.Choice) {
 	if ex.memory == nil {
 		return
 	}
-	now := ex.store.at(ex.memory, ex.now)
+	now := ex.store.At(ex.memory, ex.now)
 	switch c {
 	case interleave.StopReplication:
 		ex.replica = now
 	case interleave.Promote:
-		ex.store = ex.replica.at(ex.memory, ex.now).withoutScripts(ex.memory)
+		ex.store = ex.replica.At(ex.memory, ex.now).WithoutScripts(ex.memory)
 		for _, a := range ex.actors {
 			a.watched = nil // who watched keys there is cut off
 		}
 	case interleave.FlushScripts:
-		ex.store = now.withoutScripts(ex.memory)
+		ex.store = now.WithoutScripts(ex.memory)
 	}
 }
 
@@ -239,45 +240,45 @@ func canonicalOps(ops []harness.Op) string {
 }
 
 // recallObservation does from memory what the program does when it looks at the store. began is the event with which the look begins.
-func (b recalled) recallObservation(began event) error {
+func (b recalled) recallObservation(began model.Event) error {
 	heard := began
-	for m := &b.ex.memory.root; ; {
-		if m = m.after[heard]; m == nil {
-			return errUnknown
+	for m := &b.ex.memory.Root; ; {
+		if m = m.After(heard); m == nil {
+			return model.ErrUnknown
 		}
-		for _, done := range m.acts {
-			op := done.op
-			op.Call = b.ex.now - done.took
+		for _, done := range m.Acts {
+			op := done.Op
+			op.Call = b.ex.now - done.Took
 			harnessTimeline(b).keep(&op)
 		}
 		var err error
-		if heard, err = b.recallAnswer(m.asks); err != nil || m.asks.kind == asksNothing {
+		if heard, err = b.recallAnswer(m.Asks); err != nil || m.Asks.Kind == model.AsksNothing {
 			return err
 		}
 	}
 }
 
 // recallAnswer returns what the program's look at the store hears when it asks for something.
-func (b recalled) recallAnswer(q ask) (heard event, err error) {
-	switch q.kind {
-	case asksRedis:
-		t, err := b.recallTransition(&q.command, nil, nil, nil)
+func (b recalled) recallAnswer(q model.Ask) (heard model.Event, err error) {
+	switch q.Kind {
+	case model.AsksRedis:
+		t, err := b.recallTransition(&q.Command, nil, nil, nil)
 		if err != nil {
 			return heard, err
 		}
-		return event{kind: answered, text: t.reply}, nil
-	case asksPass, asksPassAll:
-		if err := b.ex.passTo(b.ex.now + q.d); err != nil {
+		return model.Event{Kind: model.Answered, Text: t.Reply}, nil
+	case model.AsksPass, model.AsksPassAll:
+		if err := b.ex.passTo(b.ex.now + q.For); err != nil {
 			return heard, err
 		}
-		heard.kind = passed
-		if q.kind == asksPassAll {
-			heard.text = strconv.Itoa(len(b.ex.store.at(b.ex.memory, b.ex.now).keys))
+		heard.Kind = model.Passed
+		if q.Kind == model.AsksPassAll {
+			heard.Text = strconv.Itoa(len(b.ex.store.At(b.ex.memory, b.ex.now).Keys))
 		}
-	case asksClock:
-		heard = event{kind: looked, at: b.ex.now}
-	case asksOps:
-		heard = event{kind: finishes, text: canonicalOps(b.ex.ops)}
+	case model.AsksClock:
+		heard = model.Event{Kind: model.Looked, At: b.ex.now}
+	case model.AsksOps:
+		heard = model.Event{Kind: model.Finishes, Text: canonicalOps(b.ex.ops)}
 	}
 	return heard, nil
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/doublegrant/doublegrant/harness/await"
 	"github.com/doublegrant/doublegrant/harness/explore/internal/findings"
 	"github.com/doublegrant/doublegrant/harness/explore/internal/frontier"
+	"github.com/doublegrant/doublegrant/harness/explore/internal/model"
 	"github.com/doublegrant/doublegrant/harness/explore/internal/schedule"
 	"github.com/doublegrant/doublegrant/harness/explore/internal/strategy"
 	"github.com/doublegrant/doublegrant/harness/interleave"
@@ -110,7 +111,7 @@ type search struct {
 	part   int               // its number, from 1
 	parts  []interleave.Part // those before
 	states *states           // that were met; nil: nobody looks for any
-	memory *memory           // what is known from schedules that were really run, in this part and those before; nil: every schedule is
+	memory *model.Memory     // what is known from schedules that were really run, in this part and those before; nil: every schedule is
 
 	// Pieces and checkpoints.
 	resumed      *savedPart // what a checkpoint left of the part that comes next; nil: nothing
@@ -177,8 +178,8 @@ func (s *search) runPart(ctx context.Context, b interleave.Budget, worlds []*wor
 		s.runPieces(context.WithoutCancel(ctx), s.remembers(worlds))
 	} else {
 		if s.memory == nil && s.remembers(worlds) {
-			s.memory = newMemory()
-			s.memory.broken = s.whyForgotten
+			s.memory = model.New()
+			s.memory.Broken = s.whyForgotten
 		}
 		s.runSource(ctx, worlds)
 	}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/doublegrant/doublegrant/harness"
+	"github.com/doublegrant/doublegrant/harness/explore/internal/model"
 	"github.com/doublegrant/doublegrant/harness/interleave"
 )
 
@@ -173,28 +174,28 @@ type after struct{ ex *execution }
 
 func (a after) Ops() []harness.Op {
 	defer a.ex.w.takeTurn()()
-	a.ex.observationAsks(ask{kind: asksOps})
-	a.ex.observationHears(event{kind: finishes, text: canonicalOps(a.ex.ops)})
+	a.ex.observationAsks(model.Ask{Kind: model.AsksOps})
+	a.ex.observationHears(model.Event{Kind: model.Finishes, Text: canonicalOps(a.ex.ops)})
 	return a.ex.ops
 }
 
 func (a after) Pass(d time.Duration) error {
-	return a.pass(asksPass, d)
+	return a.pass(model.AsksPass, d)
 }
 
-func (a after) pass(kind askKind, d time.Duration) error {
+func (a after) pass(kind model.AskKind, d time.Duration) error {
 	defer a.ex.w.takeTurn()()
-	a.ex.observationAsks(ask{kind: kind, d: d})
-	a.ex.observationHears(event{kind: passed})
+	a.ex.observationAsks(model.Ask{Kind: kind, For: d})
+	a.ex.observationHears(model.Event{Kind: model.Passed})
 	return a.ex.passBeside(a.ex.now+d, func() bool { return false })
 }
 
 func (a after) PassAll(d time.Duration) (left int, err error) {
-	if err := a.pass(asksPassAll, d); err != nil {
+	if err := a.pass(model.AsksPassAll, d); err != nil {
 		return 0, err
 	}
 	defer a.ex.w.takeTurn()()
 	left, err = a.ex.w.CountKeys()
-	a.ex.observationHears(event{kind: passed, text: strconv.Itoa(left)})
+	a.ex.observationHears(model.Event{Kind: model.Passed, Text: strconv.Itoa(left)})
 	return left, err
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 	"github.com/doublegrant/doublegrant/harness/explore/internal/findings"
 	"github.com/doublegrant/doublegrant/harness/explore/internal/keyspace"
+	"github.com/doublegrant/doublegrant/harness/explore/internal/model"
 	"github.com/doublegrant/doublegrant/harness/explore/internal/schedule"
 	"github.com/doublegrant/doublegrant/harness/explore/internal/visited"
 	"github.com/doublegrant/doublegrant/harness/interleave"
@@ -152,10 +153,10 @@ func (ex *execution) appendState(b []byte, asleep []*schedule.Move) []byte {
 
 // appendMinds describes what is stored, and each client, in a schedule that is run from memory.
 func (ex *execution) appendMinds(b []byte) []byte {
-	ex.store = ex.store.at(ex.memory, ex.now)
-	b = visited.AppendInts(visited.AppendID(b, ex.store.id), ex.now, ex.passedTo)
+	ex.store = ex.store.At(ex.memory, ex.now)
+	b = visited.AppendInts(visited.AppendID(b, ex.store.ID), ex.now, ex.passedTo)
 	if ex.replicationStopped {
-		b = visited.AppendID(b, ex.replica.id)
+		b = visited.AppendID(b, ex.replica.ID)
 	}
 	for _, a := range ex.actors {
 		b = a.appendState(b)
@@ -165,7 +166,7 @@ func (ex *execution) appendMinds(b []byte) []byte {
 
 // appendState describes a client.
 func (a *actor) appendState(b []byte) []byte {
-	b = visited.AppendID(b, a.mind.id)
+	b = visited.AppendID(b, a.mind.ID)
 	b = visited.AppendBools(b, a.started, a.done, a.crashed, a.cutOffUnrecorded, a.inOp, a.commands > 0)
 	if a.inOp {
 		b = visited.AppendInts(b, a.callAt/keyspace.Grain)
@@ -177,9 +178,9 @@ func (a *actor) appendState(b []byte) []byte {
 	return appendWatched(visited.AppendText(append(b, 0), string(a.lost)), a.watched)
 }
 
-func appendWatched(b []byte, watched []watchedKey) []byte {
+func appendWatched(b []byte, watched []model.Watched) []byte {
 	for _, k := range watched {
-		b = visited.AppendBools(visited.AppendText(b, k.name), k.there, k.touched)
+		b = visited.AppendBools(visited.AppendText(b, k.Name), k.There, k.Touched)
 	}
 	return append(b, 0)
 }

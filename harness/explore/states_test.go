@@ -6,14 +6,15 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/doublegrant/doublegrant/harness/explore/internal/model"
 	"github.com/doublegrant/doublegrant/harness/interleave"
 )
 
 // Two schedules that may still have different faults are in different states: a count that is forgotten would merge them.
 func TestAStateHasWhatIsLeftOfTheBudget(t *testing.T) {
-	m := newMemory()
+	m := model.New()
 	state := func(left interleave.Budget) []byte {
-		ex := &execution{spec: &Spec{}, recording: recording{memory: m, store: m.empty}, faults: faults{remaining: left}}
+		ex := &execution{spec: &Spec{}, recording: recording{memory: m, store: m.Empty}, faults: faults{remaining: left}}
 		ex.backend = recalled{ex}
 		return ex.appendState(nil, nil)
 	}

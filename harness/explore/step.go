@@ -9,6 +9,7 @@ import (
 
 	"github.com/doublegrant/doublegrant/harness"
 	"github.com/doublegrant/doublegrant/harness/explore/internal/command"
+	"github.com/doublegrant/doublegrant/harness/explore/internal/model"
 	"github.com/doublegrant/doublegrant/harness/explore/internal/schedule"
 	"github.com/doublegrant/doublegrant/harness/interleave"
 )
@@ -58,9 +59,9 @@ func (ex *execution) fingerprintWith(c interleave.Choice) uint64 {
 	_ = binary.Write(h, binary.LittleEndian, ex.fingerprint) // to memory
 	_, _ = h.Write([]byte{byte(c), byte(c >> 8)})
 	if a := ex.actorOf(c); a != nil {
-		_, _ = h.Write([]byte{byte(a.parkedAt.kind)})
-		if a.parkedAt.kind == inCommand && a.sends == nil && !a.done {
-			next := a.parkedAt.pending.Next()
+		_, _ = h.Write([]byte{byte(a.parkedAt.Kind)})
+		if a.parkedAt.Kind == model.InCommand && a.sends == nil && !a.done {
+			next := a.parkedAt.Pending.Next()
 			_, _ = h.Write(next.Args[0])
 			for _, key := range slices.Concat(next.Reads, next.Writes) {
 				_, _ = h.Write([]byte(key))
@@ -74,7 +75,7 @@ func (ex *execution) fingerprintWith(c interleave.Choice) uint64 {
 // first. If some lease ends during its sleep, waking up is the whole step.
 func (ex *execution) stepClient(c interleave.Choice, a *actor) (did schedule.Move, err error) {
 	if a.done || a.sends != nil && len(a.sends.Queue) == 0 {
-		return did, diverged(a)
+		return did, schedule.Diverged(a)
 	}
 	did = ex.nextMove(c, a)
 	ops := len(ex.ops)
@@ -89,12 +90,12 @@ func (ex *execution) stepClient(c interleave.Choice, a *actor) (did schedule.Mov
 		did.Access, did.Ends = command.Access{}, false
 		return did, err
 	}
-	heard := event{kind: awake}
-	switch a.parkedAt.kind {
-	case inCommand:
+	heard := model.Event{Kind: model.Awake}
+	switch a.parkedAt.Kind {
+	case model.InCommand:
 		a.beginOp(ex.now)
 		ex.countCommand(a)
-		ex.noteOutcome(a.parkedAt.pending)
+		ex.noteOutcome(a.parkedAt.Pending)
 		var kept bool
 		if heard, kept, err = ex.deliver(c, a); err != nil {
 			return did, err
@@ -104,12 +105,12 @@ func (ex *execution) stepClient(c interleave.Choice, a *actor) (did schedule.Mov
 			did.Ends = false
 			return did, nil
 		}
-	case inClock:
+	case model.InClock:
 		a.beginOp(ex.now)
 		ex.clockLooks++
 		ex.ClockRead = true
-		heard = event{kind: looked, at: ex.clock(a.index)}
-		ex.trace.Looked(heard.at)
+		heard = model.Event{Kind: model.Looked, At: ex.clock(a.index)}
+		ex.trace.Looked(heard.At)
 	}
 	if err := ex.backend.tell(a, heard); err != nil {
 		return did, err
@@ -130,13 +131,13 @@ func (ex *execution) wake(a *actor) (slept bool, err error) {
 	}
 	a.beginOp(ex.now)
 	ex.trace.Waited(a.wakeAt - ex.now)
-	return slept && a.parkedAt.kind != inSleep, ex.passTo(a.wakeAt)
+	return slept && a.parkedAt.Kind != model.InSleep, ex.passTo(a.wakeAt)
 }
 
 // crash ends a client before its next step. The outcome of the operation that it cuts off stays unknown.
 func (ex *execution) crash(c interleave.Choice, a *actor) (schedule.Move, error) {
 	if !ex.isAlive(a.index) {
-		return schedule.Move{}, diverged(a)
+		return schedule.Move{}, schedule.Diverged(a)
 	}
 	ex.remaining.Crashes--
 	ex.noteSituation(harness.ClientCrashed)

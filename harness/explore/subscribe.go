@@ -9,6 +9,7 @@ import (
 
 	"github.com/doublegrant/doublegrant/harness/explore/internal/command"
 	"github.com/doublegrant/doublegrant/harness/explore/internal/keyspace"
+	"github.com/doublegrant/doublegrant/harness/explore/internal/model"
 	"github.com/doublegrant/doublegrant/harness/explore/internal/schedule"
 	"github.com/doublegrant/doublegrant/harness/interleave"
 )
@@ -142,7 +143,7 @@ func (c *conn) awaitMessage() error {
 	if a == nil {
 		return err
 	}
-	a.park <- parked{kind: inRead, conn: c}
+	a.park <- parked{Stop: model.Stop{Kind: model.InRead}, conn: c}
 	if !<-c.reply {
 		return errCrashed
 	}
@@ -176,7 +177,7 @@ func (c *conn) reader() (*actor, error) {
 		a.ex.hearFrom(a, c, 0)
 		return nil, nil
 	}
-	if a.wakeAt > a.ex.now && !a.wait(parked{kind: inSleep}) {
+	if a.wakeAt > a.ex.now && !a.wait(at(model.InSleep)) {
 		return nil, errCrashed
 	}
 	a.wakeAt = 0

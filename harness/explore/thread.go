@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/doublegrant/doublegrant/harness"
+	"github.com/doublegrant/doublegrant/harness/explore/internal/model"
 	"github.com/doublegrant/doublegrant/harness/explore/internal/schedule"
 	"github.com/doublegrant/doublegrant/harness/interleave"
 )
@@ -42,7 +43,7 @@ func (v clientClock) start() *actor {
 	if a.isCrashed() {
 		return nil
 	}
-	if a.wakeAt > a.ex.now && !a.wait(parked{kind: inSleep}) { // what it starts begins after its sleep
+	if a.wakeAt > a.ex.now && !a.wait(at(model.InSleep)) { // what it starts begins after its sleep
 		return nil
 	}
 	if len(a.ex.threadsOf(a.index)) == interleave.MaxThreads {
@@ -50,7 +51,7 @@ func (v clientClock) start() *actor {
 		runtime.Goexit()
 	}
 	t := a.ex.addThread(a.index)
-	t.parkedAt = parked{kind: inStart}
+	t.parkedAt = at(model.InStart)
 	return t
 }
 
@@ -62,7 +63,7 @@ func tooManyThreads(client int) error {
 // startThreads runs new threads to their first step.
 func (ex *execution) startThreads() error {
 	for _, t := range slices.Clone(ex.all) {
-		if t.parkedAt.kind == inStart && !t.isCrashed() {
+		if t.parkedAt.Kind == model.InStart && !t.isCrashed() {
 			t.awake <- true
 			if err := ex.awaitClient(t); err != nil {
 				return err
@@ -110,7 +111,7 @@ func (a *actor) isCrashed() bool { return a.ex.actors[a.index].crashed }
 
 // run is the goroutine of a thread.
 func (t *actor) run(ctx context.Context, f func(context.Context)) {
-	end := parked{kind: atEnd}
+	end := at(model.AtEnd)
 	defer func() {
 		p := recover()
 		if end.err = brokenOutside(t.index, p); end.err == nil && p != nil {
@@ -131,7 +132,7 @@ func (t *actor) join() {
 	if t.done || a == nil || a.index != t.index || a.isCrashed() {
 		return
 	}
-	a.wait(parked{kind: inJoin, thread: t})
+	a.wait(parked{Stop: model.Stop{Kind: model.InJoin}, thread: t})
 }
 
 // String names the actor in sentences.
@@ -181,7 +182,7 @@ func (ex *execution) goOn(c interleave.Choice, a *actor) (endedOp bool, err erro
 // countCommand counts a command for the operation at hand: that of the client's first thread, if it waits for this one.
 func (ex *execution) countCommand(a *actor) {
 	first := ex.actors[a.index]
-	if a != first && first.parkedAt.kind == inJoin && !first.done {
+	if a != first && first.parkedAt.Kind == model.InJoin && !first.done {
 		first.beginOp(ex.now)
 		first.commands++
 	}
@@ -208,7 +209,7 @@ func (a *actor) refuse() {
 func (ex *execution) endClient(client int) error {
 	main := ex.actors[client]
 	main.crashed = true
-	main.cutOffUnrecorded = main.inOp && main.parkedAt.kind != inWork
+	main.cutOffUnrecorded = main.inOp && main.parkedAt.Kind != model.InWork
 	return ex.backend.crash(client)
 }
 

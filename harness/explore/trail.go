@@ -8,6 +8,7 @@ import (
 
 	"github.com/doublegrant/doublegrant/harness/explore/internal/command"
 	"github.com/doublegrant/doublegrant/harness/explore/internal/keyspace"
+	"github.com/doublegrant/doublegrant/harness/explore/internal/model"
 	"github.com/doublegrant/doublegrant/harness/explore/internal/resp"
 	"github.com/doublegrant/doublegrant/harness/explore/internal/visited"
 	"github.com/doublegrant/doublegrant/harness/interleave"
@@ -37,24 +38,24 @@ func (ex *execution) beginTrails() {
 }
 
 // hear adds what a thread of a client has read or noticed to the client's trail.
-func (ex *execution) hear(a *actor, heard event) {
+func (ex *execution) hear(a *actor, heard model.Event) {
 	if ex.trails == nil {
 		return
 	}
 	trail := &ex.trails.of[a.index]
-	b := visited.AppendInts(visited.AppendID(nil, *trail), int64(a.thread), int64(heard.kind), int64(heard.at))
-	*trail = visited.IDOf(visited.AppendText(visited.AppendBools(b, ex.promoted), heard.text))
+	b := visited.AppendInts(visited.AppendID(nil, *trail), int64(a.thread), int64(heard.Kind), int64(heard.At))
+	*trail = visited.IDOf(visited.AppendText(visited.AppendBools(b, ex.promoted), heard.Text))
 }
 
 // hearFrom adds what a thread has got on a connection on which it waited, beyond the first bytes of its replies.
 func (ex *execution) hearFrom(a *actor, on *conn, first int) {
 	switch {
 	case on.failed != nil:
-		ex.hear(a, event{kind: cut, text: on.failed.Error()})
+		ex.hear(a, model.Event{Kind: model.Cut, Text: on.failed.Error()})
 	case on.timedOut:
-		ex.hear(a, event{kind: unanswered})
+		ex.hear(a, model.Event{Kind: model.Unanswered})
 	default:
-		ex.hear(a, event{kind: answered, text: string(on.out[first:])})
+		ex.hear(a, model.Event{Kind: model.Answered, Text: string(on.out[first:])})
 	}
 }
 
@@ -148,7 +149,7 @@ func (ex *execution) millisecond(t time.Duration) time.Duration {
 
 // appendThread describes a thread. Where it is follows from its client's trail.
 func (a *actor) appendThread(b []byte) []byte {
-	b = visited.AppendInts(b, a.index, a.thread, int(a.parkedAt.kind))
+	b = visited.AppendInts(b, a.index, a.thread, int(a.parkedAt.Kind))
 	b = visited.AppendBools(b, a.started, a.done, a.crashed, a.cutOffUnrecorded, a.inOp, a.commands > 0, a.parkedAt.ctx != nil && a.parkedAt.ctx.Err() != nil)
 	if a.inOp {
 		b = visited.AppendInts(b, a.callAt/keyspace.Grain)

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/doublegrant/doublegrant/harness"
+	"github.com/doublegrant/doublegrant/harness/explore/internal/model"
 	"github.com/doublegrant/doublegrant/harness/explore/internal/resp"
 	"github.com/doublegrant/doublegrant/harness/interleave"
 )
@@ -21,7 +22,7 @@ func (ex *execution) resume(c interleave.Choice, a *actor) (runs bool, err error
 		return false, ex.sendSubscription(a.sends)
 	}
 	at := a.parkedAt
-	if a.thread == 0 && at.kind != inStart {
+	if a.thread == 0 && at.Kind != model.InStart {
 		a.beginOp(ex.now)
 	}
 	if ex.readiness(a) == byTime {
@@ -31,7 +32,7 @@ func (ex *execution) resume(c interleave.Choice, a *actor) (runs bool, err error
 	}
 	if !at.waitsForRedis() {
 		ex.trace.WentOn(at.howItGoesOn())
-		ex.hear(a, event{kind: awake})
+		ex.hear(a, model.Event{Kind: model.Awake})
 		a.awake <- true
 	} else {
 		got := len(at.conn.out)
@@ -82,10 +83,10 @@ func (ex *execution) takeArrived(c interleave.Choice, at parked) {
 
 // howItGoesOn says how a wait for something other than Redis ends.
 func (p parked) howItGoesOn() string {
-	switch p.kind {
-	case inStart:
+	switch p.Kind {
+	case model.InStart:
 		return "begins"
-	case inJoin:
+	case model.InJoin:
 		return fmt.Sprintf("goes on: its thread %d has ended", p.thread.thread+1)
 	}
 	return "goes on"
@@ -96,7 +97,7 @@ func (ex *execution) awaitedWords(at parked) string {
 	switch {
 	case ex.trace == nil:
 		return ""
-	case at.kind == inRead:
+	case at.Kind == model.InRead:
 		return "message on " + channels(at.conn)
 	}
 	return "answer to " + at.conn.Queue[0].Text(ex.w.Scripts)
@@ -133,7 +134,7 @@ var errTimedOut = os.ErrDeadlineExceeded
 // nap lets an actor sleep that has other threads beside it. It returns when the time is over or ctx has ended.
 func (a *actor) nap(ctx context.Context, d time.Duration) error {
 	a.wakeAt = max(a.wakeAt, a.ex.now) + d
-	if !a.wait(parked{kind: inNap, ctx: ctx}) {
+	if !a.wait(parked{Stop: model.Stop{Kind: model.InNap}, ctx: ctx}) {
 		return errCrashed
 	}
 	return ctx.Err()

@@ -5,6 +5,7 @@ import (
 
 	"github.com/doublegrant/doublegrant/harness/explore/internal/frontier"
 	"github.com/doublegrant/doublegrant/harness/explore/internal/schedule"
+	"github.com/doublegrant/doublegrant/harness/interleave"
 )
 
 // This file has workers go through the planned schedules.
@@ -12,6 +13,12 @@ import (
 // work runs schedules in one world.
 func (s *search) work(ctx context.Context, w *world) {
 	s.goThrough(ctx, w, s.judge, func() bool { return true })
+}
+
+// remembers reports whether the search may run schedules from memory.
+func (s *search) remembers(worlds []*world) bool {
+	p := s.spec.Program
+	return !s.spec.Unremembered && !s.spec.forgetful && worlds[0].SetsClocks() && p.Gate == interleave.InProcess
 }
 
 // judgedAtOnce is the number of schedules run from memory that may wait for a judge.
@@ -28,7 +35,7 @@ func (s *search) workFromMemory(ctx context.Context, w *world, judged chan<- des
 			return nil
 		}
 	}
-	s.goThrough(ctx, w, judge, s.memory.works)
+	s.goThrough(ctx, w, judge, s.memory.Works)
 }
 
 // goThrough runs schedules in one world, as long as more is true and there are any.
@@ -81,7 +88,7 @@ type worker struct {
 
 // attempt runs a schedule. It returns what was really run, nil if the schedule was run from memory.
 func (k worker) attempt(ctx context.Context, v *descent) (really *execution, err error) {
-	if v.restart(); k.search.memory.works() {
+	if v.restart(); k.search.memory.Works() {
 		if done, err := k.runFromMemory(ctx, v); done || err != nil {
 			return nil, err
 		}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/doublegrant/doublegrant/harness/explore/internal/model"
 	"github.com/doublegrant/doublegrant/harness/explore/internal/resp"
 	"github.com/doublegrant/doublegrant/harness/explore/internal/schedule"
 	"github.com/doublegrant/doublegrant/harness/explore/internal/server"
@@ -24,7 +25,7 @@ type world struct {
 
 	*server.Server
 
-	memory         *memory       // what the schedule under way is to be kept in; nil: it is not kept
+	memory         *model.Memory // what the schedule under way is to be kept in; nil: it is not kept
 	strayCommands  int64         // commands that clients sent when none of their operations was under way
 	stateful       []*conn       // connections whose state others can see: reset before the next schedule
 	asking         bool          // the program looks at the store, in Observe or Finally

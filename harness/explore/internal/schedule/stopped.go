@@ -21,3 +21,8 @@ func Why(err error) string {
 
 // ErrNotRepeated marks a schedule that cannot be followed, since a client does something else than before.
 var ErrNotRepeated = fmt.Errorf("%w: a client does not do the same each time", ErrStopped)
+
+// Diverged is why a schedule cannot be followed in which a client has no step to take.
+func Diverged(client fmt.Stringer) error {
+	return fmt.Errorf("%w: %s is done where it had a step to take before", ErrNotRepeated, client)
+}

@@ -1,0 +1,190 @@
+package model
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/doublegrant/doublegrant/harness"
+	"github.com/doublegrant/doublegrant/harness/explore/internal/command"
+	"github.com/doublegrant/doublegrant/harness/explore/internal/schedule"
+	"github.com/doublegrant/doublegrant/harness/explore/internal/visited"
+)
+
+// Mind stands for all that a client has read so far, and holds what it did then. Minds form a tree: each branch is one thing that is
+// read. The program's own looks at the store are in the same tree.
+type Mind struct {
+	Did
+	Asks Ask // of the program's look at the store: what it asks for; Stop is not used
+	ID   visited.ID
+
+	after map[Event]*Mind
+}
+
+// Did is what a client did after an event, until it waited again.
+type Did struct {
+	Acts    []Act // in their order
+	Stop    Stop  // where it waits
+	Watches bool  // it watches keys
+}
+
+// Act is one thing that a client does without waiting: it ends an operation or goes to sleep.
+type Act struct {
+	Op    harness.Op    // valid if Sleep is 0. Times are not valid
+	Took  time.Duration // of an operation of the program's own: how long it took
+	Sleep time.Duration
+}
+
+// Stop is the place at which a client waits for the scheduler.
+type Stop struct {
+	Kind    StopKind
+	Pending *command.Pending // for InCommand
+}
+
+// StopKind is a kind of Stop.
+type StopKind uint8
+
+// Where a client may wait.
+const (
+	InCommand StopKind = iota // waits for the reply to a command
+	InSleep                   // waits for time to pass, inside an operation
+	InClock                   // is about to look at its clock
+	InWork                    // works between two operations, such as delivering a message
+	InNap                     // sleeps, and has other threads beside it
+	InRead                    // waits for a message of its subscription
+	InJoin                    // waits for the end of another thread of its client
+	InStart                   // a new thread that has not begun
+	AtEnd                     // has done all it had to do
+)
+
+// Event is one thing that a client, or the program's look at the store, reads or notices.
+type Event struct {
+	Kind     EventKind
+	Promoted bool // a replica has been promoted: a connection may lead to the old primary
+	Text     string
+	At       time.Duration // of a clock
+}
+
+// EventKind is a kind of Event.
+type EventKind uint8
+
+// What may be read or noticed.
+const (
+	Begins     EventKind = iota // the schedule begins; Text says for whom
+	Answered                    // Text is the reply
+	Unanswered                  // there is no answer
+	Cut                         // the connection's state was lost with its primary
+	Looked                      // At is what the clock shows
+	Awake                       // its work or its sleep is over
+	Crashed                     // nothing is answered any more
+	Observes                    // the program looks at the store after an operation, which Text describes
+	Finishes                    // the program looks at the store at the end of the schedule
+	Passed                      // time has passed; Text says how many keys are left
+)
+
+// Ask is something that the program's look at the store waits for.
+type Ask struct {
+	Kind    AskKind
+	Command command.Command // for AsksRedis
+	For     time.Duration   // by how much time is to pass
+}
+
+// AskKind is a kind of Ask.
+type AskKind uint8
+
+// What the program's look at the store may wait for.
+const (
+	AsksNothing AskKind = iota // it has ended
+	AsksRedis
+	AsksPass
+	AsksPassAll
+	AsksClock
+	AsksOps
+)
+
+// After returns the mind after an event; nil if nobody has seen it.
+func (n *Mind) After(heard Event) *Mind { return n.after[heard] }
+
+// child returns the mind after an event, and makes it if it is not known yet.
+func (m *Memory) child(of *Mind, heard Event) (next *Mind, isNew bool) {
+	if next := of.after[heard]; next != nil {
+		return next, false
+	}
+	if of.after == nil {
+		of.after = map[Event]*Mind{}
+	}
+	m.grow()
+	next = &Mind{ID: heard.IDAfter(of.ID)}
+	of.after[heard] = next
+	return next, true
+}
+
+// IDAfter returns the ID of the mind that has noticed the event after all that of stands for.
+func (e Event) IDAfter(of visited.ID) visited.ID {
+	b := visited.AppendInts(visited.AppendID(nil, of), e.Kind)
+	return visited.IDOf(visited.AppendText(visited.AppendInts(visited.AppendBools(b, e.Promoted), e.At), e.Text))
+}
+
+// Learn keeps what a client did after an event, and returns its mind from then on. The error wraps schedule.ErrNotRepeated if it did something
+// else the last time: it names the client, and its commands in the words of scripts.
+func (m *Memory) Learn(client fmt.Stringer, of *Mind, heard Event, did Did, scripts *command.Scripts) (*Mind, error) {
+	next, isNew := m.child(of, heard)
+	if isNew {
+		next.Did = did
+		return next, nil
+	}
+	switch known := next.Did; {
+	case (did.Stop.Kind == AtEnd) != (known.Stop.Kind == AtEnd):
+		return nil, schedule.Diverged(client)
+	case len(known.Acts) != len(did.Acts) || !known.Stop.isLike(did.Stop):
+		return nil, fmt.Errorf("%w: %s %s, and %s when all was the same before", schedule.ErrNotRepeated, client, did.Stop.inWords(scripts), known.Stop.inWords(scripts))
+	case !slices.Equal(known.Acts, did.Acts) || known.Watches != did.Watches || !known.Stop.equals(did.Stop):
+		m.Disable("a client's commands or results differ each time, as random tokens do")
+	}
+	return next, nil
+}
+
+// LearnLook keeps what the program did after an event in its look at the store, and what it asked for next. It returns the mind from then on.
+func (m *Memory) LearnLook(of *Mind, heard Event, acts []Act, next Ask) *Mind {
+	n, isNew := m.child(of, heard)
+	if isNew {
+		n.Acts, n.Asks = acts, next
+	} else if !slices.Equal(n.Acts, acts) || n.Asks.Kind != next.Kind || n.Asks.For != next.For || !bytes.Equal(n.Asks.Command.Raw, next.Command.Raw) {
+		m.Disable("the program does not look at the store in the same way each time")
+	}
+	return n
+}
+
+// isLike reports whether two stops are of one kind and, if a command comes next, it has the same name and touches the same keys.
+func (s Stop) isLike(other Stop) bool {
+	if s.Kind != other.Kind || s.Kind != InCommand {
+		return s.Kind == other.Kind
+	}
+	x, y := s.Pending.Next(), other.Pending.Next()
+	return bytes.Equal(x.Args[0], y.Args[0]) && slices.Equal(x.Reads, y.Reads) && slices.Equal(x.Writes, y.Writes)
+}
+
+// equals reports whether the same is sent next, if the two are alike.
+func (s Stop) equals(other Stop) bool {
+	return s.Kind != InCommand || bytes.Equal(s.Pending.Transaction, other.Pending.Transaction) &&
+		slices.EqualFunc(s.Pending.Queue, other.Pending.Queue, func(a, b command.Command) bool { return bytes.Equal(a.Raw, b.Raw) })
+}
+
+// inWords says what a client does at the place where it waits, after its name.
+func (s Stop) inWords(scripts *command.Scripts) string {
+	switch s.Kind {
+	case InCommand:
+		return "sent " + strings.TrimSpace(s.Pending.Next().Text(scripts))
+	case InSleep, InNap:
+		return "slept"
+	case InClock:
+		return "looked at its clock"
+	case InWork:
+		return "worked between two operations"
+	case AtEnd:
+		return "was done"
+	}
+	return "waited"
+}

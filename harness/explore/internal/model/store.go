@@ -1,0 +1,156 @@
+package model
+
+import (
+	"cmp"
+	"encoding/binary"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/doublegrant/doublegrant/harness/explore/internal/command"
+	"github.com/doublegrant/doublegrant/harness/explore/internal/keyspace"
+	"github.com/doublegrant/doublegrant/harness/explore/internal/visited"
+)
+
+// Contents is all that clients can find in a store: its keys, and the scripts in its cache. Equal contents are one object.
+type Contents struct {
+	Keys    []keyspace.Key // in their order; none has ended when it was looked at
+	Scripts string         // hashes of the scripts in the cache, each followed by a space; AllScripts: all that anybody runs
+	Ends    []keyspace.End // in their order
+	ID      visited.ID     // tells contents apart
+
+	first time.Duration // the first of Ends; keyspace.NoEnd: there is none
+	after map[Question]*Transition
+}
+
+// AllScripts is the state of a script cache that nobody has flushed.
+const AllScripts = "all"
+
+// Question holds a command and whatever else decides its outcome, apart from what is stored.
+type Question struct {
+	Transaction string // commands of the MULTI, for an EXEC
+	Hearing     int64  // 1 more than the replicas that hear what is written, for a WAIT; 0: it is none
+
+	text    string
+	at      time.Duration // time of day, as exact as it matters; 0: it does not
+	touched bool          // for an EXEC: a watched key was written to
+	ended   bool          // for an EXEC: a watched key has ended by itself
+}
+
+// Transition is the outcome of a command.
+type Transition struct {
+	Reply   string
+	After   *Contents
+	Touched []string // watched keys that were written to
+	Watched int      // how many of Memory.Watched were looked at for Touched
+}
+
+// Contents returns the object for what a store holds.
+func (m *Memory) Contents(keys []keyspace.Key, scripts string) *Contents {
+	var id []byte
+	for _, k := range keys {
+		id = binary.AppendVarint(append(binary.AppendUvarint(id, uint64(len(k.Name))), k.Name...), int64(k.End))
+		id = append(binary.AppendUvarint(id, uint64(len(k.Dump))), k.Dump...)
+	}
+	id = append(append(id, '|'), scripts...)
+	if c := m.stores[string(id)]; c != nil {
+		return c
+	}
+	m.grow()
+	c := &Contents{Keys: keys, Scripts: scripts, first: keyspace.NoEnd, ID: visited.IDOf(id), after: map[Question]*Transition{}}
+	for _, k := range keys {
+		if k.End != keyspace.NoEnd {
+			c.Ends = append(c.Ends, keyspace.End{Key: k.Name, At: k.End})
+		}
+	}
+	slices.SortFunc(c.Ends, func(a, b keyspace.End) int { return cmp.Or(cmp.Compare(a.At, b.At), cmp.Compare(a.Key, b.Key)) })
+	if len(c.Ends) > 0 {
+		c.first = c.Ends[0].At
+	}
+	m.stores[string(id)] = c
+	return c
+}
+
+// At returns what is left of the contents at a time.
+func (c *Contents) At(m *Memory, now time.Duration) *Contents {
+	if c.first == keyspace.NoEnd || !keyspace.HasEnded(c.first, now) {
+		return c
+	}
+	left := slices.DeleteFunc(slices.Clone(c.Keys), func(k keyspace.Key) bool { return k.End != keyspace.NoEnd && keyspace.HasEnded(k.End, now) })
+	return m.Contents(left, c.Scripts)
+}
+
+// Has reports whether a key is there.
+func (c *Contents) Has(key string) bool {
+	return slices.ContainsFunc(c.Keys, func(k keyspace.Key) bool { return k.Name == key })
+}
+
+// knowsScript reports whether the script cache has a script.
+func (c *Contents) knowsScript(sha string) bool {
+	return c.Scripts == AllScripts || strings.Contains(c.Scripts, sha+" ")
+}
+
+// WithScript returns the contents with one more script in the cache.
+func (c *Contents) WithScript(m *Memory, sha string) *Contents {
+	if c.knowsScript(sha) {
+		return c
+	}
+	all := append(strings.Fields(c.Scripts), sha)
+	slices.Sort(all)
+	return m.Contents(c.Keys, strings.Join(all, " ")+" ")
+}
+
+// WithoutScripts returns the contents with an empty script cache.
+func (c *Contents) WithoutScripts(m *Memory) *Contents { return m.Contents(c.Keys, "") }
+
+// After returns the outcome of a command; nil if nobody has seen it.
+func (c *Contents) After(q Question) *Transition { return c.after[q] }
+
+// Keep keeps the outcome of a command.
+func (m *Memory) Keep(c *Contents, q Question, t *Transition) {
+	m.grow()
+	c.after[q] = t
+}
+
+// Watched is a key that a client watches.
+type Watched struct {
+	Name    string
+	There   bool // it was there when the client began to watch it
+	Touched bool // it was written to since
+}
+
+// Touch notes which keys were written to.
+func Touch(watched []Watched, keys []string) {
+	for i := range watched {
+		watched[i].Touched = watched[i].Touched || slices.Contains(keys, watched[i].Name)
+	}
+}
+
+// Ask returns the question that a command asks of a store at a time. on is what its connection has to send; nil: it has none. watched are
+// the keys that are watched there, hearing is the number of replicas that hear what is written. ok is false if it is not known what
+// the outcome depends on.
+func (m *Memory) Ask(c *command.Command, on *command.Pending, watched []Watched, store *Contents, now time.Duration, hearing int64) (q Question, ok bool) {
+	means, ok := m.Scripts.MeaningOf(c, on.OpenTransaction())
+	if !ok {
+		return q, false
+	}
+	q.text = means.Text
+	switch {
+	case means.Exact:
+		q.at = now
+	case means.MS:
+		q.at = now.Truncate(keyspace.Grain) + 1 // which is not 0
+	}
+	if means.Wants > 0 {
+		q.Hearing = hearing + 1
+	}
+	if on != nil && on.Multi && command.Name(c.Args) == "exec" {
+		q.Transaction = string(on.Transaction)
+		left := store.At(m, now)
+		for _, k := range watched {
+			q.touched = q.touched || k.Touched
+			q.ended = q.ended || k.There && !k.Touched && !left.Has(k.Name)
+		}
+	}
+	return q, true
+}
