@@ -24,6 +24,7 @@ type actor struct {
 	thread  int   // 0: the client's first, in which its Step runs
 	sends   *conn // the subscription whose commands it brings to Redis; it has no goroutine; nil: it is a goroutine
 	ex      *execution
+	live    *live                // the same, if it is really run; nil: it is not
 	sending atomic.Pointer[conn] // of a program outside: the connection on which its command is under way; nil: none is
 
 	park  chan parked // the client tells the scheduler where it waits, or that it is done

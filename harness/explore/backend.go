@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/doublegrant/doublegrant/harness/explore/internal/command"
 	"github.com/doublegrant/doublegrant/harness/explore/internal/keyspace"
 	"github.com/doublegrant/doublegrant/harness/explore/internal/model"
 	"github.com/doublegrant/doublegrant/harness/interleave"
@@ -18,6 +19,9 @@ type backend interface {
 	// crash tells all threads of a client that it has crashed.
 	crash(client int) error
 
+	// noteOutcome is told of the next command of a connection, before it is sent, lost or given up.
+	noteOutcome(*command.Pending)
+
 	// send brings the next command of an actor to Redis, and returns what the actor hears. kept is true if Redis keeps the command, so
 	// that there is no answer yet.
 	send(a *actor) (heard model.Event, kept bool, err error)
@@ -27,6 +31,13 @@ type backend interface {
 
 	// drop keeps the next command of an actor from Redis, for good.
 	drop(a *actor)
+
+	// endWait ends the wait of an actor, which then goes on until it waits again. It reports whether an operation ended with that.
+	endWait(c interleave.Choice, a *actor) (endedOp bool, err error)
+
+	// withWoken adds to what a command touches what the commands touch that it may wake. waitAccess returns what the waits of a client touch.
+	withWoken(command.Access) command.Access
+	waitAccess(client int) command.Access
 
 	// giveUp makes the next command of an actor one that may come late. One that is lost with its primary counts as arrived.
 	giveUp(a *actor) (left lateCommand, heard model.Event, err error)
@@ -48,7 +59,7 @@ type backend interface {
 	keyEnds() ([]keyspace.End, error)
 
 	// look lets the program look at the store. began is the event with which the look begins.
-	look(ctx context.Context, began model.Event, look func(context.Context)) error
+	look(ctx context.Context, began model.Event, look func(context.Context, *live)) error
 
 	// fingerprintAfter returns the fingerprint after a choice. 0: it has none.
 	fingerprintAfter(interleave.Choice) uint64
@@ -62,6 +73,6 @@ type backend interface {
 }
 
 var (
-	_ backend = live{}
-	_ backend = recalled{}
+	_ backend = (*live)(nil)
+	_ backend = (*recalled)(nil)
 )

@@ -18,7 +18,7 @@ func (w *world) forgoLooks() {
 }
 
 // passAlong lets time pass for a wait of the harness's own, until something arrives or d is over; 0: two leases.
-func (ex *execution) passAlong(c *conn, d time.Duration) error {
+func (ex *live) passAlong(c *conn, d time.Duration) error {
 	if d <= 0 {
 		d = 2 * ex.spec.Program.Lease
 	}
@@ -31,7 +31,7 @@ func (ex *execution) passAlong(c *conn, d time.Duration) error {
 
 // passBeside lets time pass to an instant after the last step of a schedule. Threads that are left act meanwhile: who wakes
 // first acts first. It ends early when enough is true.
-func (ex *execution) passBeside(to time.Duration, enough func() bool) error {
+func (ex *live) passBeside(to time.Duration, enough func() bool) error {
 	for n := 0; ; n++ {
 		a := ex.nextAwake(to)
 		if a == nil || enough() {
@@ -51,7 +51,7 @@ func (ex *execution) passBeside(to time.Duration, enough func() bool) error {
 }
 
 // nextAwake returns the thread that acts next in the time up to an instant; nil: none does.
-func (ex *execution) nextAwake(to time.Duration) (next *actor) {
+func (ex *live) nextAwake(to time.Duration) (next *actor) {
 	for _, a := range ex.all {
 		switch r := ex.readiness(a); {
 		case r == ready:
@@ -64,7 +64,7 @@ func (ex *execution) nextAwake(to time.Duration) (next *actor) {
 }
 
 // stepAfter lets a thread take a step after the last of the schedule.
-func (ex *execution) stepAfter(a *actor) error {
+func (ex *live) stepAfter(a *actor) error {
 	c := interleave.Run(a.index).Of(a.thread)
 	ex.now += tick / 8
 	ex.stepTimes = append(ex.stepTimes, ex.now)

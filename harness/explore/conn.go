@@ -176,7 +176,7 @@ func (c *conn) sendUngated() (*actor, error) {
 	switch {
 	case a != nil && a.isCrashed():
 		return nil, errCrashed
-	case a != nil && c.dialer.world.asking && a.ex.running != a: // a thread that is left may act when the program lets time pass
+	case a != nil && c.dialer.world.asking && a.live.running != a: // a thread that is left may act when the program lets time pass
 		return nil, errBusy
 	case a == nil:
 		if c.dialer.client && !c.isUngated() && !c.dialer.world.asking {
@@ -189,8 +189,8 @@ func (c *conn) sendUngated() (*actor, error) {
 		}
 		return nil, c.send()
 	}
-	if c.outside && (a.ex.running != a || !a.sending.CompareAndSwap(nil, c)) && a.ex.trouble == nil {
-		a.ex.trouble = twoAtOnce(a, &c.Queue[0])
+	if c.outside && (a.live.running != a || !a.sending.CompareAndSwap(nil, c)) && a.live.trouble == nil {
+		a.live.trouble = twoAtOnce(a, &c.Queue[0])
 	}
 	return a, nil
 }

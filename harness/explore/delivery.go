@@ -77,7 +77,6 @@ func (ex *execution) arrive(n int) (did schedule.Move, err error) {
 // noteEffects notes the effects of an executed command on what can happen next.
 func (ex *execution) noteEffects(c command.Command, reply []byte) {
 	if c.Changes() {
-		ex.endsKnown = false
 		ex.wroteSinceStop = ex.wroteSinceStop || ex.replicationStopped
 	}
 	ex.noteClock(c)

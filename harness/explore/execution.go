@@ -2,8 +2,6 @@ package explore
 
 import (
 	"cmp"
-	"context"
-	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -12,7 +10,6 @@ import (
 	"github.com/doublegrant/doublegrant/harness/explore/internal/findings"
 	"github.com/doublegrant/doublegrant/harness/explore/internal/keyspace"
 	"github.com/doublegrant/doublegrant/harness/explore/internal/model"
-	"github.com/doublegrant/doublegrant/harness/explore/internal/schedule"
 	"github.com/doublegrant/doublegrant/harness/explore/internal/trace"
 	"github.com/doublegrant/doublegrant/harness/interleave"
 )
@@ -23,10 +20,6 @@ const (
 	start = keyspace.Grain / 2
 	tick  = time.Microsecond // virtual time that a step takes; all those of one schedule together are less than Redis's unit of time
 )
-
-// parkWithin is the real time that a client may take to reach its next command. This package's tests give it more, since a machine
-// that does other work may stand still for longer.
-var parkWithin = 2 * time.Second
 
 // execution is one schedule under way: its rules, and what they go by.
 type execution struct {
@@ -48,12 +41,20 @@ type execution struct {
 	fingerprint uint64       // of what happened: choices, names of commands and their keys
 	trace       *trace.Trace // nil: steps are not written down
 
+	recorded  func(*actor) // called with a client whose operation has just ended; nil: nobody is told
+	finishing bool         // the program looks at the end of the schedule
+
 	findings.Coverage // what it has contained so far
 	virtualTime
 	waitBounds
 	faults
-	liveParts
-	recording
+	disturbance
+}
+
+// disturbance is what came between that is no part of the schedule: see runner.undisturbed.
+type disturbance struct {
+	missesScript bool // Redis lacked a script that it has in every other schedule
+	waitCutShort bool // a WAIT returned before its replicas had acknowledged
 }
 
 // virtualTime is the time of a schedule.
@@ -78,163 +79,9 @@ type faults struct {
 	promoted           bool          // the replica has been promoted
 }
 
-// liveParts is what only a schedule has that is really run.
-type liveParts struct {
-	running      *actor         // whom the scheduler waits for; nil: nobody
-	waiters      []*conn        // connections on which something may arrive: a command that Redis keeps, a subscription
-	trouble      error          // why the schedule cannot go on, as a client's goroutine has found out; nil: it can
-	finishing    bool           // the program looks at the end of the schedule
-	ends         []keyspace.End // ends of the keys in the store, valid if endsKnown
-	endsKnown    bool
-	missesScript bool // Redis lacked a script that it has in every other schedule: see runner.undisturbed
-	waitCutShort bool // a WAIT returned before its replicas had acknowledged
-	alarm        *time.Timer
-	recorded     func(*actor) // called with a client whose operation has just ended; may be nil
-	trails       *trails      // by which its state can be told; nil: nobody asks for it
-}
-
-// recording is what a schedule has that is kept in memory, or run from it.
-type recording struct {
-	memory      *model.Memory // what the search knows; nil: the schedule is neither
-	learning    bool          // what this schedule shows is kept
-	store       *model.Contents
-	replica     *model.Contents // what the replica will have that is promoted
-	observation *observation    // the program's look at the store under way; nil: none, or it is not kept
-}
-
-// beginSchedule starts a schedule: every client runs up to its first command.
-func beginSchedule(ctx context.Context, spec *Spec, budget interleave.Budget, w *world, alarm *time.Timer) (*execution, error) {
-	if err := w.endThreads(); err != nil {
-		return nil, err
-	}
-	if err := w.reset(); err != nil {
-		return nil, err
-	}
-	ex := &execution{
-		spec: spec, budget: budget, w: w, virtualTime: virtualTime{now: start, passedTo: start}, faults: faults{remaining: budget}, liveParts: liveParts{alarm: alarm},
-		recording: recording{memory: w.memory, learning: w.memory != nil},
-	}
-	ex.backend = live{ex}
-	if ex.memory != nil {
-		ex.store = ex.memory.Empty
-	}
-	w.current = ex
-	ex.actors = make([]*actor, budget.Clients)
-	opened := false
-	defer func() {
-		if !opened { // Open or a client panicked, or a client is astray
-			ex.abandon()
-		}
-	}()
-	for i := range ex.actors {
-		w.dialers[i].actor.Store(nil)
-		w.dialers[i].watchers = nil
-		client, err := ex.openClient(placeOf(budget, i), i)
-		if err != nil {
-			return ex, err
-		}
-		a := &actor{index: i, ex: ex, park: make(chan parked, 4), awake: make(chan bool)}
-		ex.actors[i], ex.all = a, append(ex.all, a)
-		if ex.memory != nil {
-			a.mind, a.heard = &ex.memory.Root, beginning(budget, i)
-		}
-		w.dialers[i].actor.Store(a)
-		a.launch(ctx, client)
-		if err := ex.awaitClient(a); err != nil {
-			return ex, err
-		}
-	}
-	opened = true
-	return ex, nil
-}
-
-// openClient makes a client. The constructor may send commands, so it has the turn.
-func (ex *execution) openClient(place, i int) (c harness.Client, err error) {
-	defer ex.w.giveTurn()()
-	p := ex.spec.Program
-	if p.Gate == interleave.InProcess {
-		return p.Open(place, ex.w.clients[i]), nil
-	}
-	defer func() {
-		if p := recover(); p != nil {
-			if err = brokenOutside(i, p); err == nil {
-				panic(p)
-			}
-		}
-	}()
-	return p.OpenAt(place, ex.w.gates.addresses[i]), nil
-}
-
-// brokenOutside returns the error of a client that panicked since the program outside broke down; nil for any other panic.
-func brokenOutside(client int, panicked any) error {
-	if err, ok := panicked.(error); ok && errors.Is(err, interleave.ErrOutside) {
-		return schedule.Stopped("client %d: %v", client+1, err)
-	}
-	return nil
-}
-
-// awaitClient gives the turn to the client, and returns with it when the client is parked or done.
-func (ex *execution) awaitClient(a *actor) error {
-	ex.running = a
-	at, ok := ex.awaitParking(a)
-	if ok && ex.trouble == nil {
-		ex.trouble = ex.settle(a)
-	}
-	ex.running = nil
-	if !ok && a.expects {
-		ex.trouble = cmp.Or(ex.trouble, unsubscribed(a))
-	}
-	if !ok {
-		a.astray, ex.actors[a.index].crashed = true, true
-		return cmp.Or(ex.trouble, schedule.Stopped("%s neither sent a command nor finished within %v%s", a, parkWithin, ex.whyStuck(a)))
-	}
-	a.parkedAt = at
-	a.done = at.Kind == model.AtEnd
-	if ex.trouble == nil && at.err == nil {
-		if err := ex.learnMind(a); err != nil {
-			return err
-		}
-	}
-	if a.done {
-		if !ex.isAlive(a.index) {
-			ex.w.dialers[a.index].actor.Store(nil)
-		}
-		return cmp.Or(ex.trouble, a.parkedAt.err)
-	}
-	if ex.trouble != nil {
-		return ex.trouble
-	}
-	return ex.startThreads()
-}
-
-// awaitParking gives the turn away until the client parks. ok is false if it does not park within parkWithin, or a test
-// says that it will not.
-func (ex *execution) awaitParking(a *actor) (at parked, ok bool) {
-	defer ex.w.giveTurn()()
-	select {
-	case at = <-a.park:
-		return at, true
-	default:
-	}
-	ex.alarm.Reset(parkWithin)
-	select {
-	case at = <-a.park:
-		return at, true
-	case <-ex.alarm.C:
-		return at, false
-	case <-ex.spec.stuck:
-		return at, false
-	}
-}
-
-func (ex *execution) whyStuck(a *actor) string {
-	if !a.started {
-		return ": it never sent any"
-	}
-	if c := a.subscribedBy(); c != nil && c.failed == nil {
-		return ": it may read a message that it has not asked for: see Subscriptions in workloads/clients/README.md"
-	}
-	return ": it may wait for something else than a reply"
+// newExecution returns a schedule that has not begun.
+func newExecution(spec *Spec, budget interleave.Budget, w *world) *execution {
+	return &execution{spec: spec, budget: budget, w: w, virtualTime: virtualTime{now: start, passedTo: start}, faults: faults{remaining: budget}}
 }
 
 // record keeps an operation that has ended, and for which that many commands were sent.

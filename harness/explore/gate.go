@@ -101,8 +101,8 @@ func (g *gates) serve(outer net.Conn, d *dialer) {
 	}
 	if err := inner.passOn(outer, in, n, read); errors.Is(err, resp.ErrProtocol) {
 		defer d.takeTurn()()
-		if a := d.acting(); a != nil && a.ex.trouble == nil {
-			a.ex.trouble = schedule.Stopped("%s: what came to its gate is not RESP in arrays of bulk strings", a)
+		if a := d.acting(); a != nil && a.live.trouble == nil {
+			a.live.trouble = schedule.Stopped("%s: what came to its gate is not RESP in arrays of bulk strings", a)
 		}
 	}
 }

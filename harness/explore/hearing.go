@@ -36,7 +36,7 @@ func (c *conn) tell(b []byte) {
 
 // settle returns when the gate has done all that follows from what a client's program did in the turn that has just ended: it may have
 // sent something without waiting for an answer, or closed a connection by which it has subscribed.
-func (ex *execution) settle(a *actor) error {
+func (ex *live) settle(a *actor) error {
 	if len(ex.w.gates.addresses) == 0 {
 		return nil
 	}
@@ -117,7 +117,7 @@ func (c *conn) beginSubscription() error {
 	if !c.dialer.client {
 		c.dialer.listens = c
 	} else if a := c.dialer.acting(); a != nil {
-		a.ex.waiters = append(a.ex.waiters, c)
+		a.live.waiters = append(a.live.waiters, c)
 		a.ex.Subscribed = true
 	}
 	return nil
@@ -130,12 +130,12 @@ func endsSubscription(replies []byte) bool { return strings.HasSuffix(string(rep
 func (c *conn) endSubscription() {
 	c.subscription = nil
 	if a := c.dialer.actor.Load(); a != nil {
-		a.ex.forget(c)
+		a.live.forget(c)
 	}
 }
 
 // sendSubscribing sends a command whose answer comes among messages, in the turn of an actor.
-func (ex *execution) sendSubscribing(a *actor, c *conn) error {
+func (ex *live) sendSubscribing(a *actor, c *conn) error {
 	next := c.Queue[0]
 	if ex.w.gates.announced != nil && c.dialer.client {
 		return schedule.Stopped(announcedReader, a.index+1)
@@ -199,8 +199,8 @@ func (v clientClock) beginHearing(within time.Duration) (*actor, *conn, error) {
 		a.refuse()
 		return nil, nil, errCrashed
 	}
-	if err := a.ex.settle(a); err != nil {
-		a.ex.trouble = err
+	if err := a.live.settle(a); err != nil {
+		a.live.trouble = err
 		return nil, nil, err
 	}
 	c := a.subscribedBy()
@@ -213,7 +213,7 @@ func (v clientClock) beginHearing(within time.Duration) (*actor, *conn, error) {
 		return nil, c, nil
 	case len(c.inbox) > 0:
 		message := c.takeMessage()
-		a.ex.hear(a, model.Event{Kind: model.Answered, Text: string(message)})
+		a.live.hear(a, model.Event{Kind: model.Answered, Text: string(message)})
 		c.tell(message)
 		return nil, c, nil
 	}

@@ -223,7 +223,7 @@ func (s *scheduler) begin() *execution {
 	ex, err := beginSchedule(s.t.Context(), &s.spec, s.spec.budgets()[0], s.w, time.NewTimer(parkWithin))
 	require.NoError(s.t, err)
 	ex.trace = &trace.Trace{Scripts: s.w.Scripts}
-	return ex
+	return ex.execution
 }
 
 // follow takes some choices, each of which has to be possible.

@@ -17,12 +17,12 @@ type keptCommand struct {
 }
 
 // sendBlocking sends a command that Redis may keep. It returns true if Redis keeps it.
-func (ex *execution) sendBlocking(a *actor, gate *conn) (kept bool, err error) {
+func (ex *live) sendBlocking(a *actor, gate *conn) (kept bool, err error) {
 	next := gate.Queue[0]
 	if err := gate.keep(); err != nil || gate.failed != nil {
 		return false, err
 	}
-	ex.noteEffects(next, nil)
+	ex.noteSent(next, nil)
 	if gate.hasArrived() {
 		reply := gate.takeMessage()
 		gate.release()
@@ -100,7 +100,7 @@ func (c *conn) receive() error {
 }
 
 // listen takes what has come on all connections on which somebody waits.
-func (ex *execution) listen() error {
+func (ex *live) listen() error {
 	asked := -1
 	for _, c := range ex.waiters {
 		if c.isGone() || c.failed != nil {
@@ -120,7 +120,7 @@ func (ex *execution) listen() error {
 }
 
 // forget ends the wait for an answer on a connection.
-func (ex *execution) forget(c *conn) {
+func (ex *live) forget(c *conn) {
 	if c.kept != nil {
 		c.release()
 	}
@@ -129,7 +129,7 @@ func (ex *execution) forget(c *conn) {
 
 // cutOff ends the connection at Redis, at once: a closed socket would be noticed at some time only. Redis then serves nobody on
 // it any more.
-func (ex *execution) cutOff(c *conn, why error) error {
+func (ex *live) cutOff(c *conn, why error) error {
 	ex.waiters = slices.DeleteFunc(ex.waiters, func(w *conn) bool { return w == c })
 	id := ""
 	switch {
@@ -149,7 +149,7 @@ func (ex *execution) cutOff(c *conn, why error) error {
 }
 
 // waitersOf lists the connections of a client on which it waits, or has subscribed.
-func (ex *execution) waitersOf(client int) (out []*conn) {
+func (ex *live) waitersOf(client int) (out []*conn) {
 	for _, c := range ex.waiters {
 		if c.dialer == ex.w.dialers[client] {
 			out = append(out, c)
@@ -159,7 +159,7 @@ func (ex *execution) waitersOf(client int) (out []*conn) {
 }
 
 // loseWaits ends all waits at the old primary after a failover.
-func (ex *execution) loseWaits() error {
+func (ex *live) loseWaits() error {
 	for _, c := range slices.Clone(ex.waiters) {
 		if c.Node == ex.w.Primary {
 			continue
@@ -172,7 +172,7 @@ func (ex *execution) loseWaits() error {
 }
 
 // waitAccess returns what the waits of a client touch: its blocked commands and its subscriptions.
-func (ex *execution) waitAccess(client int) (a command.Access) {
+func (ex *live) waitAccess(client int) (a command.Access) {
 	for _, c := range ex.waitersOf(client) {
 		a.Add(c.waitAccess())
 	}
@@ -190,7 +190,7 @@ func (c *conn) waitAccess() (a command.Access) {
 }
 
 // withWoken adds to what a command touches what the commands touch that it may wake: Redis carries them out with it.
-func (ex *execution) withWoken(a command.Access) command.Access {
+func (ex *live) withWoken(a command.Access) command.Access {
 	if len(ex.waiters) == 0 {
 		return a
 	}

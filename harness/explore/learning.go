@@ -21,13 +21,13 @@ type pendingOutcome struct {
 }
 
 // questionOf returns the question that a command asks of what is stored now: see model.Memory.Ask.
-func (ex *execution) questionOf(c *command.Command, on *command.Pending, watched []model.Watched) (model.Question, bool) {
+func (ex *remembered) questionOf(c *command.Command, on *command.Pending, watched []model.Watched) (model.Question, bool) {
 	return ex.memory.Ask(c, on, watched, ex.store, ex.now, ex.hearingReplicas())
 }
 
 // beginLearning prepares to keep the outcome of a command about to be executed on a connection. It returns nil if there is nothing
 // to keep.
-func (ex *execution) beginLearning(c *command.Command, on *command.Pending, a *actor, watched []model.Watched) (*pendingOutcome, error) {
+func (ex *live) beginLearning(c *command.Command, on *command.Pending, a *actor, watched []model.Watched) (*pendingOutcome, error) {
 	if !ex.learns() {
 		return nil, nil
 	}
@@ -64,7 +64,7 @@ func (ex *execution) beginLearning(c *command.Command, on *command.Pending, a *a
 }
 
 // finishLearning keeps the outcome of a command that was executed.
-func (ex *execution) finishLearning(l *pendingOutcome, reply []byte) (err error) {
+func (ex *live) finishLearning(l *pendingOutcome, reply []byte) (err error) {
 	if l == nil {
 		return nil
 	}
@@ -99,7 +99,7 @@ func (ex *execution) finishLearning(l *pendingOutcome, reply []byte) (err error)
 }
 
 // transitionOf returns the outcome of a command that was just executed.
-func (ex *execution) transitionOf(l *pendingOutcome, reply []byte) (*model.Transition, error) {
+func (ex *live) transitionOf(l *pendingOutcome, reply []byte) (*model.Transition, error) {
 	m := ex.memory
 	t := &model.Transition{Reply: string(reply), After: ex.store}
 	if l.command.Changes() {
@@ -129,14 +129,14 @@ type observation struct {
 }
 
 // beginObservation notes that the program begins to look at the store.
-func (ex *execution) beginObservation(began model.Event) {
+func (ex *live) beginObservation(began model.Event) {
 	if ex.learns() {
 		ex.observation = &observation{mind: &ex.memory.Root, heard: began}
 	}
 }
 
 // observationAsks notes what the program did since its look at the store heard something, and what it asks for next.
-func (ex *execution) observationAsks(next model.Ask) {
+func (ex *live) observationAsks(next model.Ask) {
 	l := ex.observation
 	if l == nil || !ex.learns() {
 		ex.observation = nil
@@ -146,7 +146,7 @@ func (ex *execution) observationAsks(next model.Ask) {
 }
 
 // observationHears notes what the program's look at the store has heard.
-func (ex *execution) observationHears(heard model.Event) {
+func (ex *live) observationHears(heard model.Event) {
 	if ex.observation != nil {
 		ex.observation.heard = heard
 	}
@@ -181,7 +181,7 @@ func (c *conn) askedByProgram(next *command.Command) (learned func(reply []byte)
 }
 
 // applyTransition changes the contents as the command changed the store, and notes the keys that it touched for whoever watches them.
-func (ex *execution) applyTransition(c *command.Command, t *model.Transition, a *actor) {
+func (ex *remembered) applyTransition(c *command.Command, t *model.Transition, a *actor) {
 	before := ex.store
 	ex.store = t.After
 	for _, other := range ex.actors {
@@ -205,7 +205,7 @@ func (ex *execution) applyTransition(c *command.Command, t *model.Transition, a 
 }
 
 // learns reports whether what the schedule shows is kept.
-func (ex *execution) learns() bool { return ex.learning && ex.memory.Works() && !ex.Disturbed() }
+func (ex *live) learns() bool { return ex.learning && ex.memory.Works() && !ex.Disturbed() }
 
 // isWatching reports whether anybody watches keys.
 func (ex *execution) isWatching() bool {

@@ -10,7 +10,7 @@ import (
 
 // noteAct keeps an act of the actor, until it waits again.
 func (a *actor) noteAct(done model.Act) {
-	if a.ex.memory != nil {
+	if a.live.memory != nil {
 		done.Op.Call, done.Op.Return = 0, 0
 		a.acts = append(a.acts, done)
 	}
@@ -18,7 +18,7 @@ func (a *actor) noteAct(done model.Act) {
 
 // learnMind keeps what a client that has just come to its next wait has done since the last. The error wraps schedule.ErrNotRepeated if it did
 // something else the last time.
-func (ex *execution) learnMind(a *actor) error {
+func (ex *live) learnMind(a *actor) error {
 	m := ex.memory
 	if !ex.learns() {
 		return nil

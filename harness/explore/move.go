@@ -27,7 +27,7 @@ func (ex *execution) nextMove(c interleave.Choice, a *actor) schedule.Move {
 	case model.InCommand:
 		if c.Kind() == interleave.Runs || c.Kind() == interleave.LosesAnswers {
 			first := a.parkedAt.Pending.Next()
-			m.Access, m.Timely = ex.withWoken(first.Access), first.Timely()
+			m.Access, m.Timely = ex.backend.withWoken(first.Access), first.Timely()
 			m.TimePasses = m.TimePasses || first.WaitTimeout() > 0 && first.WantedAcks() > ex.hearingReplicas()
 		}
 	case model.InClock:
@@ -142,7 +142,7 @@ func (ex *execution) addArrivals(out []schedule.Move) []schedule.Move {
 // last steps, and nobody can tell the difference.
 func (ex *execution) addCrash(out []schedule.Move) []schedule.Move {
 	if ex.remaining.Crashes > 0 && ex.justStepped && ex.isAlive(ex.last.index) {
-		out = append(out, schedule.Move{Choice: interleave.Crash(ex.last.index), Cost: 1, Access: ex.waitAccess(ex.last.index)})
+		out = append(out, schedule.Move{Choice: interleave.Crash(ex.last.index), Cost: 1, Access: ex.backend.waitAccess(ex.last.index)})
 	}
 	return out
 }

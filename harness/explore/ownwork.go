@@ -71,7 +71,7 @@ func (s *search) watchGoroutines(ctx context.Context, w *world, order strategy.S
 		return err
 	}
 	ex.recorded = look // a watchdog lives from a grant to the release, between which a client need not wait
-	_, err = ex.drive(ctx, watched{order, ex, look}, ex)
+	_, err = ex.drive(ctx, watched{order, ex.execution, look}, ex)
 	return err
 }
 

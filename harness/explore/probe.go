@@ -20,7 +20,7 @@ func (ex *execution) observe(ctx context.Context, ended []harness.Op) error {
 		if op.Outcome == harness.OK {
 			ex.now += tick / 8 // after the operation, for certain
 			began := model.Event{Kind: model.Observes, Promoted: ex.promoted, Text: canonicalOps([]harness.Op{op})}
-			err := ex.backend.look(ctx, began, func(ctx context.Context) { ex.spec.Program.Observe(ctx, ex.session(), ex.w.probe, op) })
+			err := ex.backend.look(ctx, began, func(ctx context.Context, ex *live) { ex.spec.Program.Observe(ctx, ex.session(), ex.w.probe, op) })
 			if err != nil {
 				return err
 			}
@@ -31,7 +31,7 @@ func (ex *execution) observe(ctx context.Context, ended []harness.Op) error {
 
 // askForProgram calls f, which asks something for the program, in the schedule's time. Meanwhile the turn is free: f may use the
 // connection of a client that is done.
-func (ex *execution) askForProgram(ctx context.Context, f func(context.Context)) {
+func (ex *live) askForProgram(ctx context.Context, f func(context.Context)) {
 	ex.w.asking = true
 	defer func() { ex.w.asking = false }()
 	defer ex.w.giveTurn()()
@@ -47,7 +47,7 @@ func (ex *execution) finish(ctx context.Context) error {
 	ex.now = ex.now.Truncate(tick) + tick
 	ops := len(ex.ops)
 	var said error
-	err := ex.backend.look(ctx, model.Event{Kind: model.Finishes, Promoted: ex.promoted}, func(ctx context.Context) {
+	err := ex.backend.look(ctx, model.Event{Kind: model.Finishes, Promoted: ex.promoted}, func(ctx context.Context, ex *live) {
 		said = ex.spec.Program.Finally(ctx, ex.session(), ex.w.probe, after{ex})
 	})
 	for _, op := range ex.ops[ops:] {
@@ -58,7 +58,7 @@ func (ex *execution) finish(ctx context.Context) error {
 }
 
 // session returns the session of the harness's own operations.
-func (ex *execution) session() *harness.Session {
+func (ex *live) session() *harness.Session {
 	return harness.NewSession(harnessTimeline{ex}, harness.HarnessClient, len(ex.actors)+1, 0, rand.New(rand.NewPCG(1, 1)))
 }
 
@@ -66,7 +66,7 @@ func (ex *execution) session() *harness.Session {
 const uncounted = 1
 
 // harnessTimeline is the timeline of the harness's own operations.
-type harnessTimeline struct{ ex *execution }
+type harnessTimeline struct{ ex *live }
 
 func (o harnessTimeline) Now() time.Duration {
 	defer o.ex.w.takeTurn()()
@@ -82,21 +82,21 @@ func (o harnessTimeline) Record(op *harness.Op) {
 		done.Op.Call, done.Op.Return = 0, 0
 		l.acts = append(l.acts, done)
 	}
-	o.keep(op)
+	o.ex.recordOwn(op)
 }
 
-// keep stamps an operation that has ended, and keeps it.
-func (o harnessTimeline) keep(op *harness.Op) {
-	o.ex.now += tick / 8
-	op.Return = o.ex.now
-	o.ex.record(*op, uncounted)
-	o.ex.now += tick / 8
+// recordOwn stamps an operation of the harness's own that has ended, and keeps it.
+func (ex *execution) recordOwn(op *harness.Op) {
+	ex.now += tick / 8
+	op.Return = ex.now
+	ex.record(*op, uncounted)
+	ex.now += tick / 8
 }
 
 // clock returns the clock of the harness's own operations, which shows the servers' time.
 func (o harnessTimeline) clock() harness.ClientTime { return harnessClock(o) }
 
-type harnessClock struct{ ex *execution }
+type harnessClock struct{ ex *live }
 
 var _ harness.Starter = harnessClock{}
 

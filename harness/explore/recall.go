@@ -20,25 +20,30 @@ import (
 // This file runs schedules from memory: what a client does next comes from its mind, what Redis answers from a transition. All else
 // is the schedule's own, as in one that is really run.
 
-// recalled makes schedules happen from memory.
-type recalled struct{ ex *execution }
+// remembered is a schedule that is kept in the model, or run from it.
+type remembered struct {
+	*execution
+	memory  *model.Memory // what the search knows; nil: the schedule is neither
+	store   *model.Contents
+	replica *model.Contents // what the replica will have that is promoted
+}
 
-// beginFromMemory starts a schedule from memory. The error is errUnknown if not every client's beginning is known.
+// recalled makes a schedule happen from memory.
+type recalled struct{ remembered }
+
+// beginFromMemory starts a schedule from memory. The error is model.ErrUnknown if not every client's beginning is known.
 func beginFromMemory(spec *Spec, budget interleave.Budget, w *world, m *model.Memory) (*execution, error) {
-	ex := &execution{
-		spec: spec, budget: budget, w: w, virtualTime: virtualTime{now: start, passedTo: start}, faults: faults{remaining: budget},
-		recording: recording{memory: m, store: m.Empty}, actors: make([]*actor, 0, budget.Clients),
-	}
-	from := recalled{ex}
-	ex.backend = from
+	ex := &recalled{remembered{execution: newExecution(spec, budget, w), memory: m, store: m.Empty}}
+	ex.backend = ex
+	ex.actors = make([]*actor, 0, budget.Clients)
 	for i := range budget.Clients {
-		a := &actor{index: i, ex: ex, mind: &m.Root}
+		a := &actor{index: i, ex: ex.execution, mind: &m.Root}
 		ex.actors, ex.all = append(ex.actors, a), append(ex.all, a)
-		if err := from.recallMind(a, beginning(budget, i)); err != nil {
-			return ex, err
+		if err := ex.recallMind(a, beginning(budget, i)); err != nil {
+			return ex.execution, err
 		}
 	}
-	return ex, nil
+	return ex.execution, nil
 }
 
 // beginning returns the event with which a client begins.
@@ -55,8 +60,8 @@ func placeOf(b interleave.Budget, i int) int {
 }
 
 // recallMind lets a client do what it does after an event.
-func (b recalled) recallMind(a *actor, heard model.Event) error {
-	heard.Promoted = b.ex.promoted
+func (ex *recalled) recallMind(a *actor, heard model.Event) error {
+	heard.Promoted = ex.promoted
 	next := a.mind.After(heard)
 	if next == nil {
 		return model.ErrUnknown
@@ -64,7 +69,7 @@ func (b recalled) recallMind(a *actor, heard model.Event) error {
 	a.mind = next
 	for i := range next.Acts {
 		if d := next.Acts[i].Sleep; d > 0 {
-			a.wakeAt = max(a.wakeAt, b.ex.now) + d
+			a.wakeAt = max(a.wakeAt, ex.now) + d
 			continue
 		}
 		op := next.Acts[i].Op
@@ -78,28 +83,37 @@ func (b recalled) recallMind(a *actor, heard model.Event) error {
 	return nil
 }
 
-func (b recalled) tell(a *actor, heard model.Event) error { return b.recallMind(a, heard) }
+func (ex *recalled) tell(a *actor, heard model.Event) error { return ex.recallMind(a, heard) }
 
-func (b recalled) crash(client int) error {
-	return b.recallMind(b.ex.actors[client], model.Event{Kind: model.Crashed})
+func (ex *recalled) crash(client int) error {
+	return ex.recallMind(ex.actors[client], model.Event{Kind: model.Crashed})
 }
 
-func (b recalled) send(a *actor) (heard model.Event, kept bool, err error) {
-	heard, err = b.recallCommand(a)
+func (ex *recalled) send(a *actor) (heard model.Event, kept bool, err error) {
+	heard, err = ex.recallCommand(a)
 	return heard, false, err
 }
 
-func (b recalled) sendUnanswered(a *actor) error {
-	_, err := b.recallCommand(a)
+func (ex *recalled) sendUnanswered(a *actor) error {
+	_, err := ex.recallCommand(a)
 	return err
 }
 
-func (b recalled) drop(*actor) {}
+func (ex *recalled) drop(*actor) {}
 
-func (b recalled) giveUp(a *actor) (left lateCommand, heard model.Event, err error) {
+func (ex *recalled) noteOutcome(*command.Pending) {}
+
+// endWait reports that a wait is not known: a client that waits is really run.
+func (ex *recalled) endWait(interleave.Choice, *actor) (bool, error) { return false, model.ErrUnknown }
+
+func (ex *recalled) withWoken(a command.Access) command.Access { return a }
+
+func (ex *recalled) waitAccess(int) (none command.Access) { return none }
+
+func (ex *recalled) giveUp(a *actor) (left lateCommand, heard model.Event, err error) {
 	next := a.parkedAt.Pending
 	left.pending = next
-	if heard = (model.Event{Kind: model.Unanswered}); b.ex.losesState(next) {
+	if heard = (model.Event{Kind: model.Unanswered}); ex.losesState(next) {
 		heard.Kind, left.arrived = model.Cut, true
 		return left, heard, nil
 	}
@@ -107,34 +121,34 @@ func (b recalled) giveUp(a *actor) (left lateCommand, heard model.Event, err err
 	return left, heard, nil
 }
 
-func (b recalled) change(c interleave.Choice) error {
-	b.ex.changeStore(c)
+func (ex *recalled) change(c interleave.Choice) error {
+	ex.changeStore(c)
 	return nil
 }
 
-func (b recalled) endStep() error { return nil }
+func (ex *recalled) endStep() error { return nil }
 
-func (b recalled) setTime() {}
+func (ex *recalled) setTime() {}
 
-func (b recalled) passTime(_, _ time.Duration) error { return nil }
+func (ex *recalled) passTime(_, _ time.Duration) error { return nil }
 
-func (b recalled) keyEnds() ([]keyspace.End, error) {
-	return b.ex.store.At(b.ex.memory, b.ex.now).Ends, nil
+func (ex *recalled) keyEnds() ([]keyspace.End, error) {
+	return ex.store.At(ex.memory, ex.now).Ends, nil
 }
 
-func (b recalled) look(_ context.Context, began model.Event, _ func(context.Context)) error {
-	return b.recallObservation(began)
+func (ex *recalled) look(_ context.Context, began model.Event, _ func(context.Context, *live)) error {
+	return ex.recallObservation(began)
 }
 
-func (b recalled) fingerprintAfter(interleave.Choice) uint64 { return 0 }
+func (ex *recalled) fingerprintAfter(interleave.Choice) uint64 { return 0 }
 
-func (b recalled) hasState() (bool, error) { return true, nil }
+func (ex *recalled) hasState() (bool, error) { return true, nil }
 
-func (b recalled) describe(text []byte) []byte {
-	return b.ex.appendMinds(visited.AppendBools(text, true))
+func (ex *recalled) describe(text []byte) []byte {
+	return ex.appendMinds(visited.AppendBools(text, true))
 }
 
-func (b recalled) lasts() bool { return false }
+func (ex *recalled) lasts() bool { return false }
 
 // takeWatched splits the keys that a client watches: given are those on a connection that it gives up, left are the others.
 func takeWatched(pending *command.Pending, all []model.Watched) (given, left []model.Watched) {
@@ -161,49 +175,49 @@ func (ex *execution) primary() int {
 func (ex *execution) hearingReplicas() int64 { return ex.w.Hearing(ex.replicationStopped, ex.promoted) }
 
 // recallCommand executes the next command of a connection from memory.
-func (b recalled) recallCommand(a *actor) (heard model.Event, err error) {
+func (ex *recalled) recallCommand(a *actor) (heard model.Event, err error) {
 	pending := a.parkedAt.Pending
 	next := pending.Next()
-	if b.ex.losesState(pending) {
-		b.ex.noteEffects(*next, nil)
+	if ex.losesState(pending) {
+		ex.noteEffects(*next, nil)
 		heard.Kind = model.Cut
 	} else {
-		t, err := b.recallTransition(next, pending, a, a.watched)
+		t, err := ex.recallTransition(next, pending, a, a.watched)
 		if err != nil {
 			return heard, err
 		}
 		heard = model.Event{Kind: model.Answered, Text: t.Reply}
 	}
-	if means, ok := b.ex.memory.Scripts.MeaningOf(next, pending.OpenTransaction()); ok && means.Wait > 0 && means.Wants > b.ex.hearingReplicas() {
-		return heard, b.ex.passTo(b.ex.now + means.Wait)
+	if means, ok := ex.memory.Scripts.MeaningOf(next, pending.OpenTransaction()); ok && means.Wait > 0 && means.Wants > ex.hearingReplicas() {
+		return heard, ex.passTo(ex.now + means.Wait)
 	}
 	return heard, nil
 }
 
 // recallTransition executes a command from memory.
-func (b recalled) recallTransition(c *command.Command, on *command.Pending, a *actor, watched []model.Watched) (*model.Transition, error) {
-	q, ok := b.ex.questionOf(c, on, watched)
+func (ex *recalled) recallTransition(c *command.Command, on *command.Pending, a *actor, watched []model.Watched) (*model.Transition, error) {
+	q, ok := ex.questionOf(c, on, watched)
 	if !ok {
 		return nil, model.ErrUnknown
 	}
-	b.ex.store = b.ex.store.At(b.ex.memory, b.ex.now)
-	t := b.ex.store.After(q)
-	if t == nil || c.Changes() && t.Watched < len(b.ex.memory.Watched) && b.ex.isWatching() {
+	ex.store = ex.store.At(ex.memory, ex.now)
+	t := ex.store.After(q)
+	if t == nil || c.Changes() && t.Watched < len(ex.memory.Watched) && ex.isWatching() {
 		return nil, model.ErrUnknown
 	}
-	b.ex.applyTransition(c, t, a)
-	b.ex.noteEffects(*c, []byte(t.Reply))
+	ex.applyTransition(c, t, a)
+	ex.noteEffects(*c, []byte(t.Reply))
 	return t, nil
 }
 
-func (b recalled) execute(l *lateCommand) error {
+func (ex *recalled) execute(l *lateCommand) error {
 	for i := range l.commands {
 		c := &l.commands[i]
 		if c.WantedAcks() > 0 {
-			b.ex.noteEffects(*c, nil)
+			ex.noteEffects(*c, nil)
 			continue // nobody hears its answer
 		}
-		if _, err := b.recallTransition(c, l.pending, nil, l.watched); err != nil {
+		if _, err := ex.recallTransition(c, l.pending, nil, l.watched); err != nil {
 			return err
 		}
 	}
@@ -211,7 +225,7 @@ func (b recalled) execute(l *lateCommand) error {
 }
 
 // changeStore changes the contents as a choice changes Redis, in a schedule that is kept or run from memory.
-func (ex *execution) changeStore(c interleave.Choice) {
+func (ex *remembered) changeStore(c interleave.Choice) {
 	if ex.memory == nil {
 		return
 	}
@@ -240,45 +254,45 @@ func canonicalOps(ops []harness.Op) string {
 }
 
 // recallObservation does from memory what the program does when it looks at the store. began is the event with which the look begins.
-func (b recalled) recallObservation(began model.Event) error {
+func (ex *recalled) recallObservation(began model.Event) error {
 	heard := began
-	for m := &b.ex.memory.Root; ; {
+	for m := &ex.memory.Root; ; {
 		if m = m.After(heard); m == nil {
 			return model.ErrUnknown
 		}
 		for _, done := range m.Acts {
 			op := done.Op
-			op.Call = b.ex.now - done.Took
-			harnessTimeline(b).keep(&op)
+			op.Call = ex.now - done.Took
+			ex.recordOwn(&op)
 		}
 		var err error
-		if heard, err = b.recallAnswer(m.Asks); err != nil || m.Asks.Kind == model.AsksNothing {
+		if heard, err = ex.recallAnswer(m.Asks); err != nil || m.Asks.Kind == model.AsksNothing {
 			return err
 		}
 	}
 }
 
 // recallAnswer returns what the program's look at the store hears when it asks for something.
-func (b recalled) recallAnswer(q model.Ask) (heard model.Event, err error) {
+func (ex *recalled) recallAnswer(q model.Ask) (heard model.Event, err error) {
 	switch q.Kind {
 	case model.AsksRedis:
-		t, err := b.recallTransition(&q.Command, nil, nil, nil)
+		t, err := ex.recallTransition(&q.Command, nil, nil, nil)
 		if err != nil {
 			return heard, err
 		}
 		return model.Event{Kind: model.Answered, Text: t.Reply}, nil
 	case model.AsksPass, model.AsksPassAll:
-		if err := b.ex.passTo(b.ex.now + q.For); err != nil {
+		if err := ex.passTo(ex.now + q.For); err != nil {
 			return heard, err
 		}
 		heard.Kind = model.Passed
 		if q.Kind == model.AsksPassAll {
-			heard.Text = strconv.Itoa(len(b.ex.store.At(b.ex.memory, b.ex.now).Keys))
+			heard.Text = strconv.Itoa(len(ex.store.At(ex.memory, ex.now).Keys))
 		}
 	case model.AsksClock:
-		heard = model.Event{Kind: model.Looked, At: b.ex.now}
+		heard = model.Event{Kind: model.Looked, At: ex.now}
 	case model.AsksOps:
-		heard = model.Event{Kind: model.Finishes, Text: canonicalOps(b.ex.ops)}
+		heard = model.Event{Kind: model.Finishes, Text: canonicalOps(ex.ops)}
 	}
 	return heard, nil
 }

@@ -117,7 +117,7 @@ func (r runner) once(ctx context.Context, b interleave.Budget, s strategy.Strate
 		ex.trace = &trace.Trace{Stores: r.stores, Scripts: r.w.Scripts}
 	}
 	_, err = ex.drive(ctx, s, ex)
-	return ex, err
+	return ex.execution, err
 }
 
 // undisturbed calls attempt until it runs a schedule that nothing disturbs, and returns its error. The error wraps errDisturbed if that never

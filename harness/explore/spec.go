@@ -170,7 +170,7 @@ func fitToFirstPart(b interleave.Budget, schedules int) interleave.Budget {
 }
 
 // after implements interleave.After for a schedule.
-type after struct{ ex *execution }
+type after struct{ ex *live }
 
 func (a after) Ops() []harness.Op {
 	defer a.ex.w.takeTurn()()

@@ -54,7 +54,7 @@ func (ex *execution) step(ctx context.Context, c interleave.Choice) (did schedul
 
 // fingerprintWith returns the fingerprint after a choice. Clients that act on what they read alone leave the same fingerprint for
 // the same choices. Of a command's arguments only the keys count: tokens may be random.
-func (ex *execution) fingerprintWith(c interleave.Choice) uint64 {
+func (ex *live) fingerprintWith(c interleave.Choice) uint64 {
 	h := fnv.New64a()
 	_ = binary.Write(h, binary.LittleEndian, ex.fingerprint) // to memory
 	_, _ = h.Write([]byte{byte(c), byte(c >> 8)})
@@ -82,7 +82,7 @@ func (ex *execution) stepClient(c interleave.Choice, a *actor) (did schedule.Mov
 	a.started = true
 	ex.last = a
 	if a.waits() {
-		did.Ends, err = ex.goOn(c, a)
+		did.Ends, err = ex.backend.endWait(c, a)
 		return did, err
 	}
 	slept, err := ex.wake(a)
@@ -95,7 +95,7 @@ func (ex *execution) stepClient(c interleave.Choice, a *actor) (did schedule.Mov
 	case model.InCommand:
 		a.beginOp(ex.now)
 		ex.countCommand(a)
-		ex.noteOutcome(a.parkedAt.Pending)
+		ex.backend.noteOutcome(a.parkedAt.Pending)
 		var kept bool
 		if heard, kept, err = ex.deliver(c, a); err != nil {
 			return did, err
@@ -141,7 +141,7 @@ func (ex *execution) crash(c interleave.Choice, a *actor) (schedule.Move, error)
 	}
 	ex.remaining.Crashes--
 	ex.noteSituation(harness.ClientCrashed)
-	did := schedule.Move{Choice: c, Access: ex.waitAccess(a.index)}
+	did := schedule.Move{Choice: c, Access: ex.backend.waitAccess(a.index)}
 	return did, ex.endClient(a.index)
 }
 

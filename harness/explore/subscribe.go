@@ -49,10 +49,10 @@ func (c *conn) subscribe() {
 	}
 	c.subscription = &subscription{}
 	if a := c.dialer.acting(); a != nil && !a.isCrashed() {
-		if sender := a.ex.senderOf(a.index); sender != nil {
+		if sender := a.live.senderOf(a.index); sender != nil {
 			sender.sends = c
 		}
-		a.ex.waiters = append(a.ex.waiters, c)
+		a.live.waiters = append(a.live.waiters, c)
 	}
 }
 
@@ -64,14 +64,14 @@ func (c *conn) unsubscribeNow() {
 		next := c.Queue[0]
 		c.Queue = c.Queue[1:]
 		if err := c.postNow(next.Raw); err != nil {
-			a.ex.trouble = err
+			a.live.trouble = err
 		}
 	}
 }
 
 // senderOf returns an actor for a new subscription of a client: that of one that was closed, or a new one. It is nil if the
 // client has too many threads.
-func (ex *execution) senderOf(client int) *actor {
+func (ex *live) senderOf(client int) *actor {
 	for _, a := range ex.threadsOf(client) {
 		if a.sends != nil && a.sends.isGone() {
 			return a
@@ -95,7 +95,7 @@ func (c *conn) unsubscribe() {
 	}
 	ex := c.dialer.world.current // also where a client outside is done: its program may close what it has left open
 	if a != nil {
-		ex = a.ex
+		ex = a.live
 	}
 	if ex == nil {
 		return
@@ -110,7 +110,7 @@ func (c *conn) unsubscribe() {
 }
 
 // sendSubscription sends the next command of a connection that has subscribed. Its confirmation comes as messages do.
-func (ex *execution) sendSubscription(c *conn) error {
+func (ex *live) sendSubscription(c *conn) error {
 	if c.failed != nil { // it was cut off after the client had written, as by a failover
 		ex.trace.Unsent(c.Queue[0], "its connection is closed")
 		c.Queue = nil
@@ -167,14 +167,14 @@ func (c *conn) reader() (*actor, error) {
 	case a == nil:
 		return nil, c.askMessage()
 	case a.goroutine != goroutineID():
-		a.ex.trouble = schedule.Stopped(foreignReader, a.index+1)
+		a.live.trouble = schedule.Stopped(foreignReader, a.index+1)
 		back := c.dialer.world.giveTurn()
 		<-c.gone
 		back()
 		return nil, net.ErrClosed
 	case len(c.inbox) > 0:
 		c.out = append(c.out, c.takeMessage()...)
-		a.ex.hearFrom(a, c, 0)
+		a.live.hearFrom(a, c, 0)
 		return nil, nil
 	}
 	if a.wakeAt > a.ex.now && !a.wait(at(model.InSleep)) {

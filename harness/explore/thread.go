@@ -47,10 +47,10 @@ func (v clientClock) start() *actor {
 		return nil
 	}
 	if len(a.ex.threadsOf(a.index)) == interleave.MaxThreads {
-		a.ex.trouble = tooManyThreads(a.index)
+		a.live.trouble = tooManyThreads(a.index)
 		runtime.Goexit()
 	}
-	t := a.ex.addThread(a.index)
+	t := a.live.addThread(a.index)
 	t.parkedAt = at(model.InStart)
 	return t
 }
@@ -61,7 +61,7 @@ func tooManyThreads(client int) error {
 }
 
 // startThreads runs new threads to their first step.
-func (ex *execution) startThreads() error {
+func (ex *live) startThreads() error {
 	for _, t := range slices.Clone(ex.all) {
 		if t.parkedAt.Kind == model.InStart && !t.isCrashed() {
 			t.awake <- true
@@ -74,8 +74,8 @@ func (ex *execution) startThreads() error {
 }
 
 // addThread makes one more actor of a client.
-func (ex *execution) addThread(client int) *actor {
-	t := &actor{index: client, thread: len(ex.threadsOf(client)), ex: ex, started: true, park: make(chan parked, 4), awake: make(chan bool)}
+func (ex *live) addThread(client int) *actor {
+	t := &actor{index: client, thread: len(ex.threadsOf(client)), ex: ex.execution, live: ex, started: true, park: make(chan parked, 4), awake: make(chan bool)}
 	ex.all = append(ex.all, t)
 	return t
 }
@@ -100,7 +100,7 @@ func (a *actor) hasLiveThreads() bool {
 
 // running returns the actor of the same client that runs at the moment, or a itself if none does.
 func (a *actor) running() *actor {
-	if r := a.ex.running; r != nil && r.index == a.index {
+	if r := a.live.running; r != nil && r.index == a.index {
 		return r
 	}
 	return a
@@ -128,7 +128,7 @@ func (t *actor) run(ctx context.Context, f func(context.Context)) {
 // join waits until the thread has ended.
 func (t *actor) join() {
 	defer t.ex.w.takeTurn()()
-	a := t.ex.running
+	a := t.live.running
 	if t.done || a == nil || a.index != t.index || a.isCrashed() {
 		return
 	}
@@ -169,8 +169,8 @@ func (ex *execution) stepThread(c interleave.Choice) (schedule.Move, error) {
 	return ex.stepClient(c, a)
 }
 
-// goOn ends the wait of an actor, which then runs on to its next step. It reports whether an operation ended with that.
-func (ex *execution) goOn(c interleave.Choice, a *actor) (endedOp bool, err error) {
+// endWait ends the wait of an actor, which then runs on to its next step. It reports whether an operation ended with that.
+func (ex *live) endWait(c interleave.Choice, a *actor) (endedOp bool, err error) {
 	ops := len(ex.ops)
 	runs, err := ex.resume(c, a)
 	if err == nil && runs {

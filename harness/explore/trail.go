@@ -33,12 +33,12 @@ func (s *search) followsTrails(w *world) bool {
 }
 
 // beginTrails makes a schedule that has just begun follow its clients' trails.
-func (ex *execution) beginTrails() {
+func (ex *live) beginTrails() {
 	ex.trails = &trails{of: make([]visited.ID, len(ex.actors)), strays: ex.w.strayCommands}
 }
 
 // hear adds what a thread of a client has read or noticed to the client's trail.
-func (ex *execution) hear(a *actor, heard model.Event) {
+func (ex *live) hear(a *actor, heard model.Event) {
 	if ex.trails == nil {
 		return
 	}
@@ -48,7 +48,7 @@ func (ex *execution) hear(a *actor, heard model.Event) {
 }
 
 // hearFrom adds what a thread has got on a connection on which it waited, beyond the first bytes of its replies.
-func (ex *execution) hearFrom(a *actor, on *conn, first int) {
+func (ex *live) hearFrom(a *actor, on *conn, first int) {
 	switch {
 	case on.failed != nil:
 		ex.hear(a, model.Event{Kind: model.Cut, Text: on.failed.Error()})
@@ -60,7 +60,7 @@ func (ex *execution) hearFrom(a *actor, on *conn, first int) {
 }
 
 // noteOutcome notes whether the outcome of the next command of a connection follows from what is stored, and from what others wait for.
-func (ex *execution) noteOutcome(pending *command.Pending) {
+func (ex *live) noteOutcome(pending *command.Pending) {
 	if ex.trails == nil || ex.trails.blind {
 		return
 	}
@@ -77,7 +77,7 @@ func (ex *execution) noteOutcome(pending *command.Pending) {
 
 // seesState looks at what is stored, and reports whether the state of the schedule can be told. It cannot while a connection has a
 // state at Redis that nobody sees.
-func (ex *execution) seesState() (ok bool, err error) {
+func (ex *live) seesState() (ok bool, err error) {
 	t := ex.trails
 	if t == nil || t.blind || ex.Disturbed() || len(ex.w.stateful) > 0 || ex.w.strayCommands > t.strays {
 		return false, nil
@@ -108,7 +108,7 @@ func (ex *execution) seesState() (ok bool, err error) {
 }
 
 // appendTrails describes what is stored, what every client has read, and what each of its threads waits for.
-func (ex *execution) appendTrails(b []byte) []byte {
+func (ex *live) appendTrails(b []byte) []byte {
 	b = appendKeys(b, ex.trails.stored)
 	if ex.replicationStopped {
 		b = appendKeys(b, ex.w.HeldKeys())
@@ -140,7 +140,7 @@ func appendKeys(b []byte, all []keyspace.Key) []byte {
 }
 
 // millisecond returns the millisecond of a time. Where somebody has looked at a clock it returns the time as it is.
-func (ex *execution) millisecond(t time.Duration) time.Duration {
+func (ex *live) millisecond(t time.Duration) time.Duration {
 	if ex.ClockRead {
 		return t
 	}
@@ -156,17 +156,17 @@ func (a *actor) appendThread(b []byte) []byte {
 		b = a.ex.appendEndedBefore(b, a.callAt)
 	}
 	if a.wakeAt > a.ex.now {
-		b = visited.AppendInts(b, a.ex.millisecond(a.wakeAt))
+		b = visited.AppendInts(b, a.live.millisecond(a.wakeAt))
 	}
 	b = visited.AppendText(append(b, 0), string(a.lost))
 	if a.sends != nil {
-		b = a.ex.appendWait(b, a.index, a.sends)
+		b = a.live.appendWait(b, a.index, a.sends)
 	}
 	return b
 }
 
 // sleepers lists the threads that sleep or wait for a time, in the order in which they wake.
-func (ex *execution) sleepers() []*actor {
+func (ex *live) sleepers() []*actor {
 	out := slices.DeleteFunc(slices.Clone(ex.all), func(a *actor) bool { return a.done || a.wakeAt <= ex.now })
 	slices.SortStableFunc(out, func(a, b *actor) int { return cmp.Compare(a.wakeAt, b.wakeAt) })
 	return out
@@ -174,7 +174,7 @@ func (ex *execution) sleepers() []*actor {
 
 // appendWaiters describes what Redis keeps for clients, and what they have not read yet: commands in the order in which it answers
 // them, then subscriptions.
-func (ex *execution) appendWaiters(b []byte) []byte {
+func (ex *live) appendWaiters(b []byte) []byte {
 	for _, c := range ex.waiters {
 		if c.kept != nil {
 			b = ex.appendWait(b, ex.clientOf(c), c)
@@ -191,12 +191,12 @@ func (ex *execution) appendWaiters(b []byte) []byte {
 }
 
 // clientOf returns the client whose connection it is.
-func (ex *execution) clientOf(c *conn) int {
+func (ex *live) clientOf(c *conn) int {
 	return slices.IndexFunc(ex.actors, func(a *actor) bool { return ex.w.dialers[a.index] == c.dialer })
 }
 
 // appendWait describes a connection on which a client waits.
-func (ex *execution) appendWait(b []byte, client int, c *conn) []byte {
+func (ex *live) appendWait(b []byte, client int, c *conn) []byte {
 	b = visited.AppendInts(append(b, 1), client, c.Node, len(c.Queue))
 	b = visited.AppendBools(b, c.kept != nil, c.subscription != nil, c.failed != nil, c.timedOut, c.isGone())
 	for _, next := range c.Queue {

@@ -17,7 +17,7 @@ import (
 // their client.
 
 // resume ends an actor's wait. It returns true if the actor then runs, so that the scheduler has to wait for it.
-func (ex *execution) resume(c interleave.Choice, a *actor) (runs bool, err error) {
+func (ex *live) resume(c interleave.Choice, a *actor) (runs bool, err error) {
 	if a.sends != nil {
 		return false, ex.sendSubscription(a.sends)
 	}
@@ -51,7 +51,7 @@ func (ex *execution) resume(c interleave.Choice, a *actor) (runs bool, err error
 }
 
 // waitUntil lets time pass to the end of an actor's wait.
-func (ex *execution) waitUntil(a *actor) error {
+func (ex *live) waitUntil(a *actor) error {
 	if ex.wakesEarly(a) {
 		ex.earlyWakes++
 	}
@@ -61,7 +61,7 @@ func (ex *execution) waitUntil(a *actor) error {
 }
 
 // takeArrived hands what has arrived to whoever waits for it, unless the choice says that it is lost.
-func (ex *execution) takeArrived(c interleave.Choice, at parked) {
+func (ex *live) takeArrived(c interleave.Choice, at parked) {
 	gate := at.conn
 	if gate.failed != nil {
 		ex.trace.Received(ex.awaitedWords(at), gate.failed.Error())
@@ -93,7 +93,7 @@ func (p parked) howItGoesOn() string {
 }
 
 // awaitedWords says what an actor waits for at Redis.
-func (ex *execution) awaitedWords(at parked) string {
+func (ex *live) awaitedWords(at parked) string {
 	switch {
 	case ex.trace == nil:
 		return ""
@@ -112,7 +112,7 @@ func (c *conn) takeMessage() []byte {
 }
 
 // timeOut ends a wait whose time-out has passed. Redis itself answers a command that it keeps.
-func (ex *execution) timeOut(a *actor) error {
+func (ex *live) timeOut(a *actor) error {
 	gate := a.parkedAt.conn
 	if gate.kept == nil {
 		gate.timedOut = true

@@ -93,13 +93,14 @@ func (k worker) attempt(ctx context.Context, v *descent) (really *execution, err
 			return nil, err
 		}
 	}
-	v.ex, err = beginSchedule(ctx, k.spec, k.search.budget, k.w, k.alarm)
+	ex, err := beginSchedule(ctx, k.spec, k.search.budget, k.w, k.alarm)
 	if err != nil {
 		return nil, err
 	}
 	if k.search.states != nil && k.search.followsTrails(k.w) {
-		v.ex.beginTrails()
+		ex.beginTrails()
 	}
+	v.ex = ex.execution
 	return v.ex, k.drive(ctx, v)
 }
 

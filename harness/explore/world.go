@@ -29,7 +29,7 @@ type world struct {
 	strayCommands  int64         // commands that clients sent when none of their operations was under way
 	stateful       []*conn       // connections whose state others can see: reset before the next schedule
 	asking         bool          // the program looks at the store, in Observe or Finally
-	current        *execution    // the schedule under way, or the last; nil: none
+	current        *live         // the schedule under way, or the last; nil: none
 	patienceUnit   time.Duration // unit of the time-outs of subscriptions' reads
 	abandonedWires []*resp.Conn  // connections that clients have left behind: closed before the next schedule
 

@@ -1,0 +1,151 @@
+package explore
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"time"
+
+	"github.com/doublegrant/doublegrant/harness"
+	"github.com/doublegrant/doublegrant/harness/explore/internal/model"
+	"github.com/doublegrant/doublegrant/harness/explore/internal/schedule"
+	"github.com/doublegrant/doublegrant/harness/interleave"
+)
+
+// This file starts the clients of a schedule that is really run, and lets each go on until it waits again.
+
+// parkWithin is the real time that a client may take to reach its next command. This package's tests give it more, since a machine
+// that does other work may stand still for longer.
+var parkWithin = 2 * time.Second
+
+// beginSchedule starts a schedule: every client runs up to its first command.
+func beginSchedule(ctx context.Context, spec *Spec, budget interleave.Budget, w *world, alarm *time.Timer) (*live, error) {
+	if err := w.endThreads(); err != nil {
+		return nil, err
+	}
+	if err := w.reset(); err != nil {
+		return nil, err
+	}
+	ex := &live{remembered: remembered{execution: newExecution(spec, budget, w), memory: w.memory}, learning: w.memory != nil, alarm: alarm}
+	ex.backend = ex
+	if ex.memory != nil {
+		ex.store = ex.memory.Empty
+	}
+	w.current = ex
+	ex.actors = make([]*actor, budget.Clients)
+	opened := false
+	defer func() {
+		if !opened { // Open or a client panicked, or a client is astray
+			ex.abandon()
+		}
+	}()
+	for i := range ex.actors {
+		w.dialers[i].actor.Store(nil)
+		w.dialers[i].watchers = nil
+		client, err := ex.openClient(placeOf(budget, i), i)
+		if err != nil {
+			return ex, err
+		}
+		a := &actor{index: i, ex: ex.execution, live: ex, park: make(chan parked, 4), awake: make(chan bool)}
+		ex.actors[i], ex.all = a, append(ex.all, a)
+		if ex.memory != nil {
+			a.mind, a.heard = &ex.memory.Root, beginning(budget, i)
+		}
+		w.dialers[i].actor.Store(a)
+		a.launch(ctx, client)
+		if err := ex.awaitClient(a); err != nil {
+			return ex, err
+		}
+	}
+	opened = true
+	return ex, nil
+}
+
+// openClient makes a client. The constructor may send commands, so it has the turn.
+func (ex *live) openClient(place, i int) (c harness.Client, err error) {
+	defer ex.w.giveTurn()()
+	p := ex.spec.Program
+	if p.Gate == interleave.InProcess {
+		return p.Open(place, ex.w.clients[i]), nil
+	}
+	defer func() {
+		if p := recover(); p != nil {
+			if err = brokenOutside(i, p); err == nil {
+				panic(p)
+			}
+		}
+	}()
+	return p.OpenAt(place, ex.w.gates.addresses[i]), nil
+}
+
+// brokenOutside returns the error of a client that panicked since the program outside broke down; nil for any other panic.
+func brokenOutside(client int, panicked any) error {
+	if err, ok := panicked.(error); ok && errors.Is(err, interleave.ErrOutside) {
+		return schedule.Stopped("client %d: %v", client+1, err)
+	}
+	return nil
+}
+
+// awaitClient gives the turn to the client, and returns with it when the client is parked or done.
+func (ex *live) awaitClient(a *actor) error {
+	ex.running = a
+	at, ok := ex.awaitParking(a)
+	if ok && ex.trouble == nil {
+		ex.trouble = ex.settle(a)
+	}
+	ex.running = nil
+	if !ok && a.expects {
+		ex.trouble = cmp.Or(ex.trouble, unsubscribed(a))
+	}
+	if !ok {
+		a.astray, ex.actors[a.index].crashed = true, true
+		return cmp.Or(ex.trouble, schedule.Stopped("%s neither sent a command nor finished within %v%s", a, parkWithin, ex.whyStuck(a)))
+	}
+	a.parkedAt = at
+	a.done = at.Kind == model.AtEnd
+	if ex.trouble == nil && at.err == nil {
+		if err := ex.learnMind(a); err != nil {
+			return err
+		}
+	}
+	if a.done {
+		if !ex.isAlive(a.index) {
+			ex.w.dialers[a.index].actor.Store(nil)
+		}
+		return cmp.Or(ex.trouble, a.parkedAt.err)
+	}
+	if ex.trouble != nil {
+		return ex.trouble
+	}
+	return ex.startThreads()
+}
+
+// awaitParking gives the turn away until the client parks. ok is false if it does not park within parkWithin, or a test
+// says that it will not.
+func (ex *live) awaitParking(a *actor) (at parked, ok bool) {
+	defer ex.w.giveTurn()()
+	select {
+	case at = <-a.park:
+		return at, true
+	default:
+	}
+	ex.alarm.Reset(parkWithin)
+	select {
+	case at = <-a.park:
+		return at, true
+	case <-ex.alarm.C:
+		return at, false
+	case <-ex.spec.stuck:
+		return at, false
+	}
+}
+
+func (ex *live) whyStuck(a *actor) string {
+	if !a.started {
+		return ": it never sent any"
+	}
+	if c := a.subscribedBy(); c != nil && c.failed == nil {
+		return ": it may read a message that it has not asked for: see Subscriptions in workloads/clients/README.md"
+	}
+	return ": it may wait for something else than a reply"
+}
