@@ -87,7 +87,7 @@ func (k worker) compareWithReality(ctx context.Context, recalled *execution) err
 		return nil
 	}
 	really, err := k.reallyRun(ctx, recalled.path)
-	if err != nil || !k.search.memory.Works() {
+	if err != nil || !k.search.memory.Works() { // what ends the use of memory changes words, and model.Memory.Learn compares the rest
 		return err
 	}
 	if !slices.Equal(really.ops, recalled.ops) || !slices.Equal(really.path, recalled.path) {
@@ -97,17 +97,16 @@ func (k worker) compareWithReality(ctx context.Context, recalled *execution) err
 }
 
 // reallyRun runs a schedule that begins with path, again where it was disturbed, and keeps what it shows.
-func (k worker) reallyRun(ctx context.Context, path []interleave.Choice) (ex *execution, err error) {
-	err = k.undisturbed(ctx, k.search.budget, func() (_ *execution, err error) {
+func (k worker) reallyRun(ctx context.Context, path []interleave.Choice) (*execution, error) {
+	return k.undisturbed(ctx, k.search.budget, func() (*execution, error) {
 		k.w.memory = k.search.memory
 		defer func() { k.w.memory = nil }()
 		strays := k.w.strayCommands
-		ex, err = k.once(ctx, k.search.budget, &strategy.First{Prefix: path, LooksAtEnd: true})
+		ex, err := k.once(ctx, k.search.budget, &strategy.First{Prefix: path, LooksAtEnd: true})
 		k.search.memory.Scripts.LearnFrom(k.w.Scripts)
 		if k.w.strayCommands > strays {
 			k.search.memory.Disable("a client sends commands by itself")
 		}
 		return ex, err
 	})
-	return ex, err
 }

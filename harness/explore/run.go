@@ -99,12 +99,8 @@ func newRunner(spec *Spec, w *world) runner {
 
 // run runs one schedule within a budget as a strategy says, and again, as one of next's says, where something disturbed it. The execution
 // is nil if none could begin.
-func (r runner) run(ctx context.Context, b interleave.Budget, next func() strategy.Strategy) (ex *execution, err error) {
-	err = r.undisturbed(ctx, b, func() (_ *execution, err error) {
-		ex, err = r.once(ctx, b, next())
-		return ex, err
-	})
-	return ex, err
+func (r runner) run(ctx context.Context, b interleave.Budget, next func() strategy.Strategy) (*execution, error) {
+	return r.undisturbed(ctx, b, func() (*execution, error) { return r.once(ctx, b, next()) })
 }
 
 // once runs one schedule. The execution is nil if it could not begin.
@@ -120,30 +116,30 @@ func (r runner) once(ctx context.Context, b interleave.Budget, s strategy.Strate
 	return ex.execution, err
 }
 
-// undisturbed calls attempt until it runs a schedule that nothing disturbs, and returns its error. The error wraps errDisturbed if that never
-// happens.
-func (r runner) undisturbed(ctx context.Context, b interleave.Budget, attempt func() (*execution, error)) error {
+// undisturbed calls attempt until it runs a schedule that nothing disturbs, and returns that, with the error of the attempt. The error wraps
+// errDisturbed if that never happens.
+func (r runner) undisturbed(ctx context.Context, b interleave.Budget, attempt func() (*execution, error)) (ex *execution, err error) {
 	why := ""
 	for number := range maxAttempts {
 		began := time.Now()
-		ex, err := attempt()
+		ex, err = attempt()
 		switch {
 		case ex == nil || err != nil && !(ex.Disturbed() && (errors.Is(err, ErrDiverged) || errors.Is(err, schedule.ErrNotRepeated))):
-			return err
+			return ex, err
 		case ex.missesScript:
 			why = "a script that Redis had lost was not sent again by any client"
 			if err := r.learnScripts(ctx, b, number, len(ex.path)); err != nil {
-				return err
+				return ex, err
 			}
 		case ex.waitCutShort:
 			why = "WAIT returned before its replicas had acknowledged: this machine is too busy"
 		case !r.w.SetsClocks() && time.Since(began) > r.spec.Program.Lease/slowness:
 			why = "it took more than a tenth of the lease: this machine is too busy, or a client waits by itself (time.Sleep) where harness.Sleep would do"
 		default:
-			return nil
+			return ex, nil
 		}
 	}
-	return fmt.Errorf("%w: %s", errDisturbed, why)
+	return ex, fmt.Errorf("%w: %s", errDisturbed, why)
 }
 
 // learnScripts runs a schedule that is drawn at random, another one each time, so that clients load the scripts that they miss. In the

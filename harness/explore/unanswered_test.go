@@ -7,6 +7,7 @@ import (
 	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
+	"github.com/doublegrant/doublegrant/harness"
 	"github.com/doublegrant/doublegrant/harness/interleave"
 )
 
@@ -87,4 +88,20 @@ func TestALibraryThatTriesAgain(t *testing.T) {
 	ex := s.run(interleave.LoseAnswer(0), interleave.Run(0))
 	require.Equal(t, []string{"1: lock = refused"}, results(ex.ops))
 	require.Equal(t, []string{"1: SET lock mine ex 10 nx = OK (the answer is lost)", "1: SET lock mine ex 10 nx = (nil)"}, commands(ex))
+}
+
+// The same client waits in Redis: the answer that is lost comes later, and its next try is a second one all the same.
+func TestAWaitingClientThatTriesAgain(t *testing.T) {
+	pops := does("q", func(ctx context.Context, r redis.UniversalClient) (got string, err error) {
+		for range 2 {
+			if all, err := r.BLPop(ctx, 0, "q").Result(); err == nil {
+				return all[1], nil
+			}
+		}
+		return "", err
+	})
+	s := newScheduler(t, lossy(program(pops, sends("RPUSH q a b"))))
+	ex := s.run(interleave.Run(0), interleave.Run(1), interleave.LoseAnswer(0), interleave.Run(0))
+	require.Equal(t, []string{"2: RPUSH q a b = 2", "1: q = b"}, results(ex.ops))
+	require.Contains(t, ex.situations, harness.SentAgain)
 }

@@ -37,7 +37,7 @@ func (ex *live) resume(c interleave.Choice, a *actor) (runs bool, err error) {
 	} else {
 		got := len(at.conn.out)
 		if at.conn.hasArrived() {
-			ex.takeArrived(c, at)
+			ex.takeArrived(c, a)
 		} else if at.isStopped() {
 			ex.trace.WentOn(at.howItGoesOn())
 		} else if err := ex.timeOut(a); err != nil {
@@ -61,19 +61,23 @@ func (ex *live) waitUntil(a *actor) error {
 }
 
 // takeArrived hands what has arrived to whoever waits for it, unless the choice says that it is lost.
-func (ex *live) takeArrived(c interleave.Choice, at parked) {
-	gate := at.conn
+func (ex *live) takeArrived(c interleave.Choice, a *actor) {
+	at, gate := a.parkedAt, a.parkedAt.conn
 	if gate.failed != nil {
 		ex.trace.Received(ex.awaitedWords(at), gate.failed.Error())
 		return
 	}
 	first := gate.takeMessage()
 	ex.trace.Received(ex.awaitedWords(at), resp.ReplyText(first))
-	if gate.kept != nil {
+	lost := c.Kind() == interleave.LosesAnswers
+	if k := gate.kept; k != nil {
+		if lost && k.command.Changes() {
+			a.lost = k.command.Raw
+		}
 		ex.forget(gate)
 	}
 	gate.out = append(gate.out, first...)
-	if c.Kind() == interleave.LosesAnswers {
+	if lost {
 		ex.remaining.LostAnswers--
 		gate.out, gate.failed = nil, errUnanswered
 		ex.trace.Unanswered("the answer is lost")

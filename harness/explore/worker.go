@@ -69,7 +69,7 @@ func (s *search) judgeAll(ctx context.Context, all <-chan descent) {
 // explore runs a schedule, and plans those that leave it.
 func (k worker) explore(ctx context.Context, j frontier.Job, judge func(context.Context, descent) error) error {
 	v := descent{job: j}
-	err := k.undisturbed(ctx, k.search.budget, func() (*execution, error) { return k.attempt(ctx, &v) })
+	_, err := k.undisturbed(ctx, k.search.budget, func() (*execution, error) { return k.attempt(ctx, &v) })
 	if err != nil {
 		if len(v.claimed) > 0 {
 			k.search.states.Forget(v.claimed)
