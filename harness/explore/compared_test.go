@@ -130,7 +130,7 @@ var comparisons = []comparison{
 	},
 	{
 		name: "in pieces from checkpoints, and without a stop", prepare: findTwoClasses, equal: equalTallies,
-		want:   func(x *trial) came { return x.cameTo(x.t.Context(), x.pieces(2, x.pool(2).run)) },
+		want:   fromEachCheckpoint,
 		got:    inPiecesFromCheckpoints,
 		stream: 11, kinds: cutKinds, briefly: 2,
 	},
@@ -231,6 +231,7 @@ type came struct {
 	stopped   string
 	broken    string // why no more was run from memory
 	left      *Checkpoint
+	saved     []*Checkpoint // on the way, and left
 }
 
 // cameTo runs a search in the scheduler's world.
@@ -238,14 +239,18 @@ func (x *trial) cameTo(ctx context.Context, spec Spec) (out came) {
 	x.t.Helper()
 	c := &collector{}
 	spec.Checkers = append([]harness.Checker{c}, spec.Checkers...)
-	spec.OnCheckpoint = func(c *Checkpoint) error { out.left = c; return nil }
+	spec.OnCheckpoint = func(c *Checkpoint) error {
+		out.left = throughJSON(x.t, c)
+		out.saved = append(out.saved, out.left)
+		return nil
+	}
 	se := x.until(ctx, spec)
 	se.save([]*world{x.w})
 	require.NoError(x.t, se.failure)
 	text, err := json.Marshal(se.seen.Tally(0))
 	require.NoError(x.t, err)
 	out.histories, out.schedules, out.lengths = c.histories, se.seen.Schedules, map[harness.Class]int{}
-	out.tally, out.parts, out.stopped, out.left = string(text), se.parts, se.stopped, throughJSON(x.t, out.left)
+	out.tally, out.parts, out.stopped = string(text), se.parts, se.stopped
 	for class, found := range se.seen.Found {
 		out.lengths[class] = found.Length
 	}
@@ -317,7 +322,7 @@ func fromCheckpoints(x *trial) came {
 // pieces returns the search in small pieces, so that small programs have many.
 func (x *trial) pieces(workers int, run func(context.Context, Piece) (PieceResult, error)) Spec {
 	spec := x.spec
-	spec.Pieces = &Pieces{Workers: workers, Run: run, sizes: pieceSizes{10, 50}}
+	spec.Pieces = &Pieces{Workers: workers, Run: run, sizes: pieceSizes{10, 50}, saveEvery: 1}
 	return spec
 }
 

@@ -1,6 +1,7 @@
 package explore
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -51,7 +52,8 @@ type Pieces struct {
 	// early then, with the error in Result.Stopped. Counterexamples stay, since Search runs them again itself.
 	Settled func(ctx context.Context) error
 
-	sizes pieceSizes // the zero value means the usual ones
+	sizes     pieceSizes    // the zero value means the usual ones
+	saveEvery time.Duration // between two checkpoints; 0: checkpointEvery
 }
 
 // pieceSizes bounds the schedules of the first piece of a part, and of later ones.
@@ -249,7 +251,7 @@ func (s *search) afterPiece(res PieceResult) {
 		s.reachedLimit()
 	}
 	s.mu.Unlock()
-	if time.Since(s.savedAt) >= checkpointEvery {
+	if time.Since(s.savedAt) >= cmp.Or(s.spec.Pieces.saveEvery, checkpointEvery) {
 		s.save(nil)
 	}
 }
@@ -310,8 +312,11 @@ func (s *search) beginPart() {
 	}
 	s.states = newStates(visited.NewTable(s.mostRuns > 0, visited.Decode(from.Known)...))
 	s.plan(func() { s.branches.PlanSaved(from.Queue) })
+	fresh := visited.Decode(from.Fresh)
 	if len(from.Round) > 0 {
-		s.round = &round{pieces: from.Round, fresh: visited.Decode(from.Fresh)}
+		s.round = &round{pieces: from.Round, fresh: fresh}
+	} else { // its last piece was added just then
+		s.states.Know(fresh)
 	}
 }
 

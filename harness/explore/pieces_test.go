@@ -81,6 +81,25 @@ func (p *pool) run(ctx context.Context, piece Piece) (PieceResult, error) {
 	return *throughJSON(p.t, &res), nil
 }
 
+// fromEachCheckpoint searches in pieces, and goes on from checkpoints on the way: from those at the end of a round, and some others.
+func fromEachCheckpoint(x *trial) came {
+	spec := x.pieces(2, x.pool(2).run)
+	whole := x.cameTo(x.t.Context(), spec)
+	tried := 0
+	for i, c := range whole.saved {
+		part, round := c.c.Part, c.c.Drawing
+		ended := part != nil && len(part.Round) == 0 && len(part.Fresh) > 0 || round != nil && round.Left() == 0
+		if every := 1 + len(whole.saved)/4; i%every > 0 && (!ended || tried == x.most*4) {
+			continue
+		}
+		tried++
+		spec.Resume = c
+		resumed := x.cameTo(x.t.Context(), spec)
+		require.Equal(x.t, whole.tally, resumed.tally, "%s: from checkpoint %d of %d", x.what, i+1, len(whole.saved))
+	}
+	return whole
+}
+
 func TestAPieceOfAnotherSearchIsRefusedAndALostOneIsToldOf(t *testing.T) {
 	spec := quiet(program(sends("INCR a", "GET a"), sends("INCR a", "GET a")))
 	p := newPool(t, spec, 1)

@@ -95,7 +95,13 @@ func (s *search) runAtRandom(ctx context.Context, worlds []*world) {
 	s.source, s.states, s.memory = &s.draws, nil, nil // nobody asks where a schedule at random has been before
 	s.mu.Unlock()
 	ran, pruned := s.before()
-	for !s.isOver() {
+	for {
+		if s.seen.Random.Steps > s.draws.Known { // the round does not know it, so its schedules do not count
+			s.seen.Random.Judged = 0
+		}
+		if s.isOver() {
+			break
+		}
 		if s.draws.Left() == 0 && !s.nextRound() {
 			s.stop(interleave.DrawnAtRandom)
 			break
@@ -104,9 +110,6 @@ func (s *search) runAtRandom(ctx context.Context, worlds []*world) {
 			s.drawPieces(context.WithoutCancel(ctx))
 		} else {
 			s.runSource(ctx, worlds)
-		}
-		if s.seen.Random.Steps > s.draws.Known { // the round did not know it, so its schedules do not count
-			s.seen.Random.Judged = 0
 		}
 	}
 	s.mu.Lock()
