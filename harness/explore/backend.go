@@ -35,8 +35,10 @@ type backend interface {
 	// endWait ends the wait of an actor, which then goes on until it waits again. It reports whether an operation ended with that.
 	endWait(c interleave.Choice, a *actor) (endedOp bool, err error)
 
-	// withWoken adds to what a command touches what the commands touch that it may wake. waitAccess returns what the waits of a client touch.
-	withWoken(command.Access) command.Access
+	// withWoken returns what a command touches together with the waiting commands that it may wake. a is what it touches itself.
+	withWoken(a command.Access) command.Access
+
+	// waitAccess returns what the waits of a client touch.
 	waitAccess(client int) command.Access
 
 	// giveUp makes the next command of an actor one that may come late. One that is lost with its primary counts as arrived.

@@ -84,7 +84,7 @@ func (p *savedPart) check() error {
 		return fmt.Errorf("%d clients", p.Budget.Clients)
 	}
 	for _, piece := range p.Round {
-		if err := frontier.Check(piece.Items, p.Budget); err != nil {
+		if err := frontier.CheckSaved(piece.Items, p.Budget); err != nil {
 			return err
 		}
 	}
@@ -93,7 +93,7 @@ func (p *savedPart) check() error {
 			return err
 		}
 	}
-	return frontier.Check(p.Queue, p.Budget)
+	return frontier.CheckSaved(p.Queue, p.Budget)
 }
 
 // planOf returns a hash of all in a spec that decides which schedules there are: of its program's name and properties, and of what may

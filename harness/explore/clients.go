@@ -26,7 +26,7 @@ func beginSchedule(ctx context.Context, spec *Spec, budget interleave.Budget, w 
 	if err := w.reset(); err != nil {
 		return nil, err
 	}
-	ex := &live{remembered: remembered{execution: newExecution(spec, budget, w), memory: w.memory}, learning: w.memory != nil, alarm: alarm}
+	ex := &live{modelled: modelled{execution: newExecution(spec, budget, w), memory: w.memory}, learning: w.memory != nil, alarm: alarm}
 	ex.backend = ex
 	if ex.memory != nil {
 		ex.store = ex.memory.Empty

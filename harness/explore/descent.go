@@ -48,7 +48,7 @@ func (k worker) isVisited(ctx context.Context, v *descent, asleep []*schedule.Mo
 	return known, nil
 }
 
-// runFromMemory runs the schedule from memory. Where something is not known, it first really runs the schedule up to there. done is
+// runFromMemory runs the schedule from memory. Where something is not known, it first really runs a schedule that begins in the same way. done is
 // false if the search has to go on without memory.
 func (k worker) runFromMemory(ctx context.Context, v *descent) (done bool, err error) {
 	for learned, attempts := -1, 0; k.search.memory.Works(); v.restart() {

@@ -14,12 +14,12 @@ import (
 // This file has schedules judged.
 
 // judge has the checkers look at a schedule that has ended.
-func (s *search) judge(ctx context.Context, v descent) error {
+func (s *search) judge(ctx context.Context, v descent) {
 	if v.ended != strategy.Finish {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		s.seen.NotePruned(len(v.ex.path), v.job.Draw())
-		return nil
+		return
 	}
 	o := v.ex.outcome()
 	o.Draw = v.job.Draw()
@@ -28,7 +28,6 @@ func (s *search) judge(ctx context.Context, v descent) error {
 	defer s.mu.Unlock()
 	s.seen.Note(s.budget, o, said)
 	s.noteFirst()
-	return nil
 }
 
 // outcome returns what a schedule that has ended came to.

@@ -21,7 +21,7 @@ type pendingOutcome struct {
 }
 
 // questionOf returns the question that a command asks of what is stored now: see model.Memory.Ask.
-func (ex *remembered) questionOf(c *command.Command, on *command.Pending, watched []model.Watched) (model.Question, bool) {
+func (ex *modelled) questionOf(c *command.Command, on *command.Pending, watched []model.Watched) (model.Question, bool) {
 	return ex.memory.Ask(c, on, watched, ex.store, ex.now, ex.hearingReplicas())
 }
 
@@ -181,7 +181,7 @@ func (c *conn) askedByProgram(next *command.Command) (learned func(reply []byte)
 }
 
 // applyTransition changes the contents as the command changed the store, and notes the keys that it touched for whoever watches them.
-func (ex *remembered) applyTransition(c *command.Command, t *model.Transition, a *actor) {
+func (ex *modelled) applyTransition(c *command.Command, t *model.Transition, a *actor) {
 	before := ex.store
 	ex.store = t.After
 	for _, other := range ex.actors {

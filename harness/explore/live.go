@@ -19,7 +19,7 @@ import (
 
 // live makes a schedule happen with real clients and a real Redis.
 type live struct {
-	remembered
+	modelled
 	learning    bool         // what this schedule shows is kept in the model
 	observation *observation // the program's look at the store under way; nil: none, or it is not kept
 

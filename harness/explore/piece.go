@@ -27,7 +27,7 @@ type Piece struct {
 	Remember bool             `json:"remember,omitempty"` // schedules are run from memory where they can be
 	Known    []byte           `json:"known,omitempty"`    // states that need not be looked at again
 
-	// Of schedules at random: those with the numbers from Next on, before To.
+	// Of schedules at random: those of a round, or some of them.
 	Drawing *frontier.Round `json:"drawing,omitempty"`
 }
 
@@ -36,6 +36,7 @@ type PieceResult struct {
 	Piece   string           `json:"piece"` // the piece's ID
 	Tally   findings.Tally   `json:"tally"`
 	Left    []frontier.Saved `json:"left,omitempty"`    // branches that were not gone through
+	Undrawn []int            `json:"undrawn,omitempty"` // numbers of schedules at random that were not run
 	Fresh   []byte           `json:"fresh,omitempty"`   // states that were not known before
 	Memory  string           `json:"memory,omitempty"`  // why schedules could not be run from memory any more; empty: they could
 	Stopped string           `json:"stopped,omitempty"` // why the whole search has to end; empty: it can go on
@@ -97,7 +98,7 @@ func (r *PieceRunner) Run(ctx context.Context, p Piece) (PieceResult, error) {
 	if plan := planOf(&r.spec); p.Plan != plan {
 		return PieceResult{}, fmt.Errorf("%w: a piece of another search", ErrSpec)
 	}
-	err := errors.Join(visited.Check(p.Known), frontier.Check(p.Items, p.Budget))
+	err := errors.Join(visited.Check(p.Known), frontier.CheckSaved(p.Items, p.Budget))
 	if p.Drawing != nil {
 		err = errors.Join(err, p.Drawing.Check())
 	}
@@ -135,7 +136,9 @@ func (r *PieceRunner) Run(ctx context.Context, p Piece) (PieceResult, error) {
 	if s.memory != nil {
 		res.Memory = s.memory.Broken
 	}
-	if p.Drawing == nil {
+	if p.Drawing != nil {
+		res.Undrawn = s.draws.Numbers()
+	} else {
 		res.Left, res.Fresh = s.branches.Save(), visited.Encode(s.states.Fresh())
 	}
 	return res, nil

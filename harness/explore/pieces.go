@@ -80,7 +80,7 @@ type round struct {
 
 // runPieces runs the part under way in pieces, until nothing is left or the search is over.
 func (s *search) runPieces(ctx context.Context, remembers bool) {
-	for !s.isOver() {
+	for !s.isEnding() {
 		if s.round == nil {
 			s.round = s.planRound(remembers)
 		}
@@ -155,7 +155,7 @@ func (s *search) doPieces(ctx context.Context, pieces []Piece, known []byte, add
 			i := next
 			next++
 			mu.Unlock()
-			if i >= len(pieces) || s.isOver() {
+			if i >= len(pieces) || s.isEnding() {
 				return
 			}
 			p := pieces[i]
@@ -168,7 +168,7 @@ func (s *search) doPieces(ctx context.Context, pieces []Piece, known []byte, add
 				return
 			}
 			mu.Lock()
-			for results[i] = &res; added < len(pieces) && results[added] != nil && !s.isOver(); added++ {
+			for results[i] = &res; added < len(pieces) && results[added] != nil && !s.isEnding(); added++ {
 				add(*results[added])
 			}
 			mu.Unlock()
@@ -188,7 +188,7 @@ func (s *search) cancelWhenOver(cancel func()) (stop func()) {
 		defer close(left)
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		for !s.over && !ended {
+		for !s.ends() && !ended {
 			s.wake.Wait()
 		}
 		cancel()
@@ -202,7 +202,7 @@ func (s *search) cancelWhenOver(cancel func()) (stop func()) {
 	}
 }
 
-// doPiece does one piece. If its worker is lost, it is done again.
+// doPiece does one piece. If that fails, as when its worker is lost, it is done again.
 func (s *search) doPiece(ctx context.Context, p Piece) (res PieceResult, err error) {
 	for range triesOfPiece {
 		err = catchPanics(func() (err error) {
@@ -224,7 +224,7 @@ func (s *search) doPiece(ctx context.Context, p Piece) (res PieceResult, err err
 
 // addPiece adds the result of the first piece of the round.
 func (s *search) addPiece(res PieceResult) {
-	if err := errors.Join(visited.Check(res.Fresh), frontier.Check(res.Left, s.budget)); err != nil {
+	if err := errors.Join(visited.Check(res.Fresh), frontier.CheckSaved(res.Left, s.budget)); err != nil {
 		s.fail(err)
 		return
 	}
@@ -247,9 +247,7 @@ func (s *search) afterPiece(res PieceResult) {
 		s.stop(res.Stopped)
 	}
 	s.mu.Lock()
-	if !s.over {
-		s.reachedLimit()
-	}
+	s.endAtLimit()
 	s.mu.Unlock()
 	if time.Since(s.savedAt) >= cmp.Or(s.spec.Pieces.saveEvery, checkpointEvery) {
 		s.save(nil)
@@ -266,18 +264,15 @@ func (s *search) noteFirst() {
 // drawPieces runs the rest of a round of schedules at random in pieces.
 func (s *search) drawPieces(ctx context.Context) {
 	var pieces []Piece
-	for from := s.draws.From; from < s.draws.To; from += drawnInPiece {
-		to := min(from+drawnInPiece, s.draws.To)
-		pieces = append(pieces, Piece{
-			Plan: planOf(s.spec), Budget: s.budget, First: s.spec.First, Drawing: &frontier.Round{From: from, To: to, Known: s.draws.Known},
-		})
+	for _, part := range s.draws.Split(drawnInPiece) {
+		pieces = append(pieces, Piece{Plan: planOf(s.spec), Budget: s.budget, First: s.spec.First, Drawing: &part})
 	}
 	n := 0
 	s.doPieces(ctx, pieces, nil, func(res PieceResult) {
 		s.mu.Lock()
 		s.seen.Add(res.Tally)
 		s.noteFirst()
-		s.draws.From = pieces[n].Drawing.To
+		s.draws.Ran(*pieces[n].Drawing, res.Undrawn)
 		n++
 		s.mu.Unlock()
 		s.afterPiece(res)

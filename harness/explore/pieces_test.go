@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
 	"github.com/doublegrant/doublegrant/harness"
@@ -128,6 +129,41 @@ func TestAPieceOfAnotherSearchIsRefusedAndALostOneIsToldOf(t *testing.T) {
 		return res, err
 	}
 	require.Contains(t, resultOf(t, spec).Stopped, "it answered with another piece")
+}
+
+// A piece of schedules at random that ends early says which it has not run. A search that goes on runs them.
+func TestSchedulesAtRandomThatAPieceLeavesAreRunLater(t *testing.T) {
+	var steps atomic.Int64
+	rarely := does("a", func(ctx context.Context, r redis.UniversalClient) (string, error) {
+		if steps.Add(1) == 50 { // the search ends there: nobody can explore a MONITOR
+			return say(ctx, r, "MONITOR")
+		}
+		return say(ctx, r, "INCR a")
+	})
+	spec := quiet(program(rarely, sends("INCR a", "GET a")))
+	spec.Random = &Random{Schedules: 100, Seed: 5}
+	s := newScheduler(t, spec)
+	spec.Pieces = &Pieces{Workers: 1, Run: newPool(t, spec, 1).run}
+	var left *Checkpoint
+	spec.OnCheckpoint = func(c *Checkpoint) error {
+		left = throughJSON(t, c)
+		return nil
+	}
+	whole := func() string {
+		se := s.until(t.Context(), spec)
+		se.save(nil)
+		text, err := json.Marshal(se.seen.Tally(0))
+		require.NoError(t, err)
+		return string(text)
+	}
+	whole()
+	require.Equal(t, []int{50}, left.c.Drawing.Again[:1], "and those after it: %v", left.c.Drawing)
+	require.Greater(t, len(left.c.Drawing.Again), 1)
+	spec.Resume = left
+	resumed := whole()
+	require.True(t, left.Done())
+	spec.Resume = nil
+	require.Equal(t, whole(), resumed)
 }
 
 func TestACheckpointOfAnotherSearchIsRefused(t *testing.T) {

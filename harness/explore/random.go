@@ -99,7 +99,7 @@ func (s *search) runAtRandom(ctx context.Context, worlds []*world) {
 		if s.seen.Random.Steps > s.draws.Known { // the round does not know it, so its schedules do not count
 			s.seen.Random.Judged = 0
 		}
-		if s.isOver() {
+		if s.isEnding() {
 			break
 		}
 		if s.draws.Left() == 0 && !s.nextRound() {
@@ -128,15 +128,15 @@ func (s *search) nextRound() (ok bool) {
 	return from < to
 }
 
-// runFewerClients runs every schedule of 2 clients, and then of 3, each part for a fifth of the time at most. goOn is false if the
-// search is over.
+// runFewerClients runs every schedule of 2 clients, and then of 3, each part for a fifth of the time at most. goOn is false if one of the
+// parts ended the search.
 func (s *search) runFewerClients(ctx context.Context, worlds []*world) (goOn bool) {
 	until := time.Now().Add(s.spec.For * 3 / 5)
 	for _, clients := range []int{2, 3} {
 		fewer := *s.spec
 		fewer.Random, fewer.Clients = nil, clients
 		for _, b := range fewer.budgets() {
-			if s.isOver() || clients >= s.spec.Clients || b.Clients != clients || time.Until(until) <= 0 {
+			if s.isEnding() || clients >= s.spec.Clients || b.Clients != clients || time.Until(until) <= 0 {
 				continue
 			}
 			if !s.runPartFor(ctx, b, worlds, min(s.spec.For/5, time.Until(until))) {
@@ -149,30 +149,19 @@ func (s *search) runFewerClients(ctx context.Context, worlds []*world) (goOn boo
 
 // runPartFor runs a part until its time is up. goOn is false if the search is over.
 func (s *search) runPartFor(ctx context.Context, b interleave.Budget, worlds []*world, d time.Duration) (goOn bool) {
-	const up = "the time for fewer clients is up"
 	part := len(s.parts)
 	limit := time.AfterFunc(d, func() {
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		if !s.over && len(s.parts) == part {
-			s.over, s.stopped = true, up
-			s.wake.Broadcast()
-		}
+		s.timeUp = len(s.parts) == part // or the part has ended just now
+		s.wake.Broadcast()
 	})
 	defer limit.Stop()
 	s.runPart(ctx, b, worlds)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.over && s.stopped == up {
-		s.over, s.stopped, s.branches, s.round = false, "", nil, nil
-	}
+	s.timeUp, s.branches, s.round = false, nil, nil
 	return !s.over
-}
-
-func (s *search) isOver() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.over
 }
 
 // draw draws the schedule of a number. steps is the length of the longest so far.

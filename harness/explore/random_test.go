@@ -1,9 +1,13 @@
 package explore
 
 import (
+	"cmp"
 	"context"
+	"errors"
+	"fmt"
 	"hash/fnv"
 	"strconv"
+	"sync"
 	"testing"
 	"time"
 
@@ -128,6 +132,42 @@ func TestFewerClientsComeFirstWhereTimeDecides(t *testing.T) {
 	require.Len(t, res.Found, 1)
 	require.Nil(t, res.Found[0].Shrunk, "it is the smallest already")
 	require.Equal(t, 5, res.Found[0].Length())
+}
+
+// A search that is interrupted just after the time for fewer clients was up ends all the same. So does one that fails.
+func TestASearchEndsWhileTheTimeForFewerClientsIsUp(t *testing.T) {
+	deep := plantedDeep(6)
+	deep.Random = &Random{Schedules: 1}
+	s := newScheduler(t, deep)
+	for name, c := range map[string]struct {
+		ends func(*search)
+		want string
+	}{
+		"nothing":     {func(*search) {}, ""},
+		"interrupted": {func(se *search) { se.stop("interrupted") }, "interrupted"},
+		"it fails":    {func(se *search) { se.fail(errors.New("no room")) }, "no room"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			spec, err := s.spec.withDefaults()
+			require.NoError(t, err)
+			spec.Unremembered = true // so that judging holds the search up
+			se := newSearch(&spec)
+			var once sync.Once
+			spec.Checkers = []harness.Checker{finds(func([]harness.Op, func(harness.Anomaly)) {
+				once.Do(func() {
+					require.Eventually(t, se.isEnding, time.Minute, time.Millisecond)
+					c.ends(se)
+				})
+			})}
+			budget := spec.budgets()[0]
+			budget.Clients = 2
+			goOn := se.runPartFor(t.Context(), budget, []*world{s.w}, time.Millisecond)
+			require.Equal(t, c.want == "", goOn)
+			require.Equal(t, c.want != "", se.isEnding())
+			require.False(t, se.parts[0].Exhausted)
+			require.Contains(t, []string{se.stopped, fmt.Sprint(se.failure)}, cmp.Or(c.want, "<nil>"))
+		})
+	}
 }
 
 // oddly makes a checker that finds a violation in about one operation of n, whatever it shows, and so in any kind of schedule.

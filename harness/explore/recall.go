@@ -20,8 +20,8 @@ import (
 // This file runs schedules from memory: what a client does next comes from its mind, what Redis answers from a transition. All else
 // is the schedule's own, as in one that is really run.
 
-// remembered is a schedule that is kept in the model, or run from it.
-type remembered struct {
+// modelled is a schedule that is kept in the model, or run from it.
+type modelled struct {
 	*execution
 	memory  *model.Memory // what the search knows; nil: the schedule is neither
 	store   *model.Contents
@@ -29,11 +29,11 @@ type remembered struct {
 }
 
 // recalled makes a schedule happen from memory.
-type recalled struct{ remembered }
+type recalled struct{ modelled }
 
 // beginFromMemory starts a schedule from memory. The error is model.ErrUnknown if not every client's beginning is known.
 func beginFromMemory(spec *Spec, budget interleave.Budget, w *world, m *model.Memory) (*execution, error) {
-	ex := &recalled{remembered{execution: newExecution(spec, budget, w), memory: m, store: m.Empty}}
+	ex := &recalled{modelled{execution: newExecution(spec, budget, w), memory: m, store: m.Empty}}
 	ex.backend = ex
 	ex.actors = make([]*actor, 0, budget.Clients)
 	for i := range budget.Clients {
@@ -225,7 +225,7 @@ func (ex *recalled) execute(l *lateCommand) error {
 }
 
 // changeStore changes the contents as a choice changes Redis, in a schedule that is kept or run from memory.
-func (ex *remembered) changeStore(c interleave.Choice) {
+func (ex *modelled) changeStore(c interleave.Choice) {
 	if ex.memory == nil {
 		return
 	}

@@ -97,8 +97,8 @@ func newRunner(spec *Spec, w *world) runner {
 	return runner{spec: spec, w: w, alarm: time.NewTimer(parkWithin)}
 }
 
-// run runs one schedule within a budget as a strategy says, and again, as one of next's says, where something disturbed it. The execution
-// is nil if none could begin.
+// run runs one schedule within a budget as the strategy says that next returns. Where something disturbs it, it is run again, by another
+// strategy of next's. The execution is nil if none could begin.
 func (r runner) run(ctx context.Context, b interleave.Budget, next func() strategy.Strategy) (*execution, error) {
 	return r.undisturbed(ctx, b, func() (*execution, error) { return r.once(ctx, b, next()) })
 }
@@ -142,8 +142,9 @@ func (r runner) undisturbed(ctx context.Context, b interleave.Budget, attempt fu
 	return ex, fmt.Errorf("%w: %s", errDisturbed, why)
 }
 
-// learnScripts runs a schedule that is drawn at random, another one each time, so that clients load the scripts that they miss. In the
-// schedule of the attempt something may keep them from that: a crash, or a release that stops the watchdog of a lock.
+// learnScripts runs a schedule that is drawn at random, so that clients load the scripts that they miss. In the schedule of the attempt
+// something may keep them from that: a crash, or a release that stops the watchdog of a lock. It is another schedule each time, as that
+// may happen in one of them, too.
 func (r runner) learnScripts(ctx context.Context, b interleave.Budget, number, steps int) error {
 	r.traced = false
 	_, err := r.once(ctx, b, strategy.Draw(rand.New(rand.NewPCG(1, uint64(number))), strategy.Shape{Depth: defaultDepth, Steps: steps, Budget: b}))

@@ -99,19 +99,20 @@ type search struct {
 	seen       findings.Findings
 	untilFirst time.Duration // real time to the first counterexample; 0: none
 
-	// How the search ended: it is over, and was stopped for a reason, or the harness or its environment failed. One that came to its end is
-	// not over.
+	// How the search ended early: it is over, for a reason, or since the harness or its environment failed. A search that comes to its end
+	// is never over.
 	over    bool
 	stopped string
 	failure error
 	elapsed time.Duration
+	timeUp  bool // of the part under way: see runPartFor
 
 	// The part that is under way. It changes only while no worker runs.
 	budget interleave.Budget
 	part   int               // its number, from 1
 	parts  []interleave.Part // those before
 	states *states           // that were met; nil: nobody looks for any
-	memory *model.Memory     // what is known from schedules that were really run, in this part and those before; nil: every schedule is
+	memory *model.Memory     // what schedules that were really run have shown, in this part and those before; nil: none is run from memory
 
 	// Pieces and checkpoints.
 	resumed      *savedPart // what a checkpoint left of the part that comes next; nil: nothing
@@ -186,7 +187,7 @@ func (s *search) runPart(ctx context.Context, b interleave.Budget, worlds []*wor
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.parts = append(s.parts, interleave.Part{
-		Budget: b, Schedules: s.seen.Schedules - ran, Pruned: s.seen.Pruned - pruned, Exhausted: !s.over,
+		Budget: b, Schedules: s.seen.Schedules - ran, Pruned: s.seen.Pruned - pruned, Exhausted: !s.ends(),
 	})
 }
 
@@ -213,11 +214,19 @@ func (s *search) runSource(ctx context.Context, worlds []*world) {
 func (s *search) stop(reason string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.end(reason)
+}
+
+// end ends the search early, if it is not over. The caller holds s.mu.
+func (s *search) end(reason string) {
 	if !s.over {
 		s.over, s.stopped = true, reason
 	}
 	s.wake.Broadcast()
 }
+
+// ends reports whether the part under way ends early, with the search or alone. The caller holds s.mu.
+func (s *search) ends() bool { return s.over || s.timeUp }
 
 // What users can do about a client that does not do the same each time.
 const (

@@ -76,7 +76,7 @@ func (s *search) polish(ctx context.Context, w *world, h *shrinker) (all bool, e
 	if found := within.seen.Found[h.class]; found != nil && found.Smaller(h.best) {
 		h.best = found
 	}
-	return !within.isOver(), within.failure
+	return !within.isEnding(), within.failure
 }
 
 // shrinker shrinks one counterexample.

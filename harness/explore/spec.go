@@ -29,7 +29,7 @@ type Spec struct {
 	For          time.Duration // real time after which the search stops; 0: no limit
 	First        bool          // stop at the first counterexample, which need not be the smallest
 	Unreduced    bool          // run schedules that differ only in the order of independent commands, too
-	Workers      int           // schedules that run at one time, each on a Redis of its own; default 2
+	Workers      int           // goroutines that run schedules, each on a Redis of its own; default 2. Where schedules are run from memory, one does and the others judge
 	Unremembered bool          // really run every schedule, and none from memory, and look for no states
 	forgetful    bool          // really run every schedule, and look for states all the same
 	stuck        chan struct{} // for tests: a client that will not park sends on it, and is not waited for

@@ -152,7 +152,7 @@ func (ex *execution) appendState(b []byte, asleep []*schedule.Move) []byte {
 }
 
 // appendMinds describes what is stored, and each client, in a schedule that is run from memory.
-func (ex *remembered) appendMinds(b []byte) []byte {
+func (ex *modelled) appendMinds(b []byte) []byte {
 	ex.store = ex.store.At(ex.memory, ex.now)
 	b = visited.AppendInts(visited.AppendID(b, ex.store.ID), ex.now, ex.passedTo)
 	if ex.replicationStopped {

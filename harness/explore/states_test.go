@@ -15,7 +15,7 @@ func TestAStateHasWhatIsLeftOfTheBudget(t *testing.T) {
 	m := model.New()
 	state := func(left interleave.Budget) []byte {
 		ex := &execution{spec: &Spec{}, faults: faults{remaining: left}}
-		ex.backend = &recalled{remembered{execution: ex, memory: m, store: m.Empty}}
+		ex.backend = &recalled{modelled{execution: ex, memory: m, store: m.Empty}}
 		return ex.appendState(nil, nil)
 	}
 	for i := range reflect.TypeFor[interleave.Budget]().NumField() {

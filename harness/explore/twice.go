@@ -43,7 +43,7 @@ func (s *search) firstDifference(ctx context.Context, w *world) (string, error) 
 	r := newRunner(s.spec, w)
 	r.traced = true
 	b, steps := s.spec.budgets()[0], 0
-	for number := 1; number <= s.spec.Twice && !s.isOver(); number++ {
+	for number := 1; number <= s.spec.Twice && !s.isEnding(); number++ {
 		first, err := r.run(ctx, b, func() strategy.Strategy { return random.draw(s.spec, b, number, steps) })
 		if err != nil {
 			return "", err

@@ -2,13 +2,85 @@ package explore
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/doublegrant/doublegrant/harness/explore/internal/frontier"
 	"github.com/doublegrant/doublegrant/harness/explore/internal/schedule"
 	"github.com/doublegrant/doublegrant/harness/interleave"
 )
 
-// This file has workers go through the planned schedules.
+// This file hands the planned schedules out to workers, who run them.
+
+// mostPlanned bounds the schedules that are planned at one time. Each takes about a kilobyte. The whole catalogue needs less than a
+// tenth of the bound.
+const mostPlanned = 2_000_000
+
+// plan calls change, which plans schedules.
+func (s *search) plan(change func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	change()
+	if planned := s.source.Planned(); planned > mostPlanned {
+		s.end(fmt.Sprintf("the budget multiplies to more than fits into memory: after %d schedules %d more were planned, which plan others in turn; "+
+			"ask for fewer clients, for less in one schedule, or for schedules at random (--random)", s.seen.Schedules, planned))
+	}
+	s.wake.Broadcast()
+}
+
+// next takes the schedule that comes next. It waits while other workers may still plan some. ok is false when the part, the round or the
+// search is over.
+func (s *search) next() (j frontier.Job, ok bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for {
+		if s.ends() {
+			return nil, false
+		}
+		switch planned := s.source.Planned(); {
+		case planned == 0 && s.busy == 0:
+			return nil, false
+		case planned == 0:
+			s.wake.Wait()
+		case s.endAtLimit():
+			return nil, false
+		case s.spec.MaxSchedules > 0 && s.seen.Schedules+s.busy >= s.spec.MaxSchedules:
+			s.wake.Wait() // some of those under way may be given up
+		default:
+			if j, ok = s.source.Next(); ok {
+				s.busy++
+			}
+			return j, ok
+		}
+	}
+}
+
+// endAtLimit ends the search if it has come to a limit, and reports whether it is over. The caller holds s.mu.
+func (s *search) endAtLimit() bool {
+	switch {
+	case s.spec.First && len(s.seen.Found) > 0:
+		s.end("a counterexample was found")
+	case s.spec.MaxSchedules > 0 && s.seen.Schedules >= s.spec.MaxSchedules:
+		s.end(fmt.Sprintf("%d schedules were run", s.spec.MaxSchedules))
+	case s.mostRuns > 0 && s.seen.Schedules+s.seen.Pruned >= s.mostRuns:
+		s.end(pieceOver)
+	}
+	return s.over
+}
+
+// isEnding reports whether the part under way ends early.
+func (s *search) isEnding() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.ends()
+}
+
+// workerDone notes that a worker has done its schedule, or given it up.
+func (s *search) workerDone() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.busy--
+	s.wake.Broadcast()
+}
 
 // work runs schedules in one world.
 func (s *search) work(ctx context.Context, w *world) {
@@ -30,16 +102,13 @@ func (s *search) workFromMemory(ctx context.Context, w *world, judged chan<- des
 	defer close(judged)
 	judge := s.judge
 	if others && !s.spec.First && s.spec.MaxSchedules == 0 {
-		judge = func(_ context.Context, v descent) error {
-			judged <- v
-			return nil
-		}
+		judge = func(_ context.Context, v descent) { judged <- v }
 	}
 	s.goThrough(ctx, w, judge, s.memory.Works)
 }
 
 // goThrough runs schedules in one world, as long as more is true and there are any.
-func (s *search) goThrough(ctx context.Context, w *world, judge func(context.Context, descent) error, more func() bool) {
+func (s *search) goThrough(ctx context.Context, w *world, judge func(context.Context, descent), more func() bool) {
 	k := worker{newRunner(s.spec, w), s}
 	defer k.alarm.Stop()
 	for more() {
@@ -47,37 +116,46 @@ func (s *search) goThrough(ctx context.Context, w *world, judge func(context.Con
 		if !ok {
 			return
 		}
-		err := catchPanics(func() error { return k.explore(ctx, j, judge) })
+		v := descent{job: j}
+		err := catchPanics(func() error { return k.explore(ctx, &v) })
+		if err == nil {
+			s.plan(j.Done)
+			err = s.judged(ctx, v, judge)
+		} else {
+			s.plan(j.PutBack)
+		}
 		s.workerDone()
 		if err != nil {
-			s.plan(j.PutBack)
 			s.fail(err)
 			return
 		}
 	}
 }
 
+// judged judges a schedule. The error says that a checker panicked.
+func (s *search) judged(ctx context.Context, v descent, judge func(context.Context, descent)) error {
+	return catchPanics(func() error {
+		judge(ctx, v)
+		return nil
+	})
+}
+
 // judgeAll judges schedules until there are no more.
 func (s *search) judgeAll(ctx context.Context, all <-chan descent) {
 	for v := range all {
-		if err := catchPanics(func() error { return s.judge(ctx, v) }); err != nil {
+		if err := s.judged(ctx, v, s.judge); err != nil {
 			s.fail(err)
 		}
 	}
 }
 
-// explore runs a schedule, and plans those that leave it.
-func (k worker) explore(ctx context.Context, j frontier.Job, judge func(context.Context, descent) error) error {
-	v := descent{job: j}
-	_, err := k.undisturbed(ctx, k.search.budget, func() (*execution, error) { return k.attempt(ctx, &v) })
-	if err != nil {
-		if len(v.claimed) > 0 {
-			k.search.states.Forget(v.claimed)
-		}
-		return err
+// explore runs a schedule, again where it was disturbed.
+func (k worker) explore(ctx context.Context, v *descent) error {
+	_, err := k.undisturbed(ctx, k.search.budget, func() (*execution, error) { return k.attempt(ctx, v) })
+	if err != nil && len(v.claimed) > 0 {
+		k.search.states.Forget(v.claimed)
 	}
-	k.search.plan(j.Done)
-	return judge(ctx, v)
+	return err
 }
 
 // worker runs the schedules of a search in one world.

@@ -18,8 +18,8 @@ type Outcome struct {
 	Situations []harness.SituationName // that the explorer brought about
 	Covers     Coverage
 	Deadlock   *harness.Anomaly // nil: nobody waits for ever
-	KnownUntil time.Duration    // time until which every clock showed the schedule's time
-	Draw       Draw
+	KnownUntil time.Duration    // what is found from then on is not kept, as some clock showed another time than the schedule's; math.MaxInt64: all is
+	Draw       Draw             // zero: it was not drawn at random
 }
 
 // Judgement is what checkers say of one schedule.

@@ -2,6 +2,7 @@ package frontier
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/doublegrant/doublegrant/harness/explore/internal/findings"
 	"github.com/doublegrant/doublegrant/harness/explore/internal/strategy"
@@ -10,7 +11,7 @@ import (
 // Round is a round of schedules that are drawn at random. In each the length of the longest schedule of earlier rounds is known, so that the
 // seed alone decides what is drawn, whichever worker is faster.
 type Round struct {
-	From  int   `json:"next"`            // number of the next schedule
+	From  int   `json:"next"`            // number of the next schedule, from 1; 0: no round has begun
 	To    int   `json:"to"`              // number before which the round ends
 	Known int   `json:"known"`           // steps of the longest schedule before the round; 0: nothing is known
 	Again []int `json:"again,omitempty"` // numbers before From of schedules that could not be run
@@ -19,6 +20,34 @@ type Round struct {
 // Left counts the schedules of the round that are to be run.
 func (r Round) Left() int { return r.To - r.From + len(r.Again) }
 
+// Numbers lists them.
+func (r Round) Numbers() []int {
+	all := slices.Clone(r.Again)
+	for n := r.From; n < r.To; n++ {
+		all = append(all, n)
+	}
+	return all
+}
+
+// Split deals the schedules that are to be run out to rounds of up to n.
+func (r Round) Split(n int) (parts []Round) {
+	if len(r.Again) > 0 {
+		parts = append(parts, Round{From: r.From, To: r.From, Known: r.Known, Again: slices.Clone(r.Again)})
+	}
+	for from := r.From; from < r.To; from += n {
+		parts = append(parts, Round{From: from, To: min(from+n, r.To), Known: r.Known})
+	}
+	return parts
+}
+
+// Ran notes that the first of the parts that are left was run, but for some numbers.
+func (r *Round) Ran(part Round, undrawn []int) {
+	if len(part.Again) > 0 {
+		r.Again = nil
+	}
+	r.From, r.Again = part.To, append(r.Again, undrawn...)
+}
+
 // Check returns an error if no search can have such a round.
 func (r Round) Check() error {
 	for _, number := range r.Again {
@@ -26,7 +55,7 @@ func (r Round) Check() error {
 			return fmt.Errorf("a schedule %d that is to be drawn again before number %d", number, r.From)
 		}
 	}
-	if r.From < 0 || r.To < r.From || r.Known < 0 {
+	if r.From < 0 || r.To < r.From || r.From == 0 && r.To > 0 || r.Known < 0 {
 		return fmt.Errorf("a round of the schedules from %d to %d, the longest of %d steps", r.From, r.To, r.Known)
 	}
 	return nil

@@ -103,8 +103,8 @@ func (f *Branches) PlanSaved(all []Saved) {
 	}
 }
 
-// Check returns an error if the branches cannot be of a search with that budget.
-func Check(all []Saved, b interleave.Budget) error {
+// CheckSaved returns an error if the branches cannot be of a search with that budget.
+func CheckSaved(all []Saved, b interleave.Budget) error {
 	for _, it := range all {
 		if it.Cost < 0 || it.Cost > schedule.MaxSteps || len(it.Prefix) > schedule.MaxSteps {
 			return fmt.Errorf("a branch of cost %d with %d steps", it.Cost, len(it.Prefix))

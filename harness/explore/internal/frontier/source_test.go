@@ -60,8 +60,8 @@ func TestBranchesAreWrittenDown(t *testing.T) {
 	require.NoError(t, err)
 	var saved []Saved
 	require.NoError(t, json.Unmarshal(text, &saved))
-	require.NoError(t, Check(saved, interleave.Budget{Clients: 4}))
-	require.Error(t, Check(saved, interleave.Budget{Clients: 3}), "a step of a client that there is not")
+	require.NoError(t, CheckSaved(saved, interleave.Budget{Clients: 4}))
+	require.Error(t, CheckSaved(saved, interleave.Budget{Clients: 3}), "a step of a client that there is not")
 
 	again := NewBranches(false)
 	again.PlanSaved(saved)
@@ -123,7 +123,35 @@ func TestARoundThatNoSearchCanHaveIsRefused(t *testing.T) {
 	for _, r := range []Round{{}, {From: 1, To: 1}, {From: 3, To: 9, Known: 4, Again: []int{1, 2}}} {
 		require.NoError(t, r.Check(), "%+v", r)
 	}
-	for _, r := range []Round{{From: -1, To: 1}, {From: 2, To: 1}, {Known: -1}, {From: 3, To: 9, Again: []int{3}}, {From: 3, To: 9, Again: []int{0}}} {
+	for _, r := range []Round{{From: -1, To: 1}, {To: 5}, {From: 2, To: 1}, {Known: -1}, {From: 3, To: 9, Again: []int{3}}, {From: 3, To: 9, Again: []int{0}}} {
 		require.Error(t, r.Check(), "%+v", r)
 	}
+}
+
+// Dealt out to parts, each number of a round is run once, whatever a part leaves.
+func TestARoundIsDealtOut(t *testing.T) {
+	r := Round{From: 4, To: 14, Known: 7, Again: []int{2}}
+	ran := map[int]int{}
+	for tries := 0; r.Left() > 0; tries++ {
+		require.Less(t, tries, 10)
+		for _, part := range r.Split(4) {
+			require.NoError(t, part.Check())
+			require.Equal(t, 7, part.Known)
+			require.LessOrEqual(t, part.Left(), 4)
+			all := part.Numbers()
+			require.Len(t, all, part.Left())
+			undrawn := all[len(all)/2+1:] // it stops half way
+			for _, n := range all[:len(all)/2+1] {
+				ran[n]++
+			}
+			r.Ran(part, undrawn)
+			require.NoError(t, r.Check())
+		}
+	}
+	for n := 4; n < 14; n++ {
+		require.Equal(t, 1, ran[n], n)
+	}
+	require.Equal(t, 1, ran[2])
+	require.Len(t, ran, 11)
+	require.Equal(t, 14, r.From)
 }

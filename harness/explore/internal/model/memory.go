@@ -2,8 +2,8 @@
 //
 // A client acts on what it reads alone, so what it does next is a function of all that it has read: a [Mind]. What Redis answers, and
 // what is stored after that, is a function of what was stored before ([Contents]), the command, and for some commands the time (a [Question]):
-// a [Transition]. A step whose mind and whose transition are known needs neither the client nor Redis. Where something is not known, the
-// schedule up to there is really run, and what it shows is kept.
+// a [Transition]. A step whose mind and whose transition are known needs neither the client nor Redis. Where something is not known, a
+// schedule that begins in the same way is really run, and what it shows is kept.
 package model
 
 import (

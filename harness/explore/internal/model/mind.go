@@ -80,7 +80,7 @@ const (
 	Awake                       // its work or its sleep is over
 	Crashed                     // nothing is answered any more
 	Observes                    // the program looks at the store after an operation, which Text describes
-	Finishes                    // the program looks at the store at the end of the schedule
+	Finishes                    // the program looks at the store at the end of the schedule, or has asked for the operations, which Text describes
 	Passed                      // time has passed; Text says how many keys are left
 )
 

@@ -9,12 +9,12 @@ import (
 	"github.com/doublegrant/doublegrant/harness/interleave"
 )
 
-// Branch is a branch of a search: every schedule that begins with Prefix and does not go on with a move of its sleep set.
+// Branch is a branch of a search: every schedule that begins with Prefix, but for those that other branches have.
 type Branch struct {
 	Prefix      []interleave.Choice
-	Fingerprint uint64 // that Prefix had when it was planned; 0: it is not known
-	SleepSet    []*schedule.Move
-	Cost        int // preemptions and interferences in Prefix
+	Fingerprint uint64           // that Prefix had when it was planned; 0: it is not known
+	SleepSet    []*schedule.Move // moves that were asleep before the last choice of Prefix: other branches have what begins with them
+	Cost        int              // preemptions and interferences in Prefix
 }
 
 // Exhaustive runs the first schedule of a branch, and plans the branches that leave it on the way. A search that goes through all of them

@@ -75,7 +75,8 @@ func amongOrdered(drawn float64, n int) float64 {
 	return lowest + within*(highest-lowest)
 }
 
-// took lets the actor that took a step fall, if it is the place for that.
+// took lets the actor that took a step fall, if it is the place for that. A place at which something else happens, and the second of two that are
+// the same, has no effect: the bound counts such draws as misses.
 func (p *pct) took(did schedule.Move, number int, _ []schedule.Move) {
 	actor, ok := actorOf(did.Choice)
 	if i := slices.Index(p.falls, number); ok && i >= 0 {

@@ -46,9 +46,18 @@ func Names() (all []string) {
 	return all
 }
 
+// named returns the place of a strategy among the samplers, -1 if there is none of that name. The empty name is that of the first.
+func named(name string) int {
+	if name == "" {
+		return 0
+	}
+	return slices.Index(Names(), name)
+}
+
 // Promises reports whether a strategy promises to find bugs up to a depth, by the bound of PCT. The empty name is that of the default.
 func Promises(name string) bool {
-	return samplers[max(0, slices.Index(Names(), name))].pctBound
+	i := named(name)
+	return i >= 0 && samplers[i].pctBound
 }
 
 // Random draws one schedule: a sampler decides whose turn it is. The faults are drawn before.
@@ -67,7 +76,7 @@ type Random struct {
 // Draw returns the schedule that the random numbers of rng make. The name of its strategy is one of Names, or empty.
 func Draw(rng *rand.Rand, shape Shape) *Random {
 	r := &Random{rng: rng, seen: map[int]bool{}}
-	r.sampler = samplers[max(0, slices.Index(Names(), shape.Strategy))].draw(rng, shape)
+	r.sampler = samplers[named(shape.Strategy)].draw(rng, shape)
 	if shape.Steps > 0 {
 		r.faults = drawFaults(rng, shape.Steps, shape.Budget)
 	}
@@ -107,7 +116,7 @@ func (r *Random) choose(moves []schedule.Move, instants []schedule.Instant) (nex
 			return c
 		}
 	}
-	if len(r.steps) == 0 { // all that is left is late commands, or whatever the world has to do
+	if len(r.steps) == 0 { // all that is left is late commands
 		return moves[r.rng.IntN(len(moves))].Choice
 	}
 	return next
