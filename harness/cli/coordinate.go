@@ -143,16 +143,15 @@ func (a *app) coordinate(cmd *cobra.Command, f *coordinateFlags, head jetstream.
 	if server == nil {
 		return err
 	}
-	err = errors.Join(err, server.Stop())
-	if err == nil && cmd.Context().Err() == nil { // all is done: nobody goes on with it
-		err = removeState(f.stateFolder())
+	if err != nil || cmd.Context().Err() != nil { // the same command goes on with it
+		return errors.Join(err, server.Stop())
 	}
-	return err
+	return removeServer(server, f.stateFolder())
 }
 
-// removeState removes what an own NATS has kept in its folder, and the folder above it if no other is in it.
-func removeState(dir string) error {
-	if err := jetstream.RemoveState(dir); err != nil {
+// removeServer ends an own NATS, with what it has kept in its folder, and the folder above it if no other is in it.
+func removeServer(server *jetstream.Server, dir string) error {
+	if err := server.Remove(); err != nil {
 		return err
 	}
 	if above := filepath.Dir(dir); filepath.Base(above) == stateFolders {

@@ -77,7 +77,7 @@ func (a *app) generators(f *loadFlags) func(context.Context, int) (results.Way, 
 			if server == nil {
 				return nil
 			}
-			return errors.Join(server.Stop(), removeState(f.stateFolder()))
+			return removeServer(server, f.stateFolder())
 		}
 		q, err := leadLoad(ctx, access, f.name)
 		if err != nil {

@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
@@ -20,6 +19,7 @@ import (
 type Server struct {
 	Access Access // how this machine reaches it
 
+	dir  string // state folder
 	join string // where others reach it; empty: where this machine does
 	nats *server.Server
 	lock *os.File
@@ -27,25 +27,22 @@ type Server struct {
 
 // Serve starts a NATS on the address listen, host:port, of which an empty or 0 port means a free one. It keeps its store, its address and a
 // token made by chance in the folder dir, and a later Serve with that folder goes on with them: listen is then the address of before if
-// it names no port. The error wraps ErrAccess if listen is no address (there is no folder then), ErrTaken if another process serves from dir, and
-// ErrFolder if somebody else's files are in it.
+// it names no port. The error wraps ErrAccess if listen is no address, ErrTaken if another process serves from dir, and ErrFolder if somebody else's
+// files are in it. After an error nothing is left in a folder from which nobody has served before.
 func Serve(dir, listen string) (*Server, error) {
 	host, port, err := splitAddress(listen)
 	if err != nil {
 		return nil, err
 	}
-	if err := claim(dir); err != nil {
+	lock, isNew, err := claim(dir)
+	if err != nil {
 		return nil, err
 	}
-	lock, err := os.OpenFile(filepath.Join(dir, lockFile), os.O_CREATE|os.O_RDWR, 0o600)
-	if err != nil {
-		return nil, fmt.Errorf("jetstream: %w", err)
-	}
-	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
-		return nil, errors.Join(fmt.Errorf("%w: it holds %s", ErrTaken, dir), lock.Close())
-	}
-	s := &Server{lock: lock}
+	s := &Server{dir: dir, lock: lock}
 	if err := s.start(dir, host, port); err != nil {
+		if isNew { // and nothing is kept in it
+			err = errors.Join(err, removeState(dir))
+		}
 		return nil, errors.Join(err, lock.Close())
 	}
 	return s, nil
@@ -122,4 +119,11 @@ func (s *Server) Stop() error {
 	s.nats.Shutdown()
 	s.nats.WaitForShutdown()
 	return s.lock.Close()
+}
+
+// Remove stops the NATS and removes what it has kept, and its folder if nothing else is in it. Until then nobody else serves from the folder.
+func (s *Server) Remove() error {
+	s.nats.Shutdown()
+	s.nats.WaitForShutdown()
+	return errors.Join(removeState(s.dir), s.lock.Close())
 }

@@ -1,19 +1,20 @@
 package jetstream
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 )
 
 // Files in the state folder.
 const (
-	markFile = ".doublegrant-nats" // says that the folder is ours: what else is named here may be removed
-	lockFile = "lock"
-	natsFile = "nats.json" // address
+	markFile = ".doublegrant-nats" // says that the folder is ours: what else is named here may be removed. Who serves from the folder holds its lock
+	natsFile = "nats.json"         // address
 	// TokenFile has the token alone, for workers. Only its owner can read it.
 	TokenFile = "token"
 	storeDir  = "jetstream"
@@ -22,24 +23,58 @@ const (
 // ErrFolder says that a folder cannot be a state folder, since what somebody else keeps there has the names of our files.
 var ErrFolder = errors.New("the state folder has files of somebody else's")
 
-// claim makes the state folder, and marks it as ours.
-func claim(dir string) error {
+// mostClaims bounds how often a folder is claimed while others begin and end there.
+const mostClaims = 100
+
+// claim makes the state folder, marks it as ours, and locks the mark. isNew reports whether no server has left anything there.
+func claim(dir string) (lock *os.File, isNew bool, err error) {
 	mark := filepath.Join(dir, markFile)
-	if _, err := os.Lstat(mark); err == nil {
-		return nil
+	for range mostClaims {
+		if _, none := os.Lstat(mark); none != nil {
+			if err = isFree(dir); err != nil { // or its files are of a server that has begun, or ended, just now
+				continue
+			}
+		}
+		lock, opened := os.OpenFile(mark, os.O_CREATE|os.O_RDWR, 0o600)
+		if errors.Is(opened, os.ErrNotExist) { // the folder was removed
+			continue
+		}
+		if opened != nil {
+			return nil, false, fmt.Errorf("jetstream: %w", opened)
+		}
+		if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+			return nil, false, errors.Join(fmt.Errorf("%w: it holds %s", ErrTaken, dir), lock.Close())
+		}
+		if isAt(lock, mark) {
+			_, none := os.Lstat(filepath.Join(dir, natsFile))
+			return lock, none != nil, nil
+		}
+		_ = lock.Close() // the mark was removed
 	}
+	return nil, false, cmp.Or(err, fmt.Errorf("%w: others come and go at %s", ErrTaken, dir))
+}
+
+// isFree makes the folder, and returns an error if it has files of somebody else's.
+func isFree(dir string) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return fmt.Errorf("jetstream: %w", err)
 	}
-	for _, name := range []string{lockFile, natsFile, TokenFile, storeDir} {
+	for _, name := range []string{natsFile, TokenFile, storeDir} {
 		if _, err := os.Lstat(filepath.Join(dir, name)); !errors.Is(err, os.ErrNotExist) {
 			return fmt.Errorf("%w: %s: name another folder with --state", ErrFolder, filepath.Join(dir, name))
 		}
 	}
-	if err := os.WriteFile(mark, nil, 0o600); err != nil {
-		return fmt.Errorf("jetstream: %w", err)
-	}
 	return nil
+}
+
+// isAt reports whether an open file is the one at a path.
+func isAt(f *os.File, path string) bool {
+	is, err := f.Stat()
+	if err != nil {
+		return false
+	}
+	at, err := os.Lstat(path)
+	return err == nil && os.SameFile(is, at)
 }
 
 // served is what the state folder keeps of a server, so that it comes back at the same address.
@@ -74,14 +109,11 @@ func writeAside(path string, text []byte) error {
 	return os.Rename(aside, path)
 }
 
-// RemoveState removes what Serve has made in a state folder, and the folder if nothing else is in it. The server has stopped. The mark goes
-// last: whoever is killed in between leaves a folder that is ours.
-func RemoveState(dir string) error {
-	if _, err := os.Lstat(filepath.Join(dir, markFile)); err != nil {
-		return nil // it is not ours
-	}
+// removeState removes what Serve has made in a state folder, and the folder if nothing else is in it. The caller holds the mark's lock, and gives
+// it back after that. The mark goes last: whoever is killed in between leaves a folder that is ours.
+func removeState(dir string) error {
 	errs := []error{os.RemoveAll(filepath.Join(dir, storeDir))}
-	for _, name := range []string{natsFile, TokenFile, natsFile + ".new", TokenFile + ".new", lockFile, markFile} {
+	for _, name := range []string{natsFile, TokenFile, natsFile + ".new", TokenFile + ".new", markFile} {
 		if err := os.Remove(filepath.Join(dir, name)); !errors.Is(err, os.ErrNotExist) {
 			errs = append(errs, err)
 		}

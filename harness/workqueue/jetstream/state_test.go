@@ -19,8 +19,7 @@ func TestTheEndOfAServerRemovesItsOwnFilesOnly(t *testing.T) {
 	s, err := jetstream.Serve(dir, "127.0.0.1")
 	require.NoError(t, err)
 	require.FileExists(t, filepath.Join(dir, jetstream.TokenFile))
-	require.NoError(t, s.Stop())
-	require.NoError(t, jetstream.RemoveState(dir))
+	require.NoError(t, s.Remove())
 	left, err := os.ReadDir(dir)
 	require.NoError(t, err)
 	require.Len(t, left, 1)
@@ -30,14 +29,13 @@ func TestTheEndOfAServerRemovesItsOwnFilesOnly(t *testing.T) {
 // Somebody may name a folder of theirs whose files have the names of ours: they are neither used nor removed.
 func TestAFolderOfSomebodysIsRefused(t *testing.T) {
 	t.Parallel()
-	for _, name := range []string{"token", "lock", "nats.json", "jetstream/letters"} {
+	for _, name := range []string{"token", "nats.json", "jetstream/letters"} {
 		dir := t.TempDir()
 		path := filepath.Join(dir, name)
 		require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
 		require.NoError(t, os.WriteFile(path, []byte("mine"), 0o644))
 		_, err := jetstream.Serve(dir, "127.0.0.1")
 		oneLineWith(t, err, jetstream.ErrFolder, "name another folder with --state")
-		require.NoError(t, jetstream.RemoveState(dir))
 		text, err := os.ReadFile(path)
 		require.NoError(t, err)
 		require.Equal(t, "mine", string(text))
@@ -73,4 +71,25 @@ func TestAServerThatCannotBeFoundEnds(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, s.Access, again.Access, "as before")
 	require.NoError(t, again.Stop())
+}
+
+// An address that is taken leaves no folder, and keeps what a server has left in one.
+func TestATakenAddressLeavesWhatWasThere(t *testing.T) {
+	t.Parallel()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer func() { require.NoError(t, l.Close()) }()
+	dir := filepath.Join(t.TempDir(), "state")
+	_, err = jetstream.Serve(dir, l.Addr().String())
+	require.ErrorContains(t, err, "is the address taken")
+	require.NoDirExists(t, dir)
+	s, err := jetstream.Serve(dir, "127.0.0.1")
+	require.NoError(t, err)
+	require.NoError(t, s.Stop())
+	_, err = jetstream.Serve(dir, l.Addr().String())
+	require.ErrorContains(t, err, "is the address taken")
+	again, err := jetstream.Serve(dir, "127.0.0.1")
+	require.NoError(t, err)
+	require.Equal(t, s.Access, again.Access)
+	require.NoError(t, again.Remove())
 }
