@@ -270,11 +270,17 @@ func (s *search) drawPieces(ctx context.Context) {
 	n := 0
 	s.doPieces(ctx, pieces, nil, func(res PieceResult) {
 		s.mu.Lock()
-		s.seen.Add(res.Tally)
-		s.noteFirst()
-		s.draws.Ran(*pieces[n].Drawing, res.Undrawn)
-		n++
+		err := s.draws.Ran(*pieces[n].Drawing, res.Undrawn)
+		if err == nil {
+			s.seen.Add(res.Tally)
+			s.noteFirst()
+			n++
+		}
 		s.mu.Unlock()
+		if err != nil {
+			s.fail(fmt.Errorf("explore: the result of a piece: %w", err))
+			return
+		}
 		s.afterPiece(res)
 	})
 }

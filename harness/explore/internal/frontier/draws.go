@@ -40,12 +40,19 @@ func (r Round) Split(n int) (parts []Round) {
 	return parts
 }
 
-// Ran notes that the first of the parts that are left was run, but for some numbers.
-func (r *Round) Ran(part Round, undrawn []int) {
+// Ran notes that the first of the parts that are left was run, but for some numbers. The error says that they are not of that part.
+func (r *Round) Ran(part Round, undrawn []int) error {
+	all := part.Numbers()
+	for i, n := range undrawn {
+		if !slices.Contains(all, n) || slices.Contains(undrawn[:i], n) {
+			return fmt.Errorf("schedule %d at random was not run, and was not asked for, or is named twice", n)
+		}
+	}
 	if len(part.Again) > 0 {
 		r.Again = nil
 	}
 	r.From, r.Again = part.To, append(r.Again, undrawn...)
+	return nil
 }
 
 // Check returns an error if no search can have such a round.

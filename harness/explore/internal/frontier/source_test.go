@@ -144,7 +144,9 @@ func TestARoundIsDealtOut(t *testing.T) {
 			for _, n := range all[:len(all)/2+1] {
 				ran[n]++
 			}
-			r.Ran(part, undrawn)
+			require.Error(t, r.Ran(part, []int{100}))
+			require.Error(t, r.Ran(part, []int{all[0], all[0]}))
+			require.NoError(t, r.Ran(part, undrawn))
 			require.NoError(t, r.Check())
 		}
 	}
