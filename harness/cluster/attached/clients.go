@@ -130,7 +130,7 @@ func (c *Clients) ConnectAll(group int) ([]redis.UniversalClient, error) {
 // connect returns a group's clients for the first nodes.
 func (c *Clients) connect(group, nodes int) ([]redis.UniversalClient, error) {
 	all, fresh, err := c.clientsOf(group, nodes)
-	if c.opts.Clients > warmFrom {
+	if c.opts.Clients > warmFrom || c.deployment.TLS != nil {
 		for _, r := range fresh {
 			c.openConnections(r)
 		}
@@ -163,7 +163,8 @@ func (c *Clients) clientsOf(group, nodes int) (all []redis.UniversalClient, fres
 }
 
 const (
-	// warmFrom is the number of clients above which connections are opened beforehand. Fewer clients open theirs in a moment.
+	// warmFrom is the number of clients above which connections are opened beforehand. Fewer clients open theirs in a moment, but with TLS: a
+	// handshake may take longer than an operation, which then gives it up, and the next one begins anew.
 	// An idle connection has its price: after a partition, each that leads to the old primary costs whoever takes it a timeout.
 	warmFrom   = 1000
 	warmWithin = 10 * time.Second // bound of the opening; the rest is opened when needed
