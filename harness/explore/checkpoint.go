@@ -5,7 +5,6 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/doublegrant/doublegrant/harness/explore/internal/findings"
@@ -152,7 +151,7 @@ func (s *search) resume(from *Checkpoint) {
 	s.whyForgotten = c.Memory
 	s.resumed = c.Part
 	if c.Drawing != nil {
-		s.draws.Round = *c.Drawing
+		s.draws.Round = c.Drawing.Clone()
 	}
 	if s.spec.MaxSchedules > 0 {
 		s.spec.MaxSchedules += s.seen.Schedules
@@ -176,8 +175,7 @@ func (s *search) checkpoint(worlds []*world) *Checkpoint {
 		}
 	}
 	if s.spec.Random != nil {
-		next := s.draws.Round
-		next.Again = slices.Clone(next.Again)
+		next := s.draws.Clone()
 		c.Drawing, c.Done = &next, s.stopped == interleave.DrawnAtRandom
 		return &Checkpoint{c}
 	}

@@ -112,7 +112,7 @@ func (r *PieceRunner) Run(ctx context.Context, p Piece) (PieceResult, error) {
 	strays := r.w.strayCommands
 	if p.Drawing != nil {
 		s.budget = p.Budget
-		s.draws.Round = *p.Drawing
+		s.draws.Round = p.Drawing.Clone()
 		s.source = &s.draws
 		s.runSource(ctx, []*world{r.w})
 	} else {

@@ -17,6 +17,12 @@ type Round struct {
 	Again []int `json:"again,omitempty"` // numbers before From of schedules that could not be run
 }
 
+// Clone returns a copy that shares nothing with the round.
+func (r Round) Clone() Round {
+	r.Again = slices.Clone(r.Again)
+	return r
+}
+
 // Left counts the schedules of the round that are to be run.
 func (r Round) Left() int { return r.To - r.From + len(r.Again) }
 

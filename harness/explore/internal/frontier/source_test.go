@@ -109,6 +109,13 @@ func TestARoundHandsEachNumberOutOnce(t *testing.T) {
 	text, err := json.Marshal(f.Round)
 	require.NoError(t, err)
 	require.JSONEq(t, `{"next":5,"to":6,"known":7,"again":[3]}`, string(text))
+	before := f.Round
+	f.Round = f.Clone()
+	third, fourth = next(), next() // 3 and 5
+	fourth.PutBack()
+	require.Equal(t, []int{3}, before.Again, "a clone shares nothing")
+	third.PutBack()
+	drawn = drawn[:2]
 	f.Round = Round{}
 	require.NoError(t, json.Unmarshal(text, &f.Round))
 	for f.Planned() > 0 {
