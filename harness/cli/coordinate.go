@@ -7,10 +7,12 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/doublegrant/doublegrant/harness/coordinate"
 	"github.com/doublegrant/doublegrant/harness/plan"
 	"github.com/doublegrant/doublegrant/harness/workqueue"
 	"github.com/doublegrant/doublegrant/harness/workqueue/jetstream"
@@ -122,7 +124,7 @@ func (f *coordinateFlags) inProcess(cmd *cobra.Command) bool {
 type coordinated func(ctx context.Context, q workqueue.Queue, seed uint64) error
 
 // coordinate does work by workers: those of this process, and those that join.
-func (a *app) coordinate(cmd *cobra.Command, f *coordinateFlags, head jetstream.Head, do coordinated) error {
+func (a *app) coordinate(cmd *cobra.Command, f *coordinateFlags, head jetstream.Head, work *coordinate.Work, do coordinated) error {
 	if err := f.check(cmd); err != nil {
 		return err
 	}
@@ -130,16 +132,15 @@ func (a *app) coordinate(cmd *cobra.Command, f *coordinateFlags, head jetstream.
 		if _, err := takeToken(); err != nil {
 			return err
 		}
-		memory := workqueue.NewMemory(f.lease)
-		return a.withOwnWorkers(cmd.Context(), f.workers, func(worker string) (workqueue.Queue, func(), error) {
-			return memory.As(worker), func() {}, nil
-		}, memory.As("coordinator"), func(ctx context.Context) error { return do(ctx, memory.As("coordinator"), head.Seed) })
+		return a.byOwnWorkers(cmd.Context(), f.workers, f.lease, work, func(ctx context.Context, q workqueue.Queue) error {
+			return do(ctx, q, head.Seed)
+		})
 	}
 	access, server, err := a.natsFor(&f.natsFlags)
 	if err != nil {
 		return err
 	}
-	err = a.lead(cmd.Context(), f, access, head, do)
+	err = a.lead(cmd.Context(), f, access, head, work, do)
 	if server == nil {
 		return err
 	}
@@ -147,6 +148,14 @@ func (a *app) coordinate(cmd *cobra.Command, f *coordinateFlags, head jetstream.
 		return errors.Join(err, server.Stop())
 	}
 	return removeServer(server, f.stateFolder())
+}
+
+// byOwnWorkers does work by n workers of this process, and nothing listens.
+func (a *app) byOwnWorkers(ctx context.Context, n int, lease time.Duration, work *coordinate.Work, do func(context.Context, workqueue.Queue) error) error {
+	memory := workqueue.NewMemory(lease)
+	return a.withOwnWorkers(ctx, n, func(worker string) (workqueue.Queue, func(), error) {
+		return memory.As(worker), func() {}, nil
+	}, memory.As("coordinator"), work, func(ctx context.Context) error { return do(ctx, memory.As("coordinator")) })
 }
 
 // removeServer ends an own NATS, with what it has kept in its folder, and the folder above it if no other is in it.
@@ -189,12 +198,12 @@ func (a *app) natsFor(f *natsFlags) (access jetstream.Access, server *jetstream.
 }
 
 // lead coordinates on a NATS. When all is done, nothing of it stays there.
-func (a *app) lead(ctx context.Context, f *coordinateFlags, access jetstream.Access, head jetstream.Head, do coordinated) (err error) {
+func (a *app) lead(ctx context.Context, f *coordinateFlags, access jetstream.Access, head jetstream.Head, work *coordinate.Work, do coordinated) (err error) {
 	q, head, err := jetstream.Lead(ctx, access, f.name, "coordinator on "+workerName(), head, jetstream.Sizes{Lease: f.lease, MostStored: int64(f.storeLimit) << 20})
 	if err != nil {
 		return asFleetUsage(err)
 	}
-	defer func() { err = errors.Join(err, q.Close(ctx)) }()
+	defer func() { err = errors.Join(err, q.Close()) }()
 	quiet := access
 	quiet.Waiting = nil // when the NATS is away, the coordinator tells it for its workers, too
 	err = a.withOwnWorkers(ctx, f.workers, func(worker string) (workqueue.Queue, func(), error) {
@@ -202,35 +211,41 @@ func (a *app) lead(ctx context.Context, f *coordinateFlags, access jetstream.Acc
 		if err != nil {
 			return nil, nil, err
 		}
-		return own, func() { _ = own.Close(ctx) }, nil
-	}, q, func(ctx context.Context) error { return do(ctx, q, head.Seed) })
-	if err != nil || ctx.Err() != nil {
+		return own, func() { _ = own.Close() }, nil
+	}, q, work, func(ctx context.Context) error { return do(ctx, q, head.Seed) })
+	switch {
+	case errors.Is(err, workqueue.ErrOver):
+		return fmt.Errorf("%w: another coordinator of %s has ended it, and has its results", workqueue.ErrOver, f.name)
+	case err != nil || ctx.Err() != nil:
 		a.say("what is done is kept: the same command goes on with it")
-		return err
 	}
-	return q.Remove(ctx, 3*time.Second)
+	return err
 }
 
-// withOwnWorkers does work while n workers of this process take units, and ends the coordination if the work was done. A worker that
-// fails ends it, too.
-func (a *app) withOwnWorkers(ctx context.Context, n int, as func(worker string) (workqueue.Queue, func(), error), q workqueue.Queue, do func(context.Context) error) error {
+// withOwnWorkers does work while n workers of this process take units, and ends the coordination if the work was done. A worker that fails
+// ends it, too; one that is barred does so if it is the last.
+func (a *app) withOwnWorkers(ctx context.Context, n int, as func(worker string) (workqueue.Queue, func(), error), q workqueue.Queue, work *coordinate.Work, do func(context.Context) error) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	var working sync.WaitGroup
+	var left atomic.Int64 // of these workers
+	left.Store(int64(n))
 	for i := range n {
 		name := fmt.Sprintf("%s-%d", workerName(), i+1)
 		working.Go(func() {
 			own, leave, err := as(name)
 			if err == nil {
-				err = a.workOn(ctx, own, a.doer(true), nil) // the user's own work, on the user's own machine
+				err = workOn(ctx, own, name, a.doer(true), nil) // the user's own work, on the user's own machine
 				leave()
 			}
-			if err != nil && ctx.Err() == nil {
+			if last := left.Add(-1) == 0; err != nil && ctx.Err() == nil && (last || !errors.Is(err, workqueue.ErrBarred)) {
 				cancel(err)
 			}
 		})
 	}
+	unwatch := a.watchWork(q, work)
 	err := do(ctx)
+	unwatch()
 	if err == nil && ctx.Err() == nil {
 		err = q.End(ctx)
 	} else {

@@ -48,22 +48,19 @@ func (a *app) coordinateExplore(cmd *cobra.Command, f *coordinateFlags, s plan.S
 	if err != nil {
 		return err
 	}
+	asked, err := a.searches(cmd, s, false, args)
+	if err != nil {
+		return err
+	}
 	head := jetstream.Head{Kind: "explore", Program: version(), Server: server, Task: task, Seed: explore.DrawSeed()}
-	return a.coordinate(cmd, f, head, func(ctx context.Context, q workqueue.Queue, seed uint64) error {
-		if (s.Random != 0 || s.Clients > interleave.MaxExhaustive) && s.Seed == 0 { // whoever goes on draws the same schedules
-			s.Seed = seed
+	work := &coordinate.Work{}
+	return a.coordinate(cmd, f, head, work, func(ctx context.Context, q workqueue.Queue, seed uint64) error {
+		for i := range asked.all {
+			if s := &asked.all[i]; (s.Random != 0 || s.Clients > interleave.MaxExhaustive) && s.Seed == 0 { // whoever goes on draws the same schedules
+				s.Seed = seed
+			}
 		}
-		a.pieces = coordinate.Pieces(q, version(), func(err error) { a.queueLost.Store(&err) })
-		outer := cmd.Context()
-		cmd.SetContext(ctx)
-		defer cmd.SetContext(outer)
-		if err := a.explore(cmd, s, false, pieceFlags{}, args); err != nil {
-			return err
-		}
-		if lost := a.queueLost.Load(); lost != nil {
-			return *lost
-		}
-		return nil
+		return a.searchBy(ctx, q, work, asked, searchHow{})
 	})
 }
 

@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"errors"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -63,9 +64,10 @@ func (a *app) coordinateSuite(cmd *cobra.Command, f *coordinateFlags, s suite.Su
 		return err
 	}
 	head := jetstream.Head{Kind: "suite", Program: version(), Server: server, Task: task}
-	return a.coordinate(cmd, f, head, func(ctx context.Context, q workqueue.Queue, _ uint64) error {
+	work := &coordinate.Work{}
+	return a.coordinate(cmd, f, head, work, func(ctx context.Context, q workqueue.Queue, _ uint64) error {
 		out, dir, err := coordinate.Suite(ctx, q, s, coordinate.SuiteOptions{
-			Results: a.flags.results, Version: version(), Server: server, End: a.runEnded,
+			Results: a.flags.results, Version: version(), Server: server, Work: work, End: a.runEnded,
 		})
 		if dir == "" {
 			return err
@@ -78,7 +80,10 @@ func (a *app) coordinateSuite(cmd *cobra.Command, f *coordinateFlags, s suite.Su
 func (a *app) runEnded(e coordinate.Ended) {
 	what := e.Why
 	if what == "" {
-		what = suiteLine(e.Run) + ", by " + e.Worker
+		what = suiteLine(e.Run) + ", by " + e.Run.Worker
+		if len(e.Failed) > 0 {
+			what += ", after " + strings.Join(e.Failed, "; ")
+		}
 	}
 	a.sayPlain("[%d/%d] %s\n      %s", e.Done, e.Of, e.Run.Name, what)
 }

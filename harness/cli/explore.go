@@ -7,11 +7,13 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/doublegrant/doublegrant/harness"
+	"github.com/doublegrant/doublegrant/harness/coordinate"
 	"github.com/doublegrant/doublegrant/harness/explore"
 	"github.com/doublegrant/doublegrant/harness/interleave"
 	"github.com/doublegrant/doublegrant/harness/plan"
@@ -19,6 +21,7 @@ import (
 	"github.com/doublegrant/doublegrant/harness/suggest"
 	"github.com/doublegrant/doublegrant/harness/texttable"
 	"github.com/doublegrant/doublegrant/harness/units"
+	"github.com/doublegrant/doublegrant/harness/workqueue"
 	"github.com/doublegrant/doublegrant/reports"
 	"github.com/doublegrant/doublegrant/workloads"
 )
@@ -60,7 +63,7 @@ func (a *app) exploreCommand() *cobra.Command {
 				}
 				return a.replay(cmd, replay, args)
 			}
-			return a.explore(cmd, s, all, pieces, args)
+			return a.explore(cmd, s, all, &pieces, args)
 		},
 	}
 	a.searchFlags(cmd, &s)
@@ -103,36 +106,114 @@ func faultFlags() (names []string) {
 }
 
 // explore searches and prints what was found.
-func (a *app) explore(cmd *cobra.Command, s plan.Search, all bool, pieces pieceFlags, args []string) error {
+func (a *app) explore(cmd *cobra.Command, s plan.Search, all bool, pieces *pieceFlags, args []string) error {
+	if err := pieces.check(cmd, all, args); err != nil {
+		return err
+	}
+	var asked searches
+	var how searchHow
+	var err error
+	if pieces.resume == "" {
+		asked, err = a.searches(cmd, s, all, args)
+	} else {
+		err = checkLimits(cmd)
+	}
+	if err == nil && pieces.resume != "" {
+		s, how.from, err = pieces.resumed(s)
+		asked = searches{all: []plan.Search{s}}
+	}
+	if err != nil {
+		return err
+	}
+	if how.save = pieces.save; how.save != "" && len(asked.all) > 1 {
+		return usage("--save is of one search, and %s has one for each regime: name it by --regime", asked.all[0].Variant)
+	}
+	if pieces.workers == 0 {
+		return a.makeSearches(cmd.Context(), asked, how)
+	}
+	work := &coordinate.Work{}
+	return a.byOwnWorkers(cmd.Context(), pieces.workers, workqueue.DefaultLease, work, func(ctx context.Context, q workqueue.Queue) error {
+		return a.searchBy(ctx, q, work, asked, how)
+	})
+}
+
+// searches are those that a command line asks for: one, one for each regime of a sequence, or those of the whole catalogue.
+type searches struct {
+	all       []plan.Search
+	catalogue bool
+}
+
+// searchHow says where searches are made, and kept.
+type searchHow struct {
+	save   string
+	from   *results.Saved                            // nil: it begins
+	pieces func(plan.Search, string) *explore.Pieces // nil: this process makes them, whole
+	ended  func() bool                               // reports that pieces are done nowhere any more; may be nil
+}
+
+// searchBy makes searches by the workers of a queue.
+func (a *app) searchBy(ctx context.Context, q workqueue.Queue, work *coordinate.Work, asked searches, how searchHow) error {
+	var lost atomic.Pointer[error] // why pieces are done nowhere any more
+	how.pieces = coordinate.Pieces(q, version(), work, func(err error) { lost.Store(&err) })
+	how.ended = func() bool { return lost.Load() != nil }
+	if err := a.makeSearches(ctx, asked, how); err != nil {
+		return err
+	}
+	if err := lost.Load(); err != nil {
+		return *err
+	}
+	return nil
+}
+
+// makeSearches makes searches and prints what was found.
+func (a *app) makeSearches(ctx context.Context, asked searches, how searchHow) error {
+	switch {
+	case asked.catalogue:
+		return a.exploreAll(ctx, asked.all)
+	case len(asked.all) > 1:
+		return a.exploreRegimes(ctx, asked.all, how)
+	}
+	return a.exploreOne(ctx, asked.all[0], how)
+}
+
+// checkLimits refuses values of flags that no search can have.
+func checkLimits(cmd *cobra.Command) error {
 	if err := noZeros(cmd, "clients", "ttl", "random", "depth"); err != nil {
 		return err
 	}
-	if err := noNegatives(cmd, append(faultFlags(), "max-schedules", "for", "ttl")...); err != nil {
-		return err
+	return noNegatives(cmd, append(faultFlags(), "max-schedules", "for", "ttl")...)
+}
+
+// searches reads which searches a command line asks for.
+func (a *app) searches(cmd *cobra.Command, s plan.Search, all bool, args []string) (asked searches, err error) {
+	if err := checkLimits(cmd); err != nil {
+		return asked, err
 	}
 	if cmd.Flags().Changed("times") {
-		return usage("--times is about a --replay: name its file, or leave --times out")
-	}
-	if cmd.Flags().Lookup("save") != nil { // coordinate explore has none
-		if err := pieces.check(cmd, all, args); err != nil {
-			return err
-		}
-	}
-	if pieces.resume != "" {
-		s, from, err := pieces.resumed(s)
-		if err != nil {
-			return err
-		}
-		return a.exploreOne(cmd.Context(), s, pieces, from)
+		return asked, usage("--times is about a --replay: name its file, or leave --times out")
 	}
 	if s.Regime == everyRegimeFlag {
 		s.Regime = ""
 	}
 	setBounds(cmd, &s.Bounds)
 	variants, err := a.variants(cmd, args)
+	if err == nil {
+		err = a.checkSearches(s, all, len(variants))
+	}
+	if err != nil {
+		return asked, err
+	}
+	if all {
+		return searches{s.Catalogue(), true}, nil
+	}
+	s.Variant, s.Script, s.Client = variants[0].id, variants[0].script, variants[0].client
+	s.AtMostOnce = s.OwnFilter() && !cmd.Flags().Changed("crashes") && !cmd.Flags().Changed("lost-answers")
+	return searches{all: s.EveryRegime()}, nil
+}
+
+// checkSearches refuses flags that do not go together.
+func (a *app) checkSearches(s plan.Search, all bool, variants int) error {
 	switch {
-	case err != nil:
-		return err
 	case all && (s.Regime != "" || s.TTL != 0):
 		return usage("--all takes every regime, and each variant's own lease: leave --regime and --ttl out")
 	case all && (s.Random != 0 || s.Clients > interleave.MaxExhaustive):
@@ -143,28 +224,18 @@ func (a *app) explore(cmd *cobra.Command, s plan.Search, all bool, pieces pieceF
 		return usage("--situation prints steps of one search: leave --all, -o json and -o markdown out (the JSON has them of every situation)")
 	case all && a.markdown:
 		return usage("-o markdown is the text of one search: name a variant instead of --all")
-	case all && len(variants) > 0:
+	case all && variants > 0:
 		return usage("--all is the whole catalogue: name no variant beside it")
-	case all:
-		return a.exploreAll(cmd.Context(), s.Catalogue())
-	case len(variants) != 1:
-		return usage("%d variants given: want one variant, such as dedup/get-set, or --all", len(variants))
+	case !all && variants != 1:
+		return usage("%d variants given: want one variant, such as dedup/get-set, or --all", variants)
 	}
-	s.Variant, s.Script, s.Client = variants[0].id, variants[0].script, variants[0].client
-	s.AtMostOnce = s.OwnFilter() && !cmd.Flags().Changed("crashes") && !cmd.Flags().Changed("lost-answers")
-	if all := s.EveryRegime(); len(all) > 1 {
-		if pieces.save != "" {
-			return usage("--save is of one search, and %s has one for each regime: name it by --regime", s.Variant)
-		}
-		return a.exploreRegimes(cmd.Context(), all, pieces.workers)
-	}
-	return a.exploreOne(cmd.Context(), s, pieces, nil)
+	return nil
 }
 
 // exploreOne makes one search, which may go on from a file, and prints it.
-func (a *app) exploreOne(ctx context.Context, s plan.Search, pieces pieceFlags, from *results.Saved) error {
+func (a *app) exploreOne(ctx context.Context, s plan.Search, how searchHow) error {
 	o := a.options()
-	o.Save, o.Resume, o.Workers = pieces.save, from, pieces.workers
+	o.Save, o.Resume, o.Pieces = how.save, how.from, how.pieces
 	stop := a.startBar(s.For, "at most")
 	a.err.beginStage(s.For)
 	out, err := results.Explore(ctx, s, o)
@@ -182,7 +253,7 @@ func (a *app) exploreOne(ctx context.Context, s plan.Search, pieces pieceFlags, 
 	if err := a.printExploration(out.Exploration); err != nil {
 		return err
 	}
-	a.tellSaved(pieces.save)
+	a.tellSaved(how.save)
 	return nil
 }
 

@@ -22,7 +22,7 @@ func (p *pieceFlags) add(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringVar(&p.save, "save", "", "if the search ends early, write the work that is left to this file, for --resume")
 	f.StringVar(&p.resume, "resume", "", "go on with the search in this file, and save it there again (or where --save says)")
-	f.IntVar(&p.workers, "workers", 0, "processes that share the search out between them, 1 to 8 (default: this one makes it, in one piece)")
+	f.IntVar(&p.workers, "workers", 0, "make the search in pieces, by so many workers of this process, 1 to 8, as coordinate explore does (default: in one piece)")
 }
 
 // besideResume lists the flags that may stand beside --resume: all else is in the file.

@@ -24,7 +24,7 @@ type everyRegime struct {
 }
 
 // exploreRegimes searches under one regime after the other. The worst verdict decides the exit code.
-func (a *app) exploreRegimes(ctx context.Context, searches []plan.Search, workers int) error {
+func (a *app) exploreRegimes(ctx context.Context, searches []plan.Search, how searchHow) error {
 	if err := searches[0].Check(); err != nil {
 		return err
 	}
@@ -36,13 +36,13 @@ func (a *app) exploreRegimes(ctx context.Context, searches []plan.Search, worker
 		fmt.Fprintf(a.err, "[%d/%d] %s, regime %s\n", i+1, len(searches), s.Variant, s.Regime)
 		a.err.beginStage(perSearch)
 		o := a.options()
-		o.Workers = workers
+		o.Pieces = how.pieces
 		out, err := results.Explore(ctx, s, o)
 		if err = orInterrupted(ctx, err); err != nil {
 			return err
 		}
 		outs, verdicts = append(outs, out), append(verdicts, out.Exploration.Verdict())
-		if a.queueLost.Load() != nil { // nobody does the pieces of the next one either
+		if how.ended != nil && how.ended() { // nobody does the pieces of the next one either
 			break
 		}
 	}

@@ -90,11 +90,11 @@ func workerName() string {
 // doer returns what does units on this machine.
 func (a *app) doer(allowClients bool) *coordinate.Doer {
 	o := a.options()
-	o.Pieces, o.OnSearch = nil, nil
+	o.OnSearch = nil
 	return &coordinate.Doer{Options: o, Version: version(), AllowClients: allowClients}
 }
 
 // workOn does units of q until no more are wanted.
-func (a *app) workOn(ctx context.Context, q workqueue.Queue, d *coordinate.Doer, end func(workqueue.Unit, time.Duration, error)) error {
-	return errors.Join(workqueue.Worker{Do: d.Do, End: end}.Work(ctx, q), d.Close())
+func workOn(ctx context.Context, q workqueue.Queue, name string, d *coordinate.Doer, end func(workqueue.Unit, time.Duration, error)) error {
+	return errors.Join(workqueue.Worker{Do: d.Do, End: end}.Work(ctx, q, name), d.Close())
 }

@@ -2,8 +2,6 @@ package cli
 
 import (
 	"context"
-	"crypto/rand"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net"
@@ -17,9 +15,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/doublegrant/doublegrant/harness/cluster"
-	"github.com/doublegrant/doublegrant/harness/generators"
+	"github.com/doublegrant/doublegrant/harness/coordinate"
 	"github.com/doublegrant/doublegrant/harness/results"
-	"github.com/doublegrant/doublegrant/harness/workqueue"
 	"github.com/doublegrant/doublegrant/harness/workqueue/jetstream"
 )
 
@@ -79,7 +76,7 @@ func (a *app) generators(f *loadFlags) func(context.Context, int) (results.Way, 
 			}
 			return removeServer(server, f.stateFolder())
 		}
-		q, err := leadLoad(ctx, access, f.name)
+		q, err := leadLoad(ctx, access, f.name, n)
 		if err != nil {
 			return w, errors.Join(err, stop())
 		}
@@ -104,22 +101,27 @@ func (f *loadFlags) exposed() string {
 	return host
 }
 
-// leadLoad begins a coordination of generators. Whoever takes the name after one that was killed begins anew.
-func leadLoad(ctx context.Context, access jetstream.Access, name string) (*jetstream.Queue, error) {
-	head := jetstream.Head{Kind: kindLoad, Program: version(), Task: json.RawMessage(`"load"`)}
-	q, _, err := jetstream.Lead(ctx, access, name, "coordinator on "+workerName(), head, jetstream.Sizes{})
-	return q, asFleetUsage(err)
+// leaseOfShares is how long a generator may say nothing, before its run begins, until another takes its place.
+const leaseOfShares = 15 * time.Second
+
+// leadLoad begins a coordination of n generators. Whoever takes the name after one that was killed begins anew.
+func leadLoad(ctx context.Context, access jetstream.Access, name string, n int) (*jetstream.Queue, error) {
+	head := jetstream.Head{Kind: kindLoad, Program: version(), Anew: true}
+	q, _, err := jetstream.Lead(ctx, access, name, "coordinator on "+workerName(), head, jetstream.Sizes{Lease: leaseOfShares})
+	if err != nil {
+		return nil, asFleetUsage(err)
+	}
+	if err := coordinate.PutShares(ctx, q, version(), n); err != nil {
+		return nil, errors.Join(err, q.Close())
+	}
+	return q, nil
 }
 
 // endLoad removes what the coordination keeps, and leaves.
 func endLoad(ctx context.Context, q *jetstream.Queue) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), endLoadWithin)
 	defer cancel()
-	err := q.End(ctx)
-	if err == nil {
-		err = q.Remove(ctx, time.Second)
-	}
-	return errors.Join(err, q.Close(ctx))
+	return errors.Join(q.End(ctx), q.Close())
 }
 
 const (
@@ -146,7 +148,7 @@ func (a *app) ownGenerators(ctx context.Context, n int) (w results.Way, err erro
 		return w, err
 	}
 	own.closers = append(own.closers, func(context.Context) error { return server.Stop() })
-	q, err := leadLoad(ctx, server.Access, "load")
+	q, err := leadLoad(ctx, server.Access, "load", n)
 	if err != nil {
 		return w, err
 	}
@@ -215,24 +217,4 @@ func (o *ownGenerators) signal(s syscall.Signal) {
 	for _, cmd := range o.processes {
 		_ = cmd.Process.Signal(s) // it may have ended
 	}
-}
-
-// generate is the work of a generator: it drives its share of a run's clients.
-func (a *app) generate(ctx context.Context, f *workFlags, q *jetstream.Queue) error {
-	a.say("generates load for %s", f.name)
-	w := generators.Worker{
-		Name: workerName() + "-" + rand.Text()[:6], Program: version(),
-		Build: func(ctx context.Context, as generators.Assignment) (generators.Setup, error) {
-			return a.options().BuildShare(ctx, as, f.allowClients)
-		},
-		Joined: func(number int) { a.say("is generator %d", number) },
-	}
-	err := w.Serve(ctx, q.Post())
-	switch {
-	case errors.Is(err, generators.ErrLost):
-		return fmt.Errorf("%w: %w", workqueue.ErrUnreachable, err)
-	case errors.Is(err, generators.ErrRefused):
-		return usage("the run %s does not want this worker as a generator: %w", f.name, err)
-	}
-	return err
 }

@@ -14,7 +14,6 @@ import (
 	"runtime/debug"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -23,7 +22,6 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 	"github.com/doublegrant/doublegrant/harness/cluster"
 	"github.com/doublegrant/doublegrant/harness/cluster/docker"
-	"github.com/doublegrant/doublegrant/harness/explore"
 	"github.com/doublegrant/doublegrant/harness/plan"
 	"github.com/doublegrant/doublegrant/harness/suggest"
 )
@@ -100,11 +98,8 @@ type app struct {
 	json     bool // -o json
 	markdown bool // -o markdown
 	flags    flags
-	external plan.OnExternal                           // where plans of topology external run
-	pieces   func(plan.Search, string) *explore.Pieces // where the pieces of searches are done; nil: here
-	warned   sync.Map                                  // warnings that have been printed
-
-	queueLost atomic.Pointer[error] // why pieces of searches are done nowhere any more; nil: they are
+	external plan.OnExternal // where plans of topology external run
+	warned   sync.Map        // warnings that have been printed
 }
 
 // writesMarkdown is the annotation of commands that know -o markdown.
@@ -157,7 +152,7 @@ func (a *app) root() *cobra.Command {
 	root.SetHelpCommand(helpCommand())
 	root.AddCommand(a.exploreCommand(), a.runCommand(), a.checkCommand(), a.clientCommand(), a.historyCommand(), a.reportCommand(), a.compareCommand(),
 		a.suiteCommand(), a.mergeCommand(), a.coordinateCommand(), a.workCommand(), a.demoCommand(),
-		a.reproduceCommand(), a.listCommand(), a.doctorCommand(), a.versionCommand(), a.workerCommand())
+		a.reproduceCommand(), a.listCommand(), a.doctorCommand(), a.versionCommand())
 	return root
 }
 

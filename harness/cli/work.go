@@ -71,20 +71,20 @@ func isNotThereYet(err error) bool { return errors.Is(err, jetstream.ErrNoCoordi
 
 // workOnce works for one coordination.
 func (a *app) workOnce(ctx context.Context, f *workFlags, access jetstream.Access, done *int) (err error) {
-	q, head, err := jetstream.Join(ctx, access, f.name, workerName())
+	name := workerName()
+	q, head, err := jetstream.Join(ctx, access, f.name, name)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, q.Close(ctx)) }()
+	defer func() { err = errors.Join(err, q.Close()) }()
 	d := a.doer(f.allowClients)
+	d.Name, d.Post = name, q.Post()
+	d.Joined = func(number int) { a.say("is generator %d", number) }
 	if err := d.Accept(head.Program, head.Server); err != nil {
 		return err
 	}
-	if head.Kind == kindLoad {
-		return a.generate(ctx, f, q)
-	}
 	a.say("works for %s (%s)", f.name, head.Kind)
-	return a.workOn(ctx, q, d, func(u workqueue.Unit, took time.Duration, err error) {
+	return workOn(ctx, q, name, d, func(u workqueue.Unit, took time.Duration, err error) {
 		switch {
 		case err == nil:
 			*done++

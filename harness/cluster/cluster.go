@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"os"
 	"path/filepath"
 	"sync"
 	"time"
@@ -134,7 +135,7 @@ func (c *Cluster) start(ctx context.Context, clock harness.Clock, events func(ha
 		return err
 	}
 	c.removeOrphans(ctx)
-	if c.folder, err = newFolder(); err != nil {
+	if c.folder, err = newFolder(os.TempDir()); err != nil {
 		return err
 	}
 	c.dir = c.folder.path

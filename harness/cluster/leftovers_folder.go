@@ -33,9 +33,9 @@ type folder struct {
 // removeWithin bounds the removal of what is left of a cluster. Tenths of a second are usual.
 const removeWithin = 30 * time.Second
 
-// newFolder makes a folder, owns it and has it watched from before it exists.
-func newFolder() (*folder, error) {
-	tmp, err := filepath.Abs(os.TempDir())
+// newFolder makes a folder in dir, owns it and has it watched from before it exists.
+func newFolder(dir string) (*folder, error) {
+	tmp, err := filepath.Abs(dir)
 	if err != nil {
 		return nil, err
 	}
@@ -57,8 +57,11 @@ func newFolder() (*folder, error) {
 
 // TempFolder makes a temporary folder for something else than a cluster. Like a cluster's folder it does not outlive this
 // process, whatever ends it. remove removes it with all that is in it.
-func TempFolder() (path string, remove func() error, err error) {
-	f, err := newFolder()
+func TempFolder() (path string, remove func() error, err error) { return TempFolderIn(os.TempDir()) }
+
+// TempFolderIn is TempFolder in the folder dir, which has to be there.
+func TempFolderIn(dir string) (path string, remove func() error, err error) {
+	f, err := newFolder(dir)
 	if err != nil {
 		return "", nil, err
 	}

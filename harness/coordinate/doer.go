@@ -2,16 +2,20 @@ package coordinate
 
 import (
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"strings"
 
 	"github.com/doublegrant/doublegrant/harness/cluster"
+	"github.com/doublegrant/doublegrant/harness/generators"
 	"github.com/doublegrant/doublegrant/harness/plan"
 	"github.com/doublegrant/doublegrant/harness/results"
 	"github.com/doublegrant/doublegrant/harness/suite"
+	"github.com/doublegrant/doublegrant/harness/suite/tally"
 	"github.com/doublegrant/doublegrant/harness/workqueue"
 )
 
@@ -21,6 +25,11 @@ type Doer struct {
 	Options      results.Options // Redis, Docker, Warn and Log count
 	Version      string          // of this program
 	AllowClients bool            // also run command lines, and images of containers, that come with a unit
+
+	// Of shares of a run's clients. Without a Post they are refused.
+	Post   generators.Post
+	Name   string           // of this worker
+	Joined func(number int) // called when a run has taken this worker as a generator; may be nil
 
 	worker *results.PieceWorker // of the last search; nil: none
 	search string               // that search, as text
@@ -47,6 +56,8 @@ func (d *Doer) Do(ctx context.Context, u workqueue.Unit) (workqueue.Result, erro
 		return d.piece(ctx, u)
 	case KindRun:
 		return d.run(ctx, u)
+	case KindShare:
+		return d.share(ctx, u)
 	}
 	return workqueue.Result{}, refuse("it knows no units of the kind %.40q: take the version of doublegrant that coordinates", u.Kind)
 }
@@ -109,21 +120,18 @@ func (d *Doer) piece(ctx context.Context, u workqueue.Unit) (res workqueue.Resul
 	return res, err
 }
 
-// run runs a repetition of a suite's run, and returns its results folder.
+// run makes a repetition of a suite's run, and returns its results folder.
 func (d *Doer) run(ctx context.Context, u workqueue.Unit) (res workqueue.Result, err error) {
 	var r runUnit
 	if err := decode(u.Body, &r); err != nil {
 		return res, err
 	}
-	s, err := suite.Decode([]byte(r.Suite))
-	if err == nil {
-		s, err = s.Shard(r.Shard)
-	}
+	entry, err := suite.DecodeRun([]byte(r.Run))
 	if err != nil {
 		return res, err
 	}
-	if code := s.RunsCode(); code != "" && !d.AllowClients {
-		return res, refuse("the run %.60q starts a program or a container of its own, which is code from elsewhere: --allow-clients runs it", code)
+	if entry.RunsCode() && !d.AllowClients {
+		return res, refuse("the run %.60q starts a program or a container of its own, which is code from elsewhere: --allow-clients runs it", entry.Title)
 	}
 	if err := d.Close(); err != nil { // nothing else runs beside a load
 		return res, err
@@ -135,20 +143,50 @@ func (d *Doer) run(ctx context.Context, u workqueue.Unit) (res workqueue.Result,
 	defer func() { err = errors.Join(err, remove()) }()
 	o := d.Options
 	o.Results = filepath.Join(folder, "results")
-	out, dir, err := suite.Run(ctx, s, suite.Options{Options: o, Version: d.Version})
+	made, err := suite.Repetition{Entry: entry, Turn: r.Turn}.Make(ctx, o)
 	if ctx.Err() != nil {
 		return res, ctx.Err()
 	}
 	if err != nil {
 		return res, withoutMark(err)
 	}
-	if out.Ended != "" {
-		return res, errors.New(out.Ended)
+	if made.Run.Ending == tally.Failed { // another machine may carry it
+		return res, errors.New(made.Run.Why)
 	}
-	if res.Claim, err = suite.Claim(dir); err == nil {
-		res.Body, err = pack(dir, workqueue.MostBytes)
+	text, err := json.Marshal(made)
+	if err == nil {
+		err = os.WriteFile(filepath.Join(o.Results, madeFile), text, 0o644)
+	}
+	if err == nil {
+		res.Claim = made.Claim()
+		res.Body, err = pack(o.Results, workqueue.MostBytes)
 	}
 	return res, err
+}
+
+// share drives a share of a run's clients, until the run is over.
+func (d *Doer) share(ctx context.Context, u workqueue.Unit) (res workqueue.Result, err error) {
+	var s shareUnit
+	if err := decode(u.Body, &s); err != nil {
+		return res, err
+	}
+	if d.Post == nil {
+		return res, refuse("it is a share of a run's clients, and here is no way to its coordinator")
+	}
+	if err := d.Close(); err != nil { // nothing else runs beside a load
+		return res, err
+	}
+	w := generators.Worker{
+		Name: d.Name + "-" + rand.Text()[:6], Program: d.Version, Joined: d.Joined,
+		Build: func(ctx context.Context, a generators.Assignment) (generators.Setup, error) {
+			return d.Options.BuildShare(ctx, a, d.AllowClients)
+		},
+	}
+	err = w.Serve(ctx, d.Post)
+	if errors.Is(err, generators.ErrRefused) { // another has taken the share, so nobody wants it any more
+		err = nil
+	}
+	return workqueue.Result{Claim: KindShare}, err
 }
 
 // withoutMark returns an error without the words that mark wrong usage: it is told far from who used something.

@@ -9,26 +9,35 @@ import (
 
 	"github.com/doublegrant/doublegrant/harness/explore"
 	"github.com/doublegrant/doublegrant/harness/plan"
-	"github.com/doublegrant/doublegrant/harness/suite/tally"
 	"github.com/doublegrant/doublegrant/harness/workqueue"
 )
 
 // The kinds of units.
 const (
-	KindRun   = "suite-run" // body: runUnit; result: the results folder of the shard, see pack
-	KindPiece = "piece"     // body: pieceUnit; result: explore.PieceResult
+	KindRun   = "run"   // body: runUnit; result: the folder of suite.Made with madeFile in it, see pack
+	KindPiece = "piece" // body: pieceUnit; result: explore.PieceResult
+	KindShare = "share" // body: shareUnit; result: none. What clients record goes by generators.Post
 )
 
 // runUnit is one repetition of one run of a suite.
 type runUnit struct {
-	Suite string      `json:"suite"` // as suite.Encode writes it
-	Shard tally.Shard `json:"shard"` // of as many as the suite has repetitions
+	Run  string `json:"run"`  // as suite.Entry.Encode writes it, with the seed of this repetition
+	Turn int    `json:"turn"` // which repetition it is, so that those without a seed differ
 }
+
+// madeFile is the file in the folder of a run that says what came of it.
+const madeFile = "made.json"
 
 // pieceUnit is a piece of a search.
 type pieceUnit struct {
 	Search plan.Search   `json:"search"`
 	Piece  explore.Piece `json:"piece"`
+}
+
+// shareUnit is a share of a run's clients. What the share is, its coordinator tells whoever takes it.
+type shareUnit struct {
+	Run    string `json:"run"` // that no other run has
+	Number int    `json:"number"`
 }
 
 // newUnit makes a unit of a body that is JSON.

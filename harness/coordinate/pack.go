@@ -10,7 +10,9 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
+	"syscall"
 )
 
 // Bounds of a results folder that comes from a worker.
@@ -89,11 +91,11 @@ func unpack(packed []byte, dir string) error {
 		return fmt.Errorf("coordinate: it is no results folder: %w", err)
 	}
 	if err := os.Mkdir(dir, 0o755); err != nil {
-		return err
+		return here(err)
 	}
 	root, err := os.OpenRoot(dir)
 	if err != nil {
-		return err
+		return here(err)
 	}
 	defer root.Close()
 	r, left := tar.NewReader(zip), int64(MostUnpacked)
@@ -109,10 +111,22 @@ func unpack(packed []byte, dir string) error {
 			left -= h.Size
 			err = unpackOne(root, r, h, left)
 		}
+		if isOfThisMachine(err) {
+			return here(err)
+		}
 		if err != nil {
 			return fmt.Errorf("coordinate: a results folder cannot be unpacked: %w", err)
 		}
 	}
+}
+
+// isOfThisMachine reports whether an error is of the disk here, and not of what was packed: of names that cannot be, or are there twice.
+func isOfThisMachine(err error) bool {
+	var number syscall.Errno
+	if !errors.As(err, &number) {
+		return false
+	}
+	return !slices.Contains([]syscall.Errno{syscall.EEXIST, syscall.ENOTDIR, syscall.EISDIR, syscall.ENAMETOOLONG, syscall.EINVAL, syscall.ENOENT}, number)
 }
 
 // unpackOne writes a folder or a file. left is how many bytes there may be after it.

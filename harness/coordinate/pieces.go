@@ -11,13 +11,14 @@ import (
 	"github.com/doublegrant/doublegrant/harness/workqueue"
 )
 
-// Pieces returns what does the pieces of searches by the workers of a queue, for results.Options. version is that of this program. A piece
+// Pieces returns what does the pieces of searches by the workers of a queue, for results.Options. version is that of this program. work takes
+// the names of the units. A piece
 // whose unit is given up, or disputed, ends its search early, and so does a queue that cannot be used any more: then ended is called with
 // why, once. No search after that asks the queue.
-func Pieces(q workqueue.Queue, version string, ended func(error)) func(plan.Search, string) *explore.Pieces {
+func Pieces(q workqueue.Queue, version string, work *Work, ended func(error)) func(plan.Search, string) *explore.Pieces {
 	var dead atomic.Pointer[error]
 	return func(s plan.Search, server string) *explore.Pieces {
-		mine := &pieces{q: q, version: version, search: s, server: server, ended: ended, dead: &dead}
+		mine := &pieces{q: q, version: version, search: s, server: server, work: work, ended: ended, dead: &dead}
 		return &explore.Pieces{Workers: explore.MaxWorkers, Run: mine.run, Settled: mine.settled}
 	}
 }
@@ -27,7 +28,9 @@ type pieces struct {
 	q               workqueue.Queue
 	version, server string
 	search          plan.Search
+	work            *Work
 	ended           func(error)
+	number          atomic.Int64 // of the pieces so far
 
 	dead *atomic.Pointer[error] // why the queue cannot be used any more; that of all searches
 }
@@ -57,9 +60,11 @@ func (p *pieces) outcome(ctx context.Context, u workqueue.Unit) (o workqueue.Out
 	if dead := p.dead.Load(); dead != nil {
 		return o, *dead
 	}
+	p.work.add(u.ID(), fmt.Sprint("piece ", p.number.Add(1)), 0)
 	if err = p.q.Put(ctx, u); err == nil {
 		o, err = p.q.Await(ctx, u.ID())
 	}
+	p.work.done(u.ID())
 	if err != nil && ctx.Err() == nil && p.dead.CompareAndSwap(nil, &err) {
 		p.ended(err)
 	}

@@ -37,12 +37,10 @@ type Options struct {
 	OnSearch func(explore.Progress) // called a few times a second while a search runs
 
 	// Of a search alone.
-	Save    string   // file in which Explore keeps the search, so that it can go on later; empty: none
-	Resume  *Saved   // where the search goes on; nil: it begins
-	Workers int      // processes that share the search out between them, 1 to explore.MaxWorkers; 0: this process makes it, whole
-	Worker  []string // command line of a process that runs Work; default: this program's, with WorkerCommand
+	Save   string // file in which Explore keeps the search, so that it can go on later; empty: none
+	Resume *Saved // where the search goes on; nil: it begins
 
-	// Pieces, of a search alone, says where its pieces are done, in place of Workers; nil: here. It is given the search without its
+	// Pieces, of a search alone, says where its pieces are done; nil: this process makes it, whole. It is given the search without its
 	// limits, and the server that this machine has.
 	Pieces func(s plan.Search, server string) *explore.Pieces
 

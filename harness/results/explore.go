@@ -85,7 +85,7 @@ func Explore(ctx context.Context, s plan.Search, o Options) (out Searched, err e
 
 // search makes a search, which may go on from a file, be shared out, and be kept in a file.
 func search(ctx context.Context, s *plan.Search, v workloads.Variant, spec explore.Spec, server string, o Options) (res interleave.Result, err error) {
-	if spec.Random != nil && spec.Random.Seed == 0 && (o.Save != "" || o.Workers > 0 || o.Pieces != nil) { // whoever goes on draws the same schedules
+	if spec.Random != nil && spec.Random.Seed == 0 && (o.Save != "" || o.Pieces != nil) { // whoever goes on draws the same schedules
 		s.Seed = explore.DrawSeed()
 		spec.Random.Seed = s.Seed
 	}
@@ -101,14 +101,6 @@ func search(ctx context.Context, s *plan.Search, v workloads.Variant, spec explo
 	}
 	if o.Save != "" {
 		spec.OnCheckpoint = func(c *explore.Checkpoint) error { return head.save(o.Save, c) }
-	}
-	if o.Workers > 0 {
-		shared, err := newWorkers(*s, o)
-		if err != nil {
-			return res, err
-		}
-		defer shared.close()
-		spec.Pieces = &explore.Pieces{Workers: o.Workers, Run: shared.run}
 	}
 	if o.Pieces != nil {
 		spec.Pieces = o.Pieces(head.Search, server)

@@ -26,6 +26,16 @@ func resultsDir(root string, p plan.Plan) (string, error) {
 
 func rootOf(root string) string { return cmp.Or(root, "results") }
 
+// Root makes the folder for all results unless it is there, and returns its path: root, or by default "results". The error wraps
+// plan.ErrUsage if results cannot be kept there.
+func Root(root string) (string, error) {
+	root = rootOf(root)
+	if err := os.MkdirAll(root, 0o755); err != nil {
+		return "", noRoot(root, err)
+	}
+	return root, nil
+}
+
 // checkRoot refuses a folder for all results that is a file or lies below one, and makes nothing. The error wraps plan.ErrUsage.
 func checkRoot(root string) error {
 	root = rootOf(root)
@@ -46,11 +56,10 @@ func noRoot(root string, err error) error {
 // NewFolder makes a new folder in root (default "results"), named after the time and name. A number follows if there is one of that
 // name. The error wraps plan.ErrUsage.
 func NewFolder(root, name string) (dir string, err error) {
-	root = rootOf(root)
-	base := filepath.Join(root, time.Now().Format("20060102-150405-")+plan.FileName(name))
-	if err := os.MkdirAll(root, 0o755); err != nil {
-		return "", noRoot(root, err)
+	if root, err = Root(root); err != nil {
+		return "", err
 	}
+	base := filepath.Join(root, time.Now().Format("20060102-150405-")+plan.FileName(name))
 	dir = base
 	for n := 2; ; n++ {
 		err := os.Mkdir(dir, 0o755)

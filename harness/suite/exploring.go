@@ -101,7 +101,7 @@ func (r Entry) expectedOfSearch() string {
 }
 
 // search makes the run's searches, and returns their sum and their results folders.
-func (r Entry) search(ctx context.Context, o results.Options) (run tally.Run, dirs []string, err error) {
+func (r Entry) search(ctx context.Context, o results.Options) (m made) {
 	var j harness.Judged
 	j.Totals = map[harness.Class]int{}
 	var worst results.Searched
@@ -111,10 +111,11 @@ func (r Entry) search(ctx context.Context, o results.Options) (run tally.Run, di
 	for i, s := range r.searches() {
 		out, err := results.Explore(ctx, s, o)
 		if out.Dir != "" {
-			dirs = append(dirs, out.Dir)
+			m.dirs = append(m.dirs, out.Dir)
 		}
 		if err != nil {
-			return tally.Run{Ending: tally.Failed, Why: strings.ReplaceAll(err.Error(), "\n", "; ")}, dirs, nil
+			m.run = tally.Run{Ending: tally.Failed, Why: strings.ReplaceAll(err.Error(), "\n", "; ")}
+			return m
 		}
 		v := out.Exploration.Verdict()
 		if verdicts = append(verdicts, v); i == 0 || harness.Worst(v, worst.Exploration.Verdict()) != worst.Exploration.Verdict() {
@@ -128,9 +129,9 @@ func (r Entry) search(ctx context.Context, o results.Options) (run tally.Run, di
 		}
 	}
 	j.Verdict = harness.Worst(verdicts...)
-	run = tally.Run{Verdict: j.Verdict, Found: strings.Join(found, "; "), Command: worst.Exploration.Command, Link: filepath.Join(worst.Dir, reports.ReportFile)}
-	run.Ending, run.Why = r.endingOfSearch(j, documented, worst.Exploration.Sentence())
-	return run, dirs, nil
+	m.run = tally.Run{Verdict: j.Verdict, Found: strings.Join(found, "; "), Command: worst.Exploration.Command, Link: filepath.Join(worst.Dir, reports.ReportFile)}
+	m.run.Ending, m.run.Why = r.endingOfSearch(j, documented, worst.Exploration.Sentence())
+	return m
 }
 
 // endingOfSearch compares what was found with what was expected.

@@ -246,50 +246,14 @@ func interruptedIn(run tally.Run) string {
 	return fmt.Sprintf("interrupted in the run %q, which is in %s", run.Name, path.Dir(run.Link))
 }
 
-// execute runs the plan or the search of run i, and records what came of it. The seed counts on with each repetition and pass, so that
-// a repetition has the same in the whole suite and in a shard.
+// execute makes a repetition of run i, and records what came of it.
 func (r *suiteRunner) execute(ctx context.Context, i, turn int) (tally.Run, error) {
-	plan := r.Runs[i].Plan
-	if plan.Seed != 0 {
-		plan.Seed += uint64((r.out.Passes-1)*max(1, r.Runs[i].Times) + turn)
-	}
 	o := r.how.Options
 	o.Results, o.Progress = r.dir, r.progress
-	began := time.Now()
-	if r.Runs[i].Explore != nil {
-		return r.explore(ctx, i, o, began)
-	}
-	out, err := results.Execute(ctx, plan, o)
-	run := suiteRun(out, err)
-	run.Name, run.Pass, run.Started = r.Runs[i].Title, r.out.Passes, began
-	run.Expected, run.Elapsed = r.out.Cases[i].Expected, time.Since(began)
-	if ctx.Err() != nil {
-		run.Ending = tally.NotRun // an interrupted run says nothing about the case
-	}
-	run.Link = r.link(out)
-	if err := r.tidy(out.Dir, &run); err != nil {
-		return run, err
-	}
-	run.Process = measureProcess(r.since())
-	r.out.Memory.AfterRun(run.Pass, run.Process)
-	return run, r.record.write(recordLine{Run: &run})
-}
-
-// explore makes the searches of run i, and records what came of them.
-func (r *suiteRunner) explore(ctx context.Context, i int, o results.Options, began time.Time) (tally.Run, error) {
-	run, dirs, err := r.Runs[i].search(ctx, o)
-	if err != nil {
-		return run, err
-	}
-	run.Name, run.Pass, run.Started = r.Runs[i].Title, r.out.Passes, began
-	run.Expected, run.Elapsed = r.out.Cases[i].Expected, time.Since(began)
-	if ctx.Err() != nil {
-		run.Ending = tally.NotRun
-	}
-	if rel, err := filepath.Rel(r.dir, run.Link); err == nil && run.Link != "" {
-		run.Link = filepath.ToSlash(rel)
-	}
-	for _, dir := range dirs {
+	made := r.Runs[i].repetition(r.out.Passes, turn).make(ctx, o)
+	run := made.run
+	run.Pass, run.Expected = r.out.Passes, r.out.Cases[i].Expected
+	for _, dir := range made.dirs {
 		link := run.Link
 		if err := r.tidy(dir, &run); err != nil {
 			return run, err
@@ -301,19 +265,6 @@ func (r *suiteRunner) explore(ctx context.Context, i int, o results.Options, beg
 	run.Process = measureProcess(r.since())
 	r.out.Memory.AfterRun(run.Pass, run.Process)
 	return run, r.record.write(recordLine{Run: &run})
-}
-
-// link returns the path of the run's report from the suite's folder; empty if there is none.
-func (r *suiteRunner) link(out results.Outcome) string {
-	path := out.ReportPath()
-	if path == "" {
-		return ""
-	}
-	rel, err := filepath.Rel(r.dir, path)
-	if err != nil {
-		return ""
-	}
-	return filepath.ToSlash(rel)
 }
 
 // tidy removes what a soak does not keep of the run, and the link "latest" inside the suite's folder.
@@ -335,32 +286,6 @@ func (r *suiteRunner) tidy(dir string, run *tally.Run) error {
 		run.Command = ""
 	}
 	return nil
-}
-
-// suiteRun sums up the outcome of a plan as a run of the suite.
-func suiteRun(out results.Outcome, err error) tally.Run {
-	run := tally.Run{Seed: out.Plan.Seed, Ending: tally.Failed}
-	if out.Dir != "" {
-		run.Command = out.Command()
-	}
-	j := out.Report.Judged
-	run.Verdict, run.Found, run.Ops = j.Verdict, out.Report.Found(), out.Report.Stats.Totals.All()
-	switch {
-	case err != nil:
-		run.Why = strings.ReplaceAll(err.Error(), "\n", "; ")
-		if unexpected := out.Expectation.Disallowed(j); len(unexpected) > 0 { // a violation counts whatever else went wrong
-			run.Ending, run.Why = tally.NotMet, strings.Join(append(unexpected, run.Why), "; ")
-		}
-		return run
-	case out.Met:
-		run.Ending = tally.Met
-		return run
-	case j.Verdict == harness.Unknown:
-		run.Ending, run.Why = tally.Unsaid, out.Report.Sentence()
-	default:
-		run.Ending, run.Why = tally.NotMet, out.Expectation.Surprise(j)
-	}
-	return run
 }
 
 // progress passes a run's progress on and measures the harness's own memory. It is called about once a second.

@@ -62,14 +62,3 @@ func (e Exploring) MarshalYAML() (any, error) {
 	type plain Exploring // without this method
 	return fields.Node(plain(e))
 }
-
-// RunsCode names the first run that starts a program of the suite's own on the machine that runs it: a client by its command line, or a
-// container of an image that the suite names. It is empty if there is none. Lua in Redis does not count.
-func (s Suite) RunsCode() string {
-	for _, r := range s.Runs {
-		if r.Client != nil || r.Image != "" {
-			return r.Title
-		}
-	}
-	return ""
-}

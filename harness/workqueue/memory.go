@@ -1,6 +1,7 @@
 package workqueue
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -21,13 +22,17 @@ type Memory struct {
 	entries  map[string]*entry
 	outcomes map[string]Outcome
 	disputed map[string]bool
+	seen     map[string]time.Time // when a worker last asked for a unit, or said that it is at one
+	barred   map[string]string
 }
 
 // entry is a unit that was put.
 type entry struct {
 	Unit
-	id     string
-	failed []string // what became of each try
+	id    string
+	tries []Try
+	from  time.Time // it is not handed out before
+	since time.Time // when it was handed out, or came back
 }
 
 // NewMemory returns an empty queue. A worker that says nothing for so long as lease (0: 30s) loses its unit.
@@ -35,7 +40,10 @@ func NewMemory(lease time.Duration) *Memory {
 	if lease <= 0 {
 		lease = DefaultLease
 	}
-	return &Memory{lease: lease, changed: make(chan struct{}), out: map[*entry]*memoryJob{}, entries: map[string]*entry{}, outcomes: map[string]Outcome{}, disputed: map[string]bool{}}
+	return &Memory{
+		lease: lease, changed: make(chan struct{}), out: map[*entry]*memoryJob{}, entries: map[string]*entry{}, outcomes: map[string]Outcome{},
+		disputed: map[string]bool{}, seen: map[string]time.Time{}, barred: map[string]string{},
+	}
 }
 
 // DefaultLease is how long a worker may say nothing before its unit goes to another.
@@ -91,6 +99,34 @@ func (m *Memory) Await(ctx context.Context, id string) (Outcome, error) {
 	}
 }
 
+// Watch is Queue's.
+func (m *Memory) Watch() Watched {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	w := Watched{Barred: maps.Clone(m.barred)}
+	for id, e := range m.entries {
+		j := m.out[e]
+		if _, settled := m.outcomes[id]; settled || j == nil && len(e.tries) == 0 {
+			continue
+		}
+		b := Begun{ID: id, Since: e.since, Failed: whys(e.tries)}
+		if j != nil {
+			b.Worker = j.worker
+		}
+		w.Begun = append(w.Begun, b)
+	}
+	slices.SortFunc(w.Begun, func(a, b Begun) int { return cmp.Or(a.Since.Compare(b.Since), cmp.Compare(a.ID, b.ID)) })
+	return w
+}
+
+// whys says what became of tries that came to nothing.
+func whys(tries []Try) (all []string) {
+	for _, t := range tries {
+		all = append(all, t.Why)
+	}
+	return all
+}
+
 // Disputed is Queue's.
 func (m *Memory) Disputed(ctx context.Context) ([]string, error) {
 	m.mu.Lock()
@@ -104,6 +140,33 @@ func (m *Memory) End(ctx context.Context) error {
 	defer m.mu.Unlock()
 	m.over = true
 	m.wake()
+	return ctx.Err()
+}
+
+// Look is Queue's. A worker is there that was heard of within a lease.
+func (v memoryView) Look(ctx context.Context, id string) (s Standing, err error) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if e := v.entries[id]; e != nil {
+		s.Tries = slices.Clone(e.tries)
+	}
+	var o Outcome
+	o, s.Over = v.outcomes[id]
+	s.Worker = o.Worker
+	for _, worker := range slices.Sorted(maps.Keys(v.seen)) {
+		if worker != v.worker && time.Since(v.seen[worker]) < v.lease {
+			s.Others = append(s.Others, worker)
+		}
+	}
+	return s, ctx.Err()
+}
+
+// Bar is Queue's.
+func (v memoryView) Bar(ctx context.Context, why string) error {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.barred[v.worker] = why
+	delete(v.seen, v.worker)
 	return ctx.Err()
 }
 
@@ -126,42 +189,49 @@ func (v memoryView) Take(ctx context.Context) (Job, error) {
 	}
 }
 
-// tryTake hands a unit out if one waits. Otherwise it returns what to wait for: a change, and the time until the next lease ends.
+// tryTake hands a unit out if one waits. Otherwise it returns what to wait for: a change, and the time until the next lease, or the next
+// pause, ends.
 func (v memoryView) tryTake(now time.Time) (job Job, changed <-chan struct{}, next time.Duration, err error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if v.over {
 		return nil, nil, 0, ErrOver
 	}
-	next = v.lease
-	for e, j := range v.out {
+	v.seen[v.worker] = now
+	next = v.lease / 3 // and it is heard of in time
+	for _, j := range v.out {
 		if left := j.until.Sub(now); left > 0 {
 			next = min(next, left)
 			continue
 		}
-		v.failed(e, fmt.Sprintf("%s said nothing for %v", j.worker, v.lease))
+		v.failed(j, Try{j.worker, fmt.Sprintf("%s said nothing for %v", j.worker, v.lease), false}, now)
 	}
-	if len(v.waiting) == 0 {
-		return nil, v.changed, next, nil
+	for i, e := range v.waiting {
+		if left := e.from.Sub(now); left > 0 {
+			next = min(next, left)
+			continue
+		}
+		v.waiting = slices.Delete(v.waiting, i, i+1)
+		e.since = now
+		j := &memoryJob{v.Memory, e, v.worker, slices.Clone(e.tries), now.Add(v.lease)}
+		v.out[e] = j
+		return j, nil, 0, nil
 	}
-	e := v.waiting[0]
-	v.waiting = v.waiting[1:]
-	j := &memoryJob{v.Memory, e, v.worker, now.Add(v.lease)}
-	v.out[e] = j
-	return j, nil, 0, nil
+	return nil, v.changed, next, nil
 }
 
-// failed notes that a try came to nothing. The caller holds m.mu.
-func (m *Memory) failed(e *entry, why string) {
+// failed notes that a try came to nothing. The unit waits until the time from. The caller holds m.mu.
+func (m *Memory) failed(j *memoryJob, t Try, from time.Time) {
+	e := j.e
 	delete(m.out, e)
-	e.failed = append(e.failed, why)
+	e.tries, e.since = append(e.tries, t), time.Now()
 	if _, there := m.outcomes[e.id]; there {
 		return
 	}
-	if len(e.failed) < Tries {
+	if e.from = from; len(e.tries) < Tries {
 		m.waiting = append(m.waiting, e)
 	} else {
-		m.outcomes[e.id] = Outcome{Failed: e.failed}
+		m.outcomes[e.id] = Outcome{Failed: whys(e.tries)}
 	}
 	m.wake()
 }
@@ -171,10 +241,13 @@ type memoryJob struct {
 	m      *Memory
 	e      *entry
 	worker string
+	tries  []Try     // before this one
 	until  time.Time // end of the lease
 }
 
 func (j *memoryJob) Unit() Unit { return j.e.Unit }
+
+func (j *memoryJob) Tries() []Try { return j.tries }
 
 // holds reports whether the worker still has its lease. The caller holds m.mu.
 func (j *memoryJob) holds() bool { return j.m.out[j.e] == j }
@@ -185,6 +258,7 @@ func (j *memoryJob) Alive(ctx context.Context) error {
 	if j.m.over {
 		return ErrOver
 	}
+	j.m.seen[j.worker] = time.Now()
 	if j.holds() {
 		j.until = time.Now().Add(j.m.lease)
 	}
@@ -206,7 +280,7 @@ func (j *memoryJob) Done(ctx context.Context, r Result) error {
 		}
 		return nil
 	}
-	j.m.outcomes[j.e.id] = Outcome{Result: r, Worker: j.worker}
+	j.m.outcomes[j.e.id] = Outcome{Result: r, Worker: j.worker, Failed: whys(j.e.tries)}
 	j.m.waiting = slices.DeleteFunc(j.m.waiting, func(e *entry) bool { return e == j.e })
 	j.m.wake()
 	return nil
@@ -216,7 +290,7 @@ func (j *memoryJob) Fail(ctx context.Context, why string) error {
 	j.m.mu.Lock()
 	defer j.m.mu.Unlock()
 	if j.holds() {
-		j.m.failed(j.e, fmt.Sprintf("%s: %s", j.worker, why))
+		j.m.failed(j, Try{j.worker, fmt.Sprintf("%s: %s", j.worker, why), true}, time.Now().Add(RetryAfter))
 	}
 	return ctx.Err()
 }
@@ -227,7 +301,7 @@ func (j *memoryJob) GiveBack(ctx context.Context) error {
 	if j.holds() {
 		delete(j.m.out, j.e)
 		if _, there := j.m.outcomes[j.e.id]; !there { // a late result has come meanwhile
-			j.m.waiting = append(j.m.waiting, j.e)
+			j.m.waiting = slices.Insert(j.m.waiting, 0, j.e)
 		}
 		j.m.wake()
 	}

@@ -4,7 +4,9 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
+	"slices"
 	"strings"
+	"time"
 )
 
 // Unit is a piece of work: all on which its result depends.
@@ -31,6 +33,21 @@ const MostBytes = 512 << 20
 // Tries is how often a unit is handed out before it is given up.
 const Tries = 3
 
+// RetryAfter is how long a unit that a worker has failed waits for its next try. What was in the way may go meanwhile.
+const RetryAfter = time.Second
+
+// Try is a unit in the hands of one worker.
+type Try struct {
+	Worker string
+	Why    string // what became of it, with the worker's name
+	Failed bool   // the worker said so; otherwise it may be under way, or was lost
+}
+
+// FailedBy reports whether the worker has failed the unit.
+func FailedBy(tries []Try, worker string) bool {
+	return slices.ContainsFunc(tries, func(t Try) bool { return t.Failed && t.Worker == worker })
+}
+
 // Result is what came of a unit.
 type Result struct {
 	Body []byte // in the format of the unit's kind; at most MostBytes
@@ -48,12 +65,12 @@ func (r Result) Contradicts(claim string) bool {
 // Outcome is what is kept of a unit.
 type Outcome struct {
 	Result
-	Worker string   // who did it
-	Failed []string // of a unit that was given up: what became of each try, in order
+	Worker string   // who did it; empty: the unit was given up
+	Failed []string // what became of the tries that came to nothing, in order
 }
 
 // GivenUp reports whether the unit came to no result.
-func (o Outcome) GivenUp() bool { return len(o.Failed) > 0 }
+func (o Outcome) GivenUp() bool { return o.Worker == "" }
 
-// Why says why a unit was given up.
+// Why says what became of the tries that came to nothing.
 func (o Outcome) Why() string { return strings.Join(o.Failed, "; ") }

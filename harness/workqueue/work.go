@@ -10,6 +10,9 @@ import (
 )
 
 // Worker takes units from a queue and does them, one at a time.
+//
+// A worker that has failed a unit leaves it to the other workers that are there, and takes no new unit until one of them has done it, or
+// has failed it, too: then the unit is to blame. When others have done mostFailures units in a row that the worker had failed, it is barred.
 type Worker struct {
 	// Do does a unit. Its ctx is canceled when the unit is not wanted any more. An error that wraps ErrRefused ends the worker, and the
 	// unit goes to another. After any other the try counts as failed.
@@ -22,31 +25,53 @@ type Worker struct {
 }
 
 // Work does units until no more are wanted, and returns nil then, or until ctx is canceled: it gives its unit back and returns the
-// error of ctx.
-func (w Worker) Work(ctx context.Context, q Queue) error {
+// error of ctx. name is the worker's own in the queue. The error wraps ErrBarred if the worker fails where others do not.
+func (w Worker) Work(ctx context.Context, q Queue, name string) error {
+	p := probation{queue: q, name: name, failed: map[string]string{}}
 	for {
-		job, err := q.Take(ctx)
+		err := p.judge(ctx)
+		var job Job
+		if err == nil {
+			job, err = q.Take(ctx)
+		}
 		if errors.Is(err, ErrOver) {
 			return nil
 		}
 		if err != nil {
 			return err
 		}
-		if err := w.one(ctx, job); err != nil {
+		leaves, err := p.leaves(ctx, job)
+		switch {
+		case err == nil && leaves:
+			err = cmp.Or(job.GiveBack(ctx), wait(ctx, leaveFor))
+		case err == nil:
+			err = w.one(ctx, job, &p)
+		}
+		if err != nil && !errors.Is(err, ErrOver) {
 			return err
 		}
 	}
 }
 
+// wait waits, and returns the error of ctx if that ends first.
+func wait(ctx context.Context, d time.Duration) error {
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(d):
+		return nil
+	}
+}
+
 // one does one unit. The error ends the worker.
-func (w Worker) one(ctx context.Context, job Job) error {
+func (w Worker) one(ctx context.Context, job Job, p *probation) error {
 	u := job.Unit()
 	if w.Begin != nil {
 		w.Begin(u)
 	}
 	began := time.Now()
 	res, err := w.do(ctx, job)
-	why, err := w.handIn(ctx, job, res, err)
+	why, err := w.handIn(ctx, job, res, err, p)
 	if w.End != nil {
 		w.End(u, time.Since(began), cmp.Or(err, why))
 	}
@@ -54,9 +79,11 @@ func (w Worker) one(ctx context.Context, job Job) error {
 }
 
 // handIn hands the result of a unit in, or says what became of it instead. why says why there is no result; err ends the worker.
-func (w Worker) handIn(ctx context.Context, job Job, res Result, why error) (_, err error) {
+func (w Worker) handIn(ctx context.Context, job Job, res Result, why error, p *probation) (_, err error) {
 	if why == nil {
-		why = job.Done(ctx, res)
+		if why = job.Done(ctx, res); why == nil {
+			p.failures = 0
+		}
 	}
 	switch {
 	case why == nil || errors.Is(why, ErrOver): // Take tells the same
@@ -68,6 +95,7 @@ func (w Worker) handIn(ctx context.Context, job Job, res Result, why error) (_, 
 	case errors.Is(why, ErrRefused):
 		return why, errors.Join(why, giveBack(ctx, job))
 	}
+	p.fails(job.Unit().ID(), oneLine(why))
 	return why, job.Fail(ctx, oneLine(why))
 }
 
@@ -81,24 +109,34 @@ func giveBack(ctx context.Context, job Job) error {
 	return job.GiveBack(ctx)
 }
 
-// do does a unit while the queue is told, again and again, that it is at work.
+// stoodStill is the time for which a process is not scheduled from which on it is taken to have stood still: what it has measured and timed
+// meanwhile tells nothing of others.
+const stoodStill = 2 * time.Second
+
+// do does a unit while the queue is told, again and again, that it is at work. If the process stood still meanwhile, an error or a result that
+// tells nothing may be due to that: the try came to nothing then.
 func (w Worker) do(ctx context.Context, job Job) (res Result, err error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	done := make(chan struct{})
+	var still time.Duration
 	go func() {
 		defer close(done)
-		w.sayAlive(ctx, cancel, job)
+		still = w.sayAlive(ctx, cancel, job)
 	}()
 	defer func() {
 		if p := recover(); p != nil {
 			err = fmt.Errorf("panic: %v", p)
 		}
-		if errors.Is(context.Cause(ctx), ErrOver) {
-			err = ErrOver
-		}
+		over := errors.Is(context.Cause(ctx), ErrOver)
 		cancel(nil)
 		<-done
+		switch {
+		case over:
+			err = ErrOver
+		case still >= stoodStill && (err != nil || res.Claim == "") && !errors.Is(err, ErrRefused):
+			err = fmt.Errorf("this machine stood still for %v meanwhile: %w", still.Round(time.Second/10), cmp.Or(err, errors.New("its result tells nothing")))
+		}
 	}()
 	if res, err = w.Do(ctx, job.Unit()); err == nil && len(res.Body) > MostBytes {
 		err = fmt.Errorf("its result has %d bytes, and %d are the most", len(res.Body), MostBytes)
@@ -106,22 +144,24 @@ func (w Worker) do(ctx context.Context, job Job) (res Result, err error) {
 	return res, err
 }
 
-// sayAlive renews the lease until ctx is canceled. It cancels the work when the unit is not wanted any more.
-func (w Worker) sayAlive(ctx context.Context, cancel context.CancelCauseFunc, job Job) {
+// sayAlive renews the lease until ctx is canceled. It cancels the work when the unit is not wanted any more. It returns for how long it
+// was not scheduled, at most.
+func (w Worker) sayAlive(ctx context.Context, cancel context.CancelCauseFunc, job Job) (still time.Duration) {
 	every := w.AliveEvery
 	if every <= 0 {
 		every = time.Second
 	}
 	tick := time.NewTicker(every)
 	defer tick.Stop()
-	for {
+	for before := time.Now(); ; before = time.Now() {
 		select {
 		case <-ctx.Done():
-			return
+			return max(still, time.Since(before)-every)
 		case <-tick.C:
+			still = max(still, time.Since(before)-every)
 			if errors.Is(job.Alive(ctx), ErrOver) {
 				cancel(ErrOver)
-				return
+				return still
 			}
 		}
 	}

@@ -17,6 +17,8 @@ type deafJob struct{ workqueue.Job }
 
 func (deafJob) Unit() workqueue.Unit { return workqueue.Unit{Kind: "x"} }
 
+func (deafJob) Tries() []workqueue.Try { return nil }
+
 func (deafJob) Alive(ctx context.Context) error {
 	<-ctx.Done()
 	return ctx.Err()
@@ -46,7 +48,7 @@ func TestAWorkerThatEndsWaitsForNoDeafQueue(t *testing.T) {
 				began := time.Now()
 				err := workqueue.Worker{Do: func(ctx context.Context, _ workqueue.Unit) (workqueue.Result, error) {
 					return workqueue.Result{}, does(ctx, interrupt)
-				}}.Work(ctx, deafQueue{})
+				}}.Work(ctx, deafQueue{}, "w")
 				require.True(t, errors.Is(err, context.Canceled) || errors.Is(err, workqueue.ErrRefused), err)
 				require.Equal(t, 5*time.Second, time.Since(began))
 			})

@@ -59,6 +59,7 @@ type Run struct {
 	Command  string          `json:"command,omitempty"` // repeats the run
 	Link     string          `json:"link,omitempty"`    // relative path of its report; empty if that was not kept
 	Process  Sample          `json:"process"`           // the harness after it
+	Worker   string          `json:"worker,omitempty"`  // that made it, of a coordination; empty: this process
 }
 
 // Case sums up all runs of one case of a suite.

@@ -28,6 +28,17 @@ type Access struct {
 
 	// Waiting is called when NATS is away, once each time; may be nil. It must not block.
 	Waiting func(why string)
+
+	// Broken returns why the NATS will keep nothing any more, or nil; may be nil. An own NATS knows.
+	Broken func() error
+}
+
+// health returns why the NATS will keep nothing any more, or nil if nothing is known.
+func (a Access) health() error {
+	if a.Broken == nil {
+		return nil
+	}
+	return a.Broken()
 }
 
 // DefaultPatience is how long a NATS may be away.

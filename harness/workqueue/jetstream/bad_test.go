@@ -72,12 +72,12 @@ func TestTwoCoordinatorsOfOneName(t *testing.T) {
 	oneLineWith(t, err, jetstream.ErrTaken, "main, by first: let it end, or choose another --name")
 	other, _, err := jetstream.Lead(t.Context(), a, "other", "second", head, jetstream.Sizes{})
 	require.NoError(t, err)
-	require.NoError(t, other.Close(t.Context()))
+	require.NoError(t, other.Close())
 	require.NoError(t, first.Put(t.Context(), workqueue.Unit{Kind: "x"}), "the first goes on")
-	require.NoError(t, first.Close(t.Context()))
+	require.NoError(t, first.Close())
 	third, _, err := jetstream.Lead(t.Context(), a, "main", "third", head, jetstream.Sizes{})
 	require.NoError(t, err, "it has ended")
-	require.NoError(t, third.Close(t.Context()))
+	require.NoError(t, third.Close())
 }
 
 func TestACoordinatorGoesOnWithItsOwnWorkOnly(t *testing.T) {
@@ -87,7 +87,7 @@ func TestACoordinatorGoesOnWithItsOwnWorkOnly(t *testing.T) {
 	was.Task, was.Seed = []byte(`{"a":1}`), 7
 	q, _, err := jetstream.Lead(t.Context(), a, "main", "first", was, jetstream.Sizes{})
 	require.NoError(t, err)
-	require.NoError(t, q.Close(t.Context()))
+	require.NoError(t, q.Close())
 	for words, change := range map[string]func(*jetstream.Head){
 		"begun by doublegrant v1, and this is v2": func(h *jetstream.Head) { h.Program = "v2" },
 		"of kind test, and this is other":         func(h *jetstream.Head) { h.Kind = "other" },
@@ -104,7 +104,7 @@ func TestACoordinatorGoesOnWithItsOwnWorkOnly(t *testing.T) {
 	q, begun, err := jetstream.Lead(t.Context(), a, "main", "second", now, jetstream.Sizes{})
 	require.NoError(t, err)
 	require.EqualValues(t, 7, begun.Seed, "the seed of then")
-	require.NoError(t, q.Close(t.Context()))
+	require.NoError(t, q.Close())
 }
 
 func TestAFullObjectStore(t *testing.T) {
@@ -125,7 +125,7 @@ func TestAFullObjectStore(t *testing.T) {
 				return workqueue.Result{Body: large}, nil
 			},
 			End: func(_ workqueue.Unit, _ time.Duration, err error) { told <- err },
-		}.Work(ctx, worker)
+		}.Work(ctx, worker, "worker")
 	}()
 	o := outcome(t, q, u)
 	require.True(t, o.GivenUp())

@@ -151,7 +151,7 @@ func killServers(t *testing.T, kills int) {
 		go func() {
 			ended <- workqueue.Worker{Do: func(_ context.Context, u workqueue.Unit) (workqueue.Result, error) {
 				return workqueue.Result{Body: u.Body, Claim: string(u.Body)}, nil
-			}}.Work(ctx, worker)
+			}}.Work(ctx, worker, fmt.Sprint("worker-", i))
 		}()
 	}
 	unit := func(i int) workqueue.Unit { return workqueue.Unit{Kind: "x", Body: fmt.Append(nil, i)} }

@@ -15,10 +15,14 @@ import (
 	"github.com/doublegrant/doublegrant/harness/workqueue"
 )
 
-// note is the message of a unit in the stream. The unit itself is an object.
+// note is the message of a unit in the stream.
 type note struct {
-	ID string `json:"id"`
+	ID   string          `json:"id"`
+	Unit *workqueue.Unit `json:"unit,omitempty"` // nil: it is larger than mostNoted, and an object
 }
+
+// mostNoted bounds the body of a unit that comes with its message. A message has less than a mebibyte.
+const mostNoted = 64 << 10
 
 func unitObject(id string) string { return "unit." + id }
 
@@ -28,21 +32,29 @@ func (q *Queue) Put(ctx context.Context, u workqueue.Unit) error {
 	if _, err := q.outcome(ctx, id); err == nil || !isGone(err) {
 		return err
 	}
-	err := q.tryBody(ctx, "put a unit", func(ctx context.Context, moved func()) error {
-		if _, err := q.objects.GetInfo(ctx, unitObject(id)); err == nil || !isGone(err) {
+	n := note{id, &u}
+	if len(u.Body) > mostNoted {
+		n.Unit = nil
+		if err := q.putLarge(ctx, id, u); err != nil {
 			return err
 		}
-		return q.putBody(ctx, unitObject(id), encoded(u), moved)
-	})
-	if err != nil {
-		return err
 	}
 	return q.try(ctx, "put a unit", attemptTime, func(ctx context.Context) error {
-		_, err := q.js.Publish(ctx, q.subject()+id, encoded(note{id}))
+		_, err := q.js.Publish(ctx, q.subject()+id, encoded(n))
 		if isThere(err) {
 			return nil
 		}
 		return err
+	})
+}
+
+// putLarge keeps a unit as an object.
+func (q *Queue) putLarge(ctx context.Context, id string, u workqueue.Unit) error {
+	return q.tryBody(ctx, "put a unit", func(ctx context.Context, moved func()) error {
+		if _, err := q.objects.GetInfo(ctx, unitObject(id)); err == nil || !isGone(err) {
+			return err
+		}
+		return q.putBody(ctx, unitObject(id), encoded(u), moved)
 	})
 }
 
@@ -121,10 +133,15 @@ func (q *Queue) accept(ctx context.Context, msg jetstream.Msg) (workqueue.Job, e
 	if err != nil {
 		return nil, err
 	}
+	j.before = tries[:len(tries)-1]
 	if len(tries) > workqueue.Tries {
-		return nil, j.giveUp(ctx, tries[:workqueue.Tries])
+		return nil, j.giveUp(ctx)
 	}
-	err = j.fetch(ctx)
+	if n.Unit != nil && n.Unit.ID() == n.ID {
+		j.unit = *n.Unit
+	} else {
+		err = j.fetch(ctx)
+	}
 	switch {
 	case errors.Is(err, errSettled):
 		j.settled(ctx)
@@ -169,7 +186,9 @@ func (j *job) fetch(ctx context.Context) error {
 
 // settled takes a unit that has an outcome out of the stream and the object store: nobody needs it any more.
 func (j *job) settled(ctx context.Context) {
-	j.q.removeBody(ctx, unitObject(j.id))
+	if len(j.unit.Body) == 0 || len(j.unit.Body) > mostNoted { // or it came with its message
+		j.q.removeBody(ctx, unitObject(j.id))
+	}
 	j.q.acknowledge(ctx, j.msg)
 }
 
@@ -216,9 +235,13 @@ type job struct {
 	id   string
 	unit workqueue.Unit
 	me   string // of this try alone
+
+	before []oneTry // tries before this one
 }
 
 func (j *job) Unit() workqueue.Unit { return j.unit }
+
+func (j *job) Tries() []workqueue.Try { return triesOf(j.before) }
 
 func (j *job) Alive(ctx context.Context) error {
 	if err := j.msg.InProgress(); err != nil {
@@ -238,16 +261,31 @@ type oneTry struct {
 	Me     string `json:"me"`
 	Worker string `json:"worker"`
 	Why    string `json:"why"`
+	Ended  bool   `json:"ended,omitempty"` // the worker said that it came to nothing
 }
 
 func (t oneTry) String() string {
 	return t.Worker + t.Why
 }
 
+func triesOf(all []oneTry) (tries []workqueue.Try) {
+	for _, t := range all {
+		tries = append(tries, workqueue.Try{Worker: t.Worker, Why: t.String(), Failed: t.Ended})
+	}
+	return tries
+}
+
+func whysOf(all []oneTry) (whys []string) {
+	for _, t := range all {
+		whys = append(whys, t.String())
+	}
+	return whys
+}
+
 // begin notes that a try begins, and returns all tries, this one included.
 func (j *job) begin(ctx context.Context) ([]oneTry, error) {
 	return j.changeTries(ctx, func(others []oneTry, _ bool) []oneTry {
-		return append(others, oneTry{j.me, j.q.as, fmt.Sprintf(" said nothing for %v", j.q.head.Lease)})
+		return append(others, oneTry{j.me, j.q.as, fmt.Sprintf(" said nothing for %v", j.q.head.Lease), false})
 	})
 }
 
@@ -255,14 +293,8 @@ func (j *job) begin(ctx context.Context) ([]oneTry, error) {
 // returns nil to leave them alone.
 func (j *job) changeTries(ctx context.Context, change func(others []oneTry, last bool) []oneTry) (all []oneTry, err error) {
 	err = j.q.try(ctx, "note a try", attemptTime, func(ctx context.Context) error {
-		all = nil
-		e, err := j.q.keys.Get(ctx, keyTries+j.id)
-		switch {
-		case err == nil:
-			if err := json.Unmarshal(e.Value(), &all); err != nil {
-				return fmt.Errorf("jetstream: the tries of %s: %w", j.id, err)
-			}
-		case !isGone(err):
+		var revision uint64
+		if all, revision, err = j.q.tries(ctx, j.id); err != nil {
 			return err
 		}
 		var others []oneTry
@@ -275,17 +307,52 @@ func (j *job) changeTries(ctx context.Context, change func(others []oneTry, last
 		if all = change(others, last); all == nil {
 			return nil
 		}
-		if e == nil {
-			_, err = j.q.keys.Create(ctx, keyTries+j.id, encoded(all))
-		} else {
-			_, err = j.q.keys.Update(ctx, keyTries+j.id, encoded(all), e.Revision())
-		}
+		_, err = j.q.keys.Update(ctx, keyTries+j.id, encoded(all), revision)
 		if isConflict(err) {
 			return notYet{"the unit's tries have changed"}
 		}
 		return err
 	})
 	return all, err
+}
+
+// tries returns the tries of a unit that are on record, and the revision of their key: 0 if there is none.
+func (q *Queue) tries(ctx context.Context, id string) (all []oneTry, revision uint64, err error) {
+	revision, err = q.read(ctx, keyTries+id, &all)
+	return all, revision, err
+}
+
+// read reads the value of a key into a variable, and returns its revision: 0 if there is none, and then the variable stays as it is.
+func (q *Queue) read(ctx context.Context, key string, into any) (revision uint64, err error) {
+	e, err := q.keys.Get(ctx, key)
+	if errors.Is(err, jetstream.ErrKeyNotFound) {
+		return 0, nil
+	}
+	if err != nil {
+		return 0, err
+	}
+	if err := json.Unmarshal(e.Value(), into); err != nil {
+		return 0, fmt.Errorf("jetstream: %s: %w", key, err)
+	}
+	return e.Revision(), nil
+}
+
+// Look is workqueue.Queue's.
+func (q *Queue) Look(ctx context.Context, id string) (s workqueue.Standing, err error) {
+	k, err := q.outcome(ctx, id)
+	if err != nil && !isGone(err) {
+		return s, err
+	}
+	s.Over, s.Worker = err == nil, k.Worker
+	err = q.try(ctx, "look for tries", attemptTime, func(ctx context.Context) error {
+		all, _, err := q.tries(ctx, id)
+		s.Tries = triesOf(all)
+		return err
+	})
+	if err == nil {
+		s.Others, err = q.others(ctx)
+	}
+	return s, err
 }
 
 // endTry changes the tries on record as this one ends. It leaves them alone if a later try has begun: then the lease was lost, and the unit
@@ -301,14 +368,14 @@ func (j *job) endTry(ctx context.Context, change func(others []oneTry) []oneTry)
 }
 
 func (j *job) Fail(ctx context.Context, why string) error {
-	tries, lost, err := j.endTry(ctx, func(others []oneTry) []oneTry { return append(others, oneTry{j.me, j.q.as, ": " + why}) })
+	tries, lost, err := j.endTry(ctx, func(others []oneTry) []oneTry { return append(others, oneTry{j.me, j.q.as, ": " + why, true}) })
 	if err != nil || lost {
 		return unlessOver(err)
 	}
-	if len(tries) >= workqueue.Tries {
-		return j.giveUp(ctx, tries)
+	if j.before = tries; len(tries) >= workqueue.Tries {
+		return j.giveUp(ctx)
 	}
-	_ = j.msg.Nak() // without it the lease ends
+	_ = j.msg.NakWithDelay(workqueue.RetryAfter) // without it the lease ends
 	return nil
 }
 

@@ -1,6 +1,7 @@
 package jetstream_test
 
 import (
+	"bytes"
 	"encoding/json"
 	"strings"
 	"testing"
@@ -66,7 +67,8 @@ func TestTheBodyOfAUnitGoesWithItsOutcome(t *testing.T) {
 	t.Parallel()
 	a := served(t).Access
 	q := lead(t, a, jetstream.Sizes{})
-	done, failed := workqueue.Unit{Kind: "x", Body: []byte("1")}, workqueue.Unit{Kind: "x", Body: []byte("2")}
+	large := bytes.Repeat([]byte("1"), 100<<10) // it does not come with its message
+	done, failed := workqueue.Unit{Kind: "x", Body: large}, workqueue.Unit{Kind: "y", Body: large}
 	w := join(t, a, "w")
 	for range workqueue.Tries { // given up
 		require.NoError(t, q.Put(t.Context(), failed))
@@ -81,7 +83,7 @@ func TestTheBodyOfAUnitGoesWithItsOutcome(t *testing.T) {
 	left := bodies(t, q)
 	require.Len(t, left, 1)
 	require.True(t, strings.HasPrefix(left[0], "result."+done.ID()), left)
-	require.NoError(t, q.Close(t.Context()))
+	require.NoError(t, q.Close())
 	require.Equal(t, "r", string(outcome(t, lead(t, a, jetstream.Sizes{}), done).Body))
 	began := time.Now()
 	settled, err := jetstream.FetchSettled(t.Context(), w, done.ID())

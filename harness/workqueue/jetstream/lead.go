@@ -2,6 +2,7 @@ package jetstream
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -20,14 +21,14 @@ type Sizes struct {
 }
 
 // Lead begins a coordination, or goes on with one whose coordinator has ended or was killed. Only one coordinator of a name is at work: the
-// error wraps ErrTaken if another is, and ErrOther if what was begun under the name differs from head. It returns the head that was begun
-// with: its Seed is that of then.
+// error wraps ErrTaken if another answers, and ErrOther if what was begun under the name differs from head. It returns the head that was begun
+// with: its Seed is that of then. Two coordinators that begin in the same moment do the same work, which counts once.
 func Lead(ctx context.Context, a Access, name, as string, head Head, sizes Sizes) (*Queue, Head, error) {
 	q, err := open(ctx, a, name, as)
 	if err != nil {
 		return nil, Head{}, err
 	}
-	head.Format, head.Lease = Format, sizes.Lease
+	head.Format, head.ID, head.Lease = Format, unique(), sizes.Lease
 	if head.Task == nil {
 		head.Task = json.RawMessage("null") // as it is read again
 	}
@@ -39,33 +40,89 @@ func Lead(ctx context.Context, a Access, name, as string, head Head, sizes Sizes
 		replicas = 3
 	}
 	for err = workqueue.ErrOver; errors.Is(err, workqueue.ErrOver); { // another may just remove what it had under this name
-		q.opened = false
-		if err = q.openKeys(ctx, replicas); err == nil {
-			q.opened = true
-			err = q.agree(ctx, head)
-		}
-		if err == nil {
-			err = q.takeLead(ctx)
-		}
-	}
-	if err == nil { // from here on it is ours to change
-		err = q.begin(ctx, replicas, sizes)
+		err = q.lead(ctx, head, replicas, sizes)
 	}
 	if err != nil {
-		return nil, Head{}, errors.Join(err, q.Close(ctx))
+		return nil, Head{}, errors.Join(err, q.Close())
 	}
 	return q, q.head, nil
 }
 
+// lead makes this process the coordinator. The error wraps workqueue.ErrOver if the name has just become free.
+func (q *Queue) lead(ctx context.Context, head Head, replicas int, sizes Sizes) error {
+	q.opened = false
+	wasThere, err := q.openKeys(ctx, replicas)
+	if err != nil {
+		return err
+	}
+	q.opened = true
+	if wasThere {
+		if err := q.aloneOr(ctx, head); err != nil {
+			return err
+		}
+	}
+	if err := q.agree(ctx, head); err != nil {
+		return err
+	}
+	if err := q.begin(ctx, replicas, sizes); err != nil {
+		return err
+	}
+	q.leads = true
+	return errors.Join(q.answerAs(coordinator), q.follow(ctx))
+}
+
+// aloneOr returns an error that wraps ErrTaken if another coordinates under the name. It removes what is over, or cannot be gone on with.
+func (q *Queue) aloneOr(ctx context.Context, head Head) error {
+	var names []string
+	err := q.try(ctx, "begin "+q.name, attemptTime, func(ctx context.Context) (err error) {
+		names, err = q.there(ctx, coordinator, lookForOthers, true)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	if len(names) > 0 {
+		return fmt.Errorf("%w: %s, by %s: let it end, or choose another --name", ErrTaken, q.name, names[0])
+	}
+	over, err := q.isOver(ctx)
+	if err == nil && (over || head.Anew) {
+		err = cmp.Or(q.remove(ctx), workqueue.ErrOver)
+	}
+	return err
+}
+
+// mark is in what doublegrant makes in a NATS: something else of the same name is left alone.
+var mark = map[string]string{"doublegrant": "coordination"}
+
+// notOurs returns an error that wraps ErrOther if a stream of that name is somebody else's. It need not be there.
+func (q *Queue) notOurs(ctx context.Context, stream string) error {
+	s, err := q.js.Stream(ctx, stream)
+	if err != nil {
+		if isGone(err) {
+			return nil
+		}
+		return err
+	}
+	if s.CachedInfo().Config.Metadata["doublegrant"] != mark["doublegrant"] {
+		return fmt.Errorf("%w: the NATS has a stream %s that is none of this doublegrant's: choose another --name", ErrOther, stream)
+	}
+	return nil
+}
+
 // openKeys opens the coordination's keys, which it makes unless they are there. They differ from those that NATS makes by itself in one thing:
 // whoever reads a key asks the leader of their replicas, and none that lags.
-func (q *Queue) openKeys(ctx context.Context, replicas int) error {
-	return q.try(ctx, "begin "+q.name, attemptTime, func(ctx context.Context) (err error) {
+func (q *Queue) openKeys(ctx context.Context, replicas int) (wasThere bool, err error) {
+	err = q.try(ctx, "begin "+q.name, attemptTime, func(ctx context.Context) (err error) {
+		if err := q.notOurs(ctx, q.keyStream()); err != nil {
+			return err
+		}
+		wasThere = true
 		if q.keys, err = q.js.KeyValue(ctx, q.bucket()); errors.Is(err, jetstream.ErrBucketNotFound) {
+			wasThere = false
 			if _, err = q.js.CreateStream(ctx, jetstream.StreamConfig{
 				Name: q.keyStream(), Subjects: []string{q.keySubject(">")}, Replicas: replicas, MaxMsgsPerSubject: 1,
 				MaxMsgs: -1, MaxBytes: -1, MaxMsgSize: -1, MaxConsumers: -1,
-				Discard: jetstream.DiscardNew, AllowRollup: true, DenyDelete: true, AllowDirect: false,
+				Discard: jetstream.DiscardNew, AllowRollup: true, DenyDelete: true, AllowDirect: false, Metadata: mark,
 			}); err == nil {
 				q.keys, err = q.js.KeyValue(ctx, q.bucket())
 			}
@@ -75,19 +132,22 @@ func (q *Queue) openKeys(ctx context.Context, replicas int) error {
 		}
 		return err
 	})
+	return wasThere, err
 }
 
 // begin makes what else the coordination keeps in NATS, unless it is there.
 func (q *Queue) begin(ctx context.Context, replicas int, sizes Sizes) error {
 	return q.try(ctx, "begin "+q.name, attemptTime, func(ctx context.Context) (err error) {
-		if err = q.clear(ctx); err != nil {
+		if err := cmp.Or(q.notOurs(ctx, q.objectStream()), q.notOurs(ctx, q.stream())); err != nil {
 			return err
 		}
-		if q.objects, err = q.js.CreateOrUpdateObjectStore(ctx, jetstream.ObjectStoreConfig{Bucket: q.bucket(), Replicas: replicas, MaxBytes: sizes.MostStored}); err != nil {
+		if q.objects, err = q.js.CreateOrUpdateObjectStore(ctx, jetstream.ObjectStoreConfig{
+			Bucket: q.bucket(), Replicas: replicas, MaxBytes: sizes.MostStored, Metadata: mark,
+		}); err != nil {
 			return err
 		}
 		if _, err = q.js.CreateOrUpdateStream(ctx, jetstream.StreamConfig{
-			Name: q.stream(), Subjects: []string{q.subject() + "*"}, Retention: jetstream.WorkQueuePolicy, Replicas: replicas,
+			Name: q.stream(), Subjects: []string{q.subject() + "*"}, Retention: jetstream.WorkQueuePolicy, Replicas: replicas, Metadata: mark,
 			Discard: jetstream.DiscardNew, MaxMsgsPerSubject: 1, DiscardNewPerSubject: true, // a unit is there once, however often it is put
 		}); err != nil {
 			return err
@@ -95,32 +155,8 @@ func (q *Queue) begin(ctx context.Context, replicas int, sizes Sizes) error {
 		q.consumer, err = q.js.CreateOrUpdateConsumer(ctx, q.stream(), jetstream.ConsumerConfig{
 			Durable: "workers", AckPolicy: jetstream.AckExplicitPolicy, AckWait: q.head.Lease, MaxDeliver: -1, MaxAckPending: 10_000,
 		})
-		if err == nil {
-			_, err = q.keys.PutString(ctx, keyBegun, "begun")
-		}
 		return err
 	})
-}
-
-// clear removes what an earlier coordination of this name left: the end of one that is wanted again, and the units of one whose removal, or
-// whose beginning, was cut short.
-func (q *Queue) clear(ctx context.Context) error {
-	if _, err := q.keys.Get(ctx, keyOver); err == nil {
-		if err := q.keys.Delete(ctx, keyOver); err != nil {
-			return err
-		}
-	} else if !isGone(err) {
-		return err
-	}
-	if _, err := q.keys.Get(ctx, keyBegun); err == nil || !isGone(err) {
-		return err
-	}
-	for _, err := range []error{q.js.DeleteStream(ctx, q.stream()), q.js.DeleteObjectStore(ctx, q.bucket())} {
-		if err != nil && !isGone(err) {
-			return err
-		}
-	}
-	return nil
 }
 
 // isConflict reports whether a key was not written because it has changed.
@@ -180,14 +216,61 @@ func encoded(v any) []byte {
 	return b
 }
 
-// End is workqueue.Queue's.
+// leaveWithin is how long workers have to hear of the end before all is removed.
+const leaveWithin = 3 * time.Second
+
+// End is workqueue.Queue's. Whoever is killed meanwhile leaves a name that can be used: what is over is removed when the name is used again.
 func (q *Queue) End(ctx context.Context) error {
-	return q.try(ctx, "end "+q.name, attemptTime, func(ctx context.Context) error {
-		if err := q.leadStill(ctx); err != nil {
+	err := q.try(ctx, "end "+q.name, attemptTime, func(ctx context.Context) error {
+		if err := q.isStillOurs(ctx); err != nil {
 			return err
 		}
 		_, err := q.keys.PutString(ctx, keyOver, "over")
 		return err
+	})
+	if err != nil {
+		return err
+	}
+	for end := time.Now().Add(leaveWithin); time.Now().Before(end); {
+		if names, err := q.others(ctx); err != nil || len(names) == 0 {
+			break
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(pause):
+		}
+	}
+	return q.remove(ctx)
+}
+
+// isStillOurs returns an error unless the coordination of this name is the one that this process has begun, or gone on with.
+func (q *Queue) isStillOurs(ctx context.Context) error {
+	if !q.leads {
+		return fmt.Errorf("jetstream: %s does not coordinate %s", q.as, q.name)
+	}
+	e, err := q.keys.Get(ctx, keyHead)
+	if err != nil {
+		return err
+	}
+	var now Head
+	if err := json.Unmarshal(e.Value(), &now); err != nil || now.ID != q.head.ID {
+		return fmt.Errorf("%w: %s has ended, and was begun anew: its results are with whoever ended it", ErrTaken, q.name)
+	}
+	return nil
+}
+
+// remove removes all that the coordination keeps in NATS, the keys last: until then whoever looks sees that it is over.
+func (q *Queue) remove(ctx context.Context) error {
+	return q.try(ctx, "remove "+q.name, attemptTime, func(ctx context.Context) error {
+		for _, step := range []struct {
+			remove func(context.Context, string) error
+			name   string
+		}{{q.js.DeleteStream, q.stream()}, {q.js.DeleteObjectStore, q.bucket()}, {q.js.DeleteKeyValue, q.bucket()}} {
+			if err := step.remove(ctx, step.name); err != nil && !isGone(err) {
+				return err
+			}
+		}
+		return nil
 	})
 }
 
@@ -208,26 +291,4 @@ func (q *Queue) isOver(ctx context.Context) (over bool, err error) {
 		return true, nil
 	}
 	return over, err
-}
-
-// hasWorkers reports whether a worker has joined and not left.
-func (q *Queue) hasWorkers(ctx context.Context) bool {
-	names, err := q.Workers(ctx)
-	return err == nil && len(names) > 0
-}
-
-// Workers lists the workers that have joined and not left. One that was killed stays in the list.
-func (q *Queue) Workers(ctx context.Context) (names []string, err error) {
-	err = q.try(ctx, "list workers", attemptTime, func(ctx context.Context) error {
-		names = nil
-		list, err := q.keys.ListKeysFiltered(ctx, keyWorker+"*")
-		if err != nil {
-			return err
-		}
-		for key := range list.Keys() {
-			names = append(names, key[len(keyWorker):])
-		}
-		return ctx.Err()
-	})
-	return names, err
 }

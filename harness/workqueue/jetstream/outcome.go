@@ -3,22 +3,19 @@ package jetstream
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"slices"
 	"time"
-
-	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/doublegrant/doublegrant/harness/workqueue"
 )
 
 // kept is what the key of an outcome holds.
 type kept struct {
-	Worker string   `json:"worker,omitempty"`
+	Worker string   `json:"worker,omitempty"` // empty: the unit was given up
 	Claim  string   `json:"claim,omitempty"`
 	Object string   `json:"object,omitempty"` // of the result's body
-	Failed []string `json:"failed,omitempty"`
-	Try    string   `json:"try,omitempty"` // that it came of
+	Failed []string `json:"failed,omitempty"` // what became of the tries before
+	Try    string   `json:"try,omitempty"`    // that it came of
 }
 
 // outcome reads the outcome of a unit. The error is one of isGone if it has none.
@@ -46,7 +43,10 @@ func (q *Queue) Await(ctx context.Context, id string) (workqueue.Outcome, error)
 		}
 		select {
 		case <-changed:
-		case <-time.After(time.Second): // hints may get lost
+		case <-time.After(time.Second): // what was followed may be broken off
+			if err := q.access.health(); err != nil {
+				return workqueue.Outcome{}, err
+			}
 		case <-ctx.Done():
 			return workqueue.Outcome{}, ctx.Err()
 		}
@@ -68,7 +68,7 @@ func (q *Queue) whole(ctx context.Context, k kept) (workqueue.Outcome, error) {
 
 func (j *job) Done(ctx context.Context, r workqueue.Result) error {
 	defer j.sayAlive()()
-	k := kept{Worker: j.q.as, Claim: r.Claim, Try: j.me, Object: "result." + j.id + "." + j.me}
+	k := kept{Worker: j.q.as, Claim: r.Claim, Try: j.me, Failed: whysOf(j.before), Object: "result." + j.id + "." + j.me}
 	if len(r.Body) == 0 {
 		k.Object = ""
 	} else if err := j.q.tryBody(ctx, "keep a result", func(ctx context.Context, moved func()) error {
@@ -100,7 +100,6 @@ func (j *job) keep(ctx context.Context, k kept) error {
 	if first.Try != k.Try {
 		err = j.compare(ctx, first, k)
 	}
-	_ = j.q.nc.Publish(j.q.hint(), nil) // a hint: Await looks again by itself
 	j.settled(ctx)
 	return err
 }
@@ -135,26 +134,13 @@ func (j *job) dispute(ctx context.Context) error {
 
 // disputes returns the units that are disputed, and the revision of their key: 0 if there is none.
 func (q *Queue) disputes(ctx context.Context) (ids []string, revision uint64, err error) {
-	e, err := q.keys.Get(ctx, keyDisputed)
-	if errors.Is(err, jetstream.ErrKeyNotFound) {
-		return nil, 0, nil
-	}
-	if err == nil {
-		err = json.Unmarshal(e.Value(), &ids)
-	}
-	if err != nil {
-		return nil, 0, err
-	}
-	return ids, e.Revision(), nil
+	revision, err = q.read(ctx, keyDisputed, &ids)
+	return ids, revision, err
 }
 
-// giveUp keeps that the unit came to no result.
-func (j *job) giveUp(ctx context.Context, tries []oneTry) error {
-	k := kept{Worker: j.q.as, Try: j.me}
-	for _, t := range tries {
-		k.Failed = append(k.Failed, t.String())
-	}
-	return unlessOver(j.keep(ctx, k))
+// giveUp keeps that the unit came to no result, by the tries before this one.
+func (j *job) giveUp(ctx context.Context) error {
+	return unlessOver(j.keep(ctx, kept{Try: j.me, Failed: whysOf(j.before)}))
 }
 
 // Disputed is workqueue.Queue's.

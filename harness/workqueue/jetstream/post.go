@@ -19,9 +19,6 @@ func (p Post) subject(subject string) string { return "doublegrant." + p.q.name 
 
 // Ask sends a message and returns the answer. An error says that none came before ctx ended, or that nobody listens.
 func (p Post) Ask(ctx context.Context, subject string, message []byte) ([]byte, error) {
-	if lost := p.q.lost.Load(); lost != nil {
-		return nil, *lost
-	}
 	msg, err := p.q.nc.RequestWithContext(ctx, p.subject(subject), message)
 	if err != nil {
 		return nil, fmt.Errorf("jetstream: ask %s: %w", subject, p.q.access.redacted(err))

@@ -8,7 +8,6 @@ import (
 	"regexp"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -19,17 +18,20 @@ import (
 )
 
 // Format of what a coordination keeps: raised when older programs cannot read it any more.
-const Format = 2
+const Format = 3
 
 // Head says what a coordination is of. Workers refuse one that they cannot work for.
 type Head struct {
 	Format  int             `json:"format"`
+	ID      string          `json:"id"`      // of this coordination alone: another of its name has another
 	Kind    string          `json:"kind"`    // such as "suite"
 	Program string          `json:"program"` // version of doublegrant
 	Server  string          `json:"server"`  // that units are done on
 	Task    json.RawMessage `json:"task"`    // what is to be done, as the coordinator has it: a coordinator that goes on has an equal one
 	Lease   time.Duration   `json:"lease"`   // how long a worker may say nothing
 	Seed    uint64          `json:"seed,omitempty"`
+
+	Anew bool `json:"-"` // of a coordinator: what an earlier one has begun under the name is removed, not gone on with
 }
 
 // Queue is a coordination, as its coordinator or one worker has it.
@@ -47,25 +49,24 @@ type Queue struct {
 
 	mu      sync.Mutex
 	changed chan struct{} // closed, and made anew, when an outcome may be there
+	seen    watched
 
-	opened  bool                  // the keys were there: if they are not, they were removed
-	leads   bool                  // this is the coordinator
-	beats   beats                 // of this coordinator
-	lost    atomic.Pointer[error] // why this coordinator is none any more
-	stop    context.CancelFunc    // of the coordinator's heartbeat
-	beating sync.WaitGroup
+	opened bool               // the keys were there: if they are not, they were removed
+	leads  bool               // this is the coordinator
+	stop   context.CancelFunc // ends watching
+	watch  sync.WaitGroup
+
+	answers *nats.Subscription // to those who ask who is there
 }
 
 // Keys of the bucket. Those of a unit and of a worker end in its name.
 const (
-	keyHead        = "head"
-	keyCoordinator = "coordinator"
-	keyBegun       = "begun" // what else is kept has been made
-	keyOver        = "over"
-	keyWorker      = "worker."
-	keyOutcome     = "outcome."
-	keyTries       = "tries."
-	keyDisputed    = "disputed" // the IDs of all disputed units, in one key: who reads it misses none
+	keyHead     = "head"
+	keyOver     = "over"
+	keyOutcome  = "outcome."
+	keyTries    = "tries."
+	keyBarred   = "barred."
+	keyDisputed = "disputed" // the IDs of all disputed units, in one key: who reads it misses none
 )
 
 // nameFormat is what the name of a coordination has to match: it becomes part of names in NATS.
@@ -82,7 +83,6 @@ func CheckName(name string) error {
 func (q *Queue) bucket() string  { return "doublegrant-" + q.name }
 func (q *Queue) stream() string  { return "DOUBLEGRANT_" + q.name }
 func (q *Queue) subject() string { return "doublegrant." + q.name + ".unit." } // ends in the unit's ID
-func (q *Queue) hint() string    { return "doublegrant." + q.name + ".done" }
 
 // The streams of a bucket of keys and of an object store, and the subject of a key, as NATS names them.
 func (q *Queue) keyStream() string            { return "KV_" + q.bucket() }
@@ -102,10 +102,7 @@ func open(ctx context.Context, a Access, name, as string) (*Queue, error) {
 	if q.nc, err = a.connect(ctx, "doublegrant "+as); err != nil {
 		return nil, err
 	}
-	if q.js, err = jetstream.New(q.nc, jetstream.WithDefaultTimeout(attemptTime)); err == nil {
-		_, err = q.nc.Subscribe(q.hint(), func(*nats.Msg) { q.wake() })
-	}
-	if err != nil {
+	if q.js, err = jetstream.New(q.nc, jetstream.WithDefaultTimeout(attemptTime)); err != nil {
 		q.nc.Close()
 		return nil, fmt.Errorf("jetstream: %w", a.redacted(err))
 	}
@@ -144,10 +141,12 @@ func (q *Queue) join(ctx context.Context) error {
 		if q.consumer, err = q.js.Consumer(ctx, q.stream(), "workers"); err != nil {
 			return waiting(err, "its stream is not there")
 		}
-		_, err = q.keys.PutString(ctx, keyWorker+token(q.as), q.as)
-		return err
+		return nil
 	})
-	return err
+	if err != nil {
+		return err
+	}
+	return q.answerAs(worker)
 }
 
 // notYet marks errors of what may be there later: a replica that has just come back answers with what it had.
@@ -189,9 +188,8 @@ func isGone(err error) bool {
 	return false
 }
 
-func (q *Queue) wake() {
-	q.mu.Lock()
-	defer q.mu.Unlock()
+// wakeHolding wakes whoever waits for an outcome. The caller holds q.mu.
+func (q *Queue) wakeHolding() {
 	close(q.changed)
 	q.changed = make(chan struct{})
 }
@@ -203,19 +201,9 @@ func (q *Queue) change() <-chan struct{} {
 }
 
 // Close leaves the coordination. The work that is left stays there.
-func (q *Queue) Close(ctx context.Context) error {
+func (q *Queue) Close() error {
 	q.stop()
-	q.beating.Wait()
-	if q.keys != nil && q.nc.IsConnected() {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
-		defer cancel()
-		switch { // others see that nobody beats
-		case !q.leads:
-			_ = q.keys.Delete(ctx, keyWorker+token(q.as))
-		case q.lost.Load() == nil && !q.beats.gone:
-			_ = q.keys.Delete(ctx, keyCoordinator, jetstream.LastRevision(q.beats.lastRevision()))
-		}
-	}
+	q.watch.Wait()
 	q.nc.Close()
 	return nil
 }

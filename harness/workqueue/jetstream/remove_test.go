@@ -7,25 +7,14 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/doublegrant/doublegrant/harness/testenv"
 	"github.com/doublegrant/doublegrant/harness/workqueue"
 	"github.com/doublegrant/doublegrant/harness/workqueue/jetstream"
 )
 
-// TestAKilledRemovalPoisonsNoName, whenever it is killed: whoever uses the name next gets results, old or new, and no outcome without its body.
-func TestAKilledRemovalPoisonsNoName(t *testing.T) {
-	killRemovals(t, 0, 1, jetstream.RemovalSteps)
-}
-
-func TestLongAKilledRemovalPoisonsNoName(t *testing.T) {
-	testenv.NeedLong(t)
-	killRemovals(t, 0, 1, 2, 3, jetstream.RemovalSteps)
-}
-
-// killRemovals kills a removal after each of the numbers of steps.
-func killRemovals(t *testing.T, after ...int) {
+// TestAKilledEndPoisonsNoName, whenever it is killed: whoever uses the name next gets results, old or new, and no outcome without its body.
+func TestAKilledEndPoisonsNoName(t *testing.T) {
 	t.Parallel()
-	for _, steps := range after {
+	for steps := range 5 {
 		t.Run(fmt.Sprint(steps), func(t *testing.T) {
 			t.Parallel()
 			a := served(t).Access
@@ -33,7 +22,16 @@ func killRemovals(t *testing.T, after ...int) {
 			done, left := workqueue.Unit{Kind: "x", Body: []byte("1")}, workqueue.Unit{Kind: "x", Body: []byte("2")}
 			doOne(t, q, join(t, a, "first"), done)
 			require.NoError(t, q.Put(t.Context(), left))
-			require.NoError(t, jetstream.KillInRemoval(t.Context(), q, steps))
+			raw := jetstream.RawOf(q)
+			for _, step := range []func() error{
+				func() error { _, err := raw.Keys.PutString(t.Context(), "over", "over"); return err },
+				func() error { return raw.JS.DeleteStream(t.Context(), "DOUBLEGRANT_main") },
+				func() error { return raw.JS.DeleteObjectStore(t.Context(), "doublegrant-main") },
+				func() error { return raw.JS.DeleteKeyValue(t.Context(), "doublegrant-main") },
+			}[:steps] {
+				require.NoError(t, step())
+			}
+			require.NoError(t, q.Close())
 
 			now := head
 			if steps > 0 {
@@ -50,7 +48,8 @@ func killRemovals(t *testing.T, after ...int) {
 				doOne(t, q, w, done)
 			}
 			doOne(t, q, w, left)
-			require.NoError(t, q.Remove(t.Context(), 0))
+			require.NoError(t, w.Close())
+			require.NoError(t, q.End(t.Context()))
 		})
 	}
 }
@@ -70,7 +69,8 @@ func TestNothingIsLeft(t *testing.T) {
 	t.Parallel()
 	a := served(t).Access
 	q, looker := lead(t, a, jetstream.Sizes{}), leadOf(t, a, "other", head, jetstream.Sizes{})
-	doOne(t, q, join(t, a, "w"), workqueue.Unit{Kind: "x"})
+	w := join(t, a, "w")
+	doOne(t, q, w, workqueue.Unit{Kind: "x"})
 	count := func() (n int) {
 		for range jetstream.RawOf(looker).JS.StreamNames(t.Context()).Name() {
 			n++
@@ -78,27 +78,29 @@ func TestNothingIsLeft(t *testing.T) {
 		return n
 	}
 	require.Equal(t, 6, count())
-	require.NoError(t, q.Remove(t.Context(), 0))
+	require.NoError(t, w.Close())
+	require.NoError(t, q.End(t.Context()))
 	require.Equal(t, 3, count(), "of the other alone")
 }
 
-// TestOnlyWhoCoordinatesEndsAndRemoves: one that was cut off and replaced does neither, whatever it takes itself for.
-func TestOnlyWhoCoordinatesEndsAndRemoves(t *testing.T) {
+// TestACoordinatorThatWasReplacedEndsNothing that another has begun under the name by then. While both do the same work, whoever is first ends it.
+func TestACoordinatorThatWasReplacedEndsNothing(t *testing.T) {
 	t.Parallel()
 	a := served(t).Access
 	first, w := lead(t, a, jetstream.Sizes{}), join(t, a, "w")
-	jetstream.StopBeating(first)
+	require.NoError(t, jetstream.FallSilent(first))
 	second := lead(t, a, jetstream.Sizes{})
-	oneLineWith(t, first.End(t.Context()), jetstream.ErrTaken, "has taken main over, while this one was cut off")
-	oneLineWith(t, first.Remove(t.Context(), 0), jetstream.ErrTaken, "has taken main over")
-	for i := range jetstream.RemovalSteps {
-		require.ErrorIs(t, jetstream.RemovalStep(t.Context(), first, i), jetstream.ErrTaken)
-	}
+	u := workqueue.Unit{Kind: "x"}
+	doOne(t, second, w, u)
+	require.Equal(t, "r", string(outcome(t, first, u).Body), "both have the result")
 	require.ErrorContains(t, w.End(t.Context()), "w does not coordinate main")
-	require.ErrorContains(t, w.Remove(t.Context(), 0), "w does not coordinate main")
-	doOne(t, second, w, workqueue.Unit{Kind: "x"})
+	require.NoError(t, w.Close())
 	require.NoError(t, second.End(t.Context()))
-	require.NoError(t, second.Remove(t.Context(), 0))
+	_, err := first.Await(t.Context(), "none")
+	require.ErrorIs(t, err, workqueue.ErrOver)
+	third := lead(t, a, jetstream.Sizes{})
+	oneLineWith(t, first.End(t.Context()), jetstream.ErrTaken, "main has ended, and was begun anew")
+	doOne(t, third, join(t, a, "x"), u)
 }
 
 // TestAWorkerThatComesBackAfterTheEnd learns of it at once, whatever it asks first.
@@ -111,8 +113,8 @@ func comesBackAfterTheEnd(t *testing.T, a jetstream.Access) {
 	t.Helper()
 	q, w := lead(t, a, jetstream.Sizes{}), join(t, a, "w")
 	jobs := take(t, q, a, "away", 5)
+	require.NoError(t, jetstream.FallSilent(w))
 	require.NoError(t, q.End(t.Context()))
-	require.NoError(t, q.Remove(t.Context(), 0))
 	began := time.Now()
 	require.ErrorIs(t, jobs[0].Done(t.Context(), workqueue.Result{Body: []byte("r"), Claim: "x"}), workqueue.ErrOver)
 	require.ErrorIs(t, jobs[1].Done(t.Context(), workqueue.Result{Claim: "x"}), workqueue.ErrOver)

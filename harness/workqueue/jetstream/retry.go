@@ -29,15 +29,14 @@ func (q *Queue) try(ctx context.Context, what string, each time.Duration, do fun
 func (q *Queue) again(ctx context.Context, what string, each time.Duration, attempt func(_ context.Context, allowed time.Duration) error) error {
 	end := time.Now().Add(q.access.patience())
 	for allowed := firstTime; ; allowed = min(2*allowed, each) {
-		if lost := q.lost.Load(); lost != nil {
-			return *lost
-		}
 		err := attempt(ctx, min(allowed, max(pause, q.access.patience())))
 		switch {
 		case err == nil:
 			return nil
 		case ctx.Err() != nil:
 			return ctx.Err()
+		case q.access.health() != nil:
+			return q.access.health()
 		case isFull(err):
 			return fmt.Errorf("%w: %s: %w: give it more room, and what was not kept is done again", workqueue.ErrFull, what, q.access.redacted(err))
 		case q.mayBeRemoved(err) && q.isRemoved(ctx):
@@ -59,9 +58,9 @@ func (q *Queue) again(ctx context.Context, what string, each time.Duration, atte
 	}
 }
 
-// mayBeRemoved reports whether an error is one that a worker meets when the coordination was removed.
+// mayBeRemoved reports whether an error is one that is met when the coordination was removed.
 func (q *Queue) mayBeRemoved(err error) bool {
-	if q.leads || !q.opened {
+	if !q.opened {
 		return false
 	}
 	for _, is := range []error{

@@ -23,6 +23,7 @@ type Server struct {
 	join string // where others reach it; empty: where this machine does
 	nats *server.Server
 	lock *os.File
+	log  storeLog
 }
 
 // Serve starts a NATS on the address listen, host:port, of which an empty or 0 port means a free one. It keeps its store, its address and a
@@ -63,6 +64,7 @@ func (s *Server) start(dir, host string, port int) (err error) {
 	if err != nil {
 		return fmt.Errorf("jetstream: start NATS: %w", err)
 	}
+	s.nats.SetLogger(&s.log, false, false)
 	s.nats.Start()
 	if !s.nats.ReadyForConnections(10*time.Second) || s.nats.Addr() == nil {
 		s.nats.Shutdown()
@@ -70,7 +72,7 @@ func (s *Server) start(dir, host string, port int) (err error) {
 	}
 	addr, _ := s.nats.Addr().(*net.TCPAddr)
 	was.Listen = net.JoinHostPort(host, strconv.Itoa(addr.Port))
-	s.Access = Access{URL: "nats://" + was.Listen, Token: was.token}
+	s.Access = Access{URL: "nats://" + was.Listen, Token: was.token, Broken: s.broken}
 	if isEvery(host) {
 		s.Access.URL = "nats://" + net.JoinHostPort("127.0.0.1", strconv.Itoa(addr.Port))
 		if name, err := os.Hostname(); err == nil {

@@ -86,7 +86,7 @@ func TestTLSAndCredentials(t *testing.T) {
 	a := jetstream.Access{URL: "tls://" + s.Addr().String(), Credentials: creds, CA: ca, Patience: time.Minute}
 	q := lead(t, a, jetstream.Sizes{})
 	doOne(t, q, join(t, a, "w"), workqueue.Unit{Kind: "x", Body: []byte("1")})
-	require.NoError(t, q.Remove(t.Context(), 0))
+	require.NoError(t, q.End(t.Context()))
 
 	without := a
 	without.Credentials = ""

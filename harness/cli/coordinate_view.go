@@ -1,0 +1,87 @@
+package cli
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/doublegrant/doublegrant/harness/coordinate"
+	"github.com/doublegrant/doublegrant/harness/workqueue"
+)
+
+// workView shows on standard error who works on what, what is left, and what was given out again and why.
+type workView struct {
+	app    *app
+	queue  workqueue.Queue
+	work   *coordinate.Work
+	failed map[string]int // of each unit, the tries that were told of
+	barred map[string]bool
+	last   string // line
+}
+
+// watchWork shows the work of a queue until stop is called.
+func (a *app) watchWork(q workqueue.Queue, work *coordinate.Work) (stop func()) {
+	v := &workView{app: a, queue: q, work: work, failed: map[string]int{}, barred: map[string]bool{}}
+	over, ended := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(ended)
+		tick := time.NewTicker(time.Second)
+		defer tick.Stop()
+		for shown := time.Now(); ; {
+			select {
+			case <-over:
+				v.tell(q.Watch())
+				return
+			case <-tick.C:
+			}
+			w := q.Watch()
+			v.tell(w)
+			if time.Since(shown) >= plainEvery {
+				shown = time.Now()
+				v.show(w)
+			}
+		}
+	}()
+	return func() { close(over); <-ended }
+}
+
+// tell tells what went wrong since it was called before.
+func (v *workView) tell(w workqueue.Watched) {
+	for _, u := range w.Begun {
+		if n := len(u.Failed); n > v.failed[u.ID] {
+			v.failed[u.ID] = n
+			v.app.say("%s is given out again, try %d of %d: %s", v.work.Name(u.ID), n+1, workqueue.Tries, u.Failed[n-1])
+		}
+	}
+	for _, worker := range slices.Sorted(maps.Keys(w.Barred)) {
+		if !v.barred[worker] {
+			v.barred[worker] = true
+			v.app.say("%s is given no more work: %s", worker, w.Barred[worker])
+		}
+	}
+}
+
+// show prints who works on what, and what is left.
+func (v *workView) show(w workqueue.Watched) {
+	var at []string
+	for _, u := range w.Begun {
+		if u.Worker != "" {
+			at = append(at, fmt.Sprintf("%s: %s, %v", u.Worker, v.work.Name(u.ID), time.Since(u.Since).Round(time.Second)))
+		}
+	}
+	left, of, takes := v.work.Left()
+	line := fmt.Sprintf("  %d of %d units done", of-left, of)
+	if takes > 0 {
+		line += fmt.Sprintf(", about %v left", (takes / time.Duration(max(1, len(at)))).Round(time.Second))
+	}
+	if len(at) == 0 && left > 0 {
+		at = []string{"no worker has one"}
+	}
+	line += "; " + strings.Join(at, "; ")
+	if line != v.last {
+		v.app.sayPlain("%s", line)
+	}
+	v.last = line
+}

@@ -1,0 +1,42 @@
+package results
+
+import (
+	"context"
+
+	"github.com/doublegrant/doublegrant/harness/explore"
+	"github.com/doublegrant/doublegrant/harness/outside"
+	"github.com/doublegrant/doublegrant/harness/plan"
+	"github.com/doublegrant/doublegrant/workloads"
+)
+
+// PieceWorker does pieces of one search, one after the other, in this process.
+type PieceWorker struct {
+	*explore.PieceRunner
+	v workloads.Variant
+}
+
+// StartPieceWorker starts a Redis for the pieces of a search. The caller calls Stop. The error wraps plan.ErrUsage if the search cannot
+// be made.
+func StartPieceWorker(ctx context.Context, s plan.Search, redis string) (*PieceWorker, error) {
+	v, spec, err := s.Resolve(redis)
+	if err != nil {
+		return nil, err
+	}
+	if err := outside.Missing(v); err != nil {
+		v.Close()
+		return nil, err
+	}
+	r, err := explore.StartPieceRunner(ctx, spec)
+	if err != nil {
+		v.Close()
+		return nil, err
+	}
+	return &PieceWorker{r, v}, nil
+}
+
+// Stop stops the Redis, and the program that was searched if it is one outside.
+func (w *PieceWorker) Stop() error {
+	err := w.PieceRunner.Stop()
+	w.v.Close()
+	return err
+}

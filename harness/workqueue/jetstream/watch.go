@@ -1,0 +1,115 @@
+package jetstream
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/doublegrant/doublegrant/harness/workqueue"
+)
+
+// This file has what a coordinator sees of the work: it follows the keys of tries, outcomes and barred workers as they change.
+
+// watched is what was seen so far.
+type watched struct {
+	begun  map[string]workqueue.Begun // by ID
+	barred map[string]string
+}
+
+// Watch is workqueue.Queue's.
+func (q *Queue) Watch() workqueue.Watched {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	w := workqueue.Watched{Barred: maps.Clone(q.seen.barred)}
+	w.Begun = slices.SortedFunc(maps.Values(q.seen.begun), func(a, b workqueue.Begun) int {
+		return cmp.Or(a.Since.Compare(b.Since), cmp.Compare(a.ID, b.ID))
+	})
+	return w
+}
+
+// follow begins to follow the keys, until stop is called. If it cannot, or is broken off, only Watch knows less: whoever waits for an outcome
+// looks by himself, too.
+func (q *Queue) follow(ctx context.Context) error {
+	ctx, q.stop = context.WithCancel(context.WithoutCancel(ctx))
+	q.seen = watched{map[string]workqueue.Begun{}, map[string]string{}}
+	keys, err := q.keys.WatchFiltered(ctx, []string{keyTries + "*", keyOutcome + "*", keyBarred + "*"})
+	if err != nil {
+		q.stop()
+		return err
+	}
+	q.watch.Go(func() {
+		defer func() { _ = keys.Stop() }() // it fails on a closed connection only
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case e, open := <-keys.Updates():
+				if !open {
+					return
+				}
+				if e != nil { // nil: all that was there has come
+					q.see(e)
+				}
+			}
+		}
+	})
+	return nil
+}
+
+// see takes a change of a key in.
+func (q *Queue) see(e jetstream.KeyValueEntry) {
+	kind, of, _ := strings.Cut(e.Key(), ".")
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	switch kind + "." {
+	case keyOutcome:
+		delete(q.seen.begun, of)
+		q.wakeHolding()
+	case keyBarred:
+		var b barred
+		if json.Unmarshal(e.Value(), &b) == nil {
+			q.seen.barred[b.Worker] = b.Why
+		}
+	case keyTries:
+		var tries []oneTry
+		if json.Unmarshal(e.Value(), &tries) != nil {
+			return
+		}
+		if q.seen.begun[of] = begun(of, tries); len(tries) == 0 { // it was given back
+			delete(q.seen.begun, of)
+		}
+	}
+}
+
+// begun says how a unit stands whose tries have changed just now.
+func begun(id string, tries []oneTry) workqueue.Begun {
+	b := workqueue.Begun{ID: id, Since: time.Now()}
+	for i, t := range tries {
+		if t.Ended || i < len(tries)-1 {
+			b.Failed = append(b.Failed, t.String())
+		} else {
+			b.Worker = t.Worker
+		}
+	}
+	return b
+}
+
+// barred is what the key of a barred worker holds.
+type barred struct {
+	Worker string `json:"worker"`
+	Why    string `json:"why"`
+}
+
+// Bar is workqueue.Queue's.
+func (q *Queue) Bar(ctx context.Context, why string) error {
+	return q.try(ctx, "leave", attemptTime, func(ctx context.Context) error {
+		_, err := q.keys.Put(ctx, keyBarred+token(q.as), encoded(barred{q.as, why}))
+		return err
+	})
+}

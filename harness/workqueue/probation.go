@@ -1,0 +1,74 @@
+package workqueue
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+)
+
+const (
+	mostFailures  = 2               // units in a row that a worker failed and others did: after them it is barred
+	probationTime = time.Minute     // after which a worker on probation takes new units again, though nobody has tried what it failed
+	leaveFor      = time.Second / 2 // how long a worker waits that has left a unit to others
+)
+
+// probation is what a worker goes through once it has failed a unit. The zero value of its maps and counts is that of one that has not.
+type probation struct {
+	queue Queue
+	name  string
+
+	failed   map[string]string // units that it failed and nobody else has tried, by ID, each with why
+	since    time.Time         // when it failed the last of them
+	failures int               // units in a row that it failed and another did
+	why      string            // it failed the last of these
+}
+
+// fails notes that the worker has failed a unit.
+func (p *probation) fails(id, why string) { p.failed[id], p.since = why, time.Now() }
+
+// judge looks what became of the units that the worker has failed. The error wraps ErrBarred if they show that it is the worker's fault.
+func (p *probation) judge(ctx context.Context) error {
+	for id, why := range p.failed {
+		s, err := p.queue.Look(ctx, id)
+		if err != nil {
+			return err
+		}
+		byAnother := slices.ContainsFunc(s.Tries, func(t Try) bool { return t.Failed && t.Worker != p.name })
+		switch {
+		case s.Over && s.Worker != "" && s.Worker != p.name:
+			p.failures, p.why = p.failures+1, fmt.Sprintf("%s, which %s then did", why, s.Worker)
+		case byAnother || s.Over:
+			p.failures = 0
+		case len(s.Others) > 0:
+			continue
+		}
+		delete(p.failed, id)
+	}
+	if p.failures < mostFailures {
+		return nil
+	}
+	why := fmt.Sprintf("it failed %d units in a row that others did; the last: %s", p.failures, p.why)
+	if err := p.queue.Bar(ctx, why); err != nil {
+		return err
+	}
+	return fmt.Errorf("%w: %s", ErrBarred, why)
+}
+
+// leaves reports whether the worker leaves a unit to others.
+func (p *probation) leaves(ctx context.Context, job Job) (bool, error) {
+	tries := job.Tries()
+	mine := FailedBy(tries, p.name)
+	if !mine && len(p.failed) == 0 {
+		return false, nil
+	}
+	s, err := p.queue.Look(ctx, job.Unit().ID())
+	if err != nil {
+		return false, err
+	}
+	if mine {
+		return slices.ContainsFunc(s.Others, func(other string) bool { return !FailedBy(tries, other) }), nil
+	}
+	isNew := !slices.ContainsFunc(tries, func(t Try) bool { return t.Failed })
+	return isNew && len(s.Others) > 0 && time.Since(p.since) < probationTime, nil
+}
