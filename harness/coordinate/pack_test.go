@@ -12,7 +12,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/doublegrant/doublegrant/harness/suite/tally"
 	"github.com/doublegrant/doublegrant/harness/workqueue"
 )
 
@@ -97,7 +96,7 @@ func TestWhatAWorkerSendsIsNotTrusted(t *testing.T) {
 func TestAWorkerRefuses(t *testing.T) {
 	t.Parallel()
 	run := func(text string) []byte {
-		u, err := newUnit(KindRun, "v1", "", runUnit{text, tally.Shard{Number: 1, Of: 1}})
+		u, err := newUnit(KindRun, "v1", "", runUnit{text, 0})
 		require.NoError(t, err)
 		return u.Body
 	}
@@ -107,6 +106,7 @@ func TestAWorkerRefuses(t *testing.T) {
 		`it is for "Redis 1.0"`:           {Kind: KindRun, Program: "v1", Server: "Redis 1.0"},
 		`no units of the kind "dance"`:    {Kind: "dance", Program: "v1"},
 		"--allow-clients runs it":         {Kind: KindRun, Program: "v1", Body: run("name: x\nruns: [{name: c, client: {command: [rm]}}]\n")},
+		"no way to its coordinator":       {Kind: KindShare, Program: "v1", Body: []byte(`{"run":"x","number":1}`)},
 		"it starts the program":           {Kind: KindPiece, Program: "v1", Body: []byte(`{"search":{"variant":"x","client":{"command":["rm"]}},"piece":{}}`)},
 	} {
 		_, err := d.Do(t.Context(), u)

@@ -11,7 +11,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/doublegrant/doublegrant/harness/cluster"
-	"github.com/doublegrant/doublegrant/harness/results"
 	"github.com/doublegrant/doublegrant/harness/suite"
 	"github.com/doublegrant/doublegrant/harness/workqueue"
 )
@@ -21,7 +20,7 @@ func onOther(t *testing.T, res workqueue.Result, server, other string) workqueue
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "of")
 	require.NoError(t, unpack(res.Body, dir))
-	record := filepath.Join(dir, results.SuiteRecord)
+	record := filepath.Join(dir, madeFile)
 	text, err := os.ReadFile(record)
 	require.NoError(t, err)
 	require.Contains(t, string(text), server)
@@ -44,11 +43,11 @@ func TestTheFirstRunSaysWhichServerCounts(t *testing.T) {
 	go func() {
 		ended <- workqueue.Worker{Do: func(ctx context.Context, u workqueue.Unit) (workqueue.Result, error) {
 			res, err := d.Do(ctx, u)
-			if err == nil && bytes.Contains(u.Body, []byte(`"number":2`)) {
+			if err == nil && bytes.Contains(u.Body, []byte(`"turn":1`)) {
 				res = onOther(t, res, server, "Redis 9.9.9")
 			}
 			return res, err
-		}}.Work(t.Context(), memory.As("worker"))
+		}}.Work(t.Context(), memory.As("worker"), "worker")
 	}()
 	var whys []string
 	out, dir, err := Suite(t.Context(), memory.As("coordinator"), s, SuiteOptions{

@@ -50,7 +50,7 @@ func DecodeRun(text []byte) (Entry, error) {
 	if err != nil {
 		return Entry{}, err
 	}
-	return s.Runs[0], s.Check()
+	return s.Runs[0], nil
 }
 
 // RunsCode reports whether the run starts a program of its own on the machine that makes it: a client by its command line, or a container of
@@ -68,6 +68,9 @@ type Made struct {
 // begin, or was interrupted.
 func (r Repetition) Make(ctx context.Context, o results.Options) (m Made, err error) {
 	one := Suite{Name: r.Title, Runs: []Entry{r.Entry}}
+	if err := one.Check(); err != nil {
+		return m, err
+	}
 	if err := one.preflight(o); err != nil {
 		return m, err
 	}

@@ -10,7 +10,6 @@ import (
 
 	"github.com/doublegrant/doublegrant/harness"
 	"github.com/doublegrant/doublegrant/harness/plan"
-	"github.com/doublegrant/doublegrant/harness/suite/tally"
 )
 
 // suiteOf writes a suite's file, then reads and checks it.
@@ -153,7 +152,7 @@ func TestASuiteIsTheSameOnAnotherMachine(t *testing.T) {
 		is, err := again.fingerprint()
 		require.NoError(t, err)
 		require.Equal(t, was, is, "%s", text)
-		require.Equal(t, []any{s.Name, s.About, s.titles(), s.Repetitions()}, []any{again.Name, again.About, again.titles(), again.Repetitions()})
+		require.Equal(t, []any{s.Name, s.About, s.titles(), len(s.Repetitions())}, []any{again.Name, again.About, again.titles(), len(again.Repetitions())})
 	}
 }
 
@@ -166,46 +165,30 @@ func TestASuiteFromElsewhereOpensNoFile(t *testing.T) {
 
 func TestWhichRunsAreCode(t *testing.T) {
 	t.Parallel()
-	for text, want := range map[string]string{
-		"[{variant: lock/setnx}, {name: s, script: {as: lock, source: return 1}}]":           "",
-		"[{variant: lock/setnx}, {name: c, client: {command: [rm]}}]":                        "c",
-		"[{variant: lock/setnx, name: i, on: docker, image: theirs}, {variant: lock/setnx}]": "i",
-	} {
-		s, err := Decode([]byte("name: x\nruns: " + text + "\n"))
-		require.NoError(t, err)
-		require.Equal(t, want, s.RunsCode())
+	s, err := Decode([]byte("name: x\nruns: [{variant: lock/setnx}, {name: s, script: {as: lock, source: return 1}}, " +
+		"{name: c, client: {command: [rm]}}, {variant: lock/setnx, name: i, on: docker, image: theirs}]\n"))
+	require.NoError(t, err)
+	for i, want := range []bool{false, false, true, true} {
+		require.Equal(t, want, s.Runs[i].RunsCode(), s.Runs[i].Title)
 	}
 }
 
-func TestAShardThatIsDoubtedMakesTheSuiteUnknown(t *testing.T) {
+func TestARepetitionHasItsOwnSeedOnEveryMachine(t *testing.T) {
 	t.Parallel()
-	s, err := Decode([]byte("name: mine\nruns: [{variant: sequence/incr, name: one, times: 2}]\n"))
+	s, err := Decode([]byte("name: mine\nruns: [{variant: sequence/incr, name: one, times: 3, seed: 7}, {variant: lock/setnx, explore: {clients: 2}}]\n"))
 	require.NoError(t, err)
-	root := t.TempDir()
-	for n := range 2 {
-		shard, err := s.Shard(tally.Shard{Number: n + 1, Of: 2})
+	all := s.Repetitions()
+	require.Len(t, all, 4)
+	for i, r := range all {
+		text, err := r.Encode()
 		require.NoError(t, err)
-		head, err := shard.head(Options{Version: "v1"})
+		again, err := DecodeRun(text)
 		require.NoError(t, err)
-		m := shardMade{head: head, end: &recordEnd{At: 1, Ending: tally.Met}}
-		m.add("one", 1, n)
-		dir := m.write(t, root, shard.part.String()[:1])
-		runs, err := shard.CheckReturned(dir, "v1")
-		require.NoError(t, err)
-		require.Len(t, runs, 1)
-		_, err = shard.CheckReturned(dir, "v2")
-		require.ErrorContains(t, err, "it was run by v1, not by v2")
-		claim, err := Claim(dir)
-		require.NoError(t, err)
-		require.Contains(t, claim, "one, repetition")
+		require.Equal(t, r.Title, again.Title)
+		require.Equal(t, []uint64{7, 8, 9, 0}[i], again.Seed)
+		require.Equal(t, i == 3, again.Explore != nil)
+		require.Len(t, Suite{Runs: []Entry{again}}.Repetitions(), 1)
 	}
-	doubted := filepath.Join(root, "1")
-	require.NoError(t, Doubt(doubted, "two results contradict each other"))
-	claim, err := Claim(doubted)
-	require.NoError(t, err)
-	require.Empty(t, claim)
-	out, _, err := Merge(t.Context(), []string{root}, filepath.Join(t.TempDir(), "results"))
-	require.NoError(t, err)
-	require.Equal(t, "shard 1/2: two results contradict each other", out.Ended)
-	require.Contains(t, []tally.Ending{tally.NotRun, tally.Unsaid}, out.Ending())
+	_, err = DecodeRun([]byte("name: x\nruns: [{variant: lock/setnx}, {variant: lock/setnx, name: b}]\n"))
+	require.ErrorContains(t, err, "2 runs in place of one")
 }

@@ -66,7 +66,7 @@ func (s *Server) start(dir, host string, port int) (err error) {
 	}
 	s.nats.SetLogger(&s.log, false, false)
 	s.nats.Start()
-	if !s.nats.ReadyForConnections(10*time.Second) || s.nats.Addr() == nil {
+	if !s.isReady() {
 		s.nats.Shutdown()
 		return fmt.Errorf("jetstream: NATS cannot listen on %s: is the address taken, or not of this machine? Give another with --listen", net.JoinHostPort(host, strconv.Itoa(port)))
 	}
@@ -85,6 +85,19 @@ func (s *Server) start(dir, host string, port int) (err error) {
 		return fmt.Errorf("jetstream: %w", err)
 	}
 	return nil
+}
+
+// readyWithin bounds the start of a NATS.
+const readyWithin = 10 * time.Second
+
+// isReady waits until the NATS listens, or reports that it does not.
+func (s *Server) isReady() bool {
+	for end := time.Now().Add(readyWithin); time.Now().Before(end) && !s.log.fatal.Load(); {
+		if s.nats.ReadyForConnections(pause) {
+			return s.nats.Addr() != nil
+		}
+	}
+	return false
 }
 
 // isEvery reports whether a host stands for all addresses of this machine, which is where nobody else finds it.

@@ -11,8 +11,11 @@ import (
 // This file tells that the store of an own NATS cannot be written any more, as when its disk is full. From then on NATS acknowledges
 // nothing, also when there is room again, until it is started anew. It tells so in its log alone.
 
-// storeLog is the log of an own NATS. It keeps the first line about a store that cannot be written.
-type storeLog struct{ broken atomic.Pointer[string] }
+// storeLog is the log of an own NATS. It keeps the first line about a store that cannot be written, and whether the server cannot begin.
+type storeLog struct {
+	broken atomic.Pointer[string]
+	fatal  atomic.Bool
+}
 
 // brokenStore lists what such lines have.
 var brokenStore = []string{"Critical write error", "out of space", "out of resources"}
@@ -28,7 +31,10 @@ func (l *storeLog) Errorf(format string, args ...any) {
 }
 
 // Fatalf is server.Logger's.
-func (l *storeLog) Fatalf(format string, args ...any) { l.Errorf(format, args...) }
+func (l *storeLog) Fatalf(format string, args ...any) {
+	l.fatal.Store(true)
+	l.Errorf(format, args...)
+}
 
 // Warnf is server.Logger's.
 func (l *storeLog) Warnf(format string, args ...any) { l.Errorf(format, args...) }
