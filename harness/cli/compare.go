@@ -243,7 +243,7 @@ func (a *app) runAll(ctx context.Context, cases []plan.Case) (rows []reports.Row
 		o.Progress, o.Found = progress.show, progress.found
 		out, err := results.Execute(ctx, c.Plan, o)
 		if err = orInterrupted(ctx, err); err != nil {
-			return rows, outs, fmt.Errorf("%s: %w", c.Title, err)
+			return rows, outs, keptIn(out.Dir, fmt.Errorf("%s: %w", c.Title, err))
 		}
 		if !out.Met && !out.Undocumented() {
 			a.code = ExitInvalid

@@ -443,8 +443,9 @@ func (a *app) replay(cmd *cobra.Command, r replayFlags, args []string) error {
 	}
 	out, err := results.Replay(cmd.Context(), results.Again{From: r.from, Variant: variant, Script: script, Client: client, Times: r.times}, a.options())
 	if errors.Is(err, explore.ErrDiverged) {
-		a.code = ExitUnknown
-		a.println("UNKNOWN  %s", message(err))
+		if a.code = a.failed(ExitUnknown, err); !a.json {
+			a.println("UNKNOWN  %s", message(err))
+		}
 		return nil
 	}
 	if err != nil {

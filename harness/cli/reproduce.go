@@ -123,7 +123,7 @@ func (a *app) reproduce(ctx context.Context, chosen []experiments.Experiment, ho
 		stop()
 		if err != nil {
 			if dir != "" {
-				err = fmt.Errorf("%w (what was found by then is in %s)", err, dir)
+				err = keptIn(dir, fmt.Errorf("%w (what was found by then is in %s)", err, dir))
 			}
 			return err
 		}

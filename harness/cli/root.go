@@ -48,7 +48,8 @@ func Main(args []string, stdout, stderr io.Writer) (code int) {
 	interrupts := make(chan os.Signal, 2)
 	signal.Notify(interrupts, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	defer signal.Stop(interrupts)
-	a := &app{out: stdout, terminal: stdout, err: newScreen(stderr)}
+	said := &spoken{Writer: stdout}
+	a := &app{out: said, said: said, terminal: stdout, err: newScreen(stderr)}
 	ended := make(chan int, 1)
 	go func() { ended <- a.execute(ctx, args, stdout, stderr) }()
 	for {
@@ -70,7 +71,7 @@ func (a *app) execute(ctx context.Context, args []string, stdout, stderr io.Writ
 	defer func() {
 		if p := recover(); p != nil { // Go's own exit code of a panic would say that the verdict is unknown
 			fmt.Fprintf(stderr, "doublegrant: a defect of doublegrant: %v\n%s", p, debug.Stack())
-			code = ExitFailed
+			code = a.failed(ExitFailed, fmt.Errorf("a defect of doublegrant: %v", p))
 		}
 	}()
 	_ = cluster.RaiseFileLimit() // if it cannot be raised, a run that needs more says so
@@ -86,17 +87,19 @@ func (a *app) execute(ctx context.Context, args []string, stdout, stderr io.Writ
 	if code = exitCode(err); code == ExitFailed && ctx.Err() != nil { // interrupted: nothing has failed
 		code = ExitUnknown
 	}
-	return code
+	return a.failed(code, err)
 }
 
 // app is one invocation of the command line.
 type app struct {
 	out      io.Writer // results, in colour if that is asked for
 	terminal io.Writer // what out writes to in the end: tables are as wide as it is
+	said     *spoken   // what all of out goes through
 	err      *screen
-	code     int  // exit code of a command that ran
-	json     bool // -o json
-	markdown bool // -o markdown
+	code     int    // exit code of a command that ran
+	format   string // of -o; empty: flags could not be read
+	json     bool   // -o json
+	markdown bool   // -o markdown
 	flags    flags
 	external plan.OnExternal // where plans of topology external run
 	warned   sync.Map        // warnings that have been printed
@@ -124,30 +127,32 @@ func (a *app) root() *cobra.Command {
 		Version: version(),
 	}
 	root.SetVersionTemplate("{{.Version}}\n")
-	var format string
 	var colors colorFlags
 	colors.add(root.PersistentFlags())
-	root.PersistentFlags().StringVarP(&format, "output", "o", "text", "text or json; of explore also markdown, for an issue tracker")
+	root.PersistentFlags().StringVarP(&a.format, "output", "o", "text", "text or json; of explore also markdown, for an issue tracker")
 	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error {
 		also := ""
 		if cmd.Annotations[writesMarkdown] != "" {
 			also = ", markdown"
 		}
-		switch {
+		switch format := a.format; {
 		case format == "markdown" && also != "":
 		case format == "markdown":
 			return usage("%s writes no markdown: choose text or json", cmd.Name())
 		case format != "text" && format != "json":
 			return usage("unknown output %q: choose text%s or json", format, also)
 		}
-		a.json, a.markdown = format == "json", format == "markdown"
+		a.json, a.markdown = a.format == "json", a.format == "markdown"
 		colored, err := colors.isOn(a.terminal)
-		if colored && format == "text" {
+		if colored && a.format == "text" {
 			a.out = painter{a.out}
 		}
 		return err
 	}
-	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return usage("%s", rewordFlagError(cmd, err)) })
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		a.format = ""
+		return usage("%s", rewordFlagError(cmd, err))
+	})
 	root.CompletionOptions.DisableDefaultCmd = true
 	root.SetHelpCommand(helpCommand())
 	root.AddCommand(a.exploreCommand(), a.runCommand(), a.checkCommand(), a.clientCommand(), a.historyCommand(), a.reportCommand(), a.compareCommand(),

@@ -108,7 +108,7 @@ func (a *app) run(ctx context.Context, p plan.Plan, load *loadFlags) error {
 		return a.show(out)
 	}
 	if out.Dir != "" {
-		err = fmt.Errorf("%w (what was recorded is in %s)", err, out.Dir)
+		err = keptIn(out.Dir, fmt.Errorf("%w (what was recorded is in %s)", err, out.Dir))
 	}
 	if errors.Is(err, external.ErrOutside) || !hasVerdict(out, err) {
 		return err
