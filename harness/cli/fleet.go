@@ -79,12 +79,15 @@ func (a *app) say(format string, args ...any) {
 func (a *app) sayPlain(format string, args ...any) { fmt.Fprintf(a.err, format+"\n", args...) }
 
 // workerName names this process among the workers of a coordination.
-func workerName() string {
+func workerName() string { return workerOf(os.Getpid()) }
+
+// workerOf names a process of this machine among the workers of a coordination.
+func workerOf(pid int) string {
 	host, err := os.Hostname()
 	if err != nil {
 		host = "worker"
 	}
-	return fmt.Sprintf("%s-%d", host, os.Getpid())
+	return fmt.Sprintf("%s-%d", host, pid)
 }
 
 // doer returns what does units on this machine.

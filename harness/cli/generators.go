@@ -16,6 +16,7 @@ import (
 
 	"github.com/doublegrant/doublegrant/harness/cluster"
 	"github.com/doublegrant/doublegrant/harness/coordinate"
+	"github.com/doublegrant/doublegrant/harness/generators"
 	"github.com/doublegrant/doublegrant/harness/results"
 	"github.com/doublegrant/doublegrant/harness/workqueue/jetstream"
 )
@@ -128,6 +129,7 @@ const (
 	endLoadWithin   = 20 * time.Second
 	ownPatience     = 20 * time.Second // of generators that are started here
 	generatorsEndIn = 10 * time.Second // once their run is over
+	unheardAfter    = time.Second      // one that has not ended by then has not heard of the end
 )
 
 // ownGenerators starts generators as processes of this machine, with a NATS on loopback between them and this one.
@@ -136,7 +138,7 @@ func (a *app) ownGenerators(ctx context.Context, n int) (w results.Way, err erro
 	if err != nil {
 		return w, err
 	}
-	own := &ownGenerators{lost: make(chan error, n)}
+	own := &ownGenerators{lost: make(chan generators.Gone, n)}
 	own.closers = append(own.closers, func(context.Context) error { return remove() })
 	defer func() {
 		if err != nil {
@@ -168,7 +170,7 @@ func (a *app) ownGenerators(ctx context.Context, n int) (w results.Way, err erro
 // ownGenerators are processes of this machine.
 type ownGenerators struct {
 	processes []*exec.Cmd
-	lost      chan error // takes the end of each
+	lost      chan generators.Gone // takes the end of each
 	running   sync.WaitGroup
 	closers   []func(context.Context) error // called in reverse order once the processes have ended
 }
@@ -188,7 +190,7 @@ func (o *ownGenerators) start(self string, access jetstream.Access) error {
 		err := cmd.Wait()
 		release()
 		if err != nil {
-			o.lost <- fmt.Errorf("the generator process %d ended (%w)%s", cmd.Process.Pid, err, said)
+			o.lost <- generators.Gone{Name: workerOf(cmd.Process.Pid), Why: fmt.Errorf("the generator process %d ended (%w)%s", cmd.Process.Pid, err, said)}
 		}
 	})
 	return nil
@@ -207,9 +209,8 @@ func (o *ownGenerators) close(ctx context.Context) error {
 }
 
 func (o *ownGenerators) end() {
-	late := time.AfterFunc(generatorsEndIn, func() { o.signal(syscall.SIGKILL) })
-	defer late.Stop()
-	o.signal(syscall.SIGTERM) // one that has not heard of the end
+	defer time.AfterFunc(unheardAfter, func() { o.signal(syscall.SIGTERM) }).Stop()
+	defer time.AfterFunc(generatorsEndIn, func() { o.signal(syscall.SIGKILL) }).Stop()
 	o.running.Wait()
 }
 

@@ -273,11 +273,18 @@ func (m *member) tellBound(over bool) {
 	m.told, m.widest = now, 0
 }
 
+// isGone reports whether nobody is there who could be told anything.
+func (m *member) isGone() bool {
+	cause := context.Cause(m.ctx)
+	_, gone := errors.AsType[Gone](cause)
+	return gone || errors.Is(cause, ErrLost)
+}
+
 // leave tells the generator that the run is over.
 func (m *member) leave() {
 	ctx, cancel := context.WithTimeout(context.Background(), leaveFor)
 	defer cancel()
-	if !errors.Is(context.Cause(m.ctx), ErrLost) {
+	if !m.isGone() {
 		_, _ = m.askAs(ctx, m.number(), order{Do: doLeave}) // one that does not hear it notices that nobody asks for the time
 	}
 	m.cancel(errors.New("the run is over"))

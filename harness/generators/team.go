@@ -42,8 +42,19 @@ type Options struct {
 	Task func(context.Context) ([]byte, error)
 
 	Joined func(name string, number int) // called for each that joins; may be nil
-	Lost   <-chan error                  // tells why a generator will not join, or has ended; may be nil
+	Lost   <-chan Gone                   // takes generators that have ended before the run; may be nil
 }
+
+// Gone is the error of a generator that has ended before the run: nobody is there any more to be asked.
+type Gone struct {
+	Name string // of the Worker
+	Why  error
+}
+
+func (g Gone) Error() string { return g.Why.Error() }
+
+// Unwrap returns why it has ended.
+func (g Gone) Unwrap() error { return g.Why }
 
 // Gather waits for the generators to join.
 func Gather(ctx context.Context, post Post, o Options) (*Team, error) {
@@ -60,7 +71,9 @@ func Gather(ctx context.Context, post Post, o Options) (*Team, error) {
 	case <-t.all:
 		go t.watch(o.Lost)
 		return t, nil
-	case err = <-o.Lost:
+	case gone := <-o.Lost:
+		t.lose(gone)
+		err = gone
 	case <-ctx.Done():
 		err = context.Cause(ctx)
 	}
@@ -68,12 +81,15 @@ func Gather(ctx context.Context, post Post, o Options) (*Team, error) {
 	return nil, err
 }
 
-// watch ends the run when a generator is lost, until the run is over.
-func (t *Team) watch(lost <-chan error) {
-	select {
-	case err := <-lost:
-		t.fail(err)
-	case <-t.over.Done():
+// watch takes generators that have ended, until the run is over.
+func (t *Team) watch(lost <-chan Gone) {
+	for {
+		select {
+		case gone := <-lost:
+			t.lose(gone)
+		case <-t.over.Done():
+			return
+		}
 	}
 }
 
@@ -141,10 +157,12 @@ func (t *Team) Members() (all []harness.Generator) {
 	return all
 }
 
-// fail ends the run because of an error of its generators: what their clients did last is not known.
-func (t *Team) fail(err error) {
+// lose ends the load of a generator that has ended, and so the run: what its clients did last is not known.
+func (t *Team) lose(gone Gone) {
 	for _, m := range t.there() {
-		m.cancel(err)
+		if m.name == gone.Name {
+			m.cancel(gone)
+		}
 	}
 }
 

@@ -31,6 +31,7 @@ type spread struct {
 	duration   time.Duration
 	spec       func(*harness.Spec, *generators.Team)
 	generators func(ctx context.Context, i int, w generators.Worker) error // default: Serve
+	lost       chan generators.Gone
 }
 
 func (s spread) run(t *testing.T) (harness.Result, error) {
@@ -62,9 +63,10 @@ func (s spread) run(t *testing.T) (harness.Result, error) {
 			}
 		})
 	}
-	team, err := generators.Gather(ctx, s.post, generators.Options{Generators: len(s.clocks), Program: "v1", Task: func(context.Context) ([]byte, error) {
-		return json.Marshal(struct{ Clients int }{s.clients})
-	}})
+	team, err := generators.Gather(ctx, s.post, generators.Options{
+		Generators: len(s.clocks), Program: "v1", Lost: s.lost,
+		Task: func(context.Context) ([]byte, error) { return json.Marshal(struct{ Clients int }{s.clients}) },
+	})
 	require.NoError(t, err)
 	defer team.Close()
 	spec := harness.Spec{
@@ -243,6 +245,41 @@ func TestAGeneratorThatIsKilledLeavesNothingValid(t *testing.T) {
 		require.Equal(t, harness.Unknown, res.Verdict, res.Summary())
 		require.Contains(t, res.History.End.Reason, "nothing was heard of the other side for 15s")
 		require.Less(t, time.Since(began), 30*time.Second)
+	})
+}
+
+// TestNobodyWaitsForAGeneratorThatIsKnownToHaveEnded: the others end their load in good order, and are told that the run is over.
+func TestNobodyWaitsForAGeneratorThatIsKnownToHaveEnded(t *testing.T) {
+	virtually(t, func(t *testing.T) {
+		post, lost, number := generators.NewMemory(), make(chan generators.Gone, 1), 0
+		served := make(chan error, 1)
+		const diesAfter = time.Second
+		began := time.Now()
+		res, err := spread{store: &store{}, post: post, lost: lost, clocks: apart()[:3], clients: 6, duration: 40 * time.Second,
+			generators: func(ctx context.Context, i int, w generators.Worker) error {
+				if i != 1 {
+					err := w.Serve(ctx, post)
+					if err != nil {
+						t.Errorf("%s: %v", w.Name, err)
+					}
+					return err
+				}
+				ctx, cancel := context.WithCancel(ctx)
+				defer cancel()
+				killed := &mortal{Post: post}
+				w.Joined = func(n int) { number = n }
+				go func() { served <- w.Serve(ctx, killed) }() // beyond its death, which it does not know of
+				time.Sleep(diesAfter)
+				killed.dead.Store(true)
+				lost <- generators.Gone{Name: w.Name, Why: errDead}
+				return nil
+			},
+		}.run(t)
+		require.ErrorIs(t, err, errDead)
+		require.EqualError(t, err, fmt.Sprintf("harness: generator %d: killed", number))
+		require.Equal(t, harness.Unknown, res.Verdict, res.Summary())
+		require.Less(t, time.Since(began), diesAfter+time.Second)
+		require.Error(t, <-served)
 	})
 }
 

@@ -56,7 +56,7 @@ type Way struct {
 	Post   generators.Post
 	Joined func(name string, number int)   // called for each generator that joins; may be nil
 	Expose string                          // address of this machine at which generators reach our nodes; empty: they are on this machine
-	Lost   <-chan error                    // see generators.Options; may be nil
+	Lost   <-chan generators.Gone          // see generators.Options; may be nil
 	Close  func(ctx context.Context) error // called once the generators know that the run is over
 }
 

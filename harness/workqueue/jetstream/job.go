@@ -76,11 +76,7 @@ func (q *Queue) Take(ctx context.Context) (workqueue.Job, error) {
 		if over, err := q.isOver(ctx); err != nil || over {
 			return nil, orOver(err)
 		}
-		wait := takeFor
-		if end, ends := ctx.Deadline(); ends {
-			wait = max(time.Millisecond, min(wait, time.Until(end)))
-		}
-		msg, err := q.consumer.Next(jetstream.FetchMaxWait(wait))
+		msg, err := q.next(ctx)
 		if err != nil { // isOver tells whether NATS is away, or the coordination has gone
 			q.pauseAfter(ctx, err)
 			continue
@@ -94,6 +90,26 @@ func (q *Queue) Take(ctx context.Context) (workqueue.Job, error) {
 			return job, err
 		}
 	}
+}
+
+// next waits for a message, until takeFor is over, ctx ends, or the coordinator tells of the end.
+func (q *Queue) next(ctx context.Context) (jetstream.Msg, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, takeFor, nats.ErrTimeout)
+	defer cancel()
+	done := make(chan struct{})
+	defer close(done)
+	go func() {
+		select {
+		case <-q.over:
+			cancel()
+		case <-done:
+		}
+	}()
+	msg, err := q.consumer.Next(jetstream.FetchContext(ctx))
+	if err != nil && ctx.Err() != nil {
+		err = nats.ErrTimeout // the caller asks why
+	}
+	return msg, err
 }
 
 func orOver(err error) error {

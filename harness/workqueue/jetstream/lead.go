@@ -231,6 +231,7 @@ func (q *Queue) End(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	_ = q.nc.Publish(q.overSubject(), nil) // whoever misses it asks
 	for end := time.Now().Add(leaveWithin); time.Now().Before(end); {
 		if names, err := q.others(ctx); err != nil || len(names) == 0 {
 			break

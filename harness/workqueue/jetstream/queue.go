@@ -57,6 +57,7 @@ type Queue struct {
 	watch  sync.WaitGroup
 
 	answers *nats.Subscription // to those who ask who is there
+	over    chan struct{}      // of a worker: has one when the coordinator has told of the end
 }
 
 // Keys of the bucket. Those of a unit and of a worker end in its name.
@@ -97,7 +98,7 @@ func open(ctx context.Context, a Access, name, as string) (*Queue, error) {
 	if err := CheckName(name); err != nil {
 		return nil, err
 	}
-	q := &Queue{access: a, name: name, as: as, changed: make(chan struct{}), stop: func() {}}
+	q := &Queue{access: a, name: name, as: as, changed: make(chan struct{}), stop: func() {}, over: make(chan struct{}, 1)}
 	var err error
 	if q.nc, err = a.connect(ctx, "doublegrant "+as); err != nil {
 		return nil, err

@@ -26,6 +26,9 @@ const (
 	lookForOthers = 2 * time.Second // how long a coordinator that goes on looks whether another is at work
 )
 
+// overSubject is where a coordinator tells of the end, so that workers who wait for a unit need not ask first.
+func (q *Queue) overSubject() string { return "doublegrant." + q.name + ".over" }
+
 func (q *Queue) hereSubject(r role) string { return "doublegrant." + q.name + ".here." + string(r) }
 
 // answerAs has this process answer to those who ask who is there.
@@ -33,6 +36,14 @@ func (q *Queue) answerAs(r role) (err error) {
 	q.answers, err = q.nc.Subscribe(q.hereSubject(r), func(m *nats.Msg) {
 		_ = m.Respond([]byte(q.as)) // whoever asked asks again
 	})
+	if err == nil {
+		_, err = q.nc.Subscribe(q.overSubject(), func(*nats.Msg) {
+			select {
+			case q.over <- struct{}{}:
+			default:
+			}
+		})
+	}
 	if err != nil {
 		return fmt.Errorf("jetstream: %w", q.access.redacted(err))
 	}
