@@ -247,11 +247,25 @@ func (s *search) afterPiece(res PieceResult) {
 		s.stop(res.Stopped)
 	}
 	s.mu.Lock()
+	s.added++
 	s.endAtLimit()
 	s.mu.Unlock()
 	if time.Since(s.savedAt) >= cmp.Or(s.spec.Pieces.saveEvery, checkpointEvery) {
 		s.save(nil)
 	}
+}
+
+// noPieceDone says that not a single piece is done, if that is so: as often as a search goes on for so short a time, it comes no further.
+// The caller holds s.mu.
+func (s *search) noPieceDone() string {
+	if s.spec.Pieces == nil || s.added > 0 {
+		return ""
+	}
+	why := ": not one piece of it was done, and a piece that is cut off counts for nothing; give --for more"
+	if s.spec.Resume == nil { // one that goes on stays in pieces
+		why += ", or use explore without --workers"
+	}
+	return why
 }
 
 // noteFirst notes when the first counterexample was found. The caller holds s.mu.

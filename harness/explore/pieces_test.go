@@ -8,6 +8,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
@@ -129,6 +130,28 @@ func TestAPieceOfAnotherSearchIsRefusedAndALostOneIsToldOf(t *testing.T) {
 		return res, err
 	}
 	require.Contains(t, resultOf(t, spec).Stopped, "it answered with another piece")
+}
+
+func TestASearchWithoutTimeForAPieceSaysSo(t *testing.T) {
+	spec := quiet(program(sends("INCR a", "GET a"), sends("INCR a", "GET a")))
+	spec.For = 50 * time.Millisecond
+	spec.Pieces = &Pieces{Workers: 2, Run: func(ctx context.Context, _ Piece) (PieceResult, error) {
+		<-ctx.Done()
+		return PieceResult{}, ctx.Err()
+	}}
+	spec.OnCheckpoint = func(c *Checkpoint) error {
+		spec.Resume = throughJSON(t, c)
+		return nil
+	}
+	const none = "the time is up (50ms: not one piece of it was done, and a piece that is cut off counts for nothing; give --for more"
+	require.Equal(t, none+", or use explore without --workers)", resultOf(t, spec).Stopped)
+	require.NotNil(t, spec.Resume)
+	require.Equal(t, none+")", resultOf(t, spec).Stopped)
+
+	spec.Pieces.Run, spec.Resume, spec.OnCheckpoint, spec.For = newPool(t, spec, 2).run, nil, nil, 0
+	s := newScheduler(t, spec).until(t.Context(), spec)
+	s.stopInTime() // with a piece done
+	require.Equal(t, "the time is up (0s)", s.stopped)
 }
 
 // A piece of schedules at random that ends early says which it has not run. A search that goes on runs them.

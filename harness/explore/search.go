@@ -118,6 +118,7 @@ type search struct {
 	resumed      *savedPart // what a checkpoint left of the part that comes next; nil: nothing
 	whyForgotten string     // why no schedule of later pieces, or after a checkpoint, is run from memory; empty: they may be
 	round        *round     // of pieces; nil: none is under way
+	added        int        // pieces whose results were added
 	mostRuns     int        // of a piece: schedules after which it ends, pruned ones included; 0: no limit
 	savedAt      time.Time  // time of the last checkpoint
 }
@@ -125,7 +126,7 @@ type search struct {
 // run goes through the parts of the search, one after the other.
 func (s *search) run(ctx context.Context, worlds []*world) error {
 	if s.spec.For > 0 {
-		limit := time.AfterFunc(s.spec.For, func() { s.stop(fmt.Sprintf("the time is up (%v)", s.spec.For)) })
+		limit := time.AfterFunc(s.spec.For, s.stopInTime)
 		defer limit.Stop()
 	}
 	interrupt := context.AfterFunc(ctx, func() { s.stop("interrupted") })
@@ -215,6 +216,13 @@ func (s *search) stop(reason string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.end(reason)
+}
+
+// stopInTime ends the search because its time is up.
+func (s *search) stopInTime() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.end(fmt.Sprintf("the time is up (%v%s)", s.spec.For, s.noPieceDone()))
 }
 
 // end ends the search early, if it is not over. The caller holds s.mu.
