@@ -41,8 +41,8 @@ var ErrHere = errors.New("the coordinator cannot go on")
 
 // Suite lets the workers of a queue run a suite, each repetition of each run as a unit of its own. It returns what suite.Run returns. A
 // unit that was given up, or is disputed, makes the suite end early. When ctx is canceled, or the queue cannot be used any more, what has
-// come back by then is put together, and the rest is said not to have run; an error is then the queue's. After an error that wraps ErrHere
-// there is no results folder.
+// come back by then is put together, and the rest is said not to have run; an error is then the queue's. There is no results folder after an
+// error that wraps ErrHere, workqueue.ErrFull or workqueue.ErrOver.
 func Suite(ctx context.Context, q workqueue.Queue, s suite.Suite, o SuiteOptions) (out tally.Suite, dir string, err error) {
 	c := &coordinated{SuiteOptions: o, queue: q, all: s.Repetitions()}
 	if c.Work == nil {
@@ -60,7 +60,7 @@ func Suite(ctx context.Context, q workqueue.Queue, s suite.Suite, o SuiteOptions
 		if queueErr == nil {
 			queueErr = c.await(ctx, i)
 		}
-		if errors.Is(queueErr, ErrHere) || errors.Is(queueErr, workqueue.ErrOver) { // or another has ended it
+		if endsWithout(queueErr) {
 			return out, "", queueErr
 		}
 		if queueErr != nil {
@@ -82,6 +82,11 @@ func Suite(ctx context.Context, q workqueue.Queue, s suite.Suite, o SuiteOptions
 		err = errors.Join(err, queueErr)
 	}
 	return out, dir, err
+}
+
+// endsWithout reports whether a coordination ends without a results folder: the same command goes on, or another has ended it.
+func endsWithout(err error) bool {
+	return errors.Is(err, ErrHere) || errors.Is(err, workqueue.ErrFull) || errors.Is(err, workqueue.ErrOver)
 }
 
 func here(err error) error { return fmt.Errorf("%w: %w", ErrHere, err) }
