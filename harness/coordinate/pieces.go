@@ -42,7 +42,7 @@ func (p *pieces) run(ctx context.Context, piece explore.Piece) (res explore.Piec
 	}
 	o, err := p.outcome(ctx, u)
 	switch {
-	case err != nil && ctx.Err() == nil:
+	case err != nil && ctx.Err() == nil && !endsWithout(err):
 		return res, fmt.Errorf("%w: %w", explore.ErrWorker, err)
 	case err != nil:
 		return res, err

@@ -34,7 +34,6 @@ const (
 	mostBranches = 1000 // branches of one piece
 	drawnInPiece = 32   // schedules at random of one piece
 
-	triesOfPiece    = 3
 	checkpointEvery = 2 * time.Second
 )
 
@@ -42,10 +41,9 @@ const (
 type Pieces struct {
 	Workers int // pieces that are done at one time; 1 to MaxWorkers
 
-	// Run does a piece as PieceRunner.Run does, somewhere. It is called for several pieces at one time. After an error that does not wrap
-	// ErrSpec the piece is done again, three times in all. If the last error wraps ErrWorker, workers were lost and nothing is said
-	// about the piece: the search ends, and says so in Result.Stopped. Any other is an error of the search. When ctx is canceled the
-	// result is not wanted any more.
+	// Run does a piece as PieceRunner.Run does, somewhere. It is called for several pieces at one time. If the error wraps ErrWorker,
+	// workers were lost and nothing is said about the piece: the search ends, and says so in Result.Stopped. Any other is an error of
+	// the search. When ctx is canceled the result is not wanted any more.
 	Run func(ctx context.Context, p Piece) (PieceResult, error)
 
 	// Settled is called when the last piece is done; may be nil. An error says that results of pieces cannot be relied on: the search ends
@@ -202,24 +200,19 @@ func (s *search) cancelWhenOver(cancel func()) (stop func()) {
 	}
 }
 
-// doPiece does one piece. If that fails, as when its worker is lost, it is done again.
+// doPiece does one piece.
 func (s *search) doPiece(ctx context.Context, p Piece) (res PieceResult, err error) {
-	for range triesOfPiece {
-		err = catchPanics(func() (err error) {
-			res, err = s.spec.Pieces.Run(ctx, p)
-			return err
-		})
-		if err == nil && res.Piece != p.ID() {
-			err = fmt.Errorf("%w: it answered with another piece", ErrWorker)
-		}
-		if err == nil || ctx.Err() != nil || errors.Is(err, ErrSpec) {
-			return res, err
-		}
+	err = catchPanics(func() (err error) {
+		res, err = s.spec.Pieces.Run(ctx, p)
+		return err
+	})
+	if err == nil && res.Piece != p.ID() {
+		err = fmt.Errorf("%w: it answered with another piece", ErrWorker)
 	}
-	if !errors.Is(err, ErrWorker) {
-		return res, err
+	if err != nil && ctx.Err() == nil && errors.Is(err, ErrWorker) {
+		err = schedule.Stopped("a piece of it came back from no worker: %v", err)
 	}
-	return res, schedule.Stopped("a piece of it was given to a worker %d times: %v", triesOfPiece, err)
+	return res, err
 }
 
 // addPiece adds the result of the first piece of the round.
