@@ -120,8 +120,15 @@ func (f *coordinateFlags) inProcess(cmd *cobra.Command) bool {
 	return f.workers > 0 && f.nats == "" && !cmd.Flags().Changed("listen")
 }
 
-// coordinated is work that is given to workers. It returns when all of it is done, or ctx is canceled.
-type coordinated func(ctx context.Context, q workqueue.Queue, seed uint64) error
+// coordinated is work that is given to workers.
+type coordinated struct {
+	// do returns when all of it is done, or ctx is canceled. ready is to be called with the path of the results folder just before it is
+	// there, or then.
+	do func(ctx context.Context, q workqueue.Queue, seed uint64, ready func(dir string) error) error
+
+	// show shows the results of an earlier coordinator that was killed after they were there. It reports false if they are not.
+	show func(dir string) (bool, error)
+}
 
 // coordinate does work by workers: those of this process, and those that join.
 func (a *app) coordinate(cmd *cobra.Command, f *coordinateFlags, head jetstream.Head, work *coordinate.Work, do coordinated) error {
@@ -133,7 +140,7 @@ func (a *app) coordinate(cmd *cobra.Command, f *coordinateFlags, head jetstream.
 			return err
 		}
 		return a.byOwnWorkers(cmd.Context(), f.workers, f.lease, work, func(ctx context.Context, q workqueue.Queue) error {
-			return do(ctx, q, head.Seed)
+			return do.do(ctx, q, head.Seed, nil)
 		})
 	}
 	access, server, err := a.natsFor(&f.natsFlags)
@@ -204,6 +211,9 @@ func (a *app) lead(ctx context.Context, f *coordinateFlags, access jetstream.Acc
 		return asFleetUsage(err)
 	}
 	defer func() { err = errors.Join(err, q.Close()) }()
+	if shown, err := a.showKept(ctx, q, do); err != nil || shown {
+		return err
+	}
 	quiet := access
 	quiet.Waiting = nil // when the NATS is away, the coordinator tells it for its workers, too
 	err = a.withOwnWorkers(ctx, f.workers, func(worker string) (workqueue.Queue, func(), error) {
@@ -212,7 +222,9 @@ func (a *app) lead(ctx context.Context, f *coordinateFlags, access jetstream.Acc
 			return nil, nil, err
 		}
 		return own, func() { _ = own.Close() }, nil
-	}, q, work, func(ctx context.Context) error { return do(ctx, q, head.Seed) })
+	}, q, work, func(ctx context.Context) error {
+		return do.do(ctx, q, head.Seed, func(dir string) error { return q.KeepResults(ctx, dir) })
+	})
 	switch {
 	case errors.Is(err, workqueue.ErrOver):
 		return fmt.Errorf("%w: another coordinator of %s has ended it, and has its results", workqueue.ErrOver, f.name)
@@ -220,6 +232,19 @@ func (a *app) lead(ctx context.Context, f *coordinateFlags, access jetstream.Acc
 		a.say("what is done is kept: the same command goes on with it")
 	}
 	return err
+}
+
+// showKept shows the results of a coordinator that was killed while it ended, and ends the coordination. It reports false if there are none.
+func (a *app) showKept(ctx context.Context, q *jetstream.Queue, do coordinated) (bool, error) {
+	dir, err := q.Results(ctx)
+	if err != nil || dir == "" {
+		return false, err
+	}
+	dir = filepath.Join(a.flags.results, filepath.Base(dir)) // whatever was kept, it lies among our results
+	if shown, err := do.show(dir); err != nil || !shown {
+		return shown, err
+	}
+	return true, q.End(ctx)
 }
 
 // withOwnWorkers does work while n workers of this process take units, and ends the coordination if the work was done. A worker that fails

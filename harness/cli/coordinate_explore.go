@@ -3,6 +3,8 @@ package cli
 import (
 	"context"
 	"encoding/json"
+	"os"
+	"path/filepath"
 	"slices"
 
 	"github.com/spf13/cobra"
@@ -13,8 +15,10 @@ import (
 	"github.com/doublegrant/doublegrant/harness/explore"
 	"github.com/doublegrant/doublegrant/harness/interleave"
 	"github.com/doublegrant/doublegrant/harness/plan"
+	"github.com/doublegrant/doublegrant/harness/results"
 	"github.com/doublegrant/doublegrant/harness/workqueue"
 	"github.com/doublegrant/doublegrant/harness/workqueue/jetstream"
+	"github.com/doublegrant/doublegrant/reports"
 )
 
 func (a *app) coordinateExploreCommand() *cobra.Command {
@@ -54,13 +58,25 @@ func (a *app) coordinateExplore(cmd *cobra.Command, f *coordinateFlags, s plan.S
 	}
 	head := jetstream.Head{Kind: "explore", Program: version(), Server: server, Task: task, Seed: explore.DrawSeed()}
 	work := &coordinate.Work{}
-	return a.coordinate(cmd, f, head, work, func(ctx context.Context, q workqueue.Queue, seed uint64) error {
-		for i := range asked.all {
-			if s := &asked.all[i]; (s.Random != 0 || s.Clients > interleave.MaxExhaustive) && s.Seed == 0 { // whoever goes on draws the same schedules
-				s.Seed = seed
+	return a.coordinate(cmd, f, head, work, coordinated{
+		do: func(ctx context.Context, q workqueue.Queue, seed uint64, ready func(string) error) error {
+			for i := range asked.all {
+				if s := &asked.all[i]; (s.Random != 0 || s.Clients > interleave.MaxExhaustive) && s.Seed == 0 { // whoever goes on draws the same schedules
+					s.Seed = seed
+				}
 			}
-		}
-		return a.searchBy(ctx, q, work, asked, searchHow{})
+			return a.searchBy(ctx, q, work, asked, searchHow{ready: ready})
+		},
+		show: func(dir string) (bool, error) {
+			if _, err := os.Stat(filepath.Join(dir, reports.VerdictFile)); err != nil {
+				return false, nil
+			}
+			e, err := results.ReportSearch(dir)
+			if err != nil {
+				return true, err
+			}
+			return true, a.showExploration(e)
+		},
 	})
 }
 

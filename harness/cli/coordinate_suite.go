@@ -65,14 +65,23 @@ func (a *app) coordinateSuite(cmd *cobra.Command, f *coordinateFlags, s suite.Su
 	}
 	head := jetstream.Head{Kind: "suite", Program: version(), Server: server, Task: task}
 	work := &coordinate.Work{}
-	return a.coordinate(cmd, f, head, work, func(ctx context.Context, q workqueue.Queue, _ uint64) error {
-		out, dir, err := coordinate.Suite(ctx, q, s, coordinate.SuiteOptions{
-			Results: a.flags.results, Version: version(), Server: server, Work: work, End: a.runEnded,
-		})
-		if dir == "" {
-			return err
-		}
-		return errors.Join(err, a.showSuite(out, dir))
+	return a.coordinate(cmd, f, head, work, coordinated{
+		do: func(ctx context.Context, q workqueue.Queue, _ uint64, ready func(string) error) error {
+			out, dir, err := coordinate.Suite(ctx, q, s, coordinate.SuiteOptions{
+				Results: a.flags.results, Version: version(), Server: server, Work: work, End: a.runEnded, Ready: ready,
+			})
+			if dir == "" {
+				return err
+			}
+			return errors.Join(err, a.showSuite(out, dir))
+		},
+		show: func(dir string) (bool, error) {
+			if !suite.IsFolder(dir) {
+				return false, nil
+			}
+			out, err := suite.Report(dir)
+			return true, errors.Join(err, a.showSuite(out, dir))
+		},
 	})
 }
 

@@ -148,6 +148,7 @@ type searchHow struct {
 	save   string
 	from   *results.Saved                            // nil: it begins
 	pieces func(plan.Search, string) *explore.Pieces // nil: this process makes them, whole
+	ready  func(dir string) error                    // called with the results folder of a search that is made alone; may be nil
 	ended  func() bool                               // reports that pieces are done nowhere any more; may be nil
 }
 
@@ -243,18 +244,26 @@ func (a *app) exploreOne(ctx context.Context, s plan.Search, how searchHow) erro
 	if err != nil {
 		return err
 	}
-	a.code = verdictCode(out.Exploration.Verdict())
-	switch {
-	case a.json:
-		return reports.ExplorationJSON(a.out, out.Exploration)
-	case a.markdown:
-		return reports.IssueMarkdown(a.out, out.Exploration)
+	if how.ready != nil && (how.ended == nil || !how.ended()) {
+		err = how.ready(out.Dir)
 	}
-	if err := a.printExploration(out.Exploration); err != nil {
+	if err := errors.Join(err, a.showExploration(out.Exploration)); err != nil {
 		return err
 	}
 	a.tellSaved(how.save)
 	return nil
+}
+
+// showExploration prints one search, for people or programs, and sets the exit code by its verdict.
+func (a *app) showExploration(e reports.Exploration) error {
+	a.code = verdictCode(e.Verdict())
+	switch {
+	case a.json:
+		return reports.ExplorationJSON(a.out, e)
+	case a.markdown:
+		return reports.IssueMarkdown(a.out, e)
+	}
+	return a.printExploration(e)
 }
 
 // printExploration prints one search for people.

@@ -26,7 +26,7 @@ type Access struct {
 	// Patience is how long a NATS may be away, at the beginning and later, before workqueue.ErrUnreachable. Default 2m.
 	Patience time.Duration
 
-	// Waiting is called when NATS is away, once each time; may be nil. It must not block.
+	// Waiting is called when NATS is away, or has no coordination of the name yet, once each time; may be nil. It must not block.
 	Waiting func(why string)
 
 	// Broken returns why the NATS will keep nothing any more, or nil; may be nil. An own NATS knows.

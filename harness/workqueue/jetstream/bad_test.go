@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	natsjs "github.com/nats-io/nats.go/jetstream"
 	"github.com/stretchr/testify/require"
 
 	"github.com/doublegrant/doublegrant/harness/workqueue"
@@ -59,8 +60,58 @@ func TestACoordinationThatHasNotBegun(t *testing.T) {
 	t.Parallel()
 	a := served(t).Access
 	a.Patience = 300 * time.Millisecond
+	var told []string
+	a.Waiting = func(why string) { told = append(told, why) }
 	_, _, err := jetstream.Join(t.Context(), a, "main", "w")
 	oneLineWith(t, err, jetstream.ErrNoCoordination, "no coordination called main has begun there")
+	require.Len(t, told, 1)
+	require.Contains(t, told[0], "no coordination called main has begun there: waiting for it, 300ms at most")
+}
+
+// What somebody else keeps in the NATS under a name of ours is left as it is.
+func TestAStreamOfSomebodyElse(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"KV_doublegrant-main", "OBJ_doublegrant-main", "DOUBLEGRANT_main"} {
+		a := served(t).Access
+		js := jetstream.RawOf(leadOf(t, a, "other", head, jetstream.Sizes{})).JS
+		theirs := natsjs.StreamConfig{Name: name, Subjects: []string{"theirs.>"}}
+		_, err := js.CreateStream(t.Context(), theirs)
+		require.NoError(t, err)
+		_, _, err = jetstream.Lead(t.Context(), a, "main", "coordinator", head, jetstream.Sizes{})
+		oneLineWith(t, err, jetstream.ErrOther, "the NATS has a stream "+name+" that is none of this doublegrant's: choose another --name")
+		s, err := js.Stream(t.Context(), name)
+		require.NoError(t, err)
+		require.Equal(t, theirs.Subjects, s.CachedInfo().Config.Subjects)
+	}
+}
+
+// A coordination that another version has begun is refused by name, on both sides.
+func TestACoordinationOfAnotherFormat(t *testing.T) {
+	t.Parallel()
+	a := served(t).Access
+	q := lead(t, a, jetstream.Sizes{})
+	_, err := jetstream.RawOf(q).Keys.PutString(t.Context(), "head", `{"format":99,"program":"v99"}`)
+	require.NoError(t, err)
+	_, _, err = jetstream.Join(t.Context(), a, "main", "w")
+	oneLineWith(t, err, workqueue.ErrRefused, "is of format 99, and this program knows 3: take the version")
+	require.NoError(t, q.Close())
+	_, _, err = jetstream.Lead(t.Context(), a, "main", "coordinator", head, jetstream.Sizes{})
+	oneLineWith(t, err, jetstream.ErrOther, "it was begun by doublegrant v99, and this is v1")
+}
+
+// A store that cannot be written ends the wait of its coordinator, though it can still be read. Workers hear of it by the end of the NATS.
+func TestAStoreThatCannotBeWritten(t *testing.T) {
+	t.Parallel()
+	s := served(t)
+	q := lead(t, s.Access, jetstream.Sizes{})
+	require.NoError(t, q.Put(t.Context(), workqueue.Unit{Kind: "x"}))
+	waited := make(chan error, 1)
+	go func() {
+		_, err := q.Await(t.Context(), workqueue.Unit{Kind: "x"}.ID())
+		waited <- err
+	}()
+	s.Log("[ACC > OBJ] Critical write error: write /x/1.blk: no space left on device")
+	oneLineWith(t, <-waited, workqueue.ErrFull, "cannot be written: write /x/1.blk: no space left on device: make room, and give the same command again")
 }
 
 func TestTwoCoordinatorsOfOneName(t *testing.T) {

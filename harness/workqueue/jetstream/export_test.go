@@ -31,3 +31,6 @@ func Redacted(a Access, text string) string { return a.redacted(errors.New(text)
 
 // FallSilent makes a coordinator or a worker answer nobody any more, as one that stands still. What it asks is answered.
 func FallSilent(q *Queue) error { return q.answers.Unsubscribe() }
+
+// Log lets the server's NATS log an error.
+func (s *Server) Log(line string) { s.log.Errorf("%s", line) }

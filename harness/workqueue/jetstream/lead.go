@@ -85,10 +85,49 @@ func (q *Queue) aloneOr(ctx context.Context, head Head) error {
 		return fmt.Errorf("%w: %s, by %s: let it end, or choose another --name", ErrTaken, q.name, names[0])
 	}
 	over, err := q.isOver(ctx)
+	if err == nil && over && !head.Anew {
+		over, err = q.isOfAnother(ctx, head)
+	}
 	if err == nil && (over || head.Anew) {
 		err = cmp.Or(q.remove(ctx), workqueue.ErrOver)
 	}
 	return err
+}
+
+// isOfAnother reports whether what is over had other work, or left no results: nobody needs it any more.
+func (q *Queue) isOfAnother(ctx context.Context, head Head) (bool, error) {
+	results, err := q.Results(ctx)
+	if err != nil || results == "" {
+		return true, err
+	}
+	err = q.agree(ctx, head)
+	if errors.Is(err, ErrOther) {
+		return true, nil
+	}
+	return false, err
+}
+
+// KeepResults keeps where the results are, for a coordinator that goes on after this one was killed.
+func (q *Queue) KeepResults(ctx context.Context, dir string) error {
+	return q.try(ctx, "keep where the results are", attemptTime, func(ctx context.Context) error {
+		_, err := q.keys.PutString(ctx, keyResults, dir)
+		return err
+	})
+}
+
+// Results returns where the results are; empty: there are none yet.
+func (q *Queue) Results(ctx context.Context) (dir string, err error) {
+	err = q.try(ctx, "ask where the results are", attemptTime, func(ctx context.Context) error {
+		e, err := q.keys.Get(ctx, keyResults)
+		if errors.Is(err, jetstream.ErrKeyNotFound) {
+			return nil
+		}
+		if err == nil {
+			dir = string(e.Value())
+		}
+		return err
+	})
+	return dir, err
 }
 
 // mark is in what doublegrant makes in a NATS: something else of the same name is left alone.

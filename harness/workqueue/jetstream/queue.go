@@ -64,6 +64,7 @@ type Queue struct {
 const (
 	keyHead     = "head"
 	keyOver     = "over"
+	keyResults  = "results" // where the results are
 	keyOutcome  = "outcome."
 	keyTries    = "tries."
 	keyBarred   = "barred."

@@ -27,7 +27,7 @@ func (q *Queue) try(ctx context.Context, what string, each time.Duration, do fun
 
 // again is try with attempts that heed by themselves how long they are allowed.
 func (q *Queue) again(ctx context.Context, what string, each time.Duration, attempt func(_ context.Context, allowed time.Duration) error) error {
-	end := time.Now().Add(q.access.patience())
+	end, told := time.Now().Add(q.access.patience()), false
 	for allowed := firstTime; ; allowed = min(2*allowed, each) {
 		err := attempt(ctx, min(allowed, max(pause, q.access.patience())))
 		switch {
@@ -49,6 +49,10 @@ func (q *Queue) again(ctx context.Context, what string, each time.Duration, atte
 			return fmt.Errorf("%w: %s, waited for %v: %w", ErrNoCoordination, q.access, q.access.patience(), err)
 		case time.Now().After(end):
 			return fmt.Errorf("%w: %s: %s: %w: given up after %v", workqueue.ErrUnreachable, q.access, what, q.access.redacted(err), q.access.patience())
+		}
+		if !told && isMissing(err) && q.head.Format == 0 && q.access.Waiting != nil {
+			q.access.Waiting(fmt.Sprintf("%s: %v: waiting for it, %v at most", q.access, err, q.access.patience()))
+			told = true
 		}
 		select {
 		case <-ctx.Done():
