@@ -14,8 +14,8 @@ import (
 
 // This file starts the clients of a schedule that is really run, and lets each go on until it waits again.
 
-// parkWithin is the real time that a client may take to reach its next command. This package's tests give it more, since a machine
-// that does other work may stand still for longer.
+// parkWithin is the time that a client may take to reach its next command, while this process is awake. This package's tests give it more,
+// since a client may get little of a machine that does other work.
 var parkWithin = 2 * time.Second
 
 // beginSchedule starts a schedule: every client runs up to its first command.
@@ -120,23 +120,41 @@ func (ex *live) awaitClient(a *actor) error {
 	return ex.startThreads()
 }
 
-// awaitParking gives the turn away until the client parks. ok is false if it does not park within parkWithin, or a test
-// says that it will not.
+// awaitParking gives the turn away until the client parks. ok is false if its time is over, Redis does not answer, or a test says that it
+// will not park.
 func (ex *live) awaitParking(a *actor) (at parked, ok bool) {
+	g := ex.w.newGrace()
+	for d := parkWithin; ; d = g.left() {
+		at, parks, waits := ex.awaitParkingFor(a, d)
+		if !waits {
+			return at, parks
+		}
+		over, err := g.isOver()
+		if err != nil {
+			ex.trouble = cmp.Or(ex.trouble, err)
+		}
+		if over || err != nil {
+			return at, false
+		}
+	}
+}
+
+// awaitParkingFor gives the turn away until the client parks, for so long at most. waits reports whether it may still park.
+func (ex *live) awaitParkingFor(a *actor, d time.Duration) (at parked, parks, waits bool) {
 	defer ex.w.giveTurn()()
 	select {
 	case at = <-a.park:
-		return at, true
+		return at, true, false
 	default:
 	}
-	ex.alarm.Reset(parkWithin)
+	ex.alarm.Reset(d)
 	select {
 	case at = <-a.park:
-		return at, true
+		return at, true, false
 	case <-ex.alarm.C:
-		return at, false
+		return at, false, true
 	case <-ex.spec.stuck:
-		return at, false
+		return at, false, false
 	}
 }
 

@@ -104,7 +104,7 @@ func (k worker) reallyRun(ctx context.Context, path []interleave.Choice) (*execu
 		strays := k.w.strayCommands
 		ex, err := k.once(ctx, k.search.budget, &strategy.First{Prefix: path, LooksAtEnd: true})
 		k.search.memory.Scripts.LearnFrom(k.w.Scripts)
-		if k.w.strayCommands > strays {
+		if k.w.strayCommands > strays && (ex == nil || !ex.stoodStill()) {
 			k.search.memory.Disable("a client sends commands by itself")
 		}
 		return ex, err

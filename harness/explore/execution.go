@@ -55,6 +55,7 @@ type execution struct {
 type disturbance struct {
 	missesScript bool // Redis lacked a script that it has in every other schedule
 	waitCutShort bool // a WAIT returned before its replicas had acknowledged
+	stillBefore  int  // standstills of its world before it began
 }
 
 // virtualTime is the time of a schedule.
@@ -81,7 +82,10 @@ type faults struct {
 
 // newExecution returns a schedule that has not begun.
 func newExecution(spec *Spec, budget interleave.Budget, w *world) *execution {
-	return &execution{spec: spec, budget: budget, w: w, virtualTime: virtualTime{now: start, passedTo: start}, faults: faults{remaining: budget}}
+	return &execution{
+		spec: spec, budget: budget, w: w, virtualTime: virtualTime{now: start, passedTo: start}, faults: faults{remaining: budget},
+		disturbance: disturbance{stillBefore: w.standstills()},
+	}
 }
 
 // record keeps an operation that has ended, and for which that many commands were sent.

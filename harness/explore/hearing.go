@@ -40,20 +40,23 @@ func (ex *live) settle(a *actor) error {
 	if len(ex.w.gates.addresses) == 0 {
 		return nil
 	}
-	for since := time.Now(); ; {
+	for g := ex.w.newGrace(); ; {
 		behind := a.expects
 		for _, c := range ex.waitersOf(a.index) {
 			behind = behind || c.subscription != nil && c.ear.isBehind()
 		}
-		switch {
-		case !behind || ex.trouble != nil:
+		if !behind || ex.trouble != nil {
 			return nil
-		case time.Since(since) > parkWithin && a.isCrashed(): // its program was told that all is lost
+		}
+		switch over, err := g.isOver(); {
+		case err != nil:
+			return err
+		case over && a.isCrashed(): // its program was told that all is lost
 			a.expects = false
 			return nil
-		case time.Since(since) > parkWithin && a.expects:
+		case over && a.expects:
 			return unsubscribed(a)
-		case time.Since(since) > parkWithin:
+		case over:
 			return schedule.Stopped("%s was not heard to its end within %v", a, parkWithin)
 		}
 		back := ex.w.giveTurn()

@@ -75,6 +75,9 @@ func (ex *live) finishLearning(l *pendingOutcome, reply []byte) (err error) {
 			return err
 		}
 	}
+	if !ex.learns() {
+		return nil
+	}
 	if saysNoScript(reply) && ex.store.Scripts == model.AllScripts {
 		ex.memory = nil // it will be there the next time
 		return nil
@@ -205,7 +208,9 @@ func (ex *modelled) applyTransition(c *command.Command, t *model.Transition, a *
 }
 
 // learns reports whether what the schedule shows is kept.
-func (ex *live) learns() bool { return ex.learning && ex.memory.Works() && !ex.Disturbed() }
+func (ex *live) learns() bool {
+	return ex.learning && ex.memory.Works() && !ex.Disturbed() && !ex.stoodStill()
+}
 
 // isWatching reports whether anybody watches keys.
 func (ex *execution) isWatching() bool {

@@ -99,7 +99,9 @@ func (ex *live) whyFailed(gate *conn) (heard model.Event) {
 	case errLost:
 		heard.Kind = model.Cut
 	default:
-		ex.memory.Disable("a connection fails: %v", gate.failed)
+		if !ex.stoodStill() {
+			ex.memory.Disable("a connection fails: %v", gate.failed)
+		}
 	}
 	return heard
 }

@@ -11,7 +11,7 @@ import (
 
 const (
 	mostOrderRuns = 1000            // schedules that are run to put one counterexample in order
-	orderWithin   = 3 * time.Second // real time for that
+	orderWithin   = 3 * time.Second // for that, while this process is awake
 )
 
 // orderFound puts the steps of counterexamples into the order of their clients, where the order does not matter. Of many
@@ -19,7 +19,8 @@ const (
 func (s *search) orderFound(ctx context.Context, w *world) error {
 	for class, c := range s.seen.Found {
 		h := newShrinker(s.spec, w, c)
-		h.over, h.until, h.most = ctx.Err, time.Now().Add(orderWithin), mostOrderRuns
+		h.over, h.most = ctx.Err, mostOrderRuns
+		h.hasFor(orderWithin)
 		if err := catchPanics(func() error { return h.order(context.WithoutCancel(ctx)) }); err != nil {
 			return err
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -12,6 +13,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/doublegrant/doublegrant/harness/explore/internal/resp"
 	"github.com/doublegrant/doublegrant/harness/explore/internal/schedule"
 	"github.com/doublegrant/doublegrant/harness/explore/internal/strategy"
 	"github.com/doublegrant/doublegrant/harness/interleave"
@@ -34,8 +36,22 @@ func (s *search) ownWork(ctx context.Context, w *world) (found string, err error
 	defer profileTurn.Unlock()
 	rate := runtime.MemProfileRate
 	runtime.MemProfileRate = 1
+	defer func() { runtime.MemProfileRate = rate }()
+	var spawned map[string]bool
+	for range maxAttempts {
+		still := w.standstills()
+		if spawned, err = s.watchClients(ctx, w); w.standstills() == still || errors.Is(err, resp.ErrSilent) {
+			break
+		}
+		w.putAway()
+	}
+	return strings.Join(slices.Sorted(maps.Keys(spawned)), " and "), err
+}
+
+// watchClients runs two schedules, and returns the lines of code at which clients start something in them that goes on by itself.
+func (s *search) watchClients(ctx context.Context, w *world) (spawned map[string]bool, err error) {
 	before := countTimers()
-	spawned := map[string]bool{}
+	spawned = map[string]bool{}
 	for _, order := range []strategy.Strategy{&strategy.First{}, strategy.Alternate{}} {
 		if err = s.watchGoroutines(ctx, w, order, spawned); errors.Is(err, schedule.ErrStopped) {
 			err = nil // the search has seen and reported it as well
@@ -44,19 +60,12 @@ func (s *search) ownWork(ctx context.Context, w *world) (found string, err error
 			break
 		}
 	}
-	after := countTimers()
-	runtime.MemProfileRate = rate
-	for origin, n := range after {
+	for origin, n := range countTimers() {
 		if n > before[origin] {
 			spawned[origin] = true
 		}
 	}
-	origins := make([]string, 0, len(spawned))
-	for origin := range spawned {
-		origins = append(origins, origin)
-	}
-	slices.Sort(origins)
-	return strings.Join(origins, " and "), err
+	return spawned, err
 }
 
 // watchGoroutines runs a schedule of the program step by step, and adds to spawned the code that starts goroutines.

@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"time"
 
+	"github.com/doublegrant/doublegrant/harness/explore/internal/resp"
 	"github.com/doublegrant/doublegrant/harness/explore/internal/schedule"
 	"github.com/doublegrant/doublegrant/harness/explore/internal/strategy"
 	"github.com/doublegrant/doublegrant/harness/explore/internal/trace"
@@ -117,13 +118,17 @@ func (r runner) once(ctx context.Context, b interleave.Budget, s strategy.Strate
 }
 
 // undisturbed calls attempt until it runs a schedule that nothing disturbs, and returns that, with the error of the attempt. The error wraps
-// errDisturbed if that never happens.
+// errDisturbed if that never happens. Where something stood still each time and the schedule went well all the same, it counts.
 func (r runner) undisturbed(ctx context.Context, b interleave.Budget, attempt func() (*execution, error)) (ex *execution, err error) {
 	why := ""
 	for number := range maxAttempts {
-		began := time.Now()
+		began, still, strays := time.Now(), r.w.standstills(), r.w.strayCommands
 		ex, err = attempt()
 		switch {
+		case r.w.standstills() > still && mayComeOfStandstill(ex, err) && (err != nil || number < maxAttempts-1):
+			why = "this machine, this process or its Redis stood still"
+			r.w.putAway()
+			r.w.strayCommands = strays
 		case ex == nil || err != nil && !(ex.Disturbed() && (errors.Is(err, ErrDiverged) || errors.Is(err, schedule.ErrNotRepeated))):
 			return ex, err
 		case ex.missesScript:
@@ -140,6 +145,15 @@ func (r runner) undisturbed(ctx context.Context, b interleave.Budget, attempt fu
 		}
 	}
 	return ex, fmt.Errorf("%w: %s", errDisturbed, why)
+}
+
+// mayComeOfStandstill reports whether a schedule may have gone another way since something stood still. One that was run from memory, whose
+// execution is nil, has not. Where Redis does not answer any more nothing can be run again.
+func mayComeOfStandstill(ex *execution, err error) bool {
+	if err == nil {
+		return ex != nil
+	}
+	return !errors.Is(err, resp.ErrSilent) && !errors.Is(err, errDisturbed)
 }
 
 // learnScripts runs a schedule that is drawn at random, so that clients load the scripts that they miss. In the schedule of the attempt

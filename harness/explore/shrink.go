@@ -19,7 +19,7 @@ import (
 
 const (
 	mostShrinkRuns = 4000             // schedules that are run to shrink one counterexample
-	shrinkWithin   = 20 * time.Second // real time in which one counterexample is shrunk, if the candidates take long
+	shrinkWithin   = 20 * time.Second // in which one counterexample is shrunk while this process is awake, if the candidates take long
 	mostPolishRuns = 3000             // schedules of the clients and faults that are left
 )
 
@@ -69,8 +69,7 @@ func (s *search) polish(ctx context.Context, w *world, h *shrinker) (all bool, e
 	spec.Random, spec.First, spec.MaxSchedules = nil, false, mostPolishRuns
 	spec.Pieces, spec.Resume, spec.OnCheckpoint = nil, nil, nil
 	within := newSearch(&spec)
-	limit := time.AfterFunc(time.Until(h.until), func() { within.stop("its time is up") })
-	defer limit.Stop()
+	defer w.awake.callAt(h.until, func() { within.stop("its time is up") })()
 	within.runPart(ctx, h.best.Budget, []*world{w})
 	h.runs += within.seen.Schedules + within.seen.Pruned
 	if found := within.seen.Found[h.class]; found != nil && found.Smaller(h.best) {
@@ -87,16 +86,24 @@ type shrinker struct {
 	best   *findings.Found
 	seen   map[string]bool // candidates that were run
 	runs   int
-	most   int // runs
-	until  time.Time
-	over   func() error // not nil: the search is interrupted
+	most   int           // runs
+	until  time.Duration // on the world's clock
+	over   func() error  // not nil: the search is interrupted
 }
 
 func newShrinker(spec *Spec, w *world, c *findings.Found) *shrinker {
-	return &shrinker{
+	h := &shrinker{
 		runner: newRunner(spec, w), class: c.Class, budget: c.Budget, best: c,
-		seen: map[string]bool{}, most: mostShrinkRuns, until: time.Now().Add(shrinkWithin), over: func() error { return nil },
+		seen: map[string]bool{}, most: mostShrinkRuns, over: func() error { return nil },
 	}
+	h.hasFor(shrinkWithin)
+	return h
+}
+
+// hasFor bounds the time that is left.
+func (h *shrinker) hasFor(d time.Duration) {
+	awake, _ := h.w.awake.read()
+	h.until = awake + d
 }
 
 // shrink tries smaller and smaller candidates until none is a counterexample of the class.
@@ -115,7 +122,8 @@ func (h *shrinker) shrink(ctx context.Context) error {
 }
 
 func (h *shrinker) isSpent() bool {
-	return h.runs >= h.most || time.Now().After(h.until) || h.over() != nil
+	awake, _ := h.w.awake.read()
+	return h.runs >= h.most || awake > h.until || h.over() != nil
 }
 
 // dropClients leaves clients out, one after the other.

@@ -213,6 +213,17 @@ func (ex *execution) endClient(client int) error {
 	return ex.backend.crash(client)
 }
 
+// putAway ends the clients of a schedule in which something stood still. A client whose library did not wait any longer may have sent
+// something else meanwhile, and sends it again when it is told that it has crashed, so it is told twice. What goes wrong is of no interest.
+func (w *world) putAway() {
+	if ex := w.current; ex != nil {
+		_ = w.endHearings()
+		ex.abandon()
+		ex.abandon()
+		ex.trouble = nil
+	}
+}
+
 // endThreads ends what is left of the clients of the last schedule: waits, threads and subscriptions.
 func (w *world) endThreads() error {
 	ex := w.current

@@ -79,7 +79,7 @@ func (ex *live) noteOutcome(pending *command.Pending) {
 // state at Redis that nobody sees.
 func (ex *live) seesState() (ok bool, err error) {
 	t := ex.trails
-	if t == nil || t.blind || ex.Disturbed() || len(ex.w.stateful) > 0 || ex.w.strayCommands > t.strays {
+	if t == nil || t.blind || ex.Disturbed() || ex.stoodStill() || len(ex.w.stateful) > 0 || ex.w.strayCommands > t.strays {
 		return false, nil
 	}
 	for i := range ex.actors {

@@ -227,7 +227,7 @@ func TestTheWorldsOwnCommands(t *testing.T) {
 	left, err := s.w.CountKeys()
 	require.NoError(t, err)
 	require.Equal(t, 1, left)
-	_, err = resp.Dial("/nowhere/redis.sock")
+	_, err = resp.Dial("/nowhere/redis.sock", &resp.Silence{})
 	require.ErrorContains(t, err, "connect to /nowhere/redis.sock")
 	require.False(t, errors.Is(err, schedule.ErrStopped))
 }

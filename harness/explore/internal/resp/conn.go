@@ -4,11 +4,29 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"sync/atomic"
 	"syscall"
+	"time"
 )
 
-// replyWithin bounds the wait for a reply of Redis in real time. Redis itself may have to wait for replicas.
-const replyWithin = 5 // seconds
+// A reply is waited for in spells, so that time in which this process stands still counts for one spell at most. Redis may have to wait
+// for replicas, and may stand still itself. After mostSpells it counts as dead.
+const (
+	spell      = 500 * time.Millisecond
+	mostSpells = 120
+)
+
+// ErrSilent marks the error of a Redis that has stopped answering.
+var ErrSilent = errors.New("explore: Redis did not answer")
+
+// Silence is what all connections to a server know of how long it does not answer. Whoever uses one of them has the others, too.
+type Silence struct {
+	times atomic.Int64
+	dead  bool // nobody waits for longer than a spell any more
+}
+
+// Times counts the spells in which a reply was waited for and did not come. Anybody may call it.
+func (s *Silence) Times() int { return int(s.times.Load()) }
 
 // Conn is a connection to a Redis node, at its Unix socket. It blocks in system calls and does not use the runtime's poller.
 // That halves the time of a round trip, since only one command is under way at a time.
@@ -16,11 +34,12 @@ type Conn struct {
 	fd  int
 	buf []byte // replies to the last request
 
-	rest []byte // what poll has read and not returned: part of a reply
+	rest    []byte // what poll has read and not returned: part of a reply
+	silence *Silence
 }
 
-// Dial connects to the node that listens at a Unix socket.
-func Dial(socket string) (*Conn, error) {
+// Dial connects to the node that listens at a Unix socket. What it does not answer is noted in silence.
+func Dial(socket string, silence *Silence) (*Conn, error) {
 	syscall.ForkLock.RLock() // no child gets it
 	fd, err := syscall.Socket(syscall.AF_UNIX, syscall.SOCK_STREAM, 0)
 	if err == nil {
@@ -30,8 +49,8 @@ func Dial(socket string) (*Conn, error) {
 	if err != nil {
 		return nil, fmt.Errorf("explore: socket: %w", err)
 	}
-	c := &Conn{fd: fd, buf: make([]byte, 0, 512)}
-	timeout := syscall.Timeval{Sec: replyWithin}
+	c := &Conn{fd: fd, buf: make([]byte, 0, 512), silence: silence}
+	timeout := syscall.NsecToTimeval(spell.Nanoseconds())
 	err = errors.Join(
 		syscall.SetsockoptTimeval(fd, syscall.SOL_SOCKET, syscall.SO_RCVTIMEO, &timeout),
 		syscall.Connect(fd, &syscall.SockaddrUnix{Name: socket}),
@@ -114,18 +133,23 @@ func (c *Conn) Ask(request []byte, n int) ([]byte, error) {
 	return c.buf, nil
 }
 
-// fill reads the bytes that have come, and waits for some if there are none. It waits for replyWithin at most.
+// fill reads the bytes that have come, and waits for some if there are none. It waits for mostSpells at most.
 func (c *Conn) fill() error {
 	if len(c.buf) == cap(c.buf) {
 		c.buf = append(make([]byte, 0, 4*cap(c.buf)), c.buf...)
 	}
-	for {
+	for spells := 0; ; {
 		m, err := syscall.Read(c.fd, c.buf[len(c.buf):cap(c.buf)])
 		switch {
 		case err == syscall.EINTR:
 			continue
 		case err == syscall.EAGAIN:
-			return fmt.Errorf("explore: Redis did not answer within %d s", replyWithin)
+			c.silence.times.Add(1)
+			if spells++; spells == mostSpells || c.silence.dead {
+				c.silence.dead = true
+				return fmt.Errorf("%w within %v", ErrSilent, mostSpells*spell)
+			}
+			continue
 		case err != nil:
 			return fmt.Errorf("explore: read from Redis: %w", err)
 		case m == 0:

@@ -32,6 +32,7 @@ type Server struct {
 	awaitsAcks        bool         // clients wait for acknowledgements: a replica follows a new primary
 	witnesses         []*resp.Conn // see WatchKeys
 	clean             bool         // database 0 is empty
+	Silence           resp.Silence // of its nodes
 
 	fixed      []*cluster.FixedClock // the servers' time of day, by cluster; nil: it cannot be set
 	WhyNoClock string                // why it cannot be set; empty: it can
@@ -133,7 +134,7 @@ func (s *Server) dialNodes(c *cluster.Cluster) error {
 		if err != nil {
 			return err
 		}
-		admin, err := resp.Dial(socket)
+		admin, err := resp.Dial(socket, &s.Silence)
 		if err != nil {
 			return err
 		}
@@ -179,7 +180,9 @@ func (s *Server) list(node int, script string, args ...string) (elements []byte,
 }
 
 // DialNode connects to a node.
-func (s *Server) DialNode(node int) (*resp.Conn, error) { return resp.Dial(s.sockets[node]) }
+func (s *Server) DialNode(node int) (*resp.Conn, error) {
+	return resp.Dial(s.sockets[node], &s.Silence)
+}
 
 // Kill ends a connection at a node by its id. It may be gone already.
 func (s *Server) Kill(node int, id string) error {

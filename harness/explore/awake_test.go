@@ -1,0 +1,197 @@
+package explore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/require"
+
+	"github.com/doublegrant/doublegrant/harness"
+	"github.com/doublegrant/doublegrant/harness/await"
+	"github.com/doublegrant/doublegrant/harness/explore/internal/frontier"
+	"github.com/doublegrant/doublegrant/harness/explore/internal/server"
+	"github.com/doublegrant/doublegrant/harness/interleave"
+)
+
+// Of a long time without a reading one step counts, and it is a standstill. A busy machine, which lets the process wait a little, is none.
+func TestTimeInWhichNobodyReadsTheClockIsNoTimeAwake(t *testing.T) {
+	c := &awakeClock{}
+	for _, at := range []struct {
+		now, awake  time.Duration
+		standstills int
+	}{
+		{awakeTick, awakeTick, 0},
+		{awakeTick, awakeTick, 0},
+		{3 * awakeTick, 3 * awakeTick, 0},
+		{3*awakeTick + standstill - 1, 5 * awakeTick, 0},
+		{3*awakeTick + 2*standstill, 7 * awakeTick, 1},
+		{time.Hour, 9 * awakeTick, 2},
+		{time.Hour + awakeTick, 10 * awakeTick, 2},
+	} {
+		awake, standstills := c.readAfter(at.now)
+		require.Equal(t, []any{at.awake, at.standstills}, []any{awake, standstills}, "%v", at.now)
+	}
+}
+
+// What is to be called after some time awake is called then, unless it is canceled before.
+func TestACallAfterSomeTimeAwake(t *testing.T) {
+	c := newAwakeClock()
+	defer c.close()
+	called := make(chan time.Duration, 1)
+	cancel := c.callAt(30*time.Millisecond, func() {
+		awake, _ := c.read()
+		called <- awake
+	})
+	require.GreaterOrEqual(t, <-called, 30*time.Millisecond)
+	cancel()
+	c.callAt(time.Hour, func() { called <- 0 })()
+	require.Empty(t, called)
+}
+
+// stopRedis stops the Redis of a world, and lets it go on when somebody has waited for it for that many spells.
+func stopRedis(t *testing.T, w *world, spells int) {
+	name := w.Names[server.FirstPrimary]
+	before := w.Silence.Times()
+	if err := w.Cluster.Pause(context.Background(), name); err != nil {
+		t.Error(err)
+		return
+	}
+	go func() {
+		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+		defer cancel()
+		err := await.Until(ctx, time.Millisecond, func() error {
+			if w.Silence.Times() < before+spells {
+				return errors.New("nobody waits for Redis")
+			}
+			return nil
+		})
+		if err = errors.Join(err, w.Cluster.Resume(name)); err != nil {
+			t.Error(err)
+		}
+	}()
+}
+
+// stopThisProcess stops this process for longer than a standstill.
+func stopThisProcess(t *testing.T) {
+	script := fmt.Sprintf("kill -STOP %d; sleep %f; kill -CONT %[1]d", os.Getpid(), 2*standstill.Seconds())
+	if out, err := exec.Command("sh", "-c", script).CombinedOutput(); err != nil {
+		t.Errorf("%v: %s", err, out)
+	}
+}
+
+// A client whose Redis stands still has its whole time when it goes on. Then it is over.
+func TestAClientIsNotBlamedForARedisThatStandsStill(t *testing.T) {
+	defer func(usual time.Duration) { parkWithin = usual }(parkWithin)
+	parkWithin = time.Millisecond
+	s := newScheduler(t, quiet(program(idle)))
+	g := s.w.newGrace()
+	overdue := func() bool {
+		for g.left() > 0 {
+			time.Sleep(g.left())
+		}
+		over, err := g.isOver()
+		require.NoError(t, err)
+		return over
+	}
+	stopRedis(t, s.w, 2)
+	require.False(t, overdue())
+	for !overdue() { // a busy machine may stand still, too
+		require.Positive(t, g.w.standstills())
+	}
+}
+
+// disturbed makes a search whose first client calls stop, which stops something, in the operation that it begins for the given time, from
+// 1. Then it does something else, as one does whose library has waited for too long. With 0 it never does.
+func disturbed(number int64, stop func()) Spec {
+	var times atomic.Int64
+	s := quiet(program(func(ctx context.Context, s *harness.Session, r redis.UniversalClient) {
+		op(s, "a", func() (string, error) {
+			still := times.Add(1) == number
+			if still {
+				stop()
+			}
+			_, err := r.TxPipelined(ctx, func(p redis.Pipeliner) error {
+				p.Incr(ctx, "a")
+				return nil
+			})
+			for range interleave.MaxThreads {
+				if still { // more than are explored
+					_ = r.Incr(ctx, "other").Err()
+					harness.Go(ctx, func(context.Context) {})
+				}
+			}
+			return "1", err
+		})
+		sends("GET a")(ctx, s, r)
+	}, sends("INCR a", "GET a", "GET other")))
+	s.Program.NoBackgroundWork = true
+	return s
+}
+
+// A search comes to the same if something stands still meanwhile, whatever a client does then, and whether it has a memory or not.
+func TestASearchComesToTheSameIfSomethingStandsStill(t *testing.T) {
+	defer func(usual time.Duration) { parkWithin = usual }(parkWithin)
+	spec := disturbed(0, nil)
+	s := newScheduler(t, spec)
+	cameTo := func(spec Spec) any {
+		se := s.until(t.Context(), spec)
+		return []any{se.stopped, se.seen.Tally(0), se.memory == nil || se.memory.Works(), se.parts}
+	}
+	for number, unremembered := range map[int64]bool{1: false, 5: true} {
+		spec.Unremembered = unremembered
+		want := cameTo(spec)
+		for what, stop := range map[string]func(){
+			"Redis":        func() { stopRedis(t, s.w, 3) },
+			"this process": func() { stopThisProcess(t) },
+		} {
+			parkWithin = 2 * standstill // is over before Redis goes on
+			spec := disturbed(number, stop)
+			spec.Unremembered = unremembered
+			require.Equal(t, want, cameTo(spec), what)
+		}
+	}
+}
+
+// A piece has the same result, to the last byte.
+func TestAPieceHasTheSameResultIfSomethingStandsStill(t *testing.T) {
+	resultOfPiece := func(number int64) string {
+		var r *PieceRunner
+		spec := disturbed(number, func() { stopRedis(t, r.w, 1) })
+		r, err := StartPieceRunner(t.Context(), spec)
+		require.NoError(t, err)
+		defer func() { require.NoError(t, r.Stop()) }()
+		b := r.spec.budgets()[0]
+		res, err := r.Run(t.Context(), Piece{Plan: planOf(&r.spec), Budget: b, Items: []frontier.Saved{{}}, Most: 10, Remember: true})
+		require.NoError(t, err)
+		claim, err := res.Claim()
+		require.NoError(t, err)
+		require.Empty(t, res.Stopped)
+		return claim
+	}
+	want := resultOfPiece(0)
+	require.Equal(t, want, resultOfPiece(2))
+	require.Equal(t, want, resultOfPiece(7))
+}
+
+// A client that stands still by itself is found, also where something else stood still before.
+func TestAClientThatBlocksIsFoundAfterAStandstill(t *testing.T) {
+	b := newBlockade()
+	first := true
+	s := quiet(program(func(context.Context, *harness.Session, redis.UniversalClient) {
+		if first {
+			first = false
+			stopThisProcess(t)
+		}
+		b.block()
+	}))
+	s.stuck = b.stuck
+	want := fmt.Sprintf("client 1 neither sent a command nor finished within %v: it never sent any", parkWithin)
+	require.Equal(t, want, fruitless(t, s, b.free))
+}
