@@ -18,42 +18,8 @@ import (
 	"github.com/doublegrant/doublegrant/harness/explore/internal/frontier"
 	"github.com/doublegrant/doublegrant/harness/explore/internal/server"
 	"github.com/doublegrant/doublegrant/harness/interleave"
+	"github.com/doublegrant/doublegrant/harness/internal/awake"
 )
-
-// Of a long time without a reading one step counts, and it is a standstill. A busy machine, which lets the process wait a little, is none.
-func TestTimeInWhichNobodyReadsTheClockIsNoTimeAwake(t *testing.T) {
-	c := &awakeClock{}
-	for _, at := range []struct {
-		now, awake  time.Duration
-		standstills int
-	}{
-		{awakeTick, awakeTick, 0},
-		{awakeTick, awakeTick, 0},
-		{3 * awakeTick, 3 * awakeTick, 0},
-		{3*awakeTick + standstill - 1, 5 * awakeTick, 0},
-		{3*awakeTick + 2*standstill, 7 * awakeTick, 1},
-		{time.Hour, 9 * awakeTick, 2},
-		{time.Hour + awakeTick, 10 * awakeTick, 2},
-	} {
-		awake, standstills := c.readAfter(at.now)
-		require.Equal(t, []any{at.awake, at.standstills}, []any{awake, standstills}, "%v", at.now)
-	}
-}
-
-// What is to be called after some time awake is called then, unless it is canceled before.
-func TestACallAfterSomeTimeAwake(t *testing.T) {
-	c := newAwakeClock()
-	defer c.close()
-	called := make(chan time.Duration, 1)
-	cancel := c.callAt(30*time.Millisecond, func() {
-		awake, _ := c.read()
-		called <- awake
-	})
-	require.GreaterOrEqual(t, <-called, 30*time.Millisecond)
-	cancel()
-	c.callAt(time.Hour, func() { called <- 0 })()
-	require.Empty(t, called)
-}
 
 // stopRedis stops the Redis of a world, and lets it go on when somebody has waited for it for that many spells.
 func stopRedis(t *testing.T, w *world, spells int) {
@@ -80,7 +46,7 @@ func stopRedis(t *testing.T, w *world, spells int) {
 
 // stopThisProcess stops this process for longer than a standstill.
 func stopThisProcess(t *testing.T) {
-	script := fmt.Sprintf("kill -STOP %d; sleep %f; kill -CONT %[1]d", os.Getpid(), 2*standstill.Seconds())
+	script := fmt.Sprintf("kill -STOP %d; sleep %f; kill -CONT %[1]d", os.Getpid(), 2*awake.Standstill.Seconds())
 	if out, err := exec.Command("sh", "-c", script).CombinedOutput(); err != nil {
 		t.Errorf("%v: %s", err, out)
 	}
@@ -151,7 +117,7 @@ func TestASearchComesToTheSameIfSomethingStandsStill(t *testing.T) {
 			"Redis":        func() { stopRedis(t, s.w, 3) },
 			"this process": func() { stopThisProcess(t) },
 		} {
-			parkWithin = 2 * standstill // is over before Redis goes on
+			parkWithin = 2 * awake.Standstill // is over before Redis goes on
 			spec := disturbed(number, stop)
 			spec.Unremembered = unremembered
 			require.Equal(t, want, cameTo(spec), what)

@@ -6,7 +6,7 @@ import "time"
 
 // standstills counts how often this process stood still, or its Redis did not answer. The caller has the turn.
 func (w *world) standstills() int {
-	_, n := w.awake.read()
+	_, n := w.awake.Read()
 	return n + w.Silence.Times()
 }
 
@@ -32,14 +32,14 @@ func (w *world) newGrace() grace {
 }
 
 func (g *grace) renew() {
-	awake, n := g.w.awake.read()
+	awake, n := g.w.awake.Read()
 	g.until, g.still = awake+parkWithin, n+g.w.Silence.Times()
 	g.times++
 }
 
 // left returns what is left of the time. It is not positive if none is.
 func (g *grace) left() time.Duration {
-	awake, _ := g.w.awake.read()
+	awake, _ := g.w.awake.Read()
 	return g.until - awake
 }
 

@@ -69,7 +69,7 @@ func (s *search) polish(ctx context.Context, w *world, h *shrinker) (all bool, e
 	spec.Random, spec.First, spec.MaxSchedules = nil, false, mostPolishRuns
 	spec.Pieces, spec.Resume, spec.OnCheckpoint = nil, nil, nil
 	within := newSearch(&spec)
-	defer w.awake.callAt(h.until, func() { within.stop("its time is up") })()
+	defer w.awake.CallAt(h.until, func() { within.stop("its time is up") })()
 	within.runPart(ctx, h.best.Budget, []*world{w})
 	h.runs += within.seen.Schedules + within.seen.Pruned
 	if found := within.seen.Found[h.class]; found != nil && found.Smaller(h.best) {
@@ -102,7 +102,7 @@ func newShrinker(spec *Spec, w *world, c *findings.Found) *shrinker {
 
 // hasFor bounds the time that is left.
 func (h *shrinker) hasFor(d time.Duration) {
-	awake, _ := h.w.awake.read()
+	awake, _ := h.w.awake.Read()
 	h.until = awake + d
 }
 
@@ -122,7 +122,7 @@ func (h *shrinker) shrink(ctx context.Context) error {
 }
 
 func (h *shrinker) isSpent() bool {
-	awake, _ := h.w.awake.read()
+	awake, _ := h.w.awake.Read()
 	return h.runs >= h.most || awake > h.until || h.over() != nil
 }
 

@@ -15,6 +15,7 @@ import (
 	"github.com/doublegrant/doublegrant/harness/explore/internal/schedule"
 	"github.com/doublegrant/doublegrant/harness/explore/internal/server"
 	"github.com/doublegrant/doublegrant/harness/interleave"
+	"github.com/doublegrant/doublegrant/harness/internal/awake"
 )
 
 // world is the Redis of one worker, and what may happen to it. Whoever uses it has its turn.
@@ -24,7 +25,7 @@ type world struct {
 	turn sync.Mutex
 
 	*server.Server
-	awake *awakeClock
+	awake *awake.Clock
 
 	memory         *model.Memory // what the schedule under way is to be kept in; nil: it is not kept
 	strayCommands  int64         // commands that clients sent when none of their operations was under way
@@ -44,13 +45,13 @@ type world struct {
 
 // newWorld starts Redis and connects s.Clients clients and a probe. The caller has its turn until stop.
 func newWorld(ctx context.Context, s *Spec) (_ *world, err error) {
-	w := &world{program: s.Program, patienceUnit: patienceUnit(s.Program), awake: newAwakeClock()}
+	w := &world{program: s.Program, patienceUnit: patienceUnit(s.Program), awake: awake.New()}
 	w.turn.Lock()
 	w.Server, err = server.Start(ctx, server.Options{
 		Binary: s.Redis, Replicas: s.Program.Replicas, Failover: s.Failovers > 0, Titles: s.Program.Scripts,
 	})
 	if err != nil {
-		w.awake.close()
+		w.awake.Close()
 		return nil, err
 	}
 	defer func() {
@@ -125,7 +126,7 @@ func (w *world) dropSubscriptions() error {
 }
 
 func (w *world) stop() error {
-	defer w.awake.close()
+	defer w.awake.Close()
 	defer w.gates.running.Wait() // some need the turn to end
 	defer w.turn.Unlock()
 	ended := w.endThreads()

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"github.com/doublegrant/doublegrant/harness/internal/awake"
 )
 
 // Worker takes units from a queue and does them, one at a time.
@@ -109,8 +111,7 @@ func giveBack(ctx context.Context, job Job) error {
 	return job.GiveBack(ctx)
 }
 
-// stoodStill is the time for which a process is not scheduled from which on it is taken to have stood still: what it has measured and timed
-// meanwhile tells nothing of others.
+// stoodStill is the time for which a process stands still from which on what it has measured and timed meanwhile tells nothing of others.
 const stoodStill = 2 * time.Second
 
 // do does a unit while the queue is told, again and again, that it is at work. If the process stood still meanwhile, an error or a result that
@@ -118,11 +119,11 @@ const stoodStill = 2 * time.Second
 func (w Worker) do(ctx context.Context, job Job) (res Result, err error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
+	clock := awake.New()
 	done := make(chan struct{})
-	var still time.Duration
 	go func() {
 		defer close(done)
-		still = w.sayAlive(ctx, cancel, job)
+		w.sayAlive(ctx, cancel, job)
 	}()
 	defer func() {
 		if p := recover(); p != nil {
@@ -131,11 +132,10 @@ func (w Worker) do(ctx context.Context, job Job) (res Result, err error) {
 		over := errors.Is(context.Cause(ctx), ErrOver)
 		cancel(nil)
 		<-done
-		switch {
-		case over:
+		still := clock.Longest()
+		clock.Close()
+		if err = afterStandstill(still, res, err); over {
 			err = ErrOver
-		case still >= stoodStill && (err != nil || res.Claim == "") && !errors.Is(err, ErrRefused):
-			err = fmt.Errorf("this machine stood still for %v meanwhile: %w", still.Round(time.Second/10), cmp.Or(err, errors.New("its result tells nothing")))
 		}
 	}()
 	if res, err = w.Do(ctx, job.Unit()); err == nil && len(res.Body) > MostBytes {
@@ -144,24 +144,30 @@ func (w Worker) do(ctx context.Context, job Job) (res Result, err error) {
 	return res, err
 }
 
-// sayAlive renews the lease until ctx is canceled. It cancels the work when the unit is not wanted any more. It returns for how long it
-// was not scheduled, at most.
-func (w Worker) sayAlive(ctx context.Context, cancel context.CancelCauseFunc, job Job) (still time.Duration) {
+// afterStandstill returns the error of a unit during which the process stood still for so long.
+func afterStandstill(still time.Duration, res Result, err error) error {
+	if still < stoodStill || err == nil && res.Claim != "" || errors.Is(err, ErrRefused) {
+		return err
+	}
+	return fmt.Errorf("this machine stood still for %v meanwhile: %w", still.Round(time.Second/10), cmp.Or(err, errors.New("its result tells nothing")))
+}
+
+// sayAlive renews the lease until ctx is canceled. It cancels the work when the unit is not wanted any more.
+func (w Worker) sayAlive(ctx context.Context, cancel context.CancelCauseFunc, job Job) {
 	every := w.AliveEvery
 	if every <= 0 {
 		every = time.Second
 	}
 	tick := time.NewTicker(every)
 	defer tick.Stop()
-	for before := time.Now(); ; before = time.Now() {
+	for {
 		select {
 		case <-ctx.Done():
-			return max(still, time.Since(before)-every)
+			return
 		case <-tick.C:
-			still = max(still, time.Since(before)-every)
 			if errors.Is(job.Alive(ctx), ErrOver) {
 				cancel(ErrOver)
-				return still
+				return
 			}
 		}
 	}

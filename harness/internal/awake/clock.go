@@ -1,0 +1,111 @@
+// Package awake tells for how long this process was awake, and how often it stood still: so that nobody else is blamed for that.
+package awake
+
+import (
+	"sync"
+	"time"
+)
+
+const (
+	tick = 50 * time.Millisecond // from one reading of a Clock to the next, at most, while the process is awake
+	step = 2 * tick              // what one reading adds, at most
+
+	// Standstill is the time from one reading to the next, at least, if the process stood still.
+	Standstill = 500 * time.Millisecond
+)
+
+// Clock counts the time in which this process was awake. Its goroutine reads it every tick, so a long time without a reading is
+// one in which nothing here was let run: somebody has stopped the process, or the machine stood still or was too busy. Of that time at most
+// step counts.
+type Clock struct {
+	began time.Time
+	stop  chan struct{}
+	ended chan struct{} // closed when its goroutine has ended
+
+	mu          sync.Mutex
+	readAt      time.Duration // time of the last reading, since began
+	awake       time.Duration
+	standstills int
+	longest     time.Duration // gap between two readings
+}
+
+// New starts a clock. The caller calls Close.
+func New() *Clock {
+	c := &Clock{began: time.Now(), stop: make(chan struct{}), ended: make(chan struct{})}
+	go c.goOn()
+	return c
+}
+
+func (c *Clock) goOn() {
+	defer close(c.ended)
+	ticker := time.NewTicker(tick)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ticker.C:
+			c.Read()
+		case <-c.stop:
+			return
+		}
+	}
+}
+
+// Close ends the clock.
+func (c *Clock) Close() {
+	close(c.stop)
+	<-c.ended
+}
+
+// Read returns the time in which the process was awake so far, and how often it stood still. A standstill that has just ended counts.
+func (c *Clock) Read() (awake time.Duration, standstills int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.readAfter(time.Since(c.began))
+}
+
+// Longest returns the longest time so far in which the process stood still; 0: it did not.
+func (c *Clock) Longest() time.Duration {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.readAfter(time.Since(c.began))
+	if c.standstills == 0 {
+		return 0
+	}
+	return c.longest
+}
+
+// readAfter reads the clock when the machine's shows that much since it began. The caller holds c.mu.
+func (c *Clock) readAfter(now time.Duration) (awake time.Duration, standstills int) {
+	gap := now - c.readAt
+	c.readAt = now
+	if gap >= Standstill {
+		c.standstills++
+	}
+	c.longest = max(c.longest, gap)
+	c.awake += min(gap, step)
+	return c.awake, c.standstills
+}
+
+// CallAt calls f when the process has been awake for so long. The caller calls cancel, after which f is not called any more.
+func (c *Clock) CallAt(until time.Duration, f func()) (cancel func()) {
+	canceled, ended := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(ended)
+		for {
+			awake, _ := c.Read()
+			if awake >= until {
+				f()
+				return
+			}
+			select {
+			case <-time.After(until - awake):
+			case <-canceled:
+				return
+			}
+		}
+	}()
+	return func() {
+		close(canceled)
+		<-ended
+	}
+}

@@ -1,0 +1,44 @@
+package awake
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// Of a long time without a reading one step counts, and it is a standstill. A busy machine, which lets the process wait a little, is none.
+func TestTimeInWhichNobodyReadsTheClockIsNoTimeAwake(t *testing.T) {
+	c := &Clock{}
+	for _, at := range []struct {
+		now, awake  time.Duration
+		standstills int
+	}{
+		{tick, tick, 0},
+		{tick, tick, 0},
+		{3 * tick, 3 * tick, 0},
+		{3*tick + Standstill - 1, 5 * tick, 0},
+		{3*tick + 2*Standstill, 7 * tick, 1},
+		{time.Hour, 9 * tick, 2},
+		{time.Hour + tick, 10 * tick, 2},
+	} {
+		awake, standstills := c.readAfter(at.now)
+		require.Equal(t, []any{at.awake, at.standstills}, []any{awake, standstills}, "%v", at.now)
+	}
+	require.Greater(t, c.longest, 59*time.Minute)
+}
+
+// What is to be called after some time awake is called then, unless it is canceled before.
+func TestACallAfterSomeTimeAwake(t *testing.T) {
+	c := New()
+	defer c.Close()
+	called := make(chan time.Duration, 1)
+	cancel := c.CallAt(30*time.Millisecond, func() {
+		awake, _ := c.Read()
+		called <- awake
+	})
+	require.GreaterOrEqual(t, <-called, 30*time.Millisecond)
+	cancel()
+	c.CallAt(time.Hour, func() { called <- 0 })()
+	require.Empty(t, called)
+}

@@ -1,0 +1,36 @@
+package workqueue
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// What a machine that stood still has found wrong is done again. What it found out all the same counts.
+func TestAResultOfAMachineThatStoodStill(t *testing.T) {
+	t.Parallel()
+	late, refused, says := errors.New("too late"), fmt.Errorf("%w: no", ErrRefused), Result{Claim: "x"}
+	for _, c := range []struct {
+		still time.Duration
+		res   Result
+		err   error
+		want  string
+	}{
+		{0, Result{}, nil, ""},
+		{time.Second, Result{}, late, "too late"},
+		{5 * time.Second, says, nil, ""},
+		{5 * time.Second, Result{}, nil, "this machine stood still for 5s meanwhile: its result tells nothing"},
+		{5 * time.Second, says, late, "this machine stood still for 5s meanwhile: too late"},
+		{5 * time.Second, Result{}, refused, "this worker refuses the unit: no"},
+	} {
+		err := afterStandstill(c.still, c.res, c.err)
+		if c.want == "" {
+			require.NoError(t, err)
+		} else {
+			require.EqualError(t, err, c.want)
+		}
+	}
+}
