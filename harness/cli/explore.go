@@ -242,6 +242,9 @@ func (a *app) exploreOne(ctx context.Context, s plan.Search, how searchHow) erro
 	out, err := results.Explore(ctx, s, o)
 	stop()
 	if err != nil {
+		if out.Exploration.Name != "" && how.ready == nil { // it cannot be kept, and another search would find it again
+			err = errors.Join(err, a.showExploration(out.Exploration))
+		}
 		return err
 	}
 	if how.ready != nil && (how.ended == nil || !how.ended()) {
@@ -275,7 +278,9 @@ func (a *app) printExploration(e reports.Exploration) error {
 	if err := a.showSituation(e.Result); err != nil {
 		return err
 	}
-	a.println("report: %s", filepath.Join(e.Dir, reports.ReportFile))
+	if e.Dir != "" {
+		a.println("report: %s", filepath.Join(e.Dir, reports.ReportFile))
+	}
 	return nil
 }
 

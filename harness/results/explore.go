@@ -27,7 +27,7 @@ type Searched struct {
 
 // Explore goes through the interleavings of a search and writes a results folder: report, verdict, and for every counterexample a
 // file that Replay can run. It returns an error if the search cannot be made (plan.ErrUsage), or if the harness or its
-// environment failed.
+// environment failed. If all that failed is to write the folder, what was found is in the Exploration, whose Dir is empty.
 func Explore(ctx context.Context, s plan.Search, o Options) (out Searched, err error) {
 	if s.Client, err = described(ctx, s.Client, o); err != nil {
 		return out, err
@@ -56,31 +56,50 @@ func Explore(ctx context.Context, s plan.Search, o Options) (out Searched, err e
 	}
 	s = s.Drawn(res)
 	out.Search = s
-	if out.Dir, err = NewFolder(o.Results, "explore-"+s.Name(v)); err != nil {
-		return out, err
-	}
-	again := s
-	if again.Script, err = keepScript(s.Script, out.Dir); err != nil {
-		return out, err
-	}
 	for i, c := range res.Found {
 		res.Found[i].Recipe = recipeOf(s, v, c, server)
 	}
 	out.Exploration = reports.Exploration{
-		Dir: out.Dir, Name: v.ID, Variant: v.ID, Command: again.CommandWith(o.Redis), Labels: s.Labels(v, spec), Doc: v.Doc, Source: v.Source,
-		Versions: reports.Versions(server), Replay: again.ReplayCommand(), Result: res, Files: map[int]string{}, Started: began, Expected: out.Expectation.String(), Met: out.Expectation.Met(res),
+		Name: v.ID, Variant: v.ID, Labels: s.Labels(v, spec), Doc: v.Doc, Source: v.Source,
+		Versions: reports.Versions(server), Result: res, Started: began, Expected: out.Expectation.String(), Met: out.Expectation.Met(res),
 	}
 	if s.Own() { // nothing is documented of it
 		out.Exploration.Expected = ""
 	}
-	for i, c := range res.Found {
-		rel := filepath.Join(anomaliesDir, fmt.Sprintf("%03d-%s.json", i+1, c.Anomaly.Class))
-		if err := writeCounterexample(filepath.Join(out.Dir, rel), s, v, c); err != nil {
-			return out, err
-		}
-		out.Exploration.Files[i] = rel
+	return out, out.keep(v, o)
+}
+
+// keep writes the results folder of a search. After an error there is none.
+func (out *Searched) keep(v workloads.Variant, o Options) (err error) {
+	s, e := out.Search, out.Exploration
+	if e.Dir, err = NewFolder(o.Results, "explore-"+s.Name(v)); err != nil {
+		return err
 	}
-	return out, errors.Join(reports.WriteExploration(out.Dir, out.Exploration), Relink(out.Dir))
+	defer func() {
+		if err != nil {
+			err = errors.Join(fmt.Errorf("results cannot be kept in %s: %w", rootOf(o.Results), err), os.RemoveAll(e.Dir))
+		}
+	}()
+	again := s
+	if again.Script, err = keepScript(s.Script, e.Dir); err != nil {
+		return err
+	}
+	e.Command, e.Replay, e.Files = again.CommandWith(o.Redis), again.ReplayCommand(), map[int]string{}
+	for i, c := range e.Result.Found {
+		rel := filepath.Join(anomaliesDir, fmt.Sprintf("%03d-%s.json", i+1, c.Anomaly.Class))
+		if err := writeCounterexample(filepath.Join(e.Dir, rel), s, v, c); err != nil {
+			return err
+		}
+		e.Files[i] = rel
+	}
+	if err := reports.WriteExploration(e.Dir, e); err != nil {
+		return err
+	}
+	if err := Relink(e.Dir); err != nil {
+		return err
+	}
+	out.Dir, out.Exploration = e.Dir, e
+	return nil
 }
 
 // search makes a search, which may go on from a file, be shared out, and be kept in a file.
