@@ -120,8 +120,6 @@ func TestASearchThatCannotBeIsOneLineWithTheRemedy(t *testing.T) {
 		"--save none/x: its folder cannot be written to: op":           "explore lock/setnx --save none/x",
 		": it is no file: name another":                                "explore lock/setnx --save @",
 		"leave no work that could be counted: say how many":            "explore lock/setnx --clients 5 --save x",
-		"on the standard input: doublegrant starts its workers itself": "worker",
-	})
 }
 
 func TestABadClientIsOneLineWithTheRemedy(t *testing.T) {

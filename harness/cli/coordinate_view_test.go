@@ -1,0 +1,35 @@
+package cli
+
+import (
+	"bytes"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/doublegrant/doublegrant/harness/coordinate"
+	"github.com/doublegrant/doublegrant/harness/workqueue"
+)
+
+func TestWhoWorksOnWhatIsShown(t *testing.T) {
+	var out bytes.Buffer
+	v := &workView{app: &app{err: newScreen(&out)}, work: &coordinate.Work{}, failed: map[string]int{}, barred: map[string]bool{}}
+	says := func(want string) {
+		t.Helper()
+		require.Equal(t, want, out.String())
+		out.Reset()
+	}
+	w := workqueue.Watched{
+		Begun: []workqueue.Begun{
+			{ID: "0123456789", Worker: "a-1", Since: time.Now().Add(-3 * time.Second)},
+			{ID: "abcdef", Failed: []string{"b-2: no space left"}, Since: time.Now()},
+		},
+		Barred: map[string]string{"b-2": "it failed 2 units"},
+	}
+	v.tell(w)
+	says("doublegrant: unit abcdef is given out again, try 2 of 3: b-2: no space left\ndoublegrant: b-2 is given no more work: it failed 2 units\n")
+	v.tell(w)
+	says("")
+	v.show(w)
+	says("  0 of 0 units done; a-1: unit 01234567, 3s\n")
+}
