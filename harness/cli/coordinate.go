@@ -14,6 +14,7 @@ import (
 
 	"github.com/doublegrant/doublegrant/harness/coordinate"
 	"github.com/doublegrant/doublegrant/harness/plan"
+	"github.com/doublegrant/doublegrant/harness/results"
 	"github.com/doublegrant/doublegrant/harness/workqueue"
 	"github.com/doublegrant/doublegrant/harness/workqueue/jetstream"
 )
@@ -122,8 +123,8 @@ func (f *coordinateFlags) inProcess(cmd *cobra.Command) bool {
 
 // coordinated is work that is given to workers.
 type coordinated struct {
-	// do returns when all of it is done, or ctx is canceled. ready is to be called with the path of the results folder just before it is
-	// there, or then.
+	// do returns when all of it is done, or ctx is canceled. ready is to be called with the path of the results folder, just before or after it
+	// is there, if it is whole.
 	do func(ctx context.Context, q workqueue.Queue, seed uint64, ready func(dir string) error) error
 
 	// show shows the results of an earlier coordinator that was killed after they were there. It reports false if they are not.
@@ -160,7 +161,7 @@ func (a *app) coordinate(cmd *cobra.Command, f *coordinateFlags, head jetstream.
 // byOwnWorkers does work by n workers of this process, and nothing listens.
 func (a *app) byOwnWorkers(ctx context.Context, n int, lease time.Duration, work *coordinate.Work, do func(context.Context, workqueue.Queue) error) error {
 	memory := workqueue.NewMemory(lease)
-	return a.withOwnWorkers(ctx, n, func(worker string) (workqueue.Queue, func(), error) {
+	return a.withOwnWorkers(ctx, n, false, func(worker string) (workqueue.Queue, func(), error) {
 		return memory.As(worker), func() {}, nil
 	}, memory.As("coordinator"), work, func(ctx context.Context) error { return do(ctx, memory.As("coordinator")) })
 }
@@ -206,24 +207,32 @@ func (a *app) natsFor(f *natsFlags) (access jetstream.Access, server *jetstream.
 
 // lead coordinates on a NATS. When all is done, nothing of it stays there.
 func (a *app) lead(ctx context.Context, f *coordinateFlags, access jetstream.Access, head jetstream.Head, work *coordinate.Work, do coordinated) (err error) {
-	q, head, err := jetstream.Lead(ctx, access, f.name, "coordinator on "+workerName(), head, jetstream.Sizes{Lease: f.lease, MostStored: int64(f.storeLimit) << 20})
+	sizes := jetstream.Sizes{Lease: f.lease, MostStored: int64(f.storeLimit) << 20}
+	q, begun, err := jetstream.Lead(ctx, access, f.name, "coordinator on "+workerName(), head, sizes)
 	if err != nil {
 		return asFleetUsage(err)
 	}
-	defer func() { err = errors.Join(err, q.Close()) }()
+	defer func() { q.Close() }()
 	if shown, err := a.showKept(ctx, q, do); err != nil || shown {
 		return err
 	}
+	if q.IsOver() { // and its results are not here
+		q.Close()
+		head.Anew = true
+		if q, begun, err = jetstream.Lead(ctx, access, f.name, "coordinator on "+workerName(), head, sizes); err != nil {
+			return asFleetUsage(err)
+		}
+	}
 	quiet := access
 	quiet.Waiting = nil // when the NATS is away, the coordinator tells it for its workers, too
-	err = a.withOwnWorkers(ctx, f.workers, func(worker string) (workqueue.Queue, func(), error) {
+	err = a.withOwnWorkers(ctx, f.workers, true, func(worker string) (workqueue.Queue, func(), error) {
 		own, _, err := jetstream.Join(ctx, quiet, f.name, worker)
 		if err != nil {
 			return nil, nil, err
 		}
-		return own, func() { _ = own.Close() }, nil
+		return own, own.Close, nil
 	}, q, work, func(ctx context.Context) error {
-		return do.do(ctx, q, head.Seed, func(dir string) error { return q.KeepResults(ctx, dir) })
+		return do.do(ctx, q, begun.Seed, func(dir string) error { return q.KeepResults(ctx, dir) })
 	})
 	switch {
 	case errors.Is(err, workqueue.ErrOver):
@@ -240,16 +249,25 @@ func (a *app) showKept(ctx context.Context, q *jetstream.Queue, do coordinated) 
 	if err != nil || dir == "" {
 		return false, err
 	}
-	dir = filepath.Join(a.flags.results, filepath.Base(dir)) // whatever was kept, it lies among our results
-	if shown, err := do.show(dir); err != nil || !shown {
-		return shown, err
+	name := filepath.Base(dir) // whatever was kept, it lies among our results
+	if !filepath.IsLocal(name) || name == results.Latest {
+		return false, nil
+	}
+	dir = filepath.Join(a.flags.results, name)
+	shown, err := do.show(dir)
+	switch {
+	case err != nil:
+		return false, err
+	case !shown:
+		_ = os.Remove(dir) // it is empty, or not there
+		return false, nil
 	}
 	return true, q.End(ctx)
 }
 
 // withOwnWorkers does work while n workers of this process take units, and ends the coordination if the work was done. A worker that fails
-// ends it, too; one that is barred does so if it is the last.
-func (a *app) withOwnWorkers(ctx context.Context, n int, as func(worker string) (workqueue.Queue, func(), error), q workqueue.Queue, work *coordinate.Work, do func(context.Context) error) error {
+// ends it, too. One that is barred does so if it is the last, and there can be no others.
+func (a *app) withOwnWorkers(ctx context.Context, n int, others bool, as func(worker string) (workqueue.Queue, func(), error), q workqueue.Queue, work *coordinate.Work, do func(context.Context) error) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	var working sync.WaitGroup
@@ -263,7 +281,8 @@ func (a *app) withOwnWorkers(ctx context.Context, n int, as func(worker string) 
 				err = workOn(ctx, own, name, a.doer(true), nil) // the user's own work, on the user's own machine
 				leave()
 			}
-			if last := left.Add(-1) == 0; err != nil && ctx.Err() == nil && (last || !errors.Is(err, workqueue.ErrBarred)) {
+			last := left.Add(-1) == 0 && !others
+			if err != nil && ctx.Err() == nil && (last || !errors.Is(err, workqueue.ErrBarred)) {
 				cancel(err)
 			}
 		})
@@ -273,9 +292,8 @@ func (a *app) withOwnWorkers(ctx context.Context, n int, as func(worker string) 
 	unwatch()
 	if err == nil && ctx.Err() == nil {
 		err = q.End(ctx)
-	} else {
-		cancel(nil)
 	}
+	cancel(nil)
 	working.Wait()
 	if cause := context.Cause(ctx); cause != nil && !errors.Is(cause, context.Canceled) {
 		err = errors.Join(cause, err)

@@ -11,19 +11,22 @@ import (
 	"github.com/doublegrant/doublegrant/harness/workqueue"
 )
 
+// sameEvery is the time after which a line is shown again though nothing has changed: nobody waits in silence.
+const sameEvery = time.Minute
+
 // workView shows on standard error who works on what, what is left, and what was given out again and why.
 type workView struct {
 	app    *app
-	queue  workqueue.Queue
 	work   *coordinate.Work
 	failed map[string]int // of each unit, the tries that were told of
 	barred map[string]bool
 	last   string // line
+	at     time.Time
 }
 
 // watchWork shows the work of a queue until stop is called.
 func (a *app) watchWork(q workqueue.Queue, work *coordinate.Work) (stop func()) {
-	v := &workView{app: a, queue: q, work: work, failed: map[string]int{}, barred: map[string]bool{}}
+	v := &workView{app: a, work: work, failed: map[string]int{}, barred: map[string]bool{}}
 	over, ended := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(ended)
@@ -50,9 +53,9 @@ func (a *app) watchWork(q workqueue.Queue, work *coordinate.Work) (stop func()) 
 // tell tells what went wrong since it was called before.
 func (v *workView) tell(w workqueue.Watched) {
 	for _, u := range w.Begun {
-		if n := len(u.Failed); n > v.failed[u.ID] {
-			v.failed[u.ID] = n
-			v.app.say("%s is given out again, try %d of %d: %s", v.work.Name(u.ID), n+1, workqueue.Tries, u.Failed[n-1])
+		for n := v.failed[u.ID]; n < min(len(u.Failed), workqueue.Tries-1); n++ { // the last is told with its outcome
+			v.app.say("%s is given out again, try %d of %d: %s", v.work.Name(u.ID), n+2, workqueue.Tries, u.Failed[n])
+			v.failed[u.ID] = n + 1
 		}
 	}
 	for _, worker := range slices.Sorted(maps.Keys(w.Barred)) {
@@ -71,17 +74,19 @@ func (v *workView) show(w workqueue.Watched) {
 			at = append(at, fmt.Sprintf("%s: %s, %v", u.Worker, v.work.Name(u.ID), time.Since(u.Since).Round(time.Second)))
 		}
 	}
-	left, of, takes := v.work.Left()
+	of, takes := v.work.Size()
+	left := max(0, of-w.Done)
 	line := fmt.Sprintf("  %d of %d units done", of-left, of)
 	if takes > 0 {
-		line += fmt.Sprintf(", about %v left", (takes / time.Duration(max(1, len(at)))).Round(time.Second))
+		takes = takes * time.Duration(left) / time.Duration(of) / time.Duration(max(1, len(at)))
+		line += fmt.Sprintf(", about %v left", takes.Round(time.Second))
 	}
 	if len(at) == 0 && left > 0 {
 		at = []string{"no worker has one"}
 	}
 	line += "; " + strings.Join(at, "; ")
-	if line != v.last {
+	if line != v.last || time.Since(v.at) >= sameEvery {
 		v.app.sayPlain("%s", line)
+		v.last, v.at = line, time.Now()
 	}
-	v.last = line
 }

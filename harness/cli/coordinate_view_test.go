@@ -22,12 +22,13 @@ func TestWhoWorksOnWhatIsShown(t *testing.T) {
 	w := workqueue.Watched{
 		Begun: []workqueue.Begun{
 			{ID: "0123456789", Worker: "a-1", Since: time.Now().Add(-3 * time.Second)},
-			{ID: "abcdef", Failed: []string{"b-2: no space left"}, Since: time.Now()},
+			{ID: "abcdef", Failed: []string{"b-2: no space left", "c-3: no space left", "the last"}, Since: time.Now()},
 		},
 		Barred: map[string]string{"b-2": "it failed 2 units"},
 	}
 	v.tell(w)
-	says("doublegrant: unit abcdef is given out again, try 2 of 3: b-2: no space left\ndoublegrant: b-2 is given no more work: it failed 2 units\n")
+	says("doublegrant: unit abcdef is given out again, try 2 of 3: b-2: no space left\n" +
+		"doublegrant: unit abcdef is given out again, try 3 of 3: c-3: no space left\ndoublegrant: b-2 is given no more work: it failed 2 units\n")
 	v.tell(w)
 	says("")
 	v.show(w)

@@ -247,7 +247,7 @@ func (a *app) exploreOne(ctx context.Context, s plan.Search, how searchHow) erro
 		}
 		return err
 	}
-	if how.ready != nil && (how.ended == nil || !how.ended()) {
+	if how.ready != nil && ctx.Err() == nil && !how.ended() { // otherwise the same command goes on
 		err = how.ready(out.Dir)
 	}
 	if err := errors.Join(err, a.showExploration(out.Exploration)); err != nil {

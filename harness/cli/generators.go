@@ -71,20 +71,20 @@ func (a *app) generators(f *loadFlags) func(context.Context, int) (results.Way, 
 			a.say("generators join by: doublegrant work --join %s --name %s", access, f.name)
 		}
 		a.say("waits for %d generators", n)
-		stop := func() error {
-			if server == nil {
-				return nil
-			}
-			return removeServer(server, f.stateFolder())
-		}
-		q, err := leadLoad(ctx, access, f.name, n)
+		q, end, err := leadLoad(ctx, access, f.name, n)
 		if err != nil {
-			return w, errors.Join(err, stop())
+			if server != nil { // what is in its folder may be somebody else's work
+				err = errors.Join(err, server.Stop())
+			}
+			return w, err
 		}
 		w.Post, w.Expose = q.Post(), f.exposed()
 		w.Joined = func(name string, number int) { a.sayPlain("generator %d of %d: %s", number, n, name) }
 		w.Close = func(ctx context.Context) error {
-			return errors.Join(endLoad(ctx, q), stop())
+			if err := end(ctx); err != nil || server == nil {
+				return err
+			}
+			return removeServer(server, f.stateFolder())
 		}
 		return w, nil
 	}
@@ -105,24 +105,27 @@ func (f *loadFlags) exposed() string {
 // leaseOfShares is how long a generator may say nothing, before its run begins, until another takes its place.
 const leaseOfShares = 15 * time.Second
 
-// leadLoad begins a coordination of n generators. Whoever takes the name after one that was killed begins anew.
-func leadLoad(ctx context.Context, access jetstream.Access, name string, n int) (*jetstream.Queue, error) {
+// leadLoad begins a coordination of n generators. end removes what it keeps, and leaves. Whoever takes the name after one that was killed
+// begins anew.
+func leadLoad(ctx context.Context, access jetstream.Access, name string, n int) (q *jetstream.Queue, end func(context.Context) error, err error) {
 	head := jetstream.Head{Kind: kindLoad, Program: version(), Anew: true}
-	q, _, err := jetstream.Lead(ctx, access, name, "coordinator on "+workerName(), head, jetstream.Sizes{Lease: leaseOfShares})
+	q, _, err = jetstream.Lead(ctx, access, name, "coordinator on "+workerName(), head, jetstream.Sizes{Lease: leaseOfShares})
 	if err != nil {
-		return nil, asFleetUsage(err)
+		return nil, nil, asFleetUsage(err)
 	}
-	if err := coordinate.PutShares(ctx, q, version(), n); err != nil {
-		return nil, errors.Join(err, q.Close())
+	offering, stop := context.WithCancel(ctx)
+	if err := coordinate.OfferShares(offering, q, version(), n); err != nil {
+		stop()
+		q.Close()
+		return nil, nil, err
 	}
-	return q, nil
-}
-
-// endLoad removes what the coordination keeps, and leaves.
-func endLoad(ctx context.Context, q *jetstream.Queue) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), endLoadWithin)
-	defer cancel()
-	return errors.Join(q.End(ctx), q.Close())
+	return q, func(ctx context.Context) error {
+		stop()
+		defer q.Close()
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), endLoadWithin)
+		defer cancel()
+		return q.End(ctx)
+	}, nil
 }
 
 const (
@@ -150,11 +153,11 @@ func (a *app) ownGenerators(ctx context.Context, n int) (w results.Way, err erro
 		return w, err
 	}
 	own.closers = append(own.closers, func(context.Context) error { return server.Stop() })
-	q, err := leadLoad(ctx, server.Access, "load", n)
+	q, end, err := leadLoad(ctx, server.Access, "load", n)
 	if err != nil {
 		return w, err
 	}
-	own.closers = append(own.closers, func(ctx context.Context) error { return endLoad(ctx, q) })
+	own.closers = append(own.closers, end)
 	self, err := os.Executable()
 	if err != nil {
 		return w, fmt.Errorf("find this program, to start generators: %w", err)

@@ -22,10 +22,12 @@ func (a *app) workCommand() *cobra.Command {
 	var f workFlags
 	cmd := &cobra.Command{
 		Use:   "work --join URL",
-		Short: "do the work that a doublegrant coordinate hands out, until there is no more",
-		Long: "work joins a coordination, does the runs or pieces of searches that it hands out, one at a time, and sends the results\n" +
-			"back. It ends when the coordination is over. Its version has to be the coordinator's, and so has its Redis.\n\n" +
-			"It exits with 0 when the work is over, 64 if it was refused or refuses the work, and 3 if the NATS was away for too long.",
+		Short: "do the work that a doublegrant coordinate or run hands out, until there is no more",
+		Long: "work joins a coordination, does the runs, pieces of searches or shares of a run's clients that it hands out, one at a\n" +
+			"time, and sends the results back. It ends when the coordination is over. Its version has to be the coordinator's, and\n" +
+			"so has its Redis.\n\n" +
+			"It exits with 0 when the work is over, 64 if it was refused or refuses the work, and 3 if the NATS was away for too\n" +
+			"long, the coordinator of a run has gone, or this worker fails where others do not.",
 		Example: "  doublegrant work --join nats://10.0.0.5:4222 --token-file token\n" +
 			"  doublegrant work --join tls://nats.example:4222 --credentials team.creds --name nightly --stay",
 		Args: exactArgs(0, "none"),
@@ -66,17 +68,17 @@ func (a *app) work(ctx context.Context, f *workFlags) error {
 	}
 }
 
-// isNotThereYet reports whether a NATS answers that has no such coordination.
+// isNotThereYet reports that a NATS answers that it has no such coordination.
 func isNotThereYet(err error) bool { return errors.Is(err, jetstream.ErrNoCoordination) }
 
 // workOnce works for one coordination.
-func (a *app) workOnce(ctx context.Context, f *workFlags, access jetstream.Access, done *int) (err error) {
+func (a *app) workOnce(ctx context.Context, f *workFlags, access jetstream.Access, done *int) error {
 	name := workerName()
 	q, head, err := jetstream.Join(ctx, access, f.name, name)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, q.Close()) }()
+	defer q.Close()
 	d := a.doer(f.allowClients)
 	d.Name, d.Post = name, q.Post()
 	d.Joined = func(number int) { a.say("is generator %d", number) }

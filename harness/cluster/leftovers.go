@@ -42,7 +42,7 @@ func Leftovers(ctx context.Context, sites ...Site) (all []Leftover, err error) {
 		found, err := hostLeftovers(ctx, s, subnet{})
 		all, errs = append(all, found...), append(errs, err)
 	}
-	folders, err := folderLeftovers()
+	folders, err := folderLeftovers(os.TempDir())
 	return append(all, folders...), errors.Join(append(errs, err)...)
 }
 
@@ -60,8 +60,14 @@ func removeOrphans(ctx context.Context, sites []Site, own subnet) (removed []Lef
 		gone, err := removeOrphanHosts(ctx, s, own)
 		removed, errs = append(removed, gone...), append(errs, err)
 	}
-	folders, err := folderLeftovers()
-	errs = append(errs, err)
+	folders, err := removeOrphanFolders(ctx, os.TempDir())
+	return append(removed, folders...), errors.Join(append(errs, err)...)
+}
+
+// removeOrphanFolders removes the folders in dir whose process is gone.
+func removeOrphanFolders(ctx context.Context, dir string) (removed []Leftover, err error) {
+	folders, err := folderLeftovers(dir)
+	errs := []error{err}
 	for _, f := range folders {
 		if f.Owned {
 			continue
@@ -91,8 +97,8 @@ func removeOrphanHosts(ctx context.Context, s Site, own subnet) (removed []Lefto
 	return removed, errors.Join(errs...)
 }
 
-func folderLeftovers() ([]Leftover, error) {
-	dirs, err := filepath.Glob(filepath.Join(os.TempDir(), folderPrefix+"*"))
+func folderLeftovers(in string) ([]Leftover, error) {
+	dirs, err := filepath.Glob(filepath.Join(in, folderPrefix+"*"))
 	if err != nil {
 		return nil, fmt.Errorf("cluster: look for leftovers: %w", err)
 	}

@@ -57,10 +57,17 @@ func newFolder(dir string) (*folder, error) {
 
 // TempFolder makes a temporary folder for something else than a cluster. Like a cluster's folder it does not outlive this
 // process, whatever ends it. remove removes it with all that is in it.
-func TempFolder() (path string, remove func() error, err error) { return TempFolderIn(os.TempDir()) }
+func TempFolder() (path string, remove func() error, err error) { return tempFolder(os.TempDir()) }
 
-// TempFolderIn is TempFolder in the folder dir, which has to be there.
+// TempFolderIn is TempFolder in the folder dir, which has to be there. It removes what dead processes have left there.
 func TempFolderIn(dir string) (path string, remove func() error, err error) {
+	if _, err := removeOrphanFolders(context.Background(), dir); err != nil {
+		return "", nil, err
+	}
+	return tempFolder(dir)
+}
+
+func tempFolder(dir string) (path string, remove func() error, err error) {
 	f, err := newFolder(dir)
 	if err != nil {
 		return "", nil, err
@@ -103,7 +110,7 @@ func lockFolder(path string) (*folder, error) {
 		if errors.Is(err, syscall.EWOULDBLOCK) {
 			return nil, fmt.Errorf("cluster: lock %s: %w", path, errOwned)
 		}
-		return nil, fmt.Errorf("cluster: lock %s (set TMPDIR to a folder of a local disk): %w", path, err)
+		return nil, fmt.Errorf("cluster: lock %s (take a folder of a local disk: set TMPDIR, or --results): %w", path, err)
 	}
 	mine, err1 := file.Stat()
 	there, err2 := os.Stat(path)

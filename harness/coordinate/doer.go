@@ -182,8 +182,11 @@ func (d *Doer) share(ctx context.Context, u workqueue.Unit) (res workqueue.Resul
 		},
 	}
 	err = w.Serve(ctx, d.Post)
-	if errors.Is(err, generators.ErrRefused) { // another has taken the share, so nobody wants it any more
+	switch {
+	case errors.Is(err, generators.ErrRefused): // another has taken the share, so nobody wants it any more
 		err = nil
+	case errors.Is(err, generators.ErrLost):
+		err = fmt.Errorf("%w: %w", workqueue.ErrUnreachable, err)
 	}
 	return workqueue.Result{Claim: KindShare}, err
 }

@@ -3,7 +3,9 @@ package coordinate
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 
 	"github.com/doublegrant/doublegrant/harness/explore"
@@ -12,9 +14,8 @@ import (
 )
 
 // Pieces returns what does the pieces of searches by the workers of a queue, for results.Options. version is that of this program. work takes
-// the names of the units. A piece
-// whose unit is given up, or disputed, ends its search early, and so does a queue that cannot be used any more: then ended is called with
-// why, once. No search after that asks the queue.
+// the names of the units. A piece whose unit is given up, or disputed, ends its search early, and so does a queue that cannot be used any
+// more: then ended is called with why, once. No search after that asks the queue. If the queue is full, or over, the search has an error.
 func Pieces(q workqueue.Queue, version string, work *Work, ended func(error)) func(plan.Search, string) *explore.Pieces {
 	var dead atomic.Pointer[error]
 	return func(s plan.Search, server string) *explore.Pieces {
@@ -30,7 +31,8 @@ type pieces struct {
 	search          plan.Search
 	work            *Work
 	ended           func(error)
-	number          atomic.Int64 // of the pieces so far
+	ids             sync.Map // of the units so far
+	number          atomic.Int64
 
 	dead *atomic.Pointer[error] // why the queue cannot be used any more; that of all searches
 }
@@ -60,11 +62,11 @@ func (p *pieces) outcome(ctx context.Context, u workqueue.Unit) (o workqueue.Out
 	if dead := p.dead.Load(); dead != nil {
 		return o, *dead
 	}
+	p.ids.Store(u.ID(), true)
 	p.work.add(u.ID(), fmt.Sprint("piece ", p.number.Add(1)), 0)
 	if err = p.q.Put(ctx, u); err == nil {
 		o, err = p.q.Await(ctx, u.ID())
 	}
-	p.work.done(u.ID())
 	if err != nil && ctx.Err() == nil && p.dead.CompareAndSwap(nil, &err) {
 		p.ended(err)
 	}
@@ -77,7 +79,10 @@ func (p *pieces) settled(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return disputed("pieces", ids)
+	return disputed("pieces", slices.DeleteFunc(ids, func(id string) bool { // another search may have gone before
+		_, mine := p.ids.Load(id)
+		return !mine
+	}))
 }
 
 // disputed says which units are disputed.

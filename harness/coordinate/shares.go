@@ -3,21 +3,55 @@ package coordinate
 import (
 	"context"
 	"crypto/rand"
+	"sync/atomic"
+	"time"
 
 	"github.com/doublegrant/doublegrant/harness/workqueue"
 )
 
-// PutShares puts n shares of a run's clients, for as many workers. version is that of this program.
-func PutShares(ctx context.Context, q workqueue.Queue, version string, n int) error {
-	run := rand.Text()
-	for i := range n {
-		u, err := newUnit(KindShare, version, "", shareUnit{run, i + 1})
+// OfferShares offers n shares of a run's clients to as many workers, until ctx ends. One that comes to nothing, or is over before the run is, is
+// offered again. version is that of this program. An error says that the first could not be put.
+func OfferShares(ctx context.Context, q workqueue.Queue, version string, n int) error {
+	s := &shares{queue: q, version: version, run: rand.Text()}
+	for range n {
+		id, err := s.put(ctx)
 		if err != nil {
 			return err
 		}
-		if err := q.Put(ctx, u); err != nil {
-			return err
-		}
+		go s.offer(ctx, id)
 	}
 	return nil
+}
+
+// shares are those of one run.
+type shares struct {
+	queue        workqueue.Queue
+	version, run string
+	number       atomic.Int64 // of the last
+}
+
+func (s *shares) put(ctx context.Context) (id string, err error) {
+	u, err := newUnit(KindShare, s.version, "", shareUnit{s.run, int(s.number.Add(1))})
+	if err != nil {
+		return "", err
+	}
+	return u.ID(), s.queue.Put(ctx, u)
+}
+
+// offer puts another share for each that is over, until ctx ends or the queue cannot be used any more.
+func (s *shares) offer(ctx context.Context, id string) {
+	for {
+		if _, err := s.queue.Await(ctx, id); err != nil {
+			return
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(workqueue.RetryAfter):
+		}
+		var err error
+		if id, err = s.put(ctx); err != nil {
+			return
+		}
+	}
 }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/doublegrant/doublegrant/harness/suite"
@@ -24,7 +23,7 @@ type SuiteOptions struct {
 	// End is called for each repetition that has ended, in the order in which they are handed out; may be nil.
 	End func(Ended)
 
-	// Ready is called with the path of the results folder just before it is there; may be nil.
+	// Ready is called with the path of the results folder just before it is there, if it is whole; may be nil.
 	Ready func(dir string) error
 }
 
@@ -64,18 +63,18 @@ func Suite(ctx context.Context, q workqueue.Queue, s suite.Suite, o SuiteOptions
 			return out, "", queueErr
 		}
 		if queueErr != nil {
-			why := "interrupted"
-			if ctx.Err() == nil {
-				why = oneLine(queueErr)
-			}
-			c.results.Doubt(why)
+			c.results.Doubt(whyEnded(ctx, queueErr))
 			break
 		}
 	}
 	if queueErr == nil {
 		queueErr = c.doubt(ctx)
 	}
-	if out, dir, err = c.results.Finish(context.WithoutCancel(ctx), o.Ready); err != nil && dir == "" {
+	ready := o.Ready
+	if queueErr != nil { // the same command goes on, and comes to the whole
+		ready = nil
+	}
+	if out, dir, err = c.results.Finish(ready); err != nil && dir == "" {
 		return out, "", here(err)
 	}
 	if ctx.Err() == nil {
@@ -87,6 +86,18 @@ func Suite(ctx context.Context, q workqueue.Queue, s suite.Suite, o SuiteOptions
 // endsWithout reports whether a coordination ends without a results folder: the same command goes on, or another has ended it.
 func endsWithout(err error) bool {
 	return errors.Is(err, ErrHere) || errors.Is(err, workqueue.ErrFull) || errors.Is(err, workqueue.ErrOver)
+}
+
+// whyEnded says why a suite ended early by an error of the queue.
+func whyEnded(ctx context.Context, err error) string {
+	switch cause := context.Cause(ctx); {
+	case cause == nil:
+		return oneLine(err)
+	case errors.Is(cause, context.Canceled):
+		return "interrupted"
+	default:
+		return oneLine(cause)
+	}
 }
 
 func here(err error) error { return fmt.Errorf("%w: %w", ErrHere, err) }
@@ -137,7 +148,6 @@ func (c *coordinated) await(ctx context.Context, i int) error {
 	if err != nil {
 		return err
 	}
-	c.Work.done(c.units[i].ID())
 	e := Ended{Done: i + 1, Of: len(c.units), Failed: o.Failed}
 	if o.GivenUp() {
 		e.Why = fmt.Sprintf("given up after %d tries: %s", len(o.Failed), o.Why())
@@ -187,9 +197,6 @@ func (c *coordinated) doubt(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	ids = slices.DeleteFunc(ids, func(id string) bool {
-		return !slices.ContainsFunc(c.units, func(u workqueue.Unit) bool { return u.ID() == id })
-	})
 	if err := disputed("runs", ids); err != nil {
 		c.results.Doubt(err.Error())
 	}

@@ -42,10 +42,10 @@ type Options struct {
 	Task func(context.Context) ([]byte, error)
 
 	Joined func(name string, number int) // called for each that joins; may be nil
-	Lost   <-chan Gone                   // takes generators that have ended before the run; may be nil
+	Lost   <-chan Gone                   // takes generators that have ended before the run was over; may be nil
 }
 
-// Gone is the error of a generator that has ended before the run: nobody is there any more to be asked.
+// Gone is the error of a generator that has ended before the run was over: nobody is there any more to be asked.
 type Gone struct {
 	Name string // of the Worker
 	Why  error

@@ -50,6 +50,9 @@ func checkRoot(root string) error {
 }
 
 func noRoot(root string, err error) error {
+	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) || errors.Is(err, syscall.EIO) { // another folder is not what is wanted
+		return fmt.Errorf("results cannot be kept in %s: %w", root, err)
+	}
 	return plan.Usagef("results cannot be kept in %s: %w: give another folder with --results", root, err)
 }
 

@@ -138,7 +138,7 @@ func (c *Collection) why() string {
 
 // Finish writes the results folder, and returns what came of the suite, and the folder. ready is called with its path just before it is there;
 // may be nil.
-func (c *Collection) Finish(ctx context.Context, ready func(dir string) error) (out tally.Suite, dir string, err error) {
+func (c *Collection) Finish(ready func(dir string) error) (out tally.Suite, dir string, err error) {
 	if dir, err = results.NewFolder(c.root, c.suite.folderName()); err != nil {
 		return out, "", err
 	}

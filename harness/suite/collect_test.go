@@ -46,7 +46,7 @@ func TestACollectionIsTheFolderOfOneMachine(t *testing.T) {
 	c.add(t, 1, madeOf("one", tally.NotMet))
 	require.Equal(t, "run-3/a/report.html", c.add(t, 2, madeOf("two", tally.Met)).Link)
 	var told string
-	out, dir, err := c.Finish(t.Context(), func(dir string) error {
+	out, dir, err := c.Finish(func(dir string) error {
 		told = dir
 		return nil
 	})
@@ -78,7 +78,7 @@ func TestACollectionThatIsNotWholeIsUnknown(t *testing.T) {
 		c.add(t, 0, madeOf("one", tally.Met))
 		change(c)
 		c.add(t, 2, madeOf("two", tally.Met))
-		out, _, err := c.Finish(t.Context(), nil)
+		out, _, err := c.Finish(nil)
 		require.NoError(t, err)
 		require.Equal(t, name, out.Ended)
 		require.Equal(t, tally.NotRun, out.Ending())

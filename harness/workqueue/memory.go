@@ -103,7 +103,7 @@ func (m *Memory) Await(ctx context.Context, id string) (Outcome, error) {
 func (m *Memory) Watch() Watched {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	w := Watched{Barred: maps.Clone(m.barred)}
+	w := Watched{Done: len(m.outcomes), Barred: maps.Clone(m.barred)}
 	for id, e := range m.entries {
 		j := m.out[e]
 		if _, settled := m.outcomes[id]; settled || j == nil && len(e.tries) == 0 {
@@ -143,7 +143,7 @@ func (m *Memory) End(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// Look is Queue's. A worker is there that was heard of within a lease.
+// Look is Queue's.
 func (v memoryView) Look(ctx context.Context, id string) (s Standing, err error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -153,12 +153,19 @@ func (v memoryView) Look(ctx context.Context, id string) (s Standing, err error)
 	var o Outcome
 	o, s.Over = v.outcomes[id]
 	s.Worker = o.Worker
-	for _, worker := range slices.Sorted(maps.Keys(v.seen)) {
-		if worker != v.worker && time.Since(v.seen[worker]) < v.lease {
-			s.Others = append(s.Others, worker)
+	return s, ctx.Err()
+}
+
+// HasOther is Queue's. A worker is there that was heard of within a lease.
+func (v memoryView) HasOther(ctx context.Context, is func(string) bool) (bool, error) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	for worker, seen := range v.seen {
+		if worker != v.worker && time.Since(seen) < v.lease && is(worker) {
+			return true, nil
 		}
 	}
-	return s, ctx.Err()
+	return false, ctx.Err()
 }
 
 // Bar is Queue's.
@@ -295,12 +302,13 @@ func (j *memoryJob) Fail(ctx context.Context, why string) error {
 	return ctx.Err()
 }
 
-func (j *memoryJob) GiveBack(ctx context.Context) error {
+func (j *memoryJob) GiveBack(ctx context.Context, after time.Duration) error {
 	j.m.mu.Lock()
 	defer j.m.mu.Unlock()
 	if j.holds() {
 		delete(j.m.out, j.e)
 		if _, there := j.m.outcomes[j.e.id]; !there { // a late result has come meanwhile
+			j.e.from = time.Now().Add(after)
 			j.m.waiting = slices.Insert(j.m.waiting, 0, j.e)
 		}
 		j.m.wake()

@@ -3,6 +3,7 @@ package workqueue
 import (
 	"context"
 	"fmt"
+	"math/rand/v2"
 	"slices"
 	"time"
 )
@@ -27,7 +28,7 @@ type probation struct {
 // fails notes that the worker has failed a unit.
 func (p *probation) fails(id, why string) { p.failed[id], p.since = why, time.Now() }
 
-// judge looks what became of the units that the worker has failed. The error wraps ErrBarred if they show that it is the worker's fault.
+// judge looks at what became of the units that the worker has failed. The error wraps ErrBarred if they show that it is the worker's fault.
 func (p *probation) judge(ctx context.Context) error {
 	for id, why := range p.failed {
 		s, err := p.queue.Look(ctx, id)
@@ -40,7 +41,7 @@ func (p *probation) judge(ctx context.Context) error {
 			p.failures, p.why = p.failures+1, fmt.Sprintf("%s, which %s then did", why, s.Worker)
 		case byAnother || s.Over:
 			p.failures = 0
-		case len(s.Others) > 0:
+		default:
 			continue
 		}
 		delete(p.failed, id)
@@ -55,20 +56,21 @@ func (p *probation) judge(ctx context.Context) error {
 	return fmt.Errorf("%w: %s", ErrBarred, why)
 }
 
-// leaves reports whether the worker leaves a unit to others.
-func (p *probation) leaves(ctx context.Context, job Job) (bool, error) {
+// leaves reports whether the worker leaves a unit to others, and after what time the unit is handed out again. One that it has failed itself waits,
+// so that others are handed out before.
+func (p *probation) leaves(ctx context.Context, job Job) (leaves bool, after time.Duration, err error) {
 	tries := job.Tries()
 	mine := FailedBy(tries, p.name)
 	if !mine && len(p.failed) == 0 {
-		return false, nil
-	}
-	s, err := p.queue.Look(ctx, job.Unit().ID())
-	if err != nil {
-		return false, err
-	}
-	if mine {
-		return slices.ContainsFunc(s.Others, func(other string) bool { return !FailedBy(tries, other) }), nil
+		return false, 0, nil
 	}
 	isNew := !slices.ContainsFunc(tries, func(t Try) bool { return t.Failed })
-	return isNew && len(s.Others) > 0 && time.Since(p.since) < probationTime, nil
+	if !mine && (!isNew || time.Since(p.since) >= probationTime) {
+		return false, 0, nil
+	}
+	if mine { // by chance, since two workers that each leave a unit to the other would take their own again in step
+		after = RetryAfter/2 + rand.N(RetryAfter)
+	}
+	leaves, err = p.queue.HasOther(ctx, func(other string) bool { return !FailedBy(tries, other) })
+	return leaves, after, err
 }

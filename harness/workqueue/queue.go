@@ -22,7 +22,10 @@ type Queue interface {
 	// Look tells how a unit stands.
 	Look(ctx context.Context, id string) (Standing, error)
 
-	// Bar says why this worker takes no unit any more.
+	// HasOther reports whether another worker is there for which is holds.
+	HasOther(ctx context.Context, is func(name string) bool) (bool, error)
+
+	// Bar tells the coordinator why this worker takes no unit any more.
 	Bar(ctx context.Context, why string) error
 
 	// Watch returns what a coordinator can tell of the work now. A worker knows nothing of it.
@@ -35,18 +38,18 @@ type Queue interface {
 	End(ctx context.Context) error
 }
 
-// Standing is how a unit stands, as one worker sees it.
+// Standing is how a unit stands.
 type Standing struct {
-	Tries  []Try    // that came to nothing, or are under way, in order
-	Worker string   // who has done it; empty: nobody
-	Over   bool     // it has an outcome: it was done, or given up
-	Others []string // the other workers that are there
+	Tries  []Try  // that came to nothing, or are under way, in order
+	Worker string // who has done it; empty: nobody
+	Over   bool   // it has an outcome: it was done, or given up
 }
 
 // Watched is what can be told of the work under way.
 type Watched struct {
 	Begun  []Begun           // units that were handed out and have no outcome, in order of Since
-	Barred map[string]string // workers that are given no more work, each with why
+	Done   int               // units that have one
+	Barred map[string]string // workers that are given no more work, or refuse it, each with why
 }
 
 // Begun is a unit that was handed out and has no outcome.
@@ -74,8 +77,8 @@ type Job interface {
 	// Fail says that this try came to nothing. After the last try the unit is given up. Otherwise it is handed out again after RetryAfter.
 	Fail(ctx context.Context, why string) error
 
-	// GiveBack returns the unit as if it had not been handed out.
-	GiveBack(ctx context.Context) error
+	// GiveBack returns the unit as if it had not been handed out. It is handed out again after that time.
+	GiveBack(ctx context.Context, after time.Duration) error
 }
 
 var (

@@ -22,8 +22,7 @@ type Worker struct {
 
 	AliveEvery time.Duration // how often the worker says that it is at work; default 1s. A lease has to be several times as long
 
-	Begin func(Unit)                       // called before a unit is done; may be nil
-	End   func(Unit, time.Duration, error) // called after it; may be nil
+	End func(Unit, time.Duration, error) // called after a unit was done; may be nil
 }
 
 // Work does units until no more are wanted, and returns nil then, or until ctx is canceled: it gives its unit back and returns the
@@ -42,11 +41,13 @@ func (w Worker) Work(ctx context.Context, q Queue, name string) error {
 		if err != nil {
 			return err
 		}
-		leaves, err := p.leaves(ctx, job)
+		leaves, after, err := p.leaves(ctx, job)
 		switch {
-		case err == nil && leaves:
-			err = cmp.Or(job.GiveBack(ctx), wait(ctx, leaveFor))
-		case err == nil:
+		case err != nil:
+			err = errors.Join(err, giveBack(ctx, job))
+		case leaves:
+			err = cmp.Or(job.GiveBack(ctx, after), wait(ctx, leaveFor))
+		default:
 			err = w.one(ctx, job, &p)
 		}
 		if err != nil && !errors.Is(err, ErrOver) {
@@ -67,15 +68,11 @@ func wait(ctx context.Context, d time.Duration) error {
 
 // one does one unit. The error ends the worker.
 func (w Worker) one(ctx context.Context, job Job, p *probation) error {
-	u := job.Unit()
-	if w.Begin != nil {
-		w.Begin(u)
-	}
 	began := time.Now()
 	res, err := w.do(ctx, job)
 	why, err := w.handIn(ctx, job, res, err, p)
 	if w.End != nil {
-		w.End(u, time.Since(began), cmp.Or(err, why))
+		w.End(job.Unit(), time.Since(began), cmp.Or(err, why))
 	}
 	return err
 }
@@ -95,9 +92,12 @@ func (w Worker) handIn(ctx context.Context, job Job, res Result, why error, p *p
 	case errors.Is(why, ErrUnreachable):
 		return why, why
 	case errors.Is(why, ErrRefused):
-		return why, errors.Join(why, giveBack(ctx, job))
+		ctx, cancel := context.WithTimeout(ctx, giveBackTime)
+		defer cancel()
+		return why, errors.Join(why, p.queue.Bar(ctx, oneLine(why)), job.GiveBack(ctx, 0))
+	case !errors.Is(why, errStill) && !errors.Is(why, ErrFull): // they say nothing of this worker beside others
+		p.fails(job.Unit().ID(), oneLine(why))
 	}
-	p.fails(job.Unit().ID(), oneLine(why))
 	return why, job.Fail(ctx, oneLine(why))
 }
 
@@ -108,11 +108,14 @@ const giveBackTime = 5 * time.Second
 func giveBack(ctx context.Context, job Job) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), giveBackTime)
 	defer cancel()
-	return job.GiveBack(ctx)
+	return job.GiveBack(ctx, 0)
 }
 
 // stoodStill is the time for which a process stands still from which on what it has measured and timed meanwhile tells nothing of others.
 const stoodStill = 2 * time.Second
+
+// errStill marks what went wrong while the process stood still.
+var errStill = errors.New("this machine stood still")
 
 // do does a unit while the queue is told, again and again, that it is at work. If the process stood still meanwhile, an error or a result that
 // tells nothing may be due to that: the try came to nothing then.
@@ -149,7 +152,7 @@ func afterStandstill(still time.Duration, res Result, err error) error {
 	if still < stoodStill || err == nil && res.Claim != "" || errors.Is(err, ErrRefused) {
 		return err
 	}
-	return fmt.Errorf("this machine stood still for %v meanwhile: %w", still.Round(time.Second/10), cmp.Or(err, errors.New("its result tells nothing")))
+	return fmt.Errorf("%w for %v meanwhile: %w", errStill, still.Round(time.Second/10), cmp.Or(err, errors.New("its result tells nothing")))
 }
 
 // sayAlive renews the lease until ctx is canceled. It cancels the work when the unit is not wanted any more.

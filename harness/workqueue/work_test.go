@@ -24,10 +24,15 @@ func (deafJob) Alive(ctx context.Context) error {
 	return ctx.Err()
 }
 
-func (j deafJob) GiveBack(ctx context.Context) error { return j.Alive(ctx) }
+func (j deafJob) GiveBack(ctx context.Context, _ time.Duration) error { return j.Alive(ctx) }
 
 // deafQueue hands out one such unit.
 type deafQueue struct{ workqueue.Queue }
+
+func (deafQueue) Bar(ctx context.Context, _ string) error {
+	<-ctx.Done()
+	return ctx.Err()
+}
 
 func (deafQueue) Take(context.Context) (workqueue.Job, error) { return deafJob{}, nil }
 

@@ -63,14 +63,11 @@ func (c *Clock) Read() (awake time.Duration, standstills int) {
 	return c.readAfter(time.Since(c.began))
 }
 
-// Longest returns the longest time so far in which the process stood still; 0: it did not.
+// Longest returns the longest time so far without a reading: the process stood still for so long, if it is Standstill or more.
 func (c *Clock) Longest() time.Duration {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.readAfter(time.Since(c.began))
-	if c.standstills == 0 {
-		return 0
-	}
 	return c.longest
 }
 

@@ -41,7 +41,7 @@ func leadOf(t *testing.T, a jetstream.Access, name string, h jetstream.Head, siz
 	t.Helper()
 	q, _, err := jetstream.Lead(t.Context(), a, name, "coordinator", h, sizes)
 	require.NoError(t, err)
-	t.Cleanup(func() { _ = q.Close() })
+	t.Cleanup(func() { q.Close() })
 	return q
 }
 
@@ -49,7 +49,7 @@ func joinTo(t *testing.T, a jetstream.Access, name, worker string) *jetstream.Qu
 	t.Helper()
 	q, _, err := jetstream.Join(t.Context(), a, name, worker)
 	require.NoError(t, err)
-	t.Cleanup(func() { _ = q.Close() })
+	t.Cleanup(func() { q.Close() })
 	return q
 }
 

@@ -1,6 +1,7 @@
 package jetstream
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -74,7 +75,7 @@ func (q *Queue) Take(ctx context.Context) (workqueue.Job, error) {
 			return nil, err
 		}
 		if over, err := q.isOver(ctx); err != nil || over {
-			return nil, orOver(err)
+			return nil, cmp.Or(err, workqueue.ErrOver)
 		}
 		msg, err := q.next(ctx)
 		if err != nil { // isOver tells whether NATS is away, or the coordination has gone
@@ -100,7 +101,7 @@ func (q *Queue) next(ctx context.Context) (jetstream.Msg, error) {
 	defer close(done)
 	go func() {
 		select {
-		case <-q.over:
+		case <-q.ending:
 			cancel()
 		case <-done:
 		}
@@ -110,13 +111,6 @@ func (q *Queue) next(ctx context.Context) (jetstream.Msg, error) {
 		err = nats.ErrTimeout // the caller asks why
 	}
 	return msg, err
-}
-
-func orOver(err error) error {
-	if err == nil {
-		return workqueue.ErrOver
-	}
-	return err
 }
 
 // pauseAfter keeps errors that come at once from being asked for again and again.
@@ -170,7 +164,7 @@ func (q *Queue) accept(ctx context.Context, msg jetstream.Msg) (workqueue.Job, e
 	case ctx.Err() != nil: // its user has ended it
 		giving, cancel := context.WithTimeout(context.WithoutCancel(ctx), attemptTime)
 		defer cancel()
-		_ = j.GiveBack(giving) // without it the lease ends
+		_ = j.GiveBack(giving, 0) // without it the lease ends
 		return nil, ctx.Err()
 	case err != nil:
 		return nil, j.Fail(ctx, "what the unit is cannot be read from the object store")
@@ -365,9 +359,6 @@ func (q *Queue) Look(ctx context.Context, id string) (s workqueue.Standing, err 
 		s.Tries = triesOf(all)
 		return err
 	})
-	if err == nil {
-		s.Others, err = q.others(ctx)
-	}
 	return s, err
 }
 
@@ -386,7 +377,7 @@ func (j *job) endTry(ctx context.Context, change func(others []oneTry) []oneTry)
 func (j *job) Fail(ctx context.Context, why string) error {
 	tries, lost, err := j.endTry(ctx, func(others []oneTry) []oneTry { return append(others, oneTry{j.me, j.q.as, ": " + why, true}) })
 	if err != nil || lost {
-		return unlessOver(err)
+		return err
 	}
 	if j.before = tries; len(tries) >= workqueue.Tries {
 		return j.giveUp(ctx)
@@ -395,18 +386,10 @@ func (j *job) Fail(ctx context.Context, why string) error {
 	return nil
 }
 
-func (j *job) GiveBack(ctx context.Context) error {
+func (j *job) GiveBack(ctx context.Context, after time.Duration) error {
 	_, lost, err := j.endTry(ctx, func(others []oneTry) []oneTry { return append([]oneTry{}, others...) })
 	if !lost {
-		_ = j.msg.Nak()
-	}
-	return unlessOver(err)
-}
-
-// unlessOver returns an error unless it says that the coordination is over: then nobody wants to know, and Take tells the same.
-func unlessOver(err error) error {
-	if errors.Is(err, workqueue.ErrOver) {
-		return nil
+		_ = j.msg.NakWithDelay(after) // without it the lease ends
 	}
 	return err
 }

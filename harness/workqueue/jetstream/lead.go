@@ -43,7 +43,8 @@ func Lead(ctx context.Context, a Access, name, as string, head Head, sizes Sizes
 		err = q.lead(ctx, head, replicas, sizes)
 	}
 	if err != nil {
-		return nil, Head{}, errors.Join(err, q.Close())
+		q.Close()
+		return nil, Head{}, err
 	}
 	return q, q.head, nil
 }
@@ -68,48 +69,50 @@ func (q *Queue) lead(ctx context.Context, head Head, replicas int, sizes Sizes) 
 		return err
 	}
 	q.leads = true
-	return errors.Join(q.answerAs(coordinator), q.follow(ctx))
+	q.follow(ctx)
+	return q.answerAs(coordinator)
 }
 
 // aloneOr returns an error that wraps ErrTaken if another coordinates under the name. It removes what is over, or cannot be gone on with.
 func (q *Queue) aloneOr(ctx context.Context, head Head) error {
-	var names []string
+	name := ""
 	err := q.try(ctx, "begin "+q.name, attemptTime, func(ctx context.Context) (err error) {
-		names, err = q.there(ctx, coordinator, lookForOthers, true)
+		name, err = q.there(ctx, coordinator, answerWithin, anybody)
 		return err
 	})
 	if err != nil {
 		return err
 	}
-	if len(names) > 0 {
-		return fmt.Errorf("%w: %s, by %s: let it end, or choose another --name", ErrTaken, q.name, names[0])
+	if name != "" {
+		return fmt.Errorf("%w: %s, by %s: let it end, or choose another --name", ErrTaken, q.name, name)
 	}
-	over, err := q.isOver(ctx)
-	if err == nil && over && !head.Anew {
-		over, err = q.isOfAnother(ctx, head)
+	if q.over, err = q.isOver(ctx); err != nil {
+		return err
 	}
-	if err == nil && (over || head.Anew) {
+	err = q.agree(ctx, head)
+	if errors.Is(err, ErrOther) && !q.over {
+		return err
+	}
+	isOther := errors.Is(err, ErrOther)
+	results := ""
+	if err == nil {
+		results, err = q.Results(ctx)
+	}
+	if isOther || err == nil && (head.Anew || q.over && results == "") { // nobody needs it any more
 		err = cmp.Or(q.remove(ctx), workqueue.ErrOver)
 	}
 	return err
 }
 
-// isOfAnother reports whether what is over had other work, or left no results: nobody needs it any more.
-func (q *Queue) isOfAnother(ctx context.Context, head Head) (bool, error) {
-	results, err := q.Results(ctx)
-	if err != nil || results == "" {
-		return true, err
-	}
-	err = q.agree(ctx, head)
-	if errors.Is(err, ErrOther) {
-		return true, nil
-	}
-	return false, err
-}
+// IsOver reports whether the coordination had ended before this coordinator went on with it. Its results are all that is left then.
+func (q *Queue) IsOver() bool { return q.over }
 
 // KeepResults keeps where the results are, for a coordinator that goes on after this one was killed.
 func (q *Queue) KeepResults(ctx context.Context, dir string) error {
 	return q.try(ctx, "keep where the results are", attemptTime, func(ctx context.Context) error {
+		if err := q.isStillOurs(ctx); err != nil {
+			return err
+		}
 		_, err := q.keys.PutString(ctx, keyResults, dir)
 		return err
 	})
@@ -272,7 +275,7 @@ func (q *Queue) End(ctx context.Context) error {
 	}
 	_ = q.nc.Publish(q.overSubject(), nil) // whoever misses it asks
 	for end := time.Now().Add(leaveWithin); time.Now().Before(end); {
-		if names, err := q.others(ctx); err != nil || len(names) == 0 {
+		if has, err := q.HasOther(ctx, anybody); err != nil || !has {
 			break
 		}
 		select {
@@ -318,14 +321,10 @@ func (q *Queue) remove(ctx context.Context) error {
 func (q *Queue) isOver(ctx context.Context) (over bool, err error) {
 	err = q.try(ctx, "ask whether "+q.name+" is over", attemptTime, func(ctx context.Context) error {
 		_, err := q.keys.Get(ctx, keyOver)
-		if err == nil {
-			over = true
+		if over = err == nil; errors.Is(err, jetstream.ErrKeyNotFound) {
 			return nil
 		}
-		if !errors.Is(err, jetstream.ErrKeyNotFound) {
-			return err
-		}
-		return nil
+		return err
 	})
 	if errors.Is(err, jetstream.ErrBucketNotFound) || errors.Is(err, jetstream.ErrStreamNotFound) {
 		return true, nil

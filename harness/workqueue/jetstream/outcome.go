@@ -140,7 +140,7 @@ func (q *Queue) disputes(ctx context.Context) (ids []string, revision uint64, er
 
 // giveUp keeps that the unit came to no result, by the tries before this one.
 func (j *job) giveUp(ctx context.Context) error {
-	return unlessOver(j.keep(ctx, kept{Try: j.me, Failed: whysOf(j.before)}))
+	return j.keep(ctx, kept{Try: j.me, Failed: whysOf(j.before)})
 }
 
 // Disputed is workqueue.Queue's.

@@ -13,8 +13,6 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/nats-io/nuid"
-
-	"github.com/doublegrant/doublegrant/harness/workqueue"
 )
 
 // Format of what a coordination keeps: raised when older programs cannot read it any more.
@@ -53,11 +51,12 @@ type Queue struct {
 
 	opened bool               // the keys were there: if they are not, they were removed
 	leads  bool               // this is the coordinator
+	over   bool               // it went on with what had ended
 	stop   context.CancelFunc // ends watching
 	watch  sync.WaitGroup
 
 	answers *nats.Subscription // to those who ask who is there
-	over    chan struct{}      // of a worker: has one when the coordinator has told of the end
+	ending  chan struct{}      // of a worker: has one when the coordinator has told of the end
 }
 
 // Keys of the bucket. Those of a unit and of a worker end in its name.
@@ -99,7 +98,7 @@ func open(ctx context.Context, a Access, name, as string) (*Queue, error) {
 	if err := CheckName(name); err != nil {
 		return nil, err
 	}
-	q := &Queue{access: a, name: name, as: as, changed: make(chan struct{}), stop: func() {}, over: make(chan struct{}, 1)}
+	q := &Queue{access: a, name: name, as: as, changed: make(chan struct{}), stop: func() {}, ending: make(chan struct{}, 1)}
 	var err error
 	if q.nc, err = a.connect(ctx, "doublegrant "+as); err != nil {
 		return nil, err
@@ -135,7 +134,7 @@ func (q *Queue) join(ctx context.Context) error {
 			return waiting(err, "no coordination called "+q.name+" has begun there")
 		}
 		if err := json.Unmarshal(e.Value(), &q.head); err != nil || q.head.Format != Format {
-			return fmt.Errorf("%w: the coordination %s is of format %d, and this program knows %d: take the version of doublegrant that coordinates", workqueue.ErrRefused, q.name, q.head.Format, Format)
+			return fmt.Errorf("%w: %s is of format %d, and this program knows %d: take the version of doublegrant that coordinates", ErrOther, q.name, q.head.Format, Format)
 		}
 		if q.objects, err = q.js.ObjectStore(ctx, q.bucket()); err != nil {
 			return waiting(err, "its object store is not there")
@@ -203,9 +202,8 @@ func (q *Queue) change() <-chan struct{} {
 }
 
 // Close leaves the coordination. The work that is left stays there.
-func (q *Queue) Close() error {
+func (q *Queue) Close() {
 	q.stop()
 	q.watch.Wait()
 	q.nc.Close()
-	return nil
 }

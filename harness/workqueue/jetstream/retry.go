@@ -41,7 +41,7 @@ func (q *Queue) again(ctx context.Context, what string, each time.Duration, atte
 			return fmt.Errorf("%w: %s: %w: give it more room, and what was not kept is done again", workqueue.ErrFull, what, q.access.redacted(err))
 		case q.mayBeRemoved(err) && q.isRemoved(ctx):
 			return workqueue.ErrOver
-		case q.nc.IsClosed() && isAccess(q.lastError()):
+		case q.nc.IsClosed() && q.nc.LastError() != nil && isAccess(q.nc.LastError()):
 			return fmt.Errorf("%w: %s refuses the token or credentials now", ErrAccess, q.access)
 		case !isTransient(err):
 			return err
@@ -91,17 +91,9 @@ func isMissing(err error) bool {
 	return errors.As(err, &later)
 }
 
-func (q *Queue) lastError() error {
-	if err := q.nc.LastError(); err != nil {
-		return err
-	}
-	return errors.New("none")
-}
-
 // isTransient reports whether the same may succeed later.
 func isTransient(err error) bool {
-	var later notYet
-	if errors.As(err, &later) {
+	if isMissing(err) {
 		return true
 	}
 	for _, is := range []error{

@@ -58,7 +58,7 @@ func (s *Server) start(dir, host string, port int) (err error) {
 		was.token = rand.Text()
 	}
 	s.nats, err = server.NewServer(&server.Options{
-		ServerName: "doublegrant", Host: host, Port: orRandom(port), Authorization: was.token, JetStream: true, StoreDir: filepath.Join(dir, storeDir),
+		ServerName: "doublegrant", Host: host, Port: cmp.Or(port, server.RANDOM_PORT), Authorization: was.token, JetStream: true, StoreDir: filepath.Join(dir, storeDir),
 		NoLog: true, NoSigs: true, MaxPayload: 1 << 20, DisableJetStreamBanner: true,
 	})
 	if err != nil {
@@ -68,6 +68,9 @@ func (s *Server) start(dir, host string, port int) (err error) {
 	s.nats.Start()
 	if !s.isReady() {
 		s.nats.Shutdown()
+		if why := s.log.fatal.Load(); why != nil && !strings.Contains(*why, "istening") {
+			return fmt.Errorf("jetstream: NATS cannot start in %s: %s", dir, *why)
+		}
 		return fmt.Errorf("jetstream: NATS cannot listen on %s: is the address taken, or not of this machine? Give another with --listen", net.JoinHostPort(host, strconv.Itoa(port)))
 	}
 	addr, _ := s.nats.Addr().(*net.TCPAddr)
@@ -92,7 +95,7 @@ const readyWithin = 10 * time.Second
 
 // isReady waits until the NATS listens, or reports that it does not.
 func (s *Server) isReady() bool {
-	for end := time.Now().Add(readyWithin); time.Now().Before(end) && !s.log.fatal.Load(); {
+	for end := time.Now().Add(readyWithin); time.Now().Before(end) && s.log.fatal.Load() == nil; {
 		if s.nats.ReadyForConnections(pause) {
 			return s.nats.Addr() != nil
 		}
@@ -120,13 +123,6 @@ func splitAddress(listen string) (host string, port int, err error) {
 		}
 	}
 	return host, port, nil
-}
-
-func orRandom(port int) int {
-	if port == 0 {
-		return server.RANDOM_PORT
-	}
-	return port
 }
 
 // Stop stops the NATS. Its folder stays.

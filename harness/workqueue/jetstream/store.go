@@ -11,10 +11,11 @@ import (
 // This file tells that the store of an own NATS cannot be written any more, as when its disk is full. From then on NATS acknowledges
 // nothing, also when there is room again, until it is started anew. It tells so in its log alone.
 
-// storeLog is the log of an own NATS. It keeps the first line about a store that cannot be written, and whether the server cannot begin.
+// storeLog is the log of an own NATS. It keeps the first line about a store that cannot be written, and the first about
+// a server that cannot begin.
 type storeLog struct {
 	broken atomic.Pointer[string]
-	fatal  atomic.Bool
+	fatal  atomic.Pointer[string]
 }
 
 // brokenStore lists what such lines have.
@@ -32,8 +33,9 @@ func (l *storeLog) Errorf(format string, args ...any) {
 
 // Fatalf is server.Logger's.
 func (l *storeLog) Fatalf(format string, args ...any) {
-	l.fatal.Store(true)
-	l.Errorf(format, args...)
+	line := fmt.Sprintf(format, args...)
+	l.fatal.CompareAndSwap(nil, &line)
+	l.Errorf("%s", line)
 }
 
 // Warnf is server.Logger's.

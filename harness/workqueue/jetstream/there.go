@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -21,10 +20,8 @@ const (
 	coordinator role = "coordinator"
 )
 
-const (
-	answerWithin  = time.Second / 4 // of one that is at work
-	lookForOthers = 2 * time.Second // how long a coordinator that goes on looks whether another is at work
-)
+// answerWithin is how long one that is at work may take to answer, also where the load is high or the link slow.
+const answerWithin = 2 * time.Second
 
 // overSubject is where a coordinator tells of the end, so that workers who wait for a unit need not ask first.
 func (q *Queue) overSubject() string { return "doublegrant." + q.name + ".over" }
@@ -39,7 +36,7 @@ func (q *Queue) answerAs(r role) (err error) {
 	if err == nil {
 		_, err = q.nc.Subscribe(q.overSubject(), func(*nats.Msg) {
 			select {
-			case q.over <- struct{}{}:
+			case q.ending <- struct{}{}:
 			default:
 			}
 		})
@@ -50,40 +47,40 @@ func (q *Queue) answerAs(r role) (err error) {
 	return nil
 }
 
-// there asks who is there beside this one, and returns the names that answer within a time, in order. With first it returns when one has.
-func (q *Queue) there(ctx context.Context, r role, within time.Duration, first bool) (names []string, err error) {
+// there returns the name of one who is there beside this one, and for whom is holds; empty: nobody answers within a time.
+func (q *Queue) there(ctx context.Context, r role, within time.Duration, is func(string) bool) (name string, err error) {
 	inbox := q.nc.NewInbox()
 	sub, err := q.nc.SubscribeSync(inbox)
 	if err != nil {
-		return nil, err
+		return "", err
 	}
 	defer func() { _ = sub.Unsubscribe() }() // it fails on a closed connection only
 	if err := q.nc.PublishRequest(q.hereSubject(r), inbox, nil); err != nil {
-		return nil, err
+		return "", err
 	}
 	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
-	for len(names) == 0 || !first {
+	for {
 		m, err := sub.NextMsgWithContext(ctx)
-		if errors.Is(err, nats.ErrNoResponders) || err == nil && m.Header.Get("Status") != "" || errors.Is(err, context.DeadlineExceeded) {
-			break
-		}
-		if err != nil {
-			return nil, err
-		}
-		if name := string(m.Data); name != q.as && !slices.Contains(names, name) {
-			names = append(names, name)
+		switch {
+		case errors.Is(err, nats.ErrNoResponders), errors.Is(err, context.DeadlineExceeded), err == nil && m.Header.Get("Status") != "":
+			return "", nil
+		case err != nil:
+			return "", err
+		case string(m.Data) != q.as && is(string(m.Data)):
+			return string(m.Data), nil
 		}
 	}
-	slices.Sort(names)
-	return names, nil
 }
 
-// others lists the other workers that are there.
-func (q *Queue) others(ctx context.Context) (names []string, err error) {
-	err = q.try(ctx, "ask who works for "+q.name, attemptTime, func(ctx context.Context) (err error) {
-		names, err = q.there(ctx, worker, answerWithin, false)
+// HasOther is workqueue.Queue's.
+func (q *Queue) HasOther(ctx context.Context, is func(string) bool) (has bool, err error) {
+	err = q.try(ctx, "ask who works for "+q.name, attemptTime, func(ctx context.Context) error {
+		name, err := q.there(ctx, worker, answerWithin, is)
+		has = name != ""
 		return err
 	})
-	return names, err
+	return has, err
 }
+
+func anybody(string) bool { return true }

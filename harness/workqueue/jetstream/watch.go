@@ -19,6 +19,7 @@ import (
 // watched is what was seen so far.
 type watched struct {
 	begun  map[string]workqueue.Begun // by ID
+	done   map[string]bool            // what comes later of such a unit counts for nothing
 	barred map[string]string
 }
 
@@ -26,40 +27,46 @@ type watched struct {
 func (q *Queue) Watch() workqueue.Watched {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	w := workqueue.Watched{Barred: maps.Clone(q.seen.barred)}
+	w := workqueue.Watched{Done: len(q.seen.done), Barred: maps.Clone(q.seen.barred)}
 	w.Begun = slices.SortedFunc(maps.Values(q.seen.begun), func(a, b workqueue.Begun) int {
 		return cmp.Or(a.Since.Compare(b.Since), cmp.Compare(a.ID, b.ID))
 	})
 	return w
 }
 
-// follow begins to follow the keys, until stop is called. If it cannot, or is broken off, only Watch knows less: whoever waits for an outcome
-// looks by himself, too.
-func (q *Queue) follow(ctx context.Context) error {
+// follow follows the keys until stop is called. While it cannot, only Watch knows less: whoever waits for an outcome looks by himself, too.
+func (q *Queue) follow(ctx context.Context) {
 	ctx, q.stop = context.WithCancel(context.WithoutCancel(ctx))
-	q.seen = watched{map[string]workqueue.Begun{}, map[string]string{}}
-	keys, err := q.keys.WatchFiltered(ctx, []string{keyTries + "*", keyOutcome + "*", keyBarred + "*"})
-	if err != nil {
-		q.stop()
-		return err
-	}
+	q.seen = watched{map[string]workqueue.Begun{}, map[string]bool{}, map[string]string{}}
 	q.watch.Go(func() {
-		defer func() { _ = keys.Stop() }() // it fails on a closed connection only
-		for {
+		for ctx.Err() == nil {
+			if keys, err := q.keys.WatchFiltered(ctx, []string{keyTries + "*", keyOutcome + "*", keyBarred + "*"}); err == nil {
+				q.seeAll(ctx, keys)
+			}
 			select {
 			case <-ctx.Done():
-				return
-			case e, open := <-keys.Updates():
-				if !open {
-					return
-				}
-				if e != nil { // nil: all that was there has come
-					q.see(e)
-				}
+			case <-time.After(pause):
 			}
 		}
 	})
-	return nil
+}
+
+// seeAll takes changes in until they are broken off.
+func (q *Queue) seeAll(ctx context.Context, keys jetstream.KeyWatcher) {
+	defer func() { _ = keys.Stop() }() // it fails on a closed connection only
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case e, open := <-keys.Updates():
+			if !open {
+				return
+			}
+			if e != nil { // nil: all that was there has come
+				q.see(e)
+			}
+		}
+	}
 }
 
 // see takes a change of a key in.
@@ -70,6 +77,7 @@ func (q *Queue) see(e jetstream.KeyValueEntry) {
 	switch kind + "." {
 	case keyOutcome:
 		delete(q.seen.begun, of)
+		q.seen.done[of] = true
 		q.wakeHolding()
 	case keyBarred:
 		var b barred
@@ -78,7 +86,7 @@ func (q *Queue) see(e jetstream.KeyValueEntry) {
 		}
 	case keyTries:
 		var tries []oneTry
-		if json.Unmarshal(e.Value(), &tries) != nil {
+		if json.Unmarshal(e.Value(), &tries) != nil || q.seen.done[of] {
 			return
 		}
 		if q.seen.begun[of] = begun(of, tries); len(tries) == 0 { // it was given back

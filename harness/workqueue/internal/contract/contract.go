@@ -224,7 +224,7 @@ func aUnitGivenBackIsNotATry(t *testing.T, open Open) {
 	q := as("q")
 	require.NoError(t, q.Put(t.Context(), unit("1")))
 	for range 2 * workqueue.Tries {
-		require.NoError(t, take(t, q).GiveBack(t.Context()))
+		require.NoError(t, take(t, q).GiveBack(t.Context(), 0))
 	}
 	require.NoError(t, take(t, q).Done(t.Context(), result("x")))
 	require.False(t, outcome(t, q, unit("1")).GivenUp())
@@ -299,7 +299,7 @@ func aLateFail(t *testing.T, open Open) {
 func aLateGiveBack(t *testing.T, open Open) {
 	as, q, late := cutOff(t, open, "a")
 	next := take(t, as("b"))
-	require.NoError(t, late.GiveBack(t.Context()))
+	require.NoError(t, late.GiveBack(t.Context(), 0))
 	require.NoError(t, next.Fail(t.Context(), "x"))
 	require.NoError(t, take(t, as("c")).Fail(t.Context(), "y"))
 	o := outcome(t, q, unit("1"))
@@ -311,7 +311,7 @@ func givenBackAfterALateResult(t *testing.T, open Open) {
 	as, q, late := cutOff(t, open, "a")
 	next := take(t, as("b"))
 	require.NoError(t, late.Done(t.Context(), result("x")))
-	require.NoError(t, next.GiveBack(t.Context()))
+	require.NoError(t, next.GiveBack(t.Context(), 0))
 	nothingToTake(t, q, shortLease)
 }
 
@@ -339,7 +339,7 @@ func whateverWorkersDo(t *testing.T, open Open) {
 				case 0:
 					_ = job.Fail(t.Context(), "by chance")
 				case 1:
-					_ = job.GiveBack(t.Context())
+					_ = job.GiveBack(t.Context(), 0)
 				case 2: // it vanishes
 				case 3:
 					late.Go(func() {
