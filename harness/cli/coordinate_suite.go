@@ -2,8 +2,6 @@ package cli
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"strings"
@@ -54,12 +52,11 @@ func (a *app) coordinateSuite(cmd *cobra.Command, f *coordinateFlags, s suite.Su
 			return err
 		}
 	}
-	text, err := s.Encode()
+	hash, err := s.Fingerprint()
 	if err != nil {
 		return err
 	}
-	sum := sha256.Sum256(text)
-	task, err := json.Marshal(map[string]string{"suite": s.Name, "hash": hex.EncodeToString(sum[:])})
+	task, err := json.Marshal(map[string]string{"suite": s.Name, "hash": hash})
 	if err != nil {
 		return err
 	}

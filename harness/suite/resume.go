@@ -17,9 +17,9 @@ import (
 	"github.com/doublegrant/doublegrant/harness/suite/tally"
 )
 
-// fingerprint returns a hash of what the suite runs and expects. It is the same for two readings of one file, and differs if a run, a
+// Fingerprint returns a hash of what the suite runs and expects. It is the same for two readings of one file, and differs if a run, a
 // script or an expectation differs. The folders of scripts do not matter.
-func (s Suite) fingerprint() (string, error) {
+func (s Suite) Fingerprint() (string, error) {
 	hash := sha256.New()
 	enc := yaml.NewEncoder(hash)
 	for _, r := range s.Runs {

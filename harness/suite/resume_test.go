@@ -19,7 +19,7 @@ func fingerprintOf(t *testing.T, folder, text string) string {
 	require.NoError(t, os.WriteFile(path, []byte(text), 0o644))
 	s, err := Read(path)
 	require.NoError(t, err)
-	print, err := s.fingerprint()
+	print, err := s.Fingerprint()
 	require.NoError(t, err)
 	return print
 }

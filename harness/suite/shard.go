@@ -30,7 +30,7 @@ func (s Suite) Shard(of tally.Shard) (Suite, error) {
 	}
 	p := part{Shard: of}
 	var err error
-	if p.fingerprint, err = s.fingerprint(); err != nil {
+	if p.fingerprint, err = s.Fingerprint(); err != nil {
 		return s, err
 	}
 	turns := make([][]int, len(s.Runs))

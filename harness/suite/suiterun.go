@@ -145,7 +145,7 @@ func (s Suite) head(how Options) (recordHead, error) {
 		return head, nil
 	}
 	var err error
-	head.Fingerprint, err = s.fingerprint()
+	head.Fingerprint, err = s.Fingerprint()
 	return head, err
 }
 

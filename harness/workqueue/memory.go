@@ -109,7 +109,7 @@ func (m *Memory) Watch() Watched {
 		if _, settled := m.outcomes[id]; settled || j == nil && len(e.tries) == 0 {
 			continue
 		}
-		b := Begun{ID: id, Since: e.since, Failed: whys(e.tries)}
+		b := Begun{ID: id, Since: e.since, Failed: Whys(e.tries)}
 		if j != nil {
 			b.Worker = j.worker
 		}
@@ -117,14 +117,6 @@ func (m *Memory) Watch() Watched {
 	}
 	slices.SortFunc(w.Begun, func(a, b Begun) int { return cmp.Or(a.Since.Compare(b.Since), cmp.Compare(a.ID, b.ID)) })
 	return w
-}
-
-// whys says what became of tries that came to nothing.
-func whys(tries []Try) (all []string) {
-	for _, t := range tries {
-		all = append(all, t.Why)
-	}
-	return all
 }
 
 // Disputed is Queue's.
@@ -238,7 +230,7 @@ func (m *Memory) failed(j *memoryJob, t Try, from time.Time) {
 	if e.from = from; len(e.tries) < Tries {
 		m.waiting = append(m.waiting, e)
 	} else {
-		m.outcomes[e.id] = Outcome{Failed: whys(e.tries)}
+		m.outcomes[e.id] = Outcome{Failed: Whys(e.tries)}
 	}
 	m.wake()
 }
@@ -287,7 +279,7 @@ func (j *memoryJob) Done(ctx context.Context, r Result) error {
 		}
 		return nil
 	}
-	j.m.outcomes[j.e.id] = Outcome{Result: r, Worker: j.worker, Failed: whys(j.e.tries)}
+	j.m.outcomes[j.e.id] = Outcome{Result: r, Worker: j.worker, Failed: Whys(j.e.tries)}
 	j.m.waiting = slices.DeleteFunc(j.m.waiting, func(e *entry) bool { return e == j.e })
 	j.m.wake()
 	return nil

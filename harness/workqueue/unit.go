@@ -38,9 +38,17 @@ const RetryAfter = time.Second
 
 // Try is a unit in the hands of one worker.
 type Try struct {
-	Worker string
-	Why    string // what became of it, with the worker's name
-	Failed bool   // the worker said so; otherwise it may be under way, or was lost
+	Worker string `json:"worker"`
+	Why    string `json:"why"`              // what became of it, with the worker's name
+	Failed bool   `json:"failed,omitempty"` // the worker said so; otherwise it may be under way, or was lost
+}
+
+// Whys lists what became of tries.
+func Whys(tries []Try) (all []string) {
+	for _, t := range tries {
+		all = append(all, t.Why)
+	}
+	return all
 }
 
 // FailedBy reports whether the worker has failed the unit.

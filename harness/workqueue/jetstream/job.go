@@ -268,34 +268,26 @@ func (j *job) Alive(ctx context.Context) error {
 
 // oneTry is a try of a unit, on record from its beginning on: whoever is killed has had one.
 type oneTry struct {
-	Me     string `json:"me"`
-	Worker string `json:"worker"`
-	Why    string `json:"why"`
-	Ended  bool   `json:"ended,omitempty"` // the worker said that it came to nothing
-}
-
-func (t oneTry) String() string {
-	return t.Worker + t.Why
+	Me string `json:"me"`
+	workqueue.Try
 }
 
 func triesOf(all []oneTry) (tries []workqueue.Try) {
 	for _, t := range all {
-		tries = append(tries, workqueue.Try{Worker: t.Worker, Why: t.String(), Failed: t.Ended})
+		tries = append(tries, t.Try)
 	}
 	return tries
 }
 
-func whysOf(all []oneTry) (whys []string) {
-	for _, t := range all {
-		whys = append(whys, t.String())
-	}
-	return whys
+// try returns this try, with what became of it.
+func (j *job) try(why string, failed bool, args ...any) oneTry {
+	return oneTry{j.me, workqueue.Try{Worker: j.q.as, Why: fmt.Sprintf(why, args...), Failed: failed}}
 }
 
 // begin notes that a try begins, and returns all tries, this one included.
 func (j *job) begin(ctx context.Context) ([]oneTry, error) {
 	return j.changeTries(ctx, func(others []oneTry, _ bool) []oneTry {
-		return append(others, oneTry{j.me, j.q.as, fmt.Sprintf(" said nothing for %v", j.q.head.Lease), false})
+		return append(others, j.try("%s said nothing for %v", false, j.q.as, j.q.head.Lease))
 	})
 }
 
@@ -375,7 +367,7 @@ func (j *job) endTry(ctx context.Context, change func(others []oneTry) []oneTry)
 }
 
 func (j *job) Fail(ctx context.Context, why string) error {
-	tries, lost, err := j.endTry(ctx, func(others []oneTry) []oneTry { return append(others, oneTry{j.me, j.q.as, ": " + why, true}) })
+	tries, lost, err := j.endTry(ctx, func(others []oneTry) []oneTry { return append(others, j.try("%s: %s", true, j.q.as, why)) })
 	if err != nil || lost {
 		return err
 	}

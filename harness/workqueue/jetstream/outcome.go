@@ -68,7 +68,7 @@ func (q *Queue) whole(ctx context.Context, k kept) (workqueue.Outcome, error) {
 
 func (j *job) Done(ctx context.Context, r workqueue.Result) error {
 	defer j.sayAlive()()
-	k := kept{Worker: j.q.as, Claim: r.Claim, Try: j.me, Failed: whysOf(j.before), Object: "result." + j.id + "." + j.me}
+	k := kept{Worker: j.q.as, Claim: r.Claim, Try: j.me, Failed: workqueue.Whys(j.Tries()), Object: "result." + j.id + "." + j.me}
 	if len(r.Body) == 0 {
 		k.Object = ""
 	} else if err := j.q.tryBody(ctx, "keep a result", func(ctx context.Context, moved func()) error {
@@ -140,7 +140,7 @@ func (q *Queue) disputes(ctx context.Context) (ids []string, revision uint64, er
 
 // giveUp keeps that the unit came to no result, by the tries before this one.
 func (j *job) giveUp(ctx context.Context) error {
-	return j.keep(ctx, kept{Try: j.me, Failed: whysOf(j.before)})
+	return j.keep(ctx, kept{Try: j.me, Failed: workqueue.Whys(j.Tries())})
 }
 
 // Disputed is workqueue.Queue's.

@@ -99,8 +99,8 @@ func (q *Queue) see(e jetstream.KeyValueEntry) {
 func begun(id string, tries []oneTry) workqueue.Begun {
 	b := workqueue.Begun{ID: id, Since: time.Now()}
 	for i, t := range tries {
-		if t.Ended || i < len(tries)-1 {
-			b.Failed = append(b.Failed, t.String())
+		if t.Failed || i < len(tries)-1 {
+			b.Failed = append(b.Failed, t.Why)
 		} else {
 			b.Worker = t.Worker
 		}
