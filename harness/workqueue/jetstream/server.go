@@ -85,7 +85,7 @@ func (s *Server) start(dir, host string, port int) (err error) {
 	if err := was.write(dir); err != nil {
 		s.nats.Shutdown()
 		s.nats.WaitForShutdown()
-		return fmt.Errorf("jetstream: %w", err)
+		return notWritten(dir, strings.ReplaceAll(err.Error(), "\n", "; "))
 	}
 	return nil
 }

@@ -60,5 +60,10 @@ func (s *Server) broken() error {
 	if why == "" {
 		why = *line
 	}
-	return fmt.Errorf("%w: the state folder %s cannot be written: %s: make room, and give the same command again", workqueue.ErrFull, s.dir, why)
+	return notWritten(s.dir, why)
+}
+
+// notWritten says that a state folder cannot be written, and what to do.
+func notWritten(dir, why string) error {
+	return fmt.Errorf("%w: the state folder %s cannot be written: %s: make room, and give the same command again", workqueue.ErrFull, dir, why)
 }
