@@ -78,7 +78,7 @@ func (a *app) placeFlags(cmd *cobra.Command) {
 
 func (a *app) options() results.Options {
 	return results.Options{Results: a.flags.results, Redis: a.flags.redis, External: a.external, Warn: a.warn, OnSearch: a.searchProgress(),
-		Generators: a.generators(nil), Version: version(),
+		Generators: a.generators(nil),
 		Docker: func(image string) cluster.Platform { return docker.Platform{Image: image} }}
 }
 

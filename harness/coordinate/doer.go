@@ -176,7 +176,7 @@ func (d *Doer) share(ctx context.Context, u workqueue.Unit) (res workqueue.Resul
 		return res, err
 	}
 	w := generators.Worker{
-		Name: d.Name, Program: d.Version, Joined: d.Joined,
+		Name: d.Name, Joined: d.Joined,
 		Build: func(ctx context.Context, a generators.Assignment) (generators.Setup, error) {
 			return d.Options.BuildShare(ctx, a, d.AllowClients)
 		},

@@ -31,8 +31,7 @@ func (p place) subject(what string) string { return fmt.Sprintf("%s.%d.%s", p.Te
 
 // hello is what a generator says when it joins.
 type hello struct {
-	Name    string `json:"name"`    // that no other has
-	Program string `json:"program"` // version of doublegrant
+	Name string `json:"name"` // that no other has
 }
 
 // welcome is the answer to it.

@@ -14,8 +14,7 @@ import (
 
 // Worker says how this process generates load.
 type Worker struct {
-	Name    string // that no other generator has
-	Program string // version of doublegrant
+	Name string // that no other generator has
 
 	// Build makes what an assignment says.
 	Build func(ctx context.Context, a Assignment) (Setup, error)
@@ -152,7 +151,7 @@ type call struct {
 
 func (s *server) join(ctx context.Context) error {
 	var w welcome
-	text, err := askUntil(ctx, s.post, subjectJoin, encode(hello{s.Name, s.Program}))
+	text, err := askUntil(ctx, s.post, subjectJoin, encode(hello{s.Name}))
 	if err == nil {
 		err = json.Unmarshal(text, &w)
 	}

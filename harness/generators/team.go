@@ -14,10 +14,9 @@ import (
 
 // Team is a coordinator's generators.
 type Team struct {
-	post    Post
-	nonce   string // that no other team has
-	program string
-	task    func(context.Context) ([]byte, error)
+	post  Post
+	nonce string // that no other team has
+	task  func(context.Context) ([]byte, error)
 
 	tasking sync.Mutex // held while the task is made
 	made    []byte     // the task; nil: not yet
@@ -34,8 +33,7 @@ type Team struct {
 
 // Options say who coordinates.
 type Options struct {
-	Generators int    // how many to wait for
-	Program    string // version of doublegrant, which theirs has to be
+	Generators int // how many to wait for
 
 	// Task returns what each generator is given when its clients are to open: what Worker.Build takes. It is called again only after an
 	// error.
@@ -59,7 +57,7 @@ func (g Gone) Unwrap() error { return g.Why }
 // Gather waits for the generators to join.
 func Gather(ctx context.Context, post Post, o Options) (*Team, error) {
 	t := &Team{
-		post: post, nonce: rand.Text(), program: o.Program, task: o.Task, members: make([]*member, o.Generators), all: make(chan struct{}),
+		post: post, nonce: rand.Text(), task: o.Task, members: make([]*member, o.Generators), all: make(chan struct{}),
 		joined: o.Joined,
 	}
 	var err error
@@ -135,9 +133,6 @@ func (t *Team) placeOf(h hello) (number int, refused string, isNew bool) {
 		case free < 0:
 			free = i
 		}
-	}
-	if h.Program != t.program {
-		return 0, fmt.Sprintf("it is of %.100q, and this is %.100q: take the same version", t.program, h.Program), false
 	}
 	if t.complete || free < 0 {
 		return 0, fmt.Sprintf("its %d generators are there already", len(t.members)), false

@@ -44,7 +44,7 @@ func (s spread) run(t *testing.T) (harness.Result, error) {
 	var serving sync.WaitGroup
 	defer serving.Wait()
 	for i, clock := range s.clocks {
-		w := generators.Worker{Name: fmt.Sprintf("worker-%d", i), Program: "v1", Clock: clock,
+		w := generators.Worker{Name: fmt.Sprintf("worker-%d", i), Clock: clock,
 			Build: func(_ context.Context, a generators.Assignment) (generators.Setup, error) {
 				var spec struct{ Clients int }
 				err := json.Unmarshal(a.Task, &spec)
@@ -64,7 +64,7 @@ func (s spread) run(t *testing.T) (harness.Result, error) {
 		})
 	}
 	team, err := generators.Gather(ctx, s.post, generators.Options{
-		Generators: len(s.clocks), Program: "v1", Lost: s.lost,
+		Generators: len(s.clocks), Lost: s.lost,
 		Task: func(context.Context) ([]byte, error) { return json.Marshal(struct{ Clients int }{s.clients}) },
 	})
 	require.NoError(t, err)
@@ -339,11 +339,11 @@ func TestWhoServesAKilledCoordinatorIsInNobodysWay(t *testing.T) {
 	virtually(t, func(t *testing.T) {
 		post := generators.NewMemory()
 		ctx, cancel := context.WithCancel(t.Context())
-		old := generators.Worker{Name: "old", Program: "v1"}
+		old := generators.Worker{Name: "old"}
 		served := make(chan error, 1)
 		go func() { served <- old.Serve(ctx, post) }()
 		gathering, killed := context.WithTimeout(ctx, 10*time.Second)
-		dead, err := generators.Gather(gathering, deaf{post}, generators.Options{Generators: 1, Program: "v1"})
+		dead, err := generators.Gather(gathering, deaf{post}, generators.Options{Generators: 1})
 		require.NoError(t, err) // and it is not heard of again
 		killed()
 		defer dead.Close()
@@ -375,20 +375,16 @@ func TestWhoIsNotWantedIsRefused(t *testing.T) {
 		defer cancel()
 		gathered := make(chan *generators.Team)
 		go func() {
-			team, err := generators.Gather(ctx, post, generators.Options{Generators: 1, Program: "v2"})
+			team, err := generators.Gather(ctx, post, generators.Options{Generators: 1})
 			if err != nil {
 				t.Error(err)
 			}
 			gathered <- team
 		}()
-		w := generators.Worker{Name: "old", Program: "v1"}
-		err := w.Serve(ctx, post)
-		require.ErrorIs(t, err, generators.ErrRefused)
-		require.ErrorContains(t, err, `it is of "v2", and this is "v1": take the same version`)
 		served := make(chan error, 1)
-		go func() { served <- generators.Worker{Name: "first", Program: "v2"}.Serve(ctx, post) }()
+		go func() { served <- generators.Worker{Name: "first"}.Serve(ctx, post) }()
 		team := <-gathered
-		err = generators.Worker{Name: "second", Program: "v2"}.Serve(ctx, post)
+		err := generators.Worker{Name: "second"}.Serve(ctx, post)
 		require.ErrorIs(t, err, generators.ErrRefused)
 		require.ErrorContains(t, err, "its 1 generators are there already")
 		team.Close()

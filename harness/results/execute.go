@@ -46,7 +46,6 @@ type Options struct {
 
 	// Generators opens the way to the n generators of a plan that asks for some. If it is nil, such plans are an error.
 	Generators func(ctx context.Context, n int) (Way, error)
-	Version    string // of this program, which that of generators has to be
 
 	// Found is called for each violation while the load runs, with the time since the start at which it was found. The final
 	// report may have another class for it. It must not block.

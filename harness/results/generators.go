@@ -91,7 +91,7 @@ func gather(ctx context.Context, r plan.Resolved, o Options) (*team, error) {
 		t.expose = "127.0.0.1" // containers have addresses that the source addresses of client groups do not reach
 	}
 	t.Team, err = generators.Gather(ctx, way.Post, generators.Options{
-		Generators: r.Generators, Program: o.Version, Task: t.task, Joined: way.Joined, Lost: way.Lost,
+		Generators: r.Generators, Task: t.task, Joined: way.Joined, Lost: way.Lost,
 	})
 	if err != nil {
 		if ctx.Err() != nil {

@@ -26,10 +26,10 @@ func spread(t *testing.T, p plan.Plan, clocks ...func() harness.Clock) results.O
 	p.Generators = len(clocks)
 	var serving sync.WaitGroup
 	defer serving.Wait()
-	out, err := results.Execute(t.Context(), p, results.Options{Results: t.TempDir(), Version: "v1", Generators: func(ctx context.Context, n int) (results.Way, error) {
+	out, err := results.Execute(t.Context(), p, results.Options{Results: t.TempDir(), Generators: func(ctx context.Context, n int) (results.Way, error) {
 		post := generators.NewMemory()
 		for i, clock := range clocks {
-			w := generators.Worker{Name: fmt.Sprint(i), Program: "v1", Clock: clock, Build: func(ctx context.Context, a generators.Assignment) (generators.Setup, error) {
+			w := generators.Worker{Name: fmt.Sprint(i), Clock: clock, Build: func(ctx context.Context, a generators.Assignment) (generators.Setup, error) {
 				return results.Options{}.BuildShare(ctx, a, false)
 			}}
 			serving.Go(func() {

@@ -78,7 +78,7 @@ func TestAStreamOfSomebodyElse(t *testing.T) {
 		_, err := js.CreateStream(t.Context(), theirs)
 		require.NoError(t, err)
 		_, _, err = jetstream.Lead(t.Context(), a, "main", "coordinator", head, jetstream.Sizes{})
-		oneLineWith(t, err, jetstream.ErrOther, "the NATS has a stream "+name+" that is none of this doublegrant's: choose another --name")
+		oneLineWith(t, err, jetstream.ErrOther, "the NATS has a stream "+name+" of somebody else, or of an older doublegrant: choose another --name")
 		s, err := js.Stream(t.Context(), name)
 		require.NoError(t, err)
 		require.Equal(t, theirs.Subjects, s.CachedInfo().Config.Subjects)

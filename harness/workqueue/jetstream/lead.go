@@ -146,7 +146,7 @@ func (q *Queue) notOurs(ctx context.Context, stream string) error {
 		return err
 	}
 	if s.CachedInfo().Config.Metadata["doublegrant"] != mark["doublegrant"] {
-		return fmt.Errorf("%w: the NATS has a stream %s that is none of this doublegrant's: choose another --name", ErrOther, stream)
+		return fmt.Errorf("%w: the NATS has a stream %s of somebody else, or of an older doublegrant: choose another --name", ErrOther, stream)
 	}
 	return nil
 }
