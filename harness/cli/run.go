@@ -79,7 +79,7 @@ func (a *app) placeFlags(cmd *cobra.Command) {
 func (a *app) options() results.Options {
 	return results.Options{Results: a.flags.results, Redis: a.flags.redis, External: a.external, Warn: a.warn, OnSearch: a.searchProgress(),
 		Generators: a.generators(nil),
-		Docker: func(image string) cluster.Platform { return docker.Platform{Image: image} }}
+		Docker:     func(image string) cluster.Platform { return docker.Platform{Image: image} }}
 }
 
 // warn prints a warning, each only once: all runs of a suite may have the same.
