@@ -30,18 +30,18 @@ type Doer struct {
 	Name   string           // of this worker
 	Joined func(number int) // called when a run has taken this worker as a generator; may be nil
 
-	worker *results.PieceWorker // of the last search; nil: none
+	runner *results.PieceRunner // of the last search; nil: none
 	search string               // that search, as text
 	server string               // that this machine has; empty: not asked yet
 }
 
 // Close stops what is left running between units.
 func (d *Doer) Close() error {
-	if d.worker == nil {
+	if d.runner == nil {
 		return nil
 	}
-	w := d.worker
-	d.worker = nil
+	w := d.runner
+	d.runner = nil
 	return w.Stop()
 }
 
@@ -99,17 +99,17 @@ func (d *Doer) piece(ctx context.Context, u workqueue.Unit) (res workqueue.Resul
 	if err != nil {
 		return res, err
 	}
-	if d.worker == nil || d.search != string(text) {
+	if d.runner == nil || d.search != string(text) {
 		if err := d.Close(); err != nil {
 			return res, err
 		}
-		if d.worker, err = results.StartPieceWorker(context.WithoutCancel(ctx), p.Search, d.Options.Redis); err != nil {
-			d.worker = nil
+		if d.runner, err = results.StartPieceRunner(context.WithoutCancel(ctx), p.Search, d.Options.Redis); err != nil {
+			d.runner = nil
 			return res, err
 		}
 		d.search = string(text)
 	}
-	done, err := d.worker.Run(ctx, p.Piece)
+	done, err := d.runner.Run(ctx, p.Piece)
 	if err != nil {
 		return res, errors.Join(err, d.Close()) // what it left behind may be in the way of the next
 	}
@@ -175,7 +175,7 @@ func (d *Doer) share(ctx context.Context, u workqueue.Unit) (res workqueue.Resul
 	if err := d.Close(); err != nil { // nothing else runs beside a load
 		return res, err
 	}
-	w := generators.Worker{
+	w := generators.Generator{
 		Name: d.Name, Joined: d.Joined,
 		Build: func(ctx context.Context, a generators.Assignment) (generators.Setup, error) {
 			return d.Options.BuildShare(ctx, a, d.AllowClients)

@@ -12,8 +12,8 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 )
 
-// Worker says how this process generates load.
-type Worker struct {
+// Generator says how this process generates load.
+type Generator struct {
 	Name string // that no other generator has
 
 	// Build makes what an assignment says.
@@ -73,7 +73,7 @@ const (
 
 // Serve joins a coordinator and does what it says, until the run is over. The error wraps ErrLost if the coordinator went away, and
 // ErrRefused if it does not want this generator.
-func (w Worker) Serve(ctx context.Context, post Post) (err error) {
+func (w Generator) Serve(ctx context.Context, post Post) (err error) {
 	if w.Clock == nil {
 		w.Clock = harness.NewClock
 	}
@@ -82,7 +82,7 @@ func (w Worker) Serve(ctx context.Context, post Post) (err error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	s := &server{
-		Worker: w, post: post, clock: w.Clock(), ctx: ctx, cancel: cancel, sending: sending, orders: map[int]*call{}, heals: map[int]func() error{}, heard: time.Now(),
+		Generator: w, post: post, clock: w.Clock(), ctx: ctx, cancel: cancel, sending: sending, orders: map[int]*call{}, heals: map[int]func() error{}, heard: time.Now(),
 		stop: make(chan struct{}), left: make(chan struct{}),
 	}
 	if err := s.join(ctx); err != nil {
@@ -115,7 +115,7 @@ var ErrRefused = errors.New("refused")
 
 // server is a generator at work.
 type server struct {
-	Worker
+	Generator
 	post   Post
 	place  place
 	clock  harness.Clock

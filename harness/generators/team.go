@@ -35,7 +35,7 @@ type Team struct {
 type Options struct {
 	Generators int // how many to wait for
 
-	// Task returns what each generator is given when its clients are to open: what Worker.Build takes. It is called again only after an
+	// Task returns what each generator is given when its clients are to open: what Generator.Build takes. It is called again only after an
 	// error.
 	Task func(context.Context) ([]byte, error)
 
@@ -45,7 +45,7 @@ type Options struct {
 
 // Gone is the error of a generator that has ended before the run was over: nobody is there any more to be asked.
 type Gone struct {
-	Name string // of the Worker
+	Name string // of the Generator
 	Why  error
 }
 

@@ -23,15 +23,15 @@ import (
 
 // spread runs a load of some generators on a store, each in goroutines of its own with a clock of its own.
 type spread struct {
-	store      *store
-	post       generators.Post // default: in memory
-	clocks     []func() harness.Clock
-	links      generators.Links
-	clients    int
-	duration   time.Duration
-	spec       func(*harness.Spec, *generators.Team)
-	generators func(ctx context.Context, i int, w generators.Worker) error // default: Serve
-	lost       chan generators.Gone
+	store    *store
+	post     generators.Post // default: in memory
+	clocks   []func() harness.Clock
+	links    generators.Links
+	clients  int
+	duration time.Duration
+	spec     func(*harness.Spec, *generators.Team)
+	worker   func(ctx context.Context, i int, w generators.Generator) error // default: Serve
+	lost     chan generators.Gone
 }
 
 func (s spread) run(t *testing.T) (harness.Result, error) {
@@ -44,7 +44,7 @@ func (s spread) run(t *testing.T) (harness.Result, error) {
 	var serving sync.WaitGroup
 	defer serving.Wait()
 	for i, clock := range s.clocks {
-		w := generators.Worker{Name: fmt.Sprintf("worker-%d", i), Clock: clock,
+		w := generators.Generator{Name: fmt.Sprintf("worker-%d", i), Clock: clock,
 			Build: func(_ context.Context, a generators.Assignment) (generators.Setup, error) {
 				var spec struct{ Clients int }
 				err := json.Unmarshal(a.Task, &spec)
@@ -54,8 +54,8 @@ func (s spread) run(t *testing.T) (harness.Result, error) {
 			},
 		}
 		serving.Go(func() {
-			if s.generators != nil {
-				_ = s.generators(ctx, i, w)
+			if s.worker != nil {
+				_ = s.worker(ctx, i, w)
 				return
 			}
 			if err := w.Serve(ctx, s.post); err != nil && ctx.Err() == nil {
@@ -229,7 +229,7 @@ func TestAGeneratorThatIsKilledLeavesNothingValid(t *testing.T) {
 		post := generators.NewMemory()
 		began := time.Now()
 		res, err := spread{store: &store{}, post: post, clocks: apart()[:2], clients: 4, duration: 40 * time.Second,
-			generators: func(ctx context.Context, i int, w generators.Worker) error {
+			worker: func(ctx context.Context, i int, w generators.Generator) error {
 				if i == 0 {
 					return w.Serve(ctx, post)
 				}
@@ -256,7 +256,7 @@ func TestNobodyWaitsForAGeneratorThatIsKnownToHaveEnded(t *testing.T) {
 		const diesAfter = time.Second
 		began := time.Now()
 		res, err := spread{store: &store{}, post: post, lost: lost, clocks: apart()[:3], clients: 6, duration: 40 * time.Second,
-			generators: func(ctx context.Context, i int, w generators.Worker) error {
+			worker: func(ctx context.Context, i int, w generators.Generator) error {
 				if i != 1 {
 					err := w.Serve(ctx, post)
 					if err != nil {
@@ -287,7 +287,7 @@ func TestAGeneratorThatEndsEndsTheRun(t *testing.T) {
 	virtually(t, func(t *testing.T) {
 		post := generators.NewMemory()
 		res, err := spread{store: &store{}, post: post, clocks: apart()[:2], clients: 4, duration: 40 * time.Second,
-			generators: func(ctx context.Context, i int, w generators.Worker) error {
+			worker: func(ctx context.Context, i int, w generators.Generator) error {
 				ctx, cancel := context.WithTimeoutCause(ctx, time.Duration(1+99*i)*time.Second, errors.New("interrupted"))
 				defer cancel()
 				return w.Serve(ctx, post)
@@ -339,7 +339,7 @@ func TestWhoServesAKilledCoordinatorIsInNobodysWay(t *testing.T) {
 	virtually(t, func(t *testing.T) {
 		post := generators.NewMemory()
 		ctx, cancel := context.WithCancel(t.Context())
-		old := generators.Worker{Name: "old"}
+		old := generators.Generator{Name: "old"}
 		served := make(chan error, 1)
 		go func() { served <- old.Serve(ctx, post) }()
 		gathering, killed := context.WithTimeout(ctx, 10*time.Second)
@@ -382,9 +382,9 @@ func TestWhoIsNotWantedIsRefused(t *testing.T) {
 			gathered <- team
 		}()
 		served := make(chan error, 1)
-		go func() { served <- generators.Worker{Name: "first"}.Serve(ctx, post) }()
+		go func() { served <- generators.Generator{Name: "first"}.Serve(ctx, post) }()
 		team := <-gathered
-		err := generators.Worker{Name: "second"}.Serve(ctx, post)
+		err := generators.Generator{Name: "second"}.Serve(ctx, post)
 		require.ErrorIs(t, err, generators.ErrRefused)
 		require.ErrorContains(t, err, "its 1 generators are there already")
 		team.Close()

@@ -179,7 +179,7 @@ func (t *team) leave(ctx context.Context) error {
 	return t.done(ctx)
 }
 
-// BuildShare is the Build of a generators.Worker. Without allowClients it refuses plans that start a program of their own, which is code from
+// BuildShare is the Build of a generators.Generator. Without allowClients it refuses plans that start a program of their own, which is code from
 // elsewhere.
 func (o Options) BuildShare(ctx context.Context, a generators.Assignment, allowClients bool) (s generators.Setup, err error) {
 	var task loadTask

@@ -29,7 +29,7 @@ func spread(t *testing.T, p plan.Plan, clocks ...func() harness.Clock) results.O
 	out, err := results.Execute(t.Context(), p, results.Options{Results: t.TempDir(), Generators: func(ctx context.Context, n int) (results.Way, error) {
 		post := generators.NewMemory()
 		for i, clock := range clocks {
-			w := generators.Worker{Name: fmt.Sprint(i), Clock: clock, Build: func(ctx context.Context, a generators.Assignment) (generators.Setup, error) {
+			w := generators.Generator{Name: fmt.Sprint(i), Clock: clock, Build: func(ctx context.Context, a generators.Assignment) (generators.Setup, error) {
 				return results.Options{}.BuildShare(ctx, a, false)
 			}}
 			serving.Go(func() {

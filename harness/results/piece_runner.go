@@ -9,15 +9,15 @@ import (
 	"github.com/doublegrant/doublegrant/workloads"
 )
 
-// PieceWorker does pieces of one search, one after the other, in this process.
-type PieceWorker struct {
+// PieceRunner does pieces of one search, one after the other, in this process.
+type PieceRunner struct {
 	*explore.PieceRunner
 	v workloads.Variant
 }
 
-// StartPieceWorker starts a Redis for the pieces of a search. The caller calls Stop. The error wraps plan.ErrUsage if the search cannot
+// StartPieceRunner starts a Redis for the pieces of a search. The caller calls Stop. The error wraps plan.ErrUsage if the search cannot
 // be made.
-func StartPieceWorker(ctx context.Context, s plan.Search, redis string) (*PieceWorker, error) {
+func StartPieceRunner(ctx context.Context, s plan.Search, redis string) (*PieceRunner, error) {
 	v, spec, err := s.Resolve(redis)
 	if err != nil {
 		return nil, err
@@ -31,11 +31,11 @@ func StartPieceWorker(ctx context.Context, s plan.Search, redis string) (*PieceW
 		v.Close()
 		return nil, err
 	}
-	return &PieceWorker{r, v}, nil
+	return &PieceRunner{r, v}, nil
 }
 
 // Stop stops the Redis, and the program that was searched if it is one outside.
-func (w *PieceWorker) Stop() error {
+func (w *PieceRunner) Stop() error {
 	err := w.PieceRunner.Stop()
 	w.v.Close()
 	return err
