@@ -11,8 +11,8 @@ import (
 	"github.com/doublegrant/doublegrant/harness/workqueue"
 )
 
-// sameEvery is the time after which a line is shown again though nothing has changed: nobody waits in silence.
-const sameEvery = time.Minute
+// slowEvery is the time between two lines after the first minute. What has not changed is shown again, too: nobody waits in silence.
+const slowEvery = time.Minute
 
 // workView shows on standard error who works on what, what is left, and what was given out again and why.
 type workView struct {
@@ -20,8 +20,6 @@ type workView struct {
 	work   *coordinate.Work
 	failed map[string]int // of each unit, the tries that were told of
 	barred map[string]bool
-	last   string // line
-	at     time.Time
 }
 
 // watchWork shows the work of a queue until stop is called.
@@ -32,7 +30,7 @@ func (a *app) watchWork(q workqueue.Queue, work *coordinate.Work) (stop func()) 
 		defer close(ended)
 		tick := time.NewTicker(time.Second)
 		defer tick.Stop()
-		for shown := time.Now(); ; {
+		for began, shown := time.Now(), time.Now(); ; {
 			select {
 			case <-over:
 				v.tell(q.Watch())
@@ -41,7 +39,7 @@ func (a *app) watchWork(q workqueue.Queue, work *coordinate.Work) (stop func()) 
 			}
 			w := q.Watch()
 			v.tell(w)
-			if time.Since(shown) >= plainEvery {
+			if d := time.Since(shown); d >= slowEvery || d >= plainEvery && time.Since(began) < slowEvery {
 				shown = time.Now()
 				v.show(w)
 			}
@@ -85,8 +83,7 @@ func (v *workView) show(w workqueue.Watched) {
 		at = []string{"no worker has one"}
 	}
 	line += "; " + strings.Join(at, "; ")
-	if line != v.last || time.Since(v.at) >= sameEvery {
+	if !v.app.err.say(strings.TrimSpace(line)) {
 		v.app.sayPlain("%s", line)
-		v.last, v.at = line, time.Now()
 	}
 }
