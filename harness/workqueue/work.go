@@ -176,5 +176,10 @@ func (w Worker) sayAlive(ctx context.Context, cancel context.CancelCauseFunc, jo
 	}
 }
 
-// oneLine returns the text of an error without line breaks.
-func oneLine(err error) string { return strings.ReplaceAll(err.Error(), "\n", "; ") }
+// mostWords bounds the characters of what became of a try: all of them may stand in one line.
+const mostWords = 300
+
+// oneLine returns the text of an error, shortened, without line breaks.
+func oneLine(err error) string {
+	return fmt.Sprintf("%.*s", mostWords, strings.ReplaceAll(err.Error(), "\n", "; "))
+}
