@@ -25,9 +25,10 @@ var allowed = []room{
 	{"harness/units", nil},
 	{"harness/internal/fields", []string{"harness/suggest"}},
 	{"harness/internal/processes", nil},
+	{"harness/internal/awake", nil},
 	{"harness/testenv", nil},
 	{"harness/cmd/mutate", nil},
-	{"harness/workqueue", nil},
+	{"harness/workqueue", []string{"harness/internal/awake"}},
 	{"harness/workqueue/internal/contract", []string{"harness/workqueue"}},
 	{"harness/workqueue/jetstream", []string{"harness/workqueue"}},
 
@@ -61,7 +62,7 @@ var allowed = []room{
 	{"harness/explore/internal/trace", []string{"harness", "harness/explore/internal/command", "harness/explore/internal/keyspace", "harness/explore/internal/resp", "harness/interleave"}},
 	{"harness/explore", []string{
 		"harness", "harness/await", "harness/cluster", "harness/explore/internal/command", "harness/explore/internal/findings", "harness/explore/internal/frontier", "harness/explore/internal/keyspace", "harness/explore/internal/model",
-		"harness/explore/internal/resp", "harness/explore/internal/schedule", "harness/explore/internal/server", "harness/explore/internal/strategy", "harness/explore/internal/trace", "harness/explore/internal/visited", "harness/interleave",
+		"harness/explore/internal/resp", "harness/explore/internal/schedule", "harness/explore/internal/server", "harness/explore/internal/strategy", "harness/explore/internal/trace", "harness/explore/internal/visited", "harness/interleave", "harness/internal/awake",
 	}},
 
 	{"harness/analysis", []string{"harness", "harness/units"}},
@@ -93,7 +94,7 @@ var allowed = []room{
 		"harness", "harness/cluster", "harness/interleave", "harness/internal/fields", "harness/plan", "harness/results", "harness/suggest", "harness/suite/tally", "reports",
 	}},
 	{"harness/coordinate", []string{
-		"harness/cluster", "harness/explore", "harness/plan", "harness/results", "harness/suite", "harness/suite/tally", "harness/workqueue",
+		"harness/cluster", "harness/explore", "harness/generators", "harness/plan", "harness/results", "harness/suite", "harness/suite/tally", "harness/workqueue",
 	}},
 	{"harness/experiments", []string{
 		"harness", "harness/analysis", "harness/cluster", "harness/plan", "harness/results", "harness/suggest", "checkers", "nemesis", "reports",
