@@ -231,9 +231,9 @@ func isID(text string) bool {
 	return len(text) == 32
 }
 
-// acknowledge takes a message out of the stream. If that fails it comes again, and is acknowledged then.
+// acknowledge takes a message out of the stream. If that fails, as when NATS was started anew meanwhile, it comes again and is acknowledged then.
 func (q *Queue) acknowledge(ctx context.Context, msg jetstream.Msg) {
-	ctx, cancel := context.WithTimeout(ctx, attemptTime)
+	ctx, cancel := context.WithTimeout(ctx, readTime) // a worker that waits for it misses the end
 	defer cancel()
 	_ = msg.DoubleAck(ctx)
 }

@@ -259,7 +259,7 @@ func encoded(v any) []byte {
 }
 
 // leaveWithin is how long workers have to hear of the end before all is removed.
-const leaveWithin = 3 * time.Second
+const leaveWithin = 5 * time.Second
 
 // End is workqueue.Queue's. Whoever is killed meanwhile leaves a name that can be used: what is over is removed when the name is used again.
 func (q *Queue) End(ctx context.Context) error {
@@ -304,7 +304,7 @@ func (q *Queue) isStillOurs(ctx context.Context) error {
 
 // remove removes all that the coordination keeps in NATS, the keys last: until then whoever looks sees that it is over.
 func (q *Queue) remove(ctx context.Context) error {
-	return q.try(ctx, "remove "+q.name, attemptTime, func(ctx context.Context) error {
+	err := q.try(ctx, "remove "+q.name, attemptTime, func(ctx context.Context) error {
 		for _, step := range []struct {
 			remove func(context.Context, string) error
 			name   string
@@ -315,6 +315,10 @@ func (q *Queue) remove(ctx context.Context) error {
 		}
 		return nil
 	})
+	if errors.Is(err, workqueue.ErrOver) { // an answer was lost, and nothing is there
+		return nil
+	}
+	return err
 }
 
 // isOver reports whether the coordination has ended. One that is gone has.
