@@ -265,9 +265,14 @@ func (a *app) showKept(ctx context.Context, q *jetstream.Queue, do coordinated) 
 	return true, q.End(ctx)
 }
 
+// asWorker returns a queue as a worker of that name has it, and what leaves it.
+type asWorker func(name string) (q workqueue.Queue, leave func(), err error)
+
 // withOwnWorkers does work while n workers of this process take units, and ends the coordination if the work was done. A worker that fails
 // ends it, too. One that is barred does so if it is the last, and there can be no others.
-func (a *app) withOwnWorkers(ctx context.Context, n int, others bool, as func(worker string) (workqueue.Queue, func(), error), q workqueue.Queue, work *coordinate.Work, do func(context.Context) error) error {
+func (a *app) withOwnWorkers(
+	ctx context.Context, n int, others bool, as asWorker, q workqueue.Queue, work *coordinate.Work, do func(context.Context) error,
+) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	var working sync.WaitGroup
