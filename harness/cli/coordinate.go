@@ -219,9 +219,11 @@ func (a *app) lead(ctx context.Context, f *coordinateFlags, access jetstream.Acc
 	if q.IsOver() { // and its results are not here
 		q.Close()
 		head.Anew = true
-		if q, begun, err = jetstream.Lead(ctx, access, f.name, "coordinator on "+workerName(), head, sizes); err != nil {
+		anew, begunAnew, err := jetstream.Lead(ctx, access, f.name, "coordinator on "+workerName(), head, sizes)
+		if err != nil {
 			return asFleetUsage(err)
 		}
+		q, begun = anew, begunAnew
 	}
 	quiet := access
 	quiet.Waiting = nil // when the NATS is away, the coordinator tells it for its workers, too

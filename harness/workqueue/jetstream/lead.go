@@ -51,18 +51,18 @@ func Lead(ctx context.Context, a Access, name, as string, head Head, sizes Sizes
 
 // lead makes this process the coordinator. The error wraps workqueue.ErrOver if the name has just become free.
 func (q *Queue) lead(ctx context.Context, head Head, replicas int, sizes Sizes) error {
-	q.opened = false
+	q.opened, q.over = false, false
 	wasThere, err := q.openKeys(ctx, replicas)
 	if err != nil {
 		return err
 	}
 	q.opened = true
 	if wasThere {
-		if err := q.aloneOr(ctx, head); err != nil {
-			return err
-		}
+		err = q.goOn(ctx, head)
+	} else {
+		err = q.agree(ctx, head)
 	}
-	if err := q.agree(ctx, head); err != nil {
+	if err != nil {
 		return err
 	}
 	if err := q.begin(ctx, replicas, sizes); err != nil {
@@ -73,8 +73,9 @@ func (q *Queue) lead(ctx context.Context, head Head, replicas int, sizes Sizes) 
 	return q.answerAs(coordinator)
 }
 
-// aloneOr returns an error that wraps ErrTaken if another coordinates under the name. It removes what is over, or cannot be gone on with.
-func (q *Queue) aloneOr(ctx context.Context, head Head) error {
+// goOn agrees on what was begun under the name. The error wraps ErrTaken if another coordinates. What nobody needs any more is removed, and
+// then the error wraps workqueue.ErrOver.
+func (q *Queue) goOn(ctx context.Context, head Head) error {
 	name := ""
 	err := q.try(ctx, "begin "+q.name, attemptTime, func(ctx context.Context) (err error) {
 		name, err = q.there(ctx, coordinator, answerWithin, anybody)
@@ -89,17 +90,12 @@ func (q *Queue) aloneOr(ctx context.Context, head Head) error {
 	if q.over, err = q.isOver(ctx); err != nil {
 		return err
 	}
-	err = q.agree(ctx, head)
-	if errors.Is(err, ErrOther) && !q.over {
-		return err
-	}
-	isOther := errors.Is(err, ErrOther)
 	results := ""
-	if err == nil {
+	if err = q.agree(ctx, head); err == nil {
 		results, err = q.Results(ctx)
 	}
-	if isOther || err == nil && (head.Anew || q.over && results == "") { // nobody needs it any more
-		err = cmp.Or(q.remove(ctx), workqueue.ErrOver)
+	if errors.Is(err, ErrOther) && q.over || err == nil && (head.Anew || q.over && results == "") {
+		return cmp.Or(q.remove(ctx), workqueue.ErrOver)
 	}
 	return err
 }
@@ -113,7 +109,7 @@ func (q *Queue) KeepResults(ctx context.Context, dir string) error {
 		if err := q.isStillOurs(ctx); err != nil {
 			return err
 		}
-		_, err := q.keys.PutString(ctx, keyResults, dir)
+		_, err := q.keys.Put(ctx, keyResults, encoded(dir))
 		return err
 	})
 }
@@ -121,13 +117,7 @@ func (q *Queue) KeepResults(ctx context.Context, dir string) error {
 // Results returns where the results are; empty: there are none yet.
 func (q *Queue) Results(ctx context.Context) (dir string, err error) {
 	err = q.try(ctx, "ask where the results are", attemptTime, func(ctx context.Context) error {
-		e, err := q.keys.Get(ctx, keyResults)
-		if errors.Is(err, jetstream.ErrKeyNotFound) {
-			return nil
-		}
-		if err == nil {
-			dir = string(e.Value())
-		}
+		_, err := q.read(ctx, keyResults, &dir)
 		return err
 	})
 	return dir, err

@@ -54,6 +54,34 @@ func TestAKilledEndPoisonsNoName(t *testing.T) {
 	}
 }
 
+// A coordinator that was killed after its results were there is found by the next. Where they are not, that one begins anew.
+func TestWhereTheResultsAreIsKept(t *testing.T) {
+	t.Parallel()
+	a := served(t).Access
+	q := lead(t, a, jetstream.Sizes{})
+	require.NoError(t, q.Put(t.Context(), workqueue.Unit{Kind: "x"}))
+	require.NoError(t, q.KeepResults(t.Context(), "results/mine"))
+	_, err := jetstream.RawOf(q).Keys.PutString(t.Context(), "over", "over")
+	require.NoError(t, err)
+	q.Close()
+
+	q = lead(t, a, jetstream.Sizes{})
+	dir, err := q.Results(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, "results/mine", dir)
+	require.True(t, q.IsOver())
+	q.Close()
+
+	anew := head
+	anew.Anew = true
+	q = leadOf(t, a, "main", anew, jetstream.Sizes{})
+	require.False(t, q.IsOver())
+	dir, err = q.Results(t.Context())
+	require.NoError(t, err)
+	require.Empty(t, dir)
+	require.Zero(t, messages(t, q))
+}
+
 // doOne puts a unit and lets a worker do it.
 func doOne(t *testing.T, q, w *jetstream.Queue, u workqueue.Unit) {
 	t.Helper()
