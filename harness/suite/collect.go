@@ -1,7 +1,6 @@
 package suite
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"maps"
@@ -186,16 +185,4 @@ func (h recordHead) expected(name string) string {
 		}
 	}
 	return ""
-}
-
-// TryScripts tries every script of the suite on a Redis of this machine, so that a broken one is reported before its runs are handed out.
-// The error wraps plan.ErrUsage.
-func (s Suite) TryScripts(ctx context.Context, o results.Options) error {
-	var scripts Suite
-	for _, r := range s.Runs {
-		if r.Script != nil {
-			scripts.Runs = append(scripts.Runs, r)
-		}
-	}
-	return scripts.tryScripts(ctx, o)
 }

@@ -249,6 +249,18 @@ func (s Suite) preflight(o results.Options) error {
 	return nil
 }
 
+// TryScripts tries every script of the suite on a Redis of this machine, so that a broken one is reported before its runs are handed out.
+// The error wraps plan.ErrUsage.
+func (s Suite) TryScripts(ctx context.Context, o results.Options) error {
+	var scripts Suite
+	for _, r := range s.Runs {
+		if r.Script != nil {
+			scripts.Runs = append(scripts.Runs, r)
+		}
+	}
+	return scripts.tryScripts(ctx, o)
+}
+
 // tryScripts tries every script and every program of the suite, so that a broken one is reported before the first run, and notes what
 // the programs can do. It leaves out runs in containers, since there may be no Redis outside of them.
 func (s Suite) tryScripts(ctx context.Context, o results.Options) error {
