@@ -3,12 +3,10 @@ package cli
 import (
 	"context"
 	"errors"
-	"fmt"
 	"path/filepath"
 	"slices"
 	"strings"
 	"sync/atomic"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -19,18 +17,9 @@ import (
 	"github.com/doublegrant/doublegrant/harness/plan"
 	"github.com/doublegrant/doublegrant/harness/results"
 	"github.com/doublegrant/doublegrant/harness/suggest"
-	"github.com/doublegrant/doublegrant/harness/texttable"
-	"github.com/doublegrant/doublegrant/harness/units"
 	"github.com/doublegrant/doublegrant/harness/workqueue"
 	"github.com/doublegrant/doublegrant/reports"
-	"github.com/doublegrant/doublegrant/workloads"
 )
-
-// replayFlags holds the flags of a replay.
-type replayFlags struct {
-	from  string // path of a file, or a recipe
-	times int
-}
 
 func (a *app) exploreCommand() *cobra.Command {
 	var s plan.Search
@@ -115,12 +104,9 @@ func (a *app) explore(cmd *cobra.Command, s plan.Search, all bool, pieces *piece
 	var err error
 	if pieces.resume == "" {
 		asked, err = a.searches(cmd, s, all, args)
-	} else {
-		err = checkLimits(cmd)
-	}
-	if err == nil && pieces.resume != "" {
+	} else if err = checkLimits(cmd); err == nil {
 		s, how.from, err = pieces.resumed(s)
-		asked = searches{all: []plan.Search{s}}
+		asked.all = []plan.Search{s}
 	}
 	if err != nil {
 		return err
@@ -326,101 +312,6 @@ func noSituation(name string, there []harness.SituationName) error {
 	return usage("--situation: there is no %q here: choose one of %s", name, strings.Join(known, "; "))
 }
 
-// exploreAll makes several searches and prints a table. The exit code is 0 if each found what is documented.
-func (a *app) exploreAll(ctx context.Context, searches []plan.Search) error {
-	for _, err := range plan.Missing() {
-		fmt.Fprintf(a.err, "left out: %s\n", message(err))
-	}
-	for _, s := range searches { // refuse all before one is made
-		if err := s.Check(); err != nil {
-			return err
-		}
-	}
-	stop := a.startBar(time.Duration(len(searches))*perSearch, "about")
-	outs, rows, err := a.searchAll(ctx, searches)
-	stop()
-	if len(outs) == 0 {
-		return err
-	}
-	if _, indexErr := a.writeIndex(rows); indexErr != nil {
-		return errors.Join(err, indexErr)
-	}
-	if a.json {
-		return errors.Join(err, a.printJSON(rows))
-	}
-	if err := a.searchTable(outs); err != nil {
-		return err
-	}
-	if len(outs) < len(searches) {
-		a.println("%d of %d searches were not made, or not to their end", len(searches)-len(outs), len(searches))
-	}
-	return err
-}
-
-// searchAll makes several searches, one after the other.
-func (a *app) searchAll(ctx context.Context, searches []plan.Search) (outs []results.Searched, rows []reports.Row, err error) {
-	for i, s := range searches {
-		fmt.Fprintf(a.err, "[%d/%d] %s\n", i+1, len(searches), strings.TrimSuffix(s.Variant+", "+s.Under(), ", "))
-		a.err.beginStage(perSearch)
-		out, err := a.search(ctx, s)
-		if err != nil {
-			return outs, rows, err
-		}
-		outs = append(outs, out)
-		row := out.Exploration.Row(filepath.Join(filepath.Base(out.Dir), reports.ReportFile))
-		row.Regime = strings.TrimSuffix("every interleaving, "+s.Under(), ", ") // one variant may be searched under several conditions
-		rows = append(rows, row)
-	}
-	return outs, rows, nil
-}
-
-// search makes one of several searches. If it does not find what is documented, the exit code is 1.
-func (a *app) search(ctx context.Context, s plan.Search) (results.Searched, error) {
-	out, err := results.Explore(ctx, s, a.options())
-	if err = orInterrupted(ctx, err); err != nil {
-		return out, fmt.Errorf("explore %s: %w", s.Variant, err)
-	}
-	if !out.Exploration.Met && !s.Own() { // nothing is documented of it
-		a.code = ExitInvalid
-	}
-	return out, nil
-}
-
-func (a *app) searchTable(outs []results.Searched) error {
-	var t texttable.Table
-	t.Add("VARIANT", "UNDER", "VERDICT", "STEPS TO EACH", "AS DOCUMENTED", "SCHEDULES", "PRUNED", "FIRST", "TIME")
-	var total time.Duration
-	schedules := 0
-	for _, out := range outs {
-		e, r := out.Exploration, out.Exploration.Result
-		t.Add(e.Variant, orDash(out.Search.Under()), e.Verdict().String(), orDash(classSteps(e)), yes(e.Met, e.Verdict()),
-			units.Count(int64(r.Schedules)), units.Count(int64(r.Pruned)), orDash(untilFirst(r)), rounded(r.Elapsed).String())
-		total, schedules = total+r.Elapsed, schedules+r.Schedules+r.Pruned
-	}
-	if err := a.write(&t); err != nil {
-		return err
-	}
-	a.println("\n%d searches, %s schedules in %v", len(outs), units.Count(int64(schedules)), rounded(total))
-	return nil
-}
-
-// untilFirst returns the time to the first counterexample. It is empty if there is none.
-func untilFirst(r interleave.Result) string {
-	if len(r.Found) == 0 {
-		return ""
-	}
-	return rounded(r.First).String()
-}
-
-// classSteps names the classes of a search's counterexamples, each with its steps.
-func classSteps(e reports.Exploration) string {
-	var all []string
-	for _, c := range e.Result.Found {
-		all = append(all, fmt.Sprintf("%s %d", c.Anomaly.Class, c.Length()))
-	}
-	return strings.Join(all, ", ")
-}
-
 // setBounds turns the values of flags into what they mean to a search. Of what gets lost, all have their defaults if no flag is given, and
 // otherwise those that are not given mean never.
 func setBounds(cmd *cobra.Command, b *interleave.Bounds) {
@@ -434,49 +325,4 @@ func setBounds(cmd *cobra.Command, b *interleave.Bounds) {
 			f.Set(*f.N)
 		}
 	}
-}
-
-// replay runs a counterexample again.
-func (a *app) replay(cmd *cobra.Command, r replayFlags, args []string) error {
-	args, client, err := a.client(cmd, args)
-	if err != nil {
-		return err
-	}
-	if len(args) > 1 {
-		return usage("%d variants given: a replay needs none, since it knows its own", len(args))
-	}
-	variant := ""
-	if len(args) == 1 {
-		variant = args[0]
-	}
-	var script *workloads.Script
-	if client == nil {
-		if script, err = a.flags.script.script(); err != nil {
-			return err
-		}
-	}
-	out, err := results.Replay(cmd.Context(), results.Again{From: r.from, Variant: variant, Script: script, Client: client, Times: r.times}, a.options())
-	if errors.Is(err, explore.ErrDiverged) {
-		if a.code = a.failed(ExitUnknown, err); !a.json {
-			a.println("UNKNOWN  %s", message(err))
-		}
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	a.code = ExitInvalid
-	switch {
-	case a.json:
-		return a.printJSON(out)
-	case a.markdown:
-		return reports.IssueMarkdown(a.out, out.Exploration)
-	}
-	c := out.Counterexample
-	a.println("INVALID  %s: %s in %d steps, the same %d of %d times\n", out.Variant, c.Anomaly.Class, c.Length(), r.times, r.times)
-	a.println("%s  %s", c.Text(), c.Anomaly.Note)
-	if again := out.Exploration.PassOn(c); again != "" {
-		a.println("  replay anywhere: %s", again)
-	}
-	return nil
 }

@@ -1,0 +1,112 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/doublegrant/doublegrant/harness/interleave"
+	"github.com/doublegrant/doublegrant/harness/plan"
+	"github.com/doublegrant/doublegrant/harness/results"
+	"github.com/doublegrant/doublegrant/harness/texttable"
+	"github.com/doublegrant/doublegrant/harness/units"
+	"github.com/doublegrant/doublegrant/reports"
+)
+
+// exploreAll makes several searches and prints a table. The exit code is 0 if each found what is documented.
+func (a *app) exploreAll(ctx context.Context, searches []plan.Search) error {
+	for _, err := range plan.Missing() {
+		fmt.Fprintf(a.err, "left out: %s\n", message(err))
+	}
+	for _, s := range searches { // refuse all before one is made
+		if err := s.Check(); err != nil {
+			return err
+		}
+	}
+	stop := a.startBar(time.Duration(len(searches))*perSearch, "about")
+	outs, rows, err := a.searchAll(ctx, searches)
+	stop()
+	if len(outs) == 0 {
+		return err
+	}
+	if _, indexErr := a.writeIndex(rows); indexErr != nil {
+		return errors.Join(err, indexErr)
+	}
+	if a.json {
+		return errors.Join(err, a.printJSON(rows))
+	}
+	if err := a.searchTable(outs); err != nil {
+		return err
+	}
+	if len(outs) < len(searches) {
+		a.println("%d of %d searches were not made, or not to their end", len(searches)-len(outs), len(searches))
+	}
+	return err
+}
+
+// searchAll makes several searches, one after the other.
+func (a *app) searchAll(ctx context.Context, searches []plan.Search) (outs []results.Searched, rows []reports.Row, err error) {
+	for i, s := range searches {
+		fmt.Fprintf(a.err, "[%d/%d] %s\n", i+1, len(searches), strings.TrimSuffix(s.Variant+", "+s.Under(), ", "))
+		a.err.beginStage(perSearch)
+		out, err := a.search(ctx, s)
+		if err != nil {
+			return outs, rows, err
+		}
+		outs = append(outs, out)
+		row := out.Exploration.Row(filepath.Join(filepath.Base(out.Dir), reports.ReportFile))
+		row.Regime = strings.TrimSuffix("every interleaving, "+s.Under(), ", ") // one variant may be searched under several conditions
+		rows = append(rows, row)
+	}
+	return outs, rows, nil
+}
+
+// search makes one of several searches. If it does not find what is documented, the exit code is 1.
+func (a *app) search(ctx context.Context, s plan.Search) (results.Searched, error) {
+	out, err := results.Explore(ctx, s, a.options())
+	if err = orInterrupted(ctx, err); err != nil {
+		return out, fmt.Errorf("explore %s: %w", s.Variant, err)
+	}
+	if !out.Exploration.Met && !s.Own() { // nothing is documented of it
+		a.code = ExitInvalid
+	}
+	return out, nil
+}
+
+func (a *app) searchTable(outs []results.Searched) error {
+	var t texttable.Table
+	t.Add("VARIANT", "UNDER", "VERDICT", "STEPS TO EACH", "AS DOCUMENTED", "SCHEDULES", "PRUNED", "FIRST", "TIME")
+	var total time.Duration
+	schedules := 0
+	for _, out := range outs {
+		e, r := out.Exploration, out.Exploration.Result
+		t.Add(e.Variant, orDash(out.Search.Under()), e.Verdict().String(), orDash(classSteps(e)), yes(e.Met, e.Verdict()),
+			units.Count(int64(r.Schedules)), units.Count(int64(r.Pruned)), orDash(untilFirst(r)), rounded(r.Elapsed).String())
+		total, schedules = total+r.Elapsed, schedules+r.Schedules+r.Pruned
+	}
+	if err := a.write(&t); err != nil {
+		return err
+	}
+	a.println("\n%d searches, %s schedules in %v", len(outs), units.Count(int64(schedules)), rounded(total))
+	return nil
+}
+
+// untilFirst returns the time to the first counterexample. It is empty if there is none.
+func untilFirst(r interleave.Result) string {
+	if len(r.Found) == 0 {
+		return ""
+	}
+	return rounded(r.First).String()
+}
+
+// classSteps names the classes of a search's counterexamples, each with its steps.
+func classSteps(e reports.Exploration) string {
+	var all []string
+	for _, c := range e.Result.Found {
+		all = append(all, fmt.Sprintf("%s %d", c.Anomaly.Class, c.Length()))
+	}
+	return strings.Join(all, ", ")
+}

@@ -1,0 +1,161 @@
+package contract
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/doublegrant/doublegrant/harness/workqueue"
+)
+
+// This file has the tests of a queue with workers who fail, each its own way.
+
+// works lets workers work until the queue is over. It returns how each ended, by name.
+func works(t *testing.T, as func(string) workqueue.Queue, workers map[string]func(workqueue.Unit) error) func() map[string]error {
+	var mu sync.Mutex
+	var working sync.WaitGroup
+	ended := map[string]error{}
+	for name, does := range workers {
+		q := as(name)
+		working.Go(func() {
+			err := workqueue.Worker{AliveEvery: time.Second / 4, Do: func(_ context.Context, u workqueue.Unit) (workqueue.Result, error) {
+				return workqueue.Result{Body: []byte(name), Claim: "x"}, does(u)
+			}}.Work(t.Context(), q, name)
+			mu.Lock()
+			defer mu.Unlock()
+			ended[name] = err
+		})
+	}
+	return func() map[string]error { working.Wait(); return ended }
+}
+
+// aWorkerThatFailsWhereAnotherDoesNot is faster than the other: without care it would take all tries of all units.
+func aWorkerThatFailsWhereAnotherDoesNot(t *testing.T, open Open) {
+	as := open(t, someLease)
+	q := as("q")
+	failed := make(chan struct{}, 1000)
+	ended := works(t, as, map[string]func(workqueue.Unit) error{
+		"good": func(workqueue.Unit) error {
+			select {
+			case <-failed: // the other is faster, as long as it has something to do
+			case <-time.After(time.Second):
+			}
+			return nil
+		},
+		"bad": func(workqueue.Unit) error {
+			failed <- struct{}{}
+			return errors.New("no space left")
+		},
+	})
+	for i := 0; i < 100 && len(q.Watch().Barred) == 0; i++ {
+		pair := []workqueue.Unit{unit(fmt.Sprint(i, "a")), unit(fmt.Sprint(i, "b"))}
+		for _, u := range pair {
+			require.NoError(t, q.Put(t.Context(), u))
+		}
+		for _, u := range pair {
+			o := outcome(t, q, u)
+			require.Equal(t, "good", o.Worker, o.Why())
+			require.LessOrEqual(t, len(o.Failed), 1)
+		}
+	}
+	require.Contains(t, q.Watch().Barred["bad"], "it failed 2 units in a row that others did; the last: no space left, which good then did")
+	require.NoError(t, q.End(t.Context()))
+	come := ended()
+	require.NoError(t, come["good"])
+	require.ErrorIs(t, come["bad"], workqueue.ErrBarred)
+}
+
+func aUnitThatFailsEverywhere(t *testing.T, open Open) {
+	as := open(t, someLease)
+	q := as("q")
+	for i := range 3 {
+		require.NoError(t, q.Put(t.Context(), unit(fmt.Sprint(i))))
+	}
+	fails := func(u workqueue.Unit) error {
+		if string(u.Body) == "1" {
+			return nil
+		}
+		return errors.New("it is the unit's fault")
+	}
+	ended := works(t, as, map[string]func(workqueue.Unit) error{"a": fails, "b": fails})
+	for _, u := range []string{"0", "2"} {
+		o := outcome(t, q, unit(u))
+		require.True(t, o.GivenUp())
+		require.Contains(t, o.Why(), "a: it is")
+		require.Contains(t, o.Why(), "b: it is", "another had a try")
+	}
+	require.False(t, outcome(t, q, unit("1")).GivenUp())
+	require.NoError(t, q.End(t.Context()))
+	require.Equal(t, map[string]error{"a": nil, "b": nil}, ended(), "nobody is barred")
+}
+
+func aWorkerThatFailsAndIsAlone(t *testing.T, open Open) {
+	as := open(t, someLease)
+	q := as("q")
+	require.NoError(t, q.Put(t.Context(), unit("1")))
+	require.NoError(t, q.Put(t.Context(), unit("2")))
+	ended := works(t, as, map[string]func(workqueue.Unit) error{"a": func(u workqueue.Unit) error {
+		if string(u.Body) == "2" {
+			return nil
+		}
+		return errors.New("it cannot be done")
+	}})
+	require.Len(t, outcome(t, q, unit("1")).Failed, workqueue.Tries)
+	require.False(t, outcome(t, q, unit("2")).GivenUp())
+	require.NoError(t, q.End(t.Context()))
+	require.Equal(t, map[string]error{"a": nil}, ended())
+}
+
+// aWorkerThatFailedOnce works on when others have done what it failed.
+func aWorkerThatFailedOnce(t *testing.T, open Open) {
+	as := open(t, someLease)
+	q := as("q")
+	var failed atomic.Bool
+	ended := works(t, as, map[string]func(workqueue.Unit) error{"good": func(workqueue.Unit) error {
+		time.Sleep(time.Second / 20) // it leaves some to the other
+		return nil
+	}, "once": func(workqueue.Unit) error {
+		if failed.CompareAndSwap(false, true) {
+			return errors.New("by chance")
+		}
+		return nil
+	}})
+	by := map[string]bool{}
+	for i := 0; i < 1000 && !(failed.Load() && by["once"]); i++ {
+		require.NoError(t, q.Put(t.Context(), unit(fmt.Sprint(i, "a"))))
+		require.NoError(t, q.Put(t.Context(), unit(fmt.Sprint(i, "b"))))
+		by[outcome(t, q, unit(fmt.Sprint(i, "a"))).Worker] = true
+		by[outcome(t, q, unit(fmt.Sprint(i, "b"))).Worker] = true
+	}
+	require.True(t, by["once"], by)
+	require.Empty(t, q.Watch().Barred)
+	require.NoError(t, q.End(t.Context()))
+	require.Equal(t, map[string]error{"good": nil, "once": nil}, ended())
+}
+
+func whatACoordinatorSees(t *testing.T, open Open) {
+	as := open(t, longLease)
+	q := as("q")
+	require.Empty(t, q.Watch().Begun)
+	require.NoError(t, q.Put(t.Context(), unit("1")))
+	sees := func(what string, is func([]workqueue.Begun) bool) {
+		t.Helper()
+		require.Eventually(t, func() bool { return is(q.Watch().Begun) }, time.Minute, time.Millisecond, what)
+	}
+	require.NoError(t, take(t, as("a")).Fail(t.Context(), "broken"))
+	sees("a try that failed", func(all []workqueue.Begun) bool {
+		return len(all) == 1 && all[0].ID == unit("1").ID() && all[0].Worker == "" && len(all[0].Failed) == 1 && all[0].Failed[0] == "a: broken"
+	})
+	job := take(t, as("b"))
+	sees("who has it", func(all []workqueue.Begun) bool {
+		return len(all) == 1 && all[0].Worker == "b" && len(all[0].Failed) == 1
+	})
+	require.NoError(t, job.Done(t.Context(), result("x")))
+	sees("that it is done", func(all []workqueue.Begun) bool { return len(all) == 0 })
+}
