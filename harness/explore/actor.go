@@ -109,7 +109,7 @@ var _ harness.Timeline = clientTimeline{}
 func (t clientTimeline) Now() time.Duration {
 	defer t.a.ex.w.takeTurn()()
 	t.a.clockReads++
-	return t.a.ex.now
+	return t.a.ex.stamp()
 }
 
 // Record stamps op and keeps it. An operation counts as called when it sent its first command or first looked at a clock:
@@ -137,11 +137,11 @@ func (a *actor) keep(op *harness.Op) {
 		a.cutOffUnrecorded = false
 		op.Outcome, op.Result, op.Err = harness.Info, "", harness.Crashed
 	}
-	op.Call = a.ex.now
+	op.Return = a.ex.stamp()
+	op.Call = op.Return
 	if a.inOp {
 		op.Call, a.inOp = a.callAt, false
 	}
-	op.Return = a.ex.now
 	if a.lost != nil && (op.Kind == harness.Acquire && op.Outcome == harness.Fail || op.Kind == harness.Claim && op.Result == harness.ResultSeen) {
 		a.ex.noteSituation(harness.RefusedByItself)
 	}

@@ -66,13 +66,10 @@ func (ex *live) nextAwake(to time.Duration) (next *actor) {
 // stepAfter lets a thread take a step after the last of the schedule.
 func (ex *live) stepAfter(a *actor) error {
 	c := interleave.Run(a.index).Of(a.thread)
-	ex.now += tick / 8
-	ex.stepTimes = append(ex.stepTimes, ex.now)
+	at := ex.nextStep()
+	ex.stepTimes = append(ex.stepTimes, at)
 	ex.w.SetTime(ex.now)
-	ex.trace.StartStep(ex.now, c)
-	if ex.trace != nil {
-		ex.trace.Current().At = ex.now
-	}
+	ex.trace.StartStep(at, c)
 	_, err := ex.stepClient(c, a)
 	ex.trace.FinishStep(nil, nil)
 	if err == nil {

@@ -35,7 +35,7 @@ func (ex *execution) findDeadlock() error {
 }
 
 func (ex *execution) deadlockOf(stuck []*actor) *harness.Anomaly {
-	d := &harness.Anomaly{Class: harness.Deadlock, From: ex.now, To: ex.now}
+	d := &harness.Anomaly{Class: harness.Deadlock, From: ex.stamp(), To: ex.stamp()}
 	var waits []string
 	for _, a := range stuck {
 		d.From = min(d.From, a.callAt)

@@ -70,7 +70,7 @@ func (ex *execution) arrive(n int) (did schedule.Move, err error) {
 	l := &ex.lateCommands[n]
 	l.arrived = true
 	ex.noteSituation(harness.CommandLate)
-	did.Access = l.access()
+	did = ex.arrivalOf(n)
 	return did, ex.backend.execute(l)
 }
 

@@ -15,10 +15,10 @@ import (
 )
 
 const (
-	// start is the virtual time at which a schedule begins: in the middle of a millisecond, so that a lease that a client counts
-	// from then on ends later than the beginning of the last millisecond of the same lease in Redis.
+	// start is the virtual time at which a schedule begins, in the middle of a millisecond. Time passes to the middle of others, so each
+	// lease begins in the same phase, and there is room on both sides.
 	start = keyspace.Grain / 2
-	tick  = time.Microsecond // virtual time that a step takes; all those of one schedule together are less than Redis's unit of time
+	tick  = time.Microsecond // virtual time that a look at a clock takes; all looks between two passings of time take less than start
 )
 
 // execution is one schedule under way: its rules, and what they go by.
@@ -34,7 +34,7 @@ type execution struct {
 	justStepped bool     // the last choice was a step of that client
 
 	path        []interleave.Choice
-	stepTimes   []time.Duration // virtual times of the steps and, after them, of the harness's probes
+	stepTimes   []time.Duration // stamps of the steps and, after them, of the harness's probes
 	ops         []harness.Op
 	situations  []harness.SituationName // situations that the explorer brought about
 	deadlock    *harness.Anomaly
@@ -58,11 +58,21 @@ type disturbance struct {
 	stillBefore  int  // standstills of its world before it began
 }
 
-// virtualTime is the time of a schedule.
+// virtualTime is the time of a schedule. One clock serves the servers, the clients and the history. It goes on by a tick with each look at
+// it, so that no two looks show the same, and stands still in steps without one: what a client reads does not depend on what others do.
 type virtualTime struct {
-	now        time.Duration // since the schedule began
-	passedTo   time.Duration // the last time to which time passed other than by a step
-	clockLooks int           // looks of all clients at their clocks since passedTo
+	now   time.Duration // since the schedule began
+	order time.Duration // the step at hand in microseconds, and what has happened in it in nanoseconds
+}
+
+// stamp returns the time of what happens now, as the history has it: the millisecond, which is Redis's unit, and in it the number of the
+// step in microseconds. So a lease is over when as many milliseconds have begun as it has, and what happens in later steps is after it.
+func (t *virtualTime) stamp() time.Duration { return t.now.Truncate(keyspace.Grain) + t.order }
+
+// nextStep begins a step, and returns its stamp.
+func (t *virtualTime) nextStep() time.Duration {
+	t.order = t.order.Truncate(time.Microsecond) + time.Microsecond
+	return t.stamp()
 }
 
 // waitBounds keeps waits from going on for ever: see maxEarlyWakes and maxIdleLeases.
@@ -83,7 +93,7 @@ type faults struct {
 // newExecution returns a schedule that has not begun.
 func newExecution(spec *Spec, budget interleave.Budget, w *world) *execution {
 	return &execution{
-		spec: spec, budget: budget, w: w, virtualTime: virtualTime{now: start, passedTo: start}, faults: faults{remaining: budget},
+		spec: spec, budget: budget, w: w, virtualTime: virtualTime{now: start}, faults: faults{remaining: budget},
 		disturbance: disturbance{stillBefore: w.standstills()},
 	}
 }
@@ -114,7 +124,7 @@ func (ex *execution) history() harness.History {
 			Name: ex.spec.Program.Name, Workers: len(ex.actors) + 1, Clients: len(ex.actors), Groups: 1, Kinds: ex.spec.Program.Kinds,
 		},
 		Ops: harness.OpsOf(ex.ops),
-		End: &harness.End{At: ex.now},
+		End: &harness.End{At: ex.stamp()},
 	}
 }
 

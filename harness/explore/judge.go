@@ -7,7 +7,7 @@ import (
 
 	"github.com/doublegrant/doublegrant/harness"
 	"github.com/doublegrant/doublegrant/harness/explore/internal/findings"
-	"github.com/doublegrant/doublegrant/harness/explore/internal/schedule"
+	"github.com/doublegrant/doublegrant/harness/explore/internal/keyspace"
 	"github.com/doublegrant/doublegrant/harness/explore/internal/strategy"
 )
 
@@ -42,7 +42,7 @@ func (ex *execution) outcome() findings.Outcome {
 // while time passes, so what follows a look at one of them may be wrong.
 func (ex *execution) knownUntil() time.Duration {
 	if ex.ClockRead && !ex.w.SetsClocks() {
-		return start + schedule.MaxSteps*tick
+		return keyspace.Grain // no time has passed before
 	}
 	return math.MaxInt64
 }

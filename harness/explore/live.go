@@ -131,6 +131,7 @@ func (ex *live) giveUp(a *actor) (left lateCommand, heard model.Event, err error
 
 func (ex *live) execute(l *lateCommand) error {
 	for _, c := range l.commands {
+		ex.serverLooks(&c, l.pending)
 		reply, err := ex.executeAndLearn(l, c)
 		if err != nil {
 			return err

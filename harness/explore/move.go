@@ -28,11 +28,20 @@ func (ex *execution) nextMove(c interleave.Choice, a *actor) schedule.Move {
 		if c.Kind() == interleave.Runs || c.Kind() == interleave.LosesAnswers {
 			first := a.parkedAt.Pending.Next()
 			m.Access, m.Timely = ex.backend.withWoken(first.Access), first.Timely()
+			if ex.readsClock(first, a.parkedAt.Pending) {
+				m = looksAtClock(m)
+			}
 			m.TimePasses = m.TimePasses || first.WaitTimeout() > 0 && first.WantedAcks() > ex.hearingReplicas()
 		}
 	case model.InClock:
-		m.Access.Writes, m.Timely = append(m.Access.Writes, schedule.ClockKey), true // a later look sees a later time, so the order of looks matters
+		m = looksAtClock(m)
 	}
+	return m
+}
+
+// looksAtClock returns a move in which somebody looks at a clock. A later look sees a later time, so the order of looks matters.
+func looksAtClock(m schedule.Move) schedule.Move {
+	m.Access.Writes, m.Timely = append(slices.Clip(m.Access.Writes), schedule.ClockKey), true
 	return m
 }
 
@@ -132,10 +141,20 @@ func (ex *execution) addArrivals(out []schedule.Move) []schedule.Move {
 	alone := len(out) == 0
 	for n, l := range ex.lateCommands {
 		if !l.arrived && (alone || l.at < len(ex.path)) {
-			out = append(out, schedule.Move{Choice: interleave.Arrive(n), Access: l.access(), Timely: true, Observes: ex.spec.Program.Observe != nil})
+			out = append(out, ex.arrivalOf(n))
 		}
 	}
 	return out
+}
+
+// arrivalOf returns the move in which a late command is executed.
+func (ex *execution) arrivalOf(n int) schedule.Move {
+	l := &ex.lateCommands[n]
+	m := schedule.Move{Choice: interleave.Arrive(n), Access: l.access(), Timely: true, Observes: ex.spec.Program.Observe != nil}
+	if slices.ContainsFunc(l.commands, func(c command.Command) bool { return ex.readsClock(&c, l.pending) }) {
+		return looksAtClock(m)
+	}
+	return m
 }
 
 // addCrash adds the crash of the client that took the last step. Crashes of the others were possible right after their own

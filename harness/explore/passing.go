@@ -6,85 +6,15 @@ import (
 	"strings"
 	"time"
 
-	"github.com/doublegrant/doublegrant/harness"
+	"github.com/doublegrant/doublegrant/harness/explore/internal/command"
 	"github.com/doublegrant/doublegrant/harness/explore/internal/keyspace"
+	"github.com/doublegrant/doublegrant/harness/explore/internal/model"
 	"github.com/doublegrant/doublegrant/harness/explore/internal/resp"
 	"github.com/doublegrant/doublegrant/harness/explore/internal/schedule"
 	"github.com/doublegrant/doublegrant/harness/interleave"
 )
 
-// This file lets time pass in a schedule: to the last millisecond of each lease, and to the first after it.
-
-// retention is the TTL from which on a key of a Timeless program counts as kept for good: time does not pass to its end.
-const retention = 24 * time.Hour
-
-// maxInstants bounds the number of instants to which time can pass at one moment of a schedule.
-const maxInstants = interleave.MaxPerKind
-
-// reachableInstants lists the instants to which time can pass from now, in their order: the last millisecond of each lease, and the
-// first after it. Leases are those of keys, and those that operations asked for. A Timeless program that looks at a clock
-// gets midnight as well. Others need no instant of its own for it: leases of 3 ms or more end after midnight.
-func (ex *execution) reachableInstants() ([]schedule.Instant, error) {
-	instants, err := ex.leaseEnds()
-	if err != nil {
-		return nil, err
-	}
-	var out []schedule.Instant
-	for _, at := range instants {
-		if at > ex.now && ex.w.SetsClocks() {
-			out = append(out, schedule.Instant{At: at})
-		}
-		if at+keyspace.Grain > ex.now {
-			out = append(out, schedule.Instant{At: at + keyspace.Grain, BeyondEnd: true})
-		}
-	}
-	if ex.spec.Program.Timeless && ex.ClockRead && ex.now < keyspace.UntilMidnight {
-		out = append(out, schedule.Instant{At: keyspace.UntilMidnight, BeyondEnd: true})
-	}
-	slices.SortFunc(out, func(a, b schedule.Instant) int { return int(a.At - b.At) })
-	out = slices.CompactFunc(out, func(a, b schedule.Instant) bool { return a.At == b.At })
-	if len(out) > maxInstants {
-		ex.TooManyEnds = true
-		out = out[:maxInstants]
-	}
-	return out, nil
-}
-
-// leaseEnds lists the ends of the leases that are not over yet, in their order, without doubles.
-func (ex *execution) leaseEnds() ([]time.Duration, error) {
-	ends, err := ex.backend.keyEnds()
-	if err != nil {
-		return nil, err
-	}
-	var out []time.Duration
-	for _, e := range ends {
-		if !ex.spec.Program.Timeless || e.At-ex.now < retention {
-			out = append(out, e.At)
-		}
-	}
-	for _, op := range ex.ops {
-		if op.Outcome == harness.OK && op.TTL > 0 && op.Kind != harness.Inspect {
-			out = append(out, op.Call.Truncate(keyspace.Grain)+keyspace.RoundUp(op.TTL, keyspace.Grain))
-		}
-		if op.Outcome == harness.OK && op.Until > 0 {
-			out = append(out, op.Until.Truncate(keyspace.Grain))
-		}
-	}
-	out = slices.DeleteFunc(out, func(at time.Duration) bool { return at+keyspace.Grain <= ex.now })
-	slices.Sort(out)
-	return slices.Compact(out), nil
-}
-
-// roundingUnit returns the multiple to which ends are rounded up where Redis's clock cannot be stopped.
-func (ex *execution) roundingUnit() time.Duration {
-	return max(keyspace.Grain, ex.spec.Program.Lease/8)
-}
-
-// leaseEndsBefore reports whether some lease ends between now and t.
-func (ex *execution) leaseEndsBefore(t time.Duration) (bool, error) {
-	instants, err := ex.leaseEnds()
-	return len(instants) > 0 && instants[0] < t, err
-}
+// This file lets time pass in a schedule, and clocks be looked at.
 
 // timeMoves lists the moves in which time passes. Time does not pass twice in a row: it could have passed to the second instant
 // at once.
@@ -95,25 +25,67 @@ func (ex *execution) timeMoves() (out []schedule.Move, err error) {
 	if ex.spec.Program.Timeless && !ex.TTLSet && !ex.ClockRead {
 		return nil, nil
 	}
-	instants, err := ex.reachableInstants()
-	for i, t := range instants {
+	instants, err := ex.instantsNow()
+	for _, t := range instants {
 		if t.BeyondEnd && ex.remaining.Expiries > 0 || !t.BeyondEnd && ex.remaining.Approaches > 0 {
-			out = append(out, schedule.Move{Choice: interleave.Pass(i), Cost: 1, World: true})
+			out = append(out, schedule.Move{Choice: t.Choice, Cost: 1, World: true})
 		}
 	}
 	return out, err
 }
 
-// passToInstant lets time pass to instant n, counted from 0. ends reports whether some lease ends on the way.
-func (ex *execution) passToInstant(n int) (ends bool, err error) {
+// instantsNow lists the instants to which time can pass, and with them the fine ones where somebody may notice the difference.
+func (ex *execution) instantsNow() ([]schedule.Instant, error) {
 	instants, err := ex.reachableInstants()
+	if err != nil {
+		return nil, err
+	}
+	var clock, left bool
+	for _, a := range ex.ableActors() {
+		seesClock, seesLeft := ex.seesTime(a)
+		clock, left = clock || seesClock, left || seesLeft
+	}
+	if !clock && !left {
+		return instants, nil
+	}
+	fine, err := ex.fineInstants()
+	if !clock { // what is left of a lease tells nothing of deadlines in values
+		fine = slices.DeleteFunc(fine, func(t schedule.Instant) bool { return t.BeyondEnd })
+	}
+	return append(instants, fine...), err
+}
+
+// seesTime reports whether an actor's next step depends on the time of day, or on what is left of a lease.
+func (ex *execution) seesTime(a *actor) (clock, left bool) {
+	switch {
+	case a.sends != nil || a.waits():
+		return false, false
+	case a.parkedAt.Kind == model.InClock:
+		return true, false
+	case a.parkedAt.Kind == model.InCommand:
+		next, on := a.parkedAt.Pending.Next(), a.parkedAt.Pending
+		return ex.readsClock(next, on), ex.anyCommand(next, on, ex.w.Scripts.ReadsTTL)
+	}
+	return false, false
+}
+
+// passToInstant lets time pass to the instant of a choice. ends reports whether some lease ends on the way.
+func (ex *execution) passToInstant(c interleave.Choice) (ends bool, err error) {
+	instants, err := ex.reachableInstants()
+	if err == nil && c.Kind() == interleave.PassesFine {
+		instants, err = ex.fineInstants()
+	}
 	if err != nil {
 		return false, err
 	}
+	n := c.Number()
 	if n >= len(instants) {
 		return false, fmt.Errorf("%w: there is no instant %d to which time could pass", schedule.ErrNotRepeated, n+1)
 	}
 	t := instants[n]
+	if ends, err = ex.leaseEndsBefore(t.At.Truncate(keyspace.Grain)); err != nil {
+		return false, err
+	}
 	if ex.trace != nil {
 		if err := ex.tracePassing(t); err != nil {
 			return false, err
@@ -124,7 +96,6 @@ func (ex *execution) passToInstant(n int) (ends bool, err error) {
 	} else {
 		ex.remaining.Approaches--
 	}
-	ends = t.BeyondEnd || n > 0 // it goes beyond the ends before it
 	ex.Expired = ex.Expired || ends
 	return ends, ex.passTo(t.At)
 }
@@ -136,15 +107,18 @@ func (ex *execution) tracePassing(t schedule.Instant) error {
 		return err
 	}
 	var gone, last []string
+	left := ""
 	for _, e := range ends {
 		switch {
-		case e.At < t.At && e.At+keyspace.Grain > ex.now:
+		case keyspace.HasEnded(e.At, ex.now):
+		case keyspace.HasEnded(e.At, t.At):
 			gone = append(gone, resp.Printable(e.Key))
-		case e.At == t.At:
+		case keyspace.HasEnded(e.At, t.At+2*keyspace.Grain):
+			left = fmt.Sprintf("%v is left of", e.At-t.At.Truncate(keyspace.Grain))
 			last = append(last, resp.Printable(e.Key))
 		}
 	}
-	ex.trace.Passed(t.At-ex.now, strings.Join(gone, ", "), strings.Join(last, ", "))
+	ex.trace.Passed(t.At-ex.now, strings.Join(gone, ", "), left, strings.Join(last, ", "))
 	return nil
 }
 
@@ -154,13 +128,39 @@ func (ex *execution) passTo(t time.Duration) error {
 		return nil
 	}
 	from := ex.now
-	ex.now, ex.passedTo, ex.clockLooks = t, t, 0
+	ex.now = t
 	return ex.backend.passTime(from, t)
+}
+
+// lookAtClock lets somebody look at a clock: it goes on by that.
+func (ex *execution) lookAtClock() {
+	ex.now += tick
+	ex.backend.setTime()
+}
+
+// serverLooks notes that a server is about to execute a command. One that reads the time of day looks at the clock.
+func (ex *execution) serverLooks(c *command.Command, on *command.Pending) {
+	if ex.readsClock(c, on) {
+		ex.lookAtClock()
+	}
+}
+
+// readsClock reports whether the outcome of a command, or of the transaction that it executes, depends on the time of day to the last digit.
+func (ex *execution) readsClock(c *command.Command, on *command.Pending) bool {
+	if c.Meaning != nil { // it was worked out once
+		return c.Meaning.Exact
+	}
+	return ex.anyCommand(c, on, ex.w.Scripts.ReadsClock)
+}
+
+// anyCommand reports whether something is true of a command, or of one in the transaction that it executes.
+func (ex *execution) anyCommand(c *command.Command, on *command.Pending, is func(args [][]byte) bool) bool {
+	return is(c.Args) || command.Name(c.Args) == "exec" && slices.ContainsFunc(resp.ParseAll(on.OpenTransaction()), is)
 }
 
 // clock returns what a client's clock shows, in virtual time.
 func (ex *execution) clock(client int) time.Duration {
-	t := ex.passedTo + time.Duration(ex.clockLooks)*tick
+	t := ex.now
 	if client == ex.budget.Clients-1 {
 		t += ex.spec.Skew
 	}

@@ -2,6 +2,7 @@ package explore
 
 import (
 	"context"
+	"slices"
 	"testing"
 	"time"
 
@@ -10,6 +11,7 @@ import (
 
 	"github.com/doublegrant/doublegrant/harness"
 	"github.com/doublegrant/doublegrant/harness/explore/internal/keyspace"
+	"github.com/doublegrant/doublegrant/harness/explore/internal/schedule"
 	"github.com/doublegrant/doublegrant/harness/interleave"
 )
 
@@ -33,7 +35,7 @@ func TestLeasesEndOneByOne(t *testing.T) {
 		return append(commands(ex)[4:5], results(ex.ops)[4:]...)
 	}
 	for range 2 {
-		require.Equal(t, []string{"0: 1s pass: short is in its last millisecond =", "2: PTTL short = 0", "2: PTTL long = 9000", "2: EXISTS year = 1", "2: EXISTS ever = 1"}, read(0))
+		require.Equal(t, []string{"0: 999ms pass: 1ms is left of short =", "2: PTTL short = 1", "2: PTTL long = 9001", "2: EXISTS year = 1", "2: EXISTS ever = 1"}, read(0))
 		require.Equal(t, []string{"0: 1.001s pass: short expires =", "2: PTTL short = -2", "2: PTTL long = 8999", "2: EXISTS year = 1", "2: EXISTS ever = 1"}, read(1))
 		require.Equal(t, []string{"0: 10.001s pass: short, long expires =", "2: PTTL short = -2", "2: PTTL long = -2", "2: EXISTS year = 1", "2: EXISTS ever = 1"}, read(3))
 		require.Equal(t, []string{"0: 8760h0m0.001s pass: short, long, year expires =", "2: PTTL short = -2", "2: PTTL long = -2", "2: EXISTS year = 0", "2: EXISTS ever = 1"}, read(5))
@@ -51,8 +53,17 @@ func TestLeasesOfEveryLength(t *testing.T) {
 		over := interleave.Pass(len(instants) - 1)
 		s.follow(ex, over, interleave.Run(1))
 		require.Equal(t, "2: PTTL k = -2", results(ex.ops)[1], ttl)
+		fine, err := ex.fineInstants()
+		require.NoError(t, err)
+		require.Empty(t, fine, "all are over")
 		ex = s.begin()
-		s.follow(ex, interleave.Run(0), interleave.Pass(0), interleave.Run(1))
+		s.follow(ex, interleave.Run(0))
+		fine, err = ex.fineInstants()
+		require.NoError(t, err)
+		ends, err := ex.leaseEnds()
+		require.NoError(t, err)
+		last := slices.IndexFunc(fine, func(t schedule.Instant) bool { return t.At.Truncate(keyspace.Grain) == ends[0] })
+		s.follow(ex, fine[last].Choice, interleave.Run(1))
 		require.Equal(t, "2: PTTL k = 0", results(ex.ops)[1], ttl)
 	}
 }
@@ -86,7 +97,7 @@ func TestABudgetOfTime(t *testing.T) {
 	s.follow(ex, interleave.Pass(0), interleave.Run(0), interleave.Run(0))
 	require.NotContains(t, possible(ex), interleave.Pass(0), "the budget is used up")
 	s.finish(ex)
-	require.Equal(t, []string{"1: SET k 1 PX 1000 = OK", "1: PTTL k = 0", "1: PTTL k = -2", "1: SET k 1 PX 1000 = OK", "1: PTTL k = 1000"}, results(ex.ops)[:5])
+	require.Equal(t, []string{"1: SET k 1 PX 1000 = OK", "1: PTTL k = 1", "1: PTTL k = -2", "1: SET k 1 PX 1000 = OK", "1: PTTL k = 1000"}, results(ex.ops)[:5])
 
 	// The other way round as well: beyond the end of one lease, and to the last instant of the next.
 	ex = s.begin()
@@ -95,7 +106,7 @@ func TestABudgetOfTime(t *testing.T) {
 	require.NotContains(t, possible(ex), interleave.Pass(1))
 	s.follow(ex, interleave.Pass(0))
 	s.finish(ex)
-	require.Equal(t, "1: PTTL k = 0", results(ex.ops)[4])
+	require.Equal(t, "1: PTTL k = 1", results(ex.ops)[4])
 }
 
 // Redis's TIME follows the schedule's time, for commands and scripts. A client's clock shows the same plus its skew.

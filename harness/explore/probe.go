@@ -18,7 +18,7 @@ func (ex *execution) observe(ctx context.Context, ended []harness.Op) error {
 	}
 	for _, op := range ended {
 		if op.Outcome == harness.OK {
-			ex.now += tick / 8 // after the operation, for certain
+			ex.order++ // after the operation, for certain
 			began := model.Event{Kind: model.Observes, Promoted: ex.promoted, Text: canonicalOps([]harness.Op{op})}
 			err := ex.backend.look(ctx, began, func(ctx context.Context, ex *live) { ex.spec.Program.Observe(ctx, ex.session(), ex.w.probe, op) })
 			if err != nil {
@@ -44,7 +44,7 @@ func (ex *execution) finish(ctx context.Context) error {
 		return err
 	}
 	ex.finishing = true
-	ex.now = ex.now.Truncate(tick) + tick
+	ex.nextStep()
 	ops := len(ex.ops)
 	var said error
 	err := ex.backend.look(ctx, model.Event{Kind: model.Finishes, Promoted: ex.promoted}, func(ctx context.Context, ex *live) {
@@ -70,7 +70,7 @@ type harnessTimeline struct{ ex *live }
 
 func (o harnessTimeline) Now() time.Duration {
 	defer o.ex.w.takeTurn()()
-	return o.ex.now
+	return o.ex.stamp()
 }
 
 func (o harnessTimeline) Sleep(time.Duration) bool { return true }
@@ -78,7 +78,7 @@ func (o harnessTimeline) Sleep(time.Duration) bool { return true }
 func (o harnessTimeline) Record(op *harness.Op) {
 	defer o.ex.w.takeTurn()()
 	if l := o.ex.observation; l != nil {
-		done := model.Act{Op: *op, Took: o.ex.now - op.Call}
+		done := model.Act{Op: *op, Took: o.ex.stamp() - op.Call}
 		done.Op.Call, done.Op.Return = 0, 0
 		l.acts = append(l.acts, done)
 	}
@@ -87,10 +87,10 @@ func (o harnessTimeline) Record(op *harness.Op) {
 
 // recordOwn stamps an operation of the harness's own that has ended, and keeps it.
 func (ex *execution) recordOwn(op *harness.Op) {
-	ex.now += tick / 8
-	op.Return = ex.now
+	ex.order++
+	op.Return = ex.stamp()
 	ex.record(*op, uncounted)
-	ex.now += tick / 8
+	ex.order++
 }
 
 // clock returns the clock of the harness's own operations, which shows the servers' time.
@@ -108,8 +108,8 @@ func (harnessClock) Goes() bool { return false }
 
 // Now returns the servers' time of day.
 func (c harnessClock) Now() time.Time {
-	now := harnessTimeline(c).Now()
 	defer c.ex.w.takeTurn()()
+	now := c.ex.now
 	c.ex.observationAsks(model.Ask{Kind: model.AsksClock})
 	c.ex.observationHears(model.Event{Kind: model.Looked, At: now})
 	return keyspace.Epoch.Add(now)

@@ -213,6 +213,7 @@ func (ex *recalled) recallTransition(c *command.Command, on *command.Pending, a 
 func (ex *recalled) execute(l *lateCommand) error {
 	for i := range l.commands {
 		c := &l.commands[i]
+		ex.serverLooks(c, l.pending)
 		if c.WantedAcks() > 0 {
 			ex.noteEffects(*c, nil)
 			continue // nobody hears its answer
@@ -262,7 +263,7 @@ func (ex *recalled) recallObservation(began model.Event) error {
 		}
 		for _, done := range m.Acts {
 			op := done.Op
-			op.Call = ex.now - done.Took
+			op.Call = ex.stamp() - done.Took
 			ex.recordOwn(&op)
 		}
 		var err error

@@ -66,7 +66,7 @@ func (ex *execution) Path() []interleave.Choice { return ex.path }
 func (ex *execution) Moves() ([]schedule.Move, error) { return ex.moves() }
 
 // Instants lists to which instants time can pass.
-func (ex *execution) Instants() ([]schedule.Instant, error) { return ex.reachableInstants() }
+func (ex *execution) Instants() ([]schedule.Instant, error) { return ex.instantsNow() }
 
 // Fingerprint returns the fingerprint of what happened. Memory has none.
 func (ex *execution) Fingerprint() uint64 { return ex.fingerprint }

@@ -180,8 +180,12 @@ func (h *shrinker) mend(ctx context.Context) error {
 			others = append(others, interleave.Run(i).Of(c.Thread()))
 		}
 		if c.IsTime() {
+			pass := interleave.Pass
+			if c.Kind() == interleave.PassesFine {
+				pass = interleave.PassFine
+			}
 			for n := range c.Number() {
-				others = append(others, interleave.Pass(n))
+				others = append(others, pass(n))
 			}
 		}
 		for _, other := range others {

@@ -114,7 +114,7 @@ func (ex *execution) appendEndedBefore(b []byte, at time.Duration) []byte {
 
 // appendState describes everything else that decides what can follow.
 func (ex *execution) appendState(b []byte, asleep []*schedule.Move) []byte {
-	b = visited.AppendInts(b, len(ex.path), ex.clockLooks)
+	b = visited.AppendInts(b, len(ex.path))
 	b = ex.backend.describe(b)
 	r := ex.remaining
 	b = visited.AppendInts(b, r.Crashes, r.Expiries, r.Approaches, r.Failovers, r.Flushes, r.LostAnswers, r.LostCommands, r.Late)
@@ -154,7 +154,7 @@ func (ex *execution) appendState(b []byte, asleep []*schedule.Move) []byte {
 // appendMinds describes what is stored, and each client, in a schedule that is run from memory.
 func (ex *modelled) appendMinds(b []byte) []byte {
 	ex.store = ex.store.At(ex.memory, ex.now)
-	b = visited.AppendInts(visited.AppendID(b, ex.store.ID), ex.now, ex.passedTo)
+	b = visited.AppendInts(visited.AppendID(b, ex.store.ID), ex.now)
 	if ex.replicationStopped {
 		b = visited.AppendID(b, ex.replica.ID)
 	}

@@ -23,10 +23,9 @@ func (ex *execution) step(ctx context.Context, c interleave.Choice) (did schedul
 	}
 	ex.fingerprint = ex.backend.fingerprintAfter(c)
 	ex.path = append(ex.path, c)
-	ex.now = ex.now.Truncate(tick) + tick
-	ex.stepTimes = append(ex.stepTimes, ex.now)
-	ex.backend.setTime()
-	ex.trace.StartStep(ex.now, c)
+	at := ex.nextStep()
+	ex.stepTimes = append(ex.stepTimes, at)
+	ex.trace.StartStep(at, c)
 	ops := len(ex.ops)
 	i, isClient := c.Client()
 	switch {
@@ -93,21 +92,24 @@ func (ex *execution) stepClient(c interleave.Choice, a *actor) (did schedule.Mov
 	heard := model.Event{Kind: model.Awake}
 	switch a.parkedAt.Kind {
 	case model.InCommand:
-		a.beginOp(ex.now)
+		a.beginOp(ex.stamp())
 		ex.countCommand(a)
 		ex.backend.noteOutcome(a.parkedAt.Pending)
+		if c.Kind() == interleave.Runs || c.Kind() == interleave.LosesAnswers {
+			ex.serverLooks(a.parkedAt.Pending.Next(), a.parkedAt.Pending)
+		}
 		var kept bool
 		if heard, kept, err = ex.deliver(c, a); err != nil {
 			return did, err
 		}
-		ex.now += tick / 2
+		ex.order++
 		if kept {
 			did.Ends = false
 			return did, nil
 		}
 	case model.InClock:
-		a.beginOp(ex.now)
-		ex.clockLooks++
+		a.beginOp(ex.stamp())
+		ex.lookAtClock()
 		ex.ClockRead = true
 		heard = model.Event{Kind: model.Looked, At: ex.clock(a.index)}
 		ex.trace.Looked(heard.At)
@@ -129,7 +131,7 @@ func (ex *execution) wake(a *actor) (slept bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	a.beginOp(ex.now)
+	a.beginOp(ex.stamp())
 	ex.trace.Waited(a.wakeAt - ex.now)
 	return slept && a.parkedAt.Kind != model.InSleep, ex.passTo(a.wakeAt)
 }
@@ -150,13 +152,11 @@ func (ex *execution) stepWorld(ctx context.Context, c interleave.Choice) (schedu
 	did := schedule.Move{Choice: c, World: true}
 	switch {
 	case c.IsTime():
-		ends, err := ex.passToInstant(c.Number())
+		ends, err := ex.passToInstant(c)
 		did.Approaches = !ends
 		return did, err
 	case c.Kind() == interleave.Arrives:
-		did, err := ex.arrive(c.Number())
-		did.Choice, did.Observes = c, ex.spec.Program.Observe != nil
-		return did, err
+		return ex.arrive(c.Number())
 	case c == interleave.StopReplication:
 		ex.remaining.Failovers--
 		ex.replicationStopped = true

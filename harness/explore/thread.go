@@ -183,10 +183,10 @@ func (ex *live) endWait(c interleave.Choice, a *actor) (endedOp bool, err error)
 func (ex *execution) countCommand(a *actor) {
 	first := ex.actors[a.index]
 	if a != first && first.parkedAt.Kind == model.InJoin && !first.done {
-		first.beginOp(ex.now)
+		first.beginOp(ex.stamp())
 		first.commands++
 	}
-	a.beginOp(ex.now)
+	a.beginOp(ex.stamp())
 	a.commands++
 }
 

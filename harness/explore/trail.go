@@ -114,7 +114,7 @@ func (ex *live) appendTrails(b []byte) []byte {
 		b = appendKeys(b, ex.w.HeldKeys())
 	}
 	b = visited.AppendText(b, string(ex.trails.loaded))
-	b = visited.AppendInts(b, ex.millisecond(ex.now), ex.millisecond(ex.passedTo), ex.idleFor.Round(keyspace.Grain))
+	b = visited.AppendInts(b, ex.millisecond(ex.now), ex.idleFor.Round(keyspace.Grain))
 	b = visited.AppendInts(b, ex.earlyWakes)
 	b = visited.AppendBools(b, ex.WakesCut)
 	if ex.last != nil {

@@ -23,7 +23,7 @@ func (ex *live) resume(c interleave.Choice, a *actor) (runs bool, err error) {
 	}
 	at := a.parkedAt
 	if a.thread == 0 && at.Kind != model.InStart {
-		a.beginOp(ex.now)
+		a.beginOp(ex.stamp())
 	}
 	if ex.readiness(a) == byTime {
 		if err := ex.waitUntil(a); err != nil {

@@ -37,6 +37,7 @@ const (
 	Delays                    // a client gives up waiting for its command, which is executed later; the number is the client
 	Passes                    // time passes; the number is the instant, from the nearest on
 	Arrives                   // a command that its client has given up is executed; the number is the command
+	PassesFine                // time passes to an instant that only a look at a clock or a TTL tells apart; the number is the instant
 	World                     // something else happens to the world: StopReplication and the constants after it
 )
 
@@ -73,6 +74,10 @@ func Arrive(n int) Choice { return choice(Arrives, n) }
 // or the first after it.
 func Pass(n int) Choice { return choice(Passes, n) }
 
+// PassFine lets time pass to instant n, counted from 0, of those beside the instants of Pass that only a look at a clock or at what is left
+// of a lease tells apart.
+func PassFine(n int) Choice { return choice(PassesFine, n) }
+
 // perKind is the number of choices of one kind: a number and a thread.
 const perKind = MaxPerKind * MaxThreads
 
@@ -106,7 +111,7 @@ func (c Choice) Client() (i int, ok bool) {
 func (c Choice) IsCrash() bool { return c.Kind() == Crashes }
 
 // IsTime reports whether time passes.
-func (c Choice) IsTime() bool { return c.Kind() == Passes }
+func (c Choice) IsTime() bool { return c.Kind() == Passes || c.Kind() == PassesFine }
 
 // Unanswered reports whether a client waits for an answer that it does not get.
 func (c Choice) Unanswered() bool {
@@ -133,6 +138,7 @@ var numbered = []struct {
 	{Delays, "late command of client ", MaxClients, true},
 	{Passes, "time ", MaxPerKind, false},
 	{Arrives, "arrival ", MaxPerKind, false},
+	{PassesFine, "fine time ", MaxPerKind, false},
 }
 
 // String says in words what happens: "client 1", "client 1, thread 2", "crash of client 1", "late command of client 2",

@@ -10,7 +10,7 @@ import (
 func everyChoice() []Choice {
 	all := []Choice{StopReplication, Promote, FlushScripts, Probe}
 	for i := range MaxPerKind {
-		all = append(all, Pass(i), Arrive(i))
+		all = append(all, Pass(i), Arrive(i), PassFine(i))
 	}
 	for i := range MaxClients {
 		all = append(all, Run(i), Crash(i), LoseAnswer(i), LoseCommand(i), Delay(i))
@@ -51,16 +51,16 @@ func TestWhomAChoiceIsAbout(t *testing.T) {
 	require.Equal(t, []int{2, 0}, []int{Run(3).Of(2).Thread(), Run(3).Thread()})
 	require.Equal(t, Run(3), Run(3).Of(2).Of(0))
 	for kind, of := range map[Kind]func(int) Choice{
-		Runs: Run, Crashes: Crash, LosesAnswers: LoseAnswer, LosesCommands: LoseCommand, Delays: Delay, Passes: Pass, Arrives: Arrive,
+		Runs: Run, Crashes: Crash, LosesAnswers: LoseAnswer, LosesCommands: LoseCommand, Delays: Delay, Passes: Pass, Arrives: Arrive, PassesFine: PassFine,
 	} {
 		for i := range MaxClients {
 			c := of(i)
 			who, ok := c.Client()
-			require.Equal(t, kind != Passes && kind != Arrives, ok, c)
+			require.Equal(t, kind < Passes, ok, c)
 			require.True(t, !ok || who == i, c)
 			require.Equal(t, []any{kind, i}, []any{c.Kind(), c.Number()})
 			lost := kind == LosesAnswers || kind == LosesCommands || kind == Delays
-			require.Equal(t, []bool{kind == Crashes, kind == Passes, lost}, []bool{c.IsCrash(), c.IsTime(), c.Unanswered()}, c)
+			require.Equal(t, []bool{kind == Crashes, kind == Passes || kind == PassesFine, lost}, []bool{c.IsCrash(), c.IsTime(), c.Unanswered()}, c)
 		}
 	}
 	for _, c := range []Choice{StopReplication, Promote, FlushScripts, Probe} {

@@ -29,6 +29,24 @@ func (s *Scripts) ReadsClock(args [][]byte) bool {
 	}
 }
 
+// ttlWords lists the commands by which Redis tells what is left of a key, or whose outcome depends on that.
+var ttlWords = []string{"ttl", "pttl", "expiretime", "pexpiretime"}
+
+// quotedTTLWord finds ttlWords in the text of a Lua script, and the options of EXPIRE that compare.
+var quotedTTLWord = regexp.MustCompile(`(?i)["'](` + strings.Join(ttlWords, "|") + `|gt|lt)["']`)
+
+// ReadsTTL reports whether the outcome of a command depends on what is left of a key's lease, as far as can be seen.
+func (s *Scripts) ReadsTTL(args [][]byte) bool {
+	switch n := Name(args); {
+	case n == "eval", n == "evalsha":
+		return s.TraitsOf(s.Of(args)).ttl
+	case strings.Contains(n, "expire") && len(args) > 3:
+		return slices.ContainsFunc(args[3:], func(a []byte) bool { return bytes.EqualFold(a, []byte("gt")) || bytes.EqualFold(a, []byte("lt")) })
+	default:
+		return slices.Contains(ttlWords, n)
+	}
+}
+
 // quotedIdleTime finds in the text of a Lua script where it asks how long, or how often, a key was not used.
 var quotedIdleTime = regexp.MustCompile(`(?i)["']object["']\s*,\s*["'](idletime|freq)["']`)
 

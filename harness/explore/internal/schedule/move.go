@@ -19,7 +19,7 @@ type Move struct {
 	Access     command.Access
 	World      bool // it is done by the world and independent of nothing, unless it approaches
 	TimePasses bool // time passes in it
-	Approaches bool // time passes to the last millisecond of a lease, and beyond the end of none
+	Approaches bool // time passes, and beyond the end of no lease
 	Timely     bool // its effect or reply depends on the time of day
 	Begins     bool // an operation of a client begins with it
 	Ends       bool // an operation may end with it; of a move that has happened: did end
@@ -32,8 +32,9 @@ const ClockKey = "\x00clock"
 
 // Instant is an instant to which time can pass.
 type Instant struct {
-	At        time.Duration // since the schedule began, in virtual time
-	BeyondEnd bool          // some lease has just ended then; false: it is in its last millisecond
+	Choice    interleave.Choice // by which time passes to it
+	At        time.Duration     // since the schedule began, in virtual time
+	BeyondEnd bool              // some lease has ended then; false: all are still to end
 }
 
 // Contains reports whether a choice is among the moves.
@@ -56,7 +57,7 @@ func Independent(did, other Move) bool {
 	case did.Choice.Unanswered() && other.Choice.Kind() == did.Choice.Kind():
 		return false // there may be no budget for both
 	case did.Approaches && !other.TimePasses && !other.World:
-		// What only reads, and not the time, shows the same in the last millisecond of a lease as before. What writes may end
+		// What only reads, and not the time, shows the same as before, as long as no lease has ended. What writes may end
 		// a lease, or give it another end.
 		return !other.Begins && !other.Timely && !other.Access.Changes()
 	case did.World || did.TimePasses || other.TimePasses:

@@ -92,8 +92,7 @@ func (k faultKind) matches(c, next interleave.Choice, instants []schedule.Instan
 	case crashes:
 		return c.IsCrash()
 	case passesBeyond, passesToLast:
-		beyond := c.IsTime() && c.Number() < len(instants) && instants[c.Number()].BeyondEnd
-		return c.IsTime() && beyond == (k == passesBeyond)
+		return slices.ContainsFunc(instants, func(t schedule.Instant) bool { return t.Choice == c && t.BeyondEnd == (k == passesBeyond) })
 	case stopsReplication:
 		return c == interleave.StopReplication
 	case promotes:

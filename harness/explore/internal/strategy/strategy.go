@@ -39,7 +39,7 @@ type View interface {
 	// Moves lists what can happen next, beginning with the thread that took the last step. It is empty if the schedule is over.
 	Moves() ([]schedule.Move, error)
 
-	// Instants lists to which instants time can pass next: number n is that of interleave.Pass(n).
+	// Instants lists to which instants time can pass next.
 	Instants() ([]schedule.Instant, error)
 
 	// Fingerprint tells the schedule so far from others of the same choices whose clients sent something else. 0: it is not known.

@@ -150,8 +150,8 @@ func (t *Trace) Waited(d time.Duration) {
 	}
 }
 
-// Passed notes how long time passed, which keys are gone, and which are in their last millisecond.
-func (t *Trace) Passed(d time.Duration, gone, last string) {
+// Passed notes how long time passed, which keys are gone, and which are about to go, with what is left of them.
+func (t *Trace) Passed(d time.Duration, gone, left, last string) {
 	if t == nil {
 		return
 	}
@@ -161,7 +161,7 @@ func (t *Trace) Passed(d time.Duration, gone, last string) {
 		s.Command += ": " + resp.Clip(gone, 80) + " expires"
 	}
 	if last != "" {
-		s.Command += ": " + resp.Clip(last, 80) + " is in its last millisecond"
+		s.Command += ": " + left + " " + resp.Clip(last, 80)
 	}
 }
 

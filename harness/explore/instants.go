@@ -1,0 +1,142 @@
+package explore
+
+import (
+	"math"
+	"slices"
+	"time"
+
+	"github.com/doublegrant/doublegrant/harness"
+	"github.com/doublegrant/doublegrant/harness/explore/internal/keyspace"
+	"github.com/doublegrant/doublegrant/harness/explore/internal/schedule"
+	"github.com/doublegrant/doublegrant/harness/interleave"
+)
+
+// This file says to which instants time can pass: around the end of each lease, and where somebody is about to look at a clock or at a TTL,
+// to others that a lease's holder or its rivals may tell apart.
+
+// retention is the TTL from which on a key of a Timeless program counts as kept for good: time does not pass to its end.
+const retention = 24 * time.Hour
+
+// maxInstants bounds the number of instants of one kind to which time can pass at one moment of a schedule.
+const maxInstants = interleave.MaxPerKind
+
+const (
+	// early is so soon after the beginning of a lease that hardly anything of it is over, and two milliseconds more than what is not judged.
+	early = 3 * keyspace.Grain
+	// margin is what an algorithm adds to a deadline at most, beside another lease, if time is to pass to where it ends.
+	margin = time.Minute
+)
+
+// reachableInstants lists the instants to which time can pass from now, in their order: shortly before the end of each lease, and the
+// first millisecond after it. Leases are those of keys, and those that operations asked for. A Timeless program that looks at a clock
+// gets midnight as well. Others need no instant of its own for it: leases of 3 ms or more end after midnight.
+func (ex *execution) reachableInstants() ([]schedule.Instant, error) {
+	ends, err := ex.leaseEnds()
+	if err != nil {
+		return nil, err
+	}
+	var out []schedule.Instant
+	for _, end := range ends {
+		if before := middleOf(end - keyspace.Grain); before > ex.now && ex.w.SetsClocks() {
+			out = append(out, schedule.Instant{At: before})
+		}
+		out = append(out, schedule.Instant{At: middleOf(end + keyspace.Grain), BeyondEnd: true})
+	}
+	if ex.spec.Program.Timeless && ex.ClockRead && ex.now < keyspace.UntilMidnight {
+		out = append(out, schedule.Instant{At: middleOf(keyspace.UntilMidnight), BeyondEnd: true})
+	}
+	return ex.numbered(out, interleave.Pass), nil
+}
+
+// middleOf returns the middle of a millisecond.
+func middleOf(t time.Duration) time.Duration { return t.Truncate(keyspace.Grain) + start }
+
+// numbered returns the instants in their order, without doubles, each with the choice by which time passes to it.
+func (ex *execution) numbered(all []schedule.Instant, choice func(n int) interleave.Choice) []schedule.Instant {
+	slices.SortStableFunc(all, func(a, b schedule.Instant) int {
+		switch {
+		case a.At != b.At:
+			return int(a.At - b.At)
+		case a.BeyondEnd == b.BeyondEnd:
+			return 0
+		case a.BeyondEnd:
+			return -1
+		}
+		return 1
+	})
+	all = slices.CompactFunc(all, func(a, b schedule.Instant) bool { return a.At == b.At })
+	if len(all) > maxInstants {
+		ex.TooManyEnds = true
+		all = all[:maxInstants]
+	}
+	for i := range all {
+		all[i].Choice = choice(i)
+	}
+	return all
+}
+
+// fineInstants lists the instants beside the reachable ones that only a look at a clock or a TTL tells apart. Of the lease that ends next
+// these are early in it, its middle, and its last millisecond, in which a TTL is 0; of all others their last millisecond. The last instant
+// is far beyond the end of all, for deadlines that are kept in values: later than leases end by a margin or another lease.
+func (ex *execution) fineInstants() ([]schedule.Instant, error) {
+	if ex.spec.Program.Timeless || !ex.w.SetsClocks() {
+		return nil, nil
+	}
+	ends, err := ex.leaseEnds()
+	if err != nil || len(ends) == 0 {
+		return nil, err
+	}
+	coarse, err := ex.reachableInstants()
+	if err != nil {
+		return nil, err
+	}
+	all := []time.Duration{ex.now + early, ex.now + (ends[0]-ex.now)/2}
+	if far := ends[len(ends)-1] + ex.spec.Program.Lease + margin; far > 0 && far < math.MaxInt64-4*ex.spec.Program.Lease { // there has to be room for what follows
+		all = append(all, far)
+	}
+	var out []schedule.Instant
+	for _, at := range append(all, ends...) {
+		at = middleOf(at)
+		known := slices.ContainsFunc(coarse, func(i schedule.Instant) bool { return i.At == at })
+		if at > ex.now && !known {
+			out = append(out, schedule.Instant{At: at, BeyondEnd: at >= ends[0]+keyspace.Grain})
+		}
+	}
+	return ex.numbered(out, interleave.PassFine), nil
+}
+
+// leaseEnds lists the ends of the leases that are not over yet, in their order, without doubles.
+func (ex *execution) leaseEnds() ([]time.Duration, error) {
+	ends, err := ex.backend.keyEnds()
+	if err != nil {
+		return nil, err
+	}
+	var out []time.Duration
+	for _, e := range ends {
+		if !ex.spec.Program.Timeless || e.At-ex.now < retention {
+			out = append(out, e.At)
+		}
+	}
+	for _, op := range ex.ops {
+		if op.Outcome == harness.OK && op.TTL > 0 && op.Kind != harness.Inspect {
+			out = append(out, op.Call.Truncate(keyspace.Grain)+keyspace.RoundUp(op.TTL, keyspace.Grain))
+		}
+		if op.Outcome == harness.OK && op.Until > 0 {
+			out = append(out, op.Until.Truncate(keyspace.Grain))
+		}
+	}
+	out = slices.DeleteFunc(out, func(at time.Duration) bool { return keyspace.HasEnded(at, ex.now) })
+	slices.Sort(out)
+	return slices.Compact(out), nil
+}
+
+// roundingUnit returns the multiple to which ends are rounded up where Redis's clock cannot be stopped.
+func (ex *execution) roundingUnit() time.Duration {
+	return max(keyspace.Grain, ex.spec.Program.Lease/8)
+}
+
+// leaseEndsBefore reports whether some lease ends between now and t.
+func (ex *execution) leaseEndsBefore(t time.Duration) (bool, error) {
+	instants, err := ex.leaseEnds()
+	return len(instants) > 0 && instants[0] < t, err
+}
