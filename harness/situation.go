@@ -45,6 +45,7 @@ const (
 	SentAgain       SituationName = "command sent again without an answer" // in the same operation, by a library
 	RefusedByItself SituationName = "refused by its own command, whose answer was lost"
 	ReplicaPromoted SituationName = "replica promoted that had not heard all" //
+	ScriptSlow      SituationName = "millisecond passed inside a script"      // between two of its looks at the server's clock
 )
 
 // AllSituations lists the situations of every family, and those that only the explorer sees.
@@ -54,7 +55,7 @@ func AllSituations() []SituationName {
 		ExtendInLease, ExtendInLastInstant, ExtendAfterLease, LateExtendMeets, NameBeginsAnother,
 		ClaimsAtOnce, AskedAgainEarly, AskedAgainLater, AskedAgainAtEnd, AskedAgainAfter, ConfirmAfterTime,
 		DrawsAtOnce, RetryAfterUnknown,
-		ScriptMissing, ClientCrashed, AnswerLost, CommandLost, CommandLate, SentAgain, RefusedByItself, ReplicaPromoted,
+		ScriptMissing, ClientCrashed, AnswerLost, CommandLost, CommandLate, SentAgain, RefusedByItself, ReplicaPromoted, ScriptSlow,
 	}
 }
 

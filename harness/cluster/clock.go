@@ -36,11 +36,12 @@ var clockSource []byte
 
 const (
 	clockLibrary = "clock.so"          // in the cluster's folder, and a copy in each node's
-	clockFile    = "clock"             // in the node's folder: the offset and the fixed time, 8 bytes each
+	clockFile    = "clock"             // in the node's folder: the offset, the fixed time, and the time after a look, 8 bytes each
 	clockEnv     = "DOUBLEGRANT_CLOCK" // environment variable that holds the path of clockFile
 
 	clockFixedAt  = 8  // offset in the file of the time at which the clock stands still, in bytes
-	clockFileSize = 16 // in bytes
+	clockThenAt   = 16 // and of the time that it shows after the first look of whatever it does
+	clockFileSize = 24 // in bytes
 )
 
 // SetClock sets the node's clock ahead of the true time by offset, or behind it if offset is negative; 0 sets it right. The

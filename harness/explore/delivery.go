@@ -42,7 +42,22 @@ func (ex *execution) deliver(c interleave.Choice, a *actor) (heard model.Event, 
 		heard, err = ex.delay(a)
 		return heard, false, err
 	}
+	if c.Kind() == interleave.Slows {
+		return ex.deliverSlowly(a)
+	}
 	return ex.backend.send(a)
+}
+
+// deliverSlowly executes a command that looks at the server's clock, and lets a millisecond pass meanwhile. Redis lets keys end by
+// the time at which it began, whatever a script sees by TIME.
+func (ex *execution) deliverSlowly(a *actor) (heard model.Event, kept bool, err error) {
+	ex.noteSituation(harness.ScriptSlow)
+	ex.slowed, ex.slow = true, true
+	heard, kept, err = ex.backend.send(a)
+	if ex.slow = false; err != nil {
+		return heard, kept, err
+	}
+	return heard, kept, ex.passTo(ex.nextMillisecond())
 }
 
 // delay makes the next command of an actor a late one.

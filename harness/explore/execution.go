@@ -88,6 +88,8 @@ type faults struct {
 	replicationStopped bool          // the replica that will be promoted hears nothing
 	wroteSinceStop     bool          // something was written since replication stopped
 	promoted           bool          // the replica has been promoted
+	slowed             bool          // a millisecond has passed inside a script
+	slow               bool          // it does so in the command at hand
 }
 
 // newExecution returns a schedule that has not begun.

@@ -77,9 +77,10 @@ func (ex *execution) numbered(all []schedule.Instant, choice func(n int) interle
 
 // fineInstants lists the instants beside the reachable ones that only a look at a clock or a TTL tells apart. Of the lease that ends next
 // these are early in it, its middle, and its last millisecond, in which a TTL is 0; of all others their last millisecond. The last instant
-// is far beyond the end of all, for deadlines that are kept in values: later than leases end by a margin or another lease.
+// is far beyond the end of all, for deadlines that are kept in values: later than leases end by a margin and another lease. A Timeless
+// program has last milliseconds only.
 func (ex *execution) fineInstants() ([]schedule.Instant, error) {
-	if ex.spec.Program.Timeless || !ex.w.SetsClocks() {
+	if !ex.w.SetsClocks() {
 		return nil, nil
 	}
 	ends, err := ex.leaseEnds()
@@ -90,12 +91,15 @@ func (ex *execution) fineInstants() ([]schedule.Instant, error) {
 	if err != nil {
 		return nil, err
 	}
-	all := []time.Duration{ex.now + early, ex.now + (ends[0]-ex.now)/2}
-	if far := ends[len(ends)-1] + ex.spec.Program.Lease + margin; far > 0 && far < math.MaxInt64-4*ex.spec.Program.Lease { // there has to be room for what follows
-		all = append(all, far)
+	all := slices.Clone(ends)
+	if !ex.spec.Program.Timeless {
+		all = append(all, ex.now+early, ex.now+(ends[0]-ex.now)/2)
+		if far := ends[len(ends)-1] + ex.spec.Program.Lease + margin; far > 0 && far < math.MaxInt64-4*ex.spec.Program.Lease { // there has to be room for what follows
+			all = append(all, far)
+		}
 	}
 	var out []schedule.Instant
-	for _, at := range append(all, ends...) {
+	for _, at := range all {
 		at = middleOf(at)
 		known := slices.ContainsFunc(coarse, func(i schedule.Instant) bool { return i.At == at })
 		if at > ex.now && !known {

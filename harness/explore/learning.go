@@ -22,7 +22,9 @@ type pendingOutcome struct {
 
 // questionOf returns the question that a command asks of what is stored now: see model.Memory.Ask.
 func (ex *modelled) questionOf(c *command.Command, on *command.Pending, watched []model.Watched) (model.Question, bool) {
-	return ex.memory.Ask(c, on, watched, ex.store, ex.now, ex.hearingReplicas())
+	q, ok := ex.memory.Ask(c, on, watched, ex.store, ex.now, ex.hearingReplicas())
+	q.Slow = ex.slow
+	return q, ok
 }
 
 // beginLearning prepares to keep the outcome of a command about to be executed on a connection. It returns nil if there is nothing

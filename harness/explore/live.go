@@ -80,6 +80,9 @@ func (ex *live) crash(client int) error {
 }
 
 func (ex *live) send(a *actor) (heard model.Event, kept bool, err error) {
+	if ex.slow {
+		ex.w.SetTimeDuring(ex.nextMillisecond())
+	}
 	gate := a.parkedAt.conn
 	before := len(gate.out)
 	if kept, err = ex.sendNext(a, gate); err != nil || kept {

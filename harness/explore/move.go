@@ -25,18 +25,23 @@ func (ex *execution) nextMove(c interleave.Choice, a *actor) schedule.Move {
 	}
 	switch a.parkedAt.Kind {
 	case model.InCommand:
-		if c.Kind() == interleave.Runs || c.Kind() == interleave.LosesAnswers {
+		if isExecuted(c) {
 			first := a.parkedAt.Pending.Next()
 			m.Access, m.Timely = ex.backend.withWoken(first.Access), first.Timely()
 			if ex.readsClock(first, a.parkedAt.Pending) {
 				m = looksAtClock(m)
 			}
-			m.TimePasses = m.TimePasses || first.WaitTimeout() > 0 && first.WantedAcks() > ex.hearingReplicas()
+			m.TimePasses = m.TimePasses || c.Kind() == interleave.Slows || first.WaitTimeout() > 0 && first.WantedAcks() > ex.hearingReplicas()
 		}
 	case model.InClock:
 		m = looksAtClock(m)
 	}
 	return m
+}
+
+// isExecuted reports whether the command to which a choice happens is executed at once.
+func isExecuted(c interleave.Choice) bool {
+	return c.Kind() == interleave.Runs || c.Kind() == interleave.LosesAnswers || c.Kind() == interleave.Slows
 }
 
 // looksAtClock returns a move in which somebody looks at a clock. A later look sees a later time, so the order of looks matters.
@@ -79,7 +84,7 @@ func (ex *execution) moves() ([]schedule.Move, error) {
 		}
 		out = append(out, m)
 	}
-	out = ex.addArrivals(ex.addUnanswered(out))
+	out = ex.addArrivals(ex.addUnanswered(ex.addSlow(out)))
 	return ex.addInterferences(ex.addCrash(out), scripts)
 }
 
@@ -99,7 +104,7 @@ func (ex *execution) symmetric() bool {
 func (ex *execution) addUnanswered(out []schedule.Move) []schedule.Move {
 	for _, run := range slices.Clip(out) {
 		a := ex.actorOf(run.Choice)
-		if a.sends != nil || a.parkedAt.Kind != model.InCommand {
+		if run.Choice.Kind() != interleave.Runs || a.sends != nil || a.parkedAt.Kind != model.InCommand {
 			continue
 		}
 		of := func(c interleave.Choice) interleave.Choice { return c.Of(a.thread) }
@@ -122,6 +127,28 @@ func (ex *execution) addUnanswered(out []schedule.Move) []schedule.Move {
 		if ex.remaining.Late > 0 && !waits && !a.parkedAt.conn.goesWithMessages() && (changes || ex.budget.LostAnswers+ex.budget.LostCommands == 0) {
 			add(of(interleave.Delay(a.index)))
 		}
+	}
+	return out
+}
+
+// addSlow adds, for each client whose next command is a script or a transaction that looks at the server's clock, the move in which a millisecond
+// passes while it is executed. One of a schedule is enough, where time stops within leases at all.
+func (ex *execution) addSlow(out []schedule.Move) []schedule.Move {
+	if ex.slowed || ex.budget.Approaches == 0 || !ex.w.SetsClocks() {
+		return out
+	}
+	for _, run := range slices.Clip(out) {
+		a := ex.actorOf(run.Choice)
+		if a.sends != nil || a.waits() || a.wakeAt > ex.now || a.parkedAt.Kind != model.InCommand {
+			continue
+		}
+		next := a.parkedAt.Pending.Next()
+		if n := command.Name(next.Args); n != "eval" && n != "evalsha" && n != "exec" || !ex.readsClock(next, a.parkedAt.Pending) {
+			continue
+		}
+		m := ex.nextMove(interleave.Slow(a.index).Of(a.thread), a)
+		m.Cost = run.Cost + 1
+		out = append(out, m)
 	}
 	return out
 }

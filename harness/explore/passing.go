@@ -132,6 +132,9 @@ func (ex *execution) passTo(t time.Duration) error {
 	return ex.backend.passTime(from, t)
 }
 
+// nextMillisecond returns the middle of the millisecond after this one.
+func (ex *execution) nextMillisecond() time.Duration { return middleOf(ex.now + keyspace.Grain) }
+
 // lookAtClock lets somebody look at a clock: it goes on by that.
 func (ex *execution) lookAtClock() {
 	ex.now += tick

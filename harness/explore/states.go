@@ -118,7 +118,7 @@ func (ex *execution) appendState(b []byte, asleep []*schedule.Move) []byte {
 	b = ex.backend.describe(b)
 	r := ex.remaining
 	b = visited.AppendInts(b, r.Crashes, r.Expiries, r.Approaches, r.Failovers, r.Flushes, r.LostAnswers, r.LostCommands, r.Late)
-	b = visited.AppendBools(b, ex.replicationStopped, ex.wroteSinceStop, ex.promoted, ex.TTLSet, ex.ClockRead, ex.Expired, ex.TooManyEnds, ex.GrantedFree != "", ex.justStepped)
+	b = visited.AppendBools(b, ex.replicationStopped, ex.wroteSinceStop, ex.promoted, ex.slowed, ex.TTLSet, ex.ClockRead, ex.Expired, ex.TooManyEnds, ex.GrantedFree != "", ex.justStepped)
 	if ex.last != nil {
 		b = visited.AppendInts(b, ex.last.index+1)
 	}

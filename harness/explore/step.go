@@ -95,7 +95,7 @@ func (ex *execution) stepClient(c interleave.Choice, a *actor) (did schedule.Mov
 		a.beginOp(ex.stamp())
 		ex.countCommand(a)
 		ex.backend.noteOutcome(a.parkedAt.Pending)
-		if c.Kind() == interleave.Runs || c.Kind() == interleave.LosesAnswers {
+		if isExecuted(c) {
 			ex.serverLooks(a.parkedAt.Pending.Next(), a.parkedAt.Pending)
 		}
 		var kept bool

@@ -11,7 +11,7 @@ type Budget struct {
 	Clients      int `json:"clients"`                // clients of a schedule, 2 to MaxClients
 	Crashes      int `json:"crashes"`                // clients that crash
 	Expiries     int `json:"expiries"`               // times that time passes beyond the end of a lease
-	Approaches   int `json:"approaches,omitempty"`   // times that time passes to the last millisecond of a lease
+	Approaches   int `json:"approaches,omitempty"`   // times that time passes to shortly before the end of a lease; more than 0 lets one script take a millisecond as well
 	Failovers    int `json:"failovers"`              // promotions of a replica that has not heard everything, 0 or 1
 	Flushes      int `json:"flushes"`                // times that the script cache is flushed
 	LostAnswers  int `json:"lostAnswers,omitempty"`  // commands that are executed, whose client gets no answer
@@ -36,8 +36,12 @@ func (b *Budget) limits() []limit {
 	}
 }
 
+// SlowScripts returns the number of scripts that may take a millisecond, 0 or 1.
+func (b Budget) SlowScripts() int { return min(1, b.Approaches) }
+
 // Faults returns the number of things that may go wrong in one schedule.
 func (b Budget) Faults() (n int) {
+	n = b.SlowScripts()
 	for _, l := range b.limits() {
 		n += *l.n
 	}

@@ -35,6 +35,7 @@ const (
 	LosesAnswers              // a client's command is executed, and its answer is lost; the number is the client
 	LosesCommands             // a client's command is lost; the number is the client
 	Delays                    // a client gives up waiting for its command, which is executed later; the number is the client
+	Slows                     // time passes while a client's script or transaction is executed; the number is the client
 	Passes                    // time passes; the number is the instant, from the nearest on
 	Arrives                   // a command that its client has given up is executed; the number is the command
 	PassesFine                // time passes to an instant that only a look at a clock or a TTL tells apart; the number is the instant
@@ -67,6 +68,9 @@ func LoseCommand(i int) Choice { return choice(LosesCommands, i) }
 // executes the command.
 func Delay(i int) Choice { return choice(Delays, i) }
 
+// Slow lets a millisecond pass while the next command of client i, counted from 0, is executed: a script, or the EXEC of a transaction.
+func Slow(i int) Choice { return choice(Slows, i) }
+
 // Arrive executes late command n of the schedule, counted from 0.
 func Arrive(n int) Choice { return choice(Arrives, n) }
 
@@ -84,7 +88,7 @@ const perKind = MaxPerKind * MaxThreads
 func choice(k Kind, number int) Choice { return Choice(k)*perKind + Choice(number) }
 
 // Of returns the same choice for another thread of its client, counted from 0. It is for the choices of Run, LoseAnswer,
-// LoseCommand and Delay: a crash ends all threads of its client.
+// LoseCommand, Delay and Slow: a crash ends all threads of its client.
 func (c Choice) Of(thread int) Choice {
 	return choice(c.Kind(), c.Number()) + Choice(thread)*MaxPerKind
 }
@@ -136,6 +140,7 @@ var numbered = []struct {
 	{LosesAnswers, "lost answer to client ", MaxClients, true},
 	{LosesCommands, "lost command of client ", MaxClients, true},
 	{Delays, "late command of client ", MaxClients, true},
+	{Slows, "slow script of client ", MaxClients, true},
 	{Passes, "time ", MaxPerKind, false},
 	{Arrives, "arrival ", MaxPerKind, false},
 	{PassesFine, "fine time ", MaxPerKind, false},

@@ -13,9 +13,9 @@ func everyChoice() []Choice {
 		all = append(all, Pass(i), Arrive(i), PassFine(i))
 	}
 	for i := range MaxClients {
-		all = append(all, Run(i), Crash(i), LoseAnswer(i), LoseCommand(i), Delay(i))
+		all = append(all, Run(i), Crash(i), LoseAnswer(i), LoseCommand(i), Delay(i), Slow(i))
 		for thread := 1; thread < MaxThreads; thread++ {
-			all = append(all, Run(i).Of(thread), LoseAnswer(i).Of(thread), LoseCommand(i).Of(thread), Delay(i).Of(thread))
+			all = append(all, Run(i).Of(thread), LoseAnswer(i).Of(thread), LoseCommand(i).Of(thread), Delay(i).Of(thread), Slow(i).Of(thread))
 		}
 	}
 	return all
@@ -51,7 +51,7 @@ func TestWhomAChoiceIsAbout(t *testing.T) {
 	require.Equal(t, []int{2, 0}, []int{Run(3).Of(2).Thread(), Run(3).Thread()})
 	require.Equal(t, Run(3), Run(3).Of(2).Of(0))
 	for kind, of := range map[Kind]func(int) Choice{
-		Runs: Run, Crashes: Crash, LosesAnswers: LoseAnswer, LosesCommands: LoseCommand, Delays: Delay, Passes: Pass, Arrives: Arrive, PassesFine: PassFine,
+		Runs: Run, Crashes: Crash, LosesAnswers: LoseAnswer, LosesCommands: LoseCommand, Delays: Delay, Passes: Pass, Arrives: Arrive, PassesFine: PassFine, Slows: Slow,
 	} {
 		for i := range MaxClients {
 			c := of(i)

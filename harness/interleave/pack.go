@@ -13,7 +13,7 @@ import (
 
 // packedKinds and packedWorld give each choice a code that stays when the numbers of choices move: the place in the list.
 var (
-	packedKinds = []Kind{Runs, Crashes, LosesAnswers, LosesCommands, Delays, Passes, Arrives, PassesFine}
+	packedKinds = []Kind{Runs, Crashes, LosesAnswers, LosesCommands, Delays, Passes, Arrives, PassesFine, Slows}
 	packedWorld = []Choice{StopReplication, Promote, FlushScripts}
 )
 

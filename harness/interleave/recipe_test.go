@@ -128,7 +128,7 @@ func TestARecipeOfAnotherVersionIsRefusedWithTheReason(t *testing.T) {
 		require.ErrorContains(t, err, says)
 		require.NotContains(t, err.Error(), "\n")
 	}
-	for _, code := range []uint64{8, 13, 3*codes + codeWorld, (MaxPerKind)*codes + 5, 200*codes + codeWords, MaxClients * codes} {
+	for _, code := range []uint64{9, 13, 3*codes + codeWorld, (MaxPerKind)*codes + 5, 200*codes + codeWords, MaxClients * codes} {
 		u := unpacker{}
 		var p packer
 		p.number(code)

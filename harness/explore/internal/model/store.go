@@ -30,6 +30,7 @@ const AllScripts = "all"
 type Question struct {
 	Transaction string // commands of the MULTI, for an EXEC
 	Hearing     int64  // 1 more than the replicas that hear what is written, for a WAIT; 0: it is none
+	Slow        bool   // a millisecond passes while it is executed
 
 	text    string
 	at      time.Duration // time of day, as exact as it matters; 0: it does not

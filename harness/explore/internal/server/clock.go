@@ -49,6 +49,13 @@ func (s *Server) SetTime(now time.Duration) {
 	}
 }
 
+// SetTimeDuring lets time pass to another instant while a server executes the next command: see cluster.FixedClock.SetDuring. SetTime ends it.
+func (s *Server) SetTimeDuring(then time.Duration) {
+	for _, clock := range s.fixed {
+		clock.SetDuring(keyspace.Epoch.Add(then))
+	}
+}
+
 // PassTime lets time pass from one instant of the schedule to another.
 func (s *Server) PassTime(from, to time.Duration) error {
 	if s.fixed != nil {

@@ -32,6 +32,7 @@ const (
 	losesCommand
 	delays
 	arrives
+	slows
 )
 
 // completes maps a kind of fault to the one that completes it later, at a place of its own.
@@ -61,7 +62,7 @@ func faultsOf(b interleave.Budget) (all []faultKind) {
 		kind faultKind
 	}{
 		{b.Crashes, crashes}, {b.Expiries, passesBeyond}, {b.Approaches, passesToLast}, {b.Failovers, stopsReplication}, {b.Flushes, flushesScripts},
-		{b.LostAnswers, losesAnswer}, {b.LostCommands, losesCommand}, {b.Late, delays},
+		{b.LostAnswers, losesAnswer}, {b.LostCommands, losesCommand}, {b.Late, delays}, {b.SlowScripts(), slows},
 	} {
 		for range of.n {
 			all = append(all, of.kind)
@@ -105,6 +106,8 @@ func (k faultKind) matches(c, next interleave.Choice, instants []schedule.Instan
 		return c.Kind() == interleave.LosesCommands && happensToNext
 	case delays:
 		return c.Kind() == interleave.Delays && happensToNext
+	case slows:
+		return c.Kind() == interleave.Slows && happensToNext
 	case arrives:
 		return c.Kind() == interleave.Arrives
 	}

@@ -71,7 +71,7 @@ func (v *toyView) Visited([]*schedule.Move) (bool, error) {
 }
 
 func (v *toyView) Instants() ([]schedule.Instant, error) {
-	return []schedule.Instant{{At: 1, BeyondEnd: true}, {At: 2, BeyondEnd: true}}, nil
+	return []schedule.Instant{{Choice: interleave.Pass(0), At: 1, BeyondEnd: true}, {Choice: interleave.Pass(1), At: 2, BeyondEnd: true}}, nil
 }
 
 func (v *toyView) Moves() (moves []schedule.Move, err error) {

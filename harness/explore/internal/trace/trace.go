@@ -58,6 +58,9 @@ func (t *Trace) Sent(c command.Command, reply []byte, lost error) {
 	if s.Command = waits + c.Text(t.Scripts); command.Name(c.Args) == "exec" {
 		s.Command = waits + fmt.Sprintf("MULTI … EXEC, writes %s", strings.Join(c.Writes, ", "))
 	}
+	if s.Choice.Kind() == interleave.Slows {
+		s.Command += ", while a millisecond passes"
+	}
 	if lost != nil {
 		s.Reply = "(lost) " + lost.Error()
 		return
