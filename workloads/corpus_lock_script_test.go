@@ -74,11 +74,6 @@ if not redis.call('lpop', KEYS[1]) then return 0 end redis.call('set', KEYS[1]..
 		scriptLock("releases-all-locks", "a release compares the owner, then deletes every lock whose name begins in the same way", takeSetNX,
 			`if redis.call('get', KEYS[1]) ~= ARGV[1] then return 0 end
 for _, k in ipairs(redis.call('keys', string.sub(KEYS[1], 1, 4)..'*')) do redis.call('del', k) end return 1`).says(misses("one lock only"), finds()),
-		scriptLock("a-millisecond-short", "SET NX PX with a millisecond less than the lease",
-			`if redis.call('set', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2] - 1) then return 1 end return 0`, releaseGet).says(finds(harness.DoubleGrant), misses("clocks are taken to be wrong by a hundredth")),
-		scriptLock("over-at-its-end", "a deadline in milliseconds, rounded down; the lease counts as over when it is reached, up to a millisecond early",
-			nowMS+`redis.call('zremrangebyscore', KEYS[1], '-inf', now) if redis.call('zcard', KEYS[1]) > 0 then return 0 end
-redis.call('zadd', KEYS[1], now + ARGV[2], ARGV[1]) return 1`, releaseZset).says(finds(harness.DoubleGrant), misses("clocks are taken to be wrong by a hundredth")),
 		scriptLock("lease-of-last-asker", "an acquire that is refused sets the lease to what is left of it, in seconds",
 			`if redis.call('set', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2]) then return 1 end
 local left = redis.call('ttl', KEYS[1]) if left > 0 then redis.call('expire', KEYS[1], left - 1) end return 0`, releaseGet).says(finds(harness.DoubleGrant), finds()),

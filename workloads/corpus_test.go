@@ -159,7 +159,7 @@ func (s said) String() string {
 
 // corpus lists them all.
 func corpus() []algorithm {
-	return slices.Concat(lockScripts(), codeLocks(), extendingLocks(), timelyLocks(), filters(), sequences())
+	return slices.Concat(lockScripts(), codeLocks(), extendingLocks(), timelyLocks(), deadlineLocks(), filters(), sequences(), timedSequences())
 }
 
 // variant returns a script as a variant.

@@ -35,6 +35,8 @@ func (s *search) vacuous(worlds []*world, own string) string {
 		return fmt.Sprintf("there were more than %d leases of different ends at one time, and time passed to the ends of the first only", maxInstants/2)
 	case s.seen.Coverage.ClockRead && !worlds[0].SetsClocks():
 		return "it looks at a clock, and the servers' clocks cannot be set: " + worlds[0].WhyNoClock
+	case s.unmet() != "":
+		return s.unmet()
 	case s.seen.Doubt != "":
 		return "some schedule could not be judged: " + s.seen.Doubt
 	}
