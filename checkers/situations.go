@@ -65,6 +65,9 @@ func (c *Situations) List() (all []harness.Situation) {
 	if len(all) > 0 {
 		all = append(all, c.situations([]harness.SituationName{harness.RetryAfterUnknown})...)
 	}
+	if c.met[harness.TakenAtLeaseEnd] != nil { // only locks by clocks that are rounded down meet it, so it is not missed
+		all = append(all, *c.met[harness.TakenAtLeaseEnd])
+	}
 	return all
 }
 

@@ -3,6 +3,7 @@ package checkers
 import (
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/doublegrant/doublegrant/harness"
 )
@@ -40,6 +41,9 @@ func (c *Situations) acquire(worker int, x harness.Op) {
 		}
 		if x.Outcome == harness.OK && x.Return >= c.certainUntil(h.lease) {
 			c.meet(harness.TakenAfterLease, h.lease, x)
+			if c.meta.Drift == 0 && h.lease.TTL >= time.Millisecond && x.Return < c.certainUntil(h.lease)+time.Millisecond { // times are exact, as in a search
+				c.meet(harness.TakenAtLeaseEnd, h.lease, x)
+			}
 		}
 		c.noteSimilarNames(h, x)
 	}

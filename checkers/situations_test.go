@@ -98,6 +98,17 @@ func TestSituations(t *testing.T) {
 	}
 }
 
+// A lock that is taken in the millisecond in which another's lease ends may be short of up to one, which is counted.
+func TestALockTakenAtALeasesEnd(t *testing.T) {
+	const lease = 10 * time.Millisecond
+	a := acquire(0, "a", 0, 2, lease)
+	for at, want := range map[time.Duration]int{lease - 1: 0, lease: 1, lease + time.Millisecond - 1: 1, lease + time.Millisecond: 0} {
+		b := acquire(1, "b", lease-2, at, lease)
+		require.Equal(t, want, situationsIn(0, a, b)[harness.TakenAtLeaseEnd], at)
+		require.Zero(t, situationsIn(0.01, a, b)[harness.TakenAtLeaseEnd], "where clocks may be wrong it tells nothing")
+	}
+}
+
 func TestSituationsMindDrift(t *testing.T) {
 	require.Equal(t, counts{harness.ReleaseInLastInstant: 1}, situationsIn(0.5, acquire(0, "a", 0, 2, 100), release(0, "a", 151, 152)))
 	require.Equal(t, counts{harness.ReleaseAfterLease: 1, harness.LeaseEndedInside: 1},

@@ -6,9 +6,10 @@ type SituationName string
 // The situations of locks. The last instant of a lease is its last twentieth, up to the latest time at which it can be over.
 const (
 	AcquiresAtOnce       SituationName = "two acquires pending at once"
-	LeaseEndedInside     SituationName = "lease ended inside"                        // of an owner that neither released nor extended before
-	AskedInLastInstant   SituationName = "lock asked for in a lease's last instant"  // by another
-	TakenAfterLease      SituationName = "lock taken after another's lease"          // which was not released before
+	LeaseEndedInside     SituationName = "lease ended inside"                       // of an owner that neither released nor extended before
+	AskedInLastInstant   SituationName = "lock asked for in a lease's last instant" // by another
+	TakenAfterLease      SituationName = "lock taken after another's lease"         // which was not released before
+	TakenAtLeaseEnd      SituationName = "lock taken in the millisecond in which another's lease ends"
 	ReleaseInLastInstant SituationName = "release in the last instant"               //
 	ReleaseAfterLease    SituationName = "release after the lease"                   //
 	LateReleaseMeets     SituationName = "release after the lease, another holds it" //
@@ -51,7 +52,7 @@ const (
 // AllSituations lists the situations of every family, and those that only the explorer sees.
 func AllSituations() []SituationName {
 	return []SituationName{
-		AcquiresAtOnce, LeaseEndedInside, AskedInLastInstant, TakenAfterLease, ReleaseInLastInstant, ReleaseAfterLease, LateReleaseMeets,
+		AcquiresAtOnce, LeaseEndedInside, AskedInLastInstant, TakenAfterLease, TakenAtLeaseEnd, ReleaseInLastInstant, ReleaseAfterLease, LateReleaseMeets,
 		ExtendInLease, ExtendInLastInstant, ExtendAfterLease, LateExtendMeets, NameBeginsAnother,
 		ClaimsAtOnce, AskedAgainEarly, AskedAgainLater, AskedAgainAtEnd, AskedAgainAfter, ConfirmAfterTime,
 		DrawsAtOnce, RetryAfterUnknown,
