@@ -42,6 +42,7 @@ func (c *Situations) acquire(worker int, x harness.Op) {
 			c.meet(harness.TakenAfterLease, h.lease, x)
 		}
 		c.noteSimilarNames(h, x)
+		c.noteSurvivor(h.lease, x)
 	}
 	if x.Outcome == harness.OK {
 		o := &ownership{owner: owner{worker, x.Arg}, key: x.Key, lease: x}

@@ -86,7 +86,7 @@ func (r *run) record(parent context.Context) (err error) {
 	if !r.StopOnFirst {
 		first = nil
 	}
-	r.watch = newWatch(r.clock, r.meta, r.Spec, first)
+	r.watch = newWatch(r.clock, r.meta, r.Spec, first, func() []Fault { return r.rec.faultsSoFar() })
 	r.rec = newRecorder(r.clock, r.sources()+1, r.Store, r.shower(), func(err error) {
 		abort(fmt.Errorf("harness: write the history: %w", err))
 	})

@@ -70,6 +70,37 @@ func TestWatchersFindWhileTheLoadGoesOn(t *testing.T) {
 	})
 }
 
+// What a fault may explain is told as what it will be in the end, when nobody's release is to blame.
+func TestWhatIsToldHasTheClassThatItKeeps(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := &fake{}
+		thefts := checking{"thefts", func(h harness.History, found func(harness.Anomaly)) harness.Judgement {
+			for op := range h.Ops {
+				found(harness.Anomaly{Class: harness.StolenRelease, From: op.Call, To: op.Return, Note: "two owners; a release"})
+			}
+			return harness.Judgement{}
+		}}
+		cuts := strike{"cut", func(context.Context, *rand.Rand) (harness.Injection, error) {
+			return harness.Injection{Bite: "it bites"}, nil
+		}}
+		var told []harness.Anomaly
+		res := ran(t, harness.Spec{
+			System: f, Workload: f, Checkers: []harness.Checker{&counter{}}, Clients: 4, Duration: 2 * time.Second,
+			Faults:      []harness.TimedFault{{Nemesis: cuts, For: 300 * time.Millisecond}},
+			QuietPeriod: 500 * time.Millisecond, Watchers: []harness.Checker{thefts},
+			OnAnomaly: func(a harness.Anomaly, _ time.Duration) { told = append(told, a) },
+		})
+		cut, classes := harness.Influences(res.History.Faults)[0], map[harness.Class]int{}
+		for _, a := range told {
+			classes[a.Class]++
+			require.Equal(t, cut.Overlaps(a.From, a.To), a.Class == harness.DoubleGrant, "%v to %v", a.From, a.To)
+			require.Equal(t, a.Class == harness.StolenRelease, a.Note != "two owners", a.Note)
+		}
+		require.Positive(t, classes[harness.DoubleGrant])
+		require.Positive(t, classes[harness.StolenRelease])
+	})
+}
+
 // stuck returns a watcher that waits for something else at the first operation.
 func stuck(until chan struct{}) harness.Checker {
 	return checking{"stuck", func(h harness.History, found func(harness.Anomaly)) harness.Judgement {
