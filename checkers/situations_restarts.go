@@ -8,9 +8,9 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 )
 
-// This file tells whether a node that came back without its data had anything to forget. It had if a lock was held, or a message marked, for
-// certain from before the restart until somebody asked for it after. Whoever asks then is granted what is forgotten, which is a violation, or
-// shows that it is not forgotten. Numbers need no such look: a sequence never ends, and there is load before and after.
+// This file tells whether a node that came back without its data had anything to forget. It had if a lock was held, or a message marked,
+// for certain from before the restart until somebody asked for it after. Whoever asks then is granted what is forgotten, which is a
+// violation, or shows that it is not forgotten. Numbers need no such look: a sequence never ends, and there is load before and after.
 
 // restart is a fault that put another process into the place of a primary.
 type restart struct {
@@ -68,8 +68,8 @@ func (s situationsOfShares) vacuousRestarts() (missing []string) {
 			what string
 		}{{harness.Acquire, r.locks, "no lock was held"}, {harness.Claim, r.marks, "no message was marked"}} {
 			if of.met == 0 && slices.Contains(s.all[0].meta.Kinds, of.kind) {
-				missing = append(missing, fmt.Sprintf("%s from before %s at %s until somebody asked for it after, so nothing was there to be forgotten "+
-					"(let the run have more such faults, or longer leases or windows: --repeat, --ttl)", of.what, r.Name, formatTime(r.Start)))
+				missing = append(missing, fmt.Sprintf("%s from before %s at %s until somebody asked for it after, so nothing was there "+
+					"to be forgotten (ask for longer leases or windows, --ttl)", of.what, r.Name, formatTime(r.Start)))
 			}
 		}
 	}

@@ -20,7 +20,8 @@ type situationsOfShares struct {
 }
 
 func newSituationsOfShares(h harness.History) situationsOfShares {
-	s := situationsOfShares{shares: harness.Shares(h.Meta.Workers, max(1, h.Meta.Generators)), bound: clocksOf(h.Events), restarts: restartsOf(h)}
+	shares := harness.Shares(h.Meta.Workers, max(1, h.Meta.Generators))
+	s := situationsOfShares{shares: shares, bound: clocksOf(h.Events), restarts: restartsOf(h)}
 	for range s.shares {
 		one := NewSituations(h.Meta)
 		one.restarts = s.restarts

@@ -20,8 +20,8 @@ const (
 
 // watch shows the record to checkers while it grows, and reports what they find at once.
 //
-// The verdict does not depend on what is found here: watchers see no faults and have no second pass. What is told of a violation has the
-// class that it will have in the end, as far as faults decide that. The verdict is that of [Judge] over the stored history. So the run waits for no watcher. One that
+// The verdict does not depend on what is found here: watchers see no faults and have no second pass. What is told of a violation has
+// the class that it will have in the end, as far as faults decide that. The verdict is that of [Judge] over the stored history. So the run waits for no watcher. One that
 // falls too far behind watches no longer, and that is noted. One that panics or has seen enough watches no longer either.
 // The others go on.
 type watch struct {
