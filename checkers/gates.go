@@ -24,6 +24,8 @@ import (
 //   - every sequence that was asked for a number gave one;
 //   - every situation in Meta.Situations was met;
 //   - every fault was proved and ended;
+//   - through every restart of a primary at once, which may have lost its data, a lock was held that somebody asked for afterwards, if
+//     acquires are promised, and a message was marked, if claims are;
 //   - no Sentinel entered TILT mode, in which it does nothing, but as a consequence of a fault: it was a target of one that
 //     was in force, or had not ended, or had healed less than a second before;
 //   - there was load in each phase, [harness.HarnessClient] aside: before the first fault and after the end of the last one
@@ -49,11 +51,12 @@ func (gates) Name() string { return "gates" }
 
 func (c gates) Check(ctx context.Context, h harness.History, found func(harness.Anomaly)) harness.Judgement {
 	p := &gatesPass{
-		tally: newTally(h, found), h: h, phases: phasesOf(h), ok: map[harness.Kind]int{}, situations: newSituationsOfShares(h.Meta, clocksOf(h.Events)),
+		tally: newTally(h, found), h: h, phases: phasesOf(h), ok: map[harness.Kind]int{}, situations: newSituationsOfShares(h),
 		drawn: map[string]bool{}, clocks: clocksOf(h.Events),
 	}
 	err := eachOp(ctx, h, p.op)
-	doubts := slices.Concat(p.missingRecord(), p.missingKinds(), p.missingContention(), p.missingGrants(), p.missingProofs(), p.tiltsWithoutFault(), p.missingLoad(), p.looseClocks(), p.situations.idle())
+	doubts := slices.Concat(p.missingRecord(), p.missingKinds(), p.missingContention(), p.missingGrants(), p.missingProofs(), p.tiltsWithoutFault(), p.missingLoad(), p.looseClocks(), p.situations.idle(),
+		p.situations.vacuousRestarts())
 	if err != nil {
 		doubts = nil // what is missing may only not have been read
 	}

@@ -23,6 +23,8 @@ type Situations struct {
 	locks   generations[string, *situatedLock]
 	owners  map[int][]*ownership // by worker
 	marks   sampledMarks
+
+	restarts []*restart // what lived through them is noted
 }
 
 // NewSituations returns a counter for a history with that Meta, of which Workers, Drift and Kinds are used.
@@ -194,7 +196,11 @@ func (c *Situations) claim(x harness.Op) {
 	if x.Outcome != harness.OK {
 		return
 	}
-	if mark, ok := c.marks.lastMark(x.Key); ok && x.Call > mark.Return && mark.TTL > 0 {
+	mark, ok := c.marks.lastMark(x.Key)
+	if ok {
+		c.noteSurvivor(mark, x)
+	}
+	if ok && x.Call > mark.Return && mark.TTL > 0 {
 		if name := c.situationOfAge(mark, x); name != "" {
 			c.meet(name, mark, x)
 		}

@@ -46,6 +46,7 @@ func (c *Situations) acquire(worker int, x harness.Op) {
 			}
 		}
 		c.noteSimilarNames(h, x)
+		c.noteSurvivor(h.lease, x)
 	}
 	if x.Outcome == harness.OK {
 		o := &ownership{owner: owner{worker, x.Arg}, key: x.Key, lease: x}

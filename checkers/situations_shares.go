@@ -15,12 +15,17 @@ type situationsOfShares struct {
 	bound  time.Duration // by how much an operation may have been widened
 	all    []*Situations // by share
 	ok     []int         // operations that were ok, by share
+
+	restarts []*restart // of nodes, which all shares look at
 }
 
-func newSituationsOfShares(meta harness.Meta, bound time.Duration) situationsOfShares {
-	s := situationsOfShares{shares: harness.Shares(meta.Workers, max(1, meta.Generators)), bound: bound}
+func newSituationsOfShares(h harness.History) situationsOfShares {
+	shares := harness.Shares(h.Meta.Workers, max(1, h.Meta.Generators))
+	s := situationsOfShares{shares: shares, bound: clocksOf(h.Events), restarts: restartsOf(h)}
 	for range s.shares {
-		s.all = append(s.all, NewSituations(meta))
+		one := NewSituations(h.Meta)
+		one.restarts = s.restarts
+		s.all = append(s.all, one)
 	}
 	s.ok = make([]int, len(s.shares))
 	return s

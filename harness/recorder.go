@@ -46,6 +46,7 @@ type recorder struct {
 	store  Store
 	broken bool // the store failed: discard from here on
 	counts [3]int64
+	faults []Fault // the latest record of each
 }
 
 // slot holds the operations that one worker leaves for the writer. The writer looks at the first two fields of every slot each time.
@@ -247,7 +248,15 @@ func (r *recorder) event(e Event) {
 func (r *recorder) fault(f Fault) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	r.faults = WithFault(r.faults, f)
 	r.write(func() error { return r.store.WriteFault(f) })
+}
+
+// faultsSoFar returns the latest record of each fault.
+func (r *recorder) faultsSoFar() []Fault {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Clone(r.faults)
 }
 
 // totals counts the operations written so far, by outcome.

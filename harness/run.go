@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -58,6 +59,8 @@ type run struct {
 	abort   context.CancelCauseFunc
 	stop    chan struct{}   // closed when the load ends
 	enough  context.Context // done when the load is to end, in time or early
+	sated   context.Context // done when it is to end as soon as all faults have had their time
+	quota   Quota           // nil: there is none
 	outages *faultsInForce
 	notes   []string              // of the Result
 	failed  atomic.Pointer[error] // the first client that panicked
@@ -86,7 +89,15 @@ func (r *run) record(parent context.Context) (err error) {
 	if !r.StopOnFirst {
 		first = nil
 	}
-	r.watch = newWatch(r.clock, r.meta, r.Spec, first)
+	r.sated = enough
+	if r.Quota != nil {
+		var sate func()
+		r.sated, sate = context.WithCancel(enough)
+		defer sate()
+		r.quota = r.Quota(sate)
+		r.Watchers = append(slices.Clip(r.Watchers), r.quota)
+	}
+	r.watch = newWatch(r.clock, r.meta, r.Spec, first, func() []Fault { return r.rec.faultsSoFar() })
 	r.rec = newRecorder(r.clock, r.sources()+1, r.Store, r.shower(), func(err error) {
 		abort(fmt.Errorf("harness: write the history: %w", err))
 	})
@@ -108,6 +119,8 @@ func (r *run) close(parent context.Context, err error) error {
 		end.Reason = err.Error()
 	case parent.Err() != nil:
 		end.Reason = "interrupted"
+	case r.quota != nil && r.enough.Err() == nil: // nothing else has ended it
+		end.Reason = r.quota.Lacking()
 	}
 	return errors.Join(r.Store.WriteEnd(end), r.Store.Close())
 }

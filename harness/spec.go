@@ -35,10 +35,22 @@ type Spec struct {
 	OnAnomaly   func(Anomaly, time.Duration) // called at once, never concurrently, with what a watcher has found, and when; must not block
 	StopOnFirst bool                         // end the load, as if its time were over, when a watcher has found a violation
 
+	// Quota makes a watcher that decides when there was enough load: it calls enough, from any goroutine. The load then ends once all
+	// faults have had their time. Duration bounds it. Of a run that ends with something lacking the verdict is never valid. nil: the load
+	// lasts for Duration.
+	Quota func(enough func()) Quota
+
 	Labels   map[string]string // copied into Meta
 	Store    Store             // where the history goes; default: memory
 	Log      *slog.Logger      // default: silent
 	Progress func(Progress)    // called about once a second while the load runs
+}
+
+// Quota is a watcher that decides when a load has had enough of everything.
+type Quota interface {
+	Checker
+	// Lacking says what there was too little of; empty: nothing. It is called when the watcher has seen all that it will see.
+	Lacking() string
 }
 
 // Progress holds the figures of a run under way.
@@ -104,6 +116,9 @@ func (s Spec) meta(clock Clock, groups int) Meta {
 	m := Meta{
 		Name: s.Name, Seed: s.Seed, Started: clock.Started(), Groups: groups, Clients: s.Clients,
 		Rate: s.Rate, Open: s.OpenLoop, Drift: s.Drift, Labels: s.Labels, Widened: len(s.Generators) > 0, Generators: len(s.Generators),
+	}
+	if s.Quota != nil && !s.OpenLoop { // there is enough load when the quota says so
+		m.Rate = 0
 	}
 	for _, l := range s.loads() {
 		m.Workers += l.Clients

@@ -18,7 +18,7 @@ const wholeWithin = 30 * time.Second
 const injectWithin = 10 * time.Second
 
 // runTimetable lets the load run for its Duration, with the sequences of faults side by side. The load does not end before the last
-// fault has healed and a quiet period has passed.
+// fault has healed and a quiet period has passed. With a quota it then ends when that is filled.
 func (r *run) runTimetable(ctx context.Context) error {
 	start := r.clock.Now()
 	ctx, stop := context.WithCancel(ctx) // one sequence that fails ends the others
@@ -40,7 +40,7 @@ func (r *run) runTimetable(ctx context.Context) error {
 	if len(slices.Concat(r.tracks()...)) > 0 {
 		wait(ctx, r.QuietPeriod)
 	}
-	wait(ctx, start+r.Duration-r.clock.Now())
+	wait(r.sated, start+r.Duration-r.clock.Now())
 	return nil
 }
 

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"iter"
 	"log/slog"
+	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -18,8 +20,8 @@ const (
 
 // watch shows the record to checkers while it grows, and reports what they find at once.
 //
-// The verdict does not depend on what is found here: watchers see no faults and have no second pass, so a violation may get
-// another class in the end. The verdict is that of [Judge] over the stored history. So the run waits for no watcher. One that
+// The verdict does not depend on what is found here: watchers see no faults and have no second pass. What is told of a violation has
+// the class that it will have in the end, as far as faults decide that. The verdict is that of [Judge] over the stored history. So the run waits for no watcher. One that
 // falls too far behind watches no longer, and that is noted. One that panics or has seen enough watches no longer either.
 // The others go on.
 type watch struct {
@@ -28,6 +30,8 @@ type watch struct {
 	tell  func(Anomaly, time.Duration)
 	count atomic.Int64 // violations found
 	first func()       // called at the first of them
+
+	faults func() []Fault // those of the record so far
 
 	feeds []*feed
 	notes []string   // about watchers that were left behind; only the recorder's writer uses it, and from end on the run
@@ -45,8 +49,8 @@ type feed struct {
 }
 
 // newWatch starts spec's watchers. first, if not nil, is called once, when a violation has been found.
-func newWatch(clock Clock, meta Meta, spec Spec, first func()) *watch {
-	w := &watch{clock: clock, log: spec.Log, tell: spec.OnAnomaly, first: first}
+func newWatch(clock Clock, meta Meta, spec Spec, first func(), faults func() []Fault) *watch {
+	w := &watch{clock: clock, log: spec.Log, tell: spec.OnAnomaly, first: first, faults: faults}
 	for _, c := range spec.Watchers {
 		ctx, cancel := context.WithCancel(context.Background())
 		f := &feed{name: c.Name(), batches: make(chan []Op, watchBatches), cancel: cancel, done: make(chan struct{})}
@@ -128,11 +132,22 @@ func (w *watch) found(f *feed, a Anomaly) {
 	n := int64(a.Violations())
 	before := w.count.Add(n) - n
 	if w.tell != nil {
-		w.tell(a, w.clock.Now())
+		w.tell(w.asInTheEnd(a), w.clock.Now())
 	}
 	if before == 0 && w.first != nil {
 		w.first()
 	}
+}
+
+// asInTheEnd returns the anomaly with the class that it will have when all faults are known: where one may explain two owners of a lock, no
+// release is to blame.
+func (w *watch) asInTheEnd(a Anomaly) Anomaly {
+	explains := func(f Influence) bool { return f.Overlaps(a.From, a.To) }
+	if a.Class == StolenRelease && slices.ContainsFunc(Influences(w.faults()), explains) {
+		a.Class = DoubleGrant
+		a.Note, _, _ = strings.Cut(a.Note, "; ") // what follows names the release
+	}
+	return a
 }
 
 // opsOnce returns a sequence of the operations that the feed brings. Only the first range has any: while a run goes on its record

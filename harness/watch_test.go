@@ -70,6 +70,95 @@ func TestWatchersFindWhileTheLoadGoesOn(t *testing.T) {
 	})
 }
 
+// What a fault may explain is told as what it will be in the end, when nobody's release is to blame.
+func TestWhatIsToldHasTheClassThatItKeeps(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := &fake{}
+		thefts := checking{"thefts", func(h harness.History, found func(harness.Anomaly)) harness.Judgement {
+			for op := range h.Ops {
+				found(harness.Anomaly{Class: harness.StolenRelease, From: op.Call, To: op.Return, Note: "two owners; a release"})
+			}
+			return harness.Judgement{}
+		}}
+		cuts := strike{"cut", func(context.Context, *rand.Rand) (harness.Injection, error) {
+			return harness.Injection{Bite: "it bites"}, nil
+		}}
+		var told []harness.Anomaly
+		res := ran(t, harness.Spec{
+			System: f, Workload: f, Checkers: []harness.Checker{&counter{}}, Clients: 4, Duration: 2 * time.Second,
+			Faults:      []harness.TimedFault{{Nemesis: cuts, For: 300 * time.Millisecond}},
+			QuietPeriod: 500 * time.Millisecond, Watchers: []harness.Checker{thefts},
+			OnAnomaly: func(a harness.Anomaly, _ time.Duration) { told = append(told, a) },
+		})
+		cut, classes := harness.Influences(res.History.Faults)[0], map[harness.Class]int{}
+		for _, a := range told {
+			classes[a.Class]++
+			require.Equal(t, cut.Overlaps(a.From, a.To), a.Class == harness.DoubleGrant, "%v to %v", a.From, a.To)
+			require.Equal(t, a.Class == harness.StolenRelease, a.Note != "two owners", a.Note)
+		}
+		require.Positive(t, classes[harness.DoubleGrant])
+		require.Positive(t, classes[harness.StolenRelease])
+	})
+}
+
+// plenty is a quota of some operations.
+type plenty struct {
+	of     int
+	enough func()
+	seen   int
+}
+
+func (*plenty) Name() string { return "plenty" }
+
+func (q *plenty) Check(_ context.Context, h harness.History, _ func(harness.Anomaly)) harness.Judgement {
+	for range h.Ops {
+		if q.seen++; q.seen == q.of {
+			q.enough()
+		}
+	}
+	return harness.Judgement{Absent: true}
+}
+
+func (q *plenty) Lacking() string {
+	if q.seen >= q.of {
+		return ""
+	}
+	return fmt.Sprintf("only %d operations", q.seen)
+}
+
+// A load with a quota ends when that is filled, but not before its faults, and at its bound without a valid verdict.
+func TestALoadWithAQuotaEndsWhenItIsFilled(t *testing.T) {
+	const most = time.Hour
+	for _, x := range []struct {
+		of     int
+		fault  time.Duration
+		least  time.Duration
+		filled bool
+	}{
+		{of: 10, filled: true},
+		{of: 10, fault: time.Minute, least: time.Minute, filled: true},
+		{of: 1 << 40, least: most},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			f := &fake{}
+			spec := harness.Spec{
+				System: f, Workload: f, Checkers: []harness.Checker{&counter{}}, Clients: 1, Rate: 1, Duration: most, QuietPeriod: time.Second,
+				Quota: func(enough func()) harness.Quota { return &plenty{of: x.of, enough: enough} },
+			}
+			if x.fault > 0 {
+				cuts := strike{"cut", func(context.Context, *rand.Rand) (harness.Injection, error) {
+					return harness.Injection{Bite: "it bites"}, nil
+				}}
+				spec.Faults = []harness.TimedFault{{Nemesis: cuts, For: x.fault}}
+			}
+			res := ran(t, spec)
+			require.Equal(t, x.filled, res.History.End.Reason == "", res.History.End.Reason)
+			require.GreaterOrEqual(t, res.History.End.At, x.least)
+			require.Equal(t, x.filled, res.History.End.At < most/2)
+		})
+	}
+}
+
 // stuck returns a watcher that waits for something else at the first operation.
 func stuck(until chan struct{}) harness.Checker {
 	return checking{"stuck", func(h harness.History, found func(harness.Anomaly)) harness.Judgement {

@@ -120,6 +120,10 @@ func (c Client) Described(can []string, symmetric bool, clock ClientClock, maste
 	return c, nil
 }
 
+// IsOpen reports whether nobody knows yet of which family the program is: its user has not said it, and it was not asked. Of no program it is
+// false.
+func (c *Client) IsOpen() bool { return c != nil && c.As == "" && len(c.Can) == 0 }
+
 // mostMasters is the largest number of masters that a topology has.
 const mostMasters = 9
 

@@ -77,7 +77,7 @@ func ScriptVariant(s Script) (Variant, error) {
 	if err := s.validate(); err != nil {
 		return Variant{}, err
 	}
-	v := Variant{Doc: "your script " + s.Name, Source: "your file", Claim: OneNode, OneKey: !s.withDefaults().named(), texts: map[string]string{s.Name + ".lua": s.Source}}
+	v := Variant{Doc: "your script " + s.Name, Source: "your file", Claim: OneNode, OneKey: !s.named(), texts: map[string]string{s.Name + ".lua": s.Source}}
 	if s.Release != "" {
 		v.texts[s.releaseName()] = s.Release
 	}
@@ -85,13 +85,16 @@ func ScriptVariant(s Script) (Variant, error) {
 	switch s.As {
 	case Lock:
 		v.Flaws = []Flaw{{harness.DoubleGrant, Failover}}
-		v.ComparesNames = comparesNames(s.Source) || comparesNames(s.Release)
+		v.ComparesNames = s.comparesNames()
 		return lockVariant(id, func(r redis.UniversalClient) Locker { return s.locker(r) }, v), nil
 	case Dedup:
 		v.Flaws = []Flaw{{harness.LostMessage, Crash}, {harness.DuplicateDelivery, Failover}}
 		return dedupVariant(id, func(r redis.UniversalClient) Deduper { return s.deduper(r) }, v), nil
 	default:
 		v.Flaws = []Flaw{{harness.DuplicateNumber, Failover}, {harness.Regression, Failover}}
+		if v.OwnNumbers = !s.given("{proposed}"); v.OwnNumbers { // its numbers may end all the same
+			v.Flaws = append(v.Flaws, Flaw{harness.DuplicateNumber, MemoryEvicts}, Flaw{harness.Regression, MemoryEvicts})
+		}
 		return sequenceVariant(id, func(r redis.UniversalClient) Sequencer { return s.sequencer(r) }, v), nil
 	}
 }
@@ -150,9 +153,12 @@ func (s Script) validateTemplates() error {
 
 // named reports whether the script is told the name of its lock, message or sequence. A script that is not told knows one
 // only.
-func (s Script) named() bool {
-	named := func(t string) bool { return strings.Contains(t, "{key}") }
-	return slices.ContainsFunc(s.Keys, named) || slices.ContainsFunc(s.Args, named)
+func (s Script) named() bool { return s.given("{key}") }
+
+// given reports whether a placeholder is among what the script is given to acquire, claim or draw.
+func (s Script) given(placeholder string) bool {
+	s = s.withDefaults()
+	return slices.ContainsFunc(slices.Concat(s.Keys, s.Args), func(t string) bool { return strings.Contains(t, placeholder) })
 }
 
 // alternatives joins words for a sentence: "a, b or c".

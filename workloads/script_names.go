@@ -27,6 +27,19 @@ var (
 		"hget hset hsetnx hexists hdel hlen hincrby incr decr incrby nx px ex xx ok")
 )
 
+// comparesNames reports whether a script may compare owners' tokens for more than equality. So it may where a token is a part of what it is
+// given, or a key, or where what it is given in any case is some client's name: then whose name it is matters.
+func (s Script) comparesNames() bool {
+	s = s.withDefaults()
+	for i, t := range slices.Concat(s.Keys, s.Args, s.ReleaseArgs) {
+		names := strings.Contains(t, "{owner}")
+		if names && (t != "{owner}" || i < len(s.Keys)) || slices.Contains(exploredNames[:], t) {
+			return true
+		}
+	}
+	return comparesNames(s.Source) || comparesNames(s.Release)
+}
+
 // comparesNames reports whether a Lua text may compare what it is given for more than equality.
 func comparesNames(text string) bool {
 	text = luaComment.ReplaceAllStringFunc(text, func(s string) string {

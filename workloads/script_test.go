@@ -287,3 +287,37 @@ func TestAnErrorReplyCanBeADefiniteNo(t *testing.T) {
 	require.NoError(t, err)
 	require.False(t, yes)
 }
+
+// A script that is not given what callers propose draws its own numbers, whatever the regime.
+func TestAScriptThatIsNotGivenTheProposalHasNumbersOfItsOwn(t *testing.T) {
+	for args, own := range map[string]bool{"{proposed}": false, "n={proposed}": false, "{key}": true, "7": true} {
+		v, err := ScriptVariant(Script{As: Sequence, Name: "s", Source: lua.SequenceNumericCompare, Args: []string{args}})
+		require.NoError(t, err)
+		require.Equal(t, own, v.OwnNumbers, args)
+		require.Contains(t, v.Under(MemoryEvicts), harness.DuplicateNumber, "they may end with their key")
+	}
+	v, err := ScriptVariant(Script{As: Sequence, Name: "s", Source: lua.SequenceNumericCompare})
+	require.NoError(t, err)
+	require.False(t, v.OwnNumbers)
+}
+
+// Clients differ in their names only if a script is given whole names, in its arguments, and no other that is one.
+func TestScriptsThatAreGivenPartsOfNamesCompareThem(t *testing.T) {
+	for _, x := range []struct {
+		keys, args, release []string
+		compares            bool
+	}{
+		{nil, nil, nil, false},
+		{[]string{"l:{key}"}, []string{"{owner}", "{ttl_ms}", "NX"}, []string{"{owner}", "7"}, false},
+		{nil, []string{"{owner}2", "{ttl_ms}"}, nil, true},
+		{nil, []string{"{owner}", "{ttl_ms}"}, []string{"{key}{owner}"}, true},
+		{[]string{"{owner}2"}, nil, nil, true},
+		{[]string{"{key}", "{owner}"}, nil, nil, true},
+		{nil, []string{"client-12", "{ttl_ms}"}, nil, true},
+	} {
+		s := Script{As: Lock, Name: "s", Source: "return redis.call('set', KEYS[1], ARGV[1], 'nx', 'px', ARGV[2])", Keys: x.keys, Args: x.args, ReleaseArgs: x.release}
+		v, err := ScriptVariant(s)
+		require.NoError(t, err)
+		require.Equal(t, x.compares, v.ComparesNames, "%v", x)
+	}
+}

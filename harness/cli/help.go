@@ -25,7 +25,7 @@ var (
 
 	ofPlans = []flagGroup{
 		{"Variant and load", []string{
-			"plan", "clients", "duration", "rate", "pacing", "key-count", "ttl", "hold", "regime", "with", "resource", "stop-on-first", "seed", "explore-for",
+			"plan", "clients", "duration", "thorough", "rate", "pacing", "key-count", "ttl", "hold", "regime", "with", "resource", "stop-on-first", "seed", "explore-for",
 		}},
 		{"Topology", []string{"topology", "on", "min-replicas", "max-lag", "aof", "acks", "redis-server", "redis-image"}},
 		{"A Redis that is already there", []string{

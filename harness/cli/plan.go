@@ -24,6 +24,9 @@ func (a *app) planFlags(cmd *cobra.Command) {
 	f.StringSliceVar(&p.With, "with", nil, "variants that ride along: writes/sadd measures lost writes")
 	f.IntVar(&p.Clients, "clients", 0, "concurrent clients (default 100)")
 	f.DurationVar(&p.Duration, "duration", 0, "least duration of the load; faults extend it (default 10s)")
+	f.BoolVar(&p.Thorough, "thorough", false,
+		"go on until each situation, such as a release after the lease, has occurred 100 times; unknown if one has not\n"+
+			"within --duration (default 5m)")
 	f.Float64Var(&p.Rate, "rate", 0,
 		"operations a second, due at times of their own, so that latency counts from when each was meant to begin;\n"+
 			"negative: as fast as clients can (default: clients think between operations, and aim at 20000, on several masters 500)")
@@ -31,7 +34,7 @@ func (a *app) planFlags(cmd *cobra.Command) {
 		"closed: clients think between operations, a slow one delays the next; open: what --rate means (default open with --rate)")
 	f.BoolVar(&p.StopOnFirst, "stop-on-first", false, "end the load when the first violation is found")
 	f.IntVar(&p.Keys, "key-count", 0, "locks or sequences (default: a lock for every ten clients, one sequence)")
-	f.DurationVar(&p.TTL, "ttl", 0, "lease of a lock (default 2s) or window of a message filter (default 20s)")
+	f.DurationVar(&p.TTL, "ttl", 0, "lease of a lock (default 1337, 350 and 77ms) or window of a message filter (default 1.3s)")
 	f.DurationVar(&p.Hold, "hold", 0, "mean time for which a client keeps a lock (default 5ms)")
 	f.BoolVar(&p.Resource, "resource", false,
 		"a lock guards a resource that its owners write to: does a stale owner get through?")
@@ -57,7 +60,7 @@ func (a *app) minReplicasFlags(cmd *cobra.Command) {
 
 // plansOwn lists the flags that cannot stand beside a plan file, which says the same itself.
 var plansOwn = []string{
-	"generators", "topology", "nemesis", "repeat", "fault-for", "calm", "with", "clients", "duration", "rate", "pacing", "stop-on-first", "key-count", "ttl", "hold", "resource",
+	"generators", "topology", "nemesis", "repeat", "fault-for", "calm", "with", "clients", "duration", "thorough", "rate", "pacing", "stop-on-first", "key-count", "ttl", "hold", "resource",
 	"on", "redis-image", "min-replicas", "max-lag", "aof", "acks", "regime", "prefix",
 }
 

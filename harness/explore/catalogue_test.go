@@ -68,6 +68,7 @@ func TestLongPruningLosesNoVerdict(t *testing.T) {
 			all := search(t, spec)
 			require.Equal(t, sizes(all), sizes(pruned))
 			require.LessOrEqual(t, pruned.Schedules, all.Schedules)
+			require.NotContains(t, strings.Join(pruned.Limits, "\n"), "the promise that clients differ")
 			for _, c := range pruned.Found {
 				if v.ID != "dedup/lock-get-set" { // its tokens are random, so its commands differ
 					require.NoError(t, explore.Replay(t.Context(), spec, c, 3))

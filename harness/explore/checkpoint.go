@@ -33,8 +33,9 @@ type checkpoint struct {
 	Tally   findings.Tally    `json:"tally"`           // of all parts, the one under way included
 	Parts   []interleave.Part `json:"parts,omitempty"` // that came to their end
 	Memory  string            `json:"memory,omitempty"`
-	Part    *savedPart        `json:"part,omitempty"`  // under way; nil: none
-	Drawing *frontier.Round   `json:"drawn,omitempty"` // of schedules at random; nil: none are drawn
+	Unlike  string            `json:"unlike,omitempty"` // why clients do not stand for each other; empty: they do, if the program promises it
+	Part    *savedPart        `json:"part,omitempty"`   // under way; nil: none
+	Drawing *frontier.Round   `json:"drawn,omitempty"`  // of schedules at random; nil: none are drawn
 }
 
 // savedPart is the frontier of a part.
@@ -124,8 +125,11 @@ func planOf(s *Spec) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// checkResume returns an error if the search cannot go on from the spec's checkpoint.
+// checkResume returns an error if the search cannot go on from the spec's checkpoint. Of a promise that did not hold it takes leave.
 func (s *Spec) checkResume() error {
+	if c := s.Resume; c != nil && c.c.Unlike != "" {
+		s.Program.Symmetric = false
+	}
 	switch c := s.Resume; {
 	case (c != nil || s.OnCheckpoint != nil) && s.Random != nil && s.Random.Schedules == 0:
 		return fmt.Errorf("schedules at random for as long as there is time leave no work that could be counted: say how many")
@@ -148,7 +152,7 @@ func (s *search) resume(from *Checkpoint) {
 	s.seen.Add(c.Tally)
 	s.parts = append(s.parts, c.Parts...)
 	s.began, s.untilFirst = s.began.Add(-c.Elapsed), c.First
-	s.whyForgotten = c.Memory
+	s.whyForgotten, s.unlike = c.Memory, c.Unlike
 	s.resumed = c.Part
 	if c.Drawing != nil {
 		s.draws.Round = c.Drawing.Clone()
@@ -164,7 +168,7 @@ func (s *search) checkpoint(worlds []*world) *Checkpoint {
 	defer s.mu.Unlock()
 	c := checkpoint{
 		Plan: planOf(s.spec), Pieces: s.spec.Pieces != nil, Elapsed: time.Since(s.began), First: s.untilFirst, Tally: s.seen.Tally(countStrays(worlds)),
-		Memory: s.whyForgotten,
+		Memory: s.whyForgotten, Unlike: s.unlike,
 	}
 	if s.memory != nil {
 		c.Memory = s.memory.Broken

@@ -19,7 +19,8 @@ import (
 type Piece struct {
 	Plan   string            `json:"plan"` // hash of the search: a PieceRunner refuses the pieces of another
 	Budget interleave.Budget `json:"budget"`
-	First  bool              `json:"first,omitempty"` // end at the first counterexample
+	First  bool              `json:"first,omitempty"`  // end at the first counterexample
+	Unlike bool              `json:"unlike,omitempty"` // clients do not stand for each other, though the program promises it
 
 	// Of a search that runs every schedule.
 	Items    []frontier.Saved `json:"items,omitempty"`
@@ -95,7 +96,11 @@ func (r *PieceRunner) Stop() error { return r.w.stop() }
 // it. The error is that of ctx if it is canceled, wraps ErrSpec if the piece is of another search, and otherwise says that the harness or
 // its environment failed, or that the program or a checker panicked.
 func (r *PieceRunner) Run(ctx context.Context, p Piece) (PieceResult, error) {
-	if plan := planOf(&r.spec); p.Plan != plan {
+	spec := r.spec
+	if p.Unlike {
+		spec.Program.Symmetric = false
+	}
+	if plan := planOf(&spec); p.Plan != plan {
 		return PieceResult{}, fmt.Errorf("%w: a piece of another search", ErrSpec)
 	}
 	err := errors.Join(visited.Check(p.Known), frontier.CheckSaved(p.Items, p.Budget))
@@ -105,7 +110,6 @@ func (r *PieceRunner) Run(ctx context.Context, p Piece) (PieceResult, error) {
 	if err != nil || p.Budget.Clients > r.spec.Clients {
 		return PieceResult{}, errors.Join(fmt.Errorf("%w: a piece with what no search has planned", ErrSpec), err)
 	}
-	spec := r.spec
 	spec.First = p.First
 	s := newSearch(&spec)
 	end := context.AfterFunc(ctx, func() { s.stop("interrupted") })

@@ -118,7 +118,7 @@ func (s *search) planRound(remembers bool) *round {
 		}
 		slices.Reverse(items) // the last of a cost comes first
 		r.pieces = append(r.pieces, Piece{
-			Plan: planOf(s.spec), Budget: s.budget, First: s.spec.First, Items: items, Remember: remembers, Most: s.sizeOfPiece(first, remembers),
+			Plan: planOf(s.spec), Budget: s.budget, First: s.spec.First, Unlike: s.unlike != "", Items: items, Remember: remembers, Most: s.sizeOfPiece(first, remembers),
 		})
 	}
 	return r
@@ -272,7 +272,7 @@ func (s *search) noteFirst() {
 func (s *search) drawPieces(ctx context.Context) {
 	var pieces []Piece
 	for _, part := range s.draws.Split(drawnInPiece) {
-		pieces = append(pieces, Piece{Plan: planOf(s.spec), Budget: s.budget, First: s.spec.First, Drawing: &part})
+		pieces = append(pieces, Piece{Plan: planOf(s.spec), Budget: s.budget, First: s.spec.First, Unlike: s.unlike != "", Drawing: &part})
 	}
 	n := 0
 	s.doPieces(ctx, pieces, nil, func(res PieceResult) {

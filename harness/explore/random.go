@@ -95,6 +95,7 @@ func (s *search) runAtRandom(ctx context.Context, worlds []*world) {
 	s.source, s.states, s.memory = &s.draws, nil, nil // nobody asks where a schedule at random has been before
 	s.mu.Unlock()
 	ran, pruned := s.before()
+	s.breaksSymmetry(ctx, worlds[0])
 	for {
 		if s.seen.Random.Steps > s.draws.Known { // the round does not know it, so its schedules do not count
 			s.seen.Random.Judged = 0

@@ -114,6 +114,10 @@ type search struct {
 	states *states           // that were met; nil: nobody looks for any
 	memory *model.Memory     // what schedules that were really run have shown, in this part and those before; nil: none is run from memory
 
+	// What became of the promise that clients stand for each other. It changes only while no worker runs.
+	unlike    string          // what shows that they do not; empty: nothing has
+	exchanged map[string]bool // schedules of situations that were tried
+
 	// Pieces and checkpoints.
 	resumed      *savedPart // what a checkpoint left of the part that comes next; nil: nothing
 	whyForgotten string     // why no schedule of later pieces, or after a checkpoint, is run from memory; empty: they may be
@@ -135,7 +139,8 @@ func (s *search) run(ctx context.Context, worlds []*world) error {
 	s.runTwice(context.WithoutCancel(ctx), worlds[0])
 	if s.spec.Random != nil {
 		s.runAtRandom(ctx, worlds)
-	} else {
+	} else if s.runParts(ctx, worlds) {
+		s.beginAnew()
 		s.runParts(ctx, worlds)
 	}
 	s.settle(ctx)
@@ -153,8 +158,9 @@ func (s *search) settle(ctx context.Context) {
 	}
 }
 
-// runParts goes through the parts of a search that runs every schedule.
-func (s *search) runParts(ctx context.Context, worlds []*world) {
+// runParts goes through the parts of a search that runs every schedule. It is unlike if clients are not as alike as is promised, so that none
+// of it counts.
+func (s *search) runParts(ctx context.Context, worlds []*world) (unlike bool) {
 	for i, b := range s.spec.budgets() {
 		if i < len(s.parts) { // a checkpoint has it
 			continue
@@ -166,7 +172,11 @@ func (s *search) runParts(ctx context.Context, worlds []*world) {
 		if !s.parts[i].Exhausted {
 			break
 		}
+		if s.breaksSymmetry(ctx, worlds[0]) {
+			return true
+		}
 	}
+	return false
 }
 
 // runPart goes through a part until its queue is empty, or something ends the search.
@@ -289,6 +299,9 @@ func (s *search) result(worlds []*world, own string) interleave.Result {
 	}
 	if own != "" && s.stopped != "" && len(s.seen.Found) == 0 {
 		r.Stopped += " (it does something by itself: " + own + ")"
+	}
+	if limit := s.unlikeLimit(); limit != "" {
+		r.Limits = append(r.Limits, limit)
 	}
 	if s.spec.Program.RealClock {
 		r.Limits = append(r.Limits, "the clients read the machine's clock, so time did not pass, and nobody looked whether all is free in the end")

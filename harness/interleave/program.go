@@ -24,7 +24,7 @@ type Program struct {
 	Timeless bool
 	// Symmetric promises that nothing changes if clients swap their names: names and tokens are compared for equality only.
 	// The search uses this symmetry: it lets clients begin in their order only. A lock that compares tokens by their order
-	// or by their beginnings is not symmetric. If in doubt leave it false.
+	// or by their beginnings is not symmetric. The search tries the promise, and drops it where it does not hold. If in doubt leave it false.
 	Symmetric bool
 	// NoBackgroundWork promises that clients start no goroutines and timers that outlive a command other than by harness.Go, and
 	// wait in memory only by harness.Sleep. Without the promise the search looks for such work, and is unknown if it finds any.

@@ -22,7 +22,7 @@ type Result struct {
 	Parts     []Part        `json:"parts,omitempty"`   // searches that make up this one, in their order
 	// Random says what a search at random promises. nil: every schedule was to be run.
 	Random *Random `json:"random,omitempty"`
-	// Limits says in words what the search could not look at on this machine. It is empty if there is nothing.
+	// Limits says in words what the search could not look at on this machine, or could not rely on. It is empty if there is nothing.
 	Limits []string `json:"limits,omitempty"`
 	// Situations lists the situations that schedules met and, with a count of 0, those that they could have met and did not.
 	Situations []Situation `json:"situations,omitempty"`

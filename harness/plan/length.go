@@ -10,6 +10,8 @@ const (
 	startCluster = 3 * time.Second        // until every Sentinel knows of every other
 	recovery     = 2 * time.Second        // from the heal of a fault until the system is whole
 	lastWords    = time.Second            // final reads and the verdict
+
+	usuallyThorough = 40 * time.Second // until each situation has occurred often enough
 )
 
 // Takes estimates how long a run of the plan takes. It returns an error if the plan cannot be run.
@@ -26,7 +28,11 @@ func (r Resolved) expectedLength() time.Duration {
 	if r.on.sentinels > 0 {
 		start = startCluster
 	}
-	return start + max(r.Duration, r.underFaults()) + lastWords
+	load := r.Duration
+	if r.Thorough { // most have met everything by then
+		load = min(load, usuallyThorough)
+	}
+	return start + max(load, r.underFaults()) + lastWords
 }
 
 // underFaults estimates the load that the faults need: the length of the longest track, and the calm after it.

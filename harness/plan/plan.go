@@ -48,6 +48,9 @@ type Plan struct {
 
 	Clients  int           `yaml:"clients" zero:"default"`  // 1 to 1,000,000; default 100
 	Duration time.Duration `yaml:"duration" zero:"default"` // least duration of the load; default 10s
+	// Thorough lets the load go on until each situation that it brings about has occurred checkers.QuotaCount times. Duration then bounds
+	// it, by default to 5m, and a run that comes to the bound is unknown.
+	Thorough bool `yaml:"thorough,omitempty"`
 	// Rate is the number of operations a second to aim at. Default 20000, on several masters 500. Negative: no limit.
 	Rate float64 `yaml:"rate" zero:"default"`
 	// Pacing is "open", where operations are due at times of their own (harness.Spec.OpenLoop), or "closed", where clients think
@@ -92,8 +95,11 @@ func (p Plan) errorf(field, format string, args ...any) error {
 const (
 	riderClients = 10
 	maxClients   = 1_000_000
+	maxKeys      = 100_000
+	maxRate      = 1e9    // one a nanosecond
 	MostTimes    = 10_000 // bounds FaultPlan.Times and Plan.Repeat: more than a day of faults
 
+	thoroughWithin  = 5 * time.Minute
 	defaultCalm     = 2 * time.Second
 	defaultTopology = Sentinel // if there are faults, or a variant waits for replicas
 	ManyMasters     = Masters + "5"
@@ -148,6 +154,9 @@ func (p Plan) Resolve() (r Resolved, err error) {
 		return r, err
 	}
 	if r.faults, err = newTimetable(steps, r.on, cmp.Or(p.Calm, defaultCalm), r.Seed); err != nil {
+		return r, err
+	}
+	if err := r.possibleThorough(); err != nil {
 		return r, err
 	}
 	return r, r.possibleFaultsElsewhere()
@@ -262,6 +271,9 @@ func (r *Resolved) defaults() {
 	}
 	r.Topology = cmp.Or(r.Topology, Standalone)
 	r.Clients = cmp.Or(r.Clients, 100)
+	if r.Thorough {
+		r.Duration = cmp.Or(r.Duration, thoroughWithin)
+	}
 	r.Duration = cmp.Or(r.Duration, 10*time.Second)
 	r.Rate = cmp.Or(r.Rate, 20000)
 	r.Seed = cmp.Or(r.Seed, rand.Uint64N(1<<53)) // small enough to be exact in any JSON reader

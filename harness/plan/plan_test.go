@@ -9,6 +9,7 @@ import (
 
 	"github.com/doublegrant/doublegrant/harness"
 	"github.com/doublegrant/doublegrant/harness/internal/fields"
+	"github.com/doublegrant/doublegrant/workloads"
 )
 
 // resolved resolves a plan that can be.
@@ -33,6 +34,10 @@ func TestPlansThatCannotBeAreRefusedWithTheRemedy(t *testing.T) {
 		"`doublegrant list`":        {Variant: ""},
 		"rides along twice":         {Variant: "sequence/incr", With: []string{"writes/sadd", "writes/sadd"}},
 		"name a --nemesis":          {Variant: "sequence/incr", Repeat: 3},
+		"no situations that could":  {Variant: "writes/sadd", Thorough: true},
+		"whose end nobody knows":    {Variant: "dedup/claim-confirm", Thorough: true, Nemesis: []string{"crash-clients"}},
+		"at most 1000000000":        {Variant: "sequence/incr", Rate: 1e99},
+		"at most 100000":            {Variant: "sequence/incr", Keys: 1_000_000},
 		"cannot be kept":            {Variant: "sequence/incr", Rate: math.NaN()},
 		"only writes/sadd and":      {Variant: "writes/sadd", With: []string{"writes/sadd"}},
 	} {
@@ -55,6 +60,23 @@ func TestDefaultsFitTheVariant(t *testing.T) {
 	require.Equal(t, 20000.0, r.Rate)
 	r = resolved(t, Plan{Variant: "lock/redlock"})
 	require.Equal(t, 500.0, r.Rate)
+}
+
+// A thorough load has a quota and a bound, and only what no search can look at is remarked upon.
+func TestALoadIsThoroughOrSaysWhatItIsTheOnlyCoverFor(t *testing.T) {
+	thorough := resolved(t, Plan{Variant: "lock/redlock", Thorough: true})
+	require.Equal(t, thoroughWithin, thorough.Duration)
+	require.NotNil(t, thorough.Spec(Machine{}, t.TempDir(), harness.NewMemory()).Quota)
+	require.Contains(t, thorough.Command(), " --thorough")
+	require.Less(t, thorough.expectedLength(), thoroughWithin)
+	require.Empty(t, thorough.OnlyCover())
+	require.Equal(t, time.Minute, resolved(t, Plan{Variant: "lock/redlock", Thorough: true, Duration: time.Minute}).Duration)
+	require.Contains(t, resolved(t, Plan{Variant: "lock/redlock"}).OnlyCover(), "no search can look at a lock on several masters")
+	plain := resolved(t, Plan{Variant: "lock/set-nx-px"})
+	require.Empty(t, plain.OnlyCover())
+	require.Nil(t, plain.Spec(Machine{}, t.TempDir(), harness.NewMemory()).Quota)
+	real := &workloads.Client{As: workloads.Lock, Command: []string{"mylock"}, Can: []string{"acquire", "release"}, Clock: workloads.RealClock}
+	require.Contains(t, resolved(t, Plan{Client: real}).OnlyCover(), "reads the machine's clock")
 }
 
 func TestAWrittenPlanIsReadBack(t *testing.T) {

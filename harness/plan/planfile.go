@@ -180,6 +180,7 @@ func (p Plan) CommandWith(file, redis string) (line string) {
 	w.flag("resource", p.Resource, p.Resource)
 	w.flag("clients", p.Clients, p.Clients != 0)
 	w.flag("duration", p.Duration, p.Duration != 0)
+	w.flag("thorough", p.Thorough, p.Thorough)
 	w.flag("rate", p.Rate, p.Rate != 0)
 	w.flag("pacing", p.Pacing, p.Pacing != "")
 	w.flag("stop-on-first", p.StopOnFirst, p.StopOnFirst)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/doublegrant/doublegrant/checkers"
 	"github.com/doublegrant/doublegrant/harness/cluster"
+	"github.com/doublegrant/doublegrant/nemesis"
 	"github.com/doublegrant/doublegrant/workloads"
 )
 
@@ -16,6 +17,14 @@ func (r *Resolved) checkCombination() error {
 		if err := refuse(); err != nil {
 			return err
 		}
+	}
+	return nil
+}
+
+// possibleThorough refuses a load that goes on until it has met everything where its window is as long as the load.
+func (r Resolved) possibleThorough() error {
+	if r.Thorough && r.variant.Family == workloads.Dedup && r.TTL == 0 && r.anyFaultWith(nemesis.Crashes) {
+		return r.errorf("thorough", "thorough: where clients crash a window lasts as long as the load, whose end nobody knows: give a ttl")
 	}
 	return nil
 }
@@ -37,18 +46,22 @@ func (r *Resolved) possibleLoad() error {
 		return r.errorf("clients", "%d clients: ask for 1 to %d", r.Clients, maxClients)
 	case r.Keys < 0:
 		return r.errorf("keys", "%d keys: the number cannot be negative: ask for 1 or more, or leave it out", r.Keys)
+	case r.Keys > maxKeys:
+		return r.errorf("keys", "%d keys: ask for at most %d, since each is tried in the end", r.Keys, maxKeys)
 	case r.Repeat < 0:
 		return r.errorf("repeat", "repeat %d: it cannot be negative: ask for 1 to %d", r.Repeat, MostTimes)
 	case r.Repeat > MostTimes:
 		return r.errorf("repeat", "repeat %d: ask for at most %d", r.Repeat, MostTimes)
-	case math.IsNaN(r.Rate) || math.IsInf(r.Rate, 0):
-		return r.errorf("rate", "a rate of %v cannot be kept: give operations a second", r.Rate)
+	case math.IsNaN(r.Rate) || math.IsInf(r.Rate, 0) || r.Rate > maxRate:
+		return r.errorf("rate", "a rate of %v cannot be kept: give operations a second, at most %.0f", r.Rate, maxRate)
 	case r.Pacing != "" && r.Pacing != OpenPacing && r.Pacing != ClosedPacing:
 		return r.errorf("pacing", "pacing %q: want open or closed", r.Pacing)
 	case r.Pacing == OpenPacing && r.Rate < 0:
 		return r.errorf("pacing", "pacing open needs a rate: how many operations a second are due")
 	case r.Pacing == OpenPacing && r.variant.ID == RoundsVariant:
 		return r.errorf("pacing", "%s has a pace of its own: leave rate and pacing out", RoundsVariant)
+	case r.Thorough && r.variant.Family == workloads.Writes:
+		return r.errorf("thorough", "thorough: %s brings about no situations that could be counted: leave it out", r.Variant)
 	case r.StopOnFirst && len(checkers.Watchers(r.Checkers())) == 0:
 		return r.errorf("stopOnFirst", "stop-on-first: what %s can do wrong shows after the load only: leave it out", r.Variant)
 	}

@@ -51,6 +51,9 @@ func (r Resolved) Spec(m Machine, logs string, store harness.Store) harness.Spec
 	for _, v := range r.with {
 		spec.Riders = append(spec.Riders, harness.Rider{Workload: v.Workload(c, workloads.Options{Acks: r.Acks, Prefix: r.prefix}), Clients: riderClients})
 	}
+	if r.Thorough {
+		spec.Quota = checkers.Quota
+	}
 	if r.Generators > 0 {
 		spec.Generators = m.Elsewhere.Members()
 	}

@@ -132,6 +132,9 @@ func Execute(ctx context.Context, p plan.Plan, o Options) (out Outcome, err erro
 	if res.History.Ops == nil || res.History.Meta.Workers == 0 {
 		return out, runErr
 	}
+	if only := r.OnlyCover(); only != "" {
+		res.Notes = append(res.Notes, only)
+	}
 	err = out.report(res)
 	return out, errors.Join(runErr, err, Relink(out.Dir))
 }

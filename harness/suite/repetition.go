@@ -71,13 +71,13 @@ func (r Repetition) Make(ctx context.Context, o results.Options) (m Made, err er
 	if err := one.Check(); err != nil {
 		return m, err
 	}
+	if err := one.tryScripts(ctx, o); err != nil {
+		return m, err
+	}
 	if err := one.preflight(o); err != nil {
 		return m, err
 	}
 	if m.Servers, err = one.servers(ctx, o); err != nil {
-		return m, err
-	}
-	if err := one.tryScripts(ctx, o); err != nil {
 		return m, err
 	}
 	r.Entry = one.Runs[0] // with what its program has said of itself

@@ -222,19 +222,31 @@ func (s Suite) titles() (all []string) {
 	return all
 }
 
-// Check returns an error if a run of the suite cannot be run. It runs nothing. The error wraps plan.ErrUsage.
+// Check returns an error if a run of the suite cannot be run. It runs nothing, so what a program is that nobody has asked yet comes to
+// light later: tryScripts checks its run. The error wraps plan.ErrUsage.
 func (s Suite) Check() error {
 	for _, r := range s.Runs {
-		if r.Times < 0 || r.Times > plan.MostTimes {
-			return r.errorf("times", "%d times: ask for 1 to %d", r.Times, plan.MostTimes)
+		if r.Client.IsOpen() {
+			continue
 		}
-		check := r.Plan.Check
-		if r.Explore != nil {
-			check = r.checkSearch
+		if err := r.check(); err != nil {
+			return err
 		}
-		if err := check(); err != nil {
-			return fmt.Errorf("%w (in the run %q)", err, fields.Shortened(r.Title))
-		}
+	}
+	return nil
+}
+
+// check returns an error if the run cannot be run.
+func (r Entry) check() error {
+	if r.Times < 0 || r.Times > plan.MostTimes {
+		return r.errorf("times", "%d times: ask for 1 to %d", r.Times, plan.MostTimes)
+	}
+	check := r.Plan.Check
+	if r.Explore != nil {
+		check = r.checkSearch
+	}
+	if err := check(); err != nil {
+		return fmt.Errorf("%w (in the run %q)", err, fields.Shortened(r.Title))
 	}
 	return nil
 }
@@ -271,6 +283,11 @@ func (s Suite) tryScripts(ctx context.Context, o results.Options) error {
 				return fmt.Errorf("%s%w (in the run %q)", run.Place().At("client"), err, fields.Shortened(run.Title))
 			}
 			s.Runs[i].Client = &known
+			if run.Client.IsOpen() {
+				if err := s.Runs[i].check(); err != nil {
+					return err
+				}
+			}
 		}
 		if run.Script == nil || run.On == string(cluster.OnDocker) {
 			continue

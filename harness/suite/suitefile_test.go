@@ -1,6 +1,7 @@
 package suite
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
@@ -56,6 +57,20 @@ func TestASuiteFileSaysWhereItIsWrong(t *testing.T) {
 		require.ErrorIs(t, err, plan.ErrUsage, c.text)
 		require.ErrorContains(t, err, "suite.yaml"+c.want, c.text)
 		require.NotContains(t, err.Error(), "\n")
+	}
+}
+
+// What a program is that was not asked yet nobody knows, so its run is checked when it was.
+func TestARunOfAnOpenFamilyIsCheckedLater(t *testing.T) {
+	const text = "runs:\n  - client: {command: [ids]%s}\n    explore: {clients: 2}\n    regime: fixed\n    expect: {may: [regression]}\n"
+	for as, want := range map[string]string{"": "", ", as: sequence": "", ", as: lock": "a regime is for sequences"} {
+		s, err := suiteOf(t, fmt.Sprintf(text, as))
+		if want == "" {
+			require.NoError(t, err, as)
+			require.NoError(t, s.Check(), as)
+			continue
+		}
+		require.ErrorContains(t, err, want)
 	}
 }
 

@@ -69,6 +69,9 @@ func Run(ctx context.Context, s Suite, how Options) (tally.Suite, string, error)
 
 // prepare refuses what this machine cannot run, and opens the suite's record: a new one, or the one to go on with.
 func (s Suite) prepare(ctx context.Context, how Options) (*suiteRunner, error) {
+	if err := s.tryScripts(ctx, how.Options); err != nil { // what a program can do says what its runs are
+		return nil, err
+	}
 	head, err := s.head(how)
 	if err != nil {
 		return nil, err
@@ -77,9 +80,6 @@ func (s Suite) prepare(ctx context.Context, how Options) (*suiteRunner, error) {
 		return nil, err
 	}
 	if head.Servers, err = s.servers(ctx, how.Options); err != nil {
-		return nil, err
-	}
-	if err := s.tryScripts(ctx, how.Options); err != nil {
 		return nil, err
 	}
 	if how.Resume != "" {

@@ -1,0 +1,325 @@
+package explore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/doublegrant/doublegrant/harness"
+	"github.com/doublegrant/doublegrant/harness/explore/internal/findings"
+	"github.com/doublegrant/doublegrant/harness/explore/internal/schedule"
+	"github.com/doublegrant/doublegrant/harness/explore/internal/strategy"
+	"github.com/doublegrant/doublegrant/harness/interleave"
+)
+
+// This file tries what a program promises by Symmetric: a schedule in which two clients have changed places has to go as it did before, but
+// for their names. Tried are the shortest schedules of the situations that a part has met, and some at random. Where the promise does not
+// hold the search begins anew without it, since it has left out orders that show something of their own.
+
+const (
+	mostExchanges = 60 // schedules with two clients exchanged that are run after one part
+	drawnToSwap   = 12 // schedules at random that are tried after one part
+)
+
+// breaksSymmetry tries the promise on schedules of the part that has just ended, and reports whether it does not hold. From then on the
+// search does not rely on it.
+func (s *search) breaksSymmetry(ctx context.Context, w *world) bool {
+	if !s.relies() || s.isEnding() {
+		return false
+	}
+	why := ""
+	err := catchPanics(func() (err error) {
+		why, err = s.firstUnlike(context.WithoutCancel(ctx), w)
+		return err
+	})
+	if err != nil {
+		s.fail(err)
+		return false
+	}
+	if why == "" {
+		return false
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.unlike, s.spec.Program.Symmetric = why, false
+	return true
+}
+
+// relies reports whether the search leaves orders out since clients stand for each other.
+func (s *search) relies() bool { return s.spec.symmetric() && !s.spec.Unreduced }
+
+// beginAnew forgets all that the search has counted. What it has found stays: those schedules are run again in the end.
+func (s *search) beginAnew() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	found := s.seen.Found
+	s.seen = findings.New()
+	s.seen.Found = found
+	s.parts, s.resumed, s.round = nil, nil, nil
+}
+
+// unlikeLimit says in the result that the promise does not hold. It is empty if nothing has shown that.
+func (s *search) unlikeLimit() string {
+	if s.unlike == "" {
+		return ""
+	}
+	return "the promise that clients differ in their names only, which does not hold (" + s.unlike + "): clients begin in every order"
+}
+
+// exchanged is a schedule that is to be run with two clients exchanged.
+type exchanged struct {
+	budget interleave.Budget
+	path   []interleave.Choice // nil: it is drawn at random
+	number int                 // of the draw
+	swaps  [][2]int            // each is tried; counted from 0
+}
+
+// toExchange lists the schedules that are tried after a part, and notes that they are.
+func (s *search) toExchange() (all []exchanged) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	b, most := s.budget, mostExchanges
+	if n := len(s.parts); n > 0 { // about as many as the part itself had
+		most = min(most, 3+s.parts[n-1].Schedules)
+	}
+	swaps := swapsOf(b.Clients)
+	for number := range min(drawnToSwap, most/4) {
+		all = append(all, exchanged{b, nil, number + 1, swaps[number%len(swaps):][:1]})
+	}
+	for _, name := range slices.Sorted(maps.Keys(s.seen.Encounters.By)) {
+		e := s.seen.Encounters.By[name]
+		key := fmt.Sprint(e.Budget.Place, candidateKey(e.Budget.Clients, e.Schedule))
+		swaps := swapsOf(e.Budget.Clients)
+		if e.Count == 0 || s.exchanged[key] || len(swaps) > most {
+			continue
+		}
+		if s.exchanged == nil {
+			s.exchanged = map[string]bool{}
+		}
+		s.exchanged[key] = true
+		most -= len(swaps)
+		all = append(all, exchanged{e.Budget, e.Schedule, 0, swaps})
+	}
+	return all
+}
+
+// swapsOf lists the pairs among so many clients, but no more than 6.
+func swapsOf(clients int) (all [][2]int) {
+	for b := 1; b < clients && len(all) < 6; b++ {
+		for a := range b {
+			all = append(all, [2]int{a, b})
+		}
+	}
+	return all
+}
+
+// firstUnlike tries schedules, and describes the first difference beyond the names of clients. It is empty if there is none.
+func (s *search) firstUnlike(ctx context.Context, w *world) (why string, err error) {
+	free := *s.spec // clients begin in any order
+	free.Program.Symmetric = false
+	kept, every := newRunner(s.spec, w), newRunner(&free, w)
+	kept.traced, every.traced = true, true
+	defer kept.alarm.Stop()
+	defer every.alarm.Stop()
+	random, steps := Random{Seed: 1, Depth: defaultDepth}, 0
+	for _, x := range s.toExchange() {
+		if s.isEnding() {
+			break
+		}
+		first, err := kept.run(ctx, x.budget, func() strategy.Strategy {
+			if x.path != nil {
+				return &strategy.Replay{Schedule: x.path}
+			}
+			return random.draw(s.spec, x.budget, x.number, steps)
+		})
+		switch {
+		case cannotBeTold(err):
+			continue // the search itself tells what is wrong
+		case err != nil:
+			return "", err
+		}
+		steps = max(steps, len(first.path))
+		for _, swap := range x.swaps {
+			if why, err = every.unlike(ctx, first, swap); why != "" || err != nil {
+				return why, err
+			}
+		}
+	}
+	return "", nil
+}
+
+// cannotBeTold reports whether a schedule could not be run, for a reason that is no error of the harness.
+func cannotBeTold(err error) bool {
+	return errors.Is(err, ErrDiverged) || errors.Is(err, schedule.ErrStopped) || errors.Is(err, errDisturbed)
+}
+
+// unlike runs a schedule with two clients exchanged, and describes the first difference beyond their names. What differs as well when the
+// same schedule is run again is drawn at random, and no matter of the two.
+func (r runner) unlike(ctx context.Context, first *execution, swap [2]int) (why string, err error) {
+	image, err := r.replay(ctx, first.budget, exchange(first.path, swap))
+	if errors.Is(err, errDisturbed) || err != nil && !cannotBeTold(err) {
+		return "", ignoring(err, errDisturbed)
+	}
+	if why = describeUnlike(first, nil, image, swap); why == "" {
+		return "", nil
+	}
+	again, err := r.replay(ctx, first.budget, first.path)
+	if err != nil {
+		return "", ignoring(err, ErrDiverged, schedule.ErrStopped, errDisturbed)
+	}
+	return describeUnlike(first, again, image, swap), nil
+}
+
+// ignoring returns nil in the place of an error that wraps one of some others.
+func ignoring(err error, others ...error) error {
+	if slices.ContainsFunc(others, func(o error) bool { return errors.Is(err, o) }) {
+		return nil
+	}
+	return err
+}
+
+// exchange returns the schedule with two clients exchanged.
+func exchange(path []interleave.Choice, swap [2]int) []interleave.Choice {
+	out := slices.Clone(path)
+	for at, c := range out {
+		if i, ok := c.Client(); ok {
+			out[at] = c - interleave.Choice(i) + interleave.Choice(swapped(i, swap))
+		}
+	}
+	return out
+}
+
+// swapped returns the client in whose place i is, counted from 0.
+func swapped(i int, swap [2]int) int {
+	switch i {
+	case swap[0]:
+		return swap[1]
+	case swap[1]:
+		return swap[0]
+	}
+	return i
+}
+
+// describeUnlike describes the first step, or operation, in which the image of a schedule differs from it beyond names. again is the
+// schedule once more, nil if that was not run. An image that is nil could not begin.
+func describeUnlike(first, again, image *execution, swap [2]int) string {
+	whose := fmt.Sprintf("client %d in the place of client %d", swap[1]+1, swap[0]+1)
+	if image == nil {
+		return "a schedule cannot begin with " + whose
+	}
+	n := newNames(swap)
+	a, b := first.trace.Steps, image.trace.Steps
+	for i := range min(len(a), len(b)) {
+		x, y, z := a[i], b[i], a[i]
+		if again != nil && i < len(again.trace.Steps) {
+			z = again.trace.Steps[i]
+		}
+		switch {
+		case !n.same(x.Command, z.Command, n.exchanged(y.Command)):
+			return fmt.Sprintf("in step %d client %d %s, and with %s client %d %s",
+				i+1, x.Client, sentText(x.Command), whose, y.Client, sentText(y.Command))
+		case !n.same(x.Reply, z.Reply, y.Reply) && (x.Reply == y.Reply || !sameReply(x.Reply, y.Reply)) && !enoughAcks(x, y):
+			return fmt.Sprintf("in step %d %s is answered %q, and with %s %s is answered %q", i+1, x.Command, x.Reply, whose, y.Command, y.Reply)
+		}
+	}
+	if len(a) != len(b) {
+		return fmt.Sprintf("a schedule has %d steps, and with %s it has %d", len(a), whose, len(b))
+	}
+	return firstUnlikeOp(first, image, n, whose)
+}
+
+// firstUnlikeOp describes the first operation that came to something else in the image.
+func firstUnlikeOp(first, image *execution, n names, whose string) string {
+	of := harness.Meta{Workers: len(first.actors) + 1}
+	for i := range min(len(first.ops), len(image.ops)) {
+		x, y := first.ops[i], image.ops[i]
+		client := x.Client // the harness has none in its place
+		if x.Client != harness.HarnessClient {
+			client = swapped(of.Worker(x.Client)-1, n.swap) + 1
+		}
+		if client != of.Worker(y.Client) || x.Kind != y.Kind || x.Outcome != y.Outcome || !n.same(x.Result, x.Result, y.Result) {
+			return fmt.Sprintf("client %d's %s is %s %s, and with %s client %d's %s is %s %s",
+				of.Worker(x.Client), x.Kind, x.Outcome, x.Result, whose, of.Worker(y.Client), y.Kind, y.Outcome, y.Result)
+		}
+	}
+	if len(first.ops) != len(image.ops) {
+		return fmt.Sprintf("%d operations ended, and with %s %d", len(first.ops), whose, len(image.ops))
+	}
+	return ""
+}
+
+// names maps the words of a schedule to those of its image, and back.
+type names struct {
+	swap     [2]int
+	to, from map[string]string
+}
+
+func newNames(swap [2]int) names { return names{swap, map[string]string{}, map[string]string{}} }
+
+// numberedClient matches what a trace calls a client.
+var numberedClient = regexp.MustCompile(`\bclient (\d+)'s\b`)
+
+// exchanged returns a text of the image, in which a trace may have numbered clients, with their numbers exchanged back.
+func (n names) exchanged(text string) string {
+	return numberedClient.ReplaceAllStringFunc(text, func(s string) string {
+		i, err := strconv.Atoi(numberedClient.FindStringSubmatch(s)[1])
+		if err != nil {
+			return s
+		}
+		return fmt.Sprintf("client %d's", swapped(i-1, n.swap)+1)
+	})
+}
+
+// same reports whether the words of a text stand for those of the image's, each for the same one everywhere. A word that stands for itself
+// does so everywhere as well. Numbers and short words are what they are, unless they are others in again, the same text of another run.
+// Of a text that is too long to be shown only what comes before its gap counts.
+func (n names) same(text, again, image string) bool {
+	x, y, z := whole(text), whole(image), whole(again)
+	if short := min(len(x), len(y)); clipped(text) || clipped(image) {
+		x, y = x[:short], y[:short]
+	}
+	if len(x) != len(y) {
+		return false
+	}
+	for i := range x {
+		random := i < len(z) && z[i] != x[i]
+		if !n.standsFor(x[i], y[i], random) {
+			return false
+		}
+	}
+	return true
+}
+
+// gap stands in a text for what is left out in its middle.
+const gap = "…"
+
+func clipped(text string) bool { return strings.Contains(text, gap) }
+
+// whole lists the words of a text that come before its gap.
+func whole(text string) []string {
+	all := tokens(text)
+	if i := slices.IndexFunc(all, clipped); i >= 0 {
+		return all[:i]
+	}
+	return all
+}
+
+// standsFor reports whether a word can stand for another, and notes that it does. Free ones may be short, or numbers.
+func (n names) standsFor(a, b string, free bool) bool {
+	fixed := !free && (min(len(a), len(b)) < shortestToken || isNumber(a) || isNumber(b))
+	if fixed {
+		return a == b
+	}
+	to, known := n.to[a]
+	from, taken := n.from[b]
+	if known || taken {
+		return to == b && from == a
+	}
+	n.to[a], n.from[b] = b, a
+	return true
+}

@@ -1,0 +1,180 @@
+package explore
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/require"
+
+	"github.com/doublegrant/doublegrant/checkers"
+	"github.com/doublegrant/doublegrant/harness"
+	"github.com/doublegrant/doublegrant/harness/interleave"
+	"github.com/doublegrant/doublegrant/workloads"
+)
+
+// tokenLock is a lock whose value, key and release are made of the owner's name. Its zero value is a right lock.
+type tokenLock struct {
+	redis   redis.UniversalClient
+	value   func(owner string) string // default: the owner
+	key     func(key, owner string) string
+	seizes  func(owner, holder string) bool // it takes the lock of that holder
+	blindly func(owner string) bool         // it releases whatever is there
+	byName  bool                            // it releases what has the owner's name as its value
+	counts  func(owner string) string       // a key at which it counts; nil: none
+	mine    map[string]string               // values by owner: a value may be drawn
+}
+
+func (l *tokenLock) Acquire(ctx context.Context, key, owner string, ttl time.Duration) (bool, error) {
+	value := owner
+	if l.value != nil {
+		value = l.value(owner)
+	}
+	l.mine[owner] = value
+	if l.counts != nil {
+		if err := l.redis.Incr(ctx, l.counts(owner)).Err(); err != nil {
+			return false, err
+		}
+	}
+	if l.key != nil {
+		key = l.key(key, owner)
+	}
+	got, err := l.redis.SetNX(ctx, key, value, ttl).Result()
+	if got || err != nil || l.seizes == nil {
+		return got, err
+	}
+	holder, err := l.redis.Get(ctx, key).Result()
+	if err != nil || !l.seizes(owner, holder) {
+		return false, ignoring(err, redis.Nil)
+	}
+	return true, l.redis.Set(ctx, key, value, ttl).Err()
+}
+
+var deletesOwn = redis.NewScript("if redis.call('get', KEYS[1]) == ARGV[1] then return redis.call('del', KEYS[1]) end return 0")
+
+func (l *tokenLock) Release(ctx context.Context, key, owner string) (bool, error) {
+	if l.key != nil {
+		key = l.key(key, owner)
+	}
+	if l.blindly != nil && l.blindly(owner) {
+		n, err := l.redis.Del(ctx, key).Result()
+		return n == 1, err
+	}
+	value := l.mine[owner]
+	if l.byName {
+		value = owner
+	}
+	n, err := deletesOwn.Run(ctx, l.redis, []string{key}, value).Int()
+	return n == 1, err
+}
+
+// symmetricSpec makes the search of such a lock, which promises that it compares names for equality only.
+func symmetricSpec(l tokenLock) Spec {
+	p := workloads.LockProgram(workloads.LockOptions{Name: "names"}, func(r redis.UniversalClient) workloads.Locker {
+		l := l
+		l.redis, l.mine = r, map[string]string{}
+		return &l
+	})
+	p.Symmetric, p.NoBackgroundWork = true, true
+	s := quiet(p, checkers.ForSearch(p.Kinds...)...)
+	s.Clients, s.Expiries = 3, 1
+	return s
+}
+
+func strictPrefix(owner, holder string) bool {
+	return holder != owner && strings.HasPrefix(holder, owner)
+}
+
+// brokenPromise returns what a result says of the promise; empty: nothing.
+func brokenPromise(res interleave.Result) string {
+	for _, limit := range res.Limits {
+		if strings.HasPrefix(limit, "the promise that clients differ in their names only") {
+			return limit
+		}
+	}
+	return ""
+}
+
+// A promise that does not hold is dropped: the result is that of a search which never relied on it.
+func TestClientsThatAreNotAlikeAreSearchedInEveryOrder(t *testing.T) {
+	const special = "client-12" // the second client
+	for name, l := range map[string]tokenLock{
+		"one client releases blindly":                  {blindly: func(owner string) bool { return owner == special }},
+		"an owner seizes from whom its name begins":    {seizes: strictPrefix},
+		"an owner seizes from whose name comes behind": {seizes: func(owner, holder string) bool { return owner < holder }},
+		"all owners have one client's name":            {value: func(string) string { return special }, byName: true},
+		"a key that is another's name":                 {key: func(_, owner string) string { return "lock:" + owner + "2" }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			spec := symmetricSpec(l)
+			if l.seizes != nil || l.key != nil { // two show it
+				spec.Clients = 2
+			}
+			told := searched(t, spec)
+			require.NotEmpty(t, brokenPromise(told))
+			spec.Program.Symmetric = false
+			honest := searched(t, spec)
+			require.Empty(t, brokenPromise(honest))
+			require.Equal(t, harness.Invalid, honest.Verdict())
+			require.Equal(t, honest.Schedules, told.Schedules)
+			require.Equal(t, foundIn(honest), foundIn(told))
+		})
+	}
+}
+
+// foundIn lists the classes of counterexamples with their lengths.
+func foundIn(res interleave.Result) (all []string) {
+	for _, c := range res.Found {
+		all = append(all, fmt.Sprint(c.Anomaly.Class, " in ", c.Length()))
+	}
+	return all
+}
+
+// Clients that do differ in their names only keep the promise, whatever they make of them.
+func TestClientsThatAreAlikeKeepTheirPromise(t *testing.T) {
+	for name, l := range map[string]tokenLock{
+		"names as they are":       {},
+		"names within values":     {value: func(owner string) string { return `{"host": "worker-7", "owner": "` + owner + `", "n": 1}` }},
+		"random words":            {value: func(string) string { return fmt.Sprintf("%016x", rand.Uint64()) }},
+		"random numbers":          {value: func(string) string { return fmt.Sprint(1_000_000 + rand.IntN(1_000_000)) }},
+		"random words, beginning": {value: func(owner string) string { return fmt.Sprintf("%s-%08x", owner, rand.Uint32()) }},
+		"statistics by owner":     {counts: func(owner string) string { return "stats:host-of-" + owner }},
+		"long values":             {value: func(owner string) string { return owner + strings.Repeat(" and more", 30) + owner }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			spec := symmetricSpec(l)
+			spec.Clients, spec.Crashes = 2, 1
+			res := searched(t, spec)
+			require.Empty(t, brokenPromise(res))
+			require.Equal(t, harness.Valid, res.Verdict())
+		})
+	}
+}
+
+// Schedules at random do not begin in order either, and pieces are told that clients are not alike.
+func TestABrokenPromiseAtRandomInPiecesAndLater(t *testing.T) {
+	spec := symmetricSpec(tokenLock{blindly: func(owner string) bool { return owner == "client-12" }})
+	drawn := spec
+	drawn.Random = &Random{Schedules: 200, Seed: 1}
+	require.NotEmpty(t, brokenPromise(resultOf(t, drawn)))
+
+	var last *Checkpoint
+	whole := searched(t, spec)
+	pieces := spec
+	pieces.Pieces = &Pieces{Workers: 2, Run: newPool(t, spec, 2).run, sizes: pieceSizes{20, 50}}
+	pieces.OnCheckpoint = func(c *Checkpoint) error {
+		last = c
+		return nil
+	}
+	res := searched(t, pieces)
+	require.NotEmpty(t, brokenPromise(res))
+	require.Equal(t, foundIn(whole), foundIn(res))
+
+	require.True(t, last.Done())
+	pieces.Resume, pieces.OnCheckpoint = last, nil
+	require.Equal(t, brokenPromise(res), brokenPromise(searched(t, pieces)))
+}
