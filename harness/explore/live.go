@@ -198,6 +198,9 @@ func (ex *live) sendNext(a *actor, c *conn) (kept bool, err error) {
 	case next.Blocks() && !c.Multi:
 		return ex.sendBlocking(a, c)
 	}
+	if err := ex.checkReplicas(&next); err != nil {
+		return false, err
+	}
 	before := len(c.out)
 	lesson, err := ex.beginLearningNext(a, c)
 	if err != nil {

@@ -28,7 +28,11 @@ func Replay(ctx context.Context, spec Spec, c interleave.Counterexample, times i
 
 // Rerun does what Replay does, and returns the counterexample as it came out the last time. One that has no steps, since it
 // was passed on as a recipe, is compared with its first replay.
-func Rerun(ctx context.Context, spec Spec, c interleave.Counterexample, times int) (again interleave.Counterexample, err error) {
+func Rerun(ctx context.Context, spec Spec, c interleave.Counterexample, times int) (interleave.Counterexample, error) {
+	return withReplicas(spec, func(spec Spec) (interleave.Counterexample, error) { return rerunOnce(ctx, spec, c, times) })
+}
+
+func rerunOnce(ctx context.Context, spec Spec, c interleave.Counterexample, times int) (again interleave.Counterexample, err error) {
 	spec, err = spec.fit(c).withDefaults()
 	if err != nil {
 		return again, err

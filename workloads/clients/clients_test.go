@@ -101,7 +101,7 @@ func client(t *testing.T, l language, file string) workloads.Client {
 func oneRedis(t *testing.T) outside.Servers {
 	t.Helper()
 	s := clustertest.Start(t, cluster.Standalone(cluster.Options{}))
-	return func(int) ([]redis.UniversalClient, error) {
+	return func(int, bool) ([]redis.UniversalClient, error) {
 		r, err := s.Connect(0)
 		return []redis.UniversalClient{r}, err
 	}

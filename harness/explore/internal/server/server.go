@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"strings"
 	"time"
 
 	"github.com/doublegrant/doublegrant/harness"
@@ -153,6 +154,12 @@ func (s *Server) Ask(node int, args ...string) ([]byte, error) {
 		err = fmt.Errorf("explore: %s refused %s: %s", s.Names[node], args[0], resp.ReplyText(reply))
 	}
 	return reply, err
+}
+
+// Knows reports whether the server has a command.
+func (s *Server) Knows(name string) bool {
+	reply, err := s.Ask(s.Primary, "COMMAND", "INFO", name)
+	return err == nil && !strings.HasPrefix(string(reply), "*1\r\n*-1") && !strings.HasPrefix(string(reply), "*1\r\n$-1")
 }
 
 // askAll sends several commands to a node, and returns the reply to each.
