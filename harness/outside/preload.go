@@ -29,8 +29,9 @@ var clockSource []byte
 
 // What a process asks over the socket of its clock. Everything else is for how many nanoseconds to sleep, of which 0 is a look.
 const (
-	askHello = -1 // the library was loaded
-	askTimer = -2 // a loop of events is about to wait for a timer
+	askHello  = -1 // the library was loaded
+	askTimer  = -2 // a loop of events is about to wait for a timer
+	askGlance = -3 // what the time is, by whoever connects: a look that is no operation's
 )
 
 // errTimer is why a program is refused whose loop of events waits for a timer.
@@ -182,9 +183,12 @@ func (k *clock) answer(conn net.Conn) {
 		return
 	}
 	answered := true
-	if question := int64(binary.NativeEndian.Uint64(b[:])); question == askHello {
+	switch question := int64(binary.NativeEndian.Uint64(b[:])); question {
+	case askHello:
 		k.loaded.Store(true)
-	} else {
+	case askGlance:
+		answered = k.wasShown(0)
+	default:
 		var ended bool
 		if answered, ended = k.ask(time.Duration(question)); ended {
 			return
