@@ -95,8 +95,8 @@ static __thread __attribute__((tls_model("initial-exec"))) int64_t shown;
 static __thread __attribute__((tls_model("initial-exec"))) int64_t over;
 
 /*
- * This thread connects: it has resolved a name, and the connection is neither made nor refused. What it looks at the clock for meanwhile is
- * its time-out (PHP's streams), which no algorithm knows of.
+ * This thread connects: it has resolved a name, and the connection is neither made nor refused. What it looks at the clock for meanwhile,
+ * or sets a timer for, is its time-out (PHP's streams, node-redis), which no algorithm knows of.
  */
 static __thread __attribute__((tls_model("initial-exec"))) int connects;
 
@@ -118,8 +118,7 @@ int getaddrinfo(const char *restrict node, const char *restrict service, const s
 int connect(int fd, const struct sockaddr *to, socklen_t size) {
 	long failed = syscall(SYS_connect, fd, to, size);
 
-	if (!failed || errno != EINPROGRESS)
-		connects = 0; /* else it waits for the connection, by one of the calls below */
+	connects = failed && errno == EINPROGRESS; /* then it waits for the connection, by one of the calls below */
 	return (int)failed;
 }
 
@@ -272,8 +271,10 @@ int poll(struct pollfd *all, nfds_t n, int milliseconds) {
  * an interpreter's own.
  */
 int epoll_pwait(int fd, struct epoll_event *events, int n, int milliseconds, const sigset_t *mask) {
+	int waits_for_event = connects;
+
 	connects = 0;
-	if (milliseconds > 0 && attached && syscall(SYS_gettid) == syscall(SYS_getpid)) {
+	if (milliseconds > 0 && attached && !waits_for_event && syscall(SYS_gettid) == syscall(SYS_getpid)) {
 		int ready = (int)syscall(SYS_epoll_pwait, fd, events, n, 0, mask, 8);
 
 		if (ready)

@@ -11,6 +11,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -235,6 +236,15 @@ func (k *clock) wasShown(sleep time.Duration) bool { return sleep == 0 && k.told
 func (k *clock) close() {
 	close(k.over)
 	_ = k.l.Close()
+}
+
+// withoutTimers returns a command that sets no timers but the program's: V8 has one for its heap, which looks like any other in the loop of
+// Node's.
+func withoutTimers(command []string) []string {
+	if name := filepath.Base(command[0]); name != "node" && name != "nodejs" {
+		return command
+	}
+	return slices.Insert(slices.Clone(command), 1, "--no-memory-reducer")
 }
 
 // isHeeded returns an error if the process, or one that it has started, does not heed the clock.
