@@ -26,6 +26,9 @@ func beginSchedule(ctx context.Context, spec *Spec, budget interleave.Budget, w 
 	if err := w.reset(); err != nil {
 		return nil, err
 	}
+	if err := w.checkLeaks(); err != nil {
+		return nil, err
+	}
 	ex := &live{modelled: modelled{execution: newExecution(spec, budget, w), memory: w.memory}, learning: w.memory != nil, alarm: alarm}
 	ex.backend = ex
 	if ex.memory != nil {

@@ -347,6 +347,7 @@ func (c *conn) Close() error {
 		if c.outside {
 			defer c.dialer.world.takeTurn()()
 		}
+		c.dialer.open.Add(-1)
 		c.unsubscribe()
 		close(c.gone)
 		c.ear.turns(earParks)
