@@ -146,7 +146,7 @@ func compareReplay(want, got interleave.Counterexample) error {
 			return fmt.Errorf("%w: step %d is %q (%s), recorded is %q (%s)", ErrDiverged, i+1, b.Command, b.Belief, a.Command, a.Belief)
 		}
 	}
-	if want.Anomaly.Note != got.Anomaly.Note {
+	if !names.same(want.Anomaly.Note, got.Anomaly.Note) {
 		return fmt.Errorf("%w: it ends in %q, recorded is %q", ErrDiverged, got.Anomaly.Note, want.Anomaly.Note)
 	}
 	return nil

@@ -146,5 +146,8 @@ func Intersect(a, b []string) bool {
 // ChannelKey returns the name that stands for a channel among keys. No client's key has it.
 func ChannelKey(channel string) string { return "\x00channel " + channel }
 
+// IsNoKey reports whether a name among keys stands for something else, such as a channel.
+func IsNoKey(name string) bool { return strings.HasPrefix(name, "\x00") }
+
 // patternsKey stands for all patterns that clients listen to: any channel may fit any of them.
 const patternsKey = "\x00patterns"

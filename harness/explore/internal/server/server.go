@@ -26,14 +26,16 @@ type Server struct {
 	heirs             *cluster.Cluster // the successor and its replica; nil without failovers
 	Names             []string         // of the nodes, by number
 	sockets           []string
-	admin             []*resp.Conn // the explorer's own connections, one to each node
-	Primary           int          // number of the node that clients talk to
-	resumeReplication func() error // lets the replica hear its primary again; nil: it does
-	held              heldData     // what that replica held when replication was stopped
-	awaitsAcks        bool         // clients wait for acknowledgements: a replica follows a new primary
-	witnesses         []*resp.Conn // see WatchKeys
-	clean             bool         // database 0 is empty
-	Silence           resp.Silence // of its nodes
+	admin             []*resp.Conn       // the explorer's own connections, one to each node
+	Primary           int                // number of the node that clients talk to
+	resumeReplication func() error       // lets the replica hear its primary again; nil: it does
+	held              heldData           // what that replica held when replication was stopped
+	awaitsAcks        bool               // clients wait for acknowledgements: a replica follows a new primary
+	witnesses         []*resp.Conn       // see WatchKeys
+	monitors          map[int]*resp.Conn // by node: see WatchScripts
+	marks             int                // see ScriptCalls
+	clean             bool               // database 0 is empty
+	Silence           resp.Silence       // of its nodes
 
 	fixed      []*cluster.FixedClock // the servers' time of day, by cluster; nil: it cannot be set
 	WhyNoClock string                // why it cannot be set; empty: it can
@@ -72,6 +74,9 @@ func Start(ctx context.Context, o Options) (_ *Server, err error) {
 // Stop ends all nodes.
 func (s *Server) Stop() error {
 	s.closeWitnesses()
+	for _, m := range s.monitors {
+		m.Close()
+	}
 	for _, a := range s.admin {
 		a.Close()
 	}
