@@ -101,20 +101,20 @@ func (p *savedPart) check() error {
 func planOf(s *Spec) string {
 	p := s.Program
 	b, err := json.Marshal(struct {
-		Name                                           string
-		Kinds                                          any
-		Lease                                          time.Duration
-		Timeless, Symmetric, NoBackgroundWork          bool
-		Retries                                        int
-		Gate                                           interleave.Gate
-		Clients, Crashes, Expiries, Failovers, Flushes int
-		LostAnswers, LostCommands, Late                int
-		Random                                         *Random
-		Skew                                           time.Duration
-		Unreduced, Unremembered                        bool
-		Observes, Finishes                             bool
+		Name                                            string
+		Kinds                                           any
+		Lease                                           time.Duration
+		Timeless, Symmetric, NoBackgroundWork, Replicas bool
+		Retries                                         int
+		Gate                                            interleave.Gate
+		Clients, Crashes, Expiries, Failovers, Flushes  int
+		LostAnswers, LostCommands, Late                 int
+		Random                                          *Random
+		Skew                                            time.Duration
+		Unreduced, Unremembered                         bool
+		Observes, Finishes                              bool
 	}{
-		p.Name, p.Kinds, p.Lease, p.Timeless, p.Symmetric, p.NoBackgroundWork, p.Retries, p.Gate,
+		p.Name, p.Kinds, p.Lease, p.Timeless, p.Symmetric, p.NoBackgroundWork, false, p.Retries, p.Gate,
 		s.Clients, s.Crashes, s.Expiries, s.Failovers, s.Flushes, s.LostAnswers, s.LostCommands, s.Late, s.Random, s.Skew, s.Unreduced, s.Unremembered,
 		p.Observe != nil, p.Finally != nil,
 	})

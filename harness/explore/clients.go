@@ -46,7 +46,7 @@ func beginSchedule(ctx context.Context, spec *Spec, budget interleave.Budget, w 
 		w.dialers[i].actor.Store(nil)
 		w.dialers[i].watchers = nil
 		client, err := ex.openClient(placeOf(budget, i), i)
-		if err != nil {
+		if err = cmp.Or(ex.trouble, err); err != nil {
 			return ex, err
 		}
 		a := &actor{index: i, ex: ex.execution, live: ex, park: make(chan parked, 4), awake: make(chan bool)}

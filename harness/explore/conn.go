@@ -50,8 +50,8 @@ type conn struct {
 	close sync.Once
 }
 
-// errDatabase is the error for a client that selects another database: expiries and resets concern database 0 only.
-var errDatabase = errors.New("explore: only database 0 can be explored")
+// errRefused is the error for a client that sends what cannot be explored. The search ends.
+var errRefused = errors.New("explore: this command cannot be explored")
 
 // errBusy is the error that Program.Observe gets from the connection of a client that is still at work.
 var errBusy = errors.New("explore: this connection is its client's: Observe has one of its own")
@@ -173,16 +173,23 @@ func (c *conn) awaitReply() error {
 func (c *conn) sendUngated() (*actor, error) {
 	defer c.dialer.takeTurn()()
 	a := c.dialer.acting()
+	if err := c.checkRefused(a); err != nil {
+		return nil, err
+	}
 	switch {
 	case a != nil && a.isCrashed():
 		return nil, errCrashed
 	case a != nil && c.dialer.world.asking && a.live.running != a: // a thread that is left may act when the program lets time pass
 		return nil, errBusy
 	case a == nil:
+		sent := c.Queue[0]
 		if c.dialer.client && !c.isUngated() && !c.dialer.world.asking {
 			c.dialer.world.strayCommands++
 		}
-		return nil, c.send()
+		if err := c.send(); err != nil {
+			return nil, err
+		}
+		return nil, c.dialer.world.KeepSettings(sent.Args)
 	case c.isUngated():
 		if c.failed != nil {
 			return nil, c.failed
@@ -193,6 +200,24 @@ func (c *conn) sendUngated() (*actor, error) {
 		a.live.trouble = twoAtOnce(a, &c.Queue[0])
 	}
 	return a, nil
+}
+
+// checkRefused returns an error if the next command cannot be explored. The search ends with the reason, whoever has sent it.
+func (c *conn) checkRefused(a *actor) error {
+	next, w := &c.Queue[0], c.dialer.world
+	why := command.WhyRefused(next.Args)
+	if why == "" {
+		return w.NoteSettings(next.Args, a == nil)
+	}
+	who := "a client"
+	if a != nil {
+		who = a.String()
+	}
+	if w.current != nil && w.current.trouble == nil {
+		w.current.trouble = schedule.Stopped("%s's %s %s", who, next.Text(w.Scripts), why)
+	}
+	c.failed = errRefused
+	return c.failed
 }
 
 // twoAtOnce is why a program outside is refused that sends a command while another of the same thread is under way, or when it is not
@@ -236,8 +261,6 @@ func (c *conn) isUngated() bool {
 		return false
 	case c.outside && strings.HasSuffix(n, "unsubscribe") && !c.Multi: // whether it takes effect now or later only changes what comes that nobody waits for
 		return true
-	case n == "select" && !slices.Equal(next.Args[len(next.Args)-1], []byte("0")):
-		c.failed = errDatabase
 	case c.Multi:
 		next.TTL = next.SetsTTL()
 		c.dialer.world.Scripts.Learn(next.Args)

@@ -41,6 +41,7 @@ type Server struct {
 	WhyNoClock string                // why it cannot be set; empty: it can
 	unheard    time.Duration         // virtual time that passed since replication stopped; 0 if clocks can be set
 
+	set     settings
 	Scripts *command.Scripts // all that were seen
 	Flushed bool             // the script cache was flushed and is to be filled again
 }
@@ -221,6 +222,9 @@ func (s *Server) Reset() error {
 	if s.Primary != FirstPrimary {
 		s.Primary = FirstPrimary
 		s.closeWitnesses()
+	}
+	if err := s.restoreSettings(); err != nil {
+		return err
 	}
 	if !s.Flushed {
 		return nil
