@@ -31,6 +31,7 @@ type conn struct {
 	out []byte // replies not yet read
 	command.Pending
 
+	used      bool // it has carried more than a greeting
 	outside   bool // it is of a program outside
 	unawaited bool // the program does not wait for the confirmations of its subscriptions
 	ear       ear  // hears the program
@@ -181,25 +182,34 @@ func (c *conn) sendUngated() (*actor, error) {
 		return nil, errCrashed
 	case a != nil && c.dialer.world.asking && a.live.running != a: // a thread that is left may act when the program lets time pass
 		return nil, errBusy
+	case c.greets(a):
+		return nil, c.sendUnasked()
 	case a == nil:
-		sent := c.Queue[0]
 		if c.dialer.client && !c.isUngated() && !c.dialer.world.asking {
-			c.dialer.world.strayCommands++
+			c.used = true
+			c.dialer.world.noteStray(c.Queue[0])
 		}
-		if err := c.send(); err != nil {
-			return nil, err
-		}
-		return nil, c.dialer.world.KeepSettings(sent.Args)
+		return nil, c.sendUnasked()
 	case c.isUngated():
 		if c.failed != nil {
 			return nil, c.failed
 		}
 		return nil, c.send()
 	}
+	c.used = true
 	if c.outside && (a.live.running != a || !a.sending.CompareAndSwap(nil, c)) && a.live.trouble == nil {
 		a.live.trouble = twoAtOnce(a, &c.Queue[0])
 	}
 	return a, nil
+}
+
+// sendUnasked sends a command that is no operation's. What it loads stays.
+func (c *conn) sendUnasked() error {
+	sent := c.Queue[0]
+	if err := c.send(); err != nil {
+		return err
+	}
+	return c.dialer.world.KeepSettings(sent.Args)
 }
 
 // checkRefused returns an error if the next command cannot be explored. The search ends with the reason, whoever has sent it.

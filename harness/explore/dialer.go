@@ -17,6 +17,7 @@ type dialer struct {
 	listens  *conn                 // of a program outside with which the harness looks: by which it has subscribed last; nil: none
 	actor    atomic.Pointer[actor] // the client of the current schedule; nil: none, and its connections pass everything
 	open     atomic.Int64          // its connections that nobody has closed
+	greeting []string              // what it sends when it connects: see greetingOf
 }
 
 // mostConnections bounds the connections that a client has open when a schedule begins. Pools are smaller by far, and Redis, with the files

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"sync"
 	"testing"
@@ -380,4 +381,38 @@ func TestLongLibrariesAsTheyCome(t *testing.T) {
 		require.Empty(t, res.Found)
 		require.True(t, res.Exhausted || res.Schedules == s.MaxSchedules, res.Stopped)
 	})
+}
+
+// connecting is a lock whose library sends something each time it connects, before its first operation where it is eager.
+const connecting = `
+    can, any_thread = ["acquire", "release"], True
+
+    def __init__(self, url, timeout):
+        super().__init__(url, timeout)
+        greet = lambda c: (c.on_connect(), [(c.send_command(*words), c.read_response()) for words in %s])
+        self.redis.connection_pool.connection_kwargs["redis_connect_func"] = greet
+
+import lock
+
+class Program(lock.Program):
+    def heed(self, r):
+        if r["do"] == "init":
+            eager = Own(r["redis"], None)
+            eager.redis.%s
+            self.clients[1] = eager
+        super().heed(r)
+
+lock.Program = Program
+`
+
+// What a library sends while it connects is no operation's, also where a connection that was lost is made anew in the middle of one. What
+// writes then is named.
+func TestWhatALibrarySendsWhileItConnects(t *testing.T) {
+	t.Parallel()
+	lost := bounds(-1, -1, 1)
+	for _, words := range []string{`[["INFO"], ["ROLE"], ["CLIENT", "SETNAME", "x"]]`, `[["TIME"], ["DBSIZE"], ["SCRIPT", "LOAD", "return 1"], ["CONFIG", "GET", "save"]]`} {
+		requireHolds(t, own(t, "Lock", fmt.Sprintf(connecting, words, "ping()")), lost)
+	}
+	requireStopped(t, own(t, "Lock", fmt.Sprintf(connecting, "[]", "incr('starts')")),
+		regexp.QuoteMeta(`commands were sent when no operation of their client was under way (INCRBY starts 1), which is not part of the search: let the program send nothing`), lost)
 }

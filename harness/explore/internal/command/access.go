@@ -44,7 +44,7 @@ var touches = func() map[string]touch {
 	m := map[string]touch{}
 	for t, names := range map[touch]string{
 		own:     "wait",
-		nothing: "hello auth client select ping echo multi unwatch discard readonly readwrite command quit",
+		nothing: "hello auth client select ping echo multi unwatch discard readonly readwrite command quit info cluster role",
 		reads: "get ttl pttl expiretime pexpiretime type strlen getrange hget hexists hgetall hmget hlen scard smembers " +
 			"sismember llen lrange lindex zscore zrange zcard xlen xrange",
 		readsAll: "exists mget watch",

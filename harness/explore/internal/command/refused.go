@@ -52,6 +52,25 @@ func Loads(args [][]byte) bool {
 		!strings.EqualFold(string(args[1]), "stats")
 }
 
+// Greets reports whether a command is one that libraries send when they connect. It touches no key.
+func Greets(args [][]byte) bool {
+	sub := ""
+	if len(args) > 1 {
+		sub = strings.ToLower(string(args[1]))
+	}
+	switch n := Name(args); n {
+	case "time", "dbsize", "lastsave", "lolwut", "module", "acl", "latency", "sentinel", "client":
+		return true
+	case "config":
+		return sub == "get" || sub == "set"
+	case "script":
+		return sub == "load" || sub == "exists"
+	case "function":
+		return sub == "load" || sub == "list" || sub == "stats"
+	}
+	return false
+}
+
 // Configures returns the parameters that a CONFIG SET sets. It is nil for any other command.
 func Configures(args [][]byte) (parameters []string) {
 	if Name(args) != "config" || len(args) < 4 || !strings.EqualFold(string(args[1]), "set") {
