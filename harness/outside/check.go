@@ -141,7 +141,9 @@ func (t *trial) askEverything(c workloads.Client) {
 	t.checkHeard()
 	t.checkAsks()
 	t.step("its clock: "+string(cmp.Or(c.Clock, workloads.AskedClock)), func() error { return t.clock(c) })
-	t.step("reset: answered ok", func() error { return t.want(true, request{Do: doReset}) })
+	if t.children[0].ready.Reset {
+		t.step("reset: answered ok", func() error { return t.want(true, request{Do: doReset}) })
+	}
 	t.reconnects(c.As)
 	t.step("it writes nothing but answers", func() error { return t.broken() })
 }
@@ -243,6 +245,7 @@ func (t *trial) sequence() {
 	for _, n := range []string{"the first", "the second"} {
 		t.step("next: "+n+" number", func() error {
 			number, err := t.operations(1).Next(t.ctx, workloads.TrialKey, "23")
+			number = strings.TrimLeft(number, "0")
 			if err == nil && number == last {
 				err = fmt.Errorf("it is %s again", number)
 			}

@@ -416,3 +416,29 @@ func TestWhatALibrarySendsWhileItConnects(t *testing.T) {
 	requireStopped(t, own(t, "Lock", fmt.Sprintf(connecting, "[]", "incr('starts')")),
 		regexp.QuoteMeta(`commands were sent when no operation of their client was under way (INCRBY starts 1), which is not part of the search: let the program send nothing`), lost)
 }
+
+// A generator may write its numbers with zeros before them: 007 is 7. One that draws 007 after 7 draws it twice.
+func TestZerosBeforeANumberDoNotCount(t *testing.T) {
+	t.Parallel()
+	folder, err := filepath.Abs("python")
+	require.NoError(t, err)
+	padded := func(draw string) workloads.Client {
+		file := filepath.Join(t.TempDir(), "padded.py")
+		require.NoError(t, os.WriteFile(file, fmt.Appendf(nil, `
+import sys
+sys.path.insert(0, %q)
+from lock import main
+from sequence import Sequence
+
+class Padded(Sequence):
+    def next(self, key, proposed):
+        n = self.redis.incr(key)
+        return %s
+
+main(Padded)
+`, folder, draw), 0o644))
+		return client(t, python, file)
+	}
+	requireHolds(t, padded(`str(n).zfill(3 * n)`), races)
+	requireFound(t, padded(`str((n + 1) // 2).zfill(n)`), harness.DuplicateNumber, 1, func(s *explore.Spec) { races(s); s.First = true })
+}
