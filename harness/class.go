@@ -23,6 +23,7 @@ const (
 	LostWrite         Class = "lost-write"
 	UnexpectedWrite   Class = "phantom-write"
 	Deadlock          Class = "deadlock"
+	UndeclaredKey     Class = "undeclared-key"
 )
 
 // ClassDoc explains a class to a reader who meets it for the first time. All texts are plain sentences without markup.
@@ -165,5 +166,13 @@ var classDocs = []ClassDoc{
 		"Never rely on a wake-up alone: wait with a time-out of at most the lease, and look again when it is over, as in " +
 			"lock/blpop-signal-lease. Look once more between a SUBSCRIBE that was confirmed and the wait, as in lock/redisson.",
 		[]string{"lock/blpop-signal-lease", "lock/redisson"},
+	},
+	{
+		UndeclaredKey, "a script that touches a key which is not among its KEYS",
+		"On one server nothing is wrong. A Cluster looks for a script's node by KEYS alone: what it makes up is refused as soon as its slot is " +
+			"elsewhere, after the commands before it were executed, or while a slot moves.",
+		"Give every key that the script touches in KEYS, with one hash tag, such as {order1}:lock and {order1}:count, so that they share a slot, " +
+			"as lock/redisson gives its channel. A script that is for one server only says so by #!lua flags=no-cluster.",
+		[]string{"lock/redisson"},
 	},
 }

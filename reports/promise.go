@@ -20,4 +20,5 @@ var promises = map[harness.Class]string{
 	harness.LostWrite:         "A write that was acknowledged is still there in the end.",
 	harness.UnexpectedWrite:   "A write that was refused for certain is not there.",
 	harness.Deadlock:          "A client that waits is woken, or its wait ends.",
+	harness.UndeclaredKey:     "A script touches the keys that it declares, and no others.",
 }

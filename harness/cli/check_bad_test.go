@@ -61,6 +61,8 @@ func TestHistoriesThatCannotBe(t *testing.T) {
 		{"lock", acquired + "\n" + changed("acquire", "claim", `"ok"`, `"fail"`, `"client":1`, `"client":2`), `line 2: not a history: "claim" is not a kind of the model lock, which knows acquire, extend, release`},
 		{"sequence", changed("acquire", "confirm"), `"confirm" is not a kind of the model sequence, which knows next, inspect`},
 		{"writes", changed("acquire", "next"), `"next" is not a kind of the model writes, which knows add, read`},
+		{"lock", `{"meta":{"kinds":["next"]}}` + "\n" + acquired, `meta promises next, none of which is a kind of the model lock, which knows acquire, extend, release: name another model`},
+		{"sequence", `{"meta":{"kinds":["acquire","release"]}}` + "\n" + changed("acquire", "next"), `none of which is a kind of the model sequence, which knows next, inspect`},
 		{"mutex", acquired, `unknown model "mutex": choose one of lock, dedup, sequence, writes`},
 	} {
 		stdout, stderr, code := checked(t, c.model, c.history)

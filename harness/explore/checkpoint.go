@@ -97,7 +97,8 @@ func (p *savedPart) check() error {
 }
 
 // planOf returns a hash of all in a spec that decides which schedules there are: of its program's name and properties, and of what may
-// happen. Limits are no part of it. The program's code cannot be: whoever writes a checkpoint down notes the version beside it.
+// happen. Limits are no part of it. The program's code cannot be, nor what is seen of it, such as whether it waits for replicas: whoever
+// writes a checkpoint down notes the version beside it.
 func planOf(s *Spec) string {
 	p := s.Program
 	b, err := json.Marshal(struct {
@@ -114,7 +115,7 @@ func planOf(s *Spec) string {
 		Unreduced, Unremembered                         bool
 		Observes, Finishes                              bool
 	}{
-		p.Name, p.Kinds, p.Lease, p.Timeless, p.Symmetric, p.NoBackgroundWork, p.Replicas, p.Retries, p.Gate,
+		p.Name, p.Kinds, p.Lease, p.Timeless, p.Symmetric, p.NoBackgroundWork, false, p.Retries, p.Gate,
 		s.Clients, s.Crashes, s.Expiries, s.Failovers, s.Flushes, s.LostAnswers, s.LostCommands, s.Late, s.Random, s.Skew, s.Unreduced, s.Unremembered,
 		p.Observe != nil, p.Finally != nil,
 	})

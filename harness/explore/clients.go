@@ -26,6 +26,9 @@ func beginSchedule(ctx context.Context, spec *Spec, budget interleave.Budget, w 
 	if err := w.reset(); err != nil {
 		return nil, err
 	}
+	if err := w.checkLeaks(); err != nil {
+		return nil, err
+	}
 	ex := &live{modelled: modelled{execution: newExecution(spec, budget, w), memory: w.memory}, learning: w.memory != nil, alarm: alarm}
 	ex.backend = ex
 	if ex.memory != nil {
@@ -43,7 +46,7 @@ func beginSchedule(ctx context.Context, spec *Spec, budget interleave.Budget, w 
 		w.dialers[i].actor.Store(nil)
 		w.dialers[i].watchers = nil
 		client, err := ex.openClient(placeOf(budget, i), i)
-		if err != nil {
+		if err = cmp.Or(ex.trouble, err); err != nil {
 			return ex, err
 		}
 		a := &actor{index: i, ex: ex.execution, live: ex, park: make(chan parked, 4), awake: make(chan bool)}

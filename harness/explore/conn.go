@@ -31,6 +31,7 @@ type conn struct {
 	out []byte // replies not yet read
 	command.Pending
 
+	used      bool // it has carried more than a greeting
 	outside   bool // it is of a program outside
 	unawaited bool // the program does not wait for the confirmations of its subscriptions
 	ear       ear  // hears the program
@@ -50,8 +51,8 @@ type conn struct {
 	close sync.Once
 }
 
-// errDatabase is the error for a client that selects another database: expiries and resets concern database 0 only.
-var errDatabase = errors.New("explore: only database 0 can be explored")
+// errRefused is the error for a client that sends what cannot be explored. The search ends.
+var errRefused = errors.New("explore: this command cannot be explored")
 
 // errBusy is the error that Program.Observe gets from the connection of a client that is still at work.
 var errBusy = errors.New("explore: this connection is its client's: Observe has one of its own")
@@ -173,26 +174,60 @@ func (c *conn) awaitReply() error {
 func (c *conn) sendUngated() (*actor, error) {
 	defer c.dialer.takeTurn()()
 	a := c.dialer.acting()
+	if err := c.checkRefused(a); err != nil {
+		return nil, err
+	}
 	switch {
 	case a != nil && a.isCrashed():
 		return nil, errCrashed
 	case a != nil && c.dialer.world.asking && a.live.running != a: // a thread that is left may act when the program lets time pass
 		return nil, errBusy
+	case c.greets(a):
+		return nil, c.sendUnasked()
 	case a == nil:
 		if c.dialer.client && !c.isUngated() && !c.dialer.world.asking {
-			c.dialer.world.strayCommands++
+			c.used = true
+			c.dialer.world.noteStray(c.Queue[0])
 		}
-		return nil, c.send()
+		return nil, c.sendUnasked()
 	case c.isUngated():
 		if c.failed != nil {
 			return nil, c.failed
 		}
 		return nil, c.send()
 	}
+	c.used = true
 	if c.outside && (a.live.running != a || !a.sending.CompareAndSwap(nil, c)) && a.live.trouble == nil {
 		a.live.trouble = twoAtOnce(a, &c.Queue[0])
 	}
 	return a, nil
+}
+
+// sendUnasked sends a command that is no operation's. What it loads stays.
+func (c *conn) sendUnasked() error {
+	sent := c.Queue[0]
+	if err := c.send(); err != nil {
+		return err
+	}
+	return c.dialer.world.KeepSettings(sent.Args)
+}
+
+// checkRefused returns an error if the next command cannot be explored. The search ends with the reason, whoever has sent it.
+func (c *conn) checkRefused(a *actor) error {
+	next, w := &c.Queue[0], c.dialer.world
+	why := command.WhyRefused(next.Args)
+	if why == "" {
+		return w.NoteSettings(next.Args, a == nil)
+	}
+	who := "a client"
+	if a != nil {
+		who = a.String()
+	}
+	if w.current != nil && w.current.trouble == nil {
+		w.current.trouble = schedule.Stopped("%s's %s %s", who, next.Text(w.Scripts), why)
+	}
+	c.failed = errRefused
+	return c.failed
 }
 
 // twoAtOnce is why a program outside is refused that sends a command while another of the same thread is under way, or when it is not
@@ -236,8 +271,6 @@ func (c *conn) isUngated() bool {
 		return false
 	case c.outside && strings.HasSuffix(n, "unsubscribe") && !c.Multi: // whether it takes effect now or later only changes what comes that nobody waits for
 		return true
-	case n == "select" && !slices.Equal(next.Args[len(next.Args)-1], []byte("0")):
-		c.failed = errDatabase
 	case c.Multi:
 		next.TTL = next.SetsTTL()
 		c.dialer.world.Scripts.Learn(next.Args)
@@ -347,6 +380,7 @@ func (c *conn) Close() error {
 		if c.outside {
 			defer c.dialer.world.takeTurn()()
 		}
+		c.dialer.open.Add(-1)
 		c.unsubscribe()
 		close(c.gone)
 		c.ear.turns(earParks)

@@ -123,18 +123,46 @@ func TestAClientMayHaveSeveralConnections(t *testing.T) {
 	require.Equal(t, []string{"1: several = 3"}, results(ex.ops))
 }
 
-// Expiries and resets concern database 0 only, so clients cannot select another.
-func TestOtherDatabasesAreRefused(t *testing.T) {
-	other := does("select", func(ctx context.Context, r redis.UniversalClient) (string, error) {
-		c := r.(*redis.Client).Conn()
-		require.NoError(t, c.Select(ctx, 0).Err())
-		require.ErrorIs(t, c.Select(ctx, 1).Err(), errDatabase)
-		_ = c.Close() // it is broken
-		return "refused", nil
+// What would outlive a schedule, or stop the server, ends the search by its name, in a transaction as well. SELECT 0 does nothing.
+func TestWhatOutlivesAScheduleIsRefused(t *testing.T) {
+	for command, why := range map[string]string{
+		"SELECT 1":                  "client 1's SELECT 1 is about another database, and only database 0 can be explored: let it use that",
+		"SWAPDB 0 1":                "is about another database",
+		"MOVE k 3":                  "is about another database",
+		"COPY k other DB 2":         "is about another database",
+		"REPLICAOF 127.0.0.1 1":     "client 1's REPLICAOF 127.0.0.1 1 changes the server for all that follows, which is no part of a schedule",
+		"ACL SETUSER me on":         "changes the server",
+		"DEBUG SET-ACTIVE-EXPIRE 0": "changes the server",
+		"CLIENT REPLY OFF":          "client 1's CLIENT REPLY OFF takes away answers for which a search waits",
+	} {
+		res := resultOf(t, quiet(program(sends("SELECT 0", "SET k 1", command, "SET k 2"), idle)))
+		require.Equal(t, harness.Unknown, res.Verdict())
+		require.Contains(t, res.Stopped, why)
+	}
+}
+
+// What clients load and set in a schedule is put back before the next, so each begins alike.
+func TestWhatIsSetInAScheduleIsPutBack(t *testing.T) {
+	const library = "#!lua name=mine\nredis.register_function('f', function(keys) return redis.call('incr', keys[1]) end)"
+	loads := does("load", func(ctx context.Context, r redis.UniversalClient) (string, error) { // without REPLACE: refused where it is there
+		if err := r.FunctionLoad(ctx, library).Err(); err != nil {
+			return "", err
+		}
+		if err := r.ConfigSet(ctx, "notify-keyspace-events", "KEA").Err(); err != nil {
+			return "", err
+		}
+		if err := r.ScriptFlush(ctx).Err(); err != nil {
+			return "", err
+		}
+		n, err := r.FCall(ctx, "f", []string{"a"}).Int()
+		return strconv.Itoa(n), err
 	})
-	s := newScheduler(t, quiet(program(inTurn(other, sends("SET k 1")), idle)))
+	s := newScheduler(t, quiet(program(loads, idle)))
 	for range 3 {
-		require.Equal(t, []string{"1: select = refused", "1: SET k 1 = OK"}, results(s.run().ops))
+		require.Equal(t, []string{"1: load = 1"}, results(s.run().ops))
+		s.begin()
+		require.Equal(t, "[]", s.ask(0, "FUNCTION", "LIST"))
+		require.Equal(t, "[notify-keyspace-events, ]", s.ask(0, "CONFIG", "GET", "notify-keyspace-events"))
 	}
 }
 

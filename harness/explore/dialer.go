@@ -5,6 +5,7 @@ import (
 	"net"
 	"sync/atomic"
 
+	"github.com/doublegrant/doublegrant/harness/explore/internal/schedule"
 	"github.com/doublegrant/doublegrant/harness/interleave"
 )
 
@@ -15,6 +16,23 @@ type dialer struct {
 	watchers []*conn               // connections on which the client has watched keys in this schedule
 	listens  *conn                 // of a program outside with which the harness looks: by which it has subscribed last; nil: none
 	actor    atomic.Pointer[actor] // the client of the current schedule; nil: none, and its connections pass everything
+	open     atomic.Int64          // its connections that nobody has closed
+	greeting []string              // what it sends when it connects: see greetingOf
+}
+
+// mostConnections bounds the connections that a client has open when a schedule begins. Pools are smaller by far, and Redis, with the files
+// of this process, has room for some thousands.
+const mostConnections = 256
+
+// checkLeaks returns an error if some client leaves connections open in each schedule.
+func (w *world) checkLeaks() error {
+	for i, d := range w.dialers {
+		if n := d.open.Load(); n > mostConnections {
+			return schedule.Stopped("client %d has %d connections open, and leaves more open with each schedule, so Redis would soon take no others: "+
+				"let it close each that it is done with, or keep one and use it again", i+1, n)
+		}
+	}
+	return nil
 }
 
 // takeTurn takes the world's turn for a connection; end gives it back. The harness's own connection works in the scheduler's
@@ -38,10 +56,15 @@ func (s *dialer) acting() *actor {
 // dial opens a connection. The Redis client calls it.
 func (s *dialer) dial(ctx context.Context, _, _ string) (net.Conn, error) {
 	defer s.takeTurn()()
+	s.open.Add(1)
 	c := &conn{dialer: s, outside: interleave.IsForProgram(ctx), wrote: make(chan struct{}, 1), gone: make(chan struct{}), reply: make(chan bool)}
 	if a := s.actor.Load(); a != nil && a.isCrashed() {
 		c.failed = errCrashed // not an error of dial: after some of those a Redis client stops dialing
 		return c, nil
 	}
-	return c, c.connect()
+	if err := c.connect(); err != nil {
+		s.open.Add(-1)
+		return c, err
+	}
+	return c, nil
 }

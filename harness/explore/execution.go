@@ -38,8 +38,9 @@ type execution struct {
 	ops         []harness.Op
 	situations  []harness.SituationName // situations that the explorer brought about
 	deadlock    *harness.Anomaly
-	fingerprint uint64       // of what happened: choices, names of commands and their keys
-	trace       *trace.Trace // nil: steps are not written down
+	undeclared  *harness.Anomaly // a script has touched a key that it does not declare; nil: none has
+	fingerprint uint64           // of what happened: choices, names of commands and their keys
+	trace       *trace.Trace     // nil: steps are not written down
 
 	recorded  func(*actor) // called with a client whose operation has just ended; nil: nobody is told
 	finishing bool         // the program looks at the end of the schedule

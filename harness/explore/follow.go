@@ -24,7 +24,11 @@ type Followed struct {
 // version of the program, and has the checkers judge the history. Unlike [Replay] it does not compare commands: it leaves out
 // choices that are not possible any more, and clients that are not done when the schedule ends go on, one after the other.
 // An error says that the harness or its environment failed, or that spec cannot be searched (ErrSpec).
-func Follow(ctx context.Context, spec Spec, c interleave.Counterexample) (out Followed, err error) {
+func Follow(ctx context.Context, spec Spec, c interleave.Counterexample) (Followed, error) {
+	return withReplicas(spec, func(spec Spec) (Followed, error) { return followOnce(ctx, spec, c) })
+}
+
+func followOnce(ctx context.Context, spec Spec, c interleave.Counterexample) (out Followed, err error) {
 	if spec, err = spec.fit(c).withDefaults(); err != nil {
 		return out, err
 	}

@@ -33,7 +33,7 @@ func (s *search) judge(ctx context.Context, v descent) {
 // outcome returns what a schedule that has ended came to.
 func (ex *execution) outcome() findings.Outcome {
 	return findings.Outcome{
-		Path: ex.path, Times: ex.stepTimes, History: ex.history(), Ops: ex.ops, Situations: ex.situations, Covers: ex.covers(), Deadlock: ex.deadlock,
+		Path: ex.path, Times: ex.stepTimes, History: ex.history(), Ops: ex.ops, Situations: ex.situations, Covers: ex.covers(), Deadlock: ex.deadlock, Undeclared: ex.undeclared,
 		KnownUntil: ex.knownUntil(),
 	}
 }

@@ -18,6 +18,8 @@ type pendingOutcome struct {
 	command  *command.Command
 	actor    *actor
 	watching bool // touched keys are to be found out
+
+	undeclared string // as in model.Transition
 }
 
 // questionOf returns the question that a command asks of what is stored now: see model.Memory.Ask.
@@ -106,7 +108,7 @@ func (ex *live) finishLearning(l *pendingOutcome, reply []byte) (err error) {
 // transitionOf returns the outcome of a command that was just executed.
 func (ex *live) transitionOf(l *pendingOutcome, reply []byte) (*model.Transition, error) {
 	m := ex.memory
-	t := &model.Transition{Reply: string(reply), After: ex.store}
+	t := &model.Transition{Reply: string(reply), After: ex.store, Undeclared: l.undeclared}
 	if l.command.Changes() {
 		keys, err := ex.w.StoredKeys(ex.w.Primary)
 		if err != nil {

@@ -147,15 +147,19 @@ func (ex *live) execute(l *lateCommand) error {
 
 // executeAndLearn executes a late command and keeps its outcome.
 func (ex *live) executeAndLearn(l *lateCommand, c command.Command) (reply []byte, err error) {
-	if c.WantedAcks() > 0 || ex.memory == nil {
+	if c.WantedAcks() > 0 {
 		return ex.executeLate(l, c)
 	}
 	lesson, err := ex.beginLearning(&c, l.pending, nil, l.watched)
 	if err != nil {
 		return nil, err
 	}
+	touched, err := ex.watchScripts(c, l.pending.OpenTransaction())
+	if err != nil {
+		return nil, err
+	}
 	if reply, err = ex.executeLate(l, c); err == nil {
-		err = ex.finishLearning(lesson, reply)
+		err = ex.finishScript(lesson, l.client, c, reply, touched)
 	}
 	return reply, err
 }
@@ -198,8 +202,15 @@ func (ex *live) sendNext(a *actor, c *conn) (kept bool, err error) {
 	case next.Blocks() && !c.Multi:
 		return ex.sendBlocking(a, c)
 	}
+	if err := ex.checkReplicas(&next); err != nil {
+		return false, err
+	}
 	before := len(c.out)
 	lesson, err := ex.beginLearningNext(a, c)
+	if err != nil {
+		return false, err
+	}
+	touched, err := ex.watchScripts(next, c.OpenTransaction())
 	if err != nil {
 		return false, err
 	}
@@ -208,7 +219,7 @@ func (ex *live) sendNext(a *actor, c *conn) (kept bool, err error) {
 	}
 	reply := c.out[before:]
 	if c.failed == nil {
-		if err := ex.finishLearning(lesson, reply); err != nil {
+		if err := ex.finishScript(lesson, a.index, next, reply, touched); err != nil {
 			return false, err
 		}
 	}

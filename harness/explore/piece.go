@@ -96,6 +96,18 @@ func (r *PieceRunner) Stop() error { return r.w.stop() }
 // it. The error is that of ctx if it is canceled, wraps ErrSpec if the piece is of another search, and otherwise says that the harness or
 // its environment failed, or that the program or a checker panicked.
 func (r *PieceRunner) Run(ctx context.Context, p Piece) (PieceResult, error) {
+	res, err := r.run(ctx, p)
+	if !errors.Is(err, errAwaitsReplicas) {
+		return res, err
+	}
+	r.spec.Program.Replicas = true
+	if err := r.w.replace(ctx, &r.spec, &r.w); err != nil {
+		return PieceResult{}, err
+	}
+	return r.run(ctx, p)
+}
+
+func (r *PieceRunner) run(ctx context.Context, p Piece) (PieceResult, error) {
 	spec := r.spec
 	if p.Unlike {
 		spec.Program.Symmetric = false

@@ -53,6 +53,10 @@ func mayCrashOrExpire(s *Spec) { s.Crashes, s.Expiries = 1, 1 }
 func mayBeLate(s *Spec)        { s.Late = 1 }
 func mayFailOver(s *Spec)      { s.Failovers = 1 }
 func mayFlush(s *Spec)         { s.Flushes = 1 }
+func mayFailOverAndWait(s *Spec) {
+	mayFailOver(s)
+	s.Program.Replicas = true // nobody begins again: see withReplicas
+}
 func observed(s *Spec) {
 	s.Program.Observe = func(ctx context.Context, s *harness.Session, r redis.UniversalClient, _ harness.Op) { dump(ctx, s, r) }
 }

@@ -206,6 +206,9 @@ func (ex *recalled) recallTransition(c *command.Command, on *command.Pending, a 
 		return nil, model.ErrUnknown
 	}
 	ex.applyTransition(c, t, a)
+	if a != nil {
+		ex.noteUndeclared(a.index, *c, t.Undeclared)
+	}
 	ex.noteEffects(*c, []byte(t.Reply))
 	return t, nil
 }
@@ -218,9 +221,11 @@ func (ex *recalled) execute(l *lateCommand) error {
 			ex.noteEffects(*c, nil)
 			continue // nobody hears its answer
 		}
-		if _, err := ex.recallTransition(c, l.pending, nil, l.watched); err != nil {
+		t, err := ex.recallTransition(c, l.pending, nil, l.watched)
+		if err != nil {
 			return err
 		}
+		ex.noteUndeclared(l.client, *c, t.Undeclared)
 	}
 	return nil
 }

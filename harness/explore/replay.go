@@ -28,7 +28,11 @@ func Replay(ctx context.Context, spec Spec, c interleave.Counterexample, times i
 
 // Rerun does what Replay does, and returns the counterexample as it came out the last time. One that has no steps, since it
 // was passed on as a recipe, is compared with its first replay.
-func Rerun(ctx context.Context, spec Spec, c interleave.Counterexample, times int) (again interleave.Counterexample, err error) {
+func Rerun(ctx context.Context, spec Spec, c interleave.Counterexample, times int) (interleave.Counterexample, error) {
+	return withReplicas(spec, func(spec Spec) (interleave.Counterexample, error) { return rerunOnce(ctx, spec, c, times) })
+}
+
+func rerunOnce(ctx context.Context, spec Spec, c interleave.Counterexample, times int) (again interleave.Counterexample, err error) {
 	spec, err = spec.fit(c).withDefaults()
 	if err != nil {
 		return again, err
@@ -142,7 +146,7 @@ func compareReplay(want, got interleave.Counterexample) error {
 			return fmt.Errorf("%w: step %d is %q (%s), recorded is %q (%s)", ErrDiverged, i+1, b.Command, b.Belief, a.Command, a.Belief)
 		}
 	}
-	if want.Anomaly.Note != got.Anomaly.Note {
+	if !names.same(want.Anomaly.Note, got.Anomaly.Note) {
 		return fmt.Errorf("%w: it ends in %q, recorded is %q", ErrDiverged, got.Anomaly.Note, want.Anomaly.Note)
 	}
 	return nil

@@ -22,6 +22,10 @@ import (
 // be searched (ErrSpec). Violations are no errors: they are in Result.Found. A search that ends early says why in
 // Result.Stopped.
 func Search(ctx context.Context, spec Spec) (interleave.Result, error) {
+	return withReplicas(spec, func(spec Spec) (interleave.Result, error) { return searchOnce(ctx, spec) })
+}
+
+func searchOnce(ctx context.Context, spec Spec) (interleave.Result, error) {
 	spec, err := spec.withDefaults()
 	if err != nil {
 		return interleave.Result{}, err
@@ -43,21 +47,33 @@ func Search(ctx context.Context, spec Spec) (interleave.Result, error) {
 	}
 	res := s.result(worlds, own)
 	if err == nil {
-		err = s.shrinkFound(ctx, worlds[0])
+		err = s.tellFound(ctx, worlds[0], &res)
 	}
-	if err == nil {
-		err = s.orderFound(ctx, worlds[0])
-	}
-	if err == nil {
-		err = s.addCounterexamples(ctx, worlds[0], &res)
-	}
-	if err == nil {
-		res.Situations, err = s.rerunSituations(ctx, worlds[0])
+	if errors.Is(err, errAwaitsReplicas) && spec.Pieces != nil { // those who did the pieces have seen that, and have replicas
+		spec.Program.Replicas = true
+		if err = worlds[0].replace(ctx, &spec, &worlds[0]); err == nil {
+			err = s.tellFound(ctx, worlds[0], &res)
+		}
 	}
 	for _, w := range worlds {
 		err = errors.Join(err, w.stop())
 	}
 	return res, err
+}
+
+// tellFound adds the counterexamples and the situations to a result, as they come out when they are run again.
+func (s *search) tellFound(ctx context.Context, w *world, res *interleave.Result) (err error) {
+	if err = s.shrinkFound(ctx, w); err != nil {
+		return err
+	}
+	if err = s.orderFound(ctx, w); err != nil {
+		return err
+	}
+	if err = s.addCounterexamples(ctx, w, res); err != nil {
+		return err
+	}
+	res.Situations, err = s.rerunSituations(ctx, w)
+	return err
 }
 
 func newSearch(spec *Spec) *search {
@@ -251,7 +267,8 @@ const (
 	remedyInside = ". Let it act on what it reads alone: without goroutines and timers of its own, without time.Now (harness.Now), " +
 		"without random numbers that are not seeded, and without the order of a map"
 	remedyOutside = ". Let it act on what it reads alone: one command at a time, nothing between an answer and the next request, so no thread " +
-		"or timer beside it, no random decisions, and no clock but those of workloads/clients/README.md"
+		"or timer beside it, no random decisions, and no clock but those of workloads/clients/README.md; if it keeps something from one schedule " +
+		"to the next, let it ask for reset in its answer to init, and forget all then"
 )
 
 // remedy returns what the author of a program can do about a client that does not do the same each time.

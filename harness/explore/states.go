@@ -54,6 +54,9 @@ func (t *states) isKnown(ctx context.Context, ex *execution, asleep []*schedule.
 			t.buf = visited.AppendInts(visited.AppendText(t.buf, string(a.Class)), findings.LengthUntil(ex.stepTimes, a.To))
 		}
 	}
+	if a := ex.undeclared; a != nil {
+		t.buf = visited.AppendInts(visited.AppendText(t.buf, string(a.Class)), findings.LengthUntil(ex.stepTimes, a.To))
+	}
 	id = visited.IDOf(t.buf)
 	return id, t.Visit(id)
 }

@@ -2,8 +2,11 @@ package explore
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/doublegrant/doublegrant/harness"
+	"github.com/doublegrant/doublegrant/harness/interleave"
 )
 
 // This file tells when a search that found nothing has shown nothing.
@@ -20,7 +23,7 @@ func (s *search) vacuous(worlds []*world, own string) string {
 	case own != "":
 		return "it does something by itself, which is not part of the search: " + own + ". Wait by harness.Sleep and read harness.Now in the goroutine that was called; start a watchdog by harness.Go, or put it under load"
 	case strays > 0:
-		return fmt.Sprintf("%d commands were sent when no operation of their client was under way, so by a goroutine or timer of its own, which is not part of the search: start it by harness.Go, or put it under load instead", strays)
+		return describeStrays(strays, worlds, s.spec.Program)
 	case s.neverOK() != "":
 		return fmt.Sprintf("no %s ever succeeded, so nothing was shown", s.neverOK())
 	case s.seen.Coverage.SoleOwner() > 0:
@@ -51,6 +54,27 @@ func (s *search) neverOK() harness.Kind {
 		}
 	}
 	return ""
+}
+
+// describeStrays names the commands that clients sent outside of their turns, and says what to do about them.
+func describeStrays(n int64, worlds []*world, p interleave.Program) string {
+	var named []string
+	for _, w := range worlds {
+		for _, text := range w.strays {
+			if len(named) < mostStrays && !slices.Contains(named, text) {
+				named = append(named, text)
+			}
+		}
+	}
+	said := fmt.Sprintf("%d commands were sent when no operation of their client was under way", n)
+	if len(named) > 0 {
+		said += " (" + strings.Join(named, ", ") + ")"
+	}
+	if p.Gate == interleave.TCP {
+		return said + ", which is not part of the search: let the program send nothing before its first operation but what it connects with, " +
+			"nothing between an answer and the next request, and ask to start each thread: see In a search, and Threads, in workloads/clients/README.md"
+	}
+	return said + ", so by a goroutine or timer of its own, which is not part of the search: start it by harness.Go, or put it under load instead"
 }
 
 // countStrays counts the commands that clients sent outside of their turns.

@@ -29,6 +29,7 @@ type world struct {
 
 	memory         *model.Memory // what the schedule under way is to be kept in; nil: it is not kept
 	strayCommands  int64         // commands that clients sent when none of their operations was under way
+	strays         []string      // the first of them
 	stateful       []*conn       // connections whose state others can see: reset before the next schedule
 	asking         bool          // the program looks at the store, in Observe or Finally
 	current        *live         // the schedule under way, or the last; nil: none

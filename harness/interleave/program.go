@@ -34,7 +34,7 @@ type Program struct {
 	// RealClock says that clients read the machine's clock, which does not pass as the schedule's does. A search in which time passes
 	// is then refused.
 	RealClock bool
-	// Replicas is set if clients wait for the acknowledgement of replicas.
+	// Replicas says that clients wait for the acknowledgement of replicas. A search sees it by itself, at the price of beginning again.
 	Replicas bool
 	// Retries is the number of times that the clients' Redis client sends a command again that got no answer, without a pause.
 	// 0: never.

@@ -96,6 +96,7 @@ func (c *child) launch(log *os.File, preload *clocks) (err error) {
 		if c.clock, err = preload.make(c); err != nil {
 			return err
 		}
+		c.cmd.Args = withoutTimers(c.cmd.Args)
 		c.cmd.Env = append(os.Environ(), c.clock.environment()...)
 	}
 	if c.release, err = cluster.StartProcess(c.cmd); err != nil {

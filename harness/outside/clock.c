@@ -2,16 +2,18 @@
 
 /*
  * The time of one program, asked of the harness: loaded by LD_PRELOAD, it answers each look at the time of day, and each sleep, by a
- * question over the Unix socket $DOUBLEGRANT_TIME. A question is 8 bytes: HELLO, TIMER, LOOK, or for how many nanoseconds to sleep. Its
- * answer is twice 8 bytes: ANSWERED or ASK_KERNEL, and for a look the time in nanoseconds since 1970. CLOCK_MONOTONIC stays
- * true, but for threads that sleep by ppoll.
+ * question over the Unix socket $DOUBLEGRANT_TIME. A question is 8 bytes: HELLO, TIMER, GLANCE, LOOK, or for how many nanoseconds to
+ * sleep. Its answer is twice 8 bytes: ANSWERED or ASK_KERNEL, and for a look the time in nanoseconds since 1970. A GLANCE is a look that
+ * is no operation's. CLOCK_MONOTONIC stays true, but for threads that sleep by ppoll.
  *
  * A process whose hello was answered ends when a question is not: with the machine's time its schedule would mean nothing. Each
  * question has a connection of its own, so that threads share nothing. It is linked against nothing, and compiled when it is needed.
  */
 #define _GNU_SOURCE
+#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <netdb.h>
 #include <poll.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -25,7 +27,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { TIMER = -2, HELLO = -1, LOOK = 0 };
+enum { GLANCE = -3, TIMER = -2, HELLO = -1, LOOK = 0 };
 enum { ASK_KERNEL, ANSWERED };
 
 static const int64_t second = 1000000000;
@@ -92,11 +94,39 @@ static __thread __attribute__((tls_model("initial-exec"))) int64_t shown;
  */
 static __thread __attribute__((tls_model("initial-exec"))) int64_t over;
 
+/*
+ * This thread connects: it has resolved a name, and the connection is neither made nor refused. What it looks at the clock for meanwhile,
+ * or sets a timer for, is its time-out (PHP's streams, node-redis), which no algorithm knows of.
+ */
+static __thread __attribute__((tls_model("initial-exec"))) int connects;
+
+extern void *dlsym(void *handle, const char *name) __attribute__((weak)); /* the C library's, as the program has it */
+
+int getaddrinfo(const char *restrict node, const char *restrict service, const struct addrinfo *restrict hints, struct addrinfo **restrict all) {
+	static int (*resolve)(const char *, const char *, const struct addrinfo *, struct addrinfo **);
+	int failed;
+
+	if (!resolve && dlsym)
+		resolve = (int (*)(const char *, const char *, const struct addrinfo *, struct addrinfo **))dlsym(RTLD_NEXT, "getaddrinfo");
+	if (!resolve)
+		return EAI_FAIL;
+	failed = resolve(node, service, hints, all);
+	connects = !failed;
+	return failed;
+}
+
+int connect(int fd, const struct sockaddr *to, socklen_t size) {
+	long failed = syscall(SYS_connect, fd, to, size);
+
+	connects = failed && errno == EINPROGRESS; /* then it waits for the connection, by one of the calls below */
+	return (int)failed;
+}
+
 int clock_gettime(clockid_t clock, struct timespec *t) {
 	int64_t now;
 	int failed;
 
-	if ((clock == CLOCK_REALTIME || clock == CLOCK_REALTIME_COARSE) && ask(LOOK, &now)) {
+	if ((clock == CLOCK_REALTIME || clock == CLOCK_REALTIME_COARSE) && ask(connects ? GLANCE : LOOK, &now)) {
 		t->tv_sec = now / second;
 		t->tv_nsec = now % second;
 		return 0;
@@ -167,6 +197,7 @@ int pselect(int n, fd_set *restrict in, fd_set *restrict out, fd_set *restrict o
 
 	if (n == 0 && t && sleep_for(length_of(t)))
 		return 0;
+	connects = 0;
 	if (t)
 		rest = *t; /* the kernel writes what is left into it */
 	return (int)syscall(SYS_pselect6, n, in, out, other, t ? &rest : NULL, &signals);
@@ -210,6 +241,7 @@ int ppoll(struct pollfd *all, nfds_t n, const struct timespec *t, const sigset_t
 	struct timespec rest;
 	int ready, before = errno;
 
+	connects = 0;
 	if (n == 0 && t && sleep_for(length_of(t)))
 		return 0;
 	if (n == 1 && t && attached) {
@@ -239,7 +271,10 @@ int poll(struct pollfd *all, nfds_t n, int milliseconds) {
  * an interpreter's own.
  */
 int epoll_pwait(int fd, struct epoll_event *events, int n, int milliseconds, const sigset_t *mask) {
-	if (milliseconds > 0 && attached && syscall(SYS_gettid) == syscall(SYS_getpid)) {
+	int waits_for_event = connects;
+
+	connects = 0;
+	if (milliseconds > 0 && attached && !waits_for_event && syscall(SYS_gettid) == syscall(SYS_getpid)) {
 		int ready = (int)syscall(SYS_epoll_pwait, fd, events, n, 0, mask, 8);
 
 		if (ready)

@@ -196,7 +196,7 @@ func TestCheckSaysWhatIsWrong(t *testing.T) {
 
 // sameFor returns servers that are all one Redis.
 func sameFor(r redis.UniversalClient) outside.Servers {
-	return func(count int) ([]redis.UniversalClient, error) {
+	return func(count int, _ bool) ([]redis.UniversalClient, error) {
 		return slices.Repeat([]redis.UniversalClient{r}, count), nil
 	}
 }

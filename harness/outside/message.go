@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -66,7 +67,7 @@ type answer struct {
 	Fail string `json:"fail"` // certainly nothing was done, and why
 	Info string `json:"info"` // nobody knows whether it was done, and why
 
-	Number json.Number `json:"number"` // what next has drawn
+	Number drawn `json:"number"` // what next has drawn
 
 	Ask    string `json:"ask"`    // askNow and the others
 	MS     int64  `json:"ms"`     // how long to sleep
@@ -85,9 +86,42 @@ type answer struct {
 	Clock workloads.ClientClock `json:"clock"`
 }
 
+// drawn is a number, as its program has written it: a number of JSON, or a text of decimal digits. Zeros before it do not count, as nowhere.
+type drawn string
+
+// UnmarshalJSON reads either.
+func (d *drawn) UnmarshalJSON(b []byte) error {
+	text := string(b)
+	if text == "null" {
+		return nil
+	}
+	if b[0] == '"' {
+		if err := json.Unmarshal(b, &text); err != nil {
+			return err
+		}
+	}
+	if !json.Valid(b) || !decimal.MatchString(text) {
+		return fmt.Errorf("%w: %.40s", errNoNumber, b)
+	}
+	*d = drawn(text)
+	return nil
+}
+
+var (
+	decimal     = regexp.MustCompile(`^-?[0-9]+$`)
+	zerosIn     = regexp.MustCompile(`"number"\s*:\s*(-?0[0-9]+)`) // JSON has no such number, so the line cannot be read
+	errNoNumber = errors.New("want a whole number in decimal digits")
+)
+
 // parse reads a line of a program.
 func parse(line []byte) (a answer, err error) {
 	if err := json.Unmarshal(line, &a); err != nil {
+		if zeros := zerosIn.FindSubmatch(line); zeros != nil {
+			return a, fmt.Errorf("it drew the number %s, and JSON has none with zeros before it: leave them out, or put it in quotes, %s", zeros[1], page)
+		}
+		if errors.Is(err, errNoNumber) {
+			return a, fmt.Errorf("the number that it drew: %w, %s", err, page)
+		}
 		return a, fmt.Errorf("it wrote %.60q, which is not a line of the protocol: write nothing but answers to standard output, %s", line, page)
 	}
 	said := 0

@@ -57,7 +57,7 @@ func (o operations) Next(ctx context.Context, key, proposed string) (string, err
 	case a.Number == "":
 		return "", fmt.Errorf("it drew a number and did not say which: an answer to next has a number, %s", page)
 	}
-	return a.Number.String(), nil
+	return string(a.Number), nil
 }
 
 func (o operations) yes(ctx context.Context, r request) (bool, error) {

@@ -11,6 +11,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -29,8 +30,9 @@ var clockSource []byte
 
 // What a process asks over the socket of its clock. Everything else is for how many nanoseconds to sleep, of which 0 is a look.
 const (
-	askHello = -1 // the library was loaded
-	askTimer = -2 // a loop of events is about to wait for a timer
+	askHello  = -1 // the library was loaded
+	askTimer  = -2 // a loop of events is about to wait for a timer
+	askGlance = -3 // what the time is, by whoever connects: a look that is no operation's
 )
 
 // errTimer is why a program is refused whose loop of events waits for a timer.
@@ -182,9 +184,12 @@ func (k *clock) answer(conn net.Conn) {
 		return
 	}
 	answered := true
-	if question := int64(binary.NativeEndian.Uint64(b[:])); question == askHello {
+	switch question := int64(binary.NativeEndian.Uint64(b[:])); question {
+	case askHello:
 		k.loaded.Store(true)
-	} else {
+	case askGlance:
+		answered = k.wasShown(0)
+	default:
 		var ended bool
 		if answered, ended = k.ask(time.Duration(question)); ended {
 			return
@@ -231,6 +236,15 @@ func (k *clock) wasShown(sleep time.Duration) bool { return sleep == 0 && k.told
 func (k *clock) close() {
 	close(k.over)
 	_ = k.l.Close()
+}
+
+// withoutTimers returns a command that sets no timers but the program's: V8 has one for its heap, which looks like any other in the loop of
+// Node's.
+func withoutTimers(command []string) []string {
+	if name := filepath.Base(command[0]); name != "node" && name != "nodejs" {
+		return command
+	}
+	return slices.Insert(slices.Clone(command), 1, "--no-memory-reducer")
 }
 
 // isHeeded returns an error if the process, or one that it has started, does not heed the clock.

@@ -23,6 +23,7 @@ type relay struct {
 
 	tries      bool        // a program is tried: what it sends is looked at
 	subscribed atomic.Bool // one that is tried has subscribed
+	awaits     atomic.Bool // one that is tried has waited for replicas
 
 	mu      sync.Mutex
 	closed  bool
@@ -96,8 +97,15 @@ func (e *ear) Read(b []byte) (int, error) {
 	if size > 0 && !e.relay.heard.Load() {
 		e.relay.heard.Store(true)
 	}
-	if e.relay.tries && bytes.Contains(bytes.ToLower(b[:size]), []byte("subscribe\r\n")) {
+	if !e.relay.tries {
+		return size, err
+	}
+	text := bytes.ToLower(b[:size])
+	if bytes.Contains(text, []byte("subscribe\r\n")) {
 		e.relay.subscribed.Store(true)
+	}
+	if bytes.Contains(text, []byte("\r\n$4\r\nwait\r\n")) || bytes.Contains(text, []byte("\r\n$7\r\nwaitaof\r\n")) {
+		e.relay.awaits.Store(true)
 	}
 	return size, err
 }

@@ -1,6 +1,8 @@
 package outside
 
 import (
+	"slices"
+
 	"github.com/redis/go-redis/v9"
 )
 
@@ -45,6 +47,11 @@ func (to ways) heard() (count int) {
 		}
 	}
 	return count
+}
+
+// awaited reports whether a program that is tried has waited for replicas.
+func (to ways) awaited() bool {
+	return slices.ContainsFunc(to, func(w way) bool { return w.relay != nil && w.relay.awaits.Load() })
 }
 
 // cut closes every connection of the relays.

@@ -34,8 +34,11 @@ func onRedis(ctx context.Context, c workloads.Client, o Options, do func(outside
 	}
 	var running []*cluster.Cluster
 	var failed error // why a Redis did not start
-	c, err := do(func(count int) ([]redis.UniversalClient, error) {
+	c, err := do(func(count int, replicated bool) ([]redis.UniversalClient, error) {
 		s := cluster.Masters(count, cluster.Options{RedisServer: o.Redis})
+		if replicated && count == 1 {
+			s = cluster.Replicated(cluster.Options{RedisServer: o.Redis})
+		}
 		if failed = s.Start(ctx, harness.NewClock(), func(harness.Event) {}, slog.New(slog.DiscardHandler)); failed != nil {
 			return nil, failed
 		}

@@ -96,6 +96,15 @@ func (w *historyKinds) op(x harness.Op) error {
 	return nil
 }
 
+// checkMeta refuses a history that promises kinds of other models only.
+func (w *historyKinds) checkMeta(m harness.Meta) error {
+	if len(m.Kinds) == 0 || slices.ContainsFunc(m.Kinds, func(k harness.Kind) bool { return slices.Contains(w.known, k) }) {
+		return nil
+	}
+	return fmt.Errorf("meta promises %s, none of which is a kind of the model %s, which knows %s: name another model, or leave kinds out of meta",
+		joinKinds(m.Kinds), w.model, joinKinds(w.known))
+}
+
 // meta returns m with the kinds that the model needs, and without those that it does not know.
 func (w *historyKinds) meta(m harness.Meta) harness.Meta {
 	m.Kinds = slices.DeleteFunc(slices.Clone(m.Kinds), func(k harness.Kind) bool { return !slices.Contains(w.known, k) })

@@ -81,6 +81,9 @@ func CheckText(ctx context.Context, r io.Reader, name string, m Model) (rep repo
 	if err != nil {
 		return rep, err
 	}
+	if err := seen.checkMeta(h.Meta); err != nil {
+		return rep, plan.Usagef("%s: %w", name, err)
+	}
 	h.Meta = seen.meta(h.Meta)
 	rep, err = reports.New(h, harness.Judge(ctx, h, seen.checkers()))
 	rep.Notes = append(doubtUnits(rep.Stats), seen.unjudgedNotes()...)

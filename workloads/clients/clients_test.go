@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"sync"
 	"testing"
@@ -97,14 +98,33 @@ func client(t *testing.T, l language, file string) workloads.Client {
 	return c
 }
 
-// oneRedis starts a Redis for one test.
+// oneRedis starts a Redis for one test whenever it is asked for one.
 func oneRedis(t *testing.T) outside.Servers {
-	t.Helper()
-	s := clustertest.Start(t, cluster.Standalone(cluster.Options{}))
-	return func(int) ([]redis.UniversalClient, error) {
-		r, err := s.Connect(0)
-		return []redis.UniversalClient{r}, err
+	return func(_ int, replicated bool) ([]redis.UniversalClient, error) {
+		kind := cluster.Standalone
+		if replicated {
+			kind = cluster.Replicated
+		}
+		return clustertest.Start(t, kind(cluster.Options{})).ConnectAll(0)
 	}
+}
+
+// A program that waits for replicas is tried on a Redis that has some, also where its time-out ends before WAIT gives up. One that is refused
+// all the same is at fault.
+func TestATrialHasReplicasForWhomWaits(t *testing.T) {
+	t.Parallel()
+	const waits = `
+    can = ["acquire", "release"]
+
+    def acquire(self, key, owner, ttl_ms):
+        return super().acquire(key, owner, ttl_ms) and self.redis.wait(%d, %d) >= %d
+`
+	requireRight(t, own(t, "Lock", fmt.Sprintf(waits, 1, 60000, 1)))
+	steps := map[string]int{}
+	c := own(t, "Lock", fmt.Sprintf(waits, 3, 100, 3)) // there are two
+	_, err := outside.Check(t.Context(), c, oneRedis(t), func(step string, _ error) { steps[step]++ })
+	require.EqualError(t, err, "acquire: ok, for the lock is free: it answered ok: false")
+	require.Equal(t, 1, steps["acquire: ok, for the lock is free"])
 }
 
 // requireRight demands that a program keeps the protocol, as client check does.
@@ -240,6 +260,36 @@ func TestEveryAdapter(t *testing.T) {
 	}
 }
 
+// Every adapter passes the check and the search with nothing changed but the clock that it says it reads. Where an answer is lost it connects
+// again, and what its library looks at the clock for meanwhile is no operation's: each of its schedules is that of a lock without a clock.
+func TestEveryAdapterUnderEveryClock(t *testing.T) {
+	t.Parallel()
+	for _, a := range adapters {
+		for _, clock := range []workloads.ClientClock{workloads.AskedClock, workloads.PreloadedClock, workloads.RealClock} {
+			t.Run(a.file+" "+string(clock), func(t *testing.T) {
+				t.Parallel()
+				c := requireRight(t, workloads.Client{Command: a.language.command(t, clocked(t, a.file, clock))})
+				require.Equal(t, clock, c.Clock)
+				held := requireHolds(t, c, func(s *explore.Spec) { bounds(-1, -1, 1)(s); s.Twice = 3 })
+				require.Equal(t, 38, held.Schedules)
+			})
+		}
+	}
+}
+
+// clocked writes a copy of an adapter that says it reads a clock.
+func clocked(t *testing.T, file string, clock workloads.ClientClock) string {
+	t.Helper()
+	change := map[string][2]string{
+		".py":  {"    symmetric = True", "    clock, symmetric = %q, True"},
+		".js":  {"can: Lock.can,", "can: Lock.can, clock: %q,"},
+		".php": {"'can' => Lock::CAN,", "'can' => Lock::CAN, 'clock' => %q,"},
+		".rb":  {"CLOCK = 'asked'", "CLOCK = %q"},
+		".c":   {`\"symmetric\":true`, `\"symmetric\":true,\"clock\":\"%s\"`},
+	}[filepath.Ext(file)]
+	return withTexts(t, file, change[0], fmt.Sprintf(change[1], clock))
+}
+
 // The lock of every adapter is exhausted without a violation, by the same schedules in each language.
 func TestLongEveryAdaptersLockHolds(t *testing.T) {
 	testenv.NeedLong(t)
@@ -331,4 +381,64 @@ func TestLongLibrariesAsTheyCome(t *testing.T) {
 		require.Empty(t, res.Found)
 		require.True(t, res.Exhausted || res.Schedules == s.MaxSchedules, res.Stopped)
 	})
+}
+
+// connecting is a lock whose library sends something each time it connects, before its first operation where it is eager.
+const connecting = `
+    can, any_thread = ["acquire", "release"], True
+
+    def __init__(self, url, timeout):
+        super().__init__(url, timeout)
+        greet = lambda c: (c.on_connect(), [(c.send_command(*words), c.read_response()) for words in %s])
+        self.redis.connection_pool.connection_kwargs["redis_connect_func"] = greet
+
+import lock
+
+class Program(lock.Program):
+    def heed(self, r):
+        if r["do"] == "init":
+            eager = Own(r["redis"], None)
+            eager.redis.%s
+            self.clients[1] = eager
+        super().heed(r)
+
+lock.Program = Program
+`
+
+// What a library sends while it connects is no operation's, also where a connection that was lost is made anew in the middle of one. What
+// writes then is named.
+func TestWhatALibrarySendsWhileItConnects(t *testing.T) {
+	t.Parallel()
+	lost := bounds(-1, -1, 1)
+	for _, words := range []string{`[["INFO"], ["ROLE"], ["CLIENT", "SETNAME", "x"]]`, `[["TIME"], ["DBSIZE"], ["SCRIPT", "LOAD", "return 1"], ["CONFIG", "GET", "save"]]`} {
+		requireHolds(t, own(t, "Lock", fmt.Sprintf(connecting, words, "ping()")), lost)
+	}
+	requireStopped(t, own(t, "Lock", fmt.Sprintf(connecting, "[]", "incr('starts')")),
+		regexp.QuoteMeta(`commands were sent when no operation of their client was under way (INCRBY starts 1), which is not part of the search: let the program send nothing`), lost)
+}
+
+// A generator may write its numbers with zeros before them: 007 is 7. One that draws 007 after 7 draws it twice.
+func TestZerosBeforeANumberDoNotCount(t *testing.T) {
+	t.Parallel()
+	folder, err := filepath.Abs("python")
+	require.NoError(t, err)
+	padded := func(draw string) workloads.Client {
+		file := filepath.Join(t.TempDir(), "padded.py")
+		require.NoError(t, os.WriteFile(file, fmt.Appendf(nil, `
+import sys
+sys.path.insert(0, %q)
+from lock import main
+from sequence import Sequence
+
+class Padded(Sequence):
+    def next(self, key, proposed):
+        n = self.redis.incr(key)
+        return %s
+
+main(Padded)
+`, folder, draw), 0o644))
+		return client(t, python, file)
+	}
+	requireHolds(t, padded(`str(n).zfill(3 * n)`), races)
+	requireFound(t, padded(`str((n + 1) // 2).zfill(n)`), harness.DuplicateNumber, 1, func(s *explore.Spec) { races(s); s.First = true })
 }

@@ -44,7 +44,7 @@ var touches = func() map[string]touch {
 	m := map[string]touch{}
 	for t, names := range map[touch]string{
 		own:     "wait",
-		nothing: "hello auth client select ping echo multi unwatch discard readonly readwrite command quit",
+		nothing: "hello auth client select ping echo multi unwatch discard readonly readwrite command quit info cluster role",
 		reads: "get ttl pttl expiretime pexpiretime type strlen getrange hget hexists hgetall hmget hlen scard smembers " +
 			"sismember llen lrange lindex zscore zrange zcard xlen xrange",
 		readsAll: "exists mget watch",
@@ -145,6 +145,9 @@ func Intersect(a, b []string) bool {
 
 // ChannelKey returns the name that stands for a channel among keys. No client's key has it.
 func ChannelKey(channel string) string { return "\x00channel " + channel }
+
+// IsNoKey reports whether a name among keys stands for something else, such as a channel.
+func IsNoKey(name string) bool { return strings.HasPrefix(name, "\x00") }
 
 // patternsKey stands for all patterns that clients listen to: any channel may fit any of them.
 const patternsKey = "\x00patterns"

@@ -18,6 +18,7 @@ type Outcome struct {
 	Situations []harness.SituationName // that the explorer brought about
 	Covers     Coverage
 	Deadlock   *harness.Anomaly // nil: nobody waits for ever
+	Undeclared *harness.Anomaly // nil: every script declares the keys that it has touched
 	KnownUntil time.Duration    // what is found from then on is not kept, as some clock showed another time than the schedule's; math.MaxInt64: all is
 	Draw       Draw             // zero: it was not drawn at random
 }
@@ -41,11 +42,13 @@ func Check(ctx context.Context, checkers []harness.Checker, h harness.History) (
 	return v
 }
 
-// Judge has the checkers look at the schedule. A deadlock is the explorer's own finding.
+// Judge has the checkers look at the schedule. A deadlock, and a key that is not declared, are the explorer's own findings.
 func (o Outcome) Judge(ctx context.Context, checkers []harness.Checker) Judgement {
 	v := Check(ctx, checkers, o.History)
-	if o.Deadlock != nil {
-		v.Found = append(v.Found, *o.Deadlock)
+	for _, own := range []*harness.Anomaly{o.Deadlock, o.Undeclared} {
+		if own != nil {
+			v.Found = append(v.Found, *own)
+		}
 	}
 	return v
 }

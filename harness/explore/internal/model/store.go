@@ -44,6 +44,8 @@ type Transition struct {
 	After   *Contents
 	Touched []string // watched keys that were written to
 	Watched int      // how many of Memory.Watched were looked at for Touched
+
+	Undeclared string // a key that a script has touched and not declared, in words that begin with it; empty: none
 }
 
 // Contents returns the object for what a store holds.

@@ -1,8 +1,10 @@
 package resp
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"sync/atomic"
 	"syscall"
@@ -131,6 +133,22 @@ func (c *Conn) Ask(request []byte, n int) ([]byte, error) {
 		}
 	}
 	return c.buf, nil
+}
+
+// Until returns what Redis sends by itself, up to an end. What comes after that is kept for the next call.
+func (c *Conn) Until(end []byte) ([]byte, error) {
+	c.buf, c.rest = append(c.buf[:0], c.rest...), nil
+	for looked := 0; ; {
+		if at := bytes.Index(c.buf[looked:], end); at >= 0 {
+			whole := looked + at + len(end)
+			c.rest = slices.Clone(c.buf[whole:])
+			return c.buf[:whole], nil
+		}
+		looked = max(0, len(c.buf)-len(end))
+		if err := c.fill(); err != nil {
+			return nil, err
+		}
+	}
 }
 
 // fill reads the bytes that have come, and waits for some if there are none. It waits for mostSpells at most.

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"strings"
 	"time"
 
 	"github.com/doublegrant/doublegrant/harness"
@@ -25,19 +26,22 @@ type Server struct {
 	heirs             *cluster.Cluster // the successor and its replica; nil without failovers
 	Names             []string         // of the nodes, by number
 	sockets           []string
-	admin             []*resp.Conn // the explorer's own connections, one to each node
-	Primary           int          // number of the node that clients talk to
-	resumeReplication func() error // lets the replica hear its primary again; nil: it does
-	held              heldData     // what that replica held when replication was stopped
-	awaitsAcks        bool         // clients wait for acknowledgements: a replica follows a new primary
-	witnesses         []*resp.Conn // see WatchKeys
-	clean             bool         // database 0 is empty
-	Silence           resp.Silence // of its nodes
+	admin             []*resp.Conn       // the explorer's own connections, one to each node
+	Primary           int                // number of the node that clients talk to
+	resumeReplication func() error       // lets the replica hear its primary again; nil: it does
+	held              heldData           // what that replica held when replication was stopped
+	awaitsAcks        bool               // clients wait for acknowledgements: a replica follows a new primary
+	witnesses         []*resp.Conn       // see WatchKeys
+	monitors          map[int]*resp.Conn // by node: see WatchScripts
+	marks             int                // see ScriptCalls
+	clean             bool               // database 0 is empty
+	Silence           resp.Silence       // of its nodes
 
 	fixed      []*cluster.FixedClock // the servers' time of day, by cluster; nil: it cannot be set
 	WhyNoClock string                // why it cannot be set; empty: it can
 	unheard    time.Duration         // virtual time that passed since replication stopped; 0 if clocks can be set
 
+	set     settings
 	Scripts *command.Scripts // all that were seen
 	Flushed bool             // the script cache was flushed and is to be filled again
 }
@@ -71,6 +75,9 @@ func Start(ctx context.Context, o Options) (_ *Server, err error) {
 // Stop ends all nodes.
 func (s *Server) Stop() error {
 	s.closeWitnesses()
+	for _, m := range s.monitors {
+		m.Close()
+	}
 	for _, a := range s.admin {
 		a.Close()
 	}
@@ -155,6 +162,12 @@ func (s *Server) Ask(node int, args ...string) ([]byte, error) {
 	return reply, err
 }
 
+// Knows reports whether the server has a command.
+func (s *Server) Knows(name string) bool {
+	reply, err := s.Ask(s.Primary, "COMMAND", "INFO", name)
+	return err == nil && !strings.HasPrefix(string(reply), "*1\r\n*-1") && !strings.HasPrefix(string(reply), "*1\r\n$-1")
+}
+
 // askAll sends several commands to a node, and returns the reply to each.
 func (s *Server) askAll(node int, requests []byte, n int) (replies [][]byte, err error) {
 	all, err := s.admin[node].Ask(requests, n)
@@ -209,6 +222,9 @@ func (s *Server) Reset() error {
 	if s.Primary != FirstPrimary {
 		s.Primary = FirstPrimary
 		s.closeWitnesses()
+	}
+	if err := s.restoreSettings(); err != nil {
+		return err
 	}
 	if !s.Flushed {
 		return nil

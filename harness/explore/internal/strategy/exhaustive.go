@@ -72,7 +72,7 @@ func (e *Exhaustive) compareFingerprint(v View) error {
 	if now := v.Fingerprint(); e.Fingerprint == 0 || now == 0 || now == e.Fingerprint {
 		return nil
 	}
-	return fmt.Errorf("%w: the same choices led to other commands before: %s (explore --twice 50, or Twice of a search, names the first that differs)",
+	return fmt.Errorf("%w: the same choices led to other commands before: %s (explore --twice, or Twice of a search in Go, names the first that differs)",
 		schedule.ErrNotRepeated, InWords(e.Prefix))
 }
 

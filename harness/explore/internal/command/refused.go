@@ -1,0 +1,88 @@
+package command
+
+import (
+	"bytes"
+	"strings"
+)
+
+// This file knows commands that would outlive a schedule, or stop Redis itself.
+
+// serverCommands are about the server, its copies and its data as a whole.
+var serverCommands = func() map[string]bool {
+	m := map[string]bool{}
+	for _, n := range strings.Fields("shutdown replicaof slaveof failover debug module migrate psync sync swapdb move") {
+		m[n] = true
+	}
+	return m
+}()
+
+// WhyRefused says why a command cannot be explored, for whoever reads "client 1's NAME ...". It is empty if it can.
+func WhyRefused(args [][]byte) string {
+	n := Name(args)
+	sub := ""
+	if len(args) > 1 {
+		sub = strings.ToLower(string(args[1]))
+	}
+	const outlives = "changes the server for all that follows, which is no part of a schedule"
+	switch {
+	case n == "select" && !bytes.Equal(args[len(args)-1], []byte("0")), n == "move", n == "swapdb", n == "copy" && hasWord(args, "db"):
+		return "is about another database, and only database 0 can be explored: let it use that"
+	case n == "module" && sub == "list", n == "debug" && sub == "object":
+		return ""
+	case serverCommands[n], n == "acl" && (sub == "setuser" || sub == "deluser" || sub == "load"):
+		return outlives
+	case n == "client" && (sub == "reply" || sub == "pause"):
+		return "takes away answers for which a search waits"
+	}
+	return ""
+}
+
+func hasWord(args [][]byte, word string) bool {
+	for _, a := range args[min(3, len(args)):] {
+		if strings.EqualFold(string(a), word) {
+			return true
+		}
+	}
+	return false
+}
+
+// Loads reports whether a command changes what is loaded into the server beside keys and scripts: its functions.
+func Loads(args [][]byte) bool {
+	return Name(args) == "function" && len(args) > 1 && !strings.EqualFold(string(args[1]), "list") && !strings.EqualFold(string(args[1]), "dump") &&
+		!strings.EqualFold(string(args[1]), "stats")
+}
+
+// Greets reports whether a command is one that libraries send when they connect. It touches no key.
+func Greets(args [][]byte) bool {
+	sub := ""
+	if len(args) > 1 {
+		sub = strings.ToLower(string(args[1]))
+	}
+	switch n := Name(args); n {
+	case "time", "dbsize", "lastsave", "lolwut", "module", "acl", "latency", "sentinel", "client":
+		return true
+	case "config":
+		return sub == "get" || sub == "set"
+	case "script":
+		return sub == "load" || sub == "exists"
+	case "function":
+		return sub == "load" || sub == "list" || sub == "stats"
+	}
+	return false
+}
+
+// Configures returns the parameters that a CONFIG SET sets. It is nil for any other command.
+func Configures(args [][]byte) (parameters []string) {
+	if Name(args) != "config" || len(args) < 4 || !strings.EqualFold(string(args[1]), "set") {
+		return nil
+	}
+	for i := 2; i+1 < len(args); i += 2 {
+		parameters = append(parameters, strings.ToLower(string(args[i])))
+	}
+	return parameters
+}
+
+// FlushesScripts reports whether a command empties the script cache.
+func FlushesScripts(args [][]byte) bool {
+	return Name(args) == "script" && len(args) > 1 && strings.EqualFold(string(args[1]), "flush")
+}

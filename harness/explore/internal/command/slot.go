@@ -1,0 +1,35 @@
+package command
+
+import "strings"
+
+// Slot returns the slot of a Cluster to which a key belongs: by what is in its first pair of braces, if there is something.
+// Source: the specification of Redis Cluster, "Hash tags", and its appendix of CRC-16.
+func Slot(key string) int {
+	if _, after, ok := strings.Cut(key, "{"); ok {
+		if tag, _, ok := strings.Cut(after, "}"); ok && tag != "" {
+			key = tag
+		}
+	}
+	crc := uint16(0)
+	for _, b := range []byte(key) {
+		crc ^= uint16(b) << 8
+		for range 8 {
+			if crc&0x8000 != 0 {
+				crc = crc<<1 ^ 0x1021
+			} else {
+				crc <<= 1
+			}
+		}
+	}
+	return int(crc % 16384)
+}
+
+// InOneSlot reports whether all keys belong to one slot.
+func InOneSlot(keys ...string) bool {
+	for _, k := range keys {
+		if Slot(k) != Slot(keys[0]) {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,108 @@
+package server
+
+import (
+	"bytes"
+	"strconv"
+	"strings"
+
+	"github.com/doublegrant/doublegrant/harness/explore/internal/resp"
+)
+
+// This file sees what scripts do: MONITOR shows each command that one calls.
+
+// ScriptCall is a script that was run, with the commands that it called.
+type ScriptCall struct {
+	Args  []string // of EVAL, EVALSHA, FCALL and their like
+	Calls []LuaCall
+}
+
+// LuaCall is a command that a script called.
+type LuaCall struct {
+	Database string
+	Args     []string
+}
+
+// WatchScripts begins to see what scripts do at the primary. It may be called again.
+func (s *Server) WatchScripts() error {
+	if s.monitors[s.Primary] != nil {
+		return nil
+	}
+	to, err := s.DialNode(s.Primary)
+	if err != nil {
+		return err
+	}
+	if _, err := to.Ask(resp.Request("MONITOR"), 1); err != nil {
+		to.Close()
+		return err
+	}
+	if s.monitors == nil {
+		s.monitors = map[int]*resp.Conn{}
+	}
+	s.monitors[s.Primary] = to
+	return nil
+}
+
+// ScriptCalls lists what was run at the primary since WatchScripts or the last call. Scripts of the explorer's own are among it.
+func (s *Server) ScriptCalls() (all []ScriptCall, err error) {
+	s.marks++
+	mark := "doublegrant-" + strconv.Itoa(s.marks)
+	if _, err := s.Ask(s.Primary, "ECHO", mark); err != nil {
+		return nil, err
+	}
+	text, err := s.monitors[s.Primary].Until([]byte(strconv.Quote(mark) + "\r\n"))
+	if err != nil {
+		return nil, err
+	}
+	for line := range bytes.SplitSeq(text, []byte("\r\n")) {
+		_, rest, ok := strings.Cut(string(line), " [")
+		where, words, more := strings.Cut(rest, "] ")
+		if !ok || !more {
+			continue
+		}
+		database, by, _ := strings.Cut(where, " ")
+		switch args := unquoted(words); {
+		case len(args) == 0:
+		case by == "lua":
+			if n := len(all); n > 0 {
+				all[n-1].Calls = append(all[n-1].Calls, LuaCall{database, args})
+			}
+		default:
+			all = append(all, ScriptCall{Args: args})
+		}
+	}
+	return all, nil
+}
+
+// unquoted splits a line of MONITOR, whose words are in quotes.
+func unquoted(line string) (words []string) {
+	for line = strings.TrimSpace(line); line != ""; line = strings.TrimSpace(line) {
+		quoted, err := strconv.QuotedPrefix(line)
+		if err != nil {
+			return nil
+		}
+		word, err := strconv.Unquote(quoted)
+		if err != nil {
+			return nil
+		}
+		words, line = append(words, word), line[len(quoted):]
+	}
+	return words
+}
+
+// KeysOf asks the server which keys a command touches.
+func (s *Server) KeysOf(args []string) (keys []string, err error) {
+	reply, err := s.admin[s.Primary].Ask(resp.Request(append([]string{"COMMAND", "GETKEYS"}, args...)...), 1)
+	if err != nil || reply[0] != '*' { // an error of Redis: it touches none
+		return nil, err
+	}
+	header, at := resp.Line(reply)
+	n, err := resp.ArrayLength(header)
+	for range n {
+		key, size, err := resp.Bulk(reply[at:])
+		if err != nil {
+			return nil, err
+		}
+		keys, at = append(keys, string(key)), at+size
+	}
+	return keys, err
+}

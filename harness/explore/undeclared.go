@@ -1,0 +1,158 @@
+package explore
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/doublegrant/doublegrant/harness"
+	"github.com/doublegrant/doublegrant/harness/explore/internal/command"
+	"github.com/doublegrant/doublegrant/harness/explore/internal/resp"
+	"github.com/doublegrant/doublegrant/harness/explore/internal/schedule"
+	"github.com/doublegrant/doublegrant/harness/explore/internal/server"
+)
+
+// This file compares the keys that scripts touch with those that they declare. A Cluster goes by KEYS alone: it looks for a script's node
+// there, and refuses what another node has.
+//
+// Source: Redis documentation, "Scripting with Lua": "all names of keys that a script accesses must be explicitly provided as input key
+// arguments".
+
+// runsScripts reports whether a command runs scripts, or a transaction that does.
+func runsScripts(c *command.Command) bool {
+	n := command.Name(c.Args)
+	return c.Scripts && (n == "exec" || strings.HasPrefix(n, "eval") || strings.HasPrefix(n, "fcall"))
+}
+
+// watchScripts prepares to see what the next command's scripts do. The function that it returns is to be called after the command: it
+// returns the first key that a script has touched and not declared, in words that begin with it, or "".
+func (ex *live) watchScripts(next command.Command, transaction []byte) (touched func() (string, error), err error) {
+	if !runsScripts(&next) {
+		return func() (string, error) { return "", nil }, nil
+	}
+	if err := ex.w.WatchScripts(); err != nil {
+		return nil, err
+	}
+	sent := [][]string{resp.Words(next.Args)}
+	for _, args := range resp.ParseAll(transaction) {
+		sent = append(sent, resp.Words(args))
+	}
+	return func() (string, error) {
+		all, err := ex.w.ScriptCalls()
+		if err != nil {
+			return "", err
+		}
+		for _, args := range sent {
+			at := len(all) - 1
+			for at >= 0 && !slices.Equal(all[at].Args, args) { // scripts of the explorer's own, and of earlier steps
+				at--
+			}
+			if at < 0 {
+				continue
+			}
+			if said, err := ex.undeclaredIn(all[at]); said != "" || err != nil {
+				return said, err
+			}
+		}
+		return "", nil
+	}, nil
+}
+
+// finishScript does what finishLearning does, with what touched says of the command.
+func (ex *live) finishScript(l *pendingOutcome, client int, c command.Command, reply []byte, touched func() (string, error)) error {
+	said, err := touched()
+	if err != nil {
+		return err
+	}
+	ex.noteUndeclared(client, c, said)
+	if l != nil {
+		l.undeclared = said
+	}
+	return ex.finishLearning(l, reply)
+}
+
+// undeclaredIn returns the first key that a script has touched and not declared, as watchScripts does.
+func (ex *live) undeclaredIn(s server.ScriptCall) (string, error) {
+	declared := declaredKeys(s.Args)
+	clusterless := strings.Contains(ex.flagsOf(s.Args), "no-cluster")
+	for _, call := range s.Calls {
+		if call.Database != "0" {
+			return "", schedule.Stopped("a script has used database %s, and only database 0 can be explored", call.Database)
+		}
+		keys, err := ex.keysOf(call.Args)
+		if err != nil {
+			return "", err
+		}
+		for _, k := range keys {
+			if clusterless || slices.Contains(declared, k) {
+				continue
+			}
+			return describeUndeclared(k, declared), nil
+		}
+	}
+	return "", nil
+}
+
+func describeUndeclared(key string, declared []string) string {
+	switch {
+	case len(declared) == 0:
+		return key + ", and it declares no KEYS: a Cluster sends it to any node, most of which do not have that key"
+	case command.InOneSlot(append([]string{key}, declared...)...):
+		return fmt.Sprintf("%s, which is not among its KEYS (%s): it is in their slot, but a Cluster that moves the slot does not know that the script needs it",
+			key, strings.Join(declared, " "))
+	}
+	return fmt.Sprintf("%s, which is not among its KEYS (%s) and is in another slot: a Cluster refuses that, or looks for it where it is not",
+		key, strings.Join(declared, " "))
+}
+
+// declaredKeys returns KEYS of EVAL, FCALL and their like.
+func declaredKeys(args []string) []string {
+	if len(args) < 3 {
+		return nil
+	}
+	n, err := strconv.Atoi(args[2])
+	if err != nil || n < 0 || n > len(args)-3 {
+		return nil
+	}
+	return args[3 : 3+n]
+}
+
+// flagsOf returns the first line of a script that says how it may be run, such as "#!lua flags=no-cluster". It is empty if there is none.
+func (ex *live) flagsOf(args []string) string {
+	words := make([][]byte, len(args))
+	for i, a := range args {
+		words[i] = []byte(a)
+	}
+	first, _, _ := strings.Cut(ex.w.Scripts.Of(words), "\n")
+	if !strings.HasPrefix(first, "#!") {
+		return ""
+	}
+	return first
+}
+
+// keysOf returns the keys that a command touches. Channels are none.
+func (ex *live) keysOf(words []string) ([]string, error) {
+	args := make([][]byte, len(words))
+	for i, word := range words {
+		args[i] = []byte(word)
+	}
+	access, _ := command.AccessOf(args)
+	if access.Everything {
+		return ex.w.KeysOf(words)
+	}
+	keys := append(access.Reads, access.Writes...)
+	return slices.DeleteFunc(keys, command.IsNoKey), nil
+}
+
+// noteUndeclared notes that a script of a client has touched a key that it does not declare. Only the first counts.
+func (ex *execution) noteUndeclared(client int, c command.Command, said string) {
+	if said == "" || ex.undeclared != nil {
+		return
+	}
+	at := ex.stepTimes[len(ex.stepTimes)-1]
+	key, _, _ := strings.Cut(said, ", ")
+	ex.undeclared = &harness.Anomaly{
+		Class: harness.UndeclaredKey, Key: key, From: at, To: at, Note: fmt.Sprintf("client %d's %s touches %s", client+1, c.Text(ex.w.Scripts), said),
+	}
+}
