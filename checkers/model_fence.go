@@ -17,6 +17,7 @@ type fenceInput struct {
 	owner owner
 	token number
 	first number // the largest token of the grants that are known to have come before it, though they returned later; "": none
+	taken bool   // another owner has the same token
 	text  string // for pages
 }
 
@@ -64,7 +65,7 @@ func (s fenceState) after(step fenceInput) (bool, fenceState) {
 	}
 	before, known := asked[step.grant]
 	delete(asked, step.grant)
-	return known && before.allows(step) && (step.first == "" || step.first.compare(step.token) <= 0), fenceState{s.top.with(step), asked}
+	return known && !step.taken && before.allows(step) && (step.first == "" || step.first.compare(step.token) <= 0), fenceState{s.top.with(step), asked}
 }
 
 // allows reports whether the grant of step, asked for when t was the largest, may have its token.
@@ -94,6 +95,10 @@ func fenceOperations(ops []harness.Op, meta harness.Meta) []porcupine.Operation 
 		}
 		ask, grant := opAt(x, x.Call), opAt(x, x.Return)
 		s := fenceInput{grant: i, owner: ownerOf(x, meta), token: token, first: firstOf(ops, i, meta), text: describeOp(x)}
+		s.taken = slices.ContainsFunc(ops, func(y harness.Op) bool {
+			other, ok := tokenOf(y)
+			return ok && other == token && ownerOf(y, meta) != s.owner
+		})
 		steps = append(steps, toOperation(grant, s))
 		s.asked, s.text = true, s.text+", asked for"
 		steps = append(steps, toOperation(ask, s))
