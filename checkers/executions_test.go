@@ -104,7 +104,7 @@ func deedsOf(ops []harness.Op, meta harness.Meta, does func(harness.Op) bool) (o
 func (p property) differs(t *testing.T, c harness.Checker, limit int) bool {
 	for seed := range limit {
 		one := p.small(seeded(uint64(seed)))
-		if g, _ := judge(t, c, one.h); (g.Verdict == harness.Invalid) == p.explained(one, false) {
+		if g, _ := judge(t, c, one.h); p.objects(one, g) == p.explained(one, false) {
 			return true
 		}
 	}

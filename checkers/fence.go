@@ -17,7 +17,7 @@ import (
 // largest such token. A was granted before B if it had returned before B was called, or before B's lease could be over:
 // had B come first, its owner would still have had the lock when A was granted, since it releases after B's Return. So it was, too, if A
 // was called before B returned, and returned later, while B's owner certainly had the lock: before B can have been released, and before
-// its lease can be over. Two owners with one token are one in either order, however late they were answered. Only an owner (the worker
+// its lease can be over, nor that of a renewal which returned before then. Two owners with one token are one in either order, however late they were answered. Only an owner (the worker
 // together with Arg) that got its own token again is not: who acquires again what it holds is granted nothing new.
 // Nothing is said about acquires that ended in info, which may have drawn a token. If a command of B's owner may still be executed it
 // may have ended B's lease earlier; in a widened history nobody knows when B was released. Source: Kleppmann 2016; soundness rules 1, 2, 4
@@ -69,7 +69,7 @@ type fencePass struct {
 
 func (p *fencePass) op(x harness.Op) {
 	p.mark.hear(x)
-	p.holds.settle(x, p.meta, p.lateToken)
+	p.holds.settle(x, func() time.Duration { return p.keptUntil(x) }, p.meta, p.lateToken)
 	if x.Outcome == harness.Info && (x.Kind == harness.Acquire || x.Kind == harness.Extend || x.Kind == harness.Release) {
 		p.pending.add(x, p.meta)
 	}
@@ -87,8 +87,7 @@ func (p *fencePass) op(x harness.Op) {
 		before, latest = &peaks{}, &latestGrants{}
 		p.peaks[x.Key], p.latest[x.Key] = before, latest
 	}
-	late, _ := p.pending.commandsOf(x, p.meta)
-	until := late.keptUntil(x, p.meta.Drift)
+	until := p.keptUntil(x)
 	grant := peak{Op: x, number: token, after: grantedAfter(x, until, p.meta)}
 	p.holds.meet(grant, p.meta)
 	if a, ok := p.largerBefore(before.returnedBefore(grant.after), x, token); ok {
@@ -98,10 +97,19 @@ func (p *fencePass) op(x harness.Op) {
 	} else if before.unsure(grant.after, token) {
 		p.late.add(grant)
 	} else if until > x.Return && !p.meta.Widened {
-		p.holds.begin(grant, until, p.meta.Worker(x.Client))
+		h := p.holds.begin(grant, until, p.meta.Worker(x.Client))
+		for a := range latest.returnedWith(x.Return) {
+			h.note(a, p.meta)
+		}
 	}
 	before.addIfLarger(peak{Op: x, number: token}, p.meta, p.mark.low)
 	latest.add(grant, p.mark.low)
+}
+
+// keptUntil returns the earliest end of the lease of x, an ok acquire or extend, as far as is known when x returns.
+func (p *fencePass) keptUntil(x harness.Op) time.Duration {
+	late, _ := p.pending.commandsOf(x, p.meta)
+	return late.keptUntil(x, p.meta.Drift)
 }
 
 // lateToken reports a grant whose owner still had the lock when another with a token as large, or larger, returned.

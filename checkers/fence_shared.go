@@ -2,6 +2,7 @@ package checkers
 
 import (
 	"fmt"
+	"iter"
 	"slices"
 	"time"
 
@@ -31,6 +32,17 @@ func (l *latestGrants) sharing(x peak, meta harness.Meta) (harness.Op, bool) {
 		}
 	}
 	return harness.Op{}, false
+}
+
+// returnedWith ranges over the grants that returned at t, the latest instant.
+func (l *latestGrants) returnedWith(t time.Duration) iter.Seq[peak] {
+	return func(yield func(peak) bool) {
+		for _, a := range slices.Backward(l.grants) {
+			if a.Return < t || !yield(a) {
+				return
+			}
+		}
+	}
 }
 
 // add keeps x. No operation to come was called before low.

@@ -114,16 +114,16 @@ func tokenOf(x harness.Op) (number, bool) {
 	return parseNumber(x.Result)
 }
 
-// firstOf returns the largest token of those that were granted before ops[i], an ok acquire: called before it returned, they returned while its
+// firstOf returns the largest token of those that were granted before ops[i], an ok acquire: called by the time it returned, they returned while its
 // owner certainly held the lock. It is "" if there is none.
 func firstOf(ops []harness.Op, i int, meta harness.Meta) (largest number) {
 	if meta.Widened {
 		return ""
 	}
-	h, until := ops[i], certainEnd(ops, i, meta)
+	h, until := ops[i], renewedEnd(ops, i, meta)
 	for _, x := range ops {
 		token, ok := tokenOf(x)
-		during := x.Call < h.Return && h.Return < x.Return && x.Return < until && ownerOf(x, meta) != ownerOf(h, meta)
+		during := x.Call <= h.Return && h.Return <= x.Return && x.Return < until && ownerOf(x, meta) != ownerOf(h, meta)
 		if ok && during && (largest == "" || token.compare(largest) > 0) {
 			largest = token
 		}
@@ -131,7 +131,19 @@ func firstOf(ops []harness.Op, i int, meta harness.Meta) (largest number) {
 	return largest
 }
 
-// certainEnd returns when what ops[i], an ok acquire, was granted can be over at the earliest. ops are in order of Return.
+// renewedEnd returns when what ops[i], an ok acquire or extend, was granted can be over at the earliest, renewals included that returned before that.
+func renewedEnd(ops []harness.Op, i int, meta harness.Meta) time.Duration {
+	end := certainEnd(ops, i, meta)
+	until := end
+	for j := i + 1; j < len(ops) && ops[j].Return < end; j++ {
+		if x := ops[j]; setsLease(x) && x.Outcome == harness.OK && ownerOf(x, meta) == ownerOf(ops[i], meta) {
+			until = max(until, renewedEnd(ops, j, meta))
+		}
+	}
+	return until
+}
+
+// certainEnd returns when what ops[i], an ok acquire or extend, was granted can be over at the earliest. ops are in order of Return.
 func certainEnd(ops []harness.Op, i int, meta harness.Meta) time.Duration {
 	h, late := ops[i], lateCommands{}
 	until := forever

@@ -130,6 +130,18 @@ func holdEnd(ops []harness.Op, i int, meta harness.Meta) time.Duration {
 	return end
 }
 
+// tenureEnd returns the earliest instant at which what ops[i] was granted can be over, renewals included that returned before that.
+func tenureEnd(ops []harness.Op, i int, meta harness.Meta) time.Duration {
+	end := holdEnd(ops, i, meta)
+	until := end
+	for j := i + 1; j < len(ops); j++ {
+		if sameOwner(ops[i], ops[j], meta) && holdEnd(ops, j, meta) >= 0 && ops[j].Return < end {
+			until = max(until, tenureEnd(ops, j, meta))
+		}
+	}
+	return until
+}
+
 // duplicated is the rule of Dedup.
 func duplicated(ops []harness.Op, meta harness.Meta, c counted) {
 	end := func(x harness.Op) time.Duration {
@@ -188,7 +200,7 @@ func fenced(ops []harness.Op, meta harness.Meta, c counted) {
 				continue
 			}
 			first := a.Return < b.Call || a.Return < b.Return && a.Return < kept
-			still := !meta.Widened && a.Call < b.Return && b.Return < a.Return && a.Return < holdEnd(ops, j, meta) && !sameOwner(a, b, meta)
+			still := !meta.Widened && a.Call <= b.Return && b.Return <= a.Return && a.Return < tenureEnd(ops, j, meta) && !sameOwner(a, b, meta)
 			wrong = wrong || (first || still) && y.Cmp(x) < 0 || (first || i < j) && y.Cmp(x) == 0 && !sameOwner(a, b, meta)
 		}
 		c.add(harness.FenceRegression, wrong)

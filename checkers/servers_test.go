@@ -88,8 +88,60 @@ func (d deed) leaves(call time.Duration) time.Duration {
 
 // lockExplained is the specification of Mutex.
 func lockExplained(ops []harness.Op, meta harness.Meta, every bool) bool {
-	deeds := deedsOf(ops, meta, func(x harness.Op) bool { return x.Outcome != harness.Fail || x.Kind == harness.Release })
-	return execution{deeds: deeds, every: every}.explains(lockServer{})
+	return execution{deeds: lockDeedsOf(ops, meta), every: every}.explains(lockServer{})
+}
+
+// lockDeedsOf lists what a lock may have done. A release that was refused may have been executed all the same.
+func lockDeedsOf(ops []harness.Op, meta harness.Meta) []deed {
+	return deedsOf(ops, meta, func(x harness.Op) bool { return x.Outcome != harness.Fail || x.Kind == harness.Release })
+}
+
+// fencedServer is a lock that draws a fencing token for each grant: a larger one than ever before, or for its owner the same again. What one
+// owner asks is done in the order of the history. It is more lenient than lockServer: what ends a lease or makes it shorter may do so when it is called.
+type fencedServer struct{ granted []deed }
+
+func (s fencedServer) do(d deed, at time.Duration) (world, bool) {
+	n := bigOf(d.Result)
+	for _, x := range s.granted {
+		own := x.worker == d.worker && x.Arg == d.Arg
+		if !own && x.ends > at || own && x.index > d.index {
+			return nil, false
+		}
+		if m := bigOf(x.Result); n != nil && m != nil && (n.Cmp(m) < 0 || n.Cmp(m) == 0 && !own) {
+			return nil, false
+		}
+	}
+	s.granted = append(slices.Clip(s.granted), d)
+	return s, true
+}
+
+// fenceExplained is the specification of Mutex and Fence together: which of two grants came first follows from both.
+func fenceExplained(ops []harness.Op, meta harness.Meta, every bool) bool {
+	return execution{deeds: grantDeeds(ops, meta), every: every}.explains(fencedServer{})
+}
+
+// grantDeeds lists the acquires and extends that were ok. Each ends as early as anything else that its owner asked for can have ended it.
+func grantDeeds(ops []harness.Op, meta harness.Meta) []deed {
+	asked := deedsOf(ops, meta, func(x harness.Op) bool {
+		return x.Kind == harness.Release || (x.Kind == harness.Acquire || x.Kind == harness.Extend) && x.Outcome != harness.Fail
+	})
+	var out []deed
+	for _, d := range asked {
+		if d.Kind == harness.Release || d.Outcome != harness.OK {
+			continue
+		}
+		if d.Kind == harness.Extend {
+			d.Result = ""
+		}
+		for _, x := range asked {
+			if x.worker == d.worker && x.Arg == d.Arg && (x.index > d.index || x.Outcome == harness.Info && x.index < d.index) {
+				d.ends = min(d.ends, max(x.leaves(d.Call), x.Call))
+			}
+		}
+		d.ends = max(d.ends, d.Call)
+		out = append(out, d)
+	}
+	return out
 }
 
 // filterServer is a dedup filter: a message is new while it is not marked. A window may end from Call + TTL*(1-drift) on. A confirm
