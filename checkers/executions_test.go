@@ -20,6 +20,8 @@ type deed struct {
 	optional bool
 	length   time.Duration // of the lease or window that it asks for, the shortest
 	ends     time.Duration // the earliest end of the lease or window that it begins
+	nested   bool          // a release by an owner that acquired more than once
+	kept     time.Duration // the same, as far as it was known when it returned
 }
 
 // world is a specification: a server in some state. It is never changed in place.

@@ -72,6 +72,9 @@ func (p property) small(d dice) history {
 	for range p.more + 2 + d.IntN(7) {
 		w := &workers[d.IntN(len(workers))]
 		op := w.finish(p.random(w))
+		if p.told != nil {
+			p.told(d, &op)
+		}
 		if _, guarded := harness.GuardedBy(op.Key); guarded {
 			op.Arg = strconv.Itoa(len(ops)) // as writes are: unique
 		}
@@ -181,6 +184,50 @@ func (w *worker) extend(token string) harness.Op {
 		op.Until = time.Duration(1 + w.IntN(8))
 	}
 	return op
+}
+
+// loser has short leases, and often extends them late. What one worker does touches in no instant.
+func (w *worker) loser() harness.Op {
+	w.now++
+	op := w.brief()
+	if op.Kind == harness.Release && w.IntN(3) > 0 {
+		w.held = op.Arg
+		return harness.Op{Kind: harness.Extend, Key: "k", Arg: op.Arg, TTL: time.Duration(1 + w.IntN(3))}
+	}
+	return op
+}
+
+// neverRefused lets what failed have failed by an error.
+func neverRefused(_ dice, op *harness.Op) {
+	if op.Outcome == harness.Fail {
+		op.Err = "READONLY"
+	}
+}
+
+// keeper has long leases, for one owner at a time most of the time. What one worker does touches in no instant.
+func (w *worker) keeper() harness.Op {
+	w.now++
+	op := w.lock()
+	if op.Kind != harness.Release {
+		op.TTL, op.Until = time.Duration(12+w.IntN(20)), 0
+	}
+	return op
+}
+
+// oftenRefused refuses most acquires, no extend is granted, and many releases are refused.
+func oftenRefused(d dice, op *harness.Op) {
+	switch {
+	case op.Outcome == harness.OK && (op.Kind == harness.Extend || d.IntN(3) > 0):
+		op.Outcome = harness.Fail
+	case op.Outcome == harness.Info && d.IntN(12) > 0:
+		op.Outcome = harness.Fail
+	}
+	op.Err = ""
+	if op.Outcome == harness.Fail && op.Kind == harness.Acquire {
+		op.Err = []string{harness.Held, harness.Held, harness.Held, "", "", "given back"}[d.IntN(6)]
+	} else if op.Outcome == harness.Fail {
+		op.Err = []string{harness.NotMine, harness.NotMine, "", "READONLY"}[d.IntN(4)]
+	}
 }
 
 func (w *worker) dedup() harness.Op {

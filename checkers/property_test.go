@@ -39,6 +39,7 @@ type property struct {
 	harness  bool                      // the harness may be one of those who work, and the checker judges while they do
 	drifts   bool                      // its rule knows of drift
 	explains specification             // brute force, where executions differ in anything; nil: they do not
+	told     func(dice, *harness.Op)   // what it changes of an operation when it has ended; nil: nothing
 	beside   harness.Checker           // whose rule brute force keeps as well; nil: none
 }
 
@@ -49,6 +50,8 @@ var properties = []property{
 	{name: "sequence", harness: true, checker: Sequence(), rule: perKey(numbered), random: (*worker).sequence, explains: counterExplained},
 	{name: "fence", harness: true, checker: Fence(), rule: perKey(fenced), random: (*worker).fence},
 	{name: "fence, acquired once", checker: Fence(), rule: perKey(fenced), random: (*worker).fenceOnce, explains: fenceExplained, beside: Mutex()},
+	{name: "owners, silent", drifts: true, harness: true, checker: Owners(), rule: perKey(answered), random: (*worker).loser, told: neverRefused},
+	{name: "owners, refused", harness: true, checker: Owners(), rule: perKey(answered), random: (*worker).keeper, told: oftenRefused, explains: takenExplained, more: 4},
 	{name: "stuck", drifts: true, checker: Stuck(), rule: perKey(jammed), random: (*worker).brief, after: (*worker).probe},
 	{name: "delivery", checker: Delivery(), rule: perKey(left), random: (*worker).deliverer, after: (*worker).asker, promised: leasing},
 	{name: "stored", drifts: true, checker: Stored(), rule: perKey(kept), random: (*worker).storer},

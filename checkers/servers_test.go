@@ -133,15 +133,95 @@ func grantDeeds(ops []harness.Op, meta harness.Meta) []deed {
 		if d.Kind == harness.Extend {
 			d.Result = ""
 		}
+		d.kept = d.ends
 		for _, x := range asked {
+			if x.worker == d.worker && x.Arg == d.Arg && x.Outcome == harness.Info && x.index < d.index {
+				d.kept = min(d.kept, max(x.leaves(d.Call), x.Call))
+			}
 			if x.worker == d.worker && x.Arg == d.Arg && (x.index > d.index || x.Outcome == harness.Info && x.index < d.index) {
 				d.ends = min(d.ends, max(x.leaves(d.Call), x.Call))
 			}
 		}
-		d.ends = max(d.ends, d.Call)
+		d.ends, d.kept = max(d.ends, d.Call), max(d.kept, d.Call)
 		out = append(out, d)
 	}
 	return out
+}
+
+// takenServer is a lock that refuses only while it is taken, and its owner never. Whoever acquires gets it: who may is no matter here. It differs from
+// a real one in that
+//
+//   - a lease may end at any time, which leaves the lock free; a release that is refused may leave it free as well, as it may have been sent twice;
+//   - what is released for certain, or when its lease can be over, may go on refusing others;
+//   - where two are owners at once, which Mutex tells of, both may be refused;
+//   - who acquired twice may be refused a release, and so may an owner of which another command got no answer.
+type takenServer struct {
+	holder *deed // whom a refusal would be wrong, or from whom it was free; nil: nobody
+	free   bool
+	by     harness.Kind  // what the holder was refused, where that left it free
+	gaveUp time.Duration // the Return of a release after a refused extend: who asked before that may have been refused
+}
+
+func (s takenServer) do(d deed, at time.Duration) (world, bool) {
+	own := s.holder != nil && s.holder.worker == d.worker && s.holder.Arg == d.Arg
+	refusal := d.Outcome == harness.Fail && (d.Err == "" || d.Err == harness.Held || d.Err == harness.NotMine)
+	switch {
+	case d.Kind != harness.Release && d.Outcome == harness.OK:
+		if s.holder != nil && !own && !s.free && s.holder.Return >= d.Call {
+			return takenServer{}, true
+		}
+		return takenServer{holder: &d}, true
+	case d.Kind == harness.Acquire && refusal && !own && s.holder != nil && at >= s.holder.kept:
+		return takenServer{}, true
+	case d.Kind == harness.Acquire && refusal && !own:
+		return s, !s.free || d.Call <= s.gaveUp
+	case d.Kind == harness.Acquire && !refusal, d.Kind == harness.Extend && d.Outcome == harness.Info, d.Kind == harness.Acquire && own:
+		return takenServer{}, true
+	case !own, d.Kind == harness.Acquire:
+		return s, true
+	case s.free && d.Kind == harness.Release && s.by == harness.Extend && !refusal:
+		return takenServer{}, true
+	case s.free:
+		if d.Kind == harness.Release && s.by == harness.Extend {
+			s.by, s.gaveUp = harness.Release, d.Return
+		}
+		return s, true
+	case !refusal, d.Return >= s.holder.kept, d.nested:
+		return takenServer{}, true
+	}
+	s.free, s.by = true, d.Kind
+	return s, true
+}
+
+// takenExplained is the specification of refusals of rightful owners.
+func takenExplained(ops []harness.Op, meta harness.Meta, every bool) bool {
+	deeds := deedsOf(ops, meta, func(x harness.Op) bool {
+		return x.Outcome != harness.Fail || x.Kind != harness.Extend || x.Err == "" || x.Err == harness.NotMine
+	})
+	kept := grantDeeds(ops, meta)
+	for i := range deeds {
+		d := &deeds[i]
+		if d.Outcome == harness.Fail {
+			d.optional, d.to = false, d.Return
+		}
+		entered := 0
+		for _, x := range deeds[:i] {
+			switch {
+			case x.worker != d.worker || x.Arg != d.Arg || x.Kind == harness.Extend:
+			case x.Kind == harness.Acquire && x.Outcome == harness.OK:
+				entered++
+			default:
+				entered = 0
+			}
+		}
+		d.nested = d.Kind == harness.Release && entered > 1
+		for _, k := range kept {
+			if k.index == d.index {
+				d.kept = k.kept
+			}
+		}
+	}
+	return execution{deeds: deeds, every: every}.explains(takenServer{})
 }
 
 // filterServer is a dedup filter: a message is new while it is not marked. A window may end from Call + TTL*(1-drift) on. A confirm
