@@ -154,13 +154,25 @@ func duplicated(ops []harness.Op, meta harness.Meta, c counted) {
 		}
 		return end
 	}
-	for j, s := range ops {
-		c.add(harness.DuplicateDelivery, isFirstClaim(s) && slices.ContainsFunc(ops[:j], func(m harness.Op) bool {
-			if m.Kind == harness.Confirm {
-				return m.Outcome == harness.OK && m.Return < s.Call && s.Return < end(m)
+	marks := func(m harness.Op) bool {
+		return isFirstClaim(m) || m.Kind == harness.Confirm && m.Outcome == harness.OK
+	}
+	var goesOn func(i int, s harness.Op) bool // ops[i] went on with what came before s
+	goesOn = func(i int, s harness.Op) bool {
+		for j, b := range ops[:i] {
+			if marks(b) && ops[i].Return < end(b) && (isFirstClaim(b) && b.Return < end(s) || b.Kind == harness.Confirm && goesOn(j, s)) {
+				return true
 			}
-			return isFirstClaim(m) && s.Return < end(m) && m.Return < end(s)
-		}))
+		}
+		return false
+	}
+	for j, s := range ops {
+		twice := false
+		for i, m := range ops[:j] {
+			before := isFirstClaim(m) && m.Return < end(s) || m.Kind == harness.Confirm && (m.Return < s.Call || goesOn(i, s))
+			twice = twice || isFirstClaim(s) && marks(m) && s.Return < end(m) && before
+		}
+		c.add(harness.DuplicateDelivery, twice)
 	}
 }
 

@@ -226,8 +226,9 @@ func takenExplained(ops []harness.Op, meta harness.Meta, every bool) bool {
 
 // filterServer is a dedup filter: a message is new while it is not marked. A window may end from Call + TTL*(1-drift) on. A confirm
 // that may have been executed after the mark sets a window of its own, which may end as early, and it may be executed again and
-// again. A confirm forbids only claims that are called after it has returned, and does so until they return: claims that were
-// under way when their message was confirmed may be told "first" after their lease.
+// again. A confirm that comes when the message is marked, beyond its Return, sets that mark anew. Any other forbids only claims that are called after
+// it has returned, and does so until they return: claims that were
+// under way then, and are answered later, may be told "first".
 type filterServer struct {
 	marked    time.Duration // until when
 	confirmed []deed
@@ -236,9 +237,12 @@ type filterServer struct {
 func (s filterServer) do(d deed, at time.Duration) (world, bool) {
 	switch {
 	case d.Kind == harness.Confirm:
+		if d.Outcome == harness.OK && s.marked > d.Return {
+			s.marked = max(s.marked, d.ends) // what may follow a mark has shortened it already
+		}
 		s.confirmed = append(slices.Clip(s.confirmed), d)
 		return s, true
-	case slices.ContainsFunc(s.confirmed, func(c deed) bool { return c.Return < d.Call && d.Return < c.ends }):
+	case slices.ContainsFunc(s.confirmed, func(c deed) bool { return (c.Return < d.Call || d.index < c.index) && d.Return < c.ends }):
 		return s, d.optional // it may have been told "seen"
 	case s.marked > at:
 		return s, d.optional
