@@ -124,15 +124,23 @@ func (p *dedupPass) noteConfirm(c harness.Op) {
 	p.heeded++
 	marks := p.marks[c.Key]
 	for i := range marks {
-		marks[i].ends = min(marks[i].ends, setsAnew(c, marks[i].Op, p.meta.Drift))
+		marks[i].shorten(c, p.meta.Drift)
 	}
 	for _, s := range p.suspects[c.Key] {
-		s.claim.ends = min(s.claim.ends, setsAnew(c, s.claim.Op, p.meta.Drift))
+		s.claim.shorten(c, p.meta.Drift)
 		for i := range s.against {
-			s.against[i].ends = min(s.against[i].ends, setsAnew(c, s.against[i].Op, p.meta.Drift))
+			s.against[i].shorten(c, p.meta.Drift)
 		}
 	}
 	p.confirmed.add(c, p.meta.Drift)
+}
+
+// shorten notes the confirm c, which may have set m anew, and the marks with which it goes on.
+func (m *mark) shorten(c harness.Op, drift float64) {
+	m.ends = min(m.ends, setsAnew(c, m.Op, drift))
+	for _, b := range m.bases {
+		b.shorten(c, drift)
+	}
 }
 
 // keepSuspect keeps s until no confirm that was called in time can come any more.
@@ -171,7 +179,7 @@ func (p *dedupPass) decide(s *suspected) {
 	for i := range s.against {
 		if m := &s.against[i]; m.rulesOut(&s.claim) {
 			p.duplicates++
-			a := duplicateAnomaly(*m, s.claim.Op)
+			a := duplicateAnomaly(*m, &s.claim)
 			a.Spans = append(m.span(0), s.claim.span(1)...)
 			p.add(a)
 			return

@@ -20,10 +20,10 @@ import (
 //
 // Where messages are confirmed, the TTL of a claim is its lease, and claims after that are legitimate until one is
 // confirmed. An ok confirm C marks its Key on [C.Return, C.Call + TTL*(1-Meta.Drift)] for certain, whoever sent it; S is a
-// violation if it was called after C had returned and returned before that end. A confirm sets the mark anew, to a shorter
+// violation if it was called after C had returned and returned before that end. So it is, though it was called before, if C returned when the
+// mark of a claim M, or of another confirm that went on with M, could not be gone, and S cannot have come before M: from M on the message was marked all the while. A confirm sets the mark anew, to a shorter
 // window too: a mark M can be gone at max(C.Call, M.Call) + TTL*(1-Meta.Drift) of any other confirm C of its Key that did
-// not fail and may have been executed after M, that is, unless it was ok and had returned before M was called. A claim that
-// was called before the confirm returned is not held against it, though it may have been answered after its lease. A
+// not fail and may have been executed after M, that is, unless it was ok and had returned before M was called. A
 // claim that meets a mark changes nothing, however late it is executed. Sources: soundness rules 2 and 3.
 //
 // A claim is a violation only when no confirm that was called in time can come any more: at once where the workloads promise
@@ -103,7 +103,11 @@ type mark struct {
 	harness.Op
 	claim *harness.Op   // that a confirm belongs to, if it is still known
 	ends  time.Duration // the earliest time at which it can be gone
+	bases []*mark       // of a confirm: marks that were in force when it returned, so that it went on with them
 }
+
+// basesKept bounds the marks with which a confirm goes on.
+const basesKept = 4
 
 func (p *dedupPass) op(x harness.Op) {
 	if p.slowest.hear(x); p.slowest.low > 0 {
@@ -116,10 +120,11 @@ func (p *dedupPass) op(x harness.Op) {
 			p.judgeFirst(x)
 		}
 	case x.Kind == harness.Confirm && x.Outcome != harness.Fail:
-		this := mark{x, p.claimOf(x), p.end(x)}
+		this := mark{Op: x, claim: p.claimOf(x), ends: p.end(x)}
 		p.noteConfirm(x)
 		if x.Outcome == harness.OK {
 			p.confirms++
+			this.goOn(p.marks[x.Key])
 			p.addMark(p.marks[x.Key], this)
 		}
 	}
@@ -160,11 +165,33 @@ func ruledOut(marks []mark, this mark) (s *suspected) {
 
 // rulesOut reports whether m certainly came before this claim, and is certainly not gone when the claim returns.
 func (m *mark) rulesOut(this *mark) bool {
-	before := m.Return < this.ends
-	if m.Kind == harness.Confirm {
-		before = m.Return < this.Call
+	return m.ends > this.Return && m.evidenceBefore(this) != nil
+}
+
+// evidenceBefore lists the marks that show that m was set before this claim was told, should m still be in force when the claim returns: m alone, or
+// a claim that this one cannot have come before, and the confirms that went on with it, of which the last is m. It is nil if nothing shows it.
+func (m *mark) evidenceBefore(this *mark) []*mark {
+	if m.Kind == harness.Claim && m.Return < this.ends || m.Kind == harness.Confirm && m.Return < this.Call {
+		return []*mark{m}
 	}
-	return before && m.ends > this.Return
+	for _, b := range m.bases {
+		if m.Return >= b.ends || b.Kind == harness.Confirm && len(b.bases) == 0 {
+			continue
+		}
+		if all := b.evidenceBefore(this); all != nil && all[0].Kind == harness.Claim {
+			return append(all, m)
+		}
+	}
+	return nil
+}
+
+// goOn notes with which marks the confirm m goes on: nobody can have been told "first" between one of them and m.
+func (m *mark) goOn(marks []mark) {
+	for i := range marks {
+		if b := marks[i]; b.ends > m.Return && len(m.bases) < basesKept {
+			m.bases = append(m.bases, &b)
+		}
+	}
 }
 
 // addMark adds m to the marks of its message and forgets what is past.
@@ -247,15 +274,17 @@ func (p *dedupPass) figures() []harness.Figure {
 	return out
 }
 
-func duplicateAnomaly(first mark, second harness.Op) harness.Anomaly {
-	a := harness.Anomaly{
-		Class: harness.DuplicateDelivery, Key: first.Key, From: min(first.Call, second.Call), To: second.Return,
-		Ops: []harness.Op{first.Op, second},
+func duplicateAnomaly(first mark, this *mark) harness.Anomaly {
+	second, shown := this.Op, first.evidenceBefore(this)
+	a := harness.Anomaly{Class: harness.DuplicateDelivery, Key: first.Key, From: min(first.Call, second.Call), To: second.Return}
+	for _, m := range shown {
+		a.Ops, a.From = append(a.Ops, m.Op), min(a.From, m.Call)
 	}
+	a.Ops = append(a.Ops, second)
 	if first.Kind == harness.Confirm {
 		a.Note = fmt.Sprintf("%s was told at %s that %s is new, though %s had confirmed it at %s, for %s", clientName(second.Client),
 			formatTime(second.Return), first.Key, clientName(first.Client), formatTime(first.Return), windowName(first.Op))
-		if first.claim != nil {
+		if first.claim != nil && len(shown) == 1 {
 			a.Ops = []harness.Op{*first.claim, first.Op, second}
 			a.From = min(a.From, first.claim.Call)
 		}

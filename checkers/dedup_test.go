@@ -12,6 +12,13 @@ import (
 func TestDedup(t *testing.T) {
 	twice := []harness.Class{harness.DuplicateDelivery}
 	runCases(t, Dedup(), []verdictCase{
+		{name: "a slow claim across a confirm that came in time", want: []harness.Class{harness.DuplicateDelivery}, note: "had confirmed it",
+			h: of(claim(0, 0, 1, 10), confirm(0, 5, 6, 100), claim(1, 3, 50, 10))},
+		{name: "a slow claim across two confirms that came in time", want: []harness.Class{harness.DuplicateDelivery},
+			h: of(claim(0, 0, 1, 10), confirm(0, 5, 6, 20), confirm(0, 15, 16, 100), claim(1, 3, 50, 10))},
+		{name: "a slow claim across a confirm that may have come after the lease", h: of(claim(0, 0, 1, 10), confirm(0, 5, 10, 100), claim(1, 3, 50, 10))},
+		{name: "a slow claim that may have come before the other", h: of(claim(0, 0, 4, 10), confirm(0, 5, 6, 100), claim(1, 0, 50, 3))},
+		{name: "a slow claim after the confirm's window", h: of(claim(0, 0, 1, 10), confirm(0, 5, 6, 45), claim(1, 3, 50, 10))},
 		{name: "empty", h: of(), unknown: "no claim was recorded"},
 		{name: "first and seen", h: of(claim(0, 1, 2, 10), seen(claim(1, 1, 3, 10)))},
 		{name: "first twice", want: twice, h: of(claim(0, 1, 2, 10), claim(1, 1, 3, 10))},

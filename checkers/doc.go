@@ -7,6 +7,7 @@
 //
 //	Mutex     two owners inside their leases
 //	Stuck     a lock that is refused when every lease is over
+//	Owners    an owner that is not told of its loss, or is refused what it has
 //	Holders   a write by an owner whose lease was over, after the next owner's
 //	Fence     a later grant with a fencing token that is not larger
 //	Dedup     two workers told that a message is new, or one that a delivered message is

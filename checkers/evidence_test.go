@@ -54,6 +54,9 @@ var evidence = []struct {
 	{"no anomaly, with an extend", Mutex(), of(acquire(0, "a", 1, 2, 10), extend(0, "a", 3, 4, 10))},
 	{"torn", Mutex(), torn(acquire(0, "a", 1, 2, 100), acquire(1, "b", 3, 6, 100))},
 
+	{"lost in silence, and released by the next owner", Owners(), of(acquire(0, "a", 1, 2, 10), acquire(1, "b", 12, 13, 10), release(1, "b", 14, 15), extend(0, "a", 16, 17, 10))},
+	{"a rightful owner is refused", Owners(), of(acquire(0, "a", 1, 2, 20), withErr(harness.NotMine, fail(release(0, "a", 5, 6))), withErr(harness.Held, fail(acquire(2, "c", 8, 9, 20))))},
+
 	{"who asked before the last grant left nothing behind", Stuck(), of(info(acquire(1, "x", 1, 2, 10)), acquire(0, "a", 3, 4, 10), probe(5, 6), probe(40, 41))},
 	{"who asked at that time may have", Stuck(), of(info(acquire(1, "x", 1, 3, 10)), acquire(0, "a", 3, 4, 10), probe(40, 41))},
 	{"a crash after the last grant, and a probe after the violation", Stuck(), of(info(acquire(1, "x", 1, 2, 10)), acquire(0, "a", 3, 4, 10),

@@ -20,6 +20,8 @@ type deed struct {
 	optional bool
 	length   time.Duration // of the lease or window that it asks for, the shortest
 	ends     time.Duration // the earliest end of the lease or window that it begins
+	nested   bool          // a release by an owner that acquired more than once
+	kept     time.Duration // the same, as far as it was known when it returned
 }
 
 // world is a specification: a server in some state. It is never changed in place.
@@ -104,7 +106,7 @@ func deedsOf(ops []harness.Op, meta harness.Meta, does func(harness.Op) bool) (o
 func (p property) differs(t *testing.T, c harness.Checker, limit int) bool {
 	for seed := range limit {
 		one := p.small(seeded(uint64(seed)))
-		if g, _ := judge(t, c, one.h); (g.Verdict == harness.Invalid) == p.explained(one, false) {
+		if g, _ := judge(t, c, one.h); p.objects(one, g) == p.explained(one, false) {
 			return true
 		}
 	}

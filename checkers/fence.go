@@ -17,8 +17,8 @@ import (
 // largest such token. A was granted before B if it had returned before B was called, or before B's lease could be over:
 // had B come first, its owner would still have had the lock when A was granted, since it releases after B's Return. So it was, too, if A
 // was called before B returned, and returned later, while B's owner certainly had the lock: before B can have been released, and before
-// its lease can be over. Only an owner (the worker together with Arg) that got its own token again is not: who acquires again what it
-// holds is granted nothing new.
+// its lease can be over, nor that of a renewal which returned before then. Two owners with one token are one in either order, however late they were answered. Only an owner (the worker
+// together with Arg) that got its own token again is not: who acquires again what it holds is granted nothing new.
 // Nothing is said about acquires that ended in info, which may have drawn a token. If a command of B's owner may still be executed it
 // may have ended B's lease earlier; in a widened history nobody knows when B was released. Source: Kleppmann 2016; soundness rules 1, 2, 4
 // and 5.
@@ -29,7 +29,8 @@ import (
 //
 // Time is O(log n) a grant. Memory is bounded: of each key the grants are kept that had the largest token so far, since the
 // slowest worker's last operation, 2,048 at most, and those that may last, with 16 others that returned meanwhile. A call that more than those overtook is judged at the end, in a second
-// pass over the history; of more than 1,000 such, and where there is no second pass, the verdict is Unknown.
+// pass over the history; of more than 1,000 such, and where there is no second pass, the verdict is Unknown. Of two grants with one token
+// that were under way at once nothing is said if more than 2,048 others returned between them.
 func Fence() harness.Checker { return fence{} }
 
 type fence struct{}
@@ -37,7 +38,7 @@ type fence struct{}
 func (fence) Name() string { return "fence" }
 
 func (c fence) Check(ctx context.Context, h harness.History, found func(harness.Anomaly)) harness.Judgement {
-	p := &fencePass{tally: newTally(h, found), peaks: map[string]*peaks{}, mark: watermark{workers: h.Meta.Workers, widened: h.Meta.Widened}}
+	p := &fencePass{tally: newTally(h, found), peaks: map[string]*peaks{}, latest: map[string]*latestGrants{}, mark: watermark{workers: h.Meta.Workers, widened: h.Meta.Widened}}
 	err := eachOp(ctx, h, p.op)
 	if err == nil && isComplete(h) {
 		p.holds.end(p.lateToken)
@@ -58,6 +59,7 @@ type fencePass struct {
 	*tally
 	mark     watermark
 	peaks    map[string]*peaks
+	latest   map[string]*latestGrants
 	tokens   int
 	pending  lateOwners // commands that may still be executed
 	holds    fenceHolds
@@ -67,7 +69,7 @@ type fencePass struct {
 
 func (p *fencePass) op(x harness.Op) {
 	p.mark.hear(x)
-	p.holds.settle(x, p.meta, p.lateToken)
+	p.holds.settle(x, func() time.Duration { return p.keptUntil(x) }, p.meta, p.lateToken)
 	if x.Outcome == harness.Info && (x.Kind == harness.Acquire || x.Kind == harness.Extend || x.Kind == harness.Release) {
 		p.pending.add(x, p.meta)
 	}
@@ -80,23 +82,34 @@ func (p *fencePass) op(x harness.Op) {
 		return
 	}
 	p.tokens++
-	before := p.peaks[x.Key]
+	before, latest := p.peaks[x.Key], p.latest[x.Key]
 	if before == nil {
-		before = &peaks{}
-		p.peaks[x.Key] = before
+		before, latest = &peaks{}, &latestGrants{}
+		p.peaks[x.Key], p.latest[x.Key] = before, latest
 	}
-	late, _ := p.pending.commandsOf(x, p.meta)
-	until := late.keptUntil(x, p.meta.Drift)
+	until := p.keptUntil(x)
 	grant := peak{Op: x, number: token, after: grantedAfter(x, until, p.meta)}
 	p.holds.meet(grant, p.meta)
 	if a, ok := p.largerBefore(before.returnedBefore(grant.after), x, token); ok {
 		p.add(p.regressionAnomaly(a, grant))
+	} else if a, ok := latest.sharing(grant, p.meta); ok {
+		p.add(sharedTokenAnomaly(a, x))
 	} else if before.unsure(grant.after, token) {
 		p.late.add(grant)
 	} else if until > x.Return && !p.meta.Widened {
-		p.holds.begin(grant, until, p.meta.Worker(x.Client))
+		h := p.holds.begin(grant, until, p.meta.Worker(x.Client))
+		for a := range latest.returnedWith(x.Return) {
+			h.note(a, p.meta)
+		}
 	}
 	before.addIfLarger(peak{Op: x, number: token}, p.meta, p.mark.low)
+	latest.add(grant, p.mark.low)
+}
+
+// keptUntil returns the earliest end of the lease of x, an ok acquire or extend, as far as is known when x returns.
+func (p *fencePass) keptUntil(x harness.Op) time.Duration {
+	late, _ := p.pending.commandsOf(x, p.meta)
+	return late.keptUntil(x, p.meta.Drift)
 }
 
 // lateToken reports a grant whose owner still had the lock when another with a token as large, or larger, returned.

@@ -26,6 +26,10 @@ func TestFence(t *testing.T) {
 		{name: "smaller, of widened operations", h: inMachines(of(grant(1, 4, 5, "10"), grant(0, 1, 6, "9")))},
 		{name: "beyond 2^53", want: back, h: of(grant(0, 1, 2, "9007199254740993"), grant(1, 3, 4, "9007199254740992"))},
 		{name: "drawn after the lock was lost", want: back, h: of(token("2", acquire(0, "a", 1, 8, 3)), token("1", acquire(1, "b", 5, 6, 10)))},
+		{name: "one token for two owners, the first of whom was answered late", want: back, h: of(token("1", acquire(0, "a", 1, 8, 3)), token("1", acquire(1, "b", 5, 6, 10)))},
+		{name: "one token for two owners who were both answered late", want: back, note: "were both granted k", h: of(token("1", acquire(0, "a", 1, 9, 3)), token("01", acquire(1, "b", 2, 9, 3)))},
+		{name: "one token for one owner, answered late twice", h: of(token("1", acquire(0, "a", 1, 9, 3)), token("1", acquire(0, "a", 9, 12, 2)))},
+		{name: "one token for two owners, in machines", want: back, h: inMachines(of(token("1", acquire(0, "a", 1, 9, 3)), token("1", acquire(1, "b", 2, 9, 3))))},
 		{name: "released before the other returned", h: of(token("1", acquire(1, "b", 5, 6, 10)), token("2", acquire(0, "a", 1, 9, 30)), release(1, "b", 7, 10))},
 		{name: "not a number", h: of(grant(0, 1, 2, "x")), unknown: `1 results are not decimal numbers, the first: client 0 was given "x" at 2ns`},
 	})

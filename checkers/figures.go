@@ -15,6 +15,12 @@ var (
 	figureKeys     = harness.Metric{Checker: "mutex", Name: "keys"}
 	figureExtends  = harness.Metric{Checker: "mutex", Name: "extends", Sparse: true}
 
+	// of owners
+	figureExtendsJudged = harness.Metric{Checker: "owners", Name: "extends of known owners"}
+	figureReacquired    = harness.Metric{Checker: "owners", Name: "locks lost in silence"}
+	figureRefusals      = harness.Metric{Checker: "owners", Name: "refusals of known owners"}
+	figureRefusedOwners = harness.Metric{Checker: "owners", Name: "rightful owners refused"}
+
 	// of fence
 	figureTokens           = harness.Metric{Checker: "fence", Name: "fencing tokens"}
 	figureFenceRegressions = harness.Metric{Checker: "fence", Name: "fence regressions"}
@@ -103,6 +109,7 @@ var declared = []harness.Metric{
 	figureGrants, figureCertain, figureReleases, figureKeys, figureExtends,
 	figureTokens, figureFenceRegressions,
 	figureGuarded, figureGuardedRefused, figureLate, figureStale,
+	figureExtendsJudged, figureReacquired, figureRefusals, figureRefusedOwners,
 	figureTried, figureStuck, figureProbes, figureInconclusive,
 	figureMessages, figureDuplicates, figureDuplicateRate, figureConfirms,
 	figureAsked, figureOutlived, figureLooked, figureExcused, figureLostMessages, figureImmortal,

@@ -98,6 +98,8 @@ var roles = []role{
 		finds: classList(harness.DoubleGrant, harness.StolenRelease)},
 	{checker: Stuck(), settings: inLoads | inSearches, needs: kindList(harness.Acquire, harness.Release), // probes come with releases
 		finds: classList(harness.StuckLock)},
+	{checker: Owners(), settings: everywhere, needs: kindList(harness.Acquire, harness.Release), watches: true,
+		finds: classList(harness.SilentReacquire, harness.RefusedRelease)},
 	{checker: Fence(), settings: everywhere, needs: kindList(harness.Acquire), tokens: true, watches: true,
 		finds: classList(harness.FenceRegression)},
 	{checker: Dedup(), settings: everywhere, needs: kindList(harness.Claim), watches: true,

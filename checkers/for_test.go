@@ -39,16 +39,16 @@ func TestWhichCheckersBelongToALoad(t *testing.T) {
 		loads []harness.Workload
 		want  string
 	}{
-		{[]harness.Workload{lock}, "mutex stuck porcupine gates"},
-		{[]harness.Workload{load{kinds: lock.kinds, fenced: true}}, "mutex stuck fence porcupine gates"},
-		{[]harness.Workload{resource}, "mutex stuck holders writes porcupine gates"},
-		{[]harness.Workload{load{kinds: resource.kinds, fenced: true}}, "mutex stuck fence holders writes porcupine gates"},
+		{[]harness.Workload{lock}, "mutex stuck owners porcupine gates"},
+		{[]harness.Workload{load{kinds: lock.kinds, fenced: true}}, "mutex stuck owners fence porcupine gates"},
+		{[]harness.Workload{resource}, "mutex stuck owners holders writes porcupine gates"},
+		{[]harness.Workload{load{kinds: resource.kinds, fenced: true}}, "mutex stuck owners fence holders writes porcupine gates"},
 		{[]harness.Workload{loadOf(harness.Claim, harness.Deliver, harness.Confirm)}, "dedup delivery porcupine gates"},
 		{[]harness.Workload{loadOf(harness.Next)}, "sequence porcupine gates"},
 		{[]harness.Workload{writes}, "writes gates"},
 		{[]harness.Workload{loadOf(harness.Add, harness.Read, harness.Acquire)}, "mutex writes porcupine gates"}, // rounds with locks
-		{[]harness.Workload{lock, writes}, "mutex stuck writes porcupine gates"},                                 // a rider guards nothing
-		{[]harness.Workload{loadOf(harness.Next), lock, lock}, "mutex stuck sequence porcupine gates"},
+		{[]harness.Workload{lock, writes}, "mutex stuck owners writes porcupine gates"},                          // a rider guards nothing
+		{[]harness.Workload{loadOf(harness.Next), lock, lock}, "mutex stuck owners sequence porcupine gates"},
 		{[]harness.Workload{loadOf("dance")}, ""},
 		{nil, ""},
 	} {
@@ -58,10 +58,10 @@ func TestWhichCheckersBelongToALoad(t *testing.T) {
 
 func TestWhichCheckersBelongToASearch(t *testing.T) {
 	for want, kinds := range map[string][]harness.Kind{
-		"situations mutex stuck fence": {harness.Acquire, harness.Release},
-		"situations dedup delivery":    {harness.Claim, harness.Deliver, harness.Confirm},
-		"situations sequence stored":   {harness.Next},
-		"":                             {harness.Add, harness.Read},
+		"situations mutex stuck owners fence": {harness.Acquire, harness.Release},
+		"situations dedup delivery":           {harness.Claim, harness.Deliver, harness.Confirm},
+		"situations sequence stored":          {harness.Next},
+		"":                                    {harness.Add, harness.Read},
 	} {
 		require.Equal(t, want, namesOf(ForSearch(kinds...)))
 	}
@@ -70,7 +70,7 @@ func TestWhichCheckersBelongToASearch(t *testing.T) {
 func TestWatchersNeedNoEndOfTheRun(t *testing.T) {
 	every := loadOf(harness.Acquire, harness.Release, harness.Claim, harness.Deliver, harness.Next, harness.Add, harness.Read)
 	every.fenced = true
-	require.Equal(t, "mutex fence dedup sequence holders", namesOf(Watchers(For(every))))
+	require.Equal(t, "mutex owners fence dedup sequence holders", namesOf(Watchers(For(every))))
 }
 
 // lookedAt are the kinds that checkers judge beside those of roles: what a lock, filter or sequence may record besides.
@@ -82,7 +82,7 @@ var ofTheExplorer = []harness.Class{harness.Deadlock, harness.UndeclaredKey}
 func TestEveryKindHasACheckerAndEveryClassAFinderAndADescription(t *testing.T) {
 	kinds, classes := constants(t, "op.go", "Kind"), constants(t, "class.go", "Class")
 	require.Len(t, kinds, 10)
-	require.Len(t, classes, 17)
+	require.Len(t, classes, 19)
 	for _, kind := range kinds {
 		needed := slices.ContainsFunc(roles, func(r role) bool { return slices.Contains(r.needs, harness.Kind(kind)) })
 		require.True(t, needed || slices.Contains(lookedAt, harness.Kind(kind)), "no checker judges %s: add it to roles", kind)

@@ -72,6 +72,9 @@ func (p property) small(d dice) history {
 	for range p.more + 2 + d.IntN(7) {
 		w := &workers[d.IntN(len(workers))]
 		op := w.finish(p.random(w))
+		if p.told != nil {
+			p.told(d, &op)
+		}
 		if _, guarded := harness.GuardedBy(op.Key); guarded {
 			op.Arg = strconv.Itoa(len(ops)) // as writes are: unique
 		}
@@ -115,6 +118,10 @@ type worker struct {
 	constant    bool // the worker uses one token for all its acquires
 	tokens      int
 	held        string
+
+	owns         string        // the token of the last acquire
+	asked        bool          // the last operation asked for a lease
+	lease, until time.Duration // its length; when those that were asked for under owns are over
 }
 
 // finish puts op at the worker's present, and moves on.
@@ -179,6 +186,50 @@ func (w *worker) extend(token string) harness.Op {
 	return op
 }
 
+// loser has short leases, and often extends them late. What one worker does touches in no instant.
+func (w *worker) loser() harness.Op {
+	w.now++
+	op := w.brief()
+	if op.Kind == harness.Release && w.IntN(3) > 0 {
+		w.held = op.Arg
+		return harness.Op{Kind: harness.Extend, Key: "k", Arg: op.Arg, TTL: time.Duration(1 + w.IntN(3))}
+	}
+	return op
+}
+
+// neverRefused lets what failed have failed by an error.
+func neverRefused(_ dice, op *harness.Op) {
+	if op.Outcome == harness.Fail {
+		op.Err = "READONLY"
+	}
+}
+
+// keeper has long leases, for one owner at a time most of the time. What one worker does touches in no instant.
+func (w *worker) keeper() harness.Op {
+	w.now++
+	op := w.lock()
+	if op.Kind != harness.Release {
+		op.TTL, op.Until = time.Duration(12+w.IntN(20)), 0
+	}
+	return op
+}
+
+// oftenRefused refuses most acquires, no extend is granted, and many releases are refused.
+func oftenRefused(d dice, op *harness.Op) {
+	switch {
+	case op.Outcome == harness.OK && (op.Kind == harness.Extend || d.IntN(3) > 0):
+		op.Outcome = harness.Fail
+	case op.Outcome == harness.Info && d.IntN(12) > 0:
+		op.Outcome = harness.Fail
+	}
+	op.Err = ""
+	if op.Outcome == harness.Fail && op.Kind == harness.Acquire {
+		op.Err = []string{harness.Held, harness.Held, harness.Held, "", "", "given back"}[d.IntN(6)]
+	} else if op.Outcome == harness.Fail {
+		op.Err = []string{harness.NotMine, harness.NotMine, "", "READONLY"}[d.IntN(4)]
+	}
+}
+
 func (w *worker) dedup() harness.Op {
 	result := []string{harness.ResultFirst, harness.ResultFirst, harness.ResultSeen}[w.IntN(3)]
 	return harness.Op{Kind: harness.Claim, Key: "k", Result: result, TTL: time.Duration(w.IntN(9))}
@@ -212,6 +263,27 @@ func (w *worker) fence() harness.Op {
 	op := harness.Op{Kind: harness.Acquire, Key: "k", Arg: w.held, TTL: time.Duration(w.IntN(9))}
 	if w.IntN(8) > 0 {
 		op.Result = strconv.Itoa((2*int(w.now) + w.IntN(9)) / 3)
+	}
+	return op
+}
+
+// fenceOnce does as fence does, but for two things. What one worker does touches in no instant: in which order it may be taken then, checkers
+// leave open. And an owner that may still have the lock does not acquire it again: checkers compare any two of its tokens with another's, and not all.
+func (w *worker) fenceOnce() harness.Op {
+	if w.asked {
+		w.until, w.asked = max(w.until, w.now+w.lease), false
+	}
+	w.now++
+	op := w.fence()
+	if op.Kind == harness.Acquire && op.Arg == w.owns && w.now <= w.until {
+		op.Kind, op.Result = []harness.Kind{harness.Extend, harness.Release}[w.IntN(2)], ""
+	}
+	if op.Kind == harness.Acquire && op.Arg != w.owns {
+		w.owns, w.until = op.Arg, 0
+	}
+	w.asked = op.Kind != harness.Release
+	if w.lease = op.TTL; op.TTL == 0 {
+		w.lease = endless
 	}
 	return op
 }

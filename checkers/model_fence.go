@@ -17,6 +17,7 @@ type fenceInput struct {
 	owner owner
 	token number
 	first number // the largest token of the grants that are known to have come before it, though they returned later; "": none
+	taken bool   // another owner has the same token
 	text  string // for pages
 }
 
@@ -64,7 +65,7 @@ func (s fenceState) after(step fenceInput) (bool, fenceState) {
 	}
 	before, known := asked[step.grant]
 	delete(asked, step.grant)
-	return known && before.allows(step) && (step.first == "" || step.first.compare(step.token) <= 0), fenceState{s.top.with(step), asked}
+	return known && !step.taken && before.allows(step) && (step.first == "" || step.first.compare(step.token) <= 0), fenceState{s.top.with(step), asked}
 }
 
 // allows reports whether the grant of step, asked for when t was the largest, may have its token.
@@ -94,6 +95,10 @@ func fenceOperations(ops []harness.Op, meta harness.Meta) []porcupine.Operation 
 		}
 		ask, grant := opAt(x, x.Call), opAt(x, x.Return)
 		s := fenceInput{grant: i, owner: ownerOf(x, meta), token: token, first: firstOf(ops, i, meta), text: describeOp(x)}
+		s.taken = slices.ContainsFunc(ops, func(y harness.Op) bool {
+			other, ok := tokenOf(y)
+			return ok && other == token && ownerOf(y, meta) != s.owner
+		})
 		steps = append(steps, toOperation(grant, s))
 		s.asked, s.text = true, s.text+", asked for"
 		steps = append(steps, toOperation(ask, s))
@@ -109,16 +114,16 @@ func tokenOf(x harness.Op) (number, bool) {
 	return parseNumber(x.Result)
 }
 
-// firstOf returns the largest token of those that were granted before ops[i], an ok acquire: called before it returned, they returned while its
+// firstOf returns the largest token of those that were granted before ops[i], an ok acquire: called by the time it returned, they returned while its
 // owner certainly held the lock. It is "" if there is none.
 func firstOf(ops []harness.Op, i int, meta harness.Meta) (largest number) {
 	if meta.Widened {
 		return ""
 	}
-	h, until := ops[i], certainEnd(ops, i, meta)
+	h, until := ops[i], renewedEnd(ops, i, meta)
 	for _, x := range ops {
 		token, ok := tokenOf(x)
-		during := x.Call < h.Return && h.Return < x.Return && x.Return < until && ownerOf(x, meta) != ownerOf(h, meta)
+		during := x.Call <= h.Return && h.Return <= x.Return && x.Return < until && ownerOf(x, meta) != ownerOf(h, meta)
 		if ok && during && (largest == "" || token.compare(largest) > 0) {
 			largest = token
 		}
@@ -126,7 +131,19 @@ func firstOf(ops []harness.Op, i int, meta harness.Meta) (largest number) {
 	return largest
 }
 
-// certainEnd returns when what ops[i], an ok acquire, was granted can be over at the earliest. ops are in order of Return.
+// renewedEnd returns when what ops[i], an ok acquire or extend, was granted can be over at the earliest, renewals included that returned before that.
+func renewedEnd(ops []harness.Op, i int, meta harness.Meta) time.Duration {
+	end := certainEnd(ops, i, meta)
+	until := end
+	for j := i + 1; j < len(ops) && ops[j].Return < end; j++ {
+		if x := ops[j]; setsLease(x) && x.Outcome == harness.OK && ownerOf(x, meta) == ownerOf(ops[i], meta) {
+			until = max(until, renewedEnd(ops, j, meta))
+		}
+	}
+	return until
+}
+
+// certainEnd returns when what ops[i], an ok acquire or extend, was granted can be over at the earliest. ops are in order of Return.
 func certainEnd(ops []harness.Op, i int, meta harness.Meta) time.Duration {
 	h, late := ops[i], lateCommands{}
 	until := forever

@@ -12,10 +12,11 @@ import (
 // filterInput is a claim's mark, one end of a claim, or a confirm's.
 type filterInput struct {
 	markInput
-	confirms int // the confirm that is in force from now on; 0: none
-	lapses   int // the confirm whose window ends; 0: none
-	asks     int // the claim that is called; 0: none
-	told     int // the claim that returns; 0: none
+	confirms int  // the confirm that is in force from now on; 0: none
+	lapses   int  // the confirm whose window ends; 0: none
+	asks     int  // the claim that is called; 0: none
+	told     int  // the claim that returns; 0: none
+	never    bool // that claim came between a mark and what went on with it
 }
 
 // filterState is a message with its marks, the confirms in force, and those that were in force when each claim under way was
@@ -27,7 +28,8 @@ type filterState struct {
 }
 
 // filterModel returns porcupine's model of a whole message where claims are confirmed. Claims exclude each other as in dedupModel.
-// A confirm excludes only the claims that are called after it has returned, however late others are answered. So it is one
+// A confirm excludes only the claims that are called after it has returned, however late others are answered, and those that it shows to have been
+// told while a mark was in force with which it went on. So it is one
 // operation of the model, at its Return, and a claim is three: at its Call, at its mark and at its Return.
 func filterModel() porcupine.Model {
 	return porcupine.Model{
@@ -66,7 +68,7 @@ func (s filterState) after(step filterInput) (ok bool, next filterState) {
 	case step.told > 0:
 		before, asked := s.asked[step.told]
 		next.asked = s.withoutClaim(step.told)
-		ok = asked && !slices.ContainsFunc(before, func(c int) bool { return slices.Contains(s.confirms, c) })
+		ok = asked && !step.never && !slices.ContainsFunc(before, func(c int) bool { return slices.Contains(s.confirms, c) })
 	default:
 		ok, next.marks = s.marks.after(step.markInput)
 	}
@@ -100,7 +102,7 @@ func filterOperations(ops []harness.Op, meta harness.Meta) []porcupine.Operation
 		}
 		if toldFirst(x) && confirmed {
 			steps = append(steps, toOperation(opAt(x, x.Call), filterInput{asks: n, markInput: markInput{text: describeOp(x) + ", asked for"}}),
-				toOperation(opAt(x, x.Return), filterInput{told: n, markInput: markInput{text: describeOp(x) + ", told"}}))
+				toOperation(opAt(x, x.Return), filterInput{told: n, never: toldMeanwhile(ops, i, meta), markInput: markInput{text: describeOp(x) + ", told"}}))
 		}
 		if end < forever {
 			s := filterInput{markInput: markInput{unmarks: n, text: "a window may end"}}
@@ -111,6 +113,29 @@ func filterOperations(ops []harness.Op, meta harness.Meta) []porcupine.Operation
 		}
 	}
 	return steps
+}
+
+// toldMeanwhile reports whether the claim ops[i] was told "first" when a confirm before it was in force that had gone on with a mark which came
+// before the claim.
+func toldMeanwhile(ops []harness.Op, i int, meta harness.Meta) bool {
+	for k, c := range ops[:i] {
+		if c.Kind == harness.Confirm && c.Outcome == harness.OK && ops[i].Return < windowEnd(ops, k, meta) && wentOn(ops, k, i, meta) {
+			return true
+		}
+	}
+	return false
+}
+
+// wentOn reports whether the confirm ops[k] was executed when the message was still marked by a claim that came before the claim ops[i].
+func wentOn(ops []harness.Op, k, i int, meta harness.Meta) bool {
+	for j, b := range ops[:k] {
+		switch {
+		case b.Outcome != harness.OK || ops[k].Return >= windowEnd(ops, j, meta):
+		case toldFirst(b) && b.Return < windowEnd(ops, i, meta), b.Kind == harness.Confirm && wentOn(ops, j, i, meta):
+			return true
+		}
+	}
+	return false
 }
 
 // opAt returns op as if it had been called and had returned at t.

@@ -39,6 +39,8 @@ type property struct {
 	harness  bool                      // the harness may be one of those who work, and the checker judges while they do
 	drifts   bool                      // its rule knows of drift
 	explains specification             // brute force, where executions differ in anything; nil: they do not
+	told     func(dice, *harness.Op)   // what it changes of an operation when it has ended; nil: nothing
+	beside   harness.Checker           // whose rule brute force keeps as well; nil: none
 }
 
 var properties = []property{
@@ -47,6 +49,9 @@ var properties = []property{
 	{name: "dedup, confirmed", drifts: true, harness: true, checker: Dedup(), rule: perKey(duplicated), random: (*worker).confirmed, explains: filterExplained, promised: confirmingKinds},
 	{name: "sequence", harness: true, checker: Sequence(), rule: perKey(numbered), random: (*worker).sequence, explains: counterExplained},
 	{name: "fence", harness: true, checker: Fence(), rule: perKey(fenced), random: (*worker).fence},
+	{name: "fence, acquired once", checker: Fence(), rule: perKey(fenced), random: (*worker).fenceOnce, explains: fenceExplained, beside: Mutex()},
+	{name: "owners, silent", drifts: true, harness: true, checker: Owners(), rule: perKey(answered), random: (*worker).loser, told: neverRefused},
+	{name: "owners, refused", harness: true, checker: Owners(), rule: perKey(answered), random: (*worker).keeper, told: oftenRefused, explains: takenExplained, more: 4},
 	{name: "stuck", drifts: true, checker: Stuck(), rule: perKey(jammed), random: (*worker).brief, after: (*worker).probe},
 	{name: "delivery", checker: Delivery(), rule: perKey(left), random: (*worker).deliverer, after: (*worker).asker, promised: leasing},
 	{name: "stored", drifts: true, checker: Stored(), rule: perKey(kept), random: (*worker).storer},
@@ -111,7 +116,13 @@ func (p property) disagreement(c harness.Checker, one history, s *score) error {
 	if err := p.ask(one, s, func(its []harness.Op) bool { return len(p.rule(its, h.Meta)) == 0 }); err != nil {
 		return err
 	}
-	return p.try(one, g.Verdict == harness.Invalid, s)
+	return p.try(one, p.objects(one, g), s)
+}
+
+// objects reports whether the checker that said g, or the one beside it, finds a violation.
+func (p property) objects(one history, g harness.Judgement) bool {
+	return g.Verdict == harness.Invalid ||
+		p.beside != nil && p.beside.Check(context.Background(), one.h, func(harness.Anomaly) {}).Verdict == harness.Invalid
 }
 
 // ask has porcupine judge each key, where it has a model for the checker, and compares with what legal says.

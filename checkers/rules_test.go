@@ -130,6 +130,18 @@ func holdEnd(ops []harness.Op, i int, meta harness.Meta) time.Duration {
 	return end
 }
 
+// tenureEnd returns the earliest instant at which what ops[i] was granted can be over, renewals included that returned before that.
+func tenureEnd(ops []harness.Op, i int, meta harness.Meta) time.Duration {
+	end := holdEnd(ops, i, meta)
+	until := end
+	for j := i + 1; j < len(ops); j++ {
+		if sameOwner(ops[i], ops[j], meta) && holdEnd(ops, j, meta) >= 0 && ops[j].Return < end {
+			until = max(until, tenureEnd(ops, j, meta))
+		}
+	}
+	return until
+}
+
 // duplicated is the rule of Dedup.
 func duplicated(ops []harness.Op, meta harness.Meta, c counted) {
 	end := func(x harness.Op) time.Duration {
@@ -142,13 +154,25 @@ func duplicated(ops []harness.Op, meta harness.Meta, c counted) {
 		}
 		return end
 	}
-	for j, s := range ops {
-		c.add(harness.DuplicateDelivery, isFirstClaim(s) && slices.ContainsFunc(ops[:j], func(m harness.Op) bool {
-			if m.Kind == harness.Confirm {
-				return m.Outcome == harness.OK && m.Return < s.Call && s.Return < end(m)
+	marks := func(m harness.Op) bool {
+		return isFirstClaim(m) || m.Kind == harness.Confirm && m.Outcome == harness.OK
+	}
+	var goesOn func(i int, s harness.Op) bool // ops[i] went on with what came before s
+	goesOn = func(i int, s harness.Op) bool {
+		for j, b := range ops[:i] {
+			if marks(b) && ops[i].Return < end(b) && (isFirstClaim(b) && b.Return < end(s) || b.Kind == harness.Confirm && goesOn(j, s)) {
+				return true
 			}
-			return isFirstClaim(m) && s.Return < end(m) && m.Return < end(s)
-		}))
+		}
+		return false
+	}
+	for j, s := range ops {
+		twice := false
+		for i, m := range ops[:j] {
+			before := isFirstClaim(m) && m.Return < end(s) || m.Kind == harness.Confirm && (m.Return < s.Call || goesOn(i, s))
+			twice = twice || isFirstClaim(s) && marks(m) && s.Return < end(m) && before
+		}
+		c.add(harness.DuplicateDelivery, twice)
 	}
 }
 
@@ -178,20 +202,121 @@ func numbered(ops []harness.Op, _ harness.Meta, c counted) {
 }
 
 // fenced is the rule of Fence: what had returned before a grant's owner can have lost the lock again was granted before it, and so was what had
-// been called before that grant returned.
+// been called before that grant returned. Of two owners with one token the second is wrong in any order.
 func fenced(ops []harness.Op, meta harness.Meta, c counted) {
 	for j, b := range ops {
-		kept := holdEnd(ops[:j+1], j, meta)
-		c.add(harness.FenceRegression, slices.ContainsFunc(ops, func(a harness.Op) bool {
+		kept, wrong := holdEnd(ops[:j+1], j, meta), false
+		for i, a := range ops {
 			x, y := bigOf(a.Result), bigOf(b.Result)
-			first := a.Return < b.Call || a.Return < b.Return && a.Return < kept
-			still := !meta.Widened && a.Call < b.Return && b.Return < a.Return && a.Return < holdEnd(ops, j, meta) && !sameOwner(a, b, meta)
 			if a.Kind != harness.Acquire || b.Kind != harness.Acquire || a.Outcome != harness.OK || b.Outcome != harness.OK || x == nil || y == nil {
-				return false
+				continue
 			}
-			return (first || still) && y.Cmp(x) < 0 || first && y.Cmp(x) == 0 && !sameOwner(a, b, meta)
-		}))
+			first := a.Return < b.Call || a.Return < b.Return && a.Return < kept
+			still := !meta.Widened && a.Call <= b.Return && b.Return <= a.Return && a.Return < tenureEnd(ops, j, meta) && !sameOwner(a, b, meta)
+			wrong = wrong || (first || still) && y.Cmp(x) < 0 || (first || i < j) && y.Cmp(x) == 0 && !sameOwner(a, b, meta)
+		}
+		c.add(harness.FenceRegression, wrong)
 	}
+}
+
+// answered is the rule of Owners.
+func answered(ops []harness.Op, meta harness.Meta, c counted) {
+	for j, x := range ops {
+		i := grantBefore(ops, j, meta)
+		if i < 0 {
+			continue
+		}
+		c.add(harness.SilentReacquire, x.Kind == harness.Extend && x.Outcome == harness.OK && lostBetween(ops, i, j, meta))
+		refused := x.Outcome == harness.Fail && (x.Err == "" || x.Err == "not mine") && (x.Kind == harness.Extend || x.Kind == harness.Release)
+		c.add(harness.RefusedRelease, refused && stillTaken(ops, i, j, meta))
+	}
+}
+
+// grantBefore returns the last grant of the owner of ops[j] before that, if it has asked neither for a release nor in vain since then; else -1.
+func grantBefore(ops []harness.Op, j int, meta harness.Meta) int {
+	for i, x := range slices.Backward(ops[:j]) {
+		if !sameOwner(x, ops[j], meta) || x.Kind == harness.Extend && x.Outcome != harness.OK {
+			continue
+		}
+		if x.Kind == harness.Release || x.Outcome != harness.OK {
+			return -1
+		}
+		return i
+	}
+	return -1
+}
+
+// grants reports whether x was granted a lock, or may have been.
+func grants(x harness.Op, perhaps bool) bool {
+	return (x.Kind == harness.Acquire || x.Kind == harness.Extend) && (x.Outcome == harness.OK || perhaps && x.Outcome == harness.Info)
+}
+
+// lostBetween reports whether another owner had the lock between the grant ops[i] and the extend ops[j] of one owner, and neither of the
+// two held it when the other one was told.
+func lostBetween(ops []harness.Op, i, j int, meta harness.Meta) bool {
+	upTo := func(k int) time.Duration { return holdEnd(ops[:k+1], k, meta) }
+	before := func(a, b int) bool { return ops[a].Return < ops[b].Call || ops[a].Return < min(ops[b].Return, upTo(b)) }
+	for _, x := range ops[:j] {
+		if sameOwner(x, ops[j], meta) && grants(x, true) && x.Outcome == harness.Info {
+			return false
+		}
+	}
+	for k := i + 1; k < j; k++ {
+		if b := ops[k]; sameOwner(b, ops[j], meta) || !grants(b, false) || b.Return < holdEnd(ops[:j+1], i, meta) || !before(i, k) || !before(k, j) {
+			continue
+		}
+		last, over := k, false
+		for g := k; g < j; g++ {
+			if y := ops[g]; sameOwner(y, ops[k], meta) && grants(y, false) {
+				last, over = g, false
+			} else if sameOwner(y, ops[k], meta) && y.Kind == harness.Release {
+				over = true
+			}
+		}
+		if over || upTo(last) <= ops[j].Return {
+			return true
+		}
+	}
+	return false
+}
+
+// stillTaken reports whether ops[j] was refused to the owner of the grant ops[i] although it still had the lock: another one was refused it then.
+func stillTaken(ops []harness.Op, i, j int, meta harness.Meta) bool {
+	a, x, end := ops[i], ops[j], holdEnd(ops[:i+1], i, meta)
+	enters := 0
+	for k := j - 1; k >= 0; k-- {
+		y := ops[k]
+		if !sameOwner(y, x, meta) {
+			continue
+		}
+		if k > i && y.Outcome == harness.Info {
+			return false
+		}
+		if y.Kind == harness.Release || y.Kind == harness.Acquire && y.Outcome != harness.OK {
+			break
+		}
+		if y.Kind == harness.Acquire {
+			enters++
+		}
+	}
+	if x.Return >= end || x.Kind == harness.Release && enters > 1 {
+		return false
+	}
+	for m, e := range ops {
+		again := func(y harness.Op) bool {
+			gaveUp := y.Kind == harness.Release && x.Kind == harness.Extend
+			return sameOwner(y, x, meta) && (gaveUp || y.Kind == harness.Acquire) && y.Call <= e.Return
+		}
+		took := func(y harness.Op) bool {
+			odd := y.Kind == harness.Acquire && y.Outcome == harness.Fail && y.Err != "" && y.Err != "held" && y.Return >= a.Call
+			return (grants(y, true) || odd) && y.Call <= e.Return && (odd || y.Outcome == harness.Info || y.Return >= a.Call && !sameOwner(y, x, meta))
+		}
+		if m > j && e.Kind == harness.Acquire && e.Outcome == harness.Fail && (e.Err == "" || e.Err == "held") && !sameOwner(e, x, meta) &&
+			e.Call > x.Return && e.Return < end && !slices.ContainsFunc(ops[j+1:], again) && !slices.ContainsFunc(ops, took) {
+			return true
+		}
+	}
+	return false
 }
 
 // jammed is the rule of Stuck.

@@ -88,14 +88,147 @@ func (d deed) leaves(call time.Duration) time.Duration {
 
 // lockExplained is the specification of Mutex.
 func lockExplained(ops []harness.Op, meta harness.Meta, every bool) bool {
-	deeds := deedsOf(ops, meta, func(x harness.Op) bool { return x.Outcome != harness.Fail || x.Kind == harness.Release })
-	return execution{deeds: deeds, every: every}.explains(lockServer{})
+	return execution{deeds: lockDeedsOf(ops, meta), every: every}.explains(lockServer{})
+}
+
+// lockDeedsOf lists what a lock may have done. A release that was refused may have been executed all the same.
+func lockDeedsOf(ops []harness.Op, meta harness.Meta) []deed {
+	return deedsOf(ops, meta, func(x harness.Op) bool { return x.Outcome != harness.Fail || x.Kind == harness.Release })
+}
+
+// fencedServer is a lock that draws a fencing token for each grant: a larger one than ever before, or for its owner the same again. What one
+// owner asks is done in the order of the history. It is more lenient than lockServer: what ends a lease or makes it shorter may do so when it is called.
+type fencedServer struct{ granted []deed }
+
+func (s fencedServer) do(d deed, at time.Duration) (world, bool) {
+	n := bigOf(d.Result)
+	for _, x := range s.granted {
+		own := x.worker == d.worker && x.Arg == d.Arg
+		if !own && x.ends > at || own && x.index > d.index {
+			return nil, false
+		}
+		if m := bigOf(x.Result); n != nil && m != nil && (n.Cmp(m) < 0 || n.Cmp(m) == 0 && !own) {
+			return nil, false
+		}
+	}
+	s.granted = append(slices.Clip(s.granted), d)
+	return s, true
+}
+
+// fenceExplained is the specification of Mutex and Fence together: which of two grants came first follows from both.
+func fenceExplained(ops []harness.Op, meta harness.Meta, every bool) bool {
+	return execution{deeds: grantDeeds(ops, meta), every: every}.explains(fencedServer{})
+}
+
+// grantDeeds lists the acquires and extends that were ok. Each ends as early as anything else that its owner asked for can have ended it.
+func grantDeeds(ops []harness.Op, meta harness.Meta) []deed {
+	asked := deedsOf(ops, meta, func(x harness.Op) bool {
+		return x.Kind == harness.Release || (x.Kind == harness.Acquire || x.Kind == harness.Extend) && x.Outcome != harness.Fail
+	})
+	var out []deed
+	for _, d := range asked {
+		if d.Kind == harness.Release || d.Outcome != harness.OK {
+			continue
+		}
+		if d.Kind == harness.Extend {
+			d.Result = ""
+		}
+		d.kept = d.ends
+		for _, x := range asked {
+			if x.worker == d.worker && x.Arg == d.Arg && x.Outcome == harness.Info && x.index < d.index {
+				d.kept = min(d.kept, max(x.leaves(d.Call), x.Call))
+			}
+			if x.worker == d.worker && x.Arg == d.Arg && (x.index > d.index || x.Outcome == harness.Info && x.index < d.index) {
+				d.ends = min(d.ends, max(x.leaves(d.Call), x.Call))
+			}
+		}
+		d.ends, d.kept = max(d.ends, d.Call), max(d.kept, d.Call)
+		out = append(out, d)
+	}
+	return out
+}
+
+// takenServer is a lock that refuses only while it is taken, and its owner never. Whoever acquires gets it: who may is no matter here. It differs from
+// a real one in that
+//
+//   - a lease may end at any time, which leaves the lock free; a release that is refused may leave it free as well, as it may have been sent twice;
+//   - what is released for certain, or when its lease can be over, may go on refusing others;
+//   - where two are owners at once, which Mutex tells of, both may be refused;
+//   - who acquired twice may be refused a release, and so may an owner of which another command got no answer.
+type takenServer struct {
+	holder *deed // whom a refusal would be wrong, or from whom it was free; nil: nobody
+	free   bool
+	by     harness.Kind  // what the holder was refused, where that left it free
+	gaveUp time.Duration // the Return of a release after a refused extend: who asked before that may have been refused
+}
+
+func (s takenServer) do(d deed, at time.Duration) (world, bool) {
+	own := s.holder != nil && s.holder.worker == d.worker && s.holder.Arg == d.Arg
+	refusal := d.Outcome == harness.Fail && (d.Err == "" || d.Err == harness.Held || d.Err == harness.NotMine)
+	switch {
+	case d.Kind != harness.Release && d.Outcome == harness.OK:
+		if s.holder != nil && !own && !s.free && s.holder.Return >= d.Call {
+			return takenServer{}, true
+		}
+		return takenServer{holder: &d}, true
+	case d.Kind == harness.Acquire && refusal && !own && s.holder != nil && at >= s.holder.kept:
+		return takenServer{}, true
+	case d.Kind == harness.Acquire && refusal && !own:
+		return s, !s.free || d.Call <= s.gaveUp
+	case d.Kind == harness.Acquire && !refusal, d.Kind == harness.Extend && d.Outcome == harness.Info, d.Kind == harness.Acquire && own:
+		return takenServer{}, true
+	case !own, d.Kind == harness.Acquire:
+		return s, true
+	case s.free && d.Kind == harness.Release && s.by == harness.Extend && !refusal:
+		return takenServer{}, true
+	case s.free:
+		if d.Kind == harness.Release && s.by == harness.Extend {
+			s.by, s.gaveUp = harness.Release, d.Return
+		}
+		return s, true
+	case !refusal, d.Return >= s.holder.kept, d.nested:
+		return takenServer{}, true
+	}
+	s.free, s.by = true, d.Kind
+	return s, true
+}
+
+// takenExplained is the specification of refusals of rightful owners.
+func takenExplained(ops []harness.Op, meta harness.Meta, every bool) bool {
+	deeds := deedsOf(ops, meta, func(x harness.Op) bool {
+		return x.Outcome != harness.Fail || x.Kind != harness.Extend || x.Err == "" || x.Err == harness.NotMine
+	})
+	kept := grantDeeds(ops, meta)
+	for i := range deeds {
+		d := &deeds[i]
+		if d.Outcome == harness.Fail {
+			d.optional, d.to = false, d.Return
+		}
+		entered := 0
+		for _, x := range deeds[:i] {
+			switch {
+			case x.worker != d.worker || x.Arg != d.Arg || x.Kind == harness.Extend:
+			case x.Kind == harness.Acquire && x.Outcome == harness.OK:
+				entered++
+			default:
+				entered = 0
+			}
+		}
+		d.nested = d.Kind == harness.Release && entered > 1
+		for _, k := range kept {
+			if k.index == d.index {
+				d.kept = k.kept
+			}
+		}
+	}
+	return execution{deeds: deeds, every: every}.explains(takenServer{})
 }
 
 // filterServer is a dedup filter: a message is new while it is not marked. A window may end from Call + TTL*(1-drift) on. A confirm
 // that may have been executed after the mark sets a window of its own, which may end as early, and it may be executed again and
-// again. A confirm forbids only claims that are called after it has returned, and does so until they return: claims that were
-// under way when their message was confirmed may be told "first" after their lease.
+// again. A confirm that comes when the message is marked, beyond its Return, sets that mark anew. Any other forbids only claims that are called after
+// it has returned, and does so until they return: claims that were
+// under way then, and are answered later, may be told "first".
 type filterServer struct {
 	marked    time.Duration // until when
 	confirmed []deed
@@ -104,9 +237,12 @@ type filterServer struct {
 func (s filterServer) do(d deed, at time.Duration) (world, bool) {
 	switch {
 	case d.Kind == harness.Confirm:
+		if d.Outcome == harness.OK && s.marked > d.Return {
+			s.marked = max(s.marked, d.ends) // what may follow a mark has shortened it already
+		}
 		s.confirmed = append(slices.Clip(s.confirmed), d)
 		return s, true
-	case slices.ContainsFunc(s.confirmed, func(c deed) bool { return c.Return < d.Call && d.Return < c.ends }):
+	case slices.ContainsFunc(s.confirmed, func(c deed) bool { return (c.Return < d.Call || d.index < c.index) && d.Return < c.ends }):
 		return s, d.optional // it may have been told "seen"
 	case s.marked > at:
 		return s, d.optional

@@ -35,8 +35,18 @@ func (a spansIn) wrong() error {
 		return a.twoCertain()
 	case harness.FenceRegression:
 		first := a.Ops[0]
+		if len(a.Ops) > 2 { // one is overtaken, and the others renew what the first of them was granted
+			i := slices.IndexFunc(a.Ops, func(x harness.Op) bool {
+				return !slices.ContainsFunc(a.Ops, func(y harness.Op) bool { return x != y && sameOwner(x, y, a.meta) })
+			})
+			first, last = slices.Delete(slices.Clone(a.Ops), i, i+1)[0], a.Ops[i]
+			return a.are(harness.Span{Client: first.Client, Kind: harness.StillHeld, From: first.Return, To: last.Return})
+		}
 		if first.Return > last.Return { // they are in order of Call
 			first, last = last, first
+		}
+		if first.Return == last.Return {
+			return a.are()
 		}
 		if bigOf(last.Result).Cmp(bigOf(first.Result)) > 0 {
 			return a.are(harness.Span{Client: first.Client, Kind: harness.StillHeld, From: first.Return, To: last.Return})
@@ -44,6 +54,9 @@ func (a spansIn) wrong() error {
 		lock := byKey(a.all)[last.Key]
 		j := slices.Index(lock, last)
 		to := max(last.Call, min(last.Return, holdEnd(lock[:j+1], j, a.meta)))
+		if first.Return >= to { // they have one token, and were under way at once
+			return a.are()
+		}
 		return a.are(harness.Span{Client: first.Client, Kind: harness.LargestToken, From: first.Return, To: to})
 	case harness.StaleHolder:
 		return a.stale(last)

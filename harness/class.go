@@ -10,6 +10,8 @@ const (
 	DoubleGrant       Class = "double-grant"
 	StolenRelease     Class = "stolen-release"
 	StuckLock         Class = "stuck-lock"
+	SilentReacquire   Class = "silent-reacquire"
+	RefusedRelease    Class = "refused-release"
 	StaleHolder       Class = "stale-holder"
 	DuplicateDelivery Class = "duplicate-delivery"
 	ImmortalMark      Class = "immortal-mark"
@@ -73,6 +75,22 @@ var classDocs = []ClassDoc{
 		"The key and its TTL have to be set by one command, SET NX PX, as in lock/set-nx-px, or in one script, as in lock/lua-owner. " +
 			"A watchdog may renew what is there, and never take it again.",
 		[]string{"lock/set-nx-px", "lock/lua-owner"},
+	},
+	{
+		SilentReacquire, "an extend said yes to an owner that had lost the lock to another one meanwhile",
+		"The two were owners one after the other, so this is no double grant, and no release took anything from anybody. But the first one was " +
+			"not told: it goes on with what it had read before the other one changed it, and overwrites that.",
+		"An extend has to compare the owner, and to say no where the key is gone, as in lib/redislock: never take the lock anew in it. " +
+			"Whoever is told no begins again. lock/fenced refuses the writes of an owner that has not noticed.",
+		[]string{"lib/redislock", "lock/fenced"},
+	},
+	{
+		RefusedRelease, "a release or extend was refused to the rightful owner, inside its lease",
+		"The owner believes that it has lost the lock, though nobody else has it, and drops or repeats its work. The lock stays taken until its " +
+			"lease ends: everybody waits for nobody. Often somebody who was refused has written its own name over the owner's.",
+		"A refused acquire may change nothing: SET NX writes and refuses in one command, as in lock/set-nx-px. Release and extend compare the token " +
+			"that the acquire stored, byte by byte.",
+		[]string{"lock/set-nx-px"},
 	},
 	{
 		StaleHolder, "wrote after its lease, when another owner had written",

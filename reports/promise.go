@@ -7,6 +7,8 @@ var promises = map[harness.Class]string{
 	harness.DoubleGrant:       "While a client's lease lasts, no other client is granted the same lock.",
 	harness.StolenRelease:     "A client gives up its own lock only, and never that of the next owner.",
 	harness.StuckLock:         "When every lease has ended, the lock can be acquired again.",
+	harness.SilentReacquire:   "An owner that has lost its lock to another is told so when it extends it.",
+	harness.RefusedRelease:    "The owner of a lock can extend it and give it up as long as its lease lasts.",
 	harness.StaleHolder:       "Nobody writes after its lease when another owner has written.",
 	harness.DuplicateDelivery: "Each message is delivered by one worker only.",
 	harness.ImmortalMark:      "The mark of a message ends with its window.",

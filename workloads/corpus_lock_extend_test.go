@@ -12,6 +12,20 @@ import (
 // extendingLocks lists locks that differ in how they extend a lease, broken ones first.
 func extendingLocks() []algorithm {
 	return []algorithm{
+		codeLock("extend-takes-a-free-lock", "an extend takes the lock again if its lease is over and nobody else has it, whoever had it meanwhile", extendBy(
+			`local cur = redis.call('get', KEYS[1]) if cur and cur ~= ARGV[1] then return 0 end
+redis.call('set', KEYS[1], ARGV[1], 'PX', ARGV[2]) return 1`)).says(finds(harness.SilentReacquire), finds()),
+		scriptLock("loser-writes-its-name", "an acquire that is refused writes its own name over the owner's, who cannot release then",
+			`if redis.call('set', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2]) then return 1 end redis.call('set', KEYS[1], ARGV[1], 'KEEPTTL') return 0`,
+			releaseGet).says(finds(harness.RefusedRelease), finds()),
+		codeLock("extend-takes-back-its-own", "an extend takes the lock anew where it is free, if nobody else has had it meanwhile", func(r redis.UniversalClient) workloads.Locker {
+			take := scripted(r, `if not redis.call('set', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2]) then return 0 end
+redis.call('set', KEYS[1]..':last', ARGV[1]) return 1`)
+			return extendingLock{goLock{take, scripted(r, releaseGet)}, scripted(r,
+				`local v = redis.call('get', KEYS[1]) if not v and redis.call('get', KEYS[1]..':last') == ARGV[1] then
+redis.call('set', KEYS[1], ARGV[1], 'PX', ARGV[2]) return 1 end
+if v == ARGV[1] then return redis.call('pexpire', KEYS[1], ARGV[2]) end return 0`)}
+		}),
 		codeLock("extend-in-seconds", "an extend passes the lease in seconds to PEXPIRE, which takes milliseconds", extendBy(`if redis.call('get', KEYS[1]) == ARGV[1] then return redis.call('pexpire', KEYS[1], math.ceil(ARGV[2]/1000)) end return 0`)).says(finds(harness.DoubleGrant), finds()),
 		codeLock("extends-once", "the first extend works; each later one does nothing and says yes", extendBy(
 			`if redis.call('get', KEYS[1]) ~= ARGV[1] then return 0 end
@@ -30,21 +44,18 @@ if cur and string.sub(cur, 1, #ARGV[1]) == ARGV[1] then return redis.call('pexpi
 			finds(harness.DoubleGrant), finds()),
 		codeLock("extend-says-yes-always", "an extend compares the owner, and says yes all the same", extendBy(
 			`if redis.call('get', KEYS[1]) == ARGV[1] then redis.call('pexpire', KEYS[1], ARGV[2]) end return 1`)).says(
-			finds(harness.DoubleGrant), finds()),
+			finds(harness.DoubleGrant, harness.SilentReacquire), finds()),
 		codeLock("extend-takes-it", "an extend takes the lock from whoever has it", extendBy(
-			`redis.call('set', KEYS[1], ARGV[1], 'PX', ARGV[2]) return 1`)).says(finds(harness.DoubleGrant), finds()),
+			`redis.call('set', KEYS[1], ARGV[1], 'PX', ARGV[2]) return 1`)).says(finds(harness.DoubleGrant, harness.SilentReacquire), finds()),
 		codeLock("extend-in-two-steps", "an extend is GET, compare, a pause, PEXPIRE: the lease may end between them",
 			getCompareExtend(time.Millisecond)).says(
 			finds(harness.DoubleGrant), finds()),
-		codeLock("extend-refuses-always", "no lease is ever renewed", extendBy(`return 0`)).says(holds, cannot("no extend")),
+		codeLock("extend-refuses-always", "no lease is ever renewed", extendBy(`return 0`)).says(finds(harness.RefusedRelease), finds()),
 
 		codeLock("extends-before-it-looks", "an extend renews whatever lease is there before it compares the owner: another owner's lease gets longer, which harms nobody", extendBy(
 			`local cur = redis.call('getex', KEYS[1], 'PX', ARGV[2]) if cur == ARGV[1] then return 1 end return 0`)),
 		codeLock("extends-only-to-later", "an extend by PEXPIRE GT never makes a lease shorter", extendBy(
 			`if redis.call('get', KEYS[1]) ~= ARGV[1] then return 0 end redis.call('pexpire', KEYS[1], ARGV[2], 'GT') return 1`)),
-		codeLock("extend-takes-a-free-lock", "an extend takes the lock again if its lease is over and nobody else has it", extendBy(
-			`local cur = redis.call('get', KEYS[1]) if cur and cur ~= ARGV[1] then return 0 end
-redis.call('set', KEYS[1], ARGV[1], 'PX', ARGV[2]) return 1`)),
 		codeLock("extend", "an extend by compare-and-PEXPIRE, and a release by compare-and-delete", extendBy(extendGet)),
 	}
 }
