@@ -32,7 +32,7 @@ func Lock[C any, L Locker](t TB, newLock func(C) L, o ...LockOptions) {
 	t.Helper()
 	opts := onlyOptions(t, o)
 	s := subject{kind: lockKind, name: nameOf[L](lockKind), search: opts.Search, load: opts.Load}
-	newLocker := supervisedMaker(t, lockKind, newLock, func(s *caller, l L) Locker { return superviseLock(s, l) })
+	newLocker := supervisedMaker(t, &s, newLock, func(c *caller, l L) Locker { return superviseLock(c, l) })
 	s.program = func(g *supervisor, p parameters) interleave.Program {
 		made := workloads.LockProgram(workloads.LockOptions{Name: s.name, TTL: cmp.Or(p.TTL, opts.TTL, searchLease)}, newLocker(g))
 		_, made.Fenced = newLocker(g)(nil).(Fencer)
@@ -58,7 +58,7 @@ func Dedup[C any, D Deduper](t TB, newFilter func(C) D, o ...DedupOptions) {
 	t.Helper()
 	opts := onlyOptions(t, o)
 	s := subject{kind: dedupKind, name: nameOf[D](dedupKind), search: opts.Search, load: opts.Load}
-	newDeduper := supervisedMaker(t, dedupKind, newFilter, func(s *caller, d D) Deduper { return superviseFilter(s, d) })
+	newDeduper := supervisedMaker(t, &s, newFilter, func(c *caller, d D) Deduper { return superviseFilter(c, d) })
 	atMostOnce := opts.Search.Crashes == 0 && opts.Search.LostAnswers == 0
 	s.program = func(g *supervisor, p parameters) interleave.Program {
 		return workloads.DedupProgram(workloads.DedupOptions{
@@ -81,7 +81,7 @@ func Sequence[C any, S Sequencer](t TB, newGenerator func(C) S, o ...SequenceOpt
 	t.Helper()
 	opts := onlyOptions(t, o)
 	s := subject{kind: sequenceKind, name: nameOf[S](sequenceKind), search: opts.Search, load: opts.Load}
-	newSequencer := supervisedMaker(t, sequenceKind, newGenerator, func(s *caller, q S) Sequencer { return superviseSequence(s, q) })
+	newSequencer := supervisedMaker(t, &s, newGenerator, func(c *caller, q S) Sequencer { return superviseSequence(c, q) })
 	if s.regimes = []Regime{opts.Regime}; opts.Regime == "" {
 		s.regimes = workloads.Regimes()
 	}
@@ -112,7 +112,8 @@ func onlyOptions[O any](t TB, o []O) (opts O) {
 // supervisedMaker turns a constructor into one whose values a supervisor watches. With a nil client that one makes a value of which only
 // the type counts: it shows which optional methods the algorithm has, and so what clients ask of it. It fails the test if newT takes
 // no *redis.Client, or is nil, or if what it makes has a method that nobody would call.
-func supervisedMaker[C, T, G any](t TB, k kind, newT func(C) T, supervise func(*caller, T) G) func(*supervisor) func(redis.UniversalClient) G {
+// It notes in s what newT makes.
+func supervisedMaker[C, T, G any](t TB, s *subject, newT func(C) T, supervise func(*caller, T) G) func(*supervisor) func(redis.UniversalClient) G {
 	t.Helper()
 	if _, ok := any((*redis.Client)(nil)).(C); !ok {
 		t.Fatalf("granttest: the constructor takes a %v, which a *redis.Client is not: let it take redis.UniversalClient, redis.Cmdable or *redis.Client",
@@ -122,7 +123,8 @@ func supervisedMaker[C, T, G any](t TB, k kind, newT func(C) T, supervise func(*
 		t.Fatalf("granttest: the constructor is nil")
 	}
 	shape := shapeOf(newT)
-	if lines := untried(k, typeOf(shape)); len(lines) > 0 {
+	s.shape = typeOf(shape)
+	if lines := untried(s.kind, s.shape); len(lines) > 0 {
 		t.Fatalf("%s", strings.Join(lines, "\n"))
 	}
 	return func(g *supervisor) func(redis.UniversalClient) G {
@@ -132,7 +134,7 @@ func supervisedMaker[C, T, G any](t TB, k kind, newT func(C) T, supervise func(*
 			}
 			g.addHook(r)
 			made := construct(g, "the constructor", func() T { return newT(any(r).(C)) })
-			if lines := untried(k, typeOf(made)); len(lines) > 0 { // of an interface, whose shape could not be made
+			if lines := untried(s.kind, typeOf(made)); len(lines) > 0 { // of an interface, whose shape could not be made
 				g.noteTrouble("%s", strings.Join(lines, "\n"))
 				panic(errSupervisor)
 			}

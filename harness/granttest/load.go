@@ -128,7 +128,9 @@ func (s subject) sayLoad(t TB, res harness.Result) {
 		if err != nil {
 			t.Errorf("load: %v", err)
 		}
-		t.Logf("load: valid, %.0f operations (seed %d)", ops, res.Meta.Seed)
+		asked := &operations{}
+		asked.add(res.History)
+		t.Logf("load: valid, %.0f operations (seed %d)%s", ops, res.Meta.Seed, s.triedText(asked, res.Situations))
 	case harness.Unknown:
 		t.Errorf("unknown: the load has shown nothing of %s: %s", s.name, strings.Join(doubts(res.Judged), "; "))
 	default:

@@ -90,6 +90,8 @@ func (s subject) searchIn(t TB, p parameters, until time.Time, random *explore.R
 	t.Helper()
 	g := newLastingSupervisor(callTime)
 	spec := s.spec(g, p)
+	asked := &operations{}
+	spec.Checkers = append(spec.Checkers, tally{asked})
 	if random != nil {
 		spec.Random, spec.Clients, spec.Twice = random, cmp.Or(s.search.Random.Clients, randomClients), 0
 	}
@@ -110,11 +112,12 @@ func (s subject) searchIn(t TB, p parameters, until time.Time, random *explore.R
 		s.found(t, p, res, spec.Skew)
 		return false
 	case res.Random != nil && res.WhyAtRandom() == "":
-		t.Logf("schedules at random%s, seed %d: %s (%.1fs)", p.inRegime(), res.Random.Seed, res.Summary(), res.Elapsed.Seconds())
+		t.Logf("schedules at random%s, seed %d: %s (%.1fs)%s", p.inRegime(), res.Random.Seed, res.Summary(), res.Elapsed.Seconds(),
+			s.triedText(asked, situationsOf(res)))
 	case verdict == harness.Unknown:
 		t.Errorf("unknown: the search%s has shown nothing of %s: %s%s", p.inRegime(), s.name, res.Stopped, g.underWay())
 	default:
-		t.Logf("search%s: %s (%.1fs)", p.inRegime(), res.Summary(), res.Elapsed.Seconds())
+		t.Logf("search%s: %s (%.1fs)%s", p.inRegime(), res.Summary(), res.Elapsed.Seconds(), s.triedText(asked, situationsOf(res)))
 	}
 	return true
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net"
+	"reflect"
 	"time"
 
 	"github.com/doublegrant/doublegrant/harness"
@@ -28,7 +29,8 @@ var promise = map[kind]string{lockKind: "a lock", dedupKind: "a filter", sequenc
 type subject struct {
 	kind     kind
 	name     string
-	regimes  []Regime // of a sequence; otherwise nil
+	shape    reflect.Type // of what its constructor makes; an interface if nobody knows what it holds
+	regimes  []Regime     // of a sequence; otherwise nil
 	program  func(*supervisor, parameters) interleave.Program
 	workload func(*supervisor, workloads.Connector) harness.Workload
 	lease    time.Duration // the longest lease of the load, or its window; 0: there is none
