@@ -133,10 +133,14 @@ func (s Spec) budgets() []interleave.Budget {
 	lost, late := fewer, fewer
 	lost.LostAnswers, late.Late = 1, 1
 	near := interleave.Budget{Clients: s.Clients, Expiries: s.Expiries, Approaches: s.Expiries}
+	all := []interleave.Budget{base, near, lost, late}
 	if s.Expiries == 0 {
-		return []interleave.Budget{base, lost, late}
+		all = []interleave.Budget{base, lost, late}
 	}
-	return []interleave.Budget{base, near, lost, late}
+	for _, place := range s.Program.Apart {
+		all = append(all, interleave.Budget{Clients: 2, Crashes: s.Crashes, Expiries: s.Expiries, Place: place - 1})
+	}
+	return all
 }
 
 // fit returns s with as many clients and failovers as the counterexample has.

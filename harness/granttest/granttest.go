@@ -34,7 +34,7 @@ func Lock[C any, L Locker](t TB, newLock func(C) L, o ...LockOptions) {
 	s := subject{kind: lockKind, name: nameOf[L](lockKind), search: opts.Search, load: opts.Load}
 	newLocker := supervisedMaker(t, &s, newLock, func(c *caller, l L) Locker { return superviseLock(c, l) })
 	s.program = func(g *supervisor, p parameters) interleave.Program {
-		made := workloads.LockProgram(workloads.LockOptions{Name: s.name, TTL: cmp.Or(p.TTL, opts.TTL, searchLease)}, newLocker(g))
+		made := workloads.LockProgram(workloads.LockOptions{Name: s.name, TTL: cmp.Or(p.TTL, opts.TTL, searchLease), Habits: true}, newLocker(g))
 		_, made.Fenced = newLocker(g)(nil).(Fencer)
 		return made
 	}
@@ -62,7 +62,7 @@ func Dedup[C any, D Deduper](t TB, newFilter func(C) D, o ...DedupOptions) {
 	atMostOnce := opts.Search.Crashes == 0 && opts.Search.LostAnswers == 0
 	s.program = func(g *supervisor, p parameters) interleave.Program {
 		return workloads.DedupProgram(workloads.DedupOptions{
-			Name: s.name, Window: cmp.Or(p.TTL, opts.Window, searchWindow), AtMostOnce: atMostOnce,
+			Name: s.name, Window: cmp.Or(p.TTL, opts.Window, searchWindow), AtMostOnce: atMostOnce, Habits: true,
 		}, newDeduper(g))
 	}
 	window := cmp.Or(opts.Window, dedupWindow)
@@ -86,7 +86,7 @@ func Sequence[C any, S Sequencer](t TB, newGenerator func(C) S, o ...SequenceOpt
 		s.regimes = workloads.Regimes()
 	}
 	s.program = func(g *supervisor, p parameters) interleave.Program {
-		return workloads.SequenceProgram(workloads.SequenceOptions{Name: s.name, Regime: p.Regime}, newSequencer(g))
+		return workloads.SequenceProgram(workloads.SequenceOptions{Name: s.name, Regime: p.Regime, Habits: !opts.OneKey}, newSequencer(g))
 	}
 	s.workload = func(g *supervisor, c workloads.Connector) harness.Workload {
 		return workloads.Sequences(c, workloads.SequenceOptions{

@@ -42,7 +42,7 @@ func (s subject) spec(g *supervisor, p parameters) explore.Spec {
 	o := s.search
 	program := s.program(g, p)
 	return explore.Spec{
-		Program: program, Checkers: checkers.ForSearch(program.Kinds...), Bounds: o.bounds(), Skew: o.Skew, Twice: o.Twice,
+		Program: program, Checkers: append(checkers.ForSearch(program.Kinds...), refusals{}), Bounds: o.bounds(), Skew: o.Skew, Twice: o.Twice,
 	}
 }
 
@@ -93,7 +93,7 @@ func (s subject) searchIn(t TB, p parameters, until time.Time, random *explore.R
 	asked := &operations{}
 	spec.Checkers = append(spec.Checkers, tally{asked})
 	if random != nil {
-		spec.Random, spec.Clients, spec.Twice = random, cmp.Or(s.search.Random.Clients, randomClients), 0
+		spec.Program.Apart, spec.Random, spec.Clients, spec.Twice = nil, random, cmp.Or(s.search.Random.Clients, randomClients), 0
 	}
 	spec.For = max(time.Second, time.Until(until))
 	began := time.Now()

@@ -54,6 +54,9 @@ type Program struct {
 	// Sleeping between two operations takes no time, but the client may crash there. An operation that sends nothing and
 	// looks at no clock counts as called when it ends.
 	Open func(i int, r redis.UniversalClient) harness.Client
+	// Apart lists places whose clients do something else than the others. A search that has a part of its own for lost answers has one
+	// for each of them as well: of the client at place 0 and that one, with as many crashes and expiries as the first part. nil: there are none.
+	Apart []int
 	// Gate is the way by which clients reach Redis. With any but InProcess, OpenAt takes the place of Open.
 	Gate Gate
 	// OpenAt makes the client at place i for one schedule, as Open does, of a program outside this process that reaches Redis at
