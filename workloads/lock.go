@@ -53,6 +53,8 @@ type LockOptions struct {
 
 	// Habits lets a search have clients, each in a part of its own, that use their lock more than once: see habits.go.
 	Habits bool
+	// Goroutines is how many clients of a search share one lock: see interleave.Program. 0 or 1: none do.
+	Goroutines int
 
 	// Resource lets each owner update a value that the lock guards: it reads the value, thinks for as long as it usually
 	// holds the lock, and writes back what it has read with a number of its own added. The values live inside the harness,

@@ -99,6 +99,11 @@ func LockProgram(o LockOptions, newLocker func(redis.UniversalClient) Locker) in
 		Open: func(i int, r redis.UniversalClient) harness.Client {
 			return exploredLockClient(newLocker(r), o, key, i)
 		},
+		Goroutines: o.Goroutines,
+		Process: func(r redis.UniversalClient) func(int) harness.Client {
+			shared := newLocker(r)
+			return func(i int) harness.Client { return exploredLockClient(shared, o, key, i) }
+		},
 		Finally: func(ctx context.Context, s *harness.Session, r redis.UniversalClient, after interleave.After) error {
 			left, err := after.PassAll(longOver(o.TTL))
 			if left == 0 || err != nil {
@@ -174,6 +179,11 @@ func DedupProgram(o DedupOptions, newDeduper func(redis.UniversalClient) Deduper
 		Kinds: dedupKinds(newDeduper), Apart: habits(o.Habits, twoNames, comeback),
 		Open: func(i int, r redis.UniversalClient) harness.Client {
 			return exploredDedupClient(newDeduper(r), o, i)
+		},
+		Goroutines: o.Goroutines,
+		Process: func(r redis.UniversalClient) func(int) harness.Client {
+			shared := newDeduper(r)
+			return func(i int) harness.Client { return exploredDedupClient(shared, o, i) }
 		},
 		Finally: func(ctx context.Context, s *harness.Session, r redis.UniversalClient, after interleave.After) error {
 			c := &dedupClient{filter: newDeduper(r), window: o.Window}
@@ -258,6 +268,11 @@ func SequenceProgram(o SequenceOptions, newSequencer func(redis.UniversalClient)
 		Kinds: []harness.Kind{harness.Next}, Apart: habits(o.Habits, twoNames),
 		Open: func(i int, r redis.UniversalClient) harness.Client {
 			return exploredSequenceClient(newSequencer(r), o, i)
+		},
+		Goroutines: o.Goroutines,
+		Process: func(r redis.UniversalClient) func(int) harness.Client {
+			shared := newSequencer(r)
+			return func(i int) harness.Client { return exploredSequenceClient(shared, o, i) }
 		},
 	}
 }

@@ -66,12 +66,18 @@ type parked struct {
 // at returns the place of a client that stops for a reason that needs nothing else.
 func at(kind model.StopKind) parked { return parked{Stop: model.Stop{Kind: kind}} }
 
+// name notes the id of the goroutine that calls.
+func (a *actor) name() {
+	defer a.ex.w.takeTurn()()
+	a.goroutine = goroutineID()
+}
+
 // launch starts the client's goroutine.
 func (a *actor) launch(ctx context.Context, c harness.Client) {
 	ctx = harness.WithTime(ctx, clientClock{a})
 	s := harness.NewSession(clientTimeline{a}, a.index+1, len(a.ex.actors)+1, 0, rand.New(rand.NewPCG(1, uint64(a.index))))
 	go func() {
-		a.goroutine = goroutineID()
+		a.name()
 		end := at(model.AtEnd)
 		defer func() {
 			p := recover()
@@ -109,6 +115,7 @@ var _ harness.Timeline = clientTimeline{}
 func (t clientTimeline) Now() time.Duration {
 	defer t.a.ex.w.takeTurn()()
 	t.a.clockReads++
+	t.a.awaitBeginning()
 	return t.a.ex.stamp()
 }
 

@@ -29,7 +29,7 @@ func (ex *live) learnMind(a *actor) error {
 	}
 	acts := a.acts
 	a.acts = nil
-	watches := ex.w.dialers[a.index].watching()
+	watches := ex.dialerOf(a.index).watching()
 	if watches > 1 {
 		m.Disable("a client watches keys on two connections")
 	}

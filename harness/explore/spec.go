@@ -71,6 +71,8 @@ func (s Spec) withDefaults() (Spec, error) {
 	switch {
 	case s.Program.Gate == interleave.InProcess && s.Program.Open == nil, s.Program.Gate != interleave.InProcess && s.Program.OpenAt == nil:
 		return refuse("the program has no clients")
+	case s.Program.Goroutines > 1 && (s.Program.Process == nil || s.Program.Gate != interleave.InProcess):
+		return refuse("%d goroutines of one process, and nobody makes what they share", s.Program.Goroutines)
 	case s.Program.Gate > interleave.Unix:
 		return refuse("gate %d is not known", s.Program.Gate)
 	case s.Program.Gate != interleave.InProcess && !s.Program.NoBackgroundWork:

@@ -107,6 +107,10 @@ func (ex *execution) stepClient(c interleave.Choice, a *actor) (did schedule.Mov
 			did.Ends = false
 			return did, nil
 		}
+	case model.InWork:
+		if ex.sharesMemory() { // what it does then, others of its process may notice
+			ex.trace.WentOn("begins its next operation")
+		}
 	case model.InClock:
 		a.beginOp(ex.stamp())
 		ex.lookAtClock()
@@ -143,7 +147,8 @@ func (ex *execution) crash(c interleave.Choice, a *actor) (schedule.Move, error)
 	}
 	ex.remaining.Crashes--
 	ex.noteSituation(harness.ClientCrashed)
-	did := schedule.Move{Choice: c, Access: ex.backend.waitAccess(a.index)}
+	did := schedule.Move{Choice: c, Memory: ex.memoryOf(a.index), Access: ex.backend.waitAccess(a.index)}
+	ex.trace.Crashed(ex.members(a.index), a.index)
 	return did, ex.endClient(a.index)
 }
 

@@ -58,6 +58,9 @@ func (l Load) check() error {
 	if l.Topology != "" && l.Topology != Standalone && l.Topology != Sentinel {
 		return fmt.Errorf("unknown topology %q: choose one of %s, %s", l.Topology, Standalone, Sentinel)
 	}
+	if l.Goroutines < 0 {
+		return fmt.Errorf("%d goroutines of one process in the load: ask for 2 or more", l.Goroutines)
+	}
 	for _, f := range l.Faults {
 		switch {
 		case f.make == nil:

@@ -31,6 +31,9 @@ var callTime = 10 * time.Second
 
 // check returns an error for options that can never work and that the explorer does not see.
 func (s Search) check() error {
+	if s.Goroutines < 0 || s.Goroutines > interleave.MaxClients {
+		return fmt.Errorf("%d goroutines of one process in the search: ask for 2 to %d", s.Goroutines, interleave.MaxClients)
+	}
 	if s.For < 0 {
 		return fmt.Errorf("a search cannot take %v: leave Search.For out for %v, or set Search.Skip for no search", s.For, searchFor)
 	}

@@ -30,6 +30,7 @@ type subject struct {
 	kind     kind
 	name     string
 	shape    reflect.Type // of what its constructor makes; an interface if nobody knows what it holds
+	shared   bool         // its values serve several goroutines: see Shared
 	regimes  []Regime     // of a sequence; otherwise nil
 	program  func(*supervisor, parameters) interleave.Program
 	workload func(*supervisor, workloads.Connector) harness.Workload
@@ -61,7 +62,7 @@ func (s subject) run(t TB) {
 	if _, _, err := cluster.FindRedis(""); err != nil {
 		t.Fatalf("granttest: %v", err)
 	}
-	if err := errors.Join(s.search.check(), s.load.check()); err != nil {
+	if err := errors.Join(s.search.check(), s.load.check(), s.checkShared()); err != nil {
 		t.Fatalf("granttest: the options: %v", err)
 	}
 	if *replayFile != "" {
