@@ -39,6 +39,7 @@ type actor struct {
 	inOp             bool            // the operation at hand has begun: it has sent something or looked at the clock
 	callAt           time.Duration   // virtual time at which the operation at hand began
 	commands         int             // number of commands that the operation at hand has sent
+	free             bool            // the last operation sent no command, in a process of several clients
 	lost             []byte          // the command of the operation at hand that was executed without an answer; nil: none
 	goroutine        int             // the id of its goroutine
 	refused          int             // how often it has asked for something since its client crashed
@@ -153,6 +154,7 @@ func (a *actor) keep(op *harness.Op) {
 		a.ex.noteSituation(harness.RefusedByItself)
 	}
 	a.ex.record(*op, a.commands)
+	a.free = a.ex.sharesMemory() && a.commands == 0
 	a.commands, a.lost = 0, nil
 	if a.ex.recorded != nil {
 		a.ex.recorded(a)

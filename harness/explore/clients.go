@@ -114,7 +114,7 @@ func (ex *live) awaitClient(a *actor) error {
 			return err
 		}
 	}
-	if err := ex.settleMates(a); err != nil {
+	if err := ex.settleMates(a.index); err != nil {
 		return err
 	}
 	if a.done {

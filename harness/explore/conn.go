@@ -177,7 +177,7 @@ func (c *conn) awaitReply() error {
 func (c *conn) sendUngated() (*actor, error) {
 	defer c.dialer.takeTurn()()
 	a := c.dialer.acting()
-	if a != nil {
+	if a != nil && !c.isUngated() {
 		if err := a.foreign(c); err != nil {
 			a.live.trouble = cmp.Or(a.live.trouble, err)
 			return nil, errForeign

@@ -68,9 +68,10 @@ func (ex *live) openMember(place, i int) harness.Client {
 }
 
 // awaitBeginning parks a client before it begins an operation, if its process has others that may act before. The first of a process begins
-// its first operation at once: it does not matter which of them is the first. The caller has the turn.
+// its first operation at once: it does not matter which of them is the first. What follows an operation without a command, which takes no
+// step, is a step as well: what it was granted lasts until then. The caller has the turn.
 func (a *actor) awaitBeginning() {
-	if a.hasLiveMates() && (a.records > 0 || a.ex.process(a.index) != a.index) {
+	if (a.hasLiveMates() || a.free) && (a.records > 0 || a.ex.process(a.index) != a.index) {
 		a.wait(at(model.InWork))
 	}
 }
@@ -170,27 +171,27 @@ func (a *actor) mate() *actor {
 	return nil
 }
 
-// settleMates waits until those goroutines of a process have parked that went on beside the one which has just taken a step: what they
-// waited for in memory has come.
-func (ex *live) settleMates(a *actor) error {
-	if !ex.sharesMemory() {
-		return nil
-	}
-	for _, b := range ex.inProcess(a.index) {
-		if b == a || b.done || b.parkedAt.Kind != model.InMemory {
-			continue
-		}
-		p, ok := ex.awaitParking(b)
-		if !ok {
-			return ex.neverParks(b)
-		}
-		if p.Kind == model.InMemory {
-			continue
-		}
-		ex.hear(b, model.Event{Kind: model.Awake})
-		b.parkedAt, b.done = p, p.Kind == model.AtEnd
-		if p.err != nil {
-			return p.err
+// settleMates waits until those goroutines of a process have parked that went on beside one which has just taken a step: what they
+// waited for in memory has come. One that goes on may let others go on.
+func (ex *live) settleMates(client int) error {
+	for again := ex.sharesMemory(); again; {
+		again = false
+		for _, b := range ex.inProcess(client) {
+			if b.done || b.parkedAt.Kind != model.InMemory {
+				continue
+			}
+			p, ok := ex.awaitParking(b)
+			if !ok {
+				return ex.neverParks(b)
+			}
+			if p.Kind == model.InMemory {
+				continue
+			}
+			ex.hear(b, model.Event{Kind: model.Awake})
+			b.parkedAt, b.done, again = p, p.Kind == model.AtEnd, true
+			if p.err != nil {
+				return p.err
+			}
 		}
 	}
 	return nil

@@ -225,6 +225,9 @@ func (ex *execution) endClient(client int) (err error) {
 			err = cmp.Or(err, ex.backend.crash(i))
 		}
 	}
+	if ex.backend.lasts() {
+		err = cmp.Or(err, ex.actors[client].live.settleMates(client))
+	}
 	ex.leaveMates(client)
 	return err
 }

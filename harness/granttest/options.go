@@ -74,7 +74,7 @@ type Search struct {
 
 	// What may happen in one schedule: see interleave.Bounds. A negative number means none, but of clients, failovers and flushes.
 	Clients   int // 2 to 4; default 3
-	Crashes   int // clients that crash; default 1
+	Crashes   int // clients that crash; default 1, or none of values that are shared
 	Expiries  int // times that a lease ends; default 1
 	Failovers int // promotions of a replica that has not heard everything, 0 or 1; default none
 	Flushes   int // times that the script cache is lost; default none

@@ -45,8 +45,17 @@ func (s subject) spec(g *supervisor, p parameters) explore.Spec {
 	o := s.search
 	program := s.program(g, p)
 	return explore.Spec{
-		Program: program, Checkers: append(checkers.ForSearch(program.Kinds...), refusals{}), Bounds: o.bounds(), Skew: o.Skew, Twice: o.Twice,
+		Program: program, Checkers: append(checkers.ForSearch(program.Kinds...), refusals{}), Bounds: s.bounds(), Skew: o.Skew, Twice: o.Twice,
 	}
+}
+
+// bounds returns what may happen in one schedule. Values that are shared crash only if that is asked for.
+func (s subject) bounds() interleave.Bounds {
+	b := s.search.bounds()
+	if s.shared && b.Crashes == 0 {
+		b.Crashes = -1
+	}
+	return b
 }
 
 // bounds returns what may happen in one schedule.

@@ -22,7 +22,8 @@ type Process[C any] struct{ client C }
 //	granttest.Lock(t, granttest.Shared(newManager))
 //
 // In the search each client is a goroutine, two of which share a value and its Redis client (Search.Goroutines), and in the load ten do
-// (Load.Goroutines). A crash is that of a process: it ends all of its goroutines. In the search one of them goes on at a time, from one
+// (Load.Goroutines). A crash is that of a process: it ends all of its goroutines, and the search has one only if its options ask for it
+// (Search.Crashes). In the search one of them goes on at a time, from one
 // command to the next. So a map that is read and written without a mutex is for the load, and for go test -race. Memory that outlives
 // the value, such as a variable of the package, is no part of the process, and is not emptied with it.
 func Shared[C, T any](newT func(C) T) func(Process[C]) T {
@@ -95,7 +96,7 @@ func (s subject) checkShared() error {
 	}
 	for _, f := range s.load.Faults {
 		if s.shared && f.crashes {
-			return errors.New("CrashClients ends goroutines one by one, and a crash ends all that share a value: the search has such crashes, so leave the fault out")
+			return errors.New("CrashClients ends goroutines one by one, and a crash ends all that share a value: leave the fault out")
 		}
 	}
 	return nil

@@ -232,7 +232,7 @@ func sharing(s granttest.Search) granttest.LockOptions {
 func TestManagersThatGoroutinesShare(t *testing.T) {
 	t.Chdir(t.TempDir())
 	calm := sharing(granttest.Search{Crashes: -1, LostAnswers: -1})
-	two := sharing(granttest.Search{Clients: 2, LostAnswers: -1}) // goroutines of one process
+	two := sharing(granttest.Search{Clients: 2, LostAnswers: -1}) // goroutines of one process, without a crash
 	for name, c := range map[string]struct {
 		test func(granttest.TB)
 		want string // a regular expression; empty: it is right
@@ -247,7 +247,7 @@ func TestManagersThatGoroutinesShare(t *testing.T) {
 		"a mutex first, then Redis":    {lock(granttest.Shared(newLocalFirst), two), ""},
 		"a mutex during each command":  {lock(granttest.Shared(newOneAtATime), two), ""},
 		"refuses goroutines by itself": {lock(granttest.Shared(newTriesLocal), two), ""},
-		"a filter":                     {dedup(granttest.Shared(newGoodFilter), granttest.DedupOptions{Search: two.Search, Load: two.Load}), ""},
+		"a filter":                     {dedup(granttest.Shared(newGoodFilter), granttest.DedupOptions{Search: granttest.Search{Clients: 2, Crashes: -1, LostAnswers: -1}, Load: two.Load}), ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
