@@ -111,7 +111,7 @@ func (g stack) waitsInMemory() bool {
 	_, state, _ := strings.Cut(g.text, "[")
 	state, _, _ = strings.Cut(state, "]")
 	state, _, _ = strings.Cut(state, ",") // how long it has waited follows
-	if !slices.Contains(memoryWaits, state) {
+	if !slices.Contains(memoryWaits, state) || strings.Contains(g.text, "github.com/redis/go-redis/") { // whose pool waits for a moment only
 		return false
 	}
 	for line := range strings.SplitSeq(g.text, "\n") {
