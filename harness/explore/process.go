@@ -110,7 +110,7 @@ func (a *actor) memoryWait() string {
 func (g stack) waitsInMemory() bool {
 	_, state, _ := strings.Cut(g.text, "[")
 	state, _, _ = strings.Cut(state, "]")
-	state, _, _ = strings.Cut(state, ",") // how long it has waited follows
+	state, _, _ = strings.Cut(state, ",")                                                               // how long it has waited follows
 	if !slices.Contains(memoryWaits, state) || strings.Contains(g.text, "github.com/redis/go-redis/") { // whose pool waits for a moment only
 		return false
 	}

@@ -73,7 +73,7 @@ func (ex *live) fingerprintWith(c interleave.Choice) uint64 {
 // stepClient lets a client take its next step, or lets its command or its answer be lost or late. A client that sleeps wakes up
 // first. If some lease ends during its sleep, waking up is the whole step.
 func (ex *execution) stepClient(c interleave.Choice, a *actor) (did schedule.Move, err error) {
-	if a.done || a.sends != nil && len(a.sends.Queue) == 0 {
+	if a.done || a.parkedAt.Kind == model.InMemory || a.sends != nil && len(a.sends.Queue) == 0 {
 		return did, schedule.Diverged(a)
 	}
 	did = ex.nextMove(c, a)
