@@ -80,7 +80,7 @@ var allowed = []room{
 	}},
 
 	{"harness/granttest", []string{
-		"harness", "harness/cluster", "harness/explore", "harness/interleave", "checkers", "nemesis", "reports", "workloads",
+		"harness", "harness/cluster", "harness/explore", "harness/interleave", "harness/units", "checkers", "nemesis", "reports", "workloads",
 	}},
 
 	{"harness/plan", []string{

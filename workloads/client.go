@@ -156,7 +156,7 @@ func (c Client) variant(run Outside) (Variant, error) {
 		v.program = func(o Options) interleave.Program {
 			p := DedupProgram(DedupOptions{Name: id, Window: o.TTL, AtMostOnce: o.AtMostOnce}, func(r redis.UniversalClient) Deduper { return c.deduper(run.Beside(r)) })
 			return c.outsideProgram(p, func(i int, address string) harness.Client {
-				return exploredDedupClient(c.deduper(run.At(address)), p.Lease, i)
+				return exploredDedupClient(c.deduper(run.At(address)), DedupOptions{Window: p.Lease}, i)
 			}, c.kill(run))
 		}
 		return dedupVariant(id, func(r redis.UniversalClient) Deduper { return c.deduper(run.On(r)) }, v), nil
@@ -165,7 +165,7 @@ func (c Client) variant(run Outside) (Variant, error) {
 		v.program = func(o Options) interleave.Program {
 			p := SequenceProgram(SequenceOptions{Name: id, Regime: o.Regime}, nil)
 			return c.outsideProgram(p, func(i int, address string) harness.Client {
-				return exploredSequenceClient(run.At(address), o.Regime, i)
+				return exploredSequenceClient(run.At(address), SequenceOptions{Regime: o.Regime}, i)
 			}, c.kill(run))
 		}
 		return sequenceVariant(id, func(r redis.UniversalClient) Sequencer { return run.On(r) }, v), nil
@@ -177,7 +177,7 @@ func (c Client) variant(run Outside) (Variant, error) {
 		v.program = func(o Options) interleave.Program {
 			p := LockProgram(LockOptions{Name: id, TTL: o.TTL}, func(r redis.UniversalClient) Locker { return c.locker(run.Beside(r)) })
 			return c.outsideProgram(p, func(i int, address string) harness.Client {
-				return exploredLockClient(c.locker(run.At(address)), LockOptions{TTL: p.Lease}, exploredLock, exploredNames[i])
+				return exploredLockClient(c.locker(run.At(address)), LockOptions{TTL: p.Lease}, exploredLock, i)
 			}, c.kill(run))
 		}
 		return lockVariant(id, func(r redis.UniversalClient) Locker { return c.locker(run.On(r)) }, v), nil

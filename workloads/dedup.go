@@ -48,6 +48,11 @@ type DedupOptions struct {
 	Share  Share         // of several generators; default: the whole load
 	Prefix string        // with which the name of every message begins
 
+	// Habits lets a search have clients, each in a part of its own, that use their filter more than once: see habits.go.
+	Habits bool
+	// Goroutines is how many clients of a search share one filter: see interleave.Program. 0 or 1: none do.
+	Goroutines int
+
 	// AtMostOnce accepts, in a search, that a message is lost whose worker crashed or got no answer: a filter of one step loses it
 	// by its nature. Marks that never end, and messages that everybody was told to have been seen, are looked for all the same. A
 	// Confirmer must lose nothing.

@@ -51,6 +51,11 @@ type LockOptions struct {
 
 	Prefix string // with which the name of every lock begins
 
+	// Habits lets a search have clients, each in a part of its own, that use their lock more than once: see habits.go.
+	Habits bool
+	// Goroutines is how many clients of a search share one lock: see interleave.Program. 0 or 1: none do.
+	Goroutines int
+
 	// Resource lets each owner update a value that the lock guards: it reads the value, thinks for as long as it usually
 	// holds the lock, and writes back what it has read with a number of its own added. The values live inside the harness,
 	// which reads and records them at the end. A [Fencer]'s token goes with each read and each write, and the resource

@@ -95,9 +95,14 @@ func LockProgram(o LockOptions, newLocker func(redis.UniversalClient) Locker) in
 	const key = exploredLock
 	return interleave.Program{
 		Name: cmp.Or(o.Name, "lock"), Lease: o.TTL, Hooks: []redis.Hook{tracer{}},
-		Kinds: []harness.Kind{harness.Acquire, harness.Release},
+		Kinds: []harness.Kind{harness.Acquire, harness.Release}, Apart: habits(o.Habits, twoNames, comeback),
 		Open: func(i int, r redis.UniversalClient) harness.Client {
-			return exploredLockClient(newLocker(r), o, key, exploredNames[i])
+			return exploredLockClient(newLocker(r), o, key, i)
+		},
+		Goroutines: o.Goroutines,
+		Process: func(r redis.UniversalClient) func(int) harness.Client {
+			shared := newLocker(r)
+			return func(i int) harness.Client { return exploredLockClient(shared, o, key, i) }
 		},
 		Finally: func(ctx context.Context, s *harness.Session, r redis.UniversalClient, after interleave.After) error {
 			left, err := after.PassAll(longOver(o.TTL))
@@ -122,9 +127,17 @@ func longOver(lease time.Duration) time.Duration { return max(2*lease, lease+tim
 // exploredLock is the name of the lock that explored clients try.
 const exploredLock = "lock"
 
-func exploredLockClient(lock Locker, o LockOptions, key, owner string) harness.Client {
-	c := &lockClient{lock: lock, opts: o}
+func exploredLockClient(lock Locker, o LockOptions, key string, place int) harness.Client {
+	c, owner := &lockClient{lock: lock, opts: o}, exploredNames[place]
 	return clientFunc(func(ctx context.Context, s *harness.Session) {
+		switch {
+		case o.Habits && place == twoNames:
+			c.useTwoLocks(ctx, s, key, owner)
+			return
+		case o.Habits && place == comeback:
+			c.outlive(ctx, s, key, owner)
+			return
+		}
 		if c.attempt(ctx, s, key, owner) {
 			return
 		}
@@ -163,14 +176,19 @@ func DedupProgram(o DedupOptions, newDeduper func(redis.UniversalClient) Deduper
 	const id = exploredMessage
 	return interleave.Program{
 		Name: cmp.Or(o.Name, "dedup"), Lease: o.Window, Hooks: []redis.Hook{tracer{}},
-		Kinds: dedupKinds(newDeduper),
+		Kinds: dedupKinds(newDeduper), Apart: habits(o.Habits, twoNames, comeback),
 		Open: func(i int, r redis.UniversalClient) harness.Client {
-			return exploredDedupClient(newDeduper(r), o.Window, i)
+			return exploredDedupClient(newDeduper(r), o, i)
+		},
+		Goroutines: o.Goroutines,
+		Process: func(r redis.UniversalClient) func(int) harness.Client {
+			shared := newDeduper(r)
+			return func(i int) harness.Client { return exploredDedupClient(shared, o, i) }
 		},
 		Finally: func(ctx context.Context, s *harness.Session, r redis.UniversalClient, after interleave.After) error {
 			c := &dedupClient{filter: newDeduper(r), window: o.Window}
 			ctx = withTokens(ctx, "harness")
-			if ops := after.Ops(); !anyDelivered(ops) && !(o.AtMostOnce && anyOwes(ops)) {
+			if ops := opsOn(after.Ops(), id); !anyDelivered(ops) && !(o.AtMostOnce && anyOwes(ops)) {
 				if err := after.Pass(o.Window / 2); err != nil { // a claim is over by then, a mark is not
 					return err
 				}
@@ -189,21 +207,35 @@ func DedupProgram(o DedupOptions, newDeduper func(redis.UniversalClient) Deduper
 // exploredMessage is the name of the message that explored clients get.
 const exploredMessage = "msg"
 
-func exploredDedupClient(filter Deduper, window time.Duration, i int) harness.Client {
+func exploredDedupClient(filter Deduper, o DedupOptions, place int) harness.Client {
 	const id = exploredMessage
-	c := &dedupClient{filter: filter, window: window}
+	c := &dedupClient{filter: filter, window: o.Window}
 	return clientFunc(func(ctx context.Context, s *harness.Session) {
-		ctx = withTokens(ctx, exploredNames[i])
+		ctx = withTokens(ctx, exploredNames[place])
+		switch {
+		case o.Habits && place == twoNames:
+			c.handleTwo(ctx, s, id)
+			return
+		case o.Habits && place == comeback:
+			c.handleAgain(ctx, s, id)
+			return
+		}
 		got := c.claim(ctx, s, id)
 		if got.Outcome == harness.Info {
 			got = c.claim(ctx, s, id)
 		}
-		// To deliver takes time, in which a worker may crash.
-		if got.Outcome == harness.OK && got.Result == harness.ResultFirst && s.Sleep(time.Millisecond) {
-			c.deliver(s, id)
-			c.confirm(ctx, s, id)
-		}
+		c.handOn(ctx, s, got)
 	})
+}
+
+// opsOn lists the operations on a key.
+func opsOn(ops []harness.Op, key string) (out []harness.Op) {
+	for _, op := range ops {
+		if op.Key == key {
+			out = append(out, op)
+		}
+	}
+	return out
 }
 
 func anyDelivered(ops []harness.Op) bool {
@@ -233,22 +265,31 @@ const longest = 3
 func SequenceProgram(o SequenceOptions, newSequencer func(redis.UniversalClient) Sequencer) interleave.Program {
 	return interleave.Program{
 		Name: cmp.Or(o.Name, "sequence"), Lease: ExploredLease, Timeless: true, Hooks: []redis.Hook{tracer{}},
-		Kinds: []harness.Kind{harness.Next},
+		Kinds: []harness.Kind{harness.Next}, Apart: habits(o.Habits, twoNames),
 		Open: func(i int, r redis.UniversalClient) harness.Client {
-			return exploredSequenceClient(newSequencer(r), o.Regime, i)
+			return exploredSequenceClient(newSequencer(r), o, i)
+		},
+		Goroutines: o.Goroutines,
+		Process: func(r redis.UniversalClient) func(int) harness.Client {
+			shared := newSequencer(r)
+			return func(i int) harness.Client { return exploredSequenceClient(shared, o, i) }
 		},
 	}
 }
 
-func exploredSequenceClient(generator Sequencer, regime Regime, i int) harness.Client {
+func exploredSequenceClient(generator Sequencer, o SequenceOptions, i int) harness.Client {
 	const key = "seq"
-	regime = cmp.Or(regime, Fixed)
+	regime := cmp.Or(o.Regime, Fixed)
 	c := &sequenceClient{generator: generator}
 	calls := 1
 	if i == 0 {
 		calls = longest
 	}
 	return clientFunc(func(ctx context.Context, s *harness.Session) {
+		if o.Habits && i == twoNames {
+			c.drawInTurn(ctx, s, key, regime)
+			return
+		}
 		for call := range calls {
 			c.next(ctx, s, key, regime.sample(i, call))
 		}

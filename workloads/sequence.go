@@ -28,6 +28,11 @@ type SequenceOptions struct {
 	OneKey bool
 
 	Prefix string // with which the name of every sequence begins
+
+	// Habits lets a search have clients, each in a part of its own, that use their generator more than once: see habits.go.
+	Habits bool
+	// Goroutines is how many clients of a search share one generator: see interleave.Program. 0 or 1: none do.
+	Goroutines int
 }
 
 // Sequences lets clients draw numbers from generators that newSequencer makes. Without a regime in the options they

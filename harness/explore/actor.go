@@ -39,6 +39,7 @@ type actor struct {
 	inOp             bool            // the operation at hand has begun: it has sent something or looked at the clock
 	callAt           time.Duration   // virtual time at which the operation at hand began
 	commands         int             // number of commands that the operation at hand has sent
+	free             bool            // the last operation sent no command, in a process of several clients
 	lost             []byte          // the command of the operation at hand that was executed without an answer; nil: none
 	goroutine        int             // the id of its goroutine
 	refused          int             // how often it has asked for something since its client crashed
@@ -70,12 +71,18 @@ func (p parked) isCancelled() bool { return p.ended || p.ctx != nil && p.ctx.Err
 // at returns the place of a client that stops for a reason that needs nothing else.
 func at(kind model.StopKind) parked { return parked{Stop: model.Stop{Kind: kind}} }
 
+// name notes the id of the goroutine that calls.
+func (a *actor) name() {
+	defer a.ex.w.takeTurn()()
+	a.goroutine = goroutineID()
+}
+
 // launch starts the client's goroutine.
 func (a *actor) launch(ctx context.Context, c harness.Client) {
 	ctx = harness.WithTime(ctx, clientClock{a})
 	s := harness.NewSession(clientTimeline{a}, a.index+1, len(a.ex.actors)+1, 0, rand.New(rand.NewPCG(1, uint64(a.index))))
 	go func() {
-		a.goroutine = goroutineID()
+		a.name()
 		end := at(model.AtEnd)
 		defer func() {
 			p := recover()
@@ -113,6 +120,7 @@ var _ harness.Timeline = clientTimeline{}
 func (t clientTimeline) Now() time.Duration {
 	defer t.a.ex.w.takeTurn()()
 	t.a.clockReads++
+	t.a.awaitBeginning()
 	return t.a.ex.stamp()
 }
 
@@ -151,6 +159,7 @@ func (a *actor) keep(op *harness.Op) bool {
 		a.ex.noteSituation(harness.RefusedByItself)
 	}
 	a.ex.record(*op, a.commands)
+	a.free = a.ex.sharesMemory() && a.commands == 0
 	a.commands, a.lost = 0, nil
 	if a.ex.recorded != nil {
 		a.ex.recorded(a)

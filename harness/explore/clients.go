@@ -43,8 +43,10 @@ func beginSchedule(ctx context.Context, spec *Spec, budget interleave.Budget, w 
 		}
 	}()
 	for i := range ex.actors {
-		w.dialers[i].actor.Store(nil)
-		w.dialers[i].watchers = nil
+		if ex.process(i) == i { // those of one process share a dialer
+			w.dialers[i].actor.Store(nil)
+			w.dialers[i].watchers = nil
+		}
 		client, err := ex.openClient(placeOf(budget, i), i)
 		if err = cmp.Or(ex.trouble, err); err != nil {
 			return ex, err
@@ -54,7 +56,9 @@ func beginSchedule(ctx context.Context, spec *Spec, budget interleave.Budget, w 
 		if ex.memory != nil {
 			a.mind, a.heard = &ex.memory.Root, beginning(budget, i)
 		}
-		w.dialers[i].actor.Store(a)
+		if ex.process(i) == i {
+			w.dialers[i].actor.Store(a)
+		}
 		a.launch(ctx, client)
 		if err := ex.awaitClient(a); err != nil {
 			return ex, err
@@ -68,6 +72,9 @@ func beginSchedule(ctx context.Context, spec *Spec, budget interleave.Budget, w 
 func (ex *live) openClient(place, i int) (c harness.Client, err error) {
 	defer ex.w.giveTurn()()
 	p := ex.spec.Program
+	if ex.sharesMemory() {
+		return ex.openMember(place, i), nil
+	}
 	if p.Gate == interleave.InProcess {
 		return p.Open(place, ex.w.clients[i]), nil
 	}
@@ -101,8 +108,7 @@ func (ex *live) awaitClient(a *actor) error {
 		ex.trouble = cmp.Or(ex.trouble, unsubscribed(a))
 	}
 	if !ok {
-		a.astray, ex.actors[a.index].crashed = true, true
-		return cmp.Or(ex.trouble, schedule.Stopped("%s neither sent a command nor finished within %v%s", a, parkWithin, ex.whyStuck(a)))
+		return ex.neverParks(a)
 	}
 	a.parkedAt = at
 	a.done = at.Kind == model.AtEnd
@@ -111,9 +117,12 @@ func (ex *live) awaitClient(a *actor) error {
 			return err
 		}
 	}
+	if err := ex.settleMates(a.index); err != nil {
+		return err
+	}
 	if a.done {
 		if !ex.isAlive(a.index) {
-			ex.w.dialers[a.index].actor.Store(nil)
+			ex.dialerOf(a.index).actor.Store(nil)
 		}
 		return cmp.Or(ex.trouble, a.parkedAt.err)
 	}
@@ -127,10 +136,20 @@ func (ex *live) awaitClient(a *actor) error {
 // will not park.
 func (ex *live) awaitParking(a *actor) (at parked, ok bool) {
 	g := ex.w.newGrace()
+	look, where := firstLook, "" // it waits in memory
 	for d := parkWithin; ; d = g.left() {
+		if ex.sharesMemory() {
+			d, look = min(d, look), 2*look
+		}
 		at, parks, waits := ex.awaitParkingFor(a, d)
 		if !waits {
 			return at, parks
+		}
+		if ex.sharesMemory() {
+			before := where
+			if where = a.memoryWait(); where != "" && where == before {
+				return parked{Stop: model.Stop{Kind: model.InMemory}}, true
+			}
 		}
 		over, err := g.isOver()
 		if err != nil {

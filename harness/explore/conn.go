@@ -1,6 +1,7 @@
 package explore
 
 import (
+	"cmp"
 	"errors"
 	"net"
 	"os"
@@ -56,6 +57,9 @@ var errRefused = errors.New("explore: this command cannot be explored")
 
 // errBusy is the error that Program.Observe gets from the connection of a client that is still at work.
 var errBusy = errors.New("explore: this connection is its client's: Observe has one of its own")
+
+// errForeign is the error that a client gets that sends a command over another's connection.
+var errForeign = errors.New("explore: this connection is another client's")
 
 var errLost = errors.New("explore: the connection's state was lost with its primary")
 
@@ -176,6 +180,12 @@ func (c *conn) sendUngated() (*actor, error) {
 	a := c.dialer.acting()
 	if err := c.checkRefused(a); err != nil {
 		return nil, err
+	}
+	if a != nil && !c.isUngated() {
+		if err := a.foreign(c); err != nil {
+			a.live.trouble = cmp.Or(a.live.trouble, err)
+			return nil, errForeign
+		}
 	}
 	switch {
 	case a != nil && a.isCrashed():

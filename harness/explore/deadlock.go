@@ -27,6 +27,9 @@ func (ex *execution) findDeadlock() error {
 	}
 	ex.deadlock = ex.deadlockOf(stuck)
 	for _, a := range stuck {
+		if a.done { // with another of its process
+			continue
+		}
 		if err := ex.endClient(a.index); err != nil {
 			return err
 		}
@@ -52,6 +55,8 @@ func (ex *execution) deadlockOf(stuck []*actor) *harness.Anomaly {
 // awaited says what an actor waits for, and its first key.
 func (ex *execution) awaited(a *actor) (what, key string) {
 	switch at := a.parkedAt; {
+	case at.Kind == model.InMemory:
+		return "in memory, for a lock or a channel of its process", ""
 	case at.Kind == model.InJoin:
 		return fmt.Sprintf("for its thread %d", at.thread.thread+1), ""
 	case at.Kind == model.InRead:

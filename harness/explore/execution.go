@@ -104,7 +104,7 @@ func newExecution(spec *Spec, budget interleave.Budget, w *world) *execution {
 // record keeps an operation that has ended, and for which that many commands were sent.
 func (ex *execution) record(op harness.Op, commands int) {
 	ex.ops, ex.idleFor = append(ex.ops, op), 0
-	if commands == 0 && op.Outcome == harness.OK && grantsExclusive(op) && ex.GrantedFree == "" {
+	if commands == 0 && !ex.sharesMemory() && op.Outcome == harness.OK && grantsExclusive(op) && ex.GrantedFree == "" {
 		ex.GrantedFree = fmt.Sprintf("client %d's %s was answered %s without any command through the client that it was given", op.Client, op.Kind, cmp.Or(op.Result, "yes"))
 	}
 }

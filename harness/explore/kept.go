@@ -151,7 +151,7 @@ func (ex *live) cutOff(c *conn, why error) error {
 // waitersOf lists the connections of a client on which it waits, or has subscribed.
 func (ex *live) waitersOf(client int) (out []*conn) {
 	for _, c := range ex.waiters {
-		if c.dialer == ex.w.dialers[client] {
+		if c.dialer == ex.dialerOf(client) {
 			out = append(out, c)
 		}
 	}

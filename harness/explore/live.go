@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/doublegrant/doublegrant/harness"
 	"github.com/doublegrant/doublegrant/harness/explore/internal/command"
 	"github.com/doublegrant/doublegrant/harness/explore/internal/keyspace"
 	"github.com/doublegrant/doublegrant/harness/explore/internal/model"
@@ -22,6 +23,8 @@ type live struct {
 	modelled
 	learning    bool         // what this schedule shows is kept in the model
 	observation *observation // the program's look at the store under way; nil: none, or it is not kept
+
+	member func(i int) harness.Client // makes the goroutines of the process that is being opened
 
 	running   *actor         // whom the scheduler waits for; nil: nobody
 	waiters   []*conn        // connections on which something may arrive: a command that Redis keeps, a subscription
@@ -65,6 +68,7 @@ func (ex *live) crash(client int) error {
 		case a.sends != nil:
 			a.done = true
 			continue
+		case a.parkedAt.Kind == model.InMemory: // it goes on when another of its process has ended
 		case a.parkedAt.Kind == model.InCommand || a.parkedAt.Kind == model.InRead:
 			a.parkedAt.conn.reply <- false
 		default:

@@ -30,7 +30,7 @@ func (ex *live) learnMind(a *actor) error {
 	}
 	acts := a.acts
 	a.acts = nil
-	watches := ex.w.dialers[a.index].watching()
+	watches := ex.dialerOf(a.index).watching()
 	if watches > 1 || watches > 0 && a.hasThreads() {
 		m.Disable("a client watches keys on two connections, or in several threads")
 	}

@@ -13,7 +13,7 @@ import (
 
 // nextMove returns the step that a parked client would take.
 func (ex *execution) nextMove(c interleave.Choice, a *actor) schedule.Move {
-	m := schedule.Move{Choice: c, Begins: !a.inOp, Ends: true, Observes: ex.spec.Program.Observe != nil, TimePasses: a.wakeAt > ex.now}
+	m := schedule.Move{Choice: c, Memory: ex.memoryOf(a.index), Begins: !a.inOp, Ends: true, Observes: ex.spec.Program.Observe != nil, TimePasses: a.wakeAt > ex.now}
 	if a.sends != nil {
 		m.Begins, m.Ends, m.Access = false, false, a.sends.Queue[0].Access
 		return m
@@ -188,7 +188,7 @@ func (ex *execution) arrivalOf(n int) schedule.Move {
 // last steps, and nobody can tell the difference.
 func (ex *execution) addCrash(out []schedule.Move) []schedule.Move {
 	if ex.remaining.Crashes > 0 && ex.justStepped && ex.isAlive(ex.last.index) {
-		out = append(out, schedule.Move{Choice: interleave.Crash(ex.last.index), Cost: 1, Access: ex.backend.waitAccess(ex.last.index)})
+		out = append(out, schedule.Move{Choice: interleave.Crash(ex.last.index), Memory: ex.memoryOf(ex.last.index), Cost: 1, Access: ex.backend.waitAccess(ex.last.index)})
 	}
 	return out
 }

@@ -38,6 +38,8 @@ func (ex *execution) readiness(a *actor) readiness {
 		return readyIf(len(a.sends.Queue) > 0)
 	}
 	switch at := a.parkedAt; {
+	case at.Kind == model.InMemory:
+		return blocked
 	case at.Kind == model.InJoin:
 		return readyIf(at.thread.done)
 	case at.Kind == model.InNap && (at.isCancelled() || ex.isUp(a)), at.waitsForRedis() && at.conn.hasArrived(), at.isStopped():

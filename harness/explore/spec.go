@@ -73,6 +73,8 @@ func (s Spec) withDefaults() (Spec, error) {
 	switch {
 	case s.Program.Gate == interleave.InProcess && s.Program.Open == nil, s.Program.Gate != interleave.InProcess && s.Program.OpenAt == nil:
 		return refuse("the program has no clients")
+	case s.Program.Goroutines > 1 && (s.Program.Process == nil || s.Program.Gate != interleave.InProcess):
+		return refuse("%d goroutines of one process, and nobody makes what they share", s.Program.Goroutines)
 	case s.Program.Gate > interleave.Unix:
 		return refuse("gate %d is not known", s.Program.Gate)
 	case s.Program.Gate != interleave.InProcess && !s.Program.NoBackgroundWork:
@@ -135,10 +137,14 @@ func (s Spec) budgets() []interleave.Budget {
 	lost, late := fewer, fewer
 	lost.LostAnswers, late.Late = 1, 1
 	near := interleave.Budget{Clients: s.Clients, Expiries: s.Expiries, Approaches: s.Expiries}
+	all := []interleave.Budget{base, near, lost, late}
 	if s.Expiries == 0 {
-		return []interleave.Budget{base, lost, late}
+		all = []interleave.Budget{base, lost, late}
 	}
-	return []interleave.Budget{base, near, lost, late}
+	for _, place := range s.Program.Apart {
+		all = append(all, interleave.Budget{Clients: 2, Crashes: s.Crashes, Expiries: s.Expiries, Place: place - 1})
+	}
+	return all
 }
 
 // fit returns s with as many clients and failovers as the counterexample has.

@@ -73,7 +73,7 @@ func (ex *live) fingerprintWith(c interleave.Choice) uint64 {
 // stepClient lets a client take its next step, or lets its command or its answer be lost or late. A client that sleeps wakes up
 // first. If some lease ends during its sleep, waking up is the whole step.
 func (ex *execution) stepClient(c interleave.Choice, a *actor) (did schedule.Move, err error) {
-	if a.done || a.sends != nil && len(a.sends.Queue) == 0 {
+	if a.done || a.parkedAt.Kind == model.InMemory || a.sends != nil && len(a.sends.Queue) == 0 {
 		return did, schedule.Diverged(a)
 	}
 	did = ex.nextMove(c, a)
@@ -106,6 +106,10 @@ func (ex *execution) stepClient(c interleave.Choice, a *actor) (did schedule.Mov
 		if kept {
 			did.Ends = false
 			return did, nil
+		}
+	case model.InWork:
+		if ex.sharesMemory() { // what it does then, others of its process may notice
+			ex.trace.WentOn("begins its next operation")
 		}
 	case model.InClock:
 		a.beginOp(ex.stamp())
@@ -143,7 +147,8 @@ func (ex *execution) crash(c interleave.Choice, a *actor) (schedule.Move, error)
 	}
 	ex.remaining.Crashes--
 	ex.noteSituation(harness.ClientCrashed)
-	did := schedule.Move{Choice: c, Access: ex.backend.waitAccess(a.index)}
+	did := schedule.Move{Choice: c, Memory: ex.memoryOf(a.index), Access: ex.backend.waitAccess(a.index)}
+	ex.trace.Crashed(ex.members(a.index), a.index)
 	return did, ex.endClient(a.index)
 }
 

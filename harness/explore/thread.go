@@ -1,6 +1,7 @@
 package explore
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"runtime"
@@ -91,8 +92,10 @@ func (ex *execution) threadsOf(client int) (out []*actor) {
 	return out
 }
 
-// hasThreads reports whether the actor's client has, or had, threads other than its first.
-func (a *actor) hasThreads() bool { return a.ex.hasThreads() && len(a.ex.threadsOf(a.index)) > 1 }
+// hasThreads reports whether the actor's client has, or had, threads other than its first, or shares memory with other clients.
+func (a *actor) hasThreads() bool {
+	return a.ex.sharesMemory() || a.ex.hasThreads() && len(a.ex.threadsOf(a.index)) > 1
+}
 
 // hasThreads reports whether some client has, or had, threads other than its first.
 func (ex *execution) hasThreads() bool { return len(ex.all) > len(ex.actors) }
@@ -102,9 +105,14 @@ func (a *actor) hasLiveThreads() bool {
 	return slices.ContainsFunc(a.ex.threadsOf(a.index), func(t *actor) bool { return t.thread > 0 && t.sends == nil && !t.done })
 }
 
-// running returns the actor of the same client that runs at the moment, or a itself if none does.
+// running returns the actor of the same process that runs at the moment, or a itself if none does.
 func (a *actor) running() *actor {
-	if r := a.live.running; r != nil && r.index == a.index {
+	if a.hasWaiters() { // one that has waited may run as well
+		if b := a.mate(); b != nil {
+			return b
+		}
+	}
+	if r := a.live.running; r != nil && a.ex.process(r.index) == a.ex.process(a.index) {
 		return r
 	}
 	return a
@@ -133,7 +141,7 @@ func (t *actor) run(ctx context.Context, f func(context.Context)) {
 func (t *actor) join() {
 	defer t.ex.w.takeTurn()()
 	a := t.live.running
-	if t.done || a == nil || a.index != t.index || a.isCrashed() {
+	if t.done || a == nil || a.ex.process(a.index) != a.ex.process(t.index) || a.isCrashed() {
 		return
 	}
 	a.wait(parked{Stop: model.Stop{Kind: model.InJoin}, thread: t})
@@ -194,9 +202,9 @@ func (ex *execution) countCommand(a *actor) {
 	a.commands++
 }
 
-// isAlive reports whether a goroutine of the client is left.
+// isAlive reports whether a goroutine of the client's process is left.
 func (ex *execution) isAlive(client int) bool {
-	return slices.ContainsFunc(ex.threadsOf(client), func(a *actor) bool { return !a.done && a.sends == nil })
+	return slices.ContainsFunc(ex.inProcess(client), func(a *actor) bool { return !a.done && a.sends == nil })
 }
 
 // stubborn bounds how often a client that has crashed may still ask for the time or sleep. After that its goroutine is ended.
@@ -209,12 +217,25 @@ func (a *actor) refuse() {
 	}
 }
 
-// endClient notes that a client has crashed. Nothing that it sends or records counts from then on.
-func (ex *execution) endClient(client int) error {
-	main := ex.actors[client]
-	main.crashed = true
-	main.cutOffUnrecorded = main.inOp && main.parkedAt.Kind != model.InWork
-	return ex.backend.crash(client)
+// endClient notes that a client has crashed, with its process. Nothing that it sends or records counts from then on.
+func (ex *execution) endClient(client int) (err error) {
+	members := ex.members(client)
+	for _, i := range members {
+		if main := ex.actors[i]; main != nil {
+			main.crashed = true
+			main.cutOffUnrecorded = main.inOp && main.parkedAt.Kind != model.InWork
+		}
+	}
+	for _, i := range members {
+		if ex.actors[i] != nil {
+			err = cmp.Or(err, ex.backend.crash(i))
+		}
+	}
+	if ex.backend.lasts() {
+		err = cmp.Or(err, ex.actors[client].live.settleMates(client))
+	}
+	ex.leaveMates(client)
+	return err
 }
 
 // putAway ends the clients of a schedule in which something stood still. A client whose library did not wait any longer may have sent

@@ -42,7 +42,7 @@ func (ex *live) hear(a *actor, heard model.Event) {
 	if ex.trails == nil {
 		return
 	}
-	trail := &ex.trails.of[a.index]
+	trail := &ex.trails.of[ex.process(a.index)]
 	b := visited.AppendInts(visited.AppendID(nil, *trail), int64(a.thread), int64(heard.Kind), int64(heard.At))
 	*trail = visited.IDOf(visited.AppendText(visited.AppendBools(b, ex.promoted), heard.Text))
 }
@@ -198,7 +198,7 @@ func (ex *live) appendWaiters(b []byte) []byte {
 
 // clientOf returns the client whose connection it is.
 func (ex *live) clientOf(c *conn) int {
-	return slices.IndexFunc(ex.actors, func(a *actor) bool { return ex.w.dialers[a.index] == c.dialer })
+	return slices.IndexFunc(ex.actors, func(a *actor) bool { return ex.dialerOf(a.index) == c.dialer })
 }
 
 // appendWait describes a connection on which a client waits.

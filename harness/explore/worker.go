@@ -90,7 +90,7 @@ func (s *search) work(ctx context.Context, w *world) {
 // remembers reports whether the search may run schedules from memory.
 func (s *search) remembers(worlds []*world) bool {
 	p := s.spec.Program
-	return !s.spec.Unremembered && !s.spec.forgetful && worlds[0].SetsClocks() && p.Gate == interleave.InProcess
+	return !s.spec.Unremembered && !s.spec.forgetful && worlds[0].SetsClocks() && p.Gate == interleave.InProcess && s.spec.goroutines() <= 1
 }
 
 // judgedAtOnce is the number of schedules run from memory that may wait for a judge.

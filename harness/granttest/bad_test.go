@@ -97,6 +97,17 @@ func TestBadInput(t *testing.T) {
 			lock(func(*redis.ClusterClient) *goodLock { return nil }),
 			[]string{"takes a *redis.ClusterClient, which a *redis.Client is not"},
 		},
+		"a method of another signature": {lock(newErrorExtend), []string{"granttest_test.errorExtend has Extend(context.Context, string, string) error, which cannot be tried"}},
+		"the same, behind an interface": {
+			lock(func(r redis.UniversalClient) granttest.Locker { return newErrorExtend(r) }),
+			[]string{"granttest_test.errorExtend has Extend(context.Context, string, string) error, which cannot be tried"},
+		},
+		"the same, seen with a server only": {lock(func(r redis.UniversalClient) granttest.Locker {
+			if r.Ping(context.Background()).Err() != nil {
+				panic("no server")
+			}
+			return newErrorExtend(r)
+		}), []string{"granttest_test.errorExtend has Extend(context.Context, string, string) error, which cannot be tried"}},
 		"two options values": {lock(newGoodLock, onlyLoad, onlySearch), []string{"give one at most"}},
 		"options: clients":   {lock(newGoodLock, granttest.LockOptions{Search: granttest.Search{Clients: 9}}), []string{"the options: ", "9 clients: ask for 2 to 4"}},
 		"options: time": {
@@ -116,6 +127,15 @@ func TestBadInput(t *testing.T) {
 		"no success under load":  {lock(never, onlyLoad), []string{"unknown: ", "no acquire was ok"}},
 		"a goroutine":            {lock(watchdog, onlySearch), []string{"unknown: ", "a goroutine started at bad_test.go:"}},
 	})
+}
+
+// errorExtend renews whosoever's lease, and says little about it.
+type errorExtend struct{ goodLock }
+
+func newErrorExtend(r redis.UniversalClient) *errorExtend { return &errorExtend{goodLock{r}} }
+
+func (l *errorExtend) Extend(ctx context.Context, key, _ string) error {
+	return l.redis.PExpire(ctx, key, time.Second).Err()
 }
 
 // A timer is named. The explorer looks for timers of the whole process, so no other search runs beside this one.

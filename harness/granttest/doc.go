@@ -18,7 +18,8 @@
 //
 // # What the algorithm must do
 //
-// One value serves one client, from one goroutine. It sends its commands through the client that its constructor was given.
+// One value serves one client, from one goroutine; [Shared] lets the goroutines of a process share one. A method by the name of one that
+// clients call has to have its signature, or the test fails. It sends its commands through the client that its constructor was given.
 // In the search time is virtual: the algorithm reads no clock but harness.Now(ctx), waits by nothing but harness.Sleep(ctx, d),
 // and starts goroutines that outlive a call, such as a watchdog, by harness.Go(ctx, f). The search recognises a goroutine or
 // timer that was started otherwise and says where. Such an algorithm can be tested with Search{Skip: true} and a longer load.

@@ -14,6 +14,7 @@ type Fault struct {
 	lasts    time.Duration
 	make     func(*cluster.Cluster, *harness.Fleet) harness.Nemesis
 	sentinel string // the fault's name if it needs Sentinels, otherwise empty
+	crashes  bool   // it ends clients one by one
 }
 
 // KillPrimary ends the primary, which comes back after d with what its disk has. With Sentinels another node is promoted.
@@ -41,7 +42,7 @@ func FlushScripts() Fault {
 
 // CrashClients ends a fifth of the clients within two seconds, each in the middle of something. Others take their places.
 func CrashClients() Fault {
-	return Fault{lasts: 2 * time.Second, make: func(c *cluster.Cluster, f *harness.Fleet) harness.Nemesis {
+	return Fault{lasts: 2 * time.Second, crashes: true, make: func(c *cluster.Cluster, f *harness.Fleet) harness.Nemesis {
 		return nemesis.CrashClients(f, c, nemesis.Group())
 	}}
 }

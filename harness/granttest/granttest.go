@@ -32,9 +32,9 @@ func Lock[C any, L Locker](t TB, newLock func(C) L, o ...LockOptions) {
 	t.Helper()
 	opts := onlyOptions(t, o)
 	s := subject{kind: lockKind, name: nameOf[L](lockKind), search: opts.Search, load: opts.Load}
-	newLocker := supervisedMaker(t, newLock, func(s *caller, l L) Locker { return superviseLock(s, l) })
+	newLocker := supervisedMaker(t, &s, newLock, func(c *caller, l L) Locker { return superviseLock(c, l) })
 	s.program = func(g *supervisor, p parameters) interleave.Program {
-		made := workloads.LockProgram(workloads.LockOptions{Name: s.name, TTL: cmp.Or(p.TTL, opts.TTL, searchLease)}, newLocker(g))
+		made := workloads.LockProgram(workloads.LockOptions{Name: s.name, TTL: cmp.Or(p.TTL, opts.TTL, searchLease), Habits: true, Goroutines: s.goroutines()}, newLocker(g))
 		_, made.Fenced = newLocker(g)(nil).(Fencer)
 		return made
 	}
@@ -58,11 +58,11 @@ func Dedup[C any, D Deduper](t TB, newFilter func(C) D, o ...DedupOptions) {
 	t.Helper()
 	opts := onlyOptions(t, o)
 	s := subject{kind: dedupKind, name: nameOf[D](dedupKind), search: opts.Search, load: opts.Load}
-	newDeduper := supervisedMaker(t, newFilter, func(s *caller, d D) Deduper { return superviseFilter(s, d) })
+	newDeduper := supervisedMaker(t, &s, newFilter, func(c *caller, d D) Deduper { return superviseFilter(c, d) })
 	atMostOnce := opts.Search.Crashes == 0 && opts.Search.LostAnswers == 0
 	s.program = func(g *supervisor, p parameters) interleave.Program {
 		return workloads.DedupProgram(workloads.DedupOptions{
-			Name: s.name, Window: cmp.Or(p.TTL, opts.Window, searchWindow), AtMostOnce: atMostOnce,
+			Name: s.name, Window: cmp.Or(p.TTL, opts.Window, searchWindow), AtMostOnce: atMostOnce, Habits: true, Goroutines: s.goroutines(),
 		}, newDeduper(g))
 	}
 	window := cmp.Or(opts.Window, dedupWindow)
@@ -81,12 +81,12 @@ func Sequence[C any, S Sequencer](t TB, newGenerator func(C) S, o ...SequenceOpt
 	t.Helper()
 	opts := onlyOptions(t, o)
 	s := subject{kind: sequenceKind, name: nameOf[S](sequenceKind), search: opts.Search, load: opts.Load}
-	newSequencer := supervisedMaker(t, newGenerator, func(s *caller, q S) Sequencer { return superviseSequence(s, q) })
+	newSequencer := supervisedMaker(t, &s, newGenerator, func(c *caller, q S) Sequencer { return superviseSequence(c, q) })
 	if s.regimes = []Regime{opts.Regime}; opts.Regime == "" {
 		s.regimes = workloads.Regimes()
 	}
 	s.program = func(g *supervisor, p parameters) interleave.Program {
-		return workloads.SequenceProgram(workloads.SequenceOptions{Name: s.name, Regime: p.Regime}, newSequencer(g))
+		return workloads.SequenceProgram(workloads.SequenceOptions{Name: s.name, Regime: p.Regime, Habits: !opts.OneKey, Goroutines: s.goroutines()}, newSequencer(g))
 	}
 	s.workload = func(g *supervisor, c workloads.Connector) harness.Workload {
 		return workloads.Sequences(c, workloads.SequenceOptions{
@@ -111,25 +111,42 @@ func onlyOptions[O any](t TB, o []O) (opts O) {
 
 // supervisedMaker turns a constructor into one whose values a supervisor watches. With a nil client that one makes a value of which only
 // the type counts: it shows which optional methods the algorithm has, and so what clients ask of it. It fails the test if newT takes
-// no *redis.Client, or is nil.
-func supervisedMaker[C, T, G any](t TB, newT func(C) T, supervise func(*caller, T) G) func(*supervisor) func(redis.UniversalClient) G {
+// no *redis.Client, or is nil, or if what it makes has a method that nobody would call.
+// It notes in s what newT makes.
+func supervisedMaker[C, T, G any](t TB, s *subject, newT func(C) T, supervise func(*caller, T) G) func(*supervisor) func(redis.UniversalClient) G {
 	t.Helper()
-	if _, ok := any((*redis.Client)(nil)).(C); !ok {
-		t.Fatalf("granttest: the constructor takes a %v, which a *redis.Client is not: let it take redis.UniversalClient, redis.Cmdable or *redis.Client",
-			reflect.TypeFor[C]())
+	takes, of, ok := clientOf[C]()
+	if !ok {
+		t.Fatalf("granttest: the constructor takes a %v, which a *redis.Client is not: let it take redis.UniversalClient, redis.Cmdable or *redis.Client", takes)
 	}
 	if newT == nil {
 		t.Fatalf("granttest: the constructor is nil")
 	}
 	shape := shapeOf(newT)
+	s.shape, s.shared = typeOf(shape), isShared[C]()
+	if why := s.unshareable(); why != "" {
+		t.Fatalf("%s", why)
+	}
+	if lines := untried(s.kind, s.shape); len(lines) > 0 {
+		t.Fatalf("%s", strings.Join(lines, "\n"))
+	}
 	return func(g *supervisor) func(redis.UniversalClient) G {
-		return func(r redis.UniversalClient) G {
+		return sharedInLoad(s, g, func(r redis.UniversalClient) G {
 			if r == nil {
 				return supervise(nil, shape)
 			}
 			g.addHook(r)
-			return supervise(g.callerOf(r), construct(g, "the constructor", func() T { return newT(any(r).(C)) }))
-		}
+			made := construct(g, "the constructor", func() T { return newT(of(r)) })
+			if lines := untried(s.kind, typeOf(made)); len(lines) > 0 { // of an interface, whose shape could not be made
+				g.noteTrouble("%s", strings.Join(lines, "\n"))
+				panic(errSupervisor)
+			}
+			if why := g.alreadyMade(s, r, made); why != "" {
+				g.noteTrouble("%s", why)
+				panic(errSupervisor)
+			}
+			return supervise(g.callerOf(r), made)
+		})
 	}
 }
 
@@ -150,12 +167,21 @@ func shapeOf[C, T any](newT func(C) T) (shape T) {
 	return shape
 }
 
+// typeOf returns the type of what v holds, or that of v itself if it is an interface that holds nothing.
+func typeOf[T any](v T) reflect.Type {
+	if typ := reflect.TypeOf(v); typ != nil {
+		return typ
+	}
+	return reflect.TypeFor[T]()
+}
+
 // offlineShape returns what a constructor makes with a client that has no server, or the zero value if it panics.
 func offlineShape[C, T any](newT func(C) T) (shape T) {
 	offline := redis.NewClient(&redis.Options{Dialer: noServer, MaxRetries: -1})
 	defer func() { _ = offline.Close() }() // nothing was opened
 	defer func() { _ = recover() }()       // the constructor needs a server: the first real value will tell
-	return newT(any(offline).(C))
+	_, of, _ := clientOf[C]()
+	return newT(of(offline))
 }
 
 // nameOf returns the name of an algorithm in messages and reports: that of its type, or its kind if the type is an

@@ -22,7 +22,11 @@ func TestRightOnesPass(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			record(t, t.Name(), test).passes(t)
+			right := record(t, t.Name(), test)
+			right.passes(t)
+			for _, log := range right.logs {
+				require.Regexp(t, `(?s)^(search|load).*\n  tried: (Acquire|First|Next) [\d,]+ \(.*\n  met: `, log)
+			}
 		})
 	}
 }

@@ -58,6 +58,9 @@ func (l Load) check() error {
 	if l.Topology != "" && l.Topology != Standalone && l.Topology != Sentinel {
 		return fmt.Errorf("unknown topology %q: choose one of %s, %s", l.Topology, Standalone, Sentinel)
 	}
+	if l.Goroutines < 0 {
+		return fmt.Errorf("%d goroutines of one process in the load: ask for 2 or more", l.Goroutines)
+	}
 	for _, f := range l.Faults {
 		switch {
 		case f.make == nil:
@@ -128,7 +131,9 @@ func (s subject) sayLoad(t TB, res harness.Result) {
 		if err != nil {
 			t.Errorf("load: %v", err)
 		}
-		t.Logf("load: valid, %.0f operations (seed %d)", ops, res.Meta.Seed)
+		asked := &operations{}
+		asked.add(res.History)
+		t.Logf("load: valid, %.0f operations (seed %d)%s", ops, res.Meta.Seed, s.triedText(asked, res.Situations))
 	case harness.Unknown:
 		t.Errorf("unknown: the load has shown nothing of %s: %s", s.name, strings.Join(doubts(res.Judged), "; "))
 	default:

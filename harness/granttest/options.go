@@ -74,7 +74,7 @@ type Search struct {
 
 	// What may happen in one schedule: see interleave.Bounds. A negative number means none, but of clients, failovers and flushes.
 	Clients   int // 2 to 4; default 3
-	Crashes   int // clients that crash; default 1
+	Crashes   int // clients that crash; default 1, or none of values that are shared
 	Expiries  int // times that a lease ends; default 1
 	Failovers int // promotions of a replica that has not heard everything, 0 or 1; default none
 	Flushes   int // times that the script cache is lost; default none
@@ -90,6 +90,10 @@ type Search struct {
 	// default 2s, negative: not at all. A search that comes to its end in that time has the shortest there are. Otherwise the
 	// failure says that there may be shorter ones.
 	Minimize time.Duration
+
+	// Goroutines is how many clients share one value that Shared's constructor makes; default 2. Of 3 clients two then are goroutines of
+	// one process, and the third is a process of its own.
+	Goroutines int
 
 	Twice  int    // schedules that are run twice before the search, which fails if the algorithm does not do the same; default none
 	Random Random // schedules at random, after every schedule was run; default none
@@ -114,6 +118,8 @@ type Load struct {
 	Clients  int           // default 50
 	Duration time.Duration // of the load, which a violation ends; default 1.5s, or longer where leases or windows ask for it
 	CallTime time.Duration // the longest that one call of the algorithm may take; default 10s plus the longest lease or window
+
+	Goroutines int // how many clients share one value that Shared's constructor makes; default 10
 
 	Servers cluster.Options // versions, protections against the loss of writes, ...; the zero value is right for most
 }

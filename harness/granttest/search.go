@@ -31,6 +31,9 @@ var callTime = 10 * time.Second
 
 // check returns an error for options that can never work and that the explorer does not see.
 func (s Search) check() error {
+	if s.Goroutines < 0 || s.Goroutines > interleave.MaxClients {
+		return fmt.Errorf("%d goroutines of one process in the search: ask for 2 to %d", s.Goroutines, interleave.MaxClients)
+	}
 	if s.For < 0 {
 		return fmt.Errorf("a search cannot take %v: leave Search.For out for %v, or set Search.Skip for no search", s.For, searchFor)
 	}
@@ -42,8 +45,17 @@ func (s subject) spec(g *supervisor, p parameters) explore.Spec {
 	o := s.search
 	program := s.program(g, p)
 	return explore.Spec{
-		Program: program, Checkers: checkers.ForSearch(program.Kinds...), Bounds: o.bounds(), Skew: o.Skew, Twice: o.Twice,
+		Program: program, Checkers: append(checkers.ForSearch(program.Kinds...), refusals{}), Bounds: s.bounds(), Skew: o.Skew, Twice: o.Twice,
 	}
+}
+
+// bounds returns what may happen in one schedule. Values that are shared crash only if that is asked for.
+func (s subject) bounds() interleave.Bounds {
+	b := s.search.bounds()
+	if s.shared && b.Crashes == 0 {
+		b.Crashes = -1
+	}
+	return b
 }
 
 // bounds returns what may happen in one schedule.
@@ -90,8 +102,10 @@ func (s subject) searchIn(t TB, p parameters, until time.Time, random *explore.R
 	t.Helper()
 	g := newLastingSupervisor(callTime)
 	spec := s.spec(g, p)
+	asked := &operations{}
+	spec.Checkers = append(spec.Checkers, tally{asked})
 	if random != nil {
-		spec.Random, spec.Clients, spec.Twice = random, cmp.Or(s.search.Random.Clients, randomClients), 0
+		spec.Program.Apart, spec.Random, spec.Clients, spec.Twice = nil, random, cmp.Or(s.search.Random.Clients, randomClients), 0
 	}
 	spec.For = max(time.Second, time.Until(until))
 	began := time.Now()
@@ -110,11 +124,12 @@ func (s subject) searchIn(t TB, p parameters, until time.Time, random *explore.R
 		s.found(t, p, res, spec.Skew)
 		return false
 	case res.Random != nil && res.WhyAtRandom() == "":
-		t.Logf("schedules at random%s, seed %d: %s (%.1fs)", p.inRegime(), res.Random.Seed, res.Summary(), res.Elapsed.Seconds())
+		t.Logf("schedules at random%s, seed %d: %s (%.1fs)%s", p.inRegime(), res.Random.Seed, res.Summary(), res.Elapsed.Seconds(),
+			s.triedText(asked, situationsOf(res)))
 	case verdict == harness.Unknown:
 		t.Errorf("unknown: the search%s has shown nothing of %s: %s%s", p.inRegime(), s.name, res.Stopped, g.underWay())
 	default:
-		t.Logf("search%s: %s (%.1fs)", p.inRegime(), res.Summary(), res.Elapsed.Seconds())
+		t.Logf("search%s: %s (%.1fs)%s", p.inRegime(), res.Summary(), res.Elapsed.Seconds(), s.triedText(asked, situationsOf(res)))
 	}
 	return true
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net"
+	"reflect"
 	"time"
 
 	"github.com/doublegrant/doublegrant/harness"
@@ -28,7 +29,9 @@ var promise = map[kind]string{lockKind: "a lock", dedupKind: "a filter", sequenc
 type subject struct {
 	kind     kind
 	name     string
-	regimes  []Regime // of a sequence; otherwise nil
+	shape    reflect.Type // of what its constructor makes; an interface if nobody knows what it holds
+	shared   bool         // its values serve several goroutines: see Shared
+	regimes  []Regime     // of a sequence; otherwise nil
 	program  func(*supervisor, parameters) interleave.Program
 	workload func(*supervisor, workloads.Connector) harness.Workload
 	lease    time.Duration // the longest lease of the load, or its window; 0: there is none
@@ -59,7 +62,7 @@ func (s subject) run(t TB) {
 	if _, _, err := cluster.FindRedis(""); err != nil {
 		t.Fatalf("granttest: %v", err)
 	}
-	if err := errors.Join(s.search.check(), s.load.check()); err != nil {
+	if err := errors.Join(s.search.check(), s.load.check(), s.checkShared()); err != nil {
 		t.Fatalf("granttest: the options: %v", err)
 	}
 	if *replayFile != "" {

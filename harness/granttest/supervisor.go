@@ -34,10 +34,13 @@ type supervisor struct {
 	// watchdog, then goes on, and is seen. They end when the client begins its next schedule.
 	lasting bool
 	callers map[any]*caller // by client; of a lasting supervisor
+
+	shared bool        // values serve several goroutines
+	made   map[any]any // the last value by client, or in a load every value, to tell one that is made twice
 }
 
 func newSupervisor(limit time.Duration) *supervisor {
-	return &supervisor{limit: limit, trouble: make(chan struct{}), calls: map[*call]bool{}, callers: map[any]*caller{}}
+	return &supervisor{limit: limit, trouble: make(chan struct{}), calls: map[*call]bool{}, callers: map[any]*caller{}, made: map[any]any{}}
 }
 
 // newLastingSupervisor does what newSupervisor does, for searches.
@@ -49,7 +52,7 @@ func newLastingSupervisor(limit time.Duration) *supervisor {
 
 // callerOf returns the caller of a new value that client uses, and ends the contexts of the value that it used before.
 func (g *supervisor) callerOf(client any) *caller {
-	s := &caller{supervisor: g}
+	s := &caller{supervisor: g, shared: g.shared}
 	if g.lasting && client != nil {
 		g.mu.Lock()
 		before := g.callers[client]
@@ -85,7 +88,8 @@ func (g *supervisor) failure() string {
 // caller is one value of the algorithm under test, which one client uses.
 type caller struct {
 	supervisor *supervisor
-	goroutine  int // number of the client's goroutine; 0 until its first call
+	shared     bool // several goroutines use it
+	goroutine  int  // number of the client's goroutine; 0 until its first call, and where several use it
 
 	mu   sync.Mutex
 	ends []context.CancelFunc // of the contexts of calls that have returned; of a lasting supervisor
@@ -124,11 +128,15 @@ func (c *call) String() string { return fmt.Sprintf("%s(%q)", c.method, c.key) }
 // enter notes that a call begins, whose context ends when the call has taken too long. The function that it returns has to
 // be deferred.
 func (s *caller) enter(ctx context.Context, method, key string) (context.Context, func()) {
-	if s.goroutine == 0 {
-		s.goroutine = goroutine()
+	me := s.goroutine
+	if me == 0 {
+		me = goroutine()
+	}
+	if !s.shared {
+		s.goroutine = me
 	}
 	ctx, cancel := context.WithTimeout(ctx, s.supervisor.limit)
-	c := &call{method, key, time.Now(), s.goroutine}
+	c := &call{method, key, time.Now(), me}
 	s.supervisor.begin(c)
 	return ctx, func() {
 		s.returned(cancel)

@@ -54,6 +54,16 @@ type Program struct {
 	// Sleeping between two operations takes no time, but the client may crash there. An operation that sends nothing and
 	// looks at no clock counts as called when it ends.
 	Open func(i int, r redis.UniversalClient) harness.Client
+	// Apart lists places whose clients do something else than the others. A search that has a part of its own for lost answers has one
+	// for each of them as well: of the client at place 0 and that one, with as many crashes and expiries as the first part. nil: there are none.
+	Apart []int
+	// Goroutines is the number of clients that are goroutines of one process: the first so many, the next so many, and so on. They share
+	// memory, a Redis client, and a crash, which ends all of them. The explorer lets one of them go on at a time, from one command to
+	// the next. One that waits in memory for another goes on when that one lets it. 0 or 1: each client is a process of its own.
+	Goroutines int
+	// Process takes the place of Open where Goroutines is more than 1: it makes what the clients of one process share, and returns what
+	// makes each of them.
+	Process func(r redis.UniversalClient) func(i int) harness.Client
 	// Gate is the way by which clients reach Redis. With any but InProcess, OpenAt takes the place of Open.
 	Gate Gate
 	// OpenAt makes the client at place i for one schedule, as Open does, of a program outside this process that reaches Redis at

@@ -61,6 +61,7 @@ const (
 	InJoin                    // waits for the end of another thread of its client
 	InStart                   // a new thread that has not begun
 	AtEnd                     // has done all it had to do
+	InMemory                  // waits in memory for another goroutine of its process
 )
 
 // Event is one thing that a client, or the program's look at the store, reads or notices.

@@ -25,6 +25,7 @@ type Move struct {
 	Ends       bool // an operation may end with it; of a move that has happened: did end
 	Silent     bool // Redis is sent nothing in it
 	Observes   bool // the program looks at the store if an operation ends with it
+	Memory     int  // the memory that it may read and write, which is that of a process of several clients; 0: its client's alone
 }
 
 // ClockKey stands for the time that clients see. No client's key has this name.
@@ -47,6 +48,9 @@ func Contains(moves []Move, c interleave.Choice) bool {
 func Independent(did, other Move) bool {
 	i, client := did.Choice.Client()
 	if j, too := other.Choice.Client(); client && too && i == j {
+		return false
+	}
+	if did.Memory != 0 && did.Memory == other.Memory {
 		return false
 	}
 	switch {

@@ -85,6 +85,18 @@ func (t *Trace) Unanswered(why string) {
 	s.Reply = strings.TrimSpace(s.Reply + " (" + why + ")")
 }
 
+// Crashed notes which other clients crash with one, since they are of its process.
+func (t *Trace) Crashed(members []int, client int) {
+	if t == nil {
+		return
+	}
+	for _, i := range members {
+		if i != client {
+			t.Current().Command += fmt.Sprintf(", and client %d with it", i+1)
+		}
+	}
+}
+
 // Looked notes what a client's clock shows.
 func (t *Trace) Looked(at time.Duration) {
 	if t == nil {

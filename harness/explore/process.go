@@ -1,0 +1,227 @@
+package explore
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/doublegrant/doublegrant/harness"
+	"github.com/doublegrant/doublegrant/harness/explore/internal/model"
+	"github.com/doublegrant/doublegrant/harness/explore/internal/schedule"
+)
+
+// This file lets clients be goroutines of one process: they share memory, a Redis client, and their crash. One of them goes on at a
+// time, from one command to the next, as threads of a client do. An operation begins with a step of its own, since what it does before
+// its first command depends on what the others have done. A goroutine that waits in memory, such as for a mutex that another holds
+// during a command, takes its next step when that one has gone on.
+
+// goroutines returns how many clients are goroutines of one process.
+func (s *Spec) goroutines() int { return max(1, s.Program.Goroutines) }
+
+// process returns the first client of the process that a client belongs to.
+func (ex *execution) process(client int) int { return client - client%ex.spec.goroutines() }
+
+// members lists the clients of the process that a client belongs to.
+func (ex *execution) members(client int) (out []int) {
+	first := ex.process(client)
+	for i := first; i < min(first+ex.spec.goroutines(), len(ex.actors)); i++ {
+		out = append(out, i)
+	}
+	return out
+}
+
+// inProcess lists the actors of the process that a client belongs to.
+func (ex *execution) inProcess(client int) (out []*actor) {
+	for _, a := range ex.all {
+		if ex.process(a.index) == ex.process(client) {
+			out = append(out, a)
+		}
+	}
+	return out
+}
+
+// sharesMemory reports whether clients share memory with others.
+func (ex *execution) sharesMemory() bool { return ex.spec.goroutines() > 1 }
+
+// memoryOf names the memory that the steps of a client may read and write, for moves; 0: it is the client's alone.
+func (ex *execution) memoryOf(client int) int {
+	if !ex.sharesMemory() {
+		return 0
+	}
+	return ex.process(client) + 1
+}
+
+// hasLiveMates reports whether another goroutine of the actor's process has not ended.
+func (a *actor) hasLiveMates() bool {
+	return slices.ContainsFunc(a.ex.members(a.index), func(i int) bool { return i != a.index && (a.ex.actors[i] == nil || !a.ex.actors[i].done) })
+}
+
+// dialerOf returns the dialer of the process that a client belongs to.
+func (ex *execution) dialerOf(client int) *dialer { return ex.w.dialers[ex.process(client)] }
+
+// openMember makes a client that is a goroutine of a process. The first of the process makes what they share.
+func (ex *live) openMember(place, i int) harness.Client {
+	if ex.process(i) == i {
+		ex.member = ex.spec.Program.Process(ex.w.clients[i])
+	}
+	return ex.member(place)
+}
+
+// awaitBeginning parks a client before it begins an operation, if its process has others that may act before. The first of a process begins
+// its first operation at once: it does not matter which of them is the first. What follows an operation without a command, which takes no
+// step, is a step as well: what it was granted lasts until then. The caller has the turn.
+func (a *actor) awaitBeginning() {
+	if (a.hasLiveMates() || a.free) && (a.records > 0 || a.ex.process(a.index) != a.index) {
+		a.wait(at(model.InWork))
+	}
+}
+
+// The waits of a goroutine that only another one of its process can end, as the runtime names them.
+var memoryWaits = []string{"sync.Mutex.Lock", "sync.RWMutex.Lock", "sync.RWMutex.RLock", "sync.Cond.Wait", "sync.WaitGroup.Wait", "chan receive", "chan send", "select"}
+
+// ownFrames are functions of the explorer in which a client waits for the scheduler, or for its turn.
+var ownFrames = []string{"explore.(*conn).", "explore.(*actor).wait", "explore.clientClock.", "explore.clientTimeline.", "explore.(*dialer).", "explore.(*world)."}
+
+// memoryWait describes where a client waits that waits for something in memory, with all goroutines that it has started. It is empty if
+// one of them does not. The caller has the turn.
+func (a *actor) memoryWait() string {
+	if a.goroutine == 0 {
+		return ""
+	}
+	all, where := stacks(), ""
+	waits := false
+	for _, g := range all {
+		if !descends(all, g, a.goroutine) {
+			continue
+		}
+		if !g.waitsInMemory() {
+			return ""
+		}
+		where += g.text
+		waits = waits || g.id == a.goroutine
+	}
+	if !waits {
+		return ""
+	}
+	return where
+}
+
+// waitsInMemory reports whether a goroutine waits for something in the memory of the code under test.
+func (g stack) waitsInMemory() bool {
+	_, state, _ := strings.Cut(g.text, "[")
+	state, _, _ = strings.Cut(state, "]")
+	state, _, _ = strings.Cut(state, ",")                                                               // how long it has waited follows
+	if !slices.Contains(memoryWaits, state) || strings.Contains(g.text, "github.com/redis/go-redis/") { // whose pool waits for a moment only
+		return false
+	}
+	for line := range strings.SplitSeq(g.text, "\n") {
+		switch {
+		case strings.HasPrefix(line, "goroutine "), strings.HasPrefix(line, "\t"), strings.HasPrefix(line, "sync."), strings.HasPrefix(line, "internal/"):
+		case strings.Contains(line, "doublegrant/harness/explore."), strings.Contains(line, "doublegrant/harness/granttest."):
+			return false // who waits for its turn, or for the record of another call
+		default:
+			return !slices.ContainsFunc(ownFrames, func(f string) bool { return strings.Contains(g.text, f) })
+		}
+	}
+	return false
+}
+
+// descends reports whether a goroutine is the given one, or was started by it or by one that it has started.
+func descends(all []stack, g stack, from int) bool {
+	for range 10 { // generations
+		if g.id == from {
+			return true
+		}
+		i := slices.IndexFunc(all, func(other stack) bool { return other.id == g.parent })
+		if i < 0 {
+			return g.parent == from
+		}
+		g = all[i]
+	}
+	return false
+}
+
+// firstLook is the time after which the explorer looks whether a client that does not park waits in memory. It then takes twice as long
+// to the next look. Two looks have to show the same: what waits for a moment only is soon elsewhere.
+const firstLook = time.Millisecond
+
+// hasWaiters reports whether a goroutine of the actor's process waits in memory, or did when its process went on.
+func (a *actor) hasWaiters() bool {
+	return a.ex.sharesMemory() && slices.ContainsFunc(a.ex.inProcess(a.index), func(b *actor) bool { return b.parkedAt.Kind == model.InMemory && !b.done })
+}
+
+// mate returns the actor of the process whose goroutine calls, or that has started the goroutine that calls; nil: nobody knows.
+func (a *actor) mate() *actor {
+	id, all := goroutineID(), []stack(nil)
+	for range 10 { // generations
+		for _, b := range a.ex.inProcess(a.index) {
+			if b.goroutine == id {
+				return b
+			}
+		}
+		if all == nil {
+			all = stacks()
+		}
+		i := slices.IndexFunc(all, func(g stack) bool { return g.id == id })
+		if i < 0 {
+			return nil
+		}
+		id = all[i].parent
+	}
+	return nil
+}
+
+// settleMates waits until those goroutines of a process have parked that went on beside one which has just taken a step: what they
+// waited for in memory has come. One that goes on may let others go on.
+func (ex *live) settleMates(client int) error {
+	for again := ex.sharesMemory(); again; {
+		again = false
+		for _, b := range ex.inProcess(client) {
+			if b.done || b.parkedAt.Kind != model.InMemory {
+				continue
+			}
+			p, ok := ex.awaitParking(b)
+			if !ok {
+				return ex.neverParks(b)
+			}
+			if p.Kind == model.InMemory {
+				continue
+			}
+			ex.hear(b, model.Event{Kind: model.Awake})
+			b.parkedAt, b.done, again = p, p.Kind == model.AtEnd, true
+			if p.err != nil {
+				return p.err
+			}
+		}
+	}
+	return nil
+}
+
+// neverParks gives up a client that does not park in time.
+func (ex *live) neverParks(a *actor) error {
+	a.astray, ex.actors[a.index].crashed = true, true
+	if ex.trouble != nil {
+		return ex.trouble
+	}
+	return schedule.Stopped("%s neither sent a command nor finished within %v%s", a, parkWithin, ex.whyStuck(a))
+}
+
+// leaveMates gives up the goroutines of a process that has crashed, if they still wait in memory: nobody is left who would wake them.
+func (ex *execution) leaveMates(client int) {
+	for _, a := range ex.inProcess(client) {
+		if a.parkedAt.Kind == model.InMemory && !a.done {
+			a.done, a.astray = true, true
+		}
+	}
+}
+
+// foreign returns why a command cannot be explored that one client has sent over the connection of another. It is nil if the command is
+// not one of the client that runs: a goroutine or timer of another client's may have sent it.
+func (a *actor) foreign(c *conn) error {
+	r := a.live.running
+	if r == nil || c.outside || a.ex.process(r.index) == a.ex.process(a.index) || r.mate() != r {
+		return nil
+	}
+	return schedule.Stopped("client %d's %s went over client %d's connection: both use one value, or one Redis client in it. Let the constructor make "+
+		"one for each client; goroutines that share a value, as in one process, are tested by granttest.Shared", r.index+1, c.Queue[0].Text(a.ex.w.Scripts), a.index+1)
+}

@@ -1,0 +1,218 @@
+package granttest_test
+
+import (
+	"context"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/require"
+
+	"github.com/doublegrant/doublegrant/harness/granttest"
+)
+
+// This file has algorithms that go wrong only when one client uses them more than once, or for two names.
+
+// objectLock is a lock whose methods are functions, and that keeps something from one call to the next.
+type objectLock struct {
+	goodLock
+	token string          // of the object; empty: owners' are used
+	held  map[string]bool // by name
+	last  string          // name that was taken last
+
+	acquire func(context.Context, *objectLock, string, string, time.Duration) (bool, error)
+	release func(context.Context, *objectLock, string, string) (bool, error)
+}
+
+func (l *objectLock) Acquire(ctx context.Context, key, owner string, ttl time.Duration) (bool, error) {
+	if l.acquire == nil {
+		return l.goodLock.Acquire(ctx, key, owner, ttl)
+	}
+	return l.acquire(ctx, l, key, owner, ttl)
+}
+
+func (l *objectLock) Release(ctx context.Context, key, owner string) (bool, error) {
+	if l.release == nil {
+		return l.goodLock.Release(ctx, key, owner)
+	}
+	return l.release(ctx, l, key, owner)
+}
+
+func ofObject(made objectLock) func(redis.UniversalClient) *objectLock {
+	return func(r redis.UniversalClient) *objectLock {
+		l := made
+		l.goodLock, l.held = goodLock{r}, map[string]bool{}
+		return &l
+	}
+}
+
+// newOneToken makes a lock with a token for each object, as some libraries have: what comes late frees what was taken later.
+func newOneToken(r redis.UniversalClient) *objectLock {
+	return &objectLock{
+		goodLock: goodLock{r},
+		acquire: func(ctx context.Context, l *objectLock, key, owner string, ttl time.Duration) (bool, error) {
+			return l.goodLock.Acquire(ctx, key, l.myToken(owner), ttl)
+		},
+		release: func(ctx context.Context, l *objectLock, key, owner string) (bool, error) {
+			return l.goodLock.Release(ctx, key, l.myToken(owner))
+		},
+	}
+}
+
+// myToken returns the first owner's token for all.
+func (l *objectLock) myToken(owner string) string {
+	if l.token == "" {
+		l.token = owner
+	}
+	return l.token
+}
+
+var (
+	// newStaleHeld makes a lock that takes its own note for the lock, and keeps the note when its release is refused.
+	newStaleHeld = ofObject(objectLock{
+		acquire: func(ctx context.Context, l *objectLock, key, owner string, ttl time.Duration) (bool, error) {
+			if l.held[key] {
+				return true, l.redis.Get(ctx, key).Err()
+			}
+			ok, err := l.goodLock.Acquire(ctx, key, owner, ttl)
+			l.held[key] = ok
+			return ok, err
+		},
+		release: func(ctx context.Context, l *objectLock, key, owner string) (bool, error) {
+			ok, err := l.goodLock.Release(ctx, key, owner)
+			if ok {
+				l.held[key] = false
+			}
+			return ok, err
+		},
+	})
+	// newOneKey makes a lock that has one key for all names.
+	newOneKey = ofObject(objectLock{
+		acquire: func(ctx context.Context, l *objectLock, _, owner string, ttl time.Duration) (bool, error) {
+			return l.goodLock.Acquire(ctx, "the-lock", owner, ttl)
+		},
+		release: func(ctx context.Context, l *objectLock, _, owner string) (bool, error) {
+			return l.goodLock.Release(ctx, "the-lock", owner)
+		},
+	})
+	// newFreesAll makes a lock whose release frees the name with which its own begins, too.
+	newFreesAll = ofObject(objectLock{
+		release: func(ctx context.Context, l *objectLock, key, owner string) (bool, error) {
+			ok, err := l.goodLock.Release(ctx, key, owner)
+			if name, _, second := strings.Cut(key, "-"); ok && err == nil && second {
+				err = l.redis.Del(ctx, name).Err()
+			}
+			return ok, err
+		},
+	})
+	// newReleasesLast makes a lock that releases what it took last, whatever it is asked to release.
+	newReleasesLast = ofObject(objectLock{
+		acquire: func(ctx context.Context, l *objectLock, key, owner string, ttl time.Duration) (bool, error) {
+			ok, err := l.goodLock.Acquire(ctx, key, owner, ttl)
+			if ok {
+				l.last = key + " " + owner
+			}
+			return ok, err
+		},
+		release: func(ctx context.Context, l *objectLock, _, _ string) (bool, error) {
+			key, owner, _ := strings.Cut(l.last, " ")
+			return l.goodLock.Release(ctx, key, owner)
+		},
+	})
+	// newMindful makes a right lock that keeps notes, and knows by them what it cannot own.
+	newMindful = ofObject(objectLock{
+		acquire: func(ctx context.Context, l *objectLock, key, owner string, ttl time.Duration) (bool, error) {
+			ok, err := l.goodLock.Acquire(ctx, key, owner, ttl)
+			l.held[key+owner] = ok || err != nil
+			return ok, err
+		},
+		release: func(ctx context.Context, l *objectLock, key, owner string) (bool, error) {
+			if !l.held[key+owner] {
+				return false, nil
+			}
+			ok, err := l.goodLock.Release(ctx, key, owner)
+			l.held[key+owner] = err != nil
+			return ok, err
+		},
+	})
+)
+
+// newPrefixFilter makes a filter that marks a message by the beginning of its name.
+var newPrefixFilter = filtering(func(ctx context.Context, f goodFilter, id string, window time.Duration) (bool, error) {
+	return f.First(ctx, id[:3], window)
+})
+
+// forgetful claims in two steps. What it confirms is what it has claimed last.
+type forgetful struct {
+	goodFilter
+	last string
+}
+
+func newForgetful(r redis.UniversalClient) *forgetful { return &forgetful{goodFilter{r}, ""} }
+
+func (f *forgetful) First(ctx context.Context, id string, window time.Duration) (bool, error) {
+	f.last = id
+	return f.redis.SetNX(ctx, id, "claimed", f.Lease(window)).Result()
+}
+
+func (f *forgetful) Lease(window time.Duration) time.Duration { return window / 8 }
+
+func (f *forgetful) Confirm(ctx context.Context, _ string, window time.Duration) (bool, error) {
+	return true, f.redis.Set(ctx, f.last, "done", window).Err()
+}
+
+// blockSequence draws numbers in blocks of ten, and forgets of which sequence its block is.
+type blockSequence struct {
+	redis      redis.UniversalClient
+	next, last int64
+}
+
+func newBlockSequence(r redis.UniversalClient) *blockSequence { return &blockSequence{redis: r} }
+
+func (q *blockSequence) Next(ctx context.Context, key, _ string) (string, error) {
+	if err := q.redis.Get(ctx, key).Err(); err != nil && err != redis.Nil {
+		return "", err
+	}
+	if q.next == q.last {
+		last, err := q.redis.IncrBy(ctx, key, 2).Result()
+		if err != nil {
+			return "", err
+		}
+		q.next, q.last = last-2, last
+	}
+	q.next++
+	return strconv.FormatInt(q.next, 10), nil
+}
+
+// A search has parts in which one client uses an algorithm again, and for two names. They find what others do not.
+func TestWhatGoesWrongWhenItIsUsedAgain(t *testing.T) {
+	t.Chdir(t.TempDir())
+	two, noLoad := granttest.Search{Clients: 2, Minimize: -1}, granttest.Load{Skip: true}
+	onlySearch := granttest.LockOptions{Search: two, Load: noLoad}
+	for name, c := range map[string]struct {
+		test  func(granttest.TB)
+		class string // a regular expression; empty: it is right
+	}{
+		"a token for each object":         {lock(newOneToken, onlySearch), "stolen-release|double-grant"},
+		"held, though the release failed": {lock(newStaleHeld, onlySearch), "double-grant"},
+		"one key for all names":           {lock(newOneKey, onlySearch), "stuck-lock in .*lock-2 was refused, though nobody had ever asked for lock-2"},
+		"a release frees other names":     {lock(newFreesAll, onlySearch), "stolen-release|double-grant"},
+		"a release of the last":           {lock(newReleasesLast, onlySearch), "stolen-release|double-grant"},
+		"a lock that takes notes":         {lock(newMindful, onlySearch), ""},
+		"a mark for two messages":         {dedup(newPrefixFilter, granttest.DedupOptions{Search: two, Load: noLoad}), "lost-message in .*msg-2 was refused, though"},
+		"confirms what it claimed last":   {dedup(newForgetful, granttest.DedupOptions{Search: two, Load: noLoad}), "lost-message|duplicate-delivery"},
+		"a block of another sequence":     {sequence(newBlockSequence, granttest.SequenceOptions{Search: two, Load: noLoad, Regime: granttest.Fixed}), "duplicate-number|regression"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			got := record(t, t.Name(), c.test)
+			if c.class == "" {
+				got.passes(t)
+				return
+			}
+			require.Regexp(t, `(?s)is not a (lock|filter|sequence).*(`+c.class+`)`, got.failure(t))
+		})
+	}
+}

@@ -1,0 +1,150 @@
+package granttest
+
+import (
+	"context"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+	"time"
+)
+
+// This file looks for methods that an algorithm has and that no client would call, since their signature is another than that of the
+// interface which their name stands for. Such a method would not be tried, in silence.
+
+// optional is a method that an algorithm may have besides those that it must have.
+type optional struct {
+	name string
+	args []string     // names of its arguments, for messages
+	in   reflect.Type // an interface of this method alone
+	with string       // the method without which nobody calls it; empty: it is called by itself
+}
+
+// optionals lists the optional methods of each kind. Each is that of an interface in options.go.
+var optionals = map[kind][]optional{
+	lockKind: {
+		{"Extend", []string{"ctx", "key", "owner", "ttl"}, reflect.TypeFor[interface {
+			Extend(context.Context, string, string, time.Duration) (bool, error)
+		}](), ""},
+		{"Fence", nil, reflect.TypeFor[interface{ Fence() string }](), ""},
+	},
+	dedupKind: {
+		{"Confirm", []string{"ctx", "id", "window"}, reflect.TypeFor[interface {
+			Confirm(context.Context, string, time.Duration) (bool, error)
+		}](), "Lease"},
+		{"Lease", []string{"window"}, reflect.TypeFor[interface {
+			Lease(time.Duration) time.Duration
+		}](), "Confirm"},
+		{"Inspect", []string{"ctx", "id"}, reflect.TypeFor[interface {
+			Inspect(context.Context, string) (bool, time.Duration, error)
+		}](), ""},
+	},
+}
+
+// required names the methods that every algorithm of a kind has: the compiler sees to it.
+var required = map[kind][]string{lockKind: {"Acquire", "Release"}, dedupKind: {"First"}, sequenceKind: {"Next"}}
+
+// untried says of each optional method of typ, in a line of its own, why no client would call it. It is empty if clients call all.
+func untried(k kind, typ reflect.Type) (lines []string) {
+	for _, m := range optionals[k] {
+		if why := m.untriedIn(k, typ); why != "" {
+			lines = append(lines, fmt.Sprintf("%s has %s", strings.TrimLeft(typ.String(), "*"), why))
+		}
+	}
+	return lines
+}
+
+// untriedIn returns what typ has by the method's name, and why that is not tried. It is empty if typ has the method, or nothing by its name.
+func (m optional) untriedIn(k kind, typ reflect.Type) string {
+	if got, ok := typ.MethodByName(m.name); ok {
+		if !typ.Implements(m.in) {
+			return fmt.Sprintf("%s%s, which cannot be tried: it has to be %s", m.name, signatureOf(got), m)
+		}
+		if other := partner(k, m.with); m.with != "" && !typ.Implements(other.in) && !has(typ, m.with) {
+			return fmt.Sprintf("%s and no %s, and neither is tried without the other: it needs %s too", m.name, m.with, other)
+		}
+		return ""
+	}
+	if isValue(typ) && has(reflect.PointerTo(typ), m.name) {
+		return fmt.Sprintf("%s with a pointer receiver, and its constructor makes no pointer, so it cannot be tried: let it return a *%v", m.name, typ)
+	}
+	if f, ok := fieldOf(typ, m.name); ok && f.Type == m.in.Method(0).Type {
+		return fmt.Sprintf("%s as a field, which cannot be tried: it has to be a method, %s", m.name, m)
+	}
+	return ""
+}
+
+// partner returns the optional method of that name; the zero value if there is none.
+func partner(k kind, name string) (other optional) {
+	if i := slices.IndexFunc(optionals[k], func(o optional) bool { return o.name == name }); i >= 0 {
+		return optionals[k][i]
+	}
+	return other
+}
+
+func has(typ reflect.Type, method string) bool {
+	_, ok := typ.MethodByName(method)
+	return ok
+}
+
+// isValue reports whether a pointer to typ may have methods that typ has not.
+func isValue(typ reflect.Type) bool {
+	return typ.Kind() != reflect.Pointer && typ.Kind() != reflect.Interface
+}
+
+// fieldOf returns the field of a struct, or of what a pointer to one points to.
+func fieldOf(typ reflect.Type, name string) (f reflect.StructField, ok bool) {
+	if typ.Kind() == reflect.Pointer {
+		typ = typ.Elem()
+	}
+	if typ.Kind() != reflect.Struct {
+		return f, false
+	}
+	return typ.FieldByName(name)
+}
+
+// String returns the method as it has to be declared.
+func (m optional) String() string {
+	typ := m.in.Method(0).Type
+	var args []string
+	for i, name := range m.args {
+		if i+1 < typ.NumIn() && typ.In(i+1) == typ.In(i) { // Go names the type of neighbours once
+			args = append(args, name)
+			continue
+		}
+		args = append(args, name+" "+typ.In(i).String())
+	}
+	return m.name + "(" + strings.Join(args, ", ") + ")" + resultsOf(typ)
+}
+
+// signatureOf returns the arguments and results of a method, without its receiver.
+func signatureOf(m reflect.Method) string {
+	first := 1
+	if !m.Func.IsValid() { // that of an interface has none
+		first = 0
+	}
+	var args []string
+	for i := first; i < m.Type.NumIn(); i++ {
+		arg := m.Type.In(i).String()
+		if m.Type.IsVariadic() && i == m.Type.NumIn()-1 {
+			arg = "..." + m.Type.In(i).Elem().String()
+		}
+		args = append(args, arg)
+	}
+	return "(" + strings.Join(args, ", ") + ")" + resultsOf(m.Type)
+}
+
+// resultsOf returns the results of a function, with a space before them if there are any.
+func resultsOf(f reflect.Type) string {
+	var out []string
+	for i := range f.NumOut() {
+		out = append(out, f.Out(i).String())
+	}
+	switch len(out) {
+	case 0:
+		return ""
+	case 1:
+		return " " + out[0]
+	}
+	return " (" + strings.Join(out, ", ") + ")"
+}

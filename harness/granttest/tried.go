@@ -1,0 +1,144 @@
+package granttest
+
+import (
+	"context"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/doublegrant/doublegrant/harness"
+	"github.com/doublegrant/doublegrant/harness/interleave"
+	"github.com/doublegrant/doublegrant/harness/units"
+	"github.com/doublegrant/doublegrant/reports"
+)
+
+// This file says what a test that found nothing has tried, and how often.
+
+// answers counts the answers to one method.
+type answers struct{ yes, no, unknown int }
+
+// operations counts what was asked of an algorithm.
+type operations struct {
+	mu sync.Mutex
+	of map[harness.Kind]*answers
+}
+
+// tokens stands for the fencing tokens of grants, each of which was asked for by Fence.
+const tokens harness.Kind = "token"
+
+// methods names the method behind each kind of operation, in the order in which they are told.
+var methods = []struct {
+	kind harness.Kind
+	name string
+}{
+	{harness.Acquire, "Acquire"}, {tokens, "Fence"}, {harness.Extend, "Extend"}, {harness.Release, "Release"},
+	{harness.Claim, "First"}, {harness.Confirm, "Confirm"}, {harness.Inspect, "Inspect"}, {harness.Next, "Next"},
+}
+
+// add counts the operations of a history.
+func (o *operations) add(h harness.History) {
+	counted := map[harness.Kind]answers{}
+	for op, err := range h.Ops {
+		if err != nil {
+			break // whoever judges the history says so
+		}
+		n := counted[op.Kind]
+		switch {
+		case op.Outcome == harness.Info:
+			n.unknown++
+		case op.Outcome == harness.Fail || op.Kind == harness.Claim && op.Result != harness.ResultFirst || op.Kind == harness.Inspect && op.Result == "":
+			n.no++
+		default:
+			n.yes++
+		}
+		counted[op.Kind] = n
+		if op.Kind == harness.Acquire && op.Outcome == harness.OK && op.Result != "" {
+			n = counted[tokens]
+			n.yes++
+			counted[tokens] = n
+		}
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.of == nil {
+		o.of = map[harness.Kind]*answers{}
+	}
+	for kind, n := range counted {
+		if o.of[kind] == nil {
+			o.of[kind] = &answers{}
+		}
+		all := o.of[kind]
+		all.yes, all.no, all.unknown = all.yes+n.yes, all.no+n.no, all.unknown+n.unknown
+	}
+}
+
+// describe says how often each method was asked, and what it answered. Of the methods that the algorithm may have it names those that
+// it has not. typ is its type.
+func (o *operations) describe(k kind, typ reflect.Type) string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	var asked, never, none []string
+	for _, m := range methods {
+		i := slices.IndexFunc(optionals[k], func(of optional) bool { return of.name == m.name })
+		switch n := o.of[m.kind]; {
+		case n != nil:
+			asked = append(asked, fmt.Sprintf("%s %s", m.name, n.describe(m.kind)))
+		case i < 0:
+		case typ.Implements(optionals[k][i].in):
+			never = append(never, m.name)
+		case typ.Kind() != reflect.Interface: // of an interface nobody knows what it holds
+			none = append(none, "no "+m.name)
+		}
+	}
+	text := strings.Join(asked, ", ")
+	if len(never) > 0 {
+		text += "; not asked: " + strings.Join(never, ", ")
+	}
+	if len(none) > 0 {
+		text += "; it has " + strings.Join(none, " and ")
+	}
+	return text
+}
+
+// describe says how often a method was asked, and what it answered.
+func (n answers) describe(of harness.Kind) string {
+	all := units.Count(int64(n.yes + n.no + n.unknown))
+	if of == tokens {
+		return all
+	}
+	text := fmt.Sprintf("%s (%s yes, %s no", all, units.Count(int64(n.yes)), units.Count(int64(n.no)))
+	if n.unknown > 0 {
+		text += fmt.Sprintf(", %s without an answer", units.Count(int64(n.unknown)))
+	}
+	return text + ")"
+}
+
+// tally is a checker that finds nothing: it counts the operations of each schedule that has ended.
+type tally struct{ *operations }
+
+var _ harness.Checker = tally{}
+
+func (tally) Name() string { return "tally" }
+
+func (t tally) Check(_ context.Context, h harness.History, _ func(harness.Anomaly)) harness.Judgement {
+	if h.End != nil { // of a schedule under way a search asks as well
+		t.add(h)
+	}
+	return harness.Judgement{Checker: t.Name(), Verdict: harness.Valid}
+}
+
+// triedText says in lines of their own what was tried, which situations were met, and which never.
+func (s subject) triedText(o *operations, met []harness.Situation) string {
+	lines := append([]string{"tried: " + o.describe(s.kind, s.shape)}, reports.SituationsText(met)...)
+	return "\n  " + strings.Join(lines, "\n  ")
+}
+
+// situationsOf returns the situations of a search without their schedules.
+func situationsOf(r interleave.Result) (all []harness.Situation) {
+	for _, s := range r.Situations {
+		all = append(all, s.Situation)
+	}
+	return all
+}

@@ -1,0 +1,100 @@
+package workloads
+
+import (
+	"context"
+	"time"
+
+	"github.com/doublegrant/doublegrant/harness"
+	"github.com/doublegrant/doublegrant/harness/interleave"
+)
+
+// This file has what the last two clients of a search do where its options ask for Habits: they use their lock, filter or generator more
+// than once, as a process does that has it for long. A search has a part of its own for each of them.
+
+const (
+	twoNames = interleave.MaxClients - 2 // the place of the client that uses two names at once, then one of them again
+	comeback = interleave.MaxClients - 1 // the place of the client that comes back when its lease or window is over
+)
+
+// habits returns the places of clients that a search has a part of its own for, if its options ask for that.
+func habits(asked bool, places ...int) []int {
+	if !asked {
+		return nil
+	}
+	return places
+}
+
+// otherName returns the second name that a client uses. The first is its beginning. Nobody else asks for it.
+func otherName(name string) string { return name + "-2" }
+
+// IsOtherName reports whether a name is the second one that a client of a search uses. No two clients use the same.
+func IsOtherName(name string) bool {
+	return name == otherName(exploredLock) || name == otherName(exploredMessage)
+}
+
+// useTwoLocks has two locks at once, the other before the one that all clients try, gives both up in the same order, and goes on with a
+// second use of that one.
+func (c *lockClient) useTwoLocks(ctx context.Context, s *harness.Session, key, owner string) {
+	names, granted := []string{otherName(key), key}, [2]bool{}
+	for i, name := range names {
+		granted[i] = c.acquire(ctx, s, name, owner+"-"+name).Outcome != harness.Fail
+	}
+	for i, name := range names {
+		if granted[i] {
+			c.release(ctx, s, name, owner+"-"+name)
+		}
+	}
+	c.attempt(ctx, s, key, owner)
+}
+
+// outlive takes a lock, is busy until its lease is long over, takes the lock for something else, and only then gives up what it had first.
+func (c *lockClient) outlive(ctx context.Context, s *harness.Session, key, owner string) {
+	first, second := owner+"-first", owner+"-second"
+	if c.acquire(ctx, s, key, first).Outcome == harness.Fail || harness.Sleep(ctx, longOver(c.opts.TTL)) != nil {
+		return
+	}
+	again := c.acquire(ctx, s, key, second).Outcome
+	c.release(ctx, s, key, first)
+	if again != harness.Fail {
+		c.release(ctx, s, key, second)
+	}
+}
+
+// handleTwo claims two messages before it delivers the first, the other before the one that all clients get.
+func (c *dedupClient) handleTwo(ctx context.Context, s *harness.Session, id string) {
+	other := otherName(id)
+	claims := []harness.Op{c.claim(ctx, s, other), c.claim(ctx, s, id)}
+	for _, got := range claims {
+		c.handOn(ctx, s, got)
+	}
+}
+
+// handleAgain gets a message twice, and once more when its window is long over.
+func (c *dedupClient) handleAgain(ctx context.Context, s *harness.Session, id string) {
+	for _, pause := range []time.Duration{0, 0, longOver(c.window)} {
+		if harness.Sleep(ctx, pause) != nil {
+			return
+		}
+		c.handOn(ctx, s, c.claim(ctx, s, id))
+	}
+}
+
+// handOn delivers and confirms a message that its claim says is new.
+func (c *dedupClient) handOn(ctx context.Context, s *harness.Session, claim harness.Op) {
+	// To deliver takes time, in which a worker may crash.
+	if claim.Outcome == harness.OK && claim.Result == harness.ResultFirst && s.Sleep(time.Millisecond) {
+		c.deliver(s, claim.Key)
+		c.confirm(ctx, s, claim.Key)
+	}
+}
+
+// drawInTurn draws from two sequences in turn.
+func (c *sequenceClient) drawInTurn(ctx context.Context, s *harness.Session, key string, regime Regime) {
+	for call := range 4 {
+		name := key
+		if call%2 == 0 {
+			name = otherName(key)
+		}
+		c.next(ctx, s, name, regime.sample(1, call))
+	}
+}
