@@ -28,6 +28,9 @@ func (s *search) unmet() string {
 	if p.Timeless || s.spec.budgets()[0].Expiries == 0 {
 		return ""
 	}
+	if s.spec.goroutines() >= s.spec.Clients { // of one process, which may keep its own clients apart
+		return ""
+	}
 	for _, one := range promised {
 		met := s.seen.Encounters.By[one.situation]
 		if !slices.Contains(p.Kinds, one.kind) || met == nil || met.Count > 0 {
