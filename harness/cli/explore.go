@@ -312,16 +312,17 @@ func noSituation(name string, there []harness.SituationName) error {
 	return usage("--situation: there is no %q here: choose one of %s", name, strings.Join(known, "; "))
 }
 
-// setBounds turns the values of flags into what they mean to a search. Of what gets lost, all have their defaults if no flag is given, and
+// setBounds turns the values of flags into what they mean to a search. What is not given stays 0, so that a variant may have a default of its
+// own. Of what gets lost, all have their defaults if no flag is given, and
 // otherwise those that are not given mean never.
 func setBounds(cmd *cobra.Command, b *interleave.Bounds) {
 	given := func(f interleave.Bound) bool { return cmd.Flags().Changed(f.Flag) }
 	apart := slices.ContainsFunc(b.Fields(), func(f interleave.Bound) bool { return f.Apart && given(f) })
 	for _, f := range b.Fields() {
-		if f.Apart && !given(f) {
+		if !given(f) {
 			*f.N = 0
 		}
-		if apart || !f.Apart {
+		if given(f) || apart && f.Apart {
 			f.Set(*f.N)
 		}
 	}

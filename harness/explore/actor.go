@@ -59,9 +59,13 @@ type parked struct {
 	model.Stop
 	conn   *conn           // for InCommand and InRead; nil in a schedule from memory
 	thread *actor          // for InJoin
+	ended  bool            // for InNap in a schedule from memory: its context has ended
 	ctx    context.Context // for InNap, and for InRead of a program outside
 	err    error           // for AtEnd: why the client ended other than by itself
 }
+
+// isCancelled reports whether the context of a sleep has ended.
+func (p parked) isCancelled() bool { return p.ended || p.ctx != nil && p.ctx.Err() != nil }
 
 // at returns the place of a client that stops for a reason that needs nothing else.
 func at(kind model.StopKind) parked { return parked{Stop: model.Stop{Kind: kind}} }
@@ -121,18 +125,19 @@ func (t clientTimeline) Record(op *harness.Op) {
 		a.wait(at(model.InSleep))
 	}
 	a.records++
-	a.noteAct(model.Act{Op: *op})
-	a.keep(op)
+	if a.keep(op) {
+		a.noteAct(model.Act{Op: *op})
+	}
 	if !a.crashed && a.hasLiveThreads() { // they may act before the client does anything else
 		a.wait(at(model.InWork))
 	}
 }
 
-// keep stamps an operation that has ended, and keeps it.
-func (a *actor) keep(op *harness.Op) {
+// keep stamps an operation that has ended, and keeps it. It returns false if the client has crashed and nothing of it is kept any more.
+func (a *actor) keep(op *harness.Op) bool {
 	if a.crashed {
 		if !a.cutOffUnrecorded {
-			return
+			return false
 		}
 		a.cutOffUnrecorded = false
 		op.Outcome, op.Result, op.Err = harness.Info, "", harness.Crashed
@@ -150,6 +155,7 @@ func (a *actor) keep(op *harness.Op) {
 	if a.ex.recorded != nil {
 		a.ex.recorded(a)
 	}
+	return true
 }
 
 // Sleep stands for work between two operations. It takes no virtual time, but the client may crash in it.

@@ -31,7 +31,7 @@ func (ex *live) passAlong(c *conn, d time.Duration) error {
 
 // passBeside lets time pass to an instant after the last step of a schedule. Threads that are left act meanwhile: who wakes
 // first acts first. It ends early when enough is true.
-func (ex *live) passBeside(to time.Duration, enough func() bool) error {
+func (ex *execution) passBeside(to time.Duration, enough func() bool) error {
 	for n := 0; ; n++ {
 		a := ex.nextAwake(to)
 		if a == nil || enough() {
@@ -51,7 +51,7 @@ func (ex *live) passBeside(to time.Duration, enough func() bool) error {
 }
 
 // nextAwake returns the thread that acts next in the time up to an instant; nil: none does.
-func (ex *live) nextAwake(to time.Duration) (next *actor) {
+func (ex *execution) nextAwake(to time.Duration) (next *actor) {
 	for _, a := range ex.all {
 		switch r := ex.readiness(a); {
 		case r == ready:
@@ -64,16 +64,16 @@ func (ex *live) nextAwake(to time.Duration) (next *actor) {
 }
 
 // stepAfter lets a thread take a step after the last of the schedule.
-func (ex *live) stepAfter(a *actor) error {
+func (ex *execution) stepAfter(a *actor) error {
 	c := interleave.Run(a.index).Of(a.thread)
 	at := ex.nextStep()
 	ex.stepTimes = append(ex.stepTimes, at)
-	ex.w.SetTime(ex.now)
+	ex.backend.setTime()
 	ex.trace.StartStep(at, c)
 	_, err := ex.stepClient(c, a)
 	ex.trace.FinishStep(nil, nil)
 	if err == nil {
-		err = ex.listen()
+		err = ex.backend.endStep()
 	}
 	return err
 }

@@ -184,7 +184,7 @@ func (s *search) checkpoint(worlds []*world) *Checkpoint {
 		c.Drawing, c.Done = &next, s.stopped == interleave.DrawnAtRandom
 		return &Checkpoint{c}
 	}
-	if len(c.Parts) == len(s.spec.budgets()) {
+	if len(c.Parts) == len(s.budgets()) {
 		c.Done = true
 		return &Checkpoint{c}
 	}

@@ -43,7 +43,7 @@ var (
 var comparisons = []comparison{
 	{
 		name: "pruned, and every schedule", want: searchBy(func(s *Spec) { s.Unreduced = true }), got: searchBy(), equal: equalShown, worth: fewer,
-		stream: 7, briefly: 18,
+		stream: 7, briefly: 20,
 		kinds: []kind{
 			{"commands", plain, 0, 30, 2, 3, nil},
 			{"several keys and transactions", with(several, "TX SET $k $v / GET b", "EXISTS a b"), 0, 10, 2, 3, nil},
@@ -63,11 +63,13 @@ var comparisons = []comparison{
 			{"three clients and two keys", []string{"SET $k $v", "GET $k", "INCR $k", "MGET a b"}, 40, 6, 3, 2, nil},
 			{"late pairs", []string{"SET $k $v", "GET $k", "INCR $k", "DEL $k"}, 50, 10, 2, 3, func(s *Spec) { s.Late = 2 }},
 			{"failover", plain, 2, 1, 2, 2, mayFailOver},
+			{"threads", threads, 0, 8, 2, 2, nil},
+			{"threads, crashes and expiries", threads, 0, 6, 2, 1, mayCrashOrExpire},
 		},
 	},
 	{
 		name: "from memory, and really run", prepare: lookTwice, want: searchBy(func(s *Spec) { s.Unremembered = true }), got: searchBy(), equal: equalHistories,
-		stream: 11, briefly: 12,
+		stream: 11, briefly: 15,
 		kinds: []kind{
 			{"commands", several, 0, 10, 2, 3, nil},
 			{"three clients", plain, 0, 2, 3, 2, nil},
@@ -79,6 +81,9 @@ var comparisons = []comparison{
 			{"watched keys, late and lost", watches, 0, 4, 2, 1, func(s *Spec) { s.Late, s.LostAnswers, s.LostCommands, s.Expiries = 1, 1, 1, 1 }},
 			{"late and lost", leases, 0, 5, 2, 2, func(s *Spec) { s.Late, s.LostAnswers, s.LostCommands = 1, 1, 1 }},
 			{"observed", leases, 0, 5, 2, 2, func(s *Spec) { mayExpire(s); observed(s) }},
+			{"threads", threads, 0, 8, 2, 2, nil},
+			{"threads, crashes and expiries", threads, 0, 6, 2, 1, mayCrashOrExpire},
+			{"threads, clocks and lost answers", with(threads, "CLOCK", "THREAD NAP"), 0, 4, 2, 1, func(s *Spec) { s.LostAnswers, s.Expiries = 1, 1 }},
 			{"failover and watched keys", watches, 0, 1, 2, 1, func(s *Spec) { s.Failovers, s.Expiries = 1, 1 }},
 			{"failover and scripts", with(scripts, "WAIT 2 1000"), 0, 1, 2, 2, mayFailOverAndWait},
 		},

@@ -214,7 +214,7 @@ func (ex *live) sendNext(a *actor, c *conn) (kept bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	if err := c.send(); err != nil {
+	if err := ex.sendForClient(c); err != nil {
 		return false, err
 	}
 	reply := c.out[before:]
@@ -230,6 +230,14 @@ func (ex *live) sendNext(a *actor, c *conn) (kept bool, err error) {
 		return false, ex.passTo(ex.now + wait)
 	}
 	return false, nil
+}
+
+// sendForClient sends the next command of a client's connection, also while the program looks at the store: its threads may act then.
+func (ex *live) sendForClient(c *conn) error {
+	asking := ex.w.asking
+	ex.w.asking = false
+	defer func() { ex.w.asking = asking }()
+	return c.send()
 }
 
 // noteReply notes the effects of a command that was executed, and what its reply tells of the scripts at Redis.

@@ -23,36 +23,66 @@ func (ex *live) learnMind(a *actor) error {
 	if !ex.learns() {
 		return nil
 	}
-	if a.mind == nil || a.hasThreads() || len(ex.waiters) > 0 {
-		m.Disable("a client has several threads")
+	first := ex.actors[a.index]
+	if why := ex.whyUnknowable(a); why != "" {
+		m.Disable("%s", why)
 		return nil
 	}
 	acts := a.acts
 	a.acts = nil
 	watches := ex.w.dialers[a.index].watching()
-	if watches > 1 {
-		m.Disable("a client watches keys on two connections")
+	if watches > 1 || watches > 0 && a.hasThreads() {
+		m.Disable("a client watches keys on two connections, or in several threads")
 	}
 	if watches == 0 {
 		a.watched = nil
 	}
-	if a.clockReads > a.records+1 || slices.ContainsFunc(acts, func(d model.Act) bool { return d.Op.Until != 0 || d.Op.Due != 0 }) {
+	if first.clockReads > first.records+1 || slices.ContainsFunc(acts, func(d model.Act) bool { return d.Op.Until != 0 || d.Op.Due != 0 }) {
 		m.Disable("a client looks at the time of the schedule")
 	}
-	did := model.Did{Acts: acts, Stop: model.Stop{Kind: a.parkedAt.Kind}, Watches: watches > 0}
+	did := model.Did{Acts: acts, Stop: model.Stop{Kind: a.parkedAt.Kind}, Watches: watches > 0, Threads: len(ex.threadsOf(a.index)) - 1, Cancelled: ex.cancelled(a.index)}
 	switch did.Stop.Kind {
 	case model.InCommand:
 		did.Stop.Pending = a.parkedAt.Pending.Snapshot()
-	case model.InSleep, model.InClock, model.InWork, model.AtEnd:
+	case model.InJoin:
+		did.Stop.Joins = a.parkedAt.thread.thread
+	case model.InSleep, model.InClock, model.InWork, model.InNap, model.AtEnd:
 	default:
 		m.Disable("a client waits for something else than an answer")
 	}
-	a.heard.Promoted = ex.promoted
-	next, err := m.Learn(a, a.mind, a.heard, did, ex.w.Scripts)
+	a.heard.Promoted, a.heard.Thread = ex.promoted, a.thread
+	next, err := m.Learn(a, first.mind, a.heard, did, ex.w.Scripts)
 	if err == nil {
-		a.mind = next
+		first.mind = next
 	}
 	return err
+}
+
+// whyUnknowable says why no mind can stand for what a client has read whose thread has just come to its next wait. It is empty if one can.
+func (ex *live) whyUnknowable(a *actor) string {
+	if len(ex.waiters) > 0 {
+		return "a client waits in Redis, or listens to messages"
+	}
+	for _, t := range ex.threadsOf(a.index) {
+		if t.sends != nil {
+			return "a client listens to messages"
+		}
+		if t != a && len(t.acts) > 0 {
+			return "a thread of a client does something for another"
+		}
+	}
+	return ""
+}
+
+// cancelled returns a bit for each thread of a client whose sleep was ended by its context. What becomes of a client that has crashed is
+// the same with it.
+func (ex *live) cancelled(client int) (bits uint32) {
+	for _, t := range ex.threadsOf(client) {
+		if !t.done && !t.isCrashed() && t.parkedAt.Kind == model.InNap && t.parkedAt.isCancelled() {
+			bits |= 1 << t.thread
+		}
+	}
+	return bits
 }
 
 // watching counts the connections on which the client watches keys.

@@ -58,7 +58,7 @@ func (s *search) progress() Progress {
 		planned = max(planned, s.spec.Random.Schedules-s.seen.Random.Drawn)
 	}
 	return Progress{
-		Budget: s.budget, Part: s.part, Parts: max(s.part, len(s.spec.budgets())),
+		Budget: s.budget, Part: s.part, Parts: max(s.part, len(s.budgets())),
 		Schedules: s.seen.Schedules, Pruned: s.seen.Pruned, Planned: planned, Found: len(s.seen.Found),
 		Endless: s.spec.Random != nil && s.spec.Random.Schedules == 0,
 	}

@@ -40,7 +40,7 @@ func (ex *execution) readiness(a *actor) readiness {
 	switch at := a.parkedAt; {
 	case at.Kind == model.InJoin:
 		return readyIf(at.thread.done)
-	case at.Kind == model.InNap && (at.ctx.Err() != nil || ex.isUp(a)), at.waitsForRedis() && at.conn.hasArrived(), at.isStopped():
+	case at.Kind == model.InNap && (at.isCancelled() || ex.isUp(a)), at.waitsForRedis() && at.conn.hasArrived(), at.isStopped():
 		return ready
 	case at.Kind == model.InNap, at.waitsForRedis() && !ex.isUp(a):
 		return byTime

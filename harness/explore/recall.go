@@ -61,12 +61,13 @@ func placeOf(b interleave.Budget, i int) int {
 
 // recallMind lets a client do what it does after an event.
 func (ex *recalled) recallMind(a *actor, heard model.Event) error {
-	heard.Promoted = ex.promoted
-	next := a.mind.After(heard)
+	heard.Promoted, heard.Thread = ex.promoted, a.thread
+	first := ex.actors[a.index]
+	next := first.mind.After(heard)
 	if next == nil {
 		return model.ErrUnknown
 	}
-	a.mind = next
+	first.mind = next
 	for i := range next.Acts {
 		if d := next.Acts[i].Sleep; d > 0 {
 			a.wakeAt = max(a.wakeAt, ex.now) + d
@@ -80,13 +81,54 @@ func (ex *recalled) recallMind(a *actor, heard model.Event) error {
 	}
 	a.parkedAt = parked{Stop: next.Stop}
 	a.done = next.Stop.Kind == model.AtEnd
+	if next.Threads > 0 {
+		ex.recallThreads(a, next)
+	}
+	if a.done || !ex.hasThreads() {
+		return nil
+	}
+	return ex.startThreads()
+}
+
+// recallThreads does what becomes of the threads of a client with what one of them has done.
+func (ex *recalled) recallThreads(a *actor, next *model.Mind) {
+	all := ex.threadsOf(a.index)
+	for len(all) <= next.Threads {
+		t := &actor{index: a.index, thread: len(all), ex: ex.execution, started: true, parkedAt: at(model.InStart)}
+		all, ex.all = append(all, t), append(ex.all, t)
+	}
+	for _, t := range all {
+		t.parkedAt.ended = next.Cancelled&(1<<t.thread) != 0
+	}
+	if a.parkedAt.Kind == model.InJoin {
+		a.parkedAt.thread = all[a.parkedAt.Joins]
+	}
+}
+
+// startThreads runs new threads to their first step.
+func (ex *recalled) startThreads() error {
+	for _, t := range slices.Clone(ex.all) {
+		if t.parkedAt.Kind == model.InStart && !t.isCrashed() {
+			if err := ex.recallMind(t, model.Event{Kind: model.Awake}); err != nil {
+				return err
+			}
+		}
+	}
 	return nil
 }
 
 func (ex *recalled) tell(a *actor, heard model.Event) error { return ex.recallMind(a, heard) }
 
 func (ex *recalled) crash(client int) error {
-	return ex.recallMind(ex.actors[client], model.Event{Kind: model.Crashed})
+	for _, a := range ex.threadsOf(client) {
+		if a.done {
+			continue
+		}
+		if err := ex.recallMind(a, model.Event{Kind: model.Crashed}); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (ex *recalled) send(a *actor) (heard model.Event, kept bool, err error) {
@@ -103,8 +145,20 @@ func (ex *recalled) drop(*actor) {}
 
 func (ex *recalled) noteOutcome(*command.Pending) {}
 
-// endWait reports that a wait is not known: a client that waits is really run.
-func (ex *recalled) endWait(interleave.Choice, *actor) (bool, error) { return false, model.ErrUnknown }
+func (ex *recalled) endWait(_ interleave.Choice, a *actor) (endedOp bool, err error) {
+	ops := len(ex.ops)
+	if a.thread == 0 && a.parkedAt.Kind != model.InStart {
+		a.beginOp(ex.now)
+	}
+	if ex.readiness(a) == byTime {
+		err = ex.waitUntil(a)
+	}
+	a.wakeAt = 0
+	if err == nil {
+		err = ex.recallMind(a, model.Event{Kind: model.Awake})
+	}
+	return len(ex.ops) > ops, err
+}
 
 func (ex *recalled) withWoken(a command.Access) command.Access { return a }
 
@@ -288,7 +342,7 @@ func (ex *recalled) recallAnswer(q model.Ask) (heard model.Event, err error) {
 		}
 		return model.Event{Kind: model.Answered, Text: t.Reply}, nil
 	case model.AsksPass, model.AsksPassAll:
-		if err := ex.passTo(ex.now + q.For); err != nil {
+		if err := ex.passBeside(ex.now+q.For, func() bool { return false }); err != nil {
 			return heard, err
 		}
 		heard.Kind = model.Passed

@@ -119,6 +119,7 @@ type search struct {
 	// is never over.
 	over    bool
 	stopped string
+	waits   bool // clients wait or have threads, and nobody has asked for a number of clients: see budgets
 	failure error
 	elapsed time.Duration
 	timeUp  bool // of the part under way: see runPartFor
@@ -177,7 +178,8 @@ func (s *search) settle(ctx context.Context) {
 // runParts goes through the parts of a search that runs every schedule. It is unlike if clients are not as alike as is promised, so that none
 // of it counts.
 func (s *search) runParts(ctx context.Context, worlds []*world) (unlike bool) {
-	for i, b := range s.spec.budgets() {
+	s.waits = s.fewerIfTheyWait() && s.clientsWait(context.WithoutCancel(ctx), worlds[0])
+	for i, b := range s.budgets() {
 		if i < len(s.parts) { // a checkpoint has it
 			continue
 		}
@@ -305,6 +307,12 @@ func (s *search) result(worlds []*world, own string) interleave.Result {
 	s.promise(&r)
 	if s.seen.Coverage.WakesCut {
 		r.Limits = append(r.Limits, "in one schedule at most one time-out, or sleep of a client with goroutines, ended while others could go on")
+	}
+	if left := s.unfinished(); left != "" {
+		r.Limits = append(r.Limits, left)
+	}
+	if s.waits {
+		r.Limits = append(r.Limits, fmt.Sprintf("3 clients or more: these wait, or have goroutines of their own, so the search is of %d (--clients 3 asks for more, and may take long)", fewerClients))
 	}
 	if why := s.vacuousAtRandom(worlds, own); why != "" {
 		r.Stopped = why

@@ -32,6 +32,7 @@ type Spec struct {
 	Workers      int           // goroutines that run schedules, each on a Redis of its own; default 2. Where schedules are run from memory, one does and the others judge
 	Unremembered bool          // really run every schedule, and none from memory, and look for no states
 	forgetful    bool          // really run every schedule, and look for states all the same
+	anyNumber    bool          // nobody has asked for a number of clients
 	stuck        chan struct{} // for tests: a client that will not park sends on it, and is not waited for
 	Redis        string        // path of the redis-server binary; default: the one that cluster.FindRedis finds
 
@@ -63,6 +64,7 @@ func (s Spec) longestLease() time.Duration {
 var ErrSpec = errors.New("this cannot be explored")
 
 func (s Spec) withDefaults() (Spec, error) {
+	s.anyNumber = s.Clients == 0
 	s.Bounds = s.OrDefaults()
 	s.Workers = cmp.Or(s.Workers, 2)
 	refuse := func(format string, args ...any) (Spec, error) {

@@ -121,9 +121,9 @@ func (ex *execution) appendState(b []byte, asleep []*schedule.Move) []byte {
 	b = ex.backend.describe(b)
 	r := ex.remaining
 	b = visited.AppendInts(b, r.Crashes, r.Expiries, r.Approaches, r.Failovers, r.Flushes, r.LostAnswers, r.LostCommands, r.Late)
-	b = visited.AppendBools(b, ex.replicationStopped, ex.wroteSinceStop, ex.promoted, ex.slowed, ex.TTLSet, ex.ClockRead, ex.Expired, ex.TooManyEnds, ex.GrantedFree != "", ex.justStepped)
-	if ex.last != nil {
-		b = visited.AppendInts(b, ex.last.index+1)
+	b = visited.AppendBools(b, ex.replicationStopped, ex.wroteSinceStop, ex.promoted, ex.slowed, ex.TTLSet, ex.ClockRead, ex.Expired, ex.TooManyEnds, ex.GrantedFree != "")
+	if ex.last != nil && r.Crashes > 0 { // who can crash; else it only decides in which order the moves are tried
+		b = visited.AppendBools(visited.AppendInts(b, ex.last.index+1, ex.last.thread), ex.justStepped)
 	}
 	if len(ex.path) > 0 { // time does not pass twice in a row
 		b = visited.AppendBools(b, ex.path[len(ex.path)-1].IsTime())
@@ -157,18 +157,30 @@ func (ex *execution) appendState(b []byte, asleep []*schedule.Move) []byte {
 // appendMinds describes what is stored, and each client, in a schedule that is run from memory.
 func (ex *modelled) appendMinds(b []byte) []byte {
 	ex.store = ex.store.At(ex.memory, ex.now)
-	b = visited.AppendInts(visited.AppendID(b, ex.store.ID), ex.now)
+	b = visited.AppendID(b, ex.store.ID)
 	if ex.replicationStopped {
 		b = visited.AppendID(b, ex.replica.ID)
 	}
+	if ex.hasThreads() {
+		for _, a := range ex.actors {
+			if ex.isAlive(a.index) {
+				b = appendWatched(visited.AppendID(b, a.mind.ID), a.watched)
+			}
+		}
+		return ex.appendThreads(b)
+	}
+	b = visited.AppendInts(b, ex.now)
 	for _, a := range ex.actors {
 		b = a.appendState(b)
 	}
 	return b
 }
 
-// appendState describes a client.
+// appendState describes a client. Of one that is done or has crashed nothing can follow, whatever it has read.
 func (a *actor) appendState(b []byte) []byte {
+	if a.done {
+		return append(b, 2)
+	}
 	b = visited.AppendID(b, a.mind.ID)
 	b = visited.AppendBools(b, a.started, a.done, a.crashed, a.cutOffUnrecorded, a.inOp, a.commands > 0)
 	if a.inOp {

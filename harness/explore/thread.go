@@ -64,6 +64,7 @@ func tooManyThreads(client int) error {
 func (ex *live) startThreads() error {
 	for _, t := range slices.Clone(ex.all) {
 		if t.parkedAt.Kind == model.InStart && !t.isCrashed() {
+			t.heard = model.Event{Kind: model.Awake}
 			t.awake <- true
 			if err := ex.awaitClient(t); err != nil {
 				return err
@@ -91,7 +92,10 @@ func (ex *execution) threadsOf(client int) (out []*actor) {
 }
 
 // hasThreads reports whether the actor's client has, or had, threads other than its first.
-func (a *actor) hasThreads() bool { return len(a.ex.threadsOf(a.index)) > 1 }
+func (a *actor) hasThreads() bool { return a.ex.hasThreads() && len(a.ex.threadsOf(a.index)) > 1 }
+
+// hasThreads reports whether some client has, or had, threads other than its first.
+func (ex *execution) hasThreads() bool { return len(ex.all) > len(ex.actors) }
 
 // hasLiveThreads reports whether the actor's client has goroutines of harness.Go that have not ended.
 func (a *actor) hasLiveThreads() bool {

@@ -114,22 +114,25 @@ func (ex *live) appendTrails(b []byte) []byte {
 		b = appendKeys(b, ex.w.HeldKeys())
 	}
 	b = visited.AppendText(b, string(ex.trails.loaded))
+	for client, trail := range ex.trails.of {
+		if slices.ContainsFunc(ex.threadsOf(client), func(a *actor) bool { return !a.done }) {
+			b = visited.AppendID(b, trail)
+		}
+	}
+	return ex.appendWaiters(append(ex.appendThreads(b), 0))
+}
+
+// appendThreads describes the time, and where every thread is, but not what its client has read.
+func (ex *execution) appendThreads(b []byte) []byte {
 	b = visited.AppendInts(b, ex.millisecond(ex.now), ex.idleFor.Round(keyspace.Grain))
-	b = visited.AppendInts(b, ex.earlyWakes)
-	b = visited.AppendBools(b, ex.WakesCut)
-	if ex.last != nil {
-		b = visited.AppendInts(b, ex.last.thread)
-	}
-	for _, trail := range ex.trails.of {
-		b = visited.AppendID(b, trail)
-	}
+	b = visited.AppendBools(visited.AppendInts(b, ex.earlyWakes), ex.WakesCut)
 	for _, a := range ex.all {
 		b = a.appendThread(b)
 	}
 	for _, a := range ex.sleepers() { // the order in which they wake
 		b = visited.AppendInts(b, a.index, a.thread)
 	}
-	return ex.appendWaiters(append(b, 0))
+	return b
 }
 
 func appendKeys(b []byte, all []keyspace.Key) []byte {
@@ -140,23 +143,26 @@ func appendKeys(b []byte, all []keyspace.Key) []byte {
 }
 
 // millisecond returns the millisecond of a time. Where somebody has looked at a clock it returns the time as it is.
-func (ex *live) millisecond(t time.Duration) time.Duration {
+func (ex *execution) millisecond(t time.Duration) time.Duration {
 	if ex.ClockRead {
 		return t
 	}
 	return t.Truncate(keyspace.Grain)
 }
 
-// appendThread describes a thread. Where it is follows from its client's trail.
+// appendThread describes a thread. Where it is follows from what its client has read. Of one that is done nothing can follow.
 func (a *actor) appendThread(b []byte) []byte {
 	b = visited.AppendInts(b, a.index, a.thread, int(a.parkedAt.Kind))
-	b = visited.AppendBools(b, a.started, a.done, a.crashed, a.cutOffUnrecorded, a.inOp, a.commands > 0, a.parkedAt.ctx != nil && a.parkedAt.ctx.Err() != nil)
+	if a.done {
+		return append(b, 2)
+	}
+	b = visited.AppendBools(b, a.started, a.done, a.crashed, a.cutOffUnrecorded, a.inOp, a.commands > 0, a.parkedAt.isCancelled())
 	if a.inOp {
 		b = visited.AppendInts(b, a.callAt/keyspace.Grain)
 		b = a.ex.appendEndedBefore(b, a.callAt)
 	}
 	if a.wakeAt > a.ex.now {
-		b = visited.AppendInts(b, a.live.millisecond(a.wakeAt))
+		b = visited.AppendInts(b, a.ex.millisecond(a.wakeAt))
 	}
 	b = visited.AppendText(append(b, 0), string(a.lost))
 	if a.sends != nil {
@@ -166,7 +172,7 @@ func (a *actor) appendThread(b []byte) []byte {
 }
 
 // sleepers lists the threads that sleep or wait for a time, in the order in which they wake.
-func (ex *live) sleepers() []*actor {
+func (ex *execution) sleepers() []*actor {
 	out := slices.DeleteFunc(slices.Clone(ex.all), func(a *actor) bool { return a.done || a.wakeAt <= ex.now })
 	slices.SortStableFunc(out, func(a, b *actor) int { return cmp.Compare(a.wakeAt, b.wakeAt) })
 	return out

@@ -32,7 +32,8 @@ func (ex *live) resume(c interleave.Choice, a *actor) (runs bool, err error) {
 	}
 	if !at.waitsForRedis() {
 		ex.trace.WentOn(at.howItGoesOn())
-		ex.hear(a, model.Event{Kind: model.Awake})
+		a.heard = model.Event{Kind: model.Awake}
+		ex.hear(a, a.heard)
 		a.awake <- true
 	} else {
 		got := len(at.conn.out)
@@ -51,7 +52,7 @@ func (ex *live) resume(c interleave.Choice, a *actor) (runs bool, err error) {
 }
 
 // waitUntil lets time pass to the end of an actor's wait.
-func (ex *live) waitUntil(a *actor) error {
+func (ex *execution) waitUntil(a *actor) error {
 	if ex.wakesEarly(a) {
 		ex.earlyWakes++
 	}
@@ -138,6 +139,7 @@ var errTimedOut = os.ErrDeadlineExceeded
 // nap lets an actor sleep that has other threads beside it. It returns when the time is over or ctx has ended.
 func (a *actor) nap(ctx context.Context, d time.Duration) error {
 	a.wakeAt = max(a.wakeAt, a.ex.now) + d
+	a.noteAct(model.Act{Sleep: d})
 	if !a.wait(parked{Stop: model.Stop{Kind: model.InNap}, ctx: ctx}) {
 		return errCrashed
 	}

@@ -1,8 +1,11 @@
 package frontier
 
 import (
+	"slices"
+
 	"github.com/doublegrant/doublegrant/harness/explore/internal/findings"
 	"github.com/doublegrant/doublegrant/harness/explore/internal/strategy"
+	"github.com/doublegrant/doublegrant/harness/interleave"
 )
 
 // Branches is the source of a search that goes through every schedule. It hands out the cheapest branch first: that of the fewest preemptions
@@ -30,6 +33,18 @@ func (f *Branches) Plan(all ...strategy.Branch) {
 
 // Planned counts the branches.
 func (f *Branches) Planned() int { return f.planned }
+
+// Count counts the branches in which some choice is of a kind.
+func (f *Branches) Count(is func(interleave.Choice) bool) (n int) {
+	for _, all := range f.byCost {
+		for _, b := range all {
+			if slices.ContainsFunc(b.Prefix, is) {
+				n++
+			}
+		}
+	}
+	return n
+}
 
 // Next takes the branch that comes next.
 func (f *Branches) Next() (Job, bool) {

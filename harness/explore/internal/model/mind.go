@@ -13,8 +13,8 @@ import (
 	"github.com/doublegrant/doublegrant/harness/explore/internal/visited"
 )
 
-// Mind stands for all that a client has read so far, and holds what it did then. Minds form a tree: each branch is one thing that is
-// read. The program's own looks at the store are in the same tree.
+// Mind stands for all that the threads of a client have read so far, in their order, and holds what the one did then that read the last.
+// Minds form a tree: each branch is one thing that is read. The program's own looks at the store are in the same tree.
 type Mind struct {
 	Did
 	Asks Ask // of the program's look at the store: what it asks for; Stop is not used
@@ -28,6 +28,9 @@ type Did struct {
 	Acts    []Act // in their order
 	Stop    Stop  // where it waits
 	Watches bool  // it watches keys
+
+	Threads   int    // threads that the client has or had beside its first
+	Cancelled uint32 // a bit for each thread whose sleep was ended by its context
 }
 
 // Act is one thing that a client does without waiting: it ends an operation or goes to sleep.
@@ -41,6 +44,7 @@ type Act struct {
 type Stop struct {
 	Kind    StopKind
 	Pending *command.Pending // for InCommand
+	Joins   int              // for InJoin: the thread for whose end it waits
 }
 
 // StopKind is a kind of Stop.
@@ -62,6 +66,7 @@ const (
 // Event is one thing that a client, or the program's look at the store, reads or notices.
 type Event struct {
 	Kind     EventKind
+	Thread   int  // of the client, from 0: who reads it
 	Promoted bool // a replica has been promoted: a connection may lead to the old primary
 	Text     string
 	At       time.Duration // of a clock
@@ -124,6 +129,9 @@ func (m *Memory) child(of *Mind, heard Event) (next *Mind, isNew bool) {
 // IDAfter returns the ID of the mind that has noticed the event after all that of stands for.
 func (e Event) IDAfter(of visited.ID) visited.ID {
 	b := visited.AppendInts(visited.AppendID(nil, of), e.Kind)
+	if e.Thread > 0 {
+		b = visited.AppendInts(b, -e.Thread)
+	}
 	return visited.IDOf(visited.AppendText(visited.AppendInts(visited.AppendBools(b, e.Promoted), e.At), e.Text))
 }
 
@@ -140,6 +148,8 @@ func (m *Memory) Learn(client fmt.Stringer, of *Mind, heard Event, did Did, scri
 		return nil, schedule.Diverged(client)
 	case len(known.Acts) != len(did.Acts) || !known.Stop.isLike(did.Stop):
 		return nil, fmt.Errorf("%w: %s %s, and %s when all was the same before", schedule.ErrNotRepeated, client, did.Stop.inWords(scripts), known.Stop.inWords(scripts))
+	case known.Threads != did.Threads || known.Cancelled != did.Cancelled || known.Stop.Joins != did.Stop.Joins:
+		m.Disable("a client's threads do not do the same each time")
 	case !slices.Equal(known.Acts, did.Acts) || known.Watches != did.Watches || !known.Stop.equals(did.Stop):
 		m.Disable("a client's commands or results differ each time, as random tokens do")
 	}

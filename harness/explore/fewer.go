@@ -1,0 +1,62 @@
+package explore
+
+import (
+	"context"
+
+	"github.com/doublegrant/doublegrant/harness/explore/internal/schedule"
+	"github.com/doublegrant/doublegrant/harness/explore/internal/strategy"
+	"github.com/doublegrant/doublegrant/harness/interleave"
+)
+
+// This file gives a search fewer clients whose clients wait or have threads, unless somebody has asked for a number of them: each thread
+// counts like one more client, and a search of three with a thread each takes hours.
+
+// fewerClients is the number of such clients.
+const fewerClients = 2
+
+// budgets returns the budgets of the parts of the search, in their order.
+func (s *search) budgets() []interleave.Budget {
+	all := s.spec.budgets()
+	if s.waits {
+		for i := range all {
+			all[i].Clients = min(all[i].Clients, fewerClients)
+		}
+	}
+	return all
+}
+
+// fewerIfTheyWait reports whether the search may have fewer clients than is usual.
+func (s *search) fewerIfTheyWait() bool {
+	return s.spec.anyNumber && s.spec.EveryPart() && s.spec.Random == nil && s.spec.Clients > fewerClients
+}
+
+// clientsWait runs a schedule in which each client goes to its end, and one in which they take turns. It reports whether a client starts a
+// thread, or waits in one of the two. A client that cannot be run is for the search to find.
+func (s *search) clientsWait(ctx context.Context, w *world) (yes bool) {
+	r := newRunner(s.spec, w)
+	defer r.alarm.Stop()
+	_ = catchPanics(func() error {
+		for _, order := range []strategy.Strategy{&strategy.First{}, strategy.Alternate{}} {
+			noted := &noting{Strategy: order}
+			ex, err := r.run(ctx, s.spec.budgets()[0], func() strategy.Strategy { return noted })
+			if err != nil {
+				return err
+			}
+			yes = yes || noted.waits || ex.hasThreads()
+		}
+		return nil
+	})
+	return yes
+}
+
+// noting is a strategy that notes whether a client has waited.
+type noting struct {
+	strategy.Strategy
+	waits bool
+}
+
+// Took notes whether the step was the end of a wait.
+func (n *noting) Took(did schedule.Move) {
+	n.waits = n.waits || did.Silent
+	n.Strategy.Took(did)
+}
