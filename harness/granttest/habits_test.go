@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/doublegrant/doublegrant/harness/granttest"
+	"github.com/doublegrant/doublegrant/harness/testenv"
 )
 
 // This file has algorithms that go wrong only when one client uses them more than once, or for two names.
@@ -186,25 +187,23 @@ func (q *blockSequence) Next(ctx context.Context, key, _ string) (string, error)
 	return strconv.FormatInt(q.next, 10), nil
 }
 
-// A search has parts in which one client uses an algorithm again, and for two names. They find what others do not.
-func TestWhatGoesWrongWhenItIsUsedAgain(t *testing.T) {
+// brief searches two clients, without a load.
+var (
+	brief     = granttest.Search{Clients: 2, Minimize: -1}
+	briefLock = granttest.LockOptions{Search: brief, Load: granttest.Load{Skip: true}}
+	briefOnce = granttest.DedupOptions{Search: brief, Load: granttest.Load{Skip: true}}
+)
+
+// usedAgain is an algorithm that one client uses again, and what has to be said of it.
+type usedAgain struct {
+	test  func(granttest.TB)
+	class string // a regular expression; empty: it is right
+}
+
+func requireUsedAgain(t *testing.T, all map[string]usedAgain) {
+	t.Helper()
 	t.Chdir(t.TempDir())
-	two, noLoad := granttest.Search{Clients: 2, Minimize: -1}, granttest.Load{Skip: true}
-	onlySearch := granttest.LockOptions{Search: two, Load: noLoad}
-	for name, c := range map[string]struct {
-		test  func(granttest.TB)
-		class string // a regular expression; empty: it is right
-	}{
-		"a token for each object":         {lock(newOneToken, onlySearch), "stolen-release|double-grant"},
-		"held, though the release failed": {lock(newStaleHeld, onlySearch), "double-grant"},
-		"one key for all names":           {lock(newOneKey, onlySearch), "stuck-lock in .*lock-2 was refused, though nobody had ever asked for lock-2"},
-		"a release frees other names":     {lock(newFreesAll, onlySearch), "stolen-release|double-grant"},
-		"a release of the last":           {lock(newReleasesLast, onlySearch), "stolen-release|double-grant"},
-		"a lock that takes notes":         {lock(newMindful, onlySearch), ""},
-		"a mark for two messages":         {dedup(newPrefixFilter, granttest.DedupOptions{Search: two, Load: noLoad}), "lost-message in .*msg-2 was refused, though"},
-		"confirms what it claimed last":   {dedup(newForgetful, granttest.DedupOptions{Search: two, Load: noLoad}), "lost-message|duplicate-delivery"},
-		"a block of another sequence":     {sequence(newBlockSequence, granttest.SequenceOptions{Search: two, Load: noLoad, Regime: granttest.Fixed}), "duplicate-number|regression"},
-	} {
+	for name, c := range all {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			got := record(t, t.Name(), c.test)
@@ -215,4 +214,25 @@ func TestWhatGoesWrongWhenItIsUsedAgain(t *testing.T) {
 			require.Regexp(t, `(?s)is not a (lock|filter|sequence).*(`+c.class+`)`, got.failure(t))
 		})
 	}
+}
+
+// A search has parts in which one client uses an algorithm again, and for two names. They find what others do not.
+func TestWhatGoesWrongWhenItIsUsedAgain(t *testing.T) {
+	requireUsedAgain(t, map[string]usedAgain{
+		"held, though the release failed": {lock(newStaleHeld, briefLock), "double-grant"},
+		"one key for all names":           {lock(newOneKey, briefLock), "stuck-lock in .*lock-2 was refused, though nobody had ever asked for lock-2"},
+		"a lock that takes notes":         {lock(newMindful, briefLock), ""},
+		"a mark for two messages":         {dedup(newPrefixFilter, briefOnce), "lost-message in .*msg-2 was refused, though"},
+	})
+}
+
+func TestLongWhatGoesWrongWhenItIsUsedAgain(t *testing.T) {
+	testenv.NeedLong(t)
+	requireUsedAgain(t, map[string]usedAgain{
+		"a token for each object":       {lock(newOneToken, briefLock), "stolen-release|double-grant"},
+		"a release frees other names":   {lock(newFreesAll, briefLock), "stolen-release|double-grant"},
+		"a release of the last":         {lock(newReleasesLast, briefLock), "stolen-release|double-grant"},
+		"confirms what it claimed last": {dedup(newForgetful, briefOnce), "lost-message|duplicate-delivery"},
+		"a block of another sequence":   {sequence(newBlockSequence, granttest.SequenceOptions{Search: brief, Load: briefLock.Load, Regime: granttest.Fixed}), "duplicate-number|regression"},
+	})
 }

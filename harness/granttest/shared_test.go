@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/doublegrant/doublegrant/harness/granttest"
+	"github.com/doublegrant/doublegrant/harness/testenv"
 )
 
 // This file has managers of locks as services have them: one value, which all goroutines of the process use.
@@ -229,26 +230,16 @@ func sharing(s granttest.Search) granttest.LockOptions {
 	return granttest.LockOptions{Search: s, Load: granttest.Load{Skip: true}}
 }
 
-func TestManagersThatGoroutinesShare(t *testing.T) {
+// managed is a manager, and what has to be said of it.
+type managed struct {
+	test func(granttest.TB)
+	want string // a regular expression; empty: it is right
+}
+
+func requireManaged(t *testing.T, all map[string]managed) {
+	t.Helper()
 	t.Chdir(t.TempDir())
-	calm := sharing(granttest.Search{Crashes: -1, LostAnswers: -1})
-	two := sharing(granttest.Search{Clients: 2, LostAnswers: -1}) // goroutines of one process, without a crash
-	for name, c := range map[string]struct {
-		test func(granttest.TB)
-		want string // a regular expression; empty: it is right
-	}{
-		"an owner for each name":       {lock(granttest.Shared(newByName), calm), "stolen-release|double-grant"},
-		"one token for the process":    {lock(granttest.Shared(newOneTokenOfProcess), calm), "double-grant"},
-		"a stale cache":                {lock(granttest.Shared(newStaleCache), calm), "double-grant"},
-		"redsync, by name":             {lock(granttest.Shared(newRedsyncs(func(key, _ string) string { return key })), calm), "stolen-release|double-grant"},
-		"a mutex that stays locked":    {lock(granttest.Shared(newForgetsMutex), calm), "deadlock.* waits for ever in memory"},
-		"fresh tokens":                 {lock(granttest.Shared(newFreshTokens), two), ""},
-		"redsync, by name and owner":   {lock(granttest.Shared(newRedsyncs(func(key, owner string) string { return key + owner })), two), ""},
-		"a mutex first, then Redis":    {lock(granttest.Shared(newLocalFirst), two), ""},
-		"a mutex during each command":  {lock(granttest.Shared(newOneAtATime), two), ""},
-		"refuses goroutines by itself": {lock(granttest.Shared(newTriesLocal), two), ""},
-		"a filter":                     {dedup(granttest.Shared(newGoodFilter), granttest.DedupOptions{Search: granttest.Search{Clients: 2, Crashes: -1, LostAnswers: -1}, Load: two.Load}), ""},
-	} {
+	for name, c := range all {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			got := record(t, t.Name(), c.test)
@@ -260,6 +251,33 @@ func TestManagersThatGoroutinesShare(t *testing.T) {
 			require.NotContains(t, got.failure(t), "neither sent a command")
 		})
 	}
+}
+
+var (
+	calm = sharing(granttest.Search{Crashes: -1, LostAnswers: -1})
+	two  = sharing(granttest.Search{Clients: 2, LostAnswers: -1}) // goroutines of one process, without a crash
+)
+
+func TestManagersThatGoroutinesShare(t *testing.T) {
+	requireManaged(t, map[string]managed{
+		"an owner for each name":    {lock(granttest.Shared(newByName), calm), "stolen-release|double-grant"},
+		"one token for the process": {lock(granttest.Shared(newOneTokenOfProcess), calm), "double-grant"},
+		"a mutex that stays locked": {lock(granttest.Shared(newForgetsMutex), calm), "deadlock.* waits for ever in memory"},
+		"fresh tokens":              {lock(granttest.Shared(newFreshTokens), two), ""},
+	})
+}
+
+func TestLongManagersThatGoroutinesShare(t *testing.T) {
+	testenv.NeedLong(t)
+	requireManaged(t, map[string]managed{
+		"a stale cache":                {lock(granttest.Shared(newStaleCache), calm), "double-grant"},
+		"redsync, by name":             {lock(granttest.Shared(newRedsyncs(func(key, _ string) string { return key })), calm), "stolen-release|double-grant"},
+		"redsync, by name and owner":   {lock(granttest.Shared(newRedsyncs(func(key, owner string) string { return key + owner })), two), ""},
+		"a mutex first, then Redis":    {lock(granttest.Shared(newLocalFirst), two), ""},
+		"a mutex during each command":  {lock(granttest.Shared(newOneAtATime), two), ""},
+		"refuses goroutines by itself": {lock(granttest.Shared(newTriesLocal), two), ""},
+		"a filter":                     {dedup(granttest.Shared(newGoodFilter), granttest.DedupOptions{Search: granttest.Search{Clients: 2, Crashes: -1, LostAnswers: -1}, Load: two.Load}), ""},
+	})
 }
 
 // newSharedByAll makes one manager for whoever asks, as a variable of a package does.
