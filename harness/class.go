@@ -186,7 +186,7 @@ var classDocs = []ClassDoc{
 		[]string{"lock/blpop-signal-lease", "lock/redisson"},
 	},
 	{
-		UndeclaredKey, "a script that touches a key which is not among its KEYS",
+		UndeclaredKey, "a script that touches keys of several slots, of which one is not among its KEYS",
 		"On one server nothing is wrong. A Cluster looks for a script's node by KEYS alone: what it makes up is refused as soon as its slot is " +
 			"elsewhere, after the commands before it were executed, or while a slot moves.",
 		"Give every key that the script touches in KEYS, with one hash tag, such as {order1}:lock and {order1}:count, so that they share a slot, " +

@@ -29,7 +29,7 @@ type twoStep struct {
 // twoSteps makes a filter of two scripts. Every worker draws its name from a counter, which no message is called.
 func twoSteps(claim, confirm string) func(redis.UniversalClient) workloads.Deduper {
 	return func(r redis.UniversalClient) workloads.Deduper {
-		return &twoStep{redis: r, claim: redis.NewScript(claim), confirm: redis.NewScript(confirm)}
+		return &twoStep{redis: r, claim: redis.NewScript(forOneServer(claim)), confirm: redis.NewScript(forOneServer(confirm))}
 	}
 }
 

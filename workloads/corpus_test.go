@@ -60,7 +60,10 @@ func scriptSequence(name, doc, text string) algorithm {
 }
 
 func script(name, doc string, s workloads.Script) algorithm {
-	s.Name = name
+	s.Name, s.Source = name, forOneServer(s.Source)
+	if s.Release != "" {
+		s.Release = forOneServer(s.Release)
+	}
 	return algorithm{name: name, doc: doc, as: s.As, script: s, explorer: holds, load: holds}
 }
 

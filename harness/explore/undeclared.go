@@ -14,7 +14,7 @@ import (
 )
 
 // This file compares the keys that scripts touch with those that they declare. A Cluster goes by KEYS alone: it looks for a script's node
-// there, and refuses what another node has.
+// there, and refuses what another node has. A script whose keys are all of one slot is not blamed, whatever it declares: it can be sent there.
 //
 // Source: Redis documentation, "Scripting with Lua": "all names of keys that a script accesses must be explicitly provided as input key
 // arguments".
@@ -72,10 +72,10 @@ func (ex *live) finishScript(l *pendingOutcome, client int, c command.Command, r
 	return ex.finishLearning(l, reply)
 }
 
-// undeclaredIn returns the first key that a script has touched and not declared, as watchScripts does.
+// undeclaredIn returns the first key that a script has touched and not declared, if it has touched keys of several slots, as watchScripts does.
 func (ex *live) undeclaredIn(s server.ScriptCall) (string, error) {
-	declared := declaredKeys(s.Args)
-	clusterless := strings.Contains(ex.flagsOf(s.Args), "no-cluster")
+	declared, undeclared := declaredKeys(s.Args), ""
+	var touched []string
 	for _, call := range s.Calls {
 		if call.Database != "0" {
 			return "", schedule.Stopped("a script has used database %s, and only database 0 can be explored", call.Database)
@@ -85,24 +85,20 @@ func (ex *live) undeclaredIn(s server.ScriptCall) (string, error) {
 			return "", err
 		}
 		for _, k := range keys {
-			if clusterless || slices.Contains(declared, k) {
-				continue
+			if undeclared == "" && !slices.Contains(declared, k) {
+				undeclared = k
 			}
-			return describeUndeclared(k, declared), nil
 		}
+		touched = append(touched, keys...)
 	}
-	return "", nil
+	if undeclared == "" || command.InOneSlot(touched...) || strings.Contains(ex.flagsOf(s.Args), "no-cluster") {
+		return "", nil
+	}
+	return describeUndeclared(undeclared, declared), nil
 }
 
 func describeUndeclared(key string, declared []string) string {
-	switch {
-	case len(declared) == 0:
-		return key + ", and it declares no KEYS: a Cluster sends it to any node, most of which do not have that key"
-	case command.InOneSlot(append([]string{key}, declared...)...):
-		return fmt.Sprintf("%s, which is not among its KEYS (%s): it is in their slot, but a Cluster that moves the slot does not know that the script needs it",
-			key, strings.Join(declared, " "))
-	}
-	return fmt.Sprintf("%s, which is not among its KEYS (%s) and is in another slot: a Cluster refuses that, or looks for it where it is not",
+	return fmt.Sprintf("%s, which is not among its KEYS (%s), and keys of another slot: a Cluster refuses that, or looks for one where it is not",
 		key, strings.Join(declared, " "))
 }
 

@@ -42,18 +42,15 @@ func TestAKeyThatAScriptDoesNotDeclareIsFound(t *testing.T) {
 		says    string
 		clients []client
 	}{
-		"one that it makes of another": {`touches a:count, which is not among its KEYS (a) and is in another slot`, []client{
-			evals(`return redis.call('incr', KEYS[1] .. ':count')`, []string{"a"}), other,
-		}},
-		"one with the same tag": {`touches {a}:count, which is not among its KEYS (a): it is in their slot`, []client{
-			evals(`return redis.call('incr', '{' .. KEYS[1] .. '}:count')`, []string{"a"}), other,
+		"one that it makes of another": {`touches a:count, which is not among its KEYS (a), and keys of another slot`, []client{
+			evals(`redis.call('get', KEYS[1]) return redis.call('incr', KEYS[1] .. ':count')`, []string{"a"}), other,
 		}},
 		"one that is an argument, and read": {`touches b, which`, []client{evals(`return redis.call('exists', KEYS[1], ARGV[1])`, []string{"a"}, "b"), other}},
-		"no KEYS at all":                    {`touches a, and it declares no KEYS`, []client{evals(`return redis.call('set', 'a', 1)`, nil), other}},
+		"no KEYS at all":                    {`touches a, which is not among its KEYS ()`, []client{evals(`redis.call('set', 'a', 1) return redis.call('set', 'b', 1)`, nil), other}},
 		"by a command that only the server knows": {`touches b, which`, []client{
 			evals(`return redis.call('sunionstore', KEYS[1], KEYS[1], 'b')`, []string{"a"}), other,
 		}},
-		"in a call that may fail": {`touches b, which`, []client{evals(`redis.pcall('incr', 'b') return 1`, []string{"a"}), other}},
+		"in a call that may fail": {`touches b, which`, []client{evals(`redis.call('get', KEYS[1]) redis.pcall('incr', 'b') return 1`, []string{"a"}), other}},
 		"where somebody was there before": {`client 2's EVAL`, []client{
 			evals(`return redis.call('set', KEYS[1], 1)`, []string{"a"}),
 			evals(`if redis.call('exists', KEYS[1]) == 1 then redis.call('get', 'last') end return 1`, []string{"a"}),
@@ -62,7 +59,7 @@ func TestAKeyThatAScriptDoesNotDeclareIsFound(t *testing.T) {
 			does("transaction", func(ctx context.Context, r redis.UniversalClient) (string, error) {
 				_, err := r.TxPipelined(ctx, func(p redis.Pipeliner) error {
 					p.Eval(ctx, `return redis.call('set', KEYS[1], 1)`, []string{"a"})
-					p.Eval(ctx, `return redis.call('set', 'b', 1)`, []string{"a"})
+					p.Eval(ctx, `redis.call('get', KEYS[1]) return redis.call('set', 'b', 1)`, []string{"a"})
 					return nil
 				})
 				return "done", err
@@ -70,7 +67,7 @@ func TestAKeyThatAScriptDoesNotDeclareIsFound(t *testing.T) {
 		}},
 		"in a function": {`touches b, which`, []client{
 			does("function", func(ctx context.Context, r redis.UniversalClient) (string, error) {
-				if err := r.FunctionLoadReplace(ctx, "#!lua name=mine\nredis.register_function('f', function(keys) return redis.call('set', 'b', 1) end)").Err(); err != nil {
+				if err := r.FunctionLoadReplace(ctx, "#!lua name=mine\nredis.register_function('f', function(keys) redis.call('get', keys[1]) return redis.call('set', 'b', 1) end)").Err(); err != nil {
 					return "", err
 				}
 				return "done", r.FCall(ctx, "f", []string{"a"}).Err()
@@ -113,8 +110,16 @@ func TestScriptsThatDeclareTheirKeysAreRight(t *testing.T) {
 			evals(`redis.call('publish', ARGV[1], 'free') redis.call('time') return redis.call('ping')`, []string{"a"}, "channel:a"),
 			evals(`return redis.status_reply(redis.call('echo', KEYS[1]))`, []string{"a"}),
 		},
+		"one that it makes of another, and no other": {
+			evals(`return redis.call('incr', KEYS[1] .. ':count')`, []string{"a"}),
+			evals(`return redis.call('set', 'a', 1)`, nil),
+		},
+		"one with the same tag": {
+			evals(`redis.call('get', KEYS[1]) return redis.call('incr', '{' .. KEYS[1] .. '}:count')`, []string{"a"}),
+			evals(`return redis.call('mget', KEYS[1], '{' .. KEYS[1] .. '}')`, []string{"a"}),
+		},
 		"one that says it is for one server": {
-			evals("#!lua flags=no-cluster\nreturn redis.call('incr', KEYS[1] .. ':count')", []string{"a"}),
+			evals("#!lua flags=no-cluster\nreturn redis.call('mget', KEYS[1], KEYS[1] .. ':count')", []string{"a"}),
 			evals(`return redis.call('dbsize')`, nil),
 		},
 		"one made of the words of its keys": {
