@@ -133,8 +133,9 @@ func (t clientTimeline) Record(op *harness.Op) {
 		a.wait(at(model.InSleep))
 	}
 	a.records++
-	if a.keep(op) {
-		a.noteAct(model.Act{Op: *op})
+	did := model.Act{Op: *op}
+	if kept := a.keep(op); kept || !a.hasThreads() { // whether a crash cut it off is not for the mind of a client to know
+		a.noteAct(did)
 	}
 	if !a.crashed && a.hasLiveThreads() { // they may act before the client does anything else
 		a.wait(at(model.InWork))

@@ -2,9 +2,12 @@ package explore
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -222,8 +225,17 @@ func TestACheckpointIsOfEveryBound(t *testing.T) {
 // A Redis that dies is a failure of the harness. One that cannot be started is too: see TestNothingIsLeftBehind.
 func TestRedisThatFails(t *testing.T) {
 	leavesNothing(t, func() {
-		killer := does("shutdown", func(ctx context.Context, r redis.UniversalClient) (string, error) {
-			return "", r.Do(ctx, "SHUTDOWN", "NOSAVE").Err()
+		killer := does("kill", func(ctx context.Context, r redis.UniversalClient) (string, error) {
+			said, err := r.Info(ctx, "server").Result()
+			if err != nil {
+				return "", err
+			}
+			_, pid, _ := strings.Cut(said, "process_id:")
+			n, err := strconv.Atoi(strings.TrimSpace(strings.SplitN(pid, "\n", 2)[0]))
+			if err != nil {
+				return "", err
+			}
+			return "", errors.Join(syscall.Kill(n, syscall.SIGKILL), r.Set(ctx, "k", 1, 0).Err())
 		})
 		_, err := Search(t.Context(), quiet(program(killer, writesTo("k", 3))))
 		require.ErrorContains(t, err, "Redis")

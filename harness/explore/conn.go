@@ -181,7 +181,8 @@ func (c *conn) sendUngated() (*actor, error) {
 	if err := c.checkRefused(a); err != nil {
 		return nil, err
 	}
-	if a != nil && !c.isUngated() {
+	ungated := sync.OnceValue(c.isUngated) // it notes what the command changes, once
+	if a != nil && !a.isCrashed() && !ungated() {
 		if err := a.foreign(c); err != nil {
 			a.live.trouble = cmp.Or(a.live.trouble, err)
 			return nil, errForeign
@@ -195,12 +196,12 @@ func (c *conn) sendUngated() (*actor, error) {
 	case c.greets(a):
 		return nil, c.sendUnasked()
 	case a == nil:
-		if c.dialer.client && !c.isUngated() && !c.dialer.world.asking {
+		if c.dialer.client && !ungated() && !c.dialer.world.asking {
 			c.used = true
 			c.dialer.world.noteStray(c.Queue[0])
 		}
 		return nil, c.sendUnasked()
-	case c.isUngated():
+	case ungated():
 		if c.failed != nil {
 			return nil, c.failed
 		}

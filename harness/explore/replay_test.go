@@ -58,7 +58,7 @@ func TestACounterexampleThatWasChanged(t *testing.T) {
 		{"a time", func(c *interleave.Counterexample) { c.Steps[3].At++ }, "step 4"},
 		{"a step less", func(c *interleave.Counterexample) { c.Steps = c.Steps[:5] }, "6 steps, 5 were recorded"},
 		{"a step more", func(c *interleave.Counterexample) { c.Steps = append(c.Steps, c.Steps[0]) }, "6 steps, 7 were recorded"},
-		{"the note", func(c *interleave.Counterexample) { c.Anomaly.Note = "all is well" }, `it ends in "clients 1 and 2 are both the first", recorded is "all is well"`},
+		{"the note", func(c *interleave.Counterexample) { c.Anomaly.Note = "all is well" }, `it ends in "clients 2 and 1 are both the first", recorded is "all is well"`},
 		{"the class", func(c *interleave.Counterexample) { c.Anomaly.Class = harness.StuckLock }, "no stuck-lock at its end"},
 		{"another order", func(c *interleave.Counterexample) {
 			c.Schedule = slices.Repeat([]interleave.Choice{interleave.Run(1)}, 6)
