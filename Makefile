@@ -94,7 +94,7 @@ test-long-algorithms: redis
 	$(LONG) -p 2 ./workloads ./harness/results
 
 test-long-searches: redis
-	$(LONG) -p 2 ./harness/explore ./workloads/clients
+	$(LONG) -p 2 ./harness/explore ./harness/granttest ./workloads/clients
 
 test-long-faults: redis
 	$(LONG) -p 2 ./harness/cli ./nemesis ./harness/plan ./harness/workqueue/jetstream

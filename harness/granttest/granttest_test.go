@@ -35,8 +35,9 @@ func TestRightOnesPass(t *testing.T) {
 // which its search accepts unless it is asked for. It does not accept what else crashes and lost answers bring about.
 func TestWrongOnesFail(t *testing.T) {
 	t.Chdir(t.TempDir())
-	two, crash := granttest.Search{Clients: 2}, granttest.Search{Clients: 2, Crashes: 1}
-	calm := granttest.Search{Clients: 2, Crashes: -1, LostAnswers: -1}
+	two, crash := brief, brief
+	crash.Crashes = 1
+	calm := granttest.Search{Clients: 2, Crashes: -1, LostAnswers: -1, Minimize: -1}
 	for name, c := range map[string]struct {
 		test  func(granttest.TB)
 		class string

@@ -3,6 +3,7 @@ package granttest
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/doublegrant/doublegrant/harness"
@@ -12,6 +13,7 @@ import (
 // refusals is a checker of searches. It finds second names (see workloads.LockOptions.Habits) that are refused though nobody has ever asked
 // for them, before or meanwhile: an algorithm whose keys do not follow from the names that it is given takes two names for one. Such a
 // lock is stuck, such a message is lost. A refusal in which time has passed shows nothing, since what was taken may have been over already.
+// Nor does one where all is refused: no name was taken there that another could be taken for, and a search in which nothing ever succeeds says so.
 type refusals struct{}
 
 var _ harness.Checker = refusals{}
@@ -26,6 +28,9 @@ func (c refusals) Check(_ context.Context, h harness.History, found func(harness
 			return harness.Judgement{Checker: c.Name(), Verdict: harness.Unknown, Reason: err.Error()}
 		}
 		ops = append(ops, op)
+	}
+	if !slices.ContainsFunc(ops, mayHave) {
+		return said
 	}
 	for i, op := range ops {
 		class := refusedAs(op)
@@ -50,6 +55,11 @@ func refusedAs(op harness.Op) harness.Class {
 		return harness.LostMessage
 	}
 	return ""
+}
+
+// mayHave reports whether an operation has taken a name, or may have.
+func mayHave(op harness.Op) bool {
+	return (op.Kind == harness.Acquire || op.Kind == harness.Claim) && op.Outcome != harness.Fail && refusedAs(op) == ""
 }
 
 // isAskedFor reports whether anybody else's operation, or an earlier one of the same client, may have had the key of operation i by the

@@ -92,7 +92,7 @@ func (s subject) unshareable() string {
 // checkShared returns an error for options that can never work with shared values, or only with them.
 func (s subject) checkShared() error {
 	if !s.shared && (s.search.Goroutines != 0 || s.load.Goroutines != 0) {
-		return errors.New("Goroutines says how many clients share a value: let granttest.Shared(...) be the constructor, or leave it out")
+		return errors.New("the field Goroutines says how many clients share a value: let granttest.Shared(...) be the constructor, or leave it out")
 	}
 	for _, f := range s.load.Faults {
 		if s.shared && f.crashes {

@@ -320,7 +320,7 @@ func TestBadSharing(t *testing.T) {
 		"no shared constructor":           {lock(granttest.Shared(none)), []string{"the constructor is nil"}},
 		"shared, of what there is not":    {lock(granttest.Shared(func(*redis.ClusterClient) *manager { return nil })), []string{"takes a *redis.ClusterClient, which a *redis.Client is not"}},
 		"a shared constructor panics":     {lock(granttest.Shared(func(redis.UniversalClient) *manager { panic("no configuration") }), onlySearch), []string{"the constructor panicked: no configuration"}},
-		"goroutines that share nothing":   {lock(newGoodLock, granttest.LockOptions{Search: granttest.Search{Goroutines: 2}}), []string{"the options: Goroutines says how many clients share a value"}},
+		"goroutines that share nothing":   {lock(newGoodLock, granttest.LockOptions{Search: granttest.Search{Goroutines: 2}}), []string{"the options: the field Goroutines says how many clients share a value"}},
 		"crashes of goroutines in a load": {lock(granttest.Shared(newFreshTokens), crash), []string{"the options: CrashClients ends goroutines one by one"}},
 	})
 }

@@ -51,7 +51,6 @@ func (bareLock) Acquire(context.Context, string, string, time.Duration) (bool, e
 func (bareLock) Release(context.Context, string, string) (bool, error) { return true, nil }
 func (bareLock) ExtendAll(context.Context) error                       { return nil }
 func (bareLock) Extends() bool                                         { return false }
-func (bareLock) extend() error                                         { return nil }
 func (bareLock) FenceKey(key string) string                            { return key + ":fence" }
 
 func (fullLock) Extend(_ context.Context, key, owner string, ttl time.Duration) (bool, error) {

@@ -60,9 +60,25 @@ func (g *supervisor) callerOf(client any) *caller {
 		g.mu.Unlock()
 		if before != nil {
 			before.leave()
+			g.forget(before)
 		}
 	}
 	return s
+}
+
+// forget no longer waits for calls of a value that goroutines shared, once its Redis client serves the next. Those still under way wait in the
+// memory of a process that the search has ended, where nobody is left to wake them. A goroutine that stands still otherwise ends the search.
+func (g *supervisor) forget(s *caller) {
+	if !s.shared {
+		return
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for c := range g.calls {
+		if c.caller == s {
+			delete(g.calls, c)
+		}
+	}
 }
 
 // errSupervisor is the panic that ends a search or a load when something has gone wrong.
@@ -118,6 +134,7 @@ func (s *caller) returned(end context.CancelFunc) {
 
 // call is one call of a method.
 type call struct {
+	caller      *caller
 	method, key string
 	since       time.Time
 	goroutine   int
@@ -136,7 +153,7 @@ func (s *caller) enter(ctx context.Context, method, key string) (context.Context
 		s.goroutine = me
 	}
 	ctx, cancel := context.WithTimeout(ctx, s.supervisor.limit)
-	c := &call{method, key, time.Now(), me}
+	c := &call{s, method, key, time.Now(), me}
 	s.supervisor.begin(c)
 	return ctx, func() {
 		s.returned(cancel)

@@ -67,11 +67,33 @@ func TestLongADeadlineLockIsNoLockToUse(t *testing.T) {
 	requireFound(t, client(t, python, "python/deadline_lock.py"), harness.StolenRelease, 1, func(s *explore.Spec) { noCrash(s); s.Clients, s.First = 3, true })
 }
 
-// The same lock is found out that compares its deadline with a fraction of a millisecond: its lease ends too early.
-func TestADeadlineIsComparedInWholeMilliseconds(t *testing.T) {
+// Comparisons of a deadline with a fraction of a millisecond: one that is right, for the lease ends in the millisecond in which it is over, and
+// one whose lease ends in the millisecond before.
+const (
+	inTime  = "time.time() * 1000 <= int(held)"
+	tooSoon = "time.time() * 1000 <= int(held) - 1"
+)
+
+// A lease that is kept by time.time() ends in the right millisecond. The same lock is found out where it ends in the one before.
+func TestADeadlineIsKeptToTheMillisecond(t *testing.T) {
 	t.Parallel()
-	file := changed(t, "python/deadline_lock.py", "self.now() <= int(held)", "time.time() * 1000 <= int(held)")
-	requireFound(t, client(t, python, file), harness.DoubleGrant, 1, func(s *explore.Spec) { noCrash(s); s.First = true })
+	few := func(s *explore.Spec) { noCrash(s); s.First, s.MaxSchedules = true, 100 }
+	requireFound(t, comparing(t, tooSoon), harness.DoubleGrant, 1, few)
+	_, res := searched(t, comparing(t, inTime), few)
+	require.Empty(t, res.Found)
+	require.Equal(t, 100, res.Schedules, res.Stopped)
+}
+
+func TestLongADeadlineMayHaveAFraction(t *testing.T) {
+	testenv.NeedLong(t)
+	t.Parallel()
+	requireHolds(t, comparing(t, inTime), noCrash)
+}
+
+// comparing is the lock of python/deadline_lock.py with another comparison.
+func comparing(t *testing.T, text string) workloads.Client {
+	t.Helper()
+	return client(t, python, changed(t, "python/deadline_lock.py", "self.now() <= int(held)", text))
 }
 
 // changed writes a copy of an adapter in Python with another text in one place. It finds the adapters that it imports.
@@ -100,24 +122,24 @@ except ConnectionError:
     sys.exit(0)
 `
 
-// A test that drives itself is searched in the schedule's time as well: a deadline that is compared with a fraction of a millisecond is
-// found, and one in whole milliseconds is not.
+// A test that drives itself is searched in the schedule's time as well: a lease that ends a millisecond too soon is found, and one that is
+// over in time is not, whether whole milliseconds are compared or a fraction.
 func TestLongADrivingTestInTheSchedulesTime(t *testing.T) {
 	testenv.NeedLong(t)
 	t.Parallel()
 	tool := python.interpreter(t)
-	for text, class := range map[string]harness.Class{"self.now() <= int(held)": "", "time.time() * 1000 <= int(held)": harness.DoubleGrant} {
+	for text, class := range map[string]harness.Class{"self.now() <= int(held)": "", inTime: "", tooSoon: harness.DoubleGrant} {
 		file := filepath.Join(filepath.Dir(changed(t, "python/deadline_lock.py", "self.now() <= int(held)", text)), "test_lock.py")
 		require.NoError(t, os.WriteFile(file, []byte(drivingTest), 0o644))
 		c := workloads.Client{As: workloads.Lock, Command: []string{tool, file}, Announces: true, Clock: workloads.PreloadedClock}
-		first := func(s *explore.Spec) { noCrash(s); s.First = true }
+		few := func(s *explore.Spec) { noCrash(s); s.First, s.MaxSchedules = true, 10 } // each starts two interpreters
 		if class != "" {
-			requireFound(t, c, class, 1, first)
+			requireFound(t, c, class, 1, few)
 			continue
 		}
-		_, res := searched(t, c, func(s *explore.Spec) { first(s); s.MaxSchedules = 6 }) // each starts two interpreters; the other one is found in 4
+		_, res := searched(t, c, few)
 		require.Empty(t, res.Found)
-		require.Equal(t, 6, res.Schedules, res.Stopped)
+		require.Equal(t, 10, res.Schedules, res.Stopped)
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"fmt"
+	"log/slog"
 	"os"
 	"testing"
 	"time"
@@ -52,12 +53,28 @@ func TestMain(m *testing.M) {
 }
 
 // stepwise names a victim that starts one cluster, waits for a line on its standard input, acts on its node, stops it, and prints
-// the results.
+// the results. Once the cluster is up it waits for its daemon for a short time only.
 const stepwise = "stepwise"
 
+// remembering is Docker, and remembers the site that was found last.
+type remembering struct {
+	docker.Platform
+	site cluster.Site
+}
+
+func (r *remembering) Find(ctx context.Context, log *slog.Logger) (site cluster.Site, err error) {
+	r.site, err = r.Platform.Find(ctx, log)
+	return r.site, err
+}
+
 func actStepwise() int {
-	c := cluster.Standalone(cluster.Options{On: docker.Platform{Patience: 2 * time.Second}})
-	fmt.Println("start", platformtest.Begin(c))
+	on := &remembering{}
+	c := cluster.Standalone(cluster.Options{On: on})
+	err := platformtest.Begin(c)
+	if err == nil {
+		docker.Limit(on.site, docker.Platform{Patience: 2 * time.Second})
+	}
+	fmt.Println("start", err)
 	if _, err := bufio.NewReader(os.Stdin).ReadString('\n'); err != nil {
 		return 1
 	}

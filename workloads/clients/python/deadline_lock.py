@@ -13,7 +13,7 @@ class DeadlineLock(Lock):
     can = ["acquire", "release"]
     clock = "preloaded"
 
-    def now(self):  # in whole milliseconds everywhere: compared with a fraction, a deadline ends too early
+    def now(self):  # in whole milliseconds everywhere, as Redis counts
         return int(time.time() * 1000)
 
     def acquire(self, key, owner, ttl_ms):
