@@ -196,7 +196,7 @@ type fenced struct {
 }
 
 func (l *fenced) Acquire(ctx context.Context, key, owner string, ttl time.Duration) (bool, error) {
-	token, err := redis.NewScript(`if not redis.call('set', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2]) then return '' end `+l.counter).
+	token, err := redis.NewScript(forOneServer(`if not redis.call('set', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2]) then return '' end `+l.counter)).
 		Run(ctx, l.redis, []string{key}, owner, ttl.Milliseconds()).Text()
 	if err != nil || token == "" {
 		return false, err
