@@ -262,7 +262,6 @@ func TestManagersThatGoroutinesShare(t *testing.T) {
 	requireManaged(t, map[string]managed{
 		"an owner for each name":    {lock(granttest.Shared(newByName), calm), "stolen-release|double-grant"},
 		"one token for the process": {lock(granttest.Shared(newOneTokenOfProcess), calm), "double-grant"},
-		"a mutex that stays locked": {lock(granttest.Shared(newForgetsMutex), calm), "deadlock.* waits for ever in memory"},
 		"fresh tokens":              {lock(granttest.Shared(newFreshTokens), two), ""},
 	})
 }
@@ -270,6 +269,7 @@ func TestManagersThatGoroutinesShare(t *testing.T) {
 func TestLongManagersThatGoroutinesShare(t *testing.T) {
 	testenv.NeedLong(t)
 	requireManaged(t, map[string]managed{
+		"a mutex that stays locked":    {lock(granttest.Shared(newForgetsMutex), calm), "deadlock.* waits for ever in memory"},
 		"a stale cache":                {lock(granttest.Shared(newStaleCache), calm), "double-grant"},
 		"redsync, by name":             {lock(granttest.Shared(newRedsyncs(func(key, _ string) string { return key })), calm), "stolen-release|double-grant"},
 		"redsync, by name and owner":   {lock(granttest.Shared(newRedsyncs(func(key, owner string) string { return key + owner })), two), ""},
