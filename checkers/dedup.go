@@ -19,12 +19,13 @@ import (
 // ended in info may or may not have marked.
 //
 // Where messages are confirmed, the TTL of a claim is its lease, and claims after that are legitimate until one is
-// confirmed. An ok confirm C marks its Key on [C.Return, C.Call + TTL*(1-Meta.Drift)] for certain, whoever sent it; S is a
-// violation if it was called after C had returned and returned before that end. So it is, though it was called before, if C returned when the
-// mark of a claim M, or of another confirm that went on with M, could not be gone, and S cannot have come before M: from M on the message was marked all the while. A confirm sets the mark anew, to a shorter
-// window too: a mark M can be gone at max(C.Call, M.Call) + TTL*(1-Meta.Drift) of any other confirm C of its Key that did
-// not fail and may have been executed after M, that is, unless it was ok and had returned before M was called. A
-// claim that meets a mark changes nothing, however late it is executed. Sources: soundness rules 2 and 3.
+// confirmed. An ok confirm C marks its Key on [C.Return, C.Call + TTL*(1-Meta.Drift)] for certain, whoever sent it; S
+// is a violation if it was called after C had returned and returned before that end. So it is, though it was called
+// before, if C returned when the mark of a claim M, or of another confirm that went on with M, could not be gone, and
+// S cannot have come before M: from M on the message was marked all the while. A confirm sets the mark anew, to a
+// shorter window too: a mark M can be gone at max(C.Call, M.Call) + TTL*(1-Meta.Drift) of any other confirm C of its
+// Key that did not fail and may have been executed after M, that is, unless it was ok and had returned before M was
+// called. A claim that meets a mark changes nothing, however late it is executed. Sources: soundness rules 2 and 3.
 //
 // A claim is a violation only when no confirm that was called in time can come any more: at once where the workloads promise
 // other kinds alone, else when all workers have spoken, or at the end. A record that stops before that leaves doubts, unless

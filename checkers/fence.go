@@ -12,25 +12,27 @@ import (
 
 // Fence returns the checker of fencing tokens: a later grant has a larger one.
 //
-// The Result of an ok acquire is its token, if there is one. An ok acquire B with a token that is not larger than that of
-// an ok acquire A on the same Key that certainly was granted before is a [harness.FenceRegression], reported once, against the
-// largest such token. A was granted before B if it had returned before B was called, or before B's lease could be over:
-// had B come first, its owner would still have had the lock when A was granted, since it releases after B's Return. So it was, too, if A
-// was called before B returned, and returned later, while B's owner certainly had the lock: before B can have been released, and before
-// its lease can be over, nor that of a renewal which returned before then. Two owners with one token are one in either order, however late they were answered. Only an owner (the worker
-// together with Arg) that got its own token again is not: who acquires again what it holds is granted nothing new.
-// Nothing is said about acquires that ended in info, which may have drawn a token. If a command of B's owner may still be executed it
-// may have ended B's lease earlier; in a widened history nobody knows when B was released. Source: Kleppmann 2016; soundness rules 1, 2, 4
-// and 5.
+// The Result of an ok acquire is its token, if there is one. An ok acquire B with a token that is not larger than
+// that of an ok acquire A on the same Key that certainly was granted before is a [harness.FenceRegression], reported
+// once, against the largest such token. A was granted before B if it had returned before B was called, or before B's
+// lease could be over: had B come first, its owner would still have had the lock when A was granted, since it
+// releases after B's Return. So it was, too, if A was called before B returned, and returned later, while B's owner
+// certainly had the lock: before B can have been released, and before its lease can be over, nor that of a renewal
+// which returned before then. Two owners with one token are one in either order, however late they were answered.
+// Only an owner (the worker together with Arg) that got its own token again is not: who acquires again what it holds
+// is granted nothing new. Nothing is said about acquires that ended in info, which may have drawn a token. If a
+// command of B's owner may still be executed it may have ended B's lease earlier; in a widened history nobody knows
+// when B was released. Source: Kleppmann 2016; soundness rules 1, 2, 4 and 5.
 //
 // Tokens are non-negative decimal numbers of any length, compared as such and never as floats; a Result that is something
 // else makes the verdict Unknown, if nothing worse was found, and so does a history without tokens. Grants without a
 // token are passed over, since another lock may have made them.
 //
-// Time is O(log n) a grant. Memory is bounded: of each key the grants are kept that had the largest token so far, since the
-// slowest worker's last operation, 2,048 at most, and those that may last, with 16 others that returned meanwhile. A call that more than those overtook is judged at the end, in a second
-// pass over the history; of more than 1,000 such, and where there is no second pass, the verdict is Unknown. Of two grants with one token
-// that were under way at once nothing is said if more than 2,048 others returned between them.
+// Time is O(log n) a grant. Memory is bounded: of each key the grants are kept that had the largest token so far,
+// since the slowest worker's last operation, 2,048 at most, and those that may last, with 16 others that returned
+// meanwhile. A call that more than those overtook is judged at the end, in a second pass over the history; of more
+// than 1,000 such, and where there is no second pass, the verdict is Unknown. Of two grants with one token that were
+// under way at once nothing is said if more than 2,048 others returned between them.
 func Fence() harness.Checker { return fence{} }
 
 type fence struct{}

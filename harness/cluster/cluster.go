@@ -19,9 +19,9 @@ import (
 	"github.com/doublegrant/doublegrant/harness/cluster/fabric"
 )
 
-// startWithin bounds the start of a cluster. Half a second is usual, one second in containers, and ten times as long with a
-// busy Docker daemon.
-const startWithin = 40 * time.Second
+// startWithin bounds the start of a cluster. Half a second is usual, one second in containers. A busy Docker daemon takes up to 8 s for
+// each container.
+const startWithin = 3 * time.Minute
 
 // Cluster is a Redis topology. Standalone, Replicated, Sentinel or Masters makes it. It is started once and stopped once.
 type Cluster struct {
@@ -91,7 +91,7 @@ func (c *Cluster) Topology() string { return c.topology.name }
 // Groups returns the number of client groups.
 func (c *Cluster) Groups() int { return c.opts.ClientGroups }
 
-// Start starts every node and returns when the cluster is whole. It gives up after 40 s, and then stops what it started. It fails
+// Start starts every node and returns when the cluster is whole. It gives up after 3 min, and then stops what it started. It fails
 // before starting anything if the machine has no redis-server (ErrNoRedis), a limit that is too low (ErrLimit), or not the
 // platform of Options.On. It turns off go-redis's logger for the whole process: see the package's documentation.
 func (c *Cluster) Start(ctx context.Context, clock harness.Clock, events func(harness.Event), log *slog.Logger) error {

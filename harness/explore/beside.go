@@ -68,7 +68,6 @@ func (ex *execution) stepAfter(a *actor) error {
 	c := interleave.Run(a.index).Of(a.thread)
 	at := ex.nextStep()
 	ex.stepTimes = append(ex.stepTimes, at)
-	ex.backend.setTime()
 	ex.trace.StartStep(at, c)
 	_, err := ex.stepClient(c, a)
 	ex.trace.FinishStep(nil, nil)

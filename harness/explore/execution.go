@@ -122,13 +122,17 @@ func grantsExclusive(op harness.Op) bool {
 
 // history returns the history for the checkers. Clients' ids count from 1, as people do; there is no worker 0.
 func (ex *execution) history() harness.History {
-	return harness.History{
+	h := harness.History{
 		Meta: harness.Meta{
 			Name: ex.spec.Program.Name, Workers: len(ex.actors) + 1, Clients: len(ex.actors), Groups: 1, Kinds: ex.spec.Program.Kinds,
 		},
 		Ops: harness.OpsOf(ex.ops),
 		End: &harness.End{At: ex.stamp()},
 	}
+	if ex.promoted { // what a lost write brings about is no fault of the operation that finds it
+		h.Faults = []harness.Fault{{Name: "failover"}}
+	}
+	return h
 }
 
 // abandon ends a schedule early: every parked client crashes. Errors of that are dropped, since the one that led here is

@@ -1,6 +1,7 @@
 package explore
 
 import (
+	"cmp"
 	"math"
 	"slices"
 	"time"
@@ -35,35 +36,25 @@ func (ex *execution) reachableInstants() ([]schedule.Instant, error) {
 	if err != nil {
 		return nil, err
 	}
-	var out []schedule.Instant
+	var before, beyond []schedule.Instant
 	for _, end := range ends {
-		if before := middleOf(end - keyspace.Grain); before > ex.now && ex.w.SetsClocks() {
-			out = append(out, schedule.Instant{At: before})
+		if at := middleOf(end - keyspace.Grain); at > ex.now && ex.w.SetsClocks() {
+			before = append(before, schedule.Instant{At: at})
 		}
-		out = append(out, schedule.Instant{At: middleOf(end + keyspace.Grain), BeyondEnd: true})
+		beyond = append(beyond, schedule.Instant{At: middleOf(end + keyspace.Grain), BeyondEnd: true})
 	}
 	if ex.spec.Program.Timeless && ex.ClockRead && ex.now < keyspace.UntilMidnight {
-		out = append(out, schedule.Instant{At: middleOf(keyspace.UntilMidnight), BeyondEnd: true})
+		beyond = append(beyond, schedule.Instant{At: middleOf(keyspace.UntilMidnight), BeyondEnd: true})
 	}
-	return ex.numbered(out, interleave.Pass), nil
+	return ex.numbered(append(beyond, before...), interleave.Pass), nil
 }
 
 // middleOf returns the middle of a millisecond.
 func middleOf(t time.Duration) time.Duration { return t.Truncate(keyspace.Grain) + start }
 
-// numbered returns the instants in their order, without doubles, each with the choice by which time passes to it.
+// numbered returns the instants in their order, each with the choice by which time passes to it. Of two at one time the first counts.
 func (ex *execution) numbered(all []schedule.Instant, choice func(n int) interleave.Choice) []schedule.Instant {
-	slices.SortStableFunc(all, func(a, b schedule.Instant) int {
-		switch {
-		case a.At != b.At:
-			return int(a.At - b.At)
-		case a.BeyondEnd == b.BeyondEnd:
-			return 0
-		case a.BeyondEnd:
-			return -1
-		}
-		return 1
-	})
+	slices.SortStableFunc(all, func(a, b schedule.Instant) int { return cmp.Compare(a.At, b.At) })
 	all = slices.CompactFunc(all, func(a, b schedule.Instant) bool { return a.At == b.At })
 	if len(all) > maxInstants {
 		ex.TooManyEnds = true

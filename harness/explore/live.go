@@ -158,7 +158,7 @@ func (ex *live) executeAndLearn(l *lateCommand, c command.Command) (reply []byte
 	if err != nil {
 		return nil, err
 	}
-	touched, err := ex.watchScripts(c, l.pending.OpenTransaction())
+	touched, err := ex.watchScripts(lesson, c, l.pending.OpenTransaction())
 	if err != nil {
 		return nil, err
 	}
@@ -214,7 +214,7 @@ func (ex *live) sendNext(a *actor, c *conn) (kept bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	touched, err := ex.watchScripts(next, c.OpenTransaction())
+	touched, err := ex.watchScripts(lesson, next, c.OpenTransaction())
 	if err != nil {
 		return false, err
 	}

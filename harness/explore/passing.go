@@ -58,7 +58,7 @@ func (ex *execution) instantsNow() ([]schedule.Instant, error) {
 // seesTime reports whether an actor's next step depends on the time of day, or on what is left of a lease.
 func (ex *execution) seesTime(a *actor) (clock, left bool) {
 	switch {
-	case a.sends != nil || a.waits():
+	case a.waits():
 		return false, false
 	case a.parkedAt.Kind == model.InClock:
 		return true, false
@@ -71,10 +71,11 @@ func (ex *execution) seesTime(a *actor) (clock, left bool) {
 
 // passToInstant lets time pass to the instant of a choice. ends reports whether some lease ends on the way.
 func (ex *execution) passToInstant(c interleave.Choice) (ends bool, err error) {
-	instants, err := ex.reachableInstants()
-	if err == nil && c.Kind() == interleave.PassesFine {
-		instants, err = ex.fineInstants()
+	list := ex.reachableInstants
+	if c.Kind() == interleave.PassesFine {
+		list = ex.fineInstants
 	}
+	instants, err := list()
 	if err != nil {
 		return false, err
 	}
@@ -163,9 +164,8 @@ func (ex *execution) anyCommand(c *command.Command, on *command.Pending, is func
 
 // clock returns what a client's clock shows, in virtual time.
 func (ex *execution) clock(client int) time.Duration {
-	t := ex.now
 	if client == ex.budget.Clients-1 {
-		t += ex.spec.Skew
+		return ex.now + ex.spec.Skew
 	}
-	return t
+	return ex.now
 }

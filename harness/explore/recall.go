@@ -148,7 +148,7 @@ func (ex *recalled) noteOutcome(*command.Pending) {}
 func (ex *recalled) endWait(_ interleave.Choice, a *actor) (endedOp bool, err error) {
 	ops := len(ex.ops)
 	if a.thread == 0 && a.parkedAt.Kind != model.InStart {
-		a.beginOp(ex.now)
+		a.beginOp(ex.stamp())
 	}
 	if ex.readiness(a) == byTime {
 		err = ex.waitUntil(a)

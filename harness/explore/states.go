@@ -100,6 +100,9 @@ func (ex *execution) appendHistory(b []byte) []byte {
 			b = ex.appendEndedBefore(b, op.Call)
 		}
 	}
+	if ex.promoted { // the checkers are told
+		b = append(b, 1)
+	}
 	return append(b, 0)
 }
 

@@ -194,31 +194,32 @@ var (
 	briefOnce = granttest.DedupOptions{Search: brief, Load: granttest.Load{Skip: true}}
 )
 
-// usedAgain is an algorithm that one client uses again, and what has to be said of it.
-type usedAgain struct {
-	test  func(granttest.TB)
-	class string // a regular expression; empty: it is right
+// saying is a test of an algorithm, and what it has to say of it.
+type saying struct {
+	test func(granttest.TB)
+	want string // a regular expression; empty: the algorithm is right
 }
 
-func requireUsedAgain(t *testing.T, all map[string]usedAgain) {
+func requireSaid(t *testing.T, all map[string]saying) {
 	t.Helper()
 	t.Chdir(t.TempDir())
 	for name, c := range all {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			got := record(t, t.Name(), c.test)
-			if c.class == "" {
+			if c.want == "" {
 				got.passes(t)
 				return
 			}
-			require.Regexp(t, `(?s)is not a (lock|filter|sequence).*(`+c.class+`)`, got.failure(t))
+			require.Regexp(t, `(?s)is not a (lock|filter|sequence).*(`+c.want+`)`, got.failure(t))
+			require.NotContains(t, got.failure(t), "neither sent a command")
 		})
 	}
 }
 
 // A search has parts in which one client uses an algorithm again, and for two names. They find what others do not.
 func TestWhatGoesWrongWhenItIsUsedAgain(t *testing.T) {
-	requireUsedAgain(t, map[string]usedAgain{
+	requireSaid(t, map[string]saying{
 		"held, though the release failed": {lock(newStaleHeld, briefLock), "double-grant"},
 		"one key for all names":           {lock(newOneKey, briefLock), "stuck-lock in .*lock-2 was refused, though nobody had ever asked for lock-2"},
 		"a lock that takes notes":         {lock(newMindful, briefLock), ""},
@@ -228,7 +229,7 @@ func TestWhatGoesWrongWhenItIsUsedAgain(t *testing.T) {
 
 func TestLongWhatGoesWrongWhenItIsUsedAgain(t *testing.T) {
 	testenv.NeedLong(t)
-	requireUsedAgain(t, map[string]usedAgain{
+	requireSaid(t, map[string]saying{
 		"a token for each object":       {lock(newOneToken, briefLock), "stolen-release|double-grant"},
 		"a release frees other names":   {lock(newFreesAll, briefLock), "stolen-release|double-grant"},
 		"a release of the last":         {lock(newReleasesLast, briefLock), "stolen-release|double-grant"},

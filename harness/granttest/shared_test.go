@@ -230,46 +230,23 @@ func sharing(s granttest.Search) granttest.LockOptions {
 	return granttest.LockOptions{Search: s, Load: granttest.Load{Skip: true}}
 }
 
-// managed is a manager, and what has to be said of it.
-type managed struct {
-	test func(granttest.TB)
-	want string // a regular expression; empty: it is right
-}
-
-func requireManaged(t *testing.T, all map[string]managed) {
-	t.Helper()
-	t.Chdir(t.TempDir())
-	for name, c := range all {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			got := record(t, t.Name(), c.test)
-			if c.want == "" {
-				got.passes(t)
-				return
-			}
-			require.Regexp(t, `(?s)is not a lock.*(`+c.want+`)`, got.failure(t))
-			require.NotContains(t, got.failure(t), "neither sent a command")
-		})
-	}
-}
-
 var (
 	calm = sharing(granttest.Search{Crashes: -1, LostAnswers: -1})
 	two  = sharing(granttest.Search{Clients: 2, LostAnswers: -1}) // goroutines of one process, without a crash
 )
 
 func TestManagersThatGoroutinesShare(t *testing.T) {
-	requireManaged(t, map[string]managed{
+	requireSaid(t, map[string]saying{
 		"an owner for each name":    {lock(granttest.Shared(newByName), calm), "stolen-release|double-grant"},
 		"one token for the process": {lock(granttest.Shared(newOneTokenOfProcess), calm), "double-grant"},
 		"fresh tokens":              {lock(granttest.Shared(newFreshTokens), two), ""},
+		"a mutex that stays locked": {lock(granttest.Shared(newForgetsMutex), calm), "deadlock.* waits for ever in memory"},
 	})
 }
 
 func TestLongManagersThatGoroutinesShare(t *testing.T) {
 	testenv.NeedLong(t)
-	requireManaged(t, map[string]managed{
-		"a mutex that stays locked":    {lock(granttest.Shared(newForgetsMutex), calm), "deadlock.* waits for ever in memory"},
+	requireSaid(t, map[string]saying{
 		"a stale cache":                {lock(granttest.Shared(newStaleCache), calm), "double-grant"},
 		"redsync, by name":             {lock(granttest.Shared(newRedsyncs(func(key, _ string) string { return key })), calm), "stolen-release|double-grant"},
 		"redsync, by name and owner":   {lock(granttest.Shared(newRedsyncs(func(key, owner string) string { return key + owner })), two), ""},

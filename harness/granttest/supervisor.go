@@ -60,25 +60,9 @@ func (g *supervisor) callerOf(client any) *caller {
 		g.mu.Unlock()
 		if before != nil {
 			before.leave()
-			g.forget(before)
 		}
 	}
 	return s
-}
-
-// forget no longer waits for calls of a value that goroutines shared, once its Redis client serves the next. Those still under way wait in the
-// memory of a process that the search has ended, where nobody is left to wake them. A goroutine that stands still otherwise ends the search.
-func (g *supervisor) forget(s *caller) {
-	if !s.shared {
-		return
-	}
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	for c := range g.calls {
-		if c.caller == s {
-			delete(g.calls, c)
-		}
-	}
 }
 
 // errSupervisor is the panic that ends a search or a load when something has gone wrong.
@@ -134,10 +118,10 @@ func (s *caller) returned(end context.CancelFunc) {
 
 // call is one call of a method.
 type call struct {
-	caller      *caller
 	method, key string
 	since       time.Time
 	goroutine   int
+	mayWait     bool // for another goroutine of its process, which the search may have ended: the search itself finds who waits in vain
 }
 
 func (c *call) String() string { return fmt.Sprintf("%s(%q)", c.method, c.key) }
@@ -153,7 +137,7 @@ func (s *caller) enter(ctx context.Context, method, key string) (context.Context
 		s.goroutine = me
 	}
 	ctx, cancel := context.WithTimeout(ctx, s.supervisor.limit)
-	c := &call{s, method, key, time.Now(), me}
+	c := &call{method, key, time.Now(), me, s.shared && s.supervisor.lasting}
 	s.supervisor.begin(c)
 	return ctx, func() {
 		s.returned(cancel)
@@ -194,19 +178,19 @@ func (g *supervisor) watch(stop <-chan struct{}) {
 		case <-stop:
 			return
 		case <-tick.C:
-			if c := g.oldest(); c != nil && time.Since(c.since) > g.limit {
+			if c := g.oldest(func(c *call) bool { return !c.mayWait }); c != nil && time.Since(c.since) > g.limit {
 				g.noteTrouble("%v has not returned within %v%s: it has to return when its context ends", c, g.limit, waitPlace(c.goroutine))
 			}
 		}
 	}
 }
 
-// oldest returns the call that has lasted longest, or nil if none is under way.
-func (g *supervisor) oldest() (oldest *call) {
+// oldest returns the call that has lasted longest, of those that count, or nil if none is under way.
+func (g *supervisor) oldest(counts func(*call) bool) (oldest *call) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	for c := range g.calls {
-		if oldest == nil || c.since.Before(oldest.since) {
+		if counts(c) && (oldest == nil || c.since.Before(oldest.since)) {
 			oldest = c
 		}
 	}
@@ -216,7 +200,7 @@ func (g *supervisor) oldest() (oldest *call) {
 // underWay describes the call that has lasted longest, for a search that waits for it in vain. It returns nothing if there
 // is none.
 func (g *supervisor) underWay() string {
-	c := g.oldest()
+	c := g.oldest(func(*call) bool { return true })
 	if c == nil {
 		return ""
 	}
