@@ -38,6 +38,8 @@ type actor struct {
 	cutOffUnrecorded bool            // the operation that a crash cut off is still to be recorded
 	inOp             bool            // the operation at hand has begun: it has sent something or looked at the clock
 	callAt           time.Duration   // virtual time at which the operation at hand began
+	acted            bool            // the operation at hand has done more than read: see takesEffect
+	actedAt          time.Duration   // virtual time at which it first did
 	commands         int             // number of commands that the operation at hand has sent
 	free             bool            // the last operation sent no command, in a process of several clients
 	lost             []byte          // the command of the operation at hand that was executed without an answer; nil: none
@@ -124,8 +126,7 @@ func (t clientTimeline) Now() time.Duration {
 	return t.a.ex.stamp()
 }
 
-// Record stamps op and keeps it. An operation counts as called when it sent its first command or first looked at a clock:
-// before that nobody can tell that it had begun. An operation that a crash cut off ends with Info, and none is kept after it.
+// Record stamps op and keeps it. From when it counts as called says calledAt. An operation that a crash cut off ends with Info, and none is kept after it.
 func (t clientTimeline) Record(op *harness.Op) {
 	a := t.a
 	defer a.ex.w.takeTurn()()
@@ -154,7 +155,8 @@ func (a *actor) keep(op *harness.Op) bool {
 	op.Return = a.ex.stamp()
 	op.Call = op.Return
 	if a.inOp {
-		op.Call, a.inOp = a.callAt, false
+		op.Call = a.calledAt(op)
+		a.inOp, a.acted = false, false
 	}
 	if a.lost != nil && (op.Kind == harness.Acquire && op.Outcome == harness.Fail || op.Kind == harness.Claim && op.Result == harness.ResultSeen) {
 		a.ex.noteSituation(harness.RefusedByItself)

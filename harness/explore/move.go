@@ -13,7 +13,7 @@ import (
 
 // nextMove returns the step that a parked client would take.
 func (ex *execution) nextMove(c interleave.Choice, a *actor) schedule.Move {
-	m := schedule.Move{Choice: c, Memory: ex.memoryOf(a.index), Begins: !a.inOp, Ends: true, Observes: ex.spec.Program.Observe != nil, TimePasses: a.wakeAt > ex.now}
+	m := schedule.Move{Choice: c, Memory: ex.memoryOf(a.index), Begins: a.mayBegin(), Ends: true, Observes: ex.spec.Program.Observe != nil, TimePasses: a.wakeAt > ex.now}
 	if a.sends != nil {
 		m.Begins, m.Ends, m.Access = false, false, a.sends.Queue[0].Access
 		return m

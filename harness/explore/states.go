@@ -106,6 +106,23 @@ func (ex *execution) appendHistory(b []byte) []byte {
 	return append(b, 0)
 }
 
+// appendCall appends from when the operation at hand may count.
+func (a *actor) appendCall(b []byte) []byte {
+	if !a.inOp {
+		return b
+	}
+	b = a.ex.appendInstant(b, a.callAt)
+	if a.acted && a.movesCalls() {
+		b = a.ex.appendInstant(append(b, 1), a.actedAt)
+	}
+	return b
+}
+
+// appendInstant appends the millisecond of a time, and what had ended before it.
+func (ex *execution) appendInstant(b []byte, at time.Duration) []byte {
+	return ex.appendEndedBefore(visited.AppendInts(b, at/keyspace.Grain), at)
+}
+
 // appendEndedBefore appends how many operations of each client had ended before a time.
 func (ex *execution) appendEndedBefore(b []byte, at time.Duration) []byte {
 	of := harness.Meta{Workers: len(ex.actors) + 1}
@@ -186,10 +203,7 @@ func (a *actor) appendState(b []byte) []byte {
 	}
 	b = visited.AppendID(b, a.mind.ID)
 	b = visited.AppendBools(b, a.started, a.done, a.crashed, a.cutOffUnrecorded, a.inOp, a.commands > 0)
-	if a.inOp {
-		b = visited.AppendInts(b, a.callAt/keyspace.Grain)
-		b = a.ex.appendEndedBefore(b, a.callAt)
-	}
+	b = a.appendCall(b)
 	if a.wakeAt > a.ex.now {
 		b = visited.AppendInts(b, a.wakeAt)
 	}

@@ -92,17 +92,22 @@ func (ex *execution) stepClient(c interleave.Choice, a *actor) (did schedule.Mov
 	heard := model.Event{Kind: model.Awake}
 	switch a.parkedAt.Kind {
 	case model.InCommand:
-		a.beginOp(ex.stamp())
+		at, next := ex.stamp(), a.parkedAt.Pending.Next()
+		acts := ex.takesEffect(next, a.parkedAt.Pending)
+		a.beginOp(at)
 		ex.countCommand(a)
 		ex.backend.noteOutcome(a.parkedAt.Pending)
 		if isExecuted(c) {
-			ex.serverLooks(a.parkedAt.Pending.Next(), a.parkedAt.Pending)
+			ex.serverLooks(next, a.parkedAt.Pending)
 		}
 		var kept bool
 		if heard, kept, err = ex.deliver(c, a); err != nil {
 			return did, err
 		}
 		ex.order++
+		if acts && !next.ChangedNothing(heard.Text) {
+			a.act(at)
+		}
 		if kept {
 			did.Ends = false
 			return did, nil
@@ -113,6 +118,7 @@ func (ex *execution) stepClient(c interleave.Choice, a *actor) (did schedule.Mov
 		}
 	case model.InClock:
 		a.beginOp(ex.stamp())
+		a.act(ex.stamp())
 		ex.lookAtClock()
 		ex.ClockRead = true
 		heard = model.Event{Kind: model.Looked, At: ex.clock(a.index)}
@@ -136,6 +142,7 @@ func (ex *execution) wake(a *actor) (slept bool, err error) {
 		return false, err
 	}
 	a.beginOp(ex.stamp())
+	a.act(a.callAt) // who has slept knows how long
 	ex.trace.Waited(a.wakeAt - ex.now)
 	return slept && a.parkedAt.Kind != model.InSleep, ex.passTo(a.wakeAt)
 }

@@ -157,10 +157,7 @@ func (a *actor) appendThread(b []byte) []byte {
 		return append(b, 2)
 	}
 	b = visited.AppendBools(b, a.started, a.done, a.crashed, a.cutOffUnrecorded, a.inOp, a.commands > 0, a.parkedAt.isCancelled())
-	if a.inOp {
-		b = visited.AppendInts(b, a.callAt/keyspace.Grain)
-		b = a.ex.appendEndedBefore(b, a.callAt)
-	}
+	b = a.appendCall(b)
 	if a.wakeAt > a.ex.now {
 		b = visited.AppendInts(b, a.ex.millisecond(a.wakeAt))
 	}

@@ -4,6 +4,7 @@ package command
 
 import (
 	"bytes"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -105,4 +106,31 @@ func (c Command) SetsTTL() bool {
 	default:
 		return c.Everything || strings.Contains(n, "expire")
 	}
+}
+
+// ChangedNothing reports whether a reply says that the command has written nothing: it failed, or its condition was not met. Of a script or a
+// transaction only a missing script and a watched key say so.
+func (c Command) ChangedNothing(reply string) bool {
+	n := Name(c.Args)
+	if strings.HasPrefix(reply, "-NOSCRIPT") {
+		return true
+	}
+	switch n {
+	case "exec":
+		return isNull(reply)
+	case "set":
+		return isNull(reply) && !c.hasOption("get")
+	case "setnx", "hsetnx", "expire", "pexpire", "expireat", "pexpireat", "del", "unlink":
+		return strings.HasPrefix(reply, ":0\r\n")
+	}
+	return false
+}
+
+func isNull(reply string) bool {
+	return strings.HasPrefix(reply, "$-1") || strings.HasPrefix(reply, "*-1") || strings.HasPrefix(reply, "_")
+}
+
+// hasOption reports whether a word stands among the options of a SET.
+func (c Command) hasOption(word string) bool {
+	return slices.ContainsFunc(c.Args[min(3, len(c.Args)):], func(a []byte) bool { return bytes.EqualFold(a, []byte(word)) })
 }
