@@ -100,34 +100,30 @@ func TestLongWorkersComeToTheSameAsOne(t *testing.T) {
 // anew.
 func TestWorkersComeToTheSameOfYourOwn(t *testing.T) {
 	t.Parallel()
-	for name, c := range map[string]struct {
-		search string
-		code   int
-		least  int // schedules that the search has at least, so that it takes more than one piece
-	}{
-		"script": {
-			"explore -o json --script take.lua --as lock --release give.lua --args {owner} --args {ttl_ms} --lost-answers 1",
-			cli.ExitInvalid, 2000,
-		},
-		"program": {"explore -o json --as lock --clients 2 --expiries 0 -- " + python + " " + filepath.Join(clients, "lock.py"), cli.ExitMet, 110},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			if strings.Contains(c.search, python) {
-				pythonWithRedis(t)
-			}
-			p := newPlace(t)
-			p.write("take.lua", "if redis.call('set', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2]) then return 1 else return 0 end")
-			p.write("give.lua", "return redis.call('del', KEYS[1])")
-			var came []interleave.Result
-			for _, workers := range []string{"--workers=1", "--workers=2"} {
-				out, _ := p.ends(c.code, strings.Fields(strings.Replace(c.search, "-o", workers+" -o", 1))...)
-				came = append(came, cameTo(t, out))
-			}
-			require.Equal(t, came[0], came[1])
-			require.Greater(t, came[0].Schedules, c.least, "or it was one piece")
-		})
+	sameByWorkers(t, "explore -o json --script take.lua --as lock --release give.lua --args {owner} --args {ttl_ms} --lost-answers 1",
+		cli.ExitInvalid, 2000)
+}
+
+func TestLongWorkersComeToTheSameOfAProgram(t *testing.T) {
+	testenv.NeedLong(t)
+	pythonWithRedis(t)
+	sameByWorkers(t, "explore -o json --as lock --clients 2 --expiries 0 -- "+python+" "+filepath.Join(clients, "lock.py"), cli.ExitMet, 110)
+}
+
+// sameByWorkers requires that one and two workers end a search with this code, and come to the same. It has more schedules than least, so that
+// it takes more than one piece.
+func sameByWorkers(t *testing.T, search string, code, least int) {
+	t.Helper()
+	p := newPlace(t)
+	p.write("take.lua", "if redis.call('set', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2]) then return 1 else return 0 end")
+	p.write("give.lua", "return redis.call('del', KEYS[1])")
+	var came []interleave.Result
+	for _, workers := range []string{"--workers=1", "--workers=2"} {
+		out, _ := p.ends(code, strings.Fields(strings.Replace(search, "-o", workers+" -o", 1))...)
+		came = append(came, cameTo(t, out))
 	}
+	require.Equal(t, came[0], came[1])
+	require.Greater(t, came[0].Schedules, least, "or it was one piece")
 }
 
 func TestWorkersEndWithTheirProcess(t *testing.T) {

@@ -2,6 +2,8 @@ package cli_test
 
 import (
 	"bytes"
+	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -16,6 +18,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/doublegrant/doublegrant/harness/cli"
+	"github.com/doublegrant/doublegrant/harness/cluster"
 	"github.com/doublegrant/doublegrant/harness/cluster/docker"
 )
 
@@ -52,12 +55,30 @@ func inAnEmptyFolder(m *testing.M) (code int) {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
+	defer shareClocks()()
 	code = m.Run()
 	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
 		fmt.Fprintln(os.Stderr, "tests have written into their working folder:", left, err)
 		return 1
 	}
 	return code
+}
+
+// shareClocks has all commands load one clock library, where they would compile one each. Without a compiler they say so themselves.
+func shareClocks() (remove func()) {
+	library, err := cluster.CompileClocks(context.Background())
+	if err != nil {
+		return func() {}
+	}
+	dir, err := os.MkdirTemp("", "cli-test-clocks-")
+	path := filepath.Join(dir, "clock.so")
+	if err == nil {
+		err = errors.Join(os.WriteFile(path, library, 0o755), os.Setenv(cluster.ClockLibraryEnv, path))
+	}
+	if err != nil {
+		panic(err)
+	}
+	return func() { _ = os.RemoveAll(dir) }
 }
 
 // run runs a command line in this process, and returns what it printed and its exit code. It is for what needs no folder or environment

@@ -25,6 +25,13 @@ func TestScripts(t *testing.T) {
 	scripts(t, "testdata/script")
 }
 
+// TestLongScripts runs those that take longer. Some need redis-py.
+func TestLongScripts(t *testing.T) {
+	testenv.NeedLong(t)
+	pythonWithRedis(t)
+	scripts(t, "testdata/long")
+}
+
 // TestScriptsOfClients runs those with programs in Python.
 func TestScriptsOfClients(t *testing.T) {
 	t.Parallel()

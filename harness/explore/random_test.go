@@ -15,6 +15,7 @@ import (
 
 	"github.com/doublegrant/doublegrant/harness"
 	"github.com/doublegrant/doublegrant/harness/interleave"
+	"github.com/doublegrant/doublegrant/harness/testenv"
 )
 
 // plantedDeep makes a program with a bug of depth 4, which client 1 sees: its three reads have to come before, between and after
@@ -28,7 +29,8 @@ func plantedDeep(clients int) Spec {
 var seesBoth = finder(func(op harness.Op) bool { return op.Result == "(nil) 1 2" })
 
 // PCT promises to find it within 49,034 schedules with 99 %: 8 clients of 11 steps together.
-func TestADeepBugIsFoundAtRandomAmongEightClients(t *testing.T) {
+func TestLongADeepBugIsFoundAtRandomAmongEightClients(t *testing.T) {
+	testenv.NeedLong(t)
 	exhaustive := searched(t, plantedDeep(2)).Found[0]
 	for name, random := range map[string]Random{
 		"pct": {Schedules: 49_034, Depth: 4, Seed: 1},

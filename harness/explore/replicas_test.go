@@ -12,6 +12,7 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 	"github.com/doublegrant/doublegrant/harness/explore"
 	"github.com/doublegrant/doublegrant/harness/interleave"
+	"github.com/doublegrant/doublegrant/harness/testenv"
 	"github.com/doublegrant/doublegrant/workloads"
 )
 
@@ -53,7 +54,8 @@ func waitingSpec(acks int, declared bool) explore.Spec {
 
 // Whether a lock waits for replicas is seen: the search is the same as that of a lock that declares it, whoever does it. The replica that
 // acknowledged need not be the one that is promoted.
-func TestWhoWaitsForReplicasIsSeen(t *testing.T) {
+func TestLongWhoWaitsForReplicasIsSeen(t *testing.T) {
+	testenv.NeedLong(t)
 	declared, err := explore.Search(t.Context(), waitingSpec(1, true))
 	require.NoError(t, err)
 	require.Equal(t, map[harness.Class][2]int{harness.DoubleGrant: {6, 2}}, sizes(declared))

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/doublegrant/doublegrant/harness"
+	"github.com/doublegrant/doublegrant/harness/testenv"
 )
 
 // evals makes a client that runs a script once, with the keys and arguments that follow it.
@@ -96,12 +97,25 @@ func TestAKeyThatIsTouchedOnceALeaseIsOverIsFound(t *testing.T) {
 
 // Scripts that keep to what they declare, however odd, are not blamed.
 func TestScriptsThatDeclareTheirKeysAreRight(t *testing.T) {
-	t.Parallel()
-	for name, clients := range map[string][]client{
+	requireDeclared(t, map[string][]client{
 		"two keys of one slot": {
 			evals(`redis.call('set', KEYS[1], 1) return redis.call('incr', KEYS[2])`, []string{"{a}:lock", "{a}:count"}),
 			evals(`return redis.call('mget', unpack(KEYS))`, []string{"{a}:lock", "{a}:count"}),
 		},
+		"one that it makes of another, and no other": {
+			evals(`return redis.call('incr', KEYS[1] .. ':count')`, []string{"a"}),
+			evals(`return redis.call('set', 'a', 1)`, nil),
+		},
+		"one that says it is for one server": {
+			evals("#!lua flags=no-cluster\nreturn redis.call('mget', KEYS[1], KEYS[1] .. ':count')", []string{"a"}),
+			evals(`return redis.call('dbsize')`, nil),
+		},
+	})
+}
+
+func TestLongScriptsThatDeclareTheirKeysAreRight(t *testing.T) {
+	testenv.NeedLong(t)
+	requireDeclared(t, map[string][]client{
 		"two keys, in another order": {
 			evals(`return redis.call('mget', KEYS[2], KEYS[1])`, []string{"a", "b"}),
 			evals(`return redis.call('sunionstore', KEYS[1], KEYS[2])`, []string{"c", "d"}),
@@ -110,23 +124,21 @@ func TestScriptsThatDeclareTheirKeysAreRight(t *testing.T) {
 			evals(`redis.call('publish', ARGV[1], 'free') redis.call('time') return redis.call('ping')`, []string{"a"}, "channel:a"),
 			evals(`return redis.status_reply(redis.call('echo', KEYS[1]))`, []string{"a"}),
 		},
-		"one that it makes of another, and no other": {
-			evals(`return redis.call('incr', KEYS[1] .. ':count')`, []string{"a"}),
-			evals(`return redis.call('set', 'a', 1)`, nil),
-		},
 		"one with the same tag": {
 			evals(`redis.call('get', KEYS[1]) return redis.call('incr', '{' .. KEYS[1] .. '}:count')`, []string{"a"}),
 			evals(`return redis.call('mget', KEYS[1], '{' .. KEYS[1] .. '}')`, []string{"a"}),
-		},
-		"one that says it is for one server": {
-			evals("#!lua flags=no-cluster\nreturn redis.call('mget', KEYS[1], KEYS[1] .. ':count')", []string{"a"}),
-			evals(`return redis.call('dbsize')`, nil),
 		},
 		"one made of the words of its keys": {
 			evals(`return redis.call('get', string.sub(KEYS[1], 1, 1) .. string.sub(KEYS[1], 2))`, []string{"a\"b \r\n\xff"}),
 			evals(`return redis.pcall('get')`, []string{"a"}),
 		},
-	} {
+	})
+}
+
+func requireDeclared(t *testing.T, all map[string][]client) {
+	t.Helper()
+	t.Parallel()
+	for name, clients := range all {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			require.Empty(t, undeclared(t, func(s *Spec) { s.Late = 1 }, clients...))

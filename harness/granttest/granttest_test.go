@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/doublegrant/doublegrant/harness/granttest"
+	"github.com/doublegrant/doublegrant/harness/testenv"
 )
 
 // Right ones pass, whatever their constructor takes, and save nothing.
@@ -91,32 +92,36 @@ func TestLoadsFindWhatIsWrong(t *testing.T) {
 	}
 }
 
+// withFault returns options for a load alone.
+func withFault(l granttest.Load) granttest.LockOptions {
+	return granttest.LockOptions{TTL: 300 * time.Millisecond, Search: granttest.Search{Skip: true}, Load: l}
+}
+
 // A load has the topology and the faults of its options. What is acknowledged and not yet replicated is lost in a failover, so
 // no lock of one primary survives a split brain.
 func TestLoadsWithFaults(t *testing.T) {
-	options := func(l granttest.Load) granttest.LockOptions {
-		return granttest.LockOptions{TTL: 300 * time.Millisecond, Search: granttest.Search{Skip: true}, Load: l}
-	}
 	for name, fault := range map[string]granttest.Fault{
 		"crash clients": granttest.CrashClients(), "flush scripts": granttest.FlushScripts(),
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			record(t, "TestIt", lock(newGoodLock, options(granttest.Load{Clients: 5, Faults: []granttest.Fault{fault}}))).passes(t)
+			record(t, "TestIt", lock(newGoodLock, withFault(granttest.Load{Clients: 5, Faults: []granttest.Fault{fault}}))).passes(t)
 		})
 	}
-	t.Run("split brain", func(t *testing.T) {
-		t.Parallel()
-		failure := record(t, "TestIt", lock(newGoodLock, options(granttest.Load{
-			Clients: 10, Topology: granttest.Sentinel, Faults: []granttest.Fault{granttest.SplitBrain(30 * time.Second)},
-		}))).failure(t)
-		require.Contains(t, failure, "is not a lock under load: invalid")
-		require.Contains(t, failure, "-granttest.seed=")
-	})
+}
+
+func TestLongALoadWithASplitBrain(t *testing.T) {
+	testenv.NeedLong(t)
+	failure := record(t, "TestIt", lock(newGoodLock, withFault(granttest.Load{
+		Clients: 10, Topology: granttest.Sentinel, Faults: []granttest.Fault{granttest.SplitBrain(30 * time.Second)},
+	}))).failure(t)
+	require.Contains(t, failure, "is not a lock under load: invalid")
+	require.Contains(t, failure, "-granttest.seed=")
 }
 
 // A search that has found a violation goes on for a bounded time, and its failure says whether that was enough for the shortest.
-func TestASearchSaysWhetherItFoundTheShortest(t *testing.T) {
+func TestLongASearchSaysWhetherItFoundTheShortest(t *testing.T) {
+	testenv.NeedLong(t)
 	t.Chdir(t.TempDir())
 	const perhaps = "there may be shorter ones"
 	small := granttest.Search{Crashes: -1, LostAnswers: -1, LostCommands: -1, Late: -1, Minimize: time.Minute}

@@ -220,20 +220,20 @@ func requireSaid(t *testing.T, all map[string]saying) {
 // A search has parts in which one client uses an algorithm again, and for two names. They find what others do not.
 func TestWhatGoesWrongWhenItIsUsedAgain(t *testing.T) {
 	requireSaid(t, map[string]saying{
-		"held, though the release failed": {lock(newStaleHeld, briefLock), "double-grant"},
-		"one key for all names":           {lock(newOneKey, briefLock), "stuck-lock in .*lock-2 was refused, though nobody had ever asked for lock-2"},
-		"a lock that takes notes":         {lock(newMindful, briefLock), ""},
-		"a mark for two messages":         {dedup(newPrefixFilter, briefOnce), "lost-message in .*msg-2 was refused, though"},
+		"one key for all names":   {lock(newOneKey, briefLock), "stuck-lock in .*lock-2 was refused, though nobody had ever asked for lock-2"},
+		"a mark for two messages": {dedup(newPrefixFilter, briefOnce), "lost-message in .*msg-2 was refused, though"},
 	})
 }
 
 func TestLongWhatGoesWrongWhenItIsUsedAgain(t *testing.T) {
 	testenv.NeedLong(t)
 	requireSaid(t, map[string]saying{
-		"a token for each object":       {lock(newOneToken, briefLock), "stolen-release|double-grant"},
-		"a release frees other names":   {lock(newFreesAll, briefLock), "stolen-release|double-grant"},
-		"a release of the last":         {lock(newReleasesLast, briefLock), "stolen-release|double-grant"},
-		"confirms what it claimed last": {dedup(newForgetful, briefOnce), "lost-message|duplicate-delivery"},
-		"a block of another sequence":   {sequence(newBlockSequence, granttest.SequenceOptions{Search: brief, Load: briefLock.Load, Regime: granttest.Fixed}), "duplicate-number|regression"},
+		"held, though the release failed": {lock(newStaleHeld, briefLock), "double-grant"},
+		"a lock that takes notes":         {lock(newMindful, briefLock), ""},
+		"a token for each object":         {lock(newOneToken, briefLock), "stolen-release|double-grant"},
+		"a release frees other names":     {lock(newFreesAll, briefLock), "stolen-release|double-grant"},
+		"a release of the last":           {lock(newReleasesLast, briefLock), "stolen-release|double-grant"},
+		"confirms what it claimed last":   {dedup(newForgetful, briefOnce), "lost-message|duplicate-delivery"},
+		"a block of another sequence":     {sequence(newBlockSequence, granttest.SequenceOptions{Search: brief, Load: briefLock.Load, Regime: granttest.Fixed}), "duplicate-number|regression"},
 	})
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/doublegrant/doublegrant/harness/testenv"
 	"github.com/stretchr/testify/require"
 )
 
@@ -66,7 +67,8 @@ func TestAModuleOfItsOwnLinksNoContainers(t *testing.T) {
 
 // A race found in that module is saved beside its test, and the command that is printed fails again, by the saved schedule
 // alone. When the lock is mended the test passes.
-func TestAModuleOfItsOwnKeepsItsRaces(t *testing.T) {
+func TestLongAModuleOfItsOwnKeepsItsRaces(t *testing.T) {
+	testenv.NeedLong(t)
 	m := newOutside(t)
 	good, err := os.ReadFile(filepath.Join(m.dir, "mylock.go"))
 	require.NoError(t, err)

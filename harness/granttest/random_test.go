@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/doublegrant/doublegrant/harness/granttest"
+	"github.com/doublegrant/doublegrant/harness/testenv"
 )
 
 // newFifthWins makes a lock that is granted to the fifth that tries, whoever has it.
@@ -26,7 +27,8 @@ var newFifthWins = acquiring(func(ctx context.Context, l goodLock, key, owner st
 })
 
 // Schedules at random find a race that takes more clients than the search has.
-func TestSchedulesAtRandomFindWhatTakesMoreClients(t *testing.T) {
+func TestLongSchedulesAtRandomFindWhatTakesMoreClients(t *testing.T) {
+	testenv.NeedLong(t)
 	t.Chdir(t.TempDir())
 	options := quick
 	options.Search.Twice, options.Search.Minimize = 3, -1

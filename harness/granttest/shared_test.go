@@ -238,8 +238,6 @@ var (
 func TestManagersThatGoroutinesShare(t *testing.T) {
 	requireSaid(t, map[string]saying{
 		"an owner for each name":    {lock(granttest.Shared(newByName), calm), "stolen-release|double-grant"},
-		"one token for the process": {lock(granttest.Shared(newOneTokenOfProcess), calm), "double-grant"},
-		"fresh tokens":              {lock(granttest.Shared(newFreshTokens), two), ""},
 		"a mutex that stays locked": {lock(granttest.Shared(newForgetsMutex), calm), "deadlock.* waits for ever in memory"},
 	})
 }
@@ -247,6 +245,8 @@ func TestManagersThatGoroutinesShare(t *testing.T) {
 func TestLongManagersThatGoroutinesShare(t *testing.T) {
 	testenv.NeedLong(t)
 	requireSaid(t, map[string]saying{
+		"one token for the process":    {lock(granttest.Shared(newOneTokenOfProcess), calm), "double-grant"},
+		"fresh tokens":                 {lock(granttest.Shared(newFreshTokens), two), ""},
 		"a stale cache":                {lock(granttest.Shared(newStaleCache), calm), "double-grant"},
 		"redsync, by name":             {lock(granttest.Shared(newRedsyncs(func(key, _ string) string { return key })), calm), "stolen-release|double-grant"},
 		"redsync, by name and owner":   {lock(granttest.Shared(newRedsyncs(func(key, owner string) string { return key + owner })), two), ""},
