@@ -75,6 +75,7 @@ func (s subject) run(t TB) {
 		skip(t, "granttest: nothing to do: the search is left out by its options, and so is the load, or by -short")
 		return
 	}
+	defer boundLog(t)()
 	s.searched = covered{}
 	if s.replaySaved(t) && (!searching || s.searchAll(t)) && loading {
 		s.underLoad(t)
