@@ -11,20 +11,23 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 )
 
-// A load that goes on until each situation has occurred QuotaCount times lasts for quotaLeast all the same: sequences have met all that they
+// A load that goes on until each situation has occurred QuotaCount times lasts for QuotaLeast all the same: sequences have met all that they
 // can in no time.
 const (
 	QuotaCount = 100
-	quotaLeast = 10 * time.Second
+	QuotaLeast = 10 * time.Second
 )
 
 // byChance lists situations that a load brings about by chance only: they take a lost answer, a slow owner, or certain names.
 var byChance = []harness.SituationName{harness.RetryAfterUnknown, harness.ConfirmAfterTime, harness.NameBeginsAnother}
 
+// IsByChance reports whether a load brings a situation about by chance only, so that no quota asks for it.
+func IsByChance(name harness.SituationName) bool { return slices.Contains(byChance, name) }
+
 // Quota returns the watcher of a load that goes on until each situation of its kinds of operation, but for those that a load does not bring
 // about, has occurred QuotaCount times: see [harness.Spec.Quota].
 func Quota(enough func()) harness.Quota {
-	return &quota{count: QuotaCount, least: quotaLeast, enough: enough}
+	return &quota{count: QuotaCount, least: QuotaLeast, enough: enough}
 }
 
 type quota struct {
@@ -70,7 +73,7 @@ func wantedOf(kinds []harness.Kind) (wanted []harness.SituationName) {
 			wanted = append(wanted, of.names...)
 		}
 	}
-	return slices.DeleteFunc(wanted, func(name harness.SituationName) bool { return slices.Contains(byChance, name) })
+	return slices.DeleteFunc(wanted, IsByChance)
 }
 
 // Lacking says which situations occurred too seldom; empty: none.

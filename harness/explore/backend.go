@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/doublegrant/doublegrant/harness"
 	"github.com/doublegrant/doublegrant/harness/explore/internal/command"
 	"github.com/doublegrant/doublegrant/harness/explore/internal/keyspace"
 	"github.com/doublegrant/doublegrant/harness/explore/internal/model"
@@ -52,6 +53,9 @@ type backend interface {
 
 	// endStep notes what a step has brought about elsewhere.
 	endStep() error
+
+	// noteLeases tells, where steps are written down, how the leases that a client's operations gave keys differ from those they asked for.
+	noteLeases(c interleave.Choice, ended []harness.Op) error
 
 	// setTime sets the time that Redis shows, passTime lets it pass.
 	setTime()

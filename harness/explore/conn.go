@@ -33,6 +33,7 @@ type conn struct {
 	command.Pending
 
 	used      bool // it has carried more than a greeting
+	usedIn    int  // of a library's own pool: the number of the schedule in which it was last used
 	outside   bool // it is of a program outside
 	unawaited bool // the program does not wait for the confirmations of its subscriptions
 	ear       ear  // hears the program
@@ -177,6 +178,11 @@ func (c *conn) awaitReply() error {
 // sendUngated sends the next command if it passes ungated. Otherwise it returns the client, which has to wait for the scheduler.
 func (c *conn) sendUngated() (*actor, error) {
 	defer c.dialer.takeTurn()()
+	if c.usedIn = c.dialer.world.schedules; c.wire == nil && c.failed == nil && !c.isGone() {
+		if err := c.connect(); err != nil {
+			return nil, err
+		}
+	}
 	a := c.dialer.acting()
 	if err := c.checkRefused(a); err != nil {
 		return nil, err
@@ -392,6 +398,7 @@ func (c *conn) Close() error {
 			defer c.dialer.world.takeTurn()()
 		}
 		c.dialer.open.Add(-1)
+		c.dialer.pooled.remove(c)
 		c.unsubscribe()
 		close(c.gone)
 		c.ear.turns(earParks)

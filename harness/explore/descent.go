@@ -90,7 +90,7 @@ func (k worker) compareWithReality(ctx context.Context, recalled *execution) err
 	if err != nil || !k.search.memory.Works() { // what ends the use of memory changes words, and model.Memory.Learn compares the rest
 		return err
 	}
-	if !slices.Equal(really.ops, recalled.ops) || !slices.Equal(really.path, recalled.path) {
+	if !slices.EqualFunc(really.ops, recalled.ops, model.IsLike) || !slices.Equal(really.path, recalled.path) {
 		return fmt.Errorf("%w: a schedule that was run from memory shows something else when it is really run: %s", schedule.ErrNotRepeated, strategy.InWords(recalled.path))
 	}
 	return nil

@@ -18,6 +18,7 @@ type dialer struct {
 	actor    atomic.Pointer[actor] // the client of the current schedule; nil: none, and its connections pass everything
 	open     atomic.Int64          // its connections that nobody has closed
 	greeting []string              // what it sends when it connects: see greetingOf
+	pooled   pooled                // connections of pools that libraries have made themselves
 }
 
 // mostConnections bounds the connections that a client has open when a schedule begins. Pools are smaller by far, and Redis, with the files
@@ -60,6 +61,11 @@ func (s *dialer) dial(ctx context.Context, _, _ string) (net.Conn, error) {
 	c := &conn{dialer: s, outside: interleave.IsForProgram(ctx), wrote: make(chan struct{}, 1), gone: make(chan struct{}), reply: make(chan bool)}
 	if a := s.actor.Load(); a != nil && a.isCrashed() {
 		c.failed = errCrashed // not an error of dial: after some of those a Redis client stops dialing
+		return c, nil
+	}
+	if s.client && !c.outside && ctx.Value(ownDial{}) == nil {
+		c.usedIn = s.world.schedules
+		s.pooled.add(c)
 		return c, nil
 	}
 	if err := c.connect(); err != nil {

@@ -87,7 +87,7 @@ func (g *gates) serve(outer net.Conn, d *dialer) {
 	if err != nil {
 		return
 	}
-	dialled, err := d.dial(context.Background(), "", "")
+	dialled, err := d.dial(interleave.ForProgram(context.Background()), "", "")
 	inner, ok := dialled.(*conn)
 	if err != nil || !ok || !g.enter(outer, inner) {
 		return

@@ -33,6 +33,7 @@ type live struct {
 	endsKnown bool
 	alarm     *time.Timer
 	trails    *trails // by which its state can be told; nil: nobody asks for it
+	leases    givenLeases
 }
 
 func (ex *live) tell(a *actor, heard model.Event) error {

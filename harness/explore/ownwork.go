@@ -116,6 +116,10 @@ func isAllowed(function string) bool {
 	return slices.ContainsFunc(servingPackages, func(p string) bool { return strings.HasPrefix(function, p) })
 }
 
+// startTimers lists the functions of package time that start a timer, or sleep. Others take memory as well, such as the one that a library
+// writes the time into its log by.
+var startTimers = []string{"time.Sleep", "time.After", "time.AfterFunc", "time.NewTimer", "time.NewTicker", "time.Tick", "time.(*Timer).Reset", "time.(*Ticker).Reset"}
+
 // countTimers counts the timers and sleeps of clients since the process started, by the line of code that asked for them.
 func countTimers() map[string]int64 {
 	runtime.GC() // an allocation appears in the profile after the second collection
@@ -146,9 +150,9 @@ func timerOrigin(stack []uintptr) string {
 		switch name := f.Function; {
 		case strings.Contains(name, launchFrame), strings.Contains(name, threadFrame):
 			client = true
-		case strings.HasPrefix(name, "time."):
+		case slices.Contains(startTimers, name):
 			timer = name
-		case timer != "" && origin == "" && !strings.HasPrefix(name, "runtime."):
+		case timer != "" && origin == "" && !strings.HasPrefix(name, "runtime.") && !strings.HasPrefix(name, "time."):
 			if isAllowed(name) {
 				return ""
 			}

@@ -12,6 +12,9 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 )
 
+// logged keeps what a client logs, which would otherwise take no memory.
+var logged string
+
 // A program that acts by itself is not judged, and the reason names the place where it does.
 func TestWhatClientsDoByThemselves(t *testing.T) {
 	before := sends("SET k 1 EX 10")
@@ -20,14 +23,14 @@ func TestWhatClientsDoByThemselves(t *testing.T) {
 		does client
 		want string // part of the reason; empty: the program is judged
 	}{
-		{"a ticker", func(context.Context, *harness.Session, redis.UniversalClient) { time.NewTicker(time.Hour).Stop() }, "time.NewTicker at ownwork_test.go:23"},
-		{"a sleep", func(context.Context, *harness.Session, redis.UniversalClient) { time.Sleep(time.Microsecond) }, "time.Sleep at ownwork_test.go:24"},
+		{"a ticker", func(context.Context, *harness.Session, redis.UniversalClient) { time.NewTicker(time.Hour).Stop() }, "time.NewTicker at ownwork_test.go:26"},
+		{"a sleep", func(context.Context, *harness.Session, redis.UniversalClient) { time.Sleep(time.Microsecond) }, "time.Sleep at ownwork_test.go:27"},
 		{"a goroutine", func(ctx context.Context, s *harness.Session, r redis.UniversalClient) {
 			stop := make(chan struct{})
 			go func() { <-stop }()
 			sends("GET k")(ctx, s, r)
 			close(stop)
-		}, "a goroutine started at ownwork_test.go:27"},
+		}, "a goroutine started at ownwork_test.go:30"},
 		{"a goroutine for each command, which is waited for", func(ctx context.Context, s *harness.Session, r redis.UniversalClient) {
 			op(s, "k", func() (string, error) {
 				var sending sync.WaitGroup
@@ -40,6 +43,10 @@ func TestWhatClientsDoByThemselves(t *testing.T) {
 		{"a time-out for a command", func(ctx context.Context, s *harness.Session, r redis.UniversalClient) {
 			ctx, cancel := context.WithTimeout(ctx, time.Minute)
 			defer cancel()
+			sends("GET k")(ctx, s, r)
+		}, ""},
+		{"a line of a log, with the time", func(ctx context.Context, s *harness.Session, r redis.UniversalClient) {
+			logged = time.Now().Format(time.RFC3339Nano) + ": it begins"
 			sends("GET k")(ctx, s, r)
 		}, ""},
 		{"a nap in the schedule's time", func(ctx context.Context, s *harness.Session, r redis.UniversalClient) {

@@ -3,7 +3,6 @@ package explore
 import (
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/doublegrant/doublegrant/harness/explore/internal/command"
@@ -113,13 +112,13 @@ func (ex *execution) tracePassing(t schedule.Instant) error {
 		switch {
 		case keyspace.HasEnded(e.At, ex.now):
 		case keyspace.HasEnded(e.At, t.At):
-			gone = append(gone, resp.Printable(e.Key))
+			gone = append(gone, e.Key)
 		case keyspace.HasEnded(e.At, t.At+2*keyspace.Grain):
 			left = fmt.Sprintf("%v is left of", e.At-t.At.Truncate(keyspace.Grain))
-			last = append(last, resp.Printable(e.Key))
+			last = append(last, e.Key)
 		}
 	}
-	ex.trace.Passed(t.At-ex.now, strings.Join(gone, ", "), left, strings.Join(last, ", "))
+	ex.trace.Passed(t.At-ex.now, gone, left, last)
 	return nil
 }
 

@@ -182,6 +182,8 @@ func (ex *recalled) change(c interleave.Choice) error {
 
 func (ex *recalled) endStep() error { return nil }
 
+func (ex *recalled) noteLeases(interleave.Choice, []harness.Op) error { return nil }
+
 func (ex *recalled) setTime() {}
 
 func (ex *recalled) passTime(_, _ time.Duration) error { return nil }

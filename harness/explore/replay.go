@@ -142,7 +142,7 @@ func compareReplay(want, got interleave.Counterexample) error {
 		if !sameReply(a.Reply, b.Reply) && !names.same(a.Reply, b.Reply) && !enoughAcks(a, b) {
 			return fmt.Errorf("%w: step %d, %s, was answered %q, recorded is %q", ErrDiverged, i+1, b.Command, b.Reply, a.Reply)
 		}
-		if a.Reply, a.Store = b.Reply, b.Store; a != b {
+		if a.Reply, a.Store, a.Lease = b.Reply, b.Store, b.Lease; a != b {
 			return fmt.Errorf("%w: step %d is %q (%s), recorded is %q (%s)", ErrDiverged, i+1, b.Command, b.Belief, a.Command, a.Belief)
 		}
 	}

@@ -44,6 +44,9 @@ func (ex *execution) step(ctx context.Context, c interleave.Choice) (did schedul
 	}
 	ex.justStepped = isClient && !c.IsCrash()
 	ended := ex.ops[ops:]
+	if err := ex.backend.noteLeases(c, ended); err != nil {
+		return did, err
+	}
 	if err := ex.observe(ctx, ended); err != nil {
 		return did, err
 	}

@@ -6,7 +6,6 @@ import (
 
 	"github.com/doublegrant/doublegrant/harness/explore/internal/frontier"
 	"github.com/doublegrant/doublegrant/harness/explore/internal/schedule"
-	"github.com/doublegrant/doublegrant/harness/interleave"
 )
 
 // This file hands the planned schedules out to workers, who run them.
@@ -87,10 +86,11 @@ func (s *search) work(ctx context.Context, w *world) {
 	s.goThrough(ctx, w, s.judge, func() bool { return true })
 }
 
-// remembers reports whether the search may run schedules from memory.
+// remembers reports whether the search may run schedules from memory. What a program does that reads the machine's clock follows from more
+// than what it has read of Redis and of the harness.
 func (s *search) remembers(worlds []*world) bool {
 	p := s.spec.Program
-	return !s.spec.Unremembered && !s.spec.forgetful && worlds[0].SetsClocks() && p.Gate == interleave.InProcess && s.spec.goroutines() <= 1
+	return !s.spec.Unremembered && !s.spec.forgetful && worlds[0].SetsClocks() && !p.RealClock && s.spec.goroutines() <= 1
 }
 
 // judgedAtOnce is the number of schedules run from memory that may wait for a judge.

@@ -36,6 +36,8 @@ type world struct {
 	patienceUnit   time.Duration // unit of the time-outs of subscriptions' reads
 	abandonedWires []*resp.Conn  // connections that clients have left behind: closed before the next schedule
 
+	schedules int // that were begun, really run
+
 	program interleave.Program
 	dialers []*dialer
 	clients []redis.UniversalClient // one for each dialer
@@ -101,6 +103,7 @@ func (w *world) connect(s *dialer) redis.UniversalClient {
 		MaxRetries: retries, MinRetryBackoff: -1, MaxRetryBackoff: -1, DialerRetries: 1, ReadTimeout: -1, WriteTimeout: -1, PoolSize: 8, ConnMaxIdleTime: -1,
 		ReadBufferSize: 4 << 10, WriteBufferSize: 4 << 10, PipelinePoolSize: -1,
 	})
+	r.AddHook(dialsForItself{})
 	for _, h := range w.program.Hooks {
 		r.AddHook(h)
 	}
@@ -161,6 +164,7 @@ func (w *world) reset() error {
 	if err := w.dropSubscriptions(); err != nil {
 		return err
 	}
+	w.closeLeftBehind()
 	for _, c := range w.stateful {
 		if err := c.resetState(); err != nil {
 			return err

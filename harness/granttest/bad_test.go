@@ -114,9 +114,14 @@ func TestBadInput(t *testing.T) {
 			lock(newGoodLock, granttest.LockOptions{Search: granttest.Search{For: -time.Second}}),
 			[]string{"the options: a search cannot take -1s: leave Search.For out for 5m0s"},
 		},
-		"options: topology":  {lock(newGoodLock, loaded(granttest.Load{Topology: "ring"})), []string{`the options: unknown topology "ring"`}},
-		"options: no fault":  {lock(newGoodLock, loaded(granttest.Load{Faults: []granttest.Fault{{}}})), []string{"the options: a Fault without anything to do"}},
-		"options: sentinels": {lock(newGoodLock, loaded(granttest.Load{Faults: []granttest.Fault{granttest.SplitBrain(time.Second)}})), []string{"the options: SplitBrain needs Topology: granttest.Sentinel"}},
+		"options: topology":              {lock(newGoodLock, loaded(granttest.Load{Topology: "ring"})), []string{`the options: unknown topology "ring"`}},
+		"options: no fault":              {lock(newGoodLock, loaded(granttest.Load{Faults: []granttest.Fault{{}}})), []string{"the options: a Fault without anything to do"}},
+		"options: thorough, and no load": {lock(newGoodLock, loaded(granttest.Load{Thorough: true, Skip: true})), []string{"the options: a thorough load, and none (Load.Skip)"}},
+		"options: thorough and short": {
+			lock(newGoodLock, loaded(granttest.Load{Thorough: true, Duration: 9 * time.Second})), []string{"the options: a thorough load of at most 9s: it lasts for 10s at least"},
+		},
+		"options: thorough and alone": {lock(newGoodLock, loaded(granttest.Load{Thorough: true, Clients: 1})), []string{"the options: a thorough load of one client"}},
+		"options: sentinels":          {lock(newGoodLock, loaded(granttest.Load{Faults: []granttest.Fault{granttest.SplitBrain(time.Second)}})), []string{"the options: SplitBrain needs Topology: granttest.Sentinel"}},
 		"options: duration": {
 			lock(newGoodLock, granttest.LockOptions{Search: granttest.Search{Skip: true}, Load: granttest.Load{Duration: -1}}),
 			[]string{"the options: ", "Duration"},

@@ -29,6 +29,9 @@ func (s subject) underLoad(t TB) {
 	g := newSupervisor(cmp.Or(s.load.CallTime, callTime+s.lease))
 	c := s.cluster()
 	spec := s.loadSpec(g, c)
+	if s.load.Thorough {
+		spec.Quota, spec.Duration = checkers.Quota, s.longestThorough(t, spec)
+	}
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	var res harness.Result
@@ -60,6 +63,14 @@ func (l Load) check() error {
 	}
 	if l.Goroutines < 0 {
 		return fmt.Errorf("%d goroutines of one process in the load: ask for 2 or more", l.Goroutines)
+	}
+	switch {
+	case l.Thorough && l.Skip:
+		return errors.New("a thorough load, and none (Load.Skip): leave one of them out")
+	case l.Thorough && l.Clients == 1:
+		return errors.New("a thorough load of one client, which meets nobody: ask for 2 or more")
+	case l.Thorough && l.Duration != 0 && l.Duration < checkers.QuotaLeast:
+		return fmt.Errorf("a thorough load of at most %v: it lasts for %v at least, and Load.Duration bounds it. Leave that out for %v", l.Duration, checkers.QuotaLeast, thoroughFor)
 	}
 	for _, f := range l.Faults {
 		switch {
@@ -118,6 +129,18 @@ func (s subject) duration() time.Duration {
 	return loadDuration
 }
 
+// thoroughFor is the longest that a thorough load may take by default.
+const thoroughFor = 5 * time.Minute
+
+// longestThorough returns the bound of a thorough load, after which there has to be time for its end.
+func (s subject) longestThorough(t TB, spec harness.Spec) time.Duration {
+	bound := cmp.Or(s.load.Duration, thoroughFor)
+	if by, ok := testDeadline(t); ok {
+		bound = min(bound, time.Until(by)-spec.QuietPeriod-s.lease)
+	}
+	return max(bound, checkers.QuotaLeast)
+}
+
 // sayLoad fails the test unless the load is valid.
 func (s subject) sayLoad(t TB, res harness.Result) {
 	t.Helper()
@@ -133,13 +156,21 @@ func (s subject) sayLoad(t TB, res harness.Result) {
 		}
 		asked := &operations{}
 		asked.add(res.History)
-		t.Logf("load: valid, %.0f operations (seed %d)%s", ops, res.Meta.Seed, s.triedText(asked, res.Situations))
+		t.Logf("load: valid, %.0f operations (seed %d)%s", ops, res.Meta.Seed, s.triedText(asked, res.Situations)+s.onlyLoad(res.Situations))
 	case harness.Unknown:
-		t.Errorf("unknown: the load has shown nothing of %s: %s", s.name, strings.Join(doubts(res.Judged), "; "))
+		t.Errorf("unknown: the load has shown nothing of %s: %s%s", s.name, strings.Join(doubts(res.Judged), "; "), s.moreTime())
 	default:
 		t.Errorf("%s is not %s under load: %s\n%srepeat the load's choices, not its interleaving: %s",
 			s.name, promise[s.kind], res.Summary(), anomalies(res.Judged), commandToRepeat(t.Name(), seed))
 	}
+}
+
+// moreTime says what to do where a thorough load has come to its bound. It is empty for any other load.
+func (s subject) moreTime() string {
+	if !s.load.Thorough {
+		return ""
+	}
+	return ". A thorough load needs time: see Load.Duration, and -timeout of go test"
 }
 
 // doubts lists the reasons for which the verdict is unknown.

@@ -117,6 +117,7 @@ func (s subject) searchIn(t TB, p parameters, until time.Time, random *explore.R
 	if !s.cameToAnEnd(t, g, err) {
 		return false
 	}
+	s.searched.add(situationsOf(res))
 	s.recipes(t, p, spec, res.Found)
 	s.keepSearch(t, p, res, began)
 	switch verdict := res.Verdict(); {

@@ -37,6 +37,7 @@ type subject struct {
 	lease    time.Duration // the longest lease of the load, or its window; 0: there is none
 	search   Search
 	load     Load
+	searched covered // by the search, so far
 }
 
 // parameters holds what a program depends on besides the algorithm.
@@ -74,6 +75,8 @@ func (s subject) run(t TB) {
 		skip(t, "granttest: nothing to do: the search is left out by its options, and so is the load, or by -short")
 		return
 	}
+	defer boundLog(t)()
+	s.searched = covered{}
 	if s.replaySaved(t) && (!searching || s.searchAll(t)) && loading {
 		s.underLoad(t)
 	}

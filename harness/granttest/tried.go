@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/doublegrant/doublegrant/checkers"
 	"github.com/doublegrant/doublegrant/harness"
 	"github.com/doublegrant/doublegrant/harness/interleave"
 	"github.com/doublegrant/doublegrant/harness/units"
@@ -142,3 +143,36 @@ func situationsOf(r interleave.Result) (all []harness.Situation) {
 	}
 	return all
 }
+
+// onlyLoad names, in a line of its own, the situations that the load has met and no schedule of the search has: the load alone covers them.
+// It is empty if there is none.
+func (s subject) onlyLoad(met []harness.Situation) string {
+	var few []string
+	more := false
+	for _, one := range met {
+		if one.Count == 0 || one.Count >= checkers.QuotaCount || s.searched.has(one.Name) {
+			continue
+		}
+		few = append(few, fmt.Sprintf("%s (%d)", one.Name, one.Count))
+		more = more || !checkers.IsByChance(one.Name)
+	}
+	if len(few) == 0 {
+		return ""
+	}
+	text := "\n  the load alone covers what no schedule of the search met: " + strings.Join(few, "; ")
+	if more && !s.load.Thorough {
+		text += fmt.Sprintf(". Load{Thorough: true} goes on until each has occurred %d times", checkers.QuotaCount)
+	}
+	return text
+}
+
+// covered holds the situations that the searches of a test have met. Several programs may be searched, one for each regime.
+type covered map[harness.SituationName]bool
+
+func (c covered) add(all []harness.Situation) {
+	for _, s := range all {
+		c[s.Name] = c[s.Name] || s.Count > 0
+	}
+}
+
+func (c covered) has(name harness.SituationName) bool { return c[name] }

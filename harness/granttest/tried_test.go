@@ -27,3 +27,22 @@ func TestWhatWasTriedIsCounted(t *testing.T) {
 	require.Contains(t, asked.describe(lockKind, reflect.TypeFor[bareLock]()), "; it has no Extend")
 	require.NotContains(t, asked.describe(lockKind, reflect.TypeFor[Locker]()), "it has", "nobody knows what an interface holds")
 }
+
+// What no schedule met, and the load seldom, is named.
+func TestWhatTheLoadAloneCoversIsNamed(t *testing.T) {
+	met := []harness.Situation{
+		{Name: harness.AcquiresAtOnce, Count: 7}, {Name: harness.TakenAfterLease, Count: 3}, {Name: harness.ReleaseAfterLease, Count: 100},
+		{Name: harness.LateReleaseMeets}, {Name: harness.RetryAfterUnknown, Count: 2},
+	}
+	s := subject{searched: covered{}}
+	s.searched.add([]harness.Situation{{Name: harness.AcquiresAtOnce, Count: 50}, {Name: harness.TakenAfterLease}, {Name: harness.LateReleaseMeets, Count: 4}})
+	s.searched.add([]harness.Situation{{Name: harness.AcquiresAtOnce}}) // of another program
+	require.Equal(t, "\n  the load alone covers what no schedule of the search met: lock taken after another's lease (3); retry after unknown (2). "+
+		"Load{Thorough: true} goes on until each has occurred 100 times", s.onlyLoad(met))
+	s.load.Thorough = true
+	require.NotContains(t, s.onlyLoad(met), "Thorough")
+	s.load.Thorough = false
+	require.NotContains(t, s.onlyLoad(met[4:]), "Thorough", "it comes by chance")
+	s.searched.add([]harness.Situation{{Name: harness.TakenAfterLease, Count: 1}, {Name: harness.RetryAfterUnknown, Count: 1}})
+	require.Empty(t, s.onlyLoad(met))
+}

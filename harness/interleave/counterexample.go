@@ -32,7 +32,16 @@ type Step struct {
 	Command string        `json:"command"`          // what is sent: "SET lock client-1 NX PX 10000"; or what happens: "10 s pass: lock expires"
 	Reply   string        `json:"reply,omitempty"`  // what is answered: "OK", "(nil)", "1", "(error) NOSCRIPT ..."; empty: nothing
 	Belief  string        `json:"belief,omitempty"` // what the client believes from now on: "holds lock until 10.001s"; empty: nothing new
+	Lease   string        `json:"lease,omitempty"`  // how a key's lease differs from the one that was asked for: "lock lasts 10s, 10.5s were asked for"
 	Store   *Store        `json:"store,omitempty"`  // what is stored after the step; nil: nobody looked
+}
+
+// BeliefText returns what the client believes from now on, with how the key's lease differs from that, as readers are shown it.
+func (s Step) BeliefText() string {
+	if s.Belief == "" || s.Lease == "" {
+		return s.Belief + s.Lease
+	}
+	return s.Belief + ", but " + s.Lease
 }
 
 // Store is the content of the server's store.
@@ -75,8 +84,8 @@ func whiteboard(steps []Step) string {
 	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
 	for _, s := range steps {
 		belief := ""
-		if s.Belief != "" {
-			belief = "-> " + s.Belief
+		if text := s.BeliefText(); text != "" {
+			belief = "-> " + text
 		}
 		fmt.Fprintf(w, "  %d\t%s\t%s\t%s\t%s\n", s.Number, s.Who(), s.Command, s.Reply, belief)
 	}

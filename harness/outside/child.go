@@ -10,7 +10,6 @@ import (
 	"net"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -53,7 +52,7 @@ type child struct {
 
 // start starts a process, tells it what it is to be, and waits for its answer. Its standard error goes to log as well, if that is not
 // nil; log is closed with the process. With preload, which is otherwise nil, its clock is preloaded.
-func start(command []string, log *os.File, init request, preload *clocks) (_ *child, err error) {
+func start(command []string, log *errorLog, init request, preload *clocks) (_ *child, err error) {
 	cmd := exec.Command(command[0], command[1:]...)
 	c := &child{cmd: cmd, said: &cluster.LastWords{}, ended: make(chan struct{}), broken: make(chan struct{}), waiting: map[int]chan answer{}}
 	if err := c.launch(log, preload); err != nil {
@@ -67,7 +66,7 @@ func start(command []string, log *os.File, init request, preload *clocks) (_ *ch
 }
 
 // launch starts the process. If it cannot, it closes all that it has opened, and log.
-func (c *child) launch(log *os.File, preload *clocks) (err error) {
+func (c *child) launch(log *errorLog, preload *clocks) (err error) {
 	var opened []io.Closer
 	defer func() {
 		for _, o := range opened {
@@ -404,12 +403,4 @@ func (c *child) end() {
 // killGroup kills a process, and all that it has started in its process group.
 func killGroup(cmd *exec.Cmd) {
 	_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) // it may have ended
-}
-
-// openLog opens the file for what a process writes to its standard error. It returns nil if dir is empty.
-func openLog(dir, name string) (*os.File, error) {
-	if dir == "" {
-		return nil, nil
-	}
-	return os.OpenFile(filepath.Join(dir, name), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
 }

@@ -68,7 +68,7 @@ func wordless(ops []harness.Op) {
 	}
 }
 
-// A child that speaks RESP by itself is searched as the same client inside this process is, where nothing is run from memory: the same
+// A child that speaks RESP by itself is searched as the same client inside this process is, from memory or really run: the same
 // schedules, situations and counterexamples, by either gate, and whether it wants to hear of new schedules or not.
 func TestAProgramOutsideIsSearchedAsOneInside(t *testing.T) {
 	for _, c := range []struct {
@@ -76,13 +76,15 @@ func TestAProgramOutsideIsSearchedAsOneInside(t *testing.T) {
 		gate   interleave.Gate
 		budget func(*explore.Spec)
 		found  bool
+		really bool
 	}{
-		{"blind", interleave.TCP, func(*explore.Spec) {}, true}, // crashes and lost answers
-		{"resets", interleave.Unix, func(s *explore.Spec) { s.Late, s.Crashes, s.LostAnswers = 1, -1, -1 }, true},
-		{"compare", interleave.Unix, func(s *explore.Spec) { s.Crashes, s.Expiries, s.LostAnswers = -1, 1, -1 }, false},
+		{"blind", interleave.TCP, func(*explore.Spec) {}, true, false}, // crashes and lost answers
+		{"resets", interleave.Unix, func(s *explore.Spec) { s.Late, s.Crashes, s.LostAnswers = 1, -1, -1 }, true, true},
+		{"compare", interleave.Unix, func(s *explore.Spec) { s.Crashes, s.Expiries, s.LostAnswers = -1, 1, -1 }, false, false},
 		{"compare", interleave.TCP, func(s *explore.Spec) {
 			s.Failovers, s.Crashes, s.LostAnswers, s.MaxSchedules, s.Workers = 1, -1, -1, 50, 1
-		}, true},
+		}, true, true},
+		{"resets", interleave.TCP, func(s *explore.Spec) { s.Late, s.Crashes, s.LostAnswers = 1, -1, -1 }, true, false},
 	} {
 		t.Run(c.mode, func(t *testing.T) {
 			t.Parallel()
@@ -92,7 +94,7 @@ func TestAProgramOutsideIsSearchedAsOneInside(t *testing.T) {
 			in, s := spec(p), outer(t, lock(c.mode), c.gate)
 			c.budget(&in)
 			c.budget(&s)
-			in.Unremembered = true // what is outside is always really run
+			in.Unremembered, s.Unremembered = c.really, c.really
 			within, without := searched(t, in), searched(t, s)
 			require.Equal(t, c.found, len(within.Found) > 0, within.Summary())
 			t.Logf("%d schedules: inside %v, outside %v", within.Schedules, within.Elapsed, without.Elapsed)
@@ -123,6 +125,7 @@ func TestAProgramOutsideThatBreaksDown(t *testing.T) {
 		{lock("counts"), broke + "it answered release with the number 0: answer ok with true or false"},
 		{lock("elsewhere"), "client 1's acquire was answered yes without any command through the client that it was given"},
 		{lock("nowhere"), "no acquire ever succeeded, so nothing was shown"},
+		{lock("wears"), "when all was the same before"},
 		{lock("garbles"), "client 1: what came to its gate is not RESP in arrays of bulk strings"},
 		{workloads.Client{As: workloads.Lock, Name: "no program", Command: []string{"no-such-program"}}, `"no-such-program" cannot be started: `},
 		{workloads.Client{As: workloads.Lock, Name: "no socket", Connect: "unix:/no/socket"}, "nobody listens on unix:/no/socket: start the program first"},

@@ -60,7 +60,7 @@ func LineOf(s interleave.Step) Line {
 	l := Line{
 		kind: kindOf(s), Number: strconv.Itoa(s.Number), At: s.At, Client: max(0, s.Client) - 1,
 		Who:     s.Who(),
-		Command: units.Visible(s.Command), Reply: units.Visible(s.Reply), Belief: units.Visible(s.Belief),
+		Command: units.Visible(s.Command), Reply: units.Visible(s.Reply), Belief: units.Visible(s.BeliefText()),
 	}
 	switch {
 	case l.kind == probe:

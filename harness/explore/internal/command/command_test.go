@@ -129,8 +129,8 @@ func TestACommandAsAPersonWouldWriteIt(t *testing.T) {
 		{[]string{"EVAL", titled, "1", "lock", "me"}, "EVAL acquire.lua lock me"},
 		{[]string{"evalsha", sum(titled), "1", "lock", "me"}, "EVALSHA acquire.lua lock me"},
 		{[]string{"EVALSHA", strings.ToUpper(sum(titled)), "0"}, "EVALSHA acquire.lua"},
-		{[]string{"EVAL", plain, "1", "lock", "a b"}, `EVAL {take the lock} lock "a b"`},
-		{[]string{"EVALSHA", sum(plain), "1", "lock"}, "EVALSHA {take the lock} lock"},
+		{[]string{"EVAL", plain, "1", "lock", "a b"}, `EVAL {take the lock: GET} lock "a b"`},
+		{[]string{"EVALSHA", sum(plain), "1", "lock"}, "EVALSHA {take the lock: GET} lock"},
 		{[]string{"EVALSHA", sum("never seen"), "0"}, "EVALSHA " + sum("never seen")[:8] + "…"},
 		{[]string{"EVAL", "x"}, "EVAL x"},
 	} {
@@ -141,6 +141,39 @@ func TestACommandAsAPersonWouldWriteIt(t *testing.T) {
 	require.True(t, strings.HasPrefix(long, "SET k яяя"), long)
 	require.True(t, strings.HasSuffix(long, "яяя"), long)
 	require.NotContains(t, long, "\uFFFD")
+}
+
+// Two scripts are shown in two ways, whatever they begin with.
+func TestAScriptIsShownByWhatTellsItFromOthers(t *testing.T) {
+	const owns = "if redis.call('get', KEYS[1]) == ARGV[1] then\n  return redis.call('%s', KEYS[1])\nend\nreturn 0"
+	names, known := Names{}, NewScripts(nil)
+	shown := func(body string) string {
+		return parsed(t, "EVAL", body, "0").TextAmong(known, names)
+	}
+	require.Equal(t, "EVAL {GET, DEL}", shown(fmt.Sprintf(owns, "del")))
+	require.Equal(t, "EVAL {GET, PERSIST}", shown(fmt.Sprintf(owns, "persist")))
+	require.Equal(t, "EVAL {GET, DEL}", shown("-- Copyright 2026 by its author\n" + fmt.Sprintf(owns, "del"))[:len("EVAL {GET, DEL}")])
+	require.Equal(t, "EVAL {HGET, HSET, HDEL, EXPIRE, …}", shown("redis.call('hget') redis.call('hset') redis.call('hdel') redis.call('expire') redis.call('ttl')"))
+	require.Equal(t, "EVAL {local f = redis.call}", shown("local f = redis.call\nreturn f('get', KEYS[1])"))
+	another := "return redis.call('get', KEYS[1]) and redis.call('del', KEYS[1])"
+	require.Equal(t, "EVAL {GET, DEL}#"+Hash(another)[:4], shown(another))
+	require.Equal(t, "EVAL {GET, DEL}#"+Hash(another)[:4], shown(another), "each time")
+	require.Equal(t, "EVAL {GET, DEL}", parsed(t, "EVAL", another, "0").Text(known), "by itself")
+}
+
+// Long keys of one schedule are told apart.
+func TestLongKeysAreShortenedInTheMiddle(t *testing.T) {
+	names, known := Names{}, NewScripts(nil)
+	key := func(queue, end string) string {
+		return "jobs:{default}:unique:" + strings.Repeat("x", 10) + queue + strings.Repeat("y", 40) + end
+	}
+	shown := func(k string) string { return parsed(t, "DEL", k).TextAmong(known, names) }
+	require.Equal(t, "DEL jobs:{default}:unique:xx…yyyyyyyyy:id", shown(key("a", ":id")))
+	require.Equal(t, "DEL jobs:{default}:unique:xx…yyyyyyyy:tag", shown(key("a", ":tag")))
+	require.NotEqual(t, shown(key("a", ":id")), shown(key("b", ":id")), "they differ in the middle alone")
+	require.Contains(t, shown(key("b", ":id")), "b", "less is left out")
+	short := strings.Repeat("k", longWord)
+	require.Equal(t, "DEL "+short, shown(short))
 }
 
 // Properties of commands that the tests of the table of commands do not see. Each line kills a mutant that went unnoticed, see

@@ -18,6 +18,29 @@ type Trace struct {
 	Steps   []interleave.Step
 	Stores  bool             // what is stored after each step is written down, too
 	Scripts *command.Scripts // for their names
+	names   command.Names    // of long words and scripts in the steps so far
+}
+
+// text writes a command as a person would, in the names of this schedule.
+func (t *Trace) text(c command.Command) string { return c.TextAmong(t.Scripts, t.among()) }
+
+// Keys lists keys, in the names of this schedule.
+func (t *Trace) Keys(all ...string) string {
+	var shown []string
+	for _, k := range all {
+		shown = append(shown, t.among().Short(resp.Printable(k)))
+	}
+	return resp.Clip(strings.Join(shown, ", "), longKeys)
+}
+
+// longKeys bounds a list of keys, in bytes.
+const longKeys = 120
+
+func (t *Trace) among() command.Names {
+	if t.names == nil {
+		t.names = command.Names{}
+	}
+	return t.names
 }
 
 // Current returns the step at hand.
@@ -55,8 +78,8 @@ func (t *Trace) Sent(c command.Command, reply []byte, lost error) {
 	if waits != "" {
 		waits += ", then "
 	}
-	if s.Command = waits + c.Text(t.Scripts); command.Name(c.Args) == "exec" {
-		s.Command = waits + fmt.Sprintf("MULTI … EXEC, writes %s", strings.Join(c.Writes, ", "))
+	if s.Command = waits + t.text(c); command.Name(c.Args) == "exec" {
+		s.Command = waits + "MULTI … EXEC, writes " + t.Keys(c.Writes...)
 	}
 	if s.Choice.Kind() == interleave.Slows {
 		s.Command += ", while a millisecond passes"
@@ -119,7 +142,7 @@ func (t *Trace) Arrived(client int, c command.Command, reply []byte) {
 	if s.Command != "" {
 		s.Command += "; "
 	}
-	s.Command += fmt.Sprintf("client %d's %s arrives", client+1, c.Text(t.Scripts))
+	s.Command += fmt.Sprintf("client %d's %s arrives", client+1, t.text(c))
 	s.Reply = resp.ReplyText(reply)
 }
 
@@ -166,17 +189,17 @@ func (t *Trace) Waited(d time.Duration) {
 }
 
 // Passed notes how long time passed, which keys are gone, and which are about to go, with what is left of them.
-func (t *Trace) Passed(d time.Duration, gone, left, last string) {
+func (t *Trace) Passed(d time.Duration, gone []string, left string, last []string) {
 	if t == nil {
 		return
 	}
 	s := t.Current()
 	s.Command = fmt.Sprintf("%v pass", rounded(d))
-	if gone != "" {
-		s.Command += ": " + resp.Clip(gone, 80) + " expires"
+	if len(gone) > 0 {
+		s.Command += ": " + t.Keys(gone...) + " expires"
 	}
-	if last != "" {
-		s.Command += ": " + left + " " + resp.Clip(last, 80)
+	if len(last) > 0 {
+		s.Command += ": " + left + " " + t.Keys(last...)
 	}
 }
 
