@@ -24,6 +24,8 @@ func TestDelivery(t *testing.T) {
 		{name: "no probe", h: of(claim(0, 1, 2, 100), seen(claim(1, 3, 4, 100))), unknown: none},
 		{name: "delivered", h: of(claim(0, 1, 2, 100), deliver(0, 3, 4), asked(5, 6, 100))},
 		{name: "never delivered", want: lost, h: of(claim(0, 1, 2, 100), asked(5, 6, 100))},
+		{name: "a client was still claiming it", h: of(claim(0, 1, 2, 100), asked(5, 6, 100), withErr("timeout", info(claim(1, 6, 9, 100))))},
+		{name: "a client claimed it afterwards", want: lost, h: of(claim(0, 1, 2, 100), asked(5, 6, 100), withErr("timeout", info(claim(1, 7, 9, 100))))},
 		{name: "claimed by who was never told", h: of(withErr("timeout", info(claim(0, 1, 2, 100))), asked(5, 6, 100))},
 		{name: "never told, and not asked for in the end", unknown: may, h: of(withErr("timeout", info(claim(0, 1, 2, 100))), fail(asked(5, 6, 100)))},
 		{name: "still new", h: of(claim(0, 1, 2, 3), told(asked(5, 6, 100)))},
