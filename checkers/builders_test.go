@@ -138,6 +138,9 @@ func runCases(t *testing.T, c harness.Checker, cases []verdictCase) {
 			require.Equal(t, tc.verdict(), g.Verdict, g.Reason)
 			require.Contains(t, g.Reason, tc.unknown)
 			require.NotRegexp(t, "(^| )-[0-9]", g.Reason, "no count is negative")
+			for _, f := range g.Figures {
+				require.GreaterOrEqual(t, f.Value, 0.0, f.Name)
+			}
 			require.NotEmpty(t, g.Reason)
 			require.Equal(t, c.Name(), g.Checker)
 		})

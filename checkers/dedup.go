@@ -84,7 +84,7 @@ type dedupPass struct {
 	confirmed confirms
 	promised  bool // the workloads promise confirms, or there are known to be some
 	waits     bool // a confirm may still come that a claim has to wait for
-	heeded    int  // confirms that may have set marks anew
+	heeded    bool // a confirm that may have set marks anew
 	slowest   watermark
 	queue     []*suspected // in order of Return
 	suspects  map[string][]*suspected

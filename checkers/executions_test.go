@@ -22,6 +22,7 @@ type deed struct {
 	ends     time.Duration // the earliest end of the lease or window that it begins
 	lasts    time.Duration // the latest end of it, if it was begun by its Return
 	passed   []deed        // an extend: grants to another owner, who is over, since its own owner's last one
+	owner    guard         // a write: who does it
 	nested   bool          // a release by an owner that acquired more than once
 	kept     time.Duration // the same, as far as it was known when it returned
 }

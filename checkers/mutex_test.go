@@ -35,6 +35,8 @@ func TestMutex(t *testing.T) {
 			release(0, "a", 5, 6), extend(0, "a", 7, 8, 10))},
 		{name: "a third owner beside two that extend", want: twoGrants, h: of(a, b, extend(0, "a", 5, 6, 10), acquire(2, "c", 7, 8, 10))},
 
+		{name: "of two late acquires one promised an earlier end", h: of(info(promising(5, acquire(0, "a", 0, 0, 50))), info(promising(9, acquire(3, "a", 1, 1, 50))),
+			acquire(6, "a", 2, 3, 100), acquire(1, "b", 7, 8, 10))},
 		{name: "release inside the extended lease is not late", want: twoGrants, h: taken(extend(0, "a", 9, 10, 30), theft, c, given)},
 		{name: "extended before the late release", want: stolenRelease, h: taken(extend(1, "b", 13, 14, 30), release(0, "a", 15, 16), acquire(2, "c", 17, 18, 30), given)},
 		{name: "extended after the late release, which so removed nothing", want: doubleGrant, h: taken(theft, extend(1, "b", 16, 17, 30), later, given)},

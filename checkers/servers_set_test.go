@@ -41,81 +41,68 @@ func setExplained(ops []harness.Op, meta harness.Meta, every bool) bool {
 	})
 }
 
-// guardedServer is a lock with what it guards. A write is done at some instant: then its owner's lease is not over, or nobody who was granted the lock
-// later has written. It differs from a real one in what the rule of Holders leaves open:
+// guardedServer is what a lock guards. A write is done at some instant: then its owner's lease is not over, or nobody who was granted the lock later
+// has written. It differs from a real one in what the rule of Holders leaves open:
 //
 //   - who is granted the lock is no matter here, and of two grants that were under way at one time neither came first;
 //   - a lease may begin as late as its answer came, and that of an owner with an acquire or extend without an answer never ends;
 //   - an owner that has asked for a release, or whose grant is not known, may write at any time.
-type guardedServer struct {
-	owners  []guard
-	written []deed // the acquires of those who have written
-}
-
-// guard is one owner.
-type guard struct {
-	worker  int
-	token   string
-	acquire deed
-	granted bool          // and not released
-	asked   bool          // for a lease, since it released the last one
-	over    time.Duration // its leases
-	late    bool          // it sent a command that got no answer
-	last    int           // what it has done last: it does one thing after the other
-}
+type guardedServer struct{ written []deed } // by whoever
 
 func (s guardedServer) do(d deed, at time.Duration) (world, bool) {
-	token := d.Arg
-	if d.Kind == harness.Add {
-		token = d.Result
+	stale := func(w deed) bool {
+		other := w.worker != d.worker || w.Result != d.Result
+		return other && w.owner.acquire.Call > d.owner.acquire.Return
 	}
-	o, owners := guard{worker: d.worker, token: token}, []guard(nil)
-	for _, x := range s.owners {
-		if x.worker == o.worker && x.token == o.token {
-			o = x
-		} else {
-			owners = append(owners, x)
-		}
-	}
-	if d.index < o.last {
+	if at > d.owner.over && slices.ContainsFunc(s.written, stale) {
 		return nil, false
 	}
-	o.last = d.index
-	switch {
-	case d.Kind == harness.Release:
-		o.granted, o.asked, o.over = false, false, 0
-	case d.Kind == harness.Add && o.granted:
-		stale := func(w deed) bool { return (w.worker != o.worker || w.Arg != o.token) && w.Call > o.acquire.Return }
-		if at > o.over && !o.late && slices.ContainsFunc(s.written, stale) {
-			return nil, false
-		}
-		s.written = append(slices.Clip(s.written), o.acquire)
-	case d.Kind != harness.Add:
-		o.lease(d)
-	}
-	s.owners = append(owners, o)
+	s.written = append(slices.Clip(s.written), d)
 	return s, true
 }
 
-// lease notes d, an acquire or extend.
-func (o *guard) lease(d deed) {
-	o.late = o.late || d.Outcome == harness.Info
-	if d.Kind == harness.Extend && !o.asked {
-		return
+// guard is the owner of a lock.
+type guard struct {
+	acquire harness.Op    // its grant, which it has not released; Kind empty: none
+	asked   bool          // for a lease, since it released the last one
+	over    time.Duration // its leases
+}
+
+// guardAt returns what an owner is after some operations.
+func guardAt(ops []harness.Op, worker int, token string, meta harness.Meta) (o guard) {
+	late := false // a command of its own got no answer: it may set the lease anew at any time
+	for _, x := range ops {
+		takes := (x.Kind == harness.Acquire || x.Kind == harness.Extend) && x.Outcome != harness.Fail
+		switch {
+		case meta.Worker(x.Client) != worker || x.Arg != token:
+			continue
+		case x.Kind == harness.Release:
+			o = guard{}
+			continue
+		case !takes:
+			continue
+		}
+		late = late || x.Outcome == harness.Info
+		if x.Kind == harness.Extend && !o.asked {
+			continue
+		}
+		o.asked, o.over = true, max(o.over, x.Return+longest(x.TTL, meta.Drift))
+		if late {
+			o.over = endless
+		}
+		if x.Kind == harness.Acquire && x.Outcome == harness.OK {
+			o.acquire = x
+		}
 	}
-	o.asked, o.over = true, max(o.over, d.lasts)
-	if d.Kind == harness.Acquire && d.Outcome == harness.OK {
-		o.acquire, o.granted = d, true
-	}
+	return o
 }
 
 // guardedExplained is the specification of Holders.
 func guardedExplained(ops []harness.Op, meta harness.Meta, every bool) bool {
-	deeds := deedsOf(ops, meta, func(x harness.Op) bool {
-		return x.Kind == harness.Release || x.Outcome == harness.OK || x.Kind != harness.Add && x.Outcome == harness.Info
-	})
-	for i := range deeds { // what got no answer counts from the beginning, as it may be executed at any time
-		deeds[i].optional, deeds[i].to = false, deeds[i].Return
+	deeds := deedsOf(ops, meta, func(x harness.Op) bool { return x.Kind == harness.Add && x.Outcome == harness.OK })
+	for i := range deeds {
+		deeds[i].owner = guardAt(ops[:deeds[i].index], deeds[i].worker, deeds[i].Result, meta)
 	}
+	deeds = slices.DeleteFunc(deeds, func(d deed) bool { return d.owner.acquire.Kind == "" })
 	return execution{deeds: deeds, every: every}.explains(guardedServer{})
 }
