@@ -43,6 +43,7 @@ func TestDelivery(t *testing.T) {
 		{name: "marked after it", want: immortal, h: of(claim(0, 1, 2, 3*time.Millisecond), deliver(0, 3, 4), asked(4*time.Millisecond+2, 5*time.Millisecond, 3))},
 
 		{name: "looked at", unknown: none, h: of(claim(0, 1, 2, 3), look(5, 6, 3))},
+		{name: "looked at when its window was just over", want: immortal, h: of(claim(0, 1, 2, 3), deliver(0, 3, 4), look(5, 6, 0))},
 		{name: "left without an end by who crashed, and asked for", want: both, h: of(dead(claim(0, 1, 2, 100)), look(3, 4, 0), asked(5, 6, 100))},
 	})
 }
