@@ -200,7 +200,9 @@ func TestMoreSilentOwnersThanThereIsRoomFor(t *testing.T) {
 
 // Times that were widened leave open whether an owner had the lock for long: it may have ended before its own answer.
 func TestMutexInMachines(t *testing.T) {
-	run := func(ops ...harness.Op) harness.History { return inMachines(of(append(ops, release(0, "a", 30, 31))...)) }
+	run := func(ops ...harness.Op) harness.History {
+		return inMachines(of(append(ops, release(0, "a", 30, 31))...))
+	}
 	from := func(since time.Duration) harness.Op { return acquire(0, "a", 1, since, 100) }
 	b := acquire(1, "b", 3, 10, 100)
 	given := func(call time.Duration) harness.Op { return release(1, "b", call, 20) }

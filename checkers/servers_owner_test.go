@@ -37,13 +37,12 @@ func turnExplained(ops []harness.Op, meta harness.Meta, every bool) bool {
 			continue
 		}
 		for _, other := range passedBefore(d, deeds[:i], ops, meta) {
-			var two []deed
-			for _, x := range deeds {
-				if x.index == d.index {
-					x.passed = other
-				}
-				if sameHolder(x, d) || sameHolder(x, other[0]) {
-					two = append(two, x)
+			two := slices.DeleteFunc(ofTwo(deeds, d, other[0]), func(x deed) bool {
+				return x.index < other[0].index && !goesOn(x, deeds, ops, meta)
+			})
+			for k := range two {
+				if two[k].index == d.index {
+					two[k].passed = other
 				}
 			}
 			if !(execution{deeds: two, every: every}).explains(turnServer{}) {
@@ -54,7 +53,14 @@ func turnExplained(ops []harness.Op, meta harness.Meta, every bool) bool {
 	return execution{deeds: deeds, every: every}.explains(turnServer{})
 }
 
-func sameHolder(a, b deed) bool { return a.worker == b.worker && a.Arg == b.Arg }
+// goesOn reports whether the owner of x went on with that grant: until its next one it asked for no release, and for nothing in vain or without an answer.
+func goesOn(x deed, deeds []deed, ops []harness.Op, meta harness.Meta) bool {
+	i := slices.IndexFunc(deeds, func(y deed) bool { return y.index > x.index && sameHolder(x, y) })
+	return i < 0 || !slices.ContainsFunc(ops[x.index:deeds[i].index], func(y harness.Op) bool {
+		gaveUp := y.Kind == harness.Release || y.Outcome == harness.Info || y.Kind == harness.Acquire && y.Outcome != harness.OK
+		return gaveUp && y.Arg == x.Arg && meta.Worker(y.Client) == x.worker
+	})
+}
 
 // passedBefore lists, for each other owner that is over when d returns, its grants that were answered between the last grant of the owner of d and d.
 func passedBefore(d deed, before []deed, ops []harness.Op, meta harness.Meta) (all [][]deed) {
@@ -107,40 +113,50 @@ func hasLock(ops []harness.Op, token string, worker int, meta harness.Meta) (has
 //   - a lease may end at any time, which leaves the lock free; a release that is refused may leave it free as well, as it may have been sent twice;
 //   - what is released for certain, or when its lease can be over, may go on refusing others;
 //   - where two are owners at once, which Mutex tells of, both may be refused;
+//   - who got no answer may take it again and again, and who gave it back may have had it all the while;
 //   - who acquired twice may be refused a release, and so may an owner of which another command got no answer.
 type takenServer struct {
 	holder *deed // whom a refusal would be wrong, or from whom it was free; nil: nobody
 	free   bool
 	by     harness.Kind  // what the holder was refused, where that left it free
+	crowd  time.Duration // the Return of the last of several who were owners at once, or may have been: who asked before that is one of them
 	gaveUp time.Duration // the Return of a release after a refused extend: who asked before that may have been refused
 }
 
 func (s takenServer) do(d deed, at time.Duration) (world, bool) {
+	nobody := takenServer{crowd: s.crowd}
 	own := s.holder != nil && s.holder.worker == d.worker && s.holder.Arg == d.Arg
 	refusal := d.Outcome == harness.Fail && (d.Err == "" || d.Err == harness.Held || d.Err == harness.NotMine)
 	switch {
 	case d.Kind != harness.Release && d.Outcome == harness.OK:
 		if s.holder != nil && !own && !s.free && s.holder.Return >= d.Call {
-			return takenServer{}, true
+			return takenServer{crowd: max(s.crowd, s.holder.Return, d.Return)}, true
 		}
-		return takenServer{holder: &d}, true
+		if d.Call <= s.crowd {
+			return takenServer{crowd: max(s.crowd, d.Return)}, true
+		}
+		return takenServer{holder: &d, crowd: s.crowd}, true
 	case d.Kind == harness.Acquire && refusal && !own && s.holder != nil && at >= s.holder.kept:
-		return takenServer{}, true
+		return nobody, true
 	case d.Kind == harness.Acquire && refusal && !own:
 		return s, !s.free || d.Call <= s.gaveUp
-	case d.Kind == harness.Acquire && !refusal, d.Kind == harness.Extend && d.Outcome == harness.Info, d.Kind == harness.Acquire && own:
-		return takenServer{}, true
+	case d.Kind != harness.Release && d.Outcome == harness.Info:
+		return takenServer{crowd: endless}, true
+	case d.Kind == harness.Acquire && !refusal:
+		return takenServer{crowd: max(s.crowd, d.Return)}, true
+	case d.Kind == harness.Acquire && own:
+		return nobody, true
 	case !own, d.Kind == harness.Acquire:
 		return s, true
-	case s.free && d.Kind == harness.Release && s.by == harness.Extend && !refusal:
-		return takenServer{}, true
+	case s.free && d.Kind == harness.Release && s.by == harness.Extend && (!refusal || d.nested):
+		return nobody, true
 	case s.free:
 		if d.Kind == harness.Release && s.by == harness.Extend {
 			s.by, s.gaveUp = harness.Release, d.Return
 		}
 		return s, true
 	case !refusal, d.Return >= s.holder.kept, d.nested:
-		return takenServer{}, true
+		return nobody, true
 	}
 	s.free, s.by = true, d.Kind
 	return s, true
@@ -174,5 +190,5 @@ func takenExplained(ops []harness.Op, meta harness.Meta, every bool) bool {
 			}
 		}
 	}
-	return execution{deeds: deeds, every: every}.explains(takenServer{})
+	return execution{deeds: deeds, every: every}.explains(takenServer{crowd: -1})
 }

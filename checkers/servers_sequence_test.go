@@ -38,6 +38,7 @@ type storedServer struct {
 	ends    time.Duration
 	limited bool          // it had an end at the last inspection
 	seen    time.Duration // the Call of that
+	last    int           // its index
 	nothing time.Duration // the Return of the last inspection that found nothing of a mortal sequence: what was asked for by then may have been drawn before; -1: none
 	drawn   []deed
 }
@@ -45,7 +46,11 @@ type storedServer struct {
 func (s storedServer) do(d deed, at time.Duration) (world, bool) {
 	n := bigOf(d.Result)
 	if d.Kind == harness.Next {
-		s.ends = min(s.ends, max(d.Call, s.seen)+d.length)
+		from := s.seen
+		if d.index > s.last {
+			from = max(d.Call, s.seen)
+		}
+		s.ends = min(s.ends, from+d.length)
 		s.drawn = append(slices.Clip(s.drawn), d)
 		if d.Outcome == harness.OK && d.Call > s.nothing && n.Cmp(s.least) > 0 {
 			s.least = n
@@ -59,7 +64,7 @@ func (s storedServer) do(d deed, at time.Duration) (world, bool) {
 	if at < s.ends && (n.Cmp(s.least) < 0 || there && d.TTL == 0 && s.limited) {
 		return nil, false
 	}
-	s.least, s.limited, s.seen, s.ends = n, d.TTL > 0, d.Call, endless
+	s.least, s.limited, s.seen, s.last, s.ends = n, d.TTL > 0, d.Call, d.index, endless
 	if there {
 		s.ends = d.Call + d.length
 	} else if s.mortal[d.index] {
@@ -86,5 +91,5 @@ func storedExplained(ops []harness.Op, meta harness.Meta, every bool) bool {
 		mortal = append(mortal, ends)
 		return does
 	})
-	return execution{deeds: deeds, every: every}.explains(storedServer{mortal: mortal, least: big.NewInt(-1), ends: endless, nothing: -1})
+	return execution{deeds: deeds, every: every}.explains(storedServer{mortal: mortal, least: big.NewInt(-1), ends: endless, last: -1, nothing: -1})
 }

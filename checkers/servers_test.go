@@ -113,10 +113,34 @@ func (s fencedServer) do(d deed, at time.Duration) (world, bool) {
 	return s, true
 }
 
-// fenceExplained is the specification of Mutex and Fence together: which of two grants came first follows from both.
+// fenceExplained is the specification of Mutex and Fence together: which of two grants came first follows from both. The tokens of two owners are judged
+// at a time, whatever their order says of others.
 func fenceExplained(ops []harness.Op, meta harness.Meta, every bool) bool {
-	return execution{deeds: grantDeeds(ops, meta), every: every}.explains(fencedServer{})
+	deeds := grantDeeds(ops, meta)
+	for i, a := range deeds {
+		for _, b := range deeds[i:] {
+			if !(execution{deeds: ofTwo(deeds, a, b), every: every}).explains(fencedServer{}) {
+				return false
+			}
+		}
+	}
+	for i := range deeds {
+		deeds[i].Result = ""
+	}
+	return execution{deeds: deeds, every: every}.explains(fencedServer{})
 }
+
+// ofTwo lists what the owners of a and b have done.
+func ofTwo(deeds []deed, a, b deed) (two []deed) {
+	for _, x := range deeds {
+		if sameHolder(x, a) || sameHolder(x, b) {
+			two = append(two, x)
+		}
+	}
+	return two
+}
+
+func sameHolder(a, b deed) bool { return a.worker == b.worker && a.Arg == b.Arg }
 
 // grantDeeds lists the acquires and extends that were ok. Each ends as early as anything else that its owner asked for can have ended it.
 func grantDeeds(ops []harness.Op, meta harness.Meta) []deed {

@@ -169,7 +169,8 @@ func (a spansIn) hold(s harness.Span, x harness.Op) error {
 	}
 	released := func(r harness.Op) bool { return r.Kind == harness.Release && sameOwner(x, r, a.meta) && r.Call == to }
 	sooner := func(r harness.Op) bool {
-		return r.Kind == harness.Release && sameOwner(x, r, a.meta) && x.Return <= r.Call && r.Call < to
+		later := slices.Index(a.all, r) > slices.Index(a.all, x) // also at one instant
+		return r.Kind == harness.Release && sameOwner(x, r, a.meta) && later && x.Return <= r.Call && r.Call < to
 	}
 	lock := x.Kind == harness.Acquire || x.Kind == harness.Extend
 	switch end := a.leaseOf(x); {
