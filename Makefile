@@ -7,7 +7,7 @@ BIN         := bin/doublegrant
 RESULTS     ?= results
 
 .PHONY: all build demo explore test test-raced test-others left-out test-busy test-long test-long-algorithms test-long-searches \
-	test-long-faults test-long-raced test-long-today test-deep verify-checkers verify-planted mutate lint bench bench-load image \
+	test-long-faults test-long-raced test-long-today test-deep verify-checkers verify-planted mutate mutate-today mutate-checkers mutate-interleave lint bench bench-load image \
 	harness-image redis cc clients clean help
 
 all: build
@@ -23,7 +23,7 @@ help:
 	@echo "make harness-image  a Docker image of doublegrant itself, for machines without Redis, macOS, Windows, Kubernetes"
 	@echo "make verify-checkers  a million small histories for each checker and every tiny one, against its rule, porcupine and brute force; and a million of correct simulated servers. HISTORIES=100000 for a tenth"
 	@echo "make verify-planted  explorer and load on algorithms with planted defects, and on right but odd ones, about 5 minutes"
-	@echo "make mutate  small changes of the checkers and the explorer, one at a time, and which of them no test notices; hours for all, see MUTATE"
+	@echo "make mutate  small changes of the checkers and the explorer, one at a time, and which of them no test notices; hours for all, see MUTATE. Today's, in a minute: make mutate-today"
 	@echo "make lint    gofmt, go vet, staticcheck, spelling"
 	@echo "make bench   benchmarks of the checkers, against porcupine too, and of the explorer"
 	@echo "make bench-load  the harness's load beside that of redis-benchmark and of a bare go-redis loop, and clients in Python and JavaScript beside bare loops"
@@ -105,12 +105,12 @@ test-long-faults: redis
 test-long-raced: redis cc
 	$(GO) test -race -count 1 $(TESTING) -p 2 -skip '^TestLong|^TestRaced' ./workloads ./harness/cluster/... ./harness/suite ./harness/generators ./harness/results ./harness/workqueue/...
 
-# The part for today. Four days make a round, and each round has a seed of its own.
+# The part for today, and today's mutants. Four days make a round, and each round has a seed of its own.
 test-long-today:
 	@day=$$(($$(date +%s) / 86400)); set -- $(PARTS); shift $$((day % $$#)); \
 	echo "today's part of test-long; to repeat it: make test-long-$$1 SEED=$$((day / $(words $(PARTS))))"; \
 	rm -f $(DOUBLEGRANT_LEFT_OUT); \
-	$(MAKE) --no-print-directory test-long-$$1 SEED=$$((day / $(words $(PARTS)))) && $(MAKE) --no-print-directory left-out
+	$(MAKE) --no-print-directory test-long-$$1 SEED=$$((day / $(words $(PARTS)))) && $(MAKE) --no-print-directory mutate-today left-out
 
 # All cases of the tables of which `test` and `test-long` have a part.
 test-deep: redis cc
@@ -131,14 +131,26 @@ verify-planted: redis
 	DOUBLEGRANT_TESTS=deep $(GO) test -count 1 -timeout 30m -v -run Corpus ./workloads
 
 # Changes of one comparison, condition, sum or return at a time; exit code 1 if no test notices one that mutants.txt of the
-# package does not list. Some 1,600 mutants in checkers and 1,200 in explore, one or two a second: for a part of them,
-# make mutate MUTATE='-file ^mutex' or MUTATE='-every 10'.
+# package does not list. Some 1,900 mutants in checkers and 1,200 in explore, one or two a second: for a part of them,
+# make mutate MUTATE='-file ^mutex' or MUTATE='-every 10'. Tests that take long and compare much at once are left out: what matters has a test that
+# says what is wrong.
 MUTATE ?=
 
-mutate: redis
-	$(GO) run ./harness/cmd/mutate $(MUTATE) ./checkers -- -rapid.checks=300 -rapid.shrinktime=1ms
+mutate: redis mutate-checkers mutate-interleave
 	$(GO) run ./harness/cmd/mutate -skip PruningLosesNoVerdict $(MUTATE) ./harness/explore
 	for room in command frontier model resp schedule strategy; do $(GO) run ./harness/cmd/mutate $(MUTATE) ./harness/explore/internal/$$room || exit; done
+
+# A part for each day: every 48th mutant of the checkers, every 12th of interleave.
+mutate-today:
+	@day=$$(($$(date +%s) / 86400)); checkers="-every 48 -from $$((day % 48))"; interleave="-every 12 -from $$((day % 12))"; \
+	echo "today's mutants: make mutate-checkers MUTATE='$$checkers', make mutate-interleave MUTATE='$$interleave'"; \
+	$(MAKE) --no-print-directory mutate-checkers MUTATE="$$checkers" && $(MAKE) --no-print-directory mutate-interleave MUTATE="$$interleave"
+
+mutate-checkers:
+	$(GO) run ./harness/cmd/mutate -longest 1m -skip 'EveryTinyHistory|MemoryDoesNotGrow|Simulated|Planted' $(MUTATE) \
+		./checkers -- -rapid.checks=300 -rapid.shrinktime=1ms
+
+mutate-interleave:
 	$(GO) run ./harness/cmd/mutate $(MUTATE) ./harness/interleave
 
 image: redis build

@@ -122,7 +122,7 @@ type verdictCase struct {
 	note    string          // part of the first anomaly's note
 }
 
-// runCases judges every case, and asks that porcupine agrees wherever it has a model.
+// runCases judges every case, and asks that porcupine agrees wherever it has a model, of the anomalies and of whole keys.
 func runCases(t *testing.T, c harness.Checker, cases []verdictCase) {
 	for _, tc := range cases {
 		t.Run(tc.name, func(t *testing.T) {
@@ -133,13 +133,21 @@ func runCases(t *testing.T, c harness.Checker, cases []verdictCase) {
 				require.Equal(t, hasModel(a), a.Certified, "certified: %v", a)
 				require.NotEmpty(t, a.Note)
 				require.LessOrEqual(t, a.From, a.To)
+				for _, s := range a.Spans {
+					require.True(t, s.To == 0 || s.From < s.To, "%+v", s)
+				}
 				require.True(t, slices.IsSortedFunc(a.Ops, func(x, y harness.Op) int { return cmp.Compare(x.Call, y.Call) }))
 			}
 			require.Equal(t, tc.verdict(), g.Verdict, g.Reason)
 			require.Contains(t, g.Reason, tc.unknown)
 			require.NotRegexp(t, "(^| )-[0-9]", g.Reason, "no count is negative")
+			for _, f := range g.Figures {
+				require.GreaterOrEqual(t, f.Value, 0.0, f.Name)
+			}
 			require.NotEmpty(t, g.Reason)
 			require.Equal(t, c.Name(), g.Checker)
+			second, _ := judge(t, SecondOpinion(Budget{}), tc.h)
+			require.NotContains(t, second.Reason, "defect of the harness")
 		})
 	}
 }

@@ -121,7 +121,7 @@ const againstKept = 16
 
 // noteConfirm notes the confirm c, which may have set marks anew before claims were told "first".
 func (p *dedupPass) noteConfirm(c harness.Op) {
-	p.heeded++
+	p.heeded = true
 	marks := p.marks[c.Key]
 	for i := range marks {
 		marks[i].shorten(c, p.meta.Drift)
@@ -195,7 +195,7 @@ func (p *dedupPass) decide(s *suspected) {
 // undecided returns a doubt if the record stops before it is known of each claim whether it is a duplicate. A history without any
 // confirm, where none was promised, counts as that of a filter without confirms.
 func (p *dedupPass) undecided(complete bool) string {
-	if complete || p.heeded == 0 && !p.promised {
+	if complete || !p.heeded && !p.promised {
 		p.decideBefore(forever)
 	}
 	if len(p.queue) == 0 {

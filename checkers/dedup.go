@@ -84,7 +84,7 @@ type dedupPass struct {
 	confirmed confirms
 	promised  bool // the workloads promise confirms, or there are known to be some
 	waits     bool // a confirm may still come that a claim has to wait for
-	heeded    int  // confirms that may have set marks anew
+	heeded    bool // a confirm that may have set marks anew
 	slowest   watermark
 	queue     []*suspected // in order of Return
 	suspects  map[string][]*suspected
@@ -172,14 +172,22 @@ func (m *mark) rulesOut(this *mark) bool {
 // evidenceBefore lists the marks that show that m was set before this claim was told, should m still be in force when the claim returns: m alone, or
 // a claim that this one cannot have come before, and the confirms that went on with it, of which the last is m. It is nil if nothing shows it.
 func (m *mark) evidenceBefore(this *mark) []*mark {
-	if m.Kind == harness.Claim && m.Return < this.ends || m.Kind == harness.Confirm && m.Return < this.Call {
+	if m.Kind == harness.Confirm && m.Return < this.Call {
+		return []*mark{m}
+	}
+	return m.goneOnSince(this)
+}
+
+// goneOnSince lists a claim that this one cannot have come before, and the confirms that went on with it, of which the last is m; nil: there are none.
+func (m *mark) goneOnSince(this *mark) []*mark {
+	if m.Kind == harness.Claim && m.Return < this.ends {
 		return []*mark{m}
 	}
 	for _, b := range m.bases {
-		if m.Return >= b.ends || b.Kind == harness.Confirm && len(b.bases) == 0 {
+		if m.Return >= b.ends {
 			continue
 		}
-		if all := b.evidenceBefore(this); all != nil && all[0].Kind == harness.Claim {
+		if all := b.goneOnSince(this); all != nil {
 			return append(all, m)
 		}
 	}

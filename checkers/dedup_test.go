@@ -16,6 +16,8 @@ func TestDedup(t *testing.T) {
 			h: of(claim(0, 0, 1, 10), confirm(0, 5, 6, 100), claim(1, 3, 50, 10))},
 		{name: "a slow claim across two confirms that came in time", want: []harness.Class{harness.DuplicateDelivery},
 			h: of(claim(0, 0, 1, 10), confirm(0, 5, 6, 20), confirm(0, 15, 16, 100), claim(1, 3, 50, 10))},
+		{name: "a slow claim across two confirms, the first of which had returned before", want: []harness.Class{harness.DuplicateDelivery},
+			h: of(claim(0, 0, 1, 10), confirm(0, 2, 3, 20), confirm(0, 15, 16, 100), claim(1, 10, 50, 10))},
 		{name: "a slow claim across a confirm that may have come after the lease", h: of(claim(0, 0, 1, 10), confirm(0, 5, 10, 100), claim(1, 3, 50, 10))},
 		{name: "a slow claim that may have come before the other", h: of(claim(0, 0, 4, 10), confirm(0, 5, 6, 100), claim(1, 0, 50, 3))},
 		{name: "a slow claim after the confirm's window", h: of(claim(0, 0, 1, 10), confirm(0, 5, 6, 45), claim(1, 3, 50, 10))},
@@ -29,6 +31,14 @@ func TestDedup(t *testing.T) {
 		{name: "a shorter confirm of an earlier mark, executed late", h: of(info(confirm(0, 0, 1, 2)), claim(1, 3, 4, 20), claim(2, 5, 6, 5))},
 		{name: "torn, a slow confirm may be under way", unknown: "1 possible duplicates", h: torn(confirm(0, 1, 2, 20), claim(2, 3, 4, 20))},
 		{name: "torn, and nobody confirms", want: twice, h: torn(claim(0, 1, 2, 20), claim(2, 3, 4, 20))},
+		{name: "first twice, where nobody confirms", want: twice, h: claimed(claim(0, 1, 2, 10), claim(1, 1, 3, 10))},
+		{name: "a confirm on its way explains it", h: of(claim(0, 1, 2, 100), claim(1, 20, 21, 100), confirm(2, 3, 30, 5))},
+		{name: "a slow claim across a confirm that a late one may have come before",
+			h: of(claim(0, 1, 2, 100), confirm(2, 9, 10, 100), claim(0, 5, 14, 100), info(confirm(1, 4, 30, 6)))},
+		{name: "a slow claim across a confirm that a late one cannot have come before", want: twice,
+			h: of(claim(0, 1, 2, 100), confirm(2, 9, 10, 100), claim(0, 5, 14, 100), info(confirm(1, 4, 30, 7)))},
+		{name: "the second of two outlasts the first", want: slices.Repeat(twice, 3),
+			h: of(claim(0, 1, 2, 30), claim(1, 2, 3, 100), claim(2, 40, 41, 2), claim(0, 50, 51, 2))},
 		{name: "answered when its window is over", unknown: "only 0 of 1 claims", h: of(claim(0, 1, 11, 10))},
 		{name: "answered just before that", h: of(claim(0, 1, 10, 10))},
 	})
@@ -87,6 +97,54 @@ func TestDedupConfirmedByTheHarness(t *testing.T) {
 }
 
 // If more confirms come than are kept, the checker invents no duplicate. It says so where that matters.
+// A confirm may be called at the instant from which on everything is called: it is waited for.
+func TestDedupWaitsForAConfirmOfThatInstant(t *testing.T) {
+	h := drifting(0.3, of())
+	h.Meta.Workers, h.Meta.Kinds = 2, []harness.Kind{harness.Claim, harness.Confirm}
+	p := newDedupPass(h, dedup{}, func(harness.Anomaly) { require.Fail(t, "a confirm explains it") })
+	p.op(claim(0, 0, 1, 0))
+	p.op(claim(1, 2, 3, 0))
+	p.decideBefore(3)
+	p.op(confirm(0, 3, 9, 1))
+	p.decideBefore(forever)
+}
+
+// Of more marks than are kept that rule a claim out it is not known which the later confirms leave.
+func TestDedupManyMarksAgainstAClaim(t *testing.T) {
+	for n, want := range map[time.Duration]string{againstKept: "none of 1 messages", againstKept + 1: "1 claims were not judged"} {
+		var ops []harness.Op
+		for i := range n {
+			ops = append(ops, confirm(0, i, i, 1000))
+		}
+		g, _ := judge(t, Dedup(), of(append(ops, claim(1, 50, 51, 5), confirm(2, 20, 60, 3))...))
+		require.Contains(t, g.Reason, want)
+		require.InDelta(t, againstKept+1-n, figureOf(t, g, "messages"), 0)
+	}
+}
+
+// Messages whose window goes on are kept, however many they are.
+func TestDedupOfManyMessages(t *testing.T) {
+	var ops []harness.Op
+	for i := range time.Duration(3000) {
+		ops = append(ops, on(i.String(), claim(0, 2*i, 2*i+1, 10_000)))
+	}
+	_, found := judge(t, Dedup(), of(append(ops, on("0s", claim(1, 7000, 7001, 10_000)))...))
+	require.Len(t, found, 1)
+}
+
+// Of several confirms of one message those are kept that can make a mark shorter than the others do.
+func TestDedupKeepsConfirmsThatMatter(t *testing.T) {
+	runCases(t, Dedup(), []verdictCase{
+		{name: "answered later than one like it", h: of(confirm(0, 1, 2, 5), confirm(1, 1, 10, 5), claim(2, 5, 11, 100), claim(0, 20, 21, 100))},
+		{name: "called earlier than one like it", h: of(info(confirm(0, 4, 4, 5)), info(confirm(1, 1, 5, 5)), claim(2, 2, 6, 100), claim(4, 8, 8, 100))},
+		{name: "called earlier, with a longer window", h: of(info(confirm(0, 1, 2, 6)), info(confirm(1, 4, 5, 5)), claim(2, 1, 6, 100), claim(4, 8, 8, 100))},
+		{name: "a shorter window, late", h: of(info(confirm(0, 1, 2, 50)), info(confirm(1, 3, 4, 5)), claim(2, 5, 6, 100), claim(4, 20, 21, 100))},
+		{name: "a shorter window, answered earlier", h: of(confirm(0, 1, 2, 5), confirm(1, 1, 3, 9), claim(2, 2, 4, 100), claim(0, 8, 8, 100))},
+		{name: "those of other messages do not matter", want: []harness.Class{harness.DuplicateDelivery}, h: of(info(on("a", confirm(0, 1, 2, 1))),
+			info(on("b", confirm(1, 1, 2, 1))), on("c", confirm(2, 1, 2, 1)), on("d", confirm(2, 2, 3, 1)), claim(3, 3, 4, 100), claim(4, 20, 21, 100))},
+	})
+}
+
 func TestDedupManyConfirms(t *testing.T) {
 	for _, outcome := range []harness.Outcome{harness.OK, harness.Info} {
 		judge := func(window, call time.Duration) (harness.Judgement, int) {
@@ -104,10 +162,32 @@ func TestDedupManyConfirms(t *testing.T) {
 		g, found := judge(200_000, 50_000)
 		if outcome == harness.OK {
 			require.Equal(t, 1, found, "all had returned before: %s", g.Reason)
-			g, found = judge(200_000, 10)
+			_, found = judge(200_000, 2*confirmsKept)
+			require.Equal(t, 1, found, "those that are not kept had returned before")
+			g, found = judge(200_000, 2*confirmsKept-1)
+		} else {
+			_, found = judge(200_000, 0)
+			require.Zero(t, found)
+		}
+		for _, window := range []time.Duration{3, 5} { // no longer than the confirms'
+			g, _ := judge(window, 10)
+			require.NotContains(t, g.Reason, "not judged")
 		}
 		require.Zero(t, found)
 		require.Equal(t, harness.Unknown, g.Verdict)
 		require.Regexp(t, "^[1-9][0-9]* claims were not judged", g.Reason)
 	}
+}
+
+// Of confirms that are not kept any more the shortest window counts, of those that were answered and those that were not.
+func TestDedupShortestOfManyConfirms(t *testing.T) {
+	var ops []harness.Op
+	for i := range time.Duration(3*confirmsKept + 1) {
+		window := 50_000 + 80_000*(i%2)
+		ops = append(ops, on(i.String(), confirm(0, i, i, window)), on(i.String(), info(confirm(1, i, i, 100_000+window))))
+	}
+	h := of(append(ops, claim(2, 10, 100_000, 200_000), claim(0, 100_001, 100_002, 200_000))...)
+	h.Meta.Workers = 0
+	_, found := judge(t, Dedup(), h)
+	require.Empty(t, found)
 }

@@ -20,12 +20,14 @@ import (
 //     [harness.Crashed]), or was told to go no further (Err is an error reply of Redis, or [harness.FewAcks]). Any other
 //     claim that ended in info may have marked it too, and its answer may only have got lost: where there is one, the
 //     message is not judged. Nor does anybody deliver a message of which each client's claim was told "seen", though nobody
-//     may have marked it: that is lost as well. No earlier probe may have marked it, and no later claim is told "first". Where
-//     [harness.Meta].Kinds promises confirms, a claim is a lease, and P has to come after every end as below;
+//     may have marked it: that is lost as well. No earlier probe may have marked it. Where [harness.Meta].Kinds promises confirms,
+//     a claim is a lease, and P has to come after every end as below;
 //   - a [harness.ImmortalMark] if P.Call > Return + TTL*(1+Meta.Drift) of every claim and confirm of its Key before it that
 //     did not fail, those of the harness among them. One at least may have marked it, and none has TTL 0, which marks for
-//     ever. A TTL of a millisecond or more counts as one more, as in [Stuck]. No claim or confirm of a client turns out
-//     later to have been called by the time of P.Return, and no later claim is told "first".
+//     ever. A TTL of a millisecond or more counts as one more, as in [Stuck].
+//
+// Neither is said if a claim or confirm of a client turns out later to have been called by the time of P.Return, or a later claim is
+// told "first".
 //
 // An ok Inspect of a message by the harness that finds a mark (Result) without an end (TTL 0) is an immortal mark as well,
 // under the same conditions but for the time: a mark that was asked for with a window has an end from the beginning.
@@ -203,10 +205,11 @@ func (p *deliveryPass) noteProbed(m *message) {
 
 // withdraw takes back what x, a claim or confirm, shows to be wrong.
 func (m *message) withdraw(x harness.Op) {
-	if m.probed && toldFirst(x) {
-		m.lost, m.immortal = nil, nil
+	underWay := func(a *harness.Anomaly) bool { return x.Client != harness.HarnessClient && x.Call <= a.To }
+	if m.lost != nil && (toldFirst(x) || underWay(m.lost)) {
+		m.lost = nil
 	}
-	if m.immortal != nil && x.Client != harness.HarnessClient && x.Call <= m.immortal.To {
+	if m.immortal != nil && (toldFirst(x) || underWay(m.immortal)) {
 		m.immortal = nil
 	}
 }

@@ -20,6 +20,9 @@ type deed struct {
 	optional bool
 	length   time.Duration // of the lease or window that it asks for, the shortest
 	ends     time.Duration // the earliest end of the lease or window that it begins
+	lasts    time.Duration // the latest end of it, if it was begun by its Return
+	passed   []deed        // an extend: grants to another owner, who is over, since its own owner's last one
+	owner    guard         // a write: who does it
 	nested   bool          // a release by an owner that acquired more than once
 	kept     time.Duration // the same, as far as it was known when it returned
 }
@@ -90,7 +93,7 @@ func deedsOf(ops []harness.Op, meta harness.Meta, does func(harness.Op) bool) (o
 			continue
 		}
 		d := deed{Op: x, index: i, worker: meta.Worker(x.Client), from: x.Call, to: x.Return, length: length(x.TTL, meta.Drift)}
-		d.ends = d.Call + d.length
+		d.ends, d.lasts = d.Call+d.length, d.Return+longest(d.TTL, meta.Drift)
 		if x.Until > 0 {
 			d.ends = min(d.ends, x.Until)
 		}
@@ -100,6 +103,15 @@ func deedsOf(ops []harness.Op, meta harness.Meta, does func(harness.Op) bool) (o
 		out = append(out, d)
 	}
 	return out
+}
+
+// lastly returns deeds with one more after all others, of no kind: the server is asked whether it may end as it is.
+func lastly(deeds []deed) []deed {
+	var end time.Duration
+	for _, d := range deeds {
+		end = max(end, d.Return+1)
+	}
+	return append(deeds, deed{from: end, to: end})
 }
 
 // differs reports whether brute force differs from what c says of one history among so many.

@@ -31,8 +31,48 @@ func TestFence(t *testing.T) {
 		{name: "one token for one owner, answered late twice", h: of(token("1", acquire(0, "a", 1, 9, 3)), token("1", acquire(0, "a", 9, 12, 2)))},
 		{name: "one token for two owners, in machines", want: back, h: inMachines(of(token("1", acquire(0, "a", 1, 9, 3)), token("1", acquire(1, "b", 2, 9, 3))))},
 		{name: "released before the other returned", h: of(token("1", acquire(1, "b", 5, 6, 10)), token("2", acquire(0, "a", 1, 9, 30)), release(1, "b", 7, 10))},
+		{name: "smaller, but a late extend of the owner may have made it short", h: of(info(extend(0, "0", 0, 1, 1)), grant(1, 4, 5, "10"), grant(testWorkers, 2, 6, "9"))},
+		{name: "smaller, but a late acquire of the owner may have made it short", h: of(info(acquire(0, "0", 0, 1, 1)), grant(1, 4, 5, "10"), grant(testWorkers, 2, 6, "9"))},
 		{name: "not a number", h: of(grant(0, 1, 2, "x")), unknown: `1 results are not decimal numbers, the first: client 0 was given "x" at 2ns`},
 	})
+}
+
+// A grant that was answered while another owner still had the lock came first, also where that owner had renewed it.
+func TestFenceOfRenewedLocks(t *testing.T) {
+	back := []harness.Class{harness.FenceRegression}
+	slow := func(ret time.Duration) harness.Op { return token("2", acquire(0, "a", 1, ret, 3)) }
+	b := token("1", acquire(1, "b", 5, 6, 10)) // over at 15
+	runCases(t, Fence(), []verdictCase{
+		{name: "over", h: of(slow(15), b)},
+		{name: "renewed", want: back, h: of(slow(20), b, extend(1, "b", 12, 13, 10))},
+		{name: "renewed, answered when the first lease is over", want: back, h: of(slow(15), b, extend(1, "b", 12, 13, 10))},
+		{name: "renewed, perhaps", h: of(slow(20), b, info(extend(1, "b", 12, 13, 10)))},
+		{name: "renewed when it was over", h: of(slow(20), b, extend(1, "b", 12, 15, 10))},
+		{name: "renewed twice, the second time at the end of the first lease", want: back, h: of(slow(30), b, extend(1, "b", 7, 8, 20), extend(1, "b", 12, 15, 20))},
+		{name: "renewed for a short time", h: of(slow(14), b, extend(1, "b", 7, 8, 3))},
+		{name: "renewed for a short time, to that instant", h: of(slow(14), b, extend(1, "b", 13, 16, 1))},
+		{name: "given up at that instant", h: of(slow(14), b, on("other", acquire(1, "z", 7, 14, 5)), release(1, "b", 14, 15))},
+		{name: "of two the one with the larger token shows it", want: back, note: "was granted it with 3", h: of(slow(12), token("3", acquire(2, "c", 1, 13, 3)), b)},
+		{name: "answered in one instant, after a smaller one", want: back, h: of(slow(6), token("0", acquire(2, "c", 1, 6, 3)), b)},
+	})
+	ops := []harness.Op{token("2", acquire(0, "a", 1, 500, 3)), token("1", acquire(1, "b", 5, 6, 1000))}
+	for i := range time.Duration(2 * mostHeld) {
+		ops = append(ops, token(strconv.Itoa(int(3+i)), acquire(2, i.String(), 10+2*i, 10+2*i, 1)))
+	}
+	_, found := judge(t, Fence(), of(ops...))
+	require.Equal(t, back, classes(found), "many short leases beside a long one")
+}
+
+// Two of many grants that were under way at once have one token.
+func TestFenceOfManyAtOnce(t *testing.T) {
+	var ops []harness.Op
+	for i := range 40 {
+		ops = append(ops, token(strconv.Itoa(100+i%39), acquire(i, strconv.Itoa(i), 1, time.Duration(10+i), 1)))
+	}
+	h := of(ops...)
+	h.Meta.Workers = 40
+	_, found := judge(t, Fence(), h)
+	require.Equal(t, []harness.Class{harness.FenceRegression}, classes(found))
 }
 
 // If two owners got the same number, no third grant with it is right, whoever gets it.

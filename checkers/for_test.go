@@ -67,6 +67,27 @@ func TestWhichCheckersBelongToASearch(t *testing.T) {
 	}
 }
 
+func TestWhichCheckersBelongToAHistory(t *testing.T) {
+	locks, claims := kindList(harness.Acquire, harness.Release), kindList(harness.Claim)
+	for _, c := range []struct {
+		seen Seen
+		want []harness.Checker
+	}{
+		{Seen{Kinds: locks}, []harness.Checker{Mutex(), Owners(), Gates()}},
+		{Seen{Kinds: locks, Tokens: true}, []harness.Checker{Mutex(), Owners(), Fence(), Gates()}},
+		{Seen{Kinds: claims}, []harness.Checker{Dedup(), Gates()}},
+		{Seen{Kinds: append(claims, harness.Acquire), Confirms: true, HarnessConfirms: true}, []harness.Checker{Mutex(), DedupConfirmed(true), Gates()}},
+	} {
+		require.Equal(t, c.want, ForHistory(c.seen))
+	}
+}
+
+func TestWhatCheckersMayFind(t *testing.T) {
+	require.Equal(t, []harness.Class{harness.DuplicateNumber, harness.Regression, harness.ReturnedNotStored, harness.SequenceRestart, harness.TTLLost},
+		Finds(loadOf(harness.Next)))
+	require.Empty(t, Finds(loadOf("dance")))
+}
+
 func TestWatchersNeedNoEndOfTheRun(t *testing.T) {
 	every := loadOf(harness.Acquire, harness.Release, harness.Claim, harness.Deliver, harness.Next, harness.Add, harness.Read)
 	every.fenced = true

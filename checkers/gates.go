@@ -76,7 +76,7 @@ type gatesPass struct {
 	phases     []*phase
 	ok         map[harness.Kind]int
 	outcomes   [3]int
-	firsts     int             // claims told "first"
+	marked     bool            // a claim was told "first"
 	drawn      map[string]bool // sequences that were asked, and whether they gave a number
 	started    bool
 	first      time.Duration // the first Call of a worker
@@ -104,7 +104,7 @@ func (p *gatesPass) op(x harness.Op) {
 		if x.Call <= ph.to && x.Return >= ph.from {
 			ph.ops++
 			if x.Outcome == harness.OK && p.isMain(x) {
-				ph.ok++
+				ph.ok = true
 			}
 		}
 	}
@@ -114,9 +114,7 @@ func (p *gatesPass) op(x harness.Op) {
 func (p *gatesPass) noteGiven(x harness.Op) {
 	switch x.Kind {
 	case harness.Claim:
-		if gotIt(x) {
-			p.firsts++
-		}
+		p.marked = p.marked || gotIt(x)
 	case harness.Next:
 		if gave, asked := p.drawn[x.Key]; asked && !gave || !asked && len(p.drawn) < sequencesWatched {
 			p.drawn[x.Key] = x.Outcome == harness.OK
@@ -181,7 +179,7 @@ func (p *gatesPass) missingContention() (missing []string) {
 // missingGrants lists what is missing of three things: a claim that was told that its message is new, a number from every sequence, and
 // the promised situations.
 func (p *gatesPass) missingGrants() (missing []string) {
-	if slices.Contains(p.meta.Kinds, harness.Claim) && p.ok[harness.Claim] > 0 && p.firsts == 0 {
+	if slices.Contains(p.meta.Kinds, harness.Claim) && p.ok[harness.Claim] > 0 && !p.marked {
 		missing = append(missing, `no claim was told "first", so nothing was marked that could be claimed twice`)
 	}
 	for _, key := range slices.Sorted(maps.Keys(p.drawn)) {
@@ -282,7 +280,8 @@ type phase struct {
 	name     string
 	from, to time.Duration
 	fault    bool // during one, where nothing has to be ok
-	ops, ok  int
+	ops      int
+	ok       bool // one of the main workload
 }
 
 // phasesOf splits a run at its faults. A phase that an unhealed fault leaves open is not asked for.
@@ -317,7 +316,7 @@ func (ph *phase) lackOfLoad(rate float64, length time.Duration) (lacks []string,
 		slow = true
 		lacks = append(lacks, fmt.Sprintf("%s operations %s, where at least %s were wanted", units.Count(int64(ph.ops)), ph.name, units.Whole(math.Ceil(need))))
 	}
-	if !ph.fault && ph.ops > 0 && ph.ok == 0 {
+	if !ph.fault && ph.ops > 0 && !ph.ok {
 		lacks = append(lacks, "no operation of the main workload was ok "+ph.name)
 	}
 	return lacks, slow

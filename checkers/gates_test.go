@@ -43,6 +43,9 @@ func with(more ...harness.Op) change {
 	return func(h *harness.History) { h.Ops = harness.OpsOf(append(opsIn(*h), more...)) }
 }
 
+// inTheirOrder puts the operations in order of Return.
+func inTheirOrder(h *harness.History) { h.Ops = of(opsIn(*h)...).Ops }
+
 func opsIn(h harness.History) (ops []harness.Op) {
 	for op := range h.Ops {
 		ops = append(ops, op)
@@ -104,6 +107,9 @@ func TestGates(t *testing.T) {
 		{name: "load that hangs all through the fault", h: soakBut(without(duringFault), without(afterFault),
 			with(info(acquire(0, "c", 90, 250, 5)), acquire(1, "d", 310, 312, 5), release(1, "d", 320, 330)))},
 		{name: "no load after", unknown: after, h: soakBut(without(afterFault))},
+		{name: "load that meets the beginning of the first fault", h: soakBut(without(beforeFault),
+			with(fail(acquire(1, "b", 99, 101, 5)), acquire(0, "a", 100, 101, 5)), inTheirOrder)},
+		{name: "load that meets the end of the last fault", h: soakBut(without(afterFault), with(acquire(1, "d", 198, 199, 5), release(1, "d", 199, 200)))},
 		{name: "the final read is no load", unknown: after, h: soakBut(without(afterFault), with(read(400, 401, "")))},
 		{name: "a delivery is no load", unknown: after, h: soakBut(without(afterFault), with(deliver(0, 400, 401)))},
 		{name: "a granted probe is no ok acquire", unknown: "no acquire was ok", h: soakBut(
@@ -116,9 +122,13 @@ func TestGates(t *testing.T) {
 		{name: "only riders after", unknown: "no operation of the main workload was ok after the last fault",
 			h: soakBut(func(h *harness.History) { h.Meta.Clients = 1 })},
 
+		{name: "load counts from the first operation on", h: lateLoad(100)},
+		{name: "and is enough or not", unknown: "3 operations during the run, where at least", h: lateLoad(1000)},
+
 		{name: "TILT", unknown: "the Sentinel s1 entered TILT mode at 150ns", h: soakBut(tilt(150))},
 		{name: "TILT of a Sentinel that a fault stopped", h: soakBut(tilt(150, "s1"))},
 		{name: "TILT just after the fault", h: soakBut(tilt(190+tiltSeen, "s1"))},
+		{name: "TILT at the start of a fault", h: soakBut(tilt(100, "s1"))},
 		{name: "TILT long after the fault", unknown: "the Sentinel s1 entered TILT", h: soakBut(tilt(191+tiltSeen, "s1"))},
 		{name: "TILT before the fault", unknown: "the Sentinel s1 entered TILT mode at 99ns", h: soakBut(tilt(99, "s1"))},
 		{name: "TILT of another Sentinel", unknown: "the Sentinel s1 entered TILT mode at 150ns", h: soakBut(tilt(150, "r1", "s2"))},
@@ -143,6 +153,14 @@ func TestGates(t *testing.T) {
 		{name: "clocks known too little", h: clocksKnown("1ms", "20.1ms", "3ms"),
 			unknown: "the clocks of the generators were known to within 20.1ms only, and the shortest lease or window is 80ms"},
 	})
+}
+
+// lateLoad returns a run whose three operations come in a hundredth of a second, an hour after its start, and at which so many a second were aimed.
+func lateLoad(aimed float64) harness.History {
+	const hour, ms = time.Hour, time.Millisecond
+	h := of(acquire(0, "a", hour, hour+ms, 5), fail(acquire(1, "b", hour, hour+2*ms, 5)), acquire(0, "a", hour+2*ms, hour+100*ms, 5))
+	h.Meta.Kinds, h.Meta.Rate = []harness.Kind{harness.Acquire}, aimed
+	return h
 }
 
 // clocksKnown returns a run with leases of 80 ms and more, whose generators' clocks were known to within those times.

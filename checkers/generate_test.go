@@ -84,6 +84,9 @@ func (p property) small(d dice) history {
 		last = max(last, op.Return)
 		ops = append(ops, op)
 	}
+	if p.alike != nil {
+		p.alike(d, ops)
+	}
 	if p.after != nil {
 		ops = append(ops, probes(d, p.after, ops, last)...)
 	}
@@ -339,6 +342,32 @@ func (w *worker) storer() harness.Op {
 		op.Result = []string{op.Result, op.Result, op.Result, ""}[w.IntN(4)]
 	}
 	op.TTL = []time.Duration{0, 0, 6, 15}[w.IntN(4)]
+	return op
+}
+
+// oneTTL gives all numbers the same TTL.
+func oneTTL(d dice, ops []harness.Op) {
+	ttl := []time.Duration{0, 6, 15}[d.IntN(3)]
+	for i := range ops {
+		if ops[i].Kind == harness.Next {
+			ops[i].TTL = ttl
+		}
+	}
+}
+
+// onlooker is storer, but the first worker looks at what is stored and the others draw. What one worker does touches in no instant.
+func (w *worker) onlooker() harness.Op {
+	w.now++
+	op := w.storer()
+	op.Kind = harness.Next
+	switch looks := w.id%w.workers == 0; {
+	case looks && op.Result == "":
+		op.Kind, op.TTL = harness.Inspect, 0
+	case looks:
+		op.Kind = harness.Inspect
+	case op.Result == "":
+		op.Result = strconv.Itoa(int(w.now))
+	}
 	return op
 }
 

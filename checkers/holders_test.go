@@ -29,6 +29,8 @@ func TestHolders(t *testing.T) {
 		{name: "writes that nothing guards", h: of(a, add(0, 1, 3, 4)), unknown: none},
 		{name: "in its lease", h: of(a, guarded(0, "a", 1, 3, 4), release(0, "a", 5, 6), b, bWrote)},
 		{name: "after its lease and the next owner's write", want: stale, h: of(a, b, bWrote, late)},
+		{name: "at the end of its lease", h: of(a, acquire(1, "b", 3, 4, 10), guarded(1, "b", 7, 5, 6), guarded(0, "a", 8, 12, 13))},
+		{name: "just after it", want: stale, h: of(a, acquire(1, "b", 3, 4, 10), guarded(1, "b", 7, 5, 6), guarded(0, "a", 8, 13, 13))},
 		{name: "refused", h: of(a, b, bWrote, withErr("stale token", fail(late)))},
 		{name: "the next owner has not written yet", h: of(a, b, guarded(0, "a", 8, 22, 22), guarded(1, "b", 7, 23, 24))},
 		{name: "the next owner wrote to another resource", h: of(a, b, on("k", b), guarded(0, "a", 1, 3, 4), on(harness.Guarded("j"), guarded(1, "b", 7, 22, 23)), late),

@@ -35,6 +35,14 @@ func TestMutex(t *testing.T) {
 			release(0, "a", 5, 6), extend(0, "a", 7, 8, 10))},
 		{name: "a third owner beside two that extend", want: twoGrants, h: of(a, b, extend(0, "a", 5, 6, 10), acquire(2, "c", 7, 8, 10))},
 
+		{name: "of two late acquires one promised an earlier end", h: of(info(promising(5, acquire(0, "a", 0, 0, 50))), info(promising(9, acquire(3, "a", 1, 1, 50))),
+			acquire(6, "a", 2, 3, 100), acquire(1, "b", 7, 8, 10))},
+		{name: "released at the instant at which both were answered", h: of(acquire(0, "a", 1, 5, 10), acquire(1, "b", 1, 5, 10), release(1, "b", 5, 6))},
+		{name: "over at the instant at which both were answered", h: of(acquire(0, "a", 1, 5, 10), acquire(1, "b", 1, 5, 10), promising(5, extend(1, "b", 5, 6, 10)))},
+		{name: "in machines what a worker asks later may have come before its last answer", h: inMachines(of(acquire(0, "a", 1, 2, 100), acquire(1, "b", 3, 10, 100),
+			on("z", acquire(0, "z", 5, 20, 5)), release(0, "a", 6, 21)))},
+		{name: "in machines, what it asked later still", want: doubleGrant, h: inMachines(of(acquire(0, "a", 1, 2, 100), acquire(1, "b", 3, 10, 100),
+			on("z", acquire(0, "z", 11, 20, 5)), release(0, "a", 12, 21)))},
 		{name: "release inside the extended lease is not late", want: twoGrants, h: taken(extend(0, "a", 9, 10, 30), theft, c, given)},
 		{name: "extended before the late release", want: stolenRelease, h: taken(extend(1, "b", 13, 14, 30), release(0, "a", 15, 16), acquire(2, "c", 17, 18, 30), given)},
 		{name: "extended after the late release, which so removed nothing", want: doubleGrant, h: taken(theft, extend(1, "b", 16, 17, 30), later, given)},
@@ -188,4 +196,38 @@ func TestMoreSilentOwnersThanThereIsRoomFor(t *testing.T) {
 	require.Equal(t, 999, p.unjudged, "the first one had nobody before it")
 	require.Empty(t, p.end(true))
 	require.Equal(t, maxUndecided, p.counts[harness.DoubleGrant])
+}
+
+// Times that were widened leave open whether an owner had the lock for long: it may have ended before its own answer.
+func TestMutexInMachines(t *testing.T) {
+	run := func(ops ...harness.Op) harness.History {
+		return inMachines(of(append(ops, release(0, "a", 30, 31))...))
+	}
+	from := func(since time.Duration) harness.Op { return acquire(0, "a", 1, since, 100) }
+	b := acquire(1, "b", 3, 10, 100)
+	given := func(call time.Duration) harness.Op { return release(1, "b", call, 20) }
+	shorter := extend(1, "b", 4, 12, 1) // over at 5
+	spoke := on("z", acquire(0, "z", 15, 16, 5))
+	runCases(t, Mutex(), []verdictCase{
+		{name: "both had it at once", want: doubleGrant, h: run(from(2), b, given(20))},
+		{name: "the second gave it up at once", want: doubleGrant, h: run(from(2), b, given(4))},
+		{name: "the second gave it up before the first had it", h: run(from(5), b, given(4))},
+		{name: "the second gave it up at the instant from which the first had it", h: run(from(5), b, given(5))},
+		{name: "the second gave it up just after that", want: doubleGrant, h: run(from(5), b, given(6))},
+		{name: "the second made its lease short", want: doubleGrant, h: run(from(4), b, shorter, given(20))},
+		{name: "the second made its lease short, to the instant from which the first had it", h: run(from(5), b, shorter, given(20))},
+		{name: "the first has spoken, and it is not known how long the second had it", h: run(from(5), b, spoke, given(5))},
+		{name: "the first has spoken, and then the second", want: doubleGrant, h: run(from(5), b, spoke, given(17))},
+		{name: "answered at one instant", want: doubleGrant, h: run(from(10), b, given(12))},
+		{name: "answered at one instant, and given up", h: run(from(10), b, given(10))},
+	})
+}
+
+// A hold that is given up when its lease ends has ended with the lease.
+func TestHowAHoldEnds(t *testing.T) {
+	h := holdUntil("a", 5)
+	for given, why := range map[time.Duration]harness.SpanEnd{-1: harness.LeaseEnds, 4: harness.OwnRelease, 5: harness.LeaseEnds, 6: harness.LeaseEnds} {
+		h.given = given
+		require.Equal(t, why, h.span(h.op, 0)[0].Until, given)
+	}
 }

@@ -18,6 +18,14 @@ func unhurried(b Budget) Budget {
 	return b
 }
 
+func TestBudgetsHaveDefaults(t *testing.T) {
+	usual := Budget{Ops: 1000, Kept: 50_000, For: time.Second, Key: 100 * time.Millisecond}
+	require.Equal(t, usual, Budget{}.withDefaults())
+	require.Equal(t, usual, Budget{-1, -1, -1, -1}.withDefaults())
+	least := Budget{1, 1, 1, 1}
+	require.Equal(t, least, least.withDefaults())
+}
+
 func TestSecondOpinion(t *testing.T) {
 	for _, tc := range []struct {
 		name   string
@@ -29,6 +37,7 @@ func TestSecondOpinion(t *testing.T) {
 		{name: "one name, three families", h: of(on("x", acquire(0, "a", 1, 2, 10)), on("x", claim(0, 3, 4, 5)), on("x", next(0, 5, 6, "7"))),
 			want: "porcupine agreed with the checkers on 3 of 3 keys"},
 		{name: "a fence regression", h: of(token("2", acquire(0, "a", 1, 2, 1)), token("1", acquire(1, "b", 3, 4, 1))), want: "agreed with the checkers on 1 of 1 keys, 1 of them illegal"},
+		{name: "a number that goes back", h: of(next(0, 1, 2, "2"), next(0, 3, 4, "1")), want: "agreed with the checkers on 1 of 1 keys, 1 of them illegal"},
 		{name: "re-entry with the same token", h: of(token("2", acquire(0, "a", 1, 2, 9)), token("2", acquire(0, "a", 3, 4, 9))), want: "agreed with the checkers on 1 of 1 keys"},
 		{name: "torn", h: torn(acquire(0, "a", 1, 2, 10)), want: "porcupine was asked of no key: the record is not whole"},
 		{name: "too large", h: of(next(0, 1, 2, "1"), next(0, 3, 4, "2"), next(0, 5, 6, "3"), on("seq-1", next(0, 7, 8, "1"))), budget: Budget{Ops: 2},
@@ -54,6 +63,16 @@ func TestSecondOpinion(t *testing.T) {
 			require.Equal(t, "porcupine", g.Checker)
 		})
 	}
+}
+
+// A key about which porcupine thinks for too long is not asked of, and the others are.
+func TestSecondOpinionOfAHardKey(t *testing.T) {
+	var ops []harness.Op
+	for i := range 200 {
+		ops = append(ops, next(i, 1, 1000, strconv.Itoa(i)), next(i, 1, 1000, strconv.Itoa(i)))
+	}
+	g, _ := judge(t, SecondOpinion(Budget{For: time.Minute, Key: 1}), of(ops...))
+	require.Equal(t, "porcupine was asked of none of 1 keys; 1 took too long", g.Reason)
 }
 
 // Keys that porcupine is not asked about are not kept, so that memory stays within the budget.

@@ -14,8 +14,9 @@ import (
 // refused.
 //
 // An owner is a worker together with Arg. Its grant is its last ok acquire or extend A of a Key since which it has called no release and no
-// acquire that was not ok. A grant B came certainly before X, which returned later, if B.Return < X.Call, or if B returned before X did and before
-// the lease of X can be over: had X come first, its owner would still have had the lock when B was granted. When a lease can be over, and after
+// acquire that was not ok. A grant B came certainly before X, which returned no earlier, if B.Return < X.Call, or if B returned before
+// the lease of X can be over: had X come first, its owner would still have had the lock when B was granted. Where B renewed what could not be over when
+// it returned, the grant before it counts in its place. When a lease can be over, and after
 // which commands that got no answer, is defined at [Mutex].
 //
 // An ok extend X is a [harness.SilentReacquire] if another owner was granted the lock by an ok acquire or extend B that returned between A and
@@ -87,6 +88,7 @@ type ownersPass struct {
 type owning struct {
 	owner owner
 	sight
+	since  time.Duration // its Return, or that of an earlier grant which it and others renewed before it could be over
 	until  time.Duration // when it can be over
 	enters int           // ok acquires since the last release
 	doubt  bool          // a command that ended in info came after it
@@ -105,6 +107,7 @@ type ownedLock struct {
 type owned struct {
 	owner owner
 	sight
+	since    time.Duration // as for owning
 	kept     time.Duration // when it could be over, as far as was known when it returned
 	released bool
 }
@@ -221,17 +224,20 @@ func (p *ownersPass) grant(l *ownedLock, who owner, mine *owning, x harness.Op) 
 		}
 	}
 	p.taken(l, who, x)
-	l.grants = lastOf(append(l.grants, &owned{owner: who, sight: sight{x, p.seq}, kept: until}), maxOwned)
-	enters := 0
+	enters, since := 0, x.Return
 	if mine != nil {
 		enters = mine.enters
+		if !mine.doubt && p.shortened(mine, x) > x.Return {
+			since = mine.since
+		}
 		p.drop(mine, who)
 	}
+	l.grants = lastOf(append(l.grants, &owned{owner: who, sight: sight{x, p.seq}, since: since, kept: until}), maxOwned)
 	if x.Kind == harness.Acquire {
 		p.grants++
 		enters++
 	}
-	mine = &owning{owner: who, sight: sight{x, p.seq}, until: until, enters: enters}
+	mine = &owning{owner: who, sight: sight{x, p.seq}, since: since, until: until, enters: enters}
 	p.of[who.worker] = lastOf(append(p.of[who.worker], mine), maxUnreleased)
 }
 
@@ -239,7 +245,7 @@ func (p *ownersPass) grant(l *ownedLock, who owner, mine *owning, x harness.Op) 
 func (p *ownersPass) ownerBetween(l *ownedLock, mine *owning, x harness.Op, until time.Duration) *owned {
 	for i, b := range l.grants {
 		if b.seq > mine.seq && b.owner != mine.owner && b.op.Return >= p.shortened(mine, x) &&
-			p.before(mine.op, b.op, b.kept) && p.before(b.op, x, until) && p.isOver(l.grants[i:], b.owner, x) {
+			p.before(mine.since, b.op, b.kept) && p.before(b.since, x, until) && p.isOver(l.grants[i:], b.owner, x) {
 			return b
 		}
 	}
@@ -251,9 +257,9 @@ func (p *ownersPass) shortened(mine *owning, x harness.Op) time.Duration {
 	return min(mine.until, renewedUntil(x, p.meta.Drift))
 }
 
-// before reports whether a certainly came before b, which returned later and was kept until then.
-func (p *ownersPass) before(a, b harness.Op, kept time.Duration) bool {
-	return a.Return < grantedAfter(b, kept, p.meta)
+// before reports whether a grant that an owner had for certain since then came before b, which returned no earlier and was kept until then.
+func (p *ownersPass) before(since time.Duration, b harness.Op, kept time.Duration) bool {
+	return since < b.Call || !p.meta.Widened && since < kept
 }
 
 // isOver reports whether the last of some grants by that owner is over when x returns.

@@ -40,6 +40,7 @@ type property struct {
 	drifts   bool                      // its rule knows of drift
 	explains specification             // brute force, where executions differ in anything; nil: they do not
 	told     func(dice, *harness.Op)   // what it changes of an operation when it has ended; nil: nothing
+	alike    func(dice, []harness.Op)  // what it changes of all operations of the load; nil: nothing
 	beside   harness.Checker           // whose rule brute force keeps as well; nil: none
 }
 
@@ -50,13 +51,14 @@ var properties = []property{
 	{name: "sequence", harness: true, checker: Sequence(), rule: perKey(numbered), random: (*worker).sequence, explains: counterExplained},
 	{name: "fence", harness: true, checker: Fence(), rule: perKey(fenced), random: (*worker).fence},
 	{name: "fence, acquired once", checker: Fence(), rule: perKey(fenced), random: (*worker).fenceOnce, explains: fenceExplained, beside: Mutex()},
-	{name: "owners, silent", drifts: true, harness: true, checker: Owners(), rule: perKey(answered), random: (*worker).loser, told: neverRefused},
+	{name: "owners, silent", drifts: true, harness: true, checker: Owners(), rule: perKey(answered), random: (*worker).loser, told: neverRefused, explains: turnExplained, beside: Mutex()},
 	{name: "owners, refused", harness: true, checker: Owners(), rule: perKey(answered), random: (*worker).keeper, told: oftenRefused, explains: takenExplained, more: 4},
-	{name: "stuck", drifts: true, checker: Stuck(), rule: perKey(jammed), random: (*worker).brief, after: (*worker).probe},
-	{name: "delivery", checker: Delivery(), rule: perKey(left), random: (*worker).deliverer, after: (*worker).asker, promised: leasing},
-	{name: "stored", drifts: true, checker: Stored(), rule: perKey(kept), random: (*worker).storer},
+	{name: "stuck", drifts: true, checker: Stuck(), rule: perKey(jammed), random: (*worker).brief, after: (*worker).probe, explains: jammedExplained},
+	{name: "delivery", checker: Delivery(), rule: perKey(left), random: (*worker).deliverer, after: (*worker).asker, promised: leasing, explains: leftExplained},
+	{name: "stored", drifts: true, checker: Stored(), rule: perKey(kept), random: (*worker).storer, alike: oneTTL},
+	{name: "stored, one looks", drifts: true, checker: Stored(), rule: perKey(kept), random: (*worker).onlooker, alike: oneTTL, explains: storedExplained, more: 2},
 	{name: "writes", checker: Writes(), rule: perKey(writesRule), random: (*worker).adder, after: (*worker).reader, explains: setExplained},
-	{name: "holders", checker: Holders(), rule: overdue, random: (*worker).holder, more: 10},
+	{name: "holders", checker: Holders(), rule: overdue, random: (*worker).holder, more: 10, explains: guardedExplained},
 }
 
 func confirmingKinds(dice) []harness.Kind { return []harness.Kind{harness.Claim, harness.Confirm} }
@@ -90,8 +92,8 @@ func TestCheckersKeepTheirRules(t *testing.T) {
 			})
 			t.Logf("%8d histories, %8d violated (%2d %%), all as the rule says; porcupine agreed on %d of %d keys, brute force on %d",
 				s.histories, s.violated, 100*s.violated/s.histories, s.agreed, s.asked, s.tried)
-			require.Greater(t, s.violated, s.histories/40, "too few violations to mean anything")
-			require.Greater(t, s.histories-s.violated, s.histories/40, "too few legal histories to mean anything")
+			require.Greater(t, s.violated, s.histories/100, "too few violations to mean anything")
+			require.Greater(t, s.histories-s.violated, s.histories/100, "too few legal histories to mean anything")
 		})
 	}
 }
@@ -161,7 +163,7 @@ func (p property) try(one history, invalid bool, s *score) error {
 
 // explained reports whether executions explain all keys of a history.
 func (p property) explained(one history, every bool) bool {
-	for _, its := range byKey(one.ops) {
+	for _, its := range byKey(withTheirLocks(one.ops)) {
 		if !p.explains(its, one.h.Meta, every) {
 			return false
 		}

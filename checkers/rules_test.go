@@ -255,7 +255,10 @@ func grants(x harness.Op, perhaps bool) bool {
 // two held it when the other one was told.
 func lostBetween(ops []harness.Op, i, j int, meta harness.Meta) bool {
 	upTo := func(k int) time.Duration { return holdEnd(ops[:k+1], k, meta) }
-	before := func(a, b int) bool { return ops[a].Return < ops[b].Call || ops[a].Return < min(ops[b].Return, upTo(b)) }
+	before := func(a, b int) bool {
+		since := sinceWhen(ops, a, meta)
+		return since < ops[b].Call || since < upTo(b)
+	}
 	for _, x := range ops[:j] {
 		if sameOwner(x, ops[j], meta) && grants(x, true) && x.Outcome == harness.Info {
 			return false
@@ -278,6 +281,16 @@ func lostBetween(ops []harness.Op, i, j int, meta harness.Meta) bool {
 		}
 	}
 	return false
+}
+
+// sinceWhen returns the Return of the grant ops[i], or of the first of those that it and others renewed before they could be over.
+func sinceWhen(ops []harness.Op, i int, meta harness.Meta) time.Duration {
+	j := grantBefore(ops, i, meta)
+	unanswered := func(x harness.Op) bool { return sameOwner(x, ops[i], meta) && x.Outcome == harness.Info }
+	if j < 0 || slices.ContainsFunc(ops[j:i], unanswered) || holdEnd(ops[:i+1], j, meta) <= ops[i].Return {
+		return ops[i].Return
+	}
+	return sinceWhen(ops, j, meta)
 }
 
 // stillTaken reports whether ops[j] was refused to the owner of the grant ops[i] although it still had the lock: another one was refused it then.
@@ -352,15 +365,17 @@ func left(ops []harness.Op, meta harness.Meta, c counted) {
 		if !asked && !looked || slices.ContainsFunc(ops[i+1:], isFirstClaim) {
 			continue
 		}
-		m := marksBefore(ops[:i], meta)
-		lost = lost || asked && (m.owed || m.refused && !m.any) && !m.unanswered && !m.probed && !delivered(ops) &&
-			(!slices.Contains(meta.Kinds, harness.Confirm) || p.Call > m.over)
 		meanwhile := slices.ContainsFunc(ops[i+1:], func(x harness.Op) bool {
 			return (x.Kind == harness.Claim || x.Kind == harness.Confirm) && x.Outcome != harness.Fail &&
 				x.Client != harness.HarnessClient && x.Call <= p.Return
 		})
-		ends := m.over < endless && (looked || p.Call > m.over)
-		immortal = immortal || m.any && ends && !meanwhile
+		if meanwhile {
+			continue
+		}
+		m := marksBefore(ops[:i], meta)
+		lost = lost || asked && (m.owed || m.refused && !m.any) && !m.unanswered && !m.probed && !delivered(ops) &&
+			(!slices.Contains(meta.Kinds, harness.Confirm) || p.Call > m.over)
+		immortal = immortal || m.any && m.over < endless && (looked || p.Call > m.over)
 	}
 	c.add(harness.LostMessage, lost)
 	c.add(harness.ImmortalMark, immortal)
@@ -429,7 +444,12 @@ func kept(ops []harness.Op, meta harness.Meta, c counted) {
 			start, last, behind = i, -1, false
 			ended = x.Return
 		}
-		if last >= 0 && ops[last].Return < x.Call {
+		explained := func(begun time.Duration) bool { // by what was under way, and began the sequence no earlier
+			return slices.ContainsFunc(ops[i+1:], func(y harness.Op) bool {
+				return y.Kind == harness.Next && y.Outcome != harness.Fail && y.TTL > 0 && max(begun, y.Call)+length(y.TTL, meta.Drift) <= x.Return
+			})
+		}
+		if last >= 0 && ops[last].Return < x.Call && !explained(ops[last].Call) {
 			c.add(harness.SequenceRestart, num(x.Result).Cmp(num(ops[last].Result)) < 0)
 			c.add(harness.TTLLost, x.Result != "" && x.TTL == 0 && ops[last].TTL > 0)
 		}
@@ -441,10 +461,7 @@ func kept(ops []harness.Op, meta harness.Meta, c counted) {
 				})
 			}
 		}
-		explained := slices.ContainsFunc(ops[i+1:], func(y harness.Op) bool { // by what was under way
-			return y.Kind == harness.Next && y.Outcome != harness.Fail && y.TTL > 0 && y.Call+length(y.TTL, meta.Drift) <= x.Return
-		})
-		c.add(harness.ReturnedNotStored, now && !behind && !explained)
+		c.add(harness.ReturnedNotStored, now && !behind && !explained(0))
 		last, behind = i, now
 		if mortal && x.Result == "" {
 			ended = x.Return
@@ -453,33 +470,28 @@ func kept(ops []harness.Op, meta harness.Meta, c counted) {
 }
 
 // mayEnd returns the earliest end of the sequence that ops[i], an inspection, may have met: of what the inspection ops[last]
-// showed, or of what a Next since then began.
+// showed, or of what a Next began since then. What began the sequence may set its end a little later, until it returns.
 func mayEnd(ops []harness.Op, last, i int, meta harness.Meta) time.Duration {
-	end, empty := endless, false
-	for _, x := range ops[:last] { // executed after that inspection, perhaps
-		if x.Kind == harness.Next && x.Outcome == harness.Info && x.TTL > 0 && ops[last].Kind == harness.Inspect && ops[last].Outcome == harness.OK {
-			end = min(end, ops[last].Call+length(x.TTL, meta.Drift))
-		}
-	}
-	for j := last; j < i; j++ {
-		x := ops[j]
+	j, end := ops[last], endless
+	looked := j.Kind == harness.Inspect && j.Outcome == harness.OK
+	for k, x := range ops[:i] {
 		switch {
-		case x.Outcome == harness.Fail:
-		case x.Kind == harness.Next:
-			call := x.Call
-			if empty {
-				call = min(call, ops[last].Call)
-			}
-			end = min(end, call+length(x.TTL, meta.Drift))
-		case j == last && x.Outcome == harness.OK && x.Result == "":
-			empty = true
-		case j == last && x.Outcome == harness.OK && x.TTL == time.Millisecond: // or less
-			end = min(end, x.Call)
-		case j == last && x.Outcome == harness.OK:
+		case x.Kind != harness.Next || x.Outcome == harness.Fail:
+		case k >= last && looked:
+			end = min(end, max(x.Call, j.Call)+length(x.TTL, meta.Drift))
+		case k >= last:
 			end = min(end, x.Call+length(x.TTL, meta.Drift))
+		case looked && (x.Outcome == harness.Info || x.Return >= j.Call):
+			end = min(end, j.Call+length(x.TTL, meta.Drift))
 		}
 	}
-	return end
+	switch {
+	case !looked || j.Result == "":
+		return end
+	case j.TTL == time.Millisecond: // or less
+		return min(end, j.Call)
+	}
+	return min(end, j.Call+length(j.TTL, meta.Drift))
 }
 
 // writesRule is the rule of Writes, by numbers and not by runs.
@@ -502,9 +514,14 @@ func writesRule(ops []harness.Op, _ harness.Meta, c counted) {
 
 // overdue is the rule of Holders, for each lock with what it guards.
 func overdue(ops []harness.Op, meta harness.Meta) counted {
+	return perKey(staleWrites)(withTheirLocks(ops), meta)
+}
+
+// withTheirLocks returns ops with what a lock guards under the key of that lock.
+func withTheirLocks(ops []harness.Op) []harness.Op {
 	ops = slices.Clone(ops)
 	for i := range ops {
 		ops[i].Key = strings.TrimSuffix(ops[i].Key, ":resource")
 	}
-	return perKey(staleWrites)(ops, meta)
+	return ops
 }

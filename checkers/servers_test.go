@@ -2,8 +2,6 @@ package checkers
 
 import (
 	"slices"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/doublegrant/doublegrant/harness"
@@ -115,10 +113,34 @@ func (s fencedServer) do(d deed, at time.Duration) (world, bool) {
 	return s, true
 }
 
-// fenceExplained is the specification of Mutex and Fence together: which of two grants came first follows from both.
+// fenceExplained is the specification of Mutex and Fence together: which of two grants came first follows from both. The tokens of two owners are judged
+// at a time, whatever their order says of others.
 func fenceExplained(ops []harness.Op, meta harness.Meta, every bool) bool {
-	return execution{deeds: grantDeeds(ops, meta), every: every}.explains(fencedServer{})
+	deeds := grantDeeds(ops, meta)
+	for i, a := range deeds {
+		for _, b := range deeds[i:] {
+			if !(execution{deeds: ofTwo(deeds, a, b), every: every}).explains(fencedServer{}) {
+				return false
+			}
+		}
+	}
+	for i := range deeds {
+		deeds[i].Result = ""
+	}
+	return execution{deeds: deeds, every: every}.explains(fencedServer{})
 }
+
+// ofTwo lists what the owners of a and b have done.
+func ofTwo(deeds []deed, a, b deed) (two []deed) {
+	for _, x := range deeds {
+		if sameHolder(x, a) || sameHolder(x, b) {
+			two = append(two, x)
+		}
+	}
+	return two
+}
+
+func sameHolder(a, b deed) bool { return a.worker == b.worker && a.Arg == b.Arg }
 
 // grantDeeds lists the acquires and extends that were ok. Each ends as early as anything else that its owner asked for can have ended it.
 func grantDeeds(ops []harness.Op, meta harness.Meta) []deed {
@@ -146,175 +168,4 @@ func grantDeeds(ops []harness.Op, meta harness.Meta) []deed {
 		out = append(out, d)
 	}
 	return out
-}
-
-// takenServer is a lock that refuses only while it is taken, and its owner never. Whoever acquires gets it: who may is no matter here. It differs from
-// a real one in that
-//
-//   - a lease may end at any time, which leaves the lock free; a release that is refused may leave it free as well, as it may have been sent twice;
-//   - what is released for certain, or when its lease can be over, may go on refusing others;
-//   - where two are owners at once, which Mutex tells of, both may be refused;
-//   - who acquired twice may be refused a release, and so may an owner of which another command got no answer.
-type takenServer struct {
-	holder *deed // whom a refusal would be wrong, or from whom it was free; nil: nobody
-	free   bool
-	by     harness.Kind  // what the holder was refused, where that left it free
-	gaveUp time.Duration // the Return of a release after a refused extend: who asked before that may have been refused
-}
-
-func (s takenServer) do(d deed, at time.Duration) (world, bool) {
-	own := s.holder != nil && s.holder.worker == d.worker && s.holder.Arg == d.Arg
-	refusal := d.Outcome == harness.Fail && (d.Err == "" || d.Err == harness.Held || d.Err == harness.NotMine)
-	switch {
-	case d.Kind != harness.Release && d.Outcome == harness.OK:
-		if s.holder != nil && !own && !s.free && s.holder.Return >= d.Call {
-			return takenServer{}, true
-		}
-		return takenServer{holder: &d}, true
-	case d.Kind == harness.Acquire && refusal && !own && s.holder != nil && at >= s.holder.kept:
-		return takenServer{}, true
-	case d.Kind == harness.Acquire && refusal && !own:
-		return s, !s.free || d.Call <= s.gaveUp
-	case d.Kind == harness.Acquire && !refusal, d.Kind == harness.Extend && d.Outcome == harness.Info, d.Kind == harness.Acquire && own:
-		return takenServer{}, true
-	case !own, d.Kind == harness.Acquire:
-		return s, true
-	case s.free && d.Kind == harness.Release && s.by == harness.Extend && !refusal:
-		return takenServer{}, true
-	case s.free:
-		if d.Kind == harness.Release && s.by == harness.Extend {
-			s.by, s.gaveUp = harness.Release, d.Return
-		}
-		return s, true
-	case !refusal, d.Return >= s.holder.kept, d.nested:
-		return takenServer{}, true
-	}
-	s.free, s.by = true, d.Kind
-	return s, true
-}
-
-// takenExplained is the specification of refusals of rightful owners.
-func takenExplained(ops []harness.Op, meta harness.Meta, every bool) bool {
-	deeds := deedsOf(ops, meta, func(x harness.Op) bool {
-		return x.Outcome != harness.Fail || x.Kind != harness.Extend || x.Err == "" || x.Err == harness.NotMine
-	})
-	kept := grantDeeds(ops, meta)
-	for i := range deeds {
-		d := &deeds[i]
-		if d.Outcome == harness.Fail {
-			d.optional, d.to = false, d.Return
-		}
-		entered := 0
-		for _, x := range deeds[:i] {
-			switch {
-			case x.worker != d.worker || x.Arg != d.Arg || x.Kind == harness.Extend:
-			case x.Kind == harness.Acquire && x.Outcome == harness.OK:
-				entered++
-			default:
-				entered = 0
-			}
-		}
-		d.nested = d.Kind == harness.Release && entered > 1
-		for _, k := range kept {
-			if k.index == d.index {
-				d.kept = k.kept
-			}
-		}
-	}
-	return execution{deeds: deeds, every: every}.explains(takenServer{})
-}
-
-// filterServer is a dedup filter: a message is new while it is not marked. A window may end from Call + TTL*(1-drift) on. A confirm
-// that may have been executed after the mark sets a window of its own, which may end as early, and it may be executed again and
-// again. A confirm that comes when the message is marked, beyond its Return, sets that mark anew. Any other forbids only claims that are called after
-// it has returned, and does so until they return: claims that were
-// under way then, and are answered later, may be told "first".
-type filterServer struct {
-	marked    time.Duration // until when
-	confirmed []deed
-}
-
-func (s filterServer) do(d deed, at time.Duration) (world, bool) {
-	switch {
-	case d.Kind == harness.Confirm:
-		if d.Outcome == harness.OK && s.marked > d.Return {
-			s.marked = max(s.marked, d.ends) // what may follow a mark has shortened it already
-		}
-		s.confirmed = append(slices.Clip(s.confirmed), d)
-		return s, true
-	case slices.ContainsFunc(s.confirmed, func(c deed) bool { return (c.Return < d.Call || d.index < c.index) && d.Return < c.ends }):
-		return s, d.optional // it may have been told "seen"
-	case s.marked > at:
-		return s, d.optional
-	}
-	s.marked = d.ends
-	return s, true
-}
-
-// filterExplained is the specification of Dedup. A claim that was told "seen" may have been told so by any filter.
-func filterExplained(ops []harness.Op, meta harness.Meta, every bool) bool {
-	deeds := deedsOf(ops, meta, func(x harness.Op) bool {
-		return x.Outcome == harness.OK && (x.Kind == harness.Confirm || x.Result == harness.ResultFirst) ||
-			x.Outcome == harness.Info && x.Kind == harness.Claim
-	})
-	for i := range deeds {
-		d := &deeds[i]
-		for j, c := range ops {
-			if c.Kind != harness.Confirm || c.Outcome == harness.Fail || c.Outcome == harness.OK && c.Return < d.Call || j == d.index {
-				continue
-			}
-			d.ends = min(d.ends, max(d.Call, c.Call)+length(c.TTL, meta.Drift))
-		}
-	}
-	return execution{deeds: deeds, every: every}.explains(filterServer{})
-}
-
-// counter is a sequence: the last number that it returned. It may leave numbers out.
-type counter int
-
-func (last counter) do(d deed, _ time.Duration) (world, bool) {
-	if d.optional {
-		return last + 1, true
-	}
-	n, err := strconv.Atoi(d.Result)
-	return counter(n), err == nil && counter(n) > last
-}
-
-// counterExplained is the specification of Sequence.
-func counterExplained(ops []harness.Op, meta harness.Meta, every bool) bool {
-	deeds := deedsOf(ops, meta, func(x harness.Op) bool { return x.Outcome != harness.Fail })
-	return execution{deeds: deeds, every: every}.explains(counter(-1))
-}
-
-// element is one element of a set: whether it is there.
-type element bool
-
-func (there element) do(d deed, _ time.Duration) (world, bool) {
-	if d.Kind == harness.Read {
-		return there, there == element(slices.Contains(strings.Split(d.Result, ","), d.Arg))
-	}
-	return element(true), true
-}
-
-// setExplained is the specification of Writes: each element was there, or was not, when the last read came to it. A read of
-// a whole set may take its time, and come to each at an instant of its own. So elements have nothing to do with each
-// other. What is read before it was asked for is not judged, unless it was refused.
-func setExplained(ops []harness.Op, meta harness.Meta, every bool) bool {
-	var last *harness.Op
-	for _, x := range ops {
-		if x.Kind == harness.Read && x.Client == harness.HarnessClient && x.Outcome == harness.OK {
-			last = &x
-		}
-	}
-	if last == nil {
-		return true
-	}
-	return !slices.ContainsFunc(ops, func(x harness.Op) bool {
-		if x.Kind != harness.Add || x.Outcome != harness.Fail && x.Call > last.Return {
-			return false
-		}
-		last.Arg = x.Arg
-		deeds := deedsOf([]harness.Op{x, *last}, meta, func(y harness.Op) bool { return y.Outcome != harness.Fail })
-		return !execution{deeds: deeds, every: every}.explains(element(false))
-	})
 }

@@ -149,11 +149,21 @@ func (s *simLocks) do(op harness.Op, _ int) harness.Op {
 	case harness.Acquire:
 		return s.acquire(l, op)
 	case harness.Release:
+		if mine && s.flaw == "release that is refused now and then" && s.percent(30) {
+			return op
+		}
 		if mine || s.flaw == "release that ignores the token" {
 			l.owner, op.Outcome = "", harness.OK
 		}
 	case harness.Extend:
-		if mine || l.owner != "" && s.flaw == "extend without a check of the owner" {
+		if mine && s.flaw == "extend that is refused now and then" && s.percent(30) {
+			return op
+		}
+		takes := l.owner == "" && s.flaw == "extend that takes a free lock"
+		if takes {
+			l.owner = op.Arg
+		}
+		if mine || takes || l.owner != "" && s.flaw == "extend without a check of the owner" {
 			op.Outcome = harness.OK
 			if s.flaw != "extend that does not renew" {
 				s.renew(l, op)

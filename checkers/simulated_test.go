@@ -25,13 +25,16 @@ type simulation struct {
 }
 
 var simulations = []simulation{
-	{"lock", newSimLocks, []harness.Checker{Mutex(), Stuck(), Fence(), Holders(), Writes()}, map[string]harness.Class{
+	{"lock", newSimLocks, []harness.Checker{Mutex(), Owners(), Stuck(), Fence(), Holders(), Writes()}, map[string]harness.Class{
 		"release that ignores the token":                          harness.StolenRelease,
 		"lease a tenth short":                                     harness.DoubleGrant,
 		"extend without a check of the owner":                     harness.DoubleGrant,
 		"extend that does not renew":                              harness.DoubleGrant,
 		"acquire that takes the last two milliseconds of a lease": harness.DoubleGrant,
 		"acquire that forgets the lease":                          harness.StuckLock,
+		"extend that takes a free lock":                           harness.SilentReacquire,
+		"release that is refused now and then":                    harness.RefusedRelease,
+		"extend that is refused now and then":                     harness.RefusedRelease,
 		"fence that goes back when the lease ends":                harness.FenceRegression,
 		"fence that is drawn once":                                harness.FenceRegression,
 		"resource that ignores tokens":                            harness.StaleHolder,
@@ -172,13 +175,18 @@ func (s simulation) counts(t *testing.T, one history) counted {
 	all := counted{}
 	for _, c := range s.judge {
 		g, found := judge(t, c, one.h)
-		want, got := propertyOf(c.Name()).rule(one.ops, one.h.Meta), countsOf(found)
+		want, got := ruleOf(c)(one.ops, one.h.Meta), countsOf(found)
 		require.True(t, one.h.Meta.Widened || want.same(got), "%s counts %v (%s), its rule %v, on\n%s", c.Name(), got, g.Reason, want, one)
 		for _, a := range found {
 			all[a.Class] += a.Violations()
 		}
 	}
 	return all
+}
+
+// ruleOf returns the rule of a checker.
+func ruleOf(c harness.Checker) func([]harness.Op, harness.Meta) counted {
+	return properties[slices.IndexFunc(properties, func(p property) bool { return p.checker == c })].rule
 }
 
 // widened returns a history as generators record it whose clocks are known to within some time: the operations of each have times

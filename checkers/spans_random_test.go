@@ -61,10 +61,10 @@ func (a spansIn) wrong() error {
 	case harness.StaleHolder:
 		return a.stale(last)
 	case harness.StuckLock, harness.ImmortalMark:
-		return a.past(last)
+		return a.past()
 	case harness.LostMessage:
 		if slices.Contains(a.meta.Kinds, harness.Confirm) {
-			return a.past(last)
+			return a.past()
 		}
 	}
 	return a.are()
@@ -78,8 +78,10 @@ func (a spansIn) are(want ...harness.Span) error {
 	return nil
 }
 
-// past compares the spans with the longest time for which anything before probe can have kept the lock or mark.
-func (a spansIn) past(probe harness.Op) error {
+// past compares the spans with the longest time for which anything before the probe can have kept the lock or mark. The probe was answered last, but
+// may have been called first.
+func (a spansIn) past() error {
+	probe := slices.MaxFunc(a.Ops, func(x, y harness.Op) int { return slices.Index(a.all, x) - slices.Index(a.all, y) })
 	over := time.Duration(0)
 	for _, x := range a.all[:slices.Index(a.all, probe)] {
 		lasts := x.Kind == harness.Acquire || x.Kind == harness.Extend || x.Kind == harness.Claim || x.Kind == harness.Confirm
@@ -87,8 +89,9 @@ func (a spansIn) past(probe harness.Op) error {
 			over = max(over, x.Return+longest(x.TTL, a.meta.Drift))
 		}
 	}
-	by := a.Ops[0]
-	for _, x := range a.Ops[:len(a.Ops)-1] {
+	left := slices.DeleteFunc(slices.Clone(a.Ops), func(x harness.Op) bool { return x == probe })
+	by := left[0]
+	for _, x := range left {
 		if x.Outcome == harness.Info { // rather than one that was answered
 			by = x
 		}
@@ -166,7 +169,8 @@ func (a spansIn) hold(s harness.Span, x harness.Op) error {
 	}
 	released := func(r harness.Op) bool { return r.Kind == harness.Release && sameOwner(x, r, a.meta) && r.Call == to }
 	sooner := func(r harness.Op) bool {
-		return r.Kind == harness.Release && sameOwner(x, r, a.meta) && x.Return <= r.Call && r.Call < to
+		later := slices.Index(a.all, r) > slices.Index(a.all, x) // also at one instant
+		return r.Kind == harness.Release && sameOwner(x, r, a.meta) && later && x.Return <= r.Call && r.Call < to
 	}
 	lock := x.Kind == harness.Acquire || x.Kind == harness.Extend
 	switch end := a.leaseOf(x); {

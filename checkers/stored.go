@@ -23,12 +23,13 @@ import (
 //     after an inspection that did not show it.
 //
 // None of that is said of an I that returned when the sequence may have come to its end: at J.Call + TTL*(1-Meta.Drift)
-// for the TTL that J showed (at J.Call if that is a millisecond, which may stand for less), or that any Next before J which
-// ended in info may set after it; for what began after, at the Call of a Next + TTL*(1-Meta.Drift). What was issued and
-// shown before is then forgotten, as is every Next called by I.Return: it may have been executed before the end. A Next that
-// returned after I may have begun the sequence as well: its library may have sent it earlier, too, to no answer. So are
-// Nexts called by the Return of an inspection that found nothing of a sequence that was seen to have a TTL. A sequence is
-// taken to have one TTL, which no operation makes shorter. Nexts and inspections that ended in info or fail show nothing.
+// for the TTL that J showed (at J.Call if that is a millisecond, which may stand for less), or that a Next before J may set
+// after it, as it ended in info or returned at J.Call or later; for what began after, at the Call of a Next, or of J, +
+// TTL*(1-Meta.Drift). A Next that returned after I, and was called before, may have begun the sequence as well. What was issued
+// and shown before is then forgotten, as is every Next called by I.Return: it may have been executed before the end. So are
+// Nexts called by the Return of an inspection that found nothing of a sequence that was seen to have a TTL: the library may have
+// sent them earlier, too, to no answer. A sequence is taken to have one TTL, which no operation makes shorter. Nexts and
+// inspections that ended in info or fail show nothing.
 // Sources: "Unique serial numbers" (see workloads); soundness rules 1, 4 and 5.
 //
 // Numbers are compared as Sequence does; a Result that is no number makes the verdict Unknown, if nothing worse was found,
@@ -64,12 +65,18 @@ type storedPass struct {
 	*tally
 	mark                 watermark
 	keys                 map[string]*sequenceState
-	waiting              map[string][]harness.Anomaly // by key
-	decided              time.Duration                // what was seen before is decided
-	inspections, numbers int                          // those that were ok
-	late                 int                          // inspections of what may have come to its end
-	unsure               int                          // inspections of which nothing can be said, as too many numbers came meanwhile
+	waiting              map[string][]unended // by key
+	decided              time.Duration        // what was seen before is decided
+	inspections, numbers int                  // those that were ok
+	late                 int                  // inspections of what may have come to its end
+	unsure               int                  // inspections of which nothing can be said, as too many numbers came meanwhile
 	oddities             oddities
+}
+
+// unended is an anomaly of a sequence, unless that has come to its end: it was begun no earlier.
+type unended struct {
+	harness.Anomaly
+	begun time.Duration
 }
 
 // sequenceState holds what is known about one sequence.
@@ -80,6 +87,7 @@ type sequenceState struct {
 	shown  number        // the largest that an inspection showed
 	behind bool          // the last inspection showed less than was issued
 	late   time.Duration // the shortest TTL that a Next which ended in info may still set; 0: none
+	drawn  harness.Op    // the last Next that was ok; Kind empty: none
 	mortal bool          // it was seen to have a TTL
 	ended  time.Duration // the Return of the last inspection that may have met its end; -1: none
 }
@@ -111,6 +119,7 @@ func (p *storedPass) op(x harness.Op) {
 		p.oddities.add(x)
 	case x.Kind == harness.Next:
 		p.numbers++
+		r.drawn = x
 		if x.Call > r.ended { // else it may have been issued before the end
 			r.issued.addIfLarger(peak{Op: x, number: n}, p.meta, p.mark.low)
 		}
@@ -120,17 +129,13 @@ func (p *storedPass) op(x harness.Op) {
 	}
 }
 
-// begin notes when the sequence can have come to its end, if it was x that began it. Nexts come in order of Return, and
-// one that began it after an inspection found nothing may have returned before that inspection did.
+// begin notes when the sequence can have come to its end, if it was x, a Next, that began it after the last inspection.
 func (r *sequenceState) begin(x harness.Op, drift float64) {
-	call := x.Call
-	if r.last.Kind != "" && r.last.number == "" {
-		call = min(call, r.last.Call)
-	}
-	if end := max(1, harness.EarliestEnd(call, x.TTL, drift)); r.ends == 0 || end < r.ends {
-		r.ends = end
-	}
+	r.endNoLaterThan(harness.EarliestEnd(max(x.Call, r.last.Call), x.TTL, drift))
 }
+
+// endNoLaterThan notes that the sequence can have come to its end at t.
+func (r *sequenceState) endNoLaterThan(t time.Duration) { r.ends = min(r.end(), max(1, t)) } // 0: none is known
 
 // end returns when the sequence can have come to its end.
 func (r *sequenceState) end() time.Duration {
@@ -144,7 +149,7 @@ func (r *sequenceState) end() time.Duration {
 func (p *storedPass) inspect(r *sequenceState, i peak) {
 	if r.ends > 0 && i.Return >= r.ends {
 		p.late++
-		*r = sequenceState{late: r.late, mortal: r.mortal, ended: i.Return}
+		*r = sequenceState{late: r.late, drawn: r.drawn, mortal: r.mortal, ended: i.Return}
 	}
 	if r.last.Kind != "" && r.last.Return < i.Call {
 		p.compare(r.last, i)
@@ -155,15 +160,18 @@ func (p *storedPass) inspect(r *sequenceState, i peak) {
 		p.unsure++
 	}
 	if behind && !r.behind {
-		p.addUnlessEnded(n, pairAnomaly(harness.ReturnedNotStored, n.Op, i.Op, fmt.Sprintf("%s was given %s of %s by %s, but at %s %s is stored",
+		p.addUnlessEnded(0, pairAnomaly(harness.ReturnedNotStored, n.Op, i.Op, fmt.Sprintf("%s was given %s of %s by %s, but at %s %s is stored",
 			clientName(n.Client), n.Result, i.Key, formatTime(n.Return), formatTime(i.Return), numberName(i))))
 	}
 	r.behind, r.last, r.ends = behind, i, 0
 	if i.number != "" {
-		r.ends = max(1, earliestEndOfTTL(i.Call, i.TTL, p.meta.Drift)) // 0: none is known
+		r.endNoLaterThan(earliestEndOfTTL(i.Call, i.TTL, p.meta.Drift))
 	}
 	if r.late > 0 {
-		r.ends = min(r.end(), max(1, harness.EarliestEnd(i.Call, r.late, p.meta.Drift)))
+		r.endNoLaterThan(harness.EarliestEnd(i.Call, r.late, p.meta.Drift))
+	}
+	if r.drawn.Return >= i.Call {
+		r.endNoLaterThan(harness.EarliestEnd(i.Call, r.drawn.TTL, p.meta.Drift))
 	}
 	if i.number.compare(r.shown) > 0 {
 		r.shown = i.number
@@ -173,24 +181,21 @@ func (p *storedPass) inspect(r *sequenceState, i peak) {
 	}
 }
 
-// addUnlessEnded reports that the number n is not stored, once it is certain that no Next which is under way began the sequence so early
-// that it had come to its end when a ends.
-func (p *storedPass) addUnlessEnded(n peak, a harness.Anomaly) {
-	if n.TTL == 0 {
-		p.add(a)
-		return
-	}
+// addUnlessEnded reports a, once it is certain that no Next which is under way began the sequence so early, but not before then, that it had come to
+// its end when a ends.
+func (p *storedPass) addUnlessEnded(then time.Duration, a harness.Anomaly) {
 	if p.waiting == nil {
-		p.waiting = map[string][]harness.Anomaly{}
+		p.waiting = map[string][]unended{}
 	}
-	p.waiting[a.Key] = append(p.waiting[a.Key], a)
+	p.waiting[a.Key] = append(p.waiting[a.Key], unended{a, then})
 }
 
 // decide drops what x may explain, a Next that has just returned, and reports what no Next to come can explain.
 func (p *storedPass) decide(x harness.Op) {
 	if all := p.waiting[x.Key]; len(all) > 0 && x.Kind == harness.Next && x.Outcome != harness.Fail {
-		end := harness.EarliestEnd(x.Call, x.TTL, p.meta.Drift)
-		p.waiting[x.Key] = slices.DeleteFunc(all, func(a harness.Anomaly) bool { return end <= a.To })
+		p.waiting[x.Key] = slices.DeleteFunc(all, func(a unended) bool {
+			return harness.EarliestEnd(max(x.Call, a.begun), x.TTL, p.meta.Drift) <= a.To
+		})
 	}
 	if p.mark.low > p.decided {
 		p.decided = p.mark.low
@@ -201,9 +206,9 @@ func (p *storedPass) decide(x harness.Op) {
 // report reports what waits and was seen by then.
 func (p *storedPass) report(then time.Duration) {
 	for _, key := range slices.Sorted(maps.Keys(p.waiting)) {
-		p.waiting[key] = slices.DeleteFunc(p.waiting[key], func(a harness.Anomaly) bool {
+		p.waiting[key] = slices.DeleteFunc(p.waiting[key], func(a unended) bool {
 			if a.To <= then {
-				p.add(a)
+				p.add(a.Anomaly)
 			}
 			return a.To <= then
 		})
@@ -222,17 +227,17 @@ func (p *storedPass) decideRest(complete bool) string {
 	if left == 0 {
 		return ""
 	}
-	return fmt.Sprintf("the record stops before it was known of %d numbers that are not stored whether their sequence had ended", left)
+	return fmt.Sprintf("the record stops before it was known of what %d inspections showed whether their sequence had ended", left)
 }
 
 // compare judges the inspection i by the one before it.
 func (p *storedPass) compare(last, i peak) {
 	if i.number.compare(last.number) < 0 {
-		p.add(pairAnomaly(harness.SequenceRestart, last.Op, i.Op, fmt.Sprintf("%s went back: %s was stored at %s, %s at %s",
+		p.addUnlessEnded(last.Call, pairAnomaly(harness.SequenceRestart, last.Op, i.Op, fmt.Sprintf("%s went back: %s was stored at %s, %s at %s",
 			i.Key, numberName(last), formatTime(last.Return), numberName(i), formatTime(i.Return))))
 	}
 	if i.number != "" && i.TTL == 0 && last.TTL > 0 {
-		p.add(pairAnomaly(harness.TTLLost, last.Op, i.Op, fmt.Sprintf("%s had %s left at %s, and no end any more at %s",
+		p.addUnlessEnded(last.Call, pairAnomaly(harness.TTLLost, last.Op, i.Op, fmt.Sprintf("%s had %s left at %s, and no end any more at %s",
 			i.Key, last.TTL, formatTime(last.Return), formatTime(i.Return))))
 	}
 }

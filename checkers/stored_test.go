@@ -30,6 +30,12 @@ func TestStored(t *testing.T) {
 		{name: "an end that may have come at the very start of the run", unknown: "no next was recorded",
 			h: of(inspect(0, 47*ms, "1", ms), inspect(49*ms, 74*ms, "", 0))},
 		{name: "an end that cannot", want: restart, h: of(inspect(0, 47*ms, "1", 50*ms), inspect(48*ms, 49*ms, "", 0))},
+		{name: "an end may be set after a look, by a number that was on its way", h: of(withTTL(6, next(0, 1, 5, "1")), inspect(2, 6, "1", 0), inspect(20, 21, "", 0))},
+		{name: "it is set by then, if the number was answered", want: restart, h: of(withTTL(6, next(0, 1, 1, "1")), inspect(2, 6, "1", 0), inspect(20, 21, "", 0))},
+		{name: "an end may be set by a number that is answered later", h: of(inspect(1, 2, "1", 0), inspect(20, 21, "", 0), withTTL(6, next(0, 1, 22, "1")))},
+		{name: "it cannot be over yet", want: restart, h: of(inspect(1, 2, "1", 0), inspect(5, 6, "", 0), withTTL(6, next(0, 1, 22, "1")))},
+		{name: "no end any more, perhaps begun anew", h: of(inspect(1, 2, "1", 50), inspect(20, 21, "1", 0), withTTL(6, next(0, 1, 22, "1")))},
+		{name: "a torn record: a number may have been on its way", unknown: "whether their sequence had ended", h: torn(one, inspect(3, 4, "9", 0), inspect(5, 6, "8", 0))},
 		{name: "an end may be set late", h: of(one, info(withTTL(6, next(0, 3, 4, ""))), inspect(5, 6, "1", 0), inspect(8, 11, "", 0))},
 		{name: "all too late", h: of(withTTL(10, next(0, 1, 2, "9")), inspect(13, 14, "1", 10)), unknown: "all of 1 inspections came when the TTL may have been over"},
 

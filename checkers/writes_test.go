@@ -92,10 +92,29 @@ func TestWritesOrder(t *testing.T) {
 // Whatever the checker counts as lost is listed, and nothing else.
 func TestLostWritesAreThoseOfTheChecker(t *testing.T) {
 	h := of(add(0, 1, 1, 2), add(1, 2, 2, 3), info(add(2, 3, 3, 4)), fail(add(0, 4, 5, 6)), add(0, 5, 6, 7),
-		on("unread", add(0, 6, 7, 8)), read(9, 10, "1"), add(0, 7, 9, 11))
+		on("unread", add(0, 6, 7, 8)), add(1, 8, 8, 9), read(9, 10, "1"), add(0, 7, 9, 11))
 	lost, err := LostWrites(t.Context(), h)
 	require.NoError(t, err)
 	require.Equal(t, []harness.Op{add(1, 2, 2, 3), add(0, 5, 6, 7)}, lost)
 	_, found := judge(t, Writes(), h)
 	require.Equal(t, len(lost), countsOf(found)[harness.LostWrite])
+}
+
+// Writes are counted by fault, from its start to its heal, and by the side of a partition.
+func TestWritesByFault(t *testing.T) {
+	kill := harness.Fault{Name: "kill", Start: 10, Heal: 20, End: 21}
+	cut := harness.Fault{Name: "cut", Start: 10, Heal: 30, End: 31, Groups: []int{1}}
+	h := of(add(0, 1, 1, 9), add(0, 2, 9, 10), add(1, 3, 11, 20), add(0, 4, 21, 30), add(0, 5, 30, 31), read(40, 41, "1,3"))
+	h.Faults = []harness.Fault{kill, cut}
+	g, _ := judge(t, Writes(), h)
+	for m, want := range map[harness.Metric]float64{
+		figureCutAdded: 1, figureCutLost: 0, figureOthersAdded: 2, figureOthersLost: 2,
+		figureLostRate: 2 / (30e-9), figureFirstLost: 0, figureLastLost: 21e-9,
+	} {
+		require.InEpsilon(t, want+1, figureOf(t, g, m.Name)+1, 1e-9, m.Name)
+	}
+	g, _ = judge(t, Writes(), of(fail(add(0, 1, 1, 2)), read(3, 4, "")))
+	for _, f := range g.Figures {
+		require.NotContains(t, f.Name, "percent", "no write was acknowledged")
+	}
 }

@@ -4,8 +4,8 @@
 //
 // It moves comparisons to the other side of equality, turns conditions round, takes + for - and the other way, and leaves
 // out return, continue and break. All mutants are compiled at once, into a test binary of their own: the environment
-// variable MUTANT says which of them runs. No file of the package is touched. Each mutant meets the package's tests in two
-// steps, those that take less than 200 ms first.
+// variable MUTANT says which of them runs. No file of the package is touched. Each mutant meets the test that noticed the
+// last one of its file, and then the others in three steps, the quick ones first.
 //
 // A mutant that fails no test survives. Survivors that nobody can tell from the original stand in mutants.txt, in the
 // package's folder, each with the reason. The exit code is 0 if all others are noticed and the list is true, 1 if not, 2 if

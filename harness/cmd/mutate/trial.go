@@ -23,19 +23,26 @@ type trial struct {
 	binary, dir string
 	flags       []string
 	steps       []stage
+
+	mu      sync.Mutex
+	noticer map[string]string // by file: the test that noticed its last mutant
 }
 
 // stage is a set of tests that run in one process.
 type stage struct {
 	tests []string
 	limit time.Duration // a mutant that takes longer is noticed: it does not end
+	most  time.Duration // that one of them takes without a mutant
 }
 
 // survivor begins the line of a mutant that no test noticed.
 const survivor = "survived "
 
-// quick bounds the time of a test that every mutant meets.
-const quick = 200 * time.Millisecond
+// quick and short bound the time of tests that a mutant meets before it meets the longer ones.
+const (
+	quick = 20 * time.Millisecond
+	short = 200 * time.Millisecond
+)
 
 // overlay writes the package with its mutants into a folder, and returns the file that tells the go command of it.
 func (p pkg) overlay(dir string) (string, error) {
@@ -62,7 +69,7 @@ func compile(ctx context.Context, p pkg, dir string, o options) (*trial, error) 
 	if err != nil {
 		return nil, err
 	}
-	t := &trial{binary: filepath.Join(dir, "mutants.test"), dir: p.dir, flags: o.flags}
+	t := &trial{binary: filepath.Join(dir, "mutants.test"), dir: p.dir, flags: o.flags, noticer: map[string]string{}}
 	if o.skip != "" {
 		t.flags = append([]string{"-test.skip", o.skip}, t.flags...)
 	}
@@ -79,22 +86,19 @@ func (t *trial) learn(ctx context.Context, o options) error {
 	if err != nil {
 		return fmt.Errorf("the tests fail without a mutant: %w\n%s", err, failures(out))
 	}
-	var first, then stage
+	steps := []stage{{most: quick}, {most: short}, {most: o.longest}}
 	var long []string
 	took := durations(out)
 	for _, name := range slices.Sorted(maps.Keys(took)) {
-		s := &then
-		switch {
-		case took[name] > o.longest:
+		i := slices.IndexFunc(steps, func(s stage) bool { return took[name] <= s.most })
+		if i < 0 {
 			long = append(long, name)
 			continue
-		case took[name] <= quick:
-			s = &first
 		}
-		s.tests = append(s.tests, name)
-		s.limit += took[name]
+		steps[i].tests = append(steps[i].tests, name)
+		steps[i].limit += took[name]
 	}
-	for _, s := range []stage{first, then} {
+	for _, s := range steps {
 		if len(s.tests) > 0 {
 			s.limit = 10*time.Second + 5*s.limit
 			t.steps = append(t.steps, s)
@@ -158,7 +162,7 @@ func (t *trial) all(ctx context.Context, mutants []mutant, jobs int, out io.Writ
 	for range jobs {
 		wg.Go(func() {
 			for m := range queue {
-				noticed := t.noticed(ctx, m.n)
+				noticed := t.noticed(ctx, m)
 				if ctx.Err() != nil {
 					continue
 				}
@@ -184,15 +188,28 @@ func (t *trial) all(ctx context.Context, mutants []mutant, jobs int, out io.Writ
 	return survived, nil
 }
 
-// noticed reports whether a test fails, or does not end, with a mutant.
-func (t *trial) noticed(ctx context.Context, n int) bool {
-	for _, s := range t.steps {
+// noticed reports whether a test fails, or does not end, with a mutant. The test that noticed the last one of that file goes first.
+func (t *trial) noticed(ctx context.Context, m mutant) bool {
+	t.mu.Lock()
+	steps, first := t.steps, t.noticer[m.file]
+	t.mu.Unlock()
+	if first != "" {
+		steps = append([]stage{{tests: []string{first}, limit: t.steps[len(t.steps)-1].limit}}, steps...)
+	}
+	for _, s := range steps {
 		within, cancel := context.WithTimeout(ctx, s.limit)
-		err := t.command(within, n, "-test.failfast", "-test.run", "^("+strings.Join(s.tests, "|")+")$").Run()
+		out, err := t.command(within, m.n, "-test.failfast", "-test.run", "^("+strings.Join(s.tests, "|")+")$").CombinedOutput()
 		cancel()
 		if err != nil {
+			if f := failed.FindSubmatch(out); f != nil {
+				t.mu.Lock()
+				t.noticer[m.file] = string(f[1])
+				t.mu.Unlock()
+			}
 			return true
 		}
 	}
 	return false
 }
+
+var failed = regexp.MustCompile(`(?m)^--- FAIL: (\S+)`)

@@ -1,0 +1,46 @@
+package checkers
+
+import (
+	"testing"
+	"time"
+
+	"github.com/anishathalye/porcupine"
+	"github.com/stretchr/testify/require"
+)
+
+// A model that took two states for one would find histories legal or illegal by chance.
+func TestModelsTellStatesApart(t *testing.T) {
+	a, b := owner{0, "a"}, owner{1, "b"}
+	asked := map[int]fenceTop{1: {token: "5", owner: a}}
+	for _, c := range []struct {
+		name   string
+		model  porcupine.Model
+		states []any // all different
+		same   [2]any
+	}{
+		{"dedup", dedupModel(), []any{markState{1}, markState{1, 2}, markState(nil)}, [2]any{markState{1, 2}, markState{1, 2}}},
+		{"fence", fenceModel(), []any{fenceState{}, fenceState{top: fenceTop{token: "5", owner: a}}, fenceState{top: fenceTop{token: "5", owner: b}}, fenceState{asked: asked}},
+			[2]any{fenceState{asked: asked}, fenceState{asked: map[int]fenceTop{1: {token: "5", owner: a}}}}},
+	} {
+		for i, x := range c.states {
+			for j, y := range c.states {
+				require.Equal(t, i == j, c.model.Equal(x, y), "%s: %v and %v", c.name, x, y)
+			}
+		}
+		require.True(t, c.model.Equal(c.same[0], c.same[1]), c.name)
+	}
+}
+
+func TestMarkStatesHaveNames(t *testing.T) {
+	require.Equal(t, "new", dedupModel().DescribeState(markState(nil)))
+	require.Equal(t, "marked by [1 2]", dedupModel().DescribeState(markState{1, 2}))
+}
+
+// Only what marks a message is an operation of the model, and the end of its window if there is one.
+func TestDedupOperations(t *testing.T) {
+	for n, ops := range map[int]int{1: 0, 2: 5} {
+		c := claim(0, 1, 2, time.Duration(ops))
+		h := of(c, seen(claim(1, 3, 4, 5)), fail(confirm(2, 3, 4, 5)), info(claim(1, 5, 6, 5)))
+		require.Len(t, dedupOperations(opsIn(h), h.Meta), n)
+	}
+}

@@ -1,0 +1,179 @@
+package checkers
+
+import (
+	"slices"
+	"time"
+
+	"github.com/doublegrant/doublegrant/harness"
+)
+
+// What the harness asks after the load, when nobody is left who could act: nothing is executed after its Return.
+
+// jammedServer is a lock that is free again when its leases are over. It differs from a real one in what the rule of Stuck leaves open:
+//
+//   - a lease may begin as late as its answer came, and no release ends it;
+//   - who may acquire is no matter here, and a lock that is granted in the end may have refused everybody until then;
+//   - what is refused before anybody has asked for the lock says nothing.
+type jammedServer struct {
+	until time.Duration // the end of all leases
+	last  int           // the harness's last acquire: it does one thing after the other
+	stuck bool          // refused after that
+}
+
+func (s jammedServer) do(d deed, at time.Duration) (world, bool) {
+	if d.Kind == "" {
+		return s, !s.stuck
+	}
+	if d.Client == harness.HarnessClient {
+		if d.index < s.last {
+			return nil, false
+		}
+		s.last = d.index
+	}
+	if d.Outcome == harness.Fail {
+		s.stuck = s.stuck || at > s.until
+		return s, true
+	}
+	s.until, s.stuck = max(s.until, d.lasts), s.stuck && d.Outcome != harness.OK
+	return s, true
+}
+
+// jammedExplained is the specification of Stuck.
+func jammedExplained(ops []harness.Op, meta harness.Meta, every bool) bool {
+	asked := false
+	deeds := deedsOf(ops, meta, func(x harness.Op) bool {
+		if x.Kind != harness.Acquire && x.Kind != harness.Extend {
+			return false
+		}
+		asked = asked || x.Outcome != harness.Fail
+		probed := x.Client == harness.HarnessClient && x.Kind == harness.Acquire && (x.Err == "" || x.Err == harness.Held)
+		return x.Outcome != harness.Fail || probed && asked
+	})
+	for i := range deeds {
+		deeds[i].optional, deeds[i].to = deeds[i].Outcome == harness.Info, deeds[i].Return
+	}
+	return execution{deeds: lastly(deeds), every: every}.explains(jammedServer{})
+}
+
+// leftFilter is a filter with those who claim, deliver and confirm: what it calls seen is marked, and was handed on by whoever marked it. It differs from
+// a real one in what the rule of Delivery leaves open:
+//
+//   - a mark may end at any time, and begin as late as its answer came; a claim that is told "seen" may set it anew;
+//   - it is no matter when the message was delivered, nor what a client was told before anybody had marked it;
+//   - once a claim has got no answer, or the harness has marked the message, nobody need deliver it. Who claimed it and crashed, or was told to go
+//     no further, has marked it, whatever confirms say that nobody can have had a reason for;
+//   - what is told to be new in the end was neither lost nor marked for ever;
+//   - what the harness is told while a client is under way, or before anybody has asked, says nothing.
+type leftFilter struct {
+	probes    map[int]probed // what the harness asked, by index
+	leases    bool           // claims are leases, which confirms make windows
+	delivered bool
+	until     time.Duration // the end of all marks
+	marked    bool
+	excused   bool // nobody has to deliver it
+	asked     int  // the harness's first claim, from 1; 0: none
+	last      int  // the harness's last operation
+	wrong     int  // that which nothing explains, from 1, unless the message is new in the end; 0: none
+}
+
+// probed says of something that the harness asked what was asked before.
+type probed struct {
+	says  bool // something: a client had asked, and none was under way
+	known bool // somebody may have marked the message
+	owed  bool // somebody who did, or may have, has to deliver it
+}
+
+func (s leftFilter) do(d deed, at time.Duration) (world, bool) {
+	if d.Kind == "" {
+		return s, s.wrong == 0
+	}
+	if d.Client == harness.HarnessClient {
+		if d.index < s.last {
+			return nil, false
+		}
+		s.last = d.index
+		if s.judges(d, at) {
+			s.wrong = d.index + 1
+		}
+		if d.Kind == harness.Claim && s.asked == 0 {
+			s.asked = d.index + 1
+		}
+	}
+	if d.Kind == harness.Inspect || d.Outcome == harness.Fail {
+		return s, true
+	}
+	s.until = max(s.until, d.lasts)
+	if d.Kind == harness.Confirm || d.Outcome == harness.Info || d.Result == harness.ResultFirst {
+		s.mark(d)
+	}
+	return s, true
+}
+
+// judges reports whether nothing explains what the harness is told by d.
+func (s leftFilter) judges(d deed, at time.Duration) bool {
+	p := s.probes[d.index]
+	switch {
+	case !p.says:
+		return false
+	case d.Kind == harness.Inspect:
+		return p.known && s.until < endless
+	}
+	lost := !s.delivered && !s.excused && (p.owed || !s.marked) && (!s.leases || at > s.until)
+	return lost || p.known && at > s.until
+}
+
+// mark notes d, a claim or confirm that may have marked the message.
+func (s *leftFilter) mark(d deed) {
+	s.marked = true
+	if d.Kind == harness.Confirm {
+		return
+	}
+	first := d.Outcome == harness.OK
+	ours := d.Client == harness.HarnessClient
+	s.excused = s.excused || ours || !obliged(d.Op) || first && s.asked > 0 && s.asked <= d.index
+	if first && s.wrong <= d.index {
+		s.wrong = 0
+	}
+}
+
+// obliged reports whether whoever asked for x, a claim that marked its message, was told so, or knows that nobody will act on it.
+func obliged(x harness.Op) bool {
+	return x.Outcome == harness.OK || slices.Contains([]string{harness.Crashed, harness.FewAcks, "ERR"}, x.Err)
+}
+
+// leftExplained is the specification of Delivery.
+func leftExplained(ops []harness.Op, meta harness.Meta, every bool) bool {
+	s := leftFilter{probes: map[int]probed{}, leases: slices.Contains(meta.Kinds, harness.Confirm)}
+	deeds := deedsOf(ops, meta, func(x harness.Op) bool {
+		s.delivered = s.delivered || x.Kind == harness.Deliver && x.Outcome != harness.Fail
+		ours := x.Client == harness.HarnessClient
+		return x.Kind == harness.Claim && (ours || x.Outcome != harness.Fail) || x.Kind == harness.Confirm && x.Outcome != harness.Fail ||
+			x.Kind == harness.Inspect && ours && x.Outcome == harness.OK && x.Result != "" && x.TTL == 0
+	})
+	for i := range deeds {
+		d := &deeds[i]
+		d.optional, d.to = d.Outcome == harness.Info, d.Return
+		if d.Client == harness.HarnessClient && d.Outcome == harness.OK && d.Result != harness.ResultFirst {
+			s.probes[d.index] = askedBefore(*d, deeds)
+		}
+	}
+	return execution{deeds: lastly(deeds), every: every}.explains(s)
+}
+
+// askedBefore says what was asked for before d, which the harness asked.
+func askedBefore(d deed, deeds []deed) (p probed) {
+	for _, x := range deeds {
+		ours := x.Client == harness.HarnessClient
+		switch {
+		case x.Kind == harness.Inspect || x.Outcome == harness.Fail:
+		case x.index > d.index && !ours && x.Call <= d.Return:
+			return probed{}
+		case x.index < d.index:
+			marks := x.Kind == harness.Confirm || x.Outcome == harness.Info || x.Result == harness.ResultFirst
+			p.known = p.known || marks
+			p.says = p.says || marks || !ours
+			p.owed = p.owed || marks && !ours && x.Kind == harness.Claim && obliged(x.Op)
+		}
+	}
+	return p
+}

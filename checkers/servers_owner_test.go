@@ -1,0 +1,194 @@
+package checkers
+
+import (
+	"slices"
+	"time"
+
+	"github.com/doublegrant/doublegrant/harness"
+)
+
+// turnServer is a lock that its owners have one after the other. An owner may extend what was nobody else's since it was granted to it, also
+// when its lease is over. As with fencedServer, what ends a lease may do so when it is called. Another owner counts only if it was answered between
+// the two answers of the first one, and was over as far as was known at the second: else Mutex may tell of two owners.
+type turnServer struct{ granted []deed }
+
+func (s turnServer) do(d deed, at time.Duration) (world, bool) {
+	lost := false // it was another owner's since it was granted
+	for _, x := range s.granted {
+		own := sameHolder(x, d)
+		if !own && x.ends > at || own && x.index > d.index {
+			return nil, false
+		}
+		lost = !own && (lost || slices.ContainsFunc(d.passed, func(p deed) bool { return p.index == x.index }))
+	}
+	if lost {
+		return nil, false
+	}
+	s.granted = append(slices.Clip(s.granted), d)
+	return s, true
+}
+
+// turnExplained is the specification of Mutex and silent reacquires together: which of two grants came first follows from both. Each extend is
+// judged by itself, with one other owner at a time: some execution has to explain these two, whatever that says of others.
+func turnExplained(ops []harness.Op, meta harness.Meta, every bool) bool {
+	deeds := grantDeeds(ops, meta)
+	for i, d := range deeds {
+		if d.Kind != harness.Extend || !hasLock(ops[:d.index], d.Arg, d.worker, meta) {
+			continue
+		}
+		for _, other := range passedBefore(d, deeds[:i], ops, meta) {
+			two := slices.DeleteFunc(ofTwo(deeds, d, other[0]), func(x deed) bool {
+				return x.index < other[0].index && !goesOn(x, deeds, ops, meta)
+			})
+			for k := range two {
+				if two[k].index == d.index {
+					two[k].passed = other
+				}
+			}
+			if !(execution{deeds: two, every: every}).explains(turnServer{}) {
+				return false
+			}
+		}
+	}
+	return execution{deeds: deeds, every: every}.explains(turnServer{})
+}
+
+// goesOn reports whether the owner of x went on with that grant: until its next one it asked for no release, and for nothing in vain or without an answer.
+func goesOn(x deed, deeds []deed, ops []harness.Op, meta harness.Meta) bool {
+	i := slices.IndexFunc(deeds, func(y deed) bool { return y.index > x.index && sameHolder(x, y) })
+	return i < 0 || !slices.ContainsFunc(ops[x.index:deeds[i].index], func(y harness.Op) bool {
+		gaveUp := y.Kind == harness.Release || y.Outcome == harness.Info || y.Kind == harness.Acquire && y.Outcome != harness.OK
+		return gaveUp && y.Arg == x.Arg && meta.Worker(y.Client) == x.worker
+	})
+}
+
+// passedBefore lists, for each other owner that is over when d returns, its grants that were answered between the last grant of the owner of d and d.
+func passedBefore(d deed, before []deed, ops []harness.Op, meta harness.Meta) (all [][]deed) {
+	for i, x := range before {
+		n := slices.IndexFunc(all, func(of []deed) bool { return sameHolder(of[0], x) })
+		switch {
+		case sameHolder(x, d):
+			all = nil
+		case n >= 0:
+			all[n] = append(all[n], x)
+		case isOver(before[i:], x, d, ops, meta):
+			all = append(all, []deed{x})
+		}
+	}
+	return all
+}
+
+// isOver reports whether the last of some grants to the owner of x is over when d returns.
+func isOver(grants []deed, x, d deed, ops []harness.Op, meta harness.Meta) bool {
+	for _, y := range grants {
+		if sameHolder(x, y) {
+			x = y
+		}
+	}
+	return x.kept <= d.Return || slices.ContainsFunc(ops[x.index:d.index], func(r harness.Op) bool {
+		return r.Kind == harness.Release && r.Arg == x.Arg && meta.Worker(r.Client) == x.worker
+	})
+}
+
+// hasLock reports whether an owner that did all this was granted a lock and has asked for no release, nor in vain for the lock, since. Of who sent
+// an acquire or extend without an answer nothing is known: it may be granted the lock at any later time.
+func hasLock(ops []harness.Op, token string, worker int, meta harness.Meta) (has bool) {
+	for _, x := range ops {
+		switch {
+		case x.Arg != token || meta.Worker(x.Client) != worker:
+		case x.Kind != harness.Release && x.Outcome == harness.Info:
+			return false
+		case x.Outcome == harness.OK:
+			has = x.Kind != harness.Release
+		case x.Kind != harness.Extend:
+			has = false
+		}
+	}
+	return has
+}
+
+// takenServer is a lock that refuses only while it is taken, and its owner never. Whoever acquires gets it: who may is no matter here. It differs from
+// a real one in that
+//
+//   - a lease may end at any time, which leaves the lock free; a release that is refused may leave it free as well, as it may have been sent twice;
+//   - what is released for certain, or when its lease can be over, may go on refusing others;
+//   - where two are owners at once, which Mutex tells of, both may be refused;
+//   - who got no answer may take it again and again, and who gave it back may have had it all the while;
+//   - who acquired twice may be refused a release, and so may an owner of which another command got no answer.
+type takenServer struct {
+	holder *deed // whom a refusal would be wrong, or from whom it was free; nil: nobody
+	free   bool
+	by     harness.Kind  // what the holder was refused, where that left it free
+	crowd  time.Duration // the Return of the last of several who were owners at once, or may have been: who asked before that is one of them
+	gaveUp time.Duration // the Return of a release after a refused extend: who asked before that may have been refused
+}
+
+func (s takenServer) do(d deed, at time.Duration) (world, bool) {
+	nobody := takenServer{crowd: s.crowd}
+	own := s.holder != nil && s.holder.worker == d.worker && s.holder.Arg == d.Arg
+	refusal := d.Outcome == harness.Fail && (d.Err == "" || d.Err == harness.Held || d.Err == harness.NotMine)
+	switch {
+	case d.Kind != harness.Release && d.Outcome == harness.OK:
+		if s.holder != nil && !own && !s.free && s.holder.Return >= d.Call {
+			return takenServer{crowd: max(s.crowd, s.holder.Return, d.Return)}, true
+		}
+		if d.Call <= s.crowd {
+			return takenServer{crowd: max(s.crowd, d.Return)}, true
+		}
+		return takenServer{holder: &d, crowd: s.crowd}, true
+	case d.Kind == harness.Acquire && refusal && !own && s.holder != nil && at >= s.holder.kept:
+		return nobody, true
+	case d.Kind == harness.Acquire && refusal && !own:
+		return s, !s.free || d.Call <= s.gaveUp
+	case d.Kind != harness.Release && d.Outcome == harness.Info:
+		return takenServer{crowd: endless}, true
+	case d.Kind == harness.Acquire && !refusal:
+		return takenServer{crowd: max(s.crowd, d.Return)}, true
+	case d.Kind == harness.Acquire && own:
+		return nobody, true
+	case !own, d.Kind == harness.Acquire:
+		return s, true
+	case s.free && d.Kind == harness.Release && s.by == harness.Extend && (!refusal || d.nested):
+		return nobody, true
+	case s.free:
+		if d.Kind == harness.Release && s.by == harness.Extend {
+			s.by, s.gaveUp = harness.Release, d.Return
+		}
+		return s, true
+	case !refusal, d.Return >= s.holder.kept, d.nested:
+		return nobody, true
+	}
+	s.free, s.by = true, d.Kind
+	return s, true
+}
+
+// takenExplained is the specification of refusals of rightful owners.
+func takenExplained(ops []harness.Op, meta harness.Meta, every bool) bool {
+	deeds := deedsOf(ops, meta, func(x harness.Op) bool {
+		return x.Outcome != harness.Fail || x.Kind != harness.Extend || x.Err == "" || x.Err == harness.NotMine
+	})
+	kept := grantDeeds(ops, meta)
+	for i := range deeds {
+		d := &deeds[i]
+		if d.Outcome == harness.Fail {
+			d.optional, d.to = false, d.Return
+		}
+		entered := 0
+		for _, x := range deeds[:i] {
+			switch {
+			case x.worker != d.worker || x.Arg != d.Arg || x.Kind == harness.Extend:
+			case x.Kind == harness.Acquire && x.Outcome == harness.OK:
+				entered++
+			default:
+				entered = 0
+			}
+		}
+		d.nested = d.Kind == harness.Release && entered > 1
+		for _, k := range kept {
+			if k.index == d.index {
+				d.kept = k.kept
+			}
+		}
+	}
+	return execution{deeds: deeds, every: every}.explains(takenServer{crowd: -1})
+}

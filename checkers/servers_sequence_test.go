@@ -1,0 +1,95 @@
+package checkers
+
+import (
+	"math/big"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/doublegrant/doublegrant/harness"
+)
+
+// counter is a sequence: the last number that it returned. It may leave numbers out.
+type counter int
+
+func (last counter) do(d deed, _ time.Duration) (world, bool) {
+	if d.optional {
+		return last + 1, true
+	}
+	n, err := strconv.Atoi(d.Result)
+	return counter(n), err == nil && counter(n) > last
+}
+
+// counterExplained is the specification of Sequence.
+func counterExplained(ops []harness.Op, meta harness.Meta, every bool) bool {
+	deeds := deedsOf(ops, meta, func(x harness.Op) bool { return x.Outcome != harness.Fail })
+	return execution{deeds: deeds, every: every}.explains(counter(-1))
+}
+
+// storedServer is what is stored for a sequence: it never goes back, unless it has come to its end. It differs from a real one in what the rule of
+// Stored leaves open:
+//
+//   - it may come to its end at any time from the earliest on, and each Next may have begun it: at its Call, or after the last inspection;
+//   - a Next may give the sequence its end after it has drawn the number: until its Return, and at any later time if that is unknown;
+//   - whatever is drawn may be stored: a number larger than those that are known to be drawn shows nothing.
+type storedServer struct {
+	mortal  []bool   // by index, whether the sequence was seen to have an end
+	least   *big.Int // what is stored, at least
+	ends    time.Duration
+	limited bool          // it had an end at the last inspection
+	seen    time.Duration // the Call of that
+	last    int           // its index
+	nothing time.Duration // the Return of the last inspection that found nothing of a mortal sequence: what was asked for by then may have been drawn before; -1: none
+	drawn   []deed
+}
+
+func (s storedServer) do(d deed, at time.Duration) (world, bool) {
+	n := bigOf(d.Result)
+	if d.Kind == harness.Next {
+		from := s.seen
+		if d.index > s.last {
+			from = max(d.Call, s.seen)
+		}
+		s.ends = min(s.ends, from+d.length)
+		s.drawn = append(slices.Clip(s.drawn), d)
+		if d.Outcome == harness.OK && d.Call > s.nothing && n.Cmp(s.least) > 0 {
+			s.least = n
+		}
+		return s, true
+	}
+	if n == nil {
+		n = big.NewInt(-1)
+	}
+	there := d.Result != ""
+	if at < s.ends && (n.Cmp(s.least) < 0 || there && d.TTL == 0 && s.limited) {
+		return nil, false
+	}
+	s.least, s.limited, s.seen, s.last, s.ends = n, d.TTL > 0, d.Call, d.index, endless
+	if there {
+		s.ends = d.Call + d.length
+	} else if s.mortal[d.index] {
+		s.nothing = d.Return
+	}
+	for _, x := range s.drawn {
+		switch {
+		case x.index > d.index: // it was still under way
+			s.ends = min(s.ends, max(x.Call, d.Call)+x.length)
+		case x.Outcome == harness.Info || x.Return >= d.Call:
+			s.ends = min(s.ends, d.Call+x.length)
+		}
+	}
+	return s, true
+}
+
+// storedExplained is the specification of Stored.
+func storedExplained(ops []harness.Op, meta harness.Meta, every bool) bool {
+	var mortal []bool
+	ends := false
+	deeds := deedsOf(ops, meta, func(x harness.Op) bool {
+		does := x.Kind == harness.Next && x.Outcome != harness.Fail || x.Kind == harness.Inspect && x.Outcome == harness.OK
+		ends = ends || does && x.TTL > 0
+		mortal = append(mortal, ends)
+		return does
+	})
+	return execution{deeds: deeds, every: every}.explains(storedServer{mortal: mortal, least: big.NewInt(-1), ends: endless, last: -1, nothing: -1})
+}
