@@ -12,6 +12,13 @@ type ClientTime interface {
 	Sleep(ctx context.Context, d time.Duration) error
 }
 
+// MillisTime is a [ClientTime] that tells a look in whole milliseconds from one at the time. The explorer's is one: looks in one
+// millisecond show the same, so it need not try them in every order.
+type MillisTime interface {
+	ClientTime
+	NowMillis() int64
+}
+
 type clientTimeKey struct{}
 
 // WithTime returns a context in which Now and Sleep use t.
@@ -26,6 +33,15 @@ func Now(ctx context.Context) time.Time {
 		return t.Now()
 	}
 	return time.Now()
+}
+
+// NowMillis returns Now in whole milliseconds since 1970, rounded down. A search of an algorithm that keeps no more than these is smaller
+// with it.
+func NowMillis(ctx context.Context) int64 {
+	if t, ok := ctx.Value(clientTimeKey{}).(MillisTime); ok {
+		return t.NowMillis()
+	}
+	return Now(ctx).UnixMilli()
 }
 
 // Sleep waits for d on the clock of the client that ctx belongs to. It returns ctx's error when ctx ends first. An algorithm

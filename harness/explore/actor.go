@@ -182,17 +182,22 @@ func (t clientTimeline) Sleep(d time.Duration) bool {
 // clientClock is the clock of a client's algorithm.
 type clientClock struct{ a *actor }
 
-var _ harness.ClientTime = clientClock{}
+var _ harness.MillisTime = clientClock{}
 
 // Now returns the time that the client's clock shows. It is a step of its own: time may have passed since the client last
 // did anything. A client's clock shows the servers' time plus the schedule's skew. It goes on by a microsecond with each look
 // that any client takes, so no two looks show the same time. The commands of others do not move it. For a client that has crashed
 // it stands still: what such a client does must not depend on when it crashed.
-func (v clientClock) Now() time.Time {
+func (v clientClock) Now() time.Time { return v.look(model.InClock) }
+
+// NowMillis is a step of its own as well. It does not make the clock go on.
+func (v clientClock) NowMillis() int64 { return v.look(model.InMillis).UnixMilli() }
+
+func (v clientClock) look(how model.StopKind) time.Time {
 	defer v.a.ex.w.takeTurn()()
 	a := v.a.running()
-	if a.wait(at(model.InClock)) {
-		a.lookedAt = v.a.ex.clock(a.index)
+	if a.wait(at(how)) {
+		a.lookedAt = a.heard.At
 	} else {
 		a.refuse()
 	}

@@ -46,7 +46,7 @@ func (ex *live) learnMind(a *actor) error {
 		did.Stop.Pending = a.parkedAt.Pending.Snapshot()
 	case model.InJoin:
 		did.Stop.Joins = a.parkedAt.thread.thread
-	case model.InSleep, model.InClock, model.InWork, model.InNap, model.AtEnd:
+	case model.InSleep, model.InClock, model.InMillis, model.InWork, model.InNap, model.AtEnd:
 	default:
 		m.Disable("a client waits for something else than an answer")
 	}

@@ -35,6 +35,8 @@ func (ex *execution) nextMove(c interleave.Choice, a *actor) schedule.Move {
 		}
 	case model.InClock:
 		m = looksAtClock(m)
+	case model.InMillis: // others in the same millisecond see the same
+		m.Timely = true
 	}
 	return m
 }

@@ -59,7 +59,7 @@ func (ex *execution) seesTime(a *actor) (clock, left bool) {
 	switch {
 	case a.waits():
 		return false, false
-	case a.parkedAt.Kind == model.InClock:
+	case a.parkedAt.Kind == model.InClock, a.parkedAt.Kind == model.InMillis:
 		return true, false
 	case a.parkedAt.Kind == model.InCommand:
 		next, on := a.parkedAt.Pending.Next(), a.parkedAt.Pending
@@ -139,6 +139,16 @@ func (ex *execution) nextMillisecond() time.Duration { return middleOf(ex.now + 
 func (ex *execution) lookAtClock() {
 	ex.now += tick
 	ex.backend.setTime()
+}
+
+// look lets an actor look at its client's clock, and returns what it shows.
+func (ex *execution) look(a *actor) time.Duration {
+	ex.ClockRead = true
+	if a.parkedAt.Kind == model.InMillis {
+		return ex.clock(a.index).Truncate(keyspace.Grain)
+	}
+	ex.lookAtClock()
+	return ex.clock(a.index)
 }
 
 // serverLooks notes that a server is about to execute a command. One that reads the time of day looks at the clock.

@@ -3,6 +3,7 @@ package explore
 import (
 	"context"
 	"slices"
+	"strconv"
 	"testing"
 	"time"
 
@@ -257,4 +258,38 @@ func TestAClientsConnectionIsAskedInTheEndOnly(t *testing.T) {
 	s.run(interleave.Run(0), interleave.Run(0))
 	require.ErrorIs(t, meanwhile[0], errBusy)
 	require.Zero(t, s.w.strayCommands)
+}
+
+// Whole milliseconds are the same for all who look in one. So looks need not be tried in every order, and time passes between them all the same.
+func TestLooksAtMillisecondsAreTriedInOneOrder(t *testing.T) {
+	looks := func(how func(context.Context) int64) client {
+		return func(ctx context.Context, s *harness.Session, r redis.UniversalClient) {
+			op(s, "k", func() (string, error) {
+				first := how(ctx)
+				_, err := say(ctx, r, "GET k")
+				return strconv.FormatInt(how(ctx)-first, 10), err
+			})
+		}
+	}
+	seen := map[string]bool{}
+	schedules := func(how func(context.Context) int64) int {
+		spec := quiet(program(inTurn(sends("SET k 1 PX 1000"), looks(how)), looks(how)))
+		spec.Checkers = []harness.Checker{finds(func(ops []harness.Op, _ func(harness.Anomaly)) {
+			for _, op := range ops {
+				if op.Key == "k" {
+					seen[op.Result] = true
+				}
+			}
+		})}
+		spec.Unremembered = true
+		calm := searched(t, spec).Schedules
+		clear(seen)
+		spec.Expiries = 1
+		searched(t, spec)
+		return calm
+	}
+	fine := schedules(func(ctx context.Context) int64 { return harness.Now(ctx).UnixMicro() })
+	require.Less(t, schedules(harness.NowMillis), fine)
+	require.Contains(t, seen, "0")
+	require.Contains(t, seen, "1001")
 }

@@ -123,7 +123,7 @@ func (ex *execution) wakesEarly(a *actor) bool {
 
 // sleepsLazily reports whether the actor's next step begins with the end of its sleep, if it sleeps.
 func (p parked) sleepsLazily() bool {
-	return (p.Kind == model.InCommand || p.Kind == model.InSleep || p.Kind == model.InClock || p.Kind == model.InWork) && !p.waitsForRedis()
+	return (p.Kind == model.InCommand || p.Kind == model.InSleep || p.Kind == model.InClock || p.Kind == model.InMillis || p.Kind == model.InWork) && !p.waitsForRedis()
 }
 
 // waits reports whether the actor's next step is the end of a wait, and not a command, a look at the clock or work.

@@ -119,12 +119,10 @@ func (ex *execution) stepClient(c interleave.Choice, a *actor) (did schedule.Mov
 		if ex.sharesMemory() { // what it does then, others of its process may notice
 			ex.trace.WentOn("begins its next operation")
 		}
-	case model.InClock:
+	case model.InClock, model.InMillis:
 		a.beginOp(ex.stamp())
 		a.act(ex.stamp())
-		ex.lookAtClock()
-		ex.ClockRead = true
-		heard = model.Event{Kind: model.Looked, At: ex.clock(a.index)}
+		heard = model.Event{Kind: model.Looked, At: ex.look(a)}
 		ex.trace.Looked(heard.At)
 	}
 	if err := ex.backend.tell(a, heard); err != nil {

@@ -264,7 +264,7 @@ func (c *child) answerQuestion(ctx context.Context, q answer, do string) (err er
 		told.Stopped = slept != nil && do == doRun
 	}
 	if q.Ask == askNow || q.Ask == askSleep && do != doRun {
-		told.Now = harness.Now(ctx).UnixMilli()
+		told.Now = harness.NowMillis(ctx)
 	}
 	if err == nil {
 		c.write(told, false)

@@ -81,6 +81,7 @@ const (
 	InStart                   // a new thread that has not begun
 	AtEnd                     // has done all it had to do
 	InMemory                  // waits in memory for another goroutine of its process
+	InMillis                  // is about to look at its clock, which then shows whole milliseconds
 )
 
 // Event is one thing that a client, or the program's look at the store, reads or notices.
@@ -209,7 +210,7 @@ func (s Stop) inWords(scripts *command.Scripts) string {
 		return "sent " + strings.TrimSpace(s.Pending.Next().Text(scripts))
 	case InSleep, InNap:
 		return "slept"
-	case InClock:
+	case InClock, InMillis:
 		return "looked at its clock"
 	case InWork:
 		return "worked between two operations"
