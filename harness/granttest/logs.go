@@ -54,7 +54,7 @@ var bounded struct {
 	lines *fewLines
 }
 
-// boundLog bounds the log of this process until end is called, which says how many lines were left out.
+// boundLog bounds the log of this process until end is called, which says how many lines were left out meanwhile.
 func boundLog(t TB) (end func()) {
 	bounded.mu.Lock()
 	defer bounded.mu.Unlock()
@@ -62,17 +62,15 @@ func boundLog(t TB) (end func()) {
 		bounded.lines = &fewLines{to: log.Writer()}
 		log.SetOutput(bounded.lines)
 	}
+	lines, before := bounded.lines, bounded.lines.leftOut()
 	return func() {
 		t.Helper()
 		bounded.mu.Lock()
 		defer bounded.mu.Unlock()
-		if bounded.tests--; bounded.tests > 0 {
-			return
+		if bounded.tests--; bounded.tests == 0 && log.Writer() == lines { // nobody has changed it meanwhile
+			log.SetOutput(lines.to)
 		}
-		if log.Writer() == bounded.lines { // nobody has changed it meanwhile
-			log.SetOutput(bounded.lines.to)
-		}
-		if n := bounded.lines.leftOut(); n > 0 {
+		if n := lines.leftOut() - before; n > 0 {
 			t.Logf("%s lines of package log were left out, after the first %d", units.Count(int64(n)), mostLogged)
 		}
 	}

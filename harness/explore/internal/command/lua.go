@@ -25,10 +25,12 @@ type Traits struct {
 	clock   bool // it names a command or an option by which Redis tells its time of day
 	ttl     bool // it names a command or an option by which Redis tells what is left of a key
 	idle    bool // it asks how long a key was not used
+
+	keysOnly bool // see TouchesKEYSOnly
 }
 
 func traitsOf(body string) Traits {
-	return Traits{scriptRepeats(body), quotedClockWord.MatchString(body), quotedTTLWord.MatchString(body), quotedIdleTime.MatchString(body)}
+	return Traits{scriptRepeats(body), quotedClockWord.MatchString(body), quotedTTLWord.MatchString(body), quotedIdleTime.MatchString(body), touchesKEYSOnly(body)}
 }
 
 // scriptRepeats reports whether the outcome of a Lua script follows from what is stored, its arguments and the time. It has to name
