@@ -31,7 +31,9 @@ func (s filterServer) do(d deed, at time.Duration) (world, bool) {
 		return s, true
 	case slices.ContainsFunc(s.confirmed, func(c deed) bool { return (c.Return < d.Call || d.index < c.index) && d.Return < c.ends }):
 		return s, d.optional // it may have been told "seen"
-	case slices.ContainsFunc(s.confirmed, func(c deed) bool { return c.Outcome == harness.OK && d.index < c.index && c.Return < d.ends && at < c.ends }):
+	case slices.ContainsFunc(s.confirmed, func(c deed) bool {
+		return c.Outcome == harness.OK && d.index < c.index && c.Return < d.ends && at < c.ends
+	}):
 		return s, d.optional // the confirm comes after it: then it sets the mark anew
 	case s.marked > at:
 		return s, d.optional
