@@ -118,15 +118,28 @@ func TestDedupManyMarksAgainstAClaim(t *testing.T) {
 		}
 		g, _ := judge(t, Dedup(), of(append(ops, claim(1, 50, 51, 5), confirm(2, 20, 60, 3))...))
 		require.Contains(t, g.Reason, want)
+		require.NotContains(t, g.Reason, "-1")
 		require.InDelta(t, againstKept+1-n, figureOf(t, g, "messages"), 0)
 	}
+}
+
+// Of more claims than may wait for confirms the later ones are not judged.
+func TestDedupManyClaimsThatWait(t *testing.T) {
+	var ops []harness.Op
+	for i := range time.Duration(maxUndecided + 1) {
+		ops = append(ops, on(i.String(), claim(0, 2*i, 2*i, 100_000)), on(i.String(), claim(1, 2*i+1, 2*i+1, 100_000)))
+	}
+	g, found := judge(t, DedupConfirmed(false), torn(ops...))
+	require.Empty(t, found)
+	require.Contains(t, g.Reason, "before 4096 possible duplicates were decided")
+	require.Contains(t, g.Reason, "; 1 claims were not judged")
 }
 
 // Messages whose window goes on are kept, however many they are.
 func TestDedupOfManyMessages(t *testing.T) {
 	var ops []harness.Op
 	for i := range time.Duration(3000) {
-		ops = append(ops, on(i.String(), claim(0, 2*i, 2*i+1, 10_000)))
+		ops = append(ops, on(i.String(), claim(0, 2*i, 2*i+1, 10_000)), on(i.String(), confirm(0, 2*i+1, 2*i+1, 10_000)))
 	}
 	_, found := judge(t, Dedup(), of(append(ops, on("0s", claim(1, 7000, 7001, 10_000)))...))
 	require.Len(t, found, 1)

@@ -57,10 +57,14 @@ func TestFenceOfRenewedLocks(t *testing.T) {
 	})
 	ops := []harness.Op{token("2", acquire(0, "a", 1, 500, 3)), token("1", acquire(1, "b", 5, 6, 1000))}
 	for i := range time.Duration(2 * mostHeld) {
-		ops = append(ops, token(strconv.Itoa(int(3+i)), acquire(2, i.String(), 10+2*i, 10+2*i, 1)))
+		ops = append(ops, token(strconv.Itoa(int(3+i)), acquire(2+int(i), i.String(), 10+2*i, 10+2*i, 1)))
 	}
-	_, found := judge(t, Fence(), of(ops...))
+	h := of(ops...)
+	h.Meta.Workers = 100
+	_, found := judge(t, Fence(), h)
 	require.Equal(t, back, classes(found), "many short leases beside a long one")
+	_, found = judge(t, Fence(), of(slow(12), b, extend(1, "b", 9, 10, 20)))
+	require.Len(t, found[0].Ops, 2, "the renewal is not needed to show it")
 }
 
 // Two of many grants that were under way at once have one token.
