@@ -20,6 +20,8 @@ func TestDedup(t *testing.T) {
 			h: of(claim(0, 0, 1, 10), confirm(0, 2, 3, 20), confirm(0, 15, 16, 100), claim(1, 10, 50, 10))},
 		{name: "a slow claim across a confirm that may have come after the lease", h: of(claim(0, 0, 1, 10), confirm(0, 5, 10, 100), claim(1, 3, 50, 10))},
 		{name: "a slow claim that may have come before the other", h: of(claim(0, 0, 4, 10), confirm(0, 5, 6, 100), claim(1, 0, 50, 3))},
+		{name: "a slow claim whose window can be over when the other is told", h: of(claim(0, 0, 3, 10), confirm(0, 5, 6, 100), claim(1, 0, 50, 3))},
+		{name: "a slow claim whose window cannot be over then", want: twice, h: of(claim(0, 0, 3, 10), confirm(0, 5, 6, 100), claim(1, 0, 50, 4))},
 		{name: "a slow claim after the confirm's window", h: of(claim(0, 0, 1, 10), confirm(0, 5, 6, 45), claim(1, 3, 50, 10))},
 		{name: "empty", h: of(), unknown: "no claim was recorded"},
 		{name: "first and seen", h: of(claim(0, 1, 2, 10), seen(claim(1, 1, 3, 10)))},

@@ -46,6 +46,7 @@ func TestFenceOfRenewedLocks(t *testing.T) {
 		{name: "over", h: of(slow(15), b)},
 		{name: "renewed", want: back, h: of(slow(20), b, extend(1, "b", 12, 13, 10))},
 		{name: "renewed, answered when the first lease is over", want: back, h: of(slow(15), b, extend(1, "b", 12, 13, 10))},
+		{name: "renewed, in machines", h: inMachines(of(slow(20), b, extend(1, "b", 12, 13, 10)))},
 		{name: "renewed, perhaps", h: of(slow(20), b, info(extend(1, "b", 12, 13, 10)))},
 		{name: "renewed when it was over", h: of(slow(20), b, extend(1, "b", 12, 15, 10))},
 		{name: "renewed twice, the second time at the end of the first lease", want: back, h: of(slow(30), b, extend(1, "b", 7, 8, 20), extend(1, "b", 12, 15, 20))},
