@@ -20,6 +20,8 @@ func TestDedup(t *testing.T) {
 			h: of(claim(0, 0, 1, 10), confirm(0, 2, 3, 20), confirm(0, 15, 16, 100), claim(1, 10, 50, 10))},
 		{name: "a slow claim across a confirm that may have come after the lease", h: of(claim(0, 0, 1, 10), confirm(0, 5, 10, 100), claim(1, 3, 50, 10))},
 		{name: "a slow claim that may have come before the other", h: of(claim(0, 0, 4, 10), confirm(0, 5, 6, 100), claim(1, 0, 50, 3))},
+		{name: "a slow claim whose window can be over when the other is told", h: of(claim(0, 0, 3, 10), confirm(0, 5, 6, 100), claim(1, 0, 50, 3))},
+		{name: "a slow claim whose window cannot be over then", want: twice, h: of(claim(0, 0, 3, 10), confirm(0, 5, 6, 100), claim(1, 0, 50, 4))},
 		{name: "a slow claim after the confirm's window", h: of(claim(0, 0, 1, 10), confirm(0, 5, 6, 45), claim(1, 3, 50, 10))},
 		{name: "empty", h: of(), unknown: "no claim was recorded"},
 		{name: "first and seen", h: of(claim(0, 1, 2, 10), seen(claim(1, 1, 3, 10)))},
@@ -118,15 +120,28 @@ func TestDedupManyMarksAgainstAClaim(t *testing.T) {
 		}
 		g, _ := judge(t, Dedup(), of(append(ops, claim(1, 50, 51, 5), confirm(2, 20, 60, 3))...))
 		require.Contains(t, g.Reason, want)
+		require.NotContains(t, g.Reason, "-1")
 		require.InDelta(t, againstKept+1-n, figureOf(t, g, "messages"), 0)
 	}
+}
+
+// Of more claims than may wait for confirms the later ones are not judged.
+func TestDedupManyClaimsThatWait(t *testing.T) {
+	var ops []harness.Op
+	for i := range time.Duration(maxUndecided + 1) {
+		ops = append(ops, on(i.String(), claim(0, 2*i, 2*i, 100_000)), on(i.String(), claim(1, 2*i+1, 2*i+1, 100_000)))
+	}
+	g, found := judge(t, DedupConfirmed(false), torn(ops...))
+	require.Empty(t, found)
+	require.Contains(t, g.Reason, "before 4096 possible duplicates were decided")
+	require.Contains(t, g.Reason, "; 1 claims were not judged")
 }
 
 // Messages whose window goes on are kept, however many they are.
 func TestDedupOfManyMessages(t *testing.T) {
 	var ops []harness.Op
 	for i := range time.Duration(3000) {
-		ops = append(ops, on(i.String(), claim(0, 2*i, 2*i+1, 10_000)))
+		ops = append(ops, on(i.String(), claim(0, 2*i, 2*i+1, 10_000)), on(i.String(), confirm(0, 2*i+1, 2*i+1, 10_000)))
 	}
 	_, found := judge(t, Dedup(), of(append(ops, on("0s", claim(1, 7000, 7001, 10_000)))...))
 	require.Len(t, found, 1)

@@ -46,6 +46,7 @@ func TestFenceOfRenewedLocks(t *testing.T) {
 		{name: "over", h: of(slow(15), b)},
 		{name: "renewed", want: back, h: of(slow(20), b, extend(1, "b", 12, 13, 10))},
 		{name: "renewed, answered when the first lease is over", want: back, h: of(slow(15), b, extend(1, "b", 12, 13, 10))},
+		{name: "renewed, in machines", h: inMachines(of(slow(20), b, extend(1, "b", 12, 13, 10)))},
 		{name: "renewed, perhaps", h: of(slow(20), b, info(extend(1, "b", 12, 13, 10)))},
 		{name: "renewed when it was over", h: of(slow(20), b, extend(1, "b", 12, 15, 10))},
 		{name: "renewed twice, the second time at the end of the first lease", want: back, h: of(slow(30), b, extend(1, "b", 7, 8, 20), extend(1, "b", 12, 15, 20))},
@@ -57,10 +58,14 @@ func TestFenceOfRenewedLocks(t *testing.T) {
 	})
 	ops := []harness.Op{token("2", acquire(0, "a", 1, 500, 3)), token("1", acquire(1, "b", 5, 6, 1000))}
 	for i := range time.Duration(2 * mostHeld) {
-		ops = append(ops, token(strconv.Itoa(int(3+i)), acquire(2, i.String(), 10+2*i, 10+2*i, 1)))
+		ops = append(ops, token(strconv.Itoa(int(3+i)), acquire(2+int(i), i.String(), 10+2*i, 10+2*i, 1)))
 	}
-	_, found := judge(t, Fence(), of(ops...))
+	h := of(ops...)
+	h.Meta.Workers = 100
+	_, found := judge(t, Fence(), h)
 	require.Equal(t, back, classes(found), "many short leases beside a long one")
+	_, found = judge(t, Fence(), of(slow(12), b, extend(1, "b", 9, 10, 20)))
+	require.Len(t, found[0].Ops, 2, "the renewal is not needed to show it")
 }
 
 // Two of many grants that were under way at once have one token.

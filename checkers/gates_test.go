@@ -150,6 +150,13 @@ func TestGates(t *testing.T) {
 		{name: "load enough", h: soakBut(rate(1e8))},
 
 		{name: "clocks known well enough", h: clocksKnown("1ms", "20ms", "3ms")},
+		{name: "clocks known too little beside a lease without an end", unknown: "were known to within 20.1ms only",
+			h: andOps(clocksKnown("20.1ms"), acquire(0, "a", 101*time.Millisecond, 102*time.Millisecond, 0))},
+		{name: "an extend is no new lease", h: andOps(clocksKnown("20ms"), extend(0, "a", 101*time.Millisecond, 102*time.Millisecond, 1))},
+		{name: "clocks known too little for a window", unknown: "the shortest lease or window is 1ms",
+			h: andOps(clocksKnown("20ms"), claim(0, 101*time.Millisecond, 102*time.Millisecond, time.Millisecond))},
+		{name: "what others say is no bound", h: said(clocksKnown("1ms"), harness.Event{Kind: harness.EventRole, Detail: "1h"},
+			harness.Event{Kind: harness.EventClockBound, Detail: "x"})},
 		{name: "clocks known too little", h: clocksKnown("1ms", "20.1ms", "3ms"),
 			unknown: "the clocks of the generators were known to within 20.1ms only, and the shortest lease or window is 80ms"},
 	})
@@ -161,6 +168,20 @@ func lateLoad(aimed float64) harness.History {
 	h := of(acquire(0, "a", hour, hour+ms, 5), fail(acquire(1, "b", hour, hour+2*ms, 5)), acquire(0, "a", hour+2*ms, hour+100*ms, 5))
 	h.Meta.Kinds, h.Meta.Rate = []harness.Kind{harness.Acquire}, aimed
 	return h
+}
+
+// andOps returns h with more operations.
+func andOps(h harness.History, more ...harness.Op) harness.History {
+	h.Ops = of(append(opsIn(h), more...)...).Ops
+	return h
+}
+
+// Of a run in one process no generator is named.
+func TestARunWithoutGeneratorsNamesNone(t *testing.T) {
+	g, _ := judge(t, Gates(), of(fail(acquire(0, "a", 1, 2, 5))))
+	require.NotContains(t, g.Reason, "generator")
+	g, _ = judge(t, Gates(), of())
+	require.NotContains(t, g.Reason, "main workload", "there was none at all")
 }
 
 // clocksKnown returns a run with leases of 80 ms and more, whose generators' clocks were known to within those times.

@@ -121,6 +121,7 @@ func TestHoldersAtEqualInstants(t *testing.T) {
 	require.True(t, ok)
 	require.Equal(t, all[1].write, s.write)
 	require.Len(t, append(successors(nil), all...).prune(10), 1)
+	require.False(t, all.withSuccessor(successor{acquire: acquire(0, "d", 7, 7, 1), write: add(0, 4, 10, 11)})[0].gap, "nothing was dropped")
 	require.Len(t, all.withSuccessor(successor{acquire: acquire(0, "d", 6, 6, 1), write: add(0, 4, 10, 11)}), 3, "asked for its lock no later than the last")
 }
 

@@ -21,18 +21,11 @@ type fenceInput struct {
 	text  string // for pages
 }
 
-// fenceState holds the largest token granted so far, and the largest when each grant under way was asked for. It is never changed
+// fenceState holds the largest token granted so far, and the largest when each grant under way was asked for; "": none. It is never changed
 // in place.
 type fenceState struct {
-	top   fenceTop
-	asked map[int]fenceTop
-}
-
-// fenceTop is the largest token granted so far and who has got it: one owner, or others too.
-type fenceTop struct {
-	token  number // "": none
-	owner  owner
-	others bool
+	top   number
+	asked map[int]number
 }
 
 // fenceModel returns porcupine's model of the fencing tokens of a whole lock. A token has to be larger than those that had been
@@ -48,7 +41,7 @@ func fenceModel() porcupine.Model {
 		},
 		DescribeOperation: func(input, _ any) string { return input.(fenceInput).text },
 		DescribeState: func(state any) string {
-			return html.EscapeString("the largest token is " + string(state.(fenceState).top.token))
+			return html.EscapeString("the largest token is " + string(state.(fenceState).top))
 		},
 		DescribeOperationMetadata: describeMetadata,
 	}
@@ -58,31 +51,19 @@ func (s fenceState) after(step fenceInput) (bool, fenceState) {
 	asked := maps.Clone(s.asked)
 	if step.asked {
 		if asked == nil {
-			asked = map[int]fenceTop{}
+			asked = map[int]number{}
 		}
 		asked[step.grant] = s.top
 		return true, fenceState{s.top, asked}
 	}
 	before, known := asked[step.grant]
 	delete(asked, step.grant)
-	return known && !step.taken && before.allows(step) && (step.first == "" || step.first.compare(step.token) <= 0), fenceState{s.top.with(step), asked}
-}
-
-// allows reports whether the grant of step, asked for when t was the largest, may have its token.
-func (t fenceTop) allows(step fenceInput) bool {
-	c := step.token.compare(t.token)
-	return t.token == "" || c > 0 || c == 0 && !t.others && t.owner == step.owner
-}
-
-func (t fenceTop) with(step fenceInput) fenceTop {
-	c := step.token.compare(t.token)
-	switch {
-	case t.token == "" || c > 0:
-		return fenceTop{token: step.token, owner: step.owner}
-	case c == 0 && t.owner != step.owner:
-		t.others = true
+	fits := before.compare(step.token) <= 0 && step.first.compare(step.token) <= 0
+	top := s.top
+	if top.compare(step.token) < 0 {
+		top = step.token
 	}
-	return t
+	return known && !step.taken && fits, fenceState{top, asked}
 }
 
 // fenceOperations turns the ok acquires of ops that have a token into operations of the model.

@@ -2,6 +2,7 @@ package checkers
 
 import (
 	"html"
+	"maps"
 	"slices"
 	"time"
 
@@ -77,12 +78,9 @@ func (s filterState) after(step filterInput) (ok bool, next filterState) {
 
 // withoutClaim returns a copy of what was asked, without one claim.
 func (s filterState) withoutClaim(claim int) map[int][]int {
-	out := make(map[int][]int, len(s.asked)+1)
-	for c, confirms := range s.asked {
-		if c != claim {
-			out[c] = confirms
-		}
-	}
+	out := map[int][]int{}
+	maps.Copy(out, s.asked)
+	delete(out, claim)
 	return out
 }
 

@@ -10,8 +10,7 @@ import (
 
 // A model that took two states for one would find histories legal or illegal by chance.
 func TestModelsTellStatesApart(t *testing.T) {
-	a, b := owner{0, "a"}, owner{1, "b"}
-	asked := map[int]fenceTop{1: {token: "5", owner: a}}
+	asked := map[int]number{1: "5"}
 	for _, c := range []struct {
 		name   string
 		model  porcupine.Model
@@ -19,8 +18,8 @@ func TestModelsTellStatesApart(t *testing.T) {
 		same   [2]any
 	}{
 		{"dedup", dedupModel(), []any{markState{1}, markState{1, 2}, markState(nil)}, [2]any{markState{1, 2}, markState{1, 2}}},
-		{"fence", fenceModel(), []any{fenceState{}, fenceState{top: fenceTop{token: "5", owner: a}}, fenceState{top: fenceTop{token: "5", owner: b}}, fenceState{asked: asked}},
-			[2]any{fenceState{asked: asked}, fenceState{asked: map[int]fenceTop{1: {token: "5", owner: a}}}}},
+		{"fence", fenceModel(), []any{fenceState{}, fenceState{top: "5"}, fenceState{top: "6"}, fenceState{asked: asked}, fenceState{top: "5", asked: asked}},
+			[2]any{fenceState{top: "5", asked: asked}, fenceState{top: "5", asked: map[int]number{1: "5"}}}},
 	} {
 		for i, x := range c.states {
 			for j, y := range c.states {

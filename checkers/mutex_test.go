@@ -35,8 +35,11 @@ func TestMutex(t *testing.T) {
 			release(0, "a", 5, 6), extend(0, "a", 7, 8, 10))},
 		{name: "a third owner beside two that extend", want: twoGrants, h: of(a, b, extend(0, "a", 5, 6, 10), acquire(2, "c", 7, 8, 10))},
 
+		{name: "an owner that renewed, after one that was answered late", h: of(acquire(0, "a", 1, 5, 100), extend(0, "a", 6, 7, 100), acquire(1, "b", 1, 14, 3))},
 		{name: "of two late acquires one promised an earlier end", h: of(info(promising(5, acquire(0, "a", 0, 0, 50))), info(promising(9, acquire(3, "a", 1, 1, 50))),
 			acquire(6, "a", 2, 3, 100), acquire(1, "b", 7, 8, 10))},
+		{name: "released at the instant of its answer, beside an earlier one", want: doubleGrant,
+			h: of(acquire(0, "a", 1, 2, 100), acquire(1, "b", 3, 5, 10), release(1, "b", 5, 6), release(0, "a", 20, 21))},
 		{name: "released at the instant at which both were answered", h: of(acquire(0, "a", 1, 5, 10), acquire(1, "b", 1, 5, 10), release(1, "b", 5, 6))},
 		{name: "over at the instant at which both were answered", h: of(acquire(0, "a", 1, 5, 10), acquire(1, "b", 1, 5, 10), promising(5, extend(1, "b", 5, 6, 10)))},
 		{name: "in machines what a worker asks later may have come before its last answer", h: inMachines(of(acquire(0, "a", 1, 2, 100), acquire(1, "b", 3, 10, 100),
@@ -221,6 +224,24 @@ func TestMutexInMachines(t *testing.T) {
 		{name: "answered at one instant", want: doubleGrant, h: run(from(10), b, given(12))},
 		{name: "answered at one instant, and given up", h: run(from(10), b, given(10))},
 	})
+}
+
+// Overlaps that are decided are dropped once they are more than half, and the others stay.
+func TestLocksDropDecidedOverlaps(t *testing.T) {
+	decided := &overlap{decided: true}
+	for n, left := range map[int]int{1: 4, 2: 4, 3: 1} {
+		l := lock{decided: n}
+		for i := range 4 {
+			if i < n {
+				l.undecided = append(l.undecided, decided)
+			} else {
+				l.undecided = append(l.undecided, &overlap{})
+			}
+		}
+		l.sweep()
+		require.Len(t, l.undecided, left)
+		require.False(t, l.undecided[left-1].decided)
+	}
 }
 
 // A hold that is given up when its lease ends has ended with the lease.

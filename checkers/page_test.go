@@ -7,7 +7,9 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/anishathalye/porcupine"
 	"github.com/doublegrant/doublegrant/harness"
 	"github.com/stretchr/testify/require"
 )
@@ -112,4 +114,29 @@ func TestDrawReportsTheWriter(t *testing.T) {
 	r, w := io.Pipe()
 	require.NoError(t, r.CloseWithError(errors.New("disk full")))
 	require.ErrorContains(t, Draw(w, a, harness.Meta{}, nil), "checkers: draw duplicate-number: disk full")
+}
+
+// Clients have rows in the order in which they appear, and what happens by the rules alone has rows below them.
+func TestRowsOfAPage(t *testing.T) {
+	steps := []porcupine.Operation{{ClientId: 7}, {ClientId: ruleClient}, {ClientId: 3}, {ClientId: 7}, {ClientId: ruleClient}}
+	assignRows(steps)
+	var rows []int
+	for _, s := range steps {
+		rows = append(rows, s.ClientId)
+	}
+	require.Equal(t, []int{0, 2, 1, 0, 3}, rows)
+}
+
+// A fault is named where it touches what is drawn.
+func TestFaultsOfAPage(t *testing.T) {
+	steps := []porcupine.Operation{{Call: 10, Return: 20}}
+	for _, c := range []struct {
+		start, end time.Duration
+		named      int
+	}{{5, 9, 0}, {5, 10, 1}, {20, 30, 1}, {21, 30, 0}, {15, 0, 1}} {
+		require.Len(t, annotations(steps, []harness.Fault{{Name: "kill", Start: c.start, End: c.end}}), c.named, "%v", c)
+	}
+	require.Contains(t, faultDetails(harness.Fault{Name: "kill"}), "its heal is not on record")
+	require.Contains(t, faultDetails(harness.Fault{Name: "kill", Heal: 5}), "healing from 5ns")
+	require.Empty(t, describeMetadata("nothing that was recorded"))
 }

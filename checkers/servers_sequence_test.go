@@ -31,16 +31,25 @@ func counterExplained(ops []harness.Op, meta harness.Meta, every bool) bool {
 //
 //   - it may come to its end at any time from the earliest on, and each Next may have begun it: at its Call, or after the last inspection;
 //   - a Next may give the sequence its end after it has drawn the number: until its Return, and at any later time if that is unknown;
+//   - while a Next is under way for longer than its TTL, and as long as inspections lack what they lacked then, numbers need not be stored;
 //   - whatever is drawn may be stored: a number larger than those that are known to be drawn shows nothing.
 type storedServer struct {
-	mortal  []bool   // by index, whether the sequence was seen to have an end
-	least   *big.Int // what is stored, at least
+	facts   map[int]lookFacts // by index of an inspection
+	least   *big.Int          // what is stored, at least, as inspections have shown
+	issued  *big.Int          // and as Nexts have returned
+	behind  bool              // the last inspection showed less than that, which was not judged
 	ends    time.Duration
 	limited bool          // it had an end at the last inspection
 	seen    time.Duration // the Call of that
 	last    int           // its index
 	nothing time.Duration // the Return of the last inspection that found nothing of a mortal sequence: what was asked for by then may have been drawn before; -1: none
 	drawn   []deed
+}
+
+// lookFacts says of an inspection what is known at the end.
+type lookFacts struct {
+	mortal bool // the sequence had been seen to have an end
+	slow   bool // a Next was under way that was asked for a whole TTL before: nothing is said of numbers that are not stored
 }
 
 func (s storedServer) do(d deed, at time.Duration) (world, bool) {
@@ -52,22 +61,28 @@ func (s storedServer) do(d deed, at time.Duration) (world, bool) {
 		}
 		s.ends = min(s.ends, from+d.length)
 		s.drawn = append(slices.Clip(s.drawn), d)
-		if d.Outcome == harness.OK && d.Call > s.nothing && n.Cmp(s.least) > 0 {
-			s.least = n
+		if d.Outcome == harness.OK && d.Call > s.nothing && n.Cmp(s.issued) > 0 {
+			s.issued = n
 		}
 		return s, true
 	}
 	if n == nil {
 		n = big.NewInt(-1)
 	}
+	lacks := n.Cmp(s.issued) < 0 && s.issued.Cmp(s.least) > 0
+	excused := lacks && (s.behind || s.facts[d.index].slow)
 	there := d.Result != ""
-	if at < s.ends && (n.Cmp(s.least) < 0 || there && d.TTL == 0 && s.limited) {
+	ended := at >= s.ends
+	if !ended && (n.Cmp(s.least) < 0 || lacks && !excused || there && d.TTL == 0 && s.limited) {
 		return nil, false
+	}
+	if s.behind = excused; !excused {
+		s.issued = n
 	}
 	s.least, s.limited, s.seen, s.last, s.ends = n, d.TTL > 0, d.Call, d.index, endless
 	if there {
 		s.ends = d.Call + d.length
-	} else if s.mortal[d.index] {
+	} else if s.facts[d.index].mortal {
 		s.nothing = d.Return
 	}
 	for _, x := range s.drawn {
@@ -83,13 +98,16 @@ func (s storedServer) do(d deed, at time.Duration) (world, bool) {
 
 // storedExplained is the specification of Stored.
 func storedExplained(ops []harness.Op, meta harness.Meta, every bool) bool {
-	var mortal []bool
-	ends := false
+	facts, mortal := map[int]lookFacts{}, false
 	deeds := deedsOf(ops, meta, func(x harness.Op) bool {
-		does := x.Kind == harness.Next && x.Outcome != harness.Fail || x.Kind == harness.Inspect && x.Outcome == harness.OK
-		ends = ends || does && x.TTL > 0
-		mortal = append(mortal, ends)
-		return does
+		return x.Kind == harness.Next && x.Outcome != harness.Fail || x.Kind == harness.Inspect && x.Outcome == harness.OK
 	})
-	return execution{deeds: deeds, every: every}.explains(storedServer{mortal: mortal, least: big.NewInt(-1), ends: endless, last: -1, nothing: -1})
+	for i, d := range deeds {
+		mortal = mortal || d.TTL > 0
+		facts[d.index] = lookFacts{mortal: mortal, slow: slices.ContainsFunc(deeds[i:], func(y deed) bool {
+			return y.Kind == harness.Next && y.TTL > 0 && y.Call+y.length <= d.Return
+		})}
+	}
+	none := big.NewInt(-1)
+	return execution{deeds: deeds, every: every}.explains(storedServer{facts: facts, least: none, issued: none, ends: endless, last: -1, nothing: -1})
 }

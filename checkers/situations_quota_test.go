@@ -41,6 +41,12 @@ func TestALoadGoesOnUntilAllHasOccurred(t *testing.T) {
 	early := &quota{count: 3, least: time.Hour, enough: func() { t.Error("it has lasted for too short a time") }}
 	early.Check(t.Context(), h, func(harness.Anomaly) {})
 	require.Empty(t, early.Lacking())
+	for least, want := range map[time.Duration]int{2207: 1, 2208: 0} { // from the first answer, at 2, to the last, at 2209
+		enough := 0
+		exact := &quota{count: 3, least: least, enough: func() { enough++ }}
+		exact.Check(t.Context(), h, func(harness.Anomaly) {})
+		require.Equal(t, want, enough, least)
+	}
 	times, lacking = watched(4)
 	require.Zero(t, times)
 	require.Contains(t, lacking, "not every situation had occurred 4 times: two acquires pending at once (3), ")
@@ -48,5 +54,5 @@ func TestALoadGoesOnUntilAllHasOccurred(t *testing.T) {
 	_, lacking = watched(1, harness.Extend)
 	require.Contains(t, lacking, "extend after the lease (0)")
 	require.NotContains(t, lacking, string(harness.LeaseEndedInside))
-	require.NotEmpty(t, Quota(func() {}).Lacking(), "nobody has counted")
+	require.Equal(t, "nobody counted the situations to the end", Quota(func() {}).Lacking())
 }

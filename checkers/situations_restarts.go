@@ -15,7 +15,7 @@ import (
 // restart is a fault that put another process into the place of a primary.
 type restart struct {
 	harness.Fault
-	locks, marks int // held, or marked, before it and asked for after
+	lock, mark bool // one was held, or marked, before it and asked for after
 }
 
 // restartsOf lists the restarts of primaries. A node of which nobody has said that it was none counts as one.
@@ -52,9 +52,9 @@ func (c *Situations) noteSurvivor(of, x harness.Op) {
 			continue
 		}
 		if x.Kind == harness.Claim {
-			r.marks++
+			r.mark = true
 		} else {
-			r.locks++
+			r.lock = true
 		}
 	}
 }
@@ -64,10 +64,10 @@ func (s situationsOfShares) vacuousRestarts() (missing []string) {
 	for _, r := range s.restarts {
 		for _, of := range []struct {
 			kind harness.Kind
-			met  int
+			met  bool
 			what string
-		}{{harness.Acquire, r.locks, "no lock was held"}, {harness.Claim, r.marks, "no message was marked"}} {
-			if of.met == 0 && slices.Contains(s.all[0].meta.Kinds, of.kind) {
+		}{{harness.Acquire, r.lock, "no lock was held"}, {harness.Claim, r.mark, "no message was marked"}} {
+			if !of.met && slices.Contains(s.all[0].meta.Kinds, of.kind) {
 				missing = append(missing, fmt.Sprintf("%s from before %s at %s until somebody asked for it after, so nothing was there "+
 					"to be forgotten (ask for longer leases or windows, --ttl)", of.what, r.Name, formatTime(r.Start)))
 			}

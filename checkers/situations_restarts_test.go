@@ -40,10 +40,17 @@ func TestARestartShowsSomethingIfSomethingLivesThroughIt(t *testing.T) {
 		{name: "its lease may be over when the answer came", h: restarted(held, fail(acquire(1, "x", 250, 291, 5))), unknown: nothing},
 		{name: "it was given up", h: restarted(held, release(0, "h", 240, 245), fail(acquire(1, "x", 250, 260, 5))), unknown: nothing},
 		{name: "granted while the node was away", h: restarted(acquire(0, "h", 101, 108, 200), fail(acquire(1, "x", 250, 260, 5))), unknown: nothing},
+		{name: "its lease may be over at the instant of the answer", h: restarted(held, fail(acquire(1, "x", 250, 290, 5))), unknown: nothing},
+		{name: "its lease cannot be over then", h: restarted(held, fail(acquire(1, "x", 250, 289, 5)))},
+		{name: "granted by the start of the fault, and asked for from the instant at which it acts", h: restarted(acquire(0, "h", 90, 100, 200), fail(acquire(1, "x", 110, 120, 5)))},
 		{name: "held without an end", h: restarted(acquire(0, "h", 90, 95, 0), fail(acquire(1, "x", 250, 260, 5)))},
 		{name: "a replica", h: said(restarted(), roleFrom("r2", harness.RolePrimary, 5), roleFrom("r1", harness.RoleReplica, 5))},
 		{name: "a primary that was a replica", unknown: nothing,
 			h: said(restarted(), roleFrom("r1", harness.RoleReplica, 5), roleFrom("r1", harness.RolePrimary, 50), roleFrom("r1", harness.RoleDown, 99))},
+		{name: "a primary from that instant on", unknown: nothing,
+			h: said(restarted(), roleFrom("r1", harness.RoleReplica, 5), roleFrom("r1", harness.RolePrimary, 100))},
+		{name: "what is said beside roles", unknown: nothing,
+			h: said(restarted(), roleFrom("r1", harness.RolePrimary, 5), harness.Event{At: 50, Node: "r1", Kind: "other", Detail: harness.RoleReplica})},
 		{name: "a node that stays down", h: soak()},
 	})
 	marked := func(more ...harness.Op) harness.History {
@@ -55,6 +62,7 @@ func TestARestartShowsSomethingIfSomethingLivesThroughIt(t *testing.T) {
 	runCases(t, Gates(), []verdictCase{
 		{name: "nothing was marked", h: marked(), unknown: unmarked},
 		{name: "marked, and asked for", h: marked(claim(0, 90, 95, 200), seen(claim(1, 250, 260, 200)))},
+		{name: "another was asked for, which nobody had marked", h: marked(on("n", seen(claim(1, 250, 260, 200)))), unknown: unmarked},
 		{name: "marked, and asked for when its window could be over", h: marked(claim(0, 90, 95, 200), seen(claim(1, 280, 295, 200))), unknown: unmarked},
 	})
 }

@@ -14,7 +14,7 @@ type situationsOfShares struct {
 	shares []harness.Share
 	bound  time.Duration // by how much an operation may have been widened
 	all    []*Situations // by share
-	ok     []int         // operations that were ok, by share
+	ok     []bool        // whether an operation was ok, by share
 
 	restarts []*restart // of nodes, which all shares look at
 }
@@ -27,7 +27,7 @@ func newSituationsOfShares(h harness.History) situationsOfShares {
 		one.restarts = s.restarts
 		s.all = append(s.all, one)
 	}
-	s.ok = make([]int, len(s.shares))
+	s.ok = make([]bool, len(s.shares))
 	return s
 }
 
@@ -38,9 +38,7 @@ func (s situationsOfShares) Op(x harness.Op) {
 		worker := s.all[0].meta.Worker(x.Client)
 		i = max(0, slices.IndexFunc(s.shares, func(share harness.Share) bool { return worker < share.End }))
 	}
-	if x.Outcome == harness.OK {
-		s.ok[i]++
-	}
+	s.ok[i] = s.ok[i] || x.Outcome == harness.OK
 	x.Call = min(x.Return, x.Call+s.bound) // all on one scale again, later by what is not known
 	s.all[i].Op(x)
 }
@@ -73,8 +71,8 @@ func (s situationsOfShares) List() (sum []harness.Situation) {
 
 // idle returns what is missing if a share had no operation that was ok.
 func (s situationsOfShares) idle() (doubts []string) {
-	for i, n := range s.ok {
-		if n == 0 && len(s.shares) > 1 {
+	for i, ok := range s.ok {
+		if !ok && len(s.shares) > 1 {
 			doubts = append(doubts, fmt.Sprintf("no operation of generator %d was ok", i+1))
 		}
 	}

@@ -51,6 +51,10 @@ func TestSituations(t *testing.T) {
 			counts{harness.ReleaseAfterLease: 1, harness.LeaseEndedInside: 1, harness.LateReleaseMeets: 1, harness.TakenAfterLease: 1}},
 		{"released late, another had it", ops{a, b, release(1, "b", 115, 116), released}, after},
 		{"released late, another's lease is over as well", ops{a, withTTL(10, b), release(0, "a", 121, 122)}, after},
+		{"released late, another's lease can be over from that instant on", ops{a, withTTL(10, b), released},
+			counts{harness.ReleaseAfterLease: 1, harness.LeaseEndedInside: 1, harness.LateReleaseMeets: 1, harness.TakenAfterLease: 1}},
+		{"released late, another is granted it at that instant", ops{a, acquire(1, "b", 110, 121, 100), released},
+			counts{harness.ReleaseAfterLease: 1, harness.LeaseEndedInside: 1, harness.LateReleaseMeets: 1, harness.TakenAfterLease: 1}},
 		{"extended in time", ops{a, extend(0, "a", 50, 51, 100), extend(0, "a", 120, 121, 100)}, counts{harness.ExtendInLease: 2}},
 		{"extended at the end, and the lease counts anew", ops{a, extend(0, "a", 99, 101, 100), release(0, "a", 195, 196)},
 			counts{harness.ExtendInLastInstant: 1, harness.ReleaseInLastInstant: 1}},
@@ -68,6 +72,9 @@ func TestSituations(t *testing.T) {
 			counts{harness.AcquiresAtOnce: 1}},
 		{"two meet one after the other", ops{acquire(1, "b", 1, 8, 0), acquire(0, "a", 8, 9, 0), acquire(2, "c", 7, 10, 0)},
 			counts{harness.AcquiresAtOnce: 2}},
+		{"one meets another twice in an instant", ops{acquire(1, "b", 1, 2, 0), acquire(0, "a", 2, 2, 0), acquire(0, "c", 2, 3, 0)}, counts{harness.AcquiresAtOnce: 2}},
+		{"many locks", ops{acquire(0, "a", 1, 2, 0), on("i", acquire(2, "x", 3, 4, 0)), on("j", acquire(2, "y", 5, 6, 0)), on("l", acquire(2, "z", 7, 8, 0)),
+			fail(acquire(1, "b", 2, 9, 0))}, counts{harness.AcquiresAtOnce: 1}},
 		{"names", ops{acquire(0, "client-1", 0, 2, 100), fail(acquire(1, "client-12", 3, 4, 100)), fail(acquire(1, "client", 5, 6, 100)), fail(acquire(1, "client-2", 7, 8, 100))},
 			counts{harness.NameBeginsAnother: 2}},
 		{"a name that begins its successor's", ops{a, acquire(1, "ab", 110, 112, 100), released},
@@ -85,6 +92,7 @@ func TestSituations(t *testing.T) {
 			seen(claim(1, 102, 103, 100)), seen(claim(1, 103, 104, 100)), // in doubt, after
 			info(claim(2, 50, 51, 100)),
 		}, counts{harness.ClaimsAtOnce: 1, harness.AskedAgainEarly: 1, harness.AskedAgainLater: 2, harness.AskedAgainAtEnd: 2, harness.AskedAgainAfter: 1}},
+		{"after a third of its window", ops{claim(0, 0, 2, 100), seen(claim(1, 3, 33, 100))}, counts{harness.AskedAgainLater: 1}},
 		{"an age counts from the last mark", ops{claim(0, 0, 2, 100), claim(0, 150, 152, 100), seen(claim(1, 160, 161, 100))},
 			counts{harness.AskedAgainAfter: 1, harness.AskedAgainEarly: 1}},
 		{"a mark for ever", ops{claim(0, 0, 2, 0), seen(claim(1, 900, 901, 0))}, counts{}},
@@ -107,6 +115,8 @@ func TestALockTakenAtALeasesEnd(t *testing.T) {
 		require.Equal(t, want, situationsIn(0, a, b)[harness.TakenAtLeaseEnd], at)
 		require.Zero(t, situationsIn(0.01, a, b)[harness.TakenAtLeaseEnd], "where clocks may be wrong it tells nothing")
 	}
+	least := situationsIn(0, acquire(0, "a", 0, 2, time.Millisecond), acquire(1, "b", 3, time.Millisecond, lease))
+	require.Equal(t, 1, least[harness.TakenAtLeaseEnd], "a lease of a millisecond")
 }
 
 func TestSituationsMindDrift(t *testing.T) {
@@ -170,4 +180,35 @@ func TestWideningMakesNobodyMeet(t *testing.T) {
 	require.Contains(t, met(0, 2, 0).Reason, "no contention", "in two generators nobody knows")
 	require.Contains(t, met(0, 1, 0).Reason, "no operation of generator 2 was ok")
 	require.NotContains(t, met(0, 2, 0).Reason, "was ok")
+}
+
+// What generators have met is added up, with an example of one that has met it.
+func TestSituationsOfGeneratorsAreAddedUp(t *testing.T) {
+	late := func(client int, at time.Duration) []harness.Op {
+		key := fmt.Sprint(client)
+		return []harness.Op{on(key, acquire(client, "a", at, at+1, 10)), on(key, release(client, "a", at+20, at+21))}
+	}
+	for _, c := range []struct {
+		ops  []harness.Op
+		want int
+	}{{late(0, 0), 1}, {late(2, 0), 1}, {append(late(0, 0), append(late(2, 0), late(3, 50)...)...), 3}} {
+		h := of(c.ops...)
+		h.Meta.Workers, h.Meta.Generators = 4, 2
+		s := newSituationsOfShares(h)
+		for op := range h.Ops {
+			s.Op(op)
+		}
+		names := map[harness.SituationName]int{}
+		for _, met := range s.List() {
+			names[met.Name]++
+			if met.Name == harness.ReleaseAfterLease {
+				require.Equal(t, c.want, met.Count)
+				require.Len(t, met.Example, 2)
+			}
+		}
+		require.Equal(t, 1, names[harness.ReleaseAfterLease])
+		for name, n := range names {
+			require.Equal(t, 1, n, name)
+		}
+	}
 }

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/doublegrant/doublegrant/harness"
+	"github.com/stretchr/testify/require"
 )
 
 func TestStored(t *testing.T) {
@@ -25,6 +26,10 @@ func TestStored(t *testing.T) {
 		{name: "issued, not stored", want: behind, h: of(next(0, 1, 2, "9"), inspect(3, 4, "8", 0))},
 		{name: "beyond 2^53", want: behind, h: of(next(0, 1, 2, "16081817202494580"), inspect(3, 4, "16081817202494579", 0))},
 		{name: "issued before it ended, answered after an inspection of that", h: of(one, inspect(3, 4, "1", 10), inspect(14, 15, "", 0), withTTL(10, next(0, 12, 16, "2")), inspect(17, 18, "", 0))},
+		{name: "issued at the instant at which it had ended", h: of(one, inspect(3, 4, "1", 10), inspect(14, 15, "", 0), withTTL(10, next(0, 15, 16, "2")), inspect(17, 18, "", 0))},
+		{name: "issued after that", want: behind, h: of(one, inspect(3, 4, "1", 10), inspect(14, 15, "", 0), withTTL(10, next(0, 16, 16, "2")), inspect(17, 18, "", 0))},
+		{name: "an end may be set at the last instant", h: of(inspect(1, 2, "1", 0), inspect(20, 21, "", 0), withTTL(20, next(0, 1, 22, "1")))},
+		{name: "an end may be set just after it", want: restart, h: of(inspect(1, 2, "1", 0), inspect(20, 21, "", 0), withTTL(21, next(0, 1, 22, "1")))},
 		{name: "a millisecond that is left may be less", h: of(one, inspect(3, 4, "9", time.Millisecond), inspect(5, 6, "", 0))},
 		{name: "two of them are not", want: restart, h: of(one, inspect(3, 4, "9", 2*time.Millisecond), inspect(5, 6, "", 0))},
 		{name: "an end that may have come at the very start of the run", unknown: "no next was recorded",
@@ -58,4 +63,23 @@ func TestStoredLateTTLs(t *testing.T) {
 		{name: "the longer one first", h: with(late(0, 1, 60), late(3, 3, 6))},
 		{name: "nothing was there, a late one may have begun it", h: of(late(0, 1, 6), drawn, inspect(2, 3, "", 0), inspect(4, 4, "4", 0), inspect(12, 13, "", 0))},
 	})
+}
+
+// While a run goes on, what an inspection shows is reported once every worker has had a later operation.
+func TestStoredDecidesOnTheWay(t *testing.T) {
+	ops := []harness.Op{next(0, 1, 2, "1"), inspect(3, 4, "1", 0), inspect(5, 6, "", 0)}
+	for i := range time.Duration(4 * watermarkEvery) {
+		ops = append(ops, next(int(i%testWorkers), 7+i, 7+i, "2"))
+	}
+	runCases(t, Stored(), []verdictCase{
+		{name: "some were silent", unknown: "it was known of what 1 inspections showed", h: torn(ops[:3]...)},
+		{name: "all have spoken", want: []harness.Class{harness.SequenceRestart}, h: torn(ops...)},
+	})
+	found := 0
+	p := &storedPass{tally: newTally(of(), func(harness.Anomaly) { found++ })}
+	p.addUnlessEnded(0, harness.Anomaly{Class: harness.SequenceRestart, Key: "k", To: 5})
+	for then, want := range []int{0, 0, 0, 0, 0, 1, 1, 1} {
+		p.report(time.Duration(then))
+		require.Equal(t, want, found, then)
+	}
 }

@@ -121,3 +121,10 @@ func TestWhoGaveNoAnswerInTimeIsAskedOnceMore(t *testing.T) {
 		require.Len(t, answers, asked)
 	}
 }
+
+// A context that ends with the last operation has ended the pass.
+func TestAPassEndsWithItsContext(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	err := eachOp(ctx, of(next(0, 1, 2, "1")), func(harness.Op) { cancel() })
+	require.ErrorContains(t, err, "stopped after 1 operations")
+}

@@ -113,6 +113,9 @@ func TestWritesByFault(t *testing.T) {
 	} {
 		require.InEpsilon(t, want+1, figureOf(t, g, m.Name)+1, 1e-9, m.Name)
 	}
+	h.Faults = append(h.Faults, harness.Fault{Name: "never healed", Start: 15})
+	g, _ = judge(t, Writes(), h)
+	require.InEpsilon(t, 3/(30e-9), figureOf(t, g, figureLostRate.Name), 1e-9)
 	g, _ = judge(t, Writes(), of(fail(add(0, 1, 1, 2)), read(3, 4, "")))
 	for _, f := range g.Figures {
 		require.NotContains(t, f.Name, "percent", "no write was acknowledged")

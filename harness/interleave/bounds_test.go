@@ -36,3 +36,22 @@ func TestBoundsOfABudget(t *testing.T) {
 	}
 	require.Equal(t, Budget{Clients: 2, Crashes: 1}, Bounds{Clients: 2, Crashes: 1, Expiries: -5, Late: -1}.Budget())
 }
+
+func TestASearchHasEveryPartUnlessAskedForOne(t *testing.T) {
+	require.True(t, Bounds{}.EveryPart())
+	require.True(t, Bounds{Clients: 3, Crashes: 2}.EveryPart())
+	for _, b := range []Bounds{{LostAnswers: 1}, {LostCommands: -1}, {Late: 2}} {
+		require.False(t, b.EveryPart(), b)
+	}
+}
+
+func TestDefaultsOfBounds(t *testing.T) {
+	usual := Bounds{}.OrDefaults()
+	for _, f := range usual.Fields() {
+		if !f.Apart {
+			require.Equal(t, f.Default, *f.N, f.Flag)
+		}
+	}
+	asked := Bounds{Clients: 7, Crashes: -1, Expiries: 5, LostAnswers: -1}.OrDefaults()
+	require.Equal(t, []int{7, 0, 5, -1, 0}, []int{asked.Clients, asked.Crashes, asked.Expiries, asked.LostAnswers, asked.Late})
+}

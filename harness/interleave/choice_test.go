@@ -39,7 +39,7 @@ func TestEveryChoiceIsReadAsItWasWritten(t *testing.T) {
 }
 
 func TestWhatIsNoChoiceIsRefused(t *testing.T) {
-	for _, text := range []string{"", "client", "client 0", "client 17", "client 1 ", "crash of", "crash of expiry", "crash of client 17", "expiry", "time 0", "time 33", "time 01", "time", "arrival +1",
+	for _, text := range []string{"", "1", "1, thread 2", "client", "client 0", "client 17", "client 1 ", "crash of", "crash of expiry", "crash of client 17", "expiry", "time 0", "time 33", "time 01", "time", "arrival +1",
 		"client 1, thread 1", "client 1, thread 33", "client 1, thread", "client 1, thread 02", "crash of client 1, thread 2", "time 1, thread 2", "client 17, thread 2"} {
 		c := Run(3)
 		require.ErrorContains(t, c.UnmarshalText([]byte(text)), "unknown choice", "%q", text)

@@ -38,3 +38,10 @@ func TestShrunkInWords(t *testing.T) {
 	s.Smallest = true
 	require.Contains(t, s.String(), "; a search of these clients and faults finds none that is shorter")
 }
+
+func TestRoundNumbersInWords(t *testing.T) {
+	for n, want := range map[float64]string{999: "999", 1000: "1,000", 999_999: "999,999", 1e6: "1.0 million", 1e9: "1.0e+09"} {
+		require.Equal(t, want, roundedUpCount(n))
+	}
+	require.Equal(t, "0.01 %", percentRoundedDown(0.0001))
+}
