@@ -30,8 +30,10 @@ func TestModelsTellStatesApart(t *testing.T) {
 	}
 }
 
-func TestMarkStatesHaveNames(t *testing.T) {
+func TestStatesHaveNames(t *testing.T) {
 	require.Equal(t, "new", dedupModel().DescribeState(markState(nil)))
+	require.Equal(t, "free", lockModel().DescribeState(lockState{}))
+	require.Equal(t, "held by worker 1 with a", lockModel().DescribeState(lockState{owner: owner{1, "a"}, holds: []int{1}}))
 	require.Equal(t, "marked by [1 2]", dedupModel().DescribeState(markState{1, 2}))
 }
 
@@ -42,4 +44,12 @@ func TestDedupOperations(t *testing.T) {
 		h := of(c, seen(claim(1, 3, 4, 5)), fail(confirm(2, 3, 4, 5)), info(claim(1, 5, 6, 5)))
 		require.Len(t, dedupOperations(opsIn(h), h.Meta), n)
 	}
+}
+
+// What may happen at any later time has an end after everything else.
+func TestEndsOfSteps(t *testing.T) {
+	steps := withEnds([]porcupine.Operation{{Call: 1, Return: 5}, {Call: 3, Return: int64(forever)}})
+	require.Equal(t, []int64{5, 6}, []int64{steps[0].Return, steps[1].Return})
+	steps = withEnds([]porcupine.Operation{{Call: 1, Return: 5}, {Call: 7, Return: int64(forever)}})
+	require.Equal(t, []int64{5, 8}, []int64{steps[0].Return, steps[1].Return})
 }

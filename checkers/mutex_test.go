@@ -40,6 +40,13 @@ func TestMutex(t *testing.T) {
 			acquire(6, "a", 2, 3, 100), acquire(1, "b", 7, 8, 10))},
 		{name: "released at the instant of its answer, beside an earlier one", want: doubleGrant,
 			h: of(acquire(0, "a", 1, 2, 100), acquire(1, "b", 3, 5, 10), release(1, "b", 5, 6), release(0, "a", 20, 21))},
+		{name: "released at the instant of its answer, before another is granted it", h: of(acquire(0, "a", 1, 5, 100), acquire(1, "b", 6, 7, 100), release(0, "a", 5, 9))},
+		{name: "torn, one has spoken, and the other gave it up at the instant of both answers",
+			h: torn(acquire(0, "a", 1, 5, 100), acquire(1, "b", 1, 5, 100), on("z", acquire(0, "z", 6, 7, 5)), release(1, "b", 5, 8))},
+		{name: "torn, one gave it up before, and one at the instant of two answers",
+			h: torn(acquire(0, "a", 1, 2, 100), acquire(2, "t", 1, 5, 100), acquire(1, "b", 1, 5, 100), release(0, "a", 4, 6), release(1, "b", 5, 7))},
+		{name: "the second spoke of another lock at the instant of both answers, and gave it up then", h: of(acquire(0, "a", 1, 5, 100), acquire(1, "b", 1, 5, 100),
+			on("z", acquire(1, "z", 5, 5, 5)), on("y", acquire(0, "y", 6, 7, 5)), release(1, "b", 5, 8))},
 		{name: "released at the instant at which both were answered", h: of(acquire(0, "a", 1, 5, 10), acquire(1, "b", 1, 5, 10), release(1, "b", 5, 6))},
 		{name: "over at the instant at which both were answered", h: of(acquire(0, "a", 1, 5, 10), acquire(1, "b", 1, 5, 10), promising(5, extend(1, "b", 5, 6, 10)))},
 		{name: "in machines what a worker asks later may have come before its last answer", h: inMachines(of(acquire(0, "a", 1, 2, 100), acquire(1, "b", 3, 10, 100),
@@ -224,6 +231,31 @@ func TestMutexInMachines(t *testing.T) {
 		{name: "answered at one instant", want: doubleGrant, h: run(from(10), b, given(12))},
 		{name: "answered at one instant, and given up", h: run(from(10), b, given(10))},
 	})
+}
+
+// Of several owners who had the lock the earliest is named, whoever spoke first.
+func TestMutexNamesTheEarliest(t *testing.T) {
+	spoke := func(client int, at time.Duration) harness.Op {
+		return on(strconv.Itoa(client), acquire(client, "z", at, at, 5))
+	}
+	for _, order := range [][2]time.Duration{{30, 40}, {40, 30}} {
+		_, found := judge(t, Mutex(), inMachines(of(acquire(0, "a", 1, 2, 100), acquire(2, "c", 1, 3, 100), acquire(1, "b", 4, 5, 100),
+			spoke(0, order[0]), spoke(2, order[1]), spoke(1, 50), spoke(0, 60), spoke(2, 60))))
+		require.Len(t, found, 2)
+		require.Equal(t, "a", found[1].Ops[0].Arg)
+	}
+}
+
+// However many overlaps are decided, there is room for more.
+func TestMutexOfManyOverlaps(t *testing.T) {
+	var ops []harness.Op
+	const many = 2 * maxUndecided
+	for i := range time.Duration(many) {
+		key := i.String()
+		ops = append(ops, on(key, acquire(0, "a", 4*i, 4*i, 2)), on(key, acquire(1, "b", 4*i+1, 4*i+1, 2)))
+	}
+	_, found := judge(t, Mutex(), of(ops...))
+	require.Len(t, found, many)
 }
 
 // Overlaps that are decided are dropped once they are more than half, and the others stay.

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/doublegrant/doublegrant/harness"
+	"github.com/stretchr/testify/require"
 )
 
 func held(op harness.Op) harness.Op    { return withErr(harness.Held, fail(op)) }
@@ -39,6 +40,10 @@ func TestOwnersAreToldOfWhatTheyLost(t *testing.T) {
 		{name: "another name of its own", want: silent, h: of(a, acquire(0, "c", 12, 13, 10), x)},
 		{name: "another worker's that shares the token", want: silent, h: of(a, acquire(1, "a", 12, 13, 10), x)},
 		{name: "a lease without an end is never lost", h: of(withTTL(0, a), b, x)},
+		{name: "a message of that name", h: of(a, on("k", claim(1, 12, 13, 5)), x)},
+		{name: "another still had it, and a third gave it up", h: of(a, acquire(1, "b", 12, 13, 30), release(2, "c", 14, 15), extend(0, "a", 16, 17, 10))},
+		{name: "another was told when the lease can be over", want: silent, h: of(acquire(0, "a", 1, 2, 11), acquire(1, "b", 11, 12, 5), x)},
+		{name: "another may have had it before, as the first lease can be over at that instant", h: of(acquire(0, "a", 1, 2, 3), extend(0, "a", 3, 4, 10), acquire(1, "b", 1, 14, 3), x)},
 		{name: "each extend that lies, once", want: append(silent, silent...), h: of(a, b, x, acquire(2, "c", 50, 51, 3), extend(0, "a", 60, 61, 5), extend(0, "a", 62, 63, 5))},
 		{name: "drift: the first one's lease may be over", want: silent, h: drifting(0.3, of(acquire(0, "a", 1, 2, 15), b, x))},
 	})
@@ -74,6 +79,10 @@ func TestOwnersAreNotRefused(t *testing.T) {
 		{name: "entered twice, its extend", want: refused, h: of(a, acquire(0, "a", 3, 4, 20), notMine(extend(0, "a", 5, 6, 20)), e)},
 		{name: "tried by itself under another name", want: refused, h: of(a, x, held(acquire(0, "d", 8, 9, 20)))},
 		{name: "tried by itself", h: of(a, x, held(acquire(0, "a", 8, 9, 20)))},
+		{name: "another gave up what it never had, without an answer", want: refused, h: of(a, x, info(release(1, "b", 5, 7)), e)},
+		{name: "another extended it", h: of(a, x, extend(1, "b", 7, 7, 20), e)},
+		{name: "it acquired it anew", h: of(a, x, acquire(0, "a", 7, 7, 20), e)},
+		{name: "it may have extended it since", h: of(a, notMine(extend(0, "a", 5, 6, 20)), info(extend(0, "a", 7, 7, 20)), e)},
 		{name: "a torn record", h: torn(a, x, e), unknown: "of 1 refusals"},
 		{name: "a fault", h: faulty(4, 7, of(a, x, e))},
 		{name: "a fault later", want: refused, h: faulty(12, 15, of(a, x, e))},
@@ -84,4 +93,27 @@ func TestOwnersAreNotRefused(t *testing.T) {
 func faulty(start, end time.Duration, h harness.History) harness.History {
 	h.Faults = []harness.Fault{{Name: "kill", Start: start, Active: start, Heal: end, End: end}}
 	return h
+}
+
+// Of more refusals than may wait for the others to speak the later ones are not judged.
+func TestManyRefusals(t *testing.T) {
+	var ops []harness.Op
+	for i := range time.Duration(maxUndecided + 1) {
+		at, key := 100*i, i.String()
+		ops = append(ops, on(key, acquire(0, "a", at+1, at+2, 20)), on(key, notMine(release(0, "a", at+5, at+6))), on(key, held(acquire(2, "c", at+8, at+9, 20))))
+	}
+	g, found := judge(t, Owners(), torn(ops...))
+	require.Empty(t, found, "client 1 may have taken any of them")
+	require.Contains(t, g.Reason, "it is not known of 4097 refusals")
+}
+
+// Who is called at the instant at which the lock was tried may have taken it by then.
+func TestRefusalsWaitForThatInstant(t *testing.T) {
+	found := 0
+	r := &refusal{grant: acquire(0, "a", 1, 2, 20), refused: notMine(release(0, "a", 5, 6)), by: held(acquire(2, "c", 8, 9, 20))}
+	p := &ownersPass{tally: newTally(of(), func(harness.Anomaly) { found++ }), locks: map[string]*ownedLock{"k": {waiting: 1}}, waiting: []*refusal{r}}
+	p.reportBefore(9)
+	require.Zero(t, found)
+	p.reportBefore(10)
+	require.Equal(t, 1, found)
 }

@@ -30,6 +30,9 @@ func TestWhichMovesAreIndependent(t *testing.T) {
 		{"anything and what touches nothing", with(a, func(m *Move) { m.Access.Everything = true }), with(b, func(m *Move) { m.Access = command.Access{} }), false},
 		{"two writes", with(a, func(m *Move) { m.Access = writes }), with(b, func(m *Move) { m.Access = writes }), false},
 		{"writes of two keys", with(a, func(m *Move) { m.Access = writes }), with(b, func(m *Move) { m.Access = elsewhere }), true},
+		{"one memory", with(a, func(m *Move) { m.Memory = 1 }), with(b, func(m *Move) { m.Memory = 1 }), false},
+		{"two memories", with(a, func(m *Move) { m.Memory = 1 }), with(b, func(m *Move) { m.Memory = 2 }), true},
+		{"a late command, then a read", Move{Choice: interleave.Delay(0)}, b, false},
 		{"a crash", Move{Choice: interleave.Crash(0)}, with(b, func(m *Move) { m.Access = writes }), true},
 		{"a crash, then anything", Move{Choice: interleave.Crash(0)}, with(b, func(m *Move) { m.Access.Everything = true }), true},
 		{"a crash in a wait for that key", Move{Choice: interleave.Crash(0), Access: writes}, with(b, func(m *Move) { m.Access = writes }), false},
@@ -61,4 +64,11 @@ func TestWhichMovesAreIndependent(t *testing.T) {
 	} {
 		require.Equal(t, c.want, Independent(c.did, c.asleep), c.name)
 	}
+}
+
+func TestWhetherAChoiceIsAmongMoves(t *testing.T) {
+	moves := []Move{{Choice: interleave.Run(0)}, {Choice: interleave.Crash(1)}}
+	require.True(t, Contains(moves, interleave.Crash(1)))
+	require.False(t, Contains(moves, interleave.Run(1)))
+	require.False(t, Contains(nil, interleave.Run(1)))
 }

@@ -1,0 +1,37 @@
+package checkers
+
+import (
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/doublegrant/doublegrant/harness"
+	"github.com/stretchr/testify/require"
+)
+
+// Twenty reasons are named, and how many more there are.
+func TestReasonsHaveAnEnd(t *testing.T) {
+	all := strings.Split(strings.Repeat("x,", mostReasons)+"x", ",")
+	require.Equal(t, strings.Join(all[:mostReasons], "; "), reasons(all[:mostReasons:mostReasons]))
+	require.Equal(t, strings.Join(all[:mostReasons], "; ")+"; and 1 more", reasons(all))
+}
+
+// A dozen broken keys are counted one by one, and the others together.
+func TestBrokenKeys(t *testing.T) {
+	c := newTally(of(), func(harness.Anomaly) {})
+	for i := range keysNamed + 2 {
+		for range 2 {
+			c.countBroken(harness.Anomaly{Key: "k" + strconv.Itoa(i)})
+		}
+	}
+	require.Len(t, c.broken, keysNamed+1)
+	require.Equal(t, []int{2, 2, 4}, []int{c.broken["k0"], c.broken["k11"], c.broken["others"]})
+}
+
+// What was not recorded is told from what else is in doubt.
+func TestWhatIsAbsent(t *testing.T) {
+	c := newTally(of(), func(harness.Anomaly) {})
+	require.True(t, c.judge(judgement{absent: []string{"no lock"}, doubts: []string{""}}).Absent)
+	require.False(t, c.judge(judgement{absent: []string{"no lock"}, doubts: []string{"torn"}}).Absent)
+	require.False(t, c.judge(judgement{valid: "fine"}).Absent)
+}
