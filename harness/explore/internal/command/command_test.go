@@ -162,7 +162,7 @@ func TestAScriptIsShownByWhatTellsItFromOthers(t *testing.T) {
 }
 
 // Long keys of one schedule are told apart.
-func TestLongKeysAreShortenedInTheMiddle(t *testing.T) {
+func TestKeysAreShortenedInTheMiddle(t *testing.T) {
 	names, known := Names{}, NewScripts(nil)
 	key := func(queue, end string) string {
 		return "jobs:{default}:unique:" + strings.Repeat("x", 10) + queue + strings.Repeat("y", 40) + end
