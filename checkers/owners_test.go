@@ -117,3 +117,15 @@ func TestRefusalsWaitForThatInstant(t *testing.T) {
 	p.reportBefore(10)
 	require.Equal(t, 1, found)
 }
+
+// The harness may be one of those who have taken the lock: it has to speak as well.
+func TestOwnersWaitForTheHarness(t *testing.T) {
+	ops := []harness.Op{acquire(0, "a", 1, 2, 20), byHarness(on("y", release(0, "y", 3, 3))), notMine(release(0, "a", 5, 6)), held(acquire(2, "c", 8, 9, 20))}
+	for i := range time.Duration(4 * watermarkEvery) {
+		ops = append(ops, on("z", release(int(i%testWorkers), "z", 20+i, 20+i)))
+	}
+	_, found := judge(t, Owners(), of(append(ops, byHarness(acquire(0, "h", 9, 5000, 20)))...))
+	require.Empty(t, found)
+	_, found = judge(t, Owners(), of(ops...))
+	require.Equal(t, []harness.Class{harness.RefusedRelease}, classes(found))
+}
