@@ -12,8 +12,8 @@ type ClientTime interface {
 	Sleep(ctx context.Context, d time.Duration) error
 }
 
-// MillisTime is a [ClientTime] that tells a look in whole milliseconds from one at the time. The explorer's is one: looks in one
-// millisecond show the same, so it need not try them in every order.
+// MillisTime is a [ClientTime] with a look of its own for whole milliseconds. The explorer's is one: looks in one millisecond show the
+// same, so it need not try them in every order.
 type MillisTime interface {
 	ClientTime
 	NowMillis() int64

@@ -38,7 +38,8 @@ type actor struct {
 	cutOffUnrecorded bool            // the operation that a crash cut off is still to be recorded
 	inOp             bool            // the operation at hand has begun: it has sent something or looked at the clock
 	callAt           time.Duration   // virtual time at which the operation at hand began
-	acted            bool            // the operation at hand has done more than read: see takesEffect
+	acted            bool            // the operation at hand has taken effect: see takesEffect
+	slept            bool            // it has slept, so its client knows how much time has passed
 	actedAt          time.Duration   // virtual time at which it first did
 	commands         int             // number of commands that the operation at hand has sent
 	free             bool            // the last operation sent no command, in a process of several clients
@@ -126,7 +127,7 @@ func (t clientTimeline) Now() time.Duration {
 	return t.a.ex.stamp()
 }
 
-// Record stamps op and keeps it. From when it counts as called says calledAt. An operation that a crash cut off ends with Info, and none is kept after it.
+// Record stamps op and keeps it. calledAt says from when it counts as called. An operation that a crash cut off ends with Info, and none is kept after it.
 func (t clientTimeline) Record(op *harness.Op) {
 	a := t.a
 	defer a.ex.w.takeTurn()()
@@ -156,7 +157,7 @@ func (a *actor) keep(op *harness.Op) bool {
 	op.Call = op.Return
 	if a.inOp {
 		op.Call = a.calledAt(op)
-		a.inOp, a.acted = false, false
+		a.inOp, a.acted, a.slept = false, false, false
 	}
 	if a.lost != nil && (op.Kind == harness.Acquire && op.Outcome == harness.Fail || op.Kind == harness.Claim && op.Result == harness.ResultSeen) {
 		a.ex.noteSituation(harness.RefusedByItself)
@@ -220,7 +221,7 @@ func (v clientClock) Sleep(ctx context.Context, d time.Duration) error {
 	if a.hasThreads() {
 		return a.nap(ctx, d)
 	}
-	a.wakeAt = max(a.wakeAt, a.ex.now) + d
+	a.sleep(d)
 	a.noteAct(model.Act{Sleep: d})
 	return nil
 }

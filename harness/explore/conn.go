@@ -178,10 +178,8 @@ func (c *conn) awaitReply() error {
 // sendUngated sends the next command if it passes ungated. Otherwise it returns the client, which has to wait for the scheduler.
 func (c *conn) sendUngated() (*actor, error) {
 	defer c.dialer.takeTurn()()
-	if c.usedIn = c.dialer.world.schedules; c.wire == nil && c.failed == nil && !c.isGone() {
-		if err := c.connect(); err != nil {
-			return nil, err
-		}
+	if err := c.useFirst(); err != nil {
+		return nil, err
 	}
 	a := c.dialer.acting()
 	if err := c.checkRefused(a); err != nil {
@@ -298,6 +296,14 @@ func (c *conn) isUngated() bool {
 	return ungated
 }
 
+// useFirst connects a connection of a library's own pool when it is first used: see pools.go.
+func (c *conn) useFirst() error {
+	if c.usedIn = c.dialer.world.schedules; c.wire != nil || c.failed != nil || c.isGone() {
+		return nil
+	}
+	return c.connect()
+}
+
 // isGone reports whether the client has closed the connection.
 func (c *conn) isGone() bool {
 	select {
@@ -315,7 +321,7 @@ func (c *conn) ready() error {
 		return nil
 	}
 	c.dialer.world.NoteWrites()
-	return c.reconnectToPrimary()
+	return cmp.Or(c.useFirst(), c.reconnectToPrimary())
 }
 
 // send sends the next command and takes its reply.

@@ -11,10 +11,15 @@ import (
 // This file says when an operation took effect. Under load that is somewhere between its call and its return. In a schedule each step is
 // known, so its lease, window or mark is counted from the first step that can have begun it.
 
-// takesEffect reports whether a command can begin what an operation brings about: it may write, or tells the time of day or what is left of
-// a lease, from which an end may have been reckoned.
-func (ex *execution) takesEffect(c *command.Command, on *command.Pending) bool {
-	return c.Changes() || c.Timely() || ex.readsClock(c, on)
+// takesEffect reports whether a command can have begun what an operation brings about: it has written, or has told the time of day or what is
+// left of a lease, from which an end may have been reckoned.
+func (ex *execution) takesEffect(c *command.Command, on *command.Pending, reply string) bool {
+	return ex.asksTTL(c, on) || ex.readsClock(c, on) || (c.Changes() || c.Timely()) && !c.ChangedNothing(reply)
+}
+
+// asksTTL reports whether the outcome of a command, or of the transaction that it executes, depends on what is left of a lease.
+func (ex *execution) asksTTL(c *command.Command, on *command.Pending) bool {
+	return ex.anyCommand(c, on, ex.w.Scripts.ReadsTTL)
 }
 
 // movesCalls reports whether operations of the actor count from when they take effect: it does them alone, and they begin leases or marks.
@@ -29,14 +34,20 @@ func (a *actor) act(at time.Duration) {
 	}
 }
 
-// mayBegin reports whether the actor's next step can be the one from which its operation counts.
+// sleep lets the actor sleep for d before its next step.
+func (a *actor) sleep(d time.Duration) {
+	a.wakeAt = max(a.wakeAt, a.ex.now) + d
+	a.slept = true
+}
+
+// mayBegin reports whether the actor's next step may be the one from which its operation counts. In doubt it is.
 func (a *actor) mayBegin() bool { return !a.inOp || !a.acted && a.movesCalls() }
 
 // calledAt returns the time from which an operation that has just ended counts. It is that at which it took effect for what was granted or
 // marked, where the client did it alone. Whoever gives something back has given it up from the beginning. Of what was refused or has no answer
 // nobody knows which step decided, and a number may be drawn by the first read.
 func (a *actor) calledAt(op *harness.Op) time.Duration {
-	if a.acted && a.movesCalls() && op.Outcome == harness.OK && begins(*op) {
+	if a.acted && !a.slept && a.movesCalls() && op.Outcome == harness.OK && begins(*op) {
 		return a.actedAt
 	}
 	return a.callAt

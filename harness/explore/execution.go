@@ -88,6 +88,7 @@ type faults struct {
 	lateCommands       []lateCommand // commands that their clients have given up
 	replicationStopped bool          // the replica that will be promoted hears nothing
 	wroteSinceStop     bool          // something was written since replication stopped
+	lostFrom           time.Duration // stamp of the step from which it hears nothing
 	promoted           bool          // the replica has been promoted
 	slowed             bool          // a millisecond has passed inside a script
 	slow               bool          // it does so in the command at hand
@@ -130,7 +131,7 @@ func (ex *execution) history() harness.History {
 		End: &harness.End{At: ex.stamp()},
 	}
 	if ex.promoted { // what a lost write brings about is no fault of the operation that finds it
-		h.Faults = []harness.Fault{{Name: "failover"}}
+		h.Faults = []harness.Fault{{Name: "failover", Start: ex.lostFrom}}
 	}
 	return h
 }

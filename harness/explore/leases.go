@@ -26,7 +26,7 @@ type givenLease struct {
 	long time.Duration
 }
 
-// leaseSlack is by how much a lease may differ from the one that was asked for: Redis counts in milliseconds, and rounds.
+// leaseSlack is from how much on a difference from the lease that was asked for is told: Redis counts in milliseconds, and rounds.
 const leaseSlack = 2 * keyspace.Grain
 
 // noteLeases looks at the ends that a step has given keys, and tells of an operation that has ended with it how they differ from what it
@@ -81,7 +81,7 @@ func (ex *live) leasesGiven() (given []givenLease, err error) {
 // long: others, such as that of a counter, have lengths of their own. What was said before of an operation of that kind is not said again.
 func (l *givenLeases) differing(client int, op harness.Op) (key, text string) {
 	given := l.by[client]
-	if len(given) == 0 || op.TTL <= 0 || !takesLease(op) {
+	if len(given) == 0 || op.TTL <= 0 || op.Outcome != harness.OK || !begins(op) {
 		return "", ""
 	}
 	off := func(g givenLease) time.Duration { return (g.long - op.TTL).Abs() }
@@ -92,15 +92,4 @@ func (l *givenLeases) differing(client int, op harness.Op) (key, text string) {
 	}
 	l.said[string(op.Kind)+text] = true
 	return nearest.key, text
-}
-
-// takesLease reports whether an operation has got a lease or a mark for the time that it asked for.
-func takesLease(op harness.Op) bool {
-	switch op.Kind {
-	case harness.Acquire, harness.Extend, harness.Confirm:
-		return op.Outcome == harness.OK
-	case harness.Claim:
-		return op.Outcome == harness.OK && op.Result == harness.ResultFirst
-	}
-	return false
 }

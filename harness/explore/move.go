@@ -27,7 +27,7 @@ func (ex *execution) nextMove(c interleave.Choice, a *actor) schedule.Move {
 	case model.InCommand:
 		if isExecuted(c) {
 			first := a.parkedAt.Pending.Next()
-			m.Access, m.Timely = ex.backend.withWoken(first.Access), first.Timely()
+			m.Access, m.Timely = ex.backend.withWoken(first.Access), first.Timely() || ex.asksTTL(first, a.parkedAt.Pending)
 			if ex.readsClock(first, a.parkedAt.Pending) {
 				m = looksAtClock(m)
 			}

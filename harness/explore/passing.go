@@ -63,7 +63,7 @@ func (ex *execution) seesTime(a *actor) (clock, left bool) {
 		return true, false
 	case a.parkedAt.Kind == model.InCommand:
 		next, on := a.parkedAt.Pending.Next(), a.parkedAt.Pending
-		return ex.readsClock(next, on), ex.anyCommand(next, on, ex.w.Scripts.ReadsTTL)
+		return ex.readsClock(next, on), ex.asksTTL(next, on)
 	}
 	return false, false
 }
@@ -145,7 +145,8 @@ func (ex *execution) lookAtClock() {
 func (ex *execution) look(a *actor) time.Duration {
 	ex.ClockRead = true
 	if a.parkedAt.Kind == model.InMillis {
-		return ex.clock(a.index).Truncate(keyspace.Grain)
+		at := ex.clock(a.index)
+		return (at + 24*time.Hour).Truncate(keyspace.Grain) - 24*time.Hour // a clock may be behind the schedule's beginning
 	}
 	ex.lookAtClock()
 	return ex.clock(a.index)

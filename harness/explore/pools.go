@@ -58,7 +58,7 @@ func (p *pooled) remove(c *conn) {
 	delete(p.open, c)
 }
 
-// leftBehind lists the connections that nobody has used in the last two schedules, if there are many.
+// leftBehind lists the connections that nobody has used in the last schedule, if there are many.
 func (p *pooled) leftBehind(schedules int) (all []*conn) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

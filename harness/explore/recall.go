@@ -70,7 +70,7 @@ func (ex *recalled) recallMind(a *actor, heard model.Event) error {
 	first.mind = next
 	for i := range next.Acts {
 		if d := next.Acts[i].Sleep; d > 0 {
-			a.wakeAt = max(a.wakeAt, ex.now) + d
+			a.sleep(d)
 			continue
 		}
 		op := next.Acts[i].Op

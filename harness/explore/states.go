@@ -101,13 +101,16 @@ func (ex *execution) appendHistory(b []byte) []byte {
 		}
 	}
 	if ex.promoted { // the checkers are told
-		b = append(b, 1)
+		b = ex.appendInstant(append(b, 1), ex.lostFrom)
 	}
 	return append(b, 0)
 }
 
 // appendCall appends from when the operation at hand may count.
 func (a *actor) appendCall(b []byte) []byte {
+	if a.slept && a.movesCalls() {
+		b = append(b, 2)
+	}
 	if !a.inOp {
 		return b
 	}

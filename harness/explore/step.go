@@ -96,7 +96,7 @@ func (ex *execution) stepClient(c interleave.Choice, a *actor) (did schedule.Mov
 	switch a.parkedAt.Kind {
 	case model.InCommand:
 		at, next := ex.stamp(), a.parkedAt.Pending.Next()
-		acts := ex.takesEffect(next, a.parkedAt.Pending)
+		on := a.parkedAt.Pending
 		a.beginOp(at)
 		ex.countCommand(a)
 		ex.backend.noteOutcome(a.parkedAt.Pending)
@@ -108,7 +108,7 @@ func (ex *execution) stepClient(c interleave.Choice, a *actor) (did schedule.Mov
 			return did, err
 		}
 		ex.order++
-		if acts && !next.ChangedNothing(heard.Text) {
+		if ex.takesEffect(next, on, heard.Text) {
 			a.act(at)
 		}
 		if kept {
@@ -120,8 +120,9 @@ func (ex *execution) stepClient(c interleave.Choice, a *actor) (did schedule.Mov
 			ex.trace.WentOn("begins its next operation")
 		}
 	case model.InClock, model.InMillis:
-		a.beginOp(ex.stamp())
-		a.act(ex.stamp())
+		at := ex.stamp()
+		a.beginOp(at)
+		a.act(at)
 		heard = model.Event{Kind: model.Looked, At: ex.look(a)}
 		ex.trace.Looked(heard.At)
 	}
@@ -143,7 +144,6 @@ func (ex *execution) wake(a *actor) (slept bool, err error) {
 		return false, err
 	}
 	a.beginOp(ex.stamp())
-	a.act(a.callAt) // who has slept knows how long
 	ex.trace.Waited(a.wakeAt - ex.now)
 	return slept && a.parkedAt.Kind != model.InSleep, ex.passTo(a.wakeAt)
 }
@@ -172,7 +172,7 @@ func (ex *execution) stepWorld(ctx context.Context, c interleave.Choice) (schedu
 		return ex.arrive(c.Number())
 	case c == interleave.StopReplication:
 		ex.remaining.Failovers--
-		ex.replicationStopped = true
+		ex.replicationStopped, ex.lostFrom = true, ex.stamp()
 		return did, ex.backend.change(c)
 	case c == interleave.Promote:
 		ex.replicationStopped = false

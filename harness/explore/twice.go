@@ -141,7 +141,7 @@ func tokens(s string) []string {
 }
 
 func (r renaming) sameToken(a, b string) bool {
-	if min(len(a), len(b)) < shortestToken || isNumber(a) || isNumber(b) {
+	if min(len(a), len(b)) < shortestToken && !(clipped(a) && clipped(b)) || isNumber(a) || isNumber(b) {
 		return false
 	}
 	to, known := r.to[a]

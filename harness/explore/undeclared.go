@@ -26,7 +26,7 @@ func runsScripts(c *command.Command) bool {
 }
 
 // watchScripts prepares to see what the next command's scripts do. The function that it returns is to be called after the command: it
-// returns the first key that a script has touched and not declared, in words that begin with it, or "". A lesson that is known says it.
+// returns the first key that a script has touched and not declared, in words that begin with it, or "". Of what is known nothing is watched.
 func (ex *live) watchScripts(l *pendingOutcome, next command.Command, transaction []byte) (touched func() (string, error), err error) {
 	if !runsScripts(&next) || ex.w.Scripts.TouchesKEYSOnly(next.Args) {
 		return func() (string, error) { return "", nil }, nil

@@ -21,6 +21,7 @@ type fewLines struct {
 
 	mu            sync.Mutex
 	passed, stays int
+	over          bool // no test bounds it any more, and somebody may still write to it
 }
 
 // Write implements io.Writer.
@@ -28,7 +29,7 @@ func (f *fewLines) Write(b []byte) (int, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for line := range bytes.Lines(b) {
-		if f.passed == mostLogged {
+		if f.passed == mostLogged && !f.over {
 			f.stays++
 			continue
 		}
@@ -38,6 +39,13 @@ func (f *fewLines) Write(b []byte) (int, error) {
 		}
 	}
 	return len(b), nil
+}
+
+// letThrough ends the bound.
+func (f *fewLines) letThrough() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.over = true
 }
 
 // leftOut returns the number of lines that were not let through.
@@ -67,8 +75,11 @@ func boundLog(t TB) (end func()) {
 		t.Helper()
 		bounded.mu.Lock()
 		defer bounded.mu.Unlock()
-		if bounded.tests--; bounded.tests == 0 && log.Writer() == lines { // nobody has changed it meanwhile
-			log.SetOutput(lines.to)
+		if bounded.tests--; bounded.tests == 0 {
+			lines.letThrough()
+			if log.Writer() == lines { // nobody has changed it meanwhile
+				log.SetOutput(lines.to)
+			}
 		}
 		if n := lines.leftOut() - before; n > 0 {
 			t.Logf("%s lines of package log were left out, after the first %d", units.Count(int64(n)), mostLogged)

@@ -118,10 +118,11 @@ func (s *caller) returned(end context.CancelFunc) {
 
 // call is one call of a method.
 type call struct {
+	caller      *caller
 	method, key string
 	since       time.Time
 	goroutine   int
-	mayWait     bool // for another goroutine of its process, which the search may have ended: the search itself finds who waits in vain
+	mayWait     bool // for a goroutine of its process, which may have ended with it: the search itself finds who waits in vain
 }
 
 func (c *call) String() string { return fmt.Sprintf("%s(%q)", c.method, c.key) }
@@ -137,7 +138,7 @@ func (s *caller) enter(ctx context.Context, method, key string) (context.Context
 		s.goroutine = me
 	}
 	ctx, cancel := context.WithTimeout(ctx, s.supervisor.limit)
-	c := &call{method, key, time.Now(), me, s.shared && s.supervisor.lasting}
+	c := &call{s, method, key, time.Now(), me, s.shared && s.supervisor.lasting}
 	s.supervisor.begin(c)
 	return ctx, func() {
 		s.returned(cancel)
@@ -200,11 +201,21 @@ func (g *supervisor) oldest(counts func(*call) bool) (oldest *call) {
 // underWay describes the call that has lasted longest, for a search that waits for it in vain. It returns nothing if there
 // is none.
 func (g *supervisor) underWay() string {
-	c := g.oldest(func(*call) bool { return true })
+	c := g.oldest(func(c *call) bool { return !c.mayWait || g.isInUse(c.caller) })
 	if c == nil {
 		return ""
 	}
 	return fmt.Sprintf("; the call is %v%s", c, waitPlace(c.goroutine))
+}
+
+// isInUse reports whether a value is the last of its client. The caller has the lock.
+func (g *supervisor) isInUse(s *caller) bool {
+	for _, last := range g.callers {
+		if last == s {
+			return true
+		}
+	}
+	return false
 }
 
 // construct calls a constructor, which may panic, hang or make nothing.

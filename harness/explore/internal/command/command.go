@@ -108,8 +108,8 @@ func (c Command) SetsTTL() bool {
 	}
 }
 
-// ChangedNothing reports whether a reply says that the command has written nothing: it failed, or its condition was not met. Of a script or a
-// transaction only a missing script and a watched key say so.
+// ChangedNothing reports whether a reply says that the command has written nothing: its condition was not met, a watched key was touched, or
+// Redis lacks the script.
 func (c Command) ChangedNothing(reply string) bool {
 	n := Name(c.Args)
 	if strings.HasPrefix(reply, "-NOSCRIPT") {
