@@ -28,7 +28,7 @@ func TestCounterexamplesReplay(t *testing.T) {
 		{"a lost answer", deletesByAnybody, interleave.Bounds{LostAnswers: 1, Crashes: none, Expiries: none}, "(the answer is lost)"},
 		{"a lost command", deletesByAnybody, interleave.Bounds{LostCommands: 1, Crashes: none, Expiries: none}, "(the command is lost)"},
 		{"a late command", neverEnds, interleave.Bounds{Late: 1, Crashes: none, Expiries: none}, "late"},
-		{"a lease's last instant", getCompareExtend(0), interleave.Bounds{LostAnswers: none, Crashes: none}, "9.999s pass"},
+		{"a lease's end, and an extend after it", getCompareExtend(0), interleave.Bounds{LostAnswers: none, Crashes: none}, "10.001s pass"},
 		{"a lease's end", nineTenths, interleave.Bounds{LostAnswers: none, Crashes: none}, "9.001s pass"},
 		{"a crash", neverEnds, interleave.Bounds{LostAnswers: none, Expiries: none}, "crash"},
 	} {

@@ -11,10 +11,11 @@ import (
 // This file says when an operation took effect. Under load that is somewhere between its call and its return. In a schedule each step is
 // known, so its lease, window or mark is counted from the first step that can have begun it.
 
-// takesEffect reports whether a command can have begun what an operation brings about: it has written, or has told the time of day or what is
-// left of a lease, from which an end may have been reckoned.
-func (ex *execution) takesEffect(c *command.Command, on *command.Pending, reply string) bool {
-	return ex.asksTTL(c, on) || ex.readsClock(c, on) || (c.Changes() || c.Timely()) && !c.ChangedNothing(reply)
+// takesEffect is asked before a command is sent. What it returns reports of the reply whether the command can have begun what its operation
+// brings about: it has written, or has told the time of day or what is left of a lease, from which an end may have been reckoned.
+func (ex *execution) takesEffect(c command.Command, on *command.Pending) func(reply string) bool {
+	tells := ex.asksTTL(&c, on) || ex.readsClock(&c, on)
+	return func(reply string) bool { return tells || (c.Changes() || c.Timely()) && !c.ChangedNothing(reply) }
 }
 
 // asksTTL reports whether the outcome of a command, or of the transaction that it executes, depends on what is left of a lease.

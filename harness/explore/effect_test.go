@@ -2,6 +2,8 @@ package explore
 
 import (
 	"context"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -73,6 +75,25 @@ func TestAnOperationCountsFromItsFirstEffect(t *testing.T) {
 		ex := s.run(interleave.Run(0), interleave.Run(0))
 		require.GreaterOrEqual(t, len(ex.ops), 1, name)
 		require.Equal(t, ex.stepTimes[c.from], ex.ops[0].Call, name)
+	}
+}
+
+// What a transaction tells of a lease counts like a command that does, and so does a condition on it.
+func TestWhatIsLeftOfALeaseIsAnEffect(t *testing.T) {
+	for name, asks := range map[string]func(ctx context.Context, r redis.UniversalClient){
+		"in a transaction": func(ctx context.Context, r redis.UniversalClient) {
+			_, _ = transaction(ctx, r, []string{"GET k", "PTTL k"})
+		},
+		"by a condition that was not met": func(ctx context.Context, r redis.UniversalClient) { _, _ = say(ctx, r, "PEXPIRE k 10 GT") },
+	} {
+		p := program(operates(harness.Extend, func(ctx context.Context, r redis.UniversalClient, _ *harness.Op) {
+			asks(ctx, r)
+			_, _ = say(ctx, r, "SET other 1")
+		}))
+		p.Kinds = []harness.Kind{harness.Acquire}
+		ex := newScheduler(t, timed(p, 1)).run(interleave.Run(0), interleave.Run(0))
+		write := slices.IndexFunc(ex.trace.Steps, func(s interleave.Step) bool { return strings.HasPrefix(s.Command, "SET other") })
+		require.Less(t, ex.ops[0].Call, ex.trace.Steps[write].At, name)
 	}
 }
 

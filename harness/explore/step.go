@@ -96,7 +96,7 @@ func (ex *execution) stepClient(c interleave.Choice, a *actor) (did schedule.Mov
 	switch a.parkedAt.Kind {
 	case model.InCommand:
 		at, next := ex.stamp(), a.parkedAt.Pending.Next()
-		on := a.parkedAt.Pending
+		took := ex.takesEffect(*next, a.parkedAt.Pending)
 		a.beginOp(at)
 		ex.countCommand(a)
 		ex.backend.noteOutcome(a.parkedAt.Pending)
@@ -108,7 +108,7 @@ func (ex *execution) stepClient(c interleave.Choice, a *actor) (did schedule.Mov
 			return did, err
 		}
 		ex.order++
-		if ex.takesEffect(next, on, heard.Text) {
+		if took(heard.Text) {
 			a.act(at)
 		}
 		if kept {

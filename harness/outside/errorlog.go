@@ -58,8 +58,8 @@ func (l *errorLog) Write(b []byte) (int, error) {
 func (l *errorLog) Close() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.kept >= longestLog {
-		fmt.Fprintf(l.file, "\n... and %d lines more, which were left out\n", l.leftOut) // as far as there is room
+	if l.leftOut > 0 {
+		fmt.Fprintf(l.file, "... and %d lines more, which were left out\n", l.leftOut) // as far as there is room
 	}
 	return l.file.Close()
 }
