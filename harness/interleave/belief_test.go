@@ -46,3 +46,11 @@ func TestOperationsFindTheirSteps(t *testing.T) {
 	p.Ends(1, "DEL msg", "1", "", analysistest.LockOp(harness.Release, ""))
 	require.Equal(t, []int{2, interleave.Never, interleave.Never, 3}, p.Counterexample.Answers(2))
 }
+
+func TestABeliefIsShownWithTheLeaseThatDiffersFromIt(t *testing.T) {
+	const belief, lease = "holds lock until 10.5s", "lock lasts 10s, 10.5s were asked for"
+	require.Equal(t, belief, interleave.Step{Belief: belief}.BeliefText())
+	require.Equal(t, lease, interleave.Step{Lease: lease}.BeliefText())
+	require.Equal(t, belief+", but "+lease, interleave.Step{Belief: belief, Lease: lease}.BeliefText())
+	require.Empty(t, interleave.Step{}.BeliefText())
+}
