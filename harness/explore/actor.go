@@ -39,8 +39,8 @@ type actor struct {
 	inOp             bool            // the operation at hand has begun: it has sent something or looked at the clock
 	callAt           time.Duration   // virtual time at which the operation at hand began
 	acted            bool            // the operation at hand has taken effect: see takesEffect
-	slept            bool            // it has slept, so its client knows how much time has passed
 	actedAt          time.Duration   // virtual time at which it first did
+	slept            bool            // it has slept, so its client knows how much time has passed
 	commands         int             // number of commands that the operation at hand has sent
 	free             bool            // the last operation sent no command, in a process of several clients
 	lost             []byte          // the command of the operation at hand that was executed without an answer; nil: none
@@ -127,7 +127,8 @@ func (t clientTimeline) Now() time.Duration {
 	return t.a.ex.stamp()
 }
 
-// Record stamps op and keeps it. calledAt says from when it counts as called. An operation that a crash cut off ends with Info, and none is kept after it.
+// Record stamps op and keeps it. calledAt says from when it counts as called. An operation that a crash cut off ends with Info, and
+// none is kept after it.
 func (t clientTimeline) Record(op *harness.Op) {
 	a := t.a
 	defer a.ex.w.takeTurn()()
