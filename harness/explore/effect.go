@@ -11,10 +11,16 @@ import (
 // This file says when an operation took effect. Under load that is somewhere between its call and its return. In a schedule each step is
 // known, so its lease, window or mark is counted from the first step that can have begun it.
 
-// takesEffect is asked before a command is sent. What it returns reports of the reply whether the command can have begun what its operation
-// brings about: it has written, or has told the time of day or what is left of a lease, from which an end may have been reckoned.
-func (ex *execution) takesEffect(c command.Command, on *command.Pending) func(reply string) bool {
-	tells := ex.asksTTL(&c, on) || ex.readsClock(&c, on)
+// takesEffect is asked before the actor's next command is sent. What it returns reports of the reply whether the command can have begun what its
+// operation brings about: it has written, or has told the time of day or what is left of a lease, from which an end may have been reckoned. It
+// says no where that is known already, or makes no difference.
+func (a *actor) takesEffect() func(reply string) bool {
+	if a.acted || !a.movesCalls() {
+		return func(string) bool { return false }
+	}
+	on := a.parkedAt.Pending
+	c := *on.Next()
+	tells := a.ex.asksTTL(&c, on) || a.ex.readsClock(&c, on)
 	return func(reply string) bool { return tells || (c.Changes() || c.Timely()) && !c.ChangedNothing(reply) }
 }
 

@@ -96,7 +96,7 @@ func (ex *execution) stepClient(c interleave.Choice, a *actor) (did schedule.Mov
 	switch a.parkedAt.Kind {
 	case model.InCommand:
 		at, next := ex.stamp(), a.parkedAt.Pending.Next()
-		took := ex.takesEffect(*next, a.parkedAt.Pending)
+		took := a.takesEffect()
 		a.beginOp(at)
 		ex.countCommand(a)
 		ex.backend.noteOutcome(a.parkedAt.Pending)
