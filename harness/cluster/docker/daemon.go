@@ -16,14 +16,15 @@ import (
 	"github.com/testcontainers/testcontainers-go/log"
 )
 
-// bounds holds the longest times of calls to the Docker daemon. Tenths of a second are usual.
+// bounds holds the longest times of calls to the Docker daemon. They guard against a daemon that hangs: tenths of a second are usual,
+// but on a machine whose cores are all busy the start of a container took more than 10 s.
 type bounds struct {
 	change time.Duration // for a call that makes or changes something
 	look   time.Duration // for a call that only looks
 }
 
 func (p Platform) bounds() bounds {
-	return bounds{change: cmp.Or(p.Patience, 10*time.Second), look: cmp.Or(p.Patience, 5*time.Second)}
+	return bounds{change: cmp.Or(p.Patience, time.Minute), look: cmp.Or(p.Patience, 20*time.Second)}
 }
 
 // errNoAnswer is the error of a call that the daemon did not answer in time.

@@ -34,7 +34,7 @@ var errNoWatchdog = errors.New("docker: nobody would remove the containers of th
 // Platform runs nodes in containers. The zero value is a usable default.
 type Platform struct {
 	Image    string        // image of Redis; default: $DOUBLEGRANT_REDIS_IMAGE, then redis:7, or LocalImage if only that is here
-	Patience time.Duration // longest wait for an answer of the daemon; default 5s, and 10s where it makes or changes something
+	Patience time.Duration // longest wait for an answer of the daemon; default 20s, and 1m where it makes or changes something
 }
 
 var _ cluster.Platform = Platform{}

@@ -48,7 +48,7 @@ const (
 	watchContainers = "containers" // watch the containers that carry the folder's label
 	watchNoMore     = "gone"       // all of them were removed
 
-	cleanWithin = time.Minute
+	cleanWithin = 3 * time.Minute
 	lateWithin  = 2 * time.Second // time that a container that was being made may take to appear
 )
 

@@ -1,6 +1,8 @@
 package strategy
 
 import (
+	"errors"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -54,6 +56,32 @@ func TestASearchRunsEachOrderOnce(t *testing.T) {
 	}
 }
 
+// No schedule is begun for nothing, and a branch costs what its prefix does.
+func TestABranchRunsToItsEndAndKnowsItsCost(t *testing.T) {
+	y := toy{steps: []int{2, 2}}
+	for todo := []Branch{{}}; len(todo) > 0; {
+		b := todo[len(todo)-1]
+		s := NewExhaustive(b, true)
+		path, do, err := y.schedule(t, s)
+		require.NoError(t, err)
+		require.Equal(t, Finish, do, InWords(path))
+		require.Equal(t, costOf(y, b.Prefix), b.Cost, InWords(b.Prefix))
+		todo = append(todo[:len(todo)-1], s.Planned...)
+	}
+}
+
+// costOf counts in how many places another actor goes on than the one that could.
+func costOf(y toy, path []interleave.Choice) (cost int) {
+	left := slices.Clone(y.steps)
+	for i, c := range path {
+		if last := max(i-1, 0); path[last] != c && left[path[last].Number()] > 0 {
+			cost++
+		}
+		left[c.Number()]--
+	}
+	return cost
+}
+
 func TestABranchEndsWhereOthersHaveBeen(t *testing.T) {
 	v := &toyView{toy: toy{}, left: []int{1, 1}, visited: func(path []interleave.Choice) bool { return true }}
 	s := NewExhaustive(Branch{}, false)
@@ -82,5 +110,18 @@ func TestAFailoverThatNobodyCanTell(t *testing.T) {
 		_, do, err = s.Next(&toyView{})
 		require.NoError(t, err)
 		require.Equal(t, Finish, do, "%T", s)
+	}
+}
+
+// What a schedule could not be asked ends it, whatever chooses its moves.
+func TestAnErrorOfAScheduleEndsEveryStrategy(t *testing.T) {
+	broken := errors.New("broken")
+	beforeItsMoves := func([]interleave.Choice) bool { return false }
+	for _, s := range []Strategy{NewExhaustive(Branch{}, false), Draw(random(1), Shape{}), &First{}, &Follow{}, &Replay{}, Alternate{}} {
+		for _, left := range [][]int{nil, {1}} {
+			_, do, err := s.Next(&toyView{left: left, err: broken, visited: beforeItsMoves})
+			require.ErrorIs(t, err, broken, "%T", s)
+			require.Equal(t, Take, do, "%T", s)
+		}
 	}
 }

@@ -14,7 +14,7 @@ import (
 // highest does. At depth-1 steps drawn at random, the actor that took the step falls below all others.
 type pct struct {
 	rng      *rand.Rand
-	priority map[int]float64 // of each actor: positive as drawn, negative when it has fallen
+	priority map[int]float64 // of each actor: 0 or more as drawn, negative when it has fallen
 	inOrder  int             // clients that stand for each other: their first threads get their priorities in order, the highest first; 0: none do
 	falls    []int           // falls[i]: the number of steps after which an actor falls to the priority -1-i
 }
@@ -53,7 +53,7 @@ func (p *pct) priorityOf(actor int) float64 {
 	drawn := p.rng.Float64()
 	switch {
 	case p.inOrder == 0:
-		p.priority[actor] = 1 + drawn
+		p.priority[actor] = drawn
 	case actor < interleave.MaxPerKind: // its client's first thread
 		p.priority[actor] = 1 / float64(1+actor)
 	default:
@@ -65,12 +65,9 @@ func (p *pct) priorityOf(actor int) float64 {
 // amongOrdered returns a priority among 1, 1/2, ..., 1/n: above all of them, between two, or below all, each as likely. drawn is 0 to 1.
 func amongOrdered(drawn float64, n int) float64 {
 	place, within := math.Modf(drawn * float64(n+1))
-	highest, lowest := 2.0, 0.0
+	highest, lowest := 2.0, 1/(place+1)
 	if place > 0 {
 		highest = 1 / place
-	}
-	if int(place) < n {
-		lowest = 1 / (place + 1)
 	}
 	return lowest + within*(highest-lowest)
 }

@@ -10,7 +10,7 @@ import (
 
 // sampler says whose turn it is in a schedule at random. An actor is a thread of a client: see actorOf.
 type sampler interface {
-	// pick returns one of the steps that actors can take, of which there is at least one.
+	// pick returns one of the steps that actors can take, or the zero Choice if there is none.
 	pick(steps []schedule.Move) interleave.Choice
 
 	// took is told of each move that has happened, which was that many from the beginning, and of the steps that actors could have taken in
@@ -104,9 +104,7 @@ func (r *Random) Next(v View) (c interleave.Choice, do Do, err error) {
 // choose returns one of the moves.
 func (r *Random) choose(moves []schedule.Move, instants []schedule.Instant) (next interleave.Choice) {
 	r.note(moves, instants)
-	if len(r.steps) > 0 {
-		next = r.sampler.pick(r.steps)
-	}
+	next = r.sampler.pick(r.steps)
 	for i, f := range r.faults {
 		if f.place > r.taken {
 			break

@@ -1,6 +1,7 @@
 package strategy
 
 import (
+	"errors"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -183,7 +184,7 @@ func TestThreadsAmongClientsInOrder(t *testing.T) {
 	places := make([]int, clients+1)
 	for seed := range uint64(runs) {
 		s := drawPCT(random(seed), Shape{Depth: 1, InOrder: true, Budget: interleave.Budget{Clients: clients}})
-		moves := []schedule.Move{{Choice: interleave.Run(1).Of(1)}, {Choice: a}, {Choice: b}, {Choice: c}}
+		moves := []schedule.Move{{Choice: interleave.Run(0).Of(1)}, {Choice: a}, {Choice: b}, {Choice: c}}
 		before := 0
 		for s.pick(moves).Thread() == 0 {
 			first := s.pick(moves)
@@ -196,4 +197,116 @@ func TestThreadsAmongClientsInOrder(t *testing.T) {
 	for place, n := range places {
 		require.InDelta(t, runs/(clients+1), n, 4*math.Sqrt(runs/(clients+1)), "place %d: %v", place, places)
 	}
+}
+
+// Two such threads are before each other equally often, wherever they are among the clients.
+func TestThreadsAmongClientsAreInNoOrder(t *testing.T) {
+	const runs = 8000
+	moves := []schedule.Move{{Choice: interleave.Run(0).Of(1)}, {Choice: interleave.Run(1).Of(1)}}
+	first := 0
+	for seed := range uint64(runs) {
+		s := drawPCT(random(seed), Shape{Depth: 1, InOrder: true, Budget: interleave.Budget{Clients: 3}})
+		if s.pick(moves) == moves[0].Choice {
+			first++
+		}
+	}
+	require.InDelta(t, runs/2, first, 4*math.Sqrt(runs)/2)
+}
+
+// An actor that falls is below all that have not, and the falls have an order of their own.
+func TestAnActorFallsBelowTheOthers(t *testing.T) {
+	moves := []schedule.Move{{Choice: a}, {Choice: b}, {Choice: c}}
+	p := &pct{rng: random(1), priority: map[int]float64{0: 0.9, 1: 0.8, 2: 0}, falls: []int{3, 2, 1}}
+	for number, want := range []interleave.Choice{a, b, c} {
+		require.Equal(t, want, p.pick(moves))
+		p.took(schedule.Move{Choice: want}, number+1, moves)
+	}
+	require.Equal(t, c, p.pick(moves), "who fell last fell to the highest")
+	p.took(schedule.Move{Choice: interleave.Crash(2)}, 3, moves)
+	require.Equal(t, c, p.pick(moves), "a crash is no step of an actor")
+}
+
+func TestOnlyPCTPromises(t *testing.T) {
+	for name, want := range map[string]bool{"": true, "pct": true, "pos": false, "nobody's": false} {
+		require.Equal(t, want, Promises(name), name)
+	}
+}
+
+// Each kind of fault is brought about by its own choice and no other.
+func TestTheChoicesOfAFault(t *testing.T) {
+	instants := []schedule.Instant{{Choice: interleave.Pass(0), BeyondEnd: true}, {Choice: interleave.Pass(1)}}
+	owns := map[faultKind][]interleave.Choice{
+		crashes: {interleave.Crash(0), interleave.Crash(1)}, passesBeyond: {interleave.Pass(0)}, passesToLast: {interleave.Pass(1)},
+		stopsReplication: {interleave.StopReplication}, promotes: {interleave.Promote}, flushesScripts: {interleave.FlushScripts},
+		losesAnswer: {interleave.LoseAnswer(0)}, losesCommand: {interleave.LoseCommand(0)}, delays: {interleave.Delay(0)},
+		slows: {interleave.Slow(0)}, arrives: {interleave.Arrive(0), interleave.Arrive(1)},
+	}
+	all := []interleave.Choice{
+		a, b, interleave.LoseAnswer(1), interleave.LoseCommand(1), interleave.Delay(1), interleave.Slow(1), interleave.Slow(0).Of(1), interleave.Pass(2),
+	}
+	for _, own := range owns {
+		all = append(all, own...)
+	}
+	for kind, own := range owns {
+		for _, choice := range all {
+			require.Equal(t, slices.Contains(own, choice), kind.matches(choice, a, instants), "fault %d, %v", kind, choice)
+		}
+	}
+}
+
+// A fault that cannot happen waits, and keeps no actor from its step.
+func TestAFaultWaitsUntilItCanHappen(t *testing.T) {
+	r := Draw(random(1), Shape{Depth: 1})
+	r.faults = []placedFault{{crashes, 0}}
+	require.Equal(t, a, r.choose([]schedule.Move{{Choice: a}}, nil))
+	require.Equal(t, interleave.Crash(0), r.choose([]schedule.Move{{Choice: a}, {Choice: interleave.Crash(0)}}, nil))
+	require.Equal(t, interleave.Arrive(3), r.choose([]schedule.Move{{Choice: interleave.Arrive(3)}}, nil), "all that is left is a late command")
+}
+
+// Instants are asked for only where time can pass.
+func TestInstantsAreAskedForWhereTimeCanPass(t *testing.T) {
+	for moves, want := range map[*movesOnly]int{
+		{moves: []schedule.Move{{Choice: a}, {Choice: interleave.Crash(0)}}}: 0,
+		{moves: []schedule.Move{{Choice: a}, {Choice: interleave.Pass(0)}}}:  1,
+	} {
+		_, _, err := Draw(random(1), Shape{}).Next(moves)
+		require.NoError(t, err)
+		require.Equal(t, want, moves.asked)
+	}
+	unknown := &movesOnly{moves: []schedule.Move{{Choice: interleave.Pass(0)}}, err: errors.New("no clock")}
+	_, _, err := Draw(random(1), Shape{}).Next(unknown)
+	require.ErrorIs(t, err, unknown.err)
+}
+
+// movesOnly is a schedule with given moves. It counts how often it is asked for instants.
+type movesOnly struct {
+	toyView
+	moves []schedule.Move
+	asked int
+	err   error
+}
+
+func (m *movesOnly) Moves() ([]schedule.Move, error) { return m.moves, nil }
+
+func (m *movesOnly) Instants() ([]schedule.Instant, error) {
+	m.asked++
+	return nil, m.err
+}
+
+// The promise counts actors, and instants of the kind of which there were most at one moment.
+func TestWhatAPromiseIsMadeOf(t *testing.T) {
+	r := Draw(random(1), Shape{Depth: 1})
+	moves := []schedule.Move{{Choice: a}, {Choice: interleave.Crash(1)}, {Choice: interleave.Run(0).Of(1)}}
+	of := func(beyond, last int) (all []schedule.Instant) {
+		for range beyond {
+			all = append(all, schedule.Instant{BeyondEnd: true})
+		}
+		return append(all, make([]schedule.Instant, last)...)
+	}
+	for _, at := range []struct{ beyond, last, want int }{{2, 1, 2}, {1, 3, 3}, {1, 1, 3}, {4, 0, 4}} {
+		r.note(moves, of(at.beyond, at.last))
+		require.Equal(t, at.want, r.Instants)
+	}
+	require.Equal(t, 2, r.Actors, "a crash is none")
+	require.Len(t, r.steps, 2)
 }
