@@ -128,9 +128,10 @@ func (s subject) searchIn(t TB, p parameters, until time.Time, random *explore.R
 		t.Logf("schedules at random%s, seed %d: %s (%.1fs)%s", p.inRegime(), res.Random.Seed, res.Summary(), res.Elapsed.Seconds(),
 			s.triedText(asked, situationsOf(res)))
 	case verdict == harness.Unknown:
-		t.Errorf("unknown: the search%s has shown nothing of %s: %s%s", p.inRegime(), s.name, res.Stopped, g.underWay())
+		t.Errorf("unknown: the search%s has shown nothing of %s: %s, after %d schedules%s%s%s", p.inRegime(), s.name, res.Stopped, res.Schedules,
+			g.underWay(), s.triedText(asked, situationsOf(res)), limitsText(res.Limits))
 	default:
-		t.Logf("search%s: %s (%.1fs)%s", p.inRegime(), res.Summary(), res.Elapsed.Seconds(), s.triedText(asked, situationsOf(res)))
+		t.Logf("search%s: %s (%.1fs)%s%s", p.inRegime(), res.Summary(), res.Elapsed.Seconds(), s.triedText(asked, situationsOf(res)), limitsText(res.Limits))
 	}
 	return true
 }

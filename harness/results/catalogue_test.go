@@ -71,9 +71,6 @@ func TestLongEveryDeclaredFlawIsFoundAndEveryClaimHolds(t *testing.T) {
 			s.Clients = 2
 		}
 		t.Run(strings.TrimSuffix(s.Variant+"/"+s.Regime, "/"), func(t *testing.T) {
-			if s.Variant == "lib/symfony-lock" && !testenv.Deep() {
-				t.Skip("make test-deep: 24,540 schedules in PHP; the first 300 are tested beside its adapter")
-			}
 			requireMet(t, s)
 		})
 	}
