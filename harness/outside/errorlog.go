@@ -16,8 +16,9 @@ type errorLog struct {
 	file *os.File
 
 	mu      sync.Mutex
-	kept    int // bytes
-	leftOut int // lines
+	kept    int  // bytes
+	leftOut int  // bytes
+	inLine  bool // what is kept ends within a line
 }
 
 // openLog opens the file for what a process writes to its standard error. It returns nil if dir is empty.
@@ -32,23 +33,17 @@ func openLog(dir, name string) (*errorLog, error) {
 	return &errorLog{file: file}, nil
 }
 
-// Write keeps what there is room for, to the end of its line.
+// Write keeps what is written until there is more than there is room for.
 func (l *errorLog) Write(b []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	keep := b
-	switch {
-	case l.leftOut > 0 || l.kept >= longestLog:
-		keep = nil
-	case l.kept+len(b) > longestLog:
-		keep = b[:longestLog-l.kept]
-		if end := bytes.IndexByte(b[len(keep):], '\n'); end >= 0 {
-			keep = b[:len(keep)+end+1]
-		}
+	if l.kept >= longestLog {
+		l.leftOut += len(b)
+		return len(b), nil
 	}
-	l.kept += len(keep)
-	l.leftOut += bytes.Count(b[len(keep):], []byte("\n"))
-	if _, err := l.file.Write(keep); err != nil {
+	l.kept += len(b)
+	l.inLine = !bytes.HasSuffix(b, []byte("\n"))
+	if _, err := l.file.Write(b); err != nil {
 		return 0, err
 	}
 	return len(b), nil
@@ -59,7 +54,10 @@ func (l *errorLog) Close() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.leftOut > 0 {
-		fmt.Fprintf(l.file, "... and %d lines more, which were left out\n", l.leftOut) // as far as there is room
+		if l.inLine {
+			fmt.Fprintln(l.file)
+		}
+		fmt.Fprintf(l.file, "... and %d bytes more, which were left out\n", l.leftOut) // as far as there is room
 	}
 	return l.file.Close()
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -15,19 +16,25 @@ func TestAProcessCannotFloodItsLog(t *testing.T) {
 	defer func(old int) { longestLog = old }(longestLog)
 	longestLog = 100
 	dir := t.TempDir()
-	l, err := openLog(dir, "client-1.log")
-	require.NoError(t, err)
-	for i := range 50 {
-		_, err := fmt.Fprintf(l, "connection %02d was lost\n", i)
+	for end, writes := range map[string][]string{
+		"connection 04 was lost\n... and 1035 bytes more, which were left out\n":     slices.Repeat([]string{"connection %02d was lost\n"}, 50),
+		"all on one line, in pieces, \n... and 84 bytes more, which were left out\n": slices.Repeat([]string{"all on one line, in pieces, "}, 7),
+		"a last line without an end": {"a last line without an end"},
+	} {
+		l, err := openLog(dir, "client-1.log")
 		require.NoError(t, err)
+		for i, w := range writes {
+			if strings.Contains(w, "%") {
+				w = fmt.Sprintf(w, i)
+			}
+			_, err := l.Write([]byte(w))
+			require.NoError(t, err)
+		}
+		require.NoError(t, l.Close())
+		kept, err := os.ReadFile(filepath.Join(dir, "client-1.log"))
+		require.NoError(t, err)
+		require.True(t, strings.HasSuffix(string(kept), end), "%s", kept)
 	}
-	require.NoError(t, l.Close())
-	kept, err := os.ReadFile(filepath.Join(dir, "client-1.log"))
-	require.NoError(t, err)
-	lines := strings.Split(strings.TrimSpace(string(kept)), "\n")
-	require.Len(t, lines, 6)
-	require.Equal(t, "connection 04 was lost", lines[4])
-	require.Equal(t, "... and 45 lines more, which were left out", lines[5])
 
 	none, err := openLog("", "client-1.log")
 	require.NoError(t, err)
