@@ -2,6 +2,7 @@ package checkers
 
 import (
 	"slices"
+	"strconv"
 	"testing"
 	"time"
 
@@ -205,4 +206,36 @@ func TestDedupShortestOfManyConfirms(t *testing.T) {
 	h.Meta.Workers = 0
 	_, found := judge(t, Dedup(), h)
 	require.Empty(t, found)
+}
+
+// Once the messages have doubled, marks that can be gone are forgotten, and no others.
+func TestMarksThatArePastAreForgotten(t *testing.T) {
+	const now = 100
+	marked := func(ends ...time.Duration) (all []mark) {
+		for _, at := range ends {
+			all = append(all, mark{ends: at})
+		}
+		return all
+	}
+	fill := func(n int) *dedupPass {
+		p := &dedupPass{marks: map[string][]mark{
+			"one in force": marked(now + 1), "one that ends": marked(now), "two": marked(now+1, now+2), "one of two": marked(now-1, now+2), "none of two": marked(1, now),
+		}}
+		for i := len(p.marks); i < n; i++ {
+			p.marks[strconv.Itoa(i)] = marked(1)
+		}
+		return p
+	}
+	few := fill(1023)
+	few.sweep(now)
+	require.Len(t, few.marks, 1023)
+	p := fill(1024)
+	p.sweep(now)
+	require.Equal(t, map[string][]mark{"one in force": marked(now + 1), "two": marked(now+1, now+2), "one of two": marked(now + 2)}, p.marks)
+	for i := range 1020 + 2*len(p.marks) {
+		p.marks[strconv.Itoa(i)] = marked(1)
+	}
+	left := len(p.marks)
+	p.sweep(now)
+	require.Len(t, p.marks, left, "they have not doubled")
 }

@@ -11,6 +11,7 @@ import (
 // A model that took two states for one would find histories legal or illegal by chance.
 func TestModelsTellStatesApart(t *testing.T) {
 	asked := map[int]number{1: "5"}
+	a, b := owner{1, "a"}, owner{2, "a"}
 	for _, c := range []struct {
 		name   string
 		model  porcupine.Model
@@ -20,6 +21,12 @@ func TestModelsTellStatesApart(t *testing.T) {
 		{"dedup", dedupModel(), []any{markState{1}, markState{1, 2}, markState(nil)}, [2]any{markState{1, 2}, markState{1, 2}}},
 		{"fence", fenceModel(), []any{fenceState{}, fenceState{top: "5"}, fenceState{top: "6"}, fenceState{asked: asked}, fenceState{top: "5", asked: asked}},
 			[2]any{fenceState{top: "5", asked: asked}, fenceState{top: "5", asked: map[int]number{1: "5"}}}},
+		{"lock", lockModel(), []any{lockState{}, lockState{a, []int{1}}, lockState{b, []int{1}}, lockState{a, []int{2}}, lockState{a, []int{1, 2}}},
+			[2]any{lockState{a, []int{1}}, lockState{a, []int{1}}}},
+		{"filter", filterModel(), []any{
+			filterState{}, filterState{marks: markState{1}}, filterState{confirms: []int{1}}, filterState{asked: map[int][]int{1: nil}}, filterState{asked: map[int][]int{2: nil}},
+			filterState{asked: map[int][]int{1: {1}}}, filterState{asked: map[int][]int{1: {2}}}, filterState{asked: map[int][]int{1: {1}, 2: {1}}},
+		}, [2]any{filterState{asked: map[int][]int{1: {1}, 2: {2}}}, filterState{asked: map[int][]int{1: {1}, 2: {2}}}}},
 	} {
 		for i, x := range c.states {
 			for j, y := range c.states {

@@ -284,3 +284,22 @@ func TestHowAHoldEnds(t *testing.T) {
 		require.Equal(t, why, h.span(h.op, 0)[0].Until, given)
 	}
 }
+
+// An overlap whose second hold did not last beyond its own Return has lost those first holds that began then. They are not taken from it
+// again.
+func TestWhatMayBecomeAFirstHold(t *testing.T) {
+	second := &hold{sight: sight{acquire(1, "b", 5, 5, 4), 2}, owner: owner{1, "b"}, until: 9, least: 9, since: 5}
+	for _, c := range []struct {
+		over, widened bool
+		since         time.Duration
+		want          int
+	}{{false, false, 4, 1}, {false, false, 5, 1}, {true, false, 4, 1}, {true, false, 5, 0}, {true, true, 5, 1}} {
+		l := lock{undecided: []*overlap{{second: second, over: c.over, widened: c.widened}}}
+		first := &hold{sight: sight{acquire(0, "a", 3, c.since, 10), 1}, owner: owner{0, "a"}, until: 13, least: 13, since: c.since}
+		n := 0
+		for range l.undecidedAfter(first, 0) {
+			n++
+		}
+		require.Equal(t, c.want, n, "%+v", c)
+	}
+}

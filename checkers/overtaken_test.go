@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/doublegrant/doublegrant/harness"
 )
 
@@ -117,4 +119,48 @@ func TestAWriteThatThousandsOvertook(t *testing.T) {
 			{name: "called after those that are forgotten", want: []harness.Class{harness.StaleHolder}, h: late(known)},
 		})
 	}
+}
+
+// Of equal numbers that had returned the earlier is dropped, and nothing larger with it.
+func TestPeaksThatAreDropped(t *testing.T) {
+	at := func(ret time.Duration, n number) peak { return peak{Op: next(0, ret, ret, string(n)), number: n} }
+	for _, c := range []struct {
+		kept, want peaks
+		gap        bool
+	}{
+		{peaks{at(1, "5"), at(2, "5"), at(9, "6")}, peaks{at(1, "5"), at(2, "5"), at(9, "6")}, false},
+		{peaks{at(1, "4"), at(2, "5"), at(9, "6")}, peaks{at(2, "5"), at(9, "6")}, true},
+		{peaks{at(1, "4"), at(2, "5"), at(2, "5"), at(9, "6")}, peaks{at(2, "5"), at(2, "5"), at(9, "6")}, true},
+		{peaks{at(1, "4"), at(9, "6")}, peaks{at(1, "4"), at(9, "6")}, false},
+	} {
+		left := c.kept.prune(3)
+		require.Len(t, left, len(c.want))
+		require.Equal(t, c.gap, left[0].gap)
+		for i := range left {
+			require.Equal(t, c.want[i].Op, left[i].Op)
+		}
+	}
+}
+
+// A number that equals the largest is a duplicate, no regression.
+func TestAnEqualNumberIsNoRegression(t *testing.T) {
+	found := 0
+	p := &sequencePass{tally: newTally(harness.History{}, func(harness.Anomaly) { found++ })}
+	for n, want := range map[number]int{"5": 0, "6": 0, "4": 1} {
+		found = 0
+		p.rejudge(peaks{{number: "5"}}, peak{number: n})
+		require.Equal(t, want, found, n)
+	}
+}
+
+// A call that was overtaken is told with its place among those of its key.
+func TestAnOvertakenCallHasItsPlace(t *testing.T) {
+	l, judged := &lateCalls{}, 0
+	late := next(0, 40, 50, "3")
+	l.add(peak{Op: late, number: "3", after: 40})
+	l.retry(t.Context(), of(next(0, 0, 5, "1"), next(0, 10, 15, "4"), next(0, 20, 25, "2"), late), harness.Next, func(before peaks, _ peak) {
+		judged++
+		require.Equal(t, 2, before.top().ordinal)
+	})
+	require.Equal(t, 1, judged)
 }

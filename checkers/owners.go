@@ -130,9 +130,7 @@ const (
 func (p *ownersPass) op(x harness.Op) {
 	p.seq++
 	p.mark.hear(x)
-	if len(p.waiting) > 0 {
-		p.reportBefore(p.mark.low)
-	}
+	p.reportBefore(p.mark.low)
 	if x.Kind != harness.Acquire && x.Kind != harness.Extend && x.Kind != harness.Release {
 		return
 	}

@@ -47,7 +47,7 @@ func (p peaks) prune(low time.Duration) peaks {
 		return p
 	}
 	last := len(p.returnedBefore(low)) - 1
-	if last > 0 && p[last-1].number == p[last].number {
+	if p[last-1].number == p[last].number { // p[1] had returned, so last is not 0
 		last--
 	}
 	if last > 0 {

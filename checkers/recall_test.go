@@ -126,3 +126,17 @@ func TestTheWatermarkOfWidenedTimes(t *testing.T) {
 	}
 	require.Greater(t, w.low, slices.Min(called))
 }
+
+// What was not drawn is no first draw of a number, whatever it says.
+func TestOldDuplicatesOfWhatWasDrawn(t *testing.T) {
+	ops := rising(recentKept+100, "")
+	at := time.Duration(10 * len(ops))
+	again := next(0, at, at+5, ops[0].Result)
+	other := ops[0]
+	other.Outcome, other.Client, other.Return = harness.Fail, 1, 4
+	_, found := judge(t, Sequence(), of(append(ops, other, again)...))
+	require.NotEmpty(t, found)
+	for _, a := range found {
+		require.NotContains(t, a.Ops, other)
+	}
+}

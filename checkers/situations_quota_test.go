@@ -47,6 +47,14 @@ func TestALoadGoesOnUntilAllHasOccurred(t *testing.T) {
 		exact.Check(t.Context(), h, func(harness.Anomaly) {})
 		require.Equal(t, want, enough, least)
 	}
+	fromTheStart := h
+	fromTheStart.Ops = of(append([]harness.Op{fail(acquire(0, "first", 0, 0, 1))}, opsIn(h)...)...).Ops
+	for least, want := range map[time.Duration]int{2209: 1, 2210: 0} {
+		enough := 0
+		exact := &quota{count: 3, least: least, enough: func() { enough++ }}
+		exact.Check(t.Context(), fromTheStart, func(harness.Anomaly) {})
+		require.Equal(t, want, enough, least)
+	}
 	times, lacking = watched(4)
 	require.Zero(t, times)
 	require.Contains(t, lacking, "not every situation had occurred 4 times: two acquires pending at once (3), ")

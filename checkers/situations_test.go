@@ -2,6 +2,7 @@ package checkers
 
 import (
 	"fmt"
+	"strconv"
 	"testing"
 	"time"
 
@@ -145,6 +146,11 @@ func TestSituationsHaveAnExampleAndNameWhatWasNeverMet(t *testing.T) {
 }
 
 func TestOfVeryManyMessagesASampleIsWatched(t *testing.T) {
+	var few sampledMarks
+	for i := range marksKept {
+		few.put(on(strconv.Itoa(i), claim(0, time.Duration(i), time.Duration(i), 1+time.Duration(i)/8)))
+	}
+	require.Len(t, few.marks, marksKept, "there is room, so nothing is forgotten")
 	sampled := func(window time.Duration) (s sampledMarks) {
 		for i := range 10 * marksKept {
 			at := time.Duration(i)
@@ -191,8 +197,12 @@ func TestSituationsOfGeneratorsAreAddedUp(t *testing.T) {
 	for _, c := range []struct {
 		ops  []harness.Op
 		want int
-	}{{late(0, 0), 1}, {late(2, 0), 1}, {append(late(0, 0), append(late(2, 0), late(3, 50)...)...), 3}} {
-		h := of(c.ops...)
+		idle []string
+	}{
+		{late(0, 0), 1, []string{"no operation of generator 2 was ok"}}, {late(2, 0), 1, []string{"no operation of generator 1 was ok"}},
+		{append(late(0, 0), append(late(2, 0), late(3, 50)...)...), 3, nil},
+	} {
+		h := of(append(c.ops, fail(acquire(0, "b", 90, 91, 10)), fail(acquire(2, "b", 90, 91, 10)))...)
 		h.Meta.Workers, h.Meta.Generators = 4, 2
 		s := newSituationsOfShares(h)
 		for op := range h.Ops {
@@ -207,6 +217,7 @@ func TestSituationsOfGeneratorsAreAddedUp(t *testing.T) {
 			}
 		}
 		require.Equal(t, 1, names[harness.ReleaseAfterLease])
+		require.Equal(t, c.idle, s.idle())
 		for name, n := range names {
 			require.Equal(t, 1, n, name)
 		}

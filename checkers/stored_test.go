@@ -83,3 +83,17 @@ func TestStoredDecidesOnTheWay(t *testing.T) {
 		require.Equal(t, want, found, then)
 	}
 }
+
+// What was seen by then is reported, at that instant as well, and once.
+func TestWhatWaitsIsReportedWhenItWasSeen(t *testing.T) {
+	found := 0
+	p := &storedPass{tally: newTally(harness.History{}, func(harness.Anomaly) { found++ })}
+	p.addUnlessEnded(0, harness.Anomaly{Key: "k", To: 5})
+	for _, at := range []struct {
+		then time.Duration
+		want int
+	}{{4, 0}, {5, 1}, {6, 1}} {
+		p.report(at.then)
+		require.Equal(t, at.want, found, at.then)
+	}
+}
