@@ -39,7 +39,8 @@ func libRedsyncRetries() Variant {
 		Explored: 2,
 		Source:   "github.com/go-redsync/redsync",
 		Claim:    OneNode,
-		Flaws:    []Flaw{{harness.DoubleGrant, Failover}},
+		// Both tries have one token. The first SET may come when the lock was lost and another owner has given it back: then it is taken again.
+		Flaws: []Flaw{{harness.SilentReacquire, LateCommand}, {harness.DoubleGrant, Failover}},
 	})
 }
 

@@ -61,8 +61,10 @@ func redisPy(args ...string) Library {
 //	release  DEL, whoever has the lock
 func libRQScheduler() Variant {
 	return foreignLock("lib/rq-scheduler-lock", canLock, rqScheduler(), Variant{
-		Doc: "rq's scheduler (Python); release_locks deletes whatever is there", Claim: Nothing, Lease: rqLease,
-		Flaws: []Flaw{{harness.DoubleGrant, LateRelease}, {harness.StolenRelease, LateRelease}, {harness.DoubleGrant, Failover}},
+		Doc: "rq's scheduler (Python); heartbeat renews and release_locks deletes whatever is there", Claim: Nothing, Lease: rqLease,
+		Flaws: []Flaw{
+			{harness.DoubleGrant, LateRelease}, {harness.StolenRelease, LateRelease}, {harness.SilentReacquire, LateExtend}, {harness.DoubleGrant, Failover},
+		},
 	})
 }
 
@@ -70,7 +72,9 @@ func libRQScheduler() Variant {
 func libRQSchedulerTwoQueues() Variant {
 	return foreignLock("lib/rq-scheduler-two-queues", canLock, rqScheduler("two-queues"), Variant{
 		Doc: "rq's schedulers (Python) of two queues; one that stops deletes locks that it never got", Claim: Nothing, Lease: rqLease, ExploredBriefly: true,
-		Flaws: []Flaw{{harness.DoubleGrant, Race}, {harness.StolenRelease, LateRelease}, {harness.DoubleGrant, Failover}},
+		Flaws: []Flaw{
+			{harness.DoubleGrant, Race}, {harness.StolenRelease, LateRelease}, {harness.SilentReacquire, LateExtend}, {harness.DoubleGrant, Failover},
+		},
 	})
 }
 

@@ -39,6 +39,7 @@ type Condition string
 const (
 	Race               Condition = "clients race"
 	LateRelease        Condition = "a release comes after the lease"
+	LateExtend         Condition = "an extend comes after the lease"
 	LeaseEndsInRelease Condition = "the lease ends between two commands of a release"
 	LeaseEndsInClaim   Condition = "the lease ends between two commands of a claim"
 	FractionOfSecond   Condition = "the TTL has a fraction of a second"
@@ -50,6 +51,7 @@ const (
 	NamesBegin         Condition = "an owner's token begins with another's"
 	Unanswered         Condition = "a client gets no answer: it gives up what it may not have, or its command comes late"
 	AnswerLost         Condition = "an answer is lost, and the command is sent again"
+	LateCommand        Condition = "a command that was sent again comes late"
 	Failover           Condition = "acknowledged writes are lost in a failover"
 
 	// Other ways to lose what was acknowledged: see Variant.Under.

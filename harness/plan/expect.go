@@ -108,7 +108,7 @@ func (r Resolved) meetsCondition(c workloads.Condition) (certain, possible bool)
 	switch c {
 	case workloads.Race, workloads.LateRelease:
 		return true, true
-	case workloads.LeaseEndsInRelease, workloads.LeaseEndsInClaim:
+	case workloads.LateExtend, workloads.LeaseEndsInRelease, workloads.LeaseEndsInClaim:
 		return false, true
 	case workloads.FractionOfSecond:
 		return r.TTL < time.Second, r.TTL%time.Second != 0 || r.TTL == 0 // one of the default leases is such
@@ -126,7 +126,7 @@ func (r Resolved) meetsCondition(c workloads.Condition) (certain, possible bool)
 		return false, r.anyFaultWith(nemesis.Skews)
 	case workloads.NamesBegin:
 		return false, true
-	case workloads.AnswerLost, workloads.Unanswered: // a client takes an answer that comes too late for lost
+	case workloads.AnswerLost, workloads.Unanswered, workloads.LateCommand: // a client takes an answer that comes too late for lost
 		return false, len(r.faults.timedFaults()) > 0
 	}
 	proposed := r.variant.Family == workloads.Sequence && slices.ContainsFunc(r.regimes(), func(of workloads.Regime) bool { return c == workloads.In(of) })

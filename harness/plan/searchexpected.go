@@ -67,7 +67,7 @@ func (s Search) meetsCondition(c workloads.Condition, v workloads.Variant) bool 
 	switch c {
 	case workloads.Race:
 		return true
-	case workloads.LateRelease, workloads.LeaseEndsInRelease, workloads.LeaseEndsInClaim, workloads.SignalEnds:
+	case workloads.LateRelease, workloads.LateExtend, workloads.LeaseEndsInRelease, workloads.LeaseEndsInClaim, workloads.SignalEnds:
 		return most.Expiries > 0
 	case workloads.FractionOfSecond:
 		ttl := cmp.Or(s.lease(v), workloads.ExploredLease)
@@ -84,6 +84,8 @@ func (s Search) meetsCondition(c workloads.Condition, v workloads.Variant) bool 
 		return s.LostAnswers > 0 || s.EveryPart()
 	case workloads.Unanswered:
 		return s.LostAnswers > 0 || s.LostCommands > 0 || s.Late > 0 || s.EveryPart()
+	case workloads.LateCommand:
+		return s.Late > 0 || s.EveryPart()
 	case workloads.Failover:
 		return s.Failovers > 0
 	}
