@@ -220,6 +220,10 @@ func describeUnlike(first, again, image *execution, swap [2]int) string {
 			z = again.trace.Steps[i]
 		}
 		switch {
+		case x.Choice.IsTime() && y.Choice.IsTime(): // it names keys in the order of their names, which is another one here
+			if len(whole(x.Command)) != len(whole(y.Command)) {
+				return fmt.Sprintf("in step %d %s, and with %s %s", i+1, x.Command, whose, y.Command)
+			}
 		case !n.same(x.Command, z.Command, n.exchanged(y.Command)):
 			return fmt.Sprintf("in step %d client %d %s, and with %s client %d %s",
 				i+1, x.Client, sentText(x.Command), whose, y.Client, sentText(y.Command))

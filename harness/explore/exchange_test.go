@@ -26,6 +26,7 @@ type tokenLock struct {
 	blindly func(owner string) bool         // it releases whatever is there
 	byName  bool                            // it releases what has the owner's name as its value
 	counts  func(owner string) string       // a key at which it counts; nil: none
+	marks   func(owner string) string       // a key that ends with the lease; nil: none
 	mine    map[string]string               // values by owner: a value may be drawn
 }
 
@@ -37,6 +38,11 @@ func (l *tokenLock) Acquire(ctx context.Context, key, owner string, ttl time.Dur
 	l.mine[owner] = value
 	if l.counts != nil {
 		if err := l.redis.Incr(ctx, l.counts(owner)).Err(); err != nil {
+			return false, err
+		}
+	}
+	if l.marks != nil {
+		if err := l.redis.Set(ctx, l.marks(owner), "here", ttl).Err(); err != nil {
 			return false, err
 		}
 	}
@@ -143,6 +149,7 @@ func TestClientsThatAreAlikeKeepTheirPromise(t *testing.T) {
 		"random numbers":          {value: func(string) string { return fmt.Sprint(1_000_000 + rand.IntN(1_000_000)) }},
 		"random words, beginning": {value: func(owner string) string { return fmt.Sprintf("%s-%08x", owner, rand.Uint32()) }},
 		"statistics by owner":     {counts: func(owner string) string { return "stats:host-of-" + owner }},
+		"keys that end together":  {marks: func(owner string) string { return "mark-" + owner }},
 		"long values":             {value: func(owner string) string { return owner + strings.Repeat(" and more", 30) + owner }},
 	} {
 		t.Run(name, func(t *testing.T) {
