@@ -14,7 +14,7 @@ import (
 // refused.
 //
 // An owner is a worker together with Arg. Its grant is its last ok acquire or extend A of a Key since which it has called no release and no
-// acquire that was not ok. A grant B came certainly before X, which returned no earlier, if B.Return < X.Call, or if B returned before
+// acquire that was not ok. A grant B came certainly before X if B.Return < X.Call, or if B returned before X did and before
 // the lease of X can be over: had X come first, its owner would still have had the lock when B was granted. Where B renewed what could not be over when
 // it returned, the grant before it counts in its place. When a lease can be over, and after
 // which commands that got no answer, is defined at [Mutex].
@@ -255,9 +255,9 @@ func (p *ownersPass) shortened(mine *owning, x harness.Op) time.Duration {
 	return min(mine.until, renewedUntil(x, p.meta.Drift))
 }
 
-// before reports whether a grant that an owner had for certain since then came before b, which returned no earlier and was kept until then.
+// before reports whether a grant that an owner had for certain since then came before b, which was kept until then.
 func (p *ownersPass) before(since time.Duration, b harness.Op, kept time.Duration) bool {
-	return since < b.Call || !p.meta.Widened && since < kept
+	return since < grantedAfter(b, kept, p.meta)
 }
 
 // isOver reports whether the last of some grants by that owner is over when x returns.

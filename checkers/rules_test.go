@@ -257,7 +257,7 @@ func lostBetween(ops []harness.Op, i, j int, meta harness.Meta) bool {
 	upTo := func(k int) time.Duration { return holdEnd(ops[:k+1], k, meta) }
 	before := func(a, b int) bool {
 		since := sinceWhen(ops, a, meta)
-		return since < ops[b].Call || since < upTo(b)
+		return since < ops[b].Call || since < min(ops[b].Return, upTo(b))
 	}
 	for _, x := range ops[:j] {
 		if sameOwner(x, ops[j], meta) && grants(x, true) && x.Outcome == harness.Info {

@@ -10,13 +10,16 @@ import (
 // turnServer is a lock that its owners have one after the other. An owner may extend what was nobody else's since it was granted to it, also
 // when its lease is over. As with fencedServer, what ends a lease may do so when it is called. Another owner counts only if it was answered between
 // the two answers of the first one, and was over as far as was known at the second: else Mutex may tell of two owners.
-type turnServer struct{ granted []deed }
+type turnServer struct {
+	granted []deed
+	givenUp []int // grants that their owner may have given up at the instant at which it was told: whether it did is in the record only later
+}
 
 func (s turnServer) do(d deed, at time.Duration) (world, bool) {
 	lost := false // it was another owner's since it was granted
 	for _, x := range s.granted {
 		own := sameHolder(x, d)
-		if !own && x.ends > at || own && x.index > d.index {
+		if !own && x.ends > at && !s.gaveUp(x, at) || own && x.index > d.index {
 			return nil, false
 		}
 		lost = !own && (lost || slices.ContainsFunc(d.passed, func(p deed) bool { return p.index == x.index }))
@@ -24,8 +27,14 @@ func (s turnServer) do(d deed, at time.Duration) (world, bool) {
 	if lost {
 		return nil, false
 	}
-	s.granted = append(slices.Clip(s.granted), d)
-	return s, true
+	return turnServer{append(slices.Clip(s.granted), d), s.givenUp}, true
+}
+
+// gaveUp reports whether the owner of x may have given it up at that instant.
+func (s turnServer) gaveUp(x deed, at time.Duration) bool {
+	return slices.ContainsFunc(s.granted, func(y deed) bool {
+		return sameHolder(x, y) && y.index >= x.index && y.Return == at && slices.Contains(s.givenUp, y.index)
+	})
 }
 
 // turnExplained is the specification of Mutex and silent reacquires together: which of two grants came first follows from both. Each extend is
@@ -45,12 +54,23 @@ func turnExplained(ops []harness.Op, meta harness.Meta, every bool) bool {
 					two[k].passed = other
 				}
 			}
-			if !(execution{deeds: two, every: every}).explains(turnServer{}) {
+			if !(execution{deeds: two, every: every}).explains(turnServer{givenUp: lastGrants(two, d)}) {
 				return false
 			}
 		}
 	}
 	return execution{deeds: deeds, every: every}.explains(turnServer{})
+}
+
+// lastGrants lists those deeds, up to the last, that their owner did not renew before they could be over.
+func lastGrants(deeds []deed, last deed) (all []int) {
+	for i, d := range deeds {
+		renews := func(x deed) bool { return sameHolder(d, x) && x.index <= last.index && min(d.ends, x.kept) > x.Return }
+		if d.index <= last.index && !slices.ContainsFunc(deeds[i+1:], renews) {
+			all = append(all, d.index)
+		}
+	}
+	return all
 }
 
 // goesOn reports whether the owner of x went on with that grant: until its next one it asked for no release, and for nothing in vain or without an answer.
