@@ -99,7 +99,6 @@ func TestDedupConfirmedByTheHarness(t *testing.T) {
 	require.Equal(t, 1, found(torn(ops...)), "nobody is left who could confirm in time")
 }
 
-// If more confirms come than are kept, the checker invents no duplicate. It says so where that matters.
 // A confirm may be called at the instant from which on everything is called: it is waited for.
 func TestDedupWaitsForAConfirmOfThatInstant(t *testing.T) {
 	h := drifting(0.3, of())
@@ -161,6 +160,7 @@ func TestDedupKeepsConfirmsThatMatter(t *testing.T) {
 	})
 }
 
+// If more confirms come than are kept, the checker invents no duplicate. It says so where that matters.
 func TestDedupManyConfirms(t *testing.T) {
 	for _, outcome := range []harness.Outcome{harness.OK, harness.Info} {
 		judge := func(window, call time.Duration) (harness.Judgement, int) {

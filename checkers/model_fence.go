@@ -14,7 +14,6 @@ import (
 type fenceInput struct {
 	grant int // its number
 	asked bool
-	owner owner
 	token number
 	first number // the largest token of the grants that are known to have come before it, though they returned later; "": none
 	taken bool   // another owner has the same token
@@ -28,8 +27,8 @@ type fenceState struct {
 	asked map[int]number
 }
 
-// fenceModel returns porcupine's model of the fencing tokens of a whole lock. A token has to be larger than those that had been
-// given when it was asked for, or when its owner's lease could at the earliest be over. Grants that overlap may come in any order, so asking
+// fenceModel returns porcupine's model of the fencing tokens of a whole lock. A token may not be smaller than those that had been
+// given when it was asked for, or when its owner's lease could at the earliest be over, nor be another owner's. Grants that overlap may come in any order, so asking
 // and giving are two operations.
 func fenceModel() porcupine.Model {
 	return porcupine.Model{
@@ -75,10 +74,11 @@ func fenceOperations(ops []harness.Op, meta harness.Meta) []porcupine.Operation 
 			continue
 		}
 		ask, grant := opAt(x, x.Call), opAt(x, x.Return)
-		s := fenceInput{grant: i, owner: ownerOf(x, meta), token: token, first: firstOf(ops, i, meta), text: describeOp(x)}
+		owner := ownerOf(x, meta)
+		s := fenceInput{grant: i, token: token, first: firstOf(ops, i, meta), text: describeOp(x)}
 		s.taken = slices.ContainsFunc(ops, func(y harness.Op) bool {
 			other, ok := tokenOf(y)
-			return ok && other == token && ownerOf(y, meta) != s.owner
+			return ok && other == token && ownerOf(y, meta) != owner
 		})
 		steps = append(steps, toOperation(grant, s))
 		s.asked, s.text = true, s.text+", asked for"

@@ -433,7 +433,7 @@ func kept(ops []harness.Op, meta harness.Meta, c counted) {
 		return bigOf(s)
 	}
 	start, last, behind := 0, -1, false
-	ended, mortal := time.Duration(-1), false
+	ended, empty, mortal := time.Duration(-1), time.Duration(-1), false
 	for i, x := range ops {
 		ours := x.Kind == harness.Next && x.Outcome != harness.Fail || x.Kind == harness.Inspect && x.Outcome == harness.OK
 		mortal = mortal || ours && x.TTL > 0
@@ -455,7 +455,7 @@ func kept(ops []harness.Op, meta harness.Meta, c counted) {
 		}
 		now := false
 		for _, n := range ops[start:i] {
-			if n.Kind == harness.Next && n.Outcome == harness.OK && n.Call > ended && n.Return < x.Call && num(n.Result).Cmp(num(x.Result)) > 0 {
+			if n.Kind == harness.Next && n.Outcome == harness.OK && n.Call > ended && !(n.TTL > 0 && n.Call+length(n.TTL, meta.Drift) <= empty) && n.Return < x.Call && num(n.Result).Cmp(num(x.Result)) > 0 {
 				now = now || !slices.ContainsFunc(ops[start:i], func(s harness.Op) bool {
 					return s.Kind == harness.Inspect && s.Outcome == harness.OK && num(s.Result).Cmp(num(n.Result)) >= 0
 				})
@@ -463,8 +463,11 @@ func kept(ops []harness.Op, meta harness.Meta, c counted) {
 		}
 		c.add(harness.ReturnedNotStored, now && !behind && !explained(0))
 		last, behind = i, now
-		if mortal && x.Result == "" {
-			ended = x.Return
+		if x.Result == "" {
+			empty = x.Return
+			if mortal {
+				ended = x.Return
+			}
 		}
 	}
 }

@@ -76,6 +76,9 @@ func wantedOf(kinds []harness.Kind) (wanted []harness.SituationName) {
 	return slices.DeleteFunc(wanted, IsByChance)
 }
 
+// QuotaLacks begins what Lacking says of situations that occurred too seldom.
+const QuotaLacks = "not every situation had occurred"
+
 // Lacking says which situations occurred too seldom; empty: none.
 func (q *quota) Lacking() string {
 	q.mu.Lock()
@@ -86,5 +89,5 @@ func (q *quota) Lacking() string {
 	case len(q.lacking) == 0:
 		return ""
 	}
-	return fmt.Sprintf("not every situation had occurred %d times: %s", q.count, strings.Join(q.lacking, ", "))
+	return fmt.Sprintf("%s %d times: %s", QuotaLacks, q.count, strings.Join(q.lacking, ", "))
 }

@@ -22,13 +22,16 @@ import (
 //     before I has shown one as large: that would be the restart's doing. It is reported when it begins, and again only
 //     after an inspection that did not show it.
 //
-// None of that is said of an I that returned when the sequence may have come to its end: at J.Call + TTL*(1-Meta.Drift)
-// for the TTL that J showed (at J.Call if that is a millisecond, which may stand for less), or that a Next before J may set
-// after it, as it ended in info or returned at J.Call or later; for what began after, at the Call of a Next, or of J, +
-// TTL*(1-Meta.Drift). A Next that returned after I, and was called before, may have begun the sequence as well. What was issued
-// and shown before is then forgotten, as is every Next called by I.Return: it may have been executed before the end. So are
+// None of that is said of an I that returned when the sequence may have come to its end. That is, at the earliest,
+//
+//   - J.Call + TTL*(1-Meta.Drift) for the TTL that J showed (J.Call if it showed a millisecond, which may stand for less);
+//   - the same for the TTL of a Next before J that ended in info, or returned at J.Call or later, as it may set its end after J;
+//   - max(J.Call, N.Call) + TTL*(1-Meta.Drift) for a Next N that returned after J. It may have been called before I had returned, and
+//     return after it.
+//
+// What was issued and shown before is then forgotten, as is every Next called by I.Return: it may have been executed before the end. So are
 // Nexts called by the Return of an inspection that found nothing of a sequence that was seen to have a TTL: the library may have
-// sent them earlier, too, to no answer. A sequence is taken to have one TTL, which no operation makes shorter. Nexts and
+// sent them earlier, too, to no answer. So is a Next whose TTL can have been over when an inspection found nothing. A sequence is taken to have one TTL, which no operation makes shorter. Nexts and
 // inspections that ended in info or fail show nothing.
 // Sources: "Unique serial numbers" (see workloads); soundness rules 1, 4 and 5.
 //
@@ -36,7 +39,8 @@ import (
 // and so does a history without inspections or numbers.
 //
 // Time is O(log n) an operation. Memory is bounded: of each key the latest 1024 to 2048 numbers are kept that were larger
-// than all before. More than those, returned while one inspection was under way, hide the earlier ones from it.
+// than all before. More than those, returned while one inspection was under way, hide the earlier ones from it. What a
+// sequence with an end shows waits until every worker has had a later operation, or to the end of the record: that is not bounded.
 func Stored() harness.Checker { return stored{} }
 
 type stored struct{}
@@ -81,15 +85,17 @@ type unended struct {
 
 // sequenceState holds what is known about one sequence.
 type sequenceState struct {
-	last   peak          // the last inspection
-	ends   time.Duration // when it can have come to its end; 0: it does not exist as far as known
-	issued peaks         // by Nexts
-	shown  number        // the largest that an inspection showed
-	behind bool          // the last inspection showed less than was issued
-	late   time.Duration // the shortest TTL that a Next which ended in info may still set; 0: none
-	drawn  harness.Op    // the last Next that was ok; Kind empty: none
-	mortal bool          // it was seen to have a TTL
-	ended  time.Duration // the Return of the last inspection that may have met its end; -1: none
+	last    peak          // the last inspection
+	ends    time.Duration // when it can have come to its end; 0: it does not exist as far as known
+	issued  peaks         // by Nexts
+	shown   number        // the largest that an inspection showed
+	behind  bool          // the last inspection showed less than was issued
+	late    time.Duration // the shortest TTL that a Next which ended in info may still set; 0: none
+	drawn   harness.Op    // the last Next that was ok; Kind empty: none
+	mortal  bool          // it was seen to have a TTL
+	endless bool          // a Next gives it none, so no other does
+	ended   time.Duration // the Return of the last inspection that may have met its end; -1: none
+	empty   time.Duration // the Return of the last inspection that found nothing; -1: none
 }
 
 func (p *storedPass) op(x harness.Op) {
@@ -100,12 +106,12 @@ func (p *storedPass) op(x harness.Op) {
 	}
 	r := p.keys[x.Key]
 	if r == nil {
-		r = &sequenceState{ended: -1}
+		r = &sequenceState{ended: -1, empty: -1}
 		p.keys[x.Key] = r
 	}
 	if x.Kind == harness.Next {
 		r.begin(x, p.meta.Drift)
-		r.mortal = r.mortal || x.TTL > 0
+		r.mortal, r.endless = r.mortal || x.TTL > 0, r.endless || x.TTL == 0
 		if x.Outcome == harness.Info && x.TTL > 0 && (r.late == 0 || x.TTL < r.late) {
 			r.late = x.TTL
 		}
@@ -120,7 +126,7 @@ func (p *storedPass) op(x harness.Op) {
 	case x.Kind == harness.Next:
 		p.numbers++
 		r.drawn = x
-		if x.Call > r.ended { // else it may have been issued before the end
+		if x.Call > r.ended && !(x.TTL > 0 && harness.EarliestEnd(x.Call, x.TTL, p.meta.Drift) <= r.empty) { // else it may have been issued before the end
 			r.issued.addIfLarger(peak{Op: x, number: n}, p.meta, p.mark.low)
 		}
 	default:
@@ -149,10 +155,10 @@ func (r *sequenceState) end() time.Duration {
 func (p *storedPass) inspect(r *sequenceState, i peak) {
 	if r.ends > 0 && i.Return >= r.ends {
 		p.late++
-		*r = sequenceState{late: r.late, drawn: r.drawn, mortal: r.mortal, ended: i.Return}
+		*r = sequenceState{late: r.late, drawn: r.drawn, mortal: r.mortal, endless: r.endless, ended: i.Return, empty: r.empty}
 	}
 	if r.last.Kind != "" && r.last.Return < i.Call {
-		p.compare(r.last, i)
+		p.compare(r, i)
 	}
 	n := r.issued.returnedBefore(i.Call).top()
 	behind := n.number.compare(i.number) > 0 && n.number.compare(r.shown) > 0
@@ -160,7 +166,7 @@ func (p *storedPass) inspect(r *sequenceState, i peak) {
 		p.unsure++
 	}
 	if behind && !r.behind {
-		p.addUnlessEnded(0, pairAnomaly(harness.ReturnedNotStored, n.Op, i.Op, fmt.Sprintf("%s was given %s of %s by %s, but at %s %s is stored",
+		p.addUnlessEnded(r, 0, pairAnomaly(harness.ReturnedNotStored, n.Op, i.Op, fmt.Sprintf("%s was given %s of %s by %s, but at %s %s is stored",
 			clientName(n.Client), n.Result, i.Key, formatTime(n.Return), formatTime(i.Return), numberName(i))))
 	}
 	r.behind, r.last, r.ends = behind, i, 0
@@ -176,14 +182,22 @@ func (p *storedPass) inspect(r *sequenceState, i peak) {
 	if i.number.compare(r.shown) > 0 {
 		r.shown = i.number
 	}
-	if r.mortal = r.mortal || i.TTL > 0; r.mortal && i.number == "" {
-		r.issued, r.ended = nil, i.Return
+	r.mortal = r.mortal || i.TTL > 0
+	if i.number == "" {
+		r.empty = i.Return
+		if r.mortal {
+			r.issued, r.ended = nil, i.Return
+		}
 	}
 }
 
 // addUnlessEnded reports a, once it is certain that no Next which is under way began the sequence so early, but not before then, that it had come to
-// its end when a ends.
-func (p *storedPass) addUnlessEnded(then time.Duration, a harness.Anomaly) {
+// its end when a ends. What has no end is reported at once.
+func (p *storedPass) addUnlessEnded(r *sequenceState, then time.Duration, a harness.Anomaly) {
+	if r.endless {
+		p.add(a)
+		return
+	}
 	if p.waiting == nil {
 		p.waiting = map[string][]unended{}
 	}
@@ -212,6 +226,9 @@ func (p *storedPass) report(then time.Duration) {
 			}
 			return a.To <= then
 		})
+		if len(p.waiting[key]) == 0 {
+			delete(p.waiting, key)
+		}
 	}
 }
 
@@ -231,13 +248,14 @@ func (p *storedPass) decideRest(complete bool) string {
 }
 
 // compare judges the inspection i by the one before it.
-func (p *storedPass) compare(last, i peak) {
+func (p *storedPass) compare(r *sequenceState, i peak) {
+	last := r.last
 	if i.number.compare(last.number) < 0 {
-		p.addUnlessEnded(last.Call, pairAnomaly(harness.SequenceRestart, last.Op, i.Op, fmt.Sprintf("%s went back: %s was stored at %s, %s at %s",
+		p.addUnlessEnded(r, last.Call, pairAnomaly(harness.SequenceRestart, last.Op, i.Op, fmt.Sprintf("%s went back: %s was stored at %s, %s at %s",
 			i.Key, numberName(last), formatTime(last.Return), numberName(i), formatTime(i.Return))))
 	}
 	if i.number != "" && i.TTL == 0 && last.TTL > 0 {
-		p.addUnlessEnded(last.Call, pairAnomaly(harness.TTLLost, last.Op, i.Op, fmt.Sprintf("%s had %s left at %s, and no end any more at %s",
+		p.addUnlessEnded(r, last.Call, pairAnomaly(harness.TTLLost, last.Op, i.Op, fmt.Sprintf("%s had %s left at %s, and no end any more at %s",
 			i.Key, last.TTL, formatTime(last.Return), formatTime(i.Return))))
 	}
 }

@@ -13,7 +13,7 @@ import (
 func TestASearchWhoseTimeIsUpSaysWhatIsLeft(t *testing.T) {
 	t.Chdir(t.TempDir())
 	failure := record(t, t.Name(), lock(newGoodLock, granttest.LockOptions{
-		Search: granttest.Search{Clients: 4, Crashes: 3, Expiries: 3, LostAnswers: 1, For: time.Second}, Load: granttest.Load{Skip: true},
+		Search: granttest.Search{Clients: 4, Crashes: 3, Expiries: 3, LostAnswers: 1, For: 5 * time.Second}, Load: granttest.Load{Skip: true},
 	})).failure(t)
 	require.Regexp(t, `unknown: the search has shown nothing of .*: the time is up \(\S+\), after \d+ schedules`, failure)
 	require.Regexp(t, `(?m)^ +tried: Acquire \d+`, failure)

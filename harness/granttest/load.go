@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -158,16 +159,16 @@ func (s subject) sayLoad(t TB, res harness.Result) {
 		asked.add(res.History)
 		t.Logf("load: valid, %.0f operations (seed %d)%s", ops, res.Meta.Seed, s.triedText(asked, res.Situations)+s.onlyLoad(res.Situations))
 	case harness.Unknown:
-		t.Errorf("unknown: the load has shown nothing of %s: %s%s", s.name, strings.Join(doubts(res.Judged), "; "), s.moreTime())
+		t.Errorf("unknown: the load has shown nothing of %s: %s%s", s.name, strings.Join(doubts(res.Judged), "; "), moreTime(doubts(res.Judged)))
 	default:
 		t.Errorf("%s is not %s under load: %s\n%srepeat the load's choices, not its interleaving: %s",
 			s.name, promise[s.kind], res.Summary(), anomalies(res.Judged), commandToRepeat(t.Name(), seed))
 	}
 }
 
-// moreTime says what to do where a thorough load has come to its bound. It is empty for any other load.
-func (s subject) moreTime() string {
-	if !s.load.Thorough {
+// moreTime says what to do where a thorough load has come to its bound. It is empty for other doubts.
+func moreTime(doubts []string) string {
+	if !slices.ContainsFunc(doubts, func(d string) bool { return strings.HasPrefix(d, checkers.QuotaLacks) }) {
 		return ""
 	}
 	return ". A thorough load needs time: see Load.Duration, and -timeout of go test"

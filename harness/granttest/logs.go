@@ -10,7 +10,7 @@ import (
 )
 
 // This file keeps what the code under test logs from flooding the output: a library that logs each lost connection does so in every schedule
-// with a crash. What goes to package log, and to package slog as it is by default, is bounded while a search or a load is under way.
+// with a crash. What goes to package log, and to package slog as it is by default, is bounded while a test runs.
 
 // mostLogged is the number of lines that are let through.
 const mostLogged = 20

@@ -119,7 +119,7 @@ type Load struct {
 	Duration time.Duration // of the load, which a violation ends; default 1.5s, or longer where leases or windows ask for it
 
 	// Thorough lets the load go on until each situation that it brings about has occurred 100 times, for 10s at least. Duration then bounds
-	// it: by default 5 minutes, or four fifths of the time that go test leaves. A load that comes to its bound is unknown.
+	// it, by default 5 minutes, and so do four fifths of the time that go test leaves. A load that comes to its bound is unknown.
 	Thorough bool
 
 	CallTime time.Duration // the longest that one call of the algorithm may take; default 10s plus the longest lease or window

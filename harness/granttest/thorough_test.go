@@ -29,7 +29,7 @@ func TestLongThoroughLoadsMeetEverySituation(t *testing.T) {
 	}
 }
 
-// A thorough load that comes to its bound has shown nothing, and one that finds a violation ends with it.
+// A thorough load that comes to its bound has shown nothing.
 func TestLongThoroughLoadsThatEndEarly(t *testing.T) {
 	testenv.NeedLong(t)
 	t.Chdir(t.TempDir())
@@ -38,8 +38,6 @@ func TestLongThoroughLoadsThatEndEarly(t *testing.T) {
 	require.Contains(t, failure, "unknown: the load has shown nothing of")
 	require.Contains(t, failure, "not every situation had occurred 100 times: ")
 	require.Contains(t, failure, "see Load.Duration")
-	began := time.Now()
 	failure = record(t, t.Name(), lock(newBlindDel, granttest.LockOptions{Search: granttest.Search{Skip: true}, Load: granttest.Load{Thorough: true}})).failure(t)
 	require.Contains(t, failure, "under load: invalid")
-	require.Less(t, time.Since(began), 4*time.Minute)
 }

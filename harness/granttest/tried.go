@@ -161,7 +161,7 @@ func (s subject) onlyLoad(met []harness.Situation) string {
 	}
 	text := "\n  the load alone covers what no schedule of the search met: " + strings.Join(few, "; ")
 	if more && !s.load.Thorough {
-		text += fmt.Sprintf(". Load{Thorough: true} goes on until each has occurred %d times", checkers.QuotaCount)
+		text += fmt.Sprintf(". Load{Thorough: true} goes on until all that do not come by chance have occurred %d times", checkers.QuotaCount)
 	}
 	return text
 }
