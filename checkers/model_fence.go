@@ -28,8 +28,8 @@ type fenceState struct {
 }
 
 // fenceModel returns porcupine's model of the fencing tokens of a whole lock. A token may not be smaller than those that had been
-// given when it was asked for, or when its owner's lease could at the earliest be over, nor be another owner's. Grants that overlap may come in any order, so asking
-// and giving are two operations.
+// given when it was asked for, or when its owner's lease could at the earliest be over, nor be another owner's. Grants that overlap
+// may come in any order, so asking and giving are two operations.
 func fenceModel() porcupine.Model {
 	return porcupine.Model{
 		Init: func() any { return fenceState{} },

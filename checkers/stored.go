@@ -29,9 +29,10 @@ import (
 //   - max(J.Call, N.Call) + TTL*(1-Meta.Drift) for a Next N that returned after J. It may have been called before I had returned, and
 //     return after it.
 //
-// What was issued and shown before is then forgotten, as is every Next called by I.Return: it may have been executed before the end. So are
-// Nexts called by the Return of an inspection that found nothing of a sequence that was seen to have a TTL: the library may have
-// sent them earlier, too, to no answer. So is a Next whose TTL can have been over when an inspection found nothing. A sequence is taken to have one TTL, which no operation makes shorter. Nexts and
+// What was issued and shown before is then forgotten, as is every Next called by I.Return: it may have been executed
+// before the end. So are Nexts called by the Return of an inspection that found nothing of a sequence that was seen to
+// have a TTL: the library may have sent them earlier, too, to no answer. So is a Next whose TTL can have been over when
+// an inspection found nothing. A sequence is taken to have one TTL, which no operation makes shorter. Nexts and
 // inspections that ended in info or fail show nothing.
 // Sources: "Unique serial numbers" (see workloads); soundness rules 1, 4 and 5.
 //

@@ -116,12 +116,13 @@ func TestAFailoverThatNobodyCanTell(t *testing.T) {
 // What a schedule could not be asked ends it, whatever chooses its moves.
 func TestAnErrorOfAScheduleEndsEveryStrategy(t *testing.T) {
 	broken := errors.New("broken")
-	beforeItsMoves := func([]interleave.Choice) bool { return false }
 	for _, s := range []Strategy{NewExhaustive(Branch{}, false), Draw(random(1), Shape{}), &First{}, &Follow{}, &Replay{}, Alternate{}} {
 		for _, left := range [][]int{nil, {1}} {
-			_, do, err := s.Next(&toyView{left: left, err: broken, visited: beforeItsMoves})
+			_, do, err := s.Next(&toyView{left: left, err: broken})
 			require.ErrorIs(t, err, broken, "%T", s)
 			require.Equal(t, Take, do, "%T", s)
 		}
 	}
+	_, _, err := NewExhaustive(Branch{}, false).Next(&toyView{left: []int{1}, visitedErr: broken})
+	require.ErrorIs(t, err, broken)
 }

@@ -59,7 +59,8 @@ type toyView struct {
 	visited     func([]interleave.Choice) bool // nil: no state is known
 	unpromoted  bool
 	disturbed   bool
-	err         error // of Moves, Instants and Visited
+	err         error // of Moves and Instants
+	visitedErr  error
 }
 
 func (v *toyView) Path() []interleave.Choice                 { return v.path }
@@ -69,7 +70,7 @@ func (v *toyView) Unpromoted() bool                          { return v.unpromot
 func (v *toyView) Disturbed() bool                           { return v.disturbed }
 
 func (v *toyView) Visited([]*schedule.Move) (bool, error) {
-	return v.visited != nil && v.visited(v.path), v.err
+	return v.visited != nil && v.visited(v.path), v.visitedErr
 }
 
 func (v *toyView) Instants() ([]schedule.Instant, error) {
