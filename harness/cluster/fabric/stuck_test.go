@@ -15,16 +15,12 @@ import (
 func TestAToxicOnAConnectionThatNobodyReadsIsAnError(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	a := w.dial(alice)
-	flooding := make(chan error, 1)
-	go func() {
-		_, err := io.Copy(a, endless{}) // and never reads the echo
-		flooding <- err
-	}()
+	var flooding chan error
 	var heal func() error
 	var err error
-	for began := time.Now(); err == nil; { // a busy machine looks like a jam, too
+	for began := time.Now(); err == nil; { // a busy machine looks like a jam, too: then the heal frees the connection, and the next is flooded
 		require.Less(t, time.Since(began), hang)
+		flooding = flood(w.dial(alice))
 		w.awaitJam()
 		heal, err = fabric.Impair([]*fabric.Link{w.Link("alice", "server")}, harness.Latency(time.Millisecond, 0))
 		if err == nil {
@@ -38,12 +34,22 @@ func TestAToxicOnAConnectionThatNobodyReadsIsAnError(t *testing.T) {
 	require.NoError(t, w.echoes(w.dial(alice), "one"), "the link is not usable again")
 }
 
+// flood writes to a connection whose echo nobody reads, and returns how that ends.
+func flood(to io.Writer) chan error {
+	end := make(chan error, 1)
+	go func() {
+		_, err := io.Copy(to, endless{})
+		end <- err
+	}()
+	return end
+}
+
 // A connection from within meets toxiproxy only once the toxic is in force, so adding the toxic has nothing to wait for.
 func TestAToxicTakesAConnectionFromWithinThatNobodyReads(t *testing.T) {
 	t.Parallel()
 	w := newWithin(t)
 	a := w.dial(alice)
-	go func() { _, _ = io.Copy(a, endless{}) }()
+	flood(a)
 	w.awaitJam()
 	heal := w.add(harness.Latency(80*time.Millisecond, 0))
 	require.GreaterOrEqual(t, w.took(w.dial(alice), []byte("one")), 160*time.Millisecond)
@@ -55,7 +61,7 @@ func TestAHealFreesAConnectionThatNobodyReads(t *testing.T) {
 	fromBoth(t, func(t *testing.T, w world) {
 		a := w.dial(alice)
 		heal := w.add(harness.Latency(time.Millisecond, 0))
-		go func() { _, _ = io.Copy(a, endless{}) }()
+		flood(a)
 		w.awaitJam()
 		heal()
 		require.NoError(t, w.echoes(w.dial(alice), "one"))
