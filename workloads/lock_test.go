@@ -22,7 +22,8 @@ func TestEveryLockDeclaresWhatFitsItsClaim(t *testing.T) {
 		}
 		for i, f := range v.Flaws {
 			require.NotContains(t, v.Flaws[i+1:], f, v.ID)
-			require.True(t, v.Claim != OneNode || f.When == Failover, "%s claims to be safe on one node", v.ID)
+			excludes := f.Class == harness.SilentReacquire || f.Class == harness.RefusedRelease // an owner is told what is wrong, but is alone
+			require.True(t, v.Claim != OneNode || f.When == Failover || excludes, "%s claims to be safe on one node", v.ID)
 		}
 	}
 }
