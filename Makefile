@@ -6,8 +6,8 @@ MISSPELL    ?= github.com/golangci/misspell/cmd/misspell@v0.7.0
 BIN         := bin/doublegrant
 RESULTS     ?= results
 
-.PHONY: all build demo explore test test-raced test-others left-out test-busy test-long test-long-algorithms test-long-searches \
-	test-long-faults test-long-raced test-long-today test-deep verify-checkers verify-planted mutate mutate-today mutate-checkers mutate-interleave mutate-strategy lint bench bench-load image \
+.PHONY: all build demo explore test test-raced test-others left-out test-busy test-long test-long-algorithms test-long-users \
+	test-long-searches test-long-random test-long-faults test-long-raced test-long-today test-deep verify-checkers verify-planted mutate mutate-today mutate-checkers mutate-interleave mutate-strategy lint bench bench-load image \
 	harness-image redis cc clients clean help
 
 all: build
@@ -17,7 +17,7 @@ help:
 	@echo "make explore every interleaving of the whole catalogue; exit code 0 if all came out as documented"
 	@echo "make test    every package's tests, real Redis included, in five minutes on two cores"
 	@echo "make test-busy  the same beside processes that keep every core busy"
-	@echo "make test-long  what make test leaves out: whole tables, faults at random moments, more race detector; 20 minutes. Today's quarter: make test-long-today"
+	@echo "make test-long  what make test leaves out: whole tables, faults at random moments, more race detector; half an hour. Today's part: make test-long-today"
 	@echo "make test-deep  every fault on every target that it accepts, every kind of failover, the largest searches; about half an hour"
 	@echo "make image   a Docker image of this machine's redis-server, for --on docker where there is no registry"
 	@echo "make harness-image  a Docker image of doublegrant itself, for machines without Redis, macOS, Windows, Kubernetes"
@@ -79,10 +79,10 @@ test-busy:
 	@for core in $$(seq $$(nproc)); do timeout 3600 sh -c 'while :; do :; done' & busy="$$busy $$!"; done; \
 	trap 'kill $$busy' EXIT; trap 'exit 130' INT TERM; GOFLAGS="$$GOFLAGS -count=1" $(MAKE) --no-print-directory test
 
-# What `test` leaves out, in four parts. SEED chooses the cases of which a run takes only some. The figures of failovers are compared
+# What `test` leaves out, in parts of some minutes. SEED chooses the cases of which a run takes only some. The figures of failovers are compared
 # with an observer's, to within 50 ms. So they run alone, at the end of the faults.
 SEED  ?= 0
-PARTS := algorithms searches faults raced
+PARTS := algorithms users searches random faults raced
 LONG   = DOUBLEGRANT_TESTS=long DOUBLEGRANT_TEST_SEED=$(SEED) $(GO) test -count 1 $(TESTING) -run '^TestLong'
 
 test-long:
@@ -93,8 +93,14 @@ test-long:
 test-long-algorithms: redis
 	$(LONG) -p 2 ./workloads ./harness/results
 
+test-long-users: redis
+	$(LONG) -p 2 ./harness/granttest ./workloads/clients
+
 test-long-searches: redis
-	$(LONG) -p 2 ./harness/explore ./harness/granttest ./workloads/clients
+	$(LONG) -skip '^TestLongRandom' ./harness/explore
+
+test-long-random: redis
+	$(LONG) -run '^TestLongRandom' ./harness/explore
 
 test-long-faults: redis
 	$(LONG) -p 2 ./harness/cli ./nemesis ./harness/plan ./harness/workqueue/jetstream
@@ -105,7 +111,7 @@ test-long-faults: redis
 test-long-raced: redis cc
 	$(GO) test -race -count 1 $(TESTING) -p 2 -skip '^TestLong|^TestRaced' ./workloads ./harness/cluster/... ./harness/suite ./harness/generators ./harness/results ./harness/workqueue/...
 
-# The part for today, and today's mutants. Four days make a round, and each round has a seed of its own.
+# The part for today, and today's mutants. Each round of days has a seed of its own.
 test-long-today:
 	@day=$$(($$(date +%s) / 86400)); set -- $(PARTS); shift $$((day % $$#)); \
 	echo "today's part of test-long; to repeat it: make test-long-$$1 SEED=$$((day / $(words $(PARTS))))"; \
