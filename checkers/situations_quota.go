@@ -76,7 +76,7 @@ func wantedOf(kinds []harness.Kind) (wanted []harness.SituationName) {
 	return slices.DeleteFunc(wanted, IsByChance)
 }
 
-// QuotaLacks begins what Lacking says of situations that occurred too seldom.
+// QuotaLacks is a part of what Lacking, and a verdict by it, says of situations that occurred too seldom.
 const QuotaLacks = "not every situation had occurred"
 
 // Lacking says which situations occurred too seldom; empty: none.

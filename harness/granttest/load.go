@@ -168,7 +168,7 @@ func (s subject) sayLoad(t TB, res harness.Result) {
 
 // moreTime says what to do where a thorough load has come to its bound. It is empty for other doubts.
 func moreTime(doubts []string) string {
-	if !slices.ContainsFunc(doubts, func(d string) bool { return strings.HasPrefix(d, checkers.QuotaLacks) }) {
+	if !slices.ContainsFunc(doubts, func(d string) bool { return strings.Contains(d, checkers.QuotaLacks) }) {
 		return ""
 	}
 	return ". A thorough load needs time: see Load.Duration, and -timeout of go test"
