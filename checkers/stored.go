@@ -127,13 +127,18 @@ func (p *storedPass) op(x harness.Op) {
 	case x.Kind == harness.Next:
 		p.numbers++
 		r.drawn = x
-		if x.Call > r.ended && !(x.TTL > 0 && harness.EarliestEnd(x.Call, x.TTL, p.meta.Drift) <= r.empty) { // else it may have been issued before the end
+		if !r.mayPrecedeEnd(x, p.meta.Drift) {
 			r.issued.addIfLarger(peak{Op: x, number: n}, p.meta, p.mark.low)
 		}
 	default:
 		p.inspections++
 		p.inspect(r, peak{Op: x, number: n})
 	}
+}
+
+// mayPrecedeEnd reports whether x, a Next, may have been issued before the sequence came to an end that an inspection met.
+func (r *sequenceState) mayPrecedeEnd(x harness.Op, drift float64) bool {
+	return x.Call <= r.ended || harness.EarliestEnd(x.Call, x.TTL, drift) <= r.empty
 }
 
 // begin notes when the sequence can have come to its end, if it was x, a Next, that began it after the last inspection.

@@ -1,0 +1,121 @@
+package checkers
+
+import (
+	"slices"
+	"time"
+
+	"github.com/doublegrant/doublegrant/harness"
+)
+
+// answered is the rule of Owners.
+func answered(ops []harness.Op, meta harness.Meta, c counted) {
+	for j, x := range ops {
+		i := grantBefore(ops, j, meta)
+		if i < 0 {
+			continue
+		}
+		c.add(harness.SilentReacquire, x.Kind == harness.Extend && x.Outcome == harness.OK && lostBetween(ops, i, j, meta))
+		refused := x.Outcome == harness.Fail && (x.Err == "" || x.Err == "not mine") && (x.Kind == harness.Extend || x.Kind == harness.Release)
+		c.add(harness.RefusedRelease, refused && stillTaken(ops, i, j, meta))
+	}
+}
+
+// grantBefore returns the last grant of the owner of ops[j] before that, if it has asked neither for a release nor in vain since then; else -1.
+func grantBefore(ops []harness.Op, j int, meta harness.Meta) int {
+	for i, x := range slices.Backward(ops[:j]) {
+		if !sameOwner(x, ops[j], meta) || x.Kind == harness.Extend && x.Outcome != harness.OK {
+			continue
+		}
+		if x.Kind == harness.Release || x.Outcome != harness.OK {
+			return -1
+		}
+		return i
+	}
+	return -1
+}
+
+// grants reports whether x was granted a lock, or may have been.
+func grants(x harness.Op, perhaps bool) bool {
+	return (x.Kind == harness.Acquire || x.Kind == harness.Extend) && (x.Outcome == harness.OK || perhaps && x.Outcome == harness.Info)
+}
+
+// lostBetween reports whether another owner had the lock between the grant ops[i] and the extend ops[j] of one owner, and neither of the
+// two held it when the other one was told.
+func lostBetween(ops []harness.Op, i, j int, meta harness.Meta) bool {
+	upTo := func(k int) time.Duration { return holdEnd(ops[:k+1], k, meta) }
+	before := func(a, b int) bool {
+		since := sinceWhen(ops, a, meta)
+		return since < ops[b].Call || since < min(ops[b].Return, upTo(b))
+	}
+	for _, x := range ops[:j] {
+		if sameOwner(x, ops[j], meta) && grants(x, true) && x.Outcome == harness.Info {
+			return false
+		}
+	}
+	for k := i + 1; k < j; k++ {
+		if b := ops[k]; sameOwner(b, ops[j], meta) || !grants(b, false) || b.Return < holdEnd(ops[:j+1], i, meta) || !before(i, k) || !before(k, j) {
+			continue
+		}
+		last, over := k, false
+		for g := k; g < j; g++ {
+			if y := ops[g]; sameOwner(y, ops[k], meta) && grants(y, false) {
+				last, over = g, false
+			} else if sameOwner(y, ops[k], meta) && y.Kind == harness.Release {
+				over = true
+			}
+		}
+		if over || upTo(last) <= ops[j].Return {
+			return true
+		}
+	}
+	return false
+}
+
+// sinceWhen returns the Return of the grant ops[i], or of the first of those that it and others renewed before they could be over.
+func sinceWhen(ops []harness.Op, i int, meta harness.Meta) time.Duration {
+	j := grantBefore(ops, i, meta)
+	unanswered := func(x harness.Op) bool { return sameOwner(x, ops[i], meta) && x.Outcome == harness.Info }
+	if j < 0 || slices.ContainsFunc(ops[j:i], unanswered) || holdEnd(ops[:i+1], j, meta) <= ops[i].Return {
+		return ops[i].Return
+	}
+	return sinceWhen(ops, j, meta)
+}
+
+// stillTaken reports whether ops[j] was refused to the owner of the grant ops[i] although it still had the lock: another one was refused it then.
+func stillTaken(ops []harness.Op, i, j int, meta harness.Meta) bool {
+	a, x, end := ops[i], ops[j], holdEnd(ops[:i+1], i, meta)
+	enters := 0
+	for k := j - 1; k >= 0; k-- {
+		y := ops[k]
+		if !sameOwner(y, x, meta) {
+			continue
+		}
+		if k > i && y.Outcome == harness.Info {
+			return false
+		}
+		if y.Kind == harness.Release || y.Kind == harness.Acquire && y.Outcome != harness.OK {
+			break
+		}
+		if y.Kind == harness.Acquire {
+			enters++
+		}
+	}
+	if x.Return >= end || x.Kind == harness.Release && enters > 1 {
+		return false
+	}
+	for m, e := range ops {
+		again := func(y harness.Op) bool {
+			gaveUp := y.Kind == harness.Release && x.Kind == harness.Extend
+			return sameOwner(y, x, meta) && (gaveUp || y.Kind == harness.Acquire) && y.Call <= e.Return
+		}
+		took := func(y harness.Op) bool {
+			odd := y.Kind == harness.Acquire && y.Outcome == harness.Fail && y.Err != "" && y.Err != "held" && y.Return >= a.Call
+			return (grants(y, true) || odd) && y.Call <= e.Return && (odd || y.Outcome == harness.Info || y.Return >= a.Call && !sameOwner(y, x, meta))
+		}
+		if m > j && e.Kind == harness.Acquire && e.Outcome == harness.Fail && (e.Err == "" || e.Err == "held") && !sameOwner(e, x, meta) &&
+			e.Call > x.Return && e.Return < end && !slices.ContainsFunc(ops[j+1:], again) && !slices.ContainsFunc(ops, took) {
+			return true
+		}
+	}
+	return false
+}
