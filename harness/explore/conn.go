@@ -296,14 +296,6 @@ func (c *conn) isUngated() bool {
 	return ungated
 }
 
-// useFirst connects a connection of a library's own pool when it is first used: see pools.go.
-func (c *conn) useFirst() error {
-	if c.usedIn = c.dialer.world.schedules; c.wire != nil || c.failed != nil || c.isGone() {
-		return nil
-	}
-	return c.connect()
-}
-
 // isGone reports whether the client has closed the connection.
 func (c *conn) isGone() bool {
 	select {

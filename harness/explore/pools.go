@@ -58,6 +58,14 @@ func (p *pooled) remove(c *conn) {
 	delete(p.open, c)
 }
 
+// useFirst connects a connection of a library's own pool when it is first used.
+func (c *conn) useFirst() error {
+	if c.usedIn = c.dialer.world.schedules; c.wire != nil || c.failed != nil || c.isGone() {
+		return nil
+	}
+	return c.connect()
+}
+
 // leftBehind lists the connections that nobody has used in the last schedule, if there are many.
 func (p *pooled) leftBehind(schedules int) (all []*conn) {
 	p.mu.Lock()

@@ -159,7 +159,8 @@ func (s subject) sayLoad(t TB, res harness.Result) {
 		asked.add(res.History)
 		t.Logf("load: valid, %.0f operations (seed %d)%s", ops, res.Meta.Seed, s.triedText(asked, res.Situations)+s.onlyLoad(res.Situations))
 	case harness.Unknown:
-		t.Errorf("unknown: the load has shown nothing of %s: %s%s", s.name, strings.Join(doubts(res.Judged), "; "), moreTime(doubts(res.Judged)))
+		why := doubts(res.Judged)
+		t.Errorf("unknown: the load has shown nothing of %s: %s%s", s.name, strings.Join(why, "; "), moreTime(why))
 	default:
 		t.Errorf("%s is not %s under load: %s\n%srepeat the load's choices, not its interleaving: %s",
 			s.name, promise[s.kind], res.Summary(), anomalies(res.Judged), commandToRepeat(t.Name(), seed))

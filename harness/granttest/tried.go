@@ -150,7 +150,7 @@ func (s subject) onlyLoad(met []harness.Situation) string {
 	var few []string
 	more := false
 	for _, one := range met {
-		if one.Count == 0 || one.Count >= checkers.QuotaCount || s.searched.has(one.Name) {
+		if one.Count == 0 || one.Count >= checkers.QuotaCount || s.searched[one.Name] {
 			continue
 		}
 		few = append(few, fmt.Sprintf("%s (%d)", one.Name, one.Count))
@@ -174,5 +174,3 @@ func (c covered) add(all []harness.Situation) {
 		c[s.Name] = c[s.Name] || s.Count > 0
 	}
 }
-
-func (c covered) has(name harness.SituationName) bool { return c[name] }
