@@ -15,7 +15,7 @@ all: build
 help:
 	@echo "make demo    a tour on real Redis, under two minutes; exit code 0 if all came out as documented"
 	@echo "make explore every interleaving of the whole catalogue; exit code 0 if all came out as documented"
-	@echo "make test    every package's tests, real Redis included, in five minutes on two cores"
+	@echo "make test    every package's tests, real Redis included, in seven to eight minutes on two cores the first time"
 	@echo "make test-busy  the same beside processes that keep every core busy"
 	@echo "make test-long  what make test leaves out: whole tables, faults at random moments, more race detector; three quarters of an hour. Today's part: make test-long-today"
 	@echo "make test-deep  every fault on every target that it accepts, every kind of failover, the largest searches; about half an hour"
