@@ -17,14 +17,17 @@ import (
 	"github.com/doublegrant/doublegrant/harness/interleave"
 )
 
-// This file tries what a program promises by Symmetric: a schedule in which two clients have changed places has to go as it did before, but
+// This file tries what a program promises by Symmetric: a schedule in which clients have changed places has to go as it did before, but
 // for their names. Tried are the shortest schedules of the situations that a part has met, and some at random. Where the promise does not
 // hold the search begins anew without it, since it has left out orders that show something of their own.
 
 const (
-	mostExchanges = 60 // schedules with two clients exchanged that are run after one part
-	drawnToSwap   = 12 // schedules at random that are tried after one part
+	mostExchanges = 160 // schedules with clients in other places that are run after one part
+	drawnToSwap   = 12  // schedules at random that are tried after one part
 )
+
+// places says who acts in whose place: places[i] in that of client i, both counted from 0.
+type places []int
 
 // breaksSymmetry tries the promise on schedules of the part that has just ended, and reports whether it does not hold. From then on the
 // search does not rely on it.
@@ -71,51 +74,112 @@ func (s *search) unlikeLimit() string {
 	return "the promise that clients differ in their names only, which does not hold (" + s.unlike + "): clients begin in every order"
 }
 
-// exchanged is a schedule that is to be run with two clients exchanged.
+// exchanged is a schedule that is to be run with clients in each other's places.
 type exchanged struct {
 	budget interleave.Budget
 	path   []interleave.Choice // nil: it is drawn at random
 	number int                 // of the draw
-	swaps  [][2]int            // each is tried; counted from 0
+	tried  []places
 }
 
-// toExchange lists the schedules that are tried after a part, and notes that they are.
+// toExchange lists the schedules that are tried after a part, and notes that they are. Where not all can be, each is tried about as often.
 func (s *search) toExchange() (all []exchanged) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	b, most := s.budget, mostExchanges
+	most := mostExchanges
 	if n := len(s.parts); n > 0 { // about as many as the part itself had
 		most = min(most, 3+s.parts[n-1].Schedules)
 	}
-	swaps := swapsOf(b.Clients)
+	others := otherPlaces(s.budget.Clients)
 	for number := range min(drawnToSwap, most/4) {
-		all = append(all, exchanged{b, nil, number + 1, swaps[number%len(swaps):][:1]})
+		all = append(all, exchanged{s.budget, nil, number + 1, others[number%len(others):][:1]})
 	}
+	drawn := len(all)
 	for _, name := range slices.Sorted(maps.Keys(s.seen.Encounters.By)) {
 		e := s.seen.Encounters.By[name]
 		key := fmt.Sprint(e.Budget.Place, candidateKey(e.Budget.Clients, e.Schedule))
-		swaps := swapsOf(e.Budget.Clients)
-		if e.Count == 0 || s.exchanged[key] || len(swaps) > most {
+		if e.Count == 0 || s.exchanged[key] || len(all) == most {
 			continue
 		}
 		if s.exchanged == nil {
 			s.exchanged = map[string]bool{}
 		}
 		s.exchanged[key] = true
-		most -= len(swaps)
-		all = append(all, exchanged{e.Budget, e.Schedule, 0, swaps})
+		all = append(all, exchanged{budget: e.Budget, path: e.Schedule})
+	}
+	left := most - drawn
+	for i := range all[drawn:] {
+		x := &all[drawn+i]
+		share := left / (len(all) - drawn - i)
+		x.tried = otherPlaces(x.budget.Clients)
+		x.tried = x.tried[:min(len(x.tried), share)]
+		left -= len(x.tried)
 	}
 	return all
 }
 
-// swapsOf lists the pairs among so many clients, but no more than 6.
-func swapsOf(clients int) (all [][2]int) {
-	for b := 1; b < clients && len(all) < 6; b++ {
-		for a := range b {
-			all = append(all, [2]int{a, b})
+// otherPlaces lists ways in which clients can take each other's places. With up to four clients each two of them take the places of each
+// two in one way (of four these are the even permutations). With more each takes the place of each other.
+func otherPlaces(clients int) (all []places) {
+	if clients > interleave.MaxExhaustive {
+		for by := 1; by < clients; by++ {
+			p := make(places, clients)
+			for i := range p {
+				p[i] = (i + by) % clients
+			}
+			all = append(all, p)
+		}
+		return all
+	}
+	for _, p := range permutations(clients)[1:] {
+		if clients < interleave.MaxExhaustive || p.isEven() {
+			all = append(all, p)
 		}
 	}
 	return all
+}
+
+// permutations lists all permutations of so many clients, beginning with the one that changes nothing.
+func permutations(clients int) (all []places) {
+	if clients == 0 {
+		return []places{{}}
+	}
+	for _, shorter := range permutations(clients - 1) {
+		for at := clients - 1; at >= 0; at-- {
+			all = append(all, slices.Insert(slices.Clone(shorter), at, clients-1))
+		}
+	}
+	return all
+}
+
+// isEven reports whether an even number of exchanges of two leads there.
+func (p places) isEven() bool {
+	inversions := 0
+	for j := range p {
+		for _, before := range p[:j] {
+			if before > p[j] {
+				inversions++
+			}
+		}
+	}
+	return inversions%2 == 0
+}
+
+// whose returns in whose place a client acts.
+func (p places) whose(client int) int { return slices.Index(p, client) }
+
+// String says who acts in whose place.
+func (p places) String() string {
+	var clients, of []string
+	for i, client := range p {
+		if i != client {
+			clients, of = append(clients, strconv.Itoa(client+1)), append(of, strconv.Itoa(i+1))
+		}
+	}
+	if len(of) == 2 {
+		return fmt.Sprintf("clients %s and %s in each other's places", of[0], of[1])
+	}
+	return fmt.Sprintf("clients %s in the places of clients %s", strings.Join(clients, ", "), strings.Join(of, ", "))
 }
 
 // firstUnlike tries schedules, and describes the first difference beyond the names of clients. It is empty if there is none.
@@ -144,8 +208,8 @@ func (s *search) firstUnlike(ctx context.Context, w *world) (why string, err err
 			return "", err
 		}
 		steps = max(steps, len(first.path))
-		for _, swap := range x.swaps {
-			if why, err = every.unlike(ctx, first, swap); why != "" || err != nil {
+		for _, p := range x.tried {
+			if why, err = every.unlike(ctx, first, p); why != "" || err != nil {
 				return why, err
 			}
 		}
@@ -158,21 +222,21 @@ func cannotBeTold(err error) bool {
 	return errors.Is(err, ErrDiverged) || errors.Is(err, schedule.ErrStopped) || errors.Is(err, errDisturbed)
 }
 
-// unlike runs a schedule with two clients exchanged, and describes the first difference beyond their names. What differs as well when the
-// same schedule is run again is drawn at random, and no matter of the two.
-func (r runner) unlike(ctx context.Context, first *execution, swap [2]int) (why string, err error) {
-	image, err := r.replay(ctx, first.budget, exchange(first.path, swap))
+// unlike runs a schedule with clients in other places, and describes the first difference beyond their names. What differs as well when the
+// same schedule is run again is drawn at random, and no matter of theirs.
+func (r runner) unlike(ctx context.Context, first *execution, p places) (why string, err error) {
+	image, err := r.replay(ctx, first.budget, exchange(first.path, p))
 	if errors.Is(err, errDisturbed) || err != nil && !cannotBeTold(err) {
 		return "", ignoring(err, errDisturbed)
 	}
-	if why = describeUnlike(first, nil, image, swap); why == "" {
+	if why = describeUnlike(first, nil, image, p); why == "" {
 		return "", nil
 	}
 	again, err := r.replay(ctx, first.budget, first.path)
 	if err != nil {
 		return "", ignoring(err, ErrDiverged, schedule.ErrStopped, errDisturbed)
 	}
-	return describeUnlike(first, again, image, swap), nil
+	return describeUnlike(first, again, image, p), nil
 }
 
 // ignoring returns nil in the place of an error that wraps one of some others.
@@ -183,36 +247,25 @@ func ignoring(err error, others ...error) error {
 	return err
 }
 
-// exchange returns the schedule with two clients exchanged.
-func exchange(path []interleave.Choice, swap [2]int) []interleave.Choice {
+// exchange returns the schedule with clients in other places.
+func exchange(path []interleave.Choice, p places) []interleave.Choice {
 	out := slices.Clone(path)
 	for at, c := range out {
 		if i, ok := c.Client(); ok {
-			out[at] = c - interleave.Choice(i) + interleave.Choice(swapped(i, swap))
+			out[at] = c - interleave.Choice(i) + interleave.Choice(p[i])
 		}
 	}
 	return out
 }
 
-// swapped returns the client in whose place i is, counted from 0.
-func swapped(i int, swap [2]int) int {
-	switch i {
-	case swap[0]:
-		return swap[1]
-	case swap[1]:
-		return swap[0]
-	}
-	return i
-}
-
 // describeUnlike describes the first step, or operation, in which the image of a schedule differs from it beyond names. again is the
 // schedule once more, nil if that was not run. An image that is nil could not begin.
-func describeUnlike(first, again, image *execution, swap [2]int) string {
-	whose := fmt.Sprintf("client %d in the place of client %d", swap[1]+1, swap[0]+1)
+func describeUnlike(first, again, image *execution, p places) string {
+	whose := p.String()
 	if image == nil {
 		return "a schedule cannot begin with " + whose
 	}
-	n := newNames(swap)
+	n := newNames(p)
 	a, b := first.trace.Steps, image.trace.Steps
 	for i := range min(len(a), len(b)) {
 		x, y, z := a[i], b[i], a[i]
@@ -244,7 +297,7 @@ func firstUnlikeOp(first, image *execution, n names, whose string) string {
 		x, y := first.ops[i], image.ops[i]
 		client := x.Client // the harness has none in its place
 		if x.Client != harness.HarnessClient {
-			client = swapped(of.Worker(x.Client)-1, n.swap) + 1
+			client = n.places[of.Worker(x.Client)-1] + 1
 		}
 		if client != of.Worker(y.Client) || x.Kind != y.Kind || x.Outcome != y.Outcome || !n.same(x.Result, x.Result, y.Result) {
 			return fmt.Sprintf("client %d's %s is %s %s, and with %s client %d's %s is %s %s",
@@ -259,23 +312,23 @@ func firstUnlikeOp(first, image *execution, n names, whose string) string {
 
 // names maps the words of a schedule to those of its image, and back.
 type names struct {
-	swap     [2]int
+	places
 	to, from map[string]string
 }
 
-func newNames(swap [2]int) names { return names{swap, map[string]string{}, map[string]string{}} }
+func newNames(p places) names { return names{p, map[string]string{}, map[string]string{}} }
 
 // numberedClient matches what a trace calls a client.
 var numberedClient = regexp.MustCompile(`\bclient (\d+)'s\b`)
 
-// exchanged returns a text of the image, in which a trace may have numbered clients, with their numbers exchanged back.
+// exchanged returns a text of the image, in which a trace may have numbered clients, with their numbers as they were.
 func (n names) exchanged(text string) string {
 	return numberedClient.ReplaceAllStringFunc(text, func(s string) string {
 		i, err := strconv.Atoi(numberedClient.FindStringSubmatch(s)[1])
 		if err != nil {
 			return s
 		}
-		return fmt.Sprintf("client %d's", swapped(i-1, n.swap)+1)
+		return fmt.Sprintf("client %d's", n.whose(i-1)+1)
 	})
 }
 

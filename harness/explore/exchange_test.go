@@ -25,6 +25,7 @@ type tokenLock struct {
 	seizes  func(owner, holder string) bool // it takes the lock of that holder
 	blindly func(owner string) bool         // it releases whatever is there
 	byName  bool                            // it releases what has the owner's name as its value
+	lets    string                          // Lua: the value v is the owner's, whose own is ARGV[1]
 	counts  func(owner string) string       // a key at which it counts; nil: none
 	marks   func(owner string) string       // a key that ends with the lease; nil: none
 	mine    map[string]string               // values by owner: a value may be drawn
@@ -73,6 +74,11 @@ func (l *tokenLock) Release(ctx context.Context, key, owner string) (bool, error
 	value := l.mine[owner]
 	if l.byName {
 		value = owner
+	}
+	if l.lets != "" {
+		deletes := redis.NewScript("local v = redis.call('get', KEYS[1]) if v and " + l.lets + " then return redis.call('del', KEYS[1]) end return 0")
+		n, err := deletes.Run(ctx, l.redis, []string{key}, value).Int()
+		return n == 1, err
 	}
 	n, err := deletesOwn.Run(ctx, l.redis, []string{key}, value).Int()
 	return n == 1, err
@@ -130,6 +136,66 @@ func TestClientsThatAreNotAlikeAreSearchedInEveryOrder(t *testing.T) {
 			require.Equal(t, foundIn(honest), foundIn(told))
 		})
 	}
+}
+
+// A name that is taken for another shows it in one order only. In every other order of those two clients, the lock is right.
+func TestNamesThatAreTakenForOthersBreakThePromise(t *testing.T) {
+	for lets, clients := range map[string]int{
+		"v:sub(1, #ARGV[1]) == ARGV[1]": 3,
+		"ARGV[1]:sub(1, #v) == v":       3,
+		"v:lower() == ARGV[1]:lower()":  3,
+		"ARGV[1] >= v":                  3,
+		"ARGV[1] <= v":                  3,
+		"v:sub(-#ARGV[1]) == ARGV[1]":   4, // the fourth has such a name
+		"ARGV[1]:sub(-#v) == v":         4,
+	} {
+		spec := symmetricSpec(tokenLock{lets: lets})
+		spec.Clients = clients
+		told := searched(t, spec)
+		require.NotEmpty(t, brokenPromise(told), lets)
+		require.Equal(t, harness.Invalid, told.Verdict(), lets)
+	}
+}
+
+// Each two of up to four clients take the places of each two.
+func TestEachTwoClientsTakeThePlacesOfEachTwo(t *testing.T) {
+	for clients := 2; clients <= interleave.MaxExhaustive; clients++ {
+		all := otherPlaces(clients)
+		require.NotContains(t, all, permutations(clients)[0])
+		met := map[[4]int]bool{}
+		for _, p := range all {
+			for i, x := range p {
+				require.Equal(t, i, p.whose(x))
+				for j, y := range p {
+					met[[4]int{i, j, x, y}] = true
+				}
+			}
+		}
+		for _, of := range pairsOf(clients) {
+			for _, by := range pairsOf(clients) {
+				if of != by {
+					require.True(t, met[[4]int{of[0], of[1], by[0], by[1]}], "%v in the places of %v", by, of)
+				}
+			}
+		}
+	}
+	require.Len(t, otherPlaces(2), 1)
+	require.Len(t, otherPlaces(3), 5)
+	require.Len(t, otherPlaces(4), 11)
+	require.Equal(t, []places{{1, 2, 3, 4, 0}, {2, 3, 4, 0, 1}, {3, 4, 0, 1, 2}, {4, 0, 1, 2, 3}}, otherPlaces(5))
+	require.Equal(t, "clients 2, 3, 1 in the places of clients 1, 2, 3", places{1, 2, 0}.String())
+}
+
+// pairsOf lists the pairs of different clients.
+func pairsOf(clients int) (all [][2]int) {
+	for a := range clients {
+		for b := range clients {
+			if a != b {
+				all = append(all, [2]int{a, b})
+			}
+		}
+	}
+	return all
 }
 
 // foundIn lists the classes of counterexamples with their lengths.

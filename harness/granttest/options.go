@@ -73,7 +73,9 @@ type Search struct {
 	Skip bool // no search: for an algorithm that works in goroutines or timers of its own
 
 	// What may happen in one schedule: see interleave.Bounds. A negative number means none, but of clients, failovers and flushes.
-	Clients   int // 2 to 4; default 3
+	// Clients is the number of clients, 2 to 4; default 3. Two and three begin in every order. Four are taken to differ in their names only:
+	// the search first has three in every order, then four that begin in one, and tries whether others in their places do the same.
+	Clients   int
 	Crashes   int // clients that crash; default 1, or none of values that are shared
 	Expiries  int // times that a lease ends; default 1
 	Failovers int // promotions of a replica that has not heard everything, 0 or 1; default none
