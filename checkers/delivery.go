@@ -26,8 +26,9 @@ import (
 //     did not fail, those of the harness among them. One at least may have marked it, and none has TTL 0, which marks for
 //     ever. A TTL of a millisecond or more counts as one more, as in [Stuck].
 //
-// Neither is said if a claim or confirm of a client turns out later to have been called by the time of P.Return, or a later claim is
-// told "first".
+// Neither is said if a claim or confirm of a client turns out later to have been called by the time of P.Return. No mark is immortal of a
+// message of which a later claim is told "first". Nor is that message lost, unless the claim came after every end as below: whoever asked
+// before was told that somebody hands it on.
 //
 // An ok Inspect of a message by the harness that finds a mark (Result) without an end (TTL 0) is an immortal mark as well,
 // under the same conditions but for the time: a mark that was asked for with a window has an end from the beginning.
@@ -206,7 +207,7 @@ func (p *deliveryPass) noteProbed(m *message) {
 // withdraw takes back what x, a claim or confirm, shows to be wrong.
 func (m *message) withdraw(x harness.Op) {
 	underWay := func(a *harness.Anomaly) bool { return x.Client != harness.HarnessClient && x.Call <= a.To }
-	if m.lost != nil && (toldFirst(x) || underWay(m.lost)) {
+	if m.lost != nil && (toldFirst(x) && x.Call <= m.over || underWay(m.lost)) {
 		m.lost = nil
 	}
 	if m.immortal != nil && (toldFirst(x) || underWay(m.immortal)) {

@@ -25,12 +25,17 @@ func (c counted) add(class harness.Class, yes bool) {
 
 const endless time.Duration = 1 << 50 // later than everything in a history of these tests
 
-// length returns the shortest time that a lease or window may last.
+// length returns the shortest time that a lease or window may last. By a clock that is wrong at all it may end a millisecond early, as one that
+// counts in those does.
 func length(ttl time.Duration, drift float64) time.Duration {
-	if ttl == 0 {
+	lacks := math.Ceil(float64(ttl) * drift)
+	switch {
+	case ttl == 0:
 		return endless
+	case drift > 0 && ttl >= time.Millisecond && lacks < float64(time.Millisecond):
+		return ttl - time.Millisecond
 	}
-	return ttl - time.Duration(math.Ceil(float64(ttl)*drift))
+	return ttl - time.Duration(lacks)
 }
 
 // longest returns the longest time that a server may keep a lease or window, which is to the end of a millisecond.
@@ -249,8 +254,13 @@ func left(ops []harness.Op, meta harness.Meta, c counted) {
 		}
 		asked := p.Kind == harness.Claim && p.Result == harness.ResultSeen
 		looked := p.Kind == harness.Inspect && p.Result != "" && p.TTL == 0
-		if !asked && !looked || slices.ContainsFunc(ops[i+1:], isFirstClaim) {
+		if !asked && !looked {
 			continue
+		}
+		var fresh, freshInTime bool // it was told to be new later, and while a mark may have been left
+		for j, x := range ops[i+1:] {
+			fresh = fresh || isFirstClaim(x)
+			freshInTime = freshInTime || isFirstClaim(x) && x.Call <= marksBefore(ops[:i+1+j], meta).over
 		}
 		meanwhile := slices.ContainsFunc(ops[i+1:], func(x harness.Op) bool {
 			return (x.Kind == harness.Claim || x.Kind == harness.Confirm) && x.Outcome != harness.Fail &&
@@ -260,9 +270,9 @@ func left(ops []harness.Op, meta harness.Meta, c counted) {
 			continue
 		}
 		m := marksBefore(ops[:i], meta)
-		lost = lost || asked && (m.owed || m.refused && !m.any) && !m.unanswered && !m.probed && !delivered(ops) &&
+		lost = lost || asked && !freshInTime && (m.owed || m.refused && !m.any) && !m.unanswered && !m.probed && !delivered(ops) &&
 			(!slices.Contains(meta.Kinds, harness.Confirm) || p.Call > m.over)
-		immortal = immortal || m.any && m.over < endless && (looked || p.Call > m.over)
+		immortal = immortal || !fresh && m.any && m.over < endless && (looked || p.Call > m.over)
 	}
 	c.add(harness.LostMessage, lost)
 	c.add(harness.ImmortalMark, immortal)

@@ -62,7 +62,7 @@ func jammedExplained(ops []harness.Op, meta harness.Meta, every bool) bool {
 //   - it is no matter when the message was delivered, nor what a client was told before anybody had marked it;
 //   - once a claim has got no answer, or the harness has marked the message, nobody need deliver it. Who claimed it and crashed, or was told to go
 //     no further, has marked it, whatever confirms say that nobody can have had a reason for;
-//   - what is told to be new in the end was neither lost nor marked for ever;
+//   - what is told to be new in the end was not marked for ever, nor was it lost, unless all marks are over by then;
 //   - what the harness is told while a client is under way, or before anybody has asked, says nothing.
 type leftFilter struct {
 	probes    map[int]probed // what the harness asked, by index
@@ -73,7 +73,8 @@ type leftFilter struct {
 	excused   bool // nobody has to deliver it
 	asked     int  // the harness's first claim, from 1; 0: none
 	last      int  // the harness's last operation
-	wrong     int  // that which nothing explains, from 1, unless the message is new in the end; 0: none
+	lost      int  // that which shows that the message is lost, from 1, unless it is new while a mark may be left; 0: none
+	immortal  int  // that which shows that a mark has no end, from 1, unless the message is new in the end; 0: none
 }
 
 // probed says of something that the harness asked what was asked before.
@@ -85,15 +86,19 @@ type probed struct {
 
 func (s leftFilter) do(d deed, at time.Duration) (world, bool) {
 	if d.Kind == "" {
-		return s, s.wrong == 0
+		return s, s.lost == 0 && s.immortal == 0
 	}
 	if d.Client == harness.HarnessClient {
 		if d.index < s.last {
 			return nil, false
 		}
 		s.last = d.index
-		if s.judges(d, at) {
-			s.wrong = d.index + 1
+		lost, immortal := s.judges(d, at)
+		if lost {
+			s.lost = d.index + 1
+		}
+		if immortal {
+			s.immortal = d.index + 1
 		}
 		if d.Kind == harness.Claim && s.asked == 0 {
 			s.asked = d.index + 1
@@ -102,28 +107,28 @@ func (s leftFilter) do(d deed, at time.Duration) (world, bool) {
 	if d.Kind == harness.Inspect || d.Outcome == harness.Fail {
 		return s, true
 	}
+	over := at > s.until
 	s.until = max(s.until, d.lasts)
 	if d.Kind == harness.Confirm || d.Outcome == harness.Info || d.Result == harness.ResultFirst {
-		s.mark(d)
+		s.mark(d, over)
 	}
 	return s, true
 }
 
-// judges reports whether nothing explains what the harness is told by d.
-func (s leftFilter) judges(d deed, at time.Duration) bool {
+// judges reports what of d, which the harness is told, nothing explains.
+func (s leftFilter) judges(d deed, at time.Duration) (lost, immortal bool) {
 	p := s.probes[d.index]
 	switch {
 	case !p.says:
-		return false
+		return false, false
 	case d.Kind == harness.Inspect:
-		return p.known && s.until < endless
+		return false, p.known && s.until < endless
 	}
-	lost := !s.delivered && !s.excused && (p.owed || !s.marked) && (!s.leases || at > s.until)
-	return lost || p.known && at > s.until
+	return !s.delivered && !s.excused && (p.owed || !s.marked) && (!s.leases || at > s.until), p.known && at > s.until
 }
 
-// mark notes d, a claim or confirm that may have marked the message.
-func (s *leftFilter) mark(d deed) {
+// mark notes d, a claim or confirm that may have marked the message, when all marks before it were over or not.
+func (s *leftFilter) mark(d deed, over bool) {
 	s.marked = true
 	if d.Kind == harness.Confirm {
 		return
@@ -131,8 +136,11 @@ func (s *leftFilter) mark(d deed) {
 	first := d.Outcome == harness.OK
 	ours := d.Client == harness.HarnessClient
 	s.excused = s.excused || ours || !obliged(d.Op) || first && s.asked > 0 && s.asked <= d.index
-	if first && s.wrong <= d.index {
-		s.wrong = 0
+	if first && !over && s.lost <= d.index {
+		s.lost = 0
+	}
+	if first && s.immortal <= d.index {
+		s.immortal = 0
 	}
 }
 

@@ -114,9 +114,6 @@ if own and now <= own then return redis.call('del', KEYS[1]) end return 0`).says
 return redis.call('pexpire', KEYS[1], math.max(redis.call('pttl', KEYS[1]), ARGV[2]))`)),
 		codeLock("extends-by-setting", "an extend writes the token anew, with a new lease", extendBy(
 			`if redis.call('get', KEYS[1]) ~= ARGV[1] then return 0 end redis.call('set', KEYS[1], ARGV[1], 'XX', 'PX', ARGV[2]) return 1`)),
-		codeLock("extends-with-time-to-spare", "an extend refuses what has less than a tenth left, and renews the rest", extendBy(
-			`if redis.call('get', KEYS[1]) ~= ARGV[1] or redis.call('pttl', KEYS[1]) < ARGV[2] / 10 then return 0 end
-return redis.call('pexpire', KEYS[1], ARGV[2])`)),
 		scriptLock("time-asked-for-first", "the owner's deadline by TIME, then SET NX PX; a release deletes whatever is there before its own deadline",
 			nowMS+`if not redis.call('set', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2] + 5) then return 0 end
 redis.call('hset', KEYS[1]..':until', ARGV[1], now + ARGV[2]) return 1`,

@@ -50,6 +50,9 @@ if cur and string.sub(cur, 1, #ARGV[1]) == ARGV[1] then return redis.call('pexpi
 		codeLock("extend-in-two-steps", "an extend is GET, compare, a pause, PEXPIRE: the lease may end between them",
 			getCompareExtend(time.Millisecond)).says(
 			finds(harness.DoubleGrant), finds()),
+		codeLock("extends-with-time-to-spare", "an extend refuses what has less than a tenth left, and renews the rest", extendBy(
+			`if redis.call('get', KEYS[1]) ~= ARGV[1] or redis.call('pttl', KEYS[1]) < ARGV[2] / 10 then return 0 end
+return redis.call('pexpire', KEYS[1], ARGV[2])`)).says(finds(harness.RefusedRelease), misses("others have to be refused in the last tenth of a lease, after its owner was")),
 		codeLock("extend-refuses-always", "no lease is ever renewed", extendBy(`return 0`)).says(finds(harness.RefusedRelease), finds()),
 
 		codeLock("extends-before-it-looks", "an extend renews whatever lease is there before it compares the owner: another owner's lease gets longer, which harms nobody", extendBy(

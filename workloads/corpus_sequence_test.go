@@ -3,6 +3,7 @@ package workloads_test
 import (
 	"context"
 	"fmt"
+	"runtime"
 	"strconv"
 
 	"github.com/redis/go-redis/v9"
@@ -52,6 +53,7 @@ func sequences() []algorithm {
 		codeSequence("blocks", "hi and lo: each caller hands out numbers of its own block, while others already hand out higher ones", blocks(5)).says(cannot("without any command"), finds()),
 		codeSequence("clock", "the caller's own clock in microseconds, and nothing else", func(redis.UniversalClient) workloads.Sequencer {
 			return goSequence(func(ctx context.Context, _, _ string) (string, error) {
+				runtime.Gosched() // callers meet
 				return strconv.FormatInt(harness.Now(ctx).UnixMicro(), 10), nil
 			})
 		}).says(cannot("without any command"), misses("two callers have to ask in the same microsecond")),

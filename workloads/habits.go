@@ -4,14 +4,17 @@ import (
 	"context"
 	"time"
 
+	"github.com/redis/go-redis/v9"
+
 	"github.com/doublegrant/doublegrant/harness"
 	"github.com/doublegrant/doublegrant/harness/interleave"
 )
 
-// This file has what the last two clients of a search do where its options ask for Habits: they use their lock, filter or generator more
+// This file has what the last clients of a search do where its options ask for Habits: they use their lock, filter or generator more
 // than once, as a process does that has it for long. A search has a part of its own for each of them.
 
 const (
+	renewal  = interleave.MaxClients - 3 // the place of the client that renews its lease again and again
 	twoNames = interleave.MaxClients - 2 // the place of the client that uses two names at once, then one of them again
 	comeback = interleave.MaxClients - 1 // the place of the client that comes back when its lease or window is over
 )
@@ -20,6 +23,17 @@ const (
 func habits(asked bool, places ...int) []int {
 	if !asked {
 		return nil
+	}
+	return places
+}
+
+// lockHabits returns the places of such clients of a lock. One that cannot be renewed has none that renews.
+func lockHabits(o LockOptions, newLocker func(redis.UniversalClient) Locker) []int {
+	places := habits(o.Habits, twoNames, comeback)
+	if o.Habits {
+		if _, extends := newLocker(nil).(Extender); extends {
+			places = append(places, renewal)
+		}
 	}
 	return places
 }
@@ -47,17 +61,39 @@ func (c *lockClient) useTwoLocks(ctx context.Context, s *harness.Session, key, o
 	c.attempt(ctx, s, key, owner)
 }
 
-// outlive takes a lock, is busy until its lease is long over, takes the lock for something else, and only then gives up what it had first.
+// outlive takes a lock, is busy until its lease is long over, takes the lock for something else, and only then renews and gives up what it had
+// first.
 func (c *lockClient) outlive(ctx context.Context, s *harness.Session, key, owner string) {
 	first, second := owner+"-first", owner+"-second"
 	if c.acquire(ctx, s, key, first).Outcome == harness.Fail || harness.Sleep(ctx, longOver(c.opts.TTL)) != nil {
 		return
 	}
 	again := c.acquire(ctx, s, key, second).Outcome
+	if _, extends := c.lock.(Extender); extends {
+		c.extend(ctx, s, key, first)
+	}
 	c.release(ctx, s, key, first)
 	if again != harness.Fail {
 		c.release(ctx, s, key, second)
 	}
+}
+
+// renewAfter lists, as parts of a lease, how long the client waits before it renews its lease each time: late in it, soon after that, and in its
+// first half.
+var renewAfter = [...]float64{0.65, 0.1, 0.35}
+
+// renewAgain takes a lock, renews its lease several times, and gives it up.
+func (c *lockClient) renewAgain(ctx context.Context, s *harness.Session, key, owner string) {
+	if c.acquire(ctx, s, key, owner).Outcome != harness.OK {
+		return
+	}
+	for _, part := range renewAfter {
+		pause := time.Duration(part * float64(c.opts.TTL))
+		if harness.Sleep(ctx, pause) != nil || c.extend(ctx, s, key, owner).Outcome != harness.OK {
+			break
+		}
+	}
+	c.release(ctx, s, key, owner)
 }
 
 // handleTwo claims two messages before it delivers the first, the other before the one that all clients get.

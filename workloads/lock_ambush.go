@@ -106,18 +106,32 @@ func (k *lockKeyState) similarName() string {
 	return nameLike(k.watched.owner, k.names)
 }
 
-// nameLike returns the n-th name, from 1, that is like owner: it adds digits, or is only the beginning, or differs in the
-// last letter or in case. The names of one owner are all different. A name that was made so itself only gets digits added,
-// so that no two names are ever the same.
+// nameLike returns the n-th name, from 1, that is like owner: it adds digits, before or behind, is only the beginning, or differs in the
+// last letter or in case. The names of one owner are all different. A name that was made so itself only gets digits added, if its tail is no
+// longer whole, so that no two names are ever the same.
 func nameLike(owner string, n int) string {
-	first, whole := (n-1)/4, strings.HasSuffix(owner, "-"+nameTail)
+	const kinds = 5
+	round, whole := (n-1)/kinds, strings.HasSuffix(owner, "-"+nameTail)
 	switch {
-	case n%4 == 2 && whole && first <= len(nameTail):
-		return owner[:len(owner)-1-first]
-	case n%4 == 3 && whole && first < 9:
-		return owner[:len(owner)-1] + strconv.Itoa(first+1)
-	case n%4 == 0 && whole && first == 0:
-		return strings.ToUpper(owner)
+	case n%kinds == 2 && whole && round <= len(nameTail):
+		return owner[:len(owner)-1-round]
+	case n%kinds == 3 && whole && round < 9:
+		return owner[:len(owner)-1] + strconv.Itoa(round+1)
+	case n%kinds == 4 && whole && round < 1<<len(nameTail)-1:
+		return strings.TrimSuffix(owner, nameTail) + inOtherCase(nameTail, round+1)
+	case n%kinds == 0 && whole:
+		return strconv.Itoa(n) + "-" + owner
 	}
 	return owner + "." + strconv.Itoa(n)
+}
+
+// inOtherCase returns small letters with some in upper case: those whose bit is set.
+func inOtherCase(letters string, bits int) string {
+	out := []byte(letters)
+	for i := range out {
+		if bits&(1<<i) != 0 {
+			out[i] -= 'a' - 'A'
+		}
+	}
+	return string(out)
 }

@@ -195,8 +195,8 @@ func TestNoDefaultLeaseIsAWholeNumberOfSeconds(t *testing.T) {
 func TestNamesAreLikeTheOwnersAndNeverTheSame(t *testing.T) {
 	const owner = "client-1-2-" + nameTail
 	seen := map[string]bool{owner: true}
-	var longer, shorter, sameLength int
-	for _, of := range []string{owner, owner + ".1", owner[:len(owner)-1], owner[:len(owner)-1-len(nameTail)]} {
+	var longer, shorter, endsAlike, otherCase, otherLetter int
+	for _, of := range []string{owner, owner + ".1", owner[:len(owner)-1], owner[:len(owner)-1-len(nameTail)], nameLike(owner, 4)} {
 		for n := 1; n <= 200; n++ {
 			name := nameLike(of, n)
 			if of != owner {
@@ -204,8 +204,12 @@ func TestNamesAreLikeTheOwnersAndNeverTheSame(t *testing.T) {
 			}
 			require.NotEqual(t, "client-1-20-"+nameTail, name)
 			switch {
+			case of == owner && strings.EqualFold(name, owner):
+				otherCase++
+			case of == owner && strings.HasSuffix(name, owner):
+				endsAlike++
 			case of == owner && len(name) == len(owner):
-				sameLength++
+				otherLetter++
 			case of == owner && strings.HasPrefix(owner, name):
 				shorter++
 				require.GreaterOrEqual(t, len(name), len("client-1-2"), "another attempt of the same client")
@@ -219,7 +223,9 @@ func TestNamesAreLikeTheOwnersAndNeverTheSame(t *testing.T) {
 		}
 	}
 	require.Equal(t, 1+len(nameTail), shorter)
-	require.Equal(t, 10, sameLength, "another last letter, and other letters' case")
+	require.Equal(t, 9, otherLetter)
+	require.Equal(t, 31, otherCase)
+	require.Equal(t, 40, endsAlike)
 	require.Greater(t, longer, 100)
 }
 

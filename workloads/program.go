@@ -95,7 +95,7 @@ func LockProgram(o LockOptions, newLocker func(redis.UniversalClient) Locker) in
 	const key = exploredLock
 	return interleave.Program{
 		Name: cmp.Or(o.Name, "lock"), Lease: o.TTL, Hooks: []redis.Hook{tracer{}},
-		Kinds: []harness.Kind{harness.Acquire, harness.Release}, Apart: habits(o.Habits, twoNames, comeback),
+		Kinds: []harness.Kind{harness.Acquire, harness.Release}, Apart: lockHabits(o, newLocker),
 		Open: func(i int, r redis.UniversalClient) harness.Client {
 			return exploredLockClient(newLocker(r), o, key, i)
 		},
@@ -110,9 +110,12 @@ func LockProgram(o LockOptions, newLocker func(redis.UniversalClient) Locker) in
 				return err // the lock is as free as in the beginning
 			}
 			c := &lockClient{lock: newLocker(r), opts: o}
-			for range probes { // a refusal may be what repairs the lock
+			for range probes { // a refusal may be what repairs the lock, at once or when another lease is over
 				if c.acquire(ctx, s, key, "harness").Err != harness.Held {
 					break
+				}
+				if err := after.Pass(o.TTL + 2*time.Millisecond); err != nil {
+					return err
 				}
 			}
 			return nil
@@ -136,6 +139,9 @@ func exploredLockClient(lock Locker, o LockOptions, key string, place int) harne
 			return
 		case o.Habits && place == comeback:
 			c.outlive(ctx, s, key, owner)
+			return
+		case o.Habits && place == renewal:
+			c.renewAgain(ctx, s, key, owner)
 			return
 		}
 		if c.attempt(ctx, s, key, owner) {

@@ -41,6 +41,8 @@ type actor struct {
 	acted            bool            // the operation at hand has taken effect: see takesEffect
 	actedAt          time.Duration   // virtual time at which it first did
 	slept            bool            // it has slept, so its client knows how much time has passed
+	between          bool            // its last operation has ended, and none has begun since
+	rests            bool            // it sleeps between two operations: the next one begins when it wakes up
 	commands         int             // number of commands that the operation at hand has sent
 	free             bool            // the last operation sent no command, in a process of several clients
 	lost             []byte          // the command of the operation at hand that was executed without an answer; nil: none
@@ -123,6 +125,7 @@ var _ harness.Timeline = clientTimeline{}
 func (t clientTimeline) Now() time.Duration {
 	defer t.a.ex.w.takeTurn()()
 	t.a.clockReads++
+	t.a.between = false
 	t.a.awaitBeginning()
 	return t.a.ex.stamp()
 }
@@ -136,6 +139,7 @@ func (t clientTimeline) Record(op *harness.Op) {
 		a.wait(at(model.InSleep))
 	}
 	a.records++
+	a.between = true
 	did := model.Act{Op: *op}
 	if kept := a.keep(op); kept || !a.hasThreads() { // whether a crash cut it off is not for the mind of a client to know
 		a.noteAct(did)
@@ -222,7 +226,7 @@ func (v clientClock) Sleep(ctx context.Context, d time.Duration) error {
 	if a.hasThreads() {
 		return a.nap(ctx, d)
 	}
-	a.sleep(d)
-	a.noteAct(model.Act{Sleep: d})
+	a.sleep(d, a.between)
+	a.noteAct(model.Act{Sleep: d, Rests: a.between})
 	return nil
 }

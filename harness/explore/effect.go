@@ -41,10 +41,10 @@ func (a *actor) act(at time.Duration) {
 	}
 }
 
-// sleep lets the actor sleep for d before its next step.
-func (a *actor) sleep(d time.Duration) {
+// sleep lets the actor sleep for d before its next step, in an operation or between two.
+func (a *actor) sleep(d time.Duration, between bool) {
 	a.wakeAt = max(a.wakeAt, a.ex.now) + d
-	a.slept = true
+	a.rests, a.slept = between, a.slept || !between
 }
 
 // mayBegin reports whether the actor's next step may be the one from which its operation counts. In doubt it is.

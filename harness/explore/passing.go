@@ -48,7 +48,12 @@ func (ex *execution) instantsNow() ([]schedule.Instant, error) {
 		return instants, nil
 	}
 	fine, err := ex.fineInstants()
-	if !clock { // what is left of a lease tells nothing of deadlines in values
+	switch ends, err := ex.leaseEnds(); {
+	case err != nil:
+		return nil, err
+	case !clock && len(ends) == 0: // there is nothing to ask for
+		return instants, nil
+	case !clock: // what is left of a lease tells nothing of deadlines in values
 		fine = slices.DeleteFunc(fine, func(t schedule.Instant) bool { return t.BeyondEnd })
 	}
 	return append(instants, fine...), err

@@ -70,7 +70,7 @@ func (ex *recalled) recallMind(a *actor, heard model.Event) error {
 	first.mind = next
 	for i := range next.Acts {
 		if d := next.Acts[i].Sleep; d > 0 {
-			a.sleep(d)
+			a.sleep(d, next.Acts[i].Rests)
 			continue
 		}
 		op := next.Acts[i].Op

@@ -143,7 +143,10 @@ func (ex *execution) wake(a *actor) (slept bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	a.beginOp(ex.stamp())
+	if !a.rests {
+		a.beginOp(ex.stamp())
+	}
+	a.rests = false
 	ex.trace.Waited(a.wakeAt - ex.now)
 	return slept && a.parkedAt.Kind != model.InSleep, ex.passTo(a.wakeAt)
 }

@@ -160,10 +160,11 @@ func (s subject) searchIn(t TB, p parameters, until time.Time, random *explore.R
 func searchMinimized(ctx context.Context, spec explore.Spec, beyond time.Duration) (interleave.Result, error) {
 	spec.First = true
 	first, err := explore.Search(ctx, spec)
-	if err != nil || len(first.Found) == 0 || beyond < 0 {
+	left := spec.For - first.Elapsed
+	if err != nil || len(first.Found) == 0 || beyond < 0 || left <= 0 {
 		return first, err
 	}
-	spec.First, spec.For = false, min(spec.For, first.Elapsed+beyond)
+	spec.First, spec.For = false, min(left, first.Elapsed+beyond)
 	all, err := explore.Search(ctx, spec)
 	if err != nil || len(all.Found) > 0 && all.Found[0].Length() <= first.Found[0].Length() {
 		return all, err

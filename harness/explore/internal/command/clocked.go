@@ -15,10 +15,13 @@ var clockWords = []string{"time", "expireat", "pexpireat", "expiretime", "pexpir
 // quotedClockWord finds clockWords in the text of a Lua script.
 var quotedClockWord = regexp.MustCompile(`(?i)["'](` + strings.Join(clockWords, "|") + `|xadd)["']`)
 
-// ReadsClock reports whether the outcome of a command depends on the time of day that the server shows, as far as can be seen.
+// ReadsClock reports whether the outcome of a command depends on the time of day that the server shows, as far as can be seen. That of a function
+// may.
 func (s *Scripts) ReadsClock(args [][]byte) bool {
 	switch n := Name(args); {
-	case n == "eval", n == "evalsha":
+	case callsHidden(n):
+		return true
+	case runsScript(n):
 		return s.TraitsOf(s.Of(args)).clock
 	case n == "xadd":
 		return slices.ContainsFunc(args, func(a []byte) bool { return bytes.Equal(a, []byte("*")) })
@@ -35,10 +38,12 @@ var ttlWords = []string{"ttl", "pttl", "expiretime", "pexpiretime"}
 // quotedTTLWord finds ttlWords in the text of a Lua script, and the options of EXPIRE that compare.
 var quotedTTLWord = regexp.MustCompile(`(?i)["'](` + strings.Join(ttlWords, "|") + `|gt|lt)["']`)
 
-// ReadsTTL reports whether the outcome of a command depends on what is left of a key's lease, as far as can be seen.
+// ReadsTTL reports whether the outcome of a command depends on what is left of a key's lease, as far as can be seen. That of a function may.
 func (s *Scripts) ReadsTTL(args [][]byte) bool {
 	switch n := Name(args); {
-	case n == "eval", n == "evalsha":
+	case callsHidden(n):
+		return true
+	case runsScript(n):
 		return s.TraitsOf(s.Of(args)).ttl
 	case strings.Contains(n, "expire") && len(args) > 3:
 		return slices.ContainsFunc(args[3:], func(a []byte) bool { return bytes.EqualFold(a, []byte("gt")) || bytes.EqualFold(a, []byte("lt")) })
@@ -54,7 +59,7 @@ var quotedIdleTime = regexp.MustCompile(`(?i)["']object["']\s*,\s*["'](idletime|
 // machine's time, whatever the time of day is set to.
 func (s *Scripts) ReadsIdleTime(args [][]byte) bool {
 	switch n := Name(args); {
-	case n == "eval", n == "evalsha":
+	case runsScript(n):
 		return s.TraitsOf(s.Of(args)).idle
 	case n == "object" && len(args) > 1:
 		what := strings.ToLower(string(args[1]))

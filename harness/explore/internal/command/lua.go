@@ -42,6 +42,6 @@ func scriptRepeats(body string) bool {
 	}
 	return !slices.ContainsFunc(calls, func(call []string) bool {
 		n := strings.ToLower(call[1])
-		return n == "eval" || n == "evalsha" || n == "wait" || !Repeats([][]byte{[]byte(n), nil, nil})
+		return runsScript(n) || n == "wait" || !Repeats([][]byte{[]byte(n), nil, nil})
 	})
 }

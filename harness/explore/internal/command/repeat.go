@@ -8,7 +8,7 @@ import "strings"
 // That holds for the order in which one server lists a set or a hash, too.
 var repeatable = func() map[string]bool {
 	m := map[string]bool{}
-	for _, n := range strings.Fields("eval evalsha exec time getbit setbit bitcount incrbyfloat hincrbyfloat hstrlen hkeys hvals zincrby zcount " +
+	for _, n := range strings.Fields("eval evalsha eval_ro evalsha_ro exec time getbit setbit bitcount incrbyfloat hincrbyfloat hstrlen hkeys hvals zincrby zcount " +
 		"zrank zrevrange zrangebyscore zremrangebyscore zremrangebyrank rpushx lpushx linsert lset lpos smove sunion sinter sdiff mset msetnx " +
 		"rename renamenx copy pfadd pfcount wait publish") {
 		m[n] = true

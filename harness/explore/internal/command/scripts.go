@@ -36,12 +36,20 @@ func (s *Scripts) Hashes() []string { return slices.Sorted(maps.Keys(s.texts)) }
 // TextOf returns the text of the script with a hash. It is empty if the script was never seen.
 func (s *Scripts) TextOf(hash string) string { return s.texts[strings.ToLower(hash)] }
 
+// callsHidden reports whether a command calls a function, whose text is not known here.
+func callsHidden(name string) bool { return name == "fcall" || name == "fcall_ro" }
+
+// runsScript reports whether a command runs a script, by its text or by its hash.
+func runsScript(name string) bool {
+	return name == "eval" || name == "evalsha" || name == "eval_ro" || name == "evalsha_ro"
+}
+
 // Of returns the text of the script that a command runs or loads. It is empty if there is none, or if it was never seen.
 func (s *Scripts) Of(args [][]byte) string {
 	if body, ok := ScriptIn(args); ok {
 		return body
 	}
-	if Name(args) == "evalsha" && len(args) > 1 {
+	if n := Name(args); (n == "evalsha" || n == "evalsha_ro") && len(args) > 1 {
 		return s.TextOf(string(args[1]))
 	}
 	return ""
@@ -49,7 +57,7 @@ func (s *Scripts) Of(args [][]byte) string {
 
 // IsUnseen reports whether a command runs a script that was never seen.
 func (s *Scripts) IsUnseen(args [][]byte) bool {
-	if Name(args) != "evalsha" || len(args) < 2 {
+	if n := Name(args); n != "evalsha" && n != "evalsha_ro" || len(args) < 2 {
 		return false
 	}
 	_, seen := s.texts[strings.ToLower(string(args[1]))]
@@ -69,7 +77,7 @@ func (s *Scripts) TraitsOf(body string) Traits {
 // ScriptIn returns the text of the script that EVAL or SCRIPT LOAD brings.
 func ScriptIn(args [][]byte) (body string, ok bool) {
 	switch n := Name(args); {
-	case n == "eval" && len(args) > 1:
+	case (n == "eval" || n == "eval_ro") && len(args) > 1:
 		return string(args[1]), true
 	case n == "script" && len(args) > 2 && strings.EqualFold(string(args[1]), "load"):
 		return string(args[2]), true

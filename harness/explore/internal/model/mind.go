@@ -38,11 +38,12 @@ type Act struct {
 	Op    harness.Op    // valid if Sleep is 0. Times are not valid
 	Took  time.Duration // of an operation of the program's own: how long it took
 	Sleep time.Duration
+	Rests bool // it sleeps between two operations
 }
 
 // isLike reports whether two acts are the same, as IsLike does of operations.
 func (a Act) isLike(b Act) bool {
-	return a.Took == b.Took && a.Sleep == b.Sleep && IsLike(a.Op, b.Op)
+	return a.Took == b.Took && a.Sleep == b.Sleep && a.Rests == b.Rests && IsLike(a.Op, b.Op)
 }
 
 // IsLike reports whether two operations are the same, but for the words in which a library says that it knows nothing: how it finds the

@@ -1,0 +1,129 @@
+package granttest_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/doublegrant/doublegrant/harness"
+)
+
+// This file has locks that go wrong only when a lease is renewed more than once, and one that asks twice before it takes a lock over.
+
+// renewing is a lock that can be extended, and what it keeps between two calls.
+type renewing struct {
+	goodLock
+	renewed map[string]time.Time // by owner: when that was last done
+	latest  map[string]string    // by key: the latest owner
+	extend  func(ctx context.Context, l *renewing, key, owner string, ttl time.Duration) (bool, error)
+}
+
+func (l *renewing) Acquire(ctx context.Context, key, owner string, ttl time.Duration) (bool, error) {
+	ok, err := l.goodLock.Acquire(ctx, key, owner, ttl)
+	if ok {
+		l.latest[key] = owner
+	}
+	return ok, err
+}
+
+func (l *renewing) Extend(ctx context.Context, key, owner string, ttl time.Duration) (bool, error) {
+	return l.extend(ctx, l, key, owner, ttl)
+}
+
+func extending(extend func(ctx context.Context, l *renewing, key, owner string, ttl time.Duration) (bool, error)) func(redis.UniversalClient) *renewing {
+	return func(r redis.UniversalClient) *renewing {
+		return &renewing{goodLock{r}, map[string]time.Time{}, map[string]string{}, extend}
+	}
+}
+
+// byScript makes an extend of Lua that is told the owner and the lease. It says yes where it returns 1.
+func byScript(text string) func(context.Context, *renewing, string, string, time.Duration) (bool, error) {
+	script := redis.NewScript(text)
+	return func(ctx context.Context, l *renewing, key, owner string, ttl time.Duration) (bool, error) {
+		n, err := script.Run(ctx, l.redis, []string{key}, owner, ttl.Milliseconds()).Int()
+		return n == 1, err
+	}
+}
+
+const ownersOnly = "if redis.call('get', KEYS[1]) ~= ARGV[1] then return 0 end "
+
+var (
+	comparesAndRenews = byScript(ownersOnly + "return redis.call('pexpire', KEYS[1], ARGV[2])")
+
+	// newRenewsSeldom makes a lock that renews a lease no more than four times in its length, and says yes in between.
+	newRenewsSeldom = extending(func(ctx context.Context, l *renewing, key, owner string, ttl time.Duration) (bool, error) {
+		now := harness.Now(ctx)
+		if at, known := l.renewed[owner]; known && now.Sub(at) < ttl/4 {
+			return true, nil
+		}
+		ok, err := comparesAndRenews(ctx, l, key, owner, ttl)
+		if ok {
+			l.renewed[owner] = now
+		}
+		return ok, err
+	})
+	// newSkipsTheMiddle makes a lock that says yes, and renews nothing, where between a quarter and 45 hundredths of the lease are left.
+	newSkipsTheMiddle = extending(byScript(ownersOnly + `local left = redis.call('pttl', KEYS[1])
+if left >= ARGV[2] * 0.45 or left <= ARGV[2] * 0.25 then redis.call('pexpire', KEYS[1], ARGV[2]) end return 1`))
+	// newRenewsTheLatest makes a lock that extends what its client took last, whoever asks.
+	newRenewsTheLatest = extending(func(ctx context.Context, l *renewing, key, _ string, ttl time.Duration) (bool, error) {
+		return comparesAndRenews(ctx, l, key, l.latest[key], ttl)
+	})
+	// newRenews makes a right lock.
+	newRenews = extending(comparesAndRenews)
+)
+
+// observing is a right lock without a TTL: who has seen the same value for longer than a lease takes the lock over.
+type observing struct {
+	goodLock
+	seen map[string]sight
+}
+
+// sight is a value that was seen, and since when.
+type sight struct {
+	value string
+	since time.Time
+}
+
+func newObserving(r redis.UniversalClient) *observing {
+	return &observing{goodLock{r}, map[string]sight{}}
+}
+
+var exchanges = redis.NewScript("if redis.call('get', KEYS[1]) ~= ARGV[1] then return 0 end redis.call('set', KEYS[1], ARGV[2]) return 1")
+
+func (l *observing) Acquire(ctx context.Context, key, owner string, ttl time.Duration) (bool, error) {
+	if ok, err := l.redis.SetNX(ctx, key, owner, 0).Result(); ok || err != nil {
+		return ok, err
+	}
+	value, err := l.redis.Get(ctx, key).Result()
+	if err != nil {
+		if errors.Is(err, redis.Nil) {
+			err = nil
+		}
+		return false, err
+	}
+	now, last := harness.Now(ctx), l.seen[key]
+	if last.value != value {
+		l.seen[key] = sight{value, now}
+		return false, nil
+	}
+	if now.Sub(last.since) <= ttl {
+		return false, nil
+	}
+	n, err := exchanges.Run(ctx, l.redis, []string{key}, value, owner).Int()
+	return n == 1, err
+}
+
+// Clients renew more than once, and ask again when another lease is over.
+func TestLeasesAreRenewedAgainAndAgain(t *testing.T) {
+	requireSaid(t, map[string]saying{
+		"renews seldom":        {lock(newRenewsSeldom, briefLock), "double-grant"},
+		"skips the middle":     {lock(newSkipsTheMiddle, briefLock), "double-grant"},
+		"renews the latest":    {lock(newRenewsTheLatest, briefLock), "double-grant|silent-reacquire"},
+		"renews":               {lock(newRenews, briefLock), ""},
+		"observes for a lease": {lock(newObserving, briefLock), ""},
+	})
+}
