@@ -99,23 +99,26 @@ func (s subject) searchOne(t TB, p parameters, until time.Time) (goOn bool) {
 	if s.takenAsAlike() { // a lock that takes one name for another shows it to a third
 		few := s
 		few.search.Clients = mostInEveryOrder
-		if !few.searchIn(t, p, until, nil) {
-			return false
+		if goOn, decided := few.searchIn(t, p, until, nil); !goOn || !decided {
+			t.Logf("the search of %d clients has not begun", s.search.Clients)
+			return goOn
 		}
 	}
-	goOn = s.searchIn(t, p, until, nil)
+	goOn, _ = s.searchIn(t, p, until, nil)
 	r := s.search.Random
 	if !goOn || r.Schedules == 0 {
 		return goOn
 	}
-	return s.searchIn(t, p, until, &explore.Random{Schedules: r.Schedules, Strategy: r.Strategy, Depth: r.Depth, Seed: r.Seed})
+	goOn, _ = s.searchIn(t, p, until, &explore.Random{Schedules: r.Schedules, Strategy: r.Strategy, Depth: r.Depth, Seed: r.Seed})
+	return goOn
 }
 
 // randomClients is the number of clients of schedules at random by default.
 const randomClients = 8
 
-// searchIn runs every schedule of a program, or those that are drawn at random.
-func (s subject) searchIn(t TB, p parameters, until time.Time, random *explore.Random) (goOn bool) {
+// searchIn runs every schedule of a program, or those that are drawn at random. It reports whether the test may go on, and whether the search
+// came to its end.
+func (s subject) searchIn(t TB, p parameters, until time.Time, random *explore.Random) (goOn, decided bool) {
 	t.Helper()
 	g := newLastingSupervisor(callTime)
 	spec := s.spec(g, p)
@@ -133,7 +136,7 @@ func (s subject) searchIn(t TB, p parameters, until time.Time, random *explore.R
 		return err
 	})
 	if !s.cameToAnEnd(t, g, err) {
-		return false
+		return false, false
 	}
 	s.searched.add(situationsOf(res))
 	s.recipes(t, p, spec, res.Found)
@@ -141,17 +144,18 @@ func (s subject) searchIn(t TB, p parameters, until time.Time, random *explore.R
 	switch verdict := res.Verdict(); {
 	case verdict == harness.Invalid:
 		s.found(t, p, res, spec.Skew)
-		return false
+		return false, true
 	case res.Random != nil && res.WhyAtRandom() == "":
 		t.Logf("schedules at random%s, seed %d: %s (%.1fs)%s", p.inRegime(), res.Random.Seed, res.Summary(), res.Elapsed.Seconds(),
 			s.triedText(asked, situationsOf(res)))
 	case verdict == harness.Unknown:
 		t.Errorf("unknown: the search%s has shown nothing of %s: %s, after %d schedules%s%s%s", p.inRegime(), s.name, res.Stopped, res.Schedules,
 			g.underWay(), s.triedText(asked, situationsOf(res)), limitsText(res.Limits))
+		return true, false
 	default:
 		t.Logf("search%s: %s (%.1fs)%s%s", p.inRegime(), res.Summary(), res.Elapsed.Seconds(), s.triedText(asked, situationsOf(res)), limitsText(res.Limits))
 	}
-	return true
+	return true, true
 }
 
 // searchMinimized searches until something is found. It then searches once more, for the smallest counterexample of each class, and gives
