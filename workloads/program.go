@@ -110,12 +110,14 @@ func LockProgram(o LockOptions, newLocker func(redis.UniversalClient) Locker) in
 				return err // the lock is as free as in the beginning
 			}
 			c := &lockClient{lock: newLocker(r), opts: o}
-			for range probes { // a refusal may be what repairs the lock, at once or when another lease is over
+			for n := range probes { // a refusal may be what repairs the lock, at once or when another lease is over
+				if n > 0 {
+					if err := after.Pass(o.TTL + 2*time.Millisecond); err != nil {
+						return err
+					}
+				}
 				if c.acquire(ctx, s, key, "harness").Err != harness.Held {
 					break
-				}
-				if err := after.Pass(o.TTL + 2*time.Millisecond); err != nil {
-					return err
 				}
 			}
 			return nil
