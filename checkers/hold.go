@@ -25,7 +25,6 @@ type hold struct {
 	until    time.Duration // when it can be over, if nobody releases it; not before op.Call
 	least    time.Duration // the value of until when op returned
 	known    time.Duration // it is known to have lasted until then: what it overlaps before is decided
-	given    time.Duration // the Call of the release that gave it up; -1: none was seen
 	latest   time.Duration // the Return of the latest hold that it may overlap as the first of the two; -1: none
 	overlap  *overlap      // with an earlier one; nil: there is none to overlap
 	thefts   []*theft      // releases by other owners that may have removed the lock, in the order of the history
@@ -103,8 +102,9 @@ func (h *hold) evidenceAgainst(later *hold) []sight {
 
 // tenure is a hold of a lock together with the holds that renew it, until the owner gives the lock up.
 type tenure struct {
-	seq      int  // of its first hold
-	reported bool // it is part of a violation
+	seq      int           // of its first hold
+	reported bool          // it is part of a violation
+	given    time.Duration // the Call of the release that gave it up; -1: none was seen
 }
 
 // alreadyCounted reports whether the violation that h completes was counted before.

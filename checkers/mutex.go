@@ -230,9 +230,9 @@ func (p *mutexPass) lastedUntil(x harness.Op) time.Duration {
 func (p *mutexPass) grant(worker int, x harness.Op, before *hold) {
 	h := &hold{
 		sight: sight{x, p.seq}, owner: owner{worker, x.Arg},
-		until: p.leastEnd(x), known: x.Return, given: -1, latest: -1, since: x.Return,
+		until: p.leastEnd(x), known: x.Return, latest: -1, since: x.Return,
 	}
-	h.least, h.own.seq, h.tenure = h.until, p.seq, &h.own
+	h.least, h.own, h.tenure = h.until, tenure{seq: p.seq, given: -1}, &h.own
 	if before != nil {
 		h.continueFrom(before)
 	}
@@ -308,7 +308,7 @@ func (p *mutexPass) openOverlap(l *lock, h *hold) {
 
 // release ends h at the Call of r and decides every overlap that waited for it.
 func (p *mutexPass) release(h *hold, r harness.Op) {
-	h.given = r.Call
+	h.tenure.given = r.Call
 	if h.waits() {
 		ended := &sight{r, p.seq}
 		if r.Call <= h.op.Return {

@@ -280,8 +280,18 @@ func TestLocksDropDecidedOverlaps(t *testing.T) {
 func TestHowAHoldEnds(t *testing.T) {
 	h := holdUntil("a", 5)
 	for given, why := range map[time.Duration]harness.SpanEnd{-1: harness.LeaseEnds, 4: harness.OwnRelease, 5: harness.LeaseEnds, 6: harness.LeaseEnds} {
-		h.given = given
+		h.tenure = &tenure{given: given}
 		require.Equal(t, why, h.span(h.op, 0)[0].Until, given)
+	}
+}
+
+// A release gives up every grant that its owner renewed, so that no span goes on after it.
+func TestAReleaseEndsWhatWasRenewed(t *testing.T) {
+	ops := []harness.Op{acquire(0, "a", 0, 8, 0), acquire(1, "b", 16, 24, 0), promising(25, acquire(1, "b", 24, 24, 0)), release(1, "b", 24, 32)}
+	_, found := judgeWithin(t.Context(), Mutex(), of(ops...))
+	require.NotEmpty(t, found)
+	for _, a := range found {
+		require.NoError(t, spansIn{a, ops, of().Meta}.wrong(), "%+v", a)
 	}
 }
 

@@ -164,8 +164,8 @@ func (o *overlap) spans() []harness.Span {
 // span returns the time from that grant of h's owner until h ended, as far as was seen; none if the lease could be over at once.
 func (h *hold) span(began harness.Op, owner int) []harness.Span {
 	until, why := h.until, harness.LeaseEnds
-	if h.given >= 0 && h.given < until {
-		until, why = h.given, harness.OwnRelease
+	if given := h.tenure.given; given >= 0 && given < until {
+		until, why = given, harness.OwnRelease
 	}
 	return certainSpan(harness.Span{Client: began.Client, Owner: owner, From: began.Return, To: until, Until: why})
 }

@@ -2,7 +2,6 @@ package checkers
 
 import (
 	"fmt"
-	"math"
 	"slices"
 	"time"
 
@@ -107,19 +106,11 @@ func possiblyUntil(over time.Duration, by, late harness.Op) []harness.Span {
 	return all
 }
 
-// stale compares the spans with the leases that the owner of write asked for since it last called a release.
+// stale compares the spans with the leases that the owner of write asked for since it last called a release, by the rule of Holders.
 func (a spansIn) stale(write harness.Op) error {
 	acquire, next, first := a.Ops[0], a.Ops[1], a.Ops[2]
-	over := time.Duration(0)
-	for _, x := range a.all[:slices.Index(a.all, write)] {
-		switch {
-		case x.Key != acquire.Key || !sameOwner(x, acquire, a.meta):
-		case x.Kind == harness.Release:
-			over = 0
-		case x.Outcome != harness.Fail:
-			over = max(over, x.Return+time.Duration(math.Ceil(float64(x.TTL)*(1+a.meta.Drift))))
-		}
-	}
+	before := slices.DeleteFunc(slices.Clone(a.all[:slices.Index(a.all, write)]), func(x harness.Op) bool { return x.Key != acquire.Key })
+	_, over, _ := holding(before, ownerOf(acquire, a.meta), a.meta)
 	if write.Call <= first.Return || acquire.Return >= next.Call || sameOwner(acquire, next, a.meta) {
 		return fmt.Errorf("the next owner's turn is not after the stale one's")
 	}
