@@ -21,6 +21,14 @@ if kept and ` + still + ` then return 0 end
 redis.call('hset', KEYS[1], 'owner', ARGV[1], 'until', string.format('%.0f', ` + until + `)) return 1`
 }
 
+// takesInTwo takes a lock that is free, or whose lease has ended three seconds ago. From two seconds on it does something else.
+func takesInTwo(inBetween string) string {
+	return nowMS + `local kept = redis.call('hmget', KEYS[1], 'until', 'free')
+if kept[1] and now < tonumber(kept[1]) then return 0 end
+if kept[2] and now < tonumber(kept[2]) then ` + inBetween + ` end
+redis.call('hset', KEYS[1], 'owner', ARGV[1], 'until', string.format('%.0f', now + ARGV[2] + 2000), 'free', string.format('%.0f', now + ARGV[2] + 3000)) return 1`
+}
+
 const (
 	deletes = `return redis.call('del', KEYS[1])`
 
@@ -53,6 +61,8 @@ func deadlineLocks() []algorithm {
 		blind("start-in-a-field", "the time of the grant in a field, which a rival adds a lease and a second to", "now", "kept + ARGV[2] + 1000 > now"),
 		scriptLock("scored-a-second-later", "a sorted set of the owner by its deadline, a second later than the lease ends; a release empties it",
 			takeScored+`1000, ARGV[1]) return 1`, deletes).says(finds(harness.StolenRelease, harness.DoubleGrant), misses(late)),
+		scriptLock("taken-for-a-while", "whoever asks between two and three seconds after a lease gets it, and is not written down", takesInTwo(`return 1`),
+			releaseOwner).says(finds(harness.StolenRelease, harness.DoubleGrant), misses(late)),
 		scriptLock("deadline-in-json", "the deadline in a JSON text, 700 ms later than the lease ends; a release deletes whatever is there",
 			nowMS+`local kept = redis.call('get', KEYS[1]) if kept and cjson.decode(kept)['until'] > now then return 0 end
 redis.call('set', KEYS[1], cjson.encode({owner = ARGV[1], ['until'] = now + ARGV[2] + 700})) return 1`, deletes).says(
@@ -83,6 +93,11 @@ if redis.call('pttl', KEYS[1]) > ARGV[2] / 2 then redis.call('pexpire', KEYS[1],
 local left = redis.call('pttl', KEYS[1]) / ARGV[2]
 if left < 0.4 or left > 0.6 then redis.call('pexpire', KEYS[1], ARGV[2]) end return 1`)).says(
 			finds(harness.DoubleGrant), misses("an owner has to extend in the middle of its lease")),
+		codeLock("extends-but-for-a-tenth", "an extend says yes, and renews a lease but where a quarter to a third of it is left", extendBy(
+			`if redis.call('get', KEYS[1]) ~= ARGV[1] then return 0 end
+local left = redis.call('pttl', KEYS[1]) / ARGV[2]
+if left < 0.25 or left > 0.34 then redis.call('pexpire', KEYS[1], ARGV[2]) end return 1`)).says(
+			finds(harness.DoubleGrant), misses("an owner has to extend in that part of its lease")),
 		codeLock("extends-by-what-is-left", "an extend sets the lease to what is left of it, and says yes", extendBy(
 			`if redis.call('get', KEYS[1]) ~= ARGV[1] then return 0 end
 return redis.call('pexpire', KEYS[1], redis.call('pttl', KEYS[1]))`)).says(finds(harness.DoubleGrant), finds()),
@@ -108,6 +123,8 @@ if own and now <= own then return redis.call('del', KEYS[1]) end return 0`).says
 			takeScored+`500, ARGV[1]) return 1`, releaseZset),
 		scriptLock("both-a-deadline-and-an-end", "a deadline in a field, and a key that ends a second after it",
 			keepsUntil("now + ARGV[2]", "kept > now")+` + redis.call('pexpire', KEYS[1], ARGV[2] + 1000) - 1`, releaseOwner),
+		scriptLock("taken-in-two-steps", "whoever asks between two and three seconds after a lease is written down as the next, and gets it when these are over",
+			takesInTwo(`redis.call('hset', KEYS[1], 'next', ARGV[1]) return 0`), releaseOwner),
 		codeLock("exact-clock", "a deadline by the clients' one clock, to the nanosecond", exactClock),
 		codeLock("extends-to-the-later", "an extend sets what is left of a lease, or the lease, whichever is more", extendBy(
 			`if redis.call('get', KEYS[1]) ~= ARGV[1] then return 0 end

@@ -64,6 +64,9 @@ type backend interface {
 	// keyEnds lists the ends of keys.
 	keyEnds() ([]keyspace.End, error)
 
+	// namedInstants lists the instants that stored values name.
+	namedInstants() ([]time.Duration, error)
+
 	// look lets the program look at the store. began is the event with which the look begins.
 	look(ctx context.Context, began model.Event, look func(context.Context, *live)) error
 

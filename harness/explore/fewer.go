@@ -2,6 +2,7 @@ package explore
 
 import (
 	"context"
+	"slices"
 
 	"github.com/doublegrant/doublegrant/harness/explore/internal/schedule"
 	"github.com/doublegrant/doublegrant/harness/explore/internal/strategy"
@@ -22,7 +23,25 @@ func (s *search) budgets() []interleave.Budget {
 			all[i].Clients = min(all[i].Clients, fewerClients)
 		}
 	}
-	return all
+	if len(s.parts) == 0 {
+		return all
+	}
+	for i := range all[1:] {
+		all[i+1] = fitToFirstPart(all[i+1], s.parts[0].Schedules)
+	}
+	return append(all, s.closerLooks(all)...)
+}
+
+// closerLooks returns the budget of a last part, where somebody tells the time: of two clients, to whom time passes to more instants, if no
+// other part is of those. Of three clients these would be too many.
+func (s *search) closerLooks(all []interleave.Budget) []interleave.Budget {
+	i := slices.IndexFunc(all, func(b interleave.Budget) bool { return b.Approaches > 0 })
+	if i < 0 || all[i].Clients <= 2 || !s.spec.EveryPart() || !s.seen.Coverage.TellsTime {
+		return nil
+	}
+	b := all[i]
+	b.Clients = 2
+	return []interleave.Budget{b}
 }
 
 // fewerIfTheyWait reports whether the search may have fewer clients than is usual.

@@ -67,9 +67,9 @@ func (ex *execution) numbered(all []schedule.Instant, choice func(n int) interle
 }
 
 // fineInstants lists the instants beside the reachable ones that only a look at a clock or a TTL tells apart. Of the lease that ends next
-// these are early in it, its middle, and its last millisecond, in which a TTL is 0; of all others their last millisecond. The last instant
-// is far beyond the end of all, for deadlines that are kept in values: later than leases end by a margin and another lease. A Timeless
-// program has last milliseconds only.
+// these are early in it, its middle, and its last millisecond, in which a TTL is 0; of all others their last millisecond. Around each
+// instant that a stored value names there are three, see namedNext. The last instant is far beyond the end of all, for deadlines that are
+// kept elsewhere: later than leases end by a margin and another lease. A Timeless program has last milliseconds only.
 func (ex *execution) fineInstants() ([]schedule.Instant, error) {
 	if !ex.w.SetsClocks() {
 		return nil, nil
@@ -78,32 +78,81 @@ func (ex *execution) fineInstants() ([]schedule.Instant, error) {
 	if err != nil {
 		return nil, err
 	}
-	if len(ends) == 0 && ex.spec.Program.Timeless {
-		return nil, nil
-	}
-	if len(ends) == 0 { // who has looked at a clock may act on it later, with or without a lease
-		return ex.numbered([]schedule.Instant{{At: middleOf(ex.now + early)}}, interleave.PassFine), nil
-	}
 	coarse, err := ex.reachableInstants()
 	if err != nil {
 		return nil, err
 	}
 	all := slices.Clone(ends)
+	var more []time.Duration
 	if !ex.spec.Program.Timeless {
-		all = append(all, ex.now+early, ex.now+(ends[0]-ex.now)/2)
-		if far := ends[len(ends)-1] + ex.spec.Program.Lease + margin; far > 0 && far < math.MaxInt64-4*ex.spec.Program.Lease { // there has to be room for what follows
-			all = append(all, far)
+		all = append(all, ex.insideLeases(ends)...)
+		if more, err = ex.moreInside(ends); err != nil {
+			return nil, err
 		}
 	}
-	var out []schedule.Instant
-	for _, at := range all {
-		at = middleOf(at)
-		known := slices.ContainsFunc(coarse, func(i schedule.Instant) bool { return i.At == at })
-		if at > ex.now && !known {
-			out = append(out, schedule.Instant{At: at, BeyondEnd: at >= ends[0]+keyspace.Grain})
+	list := func(all []time.Duration, known []schedule.Instant) (out []schedule.Instant) {
+		for _, at := range all {
+			at = middleOf(at)
+			if at > ex.now && !slices.ContainsFunc(known, func(i schedule.Instant) bool { return i.At == at }) {
+				out = append(out, schedule.Instant{At: at, BeyondEnd: len(ends) > 0 && at >= ends[0]+keyspace.Grain})
+			}
+		}
+		return out
+	}
+	fine := ex.numbered(list(all, coarse), interleave.PassFine)
+	return append(fine, ex.numbered(list(more, append(coarse, fine...)), func(n int) interleave.Choice { return interleave.PassFine(len(fine) + n) })...), nil
+}
+
+// insideLeases lists the fine instants that are not the end of a lease. Who has looked at a clock may act on it later with or without a lease.
+func (ex *execution) insideLeases(ends []time.Duration) []time.Duration {
+	all := []time.Duration{ex.now + early}
+	if len(ends) == 0 {
+		return all
+	}
+	all = append(all, ex.now+(ends[0]-ex.now)/2)
+	if far := ends[len(ends)-1] + ex.spec.Program.Lease + margin; far > 0 && far < math.MaxInt64-4*ex.spec.Program.Lease { // there has to be room for what follows
+		all = append(all, far)
+	}
+	return all
+}
+
+// moreInside lists instants that come after all others in their numbers: those that values name, and in a search of two clients parts of the
+// lease that ends next, and of a lease after it.
+func (ex *execution) moreInside(ends []time.Duration) ([]time.Duration, error) {
+	all, err := ex.namedNext(ends)
+	if len(ends) == 0 || ex.budget.Clients > 2 || ex.budget.Approaches == 0 {
+		return all, err
+	}
+	for i := range time.Duration(twelfths) {
+		all = append(all, ex.now+(ends[0]-ex.now)/twelfths*i)
+	}
+	for i := range time.Duration(halvesBeyond) {
+		all = append(all, ends[0]+ex.spec.Program.Lease/2*(i+1))
+	}
+	return all, err
+}
+
+// What schedules of two clients are tried with as well: parts of what is left of a lease, and halves of leases beyond its end.
+const (
+	twelfths     = 12
+	halvesBeyond = 4
+)
+
+// namedKept bounds the instants that values name to which time can pass. The next are kept.
+const namedKept = 3
+
+// namedNext lists the milliseconds around the next instants that stored values name, as those of deadlines: before it, in it and after it.
+// Those at which leases end are not among them.
+func (ex *execution) namedNext(ends []time.Duration) (all []time.Duration, err error) {
+	named, err := ex.backend.namedInstants()
+	kept := 0
+	for _, at := range named {
+		if kept < namedKept && at >= ex.now.Truncate(keyspace.Grain) && !slices.Contains(ends, at) {
+			all = append(all, at-keyspace.Grain, at, at+keyspace.Grain)
+			kept++
 		}
 	}
-	return ex.numbered(out, interleave.PassFine), nil
+	return all, err
 }
 
 // leaseEnds lists the ends of the leases that are not over yet, in their order, without doubles.

@@ -316,6 +316,15 @@ func (ex *live) keyEnds() (_ []keyspace.End, err error) {
 	return ex.ends, err
 }
 
+// namedInstants reads the store, if nothing is known of it.
+func (ex *live) namedInstants() ([]time.Duration, error) {
+	if ex.learns() {
+		return ex.store.At(ex.memory, ex.now).Named(), nil
+	}
+	keys, err := ex.w.StoredKeys(ex.w.Primary)
+	return keyspace.Named(keys), err
+}
+
 func (ex *live) look(ctx context.Context, began model.Event, look func(context.Context, *live)) error {
 	ex.beginObservation(began)
 	ex.askForProgram(ctx, func(ctx context.Context) { look(ctx, ex) })

@@ -47,6 +47,7 @@ func (ex *execution) instantsNow() ([]schedule.Instant, error) {
 	if !clock && !left {
 		return instants, nil
 	}
+	ex.TellsTime = true
 	fine, err := ex.fineInstants()
 	switch ends, err := ex.leaseEnds(); {
 	case err != nil:

@@ -192,6 +192,10 @@ func (ex *recalled) keyEnds() ([]keyspace.End, error) {
 	return ex.store.At(ex.memory, ex.now).Ends, nil
 }
 
+func (ex *recalled) namedInstants() ([]time.Duration, error) {
+	return ex.store.At(ex.memory, ex.now).Named(), nil
+}
+
 func (ex *recalled) look(_ context.Context, began model.Event, _ func(context.Context, *live)) error {
 	return ex.recallObservation(began)
 }

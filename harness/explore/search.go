@@ -179,14 +179,8 @@ func (s *search) settle(ctx context.Context) {
 // of it counts.
 func (s *search) runParts(ctx context.Context, worlds []*world) (unlike bool) {
 	s.waits = s.fewerIfTheyWait() && s.clientsWait(context.WithoutCancel(ctx), worlds[0])
-	for i, b := range s.budgets() {
-		if i < len(s.parts) { // a checkpoint has it
-			continue
-		}
-		if i > 0 {
-			b = fitToFirstPart(b, s.parts[0].Schedules)
-		}
-		s.runPart(ctx, b, worlds)
+	for i := len(s.parts); i < len(s.budgets()); i++ { // a checkpoint has some
+		s.runPart(ctx, s.budgets()[i], worlds)
 		if !s.parts[i].Exhausted {
 			break
 		}

@@ -12,6 +12,7 @@ type Coverage struct {
 	TTLSet      bool   `json:"ttlSet,omitempty"`      // some command may have set a TTL
 	TooManyEnds bool   `json:"tooManyEnds,omitempty"` // there were more instants to which time could have passed than are tried
 	ClockRead   bool   `json:"clockRead,omitempty"`   // somebody looked at a clock
+	TellsTime   bool   `json:"tellsTime,omitempty"`   // somebody's next step depended on the time of day, or on what is left of a lease
 	WakesCut    bool   `json:"wakesCut,omitempty"`    // a wait could have ended early more often than is tried: see maxEarlyWakes
 	Subscribed  bool   `json:"subscribed,omitempty"`  // a program outside has subscribed
 	Heard       bool   `json:"heard,omitempty"`       // one has asked for a message
@@ -24,6 +25,7 @@ type Coverage struct {
 func (m *Coverage) add(c Coverage) {
 	m.Crashed, m.Expired, m.TTLSet = m.Crashed || c.Crashed, m.Expired || c.Expired, m.TTLSet || c.TTLSet
 	m.TooManyEnds, m.ClockRead, m.WakesCut = m.TooManyEnds || c.TooManyEnds, m.ClockRead || c.ClockRead, m.WakesCut || c.WakesCut
+	m.TellsTime = m.TellsTime || c.TellsTime
 	m.Subscribed, m.Heard = m.Subscribed || c.Subscribed, m.Heard || c.Heard
 	m.GrantedFree, m.Tokens, m.Owners = cmp.Or(m.GrantedFree, c.GrantedFree), m.Tokens || c.Tokens, m.Owners|c.Owners
 }

@@ -19,8 +19,18 @@ type Contents struct {
 	Ends    []keyspace.End // in their order
 	ID      visited.ID     // tells contents apart
 
-	first time.Duration // the first of Ends; keyspace.NoEnd: there is none
-	after map[Question]*Transition
+	first  time.Duration // the first of Ends; keyspace.NoEnd: there is none
+	after  map[Question]*Transition
+	named  []time.Duration // by values; see Named
+	isRead bool            // so that named is known
+}
+
+// Named returns the instants that values name, in their order, without doubles: see keyspace.Instants.
+func (c *Contents) Named() []time.Duration {
+	if !c.isRead {
+		c.named, c.isRead = keyspace.Named(c.Keys), true
+	}
+	return c.named
 }
 
 // AllScripts is the state of a script cache that nobody has flushed.

@@ -149,6 +149,9 @@ func (s *Server) dialNodes(c *cluster.Cluster) error {
 			name = "heir " + name
 		}
 		s.Names, s.sockets, s.admin = append(s.Names, name), append(s.sockets, socket), append(s.admin, admin)
+		if _, err := s.Ask(len(s.admin)-1, "CONFIG", "SET", "rdbcompression", "no"); err != nil { // so that what is in a value can be read in its DUMP
+			return err
+		}
 	}
 	return nil
 }
