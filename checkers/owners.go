@@ -382,7 +382,7 @@ func reacquireAnomaly(mine *owning, b *owned, x harness.Op) harness.Anomaly {
 func (r *refusal) anomaly() harness.Anomaly {
 	return harness.Anomaly{
 		Class: harness.RefusedRelease, Key: r.grant.Key, From: r.grant.Call, To: r.by.Return, Ops: []harness.Op{r.grant, r.refused, r.by},
-		Note: fmt.Sprintf("%s was refused its own %s of %s at %s, inside the lease that it had got by %s and that lasts until %s; nobody else was granted the lock, and at %s it was still refused to %s",
+		Note: fmt.Sprintf("%s was refused its own %s of %s at %s, inside the lease that it had got by %s and that lasts until %s; nobody else was granted the lock since, and at %s it was still refused to %s",
 			clientName(r.refused.Client), r.refused.Kind, r.grant.Key, formatTime(r.refused.Return), formatTime(r.grant.Return), formatTime(r.until),
 			formatTime(r.by.Return), clientName(r.by.Client)),
 	}

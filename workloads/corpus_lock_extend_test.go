@@ -18,6 +18,10 @@ redis.call('set', KEYS[1], ARGV[1], 'PX', ARGV[2]) return 1`)).says(finds(harnes
 		scriptLock("loser-writes-its-name", "an acquire that is refused writes its own name over the owner's, who cannot release then",
 			`if redis.call('set', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2]) then return 1 end redis.call('set', KEYS[1], ARGV[1], 'KEEPTTL') return 0`,
 			releaseGet).says(finds(harness.RefusedRelease), finds()),
+		scriptLock("owner-overwritten", "GETSET: whoever finds that the lock is taken has written its name over the owner's; two clients, so that no third one sees that it stays taken",
+			`local left = redis.call('pttl', KEYS[1])
+if redis.call('getset', KEYS[1], ARGV[1]) then redis.call('pexpire', KEYS[1], left) return 0 end redis.call('pexpire', KEYS[1], ARGV[2]) return 1`,
+			releaseGet).of(2).says(finds(harness.RefusedRelease), finds()),
 		codeLock("extend-takes-back-its-own", "an extend takes the lock anew where it is free, if nobody else has had it meanwhile", func(r redis.UniversalClient) workloads.Locker {
 			take := scripted(r, `if not redis.call('set', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2]) then return 0 end
 redis.call('set', KEYS[1]..':last', ARGV[1]) return 1`)
@@ -38,10 +42,10 @@ redis.call('set', KEYS[1]..':alive', 1, 'PX', ARGV[2]) return 1`)
 		}).says(finds(harness.DoubleGrant), finds()),
 		codeLock("extend-drops-the-end", "an extend that writes the token anew forgets the lease", extendBy(`if redis.call('get', KEYS[1]) == ARGV[1] then redis.call('set', KEYS[1], ARGV[1]) return 1 end return 0`)).says(finds(harness.StuckLock), misses("nobody crashes, and owners that are late do release")),
 		codeLock("extends-any", "an extend renews whatever lease is there", extendBy(`return redis.call('pexpire', KEYS[1], ARGV[2])`)).says(
-			finds(harness.DoubleGrant), finds()),
+			finds(harness.DoubleGrant, harness.RefusedRelease), finds()),
 		codeLock("extends-a-prefix", "an extend compares the stored token as far as its own goes", extendBy(`local cur = redis.call('get', KEYS[1])
 if cur and string.sub(cur, 1, #ARGV[1]) == ARGV[1] then return redis.call('pexpire', KEYS[1], ARGV[2]) end return 0`)).says(
-			finds(harness.DoubleGrant), finds()),
+			finds(harness.DoubleGrant, harness.RefusedRelease), finds()),
 		codeLock("extend-says-yes-always", "an extend compares the owner, and says yes all the same", extendBy(
 			`if redis.call('get', KEYS[1]) == ARGV[1] then redis.call('pexpire', KEYS[1], ARGV[2]) end return 1`)).says(
 			finds(harness.DoubleGrant, harness.SilentReacquire), finds()),

@@ -88,8 +88,8 @@ func (f clientFunc) Step(ctx context.Context, s *harness.Session) { f(ctx, s) }
 
 // LockProgram lets each client try one lock once and, when it is granted, renew it if it can be renewed, and release it. A
 // client that gets no answer on the way gives the lock up whether it has it or not, and acquires it anew, once. It then releases
-// the lock if it has goroutines of harness.Go, which may renew it. When all clients are done or crashed and no lease is left, the
-// lock has to be free.
+// the lock if it has goroutines of harness.Go, which may renew it. When all clients are done or crashed, the harness asks for a lock that was
+// refused to its owner. When no lease is left, the lock has to be free.
 func LockProgram(o LockOptions, newLocker func(redis.UniversalClient) Locker) interleave.Program {
 	o.TTL = cmp.Or(o.TTL, ExploredLease)
 	const key = exploredLock
@@ -105,11 +105,14 @@ func LockProgram(o LockOptions, newLocker func(redis.UniversalClient) Locker) in
 			return func(i int) harness.Client { return exploredLockClient(shared, o, key, i) }
 		},
 		Finally: func(ctx context.Context, s *harness.Session, r redis.UniversalClient, after interleave.After) error {
+			c := &lockClient{lock: newLocker(r), opts: o}
+			if after.OwnerRefused() && c.acquire(ctx, s, key, "harness").Outcome == harness.OK {
+				c.release(ctx, s, key, "harness")
+			}
 			left, err := after.PassAll(longOver(o.TTL))
 			if left == 0 || err != nil {
 				return err // the lock is as free as in the beginning
 			}
-			c := &lockClient{lock: newLocker(r), opts: o}
 			for n := range probes { // a refusal may be what repairs the lock, at once or when another lease is over
 				if n > 0 {
 					if err := after.Pass(o.TTL + 2*time.Millisecond); err != nil {

@@ -359,6 +359,8 @@ func (ex *recalled) recallAnswer(q model.Ask) (heard model.Event, err error) {
 		heard = model.Event{Kind: model.Looked, At: ex.now}
 	case model.AsksOps:
 		heard = model.Event{Kind: model.Finishes, Text: canonicalOps(ex.ops)}
+	case model.AsksOwnerRefused:
+		heard = model.Event{Kind: model.Finishes, Text: strconv.FormatBool(ownerRefused(ex.ops, ex.stamp()))}
 	}
 	return heard, nil
 }

@@ -187,6 +187,14 @@ func (a after) Ops() []harness.Op {
 	return a.ex.ops
 }
 
+func (a after) OwnerRefused() bool {
+	defer a.ex.w.takeTurn()()
+	refused := ownerRefused(a.ex.ops, a.ex.stamp())
+	a.ex.observationAsks(model.Ask{Kind: model.AsksOwnerRefused})
+	a.ex.observationHears(model.Event{Kind: model.Finishes, Text: strconv.FormatBool(refused)})
+	return refused
+}
+
 func (a after) Pass(d time.Duration) error {
 	return a.pass(model.AsksPass, d)
 }

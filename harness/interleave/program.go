@@ -93,6 +93,8 @@ type Program struct {
 type After interface {
 	// Ops returns the operations so far, in order of Return. The caller does not change them.
 	Ops() []harness.Op
+	// OwnerRefused reports whether an owner that nobody has followed was refused a release or an extend inside its lease, which is not over.
+	OwnerRefused() bool
 	// Pass lets d of virtual time pass. Keys whose TTL is d or less are gone then. An error says that the harness failed.
 	Pass(d time.Duration) error
 	// PassAll does what Pass does and returns how many keys are left. With none left the store is as it was in the beginning.

@@ -111,7 +111,7 @@ func TestLeasesEndOnAHeldReplicaAsWell(t *testing.T) {
 func TestAFastClockBreaksALockThatReadsClocks(t *testing.T) {
 	s := plan.Search{Variant: "lock/getset-deadline", Bounds: interleave.Bounds{Clients: 2, Crashes: -1, Expiries: -1}, Skew: time.Minute, For: boundedBy}
 	out := explored(t, s)
-	require.Equal(t, []harness.Class{harness.DoubleGrant, harness.StuckLock}, out.Expectation.Must)
+	require.Equal(t, []harness.Class{harness.DoubleGrant, harness.RefusedRelease, harness.StuckLock}, out.Expectation.Must)
 	require.True(t, out.Exploration.Met, out.Exploration.Sentence())
 	s.Skew, s.LostAnswers = 0, -1
 	require.Empty(t, explored(t, s).Exploration.Result.Found)

@@ -129,6 +129,7 @@ const (
 	AsksPassAll
 	AsksClock
 	AsksOps
+	AsksOwnerRefused
 )
 
 // After returns the mind after an event; nil if nobody has seen it.

@@ -1,0 +1,33 @@
+package explore
+
+import (
+	"time"
+
+	"github.com/doublegrant/doublegrant/harness"
+)
+
+// ownerRefused reports whether the last owner was refused a release or an extend inside its lease, and that lease is not over now. The
+// lock was its own then, unless it was lost: whoever asks for it next hears which.
+func ownerRefused(ops []harness.Op, now time.Duration) bool {
+	type owner struct {
+		client     int
+		key, token string
+	}
+	until := map[owner]time.Duration{}
+	var refused owner
+	for _, op := range ops {
+		who := owner{op.Client, op.Key, op.Arg}
+		switch {
+		case op.Outcome == harness.OK && op.Kind == harness.Acquire:
+			until[who], refused = op.HeldUntil(0), owner{}
+		case op.Outcome == harness.OK && op.Kind == harness.Extend:
+			until[who] = op.HeldUntil(0)
+		case op.Outcome == harness.Fail && (op.Kind == harness.Release || op.Kind == harness.Extend) && until[who] > op.Return:
+			refused = who
+		}
+		if op.Kind == harness.Release && who != refused {
+			delete(until, who)
+		}
+	}
+	return until[refused] > now
+}
