@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/doublegrant/doublegrant/checkers"
 	"github.com/doublegrant/doublegrant/harness"
 	"github.com/doublegrant/doublegrant/harness/explore/internal/command"
 	"github.com/doublegrant/doublegrant/harness/explore/internal/keyspace"
@@ -152,6 +153,38 @@ func TestAStateHasAllThatDecidesWhatFollows(t *testing.T) {
 	}
 }
 
+// withThread gives client 2 a second thread.
+func withThread(c *stateCase) {
+	c.all = append(c.all, &actor{index: 1, thread: 1, ex: c.execution, started: true})
+}
+
+// Two schedules of one state, in which a checker has found something at different steps, are looked at both: the one may have a shorter
+// counterexample. What it finds in a history is looked up once.
+func TestAStateHasWhereSomethingWasFound(t *testing.T) {
+	known := newStates(visited.NewTable(false))
+	comesAgain := func(overlap bool, at ...time.Duration) bool {
+		c := newStateCase()
+		c.spec.Checkers = []harness.Checker{checkers.Mutex()}
+		c.ops[1] = harness.Op{Client: 2, Kind: harness.Acquire, Key: "lock", Arg: "client-2", Outcome: harness.Fail, Call: 3 * time.Microsecond, Return: 4 * time.Microsecond}
+		if overlap {
+			c.ops[1].Outcome, c.ops[1].TTL = harness.OK, time.Second
+			c.ops = append(c.ops, harness.Op{Client: 1, Kind: harness.Release, Key: "lock", Arg: "client-1", Outcome: harness.OK, Call: 5 * time.Microsecond, Return: 6 * time.Microsecond},
+				harness.Op{Client: 2, Kind: harness.Release, Key: "lock", Arg: "client-2", Outcome: harness.OK, Call: 7 * time.Microsecond, Return: 8 * time.Microsecond})
+		}
+		c.stepTimes = at
+		_, again := known.isKnown(t.Context(), c.execution, nil)
+		return again
+	}
+	early, late := []time.Duration{1, 2}, []time.Duration{1, 5000}
+	require.False(t, comesAgain(false, early...))
+	require.True(t, comesAgain(false, late...), "nothing was found")
+	require.Len(t, known.suspects, 1)
+	require.False(t, comesAgain(true, early...))
+	require.True(t, comesAgain(true, early...))
+	require.False(t, comesAgain(true, late...), "found in the first step, and in the second")
+	require.Len(t, known.suspects, 2)
+}
+
 // Some things decide what follows only beside others, such as what a client has read while it is not done.
 func TestAStateHasWhatDecidesBesideOthers(t *testing.T) {
 	for name, c := range map[string]struct {
@@ -176,6 +209,36 @@ func TestAStateHasWhatDecidesBesideOthers(t *testing.T) {
 		"when an operation took effect that begins no lease": {
 			func(c *stateCase) { c.spec.Program.Kinds = []harness.Kind{harness.Next} },
 			func(c *stateCase) { c.actors[1].acted, c.actors[1].slept = true, true },
+			true,
+		},
+		"which of two had ended when a third was called": {
+			func(c *stateCase) {
+				c.ops[0].Call, c.ops[1].Call, c.ops[1].Return = time.Microsecond, time.Microsecond, 6*time.Microsecond
+			},
+			func(c *stateCase) { c.ops[0].Return, c.ops[1].Return = c.ops[1].Return, c.ops[0].Return },
+			false,
+		},
+		"when an operation was called that has ended": {
+			func(c *stateCase) { c.actors[1].inOp = false },
+			func(c *stateCase) { c.actors[1].callAt = time.Microsecond },
+			true,
+		},
+		"what threads have read": {
+			withThread,
+			func(c *stateCase) { c.actors[1].mind = &model.Mind{ID: visited.ID{7}} },
+			false,
+		},
+		"what threads have read that are done": {
+			func(c *stateCase) {
+				withThread(c)
+				c.actors[1].done, c.all[2].done = true, true
+			},
+			func(c *stateCase) { c.actors[1].mind = &model.Mind{ID: visited.ID{7}} },
+			true,
+		},
+		"time, within a millisecond, of threads": {
+			withThread,
+			func(c *stateCase) { c.now += time.Microsecond },
 			true,
 		},
 		"from when a replica hears nothing, within a millisecond": {
