@@ -46,16 +46,20 @@ func (ex *execution) reachableInstants() ([]schedule.Instant, error) {
 	if ex.spec.Program.Timeless && ex.ClockRead && ex.now < keyspace.UntilMidnight {
 		beyond = append(beyond, schedule.Instant{At: middleOf(keyspace.UntilMidnight), BeyondEnd: true})
 	}
-	return ex.numbered(append(beyond, before...), interleave.Pass), nil
+	return ex.withChoices(inOrderOfTime(append(beyond, before...)), interleave.Pass), nil
 }
 
 // middleOf returns the middle of a millisecond.
 func middleOf(t time.Duration) time.Duration { return t.Truncate(keyspace.Grain) + start }
 
-// numbered returns the instants in their order, each with the choice by which time passes to it. Of two at one time the first counts.
-func (ex *execution) numbered(all []schedule.Instant, choice func(n int) interleave.Choice) []schedule.Instant {
+// inOrderOfTime returns the instants in their order. Of two at one time the first counts.
+func inOrderOfTime(all []schedule.Instant) []schedule.Instant {
 	slices.SortStableFunc(all, func(a, b schedule.Instant) int { return cmp.Compare(a.At, b.At) })
-	all = slices.CompactFunc(all, func(a, b schedule.Instant) bool { return a.At == b.At })
+	return slices.CompactFunc(all, func(a, b schedule.Instant) bool { return a.At == b.At })
+}
+
+// withChoices returns the instants, each with the choice by which time passes to it.
+func (ex *execution) withChoices(all []schedule.Instant, choice func(n int) interleave.Choice) []schedule.Instant {
 	if len(all) > maxInstants {
 		ex.TooManyEnds = true
 		all = all[:maxInstants]
@@ -90,17 +94,18 @@ func (ex *execution) fineInstants() ([]schedule.Instant, error) {
 			return nil, err
 		}
 	}
-	list := func(all []time.Duration, known []schedule.Instant) (out []schedule.Instant) {
+	beside := func(all []time.Duration, known []schedule.Instant) (out []schedule.Instant) {
 		for _, at := range all {
 			at = middleOf(at)
 			if at > ex.now && !slices.ContainsFunc(known, func(i schedule.Instant) bool { return i.At == at }) {
 				out = append(out, schedule.Instant{At: at, BeyondEnd: len(ends) > 0 && at >= ends[0]+keyspace.Grain})
 			}
 		}
-		return out
+		return inOrderOfTime(out)
 	}
-	fine := ex.numbered(list(all, coarse), interleave.PassFine)
-	return append(fine, ex.numbered(list(more, append(coarse, fine...)), func(n int) interleave.Choice { return interleave.PassFine(len(fine) + n) })...), nil
+	fine := beside(all, coarse)
+	last := beside(more, slices.Concat(coarse, fine))
+	return ex.withChoices(append(fine, last[:min(len(last), max(0, maxInstants-len(fine)))]...), interleave.PassFine), nil
 }
 
 // insideLeases lists the fine instants that are not the end of a lease. Who has looked at a clock may act on it later with or without a lease.
@@ -116,8 +121,8 @@ func (ex *execution) insideLeases(ends []time.Duration) []time.Duration {
 	return all
 }
 
-// moreInside lists instants that come after all others in their numbers: those that values name, and in a search of two clients parts of the
-// lease that ends next, and of a lease after it.
+// moreInside lists instants that come after all others, as far as there is room: those that values name, and in a search of two clients parts
+// of the lease that ends next, and of a lease after it.
 func (ex *execution) moreInside(ends []time.Duration) ([]time.Duration, error) {
 	all, err := ex.namedNext(ends)
 	if len(ends) == 0 || ex.budget.Clients > 2 || ex.budget.Approaches == 0 {

@@ -76,3 +76,21 @@ func TestInstantsThatValuesName(t *testing.T) {
 		})
 	}
 }
+
+// There is room for so many instants. Those that values name come last, and only as many as there is room for.
+func TestInstantsThatThereIsRoomFor(t *testing.T) {
+	const deadlines = `for i = 1, 25 do redis.call('set', 'k'..i, 1893456010000 + i * 1000, 'PX', 9000 + i * 10) end`
+	keeps := does("keep", func(ctx context.Context, r redis.UniversalClient) (string, error) {
+		return "", r.Eval(ctx, deadlines, []string{"k"}).Err()
+	})
+	spec := timed(program(keeps, keeps), 1)
+	s := newScheduler(t, spec)
+	ex := s.run(interleave.Run(0))
+	ex.remaining.Approaches, ex.budget.Approaches = 1, 1
+	fine, err := ex.fineInstants()
+	require.NoError(t, err)
+	require.Len(t, fine, maxInstants)
+	for i, at := range fine {
+		require.Equal(t, interleave.PassFine(i), at.Choice)
+	}
+}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"time"
 
@@ -31,6 +32,7 @@ type live struct {
 	trouble   error          // why the schedule cannot go on, as a client's goroutine has found out; nil: it can
 	ends      []keyspace.End // ends of the keys in the store, valid if endsKnown
 	endsKnown bool
+	stored    []keyspace.Key // keys in the store with their values, valid if it is not nil; some may have ended since
 	alarm     *time.Timer
 	trails    *trails // by which its state can be told; nil: nobody asks for it
 	leases    givenLeases
@@ -259,7 +261,7 @@ func (ex *live) noteReply(c command.Command, reply []byte) {
 // noteSent notes the effects of a command that was sent.
 func (ex *live) noteSent(c command.Command, reply []byte) {
 	if c.Changes() {
-		ex.endsKnown = false
+		ex.endsKnown, ex.stored = false, nil
 	}
 	ex.noteEffects(c, reply)
 }
@@ -286,7 +288,7 @@ func (ex *live) change(c interleave.Choice) error {
 	case interleave.StopReplication:
 		return ex.w.StopReplication()
 	case interleave.Promote:
-		ex.endsKnown = false
+		ex.endsKnown, ex.stored = false, nil
 		if err := ex.w.Promote(ex.now); err != nil {
 			return err
 		}
@@ -302,7 +304,7 @@ func (ex *live) setTime() { ex.w.SetTime(ex.now) }
 
 func (ex *live) passTime(from, to time.Duration) error {
 	if !ex.w.SetsClocks() {
-		ex.endsKnown = false
+		ex.endsKnown, ex.stored = false, nil
 	}
 	return ex.w.PassTime(from, to)
 }
@@ -316,13 +318,18 @@ func (ex *live) keyEnds() (_ []keyspace.End, err error) {
 	return ex.ends, err
 }
 
-// namedInstants reads the store, if nothing is known of it.
-func (ex *live) namedInstants() ([]time.Duration, error) {
+// namedInstants asks Redis, as keyEnds does, if nothing is known of the store.
+func (ex *live) namedInstants() (_ []time.Duration, err error) {
 	if ex.learns() {
 		return ex.store.At(ex.memory, ex.now).Named(), nil
 	}
-	keys, err := ex.w.StoredKeys(ex.w.Primary)
-	return keyspace.Named(keys), err
+	if ex.stored == nil {
+		if ex.stored, err = ex.w.StoredKeys(ex.w.Primary); err != nil {
+			return nil, err
+		}
+	}
+	ex.stored = slices.DeleteFunc(ex.stored, func(k keyspace.Key) bool { return k.End != keyspace.NoEnd && keyspace.HasEnded(k.End, ex.now) })
+	return keyspace.Named(ex.stored), nil
 }
 
 func (ex *live) look(ctx context.Context, began model.Event, look func(context.Context, *live)) error {
