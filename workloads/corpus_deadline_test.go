@@ -63,6 +63,24 @@ func deadlineLocks() []algorithm {
 			takeScored+`1000, ARGV[1]) return 1`, deletes).says(finds(harness.StolenRelease, harness.DoubleGrant), misses(late)),
 		scriptLock("taken-for-a-while", "whoever asks between two and three seconds after a lease gets it, and is not written down", takesInTwo(`return 1`),
 			releaseOwner).says(finds(harness.StolenRelease, harness.DoubleGrant), misses(late)),
+		scriptLock("margins-where-compared", "a deadline in a field; a rival adds two seconds to it, and a late release two and a half, in which it deletes whatever is there",
+			nowMS+`local kept = redis.call('hmget', KEYS[1], 'owner', 'until')
+if kept[1] and now < kept[2] + 2000 then return 0 end
+if kept[1] then redis.call('hset', KEYS[1], 'last', kept[1], 'over', kept[2]) end
+redis.call('hset', KEYS[1], 'owner', ARGV[1], 'until', string.format('%.0f', now + ARGV[2])) return 1`,
+			nowMS+`local kept = redis.call('hmget', KEYS[1], 'owner', 'last', 'over')
+if kept[1] == ARGV[1] or kept[2] == ARGV[1] and now < kept[3] + 2500 then return redis.call('del', KEYS[1]) end return 0`).says(
+			finds(harness.StolenRelease, harness.DoubleGrant), misses(late)),
+		scriptLock("taken-where-four-tenths-are-left", "whoever asks where 37 to 40 hundredths of a lease are left gets the lock", nowMS+
+			`local kept = tonumber(redis.call('hget', KEYS[1], 'until'))
+if kept and kept > now and (kept - now > ARGV[2] * 0.4 or kept - now < ARGV[2] * 0.37) then return 0 end
+redis.call('hset', KEYS[1], 'owner', ARGV[1], 'until', string.format('%.0f', now + ARGV[2])) return 1`,
+			releaseOwner).says(finds(harness.DoubleGrant), finds()),
+		scriptLock("put-off-by-losers", "whoever is refused in the last second of a lease puts its end off by ten", nowMS+
+			`local kept = tonumber(redis.call('hget', KEYS[1], 'until'))
+if not kept or kept <= now then redis.call('hset', KEYS[1], 'owner', ARGV[1], 'until', string.format('%.0f', now + ARGV[2])) return 1 end
+if kept - now < 1000 then redis.call('hset', KEYS[1], 'until', string.format('%.0f', kept + 10 * ARGV[2])) end return 0`,
+			releaseOwner).says(finds(harness.StuckLock), misses("nobody crashes, and owners that are late do release")),
 		scriptLock("deadline-in-json", "the deadline in a JSON text, 700 ms later than the lease ends; a release deletes whatever is there",
 			nowMS+`local kept = redis.call('get', KEYS[1]) if kept and cjson.decode(kept)['until'] > now then return 0 end
 redis.call('set', KEYS[1], cjson.encode({owner = ARGV[1], ['until'] = now + ARGV[2] + 700})) return 1`, deletes).says(

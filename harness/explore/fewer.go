@@ -32,16 +32,23 @@ func (s *search) budgets() []interleave.Budget {
 	return append(all, s.closerLooks(all)...)
 }
 
-// closerLooks returns the budget of a last part, where somebody tells the time: of two clients, to whom time passes to more instants, if no
-// other part is of those. Of three clients these would be too many.
-func (s *search) closerLooks(all []interleave.Budget) []interleave.Budget {
+// closerLooks returns the budgets of last parts, where somebody tells the time. They are of two clients, as of three there would be too many
+// schedules: one in which time passes to more instants, if no other part is of those, and one in which a client may crash beside.
+func (s *search) closerLooks(all []interleave.Budget) (out []interleave.Budget) {
 	i := slices.IndexFunc(all, func(b interleave.Budget) bool { return b.Approaches > 0 })
-	if i < 0 || all[i].Clients <= 2 || !s.spec.EveryPart() || !s.seen.Coverage.TellsTime {
+	if i < 0 || !s.spec.EveryPart() || !s.seen.Coverage.TellsTime || s.spec.Program.Timeless {
 		return nil
 	}
-	b := all[i]
-	b.Clients = 2
-	return []interleave.Budget{b}
+	near := all[i]
+	if near.Clients > 2 {
+		near.Clients = 2
+		out = append(out, near)
+	}
+	if s.spec.Crashes > 0 {
+		near.Crashes, near.Expiries = s.spec.Crashes, 0
+		out = append(out, near)
+	}
+	return out
 }
 
 // fewerIfTheyWait reports whether the search may have fewer clients than is usual.

@@ -71,8 +71,8 @@ func (ex *execution) withChoices(all []schedule.Instant, choice func(n int) inte
 }
 
 // fineInstants lists the instants beside the reachable ones that only a look at a clock or a TTL tells apart. Of the lease that ends next
-// these are early in it, its middle, and its last millisecond, in which a TTL is 0; of all others their last millisecond. Around each
-// instant that a stored value names there are three, see namedNext. The last instant is far beyond the end of all, for deadlines that are
+// these are early in it, its middle, and its last millisecond, in which a TTL is 0; of all others their last millisecond. Of each
+// instant that a stored value names there are two, see namedNext. The last instant is far beyond the end of all, for deadlines that are
 // kept elsewhere: later than leases end by a margin and another lease. A Timeless program has last milliseconds only.
 func (ex *execution) fineInstants() ([]schedule.Instant, error) {
 	if !ex.w.SetsClocks() {
@@ -90,7 +90,7 @@ func (ex *execution) fineInstants() ([]schedule.Instant, error) {
 	var more []time.Duration
 	if !ex.spec.Program.Timeless {
 		all = append(all, ex.insideLeases(ends)...)
-		if more, err = ex.moreInside(ends); err != nil {
+		if more, err = ex.moreInstants(ends); err != nil {
 			return nil, err
 		}
 	}
@@ -121,39 +121,45 @@ func (ex *execution) insideLeases(ends []time.Duration) []time.Duration {
 	return all
 }
 
-// moreInside lists instants that come after all others, as far as there is room: those that values name, and in a search of two clients parts
-// of the lease that ends next, and of a lease after it.
-func (ex *execution) moreInside(ends []time.Duration) ([]time.Duration, error) {
+// moreInstants lists instants that come after all others, as far as there is room: those that values name; and where there are few schedules,
+// parts of the lease that ends next, or if time passes beyond ends only, parts of a lease after it.
+func (ex *execution) moreInstants(ends []time.Duration) ([]time.Duration, error) {
 	all, err := ex.namedNext(ends)
-	if len(ends) == 0 || ex.budget.Clients > 2 || ex.budget.Approaches == 0 {
+	if len(ends) == 0 {
 		return all, err
 	}
-	for i := range time.Duration(twelfths) {
-		all = append(all, ex.now+(ends[0]-ex.now)/twelfths*i)
+	inside := ex.budget.Approaches > 0
+	if ex.budget.Clients <= 3 && !inside {
+		for _, i := range twentiethsBeyond {
+			all = append(all, ends[0]+ex.spec.Program.Lease/20*i+keyspace.Grain)
+		}
 	}
-	for i := range time.Duration(halvesBeyond) {
-		all = append(all, ends[0]+ex.spec.Program.Lease/2*(i+1))
+	if ex.budget.Clients == 2 && inside {
+		for i := range time.Duration(sixteenths) {
+			all = append(all, ex.now+(ends[0]-ex.now)/sixteenths*i+keyspace.Grain)
+		}
 	}
 	return all, err
 }
 
-// What schedules of two clients are tried with as well: parts of what is left of a lease, and halves of leases beyond its end.
-const (
-	twelfths     = 12
-	halvesBeyond = 4
-)
+// sixteenths of what is left of a lease are tried in schedules of two clients, each a millisecond later: what begins or ends there has begun
+// or ended then.
+const sixteenths = 16
+
+// twentiethsBeyond are those of a lease that are tried after its end. Margins that are added where a deadline is compared are short.
+var twentiethsBeyond = []time.Duration{1, 2, 3, 4, 5, 6, 20, 40}
 
 // namedKept bounds the instants that values name to which time can pass. The next are kept.
 const namedKept = 3
 
-// namedNext lists the milliseconds around the next instants that stored values name, as those of deadlines: before it, in it and after it.
+// namedNext lists the milliseconds of the next instants that stored values name, as those of deadlines, and the ones after them.
 // Those at which leases end are not among them.
 func (ex *execution) namedNext(ends []time.Duration) (all []time.Duration, err error) {
 	named, err := ex.backend.namedInstants()
 	kept := 0
 	for _, at := range named {
 		if kept < namedKept && at >= ex.now.Truncate(keyspace.Grain) && !slices.Contains(ends, at) {
-			all = append(all, at-keyspace.Grain, at, at+keyspace.Grain)
+			all = append(all, at, at+keyspace.Grain)
 			kept++
 		}
 	}
