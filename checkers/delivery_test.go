@@ -30,6 +30,8 @@ func TestDelivery(t *testing.T) {
 		{name: "claimed by who was never told", h: of(withErr("timeout", info(claim(0, 1, 2, 100))), asked(5, 6, 100))},
 		{name: "never told, and not asked for in the end", unknown: may, h: of(withErr("timeout", info(claim(0, 1, 2, 100))), fail(asked(5, 6, 100)))},
 		{name: "still new", h: of(claim(0, 1, 2, 3), told(asked(5, 6, 100)))},
+		{name: "new again when a mark may just be left", h: of(claim(0, 1, 2, 10), asked(5, 6, 3), told(asked(12, 13, 3)))},
+		{name: "new again when none can be left", want: lost, h: of(claim(0, 1, 2, 10), asked(5, 6, 3), told(asked(13, 14, 3)))},
 		{name: "not answered", h: of(claim(0, 1, 2, 100), info(asked(5, 6, 100))), unknown: may},
 		{name: "the mark may be an earlier probe's", h: of(claim(0, 1, 2, 100), info(asked(5, 6, 100)), asked(7, 8, 100)), unknown: may},
 		{name: "asked for again, after an error", want: lost, h: of(claim(0, 1, 2, 100), fail(asked(3, 4, 100)), asked(5, 6, 100))},

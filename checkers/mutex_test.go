@@ -283,6 +283,8 @@ func TestHowAHoldEnds(t *testing.T) {
 		h.tenure = &tenure{given: given}
 		require.Equal(t, why, h.span(h.op, 0)[0].Until, given)
 	}
+	h.tenure = &tenure{given: 0}
+	require.Empty(t, h.span(h.op, 0), "given up at the beginning of the run")
 }
 
 // A release gives up every grant that its owner renewed, so that no span goes on after it.

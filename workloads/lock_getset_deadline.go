@@ -21,7 +21,8 @@ import (
 // owner that outlives its lease deletes the lock of the next owner. Whoever loses the race of the GETSET has overwritten
 // the winner's deadline with a later one. Until that deadline the lock outlasts its lease, or stands without an owner if it
 // was released meanwhile. If the loser's clock is ahead by more than the lease, that lasts for as long as the clock is
-// ahead. A winner whose lock a late release has deleted is refused its own, and the lock then stands by that loser's deadline. The lock of a client that crashes is taken over after its deadline.
+// ahead. A winner whose lock a late release has deleted is refused its own, and the lock then stands by that loser's
+// deadline. The lock of a client that crashes is taken over after its deadline.
 func getsetDeadline() Variant {
 	return lockVariant("lock/getset-deadline", newGetsetDeadline, Variant{
 		Doc:    "SETNX of a deadline by the client's clock; when it is past, GETSET of a new one; release is DEL",

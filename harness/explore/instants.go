@@ -115,10 +115,15 @@ func (ex *execution) insideLeases(ends []time.Duration) []time.Duration {
 		return all
 	}
 	all = append(all, ex.now+(ends[0]-ex.now)/2)
-	if far := ends[len(ends)-1] + ex.spec.Program.Lease + margin; far > 0 && far < math.MaxInt64-4*ex.spec.Program.Lease { // there has to be room for what follows
+	if far := ends[len(ends)-1] + ex.spec.Program.Lease + margin; ex.hasRoomAfter(far) {
 		all = append(all, far)
 	}
 	return all
+}
+
+// hasRoomAfter reports whether the leases that follow an instant end before the largest time. An instant that is later than that is negative.
+func (ex *execution) hasRoomAfter(at time.Duration) bool {
+	return at > 0 && at < math.MaxInt64-4*ex.spec.Program.Lease
 }
 
 // moreInstants lists instants that come after all others, as far as there is room: those that values name; and where there are few schedules,
@@ -131,7 +136,9 @@ func (ex *execution) moreInstants(ends []time.Duration) ([]time.Duration, error)
 	inside := ex.budget.Approaches > 0
 	if ex.budget.Clients <= 3 && !inside {
 		for _, i := range twentiethsBeyond {
-			all = append(all, ends[0]+ex.spec.Program.Lease/20*i+keyspace.Grain)
+			if at := ends[0] + ex.spec.Program.Lease/20*i + keyspace.Grain; ex.hasRoomAfter(at) {
+				all = append(all, at)
+			}
 		}
 	}
 	if ex.budget.Clients == 2 && inside {

@@ -93,7 +93,7 @@ type Program struct {
 type After interface {
 	// Ops returns the operations so far, in order of Return. The caller does not change them.
 	Ops() []harness.Op
-	// OwnerRefused reports whether an owner that nobody has followed was refused a release or an extend inside its lease, which is not over.
+	// OwnerRefused reports whether the last owner was refused a release or an extend inside its lease, and that lease is not over now.
 	OwnerRefused() bool
 	// Pass lets d of virtual time pass. Keys whose TTL is d or less are gone then. An error says that the harness failed.
 	Pass(d time.Duration) error
