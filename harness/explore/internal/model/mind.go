@@ -169,7 +169,10 @@ func (m *Memory) Learn(client fmt.Stringer, of *Mind, heard Event, did Did, scri
 	switch known := next.Did; {
 	case (did.Stop.Kind == AtEnd) != (known.Stop.Kind == AtEnd):
 		return nil, schedule.Diverged(client)
-	case len(known.Acts) != len(did.Acts) || !known.Stop.isLike(did.Stop):
+	case len(known.Acts) != len(did.Acts):
+		return nil, fmt.Errorf("%w: %s ended %s and then %s, but ended %s and then %s when all was the same before", schedule.ErrNotRepeated,
+			client, did.ended(), did.Stop.inWords(scripts), known.ended(), known.Stop.inWords(scripts))
+	case !known.Stop.isLike(did.Stop):
 		return nil, fmt.Errorf("%w: %s %s, and %s when all was the same before", schedule.ErrNotRepeated, client, did.Stop.inWords(scripts), known.Stop.inWords(scripts))
 	case known.Threads != did.Threads || known.Cancelled != did.Cancelled || known.Stop.Joins != did.Stop.Joins:
 		m.Disable("a client's threads do not do the same each time")
@@ -188,6 +191,23 @@ func (m *Memory) LearnLook(of *Mind, heard Event, acts []Act, next Ask) *Mind {
 		m.Disable("the program does not look at the store in the same way each time")
 	}
 	return n
+}
+
+// ended says how many operations a client has ended.
+func (d Did) ended() string {
+	n := 0
+	for _, a := range d.Acts {
+		if a.Sleep == 0 {
+			n++
+		}
+	}
+	switch n {
+	case 0:
+		return "no operation"
+	case 1:
+		return "1 operation"
+	}
+	return fmt.Sprintf("%d operations", n)
 }
 
 // isLike reports whether two stops are of one kind and, if a command comes next, it has the same name and touches the same keys.

@@ -55,7 +55,10 @@ func TestWhatAClientDoesAgainIsKnown(t *testing.T) {
 		"client 1 sent SET z 1, and sent SET k 1 when all was the same before": sends(t, "SET", "z", "1"),
 		"client 1 sent GET k, and sent SET k 1 when all was the same before":   sends(t, "GET", "k"),
 		"client 1 slept, and sent SET k 1 when all was the same before":        {Stop: Stop{Kind: InSleep}},
-		"client 1 is done where it had a step to take before":                  {Stop: Stop{Kind: AtEnd}},
+		"client 1 ended 1 operation and then sent SET k 1, but ended no operation and then sent SET k 1 when all was the same before": {
+			Acts: []Act{{Op: harness.Op{Kind: harness.Next}}}, Stop: sends(t, "SET", "k", "1").Stop,
+		},
+		"client 1 is done where it had a step to take before": {Stop: Stop{Kind: AtEnd}},
 	} {
 		_, err := learn("", did)
 		require.ErrorIs(t, err, schedule.ErrNotRepeated)
