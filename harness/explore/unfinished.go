@@ -24,7 +24,7 @@ func shares() []share {
 	}
 	return []share{
 		{of: "a crash", flag: "--crashes 0", has: interleave.Choice.IsCrash},
-		{of: "the end of a lease, or its last instant", flag: "--expiries 0", has: interleave.Choice.IsTime},
+		{of: "the end of a lease, or a stop before it", flag: "--expiries 0", has: interleave.Choice.IsTime},
 		{of: "a lost answer", flag: "--lost-answers 0", has: kind(interleave.LosesAnswers)},
 		{of: "a lost command", flag: "--lost-commands 0", has: kind(interleave.LosesCommands)},
 		{of: "a late command", flag: "--late 0", has: kind(interleave.Delays)},

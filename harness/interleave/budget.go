@@ -27,7 +27,7 @@ func (b *Budget) limits() []limit {
 	return []limit{
 		{&b.Crashes, "crash", "crashes"},
 		{&b.Expiries, "expiry", "expiries"},
-		{&b.Approaches, "stop in a lease's last instant", "stops in leases' last instants"},
+		{&b.Approaches, "stop before a lease's end", "stops before leases' ends"},
 		{&b.Failovers, "failover", "failovers"},
 		{&b.Flushes, "script flush", "script flushes"},
 		{&b.LostAnswers, "lost answer", "lost answers"},
