@@ -16,7 +16,8 @@ type Bounds struct {
 	//   - one in which time also passes to the last millisecond of a lease, unless there are no expiries. It has two clients
 	//     if the first part had more than 3,000 schedules;
 	//   - one of two clients with a lost answer;
-	//   - one of two clients with a late command.
+	//   - one of two clients with a late command;
+	//   - where somebody asks for a TTL or a clock, up to two of two clients, in which time also passes to other places in a lease.
 	LostAnswers  int `json:"lostAnswers,omitempty" yaml:"lostAnswers,omitempty" zero:"never"`   // commands that are executed, whose client gets no answer
 	LostCommands int `json:"lostCommands,omitempty" yaml:"lostCommands,omitempty" zero:"never"` // commands that are never executed, whose client gets no answer
 	Late         int `json:"late,omitempty" yaml:"late,omitempty" zero:"never"`                 // commands that are executed after their client has gone on without an answer, at most MaxPerKind
