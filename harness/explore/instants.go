@@ -141,7 +141,7 @@ func (ex *execution) moreInstants(ends []time.Duration) ([]time.Duration, error)
 			}
 		}
 	}
-	if ex.budget.Clients == 2 && inside {
+	if ex.budget.Clients == 2 && inside && ex.spec.Program.Goroutines <= 1 {
 		for i := range time.Duration(sixteenths) {
 			all = append(all, ex.now+(ends[0]-ex.now)/sixteenths*i+keyspace.Grain)
 		}
