@@ -360,7 +360,7 @@ func (ex *recalled) recallAnswer(q model.Ask) (heard model.Event, err error) {
 	case model.AsksOps:
 		heard = model.Event{Kind: model.Finishes, Text: canonicalOps(ex.ops)}
 	case model.AsksOwnerRefused:
-		heard = model.Event{Kind: model.Finishes, Text: strconv.FormatBool(ownerRefused(ex.ops, ex.stamp()))}
+		heard = model.Event{Kind: model.Finishes, Text: strconv.FormatBool(ex.ownerRefused())}
 	}
 	return heard, nil
 }

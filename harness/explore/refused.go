@@ -6,6 +6,12 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 )
 
+// ownerRefused reports whether the last owner was refused its own, and another one may ask for the lock: a promotion explains it, and who waits
+// for a message would wait.
+func (ex *execution) ownerRefused() bool {
+	return !ex.promoted && !ex.Subscribed && !ex.Heard && !ex.hasThreads() && ownerRefused(ex.ops, ex.stamp())
+}
+
 // ownerRefused reports whether the last owner was refused a release or an extend inside its lease, and that lease is not over now. The
 // lock was its own then, unless it was lost: whoever asks for it next hears which.
 func ownerRefused(ops []harness.Op, now time.Duration) bool {

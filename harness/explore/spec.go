@@ -189,7 +189,7 @@ func (a after) Ops() []harness.Op {
 
 func (a after) OwnerRefused() bool {
 	defer a.ex.w.takeTurn()()
-	refused := ownerRefused(a.ex.ops, a.ex.stamp())
+	refused := a.ex.ownerRefused()
 	a.ex.observationAsks(model.Ask{Kind: model.AsksOwnerRefused})
 	a.ex.observationHears(model.Event{Kind: model.Finishes, Text: strconv.FormatBool(refused)})
 	return refused
