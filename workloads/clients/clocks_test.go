@@ -133,7 +133,8 @@ func TestLongADrivingTestInTheSchedulesTime(t *testing.T) {
 		require.NoError(t, os.WriteFile(file, []byte(drivingTest), 0o644))
 		c := workloads.Client{As: workloads.Lock, Command: []string{tool, file}, Announces: true, Clock: workloads.PreloadedClock}
 		few := func(s *explore.Spec) { noCrash(s); s.First, s.MaxSchedules = true, 10 } // each starts two interpreters
-		if class != "" { // there are more instants than that to which time passes
+		if class != "" {
+			// Time passes to more instants than ten.
 			requireFound(t, c, class, 1, func(s *explore.Spec) { few(s); s.MaxSchedules = 60 })
 			continue
 		}
