@@ -82,6 +82,9 @@ func (ex *execution) fineInstants() ([]schedule.Instant, error) {
 	if err != nil {
 		return nil, err
 	}
+	if len(ends) == 0 && ex.spec.Program.Timeless {
+		return nil, nil
+	}
 	coarse, err := ex.reachableInstants()
 	if err != nil {
 		return nil, err
