@@ -52,7 +52,7 @@ func (e Exploration) Sentence() string {
 		return fmt.Sprintf("Searched at random, nothing found: %s, in %s. %s%s",
 			e.parts(), units.Duration(e.Result.Elapsed), e.Result.Random.Guarantee(), e.Result.WhyAtRandom())
 	default:
-		return fmt.Sprintf("Nothing can be said: %s after %s in %s.", e.stopped(), e.schedules(), units.Duration(e.Result.Elapsed))
+		return fmt.Sprintf("Nothing can be said after %s in %s: %s.", e.schedules(), units.Duration(e.Result.Elapsed), strings.TrimSuffix(e.stopped(), "."))
 	}
 }
 

@@ -40,9 +40,9 @@ func TestExplorationsInOneSentence(t *testing.T) {
 		"race":      {"2 counterexamples, the smallest of 5 steps: immortal-mark and duplicate-delivery.", "5 steps"},
 		"blind":     {"A counterexample of 7 steps: stolen-release.", "7 steps"},
 		"exhausted": {"No interleaving of 3 clients breaks it: all 5,040 schedules, at most 1 crash and 1 expiry.", "all 5,040 hold"},
-		"budget":    {"Nothing can be said: budget reached after 120,000 schedules in 10.0 s.", "undecided after 120,000"},
-		"empty":     {"Nothing can be said: the search ended early after 0 schedules in 0 s.", "undecided after 0"},
-		"nothing":   {"Nothing can be said: there was nothing to run after 0 schedules in 0 s.", "undecided after 0"},
+		"budget":    {"Nothing can be said after 120,000 schedules in 10.0 s: budget reached.", "undecided after 120,000"},
+		"empty":     {"Nothing can be said after 0 schedules in 0 s: the search ended early.", "undecided after 0"},
+		"nothing":   {"Nothing can be said after 0 schedules in 0 s: there was nothing to run.", "undecided after 0"},
 	} {
 		require.Equal(t, want[0], all[name].Sentence())
 		require.Equal(t, want[1], all[name].Brief())

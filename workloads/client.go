@@ -134,7 +134,12 @@ func ClientVariant(c Client, run Outside) (Variant, error) {
 	if err := c.check(); err != nil {
 		return Variant{}, err
 	}
-	made, err := c.variant(run)
+	return c.made(run, true)
+}
+
+// made makes the variant, of which explored clients have habits or not.
+func (c Client) made(run Outside, habits bool) (Variant, error) {
+	made, err := c.variant(run, habits)
 	if c.Announces {
 		made.program = func(o Options) interleave.Program { return c.announcedProgram(o, run) }
 	}
@@ -142,7 +147,7 @@ func ClientVariant(c Client, run Outside) (Variant, error) {
 }
 
 // variant makes the variant of a client whose settings are checked.
-func (c Client) variant(run Outside) (Variant, error) {
+func (c Client) variant(run Outside, habits bool) (Variant, error) {
 	if c.As != "" && needed[c.As] == nil {
 		return Variant{}, fmt.Errorf("client %s: %q is not a family of clients: choose %s, %s or %s", c.name(), c.As, Lock, Dedup, Sequence)
 	}
@@ -154,18 +159,18 @@ func (c Client) variant(run Outside) (Variant, error) {
 	case Dedup:
 		v.Flaws = []Flaw{{harness.LostMessage, Crash}, {harness.DuplicateDelivery, Failover}}
 		v.program = func(o Options) interleave.Program {
-			p := DedupProgram(DedupOptions{Name: id, Window: o.TTL, AtMostOnce: o.AtMostOnce}, func(r redis.UniversalClient) Deduper { return c.deduper(run.Beside(r)) })
+			p := DedupProgram(DedupOptions{Name: id, Window: o.TTL, AtMostOnce: o.AtMostOnce, Habits: habits}, func(r redis.UniversalClient) Deduper { return c.deduper(run.Beside(r)) })
 			return c.outsideProgram(p, func(i int, address string) harness.Client {
-				return exploredDedupClient(c.deduper(run.At(address)), DedupOptions{Window: p.Lease}, i)
+				return exploredDedupClient(c.deduper(run.At(address)), DedupOptions{Window: p.Lease, Habits: habits}, i)
 			}, c.kill(run))
 		}
 		return dedupVariant(id, func(r redis.UniversalClient) Deduper { return c.deduper(run.On(r)) }, v), nil
 	case Sequence:
 		v.Flaws = []Flaw{{harness.DuplicateNumber, Failover}, {harness.Regression, Failover}}
 		v.program = func(o Options) interleave.Program {
-			p := SequenceProgram(SequenceOptions{Name: id, Regime: o.Regime}, nil)
+			p := SequenceProgram(SequenceOptions{Name: id, Regime: o.Regime, Habits: habits}, nil)
 			return c.outsideProgram(p, func(i int, address string) harness.Client {
-				return exploredSequenceClient(run.At(address), SequenceOptions{Regime: o.Regime}, i)
+				return exploredSequenceClient(run.At(address), SequenceOptions{Regime: o.Regime, Habits: habits}, i)
 			}, c.kill(run))
 		}
 		return sequenceVariant(id, func(r redis.UniversalClient) Sequencer { return run.On(r) }, v), nil
@@ -175,9 +180,9 @@ func (c Client) variant(run Outside) (Variant, error) {
 		}
 		v.Flaws = []Flaw{{harness.DoubleGrant, Failover}}
 		v.program = func(o Options) interleave.Program {
-			p := LockProgram(LockOptions{Name: id, TTL: o.TTL}, func(r redis.UniversalClient) Locker { return c.locker(run.Beside(r)) })
+			p := LockProgram(LockOptions{Name: id, TTL: o.TTL, Habits: habits}, func(r redis.UniversalClient) Locker { return c.locker(run.Beside(r)) })
 			return c.outsideProgram(p, func(i int, address string) harness.Client {
-				return exploredLockClient(c.locker(run.At(address)), LockOptions{TTL: p.Lease}, exploredLock, i)
+				return exploredLockClient(c.locker(run.At(address)), LockOptions{TTL: p.Lease, Habits: habits}, exploredLock, i)
 			}, c.kill(run))
 		}
 		return lockVariant(id, func(r redis.UniversalClient) Locker { return c.locker(run.On(r)) }, v), nil

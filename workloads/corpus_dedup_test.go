@@ -116,7 +116,10 @@ local n = redis.call('sadd', b, ARGV[2]) redis.call('pexpire', b, ARGV[1]) retur
 			finds(harness.DuplicateDelivery), finds()),
 		scriptFilter("set-that-ends", "a set of all messages, which ends with the first one's window",
 			`local n = redis.call('sadd', KEYS[1], ARGV[2]) redis.call('pexpire', KEYS[1], ARGV[1], 'NX') return n`).given(
-			[]string{"seen"}, "{window_ms}", "{key}").says(misses(oneOfWindow), finds()),
+			[]string{"seen"}, "{window_ms}", "{key}").says(finds(harness.DuplicateDelivery), finds()),
+		scriptFilter("only-the-latest", "a mark with an end, but a claim of another message removes the mark before",
+			`local last = redis.call('getset', 'last', KEYS[1]) if last and last ~= KEYS[1] then redis.call('del', last) end
+if redis.call('set', KEYS[1], 1, 'NX', 'PX', ARGV[1]) then return 1 end return 0`).says(finds(harness.DuplicateDelivery), finds()),
 		scriptFilter("last-hundred", "a sorted set of the last hundred messages, however long ago",
 			nowMS+`local n = redis.call('zadd', KEYS[1], 'NX', now, ARGV[2])
 redis.call('zremrangebyrank', KEYS[1], 0, -101) return n`).given([]string{"seen"}, "{window_ms}", "{key}").says(finds(harness.ImmortalMark), finds()),
@@ -144,6 +147,9 @@ redis.call('zremrangebyrank', KEYS[1], 0, -101) return n`).given([]string{"seen"
 		scriptFilter("sorted-set", "a sorted set of all messages and the times of their first claims",
 			nowMS+`redis.call('zremrangebyscore', KEYS[1], '-inf', '('..(now - ARGV[1]))
 return redis.call('zadd', KEYS[1], 'NX', now, ARGV[2])`).given([]string{"seen"}, "{window_ms}", "{key}"),
+		scriptFilter("tidies-up", "a claim removes the mark of the message before, if that is over",
+			`local last = redis.call('getset', 'last', KEYS[1]) if last and redis.call('pttl', last) == -1 then redis.call('del', last) end
+if redis.call('set', KEYS[1], 1, 'NX', 'PX', ARGV[1]) then return 1 end return 0`),
 		scriptFilter("slides", "GETSET, then PEXPIRE: the window begins anew with each claim",
 			`local old = redis.call('getset', KEYS[1], 1) redis.call('pexpire', KEYS[1], ARGV[1]) if old then return 0 end return 1`),
 		scriptFilter("hash-of-deadlines", "a hash of all messages and their deadlines, which are never removed",

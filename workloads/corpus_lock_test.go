@@ -69,7 +69,7 @@ func codeLocks() []algorithm {
 				}
 				return false, r.SetNX(ctx, key, cur, left).Err()
 			}
-		})).says(finds(harness.DoubleGrant, harness.StolenRelease), finds()),
+		})).says(finds(harness.DoubleGrant, harness.StolenRelease, harness.RefusedRelease), finds()),
 		codeLock("owner-is-the-connection", "the owner is CLIENT ID, the same for each attempt of a client: a late release removes that client's next grant", func(r redis.UniversalClient) workloads.Locker {
 			id := ""
 			as := func(text string) lockCall {

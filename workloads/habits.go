@@ -14,9 +14,9 @@ import (
 // than once, as a process does that has it for long. A search has a part of its own for each of them.
 
 const (
-	renewal  = interleave.MaxClients - 3 // the place of the client that renews its lease again and again
-	twoNames = interleave.MaxClients - 2 // the place of the client that uses two names at once, then one of them again
-	comeback = interleave.MaxClients - 1 // the place of the client that comes back when its lease or window is over
+	renewal  = interleave.MaxClients + iota // the place of the client that renews its lease again and again
+	twoNames                                // the place of the client that uses two names at once, then one of them again
+	comeback                                // the place of the client that comes back when its lease or window is over
 )
 
 // habits returns the places of clients that a search has a part of its own for, if its options ask for that.

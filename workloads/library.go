@@ -146,7 +146,7 @@ func (v Variant) Library() (Library, bool) { return v.library, v.library.File !=
 // RunBy returns the variant of a library as run runs it. Without it the variant is for listings only.
 func (v Variant) RunBy(run Outside) Variant {
 	c := Client{As: Lock, Name: v.ID, Command: []string{v.library.File}, Can: v.can, Symmetric: true}
-	made, err := ClientVariant(c, run)
+	made, err := c.made(run, false) // a search of the whole catalogue has no time for that
 	if err != nil {
 		panic(err) // what the catalogue has makes variants
 	}

@@ -34,11 +34,11 @@ func (v Variant) Program(o Options) (interleave.Program, bool) {
 		if v.newExplored != nil {
 			newLocker = v.newExplored
 		}
-		p = LockProgram(LockOptions{Name: v.ID, TTL: lease}, newLocker)
+		p = LockProgram(LockOptions{Name: v.ID, TTL: lease, Habits: v.habits}, newLocker)
 	case Dedup:
-		p = DedupProgram(DedupOptions{Name: v.ID, Window: lease, AtMostOnce: o.AtMostOnce}, v.newDeduper)
+		p = DedupProgram(DedupOptions{Name: v.ID, Window: lease, AtMostOnce: o.AtMostOnce, Habits: v.habits}, v.newDeduper)
 	case Sequence:
-		p = SequenceProgram(SequenceOptions{Name: v.ID, Regime: o.Regime}, v.newSequencer)
+		p = SequenceProgram(SequenceOptions{Name: v.ID, Regime: o.Regime, Habits: v.habits}, v.newSequencer)
 		if v.inspect != nil {
 			p.Observe = v.observe
 		}
@@ -76,9 +76,10 @@ func (v Variant) symmetric() bool {
 
 // exploredNames lists the names of explored clients. The first is a prefix of the second, differs from the third in case
 // only, and is a suffix of the fourth, so that algorithms show it if they take one for the other.
-var exploredNames = [interleave.MaxClients]string{
+var exploredNames = [comeback + 1]string{
 	"client-1", "client-12", "CLIENT-1", "my-client-1", "client-2", "client-123", "CLIENT-2", "my-client-2",
 	"client-3", "client-32", "CLIENT-3", "my-client-3", "client-4", "client-42", "CLIENT-4", "my-client-4",
+	"client-5", "client-52", "CLIENT-5",
 }
 
 // clientFunc makes a harness.Client of a function.

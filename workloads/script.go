@@ -77,7 +77,7 @@ func ScriptVariant(s Script) (Variant, error) {
 	if err := s.validate(); err != nil {
 		return Variant{}, err
 	}
-	v := Variant{Doc: "your script " + s.Name, Source: "your file", Claim: OneNode, OneKey: !s.named(), texts: map[string]string{s.Name + ".lua": s.Source}}
+	v := Variant{Doc: "your script " + s.Name, Source: "your file", Claim: OneNode, OneKey: !s.named(), habits: s.named(), texts: map[string]string{s.Name + ".lua": s.Source}}
 	if s.Release != "" {
 		v.texts[s.releaseName()] = s.Release
 	}

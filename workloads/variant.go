@@ -115,6 +115,8 @@ type Variant struct {
 	// inspect looks at what is stored for the sequence of an Inspect; nil where nobody knows how the variant stores it.
 	inspect func(context.Context, redis.UniversalClient, *harness.Op)
 
+	habits bool // explored clients use it more than once, as LockOptions.Habits says: of a program or script of the user's own
+
 	texts map[string]string // Lua texts that are not in package lua, by file name
 
 	// The algorithm: the constructor that fits Family, or build for a workload of another kind.

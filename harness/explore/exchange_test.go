@@ -157,6 +157,25 @@ func TestNamesThatAreTakenForOthersBreakThePromise(t *testing.T) {
 	}
 }
 
+// A client that does something else is no reason to take the others for unlike: their parts are as they would be without it.
+func TestAClientApartIsNoneOfThoseThatAreAlike(t *testing.T) {
+	told := func(habits bool) interleave.Result {
+		p := workloads.LockProgram(workloads.LockOptions{Habits: habits}, func(r redis.UniversalClient) workloads.Locker {
+			return &tokenLock{redis: r, mine: map[string]string{}}
+		})
+		p.Symmetric, p.NoBackgroundWork = true, true
+		res := searched(t, Spec{Program: p, Checkers: checkers.ForSearch(p.Kinds...)})
+		require.Equal(t, harness.Valid, res.Verdict(), res.Summary())
+		require.Empty(t, brokenPromise(res))
+		return res
+	}
+	alike, apart := told(false), told(true)
+	require.Len(t, apart.Parts, len(alike.Parts)+2)
+	for i, part := range alike.Parts {
+		require.Equal(t, part.Schedules, apart.Parts[i].Schedules, "part %d", i+1)
+	}
+}
+
 // Each two of up to four clients take the places of each two.
 func TestEachTwoClientsTakeThePlacesOfEachTwo(t *testing.T) {
 	for clients := 2; clients <= interleave.MaxExhaustive; clients++ {

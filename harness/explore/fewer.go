@@ -27,7 +27,15 @@ func (s *search) budgets() []interleave.Budget {
 		return all
 	}
 	for i := range all[1:] {
-		all[i+1] = fitToFirstPart(all[i+1], s.parts[0].Schedules)
+		b := &all[i+1]
+		*b = fitToFirstPart(*b, s.parts[0].Schedules)
+		switch { // both at once are too many schedules, and so are all instants of somebody who tells the time
+		case !s.spec.isApart(*b):
+		case s.seen.Coverage.TellsTime || s.parts[0].Schedules > manySchedules:
+			b.Approaches = 0
+		default:
+			b.Crashes = 0
+		}
 	}
 	return append(all, s.closerLooks(all)...)
 }

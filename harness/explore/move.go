@@ -98,7 +98,7 @@ func (ex *execution) stepOf(a *actor) schedule.Move {
 // symmetric reports whether clients that have not begun may stand for each other. If not, the search runs every order in
 // which they can begin.
 func (ex *execution) symmetric() bool {
-	return ex.spec.symmetric() && !ex.spec.Unreduced
+	return ex.spec.symmetric(ex.budget) && !ex.spec.Unreduced
 }
 
 // addUnanswered adds, for each client that can send a command, the moves in which it gets no answer. Whether a command that

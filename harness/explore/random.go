@@ -168,7 +168,7 @@ func (s *search) runPartFor(ctx context.Context, b interleave.Budget, worlds []*
 // draw draws the schedule of a number. steps is the length of the longest so far.
 func (r Random) draw(spec *Spec, b interleave.Budget, number, steps int) *strategy.Random {
 	return strategy.Draw(rand.New(rand.NewPCG(r.Seed, uint64(number))), strategy.Shape{
-		Strategy: r.Strategy, Depth: r.Depth, Steps: steps, Budget: b, InOrder: spec.symmetric(),
+		Strategy: r.Strategy, Depth: r.Depth, Steps: steps, Budget: b, InOrder: spec.symmetric(b),
 	})
 }
 

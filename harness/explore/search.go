@@ -117,12 +117,13 @@ type search struct {
 
 	// How the search ended early: it is over, for a reason, or since the harness or its environment failed. A search that comes to its end
 	// is never over.
-	over    bool
-	stopped string
-	waits   bool // clients wait or have threads, and nobody has asked for a number of clients: see budgets
-	failure error
-	elapsed time.Duration
-	timeUp  bool // of the part under way: see runPartFor
+	over      bool
+	stopped   string
+	outOfTime bool // since its time was up
+	waits     bool // clients wait or have threads, and nobody has asked for a number of clients: see budgets
+	failure   error
+	elapsed   time.Duration
+	timeUp    bool // of the part under way: see runPartFor
 
 	// The part that is under way. It changes only while no worker runs.
 	budget interleave.Budget
@@ -244,6 +245,7 @@ func (s *search) stop(reason string) {
 func (s *search) stopInTime() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.outOfTime = !s.over
 	s.end(fmt.Sprintf("the time is up (%v%s)", s.spec.For, s.noPieceDone()))
 }
 

@@ -219,7 +219,7 @@ func (h *shrinker) bringForward(ctx context.Context) error {
 
 // try runs a candidate, of which it leaves out what is not possible, and keeps what became of it if that is smaller.
 func (h *shrinker) try(ctx context.Context, clients int, schedule []interleave.Choice) (smaller bool, err error) {
-	if h.spec.symmetric() {
+	if h.spec.symmetric(h.budget) {
 		schedule = inOrderOfBegin(schedule)
 	}
 	budget := h.budget

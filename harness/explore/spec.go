@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"time"
 
@@ -120,8 +121,10 @@ func (s Spec) withDefaults() (Spec, error) {
 	return s, nil
 }
 
-// symmetric reports whether clients stand for each other.
-func (s Spec) symmetric() bool { return s.Program.Symmetric && s.Skew == 0 }
+// symmetric reports whether the clients of a part stand for each other. One that does something else stands for nobody.
+func (s Spec) symmetric(b interleave.Budget) bool {
+	return s.Program.Symmetric && s.Skew == 0 && !s.isApart(b)
+}
 
 // budgets returns the budgets of the parts of the search, in their order.
 func (s Spec) budgets() []interleave.Budget {
@@ -142,7 +145,7 @@ func (s Spec) budgets() []interleave.Budget {
 		all = []interleave.Budget{base, lost, late}
 	}
 	for _, place := range s.Program.Apart {
-		all = append(all, interleave.Budget{Clients: 2, Crashes: s.Crashes, Expiries: s.Expiries, Place: place - 1})
+		all = append(all, interleave.Budget{Clients: 2, Crashes: s.Crashes, Expiries: s.Expiries, Approaches: s.Expiries, Place: place - 1})
 	}
 	return all
 }
@@ -175,6 +178,11 @@ func fitToFirstPart(b interleave.Budget, schedules int) interleave.Budget {
 		b.Clients = 2
 	}
 	return b
+}
+
+// isApart reports whether the part has a client that does something else: see Program.Apart.
+func (s Spec) isApart(b interleave.Budget) bool {
+	return slices.Contains(s.Program.Apart, placeOf(b, 1))
 }
 
 // after implements interleave.After for a schedule.

@@ -34,6 +34,9 @@ func shares() []share {
 	}
 }
 
+// moreTime is how many times as long a search is advised to be whose time was up.
+const moreTime = 5
+
 // mostShares is the number of shares, and of flags, that are named.
 const mostShares = 2
 
@@ -66,8 +69,15 @@ func (s *search) unfinished() string {
 	if len(have) > 0 {
 		text += ": " + strings.Join(have, ", ")
 	}
+	var advice []string
+	if s.outOfTime {
+		advice = append(advice, fmt.Sprintf("--for %v gives it more time", moreTime*s.spec.For))
+	}
 	if len(flags) > 0 {
-		text += " (" + strings.Join(flags, " and ") + " would leave fewer)"
+		advice = append(advice, strings.Join(flags, " and ")+" would leave fewer")
+	}
+	if len(advice) > 0 {
+		text += " (" + strings.Join(advice, "; ") + ")"
 	}
 	return text
 }

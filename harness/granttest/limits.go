@@ -4,7 +4,7 @@ import "strings"
 
 // inFields replaces the flags of doublegrant explore by the fields of Search that mean the same.
 var inFields = strings.NewReplacer(
-	"--clients ", "Search.Clients ", "--crashes 0", "Search.Crashes -1", "--expiries 0", "Search.Expiries -1", "--failovers ", "Search.Failovers ",
+	"--for ", "Search.For ", "--clients ", "Search.Clients ", "--crashes 0", "Search.Crashes -1", "--expiries 0", "Search.Expiries -1", "--failovers ", "Search.Failovers ",
 	"--flushes ", "Search.Flushes ", "--lost-answers 0", "Search.LostAnswers -1", "--lost-commands 0", "Search.LostCommands -1",
 	"--late 0", "Search.Late -1",
 )

@@ -17,5 +17,5 @@ func TestASearchWhoseTimeIsUpSaysWhatIsLeft(t *testing.T) {
 	})).failure(t)
 	require.Regexp(t, `unknown: the search has shown nothing of .*: the time is up \(\S+\), after \d+ schedules`, failure)
 	require.Regexp(t, `(?m)^ +tried: Acquire \d+`, failure)
-	require.Regexp(t, `(?m)^ +not looked at: \d+ schedules that are planned .*\(Search\.Clients 2 and Search\.\w+ -1 would leave fewer\)$`, failure)
+	require.Regexp(t, `(?m)^ +not looked at: \d+ schedules that are planned .*\(Search\.For \S+ gives it more time; Search\.Clients 2 and Search\.\w+ -1 would leave fewer\)$`, failure)
 }

@@ -54,8 +54,8 @@ type Program struct {
 	// Sleeping between two operations takes no time, but the client may crash there. An operation that sends nothing and
 	// looks at no clock counts as called when it ends.
 	Open func(i int, r redis.UniversalClient) harness.Client
-	// Apart lists places whose clients do something else than the others. A search that has a part of its own for lost answers has one
-	// for each of them as well: of the client at place 0 and that one, with as many crashes and expiries as the first part. nil: there are none.
+	// Apart lists places, from MaxClients on, whose clients do something else than the others. A search that has a part of its own for lost
+	// answers has one for each of them as well: of the client at place 0 and that one, with as many expiries as the first part. nil: there are none.
 	Apart []int
 	// Goroutines is the number of clients that are goroutines of one process: the first so many, the next so many, and so on. They share
 	// memory, a Redis client, and a crash, which ends all of them. The explorer lets one of them go on at a time, from one command to
