@@ -19,7 +19,7 @@ const (
 	StartsProcess
 	// StopsProcess says that processes of targets stand still. Commands that reach them meanwhile are executed afterwards.
 	StopsProcess
-	// DefersCommands says that targets keep commands of clients, or those that write, waiting, and execute them afterwards.
+	// DefersCommands says that targets keep commands of clients, Sentinels' too, waiting, and execute them afterwards.
 	DefersCommands
 	// CutsLinks says that links carry nothing, or no answer.
 	CutsLinks
@@ -39,11 +39,13 @@ const (
 	EndsClients
 	// StopsClients says that clients of target groups stand still.
 	StopsClients
+	// DefersWrites says that targets keep commands that write waiting, and execute them afterwards. They answer all others.
+	DefersWrites
 )
 
 var effectNames = [...]string{
 	"ends-process", "starts-process", "stops-process", "holds-commands", "cuts-links", "slows-links", "ends-connections",
-	"moves-primary", "drops-keys", "drops-scripts", "shifts-clock", "ends-clients", "stops-clients",
+	"moves-primary", "drops-keys", "drops-scripts", "shifts-clock", "ends-clients", "stops-clients", "holds-writes",
 }
 
 // Has reports whether e contains every effect of all.

@@ -21,6 +21,14 @@ const (
 	EventWritable = "writable"
 	// EventUnwritable says that the node takes no writes any more. At is the time of its last answer to one; Detail says why.
 	EventUnwritable = "unwritable"
+	// EventFollows says that the node, a replica, follows the node at the address in Detail, such as "127.7.2.1 6379".
+	EventFollows = "follows"
+	// EventDownAfter says that a Sentinel takes a node for down that has given no answer for as long as Detail says, such as "1s".
+	EventDownAfter = "down-after"
+	// EventUnheard says that what the Sentinel Node publishes is not heard from At on; Detail says why. EventHeard says that it is
+	// heard again.
+	EventUnheard = "unheard"
+	EventHeard   = "heard"
 	// EventServes says that the node acknowledged a write of the client group in Detail. Until then another node had acknowledged
 	// the group's writes, or none had. At is when the answer had reached the client.
 	EventServes = "serves"

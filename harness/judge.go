@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 )
 
 // maxAnomalies bounds the anomalies of each class that are kept with their operations. All are counted.
@@ -22,12 +23,34 @@ type Judged struct {
 	Certified  int           `json:"certified"` // number of anomalies that porcupine found illegal, too
 
 	Situations []Situation `json:"situations,omitempty"` // situations that were met, and with Count 0 those that could have been
+
+	Found []Finding `json:"-"` // when each violation came about, in order of At and Class, those not kept included
+}
+
+// Finding counts violations of one class that came about at nearly the same time.
+type Finding struct {
+	Class Class
+	At    time.Duration // on the run's clock, in whole findingsWithin
+	Count int
+}
+
+// findingsWithin is the time for which violations of a class are counted together, so that thousands take little room.
+const findingsWithin = 10 * time.Millisecond
+
+// finding returns the Finding that counts the anomaly, without a Count. A lost write came about when the first of its run was acknowledged, any
+// other violation when it was complete.
+func (a Anomaly) finding() Finding {
+	at := a.To
+	if a.Class == LostWrite && len(a.Ops) > 0 {
+		at = a.Ops[0].Return
+	}
+	return Finding{Class: a.Class, At: at.Truncate(findingsWithin)}
 }
 
 // Judge runs checkers over h, all in one pass. The verdict is the worst of theirs; judgements that are Unasked do not count. A
 // checker that panics has the verdict Unknown. So has a history with an [EventClockUntrusted], and nothing that was found counts.
 func Judge(ctx context.Context, h History, checkers []Checker) Judged {
-	j := &judge{h: h, faults: Influences(h.Faults), kept: map[Class]int{}, Judged: Judged{Judgements: make([]Judgement, len(checkers)), Totals: map[Class]int{}}}
+	j := &judge{h: h, faults: Influences(h.Faults), kept: map[Class]int{}, when: map[Finding]int{}, Judged: Judged{Judgements: make([]Judgement, len(checkers)), Totals: map[Class]int{}}}
 	feeds := make([]chan []entry, len(checkers))
 	var running sync.WaitGroup
 	for i, c := range checkers {
@@ -47,6 +70,7 @@ func Judge(ctx context.Context, h History, checkers []Checker) Judged {
 	}
 	j.Verdict = Worst(verdicts...)
 	j.sortAnomalies()
+	j.listFindings()
 	j.distrustClocks(h.Events)
 	return j.Judged
 }
@@ -64,7 +88,7 @@ func (j *Judged) distrustClocks(events []Event) {
 		}
 	}
 	j.Judgements = append(j.Judgements, Judgement{Checker: "clocks", Verdict: Unknown, Reason: why})
-	j.Verdict, j.Anomalies, j.Totals, j.Certified = Unknown, nil, map[Class]int{}, 0
+	j.Verdict, j.Anomalies, j.Totals, j.Certified, j.Found = Unknown, nil, map[Class]int{}, 0, nil
 }
 
 // sortAnomalies puts the first anomaly of each class in front, the most frequent class first, and then the rest in order of time, so that
@@ -107,7 +131,8 @@ type judge struct {
 	h      History
 	faults []Influence
 	mu     sync.Mutex
-	kept   map[Class]int // anomalies found by class, those beyond maxAnomalies included
+	kept   map[Class]int   // anomalies found by class, those beyond maxAnomalies included
+	when   map[Finding]int // violations, by their Finding without its Count
 	Judged
 }
 
@@ -143,6 +168,15 @@ func (j *judge) ops(feed <-chan []entry) iter.Seq2[Op, error] {
 	}
 }
 
+// listFindings lists when violations came about.
+func (j *judge) listFindings() {
+	for one, n := range j.when {
+		one.Count = n
+		j.Found = append(j.Found, one)
+	}
+	slices.SortFunc(j.Found, func(a, b Finding) int { return cmp.Or(cmp.Compare(a.At, b.At), cmp.Compare(a.Class, b.Class)) })
+}
+
 // found counts one anomaly, and keeps the first maxAnomalies of its class, with the faults that may explain them.
 func (j *judge) found(a Anomaly) {
 	j.mu.Lock()
@@ -151,6 +185,7 @@ func (j *judge) found(a Anomaly) {
 		j.Certified++
 	}
 	j.Totals[a.Class] += a.Violations()
+	j.when[a.finding()] += a.Violations()
 	if j.kept[a.Class]++; j.kept[a.Class] > maxAnomalies {
 		return
 	}

@@ -12,7 +12,6 @@ func (sentinelFailover) Effects() harness.Effects { return harness.MovesPrimary 
 func (sentinelCrash) Effects() harness.Effects    { return harness.MovesPrimary | harness.EndsProcess }
 func (scriptFlush) Effects() harness.Effects      { return harness.DropsScripts }
 func (clientKill) Effects() harness.Effects       { return harness.EndsConnections }
-func (clientPause) Effects() harness.Effects      { return harness.DefersCommands }
 func (memoryPressure) Effects() harness.Effects   { return harness.DropsKeys }
 func (clockStep) Effects() harness.Effects        { return harness.ShiftsClock }
 func (skewClients) Effects() harness.Effects      { return harness.ShiftsClock }
@@ -20,3 +19,10 @@ func (crashClients) Effects() harness.Effects     { return harness.EndsClients }
 func (freezeClients) Effects() harness.Effects    { return harness.StopsClients }
 func (p partition) Effects() harness.Effects      { return p.fault.Effects() }
 func (d degradation) Effects() harness.Effects    { return d.fault.Effects() }
+
+func (p clientPause) Effects() harness.Effects {
+	if p.onlyWrites {
+		return harness.DefersWrites
+	}
+	return harness.DefersCommands
+}

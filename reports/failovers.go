@@ -13,7 +13,7 @@ import (
 func slowest(all []analysis.Failover) int {
 	worst := 0
 	for i, f := range all {
-		if f.Outage.Seen && f.Outage.Length() > all[worst].Outage.Length() {
+		if f.Outage.Seen && f.Outage.Least > all[worst].Outage.Least {
 			worst = i
 		}
 	}
@@ -35,20 +35,20 @@ type failoverRow struct {
 func failoverRows(all []analysis.Failover) failoverTable {
 	names := analysis.Milestones()[1:]
 	t := failoverTable{}
-	columns := make([][]time.Duration, len(names)+2)
+	columns := make([][]time.Duration, len(names)+3)
 	for _, n := range names {
 		t.Heads = append(t.Heads, string(n))
 	}
-	t.Heads = append(t.Heads, analysis.NoWrites, analysis.NoAnswers)
+	t.Heads = append(t.Heads, analysis.NoWrites, analysis.NoAnswers, analysis.NoClientWrites)
 	for _, f := range all {
-		row := failoverRow{Name: fmt.Sprintf("%d %s", f.Fault+1, units.Clip(f.Name, 40)) + f.Moved()}
+		row := failoverRow{Name: nameRow(f)}
 		for i, n := range names {
 			s := f.Stage(n)
 			row.Cells = append(row.Cells, cellOf(s.Seen, s.After, &columns[i]))
 		}
 		row.Cells = append(row.Cells,
 			cellOf(f.Servers.Seen, f.Servers.Length(), &columns[len(names)]),
-			cellOf(f.Outage.Seen, f.Outage.Length(), &columns[len(names)+1]))
+			outageCell(f.Outage, &columns[len(names)+1]), outageCell(f.Writes, &columns[len(names)+2]))
 		t.Rows = append(t.Rows, row)
 	}
 	t.Foot = []failoverRow{{Name: "median"}, {Name: "least"}, {Name: "most"}}
@@ -59,6 +59,23 @@ func failoverRows(all []analysis.Failover) failoverTable {
 		}
 	}
 	return t
+}
+
+// nameRow names a failover in a table: the number and name of the fault, and who followed whom.
+func nameRow(f analysis.Failover) string {
+	name := units.Clip(f.Name, 40) + f.Moved()
+	if f.Fault < 0 || len(f.OneOf) > 0 {
+		return name
+	}
+	return fmt.Sprintf("%d %s", f.Fault+1, name)
+}
+
+// outageCell writes how long an outage lasted, and keeps it for the column's median unless it is a range.
+func outageCell(o analysis.Outage, column *[]time.Duration) string {
+	if o.Seen && o.IsRange() {
+		return o.String()
+	}
+	return cellOf(o.Seen, o.Length(), column)
 }
 
 // cellOf writes a time and keeps it for the column's median.

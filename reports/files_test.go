@@ -91,7 +91,7 @@ func TestPagesTellTheFacts(t *testing.T) {
 		"rich": {
 			"lock/set-nx-px", "1234567890123", "expected double-grant: met", "two owners for", "certified by porcupine",
 			`href="anomalies/0.html"`, "partition-primary", "refused (held)", "connection refused", "group cut off",
-			"The minority side went on", "old primary joins", "porcupine agreed on 38 of 38 keys", "&#43;switch-master",
+			"writes of clients after the promotion", "old primary joins", "porcupine agreed on 38 of 38 keys", "&#43;switch-master",
 			"24 in 3 groups", "mutex was 262,144 operations behind", "no client crashed while it held a lock",
 		},
 		"explore race": {

@@ -129,6 +129,24 @@ type drawnFailover struct {
 	Picture drawing.Drawing
 }
 
+// Head names the failover: its cause, and who followed whom.
+func (d drawnFailover) Head() string {
+	s := d.Cause()
+	switch {
+	case len(d.OneOf) > 0:
+		s = "after " + s
+	case d.Fault >= 0:
+		s = fmt.Sprintf("after fault %d, %s", d.Fault+1, s)
+	}
+	if d.Old != "" && d.New != "" {
+		s += ": " + d.Old + " → " + d.New
+	}
+	return s
+}
+
+// Ranges reports whether an outage is given as a range.
+func (d drawnFailover) Ranges() bool { return d.Outage.IsRange() || d.Writes.IsRange() }
+
 func newPage(r Report) page {
 	events := listed(r.History.Events)
 	return page{

@@ -34,6 +34,9 @@ type Report struct {
 func New(h harness.History, j harness.Judged) (Report, error) {
 	h.Faults = h.FaultsByStart()
 	stats, failovers, err := analysis.Of(h)
+	if len(j.Judgements) > 0 {
+		analysis.Charge(failovers, j.Found)
+	}
 	r := Report{
 		Name: h.Meta.Name, Labels: maps.Clone(h.Meta.Labels), History: h, Judged: j,
 		Stats: stats, Failovers: failovers,

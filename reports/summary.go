@@ -115,7 +115,7 @@ func summaryFailovers(w io.Writer, r Report) error {
 }
 
 func oneFailover(w io.Writer, f analysis.Failover) error {
-	fmt.Fprintf(w, "\n### Failover after %s\n\n", escapeMarkdown(f.Name+f.Moved()))
+	fmt.Fprintf(w, "\n### Failover after %s\n\n", escapeMarkdown(f.Cause()+f.Moved()))
 	var rows [][]string
 	for _, s := range f.Stages {
 		if s.Seen {
@@ -125,7 +125,10 @@ func oneFailover(w io.Writer, f analysis.Failover) error {
 		}
 	}
 	for _, c := range f.Costs() {
-		rows = append(rows, []string{c.Name + " for", units.Duration(c.Length()), escapeMarkdown(c.Note)})
+		rows = append(rows, []string{c.Name + " for", c.Lasted, escapeMarkdown(c.Note)})
+	}
+	for _, r := range f.Remarks() {
+		rows = append(rows, []string{"remark", "", escapeMarkdown(r)})
 	}
 	return markdownTable(w, []string{"stage", ":since the fault", "by"}, rows)
 }

@@ -8,85 +8,222 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 )
 
-// causes finds the fault that led to a change.
-type causes struct {
-	faults []harness.Fault
-	order  []int           // of the faults, by Start
-	redis  map[string]bool // nodes of which a role was seen
+// cause is what led to a takeover.
+type cause struct {
+	faults []int // indexes of the faults, one of which did it; empty: no fault that was in force can have
+	beside []int // the other faults that were in force between the cause and the promotion
+	name   string
+	start  time.Duration // the start of the fault, of the first if there are several; without one, the first sign of the takeover
+	by     string        // the targets of the only fault
 }
 
-func newCauses(faults []harness.Fault, events []harness.Event) causes {
-	c := causes{faults: faults, redis: map[string]bool{}}
-	for i := range faults {
-		c.order = append(c.order, i)
+// noCause is the name of a failover that no fault explains.
+const noCause = "no known cause"
+
+func (c cause) stage() Stage {
+	switch len(c.faults) {
+	case 0:
+		return Stage{Note: "no fault was in force that ends, silences, demotes or cuts off the primary"}
+	case 1:
+		return seenAt(c.start, c.by)
 	}
-	slices.SortStableFunc(c.order, func(i, j int) int { return int(faults[i].Start - faults[j].Start) })
-	for _, e := range events {
-		if e.Kind == harness.EventRole {
-			c.redis[e.Node] = true
+	return seenAt(c.start, c.name)
+}
+
+// means says by what a fault can bring a takeover about.
+type means int
+
+const (
+	noMeans means = iota
+	weak          // it may silence the primary, or not: it slows links, or ends what comes back at once
+	sure          // it silences the primary for as long as it is in force
+	order         // it tells Sentinels to move the primary
+)
+
+// causeOf finds the faults that may have led to the takeover, and those in force beside them.
+func (t *takeover) causeOf(faults []harness.Fault) cause {
+	d := t.detection()
+	c := cause{faults: t.suspects(faults, d), name: noCause, start: t.firstSign(d)}
+	var names []string
+	for i, k := range c.faults {
+		f := faults[k]
+		if c.by = strings.Join(f.Targets, " "); i == 0 || f.Start < c.start {
+			c.start = f.Start
+		}
+		names = append(names, f.Name)
+	}
+	switch len(names) {
+	case 0:
+	case 1:
+		c.name = names[0]
+	default:
+		c.name = "one of " + strings.Join(names, ", ")
+	}
+	for i, f := range faults {
+		if !slices.Contains(c.faults, i) && f.Start <= t.at && f.Until() >= c.start {
+			c.beside = append(c.beside, i)
 		}
 	}
 	return c
 }
 
-// grounds says how well a fault explains a change. More is better.
-type grounds int
-
-const (
-	noNode     grounds = iota // it concerned no node
-	over                      // the system was whole again before, or had long stopped waiting for it
-	clientLink                // it concerned only links of clients to nodes, which no Sentinel notices
-	otherNode                 // it concerned other nodes
-	oldPrimary                // it struck the old primary, or asked for a failover
-)
-
-// faultBehind returns the index of the fault that led to ch: the earliest of those with the best grounds, unless it was healed before
-// another of them began. Of faults that were over it returns the last. ok is false if no fault had begun.
-func (c causes) faultBehind(ch change) (fault int, ok bool) {
-	best := noNode
-	for _, i := range c.order {
-		f := c.faults[i]
-		if f.Start > ch.first {
-			break
-		}
-		has := c.grounds(f, ch)
-		later := has <= over || f.Start >= c.faults[fault].Until()
-		if !ok || has > best || has == best && later {
-			fault, best, ok = i, has, true
+// firstSign returns the first sign of the takeover in the record.
+func (t *takeover) firstSign(d detection) time.Duration {
+	for _, at := range []time.Duration{d.suspected, d.began} {
+		if at != notSeen {
+			return at
 		}
 	}
-	return fault, ok
+	return t.at
 }
 
-func (c causes) grounds(f harness.Fault, ch change) grounds {
-	nodes := slices.DeleteFunc(slices.Clone(f.Targets), clientGroup)
-	sentinel := func(node string) bool { return !c.redis[node] }
-	switch {
-	case len(nodes) == 0:
-		return noNode
-	case ch.first > directUntil(f):
-		return over
-	case f.Effects.Has(harness.MovesPrimary):
-		return oldPrimary
-	case len(nodes) < len(f.Targets) && len(f.Groups) == 0 && !slices.ContainsFunc(nodes, sentinel):
-		return clientLink
-	case slices.Contains(nodes, ch.old):
-		return oldPrimary
+// suspects returns the faults of which one led to the takeover, in order of their start.
+func (t *takeover) suspects(faults []harness.Fault, d detection) []int {
+	byMeans := map[means][]int{}
+	for _, i := range inOrderOfStart(faults) {
+		if m := t.meansOf(faults[i]); m != noMeans {
+			byMeans[m] = append(byMeans[m], i)
+		}
 	}
-	return otherNode
+	keep := func(all []int, is func(f harness.Fault) bool) (some []int) {
+		for _, i := range all {
+			if is(faults[i]) {
+				some = append(some, i)
+			}
+		}
+		return some
+	}
+	orders := keep(byMeans[order], func(f harness.Fault) bool { return f.Start <= t.at && t.firstSign(d) <= wholeAfter(f) })
+	if d.ordered && len(orders) > 0 && d.began != notSeen {
+		return last(keep(orders, func(f harness.Fault) bool { return f.Start <= d.began }))
+	}
+	for _, fits := range []func(harness.Fault) bool{func(f harness.Fault) bool { return t.onsetFits(f, d) }, func(f harness.Fault) bool { return t.inForce(f, d) }} {
+		for _, m := range []means{sure, weak} {
+			if some := keep(byMeans[m], func(f harness.Fault) bool { return t.inForce(f, d) && fits(f) }); len(some) > 0 {
+				if d.missed == notSeen { // Sentinels may have been told to
+					return inOrderOf(append(some, orders...), faults)
+				}
+				return firstToAct(some, faults, m == sure)
+			}
+		}
+	}
+	return orders
+}
+
+// firstToAct returns the first of the faults, if it certainly silenced the primary before the next began; otherwise all of them.
+func firstToAct(some []int, faults []harness.Fault, sure bool) []int {
+	if len(some) > 1 && sure && faults[some[0]].Active > 0 && faults[some[0]].Active <= faults[some[1]].Start {
+		return some[:1]
+	}
+	return some
+}
+
+func last(all []int) []int { return all[max(0, len(all)-1):] }
+
+func inOrderOfStart(faults []harness.Fault) []int {
+	var all []int
+	for i := range faults {
+		all = append(all, i)
+	}
+	return inOrderOf(all, faults)
+}
+
+func inOrderOf(all []int, faults []harness.Fault) []int {
+	slices.SortStableFunc(all, func(i, j int) int { return int(faults[i].Start - faults[j].Start) })
+	return slices.Compact(all)
+}
+
+// wholeAfter returns the end of the time in which a fault that moves the primary can lead to a takeover: when the system was whole again
+// or, if that is not known, the heal.
+func wholeAfter(f harness.Fault) time.Duration {
+	if f.End == 0 {
+		return f.Until()
+	}
+	return max(f.Heal, f.End)
+}
+
+// Sentinels ping every 250 ms, look every 100 ms, and may be late on a busy machine.
+const (
+	missedWithin = 800 * time.Millisecond // after the silence has lasted for down-after, a quorum has missed the primary
+	backWithin   = 500 * time.Millisecond // after the heal, Sentinels have heard from a primary that answers again
+)
+
+// inForce reports whether the fault was in force when the primary was missed, as long as Sentinels wait before. If nobody was seen to miss
+// it, the time of the promotion counts.
+func (t *takeover) inForce(f harness.Fault, d detection) bool {
+	at := d.missed
+	if at == notSeen {
+		at = t.at
+	}
+	return f.Start <= max(0, at-t.downAfter)+seenWithin && at <= addTime(f.Until(), backWithin)
+}
+
+func addTime(t, d time.Duration) time.Duration {
+	if t == harness.Forever {
+		return t
+	}
+	return t + d
+}
+
+// onsetFits reports whether the primary can have fallen silent with the beginning of the fault. If it is not known how long Sentinels
+// wait, that cannot be told.
+func (t *takeover) onsetFits(f harness.Fault, d detection) bool {
+	if d.missed == notSeen || t.downAfter == 0 {
+		return false
+	}
+	latest := d.missed - t.downAfter + seenWithin
+	return f.Start <= latest && max(f.Active, f.Start) >= latest-seenWithin-missedWithin
+}
+
+// meansOf says by what the fault can have led to this takeover.
+func (t *takeover) meansOf(f harness.Fault) means {
+	hit := slices.ContainsFunc(f.Targets, func(host string) bool {
+		a, b, _ := strings.Cut(host, "|") // a link, of an older program
+		return t.subject != "" && (a == t.subject || b == t.subject)
+	})
+	switch e := f.Effects; {
+	case e.Has(harness.MovesPrimary):
+		return order
+	case e == 0 && hit && !t.clientsOnly(f):
+		return sure // not declared
+	case !hit:
+		return noMeans
+	case e.Has(harness.EndsProcess | harness.StartsProcess):
+		return weak
+	case e.Any(harness.EndsProcess | harness.StopsProcess | harness.DefersCommands):
+		return sure
+	case !t.keepsFromSentinels(f):
+		return noMeans
+	case e.Any(harness.CutsLinks):
+		return sure
+	case e.Any(harness.SlowsLinks | harness.EndsConnections):
+		return weak
+	}
+	return noMeans
+}
+
+// clientsOnly reports whether the fault is one of links between the primary and clients.
+func (t *takeover) clientsOnly(f harness.Fault) bool {
+	return slices.ContainsFunc(f.Targets, clientGroup) && len(t.sentinelsIn(f)) == 0 && len(f.Groups) == 0
+}
+
+// keepsFromSentinels reports whether a fault of links is between the primary and enough Sentinels for a quorum. A partition that has
+// clients on the smaller side names the hosts of that side: the Sentinels that it names are those which the primary does not lose.
+func (t *takeover) keepsFromSentinels(f harness.Fault) bool {
+	named := len(t.sentinelsIn(f))
+	if len(f.Groups) > 0 {
+		return named > 0
+	}
+	return 2*named > len(t.sentinels)
+}
+
+// sentinelsIn lists the Sentinels among the fault's targets: what is neither a client group nor a node with a role.
+func (t *takeover) sentinelsIn(f harness.Fault) []string {
+	return slices.DeleteFunc(slices.Clone(f.Targets), func(host string) bool { return clientGroup(host) || t.redis[host] })
 }
 
 // clientGroup reports whether name is that of a client group, such as "g0".
 func clientGroup(name string) bool {
 	digits, ok := strings.CutPrefix(name, "g")
 	return ok && digits != "" && strings.Trim(digits, "0123456789") == ""
-}
-
-// directUntil returns the end of the time in which a fault can lead to a change directly: when the system was whole again or, if that
-// is not known, the heal.
-func directUntil(f harness.Fault) time.Duration {
-	if f.End == 0 {
-		return f.Until()
-	}
-	return max(f.Heal, f.End)
 }

@@ -7,16 +7,18 @@ import (
 	"github.com/doublegrant/doublegrant/harness/units"
 )
 
-// The names of the two costs of a failover.
+// The names of the costs of a failover.
 const (
-	NoWrites  = "no node took writes"
-	NoAnswers = "no client was answered"
+	NoWrites       = "no node took writes"
+	NoAnswers      = "no client that asked was answered"
+	NoClientWrites = "no client's write was executed"
 )
 
 // Cost is one of the costs of a failover, with its words.
 type Cost struct {
 	Name     string
 	From, To time.Duration
+	Lasted   string // how long, such as "1.43 s", or a range
 	Note     string // a further remark; may be empty
 }
 
@@ -25,25 +27,28 @@ func (c Cost) Length() time.Duration { return c.To - c.From }
 
 // String returns the cost as part of a sentence, such as "no node took writes for 1.43 s".
 func (c Cost) String() string {
-	s := c.Name + " for " + units.Duration(c.Length())
+	s := c.Name + " for " + c.Lasted
 	if c.Note != "" {
 		s += " (" + c.Note + ")"
 	}
 	return s
 }
 
-// Costs lists the costs that were seen: first the downtime of the servers, then the outage of the clients.
+// Costs lists the costs that were seen: the downtime of the servers, then the outages of the clients.
 func (f Failover) Costs() (all []Cost) {
 	if d := f.Servers; d.Seen {
-		c := Cost{Name: NoWrites, From: d.From, To: d.To}
+		c := Cost{Name: NoWrites, From: d.From, To: d.To, Lasted: units.Duration(d.Length())}
 		if d.Beside > 0 {
 			c.Note = fmt.Sprintf("%s and %s both took them for %s", f.Old, f.New, units.Duration(d.Beside))
 		}
 		all = append(all, c)
 	}
 	if o := f.Outage; o.Seen {
-		all = append(all, Cost{Name: NoAnswers, From: o.From, To: o.To,
+		all = append(all, Cost{Name: NoAnswers, From: o.From, To: o.To, Lasted: o.String(),
 			Note: fmt.Sprintf("%s failed, %s unknown", units.Count(o.Failed), units.Count(o.Unknown))})
+	}
+	if o := f.Writes; o.Seen {
+		all = append(all, Cost{Name: NoClientWrites, From: o.From, To: o.To, Lasted: o.String()})
 	}
 	return all
 }

@@ -1,6 +1,7 @@
 package analysis
 
 import (
+	"slices"
 	"time"
 
 	"github.com/doublegrant/doublegrant/harness"
@@ -9,11 +10,10 @@ import (
 // writableSpan is a span of time in which a node took writes.
 type writableSpan struct{ from, to time.Duration }
 
-// writableSpans lists the spans in which the node took writes. events are in order of time. If the last span is open, its to is
-// harness.Forever.
-func writableSpans(events []harness.Event, node string) []writableSpan {
+// writableSpans lists the spans in which the node took writes. If the last span is open, its to is harness.Forever.
+func (a *acts) writableSpans(node string) []writableSpan {
 	var all []writableSpan
-	for _, e := range events {
+	for _, e := range a.events {
 		switch n := len(all); {
 		case e.Node != node:
 		case e.Kind == harness.EventWritable:
@@ -25,42 +25,39 @@ func writableSpans(events []harness.Event, node string) []writableSpan {
 	return all
 }
 
-// downtime finds the longest time in which neither the old nor the new primary took writes, from the start of the fault to the
-// first write of the new primary.
-func (a *aftermath) downtime(events []harness.Event) Downtime {
-	accepted := a.firstOwnWrite()
-	before := writableSpans(events, a.old)
-	if !accepted.Seen || len(before) == 0 {
+// downtime finds the longest time in which no node took writes, from start to the first write of the new primary.
+func (t *takeover) downtime(start time.Duration) Downtime {
+	accepted := t.firstOwnWrite()
+	if !accepted.Seen || len(t.writableSpans(t.old)) == 0 {
 		return Downtime{}
 	}
-	first, reign := accepted.At, a.tookWritesUntil(events, accepted.At)
-	d := Downtime{Seen: true, From: first, To: first}
-	for i, t := range before {
-		next := first
-		if i+1 < len(before) {
-			next = min(first, before[i+1].from)
+	d := Downtime{Seen: true, From: accepted.At, To: accepted.At, Beside: t.bothTookWrites(accepted.At)}
+	var all []writableSpan
+	for node := range t.redis {
+		all = append(all, t.writableSpans(node)...)
+	}
+	if len(all) == 0 { // no roles: an older program
+		all = append(t.writableSpans(t.old), t.writableSpans(t.new)...)
+	}
+	slices.SortFunc(all, func(a, b writableSpan) int { return int(a.from - b.from) })
+	taken := all[0].to // until when a node took writes
+	for _, s := range all[1:] {
+		if next := min(s.from, accepted.At); next > start && next-taken > d.Length() {
+			d.From, d.To = taken, next
 		}
-		if next > a.Start && next-t.to > d.Length() {
-			d.From, d.To = t.to, next
-		}
-		d.Beside += max(0, min(t.to, reign)-max(t.from, first))
+		taken = max(taken, s.to)
 	}
 	return d
 }
 
-// tookWritesUntil returns until when the new primary, which takes writes at from, went on taking them, at most the end of the aftermath.
-func (a *aftermath) tookWritesUntil(events []harness.Event, from time.Duration) time.Duration {
-	end := from
-	for _, e := range events {
-		end = max(end, e.At)
-	}
-	if !a.last {
-		end = min(end, a.until)
-	}
-	for _, t := range writableSpans(events, a.new) {
-		if t.from <= from && from <= t.to {
-			end = min(end, t.to)
+// bothTookWrites returns for how long the old and the new primary took writes side by side, from the new one's first on, until the next
+// takeover.
+func (t *takeover) bothTookWrites(from time.Duration) (beside time.Duration) {
+	until := min(t.end, max(t.last, from))
+	for _, n := range t.writableSpans(t.new) {
+		for _, o := range t.writableSpans(t.old) {
+			beside += max(0, min(n.to, o.to, until)-max(n.from, o.from, from))
 		}
 	}
-	return end
+	return beside
 }

@@ -1,8 +1,10 @@
 package analysis
 
 import (
+	"fmt"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/doublegrant/doublegrant/harness"
 	"github.com/doublegrant/doublegrant/harness/analysis/analysistest"
@@ -20,7 +22,6 @@ func TestStagesOfAKill(t *testing.T) {
 	f := all[0]
 	require.Equal(t, "r1", f.Old)
 	require.Equal(t, "r2", f.New)
-	require.Zero(t, f.Again)
 	want := []Stage{
 		{Name: Injected, Seen: true, At: 10 * sec, By: "r1"},
 		{Name: Suspect, Seen: true, At: 11012 * ms, After: 1012 * ms, By: "s2"},
@@ -33,7 +34,8 @@ func TestStagesOfAKill(t *testing.T) {
 		{Name: Rejoined, Seen: true, At: 13500 * ms, After: 3500 * ms, By: "r1"},
 	}
 	require.Equal(t, want, f.Stages)
-	require.Equal(t, Outage{Seen: true, From: 9996 * ms, To: 11701 * ms, Failed: 2, Unknown: 1}, f.Outage)
+	require.Equal(t, Outage{Seen: true, From: 10100 * ms, To: 11701 * ms, Least: 902 * ms, Most: 1701 * ms, Failed: 2, Unknown: 1}, f.Outage,
+		"the last that got nothing ended at 11.002 s, and nobody asked again until 11.7 s")
 	require.Equal(t, Downtime{Seen: true, From: 10002 * ms, To: 11470 * ms}, f.Servers)
 }
 
@@ -67,8 +69,17 @@ func TestMissingStagesSaySo(t *testing.T) {
 	}
 }
 
-func TestNoSwitchNoFailover(t *testing.T) {
+// TestAPromotionNobodyAnnounced: a failover is what nodes do.
+func TestAPromotionNobodyAnnounced(t *testing.T) {
 	h := without(analysistest.OneKill(), func(e harness.Event) bool { return e.Kind == string(Switched) })
+	all := Failovers(h)
+	require.Len(t, all, 1)
+	require.Equal(t, Stage{Name: Switched, Note: "no Sentinel said +switch-master"}, all[0].Stage(Switched))
+	require.Equal(t, 1701*ms, all[0].Stage(Writable).After)
+}
+
+func TestNothingHappenedNoFailover(t *testing.T) {
+	h := without(analysistest.OneKill(), func(e harness.Event) bool { return e.Node == "r2" || e.Kind == string(Switched) })
 	require.Empty(t, Failovers(h))
 	require.Empty(t, Failovers(harness.History{}))
 }
@@ -87,22 +98,36 @@ func TestOldPrimaryByRoleWhenTheTargetIsALink(t *testing.T) {
 	require.True(t, f.Stage(Rejoined).Seen)
 }
 
+// TestPartitionIgnoresTheMinorityAndTheOldPrimary: group 1 is cut off with the old primary, and goes on.
 func TestPartitionIgnoresTheMinorityAndTheOldPrimary(t *testing.T) {
-	h := analysistest.OneKill()
-	h.Faults[0].Name, h.Faults[0].Groups = "partition-primary", []int{1}
+	h := without(analysistest.OneKill(), func(e harness.Event) bool {
+		return e.Kind == harness.EventServes || e.Kind == harness.EventUnwritable || isRole(e, harness.RoleDown)
+	})
+	h.Faults[0].Name, h.Faults[0].Groups, h.Faults[0].Effects = "partition-primary", []int{1}, harness.CutsLinks
+	h.Faults[0].Targets = []string{"r1", "s1", "g1"}
+	h.Events = append(h.Events, serves(sec, "r1", 0), serves(sec, "r1", 1), serves(11700*ms, "r2", 0), serves(13600*ms, "r2", 1))
 	h.Ops = harness.OpsOf([]harness.Op{
 		analysistest.Add(0, 9*sec, harness.OK),
 		analysistest.Add(0, 10500*ms, harness.OK), // still acknowledged by the old primary, before the promotion
-		analysistest.Add(1, 11600*ms, harness.OK), // minority
+		analysistest.Add(1, 11*sec, harness.OK),   // as well
+		analysistest.Add(1, 11600*ms, harness.OK), // after it
 		analysistest.Add(0, 11650*ms, harness.Info),
 		analysistest.Add(0, 11700*ms, harness.OK),
-		analysistest.Add(1, 12*sec, harness.OK), // minority
-		analysistest.Add(1, 14*sec, harness.OK), // after the heal
+		analysistest.Add(1, 12*sec, harness.OK),   // after it, too
+		analysistest.Add(1, 13400*ms, harness.OK), // and after the heal, before the old primary is a replica
+		analysistest.Add(1, 13700*ms, harness.OK), // by the new one
+		analysistest.Add(1, 13800*ms, harness.OK), // by the new one
+		analysistest.Add(0, 13900*ms, harness.OK),
 	})
 	f := Failovers(h)[0]
 	require.Equal(t, 11701*ms, f.Stage(Writable).At)
-	require.Equal(t, Outage{Seen: true, From: 10501 * ms, To: 11701 * ms, Unknown: 1}, f.Outage)
-	require.EqualValues(t, 2, f.Minority)
+	require.Equal(t, Outage{Seen: true, From: 11650 * ms, To: 11701 * ms, Least: 2 * ms, Most: 1200 * ms, Unknown: 1}, f.Outage)
+	require.EqualValues(t, 3, f.Minority)
+	require.EqualValues(t, 4, f.Executed)
+}
+
+func serves(at time.Duration, node string, group int) harness.Event {
+	return harness.Event{At: at, Node: node, Kind: harness.EventServes, Detail: fmt.Sprintf("g%d", group)}
 }
 
 func TestOperationsUnderWayAtTheEndOfTheOutageCount(t *testing.T) {
@@ -111,10 +136,4 @@ func TestOperationsUnderWayAtTheEndOfTheOutageCount(t *testing.T) {
 	hanging.Return = 15 * sec
 	h.Ops = harness.OpsOf([]harness.Op{analysistest.Add(0, 9*sec, harness.OK), analysistest.Add(0, 11700*ms, harness.OK), hanging})
 	require.EqualValues(t, 1, Failovers(h)[0].Outage.Unknown)
-}
-
-func TestFailoversAfterTheFirstAreCounted(t *testing.T) {
-	h := analysistest.OneKill()
-	h.Events = append(h.Events, harness.Event{At: 20 * sec, Node: "s2", Kind: string(Switched), Detail: "mymaster 127.7.2.2 6379 127.7.2.1 6379"})
-	require.Equal(t, 1, Failovers(h)[0].Again)
 }

@@ -3,54 +3,70 @@ package analysis
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/doublegrant/doublegrant/harness"
 )
 
-// failoverMeters passes the operations to the watcher of every failover of a history.
+// failoverMeters passes the operations to the meter of every failover of a history.
 type failoverMeters struct {
-	meta harness.Meta
-	all  []*failoverMeter
+	meta   harness.Meta
+	faults []harness.Fault
+	served served
+	doubt  string // why times of operations mean nothing; empty: they do
+	end    string // why the record stops before the run did; empty: it does not
+	all    []*failoverMeter
 }
 
-// failoverMeter finds the first write that the new primary acknowledged, and the longest wait for an answer until then.
+// failoverMeter finds, of one failover, the first write that the new primary acknowledged, what each of the two executed, and the
+// longest time without an answer and without a write until then.
 type failoverMeter struct {
-	aftermath
-	events   []harness.Event // of the run, in order of time
-	served   newPrimaryWrites
-	promoted time.Duration
-	first    harness.Op // the first write of the new primary
-	written  bool       // there was one
-	gap      gap
+	*takeover
+	cause    cause
+	groups   []int         // client groups that the cause cuts off
+	since    time.Duration // what happened before costs this failover nothing
+	first    harness.Op    // the first write of the new primary
+	executed int64
 	minority int64
+	answers  gap
+	writes   gap
 }
 
 func newFailoverMeters(h harness.History) *failoverMeters {
-	w := &failoverMeters{meta: h.Meta}
-	events := inOrder(h.Events)
-	for _, a := range aftermaths(h) {
-		one := &failoverMeter{aftermath: a, events: events, promoted: a.promotion()}
-		one.served = one.newPrimaryWrites(events)
-		w.all = append(w.all, one)
+	w := &failoverMeters{meta: h.Meta, faults: h.Faults}
+	a := actsOf(h.Events)
+	w.served = servedOf(a.events)
+	if e, ok := a.first(0, harness.Forever, func(e harness.Event) bool { return e.Kind == harness.EventClockUntrusted }); ok {
+		w.doubt = fmt.Sprintf("not known: the clock of %s did not run as it was taken to", e.Node)
+	}
+	if h.End == nil {
+		w.end = "the record stops before the run did"
+	}
+	for _, t := range takeovers(a) {
+		m := &failoverMeter{takeover: t, cause: t.causeOf(h.Faults)}
+		if m.since = t.from; len(m.cause.faults) > 0 {
+			m.since = max(t.from, m.cause.start)
+		}
+		for _, i := range m.cause.faults {
+			m.groups = append(m.groups, h.Faults[i].Groups...)
+		}
+		w.all = append(w.all, m)
 	}
 	return w
 }
 
 // add takes the next operation, in order of Return.
 func (w *failoverMeters) add(op harness.Op) {
-	if op.Client < 0 || !reachesPrimary(op) {
+	if op.Client < 0 || !reachesPrimary(op) || len(w.all) == 0 {
 		return
 	}
 	group := w.meta.Group(op.Client)
-	for _, one := range w.all {
-		switch minority := slices.Contains(one.Groups, group); {
-		case !one.last && op.Call >= one.until:
-		case minority && isWrite(op) && op.Call > one.promoted && op.Return <= one.Until():
-			one.minority++
-		case minority:
-		default:
-			one.hear(op, group)
+	node := w.served.by(group, op.Return)
+	for _, m := range w.all {
+		m.count(op, w.executor(m, op, node, group))
+		if op.Return < m.end && !slices.Contains(m.groups, group) {
+			m.hear(op, !w.served.known || m.couldGrant(node, op.Call, op.Return))
 		}
 	}
 }
@@ -62,78 +78,118 @@ func reachesPrimary(op harness.Op) bool {
 }
 
 // isWrite reports whether op is an acknowledged write to the system.
-func isWrite(op harness.Op) bool {
-	switch op.Kind {
-	case harness.Acquire, harness.Claim, harness.Next, harness.Add:
-		return op.Outcome == harness.OK
-	}
-	return false
+func isWrite(op harness.Op) bool { return asksToWrite(op) && op.Outcome == harness.OK }
+
+// asksToWrite reports whether op, if it is granted, is a write.
+func asksToWrite(op harness.Op) bool {
+	return op.Kind == harness.Acquire || op.Kind == harness.Claim || op.Kind == harness.Next || op.Kind == harness.Add
 }
 
-// hear takes the next operation of a client that was not cut off.
-func (w *failoverMeter) hear(op harness.Op, group int) {
-	over := w.written && len(w.changes) == 1 // for clients the failover is over
-	w.gap.add(op, w.Start, over)
-	if !w.written && isWrite(op) && w.served.includes(op, group) {
-		w.first, w.written = op, true
+// executor returns the node that executed the acknowledged operation, as far as this failover is concerned. node is who answered the
+// group by then. If the record does not say who answered, the new primary did what was called after the promotion, or after the old
+// primary's process had ended, except for clients that were cut off.
+func (w *failoverMeters) executor(m *failoverMeter, op harness.Op, node string, group int) string {
+	if w.served.known {
+		return node
 	}
-}
-
-// newPrimaryWrites tells which acknowledged writes the new primary did.
-type newPrimaryWrites struct {
-	known  bool                  // the record says which node served whom
-	groups map[int]time.Duration // the time from which the new primary served each client group
-	cut    time.Duration         // if known is false: operations called after this time were done by the new primary
-}
-
-// newPrimaryWrites finds out which acknowledged writes the new primary did. If the record does not say which node answered, these are the
-// ones that were called after the promotion, or after the end of the old primary's process.
-func (a *aftermath) newPrimaryWrites(events []harness.Event) newPrimaryWrites {
-	s := newPrimaryWrites{groups: map[int]time.Duration{}, cut: a.promotion()}
-	if a.Down(a.old) {
-		s.cut = max(a.Active, a.Start)
-	}
-	for _, e := range events {
-		if e.Kind != harness.EventServes {
-			continue
-		}
-		s.known = true
-		var group int
-		if _, err := fmt.Sscanf(e.Detail, "g%d", &group); err != nil {
-			continue
-		}
-		if _, again := s.groups[group]; !again && e.Node == a.new && e.At >= a.from && e.At < a.changes[0].until {
-			s.groups[group] = e.At
+	from := m.at
+	for _, i := range m.cause.faults {
+		switch f := w.faults[i]; {
+		case slices.Contains(f.Groups, group) && op.Return <= f.Until():
+			return m.old
+		case f.Down(m.old):
+			from = max(f.Active, f.Start)
 		}
 	}
-	return s
+	if op.Call > from {
+		return m.new
+	}
+	return m.old
 }
 
-// includes reports whether the new primary did the acknowledged operation op.
-func (s newPrimaryWrites) includes(op harness.Op, group int) bool {
-	if !s.known {
-		return op.Call > s.cut
+// count takes an operation that the node executed.
+func (m *failoverMeter) count(op harness.Op, node string) {
+	switch {
+	case !isWrite(op):
+	case node == m.new && op.Return >= m.at-seenWithin && m.reigned(op.Call, op.Return):
+		if m.executed++; m.executed == 1 {
+			m.first = op
+		}
+	case node == m.old && op.Call > m.at && !m.reverted(op.Call) && m.couldGrant(node, op.Call, op.Return) && !m.joined(op.Call):
+		m.minority++
 	}
-	from, ok := s.groups[group]
-	return ok && op.Return >= from
+}
+
+// reverted reports whether the new primary had been made a replica by then, before another took over: the old one is the only primary.
+func (t *takeover) reverted(by time.Duration) bool { return t.until < t.end && by > t.until }
+
+// joined reports whether the old primary had been a replica by then. It may have become a primary again, in a later failover.
+func (t *takeover) joined(by time.Duration) bool {
+	return slices.ContainsFunc(t.reigns[t.old], func(r reign) bool { return r.to > t.at && r.to < by-seenWithin })
+}
+
+// hear takes the next operation of a client that was not cut off. could says whether the node that answered can have granted it: the
+// refusal of a node that could not is no answer.
+func (m *failoverMeter) hear(op harness.Op, could bool) {
+	over := m.executed > 0 && op.Return > m.first.Return
+	answered := op.Outcome == harness.OK || op.Denied() && could
+	m.answers.add(op, answered, m.since, over)
+	if asksToWrite(op) {
+		m.writes.add(op, isWrite(op), m.since, over)
+	}
 }
 
 func (w *failoverMeters) failovers() []Failover {
 	var all []Failover
-	for _, one := range w.all {
-		all = append(all, one.failover())
+	for _, m := range w.all {
+		all = append(all, w.failover(m))
 	}
 	return all
 }
 
-func (w *failoverMeter) failover() Failover {
+func (w *failoverMeters) failover(m *failoverMeter) Failover {
 	f := Failover{
-		Fault: w.index, Name: w.Name, Old: w.old, New: w.new, Start: w.Start, Stages: w.stages(),
-		Again: w.repeatedFailovers(), Minority: w.minority, Servers: w.downtime(w.events), Outage: w.gap.longest,
+		Fault: -1, Name: m.cause.name, Old: m.old, New: m.new, Start: m.cause.start, Promoted: m.at, Stages: m.stages(m.cause),
+		Servers: m.downtime(m.since), Outage: m.answers.outage(), Writes: m.writes.outage(), Executed: m.executed, Minority: m.minority,
 	}
-	if w.written {
-		i := slices.Index(Milestones(), Writable)
-		f.Stages[i] = w.seen(Writable, w.first.Return, fmt.Sprintf("client %d", w.first.Client))
+	if len(m.cause.faults) > 0 {
+		f.Fault = m.cause.faults[0]
 	}
+	if len(m.cause.faults) > 1 {
+		f.OneOf = m.cause.faults
+	}
+	for _, i := range m.cause.beside {
+		f.Beside = append(f.Beside, w.faults[i].Name)
+	}
+	if m.subject != m.old {
+		f.Instead = m.subject
+	}
+	if m.until != harness.Forever {
+		f.Until = m.until
+	}
+	w.firstWrite(&f, m)
+	w.doubtStages(&f)
 	return f
+}
+
+// firstWrite fills in the stage of the first write.
+func (w *failoverMeters) firstWrite(f *Failover, m *failoverMeter) {
+	i := slices.Index(Milestones(), Writable)
+	if m.executed > 0 {
+		f.Stages[i] = seenAt(m.first.Return, fmt.Sprintf("client %d", m.first.Client))
+		f.Stages[i].Name, f.Stages[i].After = Writable, m.first.Return-f.Start
+	}
+	if w.doubt != "" {
+		f.Stages[i] = Stage{Name: Writable, Note: w.doubt}
+		f.Outage, f.Writes = Outage{}, Outage{}
+	}
+}
+
+// doubtStages says of stages that were not seen that the record may lack them.
+func (w *failoverMeters) doubtStages(f *Failover) {
+	for i, s := range f.Stages {
+		if !s.Seen && w.end != "" && !strings.HasPrefix(s.Note, "not known") {
+			f.Stages[i].Note = fmt.Sprintf("not known: %s, and until then %s", w.end, s.Note)
+		}
+	}
 }

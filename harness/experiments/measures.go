@@ -41,14 +41,10 @@ func lostPercent() measure { return reportedFigure("lost share", checkers.Figure
 
 func doubleGrants() measure { return countViolations("double grants", harness.DoubleGrant) }
 
-// countFailovers counts the failovers that faults led to. A fault that led to several counts several times.
+// countFailovers counts the failovers of a run.
 func countFailovers() measure {
 	return measure{reports.Measure{Name: "failovers"}, func(_ context.Context, h harness.History, _ harness.Judged) (float64, error) {
-		n := 0
-		for _, f := range analysis.Failovers(h) {
-			n += 1 + f.Again
-		}
-		return float64(n), nil
+		return float64(len(analysis.Failovers(h))), nil
 	}}
 }
 
@@ -175,7 +171,7 @@ func phasesOf(h harness.History) (phases, error) {
 	}
 	p := phases{healed: f.Until()}
 	for _, o := range analysis.Failovers(h) {
-		if s := o.Stage(analysis.Promoted); o.Fault == 0 && s.Seen {
+		if s := o.Stage(analysis.Promoted); s.Seen && s.At > f.Start {
 			p.promoted = s.At
 			return p, nil
 		}

@@ -22,17 +22,28 @@ const (
 func Synthetic() harness.History {
 	faults := []harness.Fault{
 		{
-			Name: "partition-primary", Targets: []string{"r1"}, Groups: []int{1}, Start: 4 * sec, Active: 4*sec + 20*ms,
+			Name: "partition-primary", Effects: harness.CutsLinks, Targets: []string{"r1", "s1", "g1"}, Groups: []int{1}, Start: 4 * sec, Active: 4*sec + 20*ms,
 			Heal: 9 * sec, End: 10*sec + 200*ms, Proved: true, Proof: "PING r1 from group 0 timed out; r2 was promoted",
 		},
 		{
-			Name: "kill-primary", Targets: []string{"r2"}, Start: 13 * sec, Active: 13*sec + 5*ms,
+			Name: "kill-primary", Effects: harness.EndsProcess, Targets: []string{"r2"}, Start: 13 * sec, Active: 13*sec + 5*ms,
 			Heal: 15*sec + 5*ms, End: 16*sec + 100*ms, Proved: true, Proof: "connect to r2 refused; r3 was promoted",
 		},
 	}
 	events := append(Addressed(), Role(100*ms, "r1", harness.RolePrimary), Role(110*ms, "r2", harness.RoleReplica), Role(120*ms, "r3", harness.RoleReplica))
-	events = append(events, FailoverEvents(4*sec, "r1", "r2", 1, 2)...)
-	events = append(events, Role(9*sec+600*ms, "r1", harness.RoleReplica))
+	for g := range 3 {
+		events = append(events, harness.Event{At: ms, Node: "r1", Kind: harness.EventServes, Detail: fmt.Sprintf("g%d", g)})
+	}
+	for _, e := range FailoverEvents(4*sec, "r1", "r2", 1, 2) {
+		switch {
+		case e.Node == "r1" && (e.Kind == harness.EventUnwritable || e.Kind == harness.EventRole): // it is cut off, and goes on
+		case e.Kind == harness.EventServes && e.Detail == "g1": // with it
+		default:
+			events = append(events, e)
+		}
+	}
+	events = append(events, harness.Event{At: 9*sec + 590*ms, Node: "r1", Kind: harness.EventUnwritable, Detail: "READONLY"}, Role(9*sec+600*ms, "r1", harness.RoleReplica))
+	events = append(events, harness.Event{At: 9*sec + 610*ms, Node: "r2", Kind: harness.EventServes, Detail: "g1"})
 	events = append(events, FailoverEvents(13*sec, "r2", "r3", 2, 3)...)
 	events = append(events, Role(15*sec+700*ms, "r2", harness.RoleReplica))
 	return harness.History{
@@ -56,6 +67,7 @@ func Role(t time.Duration, node, now string) harness.Event {
 func Addressed() []harness.Event {
 	all := []harness.Event{{At: ms, Node: "r1", Kind: harness.EventWritable}}
 	for i := 1; i <= 3; i++ {
+		all = append(all, harness.Event{At: ms, Node: fmt.Sprintf("s%d", i), Kind: harness.EventDownAfter, Detail: "1s"})
 		all = append(all, harness.Event{At: ms, Node: fmt.Sprintf("r%d", i), Kind: harness.EventAddress, Detail: fmt.Sprintf("127.7.2.%d 6379", i)})
 	}
 	return all
@@ -157,7 +169,7 @@ func OneKill() harness.History {
 	return harness.History{
 		Meta:   harness.Meta{Workers: 4, Groups: 2},
 		Faults: []harness.Fault{{Name: "kill-primary", Targets: []string{"r1"}, Start: 10 * sec, Active: 10*sec + 5*ms, Heal: 13 * sec, End: 14 * sec}},
-		Events: append(events, Role(13500*ms, "r1", harness.RoleReplica)),
+		Events: append(events, Role(13500*ms, "r1", harness.RoleReplica)), End: &harness.End{At: 20 * sec},
 		Ops: harness.OpsOf([]harness.Op{
 			Add(0, 9*sec, harness.OK), Add(1, 9990*ms, harness.OK),
 			Refusal(0, 9995*ms), Add(0, 10100*ms, harness.Fail), Add(1, 10200*ms, harness.Info), Add(5, 11*sec, harness.Fail),

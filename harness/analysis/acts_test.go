@@ -1,0 +1,197 @@
+package analysis
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/doublegrant/doublegrant/harness"
+	"github.com/doublegrant/doublegrant/harness/analysis/analysistest"
+)
+
+// event makes an event. Addresses are those of analysistest.
+func event(at time.Duration, node, kind, detail string) harness.Event {
+	return harness.Event{At: at, Node: node, Kind: kind, Detail: detail}
+}
+
+func follows(at time.Duration, node, address string) harness.Event {
+	return event(at, node, harness.EventFollows, address)
+}
+
+const at1, at2, at3 = "127.7.2.1 6379", "127.7.2.2 6379", "127.7.2.3 6379"
+
+// crashAfterPromotion returns what follows from a Sentinel that crashes after it has promoted r3. The others make r3 a replica again. When
+// the Sentinel is back they believe its promotion, miss a primary, and promote r2. Clients are sent to r3 from 16 s to 18.4 s.
+func crashAfterPromotion() harness.History {
+	h := harness.History{Meta: harness.Meta{Workers: 4, Groups: 1}, End: &harness.End{At: 30 * sec}}
+	h.Faults = []harness.Fault{doing(harness.MovesPrimary|harness.EndsProcess, "crash", 10*sec, 16*sec, "s1")}
+	h.Faults[0].End = 20 * sec
+	h.Events = append(analysistest.Addressed(), analysistest.Role(ms, "r1", "master"), analysistest.Role(ms, "r2", "slave"), analysistest.Role(ms, "r3", "slave"),
+		follows(ms, "r2", at1), follows(ms, "r3", at1), serves(ms, "r1", 0),
+		event(10*sec+ms, "s1", "+try-failover", "master mymaster "+at1), event(10*sec+10*ms, "s1", "+elected-leader", "master mymaster "+at1),
+		event(10300*ms, "r3", harness.EventWritable, ""), analysistest.Role(10310*ms, "r3", "master"),
+		event(10900*ms, "s1", "+promoted-slave", "slave 127.7.2.3:6379 127.7.2.3 6379 @ mymaster "+at1),
+		event(11300*ms, "r3", harness.EventUnwritable, "READONLY"), analysistest.Role(11310*ms, "r3", "slave"), follows(11311*ms, "r3", at1),
+		event(16*sec, "s2", "+switch-master", "mymaster "+at1+" "+at3), event(16010*ms, "s3", "+switch-master", "mymaster "+at1+" "+at3),
+		serves(16*sec, "r3", 0), // a script that finds nothing to release is no write
+		event(17500*ms, "s2", "+sdown", "master mymaster "+at3), event(17600*ms, "s3", "+sdown", "master mymaster "+at3),
+		event(17650*ms, "s2", "+odown", "master mymaster "+at3+" #quorum 2/2"), event(17660*ms, "s2", "+elected-leader", "master mymaster "+at3),
+		event(17900*ms, "r2", harness.EventWritable, ""), analysistest.Role(17910*ms, "r2", "master"),
+		event(18*sec, "s2", "+promoted-slave", "slave 127.7.2.2:6379 127.7.2.2 6379 @ mymaster "+at3),
+		event(18100*ms, "r1", harness.EventUnwritable, "READONLY"), analysistest.Role(18110*ms, "r1", "slave"), follows(18111*ms, "r1", at2), follows(18120*ms, "r3", at2),
+		event(18300*ms, "s2", "+switch-master", "mymaster "+at3+" "+at2), event(18310*ms, "s1", "+switch-master", "mymaster "+at3+" "+at2),
+		serves(18400*ms, "r2", 0))
+	var ops []harness.Op
+	at := 9 * sec
+	for ; at < 16*sec; at += 10 * ms {
+		ops = append(ops, analysistest.Add(0, at, harness.OK))
+	}
+	for ; at < 18400*ms; at += 10 * ms {
+		op := analysistest.Add(0, at, harness.Fail)
+		if op.Err = "READONLY"; at%(100*ms) == 0 {
+			op.Kind, op.Err = harness.Release, harness.NotMine // of a node that could not have released anything
+		}
+		ops = append(ops, op)
+	}
+	for ; at < 19*sec; at += 10 * ms {
+		ops = append(ops, analysistest.Add(0, at, harness.OK))
+	}
+	h.Ops = harness.OpsOf(ops)
+	return h
+}
+
+func TestAPromotionThatNeverServed(t *testing.T) {
+	all := Failovers(crashAfterPromotion())
+	require.Len(t, all, 2)
+	a, b := all[0], all[1]
+	require.Equal(t, []string{"crash", "r1", "r3", "", "crash", "r1", "r2", "r3"}, []string{a.Name, a.Old, a.New, a.Instead, b.Name, b.Old, b.New, b.Instead})
+	require.Equal(t, []time.Duration{10300 * ms, 11310 * ms, 17900 * ms, 0}, []time.Duration{a.Promoted, a.Until, b.Promoted, b.Until})
+	require.Equal(t, Stage{Name: Writable, Note: "r3 acknowledged no write of a client; it was a replica again after 1.01 s"}, a.Stage(Writable))
+	require.Equal(t, Stage{Name: Rejoined, Note: "r1 never followed r3: next it followed r2"}, a.Stage(Rejoined))
+	require.Equal(t, []time.Duration{300 * ms, 900 * ms, 6 * sec}, []time.Duration{a.Stage(Accepted).After, a.Stage(Promoted).After, a.Stage(Switched).After})
+	require.Equal(t, []time.Duration{7500 * ms, 7650 * ms, 7660 * ms, 7900 * ms, 8 * sec, 8300 * ms, 8401 * ms, 8111 * ms}, []time.Duration{
+		b.Stage(Suspect).After, b.Stage(Agreed).After, b.Stage(Elected).After, b.Stage(Accepted).After, b.Stage(Promoted).After, b.Stage(Switched).After, b.Stage(Writable).After, b.Stage(Rejoined).After,
+	})
+	require.Equal(t, Outage{Seen: true, From: 16 * sec, To: 18401 * ms, Least: 2401*ms - 9*ms, Most: 2410 * ms, Failed: 240}, b.Outage)
+	require.Equal(t, b.Outage.To, b.Writes.To)
+	require.EqualValues(t, []int64{0, 0, 60}, []int64{a.Executed, b.Minority, b.Executed})
+	require.Less(t, a.Outage.Most, 20*ms, "r1 served all the while")
+	require.EqualValues(t, 101, a.Minority, "r1 went on beside r3, and later alone")
+	require.Equal(t, sec, a.Servers.Beside)
+	require.Zero(t, b.Servers.Length(), "r1 took writes until r2 did")
+}
+
+// TestALateAnnouncementIsNoFailover has a Sentinel that was cut off, and names all that it missed when it is back.
+func TestALateAnnouncementIsNoFailover(t *testing.T) {
+	h := analysistest.OneKill()
+	h.Events = append(h.Events, event(13*sec, "s1", string(Switched), "mymaster "+at1+" "+at2), event(15*sec, "s1", string(Switched), "mymaster "+at1+" "+at2))
+	require.Len(t, Failovers(h), 1)
+	require.Equal(t, 1590*ms, Failovers(h)[0].Stage(Switched).After)
+}
+
+// TestAFormerPrimaryThatComesBackIsNotPromoted: its configuration is still that of a primary.
+func TestAFormerPrimaryThatComesBackIsNotPromoted(t *testing.T) {
+	h := analysistest.OneKill()
+	h.Events = append(h.Events, event(13100*ms, "r1", harness.EventWritable, ""), analysistest.Role(13110*ms, "r1", "master"), event(13450*ms, "r1", harness.EventUnwritable, "READONLY"))
+	h.Events = append(h.Events, serves(13200*ms, "r1", 1))
+	h.Ops = harness.OpsOf([]harness.Op{analysistest.Add(0, 11700*ms, harness.OK), analysistest.Add(1, 13200*ms, harness.OK), analysistest.Add(1, 13300*ms, harness.OK)})
+	all := Failovers(h)
+	require.Len(t, all, 1)
+	require.EqualValues(t, 2, all[0].Minority, "whoever it served meanwhile was served by the old primary")
+}
+
+// TestANodeMayBePromotedTwice goes back and forth between two nodes.
+func TestANodeMayBePromotedTwice(t *testing.T) {
+	h := analysistest.OneKill()
+	h.Events = append(h.Events, analysistest.Role(22*sec, "r2", "slave"))
+	h.Events = append(h.Events, analysistest.FailoverEvents(20*sec, "r2", "r1", 2, 1)...)
+	h.Events = append(h.Events, analysistest.FailoverEvents(30*sec, "r1", "r2", 1, 2)...)
+	var moves []string
+	for _, f := range Failovers(h) {
+		moves = append(moves, f.Old+f.New)
+		require.Equal(t, f.Promoted+120*ms, f.Stage(Switched).At)
+	}
+	require.Equal(t, []string{"r1r2", "r2r1", "r1r2"}, moves)
+}
+
+// TestTheNextFailoverTakesNothingFromTheFirst kills r2 just after it has taken over, so that the two lie in one window.
+func TestTheNextFailoverTakesNothingFromTheFirst(t *testing.T) {
+	h := analysistest.OneKill()
+	first := Failovers(h)[0]
+	h.Events = slices.DeleteFunc(h.Events, func(e harness.Event) bool { return e.At == 13500*ms })
+	h.Events = append(h.Events, analysistest.Role(0, "r3", "slave"), follows(ms, "r3", at1), analysistest.Role(15*sec, "r1", "slave"), follows(15*sec, "r1", at3))
+	h.Events = append(h.Events, analysistest.FailoverEvents(11750*ms, "r2", "r3", 2, 3)...)
+	h.Faults = append(h.Faults, doing(harness.EndsProcess, "kill-primary", 11750*ms, 14*sec, "r2"))
+	all := Failovers(h)
+	require.Len(t, all, 2)
+	require.Equal(t, Stage{Name: Rejoined, Note: "r1 never followed r2: next it followed r3"}, all[0].Stage(Rejoined))
+	all[0].Stages[len(all[0].Stages)-1] = first.Stage(Rejoined)
+	require.Equal(t, first, all[0])
+	require.Equal(t, []time.Duration{1012 * ms, 1470 * ms}, []time.Duration{all[1].Stage(Suspect).After, all[1].Stage(Accepted).After})
+	require.Equal(t, "r3 acknowledged no write of a client", all[1].Stage(Writable).Note)
+}
+
+// TestASuspicionThatPassedIsNotTheStart has a primary that was missed for a moment, long before it is lost.
+func TestASuspicionThatPassedIsNotTheStart(t *testing.T) {
+	h := analysistest.OneKill()
+	h.Faults[0] = doing(harness.EndsProcess, "kill", 10*sec, 13*sec, "r1")
+	h.Faults = append(h.Faults, doing(harness.StopsProcess, "short pause", 3*sec, 4*sec+100*ms, "r1"))
+	primary := "master mymaster " + at1
+	h.Events = append(h.Events, event(4050*ms, "s1", "+sdown", primary), event(4060*ms, "s2", "+sdown", primary), event(4200*ms, "s1", "-sdown", primary), event(4210*ms, "s2", "-sdown", primary))
+	f := Failovers(h)[0]
+	require.Equal(t, "kill", f.Name)
+	require.Equal(t, 1012*ms, f.Stage(Suspect).After)
+}
+
+func TestUnderLittleLoadTheOutageIsARange(t *testing.T) {
+	h := ordered(10 * sec)
+	var ops []harness.Op
+	for at := 9 * sec; at < 13*sec; at += 333 * ms {
+		ops = append(ops, analysistest.Add(0, at, harness.OK))
+	}
+	h.Ops = harness.OpsOf(ops)
+	f := Failovers(h)[0]
+	require.Equal(t, "1.00 ms to 333 ms", f.Outage.String())
+	require.Contains(t, f.String(), "no client that asked was answered for 1.00 ms to 333 ms (0 failed, 0 unknown)")
+}
+
+func TestARecordThatStopsSaysSo(t *testing.T) {
+	h := without(analysistest.OneKill(), func(e harness.Event) bool { return e.At > 11600*ms })
+	h.End, h.Ops = nil, nil
+	f := Failovers(h)[0]
+	require.Equal(t, "not known: the record stops before the run did, and until then r1 was not seen as a replica", f.Stage(Rejoined).Note)
+	require.Equal(t, "not known: the record stops before the run did, and until then r2 acknowledged no write of a client", f.Stage(Writable).Note)
+	require.True(t, f.Stage(Accepted).Seen)
+}
+
+func TestTimesOfAClockThatSteppedAreNotKnown(t *testing.T) {
+	h := analysistest.OneKill()
+	h.Events = append(h.Events, event(12*sec, "generator-2", harness.EventClockUntrusted, "it stepped"))
+	f := Failovers(h)[0]
+	require.Equal(t, Stage{Name: Writable, Note: "not known: the clock of generator-2 did not run as it was taken to"}, f.Stage(Writable))
+	require.False(t, f.Outage.Seen || f.Writes.Seen)
+	require.True(t, f.Stage(Switched).Seen)
+}
+
+func TestLossesBelongToTheFailoverInWhichTheyCameAbout(t *testing.T) {
+	all := Failovers(crashAfterPromotion())
+	lost := func(at time.Duration, n int) harness.Finding {
+		return harness.Finding{Class: harness.LostWrite, At: at, Count: n}
+	}
+	twice := func(at time.Duration, n int) harness.Finding {
+		return harness.Finding{Class: harness.DoubleGrant, At: at, Count: n}
+	}
+	Charge(all, []harness.Finding{
+		lost(9*sec, 1),  // before the first promotion
+		lost(11*sec, 5), // by r1, while r3 was a primary as well
+		twice(12*sec, 2),
+		twice(18410*ms, 3),
+		lost(18500*ms, 7), // after both
+		{Class: harness.StuckLock, At: 12 * sec, Count: 100},
+	})
+	require.Equal(t, []Losses{{Writes: 6, Grants: 2}, {Writes: 7, Grants: 3}}, []Losses{*all[0].Losses, *all[1].Losses})
+	require.Contains(t, all[0].String(), "; 2 double grants; 6 writes lost")
+	Charge(nil, []harness.Finding{lost(sec, 1)})
+}

@@ -1,0 +1,68 @@
+package analysis
+
+import (
+	"strings"
+	"time"
+
+	"github.com/doublegrant/doublegrant/harness"
+)
+
+// detection says how Sentinels came to replace a primary.
+type detection struct {
+	suspected time.Duration // the first +sdown of those that lasted; negative: none was seen
+	missed    time.Duration // the +sdown with which enough Sentinels missed the primary; negative: none was seen
+	began     time.Duration // the attempt that succeeded: +try-failover or +elected-leader; negative: none was seen
+	ordered   bool          // a Sentinel was told to: it began although no quorum missed the primary
+}
+
+const notSeen = time.Duration(-1)
+
+// detection goes through what Sentinels said of the primary until the promotion.
+func (t *takeover) detection() detection {
+	d := detection{suspected: notSeen, missed: notSeen, began: notSeen}
+	missing := map[string]bool{} // the Sentinels that miss it
+	agreed := false
+	for _, e := range t.events {
+		if e.At < t.from || e.At > t.at+seenWithin {
+			continue
+		}
+		switch {
+		case !t.sentinels[e.Node] || !t.isAbout(e):
+		case e.Kind == string(Suspect):
+			if len(missing) == 0 {
+				d.suspected = e.At
+			}
+			if !missing[e.Node] && !agreed {
+				d.missed = e.At
+			}
+			missing[e.Node] = true
+		case e.Kind == "-sdown":
+			if delete(missing, e.Node); len(missing) == 0 {
+				d.suspected, d.missed, agreed = notSeen, notSeen, false
+			}
+		case e.Kind == string(Agreed):
+			agreed = true
+		case e.Kind == "-odown":
+			agreed = len(missing) > 0
+		case e.Kind == attempted, e.Kind == string(Elected):
+			if e.Kind == attempted || d.began == notSeen {
+				d.began, d.ordered = e.At, !agreed
+			}
+		}
+	}
+	return d
+}
+
+// isAbout reports whether a Sentinel's message is about the primary that it wants to replace, as far as it names one: it may be about a
+// replica or about another Sentinel.
+func (t *takeover) isAbout(e harness.Event) bool {
+	if e.Detail == "" {
+		return true
+	}
+	f := strings.Fields(e.Detail) // master NAME IP PORT ...
+	if len(f) < 4 || f[0] != "master" {
+		return false
+	}
+	node, known := t.acts.at[f[2]+" "+f[3]]
+	return !known || t.subject == "" || node == t.subject
+}

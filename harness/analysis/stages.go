@@ -1,0 +1,144 @@
+package analysis
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/doublegrant/doublegrant/harness"
+	"github.com/doublegrant/doublegrant/harness/units"
+)
+
+// stages returns a stage for each milestone, with times since start. Who reads the operations fills in Writable.
+func (t *takeover) stages(c cause) []Stage {
+	var all []Stage
+	for _, name := range Milestones() {
+		s := t.stage(name, c)
+		s.Name = name
+		if s.Seen {
+			s.After = s.At - c.start
+		}
+		all = append(all, s)
+	}
+	return all
+}
+
+func (t *takeover) stage(name Milestone, c cause) Stage {
+	switch name {
+	case Injected:
+		return c.stage()
+	case Accepted:
+		return t.firstOwnWrite()
+	case Promoted:
+		return t.said(name, t.from, func(e harness.Event) bool { return t.namesNew(e.Detail) })
+	case Switched:
+		if t.announced == nil {
+			return t.unsaid(name, t.from, t.lastWord())
+		}
+		return seenAt(t.announced.first, t.announced.said[0].Node)
+	case Writable:
+		return Stage{Note: t.noteNoWrites()}
+	case Rejoined:
+		return t.rejoined()
+	}
+	return t.said(name, max(t.from, c.start), t.isAbout)
+}
+
+func seenAt(at time.Duration, by string) Stage { return Stage{Seen: true, At: at, By: by} }
+
+// lastWord returns when Sentinels said the last of this takeover: with the announcement, or else before the next takeover.
+func (t *takeover) lastWord() time.Duration {
+	if t.announced != nil {
+		return t.announced.first
+	}
+	return min(t.end-1, max(t.last, t.at))
+}
+
+// said returns the first message of a Sentinel of that kind for which fits is true, from a time up to the announcement.
+func (t *takeover) said(kind Milestone, from time.Duration, fits func(harness.Event) bool) Stage {
+	to := t.lastWord()
+	if kind != Promoted {
+		to = min(to, t.at+seenWithin)
+	}
+	e, ok := t.first(from, to, func(e harness.Event) bool { return e.Kind == string(kind) && fits(e) })
+	if !ok {
+		return t.unsaid(kind, from, to)
+	}
+	return seenAt(e.At, e.Node)
+}
+
+// unsaid returns the stage of a message that the record does not have. If a Sentinel was not heard, it may have said it all the same.
+func (t *takeover) unsaid(kind Milestone, from, to time.Duration) Stage {
+	if away := t.unheard(from, to); len(away) > 0 {
+		return Stage{Note: fmt.Sprintf("not known: %s was not heard for a time, and no other Sentinel said %s", strings.Join(away, ", "), kind)}
+	}
+	return Stage{Note: "no Sentinel said " + string(kind)}
+}
+
+// namesNew reports whether a message about a replica names the new primary, as far as it names one.
+func (t *takeover) namesNew(detail string) bool {
+	f := strings.Fields(detail) // slave IP:PORT IP PORT @ NAME IP PORT
+	if len(f) < 2 || f[0] != "slave" {
+		return true
+	}
+	i := strings.LastIndexByte(f[1], ':')
+	if i < 0 {
+		return true
+	}
+	node, known := t.acts.at[f[1][:i]+" "+f[1][i+1:]]
+	return !known || t.new == "" || node == t.new
+}
+
+// firstOwnWrite returns the stage in which the new primary took the first write of the harness's own.
+func (t *takeover) firstOwnWrite() Stage {
+	if t.new == "" {
+		return Stage{Note: "which node became the primary is not known"}
+	}
+	to := t.until
+	if to == harness.Forever && t.announced != nil {
+		to = t.announced.until - 1 // the record may not show when it was a replica again
+	}
+	e, ok := t.first(t.at-seenWithin, to, func(e harness.Event) bool { return e.Node == t.new && e.Kind == harness.EventWritable })
+	if !ok {
+		return Stage{Note: t.new + " was not seen to take a write"}
+	}
+	return seenAt(e.At, e.Node)
+}
+
+// noteNoWrites returns the note that the new primary acknowledged no write of a client.
+func (t *takeover) noteNoWrites() string {
+	if t.new == "" {
+		return "no write was acknowledged afterwards"
+	}
+	note := t.new + " acknowledged no write of a client"
+	if t.until != harness.Forever {
+		note += "; it was a replica again after " + units.Duration(t.until-t.at)
+	}
+	return note
+}
+
+// rejoined returns the stage in which the old primary followed the new one.
+func (t *takeover) rejoined() Stage {
+	if t.old == "" {
+		return Stage{Note: "which node was the primary is not known"}
+	}
+	if !t.follows { // of an older program
+		from := t.at
+		if t.announced != nil {
+			from = t.announced.first
+		}
+		if e, ok := t.first(from, t.end-1, func(e harness.Event) bool { return e.Node == t.old && isRole(e, harness.RoleReplica) }); ok {
+			return seenAt(e.At, e.Node)
+		}
+		return Stage{Note: t.old + " was not seen as a replica"}
+	}
+	follows := func(e harness.Event) bool { return e.Node == t.old && e.Kind == harness.EventFollows }
+	e, ok := t.first(t.at, harness.Forever, follows)
+	switch {
+	case !ok:
+		return Stage{Note: t.old + " was not seen as a replica"}
+	case t.acts.at[e.Detail] != t.new:
+		return Stage{Note: fmt.Sprintf("%s never followed %s: next it followed %s", t.old, t.new, t.acts.at[e.Detail])}
+	}
+	return seenAt(e.At, e.Node)
+}

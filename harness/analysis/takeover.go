@@ -1,0 +1,90 @@
+package analysis
+
+import (
+	"slices"
+	"time"
+
+	"github.com/doublegrant/doublegrant/harness"
+)
+
+// takeover is one node taking the place of another as the primary: a promotion, with what Sentinels said of it.
+type takeover struct {
+	*acts
+	old, new  string
+	subject   string        // the node whose place Sentinels wanted to fill; old, unless they were wrong about the primary
+	at        time.Duration // the earliest sign that new was a primary
+	until     time.Duration // when new was seen as a replica again; harness.Forever: never
+	announced *change       // nil: no Sentinel announced it
+	from, end time.Duration // at of the takeover before, 0 if there is none, and of the next; harness.Forever: there is none
+}
+
+// takeovers lists the promotions of a run in order of time. An announcement without a promotion counts only where the record shows no
+// promotion that it can be about.
+func takeovers(a *acts) []*takeover {
+	changes := changesOf(a.events)
+	told := make([]bool, len(changes))
+	var all []*takeover
+	for _, node := range sortedKeys(a.reigns) {
+		for i, r := range a.reigns[node] {
+			if !r.promoted {
+				continue
+			}
+			t := &takeover{acts: a, new: node, at: r.from, until: r.to}
+			until := harness.Forever
+			for _, later := range a.reigns[node][i+1:] {
+				if later.promoted {
+					until = min(until, later.from-rolesWithin)
+				}
+			}
+			for j := range changes {
+				c := &changes[j]
+				if t.announced == nil && c.new == node && c.first >= r.from-rolesWithin && c.first < until {
+					t.announced = c
+				}
+				told[j] = told[j] || c.new == node && c.first >= r.from-rolesWithin
+			}
+			all = append(all, t)
+		}
+	}
+	for j := range changes {
+		if !told[j] {
+			all = append(all, unseenPromotion(a, &changes[j]))
+		}
+	}
+	slices.SortStableFunc(all, func(x, y *takeover) int { return int(x.at - y.at) })
+	for i, t := range all {
+		t.end = harness.Forever
+		if i > 0 {
+			t.from, all[i-1].end = all[i-1].at, t.at
+		}
+		t.nameOld()
+	}
+	return all
+}
+
+// unseenPromotion returns the takeover of an announcement whose promotion no role shows.
+func unseenPromotion(a *acts, c *change) *takeover {
+	t := &takeover{acts: a, new: c.new, at: c.first, until: harness.Forever, announced: c}
+	early := func(e harness.Event) bool {
+		return e.Kind == string(Promoted) || c.new != "" && e.Node == c.new && e.Kind == harness.EventWritable
+	}
+	if e, ok := a.first(c.after+1, c.first, early); ok {
+		t.at = e.At
+	}
+	return t
+}
+
+// nameOld finds the primary before: a node that was one, if possible the one that Sentinels wanted to replace.
+func (t *takeover) nameOld() {
+	if t.announced != nil {
+		t.subject = t.announced.old
+	}
+	if t.old = t.primaryBefore(t.at, t.new, t.subject); t.subject == "" {
+		t.subject = t.old
+	}
+}
+
+// reigned reports whether the new primary was in office at some time of [from, to].
+func (t *takeover) reigned(from, to time.Duration) bool {
+	return to >= t.at-seenWithin && (t.until == harness.Forever || from <= t.until+seenWithin)
+}
