@@ -14,7 +14,7 @@ const rolePollEvery = 20 * time.Millisecond
 // roleWithin is the time after which a node that has not told its role counts as down.
 const roleWithin = 200 * time.Millisecond
 
-// observe reports role changes of Redis nodes and everything that Sentinels publish, until the cluster stops. Where there are
+// observe reports roles of Redis nodes and everything that Sentinels publish (observe_sentinels.go), until the cluster stops. Where there are
 // Sentinels it also reports which nodes take writes, and which node acknowledges those of each client group. It looks past the
 // fabric, so that no fault blinds it.
 func (c *Cluster) observe(clock harness.Clock, events func(harness.Event)) {
@@ -24,6 +24,7 @@ func (c *Cluster) observe(clock harness.Clock, events func(harness.Event)) {
 		c.observing.Go(func() { n.watchRole(ctx, clock, events) })
 	}
 	for _, n := range c.sentinels {
+		events(harness.Event{At: clock.Now(), Node: n.name, Kind: harness.EventDownAfter, Detail: c.opts.DownAfter.String()})
 		c.observing.Go(func() { n.watchMessages(ctx, clock, events) })
 	}
 	if len(c.sentinels) == 0 {
@@ -35,44 +36,31 @@ func (c *Cluster) observe(clock harness.Clock, events func(harness.Event)) {
 	}
 }
 
-// watchRole reports each change of the node's role. The role of a node that does not answer is "down".
+// watchRole reports each change of the node's role, and whom a replica follows. The role of a node that does not answer is "down".
 func (n *node) watchRole(ctx context.Context, clock harness.Clock, events func(harness.Event)) {
-	last := ""
+	last, lastFollowed := "", ""
 	tick := time.NewTicker(rolePollEvery)
 	defer tick.Stop()
 	for {
 		asking, cancel := context.WithTimeout(ctx, roleWithin)
-		role, err := n.role(asking)
+		role, followed, err := n.roleAndPrimary(asking)
 		cancel()
 		if ctx.Err() != nil {
 			return
 		}
 		if err != nil {
-			role = harness.RoleDown
+			role, followed = harness.RoleDown, lastFollowed
 		}
 		if role != last {
 			events(harness.Event{At: clock.Now(), Node: n.name, Kind: harness.EventRole, Detail: role})
 			last = role
 		}
+		if followed != lastFollowed && followed != "" {
+			events(harness.Event{At: clock.Now(), Node: n.name, Kind: harness.EventFollows, Detail: followed})
+		}
+		lastFollowed = followed
 		select {
 		case <-tick.C:
-		case <-ctx.Done():
-			return
-		}
-	}
-}
-
-// watchMessages reports what the Sentinel publishes.
-func (n *node) watchMessages(ctx context.Context, clock harness.Clock, events func(harness.Event)) {
-	sub := n.sentinelClient.PSubscribe(ctx, "*")
-	defer sub.Close()
-	messages := sub.Channel()
-	for {
-		select {
-		case m := <-messages:
-			if m != nil {
-				events(harness.Event{At: clock.Now(), Node: n.name, Kind: m.Channel, Detail: m.Payload})
-			}
 		case <-ctx.Done():
 			return
 		}

@@ -16,16 +16,23 @@ import (
 
 // AwaitWhole waits until the cluster is whole: every node answers, one is primary and accepts writes, every replica is online
 // with it, and all Sentinels agree on it and see nobody down. Of several masters each is a primary. If ctx ends first, the error
-// says what was missing.
+// says what was missing. If the nodes' folder has no room left, which may be why, it says that first, and wraps ErrLimit.
 func (c *Cluster) AwaitWhole(ctx context.Context) error {
-	return await.Until(ctx, 20*time.Millisecond, func() error { return c.isWhole(ctx) })
+	err := await.Until(ctx, 20*time.Millisecond, func() error { return c.isWhole(ctx) })
+	if err != nil {
+		err = errors.Join(TempRoom(), err)
+	}
+	return err
 }
 
 func (c *Cluster) isWhole(ctx context.Context) error {
 	var primaries []*node
 	for _, n := range c.redis {
 		role, err := n.role(ctx)
-		if err != nil {
+		switch {
+		case err != nil && !n.host.Running():
+			return fmt.Errorf("%s has ended: its last words: %s: %w", n.name, lastWordsIn(n.logPath), err)
+		case err != nil:
 			return fmt.Errorf("%s does not answer: %w", n.name, err)
 		}
 		if role == harness.RolePrimary {
@@ -112,14 +119,23 @@ func (c *Cluster) sentinelAgrees(ctx context.Context, s, primary *node) error {
 
 // role asks the node itself for its role, past the fabric.
 func (n *node) role(ctx context.Context) (string, error) {
+	role, _, err := n.roleAndPrimary(ctx)
+	return role, err
+}
+
+// roleAndPrimary returns the node's role and, of a replica, the address of its primary, such as "127.7.2.1 6379".
+func (n *node) roleAndPrimary(ctx context.Context) (role, follows string, err error) {
 	reply, err := n.admin.Do(ctx, "ROLE").Slice()
 	if err != nil {
-		return "", err
+		return "", "", err
 	}
 	if len(reply) == 0 {
-		return "", fmt.Errorf("empty reply to ROLE")
+		return "", "", fmt.Errorf("empty reply to ROLE")
 	}
-	return fmt.Sprint(reply[0]), nil
+	if role = fmt.Sprint(reply[0]); role == harness.RoleReplica && len(reply) >= 3 {
+		follows = fmt.Sprint(reply[1], " ", reply[2])
+	}
+	return role, follows, nil
 }
 
 // writeProbe writes a key and removes it. Since it is a script, nobody sees the key in between. It is not replicated, and is

@@ -1,0 +1,136 @@
+package cluster
+
+import (
+	"context"
+	"os"
+	"regexp"
+	"strings"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/doublegrant/doublegrant/harness"
+)
+
+// watchMessages reports what the Sentinel publishes. What it said last before its connection broke, as before a crash, nobody may have
+// heard: that is read from its log.
+func (n *node) watchMessages(ctx context.Context, clock harness.Clock, events func(harness.Event)) {
+	sub := n.sentinelClient.PSubscribe(ctx, "*")
+	defer sub.Close()
+	unheard := unheardWords{path: n.logPath, now: clock.Now}
+	tell := func(kind, detail string) {
+		events(harness.Event{At: clock.Now(), Node: n.name, Kind: kind, Detail: detail})
+	}
+	lost := false
+	for ctx.Err() == nil {
+		message, err := sub.Receive(ctx)
+		if ctx.Err() != nil {
+			return
+		}
+		if lost {
+			for _, e := range unheard.read() {
+				e.Node = n.name
+				events(e)
+			}
+		}
+		switch m := message.(type) {
+		case *redis.Message:
+			if unheard.hears(m.Channel, m.Payload) {
+				tell(m.Channel, m.Payload)
+			}
+		case *redis.Subscription:
+			if lost {
+				tell(harness.EventHeard, "")
+				lost = false
+			}
+		}
+		if err == nil {
+			continue
+		}
+		if !lost && unheard.last.Kind != "" {
+			tell(harness.EventUnheard, err.Error())
+			lost = true
+		}
+		select { // the connection broke: the next Receive dials again
+		case <-time.After(rolePollEvery):
+		case <-ctx.Done():
+		}
+	}
+}
+
+// unheardWords finds in a Sentinel's log what it said and nobody heard: what follows there on the last message that was heard.
+type unheardWords struct {
+	path string
+	now  func() time.Duration
+	last harness.Event               // the last that was heard or read; Kind empty: none was
+	told map[[2]string]time.Duration // kinds and details of what was read, and when: it may still be heard
+}
+
+// hears notes a message, and reports whether it is news: it may have been read in the log before.
+func (u *unheardWords) hears(kind, detail string) bool {
+	word := [2]string{kind, detail}
+	now := u.now()
+	at, told := u.told[word]
+	if delete(u.told, word); told && now-at <= 4*heardWithin {
+		return false
+	}
+	u.last = harness.Event{At: now, Kind: kind, Detail: detail}
+	return true
+}
+
+// read lists what was not heard. It is empty if the log does not have the last message that was heard, or gives it another time: then
+// the log was cut off, or the Sentinel's clock has stepped.
+func (u *unheardWords) read() []harness.Event {
+	b, err := os.ReadFile(u.path)
+	if err != nil {
+		return nil
+	}
+	wall, now := time.Now(), u.now()
+	for _, zone := range []*time.Location{time.Local, time.UTC} {
+		if all, ok := u.after(wordsIn(string(b), zone, wall, now)); ok {
+			return all
+		}
+	}
+	return nil
+}
+
+// after returns what follows on the last message that was heard. ok is false if that is not in all, at its time.
+func (u *unheardWords) after(all []harness.Event) (following []harness.Event, ok bool) {
+	for i := len(all) - 1; i >= 0; i-- {
+		e := all[i]
+		if e.Kind != u.last.Kind || e.Detail != u.last.Detail || (e.At-u.last.At).Abs() > heardWithin {
+			continue
+		}
+		if u.told == nil {
+			u.told = map[[2]string]time.Duration{}
+		}
+		for _, e := range all[i+1:] {
+			u.last, u.told[[2]string{e.Kind, e.Detail}] = e, u.now()
+		}
+		return all[i+1:], true
+	}
+	return nil, false
+}
+
+// heardWithin is the time within which what a Sentinel logs is heard, also on a busy machine.
+const heardWithin = 250 * time.Millisecond
+
+// logged is a line of a Sentinel's log that it published as well, or would have.
+var logged = regexp.MustCompile(`^\d+:X (\d+ \w+ \d+ [\d:.]+) [*#] ([+-]\S+) ?(.*)$`)
+
+// wordsIn lists what a Sentinel said by its log, with times on the run's clock, which is at now at the time wall. Containers log in UTC,
+// processes in the zone of this machine: zone is that of the log.
+func wordsIn(log string, zone *time.Location, wall time.Time, now time.Duration) (all []harness.Event) {
+	for line := range strings.Lines(log) {
+		m := logged.FindStringSubmatch(strings.TrimRight(line, "\r\n"))
+		if m == nil {
+			continue
+		}
+		at, err := time.ParseInLocation("2 Jan 2006 15:04:05.000", m[1], zone)
+		if err != nil {
+			continue
+		}
+		all = append(all, harness.Event{At: now - wall.Sub(at), Kind: m[2], Detail: m[3]})
+	}
+	return all
+}

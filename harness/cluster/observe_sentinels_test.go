@@ -1,0 +1,56 @@
+package cluster
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/doublegrant/doublegrant/harness"
+)
+
+// TestWhatNobodyHeardIsReadFromTheLog has a log of which the first two messages were heard. The run's clock stands at 10 s.
+func TestWhatNobodyHeardIsReadFromTheLog(t *testing.T) {
+	const now = 10 * time.Second
+	line := func(zone *time.Location, ago time.Duration, said string) string {
+		return "77:X " + time.Now().Add(-ago).In(zone).Format("2 Jan 2006 15:04:05.000") + " # " + said + "\n"
+	}
+	heard := []string{"+elected-leader", "master m 127.1.2.1 6379"}
+	log := func(zone *time.Location) string {
+		return line(zone, 3*time.Second, "+try-failover master m 127.1.2.1 6379") + line(zone, 2*time.Second, "+elected-leader master m 127.1.2.1 6379") +
+			line(zone, time.Second, "+promoted-slave slave 127.1.2.2:6379") + line(zone, time.Second, "Sentinel CRASH because of SENTINEL simulate-failure")
+	}
+	for _, c := range []struct {
+		name  string
+		log   string
+		heard time.Duration // when the last message was heard
+		want  int
+	}{
+		{"a crash", log(time.Local), 8 * time.Second, 1},
+		{"in a container", log(time.UTC), 8 * time.Second, 1},
+		{"heard late on a busy machine", log(time.Local), 8150 * time.Millisecond, 1},
+		{"a clock that stepped", log(time.Local), 6 * time.Second, 0},
+		{"a log that was cut off", line(time.Local, time.Second, "+promoted-slave slave 127.1.2.2:6379"), 8 * time.Second, 0},
+		{"all was heard", log(time.Local)[:2*len(line(time.Local, 0, "+elected-leader master m 127.1.2.1 6379"))], 8 * time.Second, 0},
+		{"an empty log", "", 8 * time.Second, 0},
+	} {
+		path := filepath.Join(t.TempDir(), "s1.log")
+		require.NoError(t, os.WriteFile(path, []byte(c.log), 0o600))
+		at := c.heard
+		u := unheardWords{path: path, now: func() time.Duration { return at }}
+		require.True(t, u.hears(heard[0], heard[1]), c.name)
+		at = now
+		got := u.read()
+		require.Len(t, got, c.want, c.name)
+		if c.want > 0 {
+			require.Equal(t, harness.Event{At: got[0].At, Kind: "+promoted-slave", Detail: "slave 127.1.2.2:6379"}, got[0], c.name)
+			require.InDelta(t, float64(9*time.Second), float64(got[0].At), float64(time.Second/2), c.name)
+			require.Empty(t, u.read(), "%s: it is read once", c.name)
+			require.False(t, u.hears(got[0].Kind, got[0].Detail), "%s: it comes late, after all", c.name)
+		}
+	}
+	gone := unheardWords{path: filepath.Join(t.TempDir(), "none"), now: func() time.Duration { return now }}
+	require.Empty(t, gone.read())
+}
