@@ -31,9 +31,15 @@ type truth struct {
 
 	mu       sync.Mutex
 	accepted map[string][]time.Time // answers to writes, by node
-	slave    map[string][]time.Time // answers that said "slave", by node
+	roles    map[string][]role      // roles that a node told, by node, where they changed
 	executed map[string][]command   // what clients had it execute, by node
 	ticks    map[string][]tick      // by who was late: "observer", or a Sentinel
+}
+
+// role is a role that a node told.
+type role struct {
+	at time.Time
+	is string // "master" or "slave"
 }
 
 // command is a command that a node executed for a client.
@@ -54,7 +60,7 @@ const truthEvery = 10 * time.Millisecond
 func observed(t *testing.T, c *cluster.Cluster) *truth {
 	t.Helper()
 	ctx, stop := context.WithCancel(context.Background())
-	o := &truth{stop: stop, accepted: map[string][]time.Time{}, slave: map[string][]time.Time{}, executed: map[string][]command{}, ticks: map[string][]tick{}}
+	o := &truth{stop: stop, accepted: map[string][]time.Time{}, roles: map[string][]role{}, executed: map[string][]command{}, ticks: map[string][]tick{}}
 	for _, n := range c.RedisNodes() {
 		path, err := c.Socket(n)
 		require.NoError(t, err)
@@ -169,7 +175,7 @@ func (o *truth) asked(node string, n int, conn net.Conn, replies *bufio.Reader) 
 		return err
 	}
 	at := time.Now()
-	role, err := firstOf(replies)
+	told, err := firstOf(replies)
 	if err != nil {
 		return err
 	}
@@ -178,8 +184,8 @@ func (o *truth) asked(node string, n int, conn net.Conn, replies *bufio.Reader) 
 	if strings.HasPrefix(wrote, "+OK") {
 		o.accepted[node] = append(o.accepted[node], at)
 	}
-	if role == "slave" {
-		o.slave[node] = append(o.slave[node], at)
+	if all := o.roles[node]; len(all) == 0 || all[len(all)-1].is != told {
+		o.roles[node] = append(all, role{at, told})
 	}
 	return nil
 }

@@ -1,0 +1,316 @@
+//go:build !race
+
+package analysis_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/doublegrant/doublegrant/harness"
+	"github.com/doublegrant/doublegrant/harness/analysis"
+)
+
+// promotion is what the observer saw: a node that was a replica said that it is a primary.
+type promotion struct {
+	old, new string
+	at       time.Time
+	until    time.Time // when new said that it is a replica again; zero: never
+	next     time.Time // the next promotion; zero: there is none
+}
+
+// promotions lists the promotions that the observer saw, in order of time.
+func (o *truth) promotions() (all []promotion) {
+	for node, told := range o.roles {
+		for i, r := range told {
+			if i == 0 || r.is != "master" {
+				continue
+			}
+			p := promotion{new: node, at: r.at, old: o.primaryAt(r.at, node)}
+			if i+1 < len(told) {
+				p.until = told[i+1].at
+			}
+			all = append(all, p)
+		}
+	}
+	slices.SortFunc(all, func(a, b promotion) int { return a.at.Compare(b.at) })
+	for i := 1; i < len(all); i++ {
+		all[i-1].next = all[i].at
+	}
+	return all
+}
+
+// primaryAt returns the node, other than but, that last said that it is a primary and has not said since that it is a replica.
+func (o *truth) primaryAt(t time.Time, but string) (node string) {
+	since := time.Time{}
+	for n, told := range o.roles {
+		i := slices.IndexFunc(told, func(r role) bool { return r.at.After(t.Add(-20 * time.Millisecond)) })
+		if i < 0 {
+			i = len(told)
+		}
+		if n != but && i > 0 && told[i-1].is == "master" && told[i-1].at.After(since) {
+			node, since = n, told[i-1].at
+		}
+	}
+	return node
+}
+
+// comparison compares the figures of one failover with the truth.
+type comparison struct {
+	*testing.T
+	h     harness.History
+	o     *truth
+	f     analysis.Failover
+	p     promotion
+	began time.Time
+	from  time.Duration // the promotion before; 0: there was none
+	log   []said
+	rows  []string
+}
+
+// compareAll compares each failover that was found with a promotion that the observer saw.
+func compareAll(t *testing.T, h harness.History, o *truth, log []said, found []analysis.Failover) {
+	seen := o.promotions()
+	require.Len(t, found, len(seen), "promotions: we say %v, the observer %v", found, seen)
+	for i, f := range found {
+		c := comparison{T: t, h: h, o: o, f: f, p: seen[i], began: h.Meta.Started, log: log}
+		if i > 0 {
+			c.from = c.on(seen[i-1].at)
+		}
+		c.all()
+		t.Logf("%v\n%s", f, strings.Join(c.rows, "\n"))
+	}
+}
+
+// on converts a time of the wall clock to the run's clock.
+func (c *comparison) on(at time.Time) time.Duration { return at.Sub(c.began) }
+
+// next is when the next promotion came, on the run's clock.
+func (c *comparison) next() time.Duration {
+	if c.p.next.IsZero() {
+		return harness.Forever
+	}
+	return c.on(c.p.next)
+}
+
+func (c *comparison) all() {
+	if c.f.Old != c.p.old || c.f.New != c.p.new {
+		c.Errorf("%s: we say %s to %s, the observer %s to %s", c.f.Name, c.f.Old, c.f.New, c.p.old, c.p.new)
+	}
+	for _, m := range []analysis.Milestone{analysis.Suspect, analysis.Agreed, analysis.Elected, analysis.Promoted, analysis.Switched} {
+		c.stage(m, c.logged(m))
+	}
+	took := c.firstAfter(c.o.accepted[c.f.New], c.on(c.p.at)-50*time.Millisecond)
+	c.stage(analysis.Accepted, took)
+	c.stage(analysis.Writable, c.firstWrite())
+	c.stage(analysis.Rejoined, c.joined())
+	c.downtime(took)
+	c.outage()
+	c.minority()
+}
+
+// same says whether a figure is near to the truth, and notes both. What we say is not known may be anything.
+func (c *comparison) same(m analysis.Milestone, s analysis.Stage, at time.Time) {
+	c.Helper()
+	have, want := "-", "-"
+	if !at.IsZero() {
+		want = ms(c.on(at) - c.f.Start)
+	}
+	if s.Seen {
+		have = ms(s.At - c.f.Start)
+	}
+	c.rows = append(c.rows, fmt.Sprintf("| %s | %s | %s | %s |", c.title(), m, have, want))
+	switch {
+	case strings.HasPrefix(s.Note, "not known"):
+	case s.Seen != !at.IsZero():
+		c.Errorf("%s, %s: we say %s (%s), the observer %s", c.f, m, have, s.Note, want)
+	case s.Seen:
+		if stalled := c.o.stalled(at, c.began.Add(s.At)); (s.At - c.on(at)).Abs() > nearTruth+stalled {
+			c.Errorf("%s, %s: we say %s, the observer %s (stalled for %v)", c.f, m, have, want, stalled)
+		}
+	}
+}
+
+func (c *comparison) title() string { return fmt.Sprintf("%s, %s to %s", c.f.Name, c.f.Old, c.f.New) }
+
+func ms(d time.Duration) string { return fmt.Sprintf("%+.3f s", d.Seconds()) }
+
+func (c *comparison) stage(m analysis.Milestone, at time.Time) {
+	c.Helper()
+	c.same(m, c.f.Stage(m), at)
+}
+
+// announced returns the first announcement of the new primary that can be about this promotion; nil if there is none.
+func (c *comparison) announced() *said {
+	for i, s := range c.log {
+		f := strings.Fields(s.detail) // mymaster 127.7.2.1 6379 127.7.2.2 6379
+		if s.what == "+switch-master" && nodeAt(f[3]) == c.p.new && c.on(s.at) > c.on(c.p.at)-time.Second && c.on(s.at) < c.again() {
+			return &c.log[i]
+		}
+	}
+	return nil
+}
+
+// again is when the same node was promoted again.
+func (c *comparison) again() time.Duration {
+	for _, p := range c.o.promotions() {
+		if p.new == c.p.new && p.at.After(c.p.at) {
+			return c.on(p.at)
+		}
+	}
+	return harness.Forever
+}
+
+func nodeAt(ip string) string { return "r" + ip[strings.LastIndex(ip, ".")+1:] }
+
+// logged returns when a Sentinel first wrote the milestone into its log, about the primary that Sentinels replaced.
+func (c *comparison) logged(m analysis.Milestone) time.Time {
+	from, to, old := max(c.from, c.f.Start), c.on(c.p.at)+50*time.Millisecond, c.p.old
+	switched := c.announced()
+	if switched != nil {
+		old = nodeAt(strings.Fields(switched.detail)[1])
+	}
+	switch {
+	case m == analysis.Switched && switched == nil:
+		return time.Time{}
+	case m == analysis.Switched:
+		return switched.at
+	case m == analysis.Promoted && switched != nil:
+		to = c.on(switched.at)
+	case m == analysis.Promoted:
+		to = c.next()
+	}
+	for _, s := range c.log {
+		f := strings.Fields(s.detail)
+		if s.what != string(m) || c.on(s.at) < from || c.on(s.at) > to {
+			continue
+		}
+		if m == analysis.Promoted && nodeAt(f[2]) == c.p.new || m != analysis.Promoted && f[0] == "master" && nodeAt(f[2]) == old {
+			return s.at
+		}
+	}
+	return time.Time{}
+}
+
+func (c *comparison) firstAfter(times []time.Time, from time.Duration) time.Time {
+	for _, at := range times {
+		if c.on(at) >= from && (c.p.until.IsZero() || at.Before(c.p.until)) {
+			return at
+		}
+	}
+	return time.Time{}
+}
+
+// joined returns when the old primary said that it is a replica, if no other node had been promoted by then.
+func (c *comparison) joined() time.Time {
+	for _, r := range c.o.roles[c.p.old] {
+		if r.is == "slave" && r.at.After(c.p.at) {
+			if c.on(r.at) > c.next() || !c.p.until.IsZero() && r.at.After(c.p.until) {
+				return time.Time{}
+			}
+			return r.at
+		}
+	}
+	return time.Time{}
+}
+
+// firstWrite returns the time of the first command of a client that the new primary executed.
+func (c *comparison) firstWrite() time.Time {
+	for _, x := range c.o.executed[c.p.new] {
+		if c.on(x.at) >= c.on(c.p.at)-50*time.Millisecond && (c.p.until.IsZero() || x.at.Before(c.p.until)) {
+			return x.at
+		}
+	}
+	return time.Time{}
+}
+
+// minority compares how many commands of clients the old primary executed while the new one was a primary as well. Those that were
+// executed late, as after a pause, nobody acknowledged.
+func (c *comparison) minority() {
+	n, unsure := 0, 0
+	demoted := c.o.roles[c.p.old]
+	for _, x := range c.o.executed[c.p.old] {
+		i := slices.IndexFunc(demoted, func(r role) bool { return r.is == "slave" && r.at.After(c.p.at) })
+		if x.at.Before(c.p.at) || i >= 0 && x.at.After(demoted[i].at) || !c.p.until.IsZero() && (c.p.next.IsZero() || c.p.until.Before(c.p.next)) && x.at.After(c.p.until) {
+			continue
+		}
+		if n++; c.on(x.at)-c.on(c.p.at) < 50*time.Millisecond {
+			unsure++
+		}
+	}
+	late := 0 // of unknown outcome
+	for op := range c.h.Ops {
+		if op.Outcome == harness.Info && op.Return >= c.on(c.p.at) {
+			late++
+		}
+	}
+	c.rows = append(c.rows, fmt.Sprintf("| %s | writes of %s after the promotion | %d | %d |", c.title(), c.f.Old, c.f.Minority, n))
+	if got := int(c.f.Minority); got > n+60+unsure || got < n-60-unsure-late {
+		c.Errorf("%s: we say that %s executed %d writes after the promotion, the observer %d", c.f, c.f.Old, got, n)
+	}
+}
+
+// downtime compares the longest time until the new primary took a write in which no node did.
+func (c *comparison) downtime(took time.Time) {
+	if took.IsZero() {
+		require.False(c, c.f.Servers.Seen)
+		return
+	}
+	var all []time.Time
+	for _, taken := range c.o.accepted {
+		all = append(all, taken...)
+	}
+	from, to := c.longest(all, took)
+	if to.Sub(from) < 200*time.Millisecond { // what is shorter is a stall, not an end
+		from, to = took, took
+	}
+	c.length(analysis.NoWrites, c.f.Servers.Length(), c.f.Servers.Length(), from, to)
+}
+
+// outage compares the longest time in which no client that was not cut off had a command executed, up to the first one by the
+// new primary.
+func (c *comparison) outage() {
+	until := c.firstWrite()
+	if until.IsZero() || !c.f.Outage.Seen {
+		return
+	}
+	var cutOff []int
+	if c.f.Fault >= 0 {
+		cutOff = c.h.Faults[c.f.Fault].Groups
+	}
+	var all []time.Time
+	for _, commands := range c.o.executed {
+		for _, x := range commands {
+			if !slices.Contains(cutOff, x.group) {
+				all = append(all, x.at)
+			}
+		}
+	}
+	from, to := c.longest(all, until)
+	c.length(analysis.NoAnswers, c.f.Outage.Least, c.f.Outage.Most, from, to)
+	c.length(analysis.NoClientWrites, c.f.Writes.Least, c.f.Writes.Most, from, to)
+}
+
+// longest returns the longest time between two of times that ends after the cause, or the promotion before, and up to until.
+func (c *comparison) longest(times []time.Time, until time.Time) (from, to time.Time) {
+	slices.SortFunc(times, time.Time.Compare)
+	for i := 1; i < len(times); i++ {
+		if at := times[i]; c.on(at) > max(c.f.Start, c.from) && !at.After(until) && at.Sub(times[i-1]) > to.Sub(from) {
+			from, to = times[i-1], at
+		}
+	}
+	return from, to
+}
+
+func (c *comparison) length(what string, least, most time.Duration, from, to time.Time) {
+	c.Helper()
+	want := to.Sub(from)
+	c.rows = append(c.rows, fmt.Sprintf("| %s | %s for | %.3f to %.3f s | %.3f s |", c.title(), what, least.Seconds(), most.Seconds(), want.Seconds()))
+	if near := nearTruth + c.o.stalled(from, from) + c.o.stalled(to, to); want < least-near || want > most+near {
+		c.Errorf("%s, %s: we say %v to %v, the observer %v", c.f, what, least, most, want)
+	}
+}
