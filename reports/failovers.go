@@ -2,10 +2,10 @@ package reports
 
 import (
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/doublegrant/doublegrant/harness/analysis"
+	"github.com/doublegrant/doublegrant/harness/suite/tally"
 	"github.com/doublegrant/doublegrant/harness/units"
 )
 
@@ -20,7 +20,7 @@ func slowest(all []analysis.Failover) int {
 	return worst
 }
 
-// failoverTable is a table of several failovers, with the median and the range of each column below.
+// failoverTable is a table of several failovers, with the distribution of each column below.
 type failoverTable struct {
 	Heads []string
 	Rows  []failoverRow
@@ -33,32 +33,29 @@ type failoverRow struct {
 }
 
 func failoverRows(all []analysis.Failover) failoverTable {
-	names := analysis.Milestones()[1:]
-	t := failoverTable{}
-	columns := make([][]time.Duration, len(names)+3)
-	for _, n := range names {
-		t.Heads = append(t.Heads, string(n))
-	}
-	t.Heads = append(t.Heads, analysis.NoWrites, analysis.NoAnswers, analysis.NoClientWrites)
+	t := failoverTable{Heads: FailoverTimes()}
 	for _, f := range all {
 		row := failoverRow{Name: nameRow(f)}
-		for i, n := range names {
+		for _, n := range analysis.Milestones()[1:] {
 			s := f.Stage(n)
-			row.Cells = append(row.Cells, cellOf(s.Seen, s.After, &columns[i]))
+			row.Cells = append(row.Cells, cellOf(s.Seen, units.Duration(s.After)))
 		}
-		row.Cells = append(row.Cells,
-			cellOf(f.Servers.Seen, f.Servers.Length(), &columns[len(names)]),
-			outageCell(f.Outage, &columns[len(names)+1]), outageCell(f.Writes, &columns[len(names)+2]))
+		row.Cells = append(row.Cells, cellOf(f.Servers.Seen, units.Duration(f.Servers.Length())), cellOf(f.Outage.Seen, f.Outage.String()), cellOf(f.Writes.Seen, f.Writes.String()))
 		t.Rows = append(t.Rows, row)
 	}
-	t.Foot = []failoverRow{{Name: "median"}, {Name: "least"}, {Name: "most"}}
-	for _, c := range columns {
-		low, mid, high := spreadOf(c)
-		for i, cell := range []string{mid, low, high} {
-			t.Foot[i].Cells = append(t.Foot[i].Cells, cell)
+	t.addFoot(figuresOf(all))
+	return t
+}
+
+// addFoot adds the distribution of each column.
+func (t *failoverTable) addFoot(f tally.Figures) {
+	t.Foot = []failoverRow{{Name: "median"}, {Name: "least"}, {Name: "p90"}, {Name: "most"}}
+	for _, name := range t.Heads {
+		d, ok := f.At(name)
+		for i, v := range []time.Duration{d.Median, d.Min, d.P90, d.Max} {
+			t.Foot[i].Cells = append(t.Foot[i].Cells, cellOf(ok, units.Duration(v)))
 		}
 	}
-	return t
 }
 
 // nameRow names a failover in a table: the number and name of the fault, and who followed whom.
@@ -70,30 +67,9 @@ func nameRow(f analysis.Failover) string {
 	return fmt.Sprintf("%d %s", f.Fault+1, name)
 }
 
-// outageCell writes how long an outage lasted, and keeps it for the column's median unless it is a range.
-func outageCell(o analysis.Outage, column *[]time.Duration) string {
-	if o.Seen && o.IsRange() {
-		return o.String()
-	}
-	return cellOf(o.Seen, o.Length(), column)
-}
-
-// cellOf writes a time and keeps it for the column's median.
-func cellOf(seen bool, d time.Duration, column *[]time.Duration) string {
+func cellOf(seen bool, text string) string {
 	if !seen {
 		return "–"
 	}
-	*column = append(*column, d)
-	return units.Duration(d)
-}
-
-// spreadOf returns the least, the median and the most of values, as text.
-func spreadOf(values []time.Duration) (low, mid, high string) {
-	if len(values) == 0 {
-		return "–", "–", "–"
-	}
-	slices.Sort(values)
-	n := len(values)
-	median := (values[(n-1)/2] + values[n/2]) / 2
-	return units.Duration(values[0]), units.Duration(median), units.Duration(values[n-1])
+	return text
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/doublegrant/doublegrant/harness"
 	"github.com/doublegrant/doublegrant/harness/analysis"
+	"github.com/doublegrant/doublegrant/harness/suite/tally"
 )
 
 // Schema is the version of verdict.json. It changes when a field changes its meaning or goes away.
@@ -38,6 +39,7 @@ type Document struct {
 	Pages      map[int]string        `json:"pages,omitempty"`      // index in anomalies: page that draws it
 	Stats      analysis.Stats        `json:"stats"`                // totals; without the timeline
 	Failovers  []analysis.Failover   `json:"failovers"`
+	Figures    *tally.Figures        `json:"failoverFigures,omitempty"` // of several failovers
 	Faults     []harness.Fault       `json:"faults"`
 	Meta       harness.Meta          `json:"meta"`
 	End        *harness.End          `json:"end"` // null: the record stops before the run did
@@ -51,6 +53,10 @@ func DocumentOf(r Report) Document {
 		Certified: r.Judged.Certified, Judgements: list(r.Judged.Judgements), Anomalies: list(r.Judged.Anomalies), Situations: r.Judged.Situations,
 		Notes: r.Notes, Pages: r.Pages, Stats: r.Stats, Failovers: list(r.Failovers), Faults: list(r.History.Faults),
 		Meta: r.History.Meta, End: r.History.End,
+	}
+	if len(r.Failovers) > 1 {
+		f := figuresOf(r.Failovers)
+		d.Figures = &f
 	}
 	d.Stats.Kinds, d.Stats.Reasons = list(d.Stats.Kinds), list(d.Stats.Reasons)
 	if d.Totals == nil {

@@ -48,6 +48,14 @@ func New(h harness.History, j harness.Judged) (Report, error) {
 	return r, err
 }
 
+// FailoversLine sums up the failovers of the run in one line; empty unless there are several.
+func (r Report) FailoversLine() string {
+	if len(r.Failovers) < 2 {
+		return ""
+	}
+	return FailoversLine(figuresOf(r.Failovers))
+}
+
 // Sentence returns in one sentence what the verdict rests on.
 func (r Report) Sentence() string {
 	switch {

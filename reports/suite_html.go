@@ -29,6 +29,8 @@ type suitePage struct {
 	ShardHeads []suiteHead
 	ShardRows  []shardLine // empty: the suite was not put together from shards
 	ShardFacts []fact
+
+	FailoverFacts []fact // a line for each run that had failovers
 }
 
 // suiteHead is the head of a column, and the class of its cells.
@@ -61,7 +63,7 @@ func newSuitePage(s tally.Suite) suitePage {
 	p := suitePage{
 		Suite: s, Tone: endingTone(s.Ending()), Word: suiteWord(s), Sentence: SuiteSentence(s), Heads: suiteColumns(suiteHeads(s)),
 		Facts: memoryFacts(s.Memory), Curve: drawing.Memory(s.Memory, s.Elapsed),
-		ShardHeads: suiteColumns(shardHeads), ShardFacts: shardFacts(s),
+		ShardHeads: suiteColumns(shardHeads), ShardFacts: shardFacts(s), FailoverFacts: failoverFacts(s),
 	}
 	for _, row := range suiteRows(s) {
 		p.Rows = append(p.Rows, suiteLine{row, cellsUnder(p.Heads, row.Cells)})

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"slices"
 
 	"github.com/doublegrant/doublegrant/harness/suite/tally"
 	"github.com/doublegrant/doublegrant/harness/units"
@@ -42,8 +43,8 @@ func SuiteSummary(w io.Writer, s tally.Suite) error {
 	if err := shardsSummary(&b, s); err != nil {
 		return fmt.Errorf("reports: write summary: %w", err)
 	}
-	for _, f := range append(shardFacts(s), memoryFacts(s.Memory)...) {
-		fmt.Fprintf(&b, "\n- %s: %s", f.Name, escapeMarkdown(f.Value))
+	for _, f := range slices.Concat(failoverFacts(s), shardFacts(s), memoryFacts(s.Memory)) {
+		fmt.Fprintf(&b, "\n- %s: %s", escapeMarkdown(f.Name), escapeMarkdown(f.Value))
 	}
 	if _, err := fmt.Fprintln(w, b.String()); err != nil {
 		return fmt.Errorf("reports: write summary: %w", err)

@@ -106,10 +106,10 @@ func SuiteText(w io.Writer, s tally.Suite) error {
 			return err
 		}
 	}
-	if facts := memoryFacts(s.Memory); len(facts) > 0 {
+	if facts := append(failoverFacts(s), memoryFacts(s.Memory)...); len(facts) > 0 {
 		b.WriteString("\n")
 		for _, f := range facts {
-			b.WriteString(wrapBehind(fmt.Sprintf("  %-20s", f.Name), f.Value))
+			b.WriteString(wrapBehind(fmt.Sprintf("  %-20s ", oneLine(f.Name)), f.Value))
 		}
 	}
 	_, err := io.WriteString(w, b.String())

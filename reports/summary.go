@@ -101,7 +101,7 @@ func summaryFailovers(w io.Writer, r Report) error {
 	case 1:
 		return oneFailover(w, r.Failovers[0])
 	}
-	fmt.Fprintf(w, "\n### %d failovers, times since the fault\n\n", len(r.Failovers))
+	fmt.Fprintf(w, "\n### %d failovers, times since the fault\n\n%s.\n\n", len(r.Failovers), escapeMarkdown(r.FailoversLine()))
 	t := failoverRows(r.Failovers)
 	heads := []string{"after fault"}
 	for _, h := range t.Heads {

@@ -157,6 +157,25 @@ func TestUnderLittleLoadTheOutageIsARange(t *testing.T) {
 	require.Contains(t, f.String(), "no client that asked was answered for 1.00 ms to 333 ms (0 failed, 0 unknown)")
 }
 
+// TestAnOutageMayBeginBeforeTheCause cuts clients off half a second before the primary is paused.
+func TestAnOutageMayBeginBeforeTheCause(t *testing.T) {
+	h := analysistest.OneKill()
+	h.Faults[0] = doing(harness.StopsProcess, "pause", 10*sec, 13*sec, "r1")
+	h.Faults = append(h.Faults, doing(harness.CutsLinks, "cut", 9500*ms, 13*sec, "r1", "g0", "g1"))
+	ops := []harness.Op{analysistest.Add(0, 9499*ms, harness.OK)}
+	for at := 9500 * ms; at < 11700*ms; at += 100 * ms {
+		op := analysistest.Add(0, at, harness.Info)
+		op.Return = at + 300*ms
+		ops = append(ops, op)
+	}
+	last := analysistest.Add(0, 11700*ms, harness.OK)
+	last.Return = 12100 * ms
+	h.Ops = harness.OpsOf(append(ops, last))
+	f := Failovers(h)[0]
+	require.Equal(t, "pause", f.Name)
+	require.Equal(t, "2.60 s", f.Outage.String())
+}
+
 func TestARecordThatStopsSaysSo(t *testing.T) {
 	h := without(analysistest.OneKill(), func(e harness.Event) bool { return e.At > 11600*ms })
 	h.End, h.Ops = nil, nil

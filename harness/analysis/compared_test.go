@@ -47,16 +47,24 @@ func (o *truth) promotions() (all []promotion) {
 // primaryAt returns the node, other than but, that last said that it is a primary and has not said since that it is a replica.
 func (o *truth) primaryAt(t time.Time, but string) (node string) {
 	since := time.Time{}
-	for n, told := range o.roles {
-		i := slices.IndexFunc(told, func(r role) bool { return r.at.After(t.Add(-20 * time.Millisecond)) })
-		if i < 0 {
-			i = len(told)
-		}
-		if n != but && i > 0 && told[i-1].is == "master" && told[i-1].at.After(since) {
-			node, since = n, told[i-1].at
+	for n := range o.roles {
+		if r := o.roleAt(n, t); n != but && r.is == "master" && r.at.After(since) {
+			node, since = n, r.at
 		}
 	}
 	return node
+}
+
+func (o *truth) wasPrimary(node string, t time.Time) bool { return o.roleAt(node, t).is == "master" }
+
+// roleAt returns the role that the node had told shortly before t.
+func (o *truth) roleAt(node string, t time.Time) (last role) {
+	for _, r := range o.roles[node] {
+		if r.at.Before(t.Add(-20 * time.Millisecond)) {
+			last = r
+		}
+	}
+	return last
 }
 
 // comparison compares the figures of one failover with the truth.
@@ -80,6 +88,9 @@ func compareAll(t *testing.T, h harness.History, o *truth, log []said, found []a
 		c := comparison{T: t, h: h, o: o, f: f, p: seen[i], began: h.Meta.Started, log: log}
 		if i > 0 {
 			c.from = c.on(seen[i-1].at)
+		}
+		if s := c.announced(); s != nil && o.wasPrimary(nodeAt(strings.Fields(s.detail)[1]), c.p.at) {
+			c.p.old = nodeAt(strings.Fields(s.detail)[1]) // of two primaries, the one that was to be replaced
 		}
 		c.all()
 		t.Logf("%v\n%s", f, strings.Join(c.rows, "\n"))

@@ -19,6 +19,7 @@ type Cost struct {
 	Name     string
 	From, To time.Duration
 	Lasted   string // how long, such as "1.43 s", or a range
+	Coarse   bool   // Lasted is a range: clients asked too rarely to tell
 	Note     string // a further remark; may be empty
 }
 
@@ -44,11 +45,11 @@ func (f Failover) Costs() (all []Cost) {
 		all = append(all, c)
 	}
 	if o := f.Outage; o.Seen {
-		all = append(all, Cost{Name: NoAnswers, From: o.From, To: o.To, Lasted: o.String(),
+		all = append(all, Cost{Name: NoAnswers, From: o.From, To: o.To, Lasted: o.String(), Coarse: o.IsRange(),
 			Note: fmt.Sprintf("%s failed, %s unknown", units.Count(o.Failed), units.Count(o.Unknown))})
 	}
 	if o := f.Writes; o.Seen {
-		all = append(all, Cost{Name: NoClientWrites, From: o.From, To: o.To, Lasted: o.String()})
+		all = append(all, Cost{Name: NoClientWrites, From: o.From, To: o.To, Lasted: o.String(), Coarse: o.IsRange()})
 	}
 	return all
 }

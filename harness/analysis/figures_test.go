@@ -86,6 +86,10 @@ func TestLongEveryFigureOfAFailoverIsTrue(t *testing.T) {
 				return nemesis.SimulateFailure(c, nemesis.AfterPromotion())
 			}, last: 4 * time.Second},
 		},
+		"five in a row": {
+			{make: kill, last: 4 * time.Second}, {make: pause, last: 4 * time.Second}, {make: order, last: 3 * time.Second},
+			{make: sides(nemesis.IsolatePrimary()), last: 4 * time.Second}, {make: kill, last: 4 * time.Second},
+		},
 		"a kill of a second": {
 			{make: kill, last: 1100 * time.Millisecond, may: true},
 			{make: kill, last: 1100 * time.Millisecond, may: true},
@@ -103,6 +107,17 @@ func TestLongEveryFigureOfAFailoverIsTrue(t *testing.T) {
 			t.Run(name, func(t *testing.T) { compareFailovers(t, 1000, faults) })
 		}
 	}
+}
+
+// TestLongFailoversUnderLittleLoad compares failovers under three operations a second: most of what clients saw are ranges.
+func TestLongFailoversUnderLittleLoad(t *testing.T) {
+	testenv.NeedLong(t)
+	order := faulty{make: func(c *cluster.Cluster) harness.Nemesis { return nemesis.SentinelFailover(c) }, last: 3 * time.Second}
+	faults := []faulty{order, {make: func(c *cluster.Cluster) harness.Nemesis { return nemesis.KillPrimary(c) }, last: 4 * time.Second}}
+	if testenv.Deep() {
+		faults = append(faults, faults[1], order, order)
+	}
+	compareFailovers(t, 3, faults)
 }
 
 func sides(s nemesis.Shape) func(c *cluster.Cluster) harness.Nemesis {

@@ -32,7 +32,7 @@ func (g *gap) add(op harness.Op, got bool, start time.Duration, over bool) {
 
 // measure takes the gap that op ends.
 func (g *gap) measure(op harness.Op, start time.Duration) {
-	o := Outage{Seen: true, From: max(g.last, start, min(g.asked, op.Call)), To: op.Return, Failed: g.failed, Unknown: g.unknown}
+	o := Outage{Seen: true, From: max(g.last, min(g.asked, op.Call)), To: op.Return, Failed: g.failed, Unknown: g.unknown}
 	o.Least = o.Length()
 	if silent := op.Call - max(g.ended, o.From); g.failed+g.unknown > 0 && silent > 0 {
 		o.Least -= silent // nobody asked meanwhile
@@ -40,7 +40,11 @@ func (g *gap) measure(op harness.Op, start time.Duration) {
 	if o.Least > g.longest.Least || !g.longest.Seen {
 		g.longest = o
 	}
-	g.most = max(g.most, op.Return-max(g.last, start))
+	since := g.last
+	if g.asked > start { // nothing was wrong before
+		since = max(since, start)
+	}
+	g.most = max(g.most, op.Return-since, o.Length())
 }
 
 // outage returns the longest gap.

@@ -162,6 +162,9 @@ func (a *app) printReport(r reports.Report) {
 	for _, f := range r.Failovers {
 		a.println("  failover  %s", f)
 	}
+	if line := r.FailoversLine(); line != "" {
+		a.println("  in all    %s", line)
+	}
 	for _, note := range r.Notes {
 		a.println("  note      %s", note)
 	}

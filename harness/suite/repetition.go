@@ -10,6 +10,7 @@ import (
 	"github.com/doublegrant/doublegrant/harness/plan"
 	"github.com/doublegrant/doublegrant/harness/results"
 	"github.com/doublegrant/doublegrant/harness/suite/tally"
+	"github.com/doublegrant/doublegrant/reports"
 )
 
 // Repetition is one repetition of one run: the unit that is never split, and all that another machine needs to make it.
@@ -109,6 +110,9 @@ func (r Repetition) make(ctx context.Context, o results.Options) (m made) {
 		out, err := results.Execute(ctx, r.Plan, o)
 		m = made{suiteRun(out, err), []string{out.Dir}}
 		m.run.Link = out.ReportPath()
+		if r.Failover != nil {
+			r.Failover.judge(&m.run)
+		}
 	}
 	m.run.Name, m.run.Started, m.run.Elapsed = r.Title, began, time.Since(began)
 	if ctx.Err() != nil {
@@ -128,6 +132,9 @@ func suiteRun(out results.Outcome, err error) tally.Run {
 	}
 	j := out.Report.Judged
 	run.Verdict, run.Found, run.Ops = j.Verdict, out.Report.Found(), out.Report.Stats.Totals.All()
+	if all := out.Report.Failovers; len(all) > 0 {
+		run.Failovers, run.Stages = reports.FailoversOf(all), reports.FailoverTimes()
+	}
 	switch {
 	case err != nil:
 		run.Why = strings.ReplaceAll(err.Error(), "\n", "; ")

@@ -39,6 +39,8 @@ type Entry struct {
 	Times     int    `yaml:"times,omitempty" zero:"default"` // number of times it is run in a pass, each with another seed; default 1
 	plan.Plan `yaml:",inline"`
 
+	Failover *Threshold `yaml:"failover,omitempty"` // how long its failovers may take; nil: as long as they like
+
 	Explore *Exploring `yaml:"explore,omitempty"` // the run is a search through every interleaving, not a load
 
 	turns []int // repetitions that a shard makes, from 0, in order; nil: all of Times
@@ -240,6 +242,11 @@ func (s Suite) Check() error {
 func (r Entry) check() error {
 	if r.Times < 0 || r.Times > plan.MostTimes {
 		return r.errorf("times", "%d times: ask for 1 to %d", r.Times, plan.MostTimes)
+	}
+	if r.Failover != nil {
+		if field, err := r.Failover.check(); err != nil {
+			return r.errorf(field, "%w", err)
+		}
 	}
 	check := r.Plan.Check
 	if r.Explore != nil {

@@ -60,6 +60,9 @@ type Run struct {
 	Link     string          `json:"link,omitempty"`    // relative path of its report; empty if that was not kept
 	Process  Sample          `json:"process"`           // the harness after it
 	Worker   string          `json:"worker,omitempty"`  // that made it, of a coordination; empty: this process
+
+	Failovers []Failover `json:"failovers,omitempty"` // in order of time
+	Stages    []string   `json:"stages,omitempty"`    // names of their times, in the order in which they are shown
 }
 
 // Case sums up all runs of one case of a suite.
@@ -76,6 +79,10 @@ type Case struct {
 	Elapsed  time.Duration `json:"elapsed"`
 	Last     Run           `json:"last"`
 	Failures []Run         `json:"failures"` // the first MaxFailures runs that were not as expected
+
+	Failovers *Figures `json:"failovers,omitempty"` // of all runs; nil: none had any
+
+	failovers []Failover
 }
 
 // MaxFailures bounds the failures of a case that are listed with their seeds. All of them are counted, and all are in the record.
@@ -99,6 +106,11 @@ func (c *Case) Add(r Run) {
 	c.Ops += r.Ops
 	c.Elapsed += r.Elapsed
 	c.Last = r
+	if len(r.Failovers) > 0 {
+		c.failovers = append(c.failovers, r.Failovers...)
+		f := FiguresOf(c.failovers, r.Stages)
+		c.Failovers = &f
+	}
 	if r.Ending != Met && len(c.Failures) < MaxFailures {
 		c.Failures = append(c.Failures, r)
 	}

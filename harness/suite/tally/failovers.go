@@ -1,0 +1,110 @@
+package tally
+
+import (
+	"math"
+	"slices"
+	"time"
+)
+
+// Failover holds the figures of one failover of a run, for distributions over many.
+type Failover struct {
+	Times  map[string]time.Duration `json:"times"`  // by the name of a stage, since the cause, or of a cost, its length; what is not known is missing
+	Grants int                      `json:"grants"` // double grants
+	Writes int                      `json:"writes"` // acknowledged writes that were lost
+}
+
+// Figures sums up many failovers. The zero value is of none.
+type Figures struct {
+	Failovers int            `json:"failovers"`
+	Times     []Distribution `json:"times"` // in the order of their names that FiguresOf was given
+	Grants    Mean           `json:"grants"`
+	Writes    Mean           `json:"writes"`
+}
+
+// Distribution is that of a stage or of a cost over the failovers that show it.
+type Distribution struct {
+	Name   string        `json:"name"`
+	Of     int           `json:"of"` // failovers that show it, at least one
+	Min    time.Duration `json:"min"`
+	Median time.Duration `json:"median"`
+	P90    time.Duration `json:"p90"` // the least that nine tenths do not exceed
+	Max    time.Duration `json:"max"`
+}
+
+// Mean is a number per failover, with the interval of 95 % for the mean of many more. Of one failover there is no upper end: High is -1.
+type Mean struct {
+	Mean float64 `json:"mean"`
+	Low  float64 `json:"low"`
+	High float64 `json:"high"`
+}
+
+// FiguresOf sums up failovers. names says which times it looks at, and their order.
+func FiguresOf(all []Failover, names []string) Figures {
+	f := Figures{Failovers: len(all)}
+	for _, name := range names {
+		var times []time.Duration
+		for _, one := range all {
+			if d, ok := one.Times[name]; ok {
+				times = append(times, d)
+			}
+		}
+		if len(times) > 0 {
+			f.Times = append(f.Times, distributionOf(name, times))
+		}
+	}
+	f.Grants = meanOf(all, func(one Failover) int { return one.Grants })
+	f.Writes = meanOf(all, func(one Failover) int { return one.Writes })
+	return f
+}
+
+func distributionOf(name string, times []time.Duration) Distribution {
+	slices.Sort(times)
+	n := len(times)
+	return Distribution{
+		Name: name, Of: n, Min: times[0], Median: (times[(n-1)/2] + times[n/2]) / 2, P90: times[int(math.Ceil(0.9*float64(n)))-1], Max: times[n-1],
+	}
+}
+
+// At returns the distribution of that name; ok is false if no failover shows it.
+func (f Figures) At(name string) (d Distribution, ok bool) {
+	i := slices.IndexFunc(f.Times, func(d Distribution) bool { return d.Name == name })
+	if i < 0 {
+		return d, false
+	}
+	return f.Times[i], true
+}
+
+// meanOf returns the mean with Student's interval. If it never happened, High is the rule of three: with 95 % it is below 3 in n.
+func meanOf(all []Failover, count func(Failover) int) (m Mean) {
+	n := float64(len(all))
+	if n == 0 {
+		return m
+	}
+	sum, squares := 0.0, 0.0
+	for _, one := range all {
+		sum += float64(count(one))
+	}
+	m.Mean = sum / n
+	for _, one := range all {
+		squares += math.Pow(float64(count(one))-m.Mean, 2)
+	}
+	switch {
+	case n == 1:
+		m.High = -1
+	case sum == 0:
+		m.High = 3 / n
+	default:
+		half := student(len(all)-1) * math.Sqrt(squares/(n-1)/n)
+		m.Low, m.High = max(0, m.Mean-half), m.Mean+half
+	}
+	return m
+}
+
+// student returns how many standard errors of a mean lie on each side within 95 %, by the degrees of freedom.
+func student(free int) float64 {
+	small := []float64{12.71, 4.30, 3.18, 2.78, 2.57, 2.45, 2.36, 2.31, 2.26, 2.23, 2.20, 2.18, 2.16, 2.14, 2.13, 2.12, 2.11, 2.10, 2.09, 2.09}
+	if free <= len(small) {
+		return small[free-1]
+	}
+	return 1.96 + 2.5/float64(free) // within 0.01
+}

@@ -1,0 +1,91 @@
+package suite
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/doublegrant/doublegrant/harness/suite/tally"
+	"github.com/doublegrant/doublegrant/harness/units"
+)
+
+// Threshold bounds how long the failovers of a run may take. A run that exceeds a bound is not as expected; one without a failover, or
+// without one that shows what is bounded, tells nothing. A bound of zero is none.
+type Threshold struct {
+	TakesWrites time.Duration `yaml:"takesWrites,omitempty" zero:"default"` // from the fault until the new primary takes writes
+	FirstWrite  time.Duration `yaml:"firstWrite,omitempty" zero:"default"`  // from the fault until it has acknowledged a client's write
+	NoWrites    time.Duration `yaml:"noWrites,omitempty" zero:"default"`    // for which no node took writes
+	NoAnswers   time.Duration `yaml:"noAnswers,omitempty" zero:"default"`   // for which no client that asked was answered
+	At          string        `yaml:"at,omitempty"`                         // which of a run's failovers counts: median, p90 or max; default max
+}
+
+// bound is one bound of a threshold.
+type bound struct {
+	name string
+	most time.Duration
+}
+
+// bounds lists the bounds that are given. The names are those of FailoverTimes.
+func (t Threshold) bounds() (all []bound) {
+	for _, b := range []bound{
+		{"takes writes", t.TakesWrites}, {"first write", t.FirstWrite}, {"no node took writes", t.NoWrites}, {"no client that asked was answered", t.NoAnswers},
+	} {
+		if b.most != 0 {
+			all = append(all, b)
+		}
+	}
+	return all
+}
+
+// check returns the field that is wrong, and why; nil if the threshold makes sense.
+func (t Threshold) check() (field string, err error) {
+	all := t.bounds()
+	if len(all) == 0 {
+		return "failover", fmt.Errorf("it bounds nothing: give firstWrite, takesWrites, noWrites or noAnswers, such as firstWrite: 3s")
+	}
+	for _, b := range all {
+		if b.most < 0 {
+			return "failover", fmt.Errorf("%s within %v: a bound cannot be negative", b.name, b.most)
+		}
+	}
+	if _, ok := t.of(tally.Distribution{}); !ok {
+		return "failover", fmt.Errorf("at %q: choose median, p90 or max", t.At)
+	}
+	return "", nil
+}
+
+// of returns the figure of a distribution that counts; ok is false if there is no such figure.
+func (t Threshold) of(d tally.Distribution) (counts time.Duration, ok bool) {
+	switch t.At {
+	case "median":
+		return d.Median, true
+	case "p90":
+		return d.P90, true
+	case "max", "":
+		return d.Max, true
+	}
+	return 0, false
+}
+
+// judge changes the ending of a run that was as expected, if its failovers exceed the threshold or do not show what is bounded.
+func (t Threshold) judge(r *tally.Run) {
+	if r.Ending != tally.Met {
+		return
+	}
+	f := tally.FiguresOf(r.Failovers, r.Stages)
+	for _, b := range t.bounds() {
+		d, ok := f.At(b.name)
+		if !ok {
+			r.Ending, r.Why = tally.Unsaid, fmt.Sprintf("%s: none of %s shows how long that took", b.name, units.Plural(int64(f.Failovers), "failover", "failovers"))
+			continue
+		}
+		if got, _ := t.of(d); got > b.most {
+			at := t.At
+			if at == "" {
+				at = "max"
+			}
+			r.Ending = tally.NotMet
+			r.Why = fmt.Sprintf("%s took %s at %s of %s, more than %s", b.name, units.Duration(got), at, units.Plural(int64(d.Of), "failover", "failovers"), units.Duration(b.most))
+			return
+		}
+	}
+}

@@ -1,0 +1,72 @@
+package suite
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/doublegrant/doublegrant/harness/plan"
+	"github.com/doublegrant/doublegrant/harness/suite/tally"
+	"github.com/doublegrant/doublegrant/reports"
+)
+
+func TestARunWhoseFailoversTakeTooLong(t *testing.T) {
+	writes := func(after ...time.Duration) (all []tally.Failover) {
+		for _, d := range after {
+			all = append(all, tally.Failover{Times: map[string]time.Duration{"first write": d}})
+		}
+		return all
+	}
+	const s = time.Second
+	ten := writes(s, s, s, s, s, s, s, s, 2*s, 9*s)
+	for _, c := range []struct {
+		name   string
+		limit  Threshold
+		of     []tally.Failover
+		ending tally.Ending
+		why    string
+	}{
+		{"at the bound", Threshold{FirstWrite: 2 * s, At: "p90"}, ten, tally.Met, ""},
+		{"beyond it", Threshold{FirstWrite: 1999 * time.Millisecond, At: "p90"}, ten, tally.NotMet, "first write took 2.00 s at p90 of 10 failovers, more than 2.00 s"},
+		{"the largest counts by itself", Threshold{FirstWrite: 3 * s}, ten, tally.NotMet, "first write took 9.00 s at max of 10 failovers, more than 3.00 s"},
+		{"the median", Threshold{FirstWrite: s, At: "median"}, ten, tally.Met, ""},
+		{"no failover", Threshold{FirstWrite: 3 * s}, nil, tally.Unsaid, "first write: none of 0 failovers shows how long that took"},
+		{"none that shows it", Threshold{NoAnswers: 3 * s}, writes(s), tally.Unsaid, "no client that asked was answered: none of 1 failover shows how long that took"},
+		{"one bound is exceeded, another not shown", Threshold{NoAnswers: s, TakesWrites: s, FirstWrite: s}, writes(2 * s), tally.NotMet, "first write took 2.00 s at max of 1 failover, more than 1.00 s"},
+	} {
+		r := tally.Run{Ending: tally.Met, Failovers: c.of, Stages: reports.FailoverTimes()}
+		c.limit.judge(&r)
+		require.Equal(t, []any{c.ending, c.why}, []any{r.Ending, r.Why}, c.name)
+	}
+	worse := tally.Run{Ending: tally.Failed, Why: "no Redis"}
+	Threshold{FirstWrite: s}.judge(&worse)
+	require.Equal(t, "no Redis", worse.Why)
+}
+
+func TestThresholdsAreReadFromASuite(t *testing.T) {
+	text := "name: mine\nruns:\n  - variant: lock/set-nx-px\n    nemesis: kill-primary\n    failover: {firstWrite: 3s, at: p90}\n"
+	s, err := Decode([]byte(text))
+	require.NoError(t, err)
+	require.NoError(t, s.Check())
+	require.Equal(t, Threshold{FirstWrite: 3 * time.Second, At: "p90"}, *s.Runs[0].Failover)
+	again, err := s.Encode()
+	require.NoError(t, err)
+	s, err = Decode(again)
+	require.NoError(t, err, "%s", again)
+	require.Equal(t, Threshold{FirstWrite: 3 * time.Second, At: "p90"}, *s.Runs[0].Failover)
+	for wrong, why := range map[string]string{
+		"failover: {at: p90}":                       "it bounds nothing",
+		"failover: {firstWrite: 3s, at: p95}":       `at "p95": choose median, p90 or max`,
+		"failover: {firstWrite: -3s}":               "a bound cannot be negative",
+		"failover: {firstWrites: 3s}":               "firstWrites",
+		"explore: {}\n    failover: {noWrites: 3s}": "",
+	} {
+		s, err := Decode([]byte("name: mine\nruns:\n  - variant: lock/set-nx-px\n    " + wrong + "\n"))
+		if err == nil {
+			err = s.Check()
+		}
+		require.ErrorIs(t, err, plan.ErrUsage, wrong)
+		require.ErrorContains(t, err, why, wrong)
+	}
+}

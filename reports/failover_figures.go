@@ -1,0 +1,82 @@
+package reports
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/doublegrant/doublegrant/harness/analysis"
+	"github.com/doublegrant/doublegrant/harness/suite/tally"
+	"github.com/doublegrant/doublegrant/harness/units"
+)
+
+// FailoverTimes lists the names of the times of a failover, in the order in which they are shown: its stages, then its costs.
+func FailoverTimes() (all []string) {
+	for _, m := range analysis.Milestones()[1:] {
+		all = append(all, string(m))
+	}
+	return append(all, analysis.NoWrites, analysis.NoAnswers, analysis.NoClientWrites)
+}
+
+// FailoversOf returns the figures of failovers for distributions. A length that is a range is not known.
+func FailoversOf(all []analysis.Failover) (figures []tally.Failover) {
+	for _, f := range all {
+		one := tally.Failover{Times: map[string]time.Duration{}}
+		for _, s := range f.Stages {
+			if s.Seen && s.Name != analysis.Injected {
+				one.Times[string(s.Name)] = s.After
+			}
+		}
+		for _, c := range f.Costs() {
+			if !c.Coarse {
+				one.Times[c.Name] = c.Length()
+			}
+		}
+		if f.Losses != nil {
+			one.Grants, one.Writes = f.Losses.Grants, f.Losses.Writes
+		}
+		figures = append(figures, one)
+	}
+	return figures
+}
+
+// figuresOf sums up the failovers of a run.
+func figuresOf(all []analysis.Failover) tally.Figures {
+	return tally.FiguresOf(FailoversOf(all), FailoverTimes())
+}
+
+// FailoversLine sums up many failovers in one line, such as "12 failovers: first write 2.21 s at the median, 3.40 s at p90, 3.52 s at most;
+// 2.1 double grants each (0.4 to 3.9), 0 lost writes each (below 0.25)".
+func FailoversLine(f tally.Figures) string {
+	s := units.Plural(int64(f.Failovers), "failover", "failovers")
+	sep := ": "
+	for _, name := range []string{string(analysis.Writable), analysis.NoAnswers} {
+		if d, ok := f.At(name); ok {
+			s += fmt.Sprintf("%s%s %s at the median, %s at p90, %s at most", sep, name, units.Duration(d.Median), units.Duration(d.P90), units.Duration(d.Max))
+			sep = "; "
+		}
+	}
+	return s + fmt.Sprintf("%s%s double grants each%s, %s lost writes each%s", sep, perFailover(f.Grants.Mean), interval(f.Grants), perFailover(f.Writes.Mean), interval(f.Writes))
+}
+
+func perFailover(n float64) string { return fmt.Sprintf("%.3g", n) }
+
+// interval returns the interval of a mean, in parentheses; empty if there is none.
+func interval(m tally.Mean) string {
+	switch {
+	case m.High < 0:
+		return ""
+	case m.Mean == 0:
+		return fmt.Sprintf(" (below %s)", perFailover(m.High))
+	}
+	return fmt.Sprintf(" (%s to %s)", perFailover(m.Low), perFailover(m.High))
+}
+
+// failoverFacts returns a line for each case of a suite that had failovers.
+func failoverFacts(s tally.Suite) (all []fact) {
+	for _, c := range s.Cases {
+		if c.Failovers != nil {
+			all = append(all, fact{"failovers of " + c.Name, FailoversLine(*c.Failovers)})
+		}
+	}
+	return all
+}
