@@ -91,7 +91,7 @@ var allowed = []room{
 		"reports", "workloads",
 	}},
 	{"harness/suite", []string{
-		"harness", "harness/cluster", "harness/interleave", "harness/internal/fields", "harness/plan", "harness/results", "harness/suggest", "harness/suite/tally", "reports",
+		"harness", "harness/cluster", "harness/interleave", "harness/internal/fields", "harness/plan", "harness/results", "harness/suggest", "harness/suite/tally", "harness/units", "reports",
 	}},
 	{"harness/coordinate", []string{
 		"harness/cluster", "harness/explore", "harness/generators", "harness/plan", "harness/results", "harness/suite", "harness/suite/tally", "harness/workqueue",

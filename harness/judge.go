@@ -37,8 +37,8 @@ type Finding struct {
 // findingsWithin is the time for which violations of a class are counted together, so that thousands take little room.
 const findingsWithin = 10 * time.Millisecond
 
-// finding returns the Finding that counts the anomaly, without a Count. A lost write came about when the first of its run was acknowledged, any
-// other violation when it was complete.
+// finding returns the Finding that counts the anomaly, without a Count. A lost write came about when the first of its
+// run was acknowledged, any other violation when it was complete.
 func (a Anomaly) finding() Finding {
 	at := a.To
 	if a.Class == LostWrite && len(a.Ops) > 0 {

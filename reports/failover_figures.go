@@ -9,7 +9,8 @@ import (
 	"github.com/doublegrant/doublegrant/harness/units"
 )
 
-// FailoverTimes lists the names of the times of a failover, in the order in which they are shown: its stages, then its costs.
+// FailoverTimes lists the names of the times of a failover, in the order in which they are shown: its stages, then its
+// costs.
 func FailoverTimes() (all []string) {
 	for _, m := range analysis.Milestones()[1:] {
 		all = append(all, string(m))
@@ -44,8 +45,8 @@ func figuresOf(all []analysis.Failover) tally.Figures {
 	return tally.FiguresOf(FailoversOf(all), FailoverTimes())
 }
 
-// FailoversLine sums up many failovers in one line, such as "12 failovers: first write 2.21 s at the median, 3.40 s at p90, 3.52 s at most;
-// 2.1 double grants each (0.4 to 3.9), 0 lost writes each (below 0.25)".
+// FailoversLine sums up many failovers in one line, such as "12 failovers: first write 2.21 s at the median, 3.40 s at
+// p90, 3.52 s at most; 2.1 double grants each (0.4 to 3.9), 0 lost writes each (below 0.25)".
 func FailoversLine(f tally.Figures) string {
 	s := units.Plural(int64(f.Failovers), "failover", "failovers")
 	sep := ": "

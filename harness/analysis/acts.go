@@ -8,7 +8,8 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 )
 
-// seenWithin is how late the record may show what a node did: roles are asked for every 20 ms, on a busy machine less often.
+// seenWithin is how late the record may show what a node did: roles are asked for every 20 ms, on a busy machine less
+// often.
 const seenWithin = 50 * time.Millisecond
 
 // acts holds what the nodes and Sentinels of a run did, from its events.
@@ -64,8 +65,8 @@ func inOrder(events []harness.Event) []harness.Event {
 	return events
 }
 
-// tellsRole notes that a node told its role. A node that is down keeps the last one: a former primary that comes back as one is not
-// promoted.
+// tellsRole notes that a node told its role. A node that is down keeps the last one: a former primary that comes back
+// as one is not promoted.
 func (a *acts) tellsRole(e harness.Event, roles map[string]string) {
 	was := roles[e.Node]
 	switch {
@@ -84,8 +85,8 @@ func (a *acts) begins(e harness.Event, promoted bool) {
 	a.reigns[e.Node] = append(a.reigns[e.Node], reign{from: e.At, to: harness.Forever, promoted: promoted})
 }
 
-// couldGrant reports whether the node may have been a primary at some time of [from, to]. Of a node without a known role nobody knows,
-// so it may have been.
+// couldGrant reports whether the node may have been a primary at some time of [from, to]. Of a node without a known
+// role nobody knows, so it may have been.
 func (a *acts) couldGrant(node string, from, to time.Duration) bool {
 	if !a.redis[node] {
 		return true
@@ -95,8 +96,8 @@ func (a *acts) couldGrant(node string, from, to time.Duration) bool {
 	})
 }
 
-// primaryBefore returns the node that was a primary when another, promoted, took over at t. Of several it is preferred, if that is one of
-// them, or else the one that became a primary last.
+// primaryBefore returns the node that was a primary when another, promoted, took over at t. Of several it is preferred,
+// if that is one of them, or else the one that became a primary last.
 func (a *acts) primaryBefore(t time.Duration, promoted, preferred string) string {
 	node, since := "", time.Duration(-1)
 	for _, name := range sortedKeys(a.reigns) {

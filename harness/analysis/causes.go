@@ -79,46 +79,56 @@ func (t *takeover) firstSign(d detection) time.Duration {
 
 // suspects returns the faults of which one led to the takeover, in order of their start.
 func (t *takeover) suspects(faults []harness.Fault, d detection) []int {
-	byMeans := map[means][]int{}
+	able := map[means][]int{} // in order of start
 	for _, i := range inOrderOfStart(faults) {
-		if m := t.meansOf(faults[i]); m != noMeans {
-			byMeans[m] = append(byMeans[m], i)
+		f := faults[i]
+		m := t.meansOf(f)
+		if m == order && t.canOrder(f, d) || m != order && t.inForce(f, d) {
+			able[m] = append(able[m], i)
 		}
 	}
-	keep := func(all []int, is func(f harness.Fault) bool) (some []int) {
-		for _, i := range all {
-			if is(faults[i]) {
-				some = append(some, i)
-			}
+	orders := able[order]
+	if d.ordered && d.began != notSeen {
+		if before := kept(orders, func(i int) bool { return faults[i].Start <= d.began }); len(before) > 0 {
+			return before[len(before)-1:]
 		}
-		return some
 	}
-	orders := keep(byMeans[order], func(f harness.Fault) bool { return f.Start <= t.at && t.firstSign(d) <= wholeAfter(f) })
-	if d.ordered && len(orders) > 0 && d.began != notSeen {
-		return last(keep(orders, func(f harness.Fault) bool { return f.Start <= d.began }))
-	}
-	for _, fits := range []func(harness.Fault) bool{func(f harness.Fault) bool { return t.onsetFits(f, d) }, func(f harness.Fault) bool { return t.inForce(f, d) }} {
-		for _, m := range []means{sure, weak} {
-			if some := keep(byMeans[m], func(f harness.Fault) bool { return t.inForce(f, d) && fits(f) }); len(some) > 0 {
-				if d.missed == notSeen { // Sentinels may have been told to
-					return inOrderOf(append(some, orders...), faults)
-				}
-				return firstToAct(some, faults, m == sure)
-			}
+	fits := func(i int) bool { return t.onsetFits(faults[i], d) }
+	for _, some := range [][]int{kept(able[sure], fits), kept(able[weak], fits), able[sure], able[weak]} {
+		switch {
+		case len(some) == 0:
+		case d.missed == notSeen: // Sentinels may have been told to
+			return inOrderOf(append(some, orders...), faults)
+		default:
+			return firstToAct(some, faults)
 		}
 	}
 	return orders
 }
 
-// firstToAct returns the first of the faults, if it certainly silenced the primary before the next began; otherwise all of them.
-func firstToAct(some []int, faults []harness.Fault, sure bool) []int {
-	if len(some) > 1 && sure && faults[some[0]].Active > 0 && faults[some[0]].Active <= faults[some[1]].Start {
-		return some[:1]
+// kept returns those of all for which is is true.
+func kept(all []int, is func(int) bool) (some []int) {
+	for _, i := range all {
+		if is(i) {
+			some = append(some, i)
+		}
 	}
 	return some
 }
 
-func last(all []int) []int { return all[max(0, len(all)-1):] }
+// firstToAct returns the first of the faults, if it certainly silenced the primary before the next began; otherwise
+// all.
+func firstToAct(some []int, faults []harness.Fault) []int {
+	if len(some) < 2 {
+		return some
+	}
+	first, next := faults[some[0]], faults[some[1]]
+	ends := first.Effects.Any(harness.EndsProcess | harness.StopsProcess | harness.DefersCommands | harness.CutsLinks)
+	if ends && first.Active > 0 && first.Active <= next.Start {
+		return some[:1]
+	}
+	return some
+}
 
 func inOrderOfStart(faults []harness.Fault) []int {
 	var all []int
@@ -133,13 +143,18 @@ func inOrderOf(all []int, faults []harness.Fault) []int {
 	return slices.Compact(all)
 }
 
-// wholeAfter returns the end of the time in which a fault that moves the primary can lead to a takeover: when the system was whole again
-// or, if that is not known, the heal.
+// wholeAfter returns the end of the time in which a fault that moves the primary can lead to a takeover: when the
+// system was whole again or, if that is not known, the heal.
 func wholeAfter(f harness.Fault) time.Duration {
 	if f.End == 0 {
 		return f.Until()
 	}
 	return max(f.Heal, f.End)
+}
+
+// canOrder reports whether a fault that moves the primary may have led to the takeover.
+func (t *takeover) canOrder(f harness.Fault, d detection) bool {
+	return f.Start <= t.at && t.firstSign(d) <= wholeAfter(f)
 }
 
 // Sentinels ping every 250 ms, look every 100 ms, and may be late on a busy machine.
@@ -148,8 +163,8 @@ const (
 	backWithin   = 500 * time.Millisecond // after the heal, Sentinels have heard from a primary that answers again
 )
 
-// inForce reports whether the fault was in force when the primary was missed, as long as Sentinels wait before. If nobody was seen to miss
-// it, the time of the promotion counts.
+// inForce reports whether the fault was in force when the primary was missed, as long as Sentinels wait before. If
+// nobody was seen to miss it, the time of the promotion counts.
 func (t *takeover) inForce(f harness.Fault, d detection) bool {
 	at := d.missed
 	if at == notSeen {
@@ -165,8 +180,8 @@ func addTime(t, d time.Duration) time.Duration {
 	return t + d
 }
 
-// onsetFits reports whether the primary can have fallen silent with the beginning of the fault. If it is not known how long Sentinels
-// wait, that cannot be told.
+// onsetFits reports whether the primary can have fallen silent with the beginning of the fault. If it is not known how
+// long Sentinels wait, that cannot be told.
 func (t *takeover) onsetFits(f harness.Fault, d detection) bool {
 	if d.missed == notSeen || t.downAfter == 0 {
 		return false
@@ -207,8 +222,9 @@ func (t *takeover) clientsOnly(f harness.Fault) bool {
 	return slices.ContainsFunc(f.Targets, clientGroup) && len(t.sentinelsIn(f)) == 0 && len(f.Groups) == 0
 }
 
-// keepsFromSentinels reports whether a fault of links is between the primary and enough Sentinels for a quorum. A partition that has
-// clients on the smaller side names the hosts of that side: the Sentinels that it names are those which the primary does not lose.
+// keepsFromSentinels reports whether a fault of links is between the primary and enough Sentinels for a quorum. A
+// partition that has clients on the smaller side names the hosts of that side: the Sentinels that it names are those
+// which the primary does not lose.
 func (t *takeover) keepsFromSentinels(f harness.Fault) bool {
 	named := len(t.sentinelsIn(f))
 	if len(f.Groups) > 0 {

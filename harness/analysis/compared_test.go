@@ -310,8 +310,12 @@ func (c *comparison) outage() {
 func (c *comparison) longest(times []time.Time, until time.Time) (from, to time.Time) {
 	slices.SortFunc(times, time.Time.Compare)
 	for i := 1; i < len(times); i++ {
-		if at := times[i]; c.on(at) > max(c.f.Start, c.from) && !at.After(until) && at.Sub(times[i-1]) > to.Sub(from) {
-			from, to = times[i-1], at
+		at, before := times[i], times[i-1]
+		if start := c.began.Add(c.f.Start); c.h.Meta.Rate < 10 && before.Before(start) {
+			before = start // nobody asked, most likely
+		}
+		if c.on(at) > max(c.f.Start, c.from) && !at.After(until) && at.Sub(before) > to.Sub(from) {
+			from, to = before, at
 		}
 	}
 	return from, to

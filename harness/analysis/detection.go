@@ -53,8 +53,8 @@ func (t *takeover) detection() detection {
 	return d
 }
 
-// isAbout reports whether a Sentinel's message is about the primary that it wants to replace, as far as it names one: it may be about a
-// replica or about another Sentinel.
+// isAbout reports whether a Sentinel's message is about the primary that it wants to replace, as far as it names one:
+// it may be about a replica or about another Sentinel.
 func (t *takeover) isAbout(e harness.Event) bool {
 	if e.Detail == "" {
 		return true

@@ -50,8 +50,8 @@ func (t *takeover) downtime(start time.Duration) Downtime {
 	return d
 }
 
-// bothTookWrites returns for how long the old and the new primary took writes side by side, from the new one's first on, until the next
-// takeover.
+// bothTookWrites returns for how long the old and the new primary took writes side by side, from the new one's first
+// on, until the next takeover.
 func (t *takeover) bothTookWrites(from time.Duration) (beside time.Duration) {
 	until := min(t.end, max(t.last, from))
 	for _, n := range t.writableSpans(t.new) {

@@ -40,9 +40,10 @@ type Stage struct {
 	Note  string        `json:"note,omitempty"` // if it was not seen: what is missing, or why nobody knows
 }
 
-// Outage is the longest time around a failover in which clients asked and none of them got what it asked for. Clients on the
-// minority side of a partition are left out. It counts from the first request that got nothing to the first that got something, and
-// includes what the client library takes to notice and to dial again. Where clients ask rarely it may have been shorter or longer.
+// Outage is the longest time around a failover in which clients asked and none of them got what it asked for. Clients
+// on the minority side of a partition are left out. It counts from the first request that got nothing to the first that
+// got something, and includes what the client library takes to notice and to dial again. Where clients ask rarely it
+// may have been shorter or longer.
 type Outage struct {
 	Seen    bool          `json:"seen"`    // both ends were seen; otherwise the rest means nothing
 	From    time.Duration `json:"from"`    // Call of the first request that got nothing, or Return of the last that got something if that was later
@@ -62,7 +63,8 @@ const tooCoarse = 50 * time.Millisecond
 // IsRange reports whether clients asked too rarely to tell how long the outage lasted.
 func (o Outage) IsRange() bool { return o.Most-o.Least > tooCoarse }
 
-// String returns how long the outage lasted, such as "1.43 s", or "1.8 ms to 586 ms" where clients asked too rarely to tell.
+// String returns how long the outage lasted, such as "1.43 s", or "1.8 ms to 586 ms" where clients asked too rarely to
+// tell.
 func (o Outage) String() string {
 	if !o.IsRange() {
 		return units.Duration(o.Length())
@@ -70,8 +72,9 @@ func (o Outage) String() string {
 	return units.Duration(o.Least) + " to " + units.Duration(o.Most)
 }
 
-// Downtime is the longest time around a failover in which no node took a write of the harness's own, up to the first one of the new
-// primary. The harness tries each node every 10 ms, past all links, and dials again at once. No client library takes part.
+// Downtime is the longest time around a failover in which no node took a write of the harness's own, up to the first
+// one of the new primary. The harness tries each node every 10 ms, past all links, and dials again at once. No client
+// library takes part.
 type Downtime struct {
 	Seen   bool          `json:"seen"`             // the new primary was seen to take writes; otherwise the rest means nothing
 	From   time.Duration `json:"from"`             // the last write that a node took
@@ -82,8 +85,8 @@ type Downtime struct {
 // Length returns how long the downtime lasted.
 func (d Downtime) Length() time.Duration { return d.To - d.From }
 
-// Failover describes how one node took the place of another as the primary. A run may have several, side by side or in a row; each has
-// what happened until the next one's promotion.
+// Failover describes how one node took the place of another as the primary. A run may have several, side by side or in
+// a row; each has what happened until the next one's promotion.
 type Failover struct {
 	Fault  int      `json:"fault"`            // index in History.Faults of the cause; of several the first; -1: no fault explains it
 	Name   string   `json:"name"`             // of the cause; "one of A, B" where that cannot be told; "no known cause"
@@ -115,8 +118,8 @@ func (f Failover) Stage(name Milestone) Stage {
 	return Stage{Name: name}
 }
 
-// String returns the failover on one line: the cause, who took over, the stages with their distances from the cause's start, and what it
-// cost.
+// String returns the failover on one line: the cause, who took over, the stages with their distances from the cause's
+// start, and what it cost.
 func (f Failover) String() string {
 	words := []string{f.Cause() + f.Moved()}
 	for _, s := range f.Stages {
@@ -163,7 +166,8 @@ func (f Failover) Remarks() (all []string) {
 	return all
 }
 
-// Failovers lists the failovers of a run in order of their promotions. It reads h.Ops once. An error in them ends the reading.
+// Failovers lists the failovers of a run in order of their promotions. It reads h.Ops once. An error in them ends the
+// reading.
 func Failovers(h harness.History) []Failover {
 	w := newFailoverMeters(h)
 	_ = eachOp(h, w.add) // of a history that cannot be read to its end the readable part counts

@@ -6,7 +6,8 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 )
 
-// gap finds the longest time in which clients asked and none got what it asked for. Time in which nobody asks does not count.
+// gap finds the longest time in which clients asked and none got what it asked for. Time in which nobody asks does not
+// count.
 type gap struct {
 	longest Outage
 	most    time.Duration // the longest that any gap can have been
@@ -18,7 +19,8 @@ type gap struct {
 	unknown int64
 }
 
-// add takes the next request, in order of Return, and whether it got what it asked for. A gap counts from start on, until over is true.
+// add takes the next request, in order of Return, and whether it got what it asked for. A gap counts from start on,
+// until over is true.
 func (g *gap) add(op harness.Op, got bool, start time.Duration, over bool) {
 	if !got {
 		g.countUnanswered(op)

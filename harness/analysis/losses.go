@@ -25,9 +25,10 @@ func (l Losses) words() (all []string) {
 	return all
 }
 
-// Charge gives each failover its losses, in place. all are in order of their promotions. A double grant belongs to the last failover whose
-// promotion it followed, one before all of them to the first. A lost write belongs to the failover that was under way when it was acknowledged, which is until the old primary joined;
-// otherwise to the next one, which promoted a node that had not heard of it.
+// Charge gives each failover its losses, in place. all are in order of their promotions. A double grant belongs to the
+// last failover whose promotion it followed, one before all of them to the first. A lost write belongs to the failover
+// that was under way when it was acknowledged, which is until the old primary joined; otherwise to the next one, which
+// promoted a node that had not heard of it.
 func Charge(all []Failover, found []harness.Finding) {
 	for i := range all {
 		all[i].Losses = &Losses{}

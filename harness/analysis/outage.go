@@ -19,8 +19,8 @@ type failoverMeters struct {
 	all    []*failoverMeter
 }
 
-// failoverMeter finds, of one failover, the first write that the new primary acknowledged, what each of the two executed, and the
-// longest time without an answer and without a write until then.
+// failoverMeter finds, of one failover, the first write that the new primary acknowledged, what each of the two
+// executed, and the longest time without an answer and without a write until then.
 type failoverMeter struct {
 	*takeover
 	cause    cause
@@ -85,9 +85,9 @@ func asksToWrite(op harness.Op) bool {
 	return op.Kind == harness.Acquire || op.Kind == harness.Claim || op.Kind == harness.Next || op.Kind == harness.Add
 }
 
-// executor returns the node that executed the acknowledged operation, as far as this failover is concerned. node is who answered the
-// group by then. If the record does not say who answered, the new primary did what was called after the promotion, or after the old
-// primary's process had ended, except for clients that were cut off.
+// executor returns the node that executed the acknowledged operation, as far as this failover is concerned. node is who
+// answered the group by then. If the record does not say who answered, the new primary did what was called after the
+// promotion, or after the old primary's process had ended, except for clients that were cut off.
 func (w *failoverMeters) executor(m *failoverMeter, op harness.Op, node string, group int) string {
 	if w.served.known {
 		return node
@@ -120,16 +120,18 @@ func (m *failoverMeter) count(op harness.Op, node string) {
 	}
 }
 
-// reverted reports whether the new primary had been made a replica by then, before another took over: the old one is the only primary.
+// reverted reports whether the new primary had been made a replica by then, before another took over: the old one is
+// the only primary.
 func (t *takeover) reverted(by time.Duration) bool { return t.until < t.end && by > t.until }
 
-// joined reports whether the old primary had been a replica by then. It may have become a primary again, in a later failover.
+// joined reports whether the old primary had been a replica by then. It may have become a primary again, in a later
+// failover.
 func (t *takeover) joined(by time.Duration) bool {
 	return slices.ContainsFunc(t.reigns[t.old], func(r reign) bool { return r.to > t.at && r.to < by-seenWithin })
 }
 
-// hear takes the next operation of a client that was not cut off. could says whether the node that answered can have granted it: the
-// refusal of a node that could not is no answer.
+// hear takes the next operation of a client that was not cut off. could says whether the node that answered can have
+// granted it: the refusal of a node that could not is no answer.
 func (m *failoverMeter) hear(op harness.Op, could bool) {
 	over := m.executed > 0 && op.Return > m.first.Return
 	answered := op.Outcome == harness.OK || op.Denied() && could

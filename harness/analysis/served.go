@@ -8,7 +8,8 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 )
 
-// served tells which node answered a client: the record says from when to when each node acknowledged the writes of each client group.
+// served tells which node answered a client: the record says from when to when each node acknowledged the writes of
+// each client group.
 type served struct {
 	known  bool // false: an older program made the record, or clients connect by themselves
 	groups map[int][]serving
@@ -35,7 +36,8 @@ func servedOf(events []harness.Event) served {
 	return s
 }
 
-// by returns the node that answered an operation of the group which returned at t; empty if none had answered the group before.
+// by returns the node that answered an operation of the group which returned at t; empty if none had answered the group
+// before.
 func (s served) by(group int, t time.Duration) string {
 	all := s.groups[group]
 	i, found := slices.BinarySearchFunc(all, t, func(v serving, t time.Duration) int {

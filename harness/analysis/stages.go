@@ -46,7 +46,8 @@ func (t *takeover) stage(name Milestone, c cause) Stage {
 
 func seenAt(at time.Duration, by string) Stage { return Stage{Seen: true, At: at, By: by} }
 
-// lastWord returns when Sentinels said the last of this takeover: with the announcement, or else before the next takeover.
+// lastWord returns when Sentinels said the last of this takeover: with the announcement, or else before the next
+// takeover.
 func (t *takeover) lastWord() time.Duration {
 	if t.announced != nil {
 		return t.announced.first
@@ -67,7 +68,8 @@ func (t *takeover) said(kind Milestone, from time.Duration, fits func(harness.Ev
 	return seenAt(e.At, e.Node)
 }
 
-// unsaid returns the stage of a message that the record does not have. If a Sentinel was not heard, it may have said it all the same.
+// unsaid returns the stage of a message that the record does not have. If a Sentinel was not heard, it may have said it
+// all the same.
 func (t *takeover) unsaid(kind Milestone, from, to time.Duration) Stage {
 	if away := t.unheard(from, to); len(away) > 0 {
 		return Stage{Note: fmt.Sprintf("not known: %s was not heard for a time, and no other Sentinel said %s", strings.Join(away, ", "), kind)}

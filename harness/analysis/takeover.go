@@ -18,8 +18,8 @@ type takeover struct {
 	from, end time.Duration // at of the takeover before, 0 if there is none, and of the next; harness.Forever: there is none
 }
 
-// takeovers lists the promotions of a run in order of time. An announcement without a promotion counts only where the record shows no
-// promotion that it can be about.
+// takeovers lists the promotions of a run in order of time. An announcement without a promotion counts only where the
+// record shows no promotion that it can be about.
 func takeovers(a *acts) []*takeover {
 	changes := changesOf(a.events)
 	told := make([]bool, len(changes))

@@ -14,9 +14,9 @@ const rolePollEvery = 20 * time.Millisecond
 // roleWithin is the time after which a node that has not told its role counts as down.
 const roleWithin = 200 * time.Millisecond
 
-// observe reports roles of Redis nodes and everything that Sentinels publish (observe_sentinels.go), until the cluster stops. Where there are
-// Sentinels it also reports which nodes take writes, and which node acknowledges those of each client group. It looks past the
-// fabric, so that no fault blinds it.
+// observe reports roles of Redis nodes and everything that Sentinels publish (observe_sentinels.go), until the cluster
+// stops. Where there are Sentinels it also reports which nodes take writes, and which node acknowledges those of each
+// client group. It looks past the fabric, so that no fault blinds it.
 func (c *Cluster) observe(clock harness.Clock, events func(harness.Event)) {
 	ctx, cancel := context.WithCancel(context.Background())
 	c.unobserve = cancel
@@ -36,7 +36,8 @@ func (c *Cluster) observe(clock harness.Clock, events func(harness.Event)) {
 	}
 }
 
-// watchRole reports each change of the node's role, and whom a replica follows. The role of a node that does not answer is "down".
+// watchRole reports each change of the node's role, and whom a replica follows. The role of a node that does not answer
+// is "down".
 func (n *node) watchRole(ctx context.Context, clock harness.Clock, events func(harness.Event)) {
 	last, lastFollowed := "", ""
 	tick := time.NewTicker(rolePollEvery)

@@ -12,8 +12,8 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 )
 
-// watchMessages reports what the Sentinel publishes. What it said last before its connection broke, as before a crash, nobody may have
-// heard: that is read from its log.
+// watchMessages reports what the Sentinel publishes. What it said last before its connection broke, as before a crash,
+// nobody may have heard: that is read from its log.
 func (n *node) watchMessages(ctx context.Context, clock harness.Clock, events func(harness.Event)) {
 	sub := n.sentinelClient.PSubscribe(ctx, "*")
 	defer sub.Close()
@@ -58,7 +58,8 @@ func (n *node) watchMessages(ctx context.Context, clock harness.Clock, events fu
 	}
 }
 
-// unheardWords finds in a Sentinel's log what it said and nobody heard: what follows there on the last message that was heard.
+// unheardWords finds in a Sentinel's log what it said and nobody heard: what follows there on the last message that was
+// heard.
 type unheardWords struct {
 	path string
 	now  func() time.Duration
@@ -78,8 +79,8 @@ func (u *unheardWords) hears(kind, detail string) bool {
 	return true
 }
 
-// read lists what was not heard. It is empty if the log does not have the last message that was heard, or gives it another time: then
-// the log was cut off, or the Sentinel's clock has stepped.
+// read lists what was not heard. It is empty if the log does not have the last message that was heard, or gives it
+// another time: then the log was cut off, or the Sentinel's clock has stepped.
 func (u *unheardWords) read() []harness.Event {
 	b, err := os.ReadFile(u.path)
 	if err != nil {
@@ -118,8 +119,8 @@ const heardWithin = 250 * time.Millisecond
 // logged is a line of a Sentinel's log that it published as well, or would have.
 var logged = regexp.MustCompile(`^\d+:X (\d+ \w+ \d+ [\d:.]+) [*#] ([+-]\S+) ?(.*)$`)
 
-// wordsIn lists what a Sentinel said by its log, with times on the run's clock, which is at now at the time wall. Containers log in UTC,
-// processes in the zone of this machine: zone is that of the log.
+// wordsIn lists what a Sentinel said by its log, with times on the run's clock, which is at now at the time wall.
+// Containers log in UTC, processes in the zone of this machine: zone is that of the log.
 func wordsIn(log string, zone *time.Location, wall time.Time, now time.Duration) (all []harness.Event) {
 	for line := range strings.Lines(log) {
 		m := logged.FindStringSubmatch(strings.TrimRight(line, "\r\n"))

@@ -14,9 +14,10 @@ import (
 	"github.com/doublegrant/doublegrant/harness/await"
 )
 
-// AwaitWhole waits until the cluster is whole: every node answers, one is primary and accepts writes, every replica is online
-// with it, and all Sentinels agree on it and see nobody down. Of several masters each is a primary. If ctx ends first, the error
-// says what was missing. If the nodes' folder has no room left, which may be why, it says that first, and wraps ErrLimit.
+// AwaitWhole waits until the cluster is whole: every node answers, one is primary and accepts writes, every replica is
+// online with it, and all Sentinels agree on it and see nobody down. Of several masters each is a primary. If ctx ends
+// first, the error says what was missing. If the nodes' folder has no room left, which may be why, it says that first,
+// and wraps ErrLimit.
 func (c *Cluster) AwaitWhole(ctx context.Context) error {
 	err := await.Until(ctx, 20*time.Millisecond, func() error { return c.isWhole(ctx) })
 	if err != nil {

@@ -8,8 +8,8 @@ import (
 	"github.com/doublegrant/doublegrant/harness/units"
 )
 
-// Threshold bounds how long the failovers of a run may take. A run that exceeds a bound is not as expected; one without a failover, or
-// without one that shows what is bounded, tells nothing. A bound of zero is none.
+// Threshold bounds how long the failovers of a run may take. A run that exceeds a bound is not as expected; one without
+// a failover, or without one that shows what is bounded, tells nothing. A bound of zero is none.
 type Threshold struct {
 	TakesWrites time.Duration `yaml:"takesWrites,omitempty" zero:"default"` // from the fault until the new primary takes writes
 	FirstWrite  time.Duration `yaml:"firstWrite,omitempty" zero:"default"`  // from the fault until it has acknowledged a client's write
@@ -66,7 +66,8 @@ func (t Threshold) of(d tally.Distribution) (counts time.Duration, ok bool) {
 	return 0, false
 }
 
-// judge changes the ending of a run that was as expected, if its failovers exceed the threshold or do not show what is bounded.
+// judge changes the ending of a run that was as expected, if its failovers exceed the threshold or do not show what is
+// bounded.
 func (t Threshold) judge(r *tally.Run) {
 	if r.Ending != tally.Met {
 		return

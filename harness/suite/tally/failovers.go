@@ -31,7 +31,8 @@ type Distribution struct {
 	Max    time.Duration `json:"max"`
 }
 
-// Mean is a number per failover, with the interval of 95 % for the mean of many more. Of one failover there is no upper end: High is -1.
+// Mean is a number per failover, with the interval of 95 % for the mean of many more. Of one failover there is no upper
+// end: High is -1.
 type Mean struct {
 	Mean float64 `json:"mean"`
 	Low  float64 `json:"low"`
@@ -74,7 +75,8 @@ func (f Figures) At(name string) (d Distribution, ok bool) {
 	return f.Times[i], true
 }
 
-// meanOf returns the mean with Student's interval. If it never happened, High is the rule of three: with 95 % it is below 3 in n.
+// meanOf returns the mean with Student's interval. If it never happened, High is the rule of three: with 95 % it is
+// below 3 in n.
 func meanOf(all []Failover, count func(Failover) int) (m Mean) {
 	n := float64(len(all))
 	if n == 0 {
