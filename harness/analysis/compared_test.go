@@ -302,8 +302,16 @@ func (c *comparison) outage() {
 		}
 	}
 	from, to := c.longest(all, until)
+	if c.slow() {
+		return // what is executed is answered late or never
+	}
 	c.length(analysis.NoAnswers, c.f.Outage.Least, c.f.Outage.Most, from, to)
 	c.length(analysis.NoClientWrites, c.f.Writes.Least, c.f.Writes.Most, from, to)
+}
+
+// slow reports whether a fault made links slow: then commands are executed long before clients hear of it.
+func (c *comparison) slow() bool {
+	return slices.ContainsFunc(c.h.Faults, func(f harness.Fault) bool { return f.Effects.Any(harness.SlowsLinks) })
 }
 
 // longest returns the longest time between two of times that ends after the cause, or the promotion before, and up to until.

@@ -134,8 +134,8 @@ func compareFailovers(t *testing.T, rate float64, faults []faulty) {
 			certain++
 		}
 	}
-	require.GreaterOrEqual(t, len(found), certain, "faults that led to a failover")
 	compareAll(t, h, o, log, found)
+	require.GreaterOrEqual(t, len(found), certain, "faults that led to a failover: %v", h.Faults)
 }
 
 // failedOver runs the faults on a cluster of its own under writes that are all different.

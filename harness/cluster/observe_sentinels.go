@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"context"
+	"io"
 	"os"
 	"regexp"
 	"strings"
@@ -18,8 +19,9 @@ func (n *node) watchMessages(ctx context.Context, clock harness.Clock, events fu
 	sub := n.sentinelClient.PSubscribe(ctx, "*")
 	defer sub.Close()
 	unheard := unheardWords{path: n.logPath, now: clock.Now}
-	tell := func(kind, detail string) {
-		events(harness.Event{At: clock.Now(), Node: n.name, Kind: kind, Detail: detail})
+	tell := func(e harness.Event) {
+		e.Node = n.name
+		events(e)
 	}
 	lost := false
 	for ctx.Err() == nil {
@@ -29,18 +31,17 @@ func (n *node) watchMessages(ctx context.Context, clock harness.Clock, events fu
 		}
 		if lost {
 			for _, e := range unheard.read() {
-				e.Node = n.name
-				events(e)
+				tell(e)
 			}
 		}
 		switch m := message.(type) {
 		case *redis.Message:
 			if unheard.hears(m.Channel, m.Payload) {
-				tell(m.Channel, m.Payload)
+				tell(unheard.last)
 			}
 		case *redis.Subscription:
 			if lost {
-				tell(harness.EventHeard, "")
+				tell(harness.Event{At: clock.Now(), Kind: harness.EventHeard})
 				lost = false
 			}
 		}
@@ -48,7 +49,7 @@ func (n *node) watchMessages(ctx context.Context, clock harness.Clock, events fu
 			continue
 		}
 		if !lost && unheard.last.Kind != "" {
-			tell(harness.EventUnheard, err.Error())
+			tell(harness.Event{At: clock.Now(), Kind: harness.EventUnheard, Detail: err.Error()})
 			lost = true
 		}
 		select { // the connection broke: the next Receive dials again
@@ -72,12 +73,47 @@ func (u *unheardWords) hears(kind, detail string) bool {
 	word := [2]string{kind, detail}
 	now := u.now()
 	at, told := u.told[word]
-	if delete(u.told, word); told && now-at <= 4*heardWithin {
+	if delete(u.told, word); told && now-at <= 2*heardWithin {
 		return false
 	}
-	u.last = harness.Event{At: now, Kind: kind, Detail: detail}
+	u.last = harness.Event{At: u.saidAt(kind, detail, now), Kind: kind, Detail: detail}
 	return true
 }
+
+// saidAt returns when a message was said that is heard at now. A Sentinel logs what it says at once, and may store its
+// state on a slow disk before anybody hears it. If the log does not have it, or has another time, it was said at now.
+func (u *unheardWords) saidAt(kind, detail string, now time.Duration) time.Duration {
+	log, wall := u.tail(), time.Now()
+	for _, zone := range zones {
+		all := wordsIn(log, zone, wall, now)
+		for i := len(all) - 1; i >= 0; i-- {
+			if e := all[i]; e.Kind == kind && e.Detail == detail && e.At <= now+time.Millisecond && now-e.At <= heardWithin {
+				return min(e.At, now)
+			}
+		}
+	}
+	return now
+}
+
+// tail returns the end of the log, empty if it cannot be read.
+func (u *unheardWords) tail() string {
+	const most = 16 << 10
+	f, err := os.Open(u.path)
+	if err != nil {
+		return ""
+	}
+	defer f.Close()
+	if end, err := f.Seek(0, io.SeekEnd); err != nil || end <= most {
+		_, _ = f.Seek(0, io.SeekStart)
+	} else {
+		_, _ = f.Seek(-most, io.SeekEnd)
+	}
+	b, _ := io.ReadAll(f) // what could be read
+	return string(b)
+}
+
+// zones are the time zones of a log: containers log in UTC.
+var zones = []*time.Location{time.Local, time.UTC}
 
 // read lists what was not heard. It is empty if the log does not have the last message that was heard, or gives it
 // another time: then the log was cut off, or the Sentinel's clock has stepped.
@@ -87,7 +123,7 @@ func (u *unheardWords) read() []harness.Event {
 		return nil
 	}
 	wall, now := time.Now(), u.now()
-	for _, zone := range []*time.Location{time.Local, time.UTC} {
+	for _, zone := range zones {
 		if all, ok := u.after(wordsIn(string(b), zone, wall, now)); ok {
 			return all
 		}
@@ -113,8 +149,8 @@ func (u *unheardWords) after(all []harness.Event) (following []harness.Event, ok
 	return nil, false
 }
 
-// heardWithin is the time within which what a Sentinel logs is heard, also on a busy machine.
-const heardWithin = 250 * time.Millisecond
+// heardWithin is the time within which what a Sentinel logs is heard, also on a busy machine or disk.
+const heardWithin = 500 * time.Millisecond
 
 // logged is a line of a Sentinel's log that it published as well, or would have.
 var logged = regexp.MustCompile(`^\d+:X (\d+ \w+ \d+ [\d:.]+) [*#] ([+-]\S+) ?(.*)$`)

@@ -3,6 +3,7 @@ package cluster
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -53,4 +54,28 @@ func TestWhatNobodyHeardIsReadFromTheLog(t *testing.T) {
 	}
 	gone := unheardWords{path: filepath.Join(t.TempDir(), "none"), now: func() time.Duration { return now }}
 	require.Empty(t, gone.read())
+}
+
+// TestAMessageWasSaidWhenItWasLogged, if the log's time can be: a Sentinel that waits for its disk is heard late.
+func TestAMessageWasSaidWhenItWasLogged(t *testing.T) {
+	const now, kind, detail = 10 * time.Second, "+sdown", "master m 127.1.2.1 6379"
+	for _, c := range []struct {
+		name string
+		ago  time.Duration
+		said string
+		want time.Duration
+	}{
+		{"the disk was slow", 200 * time.Millisecond, kind + " " + detail, 9800 * time.Millisecond},
+		{"heard at once", 0, kind + " " + detail, now},
+		{"another message", 200 * time.Millisecond, kind + " slave 127.1.2.3:6379", now},
+		{"the clock is behind", time.Minute, kind + " " + detail, now},
+		{"the clock is ahead", -time.Minute, kind + " " + detail, now},
+	} {
+		path := filepath.Join(t.TempDir(), "s1.log")
+		stamp := time.Now().Add(-c.ago).Format("2 Jan 2006 15:04:05.000")
+		require.NoError(t, os.WriteFile(path, []byte(strings.Repeat("old\n", 10_000)+"77:X "+stamp+" # "+c.said+"\n"), 0o600))
+		u := unheardWords{path: path, now: func() time.Duration { return now }}
+		require.True(t, u.hears(kind, detail), c.name)
+		require.InDelta(t, float64(c.want), float64(u.last.At), float64(100*time.Millisecond), c.name)
+	}
 }
