@@ -112,6 +112,7 @@ func TestANodeMayBePromotedTwice(t *testing.T) {
 	for _, f := range Failovers(h) {
 		moves = append(moves, f.Old+f.New)
 		require.Equal(t, f.Promoted+120*ms, f.Stage(Switched).At)
+		require.Equal(t, f.Promoted+42*ms, f.Stage(Promoted).At)
 	}
 	require.Equal(t, []string{"r1r2", "r2r1", "r1r2"}, moves)
 }

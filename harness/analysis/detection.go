@@ -23,7 +23,7 @@ func (t *takeover) detection() detection {
 	missing := map[string]bool{} // the Sentinels that miss it
 	agreed := false
 	for _, e := range t.events {
-		if e.At < t.from || e.At > t.at+seenWithin {
+		if e.At < t.heard || e.At > t.at+seenWithin {
 			continue
 		}
 		switch {

@@ -30,7 +30,7 @@ func (t *takeover) stage(name Milestone, c cause) Stage {
 	case Accepted:
 		return t.firstOwnWrite()
 	case Promoted:
-		return t.said(name, t.from, func(e harness.Event) bool { return t.namesNew(e.Detail) })
+		return t.said(name, t.at-seenWithin, func(e harness.Event) bool { return t.namesNew(e.Detail) })
 	case Switched:
 		if t.announced == nil {
 			return t.unsaid(name, t.from, t.lastWord())
@@ -41,7 +41,7 @@ func (t *takeover) stage(name Milestone, c cause) Stage {
 	case Rejoined:
 		return t.rejoined()
 	}
-	return t.said(name, max(t.from, c.start), t.isAbout)
+	return t.said(name, max(t.heard, c.start), t.isAbout)
 }
 
 func seenAt(at time.Duration, by string) Stage { return Stage{Seen: true, At: at, By: by} }

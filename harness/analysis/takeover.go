@@ -15,6 +15,7 @@ type takeover struct {
 	at        time.Duration // the earliest sign that new was a primary
 	until     time.Duration // when new was seen as a replica again; harness.Forever: never
 	announced *change       // nil: no Sentinel announced it
+	heard     time.Duration // what Sentinels said up to then is about the takeover before
 	from, end time.Duration // at of the takeover before, 0 if there is none, and of the next; harness.Forever: there is none
 }
 
@@ -56,6 +57,9 @@ func takeovers(a *acts) []*takeover {
 		t.end = harness.Forever
 		if i > 0 {
 			t.from, all[i-1].end = all[i-1].at, t.at
+			if t.heard = t.from; all[i-1].announced != nil && all[i-1].announced.first < t.at {
+				t.heard = max(t.heard, all[i-1].announced.first)
+			}
 		}
 		t.nameOld()
 	}

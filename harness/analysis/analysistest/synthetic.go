@@ -137,6 +137,7 @@ func syntheticOp(rng *rand.Rand, client, group, n int, t time.Duration) harness.
 // Kills returns a history with n kills, 10 s apart, each followed by a failover, and with a write every 10 ms otherwise.
 func Kills(n int) harness.History {
 	h := harness.History{Meta: harness.Meta{Name: fmt.Sprint(n, " kills"), Workers: 4, Clients: 4, Groups: 1, Labels: map[string]string{"variant": "sequence/incr-wait", "nemesis": "kill-primary"}}}
+	h.Events = append(Addressed(), Role(ms, "r1", harness.RolePrimary), Role(ms, "r2", harness.RoleReplica))
 	var ops []harness.Op
 	at := time.Duration(0)
 	write := func(until time.Duration, outcome harness.Outcome, err string) {
@@ -149,7 +150,7 @@ func Kills(n int) harness.History {
 		old, now := 1+i%2, 2-i%2
 		write(start, harness.OK, "")
 		write(start+1700*ms+time.Duration(i)*37*ms, harness.Fail, "dial tcp 127.7.2.1:6379: connect: connection refused")
-		h.Faults = append(h.Faults, harness.Fault{Name: "kill-primary", Targets: []string{fmt.Sprint("r", old)}, Start: start, Active: start + 5*ms, Heal: start + 3*sec, End: start + 4*sec, Proved: true, Proof: "gone"})
+		h.Faults = append(h.Faults, harness.Fault{Name: "kill-primary", Effects: harness.EndsProcess, Targets: []string{fmt.Sprint("r", old)}, Start: start, Active: start + 5*ms, Heal: start + 3*sec, End: start + 4*sec, Proved: true, Proof: "gone"})
 		h.Events = append(h.Events, FailoverEvents(start, fmt.Sprint("r", old), fmt.Sprint("r", now), old, now)...)
 		h.Events = append(h.Events, Role(start+3500*ms, fmt.Sprint("r", old), harness.RoleReplica))
 		write(start+7*sec, harness.OK, "")

@@ -1,0 +1,58 @@
+package reports
+
+import (
+	"encoding/json"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/doublegrant/doublegrant/harness"
+	"github.com/doublegrant/doublegrant/harness/analysis"
+	"github.com/doublegrant/doublegrant/harness/analysis/analysistest"
+	"github.com/doublegrant/doublegrant/harness/suite/tally"
+)
+
+// TestManyFailoversAreSummedUpInEveryForm has kills whose first writes come 37 ms later each time, and 7 double grants after the third.
+func TestManyFailoversAreSummedUpInEveryForm(t *testing.T) {
+	judged := valid()
+	judged.Found = []harness.Finding{{Class: harness.DoubleGrant, At: 25 * sec, Count: 7}}
+	r := report(t, analysistest.Kills(5), judged)
+	want := "5 failovers: first write 1.78 s at the median, 1.85 s at p90, 1.85 s at most; " +
+		"no client that asked was answered 1.78 s at the median, 1.85 s at p90, 1.85 s at most; " +
+		"1.4 double grants each (0 to 5.29), 0 lost writes each (below 0.6)"
+	require.Equal(t, want, r.FailoversLine())
+	require.Contains(t, copied(textOf(t, HTML, r)), want)
+	require.Contains(t, copied(textOf(t, Summary, r)), want)
+	var d Document
+	require.NoError(t, json.Unmarshal([]byte(textOf(t, JSON, r)), &d))
+	require.Equal(t, 5, d.Figures.Failovers)
+	first, ok := d.Figures.At("first write")
+	require.True(t, ok)
+	require.Equal(t, tally.Distribution{Name: "first write", Of: 5, Min: 1701 * ms, Median: 1781 * ms, P90: 1851 * ms, Max: 1851 * ms}, first)
+	require.Equal(t, &analysis.Losses{Grants: 7}, d.Failovers[2].Losses)
+
+	s := suiteWith(tally.Met)
+	s.Cases[0].Add(tally.Run{Ending: tally.Met, Failovers: FailoversOf(r.Failovers), Stages: FailoverTimes()})
+	for name, write := range suiteForms {
+		require.Contains(t, copied(textOf(t, write, s)), "5 failovers: first write 1.78 s at the median", name)
+	}
+	require.Contains(t, textOf(t, SuiteJSON, s), `"p90": 1851000000`)
+}
+
+// TestAFailoverWithoutOneCauseIsReadable has two faults of which nobody can tell which it was, and none at all.
+func TestAFailoverWithoutOneCauseIsReadable(t *testing.T) {
+	h := analysistest.OneKill()
+	other := h.Faults[0]
+	other.Name, other.Start = "pause-primary", 10*sec+ms
+	h.Faults = append(h.Faults, other)
+	r := report(t, h, valid())
+	page := textOf(t, HTML, r)
+	require.Contains(t, page, "after one of kill-primary, pause-primary: r1 → r2")
+	require.Contains(t, page, "Which of the faults it was cannot be told.")
+	require.Contains(t, textOf(t, Summary, r), "one of kill-primary, pause-primary, r1 to r2")
+
+	h.Faults = nil
+	page = textOf(t, HTML, report(t, h, valid()))
+	require.Contains(t, page, "no known cause: r1 → r2")
+	require.Contains(t, page, "Time counts from the first sign")
+}
