@@ -50,7 +50,10 @@ func (a Anomaly) finding() Finding {
 // Judge runs checkers over h, all in one pass. The verdict is the worst of theirs; judgements that are Unasked do not count. A
 // checker that panics has the verdict Unknown. So has a history with an [EventClockUntrusted], and nothing that was found counts.
 func Judge(ctx context.Context, h History, checkers []Checker) Judged {
-	j := &judge{h: h, faults: Influences(h.Faults), kept: map[Class]int{}, when: map[Finding]int{}, Judged: Judged{Judgements: make([]Judgement, len(checkers)), Totals: map[Class]int{}}}
+	j := &judge{
+		h: h, faults: Influences(h.Faults), kept: map[Class]int{}, when: map[Finding]int{},
+		Judged: Judged{Judgements: make([]Judgement, len(checkers)), Totals: map[Class]int{}},
+	}
 	feeds := make([]chan []entry, len(checkers))
 	var running sync.WaitGroup
 	for i, c := range checkers {
@@ -174,7 +177,9 @@ func (j *judge) listFindings() {
 		one.Count = n
 		j.Found = append(j.Found, one)
 	}
-	slices.SortFunc(j.Found, func(a, b Finding) int { return cmp.Or(cmp.Compare(a.At, b.At), cmp.Compare(a.Class, b.Class)) })
+	slices.SortFunc(j.Found, func(a, b Finding) int {
+		return cmp.Or(cmp.Compare(a.At, b.At), cmp.Compare(a.Class, b.Class))
+	})
 }
 
 // found counts one anomaly, and keeps the first maxAnomalies of its class, with the faults that may explain them.

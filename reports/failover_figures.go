@@ -52,11 +52,13 @@ func FailoversLine(f tally.Figures) string {
 	sep := ": "
 	for _, name := range []string{string(analysis.Writable), analysis.NoAnswers} {
 		if d, ok := f.At(name); ok {
-			s += fmt.Sprintf("%s%s %s at the median, %s at p90, %s at most", sep, name, units.Duration(d.Median), units.Duration(d.P90), units.Duration(d.Max))
+			median, p90, most := units.Duration(d.Median), units.Duration(d.P90), units.Duration(d.Max)
+			s += fmt.Sprintf("%s%s %s at the median, %s at p90, %s at most", sep, name, median, p90, most)
 			sep = "; "
 		}
 	}
-	return s + fmt.Sprintf("%s%s double grants each%s, %s lost writes each%s", sep, perFailover(f.Grants.Mean), interval(f.Grants), perFailover(f.Writes.Mean), interval(f.Writes))
+	grants := perFailover(f.Grants.Mean) + " double grants each" + interval(f.Grants)
+	return s + sep + grants + ", " + perFailover(f.Writes.Mean) + " lost writes each" + interval(f.Writes)
 }
 
 func perFailover(n float64) string { return fmt.Sprintf("%.3g", n) }

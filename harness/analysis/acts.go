@@ -31,7 +31,10 @@ type reign struct {
 }
 
 func actsOf(events []harness.Event) *acts {
-	a := &acts{events: inOrder(events), at: map[string]string{}, redis: map[string]bool{}, sentinels: map[string]bool{}, reigns: map[string][]reign{}}
+	a := &acts{
+		events: inOrder(events), at: map[string]string{}, redis: map[string]bool{}, sentinels: map[string]bool{},
+		reigns: map[string][]reign{},
+	}
 	roles := map[string]string{} // by node, the last that it told
 	for _, e := range a.events {
 		a.last = max(a.last, e.At)
@@ -51,7 +54,8 @@ func actsOf(events []harness.Event) *acts {
 		case harness.EventDownAfter:
 			a.sentinels[e.Node] = true
 			a.downAfter, _ = time.ParseDuration(e.Detail) // 0 if it makes no sense
-		case string(Suspect), string(Agreed), attempted, string(Elected), string(Promoted), string(Switched), harness.EventUnheard:
+		case string(Suspect), string(Agreed), attempted, string(Elected), string(Promoted), string(Switched),
+			harness.EventUnheard:
 			a.sentinels[e.Node] = true
 		}
 	}

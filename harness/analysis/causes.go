@@ -13,7 +13,7 @@ type cause struct {
 	faults []int // indexes of the faults, one of which did it; empty: no fault that was in force can have
 	beside []int // the other faults that were in force between the cause and the promotion
 	name   string
-	start  time.Duration // the start of the fault, of the first if there are several; without one, the first sign of the takeover
+	start  time.Duration // of the first of the faults; without one, the first sign of the takeover
 	by     string        // the targets of the only fault
 }
 

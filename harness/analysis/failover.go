@@ -46,7 +46,7 @@ type Stage struct {
 // may have been shorter or longer.
 type Outage struct {
 	Seen    bool          `json:"seen"`    // both ends were seen; otherwise the rest means nothing
-	From    time.Duration `json:"from"`    // Call of the first request that got nothing, or Return of the last that got something if that was later
+	From    time.Duration `json:"from"`    // Call of the first request that got nothing, at least Return of the last that did
 	To      time.Duration `json:"to"`      // Return of the first that got something again
 	Least   time.Duration `json:"least"`   // as long it was for certain: without the time in which nobody asked
 	Most    time.Duration `json:"most"`    // longer it cannot have been
@@ -78,7 +78,7 @@ func (o Outage) String() string {
 type Downtime struct {
 	Seen   bool          `json:"seen"`             // the new primary was seen to take writes; otherwise the rest means nothing
 	From   time.Duration `json:"from"`             // the last write that a node took
-	To     time.Duration `json:"to"`               // the next write that a node took; equal to From if one of them always took writes
+	To     time.Duration `json:"to"`               // the next write that a node took; equal to From if one always took writes
 	Beside time.Duration `json:"beside,omitempty"` // for how long both the old and the new primary took writes
 }
 
@@ -88,10 +88,10 @@ func (d Downtime) Length() time.Duration { return d.To - d.From }
 // Failover describes how one node took the place of another as the primary. A run may have several, side by side or in
 // a row; each has what happened until the next one's promotion.
 type Failover struct {
-	Fault  int      `json:"fault"`            // index in History.Faults of the cause; of several the first; -1: no fault explains it
+	Fault  int      `json:"fault"`            // index in History.Faults of the cause, of several the first; -1: none fits
 	Name   string   `json:"name"`             // of the cause; "one of A, B" where that cannot be told; "no known cause"
-	OneOf  []int    `json:"oneOf,omitempty"`  // indexes in History.Faults, where it cannot be told which of several is the cause
-	Beside []string `json:"beside,omitempty"` // names of the other faults in force between the start of the cause and the promotion
+	OneOf  []int    `json:"oneOf,omitempty"`  // indexes in History.Faults, where it cannot be told which it was
+	Beside []string `json:"beside,omitempty"` // names of other faults in force between the cause and the promotion
 
 	Old      string        `json:"old,omitempty"`
 	New      string        `json:"new,omitempty"`     // names of nodes; empty if not known

@@ -37,7 +37,8 @@ func newFailoverMeters(h harness.History) *failoverMeters {
 	w := &failoverMeters{meta: h.Meta, faults: h.Faults}
 	a := actsOf(h.Events)
 	w.served = servedOf(a.events)
-	if e, ok := a.first(0, harness.Forever, func(e harness.Event) bool { return e.Kind == harness.EventClockUntrusted }); ok {
+	untrusted := func(e harness.Event) bool { return e.Kind == harness.EventClockUntrusted }
+	if e, ok := a.first(0, harness.Forever, untrusted); ok {
 		w.doubt = fmt.Sprintf("not known: the clock of %s did not run as it was taken to", e.Node)
 	}
 	if h.End == nil {
@@ -115,7 +116,8 @@ func (m *failoverMeter) count(op harness.Op, node string) {
 		if m.executed++; m.executed == 1 {
 			m.first = op
 		}
-	case node == m.old && op.Call > m.at && !m.reverted(op.Call) && m.couldGrant(node, op.Call, op.Return) && !m.joined(op.Call):
+	case node != m.old || op.Call <= m.at || m.reverted(op.Call) || m.joined(op.Call):
+	case m.couldGrant(node, op.Call, op.Return):
 		m.minority++
 	}
 }
@@ -151,8 +153,9 @@ func (w *failoverMeters) failovers() []Failover {
 
 func (w *failoverMeters) failover(m *failoverMeter) Failover {
 	f := Failover{
-		Fault: -1, Name: m.cause.name, Old: m.old, New: m.new, Start: m.cause.start, Promoted: m.at, Stages: m.stages(m.cause),
-		Servers: m.downtime(m.since), Outage: m.answers.outage(), Writes: m.writes.outage(), Executed: m.executed, Minority: m.minority,
+		Fault: -1, Name: m.cause.name, Old: m.old, New: m.new, Start: m.cause.start, Promoted: m.at,
+		Stages: m.stages(m.cause), Servers: m.downtime(m.since), Outage: m.answers.outage(), Writes: m.writes.outage(),
+		Executed: m.executed, Minority: m.minority,
 	}
 	if len(m.cause.faults) > 0 {
 		f.Fault = m.cause.faults[0]

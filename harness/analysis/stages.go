@@ -72,7 +72,8 @@ func (t *takeover) said(kind Milestone, from time.Duration, fits func(harness.Ev
 // all the same.
 func (t *takeover) unsaid(kind Milestone, from, to time.Duration) Stage {
 	if away := t.unheard(from, to); len(away) > 0 {
-		return Stage{Note: fmt.Sprintf("not known: %s was not heard for a time, and no other Sentinel said %s", strings.Join(away, ", "), kind)}
+		const note = "not known: %s was not heard for a time, and no other Sentinel said %s"
+		return Stage{Note: fmt.Sprintf(note, strings.Join(away, ", "), kind)}
 	}
 	return Stage{Note: "no Sentinel said " + string(kind)}
 }
@@ -100,7 +101,8 @@ func (t *takeover) firstOwnWrite() Stage {
 	if to == harness.Forever && t.announced != nil {
 		to = t.announced.until - 1 // the record may not show when it was a replica again
 	}
-	e, ok := t.first(t.at-seenWithin, to, func(e harness.Event) bool { return e.Node == t.new && e.Kind == harness.EventWritable })
+	own := func(e harness.Event) bool { return e.Node == t.new && e.Kind == harness.EventWritable }
+	e, ok := t.first(t.at-seenWithin, to, own)
 	if !ok {
 		return Stage{Note: t.new + " was not seen to take a write"}
 	}
@@ -129,7 +131,8 @@ func (t *takeover) rejoined() Stage {
 		if t.announced != nil {
 			from = t.announced.first
 		}
-		if e, ok := t.first(from, t.end-1, func(e harness.Event) bool { return e.Node == t.old && isRole(e, harness.RoleReplica) }); ok {
+		replica := func(e harness.Event) bool { return e.Node == t.old && isRole(e, harness.RoleReplica) }
+		if e, ok := t.first(from, t.end-1, replica); ok {
 			return seenAt(e.At, e.Node)
 		}
 		return Stage{Note: t.old + " was not seen as a replica"}

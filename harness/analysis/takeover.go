@@ -16,7 +16,7 @@ type takeover struct {
 	until     time.Duration // when new was seen as a replica again; harness.Forever: never
 	announced *change       // nil: no Sentinel announced it
 	heard     time.Duration // what Sentinels said up to then is about the takeover before
-	from, end time.Duration // at of the takeover before, 0 if there is none, and of the next; harness.Forever: there is none
+	from, end time.Duration // at of the takeover before (0: there is none), and of the next (harness.Forever: likewise)
 }
 
 // takeovers lists the promotions of a run in order of time. An announcement without a promotion counts only where the

@@ -1,6 +1,8 @@
 package suite
 
 import (
+	"cmp"
+	"errors"
 	"fmt"
 	"time"
 
@@ -11,11 +13,11 @@ import (
 // Threshold bounds how long the failovers of a run may take. A run that exceeds a bound is not as expected; one without
 // a failover, or without one that shows what is bounded, tells nothing. A bound of zero is none.
 type Threshold struct {
-	TakesWrites time.Duration `yaml:"takesWrites,omitempty" zero:"default"` // from the fault until the new primary takes writes
-	FirstWrite  time.Duration `yaml:"firstWrite,omitempty" zero:"default"`  // from the fault until it has acknowledged a client's write
+	TakesWrites time.Duration `yaml:"takesWrites,omitempty" zero:"default"` // from the fault to the new primary's first write of the harness's
+	FirstWrite  time.Duration `yaml:"firstWrite,omitempty" zero:"default"`  // from the fault to its first write of a client
 	NoWrites    time.Duration `yaml:"noWrites,omitempty" zero:"default"`    // for which no node took writes
 	NoAnswers   time.Duration `yaml:"noAnswers,omitempty" zero:"default"`   // for which no client that asked was answered
-	At          string        `yaml:"at,omitempty"`                         // which of a run's failovers counts: median, p90 or max; default max
+	At          string        `yaml:"at,omitempty"`                         // median, p90 or max of a run's failovers; default max
 }
 
 // bound is one bound of a threshold.
@@ -27,7 +29,8 @@ type bound struct {
 // bounds lists the bounds that are given. The names are those of FailoverTimes.
 func (t Threshold) bounds() (all []bound) {
 	for _, b := range []bound{
-		{"takes writes", t.TakesWrites}, {"first write", t.FirstWrite}, {"no node took writes", t.NoWrites}, {"no client that asked was answered", t.NoAnswers},
+		{"takes writes", t.TakesWrites}, {"first write", t.FirstWrite},
+		{"no node took writes", t.NoWrites}, {"no client that asked was answered", t.NoAnswers},
 	} {
 		if b.most != 0 {
 			all = append(all, b)
@@ -40,7 +43,7 @@ func (t Threshold) bounds() (all []bound) {
 func (t Threshold) check() (field string, err error) {
 	all := t.bounds()
 	if len(all) == 0 {
-		return "failover", fmt.Errorf("it bounds nothing: give firstWrite, takesWrites, noWrites or noAnswers, such as firstWrite: 3s")
+		return "failover", errors.New("it bounds nothing: give firstWrite, takesWrites, noWrites or noAnswers")
 	}
 	for _, b := range all {
 		if b.most < 0 {
@@ -76,17 +79,17 @@ func (t Threshold) judge(r *tally.Run) {
 	for _, b := range t.bounds() {
 		d, ok := f.At(b.name)
 		if !ok {
-			r.Ending, r.Why = tally.Unsaid, fmt.Sprintf("%s: none of %s shows how long that took", b.name, units.Plural(int64(f.Failovers), "failover", "failovers"))
+			r.Ending, r.Why = tally.Unsaid, fmt.Sprintf("%s: none of %s shows how long that took", b.name, failovers(f.Failovers))
 			continue
 		}
 		if got, _ := t.of(d); got > b.most {
-			at := t.At
-			if at == "" {
-				at = "max"
-			}
+			const why = "%s took %s at %s of %s, more than %s"
+			at := cmp.Or(t.At, "max")
 			r.Ending = tally.NotMet
-			r.Why = fmt.Sprintf("%s took %s at %s of %s, more than %s", b.name, units.Duration(got), at, units.Plural(int64(d.Of), "failover", "failovers"), units.Duration(b.most))
+			r.Why = fmt.Sprintf(why, b.name, units.Duration(got), at, failovers(d.Of), units.Duration(b.most))
 			return
 		}
 	}
 }
+
+func failovers(n int) string { return units.Plural(int64(n), "failover", "failovers") }

@@ -8,7 +8,8 @@ import (
 
 // Failover holds the figures of one failover of a run, for distributions over many.
 type Failover struct {
-	Times  map[string]time.Duration `json:"times"`  // by the name of a stage, since the cause, or of a cost, its length; what is not known is missing
+	// Times has, by its name, each stage's time since the cause and each cost's length. What is not known is missing.
+	Times  map[string]time.Duration `json:"times"`
 	Grants int                      `json:"grants"` // double grants
 	Writes int                      `json:"writes"` // acknowledged writes that were lost
 }
@@ -62,7 +63,8 @@ func distributionOf(name string, times []time.Duration) Distribution {
 	slices.Sort(times)
 	n := len(times)
 	return Distribution{
-		Name: name, Of: n, Min: times[0], Median: (times[(n-1)/2] + times[n/2]) / 2, P90: times[int(math.Ceil(0.9*float64(n)))-1], Max: times[n-1],
+		Name: name, Of: n, Min: times[0], Median: (times[(n-1)/2] + times[n/2]) / 2,
+		P90: times[int(math.Ceil(0.9*float64(n)))-1], Max: times[n-1],
 	}
 }
 
@@ -104,7 +106,9 @@ func meanOf(all []Failover, count func(Failover) int) (m Mean) {
 
 // student returns how many standard errors of a mean lie on each side within 95 %, by the degrees of freedom.
 func student(free int) float64 {
-	small := []float64{12.71, 4.30, 3.18, 2.78, 2.57, 2.45, 2.36, 2.31, 2.26, 2.23, 2.20, 2.18, 2.16, 2.14, 2.13, 2.12, 2.11, 2.10, 2.09, 2.09}
+	small := []float64{
+		12.71, 4.30, 3.18, 2.78, 2.57, 2.45, 2.36, 2.31, 2.26, 2.23, 2.20, 2.18, 2.16, 2.14, 2.13, 2.12, 2.11, 2.10, 2.09, 2.09,
+	}
 	if free <= len(small) {
 		return small[free-1]
 	}
