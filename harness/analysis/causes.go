@@ -160,6 +160,7 @@ func (t *takeover) canOrder(f harness.Fault, d detection) bool {
 // Sentinels ping every 250 ms, look every 100 ms, and may be late on a busy machine.
 const (
 	missedWithin = 800 * time.Millisecond // after the silence has lasted for down-after, a quorum has missed the primary
+	missedEarly  = 300 * time.Millisecond // before that: the answer to an earlier ping was late
 	backWithin   = 500 * time.Millisecond // after the heal, Sentinels have heard from a primary that answers again
 )
 
@@ -170,7 +171,7 @@ func (t *takeover) inForce(f harness.Fault, d detection) bool {
 	if at == notSeen {
 		at = t.at
 	}
-	return f.Start <= max(0, at-t.downAfter)+seenWithin && at <= addTime(f.Until(), backWithin)
+	return f.Start <= max(0, at-t.downAfter)+missedEarly && at <= addTime(f.Until(), backWithin)
 }
 
 func addTime(t, d time.Duration) time.Duration {
@@ -186,8 +187,8 @@ func (t *takeover) onsetFits(f harness.Fault, d detection) bool {
 	if d.missed == notSeen || t.downAfter == 0 {
 		return false
 	}
-	latest := d.missed - t.downAfter + seenWithin
-	return f.Start <= latest && max(f.Active, f.Start) >= latest-seenWithin-missedWithin
+	silent := d.missed - t.downAfter
+	return f.Start <= silent+missedEarly && max(f.Active, f.Start) >= silent-missedWithin
 }
 
 // meansOf says by what the fault can have led to this takeover.

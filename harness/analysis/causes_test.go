@@ -62,6 +62,7 @@ func TestTheFaultThatLedToAFailover(t *testing.T) {
 		{"it was silent already, and is recorded last", []harness.Fault{begins(kill, 10030*ms), pause}, "pause", "kill"},
 		{"too late for the +sdown", []harness.Fault{pause, begins(kill, 10300*ms)}, "pause", "kill"},
 		{"too early for the +sdown", []harness.Fault{begins(split, 5*sec), kill}, "kill", "split"},
+		{"a ping was not answered before", []harness.Fault{begins(kill, 10250*ms)}, "kill", ""},
 		{"nobody can tell", []harness.Fault{slow, pause}, "one of slow, pause", ""},
 		{"links are slow for long", []harness.Fault{doing(harness.SlowsLinks, "latency", 3*sec, 18*sec, "r1", "s1", "s2", "s3"), kill}, "kill", "latency"},
 		{"links become slow with it", []harness.Fault{doing(harness.SlowsLinks, "latency", 9990*ms, 18*sec, "r1", "s1", "s2", "s3"), kill}, "kill", "latency"},
