@@ -145,5 +145,15 @@ func (t *takeover) rejoined() Stage {
 	case t.acts.at[e.Detail] != t.new:
 		return Stage{Note: fmt.Sprintf("%s never followed %s: next it followed %s", t.old, t.new, t.acts.at[e.Detail])}
 	}
+	// It is asked for its role less often than to take a write, and a Sentinel ends its connections when it makes it a replica.
+	refuses := func(e harness.Event) bool {
+		return e.Node == t.old && e.Kind == harness.EventUnwritable && e.Detail == "READONLY"
+	}
+	if r, ok := t.first(max(t.at, e.At-rolesLate), e.At, refuses); ok {
+		return seenAt(r.At, r.Node)
+	}
 	return seenAt(e.At, e.Node)
 }
+
+// rolesLate is how late a role may be seen on a busy machine.
+const rolesLate = 300 * time.Millisecond
