@@ -32,8 +32,11 @@ func FailoversOf(all []analysis.Failover) (figures []tally.Failover) {
 				one.Times[c.Name] = c.Length()
 			}
 		}
-		if f.Losses != nil {
-			one.Grants, one.Writes = f.Losses.Grants, f.Losses.Writes
+		for class, n := range f.Losses {
+			if one.Losses == nil {
+				one.Losses = map[string]int{}
+			}
+			one.Losses[string(class)] = n
 		}
 		figures = append(figures, one)
 	}
@@ -46,7 +49,7 @@ func figuresOf(all []analysis.Failover) tally.Figures {
 }
 
 // FailoversLine sums up many failovers in one line, such as "12 failovers: first write 2.21 s at the median, 3.40 s at
-// p90, 3.52 s at most; 2.1 double grants each (0.4 to 3.9), 0 lost writes each (below 0.25)".
+// p90, 3.52 s at most; 2.1 double-grant each (0.4 to 3.9), 0 lost-write each (below 0.25)".
 func FailoversLine(f tally.Figures) string {
 	s := units.Plural(int64(f.Failovers), "failover", "failovers")
 	sep := ": "
@@ -57,8 +60,11 @@ func FailoversLine(f tally.Figures) string {
 			sep = "; "
 		}
 	}
-	grants := perFailover(f.Grants.Mean) + " double grants each" + interval(f.Grants)
-	return s + sep + grants + ", " + perFailover(f.Writes.Mean) + " lost writes each" + interval(f.Writes)
+	for _, m := range f.Losses {
+		s += fmt.Sprintf("%s%s %s each%s", sep, perFailover(m.Mean), m.Name, interval(m))
+		sep = ", "
+	}
+	return s
 }
 
 func perFailover(n float64) string { return fmt.Sprintf("%.3g", n) }

@@ -15,11 +15,12 @@ import (
 // TestManyFailoversAreSummedUpInEveryForm has kills whose first writes come 37 ms later each time, and 7 double grants after the third.
 func TestManyFailoversAreSummedUpInEveryForm(t *testing.T) {
 	judged := valid()
+	judged.Judgements = []harness.Judgement{{Checker: "mutex", Verdict: harness.Valid}, {Checker: "writes", Verdict: harness.Valid}}
 	judged.Found = []harness.Finding{{Class: harness.DoubleGrant, At: 25 * sec, Count: 7}}
 	r := report(t, analysistest.Kills(5), judged)
 	want := "5 failovers: first write 1.78 s at the median, 1.85 s at p90, 1.85 s at most; " +
 		"no client that asked was answered 1.78 s at the median, 1.85 s at p90, 1.85 s at most; " +
-		"1.4 double grants each (0 to 5.29), 0 lost writes each (below 0.6)"
+		"1.4 double-grant each (0 to 5.29), 0 lost-write each (below 0.6)"
 	require.Equal(t, want, r.FailoversLine())
 	require.Contains(t, copied(textOf(t, HTML, r)), want)
 	require.Contains(t, copied(textOf(t, Summary, r)), want)
@@ -29,7 +30,7 @@ func TestManyFailoversAreSummedUpInEveryForm(t *testing.T) {
 	first, ok := d.Figures.At("first write")
 	require.True(t, ok)
 	require.Equal(t, tally.Distribution{Name: "first write", Of: 5, Min: 1701 * ms, Median: 1781 * ms, P90: 1851 * ms, Max: 1851 * ms}, first)
-	require.Equal(t, &analysis.Losses{Grants: 7}, d.Failovers[2].Losses)
+	require.Equal(t, analysis.Losses{harness.DoubleGrant: 7, harness.LostWrite: 0}, d.Failovers[2].Losses)
 
 	s := suiteWith(tally.Met)
 	s.Cases[0].Add(tally.Run{Ending: tally.Met, Failovers: FailoversOf(r.Failovers), Stages: FailoverTimes()})

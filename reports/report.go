@@ -34,9 +34,7 @@ type Report struct {
 func New(h harness.History, j harness.Judged) (Report, error) {
 	h.Faults = h.FaultsByStart()
 	stats, failovers, err := analysis.Of(h)
-	if len(j.Judgements) > 0 {
-		analysis.Charge(failovers, j.Found)
-	}
+	analysis.Charge(failovers, j.Found, lookedFor(j))
 	r := Report{
 		Name: h.Meta.Name, Labels: maps.Clone(h.Meta.Labels), History: h, Judged: j,
 		Stats: stats, Failovers: failovers,
@@ -46,6 +44,17 @@ func New(h harness.History, j harness.Judged) (Report, error) {
 		r.Elapsed = h.End.At
 	}
 	return r, err
+}
+
+// lookedFor lists the classes of a failover's losses that a checker judged.
+func lookedFor(j harness.Judged) (all []harness.Class) {
+	finds := map[string]harness.Class{"mutex": harness.DoubleGrant, "writes": harness.LostWrite}
+	for _, g := range j.Judgements {
+		if class := finds[g.Checker]; class != "" && !g.Absent {
+			all = append(all, class)
+		}
+	}
+	return all
 }
 
 // FailoversLine sums up the failovers of the run in one line; empty unless there are several.

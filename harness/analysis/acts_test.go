@@ -203,15 +203,19 @@ func TestLossesBelongToTheFailoverInWhichTheyCameAbout(t *testing.T) {
 	twice := func(at time.Duration, n int) harness.Finding {
 		return harness.Finding{Class: harness.DoubleGrant, At: at, Count: n}
 	}
-	Charge(all, []harness.Finding{
+	found := []harness.Finding{
 		lost(9*sec, 1),  // before the first promotion
 		lost(11*sec, 5), // by r1, while r3 was a primary as well
 		twice(12*sec, 2),
 		twice(18410*ms, 3),
 		lost(18500*ms, 7), // after both
 		{Class: harness.StuckLock, At: 12 * sec, Count: 100},
-	})
-	require.Equal(t, []Losses{{Writes: 6, Grants: 2}, {Writes: 7, Grants: 3}}, []Losses{*all[0].Losses, *all[1].Losses})
-	require.Contains(t, all[0].String(), "; 2 double grants; 6 writes lost")
-	Charge(nil, []harness.Finding{lost(sec, 1)})
+	}
+	both := []harness.Class{harness.DoubleGrant, harness.LostWrite, harness.StuckLock}
+	Charge(all, found, both)
+	require.Equal(t, []Losses{{harness.LostWrite: 6, harness.DoubleGrant: 2}, {harness.LostWrite: 7, harness.DoubleGrant: 3}}, []Losses{all[0].Losses, all[1].Losses})
+	require.Contains(t, all[0].String(), "; 2 double-grant; 6 lost-write")
+	Charge(nil, found, both)
+	Charge(all, nil, both[:1])
+	require.Equal(t, Losses{harness.DoubleGrant: 0}, all[0].Losses, "nobody looked for lost writes")
 }

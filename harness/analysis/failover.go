@@ -105,7 +105,7 @@ type Failover struct {
 	Writes   Outage        `json:"writes"`            // no write was executed for a client that asked for one
 	Executed int64         `json:"executed"`          // acknowledged writes of clients that New executed
 	Minority int64         `json:"minority"`          // acknowledged writes of clients that Old executed after Promoted
-	Losses   *Losses       `json:"losses,omitempty"`  // what was found wrong; nil: nobody looked
+	Losses   Losses        `json:"losses,omitempty"`  // what was found wrong
 }
 
 // Stage returns one stage of the failover.
@@ -160,10 +160,7 @@ func (f Failover) Remarks() (all []string) {
 	if f.Minority > 0 {
 		all = append(all, fmt.Sprintf("%s executed %s writes of clients after the promotion", f.Old, units.Count(f.Minority)))
 	}
-	if f.Losses != nil {
-		all = append(all, f.Losses.words()...)
-	}
-	return all
+	return append(all, f.Losses.words()...)
 }
 
 // Failovers lists the failovers of a run in order of their promotions. It reads h.Ops once. An error in them ends the

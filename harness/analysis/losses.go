@@ -2,45 +2,45 @@ package analysis
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/doublegrant/doublegrant/harness"
 	"github.com/doublegrant/doublegrant/harness/units"
 )
 
-// Losses counts what checkers found that belongs to one failover.
-type Losses struct {
-	Writes int `json:"writes"` // acknowledged writes that were not there in the end
-	Grants int `json:"grants"` // double grants
-}
+// Losses counts the violations that belong to one failover, by those classes that were looked for.
+type Losses map[harness.Class]int
 
 // words says what was lost, as clauses.
 func (l Losses) words() (all []string) {
-	if l.Grants > 0 {
-		all = append(all, fmt.Sprintf("%s double grants", units.Count(int64(l.Grants))))
-	}
-	if l.Writes > 0 {
-		all = append(all, fmt.Sprintf("%s writes lost", units.Count(int64(l.Writes))))
+	for _, class := range slices.Sorted(maps.Keys(l)) {
+		if l[class] > 0 {
+			all = append(all, fmt.Sprintf("%s %s", units.Count(int64(l[class])), class))
+		}
 	}
 	return all
 }
 
-// Charge gives each failover its losses, in place. all are in order of their promotions. A double grant belongs to the
-// last failover whose promotion it followed, one before all of them to the first. A lost write belongs to the failover
-// that was under way when it was acknowledged, which is until the old primary joined; otherwise to the next one, which
-// promoted a node that had not heard of it.
-func Charge(all []Failover, found []harness.Finding) {
+// Charge gives each failover its losses, in place: of the classes double-grant and lost-write those in looked, which
+// were looked for. all are in order of their promotions. A double grant belongs to the last failover whose promotion it
+// followed, one before all of them to the first. A lost write belongs to the failover that was under way when it was
+// acknowledged, which is until the old primary joined; otherwise to the next one, which promoted a node that had not
+// heard of it.
+func Charge(all []Failover, found []harness.Finding, looked []harness.Class) {
+	owners := map[harness.Class]func([]Failover, time.Duration) int{harness.DoubleGrant: lastBefore, harness.LostWrite: losing}
 	for i := range all {
-		all[i].Losses = &Losses{}
+		all[i].Losses = Losses{}
+		for _, class := range looked {
+			if owners[class] != nil {
+				all[i].Losses[class] = 0
+			}
+		}
 	}
 	for _, one := range found {
-		switch {
-		case len(all) == 0:
-			return
-		case one.Class == harness.DoubleGrant:
-			all[lastBefore(all, one.At)].Losses.Grants += one.Count
-		case one.Class == harness.LostWrite:
-			all[losing(all, one.At)].Losses.Writes += one.Count
+		if owner := owners[one.Class]; owner != nil && len(all) > 0 && slices.Contains(looked, one.Class) {
+			all[owner(all, one.At)].Losses[one.Class] += one.Count
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package tally
 
 import (
+	"maps"
 	"math"
 	"slices"
 	"time"
@@ -10,16 +11,14 @@ import (
 type Failover struct {
 	// Times has, by its name, each stage's time since the cause and each cost's length. What is not known is missing.
 	Times  map[string]time.Duration `json:"times"`
-	Grants int                      `json:"grants"` // double grants
-	Writes int                      `json:"writes"` // acknowledged writes that were lost
+	Losses map[string]int           `json:"losses,omitempty"` // violations that belong to it, by the classes that were looked for
 }
 
 // Figures sums up many failovers. The zero value is of none.
 type Figures struct {
 	Failovers int            `json:"failovers"`
-	Times     []Distribution `json:"times"` // in the order of their names that FiguresOf was given
-	Grants    Mean           `json:"grants"`
-	Writes    Mean           `json:"writes"`
+	Times     []Distribution `json:"times"`            // in the order of their names that FiguresOf was given
+	Losses    []Mean         `json:"losses,omitempty"` // violations of each class that was looked for, in order of its name
 }
 
 // Distribution is that of a stage or of a cost over the failovers that show it.
@@ -35,6 +34,8 @@ type Distribution struct {
 // Mean is a number per failover, with the interval of 95 % for the mean of many more. Of one failover there is no upper
 // end: High is -1.
 type Mean struct {
+	Name string  `json:"name"`
+	Of   int     `json:"of"` // failovers
 	Mean float64 `json:"mean"`
 	Low  float64 `json:"low"`
 	High float64 `json:"high"`
@@ -54,8 +55,15 @@ func FiguresOf(all []Failover, names []string) Figures {
 			f.Times = append(f.Times, distributionOf(name, times))
 		}
 	}
-	f.Grants = meanOf(all, func(one Failover) int { return one.Grants })
-	f.Writes = meanOf(all, func(one Failover) int { return one.Writes })
+	counts := map[string][]int{}
+	for _, one := range all {
+		for name, n := range one.Losses {
+			counts[name] = append(counts[name], n)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(counts)) {
+		f.Losses = append(f.Losses, meanOf(name, counts[name]))
+	}
 	return f
 }
 
@@ -77,20 +85,16 @@ func (f Figures) At(name string) (d Distribution, ok bool) {
 	return f.Times[i], true
 }
 
-// meanOf returns the mean with Student's interval. If it never happened, High is the rule of three: with 95 % it is
-// below 3 in n.
-func meanOf(all []Failover, count func(Failover) int) (m Mean) {
-	n := float64(len(all))
-	if n == 0 {
-		return m
+// meanOf returns the mean with Student's interval. If it never happened, High is the rule of three: with 95 % it is below
+// 3 in n.
+func meanOf(name string, counts []int) Mean {
+	n, sum, squares := float64(len(counts)), 0.0, 0.0
+	for _, c := range counts {
+		sum += float64(c)
 	}
-	sum, squares := 0.0, 0.0
-	for _, one := range all {
-		sum += float64(count(one))
-	}
-	m.Mean = sum / n
-	for _, one := range all {
-		squares += math.Pow(float64(count(one))-m.Mean, 2)
+	m := Mean{Name: name, Of: len(counts), Mean: sum / n}
+	for _, c := range counts {
+		squares += math.Pow(float64(c)-m.Mean, 2)
 	}
 	switch {
 	case n == 1:
@@ -98,7 +102,7 @@ func meanOf(all []Failover, count func(Failover) int) (m Mean) {
 	case sum == 0:
 		m.High = 3 / n
 	default:
-		half := student(len(all)-1) * math.Sqrt(squares/(n-1)/n)
+		half := student(len(counts)-1) * math.Sqrt(squares/(n-1)/n)
 		m.Low, m.High = max(0, m.Mean-half), m.Mean+half
 	}
 	return m

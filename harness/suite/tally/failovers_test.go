@@ -10,7 +10,10 @@ import (
 func TestFailoversAreSummedUp(t *testing.T) {
 	var all []Failover
 	for i := range 10 {
-		one := Failover{Times: map[string]time.Duration{"first write": time.Duration(10-i) * time.Second}, Grants: i % 2 * 10}
+		one := Failover{Times: map[string]time.Duration{"first write": time.Duration(10-i) * time.Second}, Losses: map[string]int{"double-grant": i % 2 * 10}}
+		if i < 5 {
+			one.Losses["lost-write"] = 0
+		}
 		if i == 3 {
 			one.Times["joins"] = time.Minute
 		}
@@ -21,11 +24,12 @@ func TestFailoversAreSummedUp(t *testing.T) {
 		{Name: "joins", Of: 1, Min: time.Minute, Median: time.Minute, P90: time.Minute, Max: time.Minute},
 		{Name: "first write", Of: 10, Min: time.Second, Median: 5500 * time.Millisecond, P90: 9 * time.Second, Max: 10 * time.Second},
 	}, f.Times)
-	require.Equal(t, 5.0, f.Grants.Mean)
-	require.InDelta(t, 5-2.26*5.27/3.162, f.Grants.Low, 0.01)
-	require.InDelta(t, 5+2.26*5.27/3.162, f.Grants.High, 0.01)
-	require.Equal(t, Mean{High: 0.3}, f.Writes, "none of ten: below 0.3 each, with 95 %")
-	require.Equal(t, Mean{Mean: 10, High: -1}, FiguresOf(all[1:2], nil).Grants, "one tells nothing of others")
+	require.Len(t, f.Losses, 2)
+	require.Equal(t, []any{"double-grant", 10, 5.0}, []any{f.Losses[0].Name, f.Losses[0].Of, f.Losses[0].Mean})
+	require.InDelta(t, 5-2.26*5.27/3.162, f.Losses[0].Low, 0.01)
+	require.InDelta(t, 5+2.26*5.27/3.162, f.Losses[0].High, 0.01)
+	require.Equal(t, Mean{Name: "lost-write", Of: 5, High: 0.6}, f.Losses[1], "none of the five that were looked at: below 0.6 each, with 95 %")
+	require.Equal(t, Mean{Name: "double-grant", Of: 1, Mean: 10, High: -1}, FiguresOf(all[9:], nil).Losses[0], "one tells nothing of others")
 	require.Zero(t, FiguresOf(nil, []string{"joins"}))
 	_, ok := f.At("never")
 	require.False(t, ok)
