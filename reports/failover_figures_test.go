@@ -57,3 +57,14 @@ func TestAFailoverWithoutOneCauseIsReadable(t *testing.T) {
 	require.Contains(t, page, "no known cause: r1 → r2")
 	require.Contains(t, page, "Time counts from the first sign")
 }
+
+// TestATableOfFailoversSaysWhatIsParticular has two in a row, the second beside another fault and without a write.
+func TestATableOfFailoversSaysWhatIsParticular(t *testing.T) {
+	h := analysistest.Kills(2)
+	h.Ops = nil
+	h.Faults = append(h.Faults, harness.Fault{Name: "slicer", Effects: harness.SlowsLinks, Targets: []string{"r3"}, Start: 13 * sec, Heal: 14 * sec, End: 15 * sec})
+	r := report(t, h, valid())
+	const name, want = "2 kill-primary, r2 to r1", "beside slicer; r1 acknowledged no write of a client"
+	require.Contains(t, textOf(t, Summary, r), name+": "+want)
+	require.Contains(t, textOf(t, HTML, r), "<dt>"+name+"</dt><dd>"+want+"</dd>")
+}

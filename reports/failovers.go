@@ -2,6 +2,7 @@ package reports
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/doublegrant/doublegrant/harness/analysis"
@@ -25,6 +26,8 @@ type failoverTable struct {
 	Heads []string
 	Rows  []failoverRow
 	Foot  []failoverRow
+
+	Remarks []fact // what is particular about some of them, by the row's name
 }
 
 type failoverRow struct {
@@ -42,6 +45,9 @@ func failoverRows(all []analysis.Failover) failoverTable {
 		}
 		row.Cells = append(row.Cells, cellOf(f.Servers.Seen, units.Duration(f.Servers.Length())), cellOf(f.Outage.Seen, f.Outage.String()), cellOf(f.Writes.Seen, f.Writes.String()))
 		t.Rows = append(t.Rows, row)
+		if all := remarksOn(f); len(all) > 0 {
+			t.Remarks = append(t.Remarks, fact{row.Name, strings.Join(all, "; ")})
+		}
 	}
 	t.addFoot(figuresOf(all))
 	return t
@@ -56,6 +62,15 @@ func (t *failoverTable) addFoot(f tally.Figures) {
 			t.Foot[i].Cells = append(t.Foot[i].Cells, cellOf(ok, units.Duration(v)))
 		}
 	}
+}
+
+// remarksOn lists what is particular about a failover, and which faults were in force beside its cause.
+func remarksOn(f analysis.Failover) []string {
+	all := f.Remarks()
+	if len(f.Beside) > 0 {
+		all = append([]string{"beside " + units.Clip(strings.Join(f.Beside, ", "), 120)}, all...)
+	}
+	return all
 }
 
 // nameRow names a failover in a table: the number and name of the fault, and who followed whom.

@@ -111,7 +111,14 @@ func summaryFailovers(w io.Writer, r Report) error {
 	for _, row := range append(t.Rows, t.Foot...) {
 		rows = append(rows, append([]string{escapeMarkdown(row.Name)}, row.Cells...))
 	}
-	return markdownTable(w, heads, rows)
+	if err := markdownTable(w, heads, rows); err != nil {
+		return err
+	}
+	for _, r := range t.Remarks {
+		fmt.Fprintf(w, "\n- %s: %s", escapeMarkdown(r.Name), escapeMarkdown(r.Value))
+	}
+	_, err := fmt.Fprintln(w)
+	return err
 }
 
 func oneFailover(w io.Writer, f analysis.Failover) error {
