@@ -83,7 +83,7 @@ func interval(m tally.Mean) string {
 // failoverFacts returns a line for each case of a suite that had failovers.
 func failoverFacts(s tally.Suite) (all []fact) {
 	for _, c := range s.Cases {
-		if c.Failovers != nil {
+		if c.Failovers != nil && len(c.Failovers.Times) > 0 {
 			all = append(all, fact{"failovers of " + c.Name, FailoversLine(*c.Failovers)})
 		}
 	}

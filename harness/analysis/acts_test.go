@@ -146,6 +146,18 @@ func TestASuspicionThatPassedIsNotTheStart(t *testing.T) {
 	require.Equal(t, 1012*ms, f.Stage(Suspect).After)
 }
 
+// TestWhoIsHeardAgainTooLateIsReplaced has a machine that stood still: every Sentinel missed the primary for a moment.
+func TestWhoIsHeardAgainTooLateIsReplaced(t *testing.T) {
+	h := analysistest.OneKill()
+	primary := "master mymaster " + at1
+	h.Events = append(h.Events, event(11100*ms, "s2", "-sdown", primary), event(11101*ms, "s3", "-sdown", primary), event(11150*ms, "s2", "-odown", primary))
+	h.Faults = nil
+	f := Failovers(h)[0]
+	require.Equal(t, []any{noCause, 11012 * ms}, []any{f.Name, f.Start})
+	require.Equal(t, []time.Duration{0, 63 * ms, 71 * ms}, []time.Duration{f.Stage(Suspect).After, f.Stage(Agreed).After, f.Stage(Elected).After})
+	require.True(t, f.Stage(Suspect).Seen)
+}
+
 func TestUnderLittleLoadTheOutageIsARange(t *testing.T) {
 	h := ordered(10 * sec)
 	var ops []harness.Op

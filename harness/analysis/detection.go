@@ -17,38 +17,41 @@ type detection struct {
 
 const notSeen = time.Duration(-1)
 
-// detection goes through what Sentinels said of the primary until the promotion.
+// detection goes through what Sentinels said of the primary until the promotion. What they had missed when the attempt
+// began counts, even if they heard from the primary again before the promotion.
 func (t *takeover) detection() detection {
 	d := detection{suspected: notSeen, missed: notSeen, began: notSeen}
+	now := d                     // as it stands
 	missing := map[string]bool{} // the Sentinels that miss it
 	agreed := false
 	for _, e := range t.events {
-		if e.At < t.heard || e.At > t.at+seenWithin {
+		if e.At < t.heard || e.At > t.at+seenWithin || !t.sentinels[e.Node] || !t.isAbout(e) {
 			continue
 		}
-		switch {
-		case !t.sentinels[e.Node] || !t.isAbout(e):
-		case e.Kind == string(Suspect):
+		switch e.Kind {
+		case string(Suspect):
 			if len(missing) == 0 {
-				d.suspected = e.At
+				now.suspected = e.At
 			}
 			if !missing[e.Node] && !agreed {
-				d.missed = e.At
+				now.missed = e.At
 			}
 			missing[e.Node] = true
-		case e.Kind == "-sdown":
+		case "-sdown":
 			if delete(missing, e.Node); len(missing) == 0 {
-				d.suspected, d.missed, agreed = notSeen, notSeen, false
+				now.suspected, now.missed, agreed = notSeen, notSeen, false
 			}
-		case e.Kind == string(Agreed):
+		case string(Agreed):
 			agreed = true
-		case e.Kind == "-odown":
-			agreed = len(missing) > 0
-		case e.Kind == attempted, e.Kind == string(Elected):
+		case attempted, string(Elected):
 			if e.Kind == attempted || d.began == notSeen {
+				d = now
 				d.began, d.ordered = e.At, !agreed
 			}
 		}
+	}
+	if d.began == notSeen {
+		return now
 	}
 	return d
 }

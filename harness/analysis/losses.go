@@ -30,12 +30,14 @@ func (l Losses) words() (all []string) {
 // heard of it.
 func Charge(all []Failover, found []harness.Finding, looked []harness.Class) {
 	owners := map[harness.Class]func([]Failover, time.Duration) int{harness.DoubleGrant: lastBefore, harness.LostWrite: losing}
+	looked = slices.DeleteFunc(slices.Clone(looked), func(class harness.Class) bool { return owners[class] == nil })
+	if len(looked) == 0 {
+		return
+	}
 	for i := range all {
 		all[i].Losses = Losses{}
 		for _, class := range looked {
-			if owners[class] != nil {
-				all[i].Losses[class] = 0
-			}
+			all[i].Losses[class] = 0
 		}
 	}
 	for _, one := range found {
