@@ -15,7 +15,8 @@ type Event struct {
 const (
 	// EventAddress says that Sentinels know the node by the address in Detail, such as "127.7.2.1 6379".
 	EventAddress = "address"
-	// EventRole says that the node has another role: Detail is RolePrimary, RoleReplica, or RoleDown when it does not answer.
+	// EventRole says that the node has another role: Detail is RolePrimary, RoleReplica, or RoleDown when it does not answer. It may be
+	// said twice, by who asks for roles and by a write that is refused.
 	EventRole = "role"
 	// EventWritable says that the node took a write after a time without. At is the time of its answer.
 	EventWritable = "writable"

@@ -57,9 +57,9 @@ func (t *takeover) lastWord() time.Duration {
 
 // said returns the first message of a Sentinel of that kind for which fits is true, from a time up to the announcement.
 func (t *takeover) said(kind Milestone, from time.Duration, fits func(harness.Event) bool) Stage {
-	to := t.lastWord()
+	to := min(t.lastWord()+seenWithin, t.end-1)
 	if kind != Promoted {
-		to = min(to, t.at+seenWithin)
+		to = min(t.lastWord(), t.at+seenWithin)
 	}
 	e, ok := t.first(from, to, func(e harness.Event) bool { return e.Kind == string(kind) && fits(e) })
 	if !ok {
@@ -145,15 +145,12 @@ func (t *takeover) rejoined() Stage {
 	case t.acts.at[e.Detail] != t.new:
 		return Stage{Note: fmt.Sprintf("%s never followed %s: next it followed %s", t.old, t.new, t.acts.at[e.Detail])}
 	}
-	// It is asked for its role less often than to take a write, and a Sentinel ends its connections when it makes it a replica.
-	refuses := func(e harness.Event) bool {
-		return e.Node == t.old && e.Kind == harness.EventUnwritable && e.Detail == "READONLY"
-	}
-	if r, ok := t.first(max(t.at, e.At-rolesLate), e.At, refuses); ok {
+	replica := func(e harness.Event) bool { return e.Node == t.old && isRole(e, harness.RoleReplica) }
+	if r, ok := t.first(max(t.at, e.At-rolesLate), e.At, replica); ok {
 		return seenAt(r.At, r.Node)
 	}
 	return seenAt(e.At, e.Node)
 }
 
-// rolesLate is how late a role may be seen on a busy machine.
+// rolesLate is how late it may be seen whom a new replica follows: a Sentinel ends its connections.
 const rolesLate = 300 * time.Millisecond

@@ -88,7 +88,7 @@ func (u *unheardWords) saidAt(kind, detail string, now time.Duration) time.Durat
 		all := wordsIn(log, zone, wall, now)
 		for i := len(all) - 1; i >= 0; i-- {
 			if e := all[i]; e.Kind == kind && e.Detail == detail && e.At <= now+time.Millisecond && now-e.At <= heardWithin {
-				return min(e.At, now)
+				return max(u.last.At, min(e.At, now)) // its messages come in order
 			}
 		}
 	}

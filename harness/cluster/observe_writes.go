@@ -40,6 +40,9 @@ func (n *node) watchWrites(ctx context.Context, clock harness.Clock, events func
 			events(harness.Event{At: now, Node: n.name, Kind: harness.EventWritable})
 		case err != nil && taking:
 			events(harness.Event{At: last, Node: n.name, Kind: harness.EventUnwritable, Detail: err.Error()})
+			if err.Error() == readOnly { // sooner than watchRole, whose connection a Sentinel ends with the demotion
+				events(harness.Event{At: now, Node: n.name, Kind: harness.EventRole, Detail: harness.RoleReplica})
+			}
 			ceased(n.name)
 		}
 		if taking = err == nil; taking {
@@ -61,6 +64,9 @@ type writer struct {
 	replies *bufio.Reader
 	waiting bool // a write was sent and not answered yet
 }
+
+// readOnly is the refusal of a replica.
+const readOnly = "READONLY"
 
 var errUnanswered = fmt.Errorf("no answer within %v", answerWithin)
 
