@@ -23,47 +23,55 @@ type takeover struct {
 // record shows no promotion that it can be about.
 func takeovers(a *acts) []*takeover {
 	changes := changesOf(a.events)
-	told := make([]bool, len(changes))
 	var all []*takeover
 	for _, node := range sortedKeys(a.reigns) {
 		for i, r := range a.reigns[node] {
-			if !r.promoted {
-				continue
+			if r.promoted {
+				all = append(all, &takeover{acts: a, new: node, at: r.from, until: r.to, announced: a.announcement(node, i, changes)})
 			}
-			t := &takeover{acts: a, new: node, at: r.from, until: r.to}
-			until := harness.Forever
-			for _, later := range a.reigns[node][i+1:] {
-				if later.promoted {
-					until = min(until, later.from-rolesWithin)
-				}
-			}
-			for j := range changes {
-				c := &changes[j]
-				if t.announced == nil && c.new == node && c.first >= r.from-rolesWithin && c.first < until {
-					t.announced = c
-				}
-				told[j] = told[j] || c.new == node && c.first >= r.from-rolesWithin
-			}
-			all = append(all, t)
 		}
 	}
-	for j := range changes {
-		if !told[j] {
-			all = append(all, unseenPromotion(a, &changes[j]))
+	for i := range changes {
+		c := &changes[i]
+		about := func(t *takeover) bool { return t.new == c.new && c.first >= t.at-rolesWithin }
+		if !slices.ContainsFunc(all, about) {
+			all = append(all, unseenPromotion(a, c))
 		}
 	}
 	slices.SortStableFunc(all, func(x, y *takeover) int { return int(x.at - y.at) })
 	for i, t := range all {
 		t.end = harness.Forever
 		if i > 0 {
-			t.from, all[i-1].end = all[i-1].at, t.at
-			if t.heard = t.from; all[i-1].announced != nil && all[i-1].announced.first < t.at {
-				t.heard = max(t.heard, all[i-1].announced.first)
-			}
+			t.follow(all[i-1])
 		}
 		t.nameOld()
 	}
 	return all
+}
+
+// announcement returns the first announcement of the node's reign of that number, before it is promoted again; nil if
+// there is none.
+func (a *acts) announcement(node string, number int, changes []change) *change {
+	until := harness.Forever
+	for _, later := range a.reigns[node][number+1:] {
+		if later.promoted {
+			until = min(until, later.from-rolesWithin)
+		}
+	}
+	for i := range changes {
+		if c := &changes[i]; c.new == node && c.first >= a.reigns[node][number].from-rolesWithin && c.first < until {
+			return c
+		}
+	}
+	return nil
+}
+
+// follow notes that the takeover is the next after before.
+func (t *takeover) follow(before *takeover) {
+	t.from, t.heard, before.end = before.at, before.at, t.at
+	if c := before.announced; c != nil && c.first < t.at {
+		t.heard = max(t.heard, c.first)
+	}
 }
 
 // unseenPromotion returns the takeover of an announcement whose promotion no role shows.
