@@ -86,9 +86,9 @@ func TestLongEveryFigureOfAFailoverIsTrue(t *testing.T) {
 				return nemesis.SimulateFailure(c, nemesis.AfterPromotion())
 			}, last: 4 * time.Second},
 		},
-		"five in a row": {
-			{make: kill, last: 4 * time.Second}, {make: pause, last: 4 * time.Second}, {make: order, last: 3 * time.Second},
-			{make: sides(nemesis.IsolatePrimary()), last: 4 * time.Second}, {make: kill, last: 4 * time.Second},
+		"five in a row": { // Sentinels begin no failover within 6 s of another
+			{make: kill, last: 6 * time.Second}, {make: pause, last: 6 * time.Second}, {make: order, last: 6 * time.Second},
+			{make: sides(nemesis.IsolatePrimary()), last: 6 * time.Second}, {make: kill, last: 6 * time.Second},
 		},
 		"a kill of a second": {
 			{make: kill, last: 1100 * time.Millisecond, may: true},
