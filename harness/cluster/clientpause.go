@@ -26,7 +26,9 @@ func (c *Cluster) PauseClients(ctx context.Context, name string, onlyWrites bool
 	if !onlyWrites {
 		return n.pauseAll(ctx)
 	}
-	unpause := func(ctx context.Context) error { return n.unlessGone(n.admin.Do(ctx, "CLIENT", "UNPAUSE").Err()) }
+	unpause := func(ctx context.Context) error { // a Sentinel that demotes the node ends our connection
+		return await.Until(ctx, 10*time.Millisecond, func() error { return n.unlessGone(n.admin.Do(ctx, "CLIENT", "UNPAUSE").Err()) })
+	}
 	if err := n.admin.Do(ctx, "CLIENT", "PAUSE", longestPause.Milliseconds(), "WRITE").Err(); err != nil {
 		return unpause, fmt.Errorf("cluster: pause writes on %s: %w", name, err)
 	}
