@@ -189,6 +189,21 @@ func TestAnOutageMayBeginBeforeTheCause(t *testing.T) {
 	require.Equal(t, "2.60 s", f.Outage.String())
 }
 
+// TestTheOutageOutlastsAFirstWriteOfClientsThatAreCutOff: the new primary is a bridge, which those reach first.
+func TestTheOutageOutlastsAFirstWriteOfClientsThatAreCutOff(t *testing.T) {
+	h := without(analysistest.OneKill(), func(e harness.Event) bool { return e.Kind == harness.EventServes })
+	h.Faults[0] = doing(harness.CutsLinks, "bridge", 10*sec, 13*sec, "r1", "s1", "g1", "r2")
+	h.Faults[0].Groups = []int{1}
+	h.Events = append(h.Events, serves(sec, "r1", 0), serves(sec, "r1", 1), serves(11800*ms, "r2", 1), serves(12*sec, "r2", 0))
+	waiting := analysistest.Add(0, 10*sec, harness.Info)
+	waiting.Return = 11900 * ms
+	h.Ops = harness.OpsOf([]harness.Op{analysistest.Add(0, 9999*ms, harness.OK), analysistest.Add(1, 11800*ms, harness.OK), waiting, analysistest.Add(0, 12*sec, harness.OK)})
+	f := Failovers(h)[0]
+	require.Equal(t, 11801*ms, f.Stage(Writable).At)
+	require.Equal(t, 12001*ms, f.Outage.To)
+	require.Equal(t, 1901*ms, f.Outage.Least)
+}
+
 func TestARecordThatStopsSaysSo(t *testing.T) {
 	h := without(analysistest.OneKill(), func(e harness.Event) bool { return e.At > 11600*ms })
 	h.End, h.Ops = nil, nil

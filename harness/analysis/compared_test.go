@@ -229,10 +229,10 @@ func (c *comparison) joined() time.Time {
 	return time.Time{}
 }
 
-// firstWrite returns the time of the first command of a client that the new primary executed.
-func (c *comparison) firstWrite() time.Time {
+// firstWrite returns the time of the first command of a client that the new primary executed, but for some groups.
+func (c *comparison) firstWrite(but ...int) time.Time {
 	for _, x := range c.o.executed[c.p.new] {
-		if c.on(x.at) >= c.on(c.p.at)-50*time.Millisecond && (c.p.until.IsZero() || x.at.Before(c.p.until)) {
+		if !slices.Contains(but, x.group) && c.on(x.at) >= c.on(c.p.at)-50*time.Millisecond && (c.p.until.IsZero() || x.at.Before(c.p.until)) {
 			return x.at
 		}
 	}
@@ -285,13 +285,13 @@ func (c *comparison) downtime(took time.Time) {
 // outage compares the longest time in which no client that was not cut off had a command executed, up to the first one by the
 // new primary.
 func (c *comparison) outage() {
-	until := c.firstWrite()
-	if until.IsZero() || !c.f.Outage.Seen {
-		return
-	}
 	var cutOff []int
 	if c.f.Fault >= 0 {
 		cutOff = c.h.Faults[c.f.Fault].Groups
+	}
+	until := c.firstWrite(cutOff...)
+	if until.IsZero() || !c.f.Outage.Seen {
+		return
 	}
 	var all []time.Time
 	for _, commands := range c.o.executed {

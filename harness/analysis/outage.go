@@ -29,6 +29,7 @@ type failoverMeter struct {
 	first    harness.Op    // the first write of the new primary
 	executed int64
 	minority int64
+	over     bool // the new primary executed a write of a client that was not cut off
 	answers  gap
 	writes   gap
 }
@@ -65,9 +66,10 @@ func (w *failoverMeters) add(op harness.Op) {
 	group := w.meta.Group(op.Client)
 	node := w.served.by(group, op.Return)
 	for _, m := range w.all {
-		m.count(op, w.executor(m, op, node, group))
+		by := w.executor(m, op, node, group)
+		m.count(op, by)
 		if op.Return < m.end && !slices.Contains(m.groups, group) {
-			m.hear(op, !w.served.known || m.couldGrant(node, op.Call, op.Return))
+			m.hear(op, by, !w.served.known || m.couldGrant(node, op.Call, op.Return))
 		}
 	}
 }
@@ -112,7 +114,7 @@ func (w *failoverMeters) executor(m *failoverMeter, op harness.Op, node string, 
 func (m *failoverMeter) count(op harness.Op, node string) {
 	switch {
 	case !isWrite(op):
-	case node == m.new && op.Return >= m.at-seenWithin && m.reigned(op.Call, op.Return):
+	case m.isByNew(op, node):
 		if m.executed++; m.executed == 1 {
 			m.first = op
 		}
@@ -132,15 +134,19 @@ func (t *takeover) joined(by time.Duration) bool {
 	return slices.ContainsFunc(t.reigns[t.old], func(r reign) bool { return r.to > t.at && r.to < by-seenWithin })
 }
 
-// hear takes the next operation of a client that was not cut off. could says whether the node that answered can have
-// granted it: the refusal of a node that could not is no answer.
-func (m *failoverMeter) hear(op harness.Op, could bool) {
-	over := m.executed > 0 && op.Return > m.first.Return
-	answered := op.Outcome == harness.OK || op.Denied() && could
-	m.answers.add(op, answered, m.since, over)
+// hear takes the next operation of a client that was not cut off, executed or refused by the node. could says whether
+// that can have granted it: the refusal of a node that could not is no answer.
+func (m *failoverMeter) hear(op harness.Op, node string, could bool) {
+	m.answers.add(op, op.Outcome == harness.OK || op.Denied() && could, m.since, m.over)
 	if asksToWrite(op) {
-		m.writes.add(op, isWrite(op), m.since, over)
+		m.writes.add(op, isWrite(op), m.since, m.over)
 	}
+	m.over = m.over || isWrite(op) && m.isByNew(op, node)
+}
+
+// isByNew reports whether the new primary executed the operation that the node answered.
+func (m *failoverMeter) isByNew(op harness.Op, node string) bool {
+	return node == m.new && op.Return >= m.at-seenWithin && m.reigned(op.Call, op.Return)
 }
 
 func (w *failoverMeters) failovers() []Failover {
