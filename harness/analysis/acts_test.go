@@ -134,6 +134,26 @@ func TestTheNextFailoverTakesNothingFromTheFirst(t *testing.T) {
 	require.Equal(t, "r3 acknowledged no write of a client", all[1].Stage(Writable).Note)
 }
 
+// TestEachFailoverHasItsOwnOutage kills the new primary before it has served anybody, so that both causes are in force.
+func TestEachFailoverHasItsOwnOutage(t *testing.T) {
+	h := analysistest.OneKill()
+	h.Events = append(h.Events, analysistest.Role(0, "r3", "slave"))
+	h.Events = append(h.Events, analysistest.FailoverEvents(11680*ms, "r2", "r3", 2, 3)...)
+	h.Faults = append(h.Faults, doing(harness.EndsProcess, "kill-primary", 11680*ms, 14*sec, "r2"))
+	wait := func(client int, from, to time.Duration) harness.Op {
+		op := analysistest.Add(client, from, harness.Info)
+		op.Return = to
+		return op
+	}
+	h.Ops = harness.OpsOf([]harness.Op{
+		analysistest.Add(0, 9999*ms, harness.OK), wait(1, 10*sec, 11690*ms), analysistest.Add(0, 11700*ms, harness.OK),
+		wait(1, 12900*ms, 13400*ms), analysistest.Add(0, 13400*ms, harness.OK),
+	})
+	all := Failovers(h)
+	require.Len(t, all, 2)
+	require.Equal(t, []time.Duration{11701 * ms, 13401 * ms}, []time.Duration{all[0].Outage.To, all[1].Outage.To}, "the first is the longer one")
+}
+
 // TestASuspicionThatPassedIsNotTheStart has a primary that was missed for a moment, long before it is lost.
 func TestASuspicionThatPassedIsNotTheStart(t *testing.T) {
 	h := analysistest.OneKill()

@@ -29,7 +29,8 @@ type failoverMeter struct {
 	first    harness.Op    // the first write of the new primary
 	executed int64
 	minority int64
-	over     bool // the new primary executed a write of a client that was not cut off
+	before   *failoverMeter // of the failover before; nil: there is none
+	over     time.Duration  // when the new primary had executed a write of a client that was not cut off; harness.Forever: never
 	answers  gap
 	writes   gap
 }
@@ -46,7 +47,10 @@ func newFailoverMeters(h harness.History) *failoverMeters {
 		w.end = "the record stops before the run did"
 	}
 	for _, t := range takeovers(a) {
-		m := &failoverMeter{takeover: t, cause: t.causeOf(h.Faults)}
+		m := &failoverMeter{takeover: t, cause: t.causeOf(h.Faults), over: harness.Forever}
+		if n := len(w.all); n > 0 {
+			m.before = w.all[n-1]
+		}
 		if m.since = t.from; len(m.cause.faults) > 0 {
 			m.since = max(t.from, m.cause.start)
 		}
@@ -68,7 +72,7 @@ func (w *failoverMeters) add(op harness.Op) {
 	for _, m := range w.all {
 		by := w.executor(m, op, node, group)
 		m.count(op, by)
-		if op.Return < m.end && !slices.Contains(m.groups, group) {
+		if op.Return < m.ends() && !slices.Contains(m.groups, group) {
 			m.hear(op, by, !w.served.known || m.couldGrant(node, op.Call, op.Return))
 		}
 	}
@@ -137,12 +141,21 @@ func (t *takeover) joined(by time.Duration) bool {
 // hear takes the next operation of a client that was not cut off, executed or refused by the node. could says whether
 // that can have granted it: the refusal of a node that could not is no answer.
 func (m *failoverMeter) hear(op harness.Op, node string, could bool) {
-	m.answers.add(op, op.Outcome == harness.OK || op.Denied() && could, m.since, m.over)
-	if asksToWrite(op) {
-		m.writes.add(op, isWrite(op), m.since, m.over)
+	since, over := m.since, m.over < op.Return
+	if m.before != nil && op.Return <= min(m.before.over, m.before.ends()) {
+		since = op.Return // what ends now is the cost of the failover before
 	}
-	m.over = m.over || isWrite(op) && m.isByNew(op, node)
+	m.answers.add(op, op.Outcome == harness.OK || op.Denied() && could, since, over)
+	if asksToWrite(op) {
+		m.writes.add(op, isWrite(op), since, over)
+	}
+	if isWrite(op) && m.isByNew(op, node) {
+		m.over = min(m.over, op.Return)
+	}
 }
+
+// ends returns when the failover costs clients nothing more: the new primary is a replica again, or another took over.
+func (t *takeover) ends() time.Duration { return min(t.end, t.until) }
 
 // isByNew reports whether the new primary executed the operation that the node answered.
 func (m *failoverMeter) isByNew(op harness.Op, node string) bool {
