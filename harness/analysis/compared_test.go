@@ -117,7 +117,9 @@ func (c *comparison) all() {
 	}
 	took := c.firstAfter(c.o.accepted[c.f.New], c.on(c.p.at)-50*time.Millisecond)
 	c.stage(analysis.Accepted, took)
-	c.stage(analysis.Writable, c.firstWrite())
+	if !c.slow() {
+		c.stage(analysis.Writable, c.firstWrite())
+	}
 	c.stage(analysis.Rejoined, c.joined())
 	c.downtime(took)
 	c.outage()
