@@ -5,8 +5,9 @@
  * bytes of the file $DOUBLEGRANT_CLOCK to CLOCK_REALTIME. If the next 8 bytes are not zero, they are the time itself, in
  * nanoseconds since 1970, and it stands still. If 8 more are not zero, they are the time that is shown from the fourth look on
  * after the process has got something to do (epoll_wait), as if time passed while it does that: Redis 7.0 looks two or three
- * times before a command, and then at each TIME. The file is mapped: a change is
- * seen at once. CLOCK_MONOTONIC stays true.
+ * times before a command, and then at each TIME. Only the thread that waits for something to do is meant: a thread of jemalloc
+ * looks at the time now and then, also in the middle of a command. The file is mapped: a change is seen at once.
+ * CLOCK_MONOTONIC stays true.
  *
  * It is linked against nothing, so that it also loads in a container with another C library than the machine's.
  */
@@ -33,7 +34,8 @@ enum { BEFORE = 3 }; /* looks before a command: 2 to 4 with Redis 7.0.15, by EVA
 static const int64_t unset[FIELDS];
 static const volatile int64_t *file = unset;
 static clock_function *true_clock = ask_kernel;
-static int busy, looks; /* since the process has got something to do; its event loop is one thread */
+static int busy, looks; /* since the process has got something to do */
+static volatile long loop; /* the thread of its event loop */
 
 __attribute__((constructor)) static void start(void) {
 	const char *path = getenv("DOUBLEGRANT_CLOCK");
@@ -57,7 +59,7 @@ int clock_gettime(clockid_t clock, struct timespec *t) {
 	if (!failed && (clock == CLOCK_REALTIME || clock == CLOCK_REALTIME_COARSE)) {
 		int64_t fixed = file[FIXED], then = file[THEN];
 
-		if (fixed && then && busy && looks++ >= BEFORE)
+		if (fixed && then && busy && syscall(SYS_gettid) == loop && looks++ >= BEFORE)
 			fixed = then;
 		int64_t now = fixed ? fixed : t->tv_sec * second + t->tv_nsec + file[OFFSET];
 		t->tv_sec = now / second;
@@ -74,5 +76,6 @@ int epoll_wait(int fd, struct epoll_event *events, int most, int timeout) {
 	int n = wait ? wait(fd, events, most, timeout) : (int)syscall(SYS_epoll_pwait, fd, events, most, timeout, NULL, 0);
 	busy = n > 0;
 	looks = 0;
+	loop = syscall(SYS_gettid);
 	return n;
 }
