@@ -40,7 +40,7 @@ const (
 	clockEnv     = "DOUBLEGRANT_CLOCK" // environment variable that holds the path of clockFile
 
 	clockFixedAt  = 8  // offset in the file of the time at which the clock stands still, in bytes
-	clockThenAt   = 16 // and of the time that it shows after the first look of whatever it does
+	clockThenAt   = 16 // and of the time that its event loop sees from the fourth look on, while a command goes on
 	clockFileSize = 24 // in bytes
 )
 
