@@ -441,6 +441,24 @@ func TestWhatALibrarySendsWhileItConnects(t *testing.T) {
 		regexp.QuoteMeta(`commands were sent when no operation of their client was under way (INCRBY starts 1), which is not part of the search: let the program send nothing`), lost)
 }
 
+// What a class in Python keeps from one schedule to the next is no matter of a search, if it says that it keeps something.
+func TestAClassThatKeepsSomethingIsMadeAnew(t *testing.T) {
+	t.Parallel()
+	const keeps = `
+    keeps_state = %s
+    any_thread = %s
+    calls = 0
+
+    def acquire(self, key, owner, ttl_ms):
+        self.calls += 1
+        return (self.calls < 3 or self.redis.exists(key) == 0) and super().acquire(key, owner, ttl_ms)
+`
+	for _, anyThread := range []string{"True", "False"} {
+		requireHolds(t, own(t, "Lock", fmt.Sprintf(keeps, "True", anyThread)), races)
+		requireStopped(t, own(t, "Lock", fmt.Sprintf(keeps, "False", anyThread)), "does not do the same each time.*let it ask for reset", races)
+	}
+}
+
 // A generator may write its numbers with zeros before them: 007 is 7. One that draws 007 after 7 draws it twice.
 func TestZerosBeforeANumberDoNotCount(t *testing.T) {
 	t.Parallel()

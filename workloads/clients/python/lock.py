@@ -16,6 +16,7 @@ class Lock:
     symmetric = True  # tokens are compared for equality only
     clock = "asked"  # it reads none; "preloaded" if it reads the machine's (deadline_lock.py)
     any_thread = True  # it keeps nothing by thread, as redis-py's own Lock does (redis_py_lock.py)
+    keeps_state = False  # True: what it keeps decides what it does later, so each schedule of a search begins with new ones
 
     def __init__(self, url, timeout):  # timeout in seconds, or None: then wait for as long as it takes
         self.redis = redis.Redis.from_url(url, socket_timeout=timeout)
@@ -109,11 +110,18 @@ class Program:
 
     def __init__(self, kind):
         self.kind, self.init, self.turn, self.clients = kind, None, threading.Lock(), {}
+        self.readers = 1  # threads that read lines
         self.masters = getattr(kind, "masters", 0)  # that it asks at least; 0: it uses one Redis (redlock.py)
 
     def make(self):
         to = self.init.get("masters", [self.init["redis"]]) if self.masters else self.init["redis"]
         return self.kind(to, self.init.get("timeout_ms", 0) / 1000 or None)
+
+    def forget(self):
+        for c in self.clients.values():
+            if isinstance(c, queue.SimpleQueue):
+                c.put(None)  # its thread ends
+        self.clients = {}
 
     def serve(self):
         while True:
@@ -132,13 +140,15 @@ class Program:
         elif r["do"] == "init":
             self.init = r
             say(id=r["id"], ok=True, version=1, can=kind.can, symmetric=kind.symmetric, clock=getattr(kind, "clock", "asked"),
-                masters=self.masters)
+                masters=self.masters, reset=getattr(kind, "keeps_state", False))
         elif r["do"] == "reset":
+            self.forget()
             say(id=r["id"], ok=True)
         elif getattr(kind, "any_thread", False):
             if r["client"] not in self.clients:
                 self.clients[r["client"]] = self.make()
-                if len(self.clients) > 1:  # as many threads as clients
+                if len(self.clients) > self.readers:  # as many threads as clients
+                    self.readers += 1
                     threading.Thread(target=self.serve, daemon=True).start()
             operate(self.clients[r["client"]], r)
         else:
