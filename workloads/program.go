@@ -76,7 +76,7 @@ func (v Variant) symmetric() bool {
 
 // exploredNames lists the names of explored clients. The first is a prefix of the second, differs from the third in case
 // only, and is a suffix of the fourth, so that algorithms show it if they take one for the other.
-var exploredNames = [comeback + 1]string{
+var exploredNames = [interleave.MaxPlaces]string{
 	"client-1", "client-12", "CLIENT-1", "my-client-1", "client-2", "client-123", "CLIENT-2", "my-client-2",
 	"client-3", "client-32", "CLIENT-3", "my-client-3", "client-4", "client-42", "CLIENT-4", "my-client-4",
 	"client-5", "client-52", "CLIENT-5",

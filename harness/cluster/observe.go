@@ -43,6 +43,7 @@ func (n *node) watchRole(ctx context.Context, clock harness.Clock, events func(h
 	tick := time.NewTicker(rolePollEvery)
 	defer tick.Stop()
 	for {
+		asked := clock.Now() // the answer may be read late, when another has told of a later role
 		asking, cancel := context.WithTimeout(ctx, roleWithin)
 		role, followed, err := n.roleAndPrimary(asking)
 		cancel()
@@ -53,11 +54,11 @@ func (n *node) watchRole(ctx context.Context, clock harness.Clock, events func(h
 			role, followed = harness.RoleDown, lastFollowed
 		}
 		if role != last {
-			events(harness.Event{At: clock.Now(), Node: n.name, Kind: harness.EventRole, Detail: role})
+			events(harness.Event{At: asked, Node: n.name, Kind: harness.EventRole, Detail: role})
 			last = role
 		}
 		if followed != lastFollowed && followed != "" {
-			events(harness.Event{At: clock.Now(), Node: n.name, Kind: harness.EventFollows, Detail: followed})
+			events(harness.Event{At: asked, Node: n.name, Kind: harness.EventFollows, Detail: followed})
 		}
 		lastFollowed = followed
 		select {

@@ -5,6 +5,7 @@ import (
 	"io"
 	"os"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 
@@ -18,12 +19,13 @@ import (
 func (n *node) watchMessages(ctx context.Context, clock harness.Clock, events func(harness.Event)) {
 	sub := n.sentinelClient.PSubscribe(ctx, "*")
 	defer sub.Close()
-	unheard := unheardWords{path: n.logPath, now: clock.Now}
+	defer context.AfterFunc(ctx, func() { _ = sub.Close() })() // ends a Receive that waits
+	unheard := unheardWords{path: n.logPath, now: clock.Now, wall: time.Now}
 	tell := func(e harness.Event) {
 		e.Node = n.name
 		events(e)
 	}
-	lost := false
+	subscribed, lost := false, false
 	for ctx.Err() == nil {
 		message, err := sub.Receive(ctx)
 		if ctx.Err() != nil {
@@ -40,6 +42,9 @@ func (n *node) watchMessages(ctx context.Context, clock harness.Clock, events fu
 				tell(unheard.last)
 			}
 		case *redis.Subscription:
+			if !subscribed {
+				subscribed, unheard.since = true, clock.Now()
+			}
 			if lost {
 				tell(harness.Event{At: clock.Now(), Kind: harness.EventHeard})
 				lost = false
@@ -48,7 +53,7 @@ func (n *node) watchMessages(ctx context.Context, clock harness.Clock, events fu
 		if err == nil {
 			continue
 		}
-		if !lost && unheard.last.Kind != "" {
+		if !lost && subscribed {
 			tell(harness.Event{At: clock.Now(), Kind: harness.EventUnheard, Detail: err.Error()})
 			lost = true
 		}
@@ -60,12 +65,14 @@ func (n *node) watchMessages(ctx context.Context, clock harness.Clock, events fu
 }
 
 // unheardWords finds in a Sentinel's log what it said and nobody heard: what follows there on the last message that was
-// heard.
+// heard or, if none was, all since somebody listened.
 type unheardWords struct {
-	path string
-	now  func() time.Duration
-	last harness.Event               // the last that was heard or read; Kind empty: none was
-	told map[[2]string]time.Duration // kinds and details of what was read, and when: it may still be heard
+	path  string
+	now   func() time.Duration        // on the run's clock
+	wall  func() time.Time            // the time of day
+	since time.Duration               // when somebody began to listen
+	last  harness.Event               // the last that was heard or read; Kind empty: none was
+	told  map[[2]string]time.Duration // kinds and details of what was read, and when: it may still be heard
 }
 
 // hears notes a message, and reports whether it is news: it may have been read in the log before.
@@ -83,7 +90,7 @@ func (u *unheardWords) hears(kind, detail string) bool {
 // saidAt returns when a message was said that is heard at now. A Sentinel logs what it says at once, and may store its
 // state on a slow disk before anybody hears it. If the log does not have it, or has another time, it was said at now.
 func (u *unheardWords) saidAt(kind, detail string, now time.Duration) time.Duration {
-	log, wall := u.tail(), time.Now()
+	log, wall := u.tail(), u.wall()
 	for _, zone := range zones {
 		all := wordsIn(log, zone, wall, now)
 		for i := len(all) - 1; i >= 0; i-- {
@@ -97,7 +104,7 @@ func (u *unheardWords) saidAt(kind, detail string, now time.Duration) time.Durat
 
 // tail returns the end of the log, empty if it cannot be read.
 func (u *unheardWords) tail() string {
-	const most = 16 << 10
+	const most = 64 << 10
 	f, err := os.Open(u.path)
 	if err != nil {
 		return ""
@@ -118,35 +125,40 @@ var zones = []*time.Location{time.Local, time.UTC}
 // read lists what was not heard. It is empty if the log does not have the last message that was heard, or gives it
 // another time: then the log was cut off, or the Sentinel's clock has stepped.
 func (u *unheardWords) read() []harness.Event {
-	b, err := os.ReadFile(u.path)
-	if err != nil {
-		return nil
-	}
-	wall, now := time.Now(), u.now()
+	log, wall, now := u.tail(), u.wall(), u.now()
 	for _, zone := range zones {
-		if all, ok := u.after(wordsIn(string(b), zone, wall, now)); ok {
+		if all, ok := u.after(wordsIn(log, zone, wall, now), now); ok {
 			return all
 		}
 	}
 	return nil
 }
 
-// after returns what follows on the last message that was heard. ok is false if that is not in all, at its time.
-func (u *unheardWords) after(all []harness.Event) (following []harness.Event, ok bool) {
+// after returns what follows on the last message that was heard, by now. ok is false if that is not in all, at its time.
+func (u *unheardWords) after(all []harness.Event, now time.Duration) (following []harness.Event, ok bool) {
+	if u.last.Kind == "" { // none was heard
+		following = slices.DeleteFunc(all, func(e harness.Event) bool { return e.At < u.since || e.At > now+time.Millisecond })
+		u.tell(following, now)
+		return following, len(following) > 0
+	}
 	for i := len(all) - 1; i >= 0; i-- {
 		e := all[i]
-		if e.Kind != u.last.Kind || e.Detail != u.last.Detail || (e.At-u.last.At).Abs() > heardWithin {
-			continue
+		if e.Kind == u.last.Kind && e.Detail == u.last.Detail && (e.At-u.last.At).Abs() <= heardWithin {
+			u.tell(all[i+1:], now)
+			return all[i+1:], true
 		}
-		if u.told == nil {
-			u.told = map[[2]string]time.Duration{}
-		}
-		for _, e := range all[i+1:] {
-			u.last, u.told[[2]string{e.Kind, e.Detail}] = e, u.now()
-		}
-		return all[i+1:], true
 	}
 	return nil, false
+}
+
+// tell notes that messages were read: they may still be heard.
+func (u *unheardWords) tell(all []harness.Event, now time.Duration) {
+	if u.told == nil {
+		u.told = map[[2]string]time.Duration{}
+	}
+	for _, e := range all {
+		u.last, u.told[[2]string{e.Kind, e.Detail}] = e, now
+	}
 }
 
 // heardWithin is the time within which what a Sentinel logs is heard, also on a busy machine or disk.

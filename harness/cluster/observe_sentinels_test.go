@@ -12,11 +12,14 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 )
 
+// noon is the time of day of these tests.
+func noon() time.Time { return time.Date(2026, 11, 28, 12, 0, 0, 0, time.Local) }
+
 // TestWhatNobodyHeardIsReadFromTheLog has a log of which the first two messages were heard. The run's clock stands at 10 s.
 func TestWhatNobodyHeardIsReadFromTheLog(t *testing.T) {
 	const now = 10 * time.Second
 	line := func(zone *time.Location, ago time.Duration, said string) string {
-		return "77:X " + time.Now().Add(-ago).In(zone).Format("2 Jan 2006 15:04:05.000") + " # " + said + "\n"
+		return "77:X " + noon().Add(-ago).In(zone).Format("2 Jan 2006 15:04:05.000") + " # " + said + "\n"
 	}
 	heard := []string{"+elected-leader", "master m 127.1.2.1 6379"}
 	log := func(zone *time.Location) string {
@@ -40,19 +43,26 @@ func TestWhatNobodyHeardIsReadFromTheLog(t *testing.T) {
 		path := filepath.Join(t.TempDir(), "s1.log")
 		require.NoError(t, os.WriteFile(path, []byte(c.log), 0o600))
 		at := c.heard
-		u := unheardWords{path: path, now: func() time.Duration { return at }}
+		u := unheardWords{path: path, now: func() time.Duration { return at }, wall: func() time.Time { return noon().Add(at - now) }}
 		require.True(t, u.hears(heard[0], heard[1]), c.name)
 		at = now
 		got := u.read()
 		require.Len(t, got, c.want, c.name)
 		if c.want > 0 {
 			require.Equal(t, harness.Event{At: got[0].At, Kind: "+promoted-slave", Detail: "slave 127.1.2.2:6379"}, got[0], c.name)
-			require.InDelta(t, float64(9*time.Second), float64(got[0].At), float64(time.Second/2), c.name)
+			require.Equal(t, 9*time.Second, got[0].At, c.name)
 			require.Empty(t, u.read(), "%s: it is read once", c.name)
 			require.False(t, u.hears(got[0].Kind, got[0].Detail), "%s: it comes late, after all", c.name)
 		}
 	}
-	gone := unheardWords{path: filepath.Join(t.TempDir(), "none"), now: func() time.Duration { return now }}
+
+	path := filepath.Join(t.TempDir(), "s1.log")
+	require.NoError(t, os.WriteFile(path, []byte(log(time.Local)), 0o600))
+	silent := unheardWords{path: path, now: func() time.Duration { return now }, wall: noon, since: 7500 * time.Millisecond}
+	require.Len(t, silent.read(), 2, "none was heard: what was said since somebody listened")
+	require.Empty(t, silent.read(), "it is read once")
+
+	gone := unheardWords{path: filepath.Join(t.TempDir(), "none"), now: func() time.Duration { return now }, wall: noon}
 	require.Empty(t, gone.read())
 }
 
@@ -72,10 +82,10 @@ func TestAMessageWasSaidWhenItWasLogged(t *testing.T) {
 		{"the clock is ahead", -time.Minute, kind + " " + detail, now},
 	} {
 		path := filepath.Join(t.TempDir(), "s1.log")
-		stamp := time.Now().Add(-c.ago).Format("2 Jan 2006 15:04:05.000")
+		stamp := noon().Add(-c.ago).Format("2 Jan 2006 15:04:05.000")
 		require.NoError(t, os.WriteFile(path, []byte(strings.Repeat("old\n", 10_000)+"77:X "+stamp+" # "+c.said+"\n"), 0o600))
-		u := unheardWords{path: path, now: func() time.Duration { return now }}
+		u := unheardWords{path: path, now: func() time.Duration { return now }, wall: noon}
 		require.True(t, u.hears(kind, detail), c.name)
-		require.InDelta(t, float64(c.want), float64(u.last.At), float64(100*time.Millisecond), c.name)
+		require.Equal(t, c.want, u.last.At, c.name)
 	}
 }

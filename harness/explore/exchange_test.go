@@ -28,6 +28,7 @@ type tokenLock struct {
 	lets    string                          // Lua: the value v is the owner's, whose own is ARGV[1]
 	counts  func(owner string) string       // a key at which it counts; nil: none
 	marks   func(owner string) string       // a key that ends with the lease; nil: none
+	looks   bool                            // it looks at what is left of the lease before it releases
 	mine    map[string]string               // values by owner: a value may be drawn
 }
 
@@ -70,6 +71,11 @@ func (l *tokenLock) Release(ctx context.Context, key, owner string) (bool, error
 	if l.blindly != nil && l.blindly(owner) {
 		n, err := l.redis.Del(ctx, key).Result()
 		return n == 1, err
+	}
+	if l.looks {
+		if err := l.redis.PTTL(ctx, key).Err(); err != nil {
+			return false, err
+		}
 	}
 	value := l.mine[owner]
 	if l.byName {
@@ -174,6 +180,29 @@ func TestAClientApartIsNoneOfThoseThatAreAlike(t *testing.T) {
 	for i, part := range alike.Parts {
 		require.Equal(t, part.Schedules, apart.Parts[i].Schedules, "part %d", i+1)
 	}
+	for _, part := range apart.Parts[len(alike.Parts):] {
+		require.Equal(t, [2]int{0, 1}, [2]int{part.Budget.Crashes, part.Budget.Approaches}, "nobody tells the time")
+	}
+}
+
+// Where somebody tells the time, a client apart crashes, and time passes beyond the end of a lease only.
+func TestAClientApartOfALockThatTellsTheTime(t *testing.T) {
+	p := workloads.LockProgram(workloads.LockOptions{Habits: true}, func(r redis.UniversalClient) workloads.Locker {
+		return &tokenLock{redis: r, mine: map[string]string{}, looks: true}
+	})
+	p.Symmetric, p.NoBackgroundWork = true, true
+	s := Spec{Program: p, Checkers: checkers.ForSearch(p.Kinds...)}
+	s.Clients = 2
+	res := searched(t, s)
+	require.Equal(t, harness.Valid, res.Verdict(), res.Summary())
+	n := 0
+	for _, part := range res.Parts {
+		if part.Budget.Place >= interleave.MaxClients-1 {
+			require.Equal(t, [2]int{1, 0}, [2]int{part.Budget.Crashes, part.Budget.Approaches})
+			n++
+		}
+	}
+	require.Equal(t, 2, n)
 }
 
 // Each two of up to four clients take the places of each two.

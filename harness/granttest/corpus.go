@@ -95,6 +95,8 @@ func (s subject) read(path string) (f saved, err error) {
 		return f, errors.New("it has no schedule")
 	case c.Budget.Clients < 2 || c.Budget.Clients > interleave.MaxClients:
 		return f, fmt.Errorf("it is of %d clients, and a search has 2 to %d", c.Budget.Clients, interleave.MaxClients)
+	case c.Budget.Place < 0 || c.Budget.Place > interleave.MaxPlaces-c.Budget.Clients:
+		return f, fmt.Errorf("its clients begin at place %d, and there are %d places", c.Budget.Place, interleave.MaxPlaces)
 	case f.Parameters.Regime != "":
 		_, err = workloads.ParseRegime(string(f.Parameters.Regime))
 	}

@@ -9,6 +9,9 @@ import (
 // MaxClients bounds the clients of a schedule. A schedule needs two at least.
 const MaxClients = 16
 
+// MaxPlaces bounds the places of clients. Those from MaxClients on are of clients that do something else: see Program.Apart.
+const MaxPlaces = MaxClients + 3
+
 // MaxExhaustive bounds the clients of a search that runs every schedule. With more, schedules are drawn at random.
 const MaxExhaustive = 4
 

@@ -44,8 +44,8 @@ type Program struct {
 	Scripts map[string]string
 	// Hooks are installed in the connection of every client.
 	Hooks []redis.Hook
-	// Open makes the client at place i for one schedule. Places count from 0 to MaxClients-1, and a schedule with fewer
-	// clients may leave some out: see Budget.Place. The search calls Step of the client once.
+	// Open makes the client at place i for one schedule. Places from 0 to MaxClients-1 are of clients that do the same, and a schedule
+	// with fewer clients may leave some out: see Budget.Place. Those of Apart follow. The search calls Step of the client once.
 	//
 	// What the client does has to follow from what it reads alone. It reads no clock but harness.Now, and waits only by
 	// harness.Sleep, by what harness.Go returns, and by Redis: BLPOP and its like, XREAD BLOCK, and messages of a subscription. It

@@ -147,6 +147,8 @@ func (u *unpacker) recipe() Recipe {
 		u.fail("it has no steps")
 	case r.Budget.Clients < 2 || r.Budget.Clients > MaxClients:
 		u.fail("it has %d clients, and this version runs 2 to %d", r.Budget.Clients, MaxClients)
+	case r.Budget.Place > MaxPlaces-r.Budget.Clients:
+		u.fail("its last client has place %d, and this version has %d", r.Budget.Clients+r.Budget.Place, MaxPlaces)
 	default:
 		u.clients(r)
 	}
