@@ -120,6 +120,7 @@ func TestARecipeOfAnotherVersionIsRefusedWithTheReason(t *testing.T) {
 		with(func(r *Recipe) { r.Schedule = nil }):                  "no steps",
 		with(func(r *Recipe) { r.Budget.Clients = 1 }):              "1 clients",
 		with(func(r *Recipe) { r.Budget.Clients = MaxClients + 1 }): "this version runs 2 to",
+		with(func(r *Recipe) { r.Budget.Place = MaxPlaces }):        "its last client has place",
 		with(func(r *Recipe) { r.Schedule = []Choice{Run(3)} }):     "client 4 is one of 3 clients",
 		with(func(r *Recipe) { r.Budget.Late = mostCount + 1 }):     "of one thing",
 	} {
