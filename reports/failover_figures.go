@@ -18,7 +18,7 @@ func FailoverTimes() (all []string) {
 	return append(all, analysis.NoWrites, analysis.NoAnswers, analysis.NoClientWrites)
 }
 
-// FailoversOf returns the figures of failovers for distributions. A length that is a range is not known.
+// FailoversOf returns the figures of failovers for distributions. Where clients asked too rarely, a length is a range.
 func FailoversOf(all []analysis.Failover) (figures []tally.Failover) {
 	for _, f := range all {
 		one := tally.Failover{Times: map[string]time.Duration{}}
@@ -32,6 +32,7 @@ func FailoversOf(all []analysis.Failover) (figures []tally.Failover) {
 				one.Times[c.Name] = c.Length()
 			}
 		}
+		one.Ranges = rangesOf(f)
 		for class, n := range f.Losses {
 			if one.Losses == nil {
 				one.Losses = map[string]int{}
@@ -41,6 +42,19 @@ func FailoversOf(all []analysis.Failover) (figures []tally.Failover) {
 		figures = append(figures, one)
 	}
 	return figures
+}
+
+// rangesOf returns the costs that are ranges, by their names; nil if there are none.
+func rangesOf(f analysis.Failover) (all map[string]tally.Range) {
+	for name, o := range map[string]analysis.Outage{analysis.NoAnswers: f.Outage, analysis.NoClientWrites: f.Writes} {
+		if o.Seen && o.IsRange() {
+			if all == nil {
+				all = map[string]tally.Range{}
+			}
+			all[name] = tally.Range{Least: o.Least, Most: o.Most}
+		}
+	}
+	return all
 }
 
 // figuresOf sums up the failovers of a run.
@@ -56,7 +70,7 @@ func FailoversLine(f tally.Figures) string {
 	for _, name := range []string{string(analysis.Writable), analysis.NoAnswers} {
 		if d, ok := f.At(name); ok {
 			median, p90, most := units.Duration(d.Median), units.Duration(d.P90), units.Duration(d.Max)
-			s += fmt.Sprintf("%s%s %s at the median, %s at p90, %s at most", sep, name, median, p90, most)
+			s += fmt.Sprintf("%s%s%s %s at the median, %s at p90, %s at most", sep, name, seenIn(d, f), median, p90, most)
 			sep = "; "
 		}
 	}
@@ -65,6 +79,14 @@ func FailoversLine(f tally.Figures) string {
 		sep = ", "
 	}
 	return s
+}
+
+// seenIn says how many failovers show a time, in parentheses; empty if all do.
+func seenIn(d tally.Distribution, f tally.Figures) string {
+	if d.Of == f.Failovers {
+		return ""
+	}
+	return fmt.Sprintf(" (%s of %s)", units.Count(int64(d.Of)), units.Count(int64(f.Failovers)))
 }
 
 func perFailover(n float64) string { return fmt.Sprintf("%.3g", n) }

@@ -2,6 +2,7 @@ package reports
 
 import (
 	"encoding/json"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -38,6 +39,28 @@ func TestManyFailoversAreSummedUpInEveryForm(t *testing.T) {
 		require.Contains(t, copied(textOf(t, write, s)), "5 failovers: first write 1.78 s at the median", name)
 	}
 	require.Contains(t, textOf(t, SuiteJSON, s), `"p90": 1851000000`)
+}
+
+// TestFailoversThatShowNotEverythingAreCounted has a cost that is a range, and a failover without a write of a client.
+func TestFailoversThatShowNotEverythingAreCounted(t *testing.T) {
+	h := analysistest.Kills(5)
+	r := report(t, h, valid())
+	r.Failovers[1].Outage = analysis.Outage{Seen: true, From: sec, To: 11 * sec, Least: 8 * sec, Most: 10 * sec}
+	stages := r.Failovers[3].Stages
+	stages[slices.Index(analysis.Milestones(), analysis.Writable)].Seen = false
+	all := FailoversOf(r.Failovers)
+	require.Equal(t, tally.Range{Least: 8 * sec, Most: 10 * sec}, all[1].Range(analysis.NoAnswers))
+	require.Equal(t, tally.Range{Most: tally.Unbounded}, all[3].Range("first write"))
+	line := r.FailoversLine()
+	require.Contains(t, line, "5 failovers: first write (4 of 5) 1.")
+	require.Contains(t, line, "no client that asked was answered (4 of 5) 1.")
+
+	table := failoverRows(r.Failovers)
+	foot := table.Foot[len(table.Foot)-1]
+	require.Equal(t, "seen in", foot.Name)
+	require.Equal(t, "4 of 5", foot.Cells[slices.Index(table.Heads, "first write")])
+	require.Equal(t, "5 of 5", foot.Cells[0])
+	require.Len(t, failoverRows(report(t, h, valid()).Failovers).Foot, 4, "all show everything")
 }
 
 // TestAFailoverWithoutOneCauseIsReadable has two faults of which nobody can tell which it was, and none at all.

@@ -53,14 +53,21 @@ func failoverRows(all []analysis.Failover) failoverTable {
 	return t
 }
 
-// addFoot adds the distribution of each column.
+// addFoot adds the distribution of each column, and how many failovers it is of unless all show what they have.
 func (t *failoverTable) addFoot(f tally.Figures) {
 	t.Foot = []failoverRow{{Name: "median"}, {Name: "least"}, {Name: "p90"}, {Name: "most"}}
+	of := failoverRow{Name: "seen in"}
+	some := false
 	for _, name := range t.Heads {
 		d, ok := f.At(name)
 		for i, v := range []time.Duration{d.Median, d.Min, d.P90, d.Max} {
 			t.Foot[i].Cells = append(t.Foot[i].Cells, cellOf(ok, units.Duration(v)))
 		}
+		of.Cells = append(of.Cells, fmt.Sprintf("%d of %d", d.Of, f.Failovers))
+		some = some || ok && d.Of < f.Failovers
+	}
+	if some {
+		t.Foot = append(t.Foot, of)
 	}
 }
 

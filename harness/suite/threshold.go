@@ -10,8 +10,8 @@ import (
 	"github.com/doublegrant/doublegrant/harness/units"
 )
 
-// Threshold bounds how long the failovers of a run may take. A run that exceeds a bound is not as expected; one without
-// a failover, or without one that shows what is bounded, tells nothing. A bound of zero is none.
+// Threshold bounds how long the failovers of a run may take. A run that exceeds a bound is not as expected. One without a
+// failover tells nothing, and neither does one whose failovers do not show whether they kept it. A bound of zero is none.
 type Threshold struct {
 	TakesWrites time.Duration `yaml:"takesWrites,omitempty" zero:"default"` // from the fault to the new primary's first write of the harness's
 	FirstWrite  time.Duration `yaml:"firstWrite,omitempty" zero:"default"`  // from the fault to its first write of a client
@@ -75,21 +75,43 @@ func (t Threshold) judge(r *tally.Run) {
 	if r.Ending != tally.Met {
 		return
 	}
-	f := tally.FiguresOf(r.Failovers, r.Stages)
 	for _, b := range t.bounds() {
-		d, ok := f.At(b.name)
-		if !ok {
-			r.Ending, r.Why = tally.Unsaid, fmt.Sprintf("%s: none of %s shows how long that took", b.name, failovers(f.Failovers))
-			continue
+		ending, why := t.compare(b, r.Failovers)
+		if ending != tally.Met {
+			r.Ending, r.Why = ending, why
 		}
-		if got, _ := t.of(d); got > b.most {
-			const why = "%s took %s at %s of %s, more than %s"
-			at := cmp.Or(t.At, "max")
-			r.Ending = tally.NotMet
-			r.Why = fmt.Sprintf(why, b.name, units.Duration(got), at, failovers(d.Of), units.Duration(b.most))
+		if ending == tally.NotMet {
 			return
 		}
 	}
 }
 
-func failovers(n int) string { return units.Plural(int64(n), "failover", "failovers") }
+// compare returns what one bound makes of failovers, and why. What is not known may be within the bound or beyond it.
+func (t Threshold) compare(b bound, all []tally.Failover) (tally.Ending, string) {
+	told := 0
+	for _, f := range all {
+		if r := f.Range(b.name); r.Least > b.most || r.Most <= b.most {
+			told++
+		}
+	}
+	of := units.Plural(int64(len(all)), "failover", "failovers")
+	if told == 0 {
+		return tally.Unsaid, fmt.Sprintf("%s: none of %s shows how long that took", b.name, of)
+	}
+	low, high := tally.BoundsOf(all, b.name)
+	least, _ := t.of(low)
+	most, _ := t.of(high)
+	switch {
+	case least > b.most:
+		took := units.Duration(least)
+		if least < most {
+			took = "at least " + took
+		}
+		const why = "%s took %s at %s of %s, more than %v"
+		return tally.NotMet, fmt.Sprintf(why, b.name, took, cmp.Or(t.At, "max"), of, b.most)
+	case most > b.most:
+		const why = "%s: whether that took at most %v can be told of only %d of %s"
+		return tally.Unsaid, fmt.Sprintf(why, b.name, b.most, told, of)
+	}
+	return tally.Met, ""
+}

@@ -19,6 +19,15 @@ func TestARunWhoseFailoversTakeTooLong(t *testing.T) {
 		return all
 	}
 	const s = time.Second
+	answers := func(all ...tally.Range) (list []tally.Failover) {
+		for _, r := range all {
+			list = append(list, tally.Failover{Ranges: map[string]tally.Range{"no client that asked was answered": r}})
+		}
+		return list
+	}
+	unseen := func(n int, after ...time.Duration) []tally.Failover {
+		return append(writes(after...), make([]tally.Failover, n)...)
+	}
 	ten := writes(s, s, s, s, s, s, s, s, 2*s, 9*s)
 	for _, c := range []struct {
 		name   string
@@ -28,12 +37,32 @@ func TestARunWhoseFailoversTakeTooLong(t *testing.T) {
 		why    string
 	}{
 		{"at the bound", Threshold{FirstWrite: 2 * s, At: "p90"}, ten, tally.Met, ""},
-		{"beyond it", Threshold{FirstWrite: 1999 * time.Millisecond, At: "p90"}, ten, tally.NotMet, "first write took 2.00 s at p90 of 10 failovers, more than 2.00 s"},
-		{"the largest counts by itself", Threshold{FirstWrite: 3 * s}, ten, tally.NotMet, "first write took 9.00 s at max of 10 failovers, more than 3.00 s"},
+		{"beyond it", Threshold{FirstWrite: 1999 * time.Millisecond, At: "p90"}, ten, tally.NotMet,
+			"first write took 2.00 s at p90 of 10 failovers, more than 1.999s"},
+		{"the largest counts by itself", Threshold{FirstWrite: 3 * s}, ten, tally.NotMet,
+			"first write took 9.00 s at max of 10 failovers, more than 3s"},
 		{"the median", Threshold{FirstWrite: s, At: "median"}, ten, tally.Met, ""},
 		{"no failover", Threshold{FirstWrite: 3 * s}, nil, tally.Unsaid, "first write: none of 0 failovers shows how long that took"},
 		{"none that shows it", Threshold{NoAnswers: 3 * s}, writes(s), tally.Unsaid, "no client that asked was answered: none of 1 failover shows how long that took"},
-		{"one bound is exceeded, another not shown", Threshold{NoAnswers: s, TakesWrites: s, FirstWrite: s}, writes(2 * s), tally.NotMet, "first write took 2.00 s at max of 1 failover, more than 1.00 s"},
+		{"one bound is exceeded, another not shown", Threshold{NoAnswers: s, TakesWrites: s, FirstWrite: s}, writes(2 * s), tally.NotMet,
+			"first write took 2.00 s at max of 1 failover, more than 1s"},
+		{"a range beyond it", Threshold{NoAnswers: 2 * s},
+			answers(tally.Range{Least: s, Most: s}, tally.Range{Least: 8 * s, Most: 10 * s}), tally.NotMet,
+			"no client that asked was answered took at least 8.00 s at max of 2 failovers, more than 2s"},
+		{"a range across it", Threshold{NoAnswers: 2 * s}, answers(tally.Range{Least: s, Most: s}, tally.Range{Least: s, Most: 10 * s}), tally.Unsaid,
+			"no client that asked was answered: whether that took at most 2s can be told of only 1 of 2 failovers"},
+		{"only a range across it", Threshold{NoAnswers: 2 * s}, answers(tally.Range{Least: s, Most: 10 * s}), tally.Unsaid,
+			"no client that asked was answered: none of 1 failover shows how long that took"},
+		{"a range within it", Threshold{NoAnswers: 2 * s}, answers(tally.Range{Least: s, Most: 2 * s}), tally.Met, ""},
+		{"one never recovers", Threshold{FirstWrite: 3 * s}, unseen(1, s, s, s, s), tally.Unsaid,
+			"first write: whether that took at most 3s can be told of only 4 of 5 failovers"},
+		{"one never recovers, another is beyond it", Threshold{FirstWrite: 3 * s}, unseen(1, s, 4*s), tally.NotMet,
+			"first write took at least 4.00 s at max of 3 failovers, more than 3s"},
+		{"the one that is not seen is not of the nine tenths", Threshold{FirstWrite: 3 * s, At: "p90"},
+			unseen(1, s, s, s, s, s, s, s, s, 3*s), tally.Met, ""},
+		{"nor can it bring the median beyond it", Threshold{FirstWrite: 3 * s, At: "median"}, unseen(2, s, s, s), tally.Met, ""},
+		{"half of them are not seen", Threshold{FirstWrite: 3 * s, At: "median"}, unseen(2, s, s), tally.Unsaid,
+			"first write: whether that took at most 3s can be told of only 2 of 4 failovers"},
 	} {
 		r := tally.Run{Ending: tally.Met, Failovers: c.of, Stages: reports.FailoverTimes()}
 		c.limit.judge(&r)
@@ -42,6 +71,15 @@ func TestARunWhoseFailoversTakeTooLong(t *testing.T) {
 	worse := tally.Run{Ending: tally.Failed, Why: "no Redis"}
 	Threshold{FirstWrite: s}.judge(&worse)
 	require.Equal(t, "no Redis", worse.Why)
+}
+
+// TestThresholdsBoundWhatReportsMeasure finds the name of each bound among those of the reports.
+func TestThresholdsBoundWhatReportsMeasure(t *testing.T) {
+	all := Threshold{TakesWrites: 1, FirstWrite: 1, NoWrites: 1, NoAnswers: 1}.bounds()
+	require.Len(t, all, 4)
+	for _, b := range all {
+		require.Contains(t, reports.FailoverTimes(), b.name)
+	}
 }
 
 func TestThresholdsAreReadFromASuite(t *testing.T) {

@@ -11,7 +11,39 @@ import (
 type Failover struct {
 	// Times has, by its name, each stage's time since the cause and each cost's length. What is not known is missing.
 	Times  map[string]time.Duration `json:"times"`
+	Ranges map[string]Range         `json:"ranges,omitempty"` // costs of which nobody knows more than this, by their names
 	Losses map[string]int           `json:"losses,omitempty"` // violations that belong to it, by the classes that were looked for
+}
+
+// Range is a time of which nobody knows more than its bounds.
+type Range struct {
+	Least time.Duration `json:"least"`
+	Most  time.Duration `json:"most"`
+}
+
+// Unbounded is the Most of a time of which nothing is known. Twice as much is still a time.
+const Unbounded time.Duration = math.MaxInt64 / 2
+
+// Range returns what is known of the time of that name: from 0 to Unbounded if the failover does not show it.
+func (f Failover) Range(name string) Range {
+	if d, ok := f.Times[name]; ok {
+		return Range{Least: d, Most: d}
+	}
+	if r, ok := f.Ranges[name]; ok {
+		return r
+	}
+	return Range{Most: Unbounded}
+}
+
+// BoundsOf returns the distributions of the least and of the most that the time of that name can have been. Every
+// failover counts, whether it shows the time or not. There is at least one.
+func BoundsOf(all []Failover, name string) (least, most Distribution) {
+	var low, high []time.Duration
+	for _, one := range all {
+		r := one.Range(name)
+		low, high = append(low, r.Least), append(high, r.Most)
+	}
+	return distributionOf(name, low), distributionOf(name, high)
 }
 
 // Figures sums up many failovers. The zero value is of none.
