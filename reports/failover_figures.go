@@ -63,7 +63,8 @@ func figuresOf(all []analysis.Failover) tally.Figures {
 }
 
 // FailoversLine sums up many failovers in one line, such as "12 failovers: first write 2.21 s at the median, 3.40 s at
-// p90, 3.52 s at most; 2.1 double-grant each (0.4 to 3.9), 0 lost-write each (below 0.25)".
+// p90, 3.52 s at most; 2.1 double-grant each (0.4 to 3.9), no lost-write in 12 failovers (with 95 % in less than 22 % of
+// all)".
 func FailoversLine(f tally.Figures) string {
 	s := units.Plural(int64(f.Failovers), "failover", "failovers")
 	sep := ": "
@@ -75,7 +76,7 @@ func FailoversLine(f tally.Figures) string {
 		}
 	}
 	for _, m := range f.Losses {
-		s += fmt.Sprintf("%s%s %s each%s", sep, perFailover(m.Mean), m.Name, interval(m))
+		s += sep + lossOf(m)
 		sep = ", "
 	}
 	return s
@@ -89,17 +90,23 @@ func seenIn(d tally.Distribution, f tally.Figures) string {
 	return fmt.Sprintf(" (%s of %s)", units.Count(int64(d.Of)), units.Count(int64(f.Failovers)))
 }
 
-func perFailover(n float64) string { return fmt.Sprintf("%.3g", n) }
-
-// interval returns the interval of a mean, in parentheses; empty if there is none.
-func interval(m tally.Mean) string {
+// lossOf says how many violations of a class a failover had, and what is to be expected of many more.
+func lossOf(m tally.Mean) string {
 	switch {
+	case m.Mean == 0 && m.Of > 1:
+		const none = "no %s in %s failovers (with 95 %% in less than %.2g %% of all)"
+		return fmt.Sprintf(none, m.Name, units.Count(int64(m.Of)), 100*m.Share())
 	case m.High < 0:
-		return ""
-	case m.Mean == 0:
-		return fmt.Sprintf(" (below %s)", perFailover(m.High))
+		return fmt.Sprintf("%s %s each", perFailover(m.Mean), m.Name)
 	}
-	return fmt.Sprintf(" (%s to %s)", perFailover(m.Low), perFailover(m.High))
+	return fmt.Sprintf("%s %s each (%s to %s)", perFailover(m.Mean), m.Name, perFailover(m.Low), perFailover(m.High))
+}
+
+func perFailover(n float64) string {
+	if n >= 100 {
+		return units.Whole(n)
+	}
+	return fmt.Sprintf("%.3g", n)
 }
 
 // failoverFacts returns a line for each case of a suite that had failovers.

@@ -21,7 +21,7 @@ func TestManyFailoversAreSummedUpInEveryForm(t *testing.T) {
 	r := report(t, analysistest.Kills(5), judged)
 	want := "5 failovers: first write 1.78 s at the median, 1.85 s at p90, 1.85 s at most; " +
 		"no client that asked was answered 1.78 s at the median, 1.85 s at p90, 1.85 s at most; " +
-		"1.4 double-grant each (0 to 5.29), 0 lost-write each (below 0.6)"
+		"1.4 double-grant each (0 to 5.29), no lost-write in 5 failovers (with 95 % in less than 45 % of all)"
 	require.Equal(t, want, r.FailoversLine())
 	require.Contains(t, copied(textOf(t, HTML, r)), want)
 	require.Contains(t, copied(textOf(t, Summary, r)), want)
@@ -39,6 +39,24 @@ func TestManyFailoversAreSummedUpInEveryForm(t *testing.T) {
 		require.Contains(t, copied(textOf(t, write, s)), "5 failovers: first write 1.78 s at the median", name)
 	}
 	require.Contains(t, textOf(t, SuiteJSON, s), `"p90": 1851000000`)
+}
+
+func TestLossesAreNumbersForPeople(t *testing.T) {
+	for _, c := range []struct {
+		of   tally.Mean
+		want string
+	}{
+		{tally.Mean{Of: 3, Mean: 2700.4, Low: 99.94, High: 12345}, "2,700 lost-write each (99.9 to 12,345)"},
+		{tally.Mean{Of: 3, Mean: 100, Low: 0, High: 1234.5}, "100 lost-write each (0 to 1,235)"},
+		{tally.Mean{Of: 3, Mean: 1.0 / 3, Low: 0.04, High: 1}, "0.333 lost-write each (0.04 to 1)"},
+		{tally.Mean{Of: 1, Mean: 4000, High: -1}, "4,000 lost-write each"},
+		{tally.Mean{Of: 1, High: -1}, "0 lost-write each"},
+		{tally.Mean{Of: 30, High: -1}, "no lost-write in 30 failovers (with 95 % in less than 9.5 % of all)"},
+		{tally.Mean{Of: 3000, High: -1}, "no lost-write in 3,000 failovers (with 95 % in less than 0.1 % of all)"},
+	} {
+		c.of.Name = "lost-write"
+		require.Equal(t, c.want, lossOf(c.of))
+	}
 }
 
 // TestFailoversThatShowNotEverythingAreCounted has a cost that is a range, and a failover without a write of a client.

@@ -10,8 +10,9 @@ import (
 	"github.com/doublegrant/doublegrant/harness/units"
 )
 
-// Threshold bounds how long the failovers of a run may take. A run that exceeds a bound is not as expected. One without a
-// failover tells nothing, and neither does one whose failovers do not show whether they kept it. A bound of zero is none.
+// Threshold bounds how long the failovers of a run may take. A run that exceeds a bound is not as expected. One without
+// a failover tells nothing, and neither does one whose failovers do not show whether they kept it. A bound of zero is
+// none.
 type Threshold struct {
 	TakesWrites time.Duration `yaml:"takesWrites,omitempty" zero:"default"` // from the fault to the new primary's first write of the harness's
 	FirstWrite  time.Duration `yaml:"firstWrite,omitempty" zero:"default"`  // from the fault to its first write of a client

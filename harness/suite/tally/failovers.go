@@ -63,8 +63,8 @@ type Distribution struct {
 	Max    time.Duration `json:"max"`
 }
 
-// Mean is a number per failover, with the interval of 95 % for the mean of many more. Of one failover there is no upper
-// end: High is -1.
+// Mean is a number per failover, with the interval of 95 % for the mean of many more. There is no upper end, and High is
+// -1, of one failover and of those that had none: when there are violations, there may be thousands.
 type Mean struct {
 	Name string  `json:"name"`
 	Of   int     `json:"of"` // failovers
@@ -117,8 +117,10 @@ func (f Figures) At(name string) (d Distribution, ok bool) {
 	return f.Times[i], true
 }
 
-// meanOf returns the mean with Student's interval. If it never happened, High is the rule of three: with 95 % it is below
-// 3 in n.
+// Share returns the share of many more failovers that have any, if none of these had: with 95 % it is less than that.
+func (m Mean) Share() float64 { return 1 - math.Pow(0.05, 1/float64(m.Of)) }
+
+// meanOf returns the mean with Student's interval.
 func meanOf(name string, counts []int) Mean {
 	n, sum, squares := float64(len(counts)), 0.0, 0.0
 	for _, c := range counts {
@@ -129,10 +131,8 @@ func meanOf(name string, counts []int) Mean {
 		squares += math.Pow(float64(c)-m.Mean, 2)
 	}
 	switch {
-	case n == 1:
+	case n == 1 || sum == 0:
 		m.High = -1
-	case sum == 0:
-		m.High = 3 / n
 	default:
 		half := student(len(counts)-1) * math.Sqrt(squares/(n-1)/n)
 		m.Low, m.High = max(0, m.Mean-half), m.Mean+half
