@@ -34,7 +34,7 @@ type Report struct {
 func New(h harness.History, j harness.Judged) (Report, error) {
 	h.Faults = h.FaultsByStart()
 	stats, failovers, err := analysis.Of(h)
-	analysis.Charge(failovers, j.Found, lookedFor(j))
+	analysis.Charge(failovers, j.Found, lookedFor(h.Events, j))
 	r := Report{
 		Name: h.Meta.Name, Labels: maps.Clone(h.Meta.Labels), History: h, Judged: j,
 		Stats: stats, Failovers: failovers,
@@ -46,11 +46,16 @@ func New(h harness.History, j harness.Judged) (Report, error) {
 	return r, err
 }
 
-// lookedFor lists the classes of a failover's losses that a checker judged.
-func lookedFor(j harness.Judged) (all []harness.Class) {
+// lookedFor lists the classes of a failover's losses of which a checker knows what there was. A checker that ended unknown
+// has not seen all, and with clocks in doubt nothing counts that was found.
+func lookedFor(events []harness.Event, j harness.Judged) (all []harness.Class) {
+	untrusted := func(e harness.Event) bool { return e.Kind == harness.EventClockUntrusted }
+	if slices.ContainsFunc(events, untrusted) {
+		return nil
+	}
 	finds := map[string]harness.Class{"mutex": harness.DoubleGrant, "writes": harness.LostWrite}
 	for _, g := range j.Judgements {
-		if class := finds[g.Checker]; class != "" && !g.Absent {
+		if class := finds[g.Checker]; class != "" && g.Verdict != harness.Unknown {
 			all = append(all, class)
 		}
 	}

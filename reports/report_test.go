@@ -63,3 +63,26 @@ func TestAFaultThatTheRecordDoesNotSeeHealed(t *testing.T) {
 	h.Faults = append(h.Faults, harness.Fault{Number: 2, Name: "later", Start: 15 * sec})
 	require.Len(t, analysis.Failovers(h), 1)
 }
+
+// TestNoLossesAreClaimedWhereNobodyKnows has checkers that ended in different ways. None of them lists a finding.
+func TestNoLossesAreClaimedWhereNobodyKnows(t *testing.T) {
+	untrusted := []harness.Event{{Kind: harness.EventClockUntrusted, Node: "generator-2", Detail: "it stepped"}}
+	for _, c := range []struct {
+		name          string
+		mutex, writes harness.Verdict
+		events        []harness.Event
+		want          analysis.Losses
+	}{
+		{"both have seen all", harness.Valid, harness.Invalid, nil, analysis.Losses{harness.DoubleGrant: 0, harness.LostWrite: 0}},
+		{"one was cut short", harness.Valid, harness.Unknown, nil, analysis.Losses{harness.DoubleGrant: 0}},
+		{"both were cut short", harness.Unknown, harness.Unknown, nil, nil},
+		{"a clock is in doubt", harness.Valid, harness.Valid, untrusted, nil},
+	} {
+		h := analysistest.OneKill()
+		h.Events = append(h.Events, c.events...)
+		judged := valid()
+		judged.Judgements = []harness.Judgement{{Checker: "mutex", Verdict: c.mutex}, {Checker: "writes", Verdict: c.writes}}
+		r := report(t, h, judged)
+		require.Equal(t, c.want, r.Failovers[0].Losses, c.name)
+	}
+}
