@@ -112,8 +112,8 @@ func perFailover(n float64) string {
 // failoverFacts returns a line for each case of a suite that had failovers.
 func failoverFacts(s tally.Suite) (all []fact) {
 	for _, c := range s.Cases {
-		if c.Failovers != nil && len(c.Failovers.Times) > 0 {
-			all = append(all, fact{"failovers of " + c.Name, FailoversLine(*c.Failovers)})
+		if f := c.SumUp(); f != nil && len(f.Times) > 0 {
+			all = append(all, fact{"failovers of " + c.Name, FailoversLine(*f)})
 		}
 	}
 	return all

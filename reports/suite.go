@@ -32,7 +32,7 @@ func SuiteJSON(w io.Writer, s tally.Suite) error {
 	s.Cases = slices.Clone(list(s.Cases))
 	s.Memory.Load.All, s.Memory.Runs.All = list(s.Memory.Load.All), list(s.Memory.Runs.All)
 	for i := range s.Cases {
-		s.Cases[i].Failures = list(s.Cases[i].Failures)
+		s.Cases[i].Failures, s.Cases[i].Failovers = list(s.Cases[i].Failures), s.Cases[i].SumUp()
 	}
 	enc := json.NewEncoder(w)
 	enc.SetIndent("", "  ")

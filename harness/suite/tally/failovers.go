@@ -75,7 +75,10 @@ type Mean struct {
 
 // FiguresOf sums up failovers. names says which times it looks at, and their order.
 func FiguresOf(all []Failover, names []string) Figures {
-	f := Figures{Failovers: len(all)}
+	if len(all) == 0 {
+		return Figures{}
+	}
+	f := Figures{Failovers: len(all), Times: []Distribution{}}
 	for _, name := range names {
 		var times []time.Duration
 		for _, one := range all {

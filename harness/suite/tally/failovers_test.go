@@ -1,6 +1,7 @@
 package tally
 
 import (
+	"encoding/json"
 	"math"
 	"testing"
 	"time"
@@ -36,6 +37,29 @@ func TestFailoversAreSummedUp(t *testing.T) {
 	require.Zero(t, FiguresOf(nil, []string{"joins"}))
 	_, ok := f.At("never")
 	require.False(t, ok)
+}
+
+// TestACaseHoldsItsFailoversOnce leaves them out of the runs that it lists.
+func TestACaseHoldsItsFailoversOnce(t *testing.T) {
+	var c Case
+	require.Nil(t, c.SumUp())
+	stages := []string{"joins"}
+	for i := range 3 {
+		one := Failover{Times: map[string]time.Duration{"joins": time.Duration(i)}}
+		c.Add(Run{Ending: NotMet, Failovers: []Failover{one, {}}, Stages: stages})
+	}
+	c.Add(Run{Ending: Met})
+	require.Equal(t, Figures{Failovers: 6, Times: []Distribution{{Name: "joins", Of: 3, Median: 1, P90: 2, Max: 2}}}, *c.SumUp())
+	for _, r := range append(c.Failures, c.Last) {
+		require.Empty(t, r.Failovers)
+		require.Empty(t, r.Stages)
+	}
+}
+
+func TestFiguresWithoutTimesAreAnEmptyListInJSON(t *testing.T) {
+	text, err := json.Marshal(FiguresOf([]Failover{{}}, []string{"joins"}))
+	require.NoError(t, err)
+	require.JSONEq(t, `{"failovers": 1, "times": []}`, string(text))
 }
 
 func TestStudentsTableHasNoStep(t *testing.T) {

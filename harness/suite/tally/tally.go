@@ -77,12 +77,13 @@ type Case struct {
 	Failed   int           `json:"failed"`
 	Ops      int64         `json:"ops"`
 	Elapsed  time.Duration `json:"elapsed"`
-	Last     Run           `json:"last"`
+	Last     Run           `json:"last"`     // without its failovers, as those in Failures
 	Failures []Run         `json:"failures"` // the first MaxFailures runs that were not as expected
 
-	Failovers *Figures `json:"failovers,omitempty"` // of all runs; nil: none had any
+	Failovers *Figures `json:"failovers,omitempty"` // of all runs, as SumUp returns them; Add leaves it alone
 
 	failovers []Failover
+	stages    []string
 }
 
 // MaxFailures bounds the failures of a case that are listed with their seeds. All of them are counted, and all are in the record.
@@ -105,15 +106,23 @@ func (c *Case) Add(r Run) {
 	c.Runs++
 	c.Ops += r.Ops
 	c.Elapsed += r.Elapsed
-	c.Last = r
 	if len(r.Failovers) > 0 {
-		c.failovers = append(c.failovers, r.Failovers...)
-		f := FiguresOf(c.failovers, r.Stages)
-		c.Failovers = &f
+		c.failovers, c.stages = append(c.failovers, r.Failovers...), r.Stages
 	}
+	r.Failovers, r.Stages = nil, nil // they are in the record
+	c.Last = r
 	if r.Ending != Met && len(c.Failures) < MaxFailures {
 		c.Failures = append(c.Failures, r)
 	}
+}
+
+// SumUp returns the figures of all failovers of the case's runs; nil: none had any.
+func (c Case) SumUp() *Figures {
+	if len(c.failovers) == 0 {
+		return c.Failovers
+	}
+	f := FiguresOf(c.failovers, c.stages)
+	return &f
 }
 
 // Ending returns the worst ending of the case's runs; NotRun if there are none.
