@@ -94,7 +94,9 @@ func TestAFailoverWithoutOneCauseIsReadable(t *testing.T) {
 	require.Contains(t, textOf(t, Summary, r), "one of kill-primary, pause-primary, r1 to r2")
 
 	h.Faults = nil
-	page = textOf(t, HTML, report(t, h, valid()))
+	r = report(t, h, valid())
+	require.Contains(t, copied(textOf(t, Summary, r)), "### Failover, no known cause, r1 to r2")
+	page = textOf(t, HTML, r)
 	require.Contains(t, page, "no known cause: r1 → r2")
 	require.Contains(t, page, "Time counts from the first sign")
 }
@@ -107,5 +109,7 @@ func TestATableOfFailoversSaysWhatIsParticular(t *testing.T) {
 	r := report(t, h, valid())
 	const name, want = "2 kill-primary, r2 to r1", "beside slicer; r1 acknowledged no write of a client"
 	require.Contains(t, textOf(t, Summary, r), name+": "+want)
+	require.Contains(t, textOf(t, Summary, r), "### 2 failovers\n\n"+aboutTimes)
+	require.Contains(t, textOf(t, HTML, r), aboutTimes)
 	require.Contains(t, textOf(t, HTML, r), "<dt>"+name+"</dt><dd>"+want+"</dd>")
 }

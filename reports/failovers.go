@@ -23,6 +23,7 @@ func slowest(all []analysis.Failover) int {
 
 // failoverTable is a table of several failovers, with the distribution of each column below.
 type failoverTable struct {
+	About string
 	Heads []string
 	Rows  []failoverRow
 	Foot  []failoverRow
@@ -36,14 +37,15 @@ type failoverRow struct {
 }
 
 func failoverRows(all []analysis.Failover) failoverTable {
-	t := failoverTable{Heads: FailoverTimes()}
+	t := failoverTable{About: aboutTimes, Heads: FailoverTimes()}
 	for _, f := range all {
 		row := failoverRow{Name: nameRow(f)}
 		for _, n := range analysis.Milestones()[1:] {
 			s := f.Stage(n)
 			row.Cells = append(row.Cells, cellOf(s.Seen, units.Duration(s.After)))
 		}
-		row.Cells = append(row.Cells, cellOf(f.Servers.Seen, units.Duration(f.Servers.Length())), cellOf(f.Outage.Seen, f.Outage.String()), cellOf(f.Writes.Seen, f.Writes.String()))
+		row.Cells = append(row.Cells, cellOf(f.Servers.Seen, units.Duration(f.Servers.Length())),
+			cellOf(f.Outage.Seen, f.Outage.String()), cellOf(f.Writes.Seen, f.Writes.String()))
 		t.Rows = append(t.Rows, row)
 		if all := remarksOn(f); len(all) > 0 {
 			t.Remarks = append(t.Remarks, fact{row.Name, strings.Join(all, "; ")})
@@ -79,6 +81,9 @@ func remarksOn(f analysis.Failover) []string {
 	}
 	return all
 }
+
+// aboutTimes says what the columns of a table of failovers mean.
+const aboutTimes = "Stages: time since the fault; costs: how long; – was not seen."
 
 // nameRow names a failover in a table: the number and name of the fault, and who followed whom.
 func nameRow(f analysis.Failover) string {

@@ -320,8 +320,9 @@ func drawingPointer(d drawing.Drawing) *drawing.Drawing { return &d }
 // drawnFailovers returns the failovers that are drawn: all of a few, or the slowest of many.
 func drawnFailovers(all []analysis.Failover) []drawnFailover {
 	var some []drawnFailover
+	worst := slowest(all)
 	for i, f := range all {
-		if len(all) <= maxFalls || i == slowest(all) {
+		if len(all) <= maxFalls || i == worst {
 			some = append(some, drawnFailover{Failover: f, Number: i + 1, Picture: drawing.Waterfall(f)})
 		}
 	}

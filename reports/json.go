@@ -12,7 +12,8 @@ import (
 	"github.com/doublegrant/doublegrant/harness/suite/tally"
 )
 
-// Schema is the version of verdict.json. It changes when a field changes its meaning or goes away.
+// Schema is the version of verdict.json. From the first release on it changes when a field changes its meaning or goes
+// away. Before that it stays 1, and the changelog says which fields changed.
 const Schema = 1
 
 // ErrSchema marks a verdict.json of another version.

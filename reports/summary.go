@@ -101,8 +101,8 @@ func summaryFailovers(w io.Writer, r Report) error {
 	case 1:
 		return oneFailover(w, r.Failovers[0])
 	}
-	fmt.Fprintf(w, "\n### %d failovers, times since the fault\n\n%s.\n\n", len(r.Failovers), escapeMarkdown(r.FailoversLine()))
 	t := failoverRows(r.Failovers)
+	fmt.Fprintf(w, "\n### %d failovers\n\n%s %s.\n\n", len(r.Failovers), t.About, escapeMarkdown(r.FailoversLine()))
 	heads := []string{"after fault"}
 	for _, h := range t.Heads {
 		heads = append(heads, ":"+h)
@@ -122,7 +122,11 @@ func summaryFailovers(w io.Writer, r Report) error {
 }
 
 func oneFailover(w io.Writer, f analysis.Failover) error {
-	fmt.Fprintf(w, "\n### Failover after %s\n\n", escapeMarkdown(f.Cause()+f.Moved()))
+	head := "Failover after "
+	if f.Fault < 0 {
+		head = "Failover, "
+	}
+	fmt.Fprintf(w, "\n### %s\n\n", escapeMarkdown(head+f.Cause()+f.Moved()))
 	var rows [][]string
 	for _, s := range f.Stages {
 		if s.Seen {
@@ -137,7 +141,7 @@ func oneFailover(w io.Writer, f analysis.Failover) error {
 	for _, r := range f.Remarks() {
 		rows = append(rows, []string{"remark", "", escapeMarkdown(r)})
 	}
-	return markdownTable(w, []string{"stage", ":since the fault", "by"}, rows)
+	return markdownTable(w, []string{"stage", ":since the fault, or how long", "by"}, rows)
 }
 
 func summaryCommand(w io.Writer, r Report) error {
