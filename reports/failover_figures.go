@@ -69,10 +69,12 @@ func FailoversLine(f tally.Figures) string {
 	s := units.Plural(int64(f.Failovers), "failover", "failovers")
 	sep := ": "
 	for _, name := range []string{string(analysis.Writable), analysis.NoAnswers} {
-		if d, ok := f.At(name); ok {
+		d, ok := f.At(name)
+		s += sep + name + seenIn(d, f)
+		sep = "; "
+		if ok {
 			median, p90, most := units.Duration(d.Median), units.Duration(d.P90), units.Duration(d.Max)
-			s += fmt.Sprintf("%s%s%s %s at the median, %s at p90, %s at most", sep, name, seenIn(d, f), median, p90, most)
-			sep = "; "
+			s += fmt.Sprintf(" %s at the median, %s at p90, %s at most", median, p90, most)
 		}
 	}
 	for _, m := range f.Losses {

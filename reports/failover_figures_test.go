@@ -108,6 +108,7 @@ func TestATableOfFailoversSaysWhatIsParticular(t *testing.T) {
 	h.Faults = append(h.Faults, harness.Fault{Name: "slicer", Effects: harness.SlowsLinks, Targets: []string{"r3"}, Start: 13 * sec, Heal: 14 * sec, End: 15 * sec})
 	r := report(t, h, valid())
 	const name, want = "2 kill-primary, r2 to r1", "beside slicer; r1 acknowledged no write of a client"
+	require.Equal(t, "2 failovers: first write (0 of 2); no client that asked was answered (0 of 2)", r.FailoversLine())
 	require.Contains(t, textOf(t, Summary, r), name+": "+want)
 	require.Contains(t, textOf(t, Summary, r), "### 2 failovers\n\n"+aboutTimes)
 	require.Contains(t, textOf(t, HTML, r), aboutTimes)
