@@ -63,8 +63,8 @@ func figuresOf(all []analysis.Failover) tally.Figures {
 }
 
 // FailoversLine sums up many failovers in one line, such as "12 failovers: first write 2.21 s at the median, 3.40 s at
-// p90, 3.52 s at most; 2.1 double-grant each (0.4 to 3.9), no lost-write in 12 failovers (with 95 % in less than 22 % of
-// all)".
+// p90, 3.52 s at most; 2.1 double-grant each (0.4 to 3.9), no lost-write in 12 failovers (with 95 % in less than 22 %
+// of all)".
 func FailoversLine(f tally.Figures) string {
 	s := units.Plural(int64(f.Failovers), "failover", "failovers")
 	sep := ": "

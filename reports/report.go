@@ -46,8 +46,8 @@ func New(h harness.History, j harness.Judged) (Report, error) {
 	return r, err
 }
 
-// lookedFor lists the classes of a failover's losses of which a checker knows what there was. A checker that ended unknown
-// has not seen all, and with clocks in doubt nothing counts that was found.
+// lookedFor lists the classes of a failover's losses of which a checker knows what there was. A checker that ended
+// unknown has not seen all, and with clocks in doubt nothing counts that was found.
 func lookedFor(events []harness.Event, j harness.Judged) (all []harness.Class) {
 	untrusted := func(e harness.Event) bool { return e.Kind == harness.EventClockUntrusted }
 	if slices.ContainsFunc(events, untrusted) {

@@ -73,7 +73,8 @@ func TestNoLossesAreClaimedWhereNobodyKnows(t *testing.T) {
 		events        []harness.Event
 		want          analysis.Losses
 	}{
-		{"both have seen all", harness.Valid, harness.Invalid, nil, analysis.Losses{harness.DoubleGrant: 0, harness.LostWrite: 0}},
+		{"both have seen all", harness.Valid, harness.Invalid, nil,
+			analysis.Losses{harness.DoubleGrant: 0, harness.LostWrite: 0}},
 		{"one was cut short", harness.Valid, harness.Unknown, nil, analysis.Losses{harness.DoubleGrant: 0}},
 		{"both were cut short", harness.Unknown, harness.Unknown, nil, nil},
 		{"a clock is in doubt", harness.Valid, harness.Valid, untrusted, nil},

@@ -63,8 +63,8 @@ type Distribution struct {
 	Max    time.Duration `json:"max"`
 }
 
-// Mean is a number per failover, with the interval of 95 % for the mean of many more. There is no upper end, and High is
-// -1, of one failover and of those that had none: when there are violations, there may be thousands.
+// Mean is a number per failover, with the interval of 95 % for the mean of many more. There is no upper end, and High
+// is -1, of one failover and of those that had none: when there are violations, there may be thousands.
 type Mean struct {
 	Name string  `json:"name"`
 	Of   int     `json:"of"` // failovers

@@ -49,7 +49,8 @@ func TestACaseHoldsItsFailoversOnce(t *testing.T) {
 		c.Add(Run{Ending: NotMet, Failovers: []Failover{one, {}}, Stages: stages})
 	}
 	c.Add(Run{Ending: Met})
-	require.Equal(t, Figures{Failovers: 6, Times: []Distribution{{Name: "joins", Of: 3, Median: 1, P90: 2, Max: 2}}}, *c.SumUp())
+	joins := Distribution{Name: "joins", Of: 3, Median: 1, P90: 2, Max: 2}
+	require.Equal(t, Figures{Failovers: 6, Times: []Distribution{joins}}, *c.SumUp())
 	for _, r := range append(c.Failures, c.Last) {
 		require.Empty(t, r.Failovers)
 		require.Empty(t, r.Stages)
