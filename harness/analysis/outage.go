@@ -51,15 +51,22 @@ func newFailoverMeters(h harness.History) *failoverMeters {
 		if n := len(w.all); n > 0 {
 			m.before = w.all[n-1]
 		}
-		if m.since = t.from; len(m.cause.faults) > 0 {
-			m.since = max(t.from, m.cause.start)
-		}
+		m.since = m.costsFrom(m.cause)
 		for _, i := range m.cause.faults {
 			m.groups = append(m.groups, h.Faults[i].Groups...)
 		}
 		w.all = append(w.all, m)
 	}
 	return w
+}
+
+// costsFrom returns when the takeover can have begun to cost anything. Without a cause it is when the primary can have
+// fallen silent.
+func (t *takeover) costsFrom(c cause) time.Duration {
+	if len(c.faults) == 0 {
+		return max(t.from, c.start-t.downAfter-missedWithin)
+	}
+	return max(t.from, c.start)
 }
 
 // add takes the next operation, in order of Return.
