@@ -23,9 +23,10 @@ func (t *takeover) detection() detection {
 	d := detection{suspected: notSeen, missed: notSeen, began: notSeen}
 	now := d                     // as it stands
 	missing := map[string]bool{} // the Sentinels that miss it
-	agreed := false
+	agreed := map[string]bool{}  // those that say that a quorum does
 	for _, e := range t.events {
-		if e.At < t.heard || e.At > t.at+seenWithin || !t.sentinels[e.Node] || !t.isAbout(e) {
+		gone := e.Kind == harness.EventUnheard // it may have ended, and then it misses nobody
+		if e.At < t.heard || e.At > t.at+seenWithin || !t.sentinels[e.Node] || !gone && !t.isAbout(e) {
 			continue
 		}
 		switch e.Kind {
@@ -33,20 +34,24 @@ func (t *takeover) detection() detection {
 			if len(missing) == 0 {
 				now.suspected = e.At
 			}
-			if !missing[e.Node] && !agreed {
+			if !missing[e.Node] && len(agreed) == 0 {
 				now.missed = e.At
 			}
 			missing[e.Node] = true
-		case "-sdown":
+		case "-sdown", harness.EventUnheard:
+			delete(agreed, e.Node)
 			if delete(missing, e.Node); len(missing) == 0 {
-				now.suspected, now.missed, agreed = notSeen, notSeen, false
+				now.suspected, now.missed = notSeen, notSeen
+				clear(agreed)
 			}
 		case string(Agreed):
-			agreed = true
+			agreed[e.Node] = true
+		case "-odown":
+			delete(agreed, e.Node)
 		case attempted, string(Elected):
 			if e.Kind == attempted || d.began == notSeen {
 				d = now
-				d.began, d.ordered = e.At, !agreed
+				d.began, d.ordered = e.At, len(agreed) == 0
 			}
 		}
 	}
