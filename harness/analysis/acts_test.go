@@ -128,7 +128,8 @@ func TestTheNextFailoverTakesNothingFromTheFirst(t *testing.T) {
 	all := Failovers(h)
 	require.Len(t, all, 2)
 	require.Equal(t, Stage{Name: Rejoined, Note: "r1 never followed r2: next it followed r3"}, all[0].Stage(Rejoined))
-	all[0].Stages[len(all[0].Stages)-1] = first.Stage(Rejoined)
+	require.Equal(t, 15*sec, all[0].Ceased)
+	all[0].Stages[len(all[0].Stages)-1], all[0].Ceased = first.Stage(Rejoined), first.Ceased
 	require.Equal(t, first, all[0])
 	require.Equal(t, []time.Duration{1012 * ms, 1470 * ms}, []time.Duration{all[1].Stage(Suspect).After, all[1].Stage(Accepted).After})
 	require.Equal(t, "r3 acknowledged no write of a client", all[1].Stage(Writable).Note)
@@ -235,34 +236,14 @@ func TestARecordThatStopsSaysSo(t *testing.T) {
 
 func TestTimesOfAClockThatSteppedAreNotKnown(t *testing.T) {
 	h := analysistest.OneKill()
-	h.Events = append(h.Events, event(12*sec, "generator-2", harness.EventClockUntrusted, "it stepped"))
+	h.Events = append(h.Events, serves(10*sec, "r1", 1), serves(13*sec, "r2", 1))
+	h.Ops = harness.OpsOf([]harness.Op{analysistest.Add(1, 11600*ms, harness.OK), analysistest.Add(0, 11700*ms, harness.OK)})
 	f := Failovers(h)[0]
+	require.Equal(t, []int64{1, 1}, []int64{f.Executed, f.Minority})
+	h.Events = append(h.Events, event(12*sec, "generator-2", harness.EventClockUntrusted, "it stepped"))
+	f = Failovers(h)[0]
+	require.Zero(t, f.Executed+f.Minority, "who answered rests on the same times")
 	require.Equal(t, Stage{Name: Writable, Note: "not known: the clock of generator-2 did not run as it was taken to"}, f.Stage(Writable))
 	require.False(t, f.Outage.Seen || f.Writes.Seen)
 	require.True(t, f.Stage(Switched).Seen)
-}
-
-func TestLossesBelongToTheFailoverInWhichTheyCameAbout(t *testing.T) {
-	all := Failovers(crashAfterPromotion())
-	lost := func(at time.Duration, n int) harness.Finding {
-		return harness.Finding{Class: harness.LostWrite, At: at, Count: n}
-	}
-	twice := func(at time.Duration, n int) harness.Finding {
-		return harness.Finding{Class: harness.DoubleGrant, At: at, Count: n}
-	}
-	found := []harness.Finding{
-		lost(9*sec, 1),  // before the first promotion
-		lost(11*sec, 5), // by r1, while r3 was a primary as well
-		twice(12*sec, 2),
-		twice(18410*ms, 3),
-		lost(18500*ms, 7), // after both
-		{Class: harness.StuckLock, At: 12 * sec, Count: 100},
-	}
-	both := []harness.Class{harness.DoubleGrant, harness.LostWrite, harness.StuckLock}
-	Charge(all, found, both)
-	require.Equal(t, []Losses{{harness.LostWrite: 6, harness.DoubleGrant: 2}, {harness.LostWrite: 7, harness.DoubleGrant: 3}}, []Losses{all[0].Losses, all[1].Losses})
-	require.Contains(t, all[0].String(), "; 2 double-grant; 6 lost-write")
-	Charge(nil, found, both)
-	Charge(all, nil, both[:1])
-	require.Equal(t, Losses{harness.DoubleGrant: 0}, all[0].Losses, "nobody looked for lost writes")
 }

@@ -34,3 +34,45 @@ func TestWithoutACauseWhatWasLongBeforeCostsNothing(t *testing.T) {
 		}
 	}
 }
+
+// TestARefusalIsNoOutageOfWrites has one lock that is held for 5 s, beside a failover of 1.7 s.
+func TestARefusalIsNoOutageOfWrites(t *testing.T) {
+	h := analysistest.OneKill()
+	ops := []harness.Op{analysistest.Add(0, 7*sec, harness.OK)}
+	for at := 8 * sec; at < 10*sec; at += 10 * ms {
+		ops = append(ops, analysistest.Refusal(0, at))
+	}
+	for at := 10 * sec; at < 11700*ms; at += 10 * ms {
+		ops = append(ops, analysistest.Add(0, at, harness.Fail))
+	}
+	for at := 11700 * ms; at < 13*sec; at += 10 * ms {
+		ops = append(ops, analysistest.Refusal(0, at))
+	}
+	h.Ops = harness.OpsOf(append(ops, analysistest.Add(0, 13*sec, harness.OK)))
+	f := Failovers(h)[0]
+	require.Equal(t, []time.Duration{10 * sec, 11701 * ms}, []time.Duration{f.Writes.From, f.Writes.To})
+	require.Equal(t, f.Outage, f.Writes)
+	require.Equal(t, 13001*ms, f.Stage(Writable).At, "a refusal is no write, all the same")
+}
+
+// TestNodesWithoutANameExecuteNothingTwice is about a record that has neither addresses nor roles.
+func TestNodesWithoutANameExecuteNothingTwice(t *testing.T) {
+	h := without(analysistest.OneKill(), func(e harness.Event) bool {
+		return e.Kind == harness.EventAddress || e.Kind == harness.EventRole || e.Kind == harness.EventServes
+	})
+	h.Ops = harness.OpsOf([]harness.Op{
+		analysistest.Add(0, 9*sec, harness.OK), analysistest.Add(0, 11511500*time.Microsecond, harness.OK),
+		analysistest.Add(0, 11700*ms, harness.OK),
+	})
+	all := Failovers(h)
+	require.Len(t, all, 1)
+	f := all[0]
+	require.Equal(t, []string{"", ""}, []string{f.Old, f.New})
+	require.Equal(t, 11701*ms, f.Stage(Writable).At, "the one before was called before the promotion")
+	require.Equal(t, []int64{1, 0}, []int64{f.Executed, f.Minority})
+
+	h.Events = append(h.Events, serves(sec, "r1", 1), serves(11520*ms, "r2", 0)) // nobody knows who r2 is
+	f = Failovers(h)[0]
+	require.Equal(t, []int64{1, 0}, []int64{f.Executed, f.Minority})
+	require.Empty(t, f.Remarks())
+}

@@ -99,6 +99,7 @@ type Failover struct {
 	Start    time.Duration `json:"start"`             // of the cause; without one, the first sign of the failover
 	Promoted time.Duration `json:"promoted"`          // the first sign that New was a primary
 	Until    time.Duration `json:"until,omitempty"`   // when New was seen as a replica again; 0: never
+	Ceased   time.Duration `json:"ceased,omitempty"`  // when Old was no primary any more, whomever it followed then; 0: never
 	Stages   []Stage       `json:"stages"`            // one for each milestone, in order
 	Servers  Downtime      `json:"servers"`           // no node took writes
 	Outage   Outage        `json:"outage"`            // no client that asked was answered

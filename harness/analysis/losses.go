@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"sort"
 	"time"
 
 	"github.com/doublegrant/doublegrant/harness"
@@ -47,14 +48,11 @@ func Charge(all []Failover, found []harness.Finding, looked []harness.Class) {
 	}
 }
 
-// lastBefore returns the index of the last failover whose promotion came before t; the first if none did.
-func lastBefore(all []Failover, t time.Duration) (last int) {
-	for i, f := range all {
-		if f.Promoted <= t {
-			last = i
-		}
-	}
-	return last
+// lastBefore returns the index of the last failover whose promotion came before t; the first if none did. The record may
+// show a promotion late, and a Finding says when it came about in whole steps: a little is allowed for both.
+func lastBefore(all []Failover, t time.Duration) int {
+	first := sort.Search(len(all), func(i int) bool { return all[i].Promoted-seenWithin > t })
+	return max(0, first-1)
 }
 
 // losing returns the index of the failover in which a write was lost that was acknowledged at t.
@@ -67,14 +65,13 @@ func losing(all []Failover, t time.Duration) int {
 	return len(all) - 1
 }
 
-// together returns when there was one primary again: the old one had joined, or the new one was a replica again.
+// together returns when there was one primary again: the old one had ceased to be one, or the new one was a replica.
 func (f Failover) together() time.Duration {
-	joined := f.Stage(Rejoined)
-	switch {
-	case joined.Seen:
-		return joined.At
-	case f.Until > 0:
-		return f.Until
+	at := harness.Forever
+	for _, end := range []time.Duration{f.Ceased, f.Until} {
+		if end > 0 {
+			at = min(at, end)
+		}
 	}
-	return harness.Forever
+	return at
 }

@@ -29,6 +29,7 @@ type failoverMeter struct {
 	first    harness.Op    // the first write of the new primary
 	executed int64
 	minority int64
+	ceased   time.Duration  // when the old primary was seen as a replica; harness.Forever: never
 	before   *failoverMeter // of the failover before; nil: there is none
 	over     time.Duration  // when the new primary had executed a write of a client that was not cut off; harness.Forever: never
 	answers  gap
@@ -47,7 +48,7 @@ func newFailoverMeters(h harness.History) *failoverMeters {
 		w.end = "the record stops before the run did"
 	}
 	for _, t := range takeovers(a) {
-		m := &failoverMeter{takeover: t, cause: t.causeOf(h.Faults), over: harness.Forever}
+		m := &failoverMeter{takeover: t, cause: t.causeOf(h.Faults), ceased: t.replaced(), over: harness.Forever}
 		if n := len(w.all); n > 0 {
 			m.before = w.all[n-1]
 		}
@@ -129,7 +130,7 @@ func (m *failoverMeter) count(op harness.Op, node string) {
 		if m.executed++; m.executed == 1 {
 			m.first = op
 		}
-	case node != m.old || op.Call <= m.at || m.reverted(op.Call) || m.joined(op.Call):
+	case m.old == "" || node != m.old || op.Call <= m.at || m.reverted(op.Call) || op.Call > addTime(m.ceased, seenWithin):
 	case m.couldGrant(node, op.Call, op.Return):
 		m.minority++
 	}
@@ -139,10 +140,15 @@ func (m *failoverMeter) count(op harness.Op, node string) {
 // the only primary.
 func (t *takeover) reverted(by time.Duration) bool { return t.until < t.end && by > t.until }
 
-// joined reports whether the old primary had been a replica by then. It may have become a primary again, in a later
-// failover.
-func (t *takeover) joined(by time.Duration) bool {
-	return slices.ContainsFunc(t.reigns[t.old], func(r reign) bool { return r.to > t.at && r.to < by-seenWithin })
+// replaced returns when the old primary was seen as a replica; harness.Forever: never. It may have become a primary
+// again, in a later failover.
+func (t *takeover) replaced() time.Duration {
+	for _, r := range t.reigns[t.old] {
+		if r.to > t.at {
+			return r.to
+		}
+	}
+	return harness.Forever
 }
 
 // hear takes the next operation of a client that was not cut off, executed or refused by the node. could says whether
@@ -152,9 +158,10 @@ func (m *failoverMeter) hear(op harness.Op, node string, could bool) {
 	if m.before != nil && op.Return <= min(m.before.over, m.before.ends()) {
 		since = op.Return // what ends now is the cost of the failover before
 	}
-	m.answers.add(op, op.Outcome == harness.OK || op.Denied() && could, since, over)
+	got := op.Outcome == harness.OK || op.Denied() && could
+	m.answers.add(op, got, since, over)
 	if asksToWrite(op) {
-		m.writes.add(op, isWrite(op), since, over)
+		m.writes.add(op, got, since, over)
 	}
 	if isWrite(op) && m.isByNew(op, node) {
 		m.over = min(m.over, op.Return)
@@ -164,8 +171,12 @@ func (m *failoverMeter) hear(op harness.Op, node string, could bool) {
 // ends returns when the failover costs clients nothing more: the new primary is a replica again, or another took over.
 func (t *takeover) ends() time.Duration { return min(t.end, t.until) }
 
-// isByNew reports whether the new primary executed the operation that the node answered.
+// isByNew reports whether the new primary executed the operation that the node answered. Of a new primary without a
+// name it is taken to have done what was called after the promotion.
 func (m *failoverMeter) isByNew(op harness.Op, node string) bool {
+	if m.new == "" {
+		return op.Call > m.at && op.Call < m.end && (m.old == "" || node != m.old)
+	}
 	return node == m.new && op.Return >= m.at-seenWithin && m.reigned(op.Call, op.Return)
 }
 
@@ -198,6 +209,9 @@ func (w *failoverMeters) failover(m *failoverMeter) Failover {
 	if m.until != harness.Forever {
 		f.Until = m.until
 	}
+	if m.ceased != harness.Forever {
+		f.Ceased = m.ceased
+	}
 	w.firstWrite(&f, m)
 	w.doubtStages(&f)
 	return f
@@ -212,7 +226,7 @@ func (w *failoverMeters) firstWrite(f *Failover, m *failoverMeter) {
 	}
 	if w.doubt != "" {
 		f.Stages[i] = Stage{Name: Writable, Note: w.doubt}
-		f.Outage, f.Writes = Outage{}, Outage{}
+		f.Outage, f.Writes, f.Executed, f.Minority = Outage{}, Outage{}, 0, 0
 	}
 }
 
