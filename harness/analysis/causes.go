@@ -1,6 +1,7 @@
 package analysis
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 	"time"
@@ -107,25 +108,23 @@ func (t *takeover) suspects(faults []harness.Fault, d detection) []int {
 }
 
 // kept returns those of all for which is is true.
-func kept(all []int, is func(int) bool) (some []int) {
-	for _, i := range all {
-		if is(i) {
-			some = append(some, i)
-		}
-	}
-	return some
+func kept(all []int, is func(int) bool) []int {
+	return slices.DeleteFunc(slices.Clone(all), func(i int) bool { return !is(i) })
 }
 
-// firstToAct returns the first of the faults, if it certainly silenced the primary before the next began; otherwise
-// all.
+// firstToAct returns the faults of some, in order of start, that began before an earlier one had certainly silenced the
+// primary.
 func firstToAct(some []int, faults []harness.Fault) []int {
-	if len(some) < 2 {
-		return some
-	}
-	first, next := faults[some[0]], faults[some[1]]
-	ends := first.Effects.Any(harness.EndsProcess | harness.StopsProcess | harness.DefersCommands | harness.CutsLinks)
-	if ends && first.Active > 0 && first.Active <= next.Start {
-		return some[:1]
+	const ends = harness.EndsProcess | harness.StopsProcess | harness.DefersCommands | harness.CutsLinks
+	silent := harness.Forever
+	for n, i := range some {
+		f := faults[i]
+		if f.Start >= silent {
+			return some[:n]
+		}
+		if f.Active > 0 && f.Effects.Any(ends) {
+			silent = min(silent, f.Active)
+		}
 	}
 	return some
 }
@@ -139,7 +138,7 @@ func inOrderOfStart(faults []harness.Fault) []int {
 }
 
 func inOrderOf(all []int, faults []harness.Fault) []int {
-	slices.SortStableFunc(all, func(i, j int) int { return int(faults[i].Start - faults[j].Start) })
+	slices.SortStableFunc(all, func(i, j int) int { return cmp.Compare(faults[i].Start, faults[j].Start) })
 	return slices.Compact(all)
 }
 
@@ -227,11 +226,17 @@ func (t *takeover) clientsOnly(f harness.Fault) bool {
 // partition that has clients on the smaller side names the hosts of that side: the Sentinels that it names are those
 // which the primary does not lose.
 func (t *takeover) keepsFromSentinels(f harness.Fault) bool {
-	named := len(t.sentinelsIn(f))
-	if len(f.Groups) > 0 {
-		return named > 0
+	named := t.sentinelsIn(f)
+	if len(f.Groups) == 0 {
+		return 2*len(named) > len(t.sentinels)
 	}
-	return 2*named > len(t.sentinels)
+	lost := 0
+	for s := range t.sentinels {
+		if !slices.Contains(named, s) {
+			lost++
+		}
+	}
+	return len(named) > 0 && lost > len(named)
 }
 
 // sentinelsIn lists the Sentinels among the fault's targets: what is neither a client group nor a node with a role.

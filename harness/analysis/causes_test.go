@@ -32,6 +32,8 @@ func TestTheFaultThatLedToAFailover(t *testing.T) {
 	}
 	split := doing(harness.CutsLinks, "split", 10*sec, 13*sec, "r1", "s1", "g0")
 	split.Groups = []int{0}
+	with := doing(harness.CutsLinks, "with it", 9990*ms, 13*sec, "r1", "s1", "s2", "g0")
+	with.Groups = []int{0}
 	clients := doing(harness.CutsLinks, "cut clients", 9*sec, 20*sec, "r1", "g0")
 	clients.Groups = []int{0}
 	slow := begins(kill, 9900*ms)
@@ -64,6 +66,8 @@ func TestTheFaultThatLedToAFailover(t *testing.T) {
 		{"too early for the +sdown", []harness.Fault{begins(split, 5*sec), kill}, "kill", "split"},
 		{"a ping was not answered before", []harness.Fault{begins(kill, 10250*ms)}, "kill", ""},
 		{"nobody can tell", []harness.Fault{slow, pause}, "one of slow, pause", ""},
+		{"the second acted before the third began", []harness.Fault{slow, pause, begins(kill, 10250*ms)}, "one of slow, pause", "kill"},
+		{"clients and most Sentinels stay with the primary", []harness.Fault{with, kill}, "kill", "with it"},
 		{"links are slow for long", []harness.Fault{doing(harness.SlowsLinks, "latency", 3*sec, 18*sec, "r1", "s1", "s2", "s3"), kill}, "kill", "latency"},
 		{"links become slow with it", []harness.Fault{doing(harness.SlowsLinks, "latency", 9990*ms, 18*sec, "r1", "s1", "s2", "s3"), kill}, "kill", "latency"},
 		{"slow links alone", []harness.Fault{doing(harness.SlowsLinks, "latency", 9990*ms, 18*sec, "r1", "s1", "s2", "s3")}, "latency", ""},
