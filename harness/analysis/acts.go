@@ -2,6 +2,7 @@ package analysis
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"time"
 
@@ -104,7 +105,7 @@ func (a *acts) couldGrant(node string, from, to time.Duration) bool {
 // if that is one of them, or else the one that became a primary last.
 func (a *acts) primaryBefore(t time.Duration, promoted, preferred string) string {
 	node, since := "", time.Duration(-1)
-	for _, name := range sortedKeys(a.reigns) {
+	for _, name := range slices.Sorted(maps.Keys(a.reigns)) {
 		for _, r := range a.reigns[name] {
 			switch {
 			case name == promoted || r.from >= t || r.to < t-seenWithin:
@@ -116,15 +117,6 @@ func (a *acts) primaryBefore(t time.Duration, promoted, preferred string) string
 		}
 	}
 	return cmp.Or(node, preferred)
-}
-
-func sortedKeys[T any](m map[string]T) []string {
-	var keys []string
-	for k := range m {
-		keys = append(keys, k)
-	}
-	slices.Sort(keys)
-	return keys
 }
 
 // first returns the first event of [from, to] for which wanted is true.
@@ -139,7 +131,7 @@ func (a *acts) first(from, to time.Duration, wanted func(harness.Event) bool) (h
 
 // unheard lists the Sentinels that were not heard for some of [from, to], in order of their names.
 func (a *acts) unheard(from, to time.Duration) (all []string) {
-	for _, s := range sortedKeys(a.sentinels) {
+	for _, s := range slices.Sorted(maps.Keys(a.sentinels)) {
 		since := harness.Forever // it is heard
 		for _, e := range a.events {
 			if e.Node != s || e.At > to {

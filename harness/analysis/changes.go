@@ -46,6 +46,21 @@ func (c change) isAnnouncedBy(e harness.Event) bool {
 	return e.Detail == c.said[0].Detail && !slices.ContainsFunc(c.said, again)
 }
 
+// repeats reports whether c is one of the changes before, announced late: its Sentinels had not announced that yet.
+func (c change) repeats(before []change) bool {
+	known := false
+	for _, b := range before {
+		if b.said[0].Detail != c.said[0].Detail {
+			continue
+		}
+		known = true
+		if slices.ContainsFunc(c.said, func(e harness.Event) bool { return !b.isAnnouncedBy(e) }) {
+			return false
+		}
+	}
+	return known
+}
+
 // nameNodes finds the nodes of every change by the addresses in its announcement. The record says which node has which address. In a
 // record of an older program, which does not, the nodes are found by their roles.
 func nameNodes(all []change, events []harness.Event) {

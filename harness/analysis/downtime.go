@@ -1,6 +1,7 @@
 package analysis
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -39,7 +40,7 @@ func (t *takeover) downtime(start time.Duration) Downtime {
 	if len(all) == 0 { // no roles: an older program
 		all = append(t.writableSpans(t.old), t.writableSpans(t.new)...)
 	}
-	slices.SortFunc(all, func(a, b writableSpan) int { return int(a.from - b.from) })
+	slices.SortFunc(all, func(a, b writableSpan) int { return cmp.Compare(a.from, b.from) })
 	taken := all[0].to // until when a node took writes
 	for _, s := range all[1:] {
 		if next := min(s.from, accepted.At); next > start && next-taken > d.Length() {

@@ -1,6 +1,8 @@
 package analysis
 
 import (
+	"cmp"
+	"maps"
 	"slices"
 	"time"
 
@@ -24,7 +26,7 @@ type takeover struct {
 func takeovers(a *acts) []*takeover {
 	changes := changesOf(a.events)
 	var all []*takeover
-	for _, node := range sortedKeys(a.reigns) {
+	for _, node := range slices.Sorted(maps.Keys(a.reigns)) {
 		for i, r := range a.reigns[node] {
 			if r.promoted {
 				all = append(all, &takeover{acts: a, new: node, at: r.from, until: r.to, announced: a.announcement(node, i, changes)})
@@ -34,11 +36,15 @@ func takeovers(a *acts) []*takeover {
 	for i := range changes {
 		c := &changes[i]
 		about := func(t *takeover) bool { return t.new == c.new && c.first >= t.at-rolesWithin }
-		if !slices.ContainsFunc(all, about) {
+		known := slices.ContainsFunc(all, about)
+		if len(a.redis) == 0 {
+			known = c.repeats(changes[:i])
+		}
+		if !known {
 			all = append(all, unseenPromotion(a, c))
 		}
 	}
-	slices.SortStableFunc(all, func(x, y *takeover) int { return int(x.at - y.at) })
+	slices.SortStableFunc(all, func(x, y *takeover) int { return cmp.Compare(x.at, y.at) })
 	for i, t := range all {
 		t.end = harness.Forever
 		if i > 0 {
