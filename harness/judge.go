@@ -24,7 +24,7 @@ type Judged struct {
 
 	Situations []Situation `json:"situations,omitempty"` // situations that were met, and with Count 0 those that could have been
 
-	Found []Finding `json:"-"` // when each violation came about, in order of At and Class, those not kept included
+	Found []Finding `json:"-"` // when double grants and lost writes came about, in order of At and Class, those not kept included
 }
 
 // Finding counts violations of one class that came about at nearly the same time.
@@ -135,7 +135,7 @@ type judge struct {
 	faults []Influence
 	mu     sync.Mutex
 	kept   map[Class]int   // anomalies found by class, those beyond maxAnomalies included
-	when   map[Finding]int // violations, by their Finding without its Count
+	when   map[Finding]int // double grants and lost writes, by their Finding without its Count
 	Judged
 }
 
@@ -190,7 +190,9 @@ func (j *judge) found(a Anomaly) {
 		j.Certified++
 	}
 	j.Totals[a.Class] += a.Violations()
-	j.when[a.finding()] += a.Violations()
+	if a.Class == DoubleGrant || a.Class == LostWrite { // which belong to failovers
+		j.when[a.finding()] += a.Violations()
+	}
 	if j.kept[a.Class]++; j.kept[a.Class] > maxAnomalies {
 		return
 	}

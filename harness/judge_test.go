@@ -157,3 +157,30 @@ func TestWhatTimesInDoubtShowIsTakenBack(t *testing.T) {
 	require.Equal(t, []harness.Verdict{harness.Unknown, harness.Valid, harness.Unknown}, []harness.Verdict{j.Judgements[0].Verdict, j.Judgements[1].Verdict, j.Judgements[2].Verdict})
 	require.Contains(t, j.Judgements[2].Reason, "generator 2: it jumped")
 }
+
+// TestFoundSaysWhenViolationsCameAbout has more double grants than are kept.
+func TestFoundSaysWhenViolationsCameAbout(t *testing.T) {
+	const ms, sec = time.Millisecond, time.Second
+	lost := harness.Anomaly{Class: harness.LostWrite, From: 11 * sec, To: 20 * sec}
+	lost.Ops = []harness.Op{{Call: 10 * sec, Return: 11*sec + 3*ms}, {Return: 19 * sec}}
+	reports := func(all ...harness.Anomaly) harness.Checker {
+		return checking{"reports", func(_ harness.History, found func(harness.Anomaly)) harness.Judgement {
+			for _, a := range all {
+				found(a)
+			}
+			return harness.Judgement{Verdict: harness.Invalid}
+		}}
+	}
+	var twice []harness.Anomaly
+	for range 150 {
+		twice = append(twice, harness.Anomaly{Class: harness.DoubleGrant, From: 11 * sec, To: 20*sec + 17*ms, Ops: []harness.Op{{Return: sec}}})
+	}
+	twice = append(twice, harness.Anomaly{Class: harness.DoubleGrant, To: 11*sec + 9*ms}, harness.Anomaly{Class: harness.StuckLock, To: 11 * sec})
+	j := harness.Judge(t.Context(), harness.History{Ops: harness.OpsOf(nil)}, []harness.Checker{reports(twice...), reports(lost)})
+	require.Equal(t, []harness.Finding{
+		{Class: harness.DoubleGrant, At: 11 * sec, Count: 1},
+		{Class: harness.LostWrite, At: 11 * sec, Count: lost.Violations()},
+		{Class: harness.DoubleGrant, At: 20*sec + 10*ms, Count: 150},
+	}, j.Found)
+	require.Equal(t, 1, j.Totals[harness.StuckLock])
+}
