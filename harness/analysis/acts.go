@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"maps"
 	"slices"
+	"sort"
 	"time"
 
 	"github.com/doublegrant/doublegrant/harness"
@@ -17,12 +18,14 @@ const seenWithin = 50 * time.Millisecond
 type acts struct {
 	events    []harness.Event // in order of time
 	at        map[string]string
-	redis     map[string]bool    // nodes whose role was seen
-	sentinels map[string]bool    // nodes that publish what Sentinels do
-	reigns    map[string][]reign // by node, in order of time
-	follows   bool               // the record says whom replicas follow
-	downAfter time.Duration      // for how long a node gives no answer before a Sentinel takes it for down; 0: not known
-	last      time.Duration      // the latest event
+	redis     map[string]bool           // nodes whose role was seen
+	sentinels map[string]bool           // nodes that publish what Sentinels do
+	reigns    map[string][]reign        // by node, in order of time
+	spans     map[string][]writableSpan // by node: when it took writes
+	silences  []harness.Event           // EventUnheard and EventHeard
+	follows   bool                      // the record says whom replicas follow
+	downAfter time.Duration             // for how long a node gives no answer before a Sentinel takes it for down; 0: not known
+	last      time.Duration             // the latest event
 }
 
 // reign is a stretch of time in which a node was a primary, by its own role.
@@ -36,9 +39,13 @@ func actsOf(events []harness.Event) *acts {
 		events: inOrder(events), at: map[string]string{}, redis: map[string]bool{}, sentinels: map[string]bool{},
 		reigns: map[string][]reign{},
 	}
+	a.spans = spansOf(a.events)
 	roles := map[string]string{} // by node, the last that it told
 	for _, e := range a.events {
 		a.last = max(a.last, e.At)
+		if e.Kind == harness.EventUnheard || e.Kind == harness.EventHeard {
+			a.silences = append(a.silences, e)
+		}
 		switch e.Kind {
 		case harness.EventAddress:
 			a.at[e.Detail] = e.Node
@@ -121,19 +128,27 @@ func (a *acts) primaryBefore(t time.Duration, promoted, preferred string) string
 
 // first returns the first event of [from, to] for which wanted is true.
 func (a *acts) first(from, to time.Duration, wanted func(harness.Event) bool) (harness.Event, bool) {
-	for _, e := range a.events {
-		if e.At >= from && e.At <= to && wanted(e) {
+	for _, e := range a.since(from) {
+		if e.At > to {
+			break
+		}
+		if wanted(e) {
 			return e, true
 		}
 	}
 	return harness.Event{}, false
 }
 
+// since returns the events from a time on.
+func (a *acts) since(from time.Duration) []harness.Event {
+	return a.events[sort.Search(len(a.events), func(i int) bool { return a.events[i].At >= from }):]
+}
+
 // unheard lists the Sentinels that were not heard for some of [from, to], in order of their names.
 func (a *acts) unheard(from, to time.Duration) (all []string) {
 	for _, s := range slices.Sorted(maps.Keys(a.sentinels)) {
 		since := harness.Forever // it is heard
-		for _, e := range a.events {
+		for _, e := range a.silences {
 			if e.Node != s || e.At > to {
 				continue
 			}

@@ -24,9 +24,12 @@ func (t *takeover) detection() detection {
 	now := d                     // as it stands
 	missing := map[string]bool{} // the Sentinels that miss it
 	agreed := map[string]bool{}  // those that say that a quorum does
-	for _, e := range t.events {
+	for _, e := range t.since(t.heard) {
+		if e.At > t.at+seenWithin {
+			break
+		}
 		gone := e.Kind == harness.EventUnheard // it may have ended, and then it misses nobody
-		if e.At < t.heard || e.At > t.at+seenWithin || !t.sentinels[e.Node] || !gone && !t.isAbout(e) {
+		if !t.sentinels[e.Node] || !gone && !t.isAbout(e) {
 			continue
 		}
 		switch e.Kind {

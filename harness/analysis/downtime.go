@@ -11,34 +11,34 @@ import (
 // writableSpan is a span of time in which a node took writes.
 type writableSpan struct{ from, to time.Duration }
 
-// writableSpans lists the spans in which the node took writes. If the last span is open, its to is harness.Forever.
-func (a *acts) writableSpans(node string) []writableSpan {
-	var all []writableSpan
-	for _, e := range a.events {
+// spansOf lists, by node, the spans in which it took writes. If the last one is open, its to is harness.Forever.
+func spansOf(events []harness.Event) map[string][]writableSpan {
+	spans := map[string][]writableSpan{}
+	for _, e := range events {
+		all := spans[e.Node]
 		switch n := len(all); {
-		case e.Node != node:
 		case e.Kind == harness.EventWritable:
-			all = append(all, writableSpan{e.At, harness.Forever})
+			spans[e.Node] = append(all, writableSpan{e.At, harness.Forever})
 		case e.Kind == harness.EventUnwritable && n > 0 && all[n-1].to == harness.Forever:
 			all[n-1].to = e.At
 		}
 	}
-	return all
+	return spans
 }
 
 // downtime finds the longest time in which no node took writes, from start to the first write of the new primary.
 func (t *takeover) downtime(start time.Duration) Downtime {
 	accepted := t.firstOwnWrite()
-	if !accepted.Seen || len(t.writableSpans(t.old)) == 0 {
+	if !accepted.Seen || len(t.spans[t.old]) == 0 {
 		return Downtime{}
 	}
 	d := Downtime{Seen: true, From: accepted.At, To: accepted.At, Beside: t.bothTookWrites(accepted.At)}
 	var all []writableSpan
 	for node := range t.redis {
-		all = append(all, t.writableSpans(node)...)
+		all = append(all, t.spans[node]...)
 	}
 	if len(all) == 0 { // no roles: an older program
-		all = append(t.writableSpans(t.old), t.writableSpans(t.new)...)
+		all = slices.Concat(t.spans[t.old], t.spans[t.new])
 	}
 	slices.SortFunc(all, func(a, b writableSpan) int { return cmp.Compare(a.from, b.from) })
 	taken := all[0].to // until when a node took writes
@@ -55,8 +55,8 @@ func (t *takeover) downtime(start time.Duration) Downtime {
 // on, until the next takeover.
 func (t *takeover) bothTookWrites(from time.Duration) (beside time.Duration) {
 	until := min(t.end, max(t.last, from))
-	for _, n := range t.writableSpans(t.new) {
-		for _, o := range t.writableSpans(t.old) {
+	for _, n := range t.spans[t.new] {
+		for _, o := range t.spans[t.old] {
 			beside += max(0, min(n.to, o.to, until)-max(n.from, o.from, from))
 		}
 	}

@@ -14,6 +14,7 @@ type failoverMeters struct {
 	meta   harness.Meta
 	faults []harness.Fault
 	served served
+	acts   *acts
 	doubt  string // why times of operations mean nothing; empty: they do
 	end    string // why the record stops before the run did; empty: it does not
 	all    []*failoverMeter
@@ -32,6 +33,7 @@ type failoverMeter struct {
 	ceased   time.Duration  // when the old primary was seen as a replica; harness.Forever: never
 	before   *failoverMeter // of the failover before; nil: there is none
 	over     time.Duration  // when the new primary had executed a write of a client that was not cut off; harness.Forever: never
+	done     time.Duration  // what is called later changes nothing
 	answers  gap
 	writes   gap
 }
@@ -39,7 +41,7 @@ type failoverMeter struct {
 func newFailoverMeters(h harness.History) *failoverMeters {
 	w := &failoverMeters{meta: h.Meta, faults: h.Faults}
 	a := actsOf(h.Events)
-	w.served = servedOf(a.events)
+	w.acts, w.served = a, servedOf(a.events)
 	untrusted := func(e harness.Event) bool { return e.Kind == harness.EventClockUntrusted }
 	if e, ok := a.first(0, harness.Forever, untrusted); ok {
 		w.doubt = fmt.Sprintf("not known: the clock of %s did not run as it was taken to", e.Node)
@@ -53,6 +55,7 @@ func newFailoverMeters(h harness.History) *failoverMeters {
 			m.before = w.all[n-1]
 		}
 		m.since = m.costsFrom(m.cause)
+		m.done = max(t.ends(), addTime(max(t.until, m.ceased), seenWithin))
 		for _, i := range m.cause.faults {
 			m.groups = append(m.groups, h.Faults[i].Groups...)
 		}
@@ -77,11 +80,15 @@ func (w *failoverMeters) add(op harness.Op) {
 	}
 	group := w.meta.Group(op.Client)
 	node := w.served.by(group, op.Return)
+	refused := op.Denied() && (!w.served.known || w.acts.couldGrant(node, op.Call, op.Return))
 	for _, m := range w.all {
+		if op.Call > m.done {
+			continue
+		}
 		by := w.executor(m, op, node, group)
 		m.count(op, by)
 		if op.Return < m.ends() && !slices.Contains(m.groups, group) {
-			m.hear(op, by, !w.served.known || m.couldGrant(node, op.Call, op.Return))
+			m.hear(op, by, refused)
 		}
 	}
 }
@@ -151,14 +158,14 @@ func (t *takeover) replaced() time.Duration {
 	return harness.Forever
 }
 
-// hear takes the next operation of a client that was not cut off, executed or refused by the node. could says whether
-// that can have granted it: the refusal of a node that could not is no answer.
-func (m *failoverMeter) hear(op harness.Op, node string, could bool) {
+// hear takes the next operation of a client that was not cut off, executed or refused by the node. refused: by a node
+// that could have granted it. The refusal of a node that could not is no answer.
+func (m *failoverMeter) hear(op harness.Op, node string, refused bool) {
 	since, over := m.since, m.over < op.Return
 	if m.before != nil && op.Return <= min(m.before.over, m.before.ends()) {
 		since = op.Return // what ends now is the cost of the failover before
 	}
-	got := op.Outcome == harness.OK || op.Denied() && could
+	got := op.Outcome == harness.OK || refused
 	m.answers.add(op, got, since, over)
 	if asksToWrite(op) {
 		m.writes.add(op, got, since, over)
