@@ -151,6 +151,29 @@ func TestTheNextFailoverTakesNothingFromTheFirst(t *testing.T) {
 	require.Equal(t, "r3 acknowledged no write of a client", all[1].Stage(Writable).Note)
 }
 
+func TestWhomTheOldPrimaryFollows(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		more []harness.Event
+		want Stage
+	}{
+		{"at once", []harness.Event{follows(13500*ms, "r1", at2)}, Stage{Seen: true, At: 13500 * ms, After: 3500 * ms, By: "r1"}},
+		{"another node first", []harness.Event{follows(13400*ms, "r1", at3), follows(13550*ms, "r1", at2)},
+			Stage{Seen: true, At: 13500 * ms, After: 3500 * ms, By: "r1"}},
+		{"another node", []harness.Event{follows(13500*ms, "r1", at3)}, Stage{Note: "r1 never followed r2: next it followed r3"}},
+		{"nobody knows whom", []harness.Event{follows(13500*ms, "r1", "10.0.0.9 6379")},
+			Stage{Note: "r1 never followed r2: next it followed 10.0.0.9 6379"}},
+		{"after the next failover", append(analysistest.FailoverEvents(20*sec, "r2", "r3", 2, 3), follows(22*sec, "r1", at2)),
+			Stage{Note: "r1 followed r2 only after the next failover"}},
+		{"nobody", []harness.Event{follows(sec, "r2", at1)}, Stage{Note: "r1 was not seen as a replica"}},
+	} {
+		h := analysistest.OneKill()
+		h.Events = append(append(h.Events, analysistest.Role(0, "r3", "slave")), c.more...)
+		c.want.Name = Rejoined
+		require.Equal(t, c.want, Failovers(h)[0].Stage(Rejoined), c.name)
+	}
+}
+
 // TestEachFailoverHasItsOwnOutage kills the new primary before it has served anybody, so that both causes are in force.
 func TestEachFailoverHasItsOwnOutage(t *testing.T) {
 	h := analysistest.OneKill()

@@ -140,6 +140,11 @@ func TestAFaultBesideAnotherChangesNothingButThat(t *testing.T) {
 	require.Equal(t, want, Failovers(h))
 }
 
+func TestTheWordsOfACauseCountWhatWasBesideIt(t *testing.T) {
+	f := Failover{Name: "pause", Beside: []string{"client-kill", "cut", "client-kill", "client-kill"}}
+	require.Equal(t, "pause (beside 3 client-kill, cut)", f.Cause())
+}
+
 func TestOverlappingFaultsEachWithAFailover(t *testing.T) {
 	h := analysistest.OneKill()
 	h.Events = append(h.Events, analysistest.Role(0, "r3", harness.RoleReplica))

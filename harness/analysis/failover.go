@@ -147,7 +147,23 @@ func (f Failover) Cause() string {
 	if len(f.Beside) == 0 {
 		return f.Name
 	}
-	return f.Name + " (beside " + units.Clip(strings.Join(f.Beside, ", "), 120) + ")"
+	return f.Name + " (beside " + units.Clip(strings.Join(counted(f.Beside), ", "), 120) + ")"
+}
+
+// counted returns each of the names once, in order of their first, such as "30 client-kill" for 30 of a name.
+func counted(names []string) (all []string) {
+	n := map[string]int{}
+	for _, name := range names {
+		if n[name]++; n[name] == 1 {
+			all = append(all, name)
+		}
+	}
+	for i, name := range all {
+		if n[name] > 1 {
+			all[i] = fmt.Sprintf("%d %s", n[name], name)
+		}
+	}
+	return all
 }
 
 // Remarks lists what is particular about the failover, each as a clause.

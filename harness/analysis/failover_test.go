@@ -69,6 +69,16 @@ func TestMissingStagesSaySo(t *testing.T) {
 	}
 }
 
+// TestASuspicionBeforeTheFaultIsNotDenied has an order that follows a +sdown of its own accord.
+func TestASuspicionBeforeTheFaultIsNotDenied(t *testing.T) {
+	h := ordered(11070 * ms)
+	h.Events = append(h.Events, event(11012*ms, "s2", string(Suspect), "master mymaster "+at1))
+	f := Failovers(h)[0]
+	require.Equal(t, "order", f.Name)
+	require.Equal(t, Stage{Name: Suspect, Note: "after the fault no Sentinel said +sdown"}, f.Stage(Suspect))
+	require.Equal(t, Stage{Name: Agreed, Note: "no Sentinel said +odown"}, f.Stage(Agreed))
+}
+
 // TestAPromotionNobodyAnnounced: a failover is what nodes do.
 func TestAPromotionNobodyAnnounced(t *testing.T) {
 	h := without(analysistest.OneKill(), func(e harness.Event) bool { return e.Kind == string(Switched) })

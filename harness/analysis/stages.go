@@ -1,6 +1,7 @@
 package analysis
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"time"
@@ -41,7 +42,17 @@ func (t *takeover) stage(name Milestone, c cause) Stage {
 	case Rejoined:
 		return t.rejoined()
 	}
-	return t.said(name, max(t.heard, c.start), t.isAbout)
+	return t.saidSince(c.start, name)
+}
+
+// saidSince returns the first message of that kind about the primary, from the fault on.
+func (t *takeover) saidSince(fault time.Duration, kind Milestone) Stage {
+	s := t.said(kind, max(t.heard, fault), t.isAbout)
+	before := func(e harness.Event) bool { return e.Kind == string(kind) && t.isAbout(e) }
+	if _, ok := t.first(t.heard, fault-1, before); ok && !s.Seen && !strings.HasPrefix(s.Note, "not known") {
+		s.Note = "after the fault " + s.Note
+	}
+	return s
 }
 
 func seenAt(at time.Duration, by string) Stage { return Stage{Seen: true, At: at, By: by} }
@@ -137,19 +148,32 @@ func (t *takeover) rejoined() Stage {
 		}
 		return Stage{Note: t.old + " was not seen as a replica"}
 	}
-	follows := func(e harness.Event) bool { return e.Node == t.old && e.Kind == harness.EventFollows }
-	e, ok := t.first(t.at, harness.Forever, follows)
-	switch {
-	case !ok:
-		return Stage{Note: t.old + " was not seen as a replica"}
-	case t.acts.at[e.Detail] != t.new:
-		return Stage{Note: fmt.Sprintf("%s never followed %s: next it followed %s", t.old, t.new, t.acts.at[e.Detail])}
+	joins := func(e harness.Event) bool {
+		return e.Node == t.old && e.Kind == harness.EventFollows && t.acts.at[e.Detail] == t.new
+	}
+	e, ok := t.first(t.at, t.end-1, joins)
+	if !ok {
+		return Stage{Note: t.noteNotJoined()}
 	}
 	replica := func(e harness.Event) bool { return e.Node == t.old && isRole(e, harness.RoleReplica) }
 	if r, ok := t.first(max(t.at, e.At-rolesLate), e.At, replica); ok {
 		return seenAt(r.At, r.Node)
 	}
 	return seenAt(e.At, e.Node)
+}
+
+// noteNotJoined returns the note that the old primary did not follow the new one before the next takeover.
+func (t *takeover) noteNotJoined() string {
+	follows := func(e harness.Event) bool { return e.Node == t.old && e.Kind == harness.EventFollows }
+	e, ok := t.first(t.at, harness.Forever, follows)
+	switch node := cmp.Or(t.acts.at[e.Detail], e.Detail); {
+	case !ok:
+		return t.old + " was not seen as a replica"
+	case node == t.new:
+		return fmt.Sprintf("%s followed %s only after the next failover", t.old, t.new)
+	default:
+		return fmt.Sprintf("%s never followed %s: next it followed %s", t.old, t.new, node)
+	}
 }
 
 // rolesLate is how late it may be seen whom a new replica follows: a Sentinel ends its connections.
