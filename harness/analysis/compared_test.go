@@ -126,7 +126,16 @@ func (c *comparison) all() {
 	c.minority()
 }
 
-// same says whether a figure is near to the truth, and notes both. What we say is not known may be anything.
+// sentinelWasDown reports whether a fault ended or stopped a Sentinel that the note names.
+func (c *comparison) sentinelWasDown(note string) bool {
+	return slices.ContainsFunc(c.h.Faults, func(f harness.Fault) bool {
+		named := func(host string) bool { return host[0] == 's' && strings.Contains(note, host+" ") }
+		return f.Effects.Any(harness.EndsProcess|harness.StopsProcess) && slices.ContainsFunc(f.Targets, named)
+	})
+}
+
+// same says whether a figure is near to the truth, and notes both. What we say is not known, since a Sentinel was down,
+// may be anything.
 func (c *comparison) same(m analysis.Milestone, s analysis.Stage, at time.Time) {
 	c.Helper()
 	have, want := "-", "-"
@@ -139,6 +148,7 @@ func (c *comparison) same(m analysis.Milestone, s analysis.Stage, at time.Time) 
 	c.rows = append(c.rows, fmt.Sprintf("| %s | %s | %s | %s |", c.title(), m, have, want))
 	switch {
 	case strings.HasPrefix(s.Note, "not known"):
+		require.True(c, c.sentinelWasDown(s.Note), "%s, %s: %s", c.f, m, s.Note)
 	case s.Seen != !at.IsZero():
 		c.Errorf("%s, %s: we say %s (%s), the observer %s", c.f, m, have, s.Note, want)
 	case s.Seen:
@@ -292,9 +302,10 @@ func (c *comparison) outage() {
 		cutOff = c.h.Faults[c.f.Fault].Groups
 	}
 	until := c.firstWrite(cutOff...)
-	if until.IsZero() || !c.f.Outage.Seen {
+	if until.IsZero() {
 		return
 	}
+	require.True(c, c.f.Outage.Seen, "%s: a client was answered again", c.f)
 	var all []time.Time
 	for _, commands := range c.o.executed {
 		for _, x := range commands {
