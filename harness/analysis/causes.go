@@ -31,7 +31,7 @@ func (c cause) stage() Stage {
 	return seenAt(c.start, c.name)
 }
 
-// means says by what a fault can bring a takeover about.
+// means says how a fault can cause a takeover.
 type means int
 
 const (
@@ -163,8 +163,8 @@ const (
 	backWithin   = 500 * time.Millisecond // after the heal, Sentinels have heard from a primary that answers again
 )
 
-// inForce reports whether the fault was in force when the primary was missed, as long as Sentinels wait before. If
-// nobody was seen to miss it, the time of the promotion counts.
+// inForce reports whether the fault had begun down-after before Sentinels missed the primary, and was not healed more
+// than backWithin before that. If nobody was seen to miss it, the time of the promotion counts.
 func (t *takeover) inForce(f harness.Fault, d detection) bool {
 	at := d.missed
 	if at == notSeen {

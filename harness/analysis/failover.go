@@ -48,8 +48,8 @@ type Outage struct {
 	Seen    bool          `json:"seen"`    // both ends were seen; otherwise the rest means nothing
 	From    time.Duration `json:"from"`    // Call of the first request that got nothing, at least Return of the last that did
 	To      time.Duration `json:"to"`      // Return of the first that got something again
-	Least   time.Duration `json:"least"`   // as long it was for certain: without the time in which nobody asked
-	Most    time.Duration `json:"most"`    // longer it cannot have been
+	Least   time.Duration `json:"least"`   // it lasted at least so long; time in which nobody asked is left out
+	Most    time.Duration `json:"most"`    // it lasted at most so long
 	Failed  int64         `json:"failed"`  // requests under way between the two that failed, without refused acquires
 	Unknown int64         `json:"unknown"` // requests under way between the two whose effect is unknown
 }
@@ -85,8 +85,8 @@ type Downtime struct {
 // Length returns how long the downtime lasted.
 func (d Downtime) Length() time.Duration { return d.To - d.From }
 
-// Failover describes how one node took the place of another as the primary. A run may have several, side by side or in
-// a row; each has what happened until the next one's promotion.
+// Failover describes how one node took the place of another as the primary: a takeover, with its operations. A run may
+// have several, side by side or in a row; each has what happened until the next one's promotion.
 type Failover struct {
 	Fault  int      `json:"fault"`            // index in History.Faults of the cause, of several the first; -1: none fits
 	Name   string   `json:"name"`             // of the cause; "one of A, B" where that cannot be told; "no known cause"
@@ -103,7 +103,7 @@ type Failover struct {
 	Stages   []Stage       `json:"stages"`            // one for each milestone, in order
 	Servers  Downtime      `json:"servers"`           // no node took writes
 	Outage   Outage        `json:"outage"`            // no client that asked was answered
-	Writes   Outage        `json:"writes"`            // no write was executed for a client that asked for one
+	Writes   Outage        `json:"writes"`            // no client that asked to write was answered
 	Executed int64         `json:"executed"`          // acknowledged writes of clients that New executed
 	Minority int64         `json:"minority"`          // acknowledged writes of clients that Old executed after Promoted
 	Losses   Losses        `json:"losses,omitempty"`  // what was found wrong

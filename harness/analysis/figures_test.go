@@ -54,7 +54,7 @@ type faulty struct {
 	may  bool          // it may lead to a failover or not
 }
 
-// TestEveryFigureOfAFailoverIsTrue holds the figures of one long run against what the observer saw: who followed whom, every
+// TestLongEveryFigureOfAFailoverIsTrue holds the figures of one long run against what the observer saw: who followed whom, every
 // stage, the downtime of the servers and the outage of the clients; for kills and a pause, in a deep run for every kind of failover.
 // Its bounds are times, so it has to run alone.
 func TestLongEveryFigureOfAFailoverIsTrue(t *testing.T) {

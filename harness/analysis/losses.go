@@ -27,8 +27,8 @@ func (l Losses) words() (all []string) {
 // Charge gives each failover its losses, in place: of the classes double-grant and lost-write those in looked, which
 // were looked for. all are in order of their promotions. A double grant belongs to the last failover whose promotion it
 // followed, one before all of them to the first. A lost write belongs to the failover that was under way when it was
-// acknowledged, which is until the old primary joined; otherwise to the next one, which promoted a node that had not
-// heard of it.
+// acknowledged, which is until the old primary ceased to be one; otherwise to the next one, which promoted a node that
+// had not heard of it.
 func Charge(all []Failover, found []harness.Finding, looked []harness.Class) {
 	owners := map[harness.Class]func([]Failover, time.Duration) int{harness.DoubleGrant: lastBefore, harness.LostWrite: losing}
 	looked = slices.DeleteFunc(slices.Clone(looked), func(class harness.Class) bool { return owners[class] == nil })
@@ -48,8 +48,8 @@ func Charge(all []Failover, found []harness.Finding, looked []harness.Class) {
 	}
 }
 
-// lastBefore returns the index of the last failover whose promotion came before t; the first if none did. The record may
-// show a promotion late, and a Finding says when it came about in whole steps: a little is allowed for both.
+// lastBefore returns the index of the last failover whose promotion came before t; the first if none did. The record
+// may show a promotion late, and a Finding says when it came about in whole steps: a little is allowed for both.
 func lastBefore(all []Failover, t time.Duration) int {
 	first := sort.Search(len(all), func(i int) bool { return all[i].Promoted-seenWithin > t })
 	return max(0, first-1)

@@ -159,7 +159,7 @@ func (t *takeover) replaced() time.Duration {
 }
 
 // hear takes the next operation of a client that was not cut off, executed or refused by the node. refused: by a node
-// that could have granted it. The refusal of a node that could not is no answer.
+// that may have been a primary, so that its refusal is an answer.
 func (m *failoverMeter) hear(op harness.Op, node string, refused bool) {
 	since, over := m.since, m.over < op.Return
 	if m.before != nil && op.Return <= min(m.before.over, m.before.ends()) {

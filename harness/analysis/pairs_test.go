@@ -37,7 +37,7 @@ var kinds = []kind{
 	{name: "kill-HOST", given: nemesis.Parameters{Host: "sentinel"}},
 }
 
-// make returns the fault of that kind, to stay in force for last.
+// fault returns the fault of that kind, to stay in force for last.
 func (k kind) fault(t *testing.T, last time.Duration) func(c *cluster.Cluster) harness.Nemesis {
 	for _, e := range nemesis.Entries() {
 		if e.Name == k.name {

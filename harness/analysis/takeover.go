@@ -9,7 +9,8 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 )
 
-// takeover is one node taking the place of another as the primary: a promotion, with what Sentinels said of it.
+// takeover is one node taking the place of another as the primary: a promotion, with what Sentinels said of it. It is a Failover
+// whose operations were not read yet.
 type takeover struct {
 	*acts
 	old, new  string
@@ -17,7 +18,7 @@ type takeover struct {
 	at        time.Duration // the earliest sign that new was a primary
 	until     time.Duration // when new was seen as a replica again; harness.Forever: never
 	announced *change       // nil: no Sentinel announced it
-	heard     time.Duration // what Sentinels said up to then is about the takeover before
+	heard     time.Duration // messages of Sentinels before this time are about the takeover before
 	from, end time.Duration // at of the takeover before (0: there is none), and of the next (harness.Forever: likewise)
 }
 
