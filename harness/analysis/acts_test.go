@@ -117,13 +117,15 @@ func TestANodeMayBePromotedTwice(t *testing.T) {
 	require.Equal(t, []string{"r1r2", "r2r1", "r1r2"}, moves)
 }
 
-// TestWithoutRolesAnAnnouncementIsAFailoverUnlessItIsLate goes back and forth, with and without the nodes' names.
+// TestWithoutRolesAnAnnouncementIsAFailoverUnlessItIsLate goes back and forth, with and without roles and names.
 func TestWithoutRolesAnAnnouncementIsAFailoverUnlessItIsLate(t *testing.T) {
 	h := analysistest.OneKill()
 	h.Events = append(h.Events, analysistest.FailoverEvents(20*sec, "r2", "r1", 2, 1)...)
 	h.Events = append(h.Events, analysistest.FailoverEvents(30*sec, "r1", "r2", 1, 2)...)
 	h.Events = append(h.Events, event(32*sec, "s1", string(Switched), "mymaster "+at2+" "+at1)) // s1 was cut off
-	for _, gone := range []string{harness.EventRole, harness.EventAddress} {
+	h.Events = append(h.Events, event(25*sec, "s1", string(Switched), "mymaster "+at1+" "+at2))
+	h.Events = append(h.Events, analysistest.Role(22*sec, "r2", "slave"))
+	for _, gone := range []string{"nothing", harness.EventRole, harness.EventAddress} {
 		h = without(h, func(e harness.Event) bool { return e.Kind == gone })
 		all := Failovers(h)
 		require.Len(t, all, 3, "without %s", gone)

@@ -26,7 +26,8 @@ func changesOf(events []harness.Event) []change {
 			continue
 		}
 		n := len(all)
-		if n > 0 && all[n-1].isAnnouncedBy(e) {
+		late := func(c change) bool { return c.repeats(all[:n-1]) }
+		if n > 0 && all[n-1].isAnnouncedBy(e) && (!late(all[n-1]) || late(change{said: []harness.Event{e}})) {
 			all[n-1].said, all[n-1].last = append(all[n-1].said, e), e.At
 			continue
 		}
