@@ -11,7 +11,7 @@ import (
 const (
 	NoWrites       = "no node took writes"
 	NoAnswers      = "no client that asked was answered"
-	NoClientWrites = "no client's write was executed"
+	NoClientWrites = "no client could write"
 )
 
 // Cost is one of the costs of a failover, with its words.
