@@ -9,6 +9,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/doublegrant/doublegrant/harness"
+	"github.com/doublegrant/doublegrant/harness/testenv"
 )
 
 // This file has locks that go wrong only when a lease is renewed more than once, and one that asks twice before it takes a lock over.
@@ -120,10 +121,16 @@ func (l *observing) Acquire(ctx context.Context, key, owner string, ttl time.Dur
 // Clients renew more than once, and ask again when another lease is over.
 func TestLeasesAreRenewedAgainAndAgain(t *testing.T) {
 	requireSaid(t, map[string]saying{
+		"skips the middle": {lock(newSkipsTheMiddle, briefLock), "double-grant"},
+		"renews":           {lock(newRenews, briefLock), ""},
+	})
+}
+
+func TestLongLeasesAreRenewedAgainAndAgain(t *testing.T) {
+	testenv.NeedLong(t)
+	requireSaid(t, map[string]saying{
 		"renews seldom":        {lock(newRenewsSeldom, briefUncrashed), "double-grant"},
-		"skips the middle":     {lock(newSkipsTheMiddle, briefLock), "double-grant"},
 		"renews the latest":    {lock(newRenewsTheLatest, briefLock), "double-grant|silent-reacquire"},
-		"renews":               {lock(newRenews, briefLock), ""},
 		"observes for a lease": {lock(newObserving, briefUncrashed), ""},
 	})
 }
