@@ -27,17 +27,24 @@ func (s *search) budgets() []interleave.Budget {
 		return all
 	}
 	for i := range all[1:] {
-		b := &all[i+1]
-		*b = fitToFirstPart(*b, s.parts[0].Schedules)
-		switch { // both at once are too many schedules, and so are all instants of somebody who tells the time
-		case !s.spec.isApart(*b):
-		case s.seen.Coverage.TellsTime || s.parts[0].Schedules > manySchedules:
-			b.Approaches = 0
-		default:
-			b.Crashes = 0
+		all[i+1] = fitToFirstPart(all[i+1], s.parts[0].Schedules)
+	}
+	return slices.Concat(all, s.stopsApart(all), s.closerLooks(all))
+}
+
+// stopsApart returns the budgets of parts in which time passes to shortly before a lease's end, of each client that does something else.
+// It may not crash there: both are too many schedules. So are all instants of somebody who tells the time.
+func (s *search) stopsApart(all []interleave.Budget) (out []interleave.Budget) {
+	if s.seen.Coverage.TellsTime || s.parts[0].Schedules > manySchedules || s.spec.Program.Timeless {
+		return nil
+	}
+	for _, b := range all {
+		if s.spec.isApart(b) && b.Expiries > 0 {
+			b.Crashes, b.Approaches = 0, b.Expiries
+			out = append(out, b)
 		}
 	}
-	return append(all, s.closerLooks(all)...)
+	return out
 }
 
 // closerLooks returns the budgets of last parts, where somebody tells the time. They are of two clients, as of three there would be too many

@@ -145,7 +145,7 @@ func (s Spec) budgets() []interleave.Budget {
 		all = []interleave.Budget{base, lost, late}
 	}
 	for _, place := range s.Program.Apart {
-		all = append(all, interleave.Budget{Clients: 2, Crashes: s.Crashes, Expiries: s.Expiries, Approaches: s.Expiries, Place: place - 1})
+		all = append(all, interleave.Budget{Clients: 2, Crashes: s.Crashes, Expiries: s.Expiries, Place: place - 1})
 	}
 	return all
 }

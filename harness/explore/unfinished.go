@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/doublegrant/doublegrant/harness/explore/internal/frontier"
 	"github.com/doublegrant/doublegrant/harness/interleave"
@@ -71,7 +72,7 @@ func (s *search) unfinished() string {
 	}
 	var advice []string
 	if s.outOfTime {
-		advice = append(advice, fmt.Sprintf("--for %v gives it more time", moreTime*s.spec.For))
+		advice = append(advice, fmt.Sprintf("--for %v gives it more time", (moreTime*s.spec.For).Round(time.Second)))
 	}
 	if len(flags) > 0 {
 		advice = append(advice, strings.Join(flags, " and ")+" would leave fewer")

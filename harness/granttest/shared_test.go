@@ -226,7 +226,7 @@ func (l *redsyncs) Release(ctx context.Context, key, owner string) (bool, error)
 
 // sharing returns options for a search of 3 goroutines, of which two share a value.
 func sharing(s granttest.Search) granttest.LockOptions {
-	s.Minimize, s.For = -1, cmp.Or(s.For, time.Minute)
+	s.Minimize, s.For = -1, cmp.Or(s.For, 10*time.Minute) // against hanging: beside other tests it may take minutes
 	return granttest.LockOptions{Search: s, Load: granttest.Load{Skip: true}}
 }
 
