@@ -120,7 +120,7 @@ func TestARecipeOfAnotherVersionIsRefusedWithTheReason(t *testing.T) {
 		with(func(r *Recipe) { r.Schedule = nil }):                  "no steps",
 		with(func(r *Recipe) { r.Budget.Clients = 1 }):              "1 clients",
 		with(func(r *Recipe) { r.Budget.Clients = MaxClients + 1 }): "this version runs 2 to",
-		with(func(r *Recipe) { r.Budget.Place = MaxPlaces }):        "its last client has place",
+		with(func(r *Recipe) { r.Budget.Place = MaxPlaces - 2 }):    "its last client has place 20, and this version has 19",
 		with(func(r *Recipe) { r.Schedule = []Choice{Run(3)} }):     "client 4 is one of 3 clients",
 		with(func(r *Recipe) { r.Budget.Late = mostCount + 1 }):     "of one thing",
 	} {
@@ -129,6 +129,8 @@ func TestARecipeOfAnotherVersionIsRefusedWithTheReason(t *testing.T) {
 		require.ErrorContains(t, err, says)
 		require.NotContains(t, err.Error(), "\n")
 	}
+	_, err := ParseRecipe(with(func(r *Recipe) { r.Budget.Place = MaxPlaces - r.Budget.Clients }))
+	require.NoError(t, err, "the last place")
 	for _, code := range []uint64{9, 13, 3*codes + codeWorld, (MaxPerKind)*codes + 5, 200*codes + codeWords, MaxClients * codes} {
 		u := unpacker{}
 		var p packer
