@@ -134,12 +134,7 @@ func ClientVariant(c Client, run Outside) (Variant, error) {
 	if err := c.check(); err != nil {
 		return Variant{}, err
 	}
-	return c.made(run, true)
-}
-
-// made makes the variant, of which explored clients have habits or not.
-func (c Client) made(run Outside, habits bool) (Variant, error) {
-	made, err := c.variant(run, habits)
+	made, err := c.variant(run)
 	if c.Announces {
 		made.program = func(o Options) interleave.Program { return c.announcedProgram(o, run) }
 	}
@@ -147,7 +142,7 @@ func (c Client) made(run Outside, habits bool) (Variant, error) {
 }
 
 // variant makes the variant of a client whose settings are checked.
-func (c Client) variant(run Outside, habits bool) (Variant, error) {
+func (c Client) variant(run Outside) (Variant, error) {
 	if c.As != "" && needed[c.As] == nil {
 		return Variant{}, fmt.Errorf("client %s: %q is not a family of clients: choose %s, %s or %s", c.name(), c.As, Lock, Dedup, Sequence)
 	}
@@ -159,18 +154,18 @@ func (c Client) variant(run Outside, habits bool) (Variant, error) {
 	case Dedup:
 		v.Flaws = []Flaw{{harness.LostMessage, Crash}, {harness.DuplicateDelivery, Failover}}
 		v.program = func(o Options) interleave.Program {
-			p := DedupProgram(DedupOptions{Name: id, Window: o.TTL, AtMostOnce: o.AtMostOnce, Habits: habits}, func(r redis.UniversalClient) Deduper { return c.deduper(run.Beside(r)) })
+			p := DedupProgram(DedupOptions{Name: id, Window: o.TTL, AtMostOnce: o.AtMostOnce, Habits: true}, func(r redis.UniversalClient) Deduper { return c.deduper(run.Beside(r)) })
 			return c.outsideProgram(p, func(i int, address string) harness.Client {
-				return exploredDedupClient(c.deduper(run.At(address)), DedupOptions{Window: p.Lease, Habits: habits}, i)
+				return exploredDedupClient(c.deduper(run.At(address)), DedupOptions{Window: p.Lease}, i)
 			}, c.kill(run))
 		}
 		return dedupVariant(id, func(r redis.UniversalClient) Deduper { return c.deduper(run.On(r)) }, v), nil
 	case Sequence:
 		v.Flaws = []Flaw{{harness.DuplicateNumber, Failover}, {harness.Regression, Failover}}
 		v.program = func(o Options) interleave.Program {
-			p := SequenceProgram(SequenceOptions{Name: id, Regime: o.Regime, Habits: habits}, nil)
+			p := SequenceProgram(SequenceOptions{Name: id, Regime: o.Regime, Habits: true}, nil)
 			return c.outsideProgram(p, func(i int, address string) harness.Client {
-				return exploredSequenceClient(run.At(address), SequenceOptions{Regime: o.Regime, Habits: habits}, i)
+				return exploredSequenceClient(run.At(address), SequenceOptions{Regime: o.Regime}, i)
 			}, c.kill(run))
 		}
 		return sequenceVariant(id, func(r redis.UniversalClient) Sequencer { return run.On(r) }, v), nil
@@ -180,9 +175,9 @@ func (c Client) variant(run Outside, habits bool) (Variant, error) {
 		}
 		v.Flaws = []Flaw{{harness.DoubleGrant, Failover}}
 		v.program = func(o Options) interleave.Program {
-			p := LockProgram(LockOptions{Name: id, TTL: o.TTL, Habits: habits}, func(r redis.UniversalClient) Locker { return c.locker(run.Beside(r)) })
+			p := LockProgram(LockOptions{Name: id, TTL: o.TTL, Habits: true}, func(r redis.UniversalClient) Locker { return c.locker(run.Beside(r)) })
 			return c.outsideProgram(p, func(i int, address string) harness.Client {
-				return exploredLockClient(c.locker(run.At(address)), LockOptions{TTL: p.Lease, Habits: habits}, exploredLock, i)
+				return exploredLockClient(c.locker(run.At(address)), LockOptions{TTL: p.Lease}, exploredLock, i)
 			}, c.kill(run))
 		}
 		return lockVariant(id, func(r redis.UniversalClient) Locker { return c.locker(run.On(r)) }, v), nil

@@ -8,6 +8,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/doublegrant/doublegrant/harness"
+	"github.com/doublegrant/doublegrant/harness/interleave"
 )
 
 // Library says how a variant is run whose algorithm is another language's library, as it comes. The zero value is no library.
@@ -146,11 +147,16 @@ func (v Variant) Library() (Library, bool) { return v.library, v.library.File !=
 // RunBy returns the variant of a library as run runs it. Without it the variant is for listings only.
 func (v Variant) RunBy(run Outside) Variant {
 	c := Client{As: Lock, Name: v.ID, Command: []string{v.library.File}, Can: v.can, Symmetric: true}
-	made, err := c.made(run, false) // a search of the whole catalogue has no time for that
+	made, err := ClientVariant(c, run)
 	if err != nil {
 		panic(err) // what the catalogue has makes variants
 	}
-	v.newLocker, v.outside, v.program = made.newLocker, run, made.program
+	v.newLocker, v.outside = made.newLocker, run
+	v.program = func(o Options) interleave.Program {
+		p := made.program(o)
+		p.Apart = nil // a search of the whole catalogue has no time for that
+		return p
+	}
 	return v
 }
 

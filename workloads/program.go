@@ -139,14 +139,14 @@ const exploredLock = "lock"
 func exploredLockClient(lock Locker, o LockOptions, key string, place int) harness.Client {
 	c, owner := &lockClient{lock: lock, opts: o}, exploredNames[place]
 	return clientFunc(func(ctx context.Context, s *harness.Session) {
-		switch {
-		case o.Habits && place == twoNames:
+		switch place {
+		case twoNames:
 			c.useTwoLocks(ctx, s, key, owner)
 			return
-		case o.Habits && place == comeback:
+		case comeback:
 			c.outlive(ctx, s, key, owner)
 			return
-		case o.Habits && place == renewal:
+		case renewal:
 			c.renewAgain(ctx, s, key, owner)
 			return
 		}
@@ -224,11 +224,11 @@ func exploredDedupClient(filter Deduper, o DedupOptions, place int) harness.Clie
 	c := &dedupClient{filter: filter, window: o.Window}
 	return clientFunc(func(ctx context.Context, s *harness.Session) {
 		ctx = withTokens(ctx, exploredNames[place])
-		switch {
-		case o.Habits && place == twoNames:
+		switch place {
+		case twoNames:
 			c.handleTwo(ctx, s, id)
 			return
-		case o.Habits && place == comeback:
+		case comeback:
 			c.handleAgain(ctx, s, id)
 			return
 		}
@@ -298,7 +298,7 @@ func exploredSequenceClient(generator Sequencer, o SequenceOptions, i int) harne
 		calls = longest
 	}
 	return clientFunc(func(ctx context.Context, s *harness.Session) {
-		if o.Habits && i == twoNames {
+		if i == twoNames {
 			c.drawInTurn(ctx, s, key, regime)
 			return
 		}
