@@ -72,7 +72,7 @@ func (s *search) unfinished() string {
 	}
 	var advice []string
 	if s.outOfTime {
-		advice = append(advice, fmt.Sprintf("--for %v gives it more time", (moreTime*s.spec.For).Round(time.Second)))
+		advice = append(advice, fmt.Sprintf("--for %v gives it more time", max(time.Second, (moreTime*s.spec.For).Round(time.Second))))
 	}
 	if len(flags) > 0 {
 		advice = append(advice, strings.Join(flags, " and ")+" would leave fewer")
