@@ -32,7 +32,7 @@ type places []int
 // breaksSymmetry tries the promise on schedules of the part that has just ended, and reports whether it does not hold. From then on the
 // search does not rely on it.
 func (s *search) breaksSymmetry(ctx context.Context, w *world) bool {
-	if !s.relies(s.budget) || s.isEnding() {
+	if !s.spec.inOneOrder(s.budget) || s.isEnding() {
 		return false
 	}
 	why := ""
@@ -51,11 +51,6 @@ func (s *search) breaksSymmetry(ctx context.Context, w *world) bool {
 	defer s.mu.Unlock()
 	s.unlike, s.spec.Program.Symmetric = why, false
 	return true
-}
-
-// relies reports whether the search leaves orders of a part out since clients stand for each other.
-func (s *search) relies(part interleave.Budget) bool {
-	return s.spec.symmetric(part) && !s.spec.Unreduced
 }
 
 // beginAnew forgets all that the search has counted. What it has found stays: those schedules are run again in the end.
@@ -100,7 +95,7 @@ func (s *search) toExchange() (all []exchanged) {
 	for _, name := range slices.Sorted(maps.Keys(s.seen.Encounters.By)) {
 		e := s.seen.Encounters.By[name]
 		key := fmt.Sprint(e.Budget.Place, candidateKey(e.Budget.Clients, e.Schedule))
-		if e.Count == 0 || s.exchanged[key] || len(all) == most || !s.relies(e.Budget) {
+		if e.Count == 0 || s.exchanged[key] || len(all) == most || !s.spec.inOneOrder(e.Budget) {
 			continue
 		}
 		if s.exchanged == nil {

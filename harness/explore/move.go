@@ -72,7 +72,7 @@ func (ex *execution) moves() ([]schedule.Move, error) {
 	for _, a := range able {
 		scripts = scripts || a.sends == nil && a.parkedAt.Kind == model.InCommand && a.parkedAt.Pending.Next().Scripts
 		if !a.started {
-			if ex.symmetric() && !untouched {
+			if ex.spec.inOneOrder(ex.budget) && !untouched {
 				continue
 			}
 			untouched = false
@@ -93,12 +93,6 @@ func (ex *execution) moves() ([]schedule.Move, error) {
 // stepOf returns the step that an actor can take.
 func (ex *execution) stepOf(a *actor) schedule.Move {
 	return ex.nextMove(interleave.Run(a.index).Of(a.thread), a)
-}
-
-// symmetric reports whether clients that have not begun may stand for each other. If not, the search runs every order in
-// which they can begin.
-func (ex *execution) symmetric() bool {
-	return ex.spec.symmetric(ex.budget) && !ex.spec.Unreduced
 }
 
 // addUnanswered adds, for each client that can send a command, the moves in which it gets no answer. Whether a command that

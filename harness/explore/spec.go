@@ -126,6 +126,12 @@ func (s Spec) symmetric(b interleave.Budget) bool {
 	return s.Program.Symmetric && s.Skew == 0 && !s.isApart(b)
 }
 
+// inOneOrder reports whether the clients of a part begin in one order only, since they stand for each other. If not, the search
+// runs every order in which they can begin.
+func (s Spec) inOneOrder(part interleave.Budget) bool {
+	return s.symmetric(part) && !s.Unreduced
+}
+
 // budgets returns the budgets of the parts of the search, in their order.
 func (s Spec) budgets() []interleave.Budget {
 	base := s.Budget()
