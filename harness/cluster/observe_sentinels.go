@@ -73,6 +73,7 @@ type unheardWords struct {
 	since time.Duration               // when somebody began to listen
 	last  harness.Event               // the last that was heard or read; Kind empty: none was
 	told  map[[2]string]time.Duration // kinds and details of what was read, and when: it may still be heard
+	size  int64                       // of the log when it was read last, in bytes
 }
 
 // hears notes a message, and reports whether it is news: it may have been read in the log before.
@@ -125,6 +126,11 @@ var zones = []*time.Location{time.Local, time.UTC}
 // read lists what was not heard. It is empty if the log does not have the last message that was heard, or gives it
 // another time: then the log was cut off, or the Sentinel's clock has stepped.
 func (u *unheardWords) read() []harness.Event {
+	info, err := os.Stat(u.path)
+	if err != nil || info.Size() == u.size {
+		return nil
+	}
+	u.size = info.Size()
 	log, wall, now := u.tail(), u.wall(), u.now()
 	for _, zone := range zones {
 		if all, ok := u.after(wordsIn(log, zone, wall, now), now); ok {
