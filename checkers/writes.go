@@ -30,8 +30,9 @@ import (
 //
 // Lost writes come in thousands, so there is one [harness.LostWrite] for each run of them: acknowledged writes of one
 // worker in a row, with the first and the last as Ops. The figures count writes, not runs. A write counts as acknowledged
-// during a fault if its Return lies in the fault's [Start, Heal]. Sources: Jepsen, Redis, 2013;
-// Jepsen, Redis redux, 2013; Redis documentation, "High availability with Redis Sentinel".
+// during a fault if its Return lies in the fault's [Start, Heal]. Sources: Jepsen, Redis, 2013
+// (https://aphyr.com/posts/283-jepsen-redis); Jepsen, Redis redux, 2013 (https://aphyr.com/posts/307-jepsen-redis-redux);
+// Redis documentation, "High availability with Redis Sentinel".
 //
 // Nothing can be decided before the read, so the first pass over the history collects the final reads, and a second one holds
 // every write against them. Memory is what the reads found, as intervals, one run for each worker and set, and the refused

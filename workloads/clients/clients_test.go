@@ -1,6 +1,6 @@
 // Package clients_test puts the adapters of this folder under test: each keeps the protocol, holds under load, and is found out when its
-// release is made wrong. What every language has in common is shown with Python. Each lock is exhausted, and each library shows what the
-// table in README.md declares, in test-long.
+// release is made wrong. What every language has in common is shown with Python. In test-long each lock is searched to the end,
+// and each library shows the flaws that its variant declares.
 package clients_test
 
 import (
