@@ -30,9 +30,14 @@ const (
 	// heard again.
 	EventUnheard = "unheard"
 	EventHeard   = "heard"
+	// EventRolesEvery says that the node's role is asked for only once in the time of Detail, such as "250ms"; without it every 20 ms.
+	EventRolesEvery = "roles-every"
 	// EventServes says that the node acknowledged a write of the client group in Detail. Until then another node had acknowledged
 	// the group's writes, or none had. At is when the answer had reached the client.
 	EventServes = "serves"
+	// EventAnswers says that the node answered what the client group in Detail had asked, be it with a refusal, and that another node had
+	// answered before, or none. It may be left out where nodes take turns within 5 ms.
+	EventAnswers = "answers"
 
 	// EventClockBound says how well the clock of the generator Node was known since the last such event: Detail is the widest time, as
 	// "1.2ms", between the earliest and the latest at which a call or return of its clients can have been.

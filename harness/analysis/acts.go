@@ -11,7 +11,7 @@ import (
 )
 
 // seenWithin is how late the record may show what a node did: roles are asked for every 20 ms, on a busy machine less
-// often.
+// often. Where they are asked for less often anyway, that time is added ([acts.late]).
 const seenWithin = 50 * time.Millisecond
 
 // acts holds what the nodes and Sentinels of a run did, from its events.
@@ -26,6 +26,7 @@ type acts struct {
 	follows   bool                      // the record says whom replicas follow
 	downAfter time.Duration             // for how long a node gives no answer before a Sentinel takes it for down; 0: not known
 	last      time.Duration             // the latest event
+	late      time.Duration             // how late the record may show what a node did
 }
 
 // reign is a stretch of time in which a node was a primary, by its own role.
@@ -37,7 +38,7 @@ type reign struct {
 func actsOf(events []harness.Event) *acts {
 	a := &acts{
 		events: inOrder(events), at: map[string]string{}, redis: map[string]bool{}, sentinels: map[string]bool{},
-		reigns: map[string][]reign{},
+		reigns: map[string][]reign{}, late: seenWithin,
 	}
 	a.spans = spansOf(a.events)
 	roles := map[string]string{} // by node, the last that it told
@@ -59,6 +60,9 @@ func actsOf(events []harness.Event) *acts {
 			}
 		case harness.EventFollows:
 			a.follows = true
+		case harness.EventRolesEvery:
+			every, _ := time.ParseDuration(e.Detail) // 0 if it makes no sense
+			a.late = max(a.late, every+seenWithin)
 		case harness.EventDownAfter:
 			a.sentinels[e.Node] = true
 			a.downAfter, _ = time.ParseDuration(e.Detail) // 0 if it makes no sense
@@ -104,7 +108,7 @@ func (a *acts) couldGrant(node string, from, to time.Duration) bool {
 		return true
 	}
 	return slices.ContainsFunc(a.reigns[node], func(r reign) bool {
-		return r.from-seenWithin <= to && (r.to == harness.Forever || from <= r.to+seenWithin)
+		return r.from-a.late <= to && (r.to == harness.Forever || from <= r.to+a.late)
 	})
 }
 
@@ -115,7 +119,7 @@ func (a *acts) primaryBefore(t time.Duration, promoted, preferred string) string
 	for _, name := range slices.Sorted(maps.Keys(a.reigns)) {
 		for _, r := range a.reigns[name] {
 			switch {
-			case name == promoted || r.from >= t || r.to < t-seenWithin:
+			case name == promoted || r.from >= t || r.to < t-a.late:
 			case name == preferred:
 				return name
 			case r.from > since:

@@ -288,3 +288,62 @@ func TestTimesOfAClockThatSteppedAreNotKnown(t *testing.T) {
 	require.False(t, f.Outage.Seen || f.Writes.Seen)
 	require.True(t, f.Stage(Switched).Seen)
 }
+
+// TestAReplicasNotMineIsNoAnswer has clients that read before they release. A replica answers the read, while the node that acknowledged
+// their latest write is still a primary.
+func TestAReplicasNotMineIsNoAnswer(t *testing.T) {
+	h := without(crashAfterPromotion(), func(e harness.Event) bool { return e.Kind == harness.EventServes && e.Node == "r3" })
+	h.Events = append(h.Events, answers(ms, "r1", 0), answers(16*sec, "r3", 0), answers(18400*ms, "r2", 0))
+	f := Failovers(h)[1]
+	require.Equal(t, Outage{Seen: true, From: 16 * sec, To: 18401 * ms, Least: 2401*ms - 9*ms, Most: 2410 * ms, Failed: 240}, f.Outage)
+
+	older := without(h, func(e harness.Event) bool { return e.Kind == harness.EventAnswers })
+	require.Less(t, Failovers(older)[1].Outage.Length(), sec, "of an older program nobody knows who answered the read")
+}
+
+func answers(at time.Duration, node string, group int) harness.Event {
+	e := serves(at, node, group)
+	e.Kind = harness.EventAnswers
+	return e
+}
+
+// TestRolesThatAreAskedForSeldomAreSeenLate has an external Redis, whose roles are known 250 ms late.
+func TestRolesThatAreAskedForSeldomAreSeenLate(t *testing.T) {
+	h := without(analysistest.OneKill(), func(e harness.Event) bool {
+		return e.Kind == harness.EventServes || e.Kind == harness.EventWritable || e.Kind == harness.EventRole && e.At > 10*sec
+	})
+	h.Events = append(h.Events, serves(sec, "r1", 0), answers(sec, "r1", 0), serves(11600*ms, "r2", 0), answers(11600*ms, "r2", 0),
+		analysistest.Role(11801*ms, "r2", "master"), analysistest.Role(13500*ms, "r1", "slave"))
+	h.Ops = harness.OpsOf([]harness.Op{
+		analysistest.Add(0, 9*sec, harness.OK), analysistest.Add(0, 10100*ms, harness.Fail), analysistest.Add(0, 11599*ms, harness.OK),
+		analysistest.Refusal(0, 11602*ms), analysistest.Add(0, 12*sec, harness.OK),
+	})
+	require.Equal(t, 12001*ms, Failovers(h)[0].Stage(Writable).At, "it was seen as a replica by then, if it was asked every 20 ms")
+	for _, node := range []string{"r1", "r2"} {
+		h.Events = append(h.Events, event(ms, node, harness.EventRolesEvery, "250ms"))
+	}
+	f := Failovers(h)[0]
+	require.Equal(t, 11600*ms, f.Stage(Writable).At)
+	require.Equal(t, 11600*ms, f.Outage.To)
+	found := []harness.Finding{{Class: harness.DoubleGrant, At: 11650 * ms, Count: 1}}
+	two := []Failover{{Promoted: 5 * sec, later: f.later}, f}
+	Charge(two, found, []harness.Class{harness.DoubleGrant})
+	require.Equal(t, 1, two[1].Losses[harness.DoubleGrant], "it followed the promotion, which was seen late")
+}
+
+// TestAWindowBeginsInTime checks that operations go to those failovers only that they can belong to.
+func TestAWindowBeginsInTime(t *testing.T) {
+	h := analysistest.Kills(4)
+	w := newFailoverMeters(h)
+	for op := range h.Ops {
+		w.add(op)
+		begun := 0
+		for _, f := range h.Faults {
+			if f.Start <= op.Return {
+				begun++
+			}
+		}
+		require.Equal(t, begun, w.opened, "at %v", op.Return)
+		require.Equal(t, begun < len(h.Faults), len(w.before) > 0, "what comes before the next is counted once")
+	}
+}

@@ -25,7 +25,7 @@ func (t *takeover) detection() detection {
 	missing := map[string]bool{} // the Sentinels that miss it
 	agreed := map[string]bool{}  // those that say that a quorum does
 	for _, e := range t.since(t.heard) {
-		if e.At > t.at+seenWithin {
+		if e.At > t.at+t.late {
 			break
 		}
 		gone := e.Kind == harness.EventUnheard // it may have ended, and then it misses nobody

@@ -107,6 +107,8 @@ type Failover struct {
 	Executed int64         `json:"executed"`          // acknowledged writes of clients that New executed
 	Minority int64         `json:"minority"`          // acknowledged writes of clients that Old executed after Promoted
 	Losses   Losses        `json:"losses,omitempty"`  // what was found wrong
+
+	later time.Duration // beyond seenWithin, how late the record may show the promotion
 }
 
 // Stage returns one stage of the failover.

@@ -51,7 +51,7 @@ func Charge(all []Failover, found []harness.Finding, looked []harness.Class) {
 // lastBefore returns the index of the last failover whose promotion came before t; the first if none did. The record
 // may show a promotion late, and a Finding says when it came about in whole steps: a little is allowed for both.
 func lastBefore(all []Failover, t time.Duration) int {
-	first := sort.Search(len(all), func(i int) bool { return all[i].Promoted-seenWithin > t })
+	first := sort.Search(len(all), func(i int) bool { return all[i].Promoted-seenWithin-all[i].later > t })
 	return max(0, first-1)
 }
 

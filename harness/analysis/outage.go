@@ -9,15 +9,26 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 )
 
-// failoverMeters passes the operations to the meter of every failover of a history.
+// failoverMeters passes each operation to the meters of those failovers whose window it falls into.
 type failoverMeters struct {
-	meta   harness.Meta
-	faults []harness.Fault
-	served served
-	acts   *acts
-	doubt  string // why times of operations mean nothing; empty: they do
-	end    string // why the record stops before the run did; empty: it does not
-	all    []*failoverMeter
+	meta    harness.Meta
+	faults  []harness.Fault
+	served  served // who acknowledged the writes of each group
+	answers served // who answered each group
+	acts    *acts
+	doubt   string // why times of operations mean nothing; empty: they do
+	end     string // why the record stops before the run did; empty: it does not
+	all     []*failoverMeter
+	opened  int                // so many of them, the first ones, have a window that has begun
+	done    []time.Duration    // by index: from when on operations that are called change neither this meter nor one before it
+	before  map[string]*waited // by the groups that are left out, for meters whose window has not begun
+}
+
+// waited says how long clients have waited, apart from some groups, and needs no start.
+type waited struct {
+	groups          []int // left out
+	answers, writes gap
+	users           int // meters whose window has not begun
 }
 
 // failoverMeter finds, of one failover, the first write that the new primary acknowledged, what each of the two
@@ -27,6 +38,8 @@ type failoverMeter struct {
 	cause    cause
 	groups   []int         // client groups that the cause cuts off
 	since    time.Duration // what happened before costs this failover nothing
+	opens    time.Duration // what returns before changes nothing but waited
+	waited   *waited       // until then
 	first    harness.Op    // the first write of the new primary
 	executed int64
 	minority int64
@@ -39,9 +52,9 @@ type failoverMeter struct {
 }
 
 func newFailoverMeters(h harness.History) *failoverMeters {
-	w := &failoverMeters{meta: h.Meta, faults: h.Faults}
+	w := &failoverMeters{meta: h.Meta, faults: h.Faults, before: map[string]*waited{}}
 	a := actsOf(h.Events)
-	w.acts, w.served = a, servedOf(a.events)
+	w.acts, w.served, w.answers = a, servedOf(a.events, harness.EventServes), servedOf(a.events, harness.EventAnswers)
 	untrusted := func(e harness.Event) bool { return e.Kind == harness.EventClockUntrusted }
 	if e, ok := a.first(0, harness.Forever, untrusted); ok {
 		w.doubt = fmt.Sprintf("not known: the clock of %s did not run as it was taken to", e.Node)
@@ -55,13 +68,42 @@ func newFailoverMeters(h harness.History) *failoverMeters {
 			m.before = w.all[n-1]
 		}
 		m.since = m.costsFrom(m.cause)
-		m.done = max(t.ends(), addTime(max(t.until, m.ceased), seenWithin))
+		m.done = max(t.ends(), addTime(max(t.until, m.ceased), t.late))
 		for _, i := range m.cause.faults {
 			m.groups = append(m.groups, h.Faults[i].Groups...)
 		}
-		w.all = append(w.all, m)
+		w.expect(m)
 	}
 	return w
+}
+
+// expect adds the next meter. Windows begin in the order of the promotions.
+func (w *failoverMeters) expect(m *failoverMeter) {
+	m.opens = min(m.since, m.at-m.late)
+	slices.Sort(m.groups)
+	m.groups = slices.Compact(m.groups)
+	key := fmt.Sprint(m.groups)
+	if w.before[key] == nil {
+		w.before[key] = &waited{groups: m.groups}
+	}
+	m.waited = w.before[key]
+	m.waited.users++
+	done := m.done
+	if n := len(w.done); n > 0 {
+		done = max(done, w.done[n-1])
+	}
+	w.all, w.done = append(w.all, m), append(w.done, done)
+}
+
+// open begins the windows that an operation which returned at t falls into.
+func (w *failoverMeters) open(t time.Duration) {
+	for ; w.opened < len(w.all) && w.all[w.opened].opens <= t; w.opened++ {
+		m := w.all[w.opened]
+		m.answers, m.writes = m.waited.answers, m.waited.writes
+		if m.waited.users--; m.waited.users == 0 {
+			delete(w.before, fmt.Sprint(m.groups))
+		}
+	}
 }
 
 // costsFrom returns when the takeover can have begun to cost anything. Without a cause it is when the primary can have
@@ -78,10 +120,17 @@ func (w *failoverMeters) add(op harness.Op) {
 	if op.Client < 0 || !reachesPrimary(op) || len(w.all) == 0 {
 		return
 	}
+	w.open(op.Return)
 	group := w.meta.Group(op.Client)
 	node := w.served.by(group, op.Return)
-	refused := op.Denied() && (!w.served.known || w.acts.couldGrant(node, op.Call, op.Return))
-	for _, m := range w.all {
+	refused := op.Denied() && w.isAnswer(op, group, node)
+	for _, b := range w.before {
+		if !slices.Contains(b.groups, group) {
+			b.add(op, refused)
+		}
+	}
+	first, _ := slices.BinarySearch(w.done[:w.opened], op.Call)
+	for _, m := range w.all[first:w.opened] {
 		if op.Call > m.done {
 			continue
 		}
@@ -90,6 +139,28 @@ func (w *failoverMeters) add(op harness.Op) {
 		if op.Return < m.ends() && !slices.Contains(m.groups, group) {
 			m.hear(op, by, refused)
 		}
+	}
+}
+
+// isAnswer reports whether a refusal comes from a node that could have granted. served is the node that acknowledged the
+// group's latest write: of a record that does not say who answered, that one did.
+func (w *failoverMeters) isAnswer(op harness.Op, group int, served string) bool {
+	switch {
+	case w.answers.known:
+		return w.acts.couldGrant(w.answers.by(group, op.Return), op.Call, op.Return)
+	case w.served.known:
+		return w.acts.couldGrant(served, op.Call, op.Return)
+	}
+	return true
+}
+
+// add takes the next operation, of a group that is not left out.
+func (b *waited) add(op harness.Op, refused bool) {
+	const start, over = harness.Forever, true // no gap ends here
+	got := op.Outcome == harness.OK || refused
+	b.answers.add(op, got, start, over)
+	if asksToWrite(op) {
+		b.writes.add(op, got, start, over)
 	}
 }
 
@@ -137,7 +208,7 @@ func (m *failoverMeter) count(op harness.Op, node string) {
 		if m.executed++; m.executed == 1 {
 			m.first = op
 		}
-	case m.old == "" || node != m.old || op.Call <= m.at || m.reverted(op.Call) || op.Call > addTime(m.ceased, seenWithin):
+	case m.old == "" || node != m.old || op.Call <= m.at || m.reverted(op.Call) || op.Call > addTime(m.ceased, m.late):
 	case m.couldGrant(node, op.Call, op.Return):
 		m.minority++
 	}
@@ -184,7 +255,7 @@ func (m *failoverMeter) isByNew(op harness.Op, node string) bool {
 	if m.new == "" {
 		return op.Call > m.at && op.Call < m.end && (m.old == "" || node != m.old)
 	}
-	return node == m.new && op.Return >= m.at-seenWithin && m.reigned(op.Call, op.Return)
+	return node == m.new && op.Return >= m.at-m.late && m.reigned(op.Call, op.Return)
 }
 
 func (w *failoverMeters) failovers() []Failover {
@@ -199,7 +270,7 @@ func (w *failoverMeters) failover(m *failoverMeter) Failover {
 	f := Failover{
 		Fault: -1, Name: m.cause.name, Old: m.old, New: m.new, Start: m.cause.start, Promoted: m.at,
 		Stages: m.stages(m.cause), Servers: m.downtime(m.since), Outage: m.answers.outage(), Writes: m.writes.outage(),
-		Executed: m.executed, Minority: m.minority,
+		Executed: m.executed, Minority: m.minority, later: m.late - seenWithin,
 	}
 	if len(m.cause.faults) > 0 {
 		f.Fault = m.cause.faults[0]

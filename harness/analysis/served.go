@@ -8,24 +8,25 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 )
 
-// served tells which node answered a client: the record says from when to when each node acknowledged the writes of
-// each client group.
+// served tells which node served a client: the record says from when to when each node acknowledged the writes of each
+// client group, or answered it at all.
 type served struct {
 	known  bool // false: an older program made the record, or clients connect by themselves
 	groups map[int][]serving
 }
 
-// serving says that a node acknowledges a group's writes from then on.
+// serving says that a node serves a group from then on.
 type serving struct {
 	from time.Duration
 	node string
 }
 
-func servedOf(events []harness.Event) served {
+// servedOf reads the events of one kind, EventServes or EventAnswers.
+func servedOf(events []harness.Event, kind string) served {
 	s := served{groups: map[int][]serving{}}
 	for _, e := range events {
 		var group int
-		if e.Kind != harness.EventServes {
+		if e.Kind != kind {
 			continue
 		}
 		s.known = true
@@ -36,8 +37,7 @@ func servedOf(events []harness.Event) served {
 	return s
 }
 
-// by returns the node that answered an operation of the group which returned at t; empty if none had answered the group
-// before.
+// by returns the node that served an operation of the group which returned at t; empty if none had served the group before.
 func (s served) by(group int, t time.Duration) string {
 	all := s.groups[group]
 	i, found := slices.BinarySearchFunc(all, t, func(v serving, t time.Duration) int {

@@ -31,7 +31,7 @@ func (t *takeover) stage(name Milestone, c cause) Stage {
 	case Accepted:
 		return t.firstOwnWrite()
 	case Promoted:
-		return t.said(name, t.at-seenWithin, func(e harness.Event) bool { return t.namesNew(e.Detail) })
+		return t.said(name, t.at-t.late, func(e harness.Event) bool { return t.namesNew(e.Detail) })
 	case Switched:
 		if t.announced == nil {
 			return t.unsaid(name, t.from, t.lastWord())
@@ -68,9 +68,9 @@ func (t *takeover) lastWord() time.Duration {
 
 // said returns the first message of a Sentinel of that kind for which fits is true, from a time up to the announcement.
 func (t *takeover) said(kind Milestone, from time.Duration, fits func(harness.Event) bool) Stage {
-	to := min(t.lastWord()+seenWithin, t.end-1)
+	to := min(t.lastWord()+t.late, t.end-1)
 	if kind != Promoted {
-		to = min(t.lastWord(), t.at+seenWithin)
+		to = min(t.lastWord(), t.at+t.late)
 	}
 	e, ok := t.first(from, to, func(e harness.Event) bool { return e.Kind == string(kind) && fits(e) })
 	if !ok {
@@ -113,7 +113,7 @@ func (t *takeover) firstOwnWrite() Stage {
 		to = t.announced.until - 1 // the record may not show when it was a replica again
 	}
 	own := func(e harness.Event) bool { return e.Node == t.new && e.Kind == harness.EventWritable }
-	e, ok := t.first(t.at-seenWithin, to, own)
+	e, ok := t.first(t.at-t.late, to, own)
 	if !ok {
 		return Stage{Note: t.new + " was not seen to take a write"}
 	}

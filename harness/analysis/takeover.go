@@ -105,5 +105,5 @@ func (t *takeover) nameOld() {
 
 // reigned reports whether the new primary was in office at some time of [from, to].
 func (t *takeover) reigned(from, to time.Duration) bool {
-	return to >= t.at-seenWithin && (t.until == harness.Forever || from <= t.until+seenWithin)
+	return to >= t.at-t.late && (t.until == harness.Forever || from <= t.until+t.late)
 }

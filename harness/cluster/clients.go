@@ -85,8 +85,8 @@ func (c *Cluster) attach(clock harness.Clock, events func(harness.Event)) error 
 		GroupIP: c.GroupIP, LookIP: c.LookIP,
 	}
 	if len(c.sentinels) > 0 {
-		o.Serves = func(group int, node string) {
-			events(harness.Event{At: clock.Now(), Node: node, Kind: harness.EventServes, Detail: GroupName(group)})
+		o.Serves = func(kind string, group int, node string) {
+			events(harness.Event{At: clock.Now(), Node: node, Kind: kind, Detail: GroupName(group)})
 		}
 	}
 	clients, err := attached.On(c.fabric, c.Deployment(), o)

@@ -66,7 +66,7 @@ func (r Resolved) ownClients() int {
 
 // Attach opens the clients of one of the plan's generators, as many as clients says. GroupIP and LookIP return their source addresses, as in attached.Options.
 // What ends the load is told fail.
-func (r Resolved) Attach(d attached.Deployment, clients int, groupIP, lookIP func(int) string, serves func(group int, node string), fail func(error)) (*attached.Clients, error) {
+func (r Resolved) Attach(d attached.Deployment, clients int, groupIP, lookIP func(int) string, serves func(kind string, group int, node string), fail func(error)) (*attached.Clients, error) {
 	if r.on.external {
 		return external.Attach(d, external.Options{
 			Prefix: r.prefix, Groups: r.on.group, Clients: clients, OpTimeout: r.patience(), Retries: r.variant.Retries, Outside: fail,

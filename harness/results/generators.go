@@ -202,8 +202,8 @@ func (o Options) BuildShare(ctx context.Context, a generators.Assignment, allowC
 	if err := errors.Join(r.Missing(), cluster.Options{Clients: a.Share.End - a.Share.First}.TooLow()); err != nil {
 		return s, err
 	}
-	clients, err := r.Attach(task.Deployment, a.Share.End-a.Share.First, nthOf(task.GroupIPs), nthOf(task.LookIPs), func(group int, node string) {
-		a.Events(harness.Event{At: a.Clock.Now(), Node: node, Kind: harness.EventServes, Detail: cluster.GroupName(group)})
+	clients, err := r.Attach(task.Deployment, a.Share.End-a.Share.First, nthOf(task.GroupIPs), nthOf(task.LookIPs), func(kind string, group int, node string) {
+		a.Events(harness.Event{At: a.Clock.Now(), Node: node, Kind: kind, Detail: cluster.GroupName(group)})
 	}, a.Fail)
 	if err != nil {
 		return s, err

@@ -25,7 +25,10 @@ type servers struct {
 	all [5][]string
 }
 
-func (s *servers) serves(group int, node string) {
+func (s *servers) serves(kind string, group int, node string) {
+	if kind != harness.EventServes {
+		return
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.all[group] = append(s.all[group], node)

@@ -21,9 +21,10 @@ type Options struct {
 	// its links. nil, or an empty answer: the kernel chooses.
 	GroupIP, LookIP func(group int) string
 
-	// Serves is called when another node than before acknowledges a write of a group, or the first does, in the order of the
-	// answers of a group. It must not block. nil: nobody looks.
-	Serves func(group int, node string)
+	// Serves is called when another node than before acknowledges a write of a group, or the first does: kind is harness.EventServes. It
+	// is called as well when another node than before answers what a group asks, with harness.EventAnswers: a replica answers reads, and
+	// refuses writes. Calls are in the order of the answers of a group. It must not block. nil: nobody looks.
+	Serves func(kind string, group int, node string)
 
 	// Hook sees the commands of the groups' clients, outside of what whoever connects adds. nil: none.
 	Hook redis.Hook

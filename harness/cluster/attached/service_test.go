@@ -3,8 +3,11 @@ package attached
 import (
 	"net"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/doublegrant/doublegrant/harness"
 )
 
 func TestWhatIsTakenForAWrite(t *testing.T) {
@@ -36,7 +39,11 @@ func TestWhatIsTakenForARefusal(t *testing.T) {
 // TestWhoServesAGroup plays requests and answers of one group on connections to two nodes.
 func TestWhoServesAGroup(t *testing.T) {
 	var told []string
-	all := newServices(1, func(group int, node string) { told = append(told, node+" "+GroupName(group)) })
+	all := newServices(1, func(kind string, group int, node string) {
+		if kind == harness.EventServes {
+			told = append(told, node+" "+GroupName(group))
+		}
+	})
 	r1, r2 := &place{name: "r1"}, &place{name: "r2"}
 	on := func(n *place) *line {
 		near, far := net.Pipe()
@@ -87,4 +94,32 @@ func (l *line) exchange(t *testing.T, request, reply string) {
 	t.Helper()
 	l.ask(t, request)
 	l.answer(t, reply)
+}
+
+// TestWhoAnswersAGroup also tells of reads and of refusals.
+func TestWhoAnswersAGroup(t *testing.T) {
+	var told []string
+	all := newServices(1, func(kind string, _ int, node string) { told = append(told, kind+" "+node) })
+	r1, r2 := &place{name: "r1"}, &place{name: "r2"}
+	on := func(n *place) *line {
+		near, far := net.Pipe()
+		return &line{notedConn{Conn: near, node: n, service: all[0]}, far}
+	}
+	const set, get, hello = "*3\r\n$3\r\nset\r\n$1\r\nk\r\n$1\r\nv\r\n", "*2\r\n$3\r\nget\r\n$1\r\nk\r\n", "*2\r\n$5\r\nhello\r\n$1\r\n2\r\n"
+	first, second := on(r1), on(r2)
+	first.exchange(t, hello, "*0\r\n")
+	require.Empty(t, told, "it asked for no data")
+	first.exchange(t, set, "+OK\r\n")
+	require.Equal(t, []string{"answers r1", "serves r1"}, told)
+	all[0].changed = time.Now().Add(-answersEvery) // as long ago
+	second.exchange(t, get, "$-1\r\n")
+	second.exchange(t, set, "-READONLY You can't write\r\n")
+	require.Equal(t, []string{"answers r1", "serves r1", "answers r2"}, told, "r1 still is the one that acknowledged a write")
+	all[0].changed = time.Now().Add(time.Hour) // just now, also on a busy machine
+	first.exchange(t, get, "$-1\r\n")
+	second.exchange(t, get, "$-1\r\n")
+	require.Len(t, told, 3, "they take turns")
+	all[0].changed = time.Time{}
+	first.exchange(t, get, "$-1\r\n")
+	require.Equal(t, "answers r1", told[len(told)-1])
 }

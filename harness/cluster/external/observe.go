@@ -10,21 +10,22 @@ import (
 // rolesEvery is the time between two questions to a node for its role. It is longer than in a cluster of our own: others use the nodes.
 const rolesEvery = 250 * time.Millisecond
 
-// watchRoles reports each change of a node's role. The role of a node that does not answer is "down"; one that does not tell is left out.
-func (s *System) watchRoles(ctx context.Context, clock harness.Clock, events func(harness.Event)) {
-	last := make([]string, len(s.nodes.nodes))
+// watchRoles reports each change of the role of the node of that number. The role of a node that does not answer is "down"; one that
+// does not tell is left out.
+func (s *System) watchRoles(ctx context.Context, node int, clock harness.Clock, events func(harness.Event)) {
+	last, name := "", s.nodes.nodes[node].Name
 	tick := time.NewTicker(rolesEvery)
 	defer tick.Stop()
+	events(harness.Event{At: clock.Now(), Node: name, Kind: harness.EventRolesEvery, Detail: rolesEvery.String()})
 	for {
-		for i, n := range s.nodes.nodes {
-			role := s.roleOf(ctx, i)
-			if ctx.Err() != nil {
-				return
-			}
-			if role != last[i] {
-				events(harness.Event{At: clock.Now(), Node: n.Name, Kind: harness.EventRole, Detail: role})
-				last[i] = role
-			}
+		asked := clock.Now()
+		role := s.roleOf(ctx, node)
+		if ctx.Err() != nil {
+			return
+		}
+		if role != last {
+			events(harness.Event{At: asked, Node: name, Kind: harness.EventRole, Detail: role})
+			last = role
 		}
 		select {
 		case <-tick.C:

@@ -116,7 +116,9 @@ func (s *System) start(ctx context.Context, clock harness.Clock, events func(har
 	}
 	watch, stop := context.WithCancel(context.Background())
 	s.unwatch = stop
-	s.watching.Go(func() { s.watchRoles(watch, clock, events) })
+	for i := range s.nodes.nodes {
+		s.watching.Go(func() { s.watchRoles(watch, i, clock, events) })
+	}
 	return nil
 }
 
@@ -124,8 +126,8 @@ func (s *System) start(ctx context.Context, clock harness.Clock, events func(har
 func (s *System) open(clock harness.Clock, events func(harness.Event)) (err error) {
 	d, o := s.deployment, s.opts
 	o.Outside = s.outside
-	if s.clients, err = Attach(d, o, func(group int, node string) {
-		events(harness.Event{At: clock.Now(), Node: node, Kind: harness.EventServes, Detail: attached.GroupName(group)})
+	if s.clients, err = Attach(d, o, func(kind string, group int, node string) {
+		events(harness.Event{At: clock.Now(), Node: node, Kind: kind, Detail: attached.GroupName(group)})
 	}); err != nil {
 		return err
 	}
@@ -141,7 +143,7 @@ func (s *System) open(clock harness.Clock, events func(harness.Event)) (err erro
 
 // Attach opens clients of a deployment that was found. They send no command with a key outside of the prefix: Options.Outside is told of each
 // that was not sent. serves is that of attached.Options.
-func Attach(d attached.Deployment, o Options, serves func(group int, node string)) (*attached.Clients, error) {
+func Attach(d attached.Deployment, o Options, serves func(kind string, group int, node string)) (*attached.Clients, error) {
 	outside := o.Outside
 	if outside == nil {
 		outside = func(error) {}

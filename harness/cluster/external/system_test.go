@@ -154,6 +154,8 @@ func TestAFailoverOfTheirs(t *testing.T) {
 	require.Eventually(t, func() bool {
 		return r.has(harness.EventServes, "r2", "g0") && r.has(harness.EventRole, "r1", harness.RoleDown)
 	}, time.Minute, 20*time.Millisecond)
+	require.True(t, r.has(harness.EventAnswers, "r2", "g0"))
+	require.True(t, r.has(harness.EventRolesEvery, "r2", "250ms"))
 	require.NoError(t, s.Stop())
 	require.EqualValues(t, 0, d.Admin[1].DBSize(t.Context()).Val())
 }
