@@ -32,6 +32,9 @@ const (
 	EventHeard   = "heard"
 	// EventRolesEvery says that the node's role is asked for only once in the time of Detail, such as "250ms"; without it every 20 ms.
 	EventRolesEvery = "roles-every"
+	// EventUnread says that the Sentinel Node, which is not heard from At on, may have said more before: its log does not have it. The
+	// log was cut off, or the Sentinel's clock has stepped.
+	EventUnread = "unread"
 	// EventServes says that the node acknowledged a write of the client group in Detail. Until then another node had acknowledged
 	// the group's writes, or none had. At is when the answer had reached the client.
 	EventServes = "serves"

@@ -23,6 +23,7 @@ type acts struct {
 	reigns    map[string][]reign        // by node, in order of time
 	spans     map[string][]writableSpan // by node: when it took writes
 	silences  []harness.Event           // EventUnheard and EventHeard
+	unread    []harness.Event           // EventUnread
 	follows   bool                      // the record says whom replicas follow
 	downAfter time.Duration             // for how long a node gives no answer before a Sentinel takes it for down; 0: not known
 	last      time.Duration             // the latest event
@@ -46,6 +47,9 @@ func actsOf(events []harness.Event) *acts {
 		a.last = max(a.last, e.At)
 		if e.Kind == harness.EventUnheard || e.Kind == harness.EventHeard {
 			a.silences = append(a.silences, e)
+		}
+		if e.Kind == harness.EventUnread {
+			a.unread = append(a.unread, e)
 		}
 		switch e.Kind {
 		case harness.EventAddress:
@@ -128,6 +132,18 @@ func (a *acts) primaryBefore(t time.Duration, promoted, preferred string) string
 		}
 	}
 	return cmp.Or(node, preferred)
+}
+
+// lostWords lists the Sentinels that ceased to be heard in [from, to] and may have said more than the record has, in order of
+// their names.
+func (a *acts) lostWords(from, to time.Duration) (all []string) {
+	for _, e := range a.unread {
+		if from <= e.At && e.At <= to {
+			all = append(all, e.Node)
+		}
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
 }
 
 // first returns the first event of [from, to] for which wanted is true.

@@ -54,7 +54,7 @@ func (t *takeover) detection() detection {
 		case attempted, string(Elected):
 			if e.Kind == attempted || d.began == notSeen {
 				d = now
-				d.began, d.ordered = e.At, len(agreed) == 0
+				d.began, d.ordered = e.At, len(agreed) == 0 && len(t.lostWords(t.heard, e.At)) == 0
 			}
 		}
 	}

@@ -36,7 +36,7 @@ func (t *takeover) stage(name Milestone, c cause) Stage {
 		if t.announced == nil {
 			return t.unsaid(name, t.from, t.lastWord())
 		}
-		return seenAt(t.announced.first, t.announced.said[0].Node)
+		return t.saidFirst(name, t.at-t.late, t.announced.said[0])
 	case Writable:
 		return Stage{Note: t.noteNoWrites()}
 	case Rejoined:
@@ -75,6 +75,16 @@ func (t *takeover) said(kind Milestone, from time.Duration, fits func(harness.Ev
 	e, ok := t.first(from, to, func(e harness.Event) bool { return e.Kind == string(kind) && fits(e) })
 	if !ok {
 		return t.unsaid(kind, from, to)
+	}
+	return t.saidFirst(kind, from, e)
+}
+
+// saidFirst returns the stage of a message that is the first of its kind in the record since from. A Sentinel whose last words
+// are lost may have said it before.
+func (t *takeover) saidFirst(kind Milestone, from time.Duration, e harness.Event) Stage {
+	if lost := t.lostWords(from, e.At-t.late); len(lost) > 0 {
+		const note = "not known: %s ended or was cut off, its log lacks what it said last, and it may have said %s first"
+		return Stage{Note: fmt.Sprintf(note, strings.Join(lost, ", "), kind)}
 	}
 	return seenAt(e.At, e.Node)
 }

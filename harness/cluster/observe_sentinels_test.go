@@ -31,40 +31,54 @@ func TestWhatNobodyHeardIsReadFromTheLog(t *testing.T) {
 		log   string
 		heard time.Duration // when the last message was heard
 		want  int
+		whole bool // nothing else was said
 	}{
-		{"a crash", log(time.Local), 8 * time.Second, 1},
-		{"in a container", log(time.UTC), 8 * time.Second, 1},
-		{"heard late on a busy machine", log(time.Local), 8150 * time.Millisecond, 1},
-		{"a clock that stepped", log(time.Local), 6 * time.Second, 0},
-		{"a log that was cut off", line(time.Local, time.Second, "+promoted-slave slave 127.1.2.2:6379"), 8 * time.Second, 0},
-		{"all was heard", log(time.Local)[:2*len(line(time.Local, 0, "+elected-leader master m 127.1.2.1 6379"))], 8 * time.Second, 0},
-		{"an empty log", "", 8 * time.Second, 0},
+		{"a crash", log(time.Local), 8 * time.Second, 1, true},
+		{"in a container", log(time.UTC), 8 * time.Second, 1, true},
+		{"heard late on a busy machine", log(time.Local), 8150 * time.Millisecond, 1, true},
+		{"a clock that stepped", log(time.Local), 6 * time.Second, 0, false},
+		{"a clock that steps ahead afterwards", log(time.Local) + line(time.Local, -time.Minute, "+tilt"), 8 * time.Second, 1, false},
+		{"a clock that steps back afterwards", log(time.Local) + line(time.Local, time.Minute, "+tilt"), 8 * time.Second, 1, false},
+		{"a log that was cut off", line(time.Local, time.Second, "+promoted-slave slave 127.1.2.2:6379"), 8 * time.Second, 0, false},
+		{"all was heard", log(time.Local)[:2*len(line(time.Local, 0, "+elected-leader master m 127.1.2.1 6379"))], 8 * time.Second, 0, true},
+		{"an empty log", "", 8 * time.Second, 0, false},
 	} {
 		path := filepath.Join(t.TempDir(), "s1.log")
 		require.NoError(t, os.WriteFile(path, []byte(c.log), 0o600))
 		at := c.heard
-		u := unheardWords{path: path, now: func() time.Duration { return at }, wall: func() time.Time { return noon().Add(at - now) }}
-		require.True(t, u.hears(heard[0], heard[1]), c.name)
+		u := unheardWords{path: path, now: func() time.Duration { return at }, wall: func() time.Time { return noon().Add(at - now) }, clockIsRight: func() bool { return true }}
+		require.True(t, news(u.hears(heard[0], heard[1])), c.name)
+		require.True(t, news(u.hears("-role-change", "slave 127.1.2.2:6379")), "%s: it is not logged", c.name)
 		at = now
-		got := u.read()
+		got, whole := u.read()
 		require.Len(t, got, c.want, c.name)
+		require.Equal(t, c.whole, whole, c.name)
 		if c.want > 0 {
 			require.Equal(t, harness.Event{At: got[0].At, Kind: "+promoted-slave", Detail: "slave 127.1.2.2:6379"}, got[0], c.name)
 			require.Equal(t, 9*time.Second, got[0].At, c.name)
-			require.Empty(t, u.read(), "%s: it is read once", c.name)
-			require.False(t, u.hears(got[0].Kind, got[0].Detail), "%s: it comes late, after all", c.name)
+			again, whole := u.read()
+			require.Empty(t, again, "%s: it is read once", c.name)
+			require.Equal(t, c.whole, whole, c.name)
+			require.False(t, news(u.hears(got[0].Kind, got[0].Detail)), "%s: it comes late, after all", c.name)
 		}
 	}
 
 	path := filepath.Join(t.TempDir(), "s1.log")
 	require.NoError(t, os.WriteFile(path, []byte(log(time.Local)), 0o600))
 	silent := unheardWords{path: path, now: func() time.Duration { return now }, wall: noon, since: 7500 * time.Millisecond}
-	require.Len(t, silent.read(), 2, "none was heard: what was said since somebody listened")
-	require.Empty(t, silent.read(), "it is read once")
+	words, whole := silent.read()
+	require.Len(t, words, 2, "none was heard: what was said since somebody listened")
+	require.True(t, whole)
+	words, _ = silent.read()
+	require.Empty(t, words, "it is read once")
 
 	gone := unheardWords{path: filepath.Join(t.TempDir(), "none"), now: func() time.Duration { return now }, wall: noon}
-	require.Empty(t, gone.read())
+	words, whole = gone.read()
+	require.Empty(t, words)
+	require.False(t, whole)
 }
+
+func news(_ harness.Event, is bool) bool { return is }
 
 // TestAMessageWasSaidWhenItWasLogged, if the log's time can be: a Sentinel that waits for its disk is heard late.
 func TestAMessageWasSaidWhenItWasLogged(t *testing.T) {
@@ -73,19 +87,22 @@ func TestAMessageWasSaidWhenItWasLogged(t *testing.T) {
 		name string
 		ago  time.Duration
 		said string
+		off  bool // the Sentinel's clock is wrong
 		want time.Duration
 	}{
-		{"the disk was slow", 200 * time.Millisecond, kind + " " + detail, 9800 * time.Millisecond},
-		{"heard at once", 0, kind + " " + detail, now},
-		{"another message", 200 * time.Millisecond, kind + " slave 127.1.2.3:6379", now},
-		{"the clock is behind", time.Minute, kind + " " + detail, now},
-		{"the clock is ahead", -time.Minute, kind + " " + detail, now},
+		{"the disk was slow", 200 * time.Millisecond, kind + " " + detail, false, 9800 * time.Millisecond},
+		{"heard at once", 0, kind + " " + detail, false, now},
+		{"another message", 200 * time.Millisecond, kind + " slave 127.1.2.3:6379", false, now},
+		{"the clock is behind", time.Minute, kind + " " + detail, true, now},
+		{"the clock is a little behind", 200 * time.Millisecond, kind + " " + detail, true, now},
+		{"the clock is ahead", -time.Minute, kind + " " + detail, true, now},
 	} {
 		path := filepath.Join(t.TempDir(), "s1.log")
 		stamp := noon().Add(-c.ago).Format("2 Jan 2006 15:04:05.000")
 		require.NoError(t, os.WriteFile(path, []byte(strings.Repeat("old\n", 10_000)+"77:X "+stamp+" # "+c.said+"\n"), 0o600))
-		u := unheardWords{path: path, now: func() time.Duration { return now }, wall: noon}
-		require.True(t, u.hears(kind, detail), c.name)
-		require.Equal(t, c.want, u.last.At, c.name)
+		u := unheardWords{path: path, now: func() time.Duration { return now }, wall: noon, clockIsRight: func() bool { return !c.off }}
+		e, news := u.hears(kind, detail)
+		require.True(t, news, c.name)
+		require.Equal(t, c.want, e.At, c.name)
 	}
 }
