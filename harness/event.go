@@ -24,6 +24,9 @@ const (
 	EventUnwritable = "unwritable"
 	// EventFollows says that the node, a replica, follows the node at the address in Detail, such as "127.7.2.1 6379".
 	EventFollows = "follows"
+	// EventOffset says how far the node was in the replication stream, in bytes: one that was a replica and was just promoted, exactly; one
+	// that was a primary, when it told so last, up to 20 ms before it ceased to be one or to answer.
+	EventOffset = "offset"
 	// EventDownAfter says that a Sentinel takes a node for down that has given no answer for as long as Detail says, such as "1s".
 	EventDownAfter = "down-after"
 	// EventUnheard says that what the Sentinel Node publishes is not heard from At on; Detail says why. EventHeard says that it is

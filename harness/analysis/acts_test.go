@@ -347,3 +347,18 @@ func TestAWindowBeginsInTime(t *testing.T) {
 		require.Equal(t, begun < len(h.Faults), len(w.before) > 0, "what comes before the next is counted once")
 	}
 }
+
+// TestWhatTheNewPrimaryLacked is told by offsets. When the old primary is back it is in another stream.
+func TestWhatTheNewPrimaryLacked(t *testing.T) {
+	offset := func(at time.Duration, node, bytes string) harness.Event {
+		return event(at, node, harness.EventOffset, bytes)
+	}
+	h := analysistest.OneKill()
+	require.Zero(t, Failovers(h)[0].Behind, "of an older program")
+	h.Events = append(h.Events, offset(5*sec, "r1", "7"), offset(10060*ms, "r1", "45120"), offset(11490*ms, "r2", "45000"), offset(13500*ms, "r1", "99999"))
+	f := Failovers(h)[0]
+	require.EqualValues(t, 120, f.Behind)
+	require.Equal(t, []string{"r2 lacked at least 120 bytes that r1 had written"}, f.Remarks())
+	h.Events = append(h.Events, offset(10050*ms, "r1", "44000"))
+	require.Zero(t, Failovers(h)[0].Behind, "it was told more after r1 had been asked last")
+}

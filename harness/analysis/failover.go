@@ -103,9 +103,10 @@ type Failover struct {
 	Stages   []Stage       `json:"stages"`            // one for each milestone, in order
 	Servers  Downtime      `json:"servers"`           // no node took writes
 	Outage   Outage        `json:"outage"`            // no client that asked was answered
-	Writes   Outage        `json:"writes"`            // no client that asked to write was answered
+	Writes   Outage        `json:"writes"`            // no client could write
 	Executed int64         `json:"executed"`          // acknowledged writes of clients that New executed
 	Minority int64         `json:"minority"`          // acknowledged writes of clients that Old executed after Promoted
+	Behind   int64         `json:"behind,omitempty"`  // so many bytes that Old had written New lacked when it was promoted, at least
 	Losses   Losses        `json:"losses,omitempty"`  // what was found wrong
 
 	later time.Duration // beyond seenWithin, how late the record may show the promotion
@@ -178,6 +179,9 @@ func (f Failover) Remarks() (all []string) {
 	}
 	if f.Minority > 0 {
 		all = append(all, fmt.Sprintf("%s executed %s writes of clients after the promotion", f.Old, units.Count(f.Minority)))
+	}
+	if f.Behind > 0 {
+		all = append(all, fmt.Sprintf("%s lacked at least %s bytes that %s had written", f.New, units.Count(f.Behind), f.Old))
 	}
 	return append(all, f.Losses.words()...)
 }

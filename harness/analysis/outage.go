@@ -270,7 +270,7 @@ func (w *failoverMeters) failover(m *failoverMeter) Failover {
 	f := Failover{
 		Fault: -1, Name: m.cause.name, Old: m.old, New: m.new, Start: m.cause.start, Promoted: m.at,
 		Stages: m.stages(m.cause), Servers: m.downtime(m.since), Outage: m.answers.outage(), Writes: m.writes.outage(),
-		Executed: m.executed, Minority: m.minority, later: m.late - seenWithin,
+		Executed: m.executed, Minority: m.minority, Behind: m.behind(m.cause.start), later: m.late - seenWithin,
 	}
 	if len(m.cause.faults) > 0 {
 		f.Fault = m.cause.faults[0]

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"maps"
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/doublegrant/doublegrant/harness"
@@ -101,6 +102,24 @@ func (t *takeover) nameOld() {
 	if t.old = t.primaryBefore(t.at, t.new, t.subject); t.subject == "" {
 		t.subject = t.old
 	}
+}
+
+// behind returns how many bytes of the replication stream the old primary had written, by what it told last, and the new
+// one lacked when it was promoted. 0: none, or the record does not tell.
+func (t *takeover) behind(start time.Duration) int64 {
+	offset := func(node string, from time.Duration) (n int64, ok bool) {
+		e, ok := t.first(from, t.end-1, func(e harness.Event) bool { return e.Node == node && e.Kind == harness.EventOffset })
+		if ok {
+			n, _ = strconv.ParseInt(e.Detail, 10, 64) // 0 if it makes no sense
+		}
+		return n, ok
+	}
+	old, told := offset(t.old, start)
+	now, promoted := offset(t.new, t.at-t.late)
+	if !told || !promoted {
+		return 0
+	}
+	return max(0, old-now)
 }
 
 // reigned reports whether the new primary was in office at some time of [from, to].

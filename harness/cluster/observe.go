@@ -36,27 +36,37 @@ func (c *Cluster) observe(clock harness.Clock, events func(harness.Event)) {
 	}
 }
 
-// watchRole reports each change of the node's role, and whom a replica follows. The role of a node that does not answer
-// is "down".
+// watchRole reports each change of the node's role, whom a replica follows, and how far it was in the replication stream
+// when it was promoted or ceased to be a primary. The role of a node that does not answer is "down".
 func (n *node) watchRole(ctx context.Context, clock harness.Clock, events func(harness.Event)) {
-	last, lastFollowed := "", ""
+	last, lastFollowed, lastOffset := "", "", int64(0)
 	tick := time.NewTicker(rolePollEvery)
 	defer tick.Stop()
 	for {
 		asked := clock.Now() // the answer may be read late, when another has told of a later role
 		asking, cancel := context.WithTimeout(ctx, roleWithin)
-		role, followed, err := n.roleAndPrimary(asking)
+		told, err := n.tellsRole(asking)
+		promoted := err == nil && told.role == harness.RolePrimary && last == harness.RoleReplica
+		offset, noOffset := lastOffset, error(nil)
+		if promoted {
+			offset, noOffset = n.promotedAt(asking)
+		}
 		cancel()
 		if ctx.Err() != nil {
 			return
 		}
+		role, followed := told.role, told.follows
 		if err != nil {
 			role, followed = harness.RoleDown, lastFollowed
 		}
 		if role != last {
+			if promoted && noOffset == nil || last == harness.RolePrimary {
+				events(harness.Event{At: asked, Node: n.name, Kind: harness.EventOffset, Detail: fmt.Sprint(offset)})
+			}
 			events(harness.Event{At: asked, Node: n.name, Kind: harness.EventRole, Detail: role})
 			last = role
 		}
+		lastOffset = told.offset
 		if followed != lastFollowed && followed != "" {
 			events(harness.Event{At: asked, Node: n.name, Kind: harness.EventFollows, Detail: followed})
 		}

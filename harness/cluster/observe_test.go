@@ -3,6 +3,7 @@ package cluster_test
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -28,12 +29,24 @@ func TestWhichNodesTakeWritesAndWhomTheyServe(t *testing.T) {
 	require.NoError(t, r.Set(ctx, "k", "v", 0).Err())
 	require.Equal(t, "g1", ev.Of(old, harness.EventServes)[0].Detail)
 
+	for _, n := range c.RedisNodes() {
+		eventually(t, func() bool { has, err := c.Do(ctx, n, "EXISTS", "k"); return err == nil && fmt.Sprint(has) == "1" }, n+" has the key")
+	}
+
 	require.NoError(t, c.Kill(old))
 	promoted, err := c.AwaitPromotion(ctx, old)
 	require.NoError(t, err)
 	eventually(t, func() bool { return r.Set(ctx, "k", "v", 0).Err() == nil }, "a write after the failover")
 	eventually(t, func() bool { return len(ev.Of(promoted, harness.EventWritable)) > 0 }, "the new primary takes writes")
 	require.Len(t, ev.Of(promoted, harness.EventServes), 1)
+	offset := func(node string) int {
+		eventually(t, func() bool { return len(ev.Of(node, harness.EventOffset)) > 0 }, node+" was in the replication stream")
+		bytes, err := strconv.Atoi(ev.Of(node, harness.EventOffset)[0].Detail)
+		require.NoError(t, err)
+		return bytes
+	}
+	require.Positive(t, offset(promoted))
+	require.LessOrEqual(t, offset(old), offset(promoted), "nobody had written for a while, and it may not have been asked since")
 	ceased, began, served := ev.Of(old, harness.EventUnwritable)[0], ev.Of(promoted, harness.EventWritable)[0], ev.Of(promoted, harness.EventServes)[0]
 	require.Less(t, ceased.At, began.At)
 	require.Less(t, began.At, served.At+platformtest.Hang, "usually within the 10 ms between two questions of the observer")

@@ -120,23 +120,46 @@ func (c *Cluster) sentinelAgrees(ctx context.Context, s, primary *node) error {
 
 // role asks the node itself for its role, past the fabric.
 func (n *node) role(ctx context.Context) (string, error) {
-	role, _, err := n.roleAndPrimary(ctx)
-	return role, err
+	told, err := n.tellsRole(ctx)
+	return told.role, err
 }
 
-// roleAndPrimary returns the node's role and, of a replica, the address of its primary, such as "127.7.2.1 6379".
-func (n *node) roleAndPrimary(ctx context.Context) (role, follows string, err error) {
+// toldRole is what a node tells of its role.
+type toldRole struct {
+	role    string
+	follows string // of a replica, the address of its primary, such as "127.7.2.1 6379"
+	offset  int64  // of a primary, how far it is in the replication stream
+}
+
+func (n *node) tellsRole(ctx context.Context) (told toldRole, err error) {
 	reply, err := n.admin.Do(ctx, "ROLE").Slice()
 	if err != nil {
-		return "", "", err
+		return told, err
 	}
 	if len(reply) == 0 {
-		return "", "", fmt.Errorf("empty reply to ROLE")
+		return told, fmt.Errorf("empty reply to ROLE")
 	}
-	if role = fmt.Sprint(reply[0]); role == harness.RoleReplica && len(reply) >= 3 {
-		follows = fmt.Sprint(reply[1], " ", reply[2])
+	switch told.role = fmt.Sprint(reply[0]); {
+	case told.role == harness.RoleReplica && len(reply) >= 3:
+		told.follows = fmt.Sprint(reply[1], " ", reply[2])
+	case told.role == harness.RolePrimary && len(reply) >= 2:
+		told.offset, _ = reply[1].(int64)
 	}
-	return role, follows, nil
+	return told, nil
+}
+
+// promotedAt returns how far a primary that was a replica was in the replication stream when it was promoted.
+func (n *node) promotedAt(ctx context.Context) (offset int64, err error) {
+	info, err := n.admin.Info(ctx, "replication").Result()
+	if err != nil {
+		return 0, err
+	}
+	_, value, found := strings.Cut(info, "second_repl_offset:") // the first byte that is its own
+	value, _, _ = strings.Cut(value, "\r\n")
+	if offset, err = strconv.ParseInt(value, 10, 64); err != nil || !found || offset < 1 {
+		return 0, fmt.Errorf("%s does not tell its second_repl_offset: %w", n.name, err)
+	}
+	return offset - 1, nil
 }
 
 // writeProbe writes a key and removes it. Since it is a script, nobody sees the key in between. It is not replicated, and is
