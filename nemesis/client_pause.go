@@ -26,8 +26,9 @@ type ClientPausable interface {
 // that waited is executed.
 func ClientPause(c ClientPausable, t Target) harness.Nemesis { return clientPause{c, t, false} }
 
-// ClientPauseWrites is ClientPause of commands that may write, scripts included. Reads and PINGs are answered: Sentinels
-// see nothing wrong. The bite: a PING is answered and a write is not.
+// ClientPauseWrites is ClientPause of commands that may write, scripts included. Reads and PINGs are answered. PUBLISH
+// waits, and with it what a Sentinel sends behind it: it connects anew after half of down-after, and so does not miss the
+// primary. The bite: a PING is answered and a write is not.
 func ClientPauseWrites(c ClientPausable, t Target) harness.Nemesis { return clientPause{c, t, true} }
 
 type clientPause struct {

@@ -36,7 +36,7 @@ type means int
 
 const (
 	noMeans means = iota
-	weak          // it may silence the primary, or not: it slows links, or ends what comes back at once
+	weak          // it may silence the primary, or not: it slows links, ends what comes back at once, or a Sentinel's clock is wrong
 	sure          // it silences the primary for as long as it is in force
 	order         // it tells Sentinels to move the primary
 )
@@ -80,10 +80,11 @@ func (t *takeover) firstSign(d detection) time.Duration {
 
 // suspects returns the faults of which one led to the takeover, in order of their start.
 func (t *takeover) suspects(faults []harness.Fault, d detection) []int {
+	d.early = t.earlyBy(faults, d)
 	able := map[means][]int{} // in order of start
 	for _, i := range inOrderOfStart(faults) {
 		f := faults[i]
-		m := t.meansOf(f)
+		m := t.meansOf(f, d)
 		if m == order && t.canOrder(f, d) || m != order && t.inForce(f, d) {
 			able[m] = append(able[m], i)
 		}
@@ -163,6 +164,17 @@ const (
 	backWithin   = 500 * time.Millisecond // after the heal, Sentinels have heard from a primary that answers again
 )
 
+// earlyBy returns by how much a quorum may have missed the primary before its silence had lasted for down-after. Where
+// writes wait, so does what a Sentinel publishes, and its pings behind that: it connects anew only after half of down-after.
+func (t *takeover) earlyBy(faults []harness.Fault, d detection) time.Duration {
+	for _, f := range faults {
+		if f.Effects.Has(harness.DefersWrites) && slices.Contains(f.Targets, t.subject) && f.Start <= d.missed && d.missed <= addTime(f.Until(), t.downAfter) {
+			return missedEarly + t.downAfter/2
+		}
+	}
+	return missedEarly
+}
+
 // inForce reports whether the fault had begun down-after before Sentinels missed the primary, and was not healed more
 // than backWithin before that. If nobody was seen to miss it, the time of the promotion counts.
 func (t *takeover) inForce(f harness.Fault, d detection) bool {
@@ -170,7 +182,7 @@ func (t *takeover) inForce(f harness.Fault, d detection) bool {
 	if at == notSeen {
 		at = t.at
 	}
-	return f.Start <= max(0, at-t.downAfter)+missedEarly && at <= addTime(f.Until(), backWithin)
+	return f.Start <= max(0, at-t.downAfter)+d.early && at <= addTime(f.Until(), backWithin)
 }
 
 func addTime(t, d time.Duration) time.Duration {
@@ -187,11 +199,11 @@ func (t *takeover) onsetFits(f harness.Fault, d detection) bool {
 		return false
 	}
 	silent := d.missed - t.downAfter
-	return f.Start <= silent+missedEarly && max(f.Active, f.Start) >= silent-missedWithin
+	return f.Start <= silent+d.early && max(f.Active, f.Start) >= silent-missedWithin
 }
 
-// meansOf says by what the fault can have led to this takeover.
-func (t *takeover) meansOf(f harness.Fault) means {
+// meansOf says by what the fault can have led to this takeover. A Sentinel whose clock is wrong may miss a primary that answers.
+func (t *takeover) meansOf(f harness.Fault, d detection) means {
 	hit := slices.ContainsFunc(f.Targets, func(host string) bool {
 		a, b, _ := strings.Cut(host, "|") // a link, of an older program
 		return t.subject != "" && (a == t.subject || b == t.subject)
@@ -199,6 +211,8 @@ func (t *takeover) meansOf(f harness.Fault) means {
 	switch e := f.Effects; {
 	case e.Has(harness.MovesPrimary):
 		return order
+	case e.Has(harness.ShiftsClock) && t.sentinels[d.by] && slices.Contains(f.Targets, d.by):
+		return weak
 	case e == 0 && hit && !t.clientsOnly(f):
 		return sure // not declared
 	case !hit:

@@ -13,6 +13,8 @@ type detection struct {
 	missed    time.Duration // the +sdown with which enough Sentinels missed the primary; negative: none was seen
 	began     time.Duration // the attempt that succeeded: +try-failover or +elected-leader; negative: none was seen
 	ordered   bool          // a Sentinel was told to: it began although no quorum missed the primary
+	by        string        // the Sentinel that began; empty: none was seen to
+	early     time.Duration // by how much missed may be too early
 }
 
 const notSeen = time.Duration(-1)
@@ -54,7 +56,7 @@ func (t *takeover) detection() detection {
 		case attempted, string(Elected):
 			if e.Kind == attempted || d.began == notSeen {
 				d = now
-				d.began, d.ordered = e.At, len(agreed) == 0 && len(t.lostWords(t.heard, e.At)) == 0
+				d.began, d.by, d.ordered = e.At, e.Node, len(agreed) == 0 && len(t.lostWords(t.heard, e.At)) == 0
 			}
 		}
 	}
