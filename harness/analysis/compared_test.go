@@ -81,8 +81,8 @@ type comparison struct {
 }
 
 // compareAll compares each failover that was found with a promotion that the observer saw.
-func compareAll(t *testing.T, h harness.History, o *truth, log []said, found []analysis.Failover) {
-	seen := o.promotions()
+func compareAll(t *testing.T, h harness.History, o *truth, found []analysis.Failover) {
+	seen, log := o.promotions(), o.logs()
 	require.Len(t, found, len(seen), "promotions: we say %v, the observer %v", found, seen)
 	for i, f := range found {
 		c := comparison{T: t, h: h, o: o, f: f, p: seen[i], began: h.Meta.Started, log: log}
@@ -92,8 +92,14 @@ func compareAll(t *testing.T, h harness.History, o *truth, log []said, found []a
 		if s := c.announced(); s != nil && o.wasPrimary(nodeAt(strings.Fields(s.detail)[1]), c.p.at) {
 			c.p.old = nodeAt(strings.Fields(s.detail)[1]) // of two primaries, the one that was to be replaced
 		}
+		reasons(t, f)
 		c.all()
 		t.Logf("%v\n%s", f, strings.Join(c.rows, "\n"))
+	}
+	if t.Failed() {
+		for _, s := range log {
+			t.Logf("%v %s %s %s", s.at.Sub(h.Meta.Started), s.by, s.what, s.detail)
+		}
 	}
 }
 
@@ -121,16 +127,131 @@ func (c *comparison) all() {
 		c.stage(analysis.Writable, c.firstWrite())
 	}
 	c.stage(analysis.Rejoined, c.joined())
+	c.cause()
 	c.downtime(took)
 	c.outage()
 	c.minority()
 }
 
-// sentinelWasDown reports whether a fault ended or stopped a Sentinel that the note names.
+// pingEvery is the time between two pings of a Sentinel, the longest between two of its commands to a node.
+const pingEvery = 250 * time.Millisecond
+
+// onset returns the time in which the primary that was replaced fell silent to Sentinels: after the last command that reached it from
+// any of those that missed it, and down-after before the first of them said so. silent is false if commands reached it until then: somebody
+// gave an order.
+func (c *comparison) onset() (from, to time.Time, silent bool) {
+	old := c.p.old
+	if s := c.announced(); s != nil {
+		old = nodeAt(strings.Fields(s.detail)[1])
+	}
+	missed := map[string]time.Time{} // by Sentinel, when it said so
+	for _, s := range c.log {
+		f := strings.Fields(s.detail)
+		if len(f) < 3 || f[0] != "master" || nodeAt(f[2]) != old || c.on(s.at) < c.from || c.on(s.at) > c.on(c.p.at)+50*time.Millisecond {
+			continue
+		}
+		switch _, known := missed[s.by]; {
+		case s.what == "+sdown" && !known:
+			missed[s.by] = s.at
+		case s.what == "-sdown" && s.at.Before(c.p.at.Add(-time.Second)):
+			delete(missed, s.by)
+		}
+	}
+	for sentinel, at := range missed {
+		if to.IsZero() || at.Before(to) {
+			to = at
+		}
+		for _, r := range c.o.reached[old] {
+			if r.sentinel == sentinel && r.at.Before(at) && r.at.After(from) {
+				from = r.at
+			}
+		}
+	}
+	to = to.Add(-downAfter)
+	return from, to, !from.IsZero() && from.Before(to.Add(pingEvery))
+}
+
+// byMuddled reports whether the Sentinel that began the failover was struck by the fault of that name.
+func (c *comparison) byMuddled(name string) bool {
+	leader := ""
+	for _, s := range c.log {
+		if s.what == "+try-failover" && c.on(s.at) < c.on(c.p.at) {
+			leader = s.by
+		}
+	}
+	return slices.ContainsFunc(c.h.Faults, func(f harness.Fault) bool { return f.Name == name && slices.Contains(f.Targets, leader) })
+}
+
+// ordered reports whether a Sentinel had been told to begin the failover, as its log says.
+func (c *comparison) ordered() bool {
+	last := map[string]said{} // by Sentinel: the last order
+	told := false
+	for _, s := range c.log {
+		switch {
+		case c.on(s.at) > c.on(c.p.at):
+			return told
+		case s.what == "Executing user requested FAILOVER":
+			last[s.by] = s
+		case s.what == "+try-failover":
+			told = s.at.Sub(last[s.by].at) < nearTruth
+		}
+	}
+	return told
+}
+
+// downAfter is the clusters' down-after-milliseconds.
+const downAfter = time.Second
+
+// cause compares the cause with the fault that began when the observer saw the primary fall silent, or with the last order if a Sentinel
+// was told to fail over. Without either, an order has left Sentinels in disagreement, as a crash after the promotion does.
+func (c *comparison) cause() {
+	from, to, silent := c.onset()
+	silent = silent && !c.ordered()
+	for _, b := range c.o.began {
+		if b.name == "client-pause-writes-primary" && b.from.Before(to) {
+			to = to.Add(downAfter/2 + pingEvery) // what Sentinels publish waits, and their PINGs behind it until they connect anew
+		}
+	}
+	var fit []string
+	for _, b := range c.o.began {
+		k := kindOf(b.name)
+		near := nearTruth + c.o.stalled(from, to)
+		switch {
+		case k.muddles && b.from.Before(c.p.at) && c.byMuddled(b.name):
+			fit = append(fit, b.name)
+		case silent && k.silences && !b.from.After(to.Add(near)) && !b.to.Before(from.Add(-near)):
+			fit = append(fit, b.name)
+		case !silent && k.orders && b.from.Before(c.p.at):
+			fit = []string{b.name} // the last
+		}
+	}
+	said := "no silence"
+	if silent {
+		said = fmt.Sprintf("fell silent at %s to %s", ms(c.on(from)-c.f.Start), ms(c.on(to)-c.f.Start))
+	}
+	c.rows = append(c.rows, fmt.Sprintf("| %s | cause | %s | %s: %s |", c.title(), c.f.Cause(), said, strings.Join(fit, ", ")))
+	ours := []string{c.f.Name}
+	if len(c.f.OneOf) > 0 {
+		ours = nil
+		for _, i := range c.f.OneOf {
+			ours = append(ours, c.h.Faults[i].Name)
+		}
+	}
+	for _, name := range ours {
+		if len(fit) > 0 && !slices.Contains(fit, name) && len(c.f.OneOf) == 0 {
+			c.Errorf("%s: we say that %s led to it, the observer %v (%s)", c.f, name, fit, said)
+		}
+	}
+	if len(fit) == 0 || !slices.ContainsFunc(fit, func(name string) bool { return slices.Contains(ours, name) }) {
+		c.Errorf("%s: we say that one of %v led to it, the observer %v (%s)", c.f, ours, fit, said)
+	}
+}
+
+// sentinelWasDown reports whether a fault ended or stopped a Sentinel that the note names, as the heal of its clock does.
 func (c *comparison) sentinelWasDown(note string) bool {
 	return slices.ContainsFunc(c.h.Faults, func(f harness.Fault) bool {
 		named := func(host string) bool { return host[0] == 's' && strings.Contains(note, host+" ") }
-		return f.Effects.Any(harness.EndsProcess|harness.StopsProcess) && slices.ContainsFunc(f.Targets, named)
+		return f.Effects.Any(harness.EndsProcess|harness.StopsProcess|harness.ShiftsClock) && slices.ContainsFunc(f.Targets, named)
 	})
 }
 
@@ -192,7 +313,7 @@ func nodeAt(ip string) string { return "r" + ip[strings.LastIndex(ip, ".")+1:] }
 
 // logged returns when a Sentinel first wrote the milestone into its log, about the primary that Sentinels replaced.
 func (c *comparison) logged(m analysis.Milestone) time.Time {
-	from, to, old := max(c.from, c.f.Start), c.on(c.p.at)+50*time.Millisecond, c.p.old
+	from, to, old := max(c.from, c.f.Start-nearTruth), c.on(c.p.at)+50*time.Millisecond, c.p.old
 	switched := c.announced()
 	if switched != nil {
 		old = nodeAt(strings.Fields(switched.detail)[1])

@@ -7,6 +7,7 @@ package analysis_test
 import (
 	"context"
 	"log/slog"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -15,6 +16,7 @@ import (
 	"github.com/doublegrant/doublegrant/checkers"
 	"github.com/doublegrant/doublegrant/harness"
 	"github.com/doublegrant/doublegrant/harness/analysis"
+	"github.com/doublegrant/doublegrant/harness/await"
 	"github.com/doublegrant/doublegrant/harness/cluster"
 	"github.com/doublegrant/doublegrant/harness/testenv"
 	"github.com/doublegrant/doublegrant/nemesis"
@@ -29,18 +31,35 @@ type observedSystem struct {
 	*cluster.Cluster
 	t     *testing.T
 	truth *truth
+	dir   string      // of the logs
+	cut   bool        // the logs are cut off all the while
+	gone  atomic.Bool // a Sentinel has gone for good
 }
 
 func (s *observedSystem) Start(ctx context.Context, clock harness.Clock, events func(harness.Event), log *slog.Logger) error {
 	if err := s.Cluster.Start(ctx, clock, events, log); err != nil {
 		return err
 	}
-	s.truth = observed(s.t, s.Cluster)
+	s.truth.observe(s.t, s.Cluster, s.dir, s.cut)
 	return nil
 }
 
+// AwaitWhole waits for no Sentinel that has gone for good.
+func (s *observedSystem) AwaitWhole(ctx context.Context) error {
+	if !s.gone.Load() {
+		return s.Cluster.AwaitWhole(ctx)
+	}
+	return await.Until(ctx, 20*time.Millisecond, func() error {
+		primary, err := s.Primary(ctx)
+		if err != nil {
+			return err
+		}
+		return s.AcceptsWrites(ctx, primary)
+	})
+}
+
 func (s *observedSystem) Stop() error {
-	if s.truth != nil {
+	if s.truth.stop != nil {
 		s.truth.end()
 	}
 	return s.Cluster.Stop()
@@ -48,7 +67,8 @@ func (s *observedSystem) Stop() error {
 
 // faulty is one fault of a run whose failover is compared.
 type faulty struct {
-	make func(c *cluster.Cluster) harness.Nemesis
+	make func(on nemesis.Subject) harness.Nemesis
+	with func(s *observedSystem) harness.Nemesis // in place of make
 	last time.Duration
 	side time.Duration // so long after the first fault's start it runs beside it; 0: it runs after the one before
 	may  bool          // it may lead to a failover or not
@@ -59,31 +79,33 @@ type faulty struct {
 // Its bounds are times, so it has to run alone.
 func TestLongEveryFigureOfAFailoverIsTrue(t *testing.T) {
 	testenv.NeedLong(t)
-	kill := func(c *cluster.Cluster) harness.Nemesis { return nemesis.KillPrimary(c) }
-	pause := func(c *cluster.Cluster) harness.Nemesis { return nemesis.PausePrimary(c) }
-	order := func(c *cluster.Cluster) harness.Nemesis { return nemesis.SentinelFailover(c) }
+	kill := func(on nemesis.Subject) harness.Nemesis { return nemesis.KillPrimary(on.Cluster) }
+	pause := func(on nemesis.Subject) harness.Nemesis { return nemesis.PausePrimary(on.Cluster) }
+	order := func(on nemesis.Subject) harness.Nemesis { return nemesis.SentinelFailover(on.Cluster) }
 	for name, faults := range map[string][]faulty{
 		"kills": {
 			{make: kill, last: 5 * time.Second},
 			{make: kill, last: 5 * time.Second},
 			{make: kill, last: 5 * time.Second},
-			{make: func(c *cluster.Cluster) harness.Nemesis { return nemesis.Restart(c, nemesis.Primary()) }, last: 5 * time.Second},
+			{make: func(on nemesis.Subject) harness.Nemesis { return nemesis.Restart(on.Cluster, nemesis.Primary()) }, last: 5 * time.Second},
 		},
 		"stops": {
 			{make: pause, last: 5 * time.Second},
 			{make: pause, last: 5 * time.Second},
-			{make: func(c *cluster.Cluster) harness.Nemesis { return nemesis.Sleep(c, nemesis.Primary(), 4*time.Second) }, last: 4 * time.Second},
+			{make: func(on nemesis.Subject) harness.Nemesis {
+				return nemesis.Sleep(on.Cluster, nemesis.Primary(), 4*time.Second)
+			}, last: 4 * time.Second},
 		},
 		"partitions": {
-			{make: func(c *cluster.Cluster) harness.Nemesis { return nemesis.PartitionPrimary(c) }, last: 4 * time.Second},
+			{make: func(on nemesis.Subject) harness.Nemesis { return nemesis.PartitionPrimary(on.Cluster) }, last: 4 * time.Second},
 			{make: sides(nemesis.IsolatePrimary()), last: 4 * time.Second},
 			{make: sides(nemesis.PrimaryFromSentinels()), last: 4 * time.Second},
 		},
 		"orders": {
 			{make: order, last: 3 * time.Second},
 			{make: order, last: 3 * time.Second},
-			{make: func(c *cluster.Cluster) harness.Nemesis {
-				return nemesis.SimulateFailure(c, nemesis.AfterPromotion())
+			{make: func(on nemesis.Subject) harness.Nemesis {
+				return nemesis.SimulateFailure(on.Cluster, nemesis.AfterPromotion())
 			}, last: 4 * time.Second},
 		},
 		"five in a row": { // Sentinels begin no failover within 6 s of another
@@ -96,11 +118,11 @@ func TestLongEveryFigureOfAFailoverIsTrue(t *testing.T) {
 		},
 		"connections end beside a pause": {
 			{make: pause, last: 4 * time.Second},
-			{make: func(c *cluster.Cluster) harness.Nemesis { return nemesis.ClientKill(c, nemesis.Replica()) }, last: time.Second, side: 250 * time.Millisecond, may: true},
+			{make: func(on nemesis.Subject) harness.Nemesis { return nemesis.ClientKill(on.Cluster, nemesis.Replica()) }, last: time.Second, side: 250 * time.Millisecond, may: true},
 		},
 		"a replica ends beside an order": {
 			{make: order, last: 5 * time.Second, may: true}, // not if it was to be promoted
-			{make: func(c *cluster.Cluster) harness.Nemesis { return nemesis.Kill(c, nemesis.Replica()) }, last: 2 * time.Second, side: 250 * time.Millisecond, may: true},
+			{make: func(on nemesis.Subject) harness.Nemesis { return nemesis.Kill(on.Cluster, nemesis.Replica()) }, last: 2 * time.Second, side: 250 * time.Millisecond, may: true},
 		},
 	} {
 		if testenv.Deep() || name == "kills" || name == "connections end beside a pause" {
@@ -112,21 +134,21 @@ func TestLongEveryFigureOfAFailoverIsTrue(t *testing.T) {
 // TestLongFailoversUnderLittleLoad compares failovers under three operations a second: most of what clients saw are ranges.
 func TestLongFailoversUnderLittleLoad(t *testing.T) {
 	testenv.NeedLong(t)
-	order := faulty{make: func(c *cluster.Cluster) harness.Nemesis { return nemesis.SentinelFailover(c) }, last: 3 * time.Second}
-	faults := []faulty{order, {make: func(c *cluster.Cluster) harness.Nemesis { return nemesis.KillPrimary(c) }, last: 4 * time.Second}}
+	order := faulty{make: func(on nemesis.Subject) harness.Nemesis { return nemesis.SentinelFailover(on.Cluster) }, last: 3 * time.Second}
+	faults := []faulty{order, {make: func(on nemesis.Subject) harness.Nemesis { return nemesis.KillPrimary(on.Cluster) }, last: 4 * time.Second}}
 	if testenv.Deep() {
 		faults = append(faults, faults[1], order, order)
 	}
 	compareFailovers(t, 3, faults)
 }
 
-func sides(s nemesis.Shape) func(c *cluster.Cluster) harness.Nemesis {
-	return func(c *cluster.Cluster) harness.Nemesis { return nemesis.Partition(c, s, harness.Withhold()) }
+func sides(s nemesis.Shape) func(on nemesis.Subject) harness.Nemesis {
+	return func(on nemesis.Subject) harness.Nemesis { return nemesis.Partition(on.Cluster, s, harness.Withhold()) }
 }
 
 // compareFailovers runs the faults under a load of rate operations a second and compares each failover.
 func compareFailovers(t *testing.T, rate float64, faults []faulty) {
-	h, o, log := failedOver(t, rate, faults)
+	h, o := failedOver(t, scene{rate: rate, faults: faults})
 	found := analysis.Failovers(h)
 	certain := 0
 	for _, f := range faults {
@@ -134,23 +156,41 @@ func compareFailovers(t *testing.T, rate float64, faults []faulty) {
 			certain++
 		}
 	}
-	compareAll(t, h, o, log, found)
+	compareAll(t, h, o, found)
 	require.GreaterOrEqual(t, len(found), certain, "faults that led to a failover: %v", h.Faults)
 }
 
+// scene is a run whose failovers are compared.
+type scene struct {
+	rate   float64 // operations a second
+	faults []faulty
+	clocks bool // nodes' clocks can be set
+	fleet  bool // faults strike clients
+	cut    bool // Sentinels' logs are cut off all the while
+}
+
 // failedOver runs the faults on a cluster of its own under writes that are all different.
-func failedOver(t *testing.T, rate float64, faults []faulty) (harness.History, *truth, []said) {
+func failedOver(t *testing.T, sc scene) (harness.History, *truth) {
 	dir := t.TempDir()
-	c := cluster.Sentinel(cluster.Options{Clients: 20, LogDir: dir})
+	c := cluster.Sentinel(cluster.Options{Clients: 20, LogDir: dir, Clocks: sc.clocks})
 	v, err := workloads.Find("writes/sadd")
 	require.NoError(t, err)
-	s := &observedSystem{Cluster: c, t: t}
+	s := &observedSystem{Cluster: c, t: t, truth: newTruth(), dir: dir, cut: sc.cut}
 	spec := harness.Spec{
 		System: s, Workload: v.Workload(c, workloads.Options{}), Checkers: []harness.Checker{checkers.Gates()},
-		Clients: 20, Rate: rate, Duration: time.Second, QuietPeriod: 1500 * time.Millisecond, Seed: 7,
+		Clients: 20, Rate: sc.rate, Duration: time.Second, QuietPeriod: 1500 * time.Millisecond, Seed: 7,
 	}
-	for _, f := range faults {
-		step := harness.TimedFault{Nemesis: f.make(c), For: f.last}
+	on := nemesis.Subject{Cluster: c}
+	if sc.fleet {
+		on.Fleet = &harness.Fleet{}
+		spec.Fleet = on.Fleet
+	}
+	for _, f := range sc.faults {
+		make := f.make
+		if f.with != nil {
+			make = func(nemesis.Subject) harness.Nemesis { return f.with(s) }
+		}
+		step := harness.TimedFault{Nemesis: noted{make(on), s.truth}, For: f.last}
 		if f.side > 0 {
 			step.After = spec.QuietPeriod + f.side
 			spec.Tracks = append(spec.Tracks, []harness.TimedFault{step})
@@ -160,5 +200,5 @@ func failedOver(t *testing.T, rate float64, faults []faulty) (harness.History, *
 	}
 	res, err := harness.Run(t.Context(), spec)
 	require.NoError(t, err)
-	return res.History, s.truth, logs(t, dir)
+	return res.History, s.truth
 }

@@ -4,8 +4,10 @@ package analysis_test
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"fmt"
+	"math/rand/v2"
 	"net"
 	"os"
 	"path/filepath"
@@ -19,6 +21,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/doublegrant/doublegrant/harness"
 	"github.com/doublegrant/doublegrant/harness/cluster"
 )
 
@@ -33,6 +36,9 @@ type truth struct {
 	accepted map[string][]time.Time // answers to writes, by node
 	roles    map[string][]role      // roles that a node told, by node, where they changed
 	executed map[string][]command   // what clients had it execute, by node
+	reached  map[string][]reached   // when Sentinels' commands reached a node, by node
+	log      []said                 // what Sentinels wrote into their logs
+	began    []begun                // faults, as they began
 	ticks    map[string][]tick      // by who was late: "observer", or a Sentinel
 }
 
@@ -48,6 +54,41 @@ type command struct {
 	group int
 }
 
+// reached is a command of a Sentinel that a node executed.
+type reached struct {
+	at       time.Time
+	sentinel string
+}
+
+// begun is a fault: the time in which it was brought about.
+type begun struct {
+	name     string
+	from, to time.Time
+}
+
+// noted is a fault that the observer sees begin.
+type noted struct {
+	harness.Nemesis
+	o *truth
+}
+
+func (n noted) Inject(ctx context.Context, rng *rand.Rand) (harness.Injection, error) {
+	b := begun{name: n.Name(), from: time.Now()}
+	inj, err := n.Nemesis.Inject(ctx, rng)
+	b.to = time.Now()
+	n.o.mu.Lock()
+	defer n.o.mu.Unlock()
+	n.o.began = append(n.o.began, b)
+	return inj, err
+}
+
+func (n noted) Effects() harness.Effects {
+	if e, ok := n.Nemesis.(harness.Effective); ok {
+		return e.Effects()
+	}
+	return 0
+}
+
 // tick notes how late the observer or a Sentinel was because of the machine's load.
 type tick struct {
 	at   time.Time
@@ -56,11 +97,18 @@ type tick struct {
 
 const truthEvery = 10 * time.Millisecond
 
-// observed begins to observe a cluster that is up.
-func observed(t *testing.T, c *cluster.Cluster) *truth {
+func newTruth() *truth {
+	return &truth{
+		accepted: map[string][]time.Time{}, roles: map[string][]role{}, executed: map[string][]command{}, reached: map[string][]reached{},
+		ticks: map[string][]tick{},
+	}
+}
+
+// observe begins to observe a cluster that is up, whose logs are in dir. If cut is true it cuts each log off as soon as it has read it.
+func (o *truth) observe(t *testing.T, c *cluster.Cluster, dir string, cut bool) {
 	t.Helper()
 	ctx, stop := context.WithCancel(context.Background())
-	o := &truth{stop: stop, accepted: map[string][]time.Time{}, roles: map[string][]role{}, executed: map[string][]command{}, ticks: map[string][]tick{}}
+	o.stop = stop
 	for _, n := range c.RedisNodes() {
 		path, err := c.Socket(n)
 		require.NoError(t, err)
@@ -69,9 +117,9 @@ func observed(t *testing.T, c *cluster.Cluster) *truth {
 	}
 	for _, n := range c.Sentinels() {
 		o.watching.Go(func() { o.ask(ctx, c, n) })
+		o.watching.Go(func() { o.read(ctx, n, filepath.Join(dir, n+".log"), cut) })
 	}
 	o.watching.Go(func() { o.beat(ctx) })
-	return o
 }
 
 // end ends the observation; after it the truth may be read.
@@ -219,7 +267,13 @@ func firstOf(r *bufio.Reader) (first string, err error) {
 // fromClient is a line of MONITOR about a write by a client group; groups dial from 127.X.10.(1 + group).
 var fromClient = regexp.MustCompile(`^\+(\d+)\.(\d+) \[0 127\.\d+\.10\.(\d+):\d+\] "(?i:sadd)"`)
 
-// monitor notes what clients have a node execute.
+// fromAnybody is a line of MONITOR about any command, and hello is one in which a Sentinel tells its address.
+var (
+	fromAnybody = regexp.MustCompile(`^\+(\d+)\.(\d+) \[0 (\S+)\] "(\w+)"`)
+	hello       = regexp.MustCompile(`"__sentinel__:hello" "127\.\d+\.\d+\.(\d+),`)
+)
+
+// monitor notes what clients and Sentinels have a node execute. Sentinels' connections are known by what they publish on them.
 func (o *truth) monitor(ctx context.Context, node, path string) {
 	for ctx.Err() == nil {
 		conn, err := net.Dial("unix", path)
@@ -229,16 +283,26 @@ func (o *truth) monitor(ctx context.Context, node, path string) {
 		}
 		hangUp := context.AfterFunc(ctx, func() { _ = conn.Close() })
 		_, _ = fmt.Fprint(conn, "MONITOR\r\n")
+		of := map[string]string{} // Sentinel, by the address of its connection
 		for lines := bufio.NewScanner(conn); lines.Scan(); {
-			m := fromClient.FindStringSubmatch(lines.Text())
+			line := lines.Text()
+			m := fromAnybody.FindStringSubmatch(line)
 			if m == nil {
 				continue
 			}
-			s, _ := strconv.ParseInt(m[1], 10, 64)
-			us, _ := strconv.ParseInt(m[2], 10, 64)
-			host, _ := strconv.Atoi(m[3])
+			if h := hello.FindStringSubmatch(line); h != nil {
+				host, _ := strconv.Atoi(h[1])
+				of[m[3]] = fmt.Sprintf("s%d", host-10)
+			}
+			at := timeOf(m[1], m[2])
 			o.mu.Lock()
-			o.executed[node] = append(o.executed[node], command{time.Unix(s, us*1000), host - 1})
+			if sentinel, known := of[m[3]]; known {
+				o.reached[node] = append(o.reached[node], reached{at, sentinel})
+			}
+			if m := fromClient.FindStringSubmatch(line); m != nil {
+				host, _ := strconv.Atoi(m[3])
+				o.executed[node] = append(o.executed[node], command{at, host - 1})
+			}
 			o.mu.Unlock()
 		}
 		hangUp()
@@ -246,31 +310,68 @@ func (o *truth) monitor(ctx context.Context, node, path string) {
 	}
 }
 
+// timeOf returns the time that a node told, or now if its clock is wrong.
+func timeOf(seconds, micros string) time.Time {
+	s, _ := strconv.ParseInt(seconds, 10, 64)
+	us, _ := strconv.ParseInt(micros, 10, 64)
+	at, now := time.Unix(s, us*1000), time.Now()
+	if now.Sub(at).Abs() > time.Second {
+		return now
+	}
+	return at
+}
+
 // said is a line of a Sentinel's log.
 type said struct {
 	at           time.Time
 	what, detail string
+	by           string
 }
 
-var logged = regexp.MustCompile(`^\d+:X (\d+ \w+ \d+ [\d:.]+) # (\+\S+) (.*)$`)
+var logged = regexp.MustCompile(`^\d+:X (\d+ \w+ \d+ [\d:.]+) [*#] (\+\S+|-sdown|Executing user requested FAILOVER) ?(.*)$`)
 
-// logs reads what all Sentinels wrote into their log files, in order of time.
-func logs(t *testing.T, dir string) (all []said) {
-	t.Helper()
-	files, err := filepath.Glob(filepath.Join(dir, "s*.log"))
-	require.NoError(t, err)
-	require.NotEmpty(t, files)
-	for _, f := range files {
-		b, err := os.ReadFile(f)
-		require.NoError(t, err)
-		for line := range strings.Lines(string(b)) {
-			if m := logged.FindStringSubmatch(strings.TrimSpace(line)); m != nil {
-				at, err := time.ParseInLocation("2 Jan 2006 15:04:05.000", m[1], time.Local)
-				require.NoError(t, err)
-				all = append(all, said{at, m[2], m[3]})
+// read notes what a Sentinel writes into its log, at once: the log may be cut off, and its times be wrong.
+func (o *truth) read(ctx context.Context, sentinel, path string, cut bool) {
+	done := int64(0) // bytes that were read
+	for over := false; !over; {
+		over = ctx.Err() != nil // what it said last is read
+		b, err := os.ReadFile(path)
+		if int64(len(b)) < done {
+			done = 0 // somebody has cut it off
+		}
+		if end := int64(bytes.LastIndexByte(b, '\n') + 1); err == nil && end > done {
+			o.hear(sentinel, string(b[done:end]))
+			if done = end; cut {
+				_ = os.Truncate(path, 0)
+				done = 0
 			}
 		}
+		time.Sleep(time.Millisecond) // the pause between two looks
 	}
+}
+
+func (o *truth) hear(sentinel, text string) {
+	now := time.Now()
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for line := range strings.Lines(text) {
+		m := logged.FindStringSubmatch(strings.TrimSpace(line))
+		if m == nil {
+			continue
+		}
+		at, err := time.ParseInLocation("2 Jan 2006 15:04:05.000", m[1], time.Local)
+		if err != nil || now.Sub(at).Abs() > time.Second {
+			at = now // its clock is wrong
+		}
+		o.log = append(o.log, said{at, m[2], m[3], sentinel})
+	}
+}
+
+// logs returns what all Sentinels said, in order of time.
+func (o *truth) logs() []said {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	all := slices.Clone(o.log)
 	slices.SortStableFunc(all, func(a, b said) int { return a.at.Compare(b.at) })
 	return all
 }
