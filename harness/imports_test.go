@@ -27,7 +27,6 @@ var allowed = []room{
 	{"harness/internal/processes", nil},
 	{"harness/internal/awake", nil},
 	{"harness/testenv", nil},
-	{"harness/cmd/mutate", nil},
 	{"harness/workqueue", []string{"harness/internal/awake"}},
 	{"harness/workqueue/internal/contract", []string{"harness/workqueue"}},
 	{"harness/workqueue/jetstream", []string{"harness/workqueue"}},
