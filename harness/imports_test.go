@@ -117,6 +117,7 @@ var others = []library{
 	{"github.com/containerd/errdefs", []string{"harness/cluster/docker"}},
 	{"github.com/redis/go-redis", []string{"harness/cluster", "harness/cluster/attached", "harness/cluster/attached/attachedtest", "harness/cluster/external", "harness/cluster/internal/platformtest", "harness/explore", "harness/granttest", "harness/interleave", "harness/outside", "harness/results", "workloads"}},
 	{"github.com/cespare/xxhash", []string{"harness/explore/internal/visited"}},
+	{"github.com/go-json-experiment/json", []string{"harness/history"}},
 	{"github.com/klauspost/compress", []string{"harness/history"}},
 	{"github.com/anishathalye/porcupine", []string{"checkers"}},
 	{"github.com/RoaringBitmap/roaring", []string{"checkers"}},
