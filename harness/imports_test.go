@@ -96,7 +96,7 @@ var allowed = []room{
 		"harness/cluster", "harness/explore", "harness/generators", "harness/plan", "harness/results", "harness/suite", "harness/suite/tally", "harness/workqueue",
 	}},
 	{"harness/experiments", []string{
-		"harness", "harness/analysis", "harness/cluster", "harness/plan", "harness/results", "harness/suggest", "checkers", "nemesis", "reports",
+		"harness", "harness/analysis", "harness/cluster", "harness/plan", "harness/results", "harness/suggest", "checkers", "reports",
 	}},
 	{"harness/cli", []string{
 		"harness", "harness/cluster", "harness/cluster/docker", "harness/cluster/external", "harness/coordinate", "harness/experiments", "harness/explore", "harness/generators", "harness/interleave",
@@ -123,7 +123,7 @@ var others = []library{
 	{"github.com/RoaringBitmap/roaring", []string{"checkers"}},
 	{"github.com/bsm/redislock", []string{"workloads"}},
 	{"github.com/go-redsync/redsync", []string{"workloads"}},
-	{"go.yaml.in/yaml", []string{"harness/internal/fields", "harness/plan", "harness/suite"}},
+	{"go.yaml.in/yaml", []string{"harness/experiments", "harness/internal/fields", "harness/plan", "harness/suite"}},
 	{"github.com/spf13/cobra", []string{"harness/cli"}},
 	{"github.com/schollz/progressbar", []string{"harness/cli"}},
 	{"github.com/fatih/color", []string{"harness/cli"}},
