@@ -47,7 +47,7 @@ func headOf(b []byte, name string) (h head, is bool, err error) {
 	if !is {
 		return h, false, nil
 	}
-	if err := decodeStrictly(b, &h); err != nil {
+	if err := decodeStrictly(b, &h, withoutNulls); err != nil {
 		return h, true, err
 	}
 	return h, true, h.check()

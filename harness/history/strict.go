@@ -48,8 +48,10 @@ func oneObject(b []byte) error {
 var strictly = json.JoinOptions(
 	json.RejectUnknownMembers(true),
 	jsonv1.FormatDurationAsNano(true),
-	json.WithUnmarshalers(json.UnmarshalFromFunc(refuseNullInList)),
 )
+
+// withoutNulls is a further option, for what has lists.
+var withoutNulls = json.WithUnmarshalers(json.UnmarshalFromFunc(refuseNullInList))
 
 // refuseNullInList returns errNull for a list's element that is null, and leaves any other value to the library.
 func refuseNullInList(d *jsontext.Decoder, _ any) error {
@@ -61,11 +63,11 @@ func refuseNullInList(d *jsontext.Decoder, _ any) error {
 
 // decodeStrictly reads one JSON object and nothing else into the struct that into points to. Every field, of objects
 // inside of it too, is one of the struct's to the letter and there once, and every string is Unicode.
-func decodeStrictly(b []byte, into any) error {
+func decodeStrictly(b []byte, into any, further ...json.Options) error {
 	if err := oneObject(b); err != nil {
 		return err
 	}
-	return rewordJSONError(json.Unmarshal(b, into, strictly), reflect.TypeOf(into).Elem())
+	return rewordJSONError(json.Unmarshal(b, into, strictly, json.JoinOptions(further...)), reflect.TypeOf(into).Elem())
 }
 
 // rewordJSONError returns err, of the JSON library about a line that is read into a t, in the words of those who write
