@@ -39,6 +39,9 @@ demo: redis build
 explore: redis build
 	./$(BIN) explore --all --results $(RESULTS)
 
+# The module in .ci holds what is no part of doublegrant: the mutation tester, and the check of the manifests for Kubernetes. Its tests
+# read files of this module, whose changes the go command does not see from there. So their results are not cached.
+#
 # Tests named TestLong... are for test-long. Tests named TestRaced... always run under the race detector. So do all tests of the
 # packages of RACED, in which goroutines of ours meet. Without a C compiler they run without it. Most tests wait for Redis or for
 # time, so two lanes run side by side, with some packages at a time in each. Packages that take longest come first.
@@ -68,6 +71,7 @@ test-raced:
 
 test-others:
 	@$(GO) test $(TESTING) -p 3 -skip '^TestLong|^TestRaced' $(OTHERS)
+	@$(GO) test -C .ci -count 1 $(TESTING) ./...
 
 left-out:
 	@if [ -s $(DOUBLEGRANT_LEFT_OUT) ]; then \
@@ -105,7 +109,6 @@ test-long-random: redis
 
 test-long-faults: redis
 	$(LONG) -p 2 ./harness/cli ./nemesis ./harness/plan ./harness/workqueue/jetstream
-	$(LONG) -tags kubernetes ./harness/kubernetes
 	$(LONG) ./harness/analysis
 
 # The quick tests of packages that `test` does not race, under the race detector.
@@ -141,11 +144,16 @@ verify-planted: redis
 # package does not list. Some 2,060 mutants in checkers, nine minutes on two cores, and 1,200 in explore, which take hours: for a part of them,
 # make mutate MUTATE='-file ^mutex' or MUTATE='-every 10'. Tests that take long and compare much at once are left out: what matters has a test that
 # says what is wrong.
-MUTATE ?=
+MUTATE     ?=
+MUTATE_BIN := bin/mutate
+
+.PHONY: $(MUTATE_BIN)
+$(MUTATE_BIN):
+	@$(GO) build -C .ci -o ../$(MUTATE_BIN) ./mutate
 
 mutate: redis mutate-checkers mutate-interleave mutate-strategy
-	$(GO) run ./harness/cmd/mutate -skip PruningLosesNoVerdict $(MUTATE) ./harness/explore
-	for room in command frontier model resp schedule; do $(GO) run ./harness/cmd/mutate $(MUTATE) ./harness/explore/internal/$$room || exit; done
+	$(MUTATE_BIN) -skip PruningLosesNoVerdict $(MUTATE) ./harness/explore
+	for room in command frontier model resp schedule; do $(MUTATE_BIN) $(MUTATE) ./harness/explore/internal/$$room || exit; done
 
 # A part for each day of the packages whose mutants are all noticed or listed.
 mutate-today:
@@ -155,15 +163,15 @@ mutate-today:
 	$(MAKE) --no-print-directory mutate-strategy MUTATE="$$(part 8)" && \
 	$(MAKE) --no-print-directory mutate-checkers MUTATE="$$(part 32)"
 
-mutate-checkers:
-	$(GO) run ./harness/cmd/mutate -longest 1m -skip 'EveryTinyHistory|MemoryDoesNotGrow|Simulated|Planted' $(MUTATE) \
+mutate-checkers: $(MUTATE_BIN)
+	$(MUTATE_BIN) -longest 1m -skip 'EveryTinyHistory|MemoryDoesNotGrow|Simulated|Planted' $(MUTATE) \
 		./checkers -- -rapid.checks=300 -rapid.shrinktime=1ms -rapid.seed=1
 
-mutate-interleave:
-	$(GO) run ./harness/cmd/mutate $(MUTATE) ./harness/interleave
+mutate-interleave: $(MUTATE_BIN)
+	$(MUTATE_BIN) $(MUTATE) ./harness/interleave
 
-mutate-strategy:
-	$(GO) run ./harness/cmd/mutate $(MUTATE) ./harness/explore/internal/strategy
+mutate-strategy: $(MUTATE_BIN)
+	$(MUTATE_BIN) $(MUTATE) ./harness/explore/internal/strategy
 
 image: redis build
 	./$(BIN) doctor --on docker --build-image
@@ -177,9 +185,10 @@ harness-image: redis
 lint:
 	@bad=$$(gofmt -l .); if [ -n "$$bad" ]; then echo "gofmt would change: $$bad"; exit 1; fi
 	$(GO) vet ./...
-	$(GO) vet -tags kubernetes ./harness/kubernetes
+	$(GO) vet -C .ci ./...
 	$(GO) run $(STATICCHECK) ./...
-	$(GO) run $(MISSPELL) -error -i nmae harness workloads nemesis checkers lua reports .github Makefile README.md
+	cd .ci && $(GO) run $(STATICCHECK) ./...
+	$(GO) run $(MISSPELL) -error -i nmae harness workloads nemesis checkers lua reports .ci .github Makefile README.md
 
 # BenchmarkScale takes some minutes: porcupine is given 30 s for each history.
 bench:

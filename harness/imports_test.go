@@ -27,7 +27,6 @@ var allowed = []room{
 	{"harness/internal/processes", nil},
 	{"harness/internal/awake", nil},
 	{"harness/testenv", nil},
-	{"harness/cmd/mutate", nil},
 	{"harness/workqueue", []string{"harness/internal/awake"}},
 	{"harness/workqueue/internal/contract", []string{"harness/workqueue"}},
 	{"harness/workqueue/jetstream", []string{"harness/workqueue"}},
@@ -67,16 +66,16 @@ var allowed = []room{
 
 	{"harness/analysis", []string{"harness", "harness/units"}},
 	{"harness/analysis/analysistest", []string{"harness", "harness/interleave"}},
-	{"harness/suite/tally", []string{"harness"}},
+	{"harness/tally", []string{"harness"}},
 
 	{"checkers", []string{"harness", "harness/units"}},
 	{"nemesis", []string{"harness", "harness/await", "harness/suggest"}},
 	{"workloads", []string{"harness", "harness/interleave", "harness/suggest", "lua"}},
 	{"workloads/clients", nil},
 	{"harness/outside", []string{"harness", "harness/cluster", "harness/interleave", "harness/internal/processes", "workloads", "workloads/clients"}},
-	{"reports/drawing", []string{"harness", "harness/analysis", "harness/interleave", "harness/suite/tally", "harness/units"}},
+	{"reports/drawing", []string{"harness", "harness/analysis", "harness/interleave", "harness/tally", "harness/units"}},
 	{"reports", []string{
-		"harness", "harness/analysis", "harness/interleave", "harness/suite/tally", "harness/texttable", "harness/units", "reports/drawing",
+		"harness", "harness/analysis", "harness/interleave", "harness/tally", "harness/texttable", "harness/units", "reports/drawing",
 	}},
 
 	{"harness/granttest", []string{
@@ -91,17 +90,17 @@ var allowed = []room{
 		"reports", "workloads",
 	}},
 	{"harness/suite", []string{
-		"harness", "harness/cluster", "harness/interleave", "harness/internal/fields", "harness/plan", "harness/results", "harness/suggest", "harness/suite/tally", "harness/units", "reports",
+		"harness", "harness/cluster", "harness/interleave", "harness/internal/fields", "harness/plan", "harness/results", "harness/suggest", "harness/tally", "harness/units", "reports",
 	}},
 	{"harness/coordinate", []string{
-		"harness/cluster", "harness/explore", "harness/generators", "harness/plan", "harness/results", "harness/suite", "harness/suite/tally", "harness/workqueue",
+		"harness/cluster", "harness/explore", "harness/generators", "harness/plan", "harness/results", "harness/suite", "harness/tally", "harness/workqueue",
 	}},
 	{"harness/experiments", []string{
-		"harness", "harness/analysis", "harness/cluster", "harness/plan", "harness/results", "harness/suggest", "checkers", "nemesis", "reports",
+		"harness", "harness/analysis", "harness/cluster", "harness/plan", "harness/results", "harness/suggest", "checkers", "reports",
 	}},
 	{"harness/cli", []string{
 		"harness", "harness/cluster", "harness/cluster/docker", "harness/cluster/external", "harness/coordinate", "harness/experiments", "harness/explore", "harness/generators", "harness/interleave",
-		"harness/history", "harness/plan", "harness/results", "harness/suggest", "harness/suite", "harness/suite/tally", "harness/texttable", "harness/units",
+		"harness/history", "harness/plan", "harness/results", "harness/suggest", "harness/suite", "harness/tally", "harness/texttable", "harness/units",
 		"harness/workqueue", "harness/workqueue/jetstream", "nemesis", "reports", "workloads",
 	}},
 	{"harness/cmd/doublegrant", []string{"harness/cli"}},
@@ -118,12 +117,13 @@ var others = []library{
 	{"github.com/containerd/errdefs", []string{"harness/cluster/docker"}},
 	{"github.com/redis/go-redis", []string{"harness/cluster", "harness/cluster/attached", "harness/cluster/attached/attachedtest", "harness/cluster/external", "harness/cluster/internal/platformtest", "harness/explore", "harness/granttest", "harness/interleave", "harness/outside", "harness/results", "workloads"}},
 	{"github.com/cespare/xxhash", []string{"harness/explore/internal/visited"}},
+	{"github.com/go-json-experiment/json", []string{"harness/history"}},
 	{"github.com/klauspost/compress", []string{"harness/history"}},
 	{"github.com/anishathalye/porcupine", []string{"checkers"}},
 	{"github.com/RoaringBitmap/roaring", []string{"checkers"}},
 	{"github.com/bsm/redislock", []string{"workloads"}},
 	{"github.com/go-redsync/redsync", []string{"workloads"}},
-	{"go.yaml.in/yaml", []string{"harness/internal/fields", "harness/plan", "harness/suite"}},
+	{"go.yaml.in/yaml", []string{"harness/experiments", "harness/internal/fields", "harness/plan", "harness/suite"}},
 	{"github.com/spf13/cobra", []string{"harness/cli"}},
 	{"github.com/schollz/progressbar", []string{"harness/cli"}},
 	{"github.com/fatih/color", []string{"harness/cli"}},

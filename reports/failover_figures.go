@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/doublegrant/doublegrant/harness/analysis"
-	"github.com/doublegrant/doublegrant/harness/suite/tally"
+	"github.com/doublegrant/doublegrant/harness/tally"
 	"github.com/doublegrant/doublegrant/harness/units"
 )
 

@@ -10,7 +10,7 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 	"github.com/doublegrant/doublegrant/harness/analysis"
 	"github.com/doublegrant/doublegrant/harness/analysis/analysistest"
-	"github.com/doublegrant/doublegrant/harness/suite/tally"
+	"github.com/doublegrant/doublegrant/harness/tally"
 )
 
 // TestManyFailoversAreSummedUpInEveryForm has kills whose first writes come 37 ms later each time, and 7 double grants after the third.

@@ -12,7 +12,7 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 	"github.com/doublegrant/doublegrant/harness/analysis/analysistest"
 	"github.com/doublegrant/doublegrant/harness/interleave"
-	"github.com/doublegrant/doublegrant/harness/suite/tally"
+	"github.com/doublegrant/doublegrant/harness/tally"
 	"github.com/stretchr/testify/require"
 )
 

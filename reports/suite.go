@@ -11,7 +11,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/doublegrant/doublegrant/harness/suite/tally"
+	"github.com/doublegrant/doublegrant/harness/tally"
 	"github.com/doublegrant/doublegrant/harness/units"
 )
 

@@ -5,7 +5,7 @@ import (
 	"io"
 	"strings"
 
-	"github.com/doublegrant/doublegrant/harness/suite/tally"
+	"github.com/doublegrant/doublegrant/harness/tally"
 	"github.com/doublegrant/doublegrant/harness/units"
 )
 

@@ -6,7 +6,7 @@ import (
 	"io"
 	"slices"
 
-	"github.com/doublegrant/doublegrant/harness/suite/tally"
+	"github.com/doublegrant/doublegrant/harness/tally"
 	"github.com/doublegrant/doublegrant/harness/units"
 )
 

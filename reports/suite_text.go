@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/doublegrant/doublegrant/harness/suite/tally"
+	"github.com/doublegrant/doublegrant/harness/tally"
 	"github.com/doublegrant/doublegrant/harness/texttable"
 	"github.com/doublegrant/doublegrant/harness/units"
 )

@@ -6,6 +6,8 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -13,6 +15,8 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/doublegrant/doublegrant/harness/cluster/docker"
+	"github.com/doublegrant/doublegrant/harness/coordinate"
+	"github.com/doublegrant/doublegrant/harness/workqueue"
 )
 
 // examples lists the ready examples of shards and the manifests for Kubernetes, and how often each starts doublegrant with which command.
@@ -133,4 +137,33 @@ func TestExamplesHaveAsManyJobsAsShards(t *testing.T) {
 	require.Contains(t, commandsIn(at(t, gitlab, "shard"))[0], "auto")
 	require.Equal(t, []any{"shard"}, at(t, gitlab, "report", "needs"))
 	require.Equal(t, []any{ExitInvalid, ExitUnknown}, at(t, gitlab, "shard", "allow_failure", "exit_codes"))
+}
+
+// bytesOf reads an amount of Kubernetes, in the units that the manifests use.
+func bytesOf(t *testing.T, amount any) int64 {
+	t.Helper()
+	text := amount.(string)
+	unit, known := map[string]int64{"Mi": 1 << 20, "Gi": 1 << 30}[text[len(text)-2:]]
+	require.True(t, known, text)
+	n, err := strconv.ParseInt(text[:len(text)-2], 10, 64)
+	require.NoError(t, err)
+	return n * unit
+}
+
+// TestResultsHaveRoomInPods: as many bytes as the packages that make and move results allow.
+func TestResultsHaveRoomInPods(t *testing.T) {
+	const gib = 1 << 30
+	for name, needs := range map[string]struct{ memory, tmp int64 }{
+		// What is packed grows by doubling.
+		"kubernetes/workers.yaml": {3*workqueue.MostBytes + 2*gib, coordinate.MostUnpacked + gib},
+		// The last result waits for the collector.
+		"kubernetes/coordinator.yaml": {2*workqueue.MostBytes + gib, gib},
+	} {
+		pod := at(t, exampleOf(t, name)[0], "spec", "template", "spec")
+		container := at(t, pod, "containers").([]any)[0]
+		require.GreaterOrEqual(t, bytesOf(t, at(t, container, "resources", "limits", "memory")), needs.memory, name)
+		volumes := at(t, pod, "volumes").([]any)
+		i := slices.IndexFunc(volumes, func(v any) bool { return at(t, v, "name") == "tmp" })
+		require.GreaterOrEqual(t, bytesOf(t, at(t, volumes[i], "emptyDir", "sizeLimit")), needs.tmp, name)
+	}
 }

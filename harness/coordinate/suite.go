@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"github.com/doublegrant/doublegrant/harness/suite"
-	"github.com/doublegrant/doublegrant/harness/suite/tally"
+	"github.com/doublegrant/doublegrant/harness/tally"
 	"github.com/doublegrant/doublegrant/harness/workqueue"
 )
 

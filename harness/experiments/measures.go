@@ -10,6 +10,7 @@ import (
 	"github.com/doublegrant/doublegrant/checkers"
 	"github.com/doublegrant/doublegrant/harness"
 	"github.com/doublegrant/doublegrant/harness/analysis"
+	"github.com/doublegrant/doublegrant/harness/suggest"
 	"github.com/doublegrant/doublegrant/reports"
 )
 
@@ -19,44 +20,89 @@ type measure struct {
 	of func(ctx context.Context, h harness.History, j harness.Judged) (float64, error)
 }
 
+// ofVerdict computes a figure from what the checkers found.
+func ofVerdict(name, unit string, of func(harness.Judged) (float64, error)) measure {
+	return measure{
+		reports.Measure{Name: name, Unit: unit},
+		func(_ context.Context, _ harness.History, j harness.Judged) (float64, error) { return of(j) },
+	}
+}
+
+// ofHistory computes a figure from what was recorded.
+func ofHistory(name, unit string, of func(context.Context, harness.History) (float64, error)) measure {
+	return measure{
+		reports.Measure{Name: name, Unit: unit},
+		func(ctx context.Context, h harness.History, _ harness.Judged) (float64, error) { return of(ctx, h) },
+	}
+}
+
+// measures lists the measures that an experiment can name.
+func measures() []measure {
+	everybody := func(int) bool { return true }
+	minority := func(client int) bool { return client < 2 } // the clients on the old side of Jepsen's partition
+	majority := func(client int) bool { return client >= 2 }
+	return []measure{
+		reportedFigure("acknowledged", checkers.FigureAdded),
+		reportedFigure("lost", checkers.FigureLost),
+		reportedFigure("lost share", checkers.FigureLostPercent),
+		reportedFigure("unknown", checkers.FigureUnknown),
+		reportedFigure("refused or unknown", checkers.FigureUnknown),
+		reportedFigure("unknown, there in the end", checkers.FigureRecovered),
+		reportedFigure("refused", checkers.FigureRefused),
+		countViolations("double grants", harness.DoubleGrant),
+		countViolations("stale holders", harness.StaleHolder),
+		countViolations("stale owners' writes", harness.StaleHolder),
+		countFailovers(),
+		lostPerSecond(), lastLost(), rolledBack(),
+
+		countLosers("losing until the promotion", 5, untilPromotion),
+		lostBy("lost until the promotion", 5, everybody, untilPromotion),
+		lostBy("lost by 0, 1 in 2 s after it", 5, minority, whileSettling),
+		lostBy("lost by 2, 3, 4 in 2 s after it", 5, majority, whileSettling),
+		lostBy("lost later by 0, 1", 5, minority, untilHeal),
+		lostBy("lost later by 2, 3, 4", 5, majority, untilHeal),
+		lostBy("lost after the heal", 5, everybody, afterHeal),
+	}
+}
+
+// measureNamed returns the measure of that name.
+func measureNamed(name string) (measure, error) {
+	var known []string
+	for _, m := range measures() {
+		if m.Name == name {
+			return m, nil
+		}
+		known = append(known, m.Name)
+	}
+	return measure{}, fmt.Errorf("unknown measure %q: %s", name, suggest.Meant(name, known))
+}
+
 // countViolations counts the anomalies of one class.
 func countViolations(name string, class harness.Class) measure {
-	return measure{reports.Measure{Name: name}, func(_ context.Context, _ harness.History, j harness.Judged) (float64, error) {
-		return float64(j.Totals[class]), nil
-	}}
+	return ofVerdict(name, "", func(j harness.Judged) (float64, error) { return float64(j.Totals[class]), nil })
 }
 
 // reportedFigure takes a checker's figure under the experiment's own name for it.
 func reportedFigure(name string, m harness.Metric) measure {
-	return measure{reports.Measure{Name: name, Unit: m.Unit}, func(_ context.Context, _ harness.History, j harness.Judged) (float64, error) {
-		return j.Figure(m)
-	}}
+	return ofVerdict(name, m.Unit, func(j harness.Judged) (float64, error) { return j.Figure(m) })
 }
-
-func acknowledgedWrites() measure { return reportedFigure("acknowledged", checkers.FigureAdded) }
-
-func lostWrites() measure { return reportedFigure("lost", checkers.FigureLost) }
-
-func lostPercent() measure { return reportedFigure("lost share", checkers.FigureLostPercent) }
-
-func doubleGrants() measure { return countViolations("double grants", harness.DoubleGrant) }
 
 // countFailovers counts the failovers of a run.
 func countFailovers() measure {
-	return measure{reports.Measure{Name: "failovers"}, func(_ context.Context, h harness.History, _ harness.Judged) (float64, error) {
+	return ofHistory("failovers", "", func(_ context.Context, h harness.History) (float64, error) {
 		return float64(len(analysis.Failovers(h))), nil
-	}}
+	})
 }
 
 // ofLost computes a figure from the lost writes.
 func ofLost(name, unit string, of func(h harness.History, lost []harness.Op) (float64, error)) measure {
-	return measure{reports.Measure{Name: name, Unit: unit}, func(ctx context.Context, h harness.History, _ harness.Judged) (float64, error) {
+	return ofHistory(name, unit, func(ctx context.Context, h harness.History) (float64, error) {
 		all, err := checkers.LostWrites(ctx, h)
 		if err != nil {
 			return 0, err
 		}
 		return of(h, all)
-	}}
+	})
 }
 
 // firstFault returns the fault that the experiment is about.
@@ -81,7 +127,8 @@ func lostPerSecond() measure {
 	})
 }
 
-// lastLost measures the time from the start of the first fault to the answer to the last lost write; 0 if none was lost.
+// lastLost measures the time from the start of the first fault to the answer to the last lost write; 0 if none was
+// lost.
 func lastLost() measure {
 	return ofLost("last lost write", "s after the fault", func(h harness.History, lost []harness.Op) (float64, error) {
 		f, err := firstFault(h)
@@ -102,11 +149,12 @@ func rolledBack() measure {
 	})
 }
 
-// settling is the time after a promotion in which clients may still be led to the old primary: Sentinels tell each other within
-// one publish period, and a client follows with its next connection.
+// settling is the time after a promotion in which clients may still be led to the old primary: Sentinels tell each
+// other within one publish period, and a client follows with its next connection.
 const settling = 2 * time.Second
 
-// part is a part of a run. The parts leave no gap between them. A lost write belongs to the part in which it was acknowledged.
+// part is a part of a run. The parts leave no gap between them. A lost write belongs to the part in which it was
+// acknowledged.
 type part int
 
 const (
@@ -129,8 +177,8 @@ func (p phases) partAt(t time.Duration) part {
 	return untilHeal
 }
 
-// lostBy counts the writes lost in one part of the run by the clients that who accepts. A write's integer modulo n is the number
-// of its client.
+// lostBy counts the writes lost in one part of the run by the clients that who accepts. A write's integer modulo n is
+// the number of its client.
 func lostBy(name string, n int, who func(client int) bool, in part) measure {
 	return ofLost(name, "", func(h harness.History, lost []harness.Op) (float64, error) {
 		clients, err := losersIn(h, lost, n, in)
@@ -147,7 +195,8 @@ func countLosers(name string, n int, in part) measure {
 	})
 }
 
-// losersIn lists the client of each write that was lost in one part of the run. A client that lost several is listed as often.
+// losersIn lists the client of each write that was lost in one part of the run. A client that lost several is listed as
+// often.
 func losersIn(h harness.History, lost []harness.Op, n int, in part) (clients []int, err error) {
 	p, err := phasesOf(h)
 	if err != nil {

@@ -11,16 +11,19 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 )
 
-// partitioned returns a run of 40 s in which 5 clients add a number every 100 ms. The partition lasts from 2 s to 32 s, a Sentinel
-// says +promoted-slave at 8 s and +switch-master at 8.2 s. Lost is what lost says.
+// partitioned returns a run of 40 s in which 5 clients add a number every 100 ms. The partition lasts from 2 s to 32 s,
+// a Sentinel says +promoted-slave at 8 s and +switch-master at 8.2 s. Lost is what lost says.
 func partitioned(lost func(client int, at time.Duration) bool) harness.History {
 	const s = time.Second
 	event := func(at time.Duration, node, kind, detail string) harness.Event {
 		return harness.Event{At: at, Node: node, Kind: kind, Detail: detail}
 	}
 	h := harness.History{
-		Meta:   harness.Meta{Workers: 5, Clients: 5, Groups: 5},
-		Faults: []harness.Fault{{Number: 1, Name: "cut", Effects: harness.CutsLinks, Targets: []string{"r1", "r2"}, Start: 2 * s, Active: 2 * s, Heal: 32 * s, End: 34 * s}},
+		Meta: harness.Meta{Workers: 5, Clients: 5, Groups: 5},
+		Faults: []harness.Fault{{
+			Number: 1, Name: "cut", Effects: harness.CutsLinks, Targets: []string{"r1", "r2"},
+			Start: 2 * s, Active: 2 * s, Heal: 32 * s, End: 34 * s,
+		}},
 		Events: []harness.Event{
 			event(0, "r1", harness.EventRole, "master"), event(0, "r3", harness.EventRole, "slave"),
 			event(7900*time.Millisecond, "r3", harness.EventRole, "master"),
@@ -32,13 +35,19 @@ func partitioned(lost func(client int, at time.Duration) bool) harness.History {
 	there := []string{"9999"} // something has to be
 	for i := range 2000 {
 		at := time.Duration(i/5) * 100 * time.Millisecond
-		op := harness.Op{Client: i % 5, Kind: harness.Add, Key: "set", Arg: fmt.Sprint(i), Call: at, Return: at + time.Millisecond, Outcome: harness.OK}
+		op := harness.Op{
+			Client: i % 5, Kind: harness.Add, Key: "set", Arg: fmt.Sprint(i),
+			Call: at, Return: at + time.Millisecond, Outcome: harness.OK,
+		}
 		if !lost(i%5, op.Return) {
 			there = append(there, fmt.Sprint(i))
 		}
 		ops = append(ops, op)
 	}
-	ops = append(ops, harness.Op{Client: harness.HarnessClient, Kind: harness.Read, Key: "set", Result: strings.Join(there, ","), Call: 41 * s, Return: 41 * s, Outcome: harness.OK})
+	ops = append(ops, harness.Op{
+		Client: harness.HarnessClient, Kind: harness.Read, Key: "set", Result: strings.Join(there, ","),
+		Call: 41 * s, Return: 41 * s, Outcome: harness.OK,
+	})
 	h.Ops = harness.OpsOf(ops)
 	return h
 }
@@ -50,10 +59,12 @@ func TestEveryLostWriteOfJepsensRunIsCounted(t *testing.T) {
 		"as published": func(c int, at time.Duration) bool {
 			return at > 2*time.Second && at < 32*time.Second && (at < 8*time.Second || c < 2)
 		},
-		"the majority, until 9 s":  func(c int, at time.Duration) bool { return c >= 2 && at < 9*time.Second },
-		"after the heal":           func(_ int, at time.Duration) bool { return at > 33*time.Second },
-		"before the cut":           func(_ int, at time.Duration) bool { return at < 2*time.Second },
-		"in the moment of turning": func(_ int, at time.Duration) bool { return at > 7950*time.Millisecond && at < 8050*time.Millisecond },
+		"the majority, until 9 s": func(c int, at time.Duration) bool { return c >= 2 && at < 9*time.Second },
+		"after the heal":          func(_ int, at time.Duration) bool { return at > 33*time.Second },
+		"before the cut":          func(_ int, at time.Duration) bool { return at < 2*time.Second },
+		"in the moment of turning": func(_ int, at time.Duration) bool {
+			return at > 7950*time.Millisecond && at < 8050*time.Millisecond
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := measuredOn(t, partitioned(lost))
@@ -72,7 +83,9 @@ func TestEveryLostWriteOfJepsensRunIsCounted(t *testing.T) {
 
 // TestWhoFollowsLateIsNotSaidToLoseNothing: clients of the majority that lose writes for a second after the promotion.
 func TestWhoFollowsLateIsNotSaidToLoseNothing(t *testing.T) {
-	got := measuredOn(t, partitioned(func(c int, at time.Duration) bool { return c >= 2 && at > 8*time.Second && at < 9*time.Second }))
+	got := measuredOn(t, partitioned(func(c int, at time.Duration) bool {
+		return c >= 2 && at > 8*time.Second && at < 9*time.Second
+	}))
 	require.EqualValues(t, 30, got["lost by 2, 3, 4 in 2 s after it"])
 	require.Zero(t, got["lost by 0, 1 in 2 s after it"])
 	require.Zero(t, got["lost later by 2, 3, 4"])
@@ -82,12 +95,15 @@ func TestWhoFollowsLateIsNotSaidToLoseNothing(t *testing.T) {
 func measuredOn(t *testing.T, h harness.History) map[string]float64 {
 	t.Helper()
 	got := map[string]float64{}
-	for _, m := range jepsenRedis().measures[3:] {
+	jepsen, err := Find("jepsen-redis-2013")
+	require.NoError(t, err)
+	for _, m := range jepsen.measures[3:] {
 		v, err := m.of(t.Context(), h, harness.Judged{})
 		require.NoError(t, err, m.Name)
 		got[m.Name] = v
 	}
-	all, err := ofLost("lost", "", func(_ harness.History, lost []harness.Op) (float64, error) { return float64(len(lost)), nil }).of(t.Context(), h, harness.Judged{})
+	count := func(_ harness.History, lost []harness.Op) (float64, error) { return float64(len(lost)), nil }
+	all, err := ofLost("lost", "", count).of(t.Context(), h, harness.Judged{})
 	require.NoError(t, err)
 	got["lost"] = all
 	return got

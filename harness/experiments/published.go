@@ -1,79 +1,195 @@
 package experiments
 
 import (
+	"bytes"
+	"embed"
 	"fmt"
-	"time"
+	"slices"
+	"strings"
+	"sync"
+	"text/template"
+
+	"go.yaml.in/yaml/v3"
 
 	"github.com/doublegrant/doublegrant/harness/plan"
-	"github.com/doublegrant/doublegrant/nemesis"
 	"github.com/doublegrant/doublegrant/reports"
 )
 
-// All lists the published results that can be repeated, and after them the project's own measurement of what protections are worth.
-func All() []Experiment {
-	return []Experiment{
-		jepsenRedis(), jepsenRedux(), jepsenEtcd(), redis6062(), sentinelMaxLag(), failoverLocks(), clockJump(), clientPause(),
-		redlockNodes(), splitBrainProtections(),
+// published holds the experiments, in a file for each publisher.
+//
+//go:embed published/*.yaml
+var published embed.FS
+
+// files are the files of published, in the order of All.
+var files = []string{"jepsen", "redis", "redlock", "guards"}
+
+// All lists the published results that can be repeated, and after them the project's own measurement of what
+// protections are worth.
+func All() []Experiment { return slices.Clone(readAll()) }
+
+// readAll reads the experiments. It panics if they are wrong, as they are part of the program: a test reads them.
+var readAll = sync.OnceValue(func() (all []Experiment) {
+	for _, name := range files {
+		more, err := readFile("published/" + name + ".yaml")
+		if err != nil {
+			panic(err)
+		}
+		all = append(all, more...)
+	}
+	return all
+})
+
+// readFile reads the experiments of one file.
+func readFile(path string) ([]Experiment, error) {
+	text, err := published.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("experiments: %w", err)
+	}
+	var texts []experimentText
+	d := yaml.NewDecoder(bytes.NewReader(text))
+	d.KnownFields(true)
+	if err := d.Decode(&texts); err != nil {
+		return nil, fmt.Errorf("experiments: %s: %w", path, err)
+	}
+	var all []Experiment
+	for _, t := range texts {
+		e, err := t.experiment()
+		if err != nil {
+			return nil, fmt.Errorf("experiments: %s: %s: %w", path, t.Name, err)
+		}
+		all = append(all, e)
+	}
+	return all, nil
+}
+
+// experimentText is an experiment as a file has it. Plans have their own format, without defaults: see the README.
+type experimentText struct {
+	Name, Title, Source, Published, Setup, Differs, Expected string
+
+	Trials int
+	Arms   []struct {
+		Name      string
+		Published []string // by measure
+		Plan      plan.Plan
+	}
+	Measures []string // names of measures, see measures.go
+	Expect   []expectation
+	Finding  string // a template of the sentence that the answer rests on
+}
+
+// experiment returns the experiment that the text describes.
+func (t experimentText) experiment() (Experiment, error) {
+	e := Experiment{
+		Name: t.Name, Title: t.Title, Source: t.Source, Published: t.Published,
+		setup: t.Setup, differs: t.Differs, expected: t.Expected, trials: t.Trials, expect: t.Expect,
+	}
+	for _, a := range t.Arms {
+		e.arms = append(e.arms, arm{a.Name, a.Published, a.Plan})
+	}
+	for _, name := range t.Measures {
+		m, err := measureNamed(name)
+		if err != nil {
+			return e, err
+		}
+		e.measures = append(e.measures, m)
+	}
+	var err error
+	if e.finding, err = template.New(e.Name).Funcs((found{}).functions()).Parse(t.Finding); err != nil {
+		return e, err
+	}
+	_, _, err = e.shape(found{e, e.emptyArms()}) // names in expect and finding have to exist
+	return e, err
+}
+
+// expectation bounds the figures of one measure over the trials of one arm. Without In the bounds hold for every trial.
+type expectation struct {
+	Arm, Measure string
+
+	In       string   // "some": for at least one trial; "median": for the median of the trials
+	AtLeast  *float64 `yaml:"atLeast"`
+	AtMost   *float64 `yaml:"atMost"`
+	Above    *float64
+	BelowArm string `yaml:"belowArm"` // another arm, whose figure is larger
+}
+
+// met reports whether the figures are as expected.
+func (x expectation) met(f found) (bool, error) {
+	r, err := f.figure(x.Arm, x.Measure)
+	if err != nil {
+		return false, err
+	}
+	low, high := r.Min, r.Max
+	switch x.In {
+	case "":
+	case "some":
+		low, high = r.Max, r.Min
+	case "median":
+		low, high = r.Median, r.Median
+	default:
+		return false, fmt.Errorf("in: %s: choose some or median", x.In)
+	}
+	if x.BelowArm != "" {
+		other, err := f.figure(x.BelowArm, x.Measure)
+		if err != nil || high >= other.Median {
+			return false, err
+		}
+	}
+	return (x.AtLeast == nil || low >= *x.AtLeast) && (x.AtMost == nil || high <= *x.AtMost) &&
+		(x.Above == nil || low > *x.Above), nil
+}
+
+// shape compares the figures of each arm with the published ones, and returns the sentence that the answer rests on. It
+// makes sense only if every trial has a verdict other than unknown.
+func (e Experiment) shape(f found) (matches bool, finding string, err error) {
+	matches = true
+	for _, x := range e.expect {
+		met, err := x.met(f)
+		if err != nil {
+			return false, "", err
+		}
+		matches = matches && met
+	}
+	finding, err = f.write(e.finding)
+	return matches, finding, err
+}
+
+// found holds the figures of the trials of each arm.
+type found struct {
+	Experiment
+	arms []reports.Arm
+}
+
+// figure returns the range of a measure over the trials of an arm.
+func (f found) figure(arm, name string) (reports.Range, error) {
+	m := slices.IndexFunc(f.measures, func(m measure) bool { return m.Name == name })
+	a := slices.IndexFunc(f.arms, func(a reports.Arm) bool { return a.Name == arm })
+	if m < 0 || a < 0 {
+		return reports.Range{}, fmt.Errorf("the experiment %s has no arm %q with a measure %q", f.Name, arm, name)
+	}
+	return f.arms[a].Ranges[m], nil
+}
+
+// functions are those that a finding's template may call.
+func (f found) functions() template.FuncMap {
+	return template.FuncMap{
+		"figure": f.figure,
+		// total estimates the sum of a measure over the trials of an arm.
+		"total": func(arm, measure string) (float64, error) {
+			r, err := f.figure(arm, measure)
+			return r.Median * float64(r.N), err
+		},
+		// ruleOfThree returns a bound in percent: none in n trials bounds the rate by 3/n with 95 % confidence.
+		"ruleOfThree": func(n float64) float64 { return 300 / n },
 	}
 }
 
-// Values that several experiments use.
-const (
-	never = -1 // no limit to the rate: the rounds set the pace
-
-	replicaOnOldSide = "split-brain-replica"
-)
-
-// allZero reports whether the figure was 0 in every trial.
-func allZero(r reports.Range) bool { return r.Max == 0 }
-
-func allPositive(r reports.Range) bool { return r.Min > 0 }
-
-// splitBrainProtections measures what each protection saves in a split brain. It is the project's own measurement, which nobody
-// else has published.
-func splitBrainProtections() Experiment {
-	base := plan.Plan{
-		Variant: plan.RoundsVariant, Topology: plan.Sentinel, Clients: 5, Rate: never, Duration: 11 * time.Second,
-		Rounds: &plan.Rounds{Count: 400, Every: 25 * time.Millisecond, Locks: true},
+// write fills in a finding's template.
+func (f found) write(finding *template.Template) (string, error) {
+	t, err := finding.Clone()
+	if err != nil {
+		return "", err
 	}
-	protected := func(name, sides string, published []string, change func(*plan.Plan)) arm {
-		p := base
-		p.Faults = []plan.FaultPlan{{Fault: "partition", Parameters: nemesis.Parameters{Shape: sides}, Start: 1500 * time.Millisecond, For: 5 * time.Second}}
-		change(&p)
-		return arm{name, published, p}
-	}
-	const usual = "split-brain"
-	minReplicas := func(p *plan.Plan) { p.MinReplicas, p.MaxLag = 1, time.Second }
-	wait := func(acks int) func(*plan.Plan) { return func(p *plan.Plan) { p.Acks = acks } }
-	return Experiment{
-		Name: "split-brain-guards", Title: "What guards save in a split brain", Source: "this project's design",
-		Published: "medians of 5 trials: without a guard 401 of 1,976 acknowledged writes lost (20 %) and 194 of 400 locks granted twice; " +
-			"none with WAIT 2, or with WAIT 1 and min-replicas-to-write 1",
-		setup: "a primary, 2 replicas, 3 Sentinels; 5 clients, each 400 SADDs of unique numbers at 40 a second, and in each round one try at " +
-			"a lock that all want; for 5 s the old primary, one Sentinel and 2 clients are cut off, links held",
-		differs:  "how many writes fall into the split depends on when the promotion comes, one to two seconds after the cut",
-		expected: "no guard loses most; WAIT 1 and min-replicas 1 alone fail once a replica is on the old side; WAIT 2, or both together, lose none",
-		trials:   5,
-		arms: []arm{
-			protected("none", usual, []string{"1976", "401", "", "194"}, func(*plan.Plan) {}),
-			protected("min-replicas 1, max-lag 1 s", usual, []string{"1696", "124", "", "54"}, minReplicas),
-			protected("WAIT 1", usual, []string{"1858", "0", "", "0"}, wait(1)),
-			protected("WAIT 1, a replica on the old side", replicaOnOldSide, []string{"1915", "400", "", "182"}, wait(1)),
-			protected("min-replicas 1, a replica on the old side", replicaOnOldSide, []string{"1212", "402", "", "0"}, minReplicas),
-			protected("WAIT 2", usual, []string{"1784", "0", "", "0"}, wait(2)),
-			protected("WAIT 1 and min-replicas 1", usual, []string{"1357", "0", "", "0"}, func(p *plan.Plan) { minReplicas(p); wait(1)(p) }),
-		},
-		measures: []measure{acknowledgedWrites(), lostWrites(), lostPercent(), doubleGrants()},
-		shape: func(f found) (bool, string) {
-			lost := func(arm string) reports.Range { return f.measureOf(arm, "lost") }
-			safe := allZero(lost("WAIT 2")) && allZero(lost("WAIT 1 and min-replicas 1")) && allZero(lost("WAIT 1")) &&
-				allZero(f.measureOf("WAIT 2", "double grants")) && allZero(f.measureOf("WAIT 1 and min-replicas 1", "double grants"))
-			unsafe := allPositive(lost("none")) && allPositive(lost("WAIT 1, a replica on the old side")) &&
-				allPositive(lost("min-replicas 1, a replica on the old side")) && allPositive(f.measureOf("none", "double grants"))
-			less := lost("min-replicas 1, max-lag 1 s").Median < lost("none").Median
-			return safe && unsafe && less, fmt.Sprintf(
-				"without a guard %v writes are lost and %v locks granted twice; with min-replicas 1 %v; with WAIT 2 %v, with WAIT 1 and min-replicas 1 %v",
-				lost("none"), f.measureOf("none", "double grants"), lost("min-replicas 1, max-lag 1 s"), lost("WAIT 2"), lost("WAIT 1 and min-replicas 1"))
-		},
-	}
+	var text strings.Builder
+	err = t.Funcs(f.functions()).Execute(&text, nil)
+	return text.String(), err
 }

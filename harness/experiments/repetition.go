@@ -6,7 +6,8 @@ import (
 	"github.com/doublegrant/doublegrant/harness/plan"
 )
 
-// Check returns an error if the experiment cannot be repeated in this way. It runs nothing. The error wraps plan.ErrUsage.
+// Check returns an error if the experiment cannot be repeated in this way. It runs nothing. The error wraps
+// plan.ErrUsage.
 func (e Experiment) Check(how Repetition) error {
 	switch {
 	case how.Trials < 0 || how.Trials > plan.MostTimes:

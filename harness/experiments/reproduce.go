@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"sync"
+	"text/template"
 	"time"
 
 	"github.com/doublegrant/doublegrant/harness"
@@ -33,9 +34,8 @@ type Experiment struct {
 	trials   int    // of each arm, unless Repetition.Trials says otherwise
 	arms     []arm
 	measures []measure
-	// shape compares the figures of each arm with the published ones, and returns the sentence that the answer rests on. It is
-	// called only if every trial has a verdict other than unknown.
-	shape func(found found) (matches bool, finding string)
+	expect   []expectation // what makes the published shape
+	finding  *template.Template
 }
 
 // arm is one condition of an experiment.
@@ -43,24 +43,6 @@ type arm struct {
 	name      string
 	published []string // by measure, in words
 	plan      plan.Plan
-}
-
-// found holds the figures of the trials of each arm.
-type found struct {
-	Experiment
-	arms []reports.Arm
-}
-
-// measureOf returns the range of a measure over the trials of an arm.
-func (f found) measureOf(arm, measure string) reports.Range {
-	for i, a := range f.arms {
-		for m := range f.measures {
-			if a.Name == arm && f.measures[m].Name == measure {
-				return f.arms[i].Ranges[m]
-			}
-		}
-	}
-	panic(fmt.Sprintf("experiments: the experiment %s has no arm %q with a measure %q", f.Name, arm, measure))
 }
 
 // Repetition says how an experiment is repeated. Zero values mean the defaults.
@@ -86,9 +68,11 @@ func Find(name string) (Experiment, error) {
 	return Experiment{}, plan.Usagef("unknown experiment %q: %s", name, suggest.Meant(name, known))
 }
 
-// Reproduce repeats an experiment and writes a results folder with a folder for each trial in it. It returns an error if the
-// harness or its environment failed, or if ctx ended, together with what was found by then.
-func Reproduce(ctx context.Context, e Experiment, how Repetition, o results.Options) (r reports.Reproduction, dir string, err error) {
+// Reproduce repeats an experiment and writes a results folder with a folder for each trial in it. It returns an error
+// if the harness or its environment failed, or if ctx ended, together with what was found by then.
+func Reproduce(
+	ctx context.Context, e Experiment, how Repetition, o results.Options,
+) (r reports.Reproduction, dir string, err error) {
 	if err := e.Check(how); err != nil {
 		return r, "", err
 	}
@@ -138,14 +122,21 @@ func (e Experiment) emptyReproduction(began time.Time) reports.Reproduction {
 	for _, m := range e.measures {
 		r.Measures = append(r.Measures, m.Measure)
 	}
-	for _, a := range e.arms {
-		r.Arms = append(r.Arms, reports.Arm{Name: a.name, Published: a.published})
-	}
+	r.Arms = e.emptyArms()
 	return r
 }
 
-// runTrials runs every trial of every arm. The first trials of all arms come before the second of any, so that an interrupted
-// reproduction has something of each. After the first error no further trial begins.
+// emptyArms returns the arms of a reproduction before any trial.
+func (e Experiment) emptyArms() (all []reports.Arm) {
+	for _, a := range e.arms {
+		none := make([]reports.Range, len(e.measures))
+		all = append(all, reports.Arm{Name: a.name, Published: a.published, Ranges: none})
+	}
+	return all
+}
+
+// runTrials runs every trial of every arm. The first trials of all arms come before the second of any, so that an
+// interrupted reproduction has something of each. After the first error no further trial begins.
 func (e Experiment) runTrials(ctx context.Context, r *reports.Reproduction, how Repetition, o results.Options) error {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
@@ -215,7 +206,9 @@ func (t *trials) copyIntoReport() {
 }
 
 // trial runs one plan and measures it.
-func (e Experiment) trial(ctx context.Context, p plan.Plan, o results.Options) (t reports.Trial, command string, err error) {
+func (e Experiment) trial(
+	ctx context.Context, p plan.Plan, o results.Options,
+) (t reports.Trial, command string, err error) {
 	out, err := results.Execute(ctx, p, o)
 	if err == nil {
 		err = context.Cause(ctx) // a run that was interrupted has no figures
@@ -247,11 +240,15 @@ func (e Experiment) trial(ctx context.Context, p plan.Plan, o results.Options) (
 func (e Experiment) compare(r reports.Reproduction, trials int) (reports.Shape, string) {
 	for i, a := range r.Arms {
 		if said := a.Told(); said < trials {
-			return reports.Untold, fmt.Sprintf("of %d trials of %q only %d said something", trials, e.arms[i].name, said)
+			return reports.Untold,
+				fmt.Sprintf("of %d trials of %q only %d said something", trials, e.arms[i].name, said)
 		}
 	}
-	matches, finding := e.shape(found{e, r.Arms})
-	if !matches {
+	matches, finding, err := e.shape(found{e, r.Arms})
+	switch {
+	case err != nil: // which reading the experiment rules out
+		return reports.Untold, err.Error()
+	case !matches:
 		return reports.Differs, finding
 	}
 	return reports.Matches, finding

@@ -79,16 +79,45 @@ func BenchmarkRead(b *testing.B) {
 	b.ReportMetric(float64(total)*float64(b.N)/b.Elapsed().Seconds(), "ops/s")
 }
 
-// BenchmarkParse reads the text form, and stores it. The lines of each case are those of a million operations: as
-// doublegrant prints them; with a space after each colon and comma, as Python does; with escapes in every key.
+// respellings are what programs make of a line: as doublegrant prints it; with a space after each colon and comma, as
+// Python does; with escapes in the key.
+var respellings = map[string]func(string) string{
+	"printed": func(line string) string { return line },
+	"spaced":  func(line string) string { return strings.NewReplacer(":", ": ", ",", ", ").Replace(line) },
+	"escaped": func(line string) string { return strings.Replace(line, `"seq-0"`, `"s\u00e9q\/0"`, 1) },
+}
+
+// BenchmarkLine reads lines by the quick reader, and by the strict one, which uses a JSON library.
+func BenchmarkLine(b *testing.B) {
+	ops, quick := drawnInTurn(10_000), history.NewQuick()
+	for name, respell := range respellings {
+		var lines [][]byte
+		for i := range ops {
+			line, err := json.Marshal(ops[i])
+			require.NoError(b, err)
+			lines = append(lines, []byte(respell(string(line))))
+		}
+		for reader, read := range map[string]func([]byte) bool{
+			"quick":  func(line []byte) bool { _, ok := quick(line); return ok },
+			"strict": func(line []byte) bool { _, err := history.Strict(line); return err == nil },
+		} {
+			b.Run(name+"/"+reader, func(b *testing.B) {
+				b.ReportAllocs()
+				for n := 0; b.Loop(); n++ {
+					if !read(lines[n%len(lines)]) {
+						b.Fatalf("not read: %s", lines[n%len(lines)])
+					}
+				}
+			})
+		}
+	}
+}
+
+// BenchmarkParse reads the text form, and stores it. The lines of each case are those of a million operations.
 func BenchmarkParse(b *testing.B) {
 	const total = 1_000_000
 	ops := drawnInTurn(total)
-	for name, respell := range map[string]func(string) string{
-		"printed": func(line string) string { return line },
-		"spaced":  func(line string) string { return strings.NewReplacer(":", ": ", ",", ", ").Replace(line) },
-		"escaped": func(line string) string { return strings.Replace(line, `"seq-0"`, `"s\u00e9q\/0"`, 1) },
-	} {
+	for name, respell := range respellings {
 		var text bytes.Buffer
 		for i := range ops {
 			line, err := json.Marshal(ops[i])
@@ -109,8 +138,8 @@ func BenchmarkParse(b *testing.B) {
 	}
 }
 
-// processorTime returns the processor time that this process has used: on a busy machine it says more than the time that
-// went by.
+// processorTime returns the processor time that this process has used: on a busy machine it says more than the time
+// that went by.
 func processorTime(b *testing.B) time.Duration {
 	var r syscall.Rusage
 	require.NoError(b, syscall.Getrusage(syscall.RUSAGE_SELF, &r))

@@ -32,8 +32,8 @@ func Decoded(raw []byte) (ops []harness.Op, err error) {
 	return ops, nil
 }
 
-// Quick reads a line the quick way. It reports false if that cannot read the line.
-func Quick(line []byte) (harness.Op, bool) { return newQuick().op(line) }
+// NewQuick returns a function that reads lines the quick way. It reports false if that cannot read the line.
+func NewQuick() func(line []byte) (harness.Op, bool) { return newQuick().op }
 
 // Strict reads a line the strict way.
 func Strict(line []byte) (harness.Op, error) { return strictOp(line) }

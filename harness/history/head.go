@@ -2,11 +2,14 @@ package history
 
 import (
 	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 	"time"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/doublegrant/doublegrant/harness"
 )
@@ -33,9 +36,9 @@ func headOf(b []byte, name string) (h head, is bool, err error) {
 	if err := oneObject(b); err != nil {
 		return h, false, err
 	}
-	var keys map[string]json.RawMessage
+	var keys map[string]jsontext.Value
 	if err := json.Unmarshal(b, &keys); err != nil {
-		return h, false, rewordJSONError(err)
+		return h, false, rewordJSONError(err, reflect.TypeOf(h))
 	}
 	for _, key := range []string{"meta", "faults", "cut"} {
 		_, there := keys[key]
@@ -44,7 +47,7 @@ func headOf(b []byte, name string) (h head, is bool, err error) {
 	if !is {
 		return h, false, nil
 	}
-	if err := decodeStrictly(b, &h); err != nil {
+	if err := decodeStrictly(b, &h, withoutNulls); err != nil {
 		return h, true, err
 	}
 	return h, true, h.check()
@@ -65,7 +68,7 @@ func isText(b []byte) error {
 			return errors.New("it is " + what)
 		}
 	}
-	return unicodeOnly(b)
+	return nil
 }
 
 // checkFault returns an error if there cannot have been such a fault. A time of 0 means that it was never seen.

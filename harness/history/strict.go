@@ -2,7 +2,6 @@ package history
 
 import (
 	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -10,14 +9,24 @@ import (
 	"strings"
 	"time"
 
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+	jsonv1 "github.com/go-json-experiment/json/v1"
+
 	"github.com/doublegrant/doublegrant/harness"
 )
 
 // errBreaksOff says that a line is not whole. What to do depends on whether it is the last one.
 var errBreaksOff = errors.New("the line breaks off: want one JSON object a line")
 
-// oneObject returns an error for a line that is empty, or begins with a list or a byte-order mark. encoding/json would not
-// name what is there.
+// errNull says that an element of a list is null. The library would read it as a zero.
+var errNull = errors.New("is null: leave it out")
+
+// notUnicode says what to do about bytes that are not text.
+const notUnicode = "write keys, tokens and results as Unicode, and what is not text in hexadecimal digits"
+
+// oneObject returns an error for a line that is empty, or begins with a list or a byte-order mark. The library would
+// not name what is there.
 func oneObject(b []byte) error {
 	const mark = "\ufeff"
 	b = bytes.TrimLeft(b, " \t\r")
@@ -27,113 +36,119 @@ func oneObject(b []byte) error {
 	case b[0] == '[':
 		return errors.New("a list: want one object a line, in braces, without brackets around them and commas between them")
 	case bytes.HasPrefix(b, []byte(mark)):
-		return errors.New("a byte-order mark, U+FEFF, which may begin the file alone, as where files are put together: take it out")
+		return errors.New("a byte-order mark, U+FEFF, which may begin the file alone, as where files are put together: " +
+			"take it out")
 	}
 	return nil
 }
 
-// decodeStrictly reads one JSON object and nothing else into the struct that into points to. Every field, of objects inside of it
-// too, is one of the struct's to the letter and there once, and every string is Unicode: encoding/json by itself is laxer
-// in each of these.
-func decodeStrictly(b []byte, into any) error {
-	if err := unicodeOnly(b); err != nil {
-		return err
+// strictly are the options for text that others wrote. By itself the library refuses names that differ in case or are
+// given twice, and strings that are not Unicode, which encoding/json would read as U+FFFD, so that two different keys
+// became one.
+var strictly = json.JoinOptions(
+	json.RejectUnknownMembers(true),
+	jsonv1.FormatDurationAsNano(true),
+)
+
+// withoutNulls is a further option, for what has lists.
+var withoutNulls = json.WithUnmarshalers(json.UnmarshalFromFunc(refuseNullInList))
+
+// refuseNullInList returns errNull for a list's element that is null, and leaves any other value to the library.
+func refuseNullInList(d *jsontext.Decoder, _ any) error {
+	if within, _ := d.StackIndex(d.StackDepth()); within == '[' && d.PeekKind() == 'n' {
+		return errNull
 	}
+	return errors.ErrUnsupported
+}
+
+// decodeStrictly reads one JSON object and nothing else into the struct that into points to. Every field, of objects
+// inside of it too, is one of the struct's to the letter and there once, and every string is Unicode.
+func decodeStrictly(b []byte, into any, further ...json.Options) error {
 	if err := oneObject(b); err != nil {
 		return err
 	}
-	d := json.NewDecoder(bytes.NewReader(b))
-	d.DisallowUnknownFields()
-	err := d.Decode(into)
-	if unknown := checkFields(b, into); unknown != nil && (err == nil || strings.HasPrefix(err.Error(), "json: unknown field")) {
-		return unknown // which says as well what there is
+	return rewordJSONError(json.Unmarshal(b, into, strictly, json.JoinOptions(further...)), reflect.TypeOf(into).Elem())
+}
+
+// rewordJSONError returns err, of the JSON library about a line that is read into a t, in the words of those who write
+// such lines.
+func rewordJSONError(err error, t reflect.Type) error {
+	var syntax *jsontext.SyntacticError
+	var misfit *json.SemanticError
+	switch {
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+		return errBreaksOff
+	case errors.As(err, &syntax):
+		return rewordSyntax(syntax, t)
+	case errors.As(err, &misfit):
+		return rewordMisfit(misfit, t)
 	}
-	if err != nil {
-		return rewordJSONError(err)
-	}
-	if _, err := d.Token(); !errors.Is(err, io.EOF) {
+	return err
+}
+
+// rewordSyntax rewords an error about text that is not JSON, or not strictly so.
+func rewordSyntax(e *jsontext.SyntacticError, t reflect.Type) error {
+	switch text := e.Err.Error(); {
+	case errors.Is(e, jsontext.ErrDuplicateName):
+		within, _ := placeOf(e.JSONPointer.Parent(), t, ": ")
+		return fmt.Errorf("%sthe field %q is there twice", within, e.JSONPointer.LastToken())
+	case strings.HasPrefix(text, "invalid UTF-8"), strings.HasPrefix(text, "invalid surrogate"):
+		return fmt.Errorf("byte %d: %s: %s", e.ByteOffset+1, text, notUnicode)
+	case strings.HasSuffix(text, "after top-level value"):
 		return errors.New("there is more than one value: want one object a line")
 	}
-	return nil
+	return fmt.Errorf("%w: want one JSON object a line", e.Err)
 }
 
-// checkFields returns an error unless each field of b is one of into's to the letter, and there once. It says nothing of what
-// encoding/json refuses by itself.
-func checkFields(b []byte, into any) error {
-	e := fieldWalker{json.NewDecoder(bytes.NewReader(b))}
-	e.d.UseNumber()
-	err := e.value(reflect.TypeOf(into).Elem(), "")
-	if unlike := (typeMismatch{}); errors.As(err, &unlike) {
-		return unlike
-	}
-	return nil
-}
-
-// fieldWalker walks through JSON beside the type that it is read into.
-type fieldWalker struct{ d *json.Decoder }
-
-// typeMismatch is an error that says how a value differs from its type.
-type typeMismatch struct{ error }
-
-// value reads past a value of type t. Its place in the line is where, which is empty for the line itself.
-func (e fieldWalker) value(t reflect.Type, where string) error {
-	if t.Kind() == reflect.Pointer {
-		t = t.Elem()
-	}
-	token, err := e.d.Token()
+// rewordMisfit rewords an error about JSON that does not fit into a t.
+func rewordMisfit(e *json.SemanticError, t reflect.Type) error {
+	where, _ := placeOf(e.JSONPointer, t, "")
 	switch {
-	case err != nil:
-		return err
-	case token == json.Delim('{'):
-		return e.object(t, where)
-	case token == json.Delim('['):
-		return e.list(t, where)
-	case token == nil && strings.HasSuffix(where, "]"):
-		return typeMismatch{fmt.Errorf("%s is null: leave it out", where)}
+	case errors.Is(e.Err, json.ErrUnknownName):
+		within, parent := placeOf(e.JSONPointer.Parent(), t, ": ")
+		return fmt.Errorf("%s%w", within, unknownField(e.JSONPointer.LastToken(), parent))
+	case errors.Is(e.Err, errNull):
+		return fmt.Errorf("%s %w", where, errNull)
+	case where == "":
+		return fmt.Errorf("want one object a line, in braces, not: %s", describeValue(e))
+	case e.Err != nil && ownWords[e.GoType] == e.JSONKind:
+		return errors.New(strings.TrimPrefix(e.Err.Error(), "harness: "))
 	}
-	return nil
+	return fmt.Errorf("%q: want %s, not: %s", where, describeType(e.GoType), describeValue(e))
 }
 
-func (e fieldWalker) object(t reflect.Type, where string) error {
-	within := strings.TrimPrefix(where+": ", ": ")
-	seen := map[string]bool{}
-	for e.d.More() {
-		token, err := e.d.Token()
-		if err != nil {
-			return err
-		}
-		key := token.(string) // which every key of an object is
-		inner, known := fieldOf(t, key)
-		switch {
-		case !known:
-			return typeMismatch{fmt.Errorf("%s%w", within, unknownField(key, t))}
-		case seen[key]:
-			return typeMismatch{fmt.Errorf("%sthe field %q is there twice", within, key)}
-		}
-		seen[key] = true
-		if err := e.value(inner, strings.TrimPrefix(where+"."+key, ".")); err != nil {
-			return err
-		}
-	}
-	_, err := e.d.Token()
-	return err
+// ownWords holds the types that read their values themselves, by the kind of JSON that they read. Their errors are good
+// as they are.
+var ownWords = map[reflect.Type]jsontext.Kind{
+	reflect.TypeFor[harness.Outcome](): '"',
+	reflect.TypeFor[harness.Effects](): '[',
 }
 
-func (e fieldWalker) list(t reflect.Type, where string) error {
-	if t.Kind() != reflect.Slice {
-		return errors.New("not a list")
-	}
-	for i := 0; e.d.More(); i++ {
-		if err := e.value(t.Elem(), fmt.Sprintf("%s[%d]", where, i)); err != nil {
-			return err
+// placeOf returns the place in a line that a pointer points to, such as meta.name or faults[0], and the type of what is
+// there. The place has the suffix unless it is the line itself, which is empty.
+func placeOf(p jsontext.Pointer, t reflect.Type, suffix string) (string, reflect.Type) {
+	var place strings.Builder
+	for token := range p.Tokens() {
+		if t.Kind() == reflect.Slice {
+			place.WriteString("[" + token + "]")
+			t = t.Elem()
+		} else {
+			place.WriteString("." + token)
+			t, _ = fieldOf(t, token)
+		}
+		if t.Kind() == reflect.Pointer {
+			t = t.Elem()
 		}
 	}
-	_, err := e.d.Token()
-	return err
+	if place.Len() == 0 {
+		return "", t
+	}
+	return strings.TrimPrefix(place.String(), ".") + suffix, t
 }
 
-// fieldOf returns the type of the field that JSON calls name in an object of type t.
-func fieldOf(t reflect.Type, name string) (reflect.Type, bool) {
+// fieldOf returns the type of the field that JSON calls name in an object of type t. If there is none, it returns the
+// type of an empty struct.
+func fieldOf(t reflect.Type, name string) (field reflect.Type, is bool) {
 	switch t.Kind() {
 	case reflect.Map:
 		return t.Elem(), true
@@ -144,7 +159,7 @@ func fieldOf(t reflect.Type, name string) (reflect.Type, bool) {
 			}
 		}
 	}
-	return nil, false
+	return reflect.TypeFor[struct{}](), false
 }
 
 // nameOf returns the name that JSON uses for a field.
@@ -154,9 +169,6 @@ func nameOf(f reflect.StructField) string {
 }
 
 func unknownField(name string, t reflect.Type) error {
-	if t.Kind() != reflect.Struct {
-		return fmt.Errorf("unknown field %q", name)
-	}
 	var known []string
 	for i := range t.NumField() {
 		if n := nameOf(t.Field(i)); n != "" {
@@ -181,26 +193,6 @@ func whereItBelongs(name string, t reflect.Type) string {
 	return ""
 }
 
-// rewordJSONError returns err, of encoding/json, in the words of those who write such lines.
-func rewordJSONError(err error) error {
-	var typed *json.UnmarshalTypeError
-	var syntax *json.SyntaxError
-	var moment *time.ParseError
-	switch {
-	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), err.Error() == "unexpected end of JSON input":
-		return errBreaksOff
-	case errors.As(err, &moment), strings.HasPrefix(err.Error(), "Time.UnmarshalJSON"):
-		return errors.New(`"meta.started": want a time such as "2026-01-02T03:04:05Z"`)
-	case errors.As(err, &typed) && typed.Field == "":
-		return fmt.Errorf("want one object a line, in braces, not: %s", typed.Value)
-	case errors.As(err, &typed):
-		return fmt.Errorf("%q: want %s, not: %s", typed.Field, describeType(typed.Type), typed.Value)
-	case errors.As(err, &syntax):
-		return fmt.Errorf("%w: want one JSON object a line", err)
-	}
-	return errors.New(strings.TrimPrefix(strings.TrimPrefix(err.Error(), "json: "), "harness: "))
-}
-
 // describeType says what a field of that type holds.
 func describeType(t reflect.Type) string {
 	if t.Kind() == reflect.Pointer {
@@ -209,22 +201,41 @@ func describeType(t reflect.Type) string {
 	switch {
 	case t == reflect.TypeFor[time.Duration]():
 		return "a whole number of nanoseconds, below 2^63"
+	case t == reflect.TypeFor[time.Time]():
+		return `a time such as "2026-01-02T03:04:05Z"`
 	case t == reflect.TypeFor[harness.Outcome]():
 		return `"ok", "fail" or "info"`
-	case t.Kind() == reflect.String:
+	}
+	switch t.Kind() {
+	case reflect.String:
 		return "text in quotes"
-	case t.Kind() == reflect.Int:
+	case reflect.Int:
 		return "a whole number, below 2^63"
-	case t.Kind() == reflect.Uint64:
+	case reflect.Uint64:
 		return "a whole number, 0 or more and below 2^64"
-	case t.Kind() == reflect.Slice:
+	case reflect.Slice:
 		return "a list"
-	case t.Kind() == reflect.Bool:
+	case reflect.Bool:
 		return "true or false"
-	case t.Kind() == reflect.Float64:
+	case reflect.Float64:
 		return "a number"
-	case t.Kind() == reflect.Struct, t.Kind() == reflect.Map:
+	case reflect.Struct, reflect.Map:
 		return "an object in braces"
 	}
 	return "something else"
+}
+
+// describeValue says what is there instead. It quotes a number that is out of range or no whole one.
+func describeValue(e *json.SemanticError) string {
+	switch e.JSONKind {
+	case '0':
+		return strings.TrimSpace("number " + string(e.JSONValue))
+	case '{':
+		return "object"
+	case '[':
+		return "array"
+	case 't', 'f':
+		return "bool"
+	}
+	return e.JSONKind.String() // "string" or "null"
 }

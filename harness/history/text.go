@@ -13,7 +13,8 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 )
 
-// ErrText marks errors about a text form that is not a history. Their message names the line, unless no line holds an operation.
+// ErrText marks errors about a text form that is not a history. Their message names the line, unless no line holds an
+// operation.
 var ErrText = errors.New("not a history")
 
 // Print writes h in the text form: a first line about the run, then one operation a line. It stops at the first error.
@@ -50,11 +51,11 @@ func Parse(r io.Reader, name, dir string) (harness.History, error) {
 	return ParseEach(r, name, dir, func(harness.Op) error { return nil })
 }
 
-// ParseEach reads a history in the text form from r. It stores the history in dir, so that it can be ranged over again though r
-// can be read only once. In errors, r is called name. It calls each for every operation, in order, and reports an error of each
-// as one of the operation's line. Memory grows with the number of clients and of the locks that they hold, and not with the
-// number of operations. The history's End is at the last Return; its Reason is the text's cut, or empty. Errors about the text
-// wrap ErrText. After any error a Read of r may still be under way.
+// ParseEach reads a history in the text form from r. It stores the history in dir, so that it can be ranged over again
+// though r can be read only once. In errors, r is called name. It calls each for every operation, in order, and reports
+// an error of each as one of the operation's line. Memory grows with the number of clients and of the locks that they
+// hold, and not with the number of operations. The history's End is at the last Return; its Reason is the text's cut,
+// or empty. Errors about the text wrap ErrText. After any error a Read of r may still be under way.
 func ParseEach(r io.Reader, name, dir string, each func(harness.Op) error) (harness.History, error) {
 	store, err := create(dir, zstd.SpeedFastest) // callers read it again soon, and do not keep it
 	if err != nil {
@@ -118,8 +119,8 @@ func (p *parser) begin(h head) error {
 	return err
 }
 
-// op hands op to each. Before that it returns an error if op cannot come after the operations before it. Operations are in order
-// of Return. A client does one thing at a time, and is not heard again after an info.
+// op hands op to each. Before that it returns an error if op cannot come after the operations before it. Operations are
+// in order of Return. A client does one thing at a time, and is not heard again after an info.
 func (p *parser) op(op harness.Op, line int) error {
 	if op.Return < p.last {
 		return fmt.Errorf("it returned at %d, and the line before it at %d: sort the operations by return", op.Return, p.last)

@@ -90,7 +90,7 @@ func TestBadLinesAreNamed(t *testing.T) {
 		{"[" + good + ",\n" + good + "]", "line 1: not a history: a list: want one object a line"},
 		{`{"drift":0}` + "\n" + good, `drift is for meta, in the first line: {"meta":{"drift":...}}`},
 		{`{"cut":"x","workers":2}` + "\n" + good, `workers is for meta, in the first line`},
-		{good + good, "line 1: not a history: invalid character"},
+		{good + good, "line 1: not a history: there is more than one value"},
 		{`{"meta":{}}` + "\n" + good + " 7", "line 2: not a history: there is more than one value"},
 		{op(`"key"`, `"kye"`), `line 1: not a history: unknown field "kye": choose one of client, kind, key`},
 		{`{"meta":{"nmae":""}}`, `line 1: not a history: meta: unknown field "nmae": choose one of name, seed`},

@@ -2,7 +2,8 @@ package history
 
 import "github.com/doublegrant/doublegrant/harness"
 
-// wordTable holds the strings that may stand at some place of a line, by their first letter: those with an 'a' are at 0.
+// wordTable holds the strings that may stand at some place of a line, by their first letter: those with an 'a' are at
+// 0.
 type wordTable[T any] [26][]word[T]
 
 // word is a string with its closing quote, and what it means.

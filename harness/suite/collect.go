@@ -14,7 +14,7 @@ import (
 
 	"github.com/doublegrant/doublegrant/harness/cluster"
 	"github.com/doublegrant/doublegrant/harness/results"
-	"github.com/doublegrant/doublegrant/harness/suite/tally"
+	"github.com/doublegrant/doublegrant/harness/tally"
 )
 
 // Collection puts together what came of the repetitions of a suite on other machines: the results folder that one machine would have

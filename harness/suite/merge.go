@@ -17,7 +17,7 @@ import (
 
 	"github.com/doublegrant/doublegrant/harness/plan"
 	"github.com/doublegrant/doublegrant/harness/results"
-	"github.com/doublegrant/doublegrant/harness/suite/tally"
+	"github.com/doublegrant/doublegrant/harness/tally"
 )
 
 // Merge puts the results of all shards of a suite together. Folders are results folders of shards, or hold such at any depth. It

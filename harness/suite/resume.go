@@ -14,7 +14,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/doublegrant/doublegrant/harness/plan"
-	"github.com/doublegrant/doublegrant/harness/suite/tally"
+	"github.com/doublegrant/doublegrant/harness/tally"
 )
 
 // Fingerprint returns a hash of what the suite runs and expects. It is the same for two readings of one file, and differs if a run, a

@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/doublegrant/doublegrant/harness/plan"
-	"github.com/doublegrant/doublegrant/harness/suite/tally"
+	"github.com/doublegrant/doublegrant/harness/tally"
 )
 
 func fingerprintOf(t *testing.T, folder, text string) string {

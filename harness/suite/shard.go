@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/doublegrant/doublegrant/harness/plan"
-	"github.com/doublegrant/doublegrant/harness/suite/tally"
+	"github.com/doublegrant/doublegrant/harness/tally"
 )
 
 // part says which part of a suite another suite is.

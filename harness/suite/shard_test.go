@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/doublegrant/doublegrant/harness/plan"
-	"github.com/doublegrant/doublegrant/harness/suite/tally"
+	"github.com/doublegrant/doublegrant/harness/tally"
 )
 
 // mixed has runs of many lengths, repetitions, searches, and faults that are drawn by chance, whose lengths differ.

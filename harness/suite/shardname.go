@@ -7,7 +7,7 @@ import (
 
 	"github.com/doublegrant/doublegrant/harness/internal/fields"
 	"github.com/doublegrant/doublegrant/harness/plan"
-	"github.com/doublegrant/doublegrant/harness/suite/tally"
+	"github.com/doublegrant/doublegrant/harness/tally"
 )
 
 // ciSystem describes a CI system that gives each of several parallel jobs a number.

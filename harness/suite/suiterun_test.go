@@ -16,7 +16,7 @@ import (
 	"github.com/doublegrant/doublegrant/harness/plan"
 	"github.com/doublegrant/doublegrant/harness/results"
 	"github.com/doublegrant/doublegrant/harness/suite"
-	"github.com/doublegrant/doublegrant/harness/suite/tally"
+	"github.com/doublegrant/doublegrant/harness/tally"
 )
 
 // short returns a suite of runs of a second, read from a file. Runs that have to find something go on until they do.

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/doublegrant/doublegrant/harness/suite/tally"
+	"github.com/doublegrant/doublegrant/harness/tally"
 	"github.com/doublegrant/doublegrant/harness/units"
 )
 

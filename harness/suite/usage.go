@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/doublegrant/doublegrant/harness/suite/tally"
+	"github.com/doublegrant/doublegrant/harness/tally"
 )
 
 // measureProcess samples this process; at is the time since the start of the suite. Without /proc, memory and files are 0: not

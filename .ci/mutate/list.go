@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// list holds the mutants that nobody can tell from the original: the reason, by key.
+// list holds the mutants that behave like the original: the reason, by key.
 type list map[string]string
 
 // readList reads a list: a line for each mutant as it is printed, and below one or more of them the reason, indented.
@@ -69,8 +69,8 @@ func parseList(r io.Reader) (list, error) {
 	return l, s.Err()
 }
 
-// report reports whether the survivors are those on the list. It names those that are not, and entries that are stale: of a
-// mutant that there is no more, or that a test notices.
+// report prints the survivors that are not on the list, and the stale entries: their mutant is gone, or a test notices
+// it. It reports whether there are neither.
 func (l list) report(all, tried []mutant, survived map[int]bool, out io.Writer) bool {
 	fine := true
 	complain := func(what string, m string) {

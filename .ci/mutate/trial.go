@@ -18,7 +18,8 @@ import (
 	"time"
 )
 
-// trial is the package's test binary with all mutants in it, and its tests in the order in which a mutant meets them.
+// trial is the package's test binary with all mutants in it, and its tests in the order in which they run under a
+// mutant.
 type trial struct {
 	binary, dir string
 	flags       []string
@@ -38,7 +39,7 @@ type stage struct {
 // survivor begins the line of a mutant that no test noticed.
 const survivor = "survived "
 
-// quick and short bound the time of tests that a mutant meets before it meets the longer ones.
+// quick and short bound the time of tests that a mutant meets before the longer ones.
 const (
 	quick = 20 * time.Millisecond
 	short = 200 * time.Millisecond
@@ -188,7 +189,8 @@ func (t *trial) all(ctx context.Context, mutants []mutant, jobs int, out io.Writ
 	return survived, nil
 }
 
-// noticed reports whether a test fails, or does not end, with a mutant. The test that noticed the last one of that file goes first.
+// noticed reports whether a test fails, or does not end, with a mutant. The test that noticed the last one of its file
+// runs first.
 func (t *trial) noticed(ctx context.Context, m mutant) bool {
 	t.mu.Lock()
 	steps, first := t.steps, t.noticer[m.file]
@@ -198,7 +200,8 @@ func (t *trial) noticed(ctx context.Context, m mutant) bool {
 	}
 	for _, s := range steps {
 		within, cancel := context.WithTimeout(ctx, s.limit)
-		out, err := t.command(within, m.n, "-test.failfast", "-test.run", "^("+strings.Join(s.tests, "|")+")$").CombinedOutput()
+		tests := "^(" + strings.Join(s.tests, "|") + ")$"
+		out, err := t.command(within, m.n, "-test.failfast", "-test.run", tests).CombinedOutput()
 		cancel()
 		if err != nil {
 			if f := failed.FindSubmatch(out); f != nil {

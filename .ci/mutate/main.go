@@ -1,15 +1,15 @@
-// Command mutate changes a package in one small place at a time and tells which changes no test notices.
+// Command mutate changes a package in one small place at a time and lists the changes that no test notices.
 //
-//	go run ./harness/cmd/mutate [flags] ./checkers [-- flags of its tests]
+//	make bin/mutate && bin/mutate [flags] ./checkers [-- flags of its tests]
 //
-// It moves comparisons to the other side of equality, turns conditions round, takes + for - and the other way, and leaves
-// out return, continue and break. All mutants are compiled at once, into a test binary of their own: the environment
-// variable MUTANT says which of them runs. No file of the package is touched. Each mutant meets the test that noticed the
-// last one of its file, and then the others in three steps, the quick ones first.
+// It moves comparisons to the other side of equality, negates conditions, swaps + and -, and leaves out return,
+// continue and break. It compiles all mutants at once, into one test binary: the environment variable MUTANT says which
+// of them runs. It changes no file of the package. Each mutant runs under the test that noticed the last one of its
+// file, and then under the others in three stages, the quick ones first.
 //
-// A mutant that fails no test survives. Survivors that nobody can tell from the original stand in mutants.txt, in the
-// package's folder, each with the reason. The exit code is 0 if all others are noticed and the list is true, 1 if not, 2 if
-// it could not be tried.
+// A mutant that fails no test survives. Survivors that behave like the original are listed in mutants.txt, in the
+// package's folder, each with the reason. The exit code is 0 if all others are noticed and no entry of the list is
+// stale, 1 if not, and 2 if mutate failed.
 package main
 
 import (
@@ -53,8 +53,9 @@ func parse(args []string, stderr io.Writer) (options, error) {
 	f.IntVar(&o.jobs, "jobs", runtime.NumCPU(), "mutants tried at once")
 	f.DurationVar(&o.longest, "longest", 4*time.Second, "leave out tests that take longer than this without mutants")
 	f.StringVar(&o.skip, "skip", "", "leave out tests whose name matches this regular expression")
-	f.StringVar(&o.only, "only", "", "try only the mutants that an earlier run, whose output is in this file, called survivors")
-	f.StringVar(&o.overlay, "overlay", "", "write the package with its mutants into this folder and try none: MUTANT=7 go test -overlay FOLDER/overlay.json")
+	f.StringVar(&o.only, "only", "", "try only the survivors of an earlier run, whose output is in this file")
+	f.StringVar(&o.overlay, "overlay", "",
+		"write the package with its mutants into this folder, try none: MUTANT=7 go test -overlay FOLDER/overlay.json")
 	f.BoolVar(&o.show, "show", false, "list the mutants and try none")
 	if err := f.Parse(args); err != nil {
 		return o, err

@@ -23,7 +23,7 @@ type pkg struct {
 	woven           map[string]string // by path of the file: its source with all mutants in it
 }
 
-// list returns the file that names the mutants nobody can tell from the original.
+// list returns the path of the file that lists the mutants which behave like the original.
 func (p pkg) list() string { return filepath.Join(p.dir, "mutants.txt") }
 
 // listed holds what the go command says of a package.
@@ -54,8 +54,9 @@ func load(name string) (pkg, error) {
 		}
 		files, sources = append(files, file), append(sources, src)
 	}
-	info := &types.Info{Types: map[ast.Expr]types.TypeAndValue{}, Uses: map[*ast.Ident]types.Object{}, Defs: map[*ast.Ident]types.Object{}}
-	if _, err := (&types.Config{Importer: importer.ForCompiler(fset, "gc", exports)}).Check(p.path, fset, files, info); err != nil {
+	info := &types.Info{Types: map[ast.Expr]types.TypeAndValue{}}
+	config := types.Config{Importer: importer.ForCompiler(fset, "gc", exports)}
+	if _, err := config.Check(p.path, fset, files, info); err != nil {
 		return p, err
 	}
 	for i, file := range files {

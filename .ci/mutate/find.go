@@ -16,7 +16,7 @@ type mutant struct {
 	function string // the function that it is in, or "" for a package variable
 	line     int
 	was, is  string // the code before and after
-	again    int    // the same change stood in that function so many times before
+	again    int    // how many earlier sites of that function have the same change
 }
 
 // key names a mutant by what it changes, not by its line: edits elsewhere in the file leave it as it is.
@@ -40,7 +40,7 @@ type siteKind int
 
 const (
 	condition siteKind = iota // an expression that is true or false
-	value                     // an expression that can be evaluated without harm whether it is used or not
+	value                     // an expression without side effects: it may be evaluated and not used
 	statement
 )
 
@@ -59,7 +59,9 @@ type finder struct {
 }
 
 // find returns the mutants of a file, numbered from first, and where they are.
-func find(fset *token.FileSet, info *types.Info, file *ast.File, name string, src []byte, first int) ([]mutant, []site) {
+func find(
+	fset *token.FileSet, info *types.Info, file *ast.File, name string, src []byte, first int,
+) ([]mutant, []site) {
 	f := &finder{fset: fset, info: info, src: src, file: name, first: first, seen: map[string]int{}}
 	for _, d := range file.Decls {
 		f.function = ""
@@ -128,7 +130,7 @@ var comparisons = map[token.Token][]token.Token{
 
 var sums = map[token.Token]token.Token{token.ADD: token.SUB, token.SUB: token.ADD}
 
-// binary changes comparisons at their boundary and turns them round, and takes + for - in numbers and times.
+// binary moves the boundary of comparisons and negates them, and swaps + and - in numbers and times.
 func (f *finder) binary(e *ast.BinaryExpr) {
 	if f.constant(e) {
 		return
@@ -145,7 +147,7 @@ func (f *finder) binary(e *ast.BinaryExpr) {
 	}
 }
 
-// atom turns a condition round that no other rule does: not a comparison, nor what is made of others.
+// atom negates a condition that no other rule changes: neither a comparison nor a negation.
 func (f *finder) atom(e ast.Expr) {
 	switch e := ast.Unparen(e).(type) {
 	case *ast.BinaryExpr:
@@ -164,7 +166,7 @@ func (f *finder) atom(e ast.Expr) {
 	}
 }
 
-// steps changes += for -= and ++ for --, where they are statements of their own.
+// steps swaps += and -=, ++ and --.
 func (f *finder) steps(list []ast.Stmt) {
 	for _, s := range list {
 		switch s := s.(type) {
@@ -185,7 +187,7 @@ func (f *finder) steps(list []ast.Stmt) {
 	}
 }
 
-// leaving leaves out the return, continue or break at the end of a block after which the function goes on.
+// leaving leaves out the return, continue or break that ends a block, where the function goes on after the block.
 func (f *finder) leaving(list []ast.Stmt) {
 	if len(list) == 0 {
 		return
@@ -199,7 +201,8 @@ func (f *finder) leaving(list []ast.Stmt) {
 	}
 }
 
-// cases leaves the last statements of cases out, unless all cases leave: the function might not return then.
+// cases leaves out what ends each case. A switch with a default is skipped: without a return the function might not
+// compile.
 func (f *finder) cases(body *ast.BlockStmt) {
 	for _, c := range body.List {
 		if c.(*ast.CaseClause).List == nil {
@@ -228,7 +231,9 @@ func (f *finder) add(kind siteKind, n ast.Node, instead string) {
 			return
 		}
 	}
-	f.sites = append(f.sites, site{from: n.Pos(), to: n.End(), kind: kind, mutants: []int{number}, instead: []string{instead}})
+	f.sites = append(f.sites, site{
+		from: n.Pos(), to: n.End(), kind: kind, mutants: []int{number}, instead: []string{instead},
+	})
 }
 
 func (f *finder) constant(e ast.Expr) bool { return f.info.Types[e].Value != nil }

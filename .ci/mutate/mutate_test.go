@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -33,7 +34,7 @@ func TestMutantsOfASample(t *testing.T) {
 	fset := token.NewFileSet()
 	file, err := parser.ParseFile(fset, "p.go", sample, 0)
 	require.NoError(t, err)
-	info := &types.Info{Types: map[ast.Expr]types.TypeAndValue{}, Uses: map[*ast.Ident]types.Object{}, Defs: map[*ast.Ident]types.Object{}}
+	info := &types.Info{Types: map[ast.Expr]types.TypeAndValue{}}
 	_, err = (&types.Config{}).Check("p", fset, []*ast.File{file}, info)
 	require.NoError(t, err)
 	mutants, sites := find(fset, info, file, "p.go", []byte(sample), 1)
@@ -43,11 +44,13 @@ func TestMutantsOfASample(t *testing.T) {
 	}
 	slices.Sort(keys)
 	require.Equal(t, []string{
-		"a + b => a - b", "a < b => a <= b", "a < b => a >= b", "a++ => a--", "c => !c", "c => !c (2)", "continue => nothing", "return a + b => nothing",
+		"a + b => a - b", "a < b => a <= b", "a < b => a >= b", "a++ => a--", "c => !c", "c => !c (2)",
+		"continue => nothing", "return a + b => nothing",
 	}, keys)
 
 	woven := weave(fset.File(file.Pos()), []byte(sample), sites)
-	file, err = parser.ParseFile(fset, "q.go", woven+"\nvar mutantOn int\nfunc mutantValue[T any](n int, is, instead T) T { return is }\n", 0)
+	const chosen = "\nvar mutantOn int\nfunc mutantValue[T any](n int, is, instead T) T { return is }\n"
+	file, err = parser.ParseFile(fset, "q.go", woven+chosen, 0)
 	require.NoError(t, err, woven)
 	_, err = (&types.Config{}).Check("p", fset, []*ast.File{file}, nil)
 	require.NoError(t, err, woven)
@@ -58,7 +61,9 @@ func TestLists(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, list{"a => b": "same again", "c => d": "same again", "e => f": "other"}, l)
 	for text, want := range map[string]string{
-		"a => b\n": "no reason for a => b", "\twhy\n": "a reason without a mutant", "a\n\tx\na\n\ty\n": "stands there twice",
+		"a => b\n":         "no reason for a => b",
+		"\twhy\n":          "a reason without a mutant",
+		"a\n\tx\na\n\ty\n": "stands there twice",
 	} {
 		_, err := parseList(strings.NewReader(text))
 		require.ErrorContains(t, err, want)
@@ -87,6 +92,7 @@ func TestSurvivorsAreHeldAgainstTheList(t *testing.T) {
 }
 
 func TestDurationsCountPartsThatRunInParallel(t *testing.T) {
-	got := durations([]byte("--- PASS: TestA (0.10s)\n    --- PASS: TestA/x (0.30s)\n    --- PASS: TestA/y (0.40s)\n--- PASS: TestB (0.20s)\n"))
-	require.Equal(t, map[string]string{"TestA": "700ms", "TestB": "200ms"}, map[string]string{"TestA": got["TestA"].String(), "TestB": got["TestB"].String()})
+	got := durations([]byte("--- PASS: TestA (0.10s)\n    --- PASS: TestA/x (0.30s)\n    --- PASS: TestA/y (0.40s)\n" +
+		"--- PASS: TestB (0.20s)\n"))
+	require.Equal(t, map[string]time.Duration{"TestA": 700 * time.Millisecond, "TestB": 200 * time.Millisecond}, got)
 }
