@@ -20,12 +20,12 @@ type Entry struct {
 	Strikes  string        // kinds of hosts that Host may be: r (Redis nodes), s (Sentinels), g (client groups); empty: it takes none
 	Needs    Need
 	Acts     Acting
-	Does     Consequences // more may follow from parameters: see Fault.Does
+	Does     Consequences // more may follow from parameters: see Configured.Does
 
-	least   func(Fault, Outlook) time.Duration         // shortest time in force in which it can be proved; nil: any time will do
-	link    func(Parameters) harness.LinkFault         // makes the link fault where prepareLink prepares the entry; otherwise nil
-	prepare func(*Fault) (parameter string, err error) // looks parameters up and refuses what makes no sense; nil: nothing to do
-	make    func(Fault, Subject) harness.Nemesis
+	least   func(Configured, Outlook) time.Duration         // shortest time in force in which it can be proved; nil: any time will do
+	link    func(Parameters) harness.LinkFault              // makes the link fault where prepareLink prepares the entry; otherwise nil
+	prepare func(*Configured) (parameter string, err error) // looks parameters up and refuses what makes no sense; nil: nothing to do
+	make    func(Configured, Subject) harness.Nemesis
 }
 
 // Parameters holds the values that a plan can give to a fault. The fault's Entry says which of them it takes, and their defaults.

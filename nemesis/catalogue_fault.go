@@ -11,8 +11,9 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 )
 
-// Fault is an entry of the catalogue with its parameters complete and looked up. Entry.With makes it.
-type Fault struct {
+// Configured is a fault with all its parameters: an entry of the catalogue, made by Entry.With, or one of the caller's own, made by
+// Custom. The zero value makes nothing.
+type Configured struct {
 	Parameters
 	For    time.Duration
 	Name   string // the short form, such as "kill-primary"
@@ -31,12 +32,24 @@ const defaultFor = 5 * time.Second
 // With makes the entry's fault of the given parameters, to stay in force for last. Zero values mean the defaults. The error is
 // about the parameter that is returned beside it. Where there are several masters, the default "primary" becomes one of the
 // nodes, or, for To, all of them.
-func (e Entry) With(given Parameters, last time.Duration, masters bool) (f Fault, parameter string, err error) {
-	f = Fault{Parameters: given, For: cmp.Or(last, e.For, defaultFor), Entry: e, Does: e.Does}
+func (e Entry) With(given Parameters, last time.Duration, masters bool) (f Configured, parameter string, err error) {
+	f = Configured{Parameters: given, For: cmp.Or(last, e.For, defaultFor), Entry: e, Does: e.Does}
 	f.fillIn(e.defaultsOn(masters))
 	parameter, err = f.parse()
 	return f, parameter, err
 }
+
+// Custom returns a fault that is not in the catalogue. It makes what make returns, or, if make is nil, nothing. Of the entry only
+// Name, For, Needs and Does count; For is not replaced by a default.
+func Custom(e Entry, make func(Subject) harness.Nemesis) Configured {
+	if make != nil {
+		e.make = func(_ Configured, on Subject) harness.Nemesis { return make(on) }
+	}
+	return Configured{For: e.For, Name: e.Name, Entry: e, Does: e.Does}
+}
+
+// MakesNothing reports whether there is no fault that Make could return.
+func (f Configured) MakesNothing() bool { return f.Entry.make == nil }
 
 // defaultsOn returns the entry's defaults; masters says that the topology has several masters.
 func (e Entry) defaultsOn(masters bool) Parameters {
@@ -52,7 +65,7 @@ func (e Entry) defaultsOn(masters bool) Parameters {
 
 // fillIn gives parameters that are not set their defaults. Latency and jitter go together: where one is set, neither gets its
 // default.
-func (f *Fault) fillIn(defaults Parameters) {
+func (f *Configured) fillIn(defaults Parameters) {
 	if f.Latency != 0 || f.Jitter != 0 {
 		defaults.Latency, defaults.Jitter = 0, 0
 	}
@@ -65,7 +78,7 @@ func (f *Fault) fillIn(defaults Parameters) {
 }
 
 // parse looks up the names in the fault's parameters. It returns the parameter that is wrong.
-func (f *Fault) parse() (parameter string, err error) {
+func (f *Configured) parse() (parameter string, err error) {
 	before, word, after := f.Entry.slot()
 	f.Name = f.Entry.Name
 	if word != "" {
@@ -83,10 +96,10 @@ func (f *Fault) parse() (parameter string, err error) {
 }
 
 // Make returns the Nemesis that injects the fault.
-func (f Fault) Make(on Subject) harness.Nemesis { return f.Entry.make(f, on) }
+func (f Configured) Make(on Subject) harness.Nemesis { return f.Entry.make(f, on) }
 
 // Least returns the shortest time in force in which the fault can be proved; 0: any will do.
-func (f Fault) Least(on Outlook) time.Duration {
+func (f Configured) Least(on Outlook) time.Duration {
 	if f.Entry.least == nil {
 		return 0
 	}
@@ -94,17 +107,17 @@ func (f Fault) Least(on Outlook) time.Duration {
 }
 
 // Target returns the choice of hosts that the fault strikes; the zero value if the fault takes none.
-func (f Fault) Target() Target { return f.target }
+func (f Configured) Target() Target { return f.target }
 
 // Ends returns the hosts between which the fault's links lie; zero values if the fault takes no From and To.
-func (f Fault) Ends() (from, to Target) { return f.from, f.to }
+func (f Configured) Ends() (from, to Target) { return f.from, f.to }
 
 // CheckShape returns an error that says what the topology lacks for the fault's shape. Call it only for a partition that has one.
-func (f Fault) CheckShape(on Topology) error { return f.shape.Check(on) }
+func (f Configured) CheckShape(on Topology) error { return f.shape.Check(on) }
 
 // Can reports whether the fault has any of these consequences. One that strikes replicas or Sentinels only loses no acknowledged
 // writes.
-func (f Fault) Can(what Consequences) bool {
+func (f Configured) Can(what Consequences) bool {
 	spared := func(host string) bool {
 		host = strings.TrimSpace(host)
 		return host == "replica" || host == "replicas" || strings.HasPrefix(host, "s")

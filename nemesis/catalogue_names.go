@@ -1,6 +1,7 @@
 package nemesis
 
 import (
+	"slices"
 	"strings"
 )
 
@@ -45,6 +46,17 @@ func (e Entry) Fits(name string) (value string, ok bool) {
 	}
 	value, ok = strings.CutSuffix(value, after)
 	return value, ok && value != ""
+}
+
+// Find lists the entries whose fault name can be, the likeliest first: the one that spells out the most of it.
+func Find(name string) []Entry {
+	fits := slices.DeleteFunc(Entries(), func(e Entry) bool { _, ok := e.Fits(name); return !ok })
+	slices.SortStableFunc(fits, func(a, b Entry) int {
+		inA, _ := a.Fits(name)
+		inB, _ := b.Fits(name)
+		return len(inA) - len(inB)
+	})
+	return fits
 }
 
 // Example returns a name that the entry's fault can have, such as "kill-primary".

@@ -16,17 +16,17 @@ func networkFaults() []Entry {
 		{
 			Name: "partition-SIDES", Doc: "the network falls apart; see SIDES for who loses whom, HOW for what becomes of bytes",
 			Takes: []string{"sides", "how"}, Defaults: split, prepare: prepareShape, least: leastApart,
-			make: func(f Fault, on Subject) harness.Nemesis { return Partition(on.Cluster, f.shape, f.link) },
+			make: func(f Configured, on Subject) harness.Nemesis { return Partition(on.Cluster, f.shape, f.link) },
 		},
 		{
 			Name: "partition-primary", Doc: "partition-split-brain, under its old name",
 			Defaults: split, prepare: prepareShape, least: leastApart,
-			make: func(_ Fault, on Subject) harness.Nemesis { return PartitionPrimary(on.Cluster) },
+			make: func(_ Configured, on Subject) harness.Nemesis { return PartitionPrimary(on.Cluster) },
 		},
 		{
 			Name: "one-way", Doc: "the connections that from opens to to are cut, those the other way are not",
 			Takes: []string{"from", "to", "how"}, Defaults: cut, prepare: prepareOneWay,
-			make: func(f Fault, on Subject) harness.Nemesis {
+			make: func(f Configured, on Subject) harness.Nemesis {
 				return Partition(on.Cluster, OneWay(f.from, f.to), f.link)
 			},
 		},
@@ -75,11 +75,11 @@ func linkFaults() []Entry {
 	}
 }
 
-func makeDegrade(f Fault, on Subject) harness.Nemesis {
+func makeDegrade(f Configured, on Subject) harness.Nemesis {
 	return Degrade(on.Cluster, f.from, f.to, f.link)
 }
 
-func (f *Fault) parseHow() (field string, err error) {
+func (f *Configured) parseHow() (field string, err error) {
 	var known []string
 	for _, cut := range Cuts() {
 		if string(cut.Kind) == f.How {
@@ -91,7 +91,7 @@ func (f *Fault) parseHow() (field string, err error) {
 	return "how", fmt.Errorf("unknown way to cut %q: choose one of %s", f.How, strings.Join(known, ", "))
 }
 
-func prepareShape(f *Fault) (field string, err error) {
+func prepareShape(f *Configured) (field string, err error) {
 	if f.shape, err = ParseShape(f.Shape); err != nil {
 		return "sides", err
 	}
@@ -105,7 +105,7 @@ func prepareShape(f *Fault) (field string, err error) {
 }
 
 // leastApart returns how long a partition has to last for its proof: until a replica takes over, or a host is missed.
-func leastApart(f Fault, on Outlook) time.Duration {
+func leastApart(f Configured, on Outlook) time.Duration {
 	switch f.Shape {
 	case "split-brain", "split-brain-replica", "primary-sentinels", "isolate-primary", "bridge":
 		return on.Failover()
@@ -117,7 +117,7 @@ func leastApart(f Fault, on Outlook) time.Duration {
 	return 0
 }
 
-func (f *Fault) parseEnds() (field string, err error) {
+func (f *Configured) parseEnds() (field string, err error) {
 	if f.from, err = ParseTarget(f.From); err != nil {
 		return "from", err
 	}
@@ -134,15 +134,15 @@ func ofClientsOnly(hosts string) bool {
 	return hosts == "clients" || strings.HasPrefix(hosts, "g")
 }
 
-func prepareCut(f *Fault) (string, error) { return firstWrong(f.parseEnds, f.parseHow) }
+func prepareCut(f *Configured) (string, error) { return firstWrong(f.parseEnds, f.parseHow) }
 
-func prepareOneWay(f *Fault) (string, error) {
+func prepareOneWay(f *Configured) (string, error) {
 	f.OneWay = true
 	return prepareCut(f)
 }
 
 // prepareLink makes the entry's link fault of the parameters.
-func prepareLink(f *Fault) (parameter string, err error) {
+func prepareLink(f *Configured) (parameter string, err error) {
 	if parameter, err = f.parseEnds(); err != nil {
 		return parameter, err
 	}

@@ -9,9 +9,9 @@ import (
 )
 
 // possibleLinks refuses links and shapes that the topology does not have.
-func (f fault) possibleLinks(on blueprint) error {
+func (f FaultPlan) possibleLinks(on blueprint) error {
 	if f.Shape != "" {
-		if err := f.it.CheckShape(on); err != nil {
+		if err := f.configured.CheckShape(on); err != nil {
 			return err
 		}
 		if _, err := on.Primary(context.Background()); err != nil && !slices.Contains(ofMasters, f.Shape) {
@@ -21,7 +21,7 @@ func (f fault) possibleLinks(on blueprint) error {
 	if f.From == "" {
 		return nil
 	}
-	from, to := f.it.Ends()
+	from, to := f.configured.Ends()
 	for _, end := range []nemesis.Target{from, to} {
 		if _, err := on.pickTarget(end); err != nil {
 			return err
@@ -31,7 +31,7 @@ func (f fault) possibleLinks(on blueprint) error {
 }
 
 // checkLinks refuses ends between which there is never a link, whichever node is primary and whatever is drawn.
-func (f fault) checkLinks(on blueprint) error {
+func (f FaultPlan) checkLinks(on blueprint) error {
 	toClients := false
 	for _, on := range on.elections(true) {
 		for seed := range uint64(draws) {
