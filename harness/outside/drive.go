@@ -41,12 +41,11 @@ var (
 )
 
 // Drive starts a process that drives itself, for one schedule, and waits for what it announces first. The end of its standard
-// error is in the message if it fails. It panics with an error that wraps interleave.ErrOutside if the process cannot be
-// started; what it returns does the same if the process fails.
-func (p *Program) Drive(address string, environment ...string) workloads.Driving {
+// error is in the message if it fails. The errors of Drive, and of what it returns, wrap interleave.ErrOutside.
+func (p *Program) Drive(address string, environment ...string) (workloads.Driving, error) {
 	command, err := p.prepared()
 	if err != nil {
-		panic(broken(err))
+		return nil, broken(err)
 	}
 	d := &driven{
 		cmd: exec.Command(command[0], command[1:]...), said: &cluster.LastWords{}, ended: make(chan struct{}), killed: make(chan struct{}), comes: make(chan *announcement), failed: make(chan error, 1),
@@ -55,10 +54,12 @@ func (p *Program) Drive(address string, environment ...string) workloads.Driving
 	d.cmd.Stderr, d.cmd.WaitDelay = d.said, time.Second
 	p.Kill(address) // one of an earlier schedule may be about to end
 	if err := p.launch(address, d); err != nil {
-		panic(broken(err))
+		return nil, broken(err)
 	}
-	d.begin()
-	return d
+	if err := d.begin(); err != nil {
+		return nil, broken(err)
+	}
+	return d, nil
 }
 
 // launch starts the process, and has what it announces from its start on handed to d.
@@ -96,20 +97,21 @@ func (p *Program) launch(address string, d *driven) (err error) {
 }
 
 // begin waits for the first announcement: to start may take longer than a step.
-func (d *driven) begin() {
+func (d *driven) begin() error {
 	select {
 	case d.first = <-d.comes:
 		d.begun.Store(true)
 		if d.clock == nil {
-			return
+			return nil
 		}
 		if err := d.clock.isHeeded(d.cmd.Process.Pid); err != nil {
-			panic(broken(fmt.Errorf("its clock cannot be preloaded: %w, %s", err, page)))
+			return fmt.Errorf("its clock cannot be preloaded: %w, %s", err, page)
 		}
 	case <-d.ended: // Next says how
 	case <-time.After(startWithin):
-		panic(broken(fmt.Errorf("it has announced nothing within %v%s: want ECHO \"dg invoke acquire lock-1\" at REDIS_URL, %s", startWithin, d.said, page)))
+		return fmt.Errorf("it has announced nothing within %v%s: want ECHO \"dg invoke acquire lock-1\" at REDIS_URL, %s", startWithin, d.said, page)
 	}
+	return nil
 }
 
 // Announced hands on what the program behind a gate has announced, and returns when it may go on.
@@ -148,7 +150,7 @@ func (d *driven) breakDown(why error) {
 }
 
 // Next lets the process go on and returns what it announces next. Meanwhile it answers its looks at the clock, on the clock of ctx.
-func (d *driven) Next(ctx context.Context) (text string, more bool) {
+func (d *driven) Next(ctx context.Context) (text string, more bool, err error) {
 	if d.open != nil {
 		close(d.open.heard)
 		d.open = nil
@@ -156,24 +158,27 @@ func (d *driven) Next(ctx context.Context) (text string, more bool) {
 	if d.first != nil {
 		d.open, d.first = d.first, nil
 		d.inOp = true
-		return d.open.text, true
+		return d.open.text, true, nil
 	}
-	if d.open = d.await(ctx); d.open != nil {
+	if d.open, err = d.await(ctx); err != nil {
+		return "", false, broken(err)
+	}
+	if d.open != nil {
 		d.inOp = !d.inOp
-		return d.open.text, true
+		return d.open.text, true, nil
 	}
 	select {
 	case <-d.killed:
 	default:
 		if !d.inOp && !d.cmd.ProcessState.Success() { // in an operation it may be a lost answer that ended it
-			panic(broken(fmt.Errorf("it ended (%v)%s", d.cmd.ProcessState, d.said)))
+			return "", false, broken(fmt.Errorf("it ended (%v)%s", d.cmd.ProcessState, d.said))
 		}
 	}
-	return "", false
+	return "", false, nil
 }
 
 // await waits for the next announcement. It returns nil when the process has ended.
-func (d *driven) await(ctx context.Context) *announcement {
+func (d *driven) await(ctx context.Context) (*announcement, error) {
 	var looks <-chan look
 	if d.clock != nil {
 		looks = d.clock.looks
@@ -181,14 +186,14 @@ func (d *driven) await(ctx context.Context) *announcement {
 	for {
 		select {
 		case a := <-d.comes:
-			return a
+			return a, nil
 		case <-d.ended:
-			return nil
+			return nil, nil
 		case why := <-d.failed:
-			panic(broken(why))
+			return nil, why
 		case q := <-looks:
 			if q.sleep == askTimer {
-				panic(broken(errTimer))
+				return nil, errTimer
 			}
 			q.answer(ctx)
 		}

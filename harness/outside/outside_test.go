@@ -160,7 +160,8 @@ func TestASearchOfAProgramOutsideLeavesNothing(t *testing.T) {
 		searched(t, s)
 		require.NotEmpty(t, children(t), "they wait for the next search")
 		v.Close()
-		require.Panics(t, func() { p.OpenAt(0, "anywhere") })
+		_, err := p.OpenAt(0, "anywhere")
+		require.ErrorIs(t, err, interleave.ErrOutside)
 	}
 	require.Empty(t, children(t))
 }

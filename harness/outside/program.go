@@ -9,6 +9,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/doublegrant/doublegrant/harness"
 	"github.com/doublegrant/doublegrant/harness/interleave"
 	"github.com/doublegrant/doublegrant/workloads"
 )
@@ -153,24 +154,28 @@ func (p *Program) startOnce(init request, preload bool) (*child, error) {
 	return start(command, log, init, clocks)
 }
 
-// At returns the client of a search whose gate is at address, for one schedule. It panics with an error that wraps
-// interleave.ErrOutside if the process cannot be started, ends or makes no sense; what it returns does the same.
-func (p *Program) At(address string) workloads.Operations {
-	c := p.atGate(address)
+// At returns the client of a search whose gate is at address, for one schedule. The error wraps interleave.ErrOutside if the process
+// cannot be started. If the process ends later, or makes no sense, the client abandons the search with such an error.
+func (p *Program) At(address string) (workloads.Operations, error) {
+	c, err := p.atGate(address)
+	if err != nil {
+		return nil, broken(err)
+	}
 	begun := false
-	return operations{func(ctx context.Context, r request) (answer, error) {
+	return operations{func(ctx context.Context, r request) (a answer, err error) {
 		ctx = context.WithValue(ctx, searched{}, true)
 		if c.ready.Reset && !begun {
-			mustAnswer(c.ask(ctx, request{Do: doReset}, 0))
+			_, err = c.ask(ctx, request{Do: doReset}, 0)
 		}
-		begun = true
-		r.Client = 1
-		a, err := c.ask(ctx, r, 0)
-		if errors.Is(err, errKilled) {
-			return a, err
+		if begun = true; err == nil {
+			r.Client = 1
+			a, err = c.ask(ctx, r, 0)
 		}
-		return mustAnswer(a, err), nil
-	}}
+		if err != nil && !errors.Is(err, errKilled) {
+			harness.Abandon(ctx, broken(err))
+		}
+		return a, err
+	}}, nil
 }
 
 // errKilled is the error of a process that a crash of its client has killed.
@@ -193,7 +198,7 @@ func (p *Program) Kill(address string) {
 }
 
 // atGate returns the process of a gate.
-func (p *Program) atGate(address string) *child {
+func (p *Program) atGate(address string) (*child, error) {
 	p.mu.Lock()
 	c, ok := p.gates[address]
 	p.mu.Unlock()
@@ -201,20 +206,20 @@ func (p *Program) atGate(address string) *child {
 	case ok && c.isBroken() && errors.Is(c.why, errStillAsks):
 		c.end()
 	case ok:
-		return c
+		return c, nil
 	}
 	c, err := p.start(request{Redis: urlOf(address)}, inSearch)
 	if err != nil {
-		panic(broken(err))
+		return nil, err
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.closed {
 		c.end()
-		panic(broken(errClosed))
+		return nil, errClosed
 	}
 	p.gates[address] = c
-	return c
+	return c, nil
 }
 
 // urlOf returns the URL of a gate: of a port, or of a Unix socket, whose address begins with a slash.
@@ -225,12 +230,5 @@ func urlOf(address string) string {
 	return "redis://" + address
 }
 
-func mustAnswer(a answer, err error) answer {
-	if err != nil {
-		panic(broken(err))
-	}
-	return a
-}
-
-// broken makes the error with which a client of a search panics.
+// broken makes the error with which a client abandons its search.
 func broken(err error) error { return fmt.Errorf("%w: %w", interleave.ErrOutside, err) }

@@ -50,11 +50,11 @@ func (c *child) start(ctx context.Context) (id int) {
 func (c *child) runThread(ctx context.Context, id int) {
 	_, err := c.ask(ctx, request{ID: id, Do: doRun}, 0)
 	if err != nil && !errors.Is(err, errKilled) && ctx.Value(searched{}) != nil {
-		panic(broken(err))
+		harness.Abandon(ctx, broken(err))
 	}
 }
 
-// searched is the key of contexts in which a process that breaks down is a panic.
+// searched is the key of contexts of searches, which end when a process breaks down.
 type searched struct{}
 
 // end forgets a thread that has ended.
