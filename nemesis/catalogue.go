@@ -53,14 +53,14 @@ func (p *Parameters) Word(name string) *string {
 	return &p.Host
 }
 
-// value returns the parameter called name.
+// value returns the parameter called name, or, if there is none, the zero reflect.Value.
 func (p Parameters) value(name string) reflect.Value {
 	for i, v := 0, reflect.ValueOf(p); i < v.NumField(); i++ {
 		if tag, _, _ := strings.Cut(v.Type().Field(i).Tag.Get("yaml"), ","); tag == name {
 			return v.Field(i)
 		}
 	}
-	panic("nemesis: no parameter is called " + name)
+	return reflect.Value{}
 }
 
 // Need names what a topology must have for a fault to apply.
@@ -159,7 +159,7 @@ func Entries() (all []Entry) {
 // Parameters lists the parameters that the entry takes: those with a default as "host=primary", the others by name alone.
 func (e Entry) Parameters() (out []string) {
 	for _, name := range e.Takes {
-		if v := e.Defaults.value(name); !v.IsZero() {
+		if v := e.Defaults.value(name); v.IsValid() && !v.IsZero() {
 			name = fmt.Sprintf("%s=%v", name, v.Interface())
 		}
 		out = append(out, name)

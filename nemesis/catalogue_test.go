@@ -21,6 +21,9 @@ func TestEveryFaultDeclaresItsEffects(t *testing.T) {
 	}
 	for _, e := range Entries() {
 		require.NotZero(t, effectsOf(t, e.Base()), e.Name)
+		for _, name := range e.Takes {
+			require.True(t, e.Defaults.value(name).IsValid(), "%s takes %q, which is no parameter", e.Name, name)
+		}
 	}
 }
 

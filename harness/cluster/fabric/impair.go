@@ -33,7 +33,11 @@ func (l *Link) impair(f harness.LinkFault) (heal func() error, err error) {
 	case harness.LinkRefuse:
 		return cannotFail(l.Refuse()), nil
 	}
-	return l.put(toxicOf(f))
+	t, err := toxicOf(f)
+	if err != nil {
+		return cannotFail(func() {}), err
+	}
+	return l.put(t)
 }
 
 func cannotFail(heal func()) func() error {

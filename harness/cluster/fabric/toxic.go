@@ -28,25 +28,25 @@ type toxic struct {
 // bothWays returns the directions of a connection.
 func bothWays() []stream.Direction { return []stream.Direction{stream.Upstream, stream.Downstream} }
 
-// toxicOf returns the toxic for a valid link fault. There is none for withholding and refusing, which the link does itself.
-func toxicOf(f harness.LinkFault) toxic {
+// toxicOf returns the toxic for a link fault. It is an error for withholding and refusing, which the link does itself.
+func toxicOf(f harness.LinkFault) (toxic, error) {
 	switch f.Kind {
 	case harness.LinkDrop:
-		return toxic{kind: dropName, toxic: &drop{}, dirs: bothWays(), ends: true}
+		return toxic{kind: dropName, toxic: &drop{}, dirs: bothWays(), ends: true}, nil
 	case harness.LinkDropReplies:
-		return toxic{kind: dropName, toxic: &drop{}, dirs: []stream.Direction{stream.Downstream}, ends: true}
+		return toxic{kind: dropName, toxic: &drop{}, dirs: []stream.Direction{stream.Downstream}, ends: true}, nil
 	case harness.LinkLatency:
-		return toxic{kind: latencyName, dirs: bothWays(), toxic: &latency{Latency: f.Latency, Jitter: f.Jitter}}
+		return toxic{kind: latencyName, dirs: bothWays(), toxic: &latency{Latency: f.Latency, Jitter: f.Jitter}}, nil
 	case harness.LinkBandwidth:
-		return toxic{kind: bandwidthName, dirs: bothWays(), toxic: &bandwidth{Rate: f.Bandwidth}}
+		return toxic{kind: bandwidthName, dirs: bothWays(), toxic: &bandwidth{Rate: f.Bandwidth}}, nil
 	case harness.LinkSlicer:
-		return toxic{kind: sliceName, dirs: bothWays(), toxic: &slicer{Size: f.Size, Pause: f.Delay}}
+		return toxic{kind: sliceName, dirs: bothWays(), toxic: &slicer{Size: f.Size, Pause: f.Delay}}, nil
 	case harness.LinkLimitData: // an old connection's count begins with the fault
-		return toxic{kind: limitDataName, dirs: bothWays(), cuts: true, toxic: &limitData{int(f.Bytes)}}
+		return toxic{kind: limitDataName, dirs: bothWays(), cuts: true, toxic: &limitData{int(f.Bytes)}}, nil
 	case harness.LinkSlowClose:
-		return toxic{kind: slowCloseName, dirs: bothWays(), toxic: &slowClose{Delay: f.Delay}}
+		return toxic{kind: slowCloseName, dirs: bothWays(), toxic: &slowClose{Delay: f.Delay}}, nil
 	}
-	panic("fabric: no toxic does " + f.String())
+	return toxic{}, fmt.Errorf("fabric: no toxic does %v", f)
 }
 
 // ErrStuck says that a toxic could not come or go in time on a link's connections.
