@@ -14,7 +14,7 @@ import (
 // tellTime answers with what the clock reads now.
 func (s *server) tellTime(_ []byte, reply func([]byte)) {
 	reply(encode(s.clock.Now()))
-	s.isHeard()
+	s.noteContact()
 }
 
 // obey carries an order out, each once, and answers when it is done.
@@ -24,7 +24,7 @@ func (s *server) obey(message []byte, reply func([]byte)) {
 		reply(encode(done{Error: err.Error()}))
 		return
 	}
-	s.isHeard()
+	s.noteContact()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	c := s.orders[o.Number]

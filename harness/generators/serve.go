@@ -217,7 +217,7 @@ func (s *server) close() error {
 
 func (s *server) endLoad() { s.stopped.Do(func() { close(s.stop) }) }
 
-func (s *server) isHeard() {
+func (s *server) noteContact() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.heard = time.Now()

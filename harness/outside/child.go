@@ -120,7 +120,7 @@ func (c *child) begin(init request) (err error) {
 	go c.listen()
 	init.Do, init.Version = doInit, Version
 	if c.ready, err = c.ask(context.Background(), init, startWithin); err == nil {
-		err = c.isReady()
+		err = c.checkReady()
 	}
 	if err != nil {
 		c.end()
@@ -138,8 +138,8 @@ func (c *child) underWay() <-chan struct{} {
 	return c.over
 }
 
-// isReady returns an error if the answer to init says that the process does not speak this version of the protocol.
-func (c *child) isReady() error {
+// checkReady returns an error if the answer to init says that the process does not speak this version of the protocol.
+func (c *child) checkReady() error {
 	switch _, err := c.ready.result(); {
 	case c.ready.Version != Version:
 		return fmt.Errorf("it speaks version %d of the protocol, and this is version %d: %s", c.ready.Version, Version, page)
@@ -150,7 +150,7 @@ func (c *child) isReady() error {
 	case !c.ready.Clock.IsKnown():
 		return fmt.Errorf("it says that its clock is %q: choose one of %q, %q and %q, %s", c.ready.Clock, workloads.AskedClock, workloads.PreloadedClock, workloads.RealClock, page)
 	case c.clock != nil:
-		if err := c.clock.isHeeded(c.cmd.Process.Pid); err != nil {
+		if err := c.clock.checkHeeded(c.cmd.Process.Pid); err != nil {
 			return fmt.Errorf("its clock cannot be preloaded: %w, %s%s", err, page, c.said)
 		}
 	}

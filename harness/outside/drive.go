@@ -104,7 +104,7 @@ func (d *driven) begin() error {
 		if d.clock == nil {
 			return nil
 		}
-		if err := d.clock.isHeeded(d.cmd.Process.Pid); err != nil {
+		if err := d.clock.checkHeeded(d.cmd.Process.Pid); err != nil {
 			return fmt.Errorf("its clock cannot be preloaded: %w, %s", err, page)
 		}
 	case <-d.ended: // Next says how

@@ -247,8 +247,8 @@ func withoutTimers(command []string) []string {
 	return slices.Insert(slices.Clone(command), 1, "--no-memory-reducer")
 }
 
-// isHeeded returns an error if the process, or one that it has started, does not heed the clock.
-func (k *clock) isHeeded(group int) error {
+// checkHeeded returns an error if the process, or one that it has started, does not heed the clock.
+func (k *clock) checkHeeded(group int) error {
 	if !k.loaded.Load() {
 		return errors.New("it loads no library (LD_PRELOAD): let a program that is linked statically ask for the time")
 	}

@@ -34,8 +34,8 @@ const ExternalURL = "DOUBLEGRANT_REDIS_URL"
 // mostPrefix bounds Plan.Prefix, in bytes.
 const mostPrefix = 100
 
-// possibleExternal refuses what cannot be on a Redis of somebody else, before anything starts.
-func (r *Resolved) possibleExternal() error {
+// checkExternal refuses what cannot be on a Redis of somebody else, before anything starts.
+func (r *Resolved) checkExternal() error {
 	if !r.on.external {
 		if r.Prefix != "" {
 			return r.errorf("prefix", "a prefix is for --topology %s: elsewhere all keys are the run's own", External)

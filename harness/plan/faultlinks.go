@@ -8,8 +8,8 @@ import (
 	"github.com/doublegrant/doublegrant/nemesis"
 )
 
-// possibleLinks refuses links and shapes that the topology does not have.
-func (f FaultPlan) possibleLinks(on blueprint) error {
+// checkLinks refuses links and shapes that the topology does not have.
+func (f FaultPlan) checkLinks(on blueprint) error {
 	if f.Shape != "" {
 		if err := f.configured.CheckShape(on); err != nil {
 			return err
@@ -27,11 +27,11 @@ func (f FaultPlan) possibleLinks(on blueprint) error {
 			return err
 		}
 	}
-	return f.checkLinks(on)
+	return f.checkEnds(on)
 }
 
-// checkLinks refuses ends between which there is never a link, whichever node is primary and whatever is drawn.
-func (f FaultPlan) checkLinks(on blueprint) error {
+// checkEnds refuses ends between which there is never a link, whichever node is primary and whatever is drawn.
+func (f FaultPlan) checkEnds(on blueprint) error {
 	toClients := false
 	for _, on := range on.elections(true) {
 		for seed := range uint64(draws) {

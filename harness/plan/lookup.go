@@ -77,10 +77,10 @@ func (f FaultPlan) checkTopology(field string, on blueprint) error {
 		remedy := map[nemesis.Need]string{nemesis.NeedsMasters: ManyMasters}[f.configured.Entry.Needs]
 		return f.errorf(field, "%s needs --topology %s: %s has no %s", f.configured.Name, cmp.Or(remedy, Sentinel), on.name, f.configured.Entry.Needs)
 	}
-	if err := f.possibleLinks(on); err != nil {
+	if err := f.checkLinks(on); err != nil {
 		return f.errorf(field, "%s cannot be on --topology %s: %w", f.configured.Name, on.name, err)
 	}
-	if err := f.possibleTarget(field, on); err != nil {
+	if err := f.checkTarget(field, on); err != nil {
 		return err
 	}
 	if least := f.configured.Least(on); f.For < least {
@@ -89,8 +89,8 @@ func (f FaultPlan) checkTopology(field string, on blueprint) error {
 	return nil
 }
 
-// possibleTarget refuses hosts that the topology does not have, and hosts that the fault cannot strike.
-func (f FaultPlan) possibleTarget(field string, on blueprint) error {
+// checkTarget refuses hosts that the topology does not have, and hosts that the fault cannot strike.
+func (f FaultPlan) checkTarget(field string, on blueprint) error {
 	if f.configured.Entry.Strikes == "" {
 		return nil
 	}

@@ -106,11 +106,11 @@ func (l *Link) countResets() {
 	for _, p := range l.conns {
 		if !counted[p] {
 			counted[p] = true
-			p.isReset()
+			p.countReset()
 		}
 	}
 	for _, c := range l.allNear() {
-		c.passage.isReset()
+		c.passage.countReset()
 	}
 }
 
@@ -195,7 +195,7 @@ func (l *Link) admit(p *passage, ends ...*net.TCPConn) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.refusals > 0 || l.closed {
-		p.isReset()
+		p.countReset()
 		return false
 	}
 	for _, c := range ends {
@@ -215,7 +215,7 @@ func (l *Link) enter(c *near, tcp *net.TCPConn, raw syscall.RawConn) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.refusals > 0 || l.closed {
-		c.passage.isReset()
+		c.passage.countReset()
 		return false
 	}
 	c.mu.Lock()

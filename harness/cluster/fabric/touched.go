@@ -59,8 +59,8 @@ func (p *passage) countWaiting() {
 	}
 }
 
-// isReset counts a connection that is reset or refused.
-func (p *passage) isReset() {
+// countReset counts a connection that is reset or refused.
+func (p *passage) countReset() {
 	if !p.own {
 		p.link.traffic.reset.Add(1)
 	}
