@@ -120,7 +120,6 @@ type Cluster interface {
 	ClientPausable
 	MemoryLimited
 	Partitionable
-	Degradable
 }
 
 // Outlook tells what is known of a cluster before it starts.

@@ -12,14 +12,6 @@ import (
 	"github.com/doublegrant/doublegrant/harness/await"
 )
 
-// Degradable is the part of a cluster that Degrade needs.
-type Degradable interface {
-	Topology
-	Impairable
-	Prober
-	Metered
-}
-
 // Degrade does the link fault to every link between a host of from and a host of to, whichever of them opens the connections:
 // Degrade(c, Clients(), Primary(), harness.Latency(80*time.Millisecond, 0)). Its name is the fault's kind, or
 // "cut" where nothing is answered any more.
@@ -29,12 +21,12 @@ type Degradable interface {
 // links that worked before are looked at. A link that another fault has broken is degraded like the others, unseen. While
 // that is true of all links, Inject waits, and returns an error when ctx ends. Where no link lies between the two at the
 // moment, nothing is done. Then the fault is not proved; nor is it where the system itself sends nothing while it is in force.
-func Degrade(c Degradable, from, to Target, f harness.LinkFault) harness.Nemesis {
+func Degrade(c Linked, from, to Target, f harness.LinkFault) harness.Nemesis {
 	return degradation{c, from, to, f}
 }
 
 type degradation struct {
-	c        Degradable
+	c        Linked
 	from, to Target
 	fault    harness.LinkFault
 }

@@ -16,10 +16,7 @@ import (
 // Partitionable is the part of a cluster that Partition needs.
 type Partitionable interface {
 	primary
-	Topology
-	Impairable
-	Metered
-	Probe(ctx context.Context, from, to string) error
+	Linked
 	Role(ctx context.Context, node string) (string, error)
 	// Suspects reports whether the Sentinel believes that the primary is down.
 	Suspects(ctx context.Context, sentinel string) (bool, error)

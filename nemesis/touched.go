@@ -10,13 +10,6 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 )
 
-// Metered is a system that counts what faults have touched.
-type Metered interface {
-	Topology
-	// Touched returns what faults have touched so far on the link, without the harness's own probes.
-	Touched(l harness.Link) harness.Touched
-}
-
 // idleInjection returns the injection of a fault that can touch nobody at the moment. It does nothing and is not proved.
 func idleInjection(targets []string, why error) harness.Injection {
 	return harness.Injection{
@@ -30,13 +23,13 @@ var errNoLink = errors.New("they are one host now")
 
 // touchedMeter counts what a link fault touches on links from now on.
 type touchedMeter struct {
-	c      Metered
+	c      Linked
 	proof  linkProof
 	links  []harness.Link // those that lead to nodes: nobody connects to clients
 	before []harness.Touched
 }
 
-func newMeter(c Metered, f harness.LinkFault, links []harness.Link) touchedMeter {
+func newMeter(c Linked, f harness.LinkFault, links []harness.Link) touchedMeter {
 	m := touchedMeter{c: c, proof: proofOf(f)}
 	for _, l := range links {
 		if !slices.Contains(c.ClientGroups(), l.To) {

@@ -92,7 +92,7 @@ func (s *server) do(o order) (d done, err error) {
 }
 
 // links returns the links of what was built; nil: nothing was.
-func (s *server) links() Links {
+func (s *server) links() harness.LinkControl {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.setup == nil {
@@ -122,7 +122,7 @@ func (s *server) open(ctx context.Context, o order) error {
 	return err
 }
 
-func (s *server) impair(links Links, o order) error {
+func (s *server) impair(links harness.LinkControl, o order) error {
 	heal, err := links.Impair(o.Links, o.Fault)
 	s.mu.Lock()
 	defer s.mu.Unlock()

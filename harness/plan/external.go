@@ -101,7 +101,10 @@ type linksOnly struct {
 }
 
 // unstruck has the methods that external.System has not. They panic.
-type unstruck struct{ nemesis.Cluster }
+type (
+	unstruck struct{ deeper } // so that those that the System embeds are the shallower ones
+	deeper   struct{ nemesis.Cluster }
+)
 
 // externalSystem returns the system of a plan on external.
 func (r Resolved) externalSystem(m Machine) *external.System {

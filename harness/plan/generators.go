@@ -14,7 +14,7 @@ import (
 
 // Elsewhere is where the clients of a plan with generators are.
 type Elsewhere interface {
-	nemesis.ClientLinks
+	harness.LinkControl
 	Members() []harness.Generator
 }
 
