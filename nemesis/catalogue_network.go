@@ -9,12 +9,13 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 )
 
-// networkFaults act on the links between hosts.
+// networkFaults lists the faults that cut links between hosts.
 func networkFaults() []Entry {
 	split, cut := Parameters{Shape: "split-brain", How: "hold"}, Parameters{From: "clients", To: "primary", How: "hold"}
 	return []Entry{
 		{
-			Name: "partition-SIDES", Doc: "the network falls apart; see SIDES for who loses whom, HOW for what becomes of bytes",
+			Name:  "partition-SIDES",
+			Doc:   "the network falls apart; see SIDES for who loses whom, HOW for what becomes of bytes",
 			Takes: []string{"sides", "how"}, Defaults: split, prepare: prepareShape, least: leastApart,
 			make: func(f Configured, on Subject) harness.Nemesis { return Partition(on.Cluster, f.shape, f.link) },
 		},
@@ -37,7 +38,7 @@ func networkFaults() []Entry {
 	}
 }
 
-// linkFaults make links bad without cutting them.
+// linkFaults lists the faults that make links bad without cutting them.
 func linkFaults() []Entry {
 	between := func(parameters ...string) []string { return append([]string{"from", "to"}, parameters...) }
 	defaults := func(p Parameters) Parameters {
@@ -53,8 +54,9 @@ func linkFaults() []Entry {
 		},
 		{
 			Name: "bandwidth", Doc: "so many bytes a second pass in each connection, each way",
-			Takes: between("bandwidth"), Defaults: defaults(Parameters{Bandwidth: 20_000}), make: makeDegrade, prepare: prepareLink,
-			link: func(p Parameters) harness.LinkFault { return harness.Bandwidth(int64(p.Bandwidth)) },
+			Takes: between("bandwidth"), Defaults: defaults(Parameters{Bandwidth: 20_000}), make: makeDegrade,
+			prepare: prepareLink,
+			link:    func(p Parameters) harness.LinkFault { return harness.Bandwidth(int64(p.Bandwidth)) },
 		},
 		{
 			Name: "slicer", Doc: "bytes come in pieces of size with a pause of delay",
@@ -64,13 +66,15 @@ func linkFaults() []Entry {
 		},
 		{
 			Name: "limit-data", Doc: "connections end after so many bytes, in the middle of a command or answer",
-			Takes: between("bytes"), Defaults: defaults(Parameters{Bytes: 5000}), make: makeDegrade, prepare: prepareLink,
-			link: func(p Parameters) harness.LinkFault { return harness.LimitData(int64(p.Bytes)) },
+			Takes: between("bytes"), Defaults: defaults(Parameters{Bytes: 5000}), make: makeDegrade,
+			prepare: prepareLink,
+			link:    func(p Parameters) harness.LinkFault { return harness.LimitData(int64(p.Bytes)) },
 		},
 		{
 			Name: "slow-close", Doc: "who closes a connection is heard only after delay",
-			Takes: between("delay"), Defaults: defaults(Parameters{Delay: 500 * time.Millisecond}), make: makeDegrade, prepare: prepareLink,
-			link: func(p Parameters) harness.LinkFault { return harness.SlowClose(p.Delay) },
+			Takes: between("delay"), Defaults: defaults(Parameters{Delay: 500 * time.Millisecond}), make: makeDegrade,
+			prepare: prepareLink,
+			link:    func(p Parameters) harness.LinkFault { return harness.SlowClose(p.Delay) },
 		},
 	}
 }
@@ -125,7 +129,7 @@ func (f *Configured) parseEnds() (field string, err error) {
 		return "to", err
 	}
 	if !ofClientsOnly(f.From) && !ofClientsOnly(f.To) {
-		f.Does |= MayLose // somebody may take over
+		f.Does |= MayLose // another node may take over
 	}
 	return "", nil
 }
@@ -141,7 +145,7 @@ func prepareOneWay(f *Configured) (string, error) {
 	return prepareCut(f)
 }
 
-// prepareLink makes the entry's link fault of the parameters.
+// prepareLink makes the entry's link fault from the parameters.
 func prepareLink(f *Configured) (parameter string, err error) {
 	if parameter, err = f.parseEnds(); err != nil {
 		return parameter, err
@@ -154,7 +158,7 @@ func prepareLink(f *Configured) (parameter string, err error) {
 	return parameter, err
 }
 
-// firstWrong returns the first field that one of checks finds wrong.
+// firstWrong returns the first parameter that one of the checks refuses.
 func firstWrong(checks ...func() (string, error)) (field string, err error) {
 	for _, check := range checks {
 		if field, err = check(); err != nil {

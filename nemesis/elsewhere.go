@@ -8,8 +8,8 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 )
 
-// WithClientsElsewhere returns the cluster as faults see it when its clients run in other processes: links acts on those that client
-// groups open.
+// WithClientsElsewhere returns the cluster as faults see it when its clients run in other processes. links acts on the
+// links that client groups open.
 func WithClientsElsewhere(c Cluster, links harness.LinkControl) Cluster {
 	return elsewhere{Cluster: c, links: links}
 }
