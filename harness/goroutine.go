@@ -19,9 +19,10 @@ type Abandoner interface {
 	Abandon(why error)
 }
 
-// Abandon ends the search that the client of ctx belongs to. why says why the client cannot go on, such as that the program which it
-// stands for has broken down: no violation, and not the algorithm's failure. In a search Abandon ends the goroutine that calls it,
-// which has to be one of the client's, and does not return. Without an [Abandoner], as under load, it does nothing.
+// Abandon ends the search that the client of ctx belongs to. why says why the client cannot go on, such as that the
+// program which it stands for has broken down: no violation, and not the algorithm's failure. In a search Abandon ends
+// the goroutine that calls it, which has to be one of the client's, and does not return. Without an [Abandoner], as
+// under load, it does nothing.
 func Abandon(ctx context.Context, why error) {
 	if a, ok := ctx.Value(clientTimeKey{}).(Abandoner); ok {
 		a.Abandon(why)

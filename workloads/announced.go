@@ -58,7 +58,8 @@ type announcer struct {
 	attempt int
 }
 
-// step records what the process announces until it ends. An error says that it has broken down, or announces what makes no sense.
+// step records what the process announces until it ends. An error says that it has broken down, or announces what makes
+// no sense.
 func (a *announcer) step(ctx context.Context, s *harness.Session, d Driving) error {
 	for {
 		text, more, err := d.Next(ctx)

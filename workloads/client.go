@@ -55,8 +55,8 @@ func (c ClientClock) IsKnown() bool {
 
 // Outside runs the program of a Client. Package harness/outside has one.
 type Outside interface {
-	// At returns the client of a search whose Redis is at address, for one schedule. If its process breaks down later, it calls
-	// harness.Abandon.
+	// At returns the client of a search whose Redis is at address, for one schedule. If its process breaks down later,
+	// it calls harness.Abandon.
 	At(address string) (Operations, error)
 	// On returns one more client of a load, whose masters are where the Redis clients lead; most algorithms have one. If the first is nil
 	// it is one that does nothing.
@@ -193,9 +193,11 @@ func (c Client) onMasters(id string, run Outside, v Variant) Variant {
 	return v
 }
 
-// outsideProgram lets the clients of a program be processes with gates of their own. client makes the one at place i, which asks its
-// process by ops.
-func (c Client) outsideProgram(p interleave.Program, run Outside, client func(i int, ops Operations) harness.Client) interleave.Program {
+// outsideProgram lets the clients of a program be processes with gates of their own. client makes the one at place i,
+// which asks its process by ops.
+func (c Client) outsideProgram(
+	p interleave.Program, run Outside, client func(i int, ops Operations) harness.Client,
+) interleave.Program {
 	return c.gatedProgram(p, func(i int, address string) (harness.Client, error) {
 		ops, err := run.At(address)
 		if err != nil {

@@ -8,8 +8,8 @@ import (
 	"github.com/doublegrant/doublegrant/nemesis"
 )
 
-// Fault is something that goes wrong during a load, and heals. The functions below make faults. The zero value fails the test, and so
-// does a fault that lasts for less than 0.
+// Fault is something that goes wrong during a load, and heals. The functions below make faults. The zero value fails
+// the test, and so does a fault that lasts for less than 0.
 type Fault = nemesis.Configured
 
 // KillPrimary ends the primary, which comes back after d with what its disk has. With Sentinels another node is promoted.
@@ -30,7 +30,9 @@ func PausePrimary(d time.Duration) Fault {
 // [Sentinel], and d to be 5s or more: the others have to notice.
 func SplitBrain(d time.Duration) Fault {
 	needs := nemesis.Entry{Name: "SplitBrain", For: d, Needs: nemesis.NeedsSentinels}
-	return nemesis.Custom(needs, func(on nemesis.Subject) harness.Nemesis { return nemesis.PartitionPrimary(on.Cluster) })
+	return nemesis.Custom(needs, func(on nemesis.Subject) harness.Nemesis {
+		return nemesis.PartitionPrimary(on.Cluster)
+	})
 }
 
 // FlushScripts empties the script cache of every node.
@@ -42,7 +44,8 @@ func FlushScripts() Fault {
 
 // CrashClients ends a fifth of the clients within two seconds, each in the middle of something. Others take their places.
 func CrashClients() Fault {
-	return nemesis.Custom(nemesis.Entry{For: 2 * time.Second, Does: nemesis.Crashes}, func(on nemesis.Subject) harness.Nemesis {
+	crashes := nemesis.Entry{For: 2 * time.Second, Does: nemesis.Crashes}
+	return nemesis.Custom(crashes, func(on nemesis.Subject) harness.Nemesis {
 		return nemesis.CrashClients(on.Fleet, on.Cluster, nemesis.Group())
 	})
 }

@@ -61,7 +61,8 @@ func TestEveryFaultOnExternalStrikesOursOnly(t *testing.T) {
 			if f.configured.Can(nemesis.OfClients) {
 				continue
 			}
-			require.False(t, f.configured.Can(nemesis.MayLose|nemesis.Loses|nemesis.Forgets|nemesis.Evicts|nemesis.Ages|nemesis.SetsClocks), name)
+			require.False(t,
+				f.configured.Can(nemesis.MayLose|nemesis.Loses|nemesis.Forgets|nemesis.Evicts|nemesis.Ages|nemesis.SetsClocks), name)
 			if f.From != "" {
 				links, err := f.linksOn(r.on, 1)
 				require.NoError(t, err)

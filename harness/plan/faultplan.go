@@ -73,8 +73,8 @@ func (f FaultPlan) check() error {
 	return nil
 }
 
-// timetable holds the faults of a plan in tracks side by side, each as often as it comes. Their parameters are complete, and Start is
-// the load before each (harness.TimedFault.After). The track without a name comes first.
+// timetable holds the faults of a plan in tracks side by side, each as often as it comes. Their parameters are
+// complete, and Start is the load before each (harness.TimedFault.After). The track without a name comes first.
 type timetable struct {
 	tracks map[string][]FaultPlan
 	names  []string          // of the tracks, in order of appearance

@@ -34,11 +34,13 @@ func TestEveryFaultCanBeNamedAsItIsRecorded(t *testing.T) {
 				continue // the fault cannot strike this host
 			}
 			tried++
-			recorded := f.configured.Make(nemesis.Subject{Cluster: on.cluster(cluster.Options{}), Fleet: &harness.Fleet{}}).Name()
+			recorded := f.configured.Make(nemesis.Subject{Cluster: on.cluster(cluster.Options{}),
+				Fleet: &harness.Fleet{}}).Name()
 			require.Equal(t, f.configured.Name, recorded, "%+v", p)
 			again, err := FaultPlan{}.findFault("fault", recorded, on)
 			require.NoError(t, err, recorded)
-			require.Equal(t, []string{e.Name, f.Host, f.Shape}, []string{again.configured.Entry.Name, again.Host, again.Shape}, recorded)
+			require.Equal(t, []string{e.Name, f.Host, f.Shape},
+				[]string{again.configured.Entry.Name, again.Host, again.Shape}, recorded)
 		}
 	}
 	require.Greater(t, tried, 150)

@@ -96,14 +96,17 @@ func (f FaultPlan) touchesSomebody(elections []blueprint, moved bool) error {
 			f.configured.Name, ManyMasters)
 	}
 	for _, on := range elections {
-		if on.replicas() == 0 || f.configured.Entry.Acts == nemesis.OnAnyNode || f.actsOnPrimaries(on) >= f.configured.Entry.Acts {
+		if on.replicas() == 0 || f.configured.Entry.Acts == nemesis.OnAnyNode ||
+			f.actsOnPrimaries(on) >= f.configured.Entry.Acts {
 			return nil
 		}
 	}
 	if f.configured.Entry.Acts == nemesis.OnPrimariesOnly {
-		return f.errorf("fault", "%s may strike a replica, and replicas evict nothing by themselves: name primary as its host", f.configured.Name)
+		return f.errorf("fault",
+			"%s may strike a replica, and replicas evict nothing by themselves: name primary as its host", f.configured.Name)
 	}
-	return f.errorf("fault", "%s may strike replicas only, and clients talk to the primary: name primary or nodes as its host", f.configured.Name)
+	return f.errorf("fault",
+		"%s may strike replicas only, and clients talk to the primary: name primary or nodes as its host", f.configured.Name)
 }
 
 // actsOnPrimaries returns OnPrimariesOnly if every draw is the primary alone, OnSomePrimary if every draw has the primary in it, and
@@ -111,9 +114,11 @@ func (f FaultPlan) touchesSomebody(elections []blueprint, moved bool) error {
 func (f FaultPlan) actsOnPrimaries(on blueprint) nemesis.Acting {
 	isPrimary := func(h string) bool { return h == on.RedisNodes()[on.elected] }
 	switch {
-	case on.everyDraw(f.configured.Target(), func(hosts []string) bool { return len(hosts) == 1 && isPrimary(hosts[0]) }):
+	case on.everyDraw(f.configured.Target(),
+		func(hosts []string) bool { return len(hosts) == 1 && isPrimary(hosts[0]) }):
 		return nemesis.OnPrimariesOnly
-	case on.everyDraw(f.configured.Target(), func(hosts []string) bool { return slices.ContainsFunc(hosts, isPrimary) }):
+	case on.everyDraw(f.configured.Target(),
+		func(hosts []string) bool { return slices.ContainsFunc(hosts, isPrimary) }):
 		return nemesis.OnSomePrimary
 	}
 	return nemesis.OnAnyNode
@@ -132,7 +137,8 @@ func (f FaultPlan) touchesTraffic(elections []blueprint, moved bool) error {
 			}
 		}
 	}
-	return f.errorf("fault", "%s from %s to %s would touch nothing: %s", f.configured.Name, f.From, f.To, whoTalks(elections[0], f.configured.OneWay))
+	return f.errorf("fault", "%s from %s to %s would touch nothing: %s", f.configured.Name, f.From, f.To,
+		whoTalks(elections[0], f.configured.OneWay))
 }
 
 // whoTalks says in words which links carry traffic.

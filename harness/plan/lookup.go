@@ -75,7 +75,8 @@ func (f FaultPlan) checkTopology(field string, on blueprint) error {
 	}
 	if missing[f.configured.Entry.Needs] {
 		remedy := map[nemesis.Need]string{nemesis.NeedsMasters: ManyMasters}[f.configured.Entry.Needs]
-		return f.errorf(field, "%s needs --topology %s: %s has no %s", f.configured.Name, cmp.Or(remedy, Sentinel), on.name, f.configured.Entry.Needs)
+		return f.errorf(field, "%s needs --topology %s: %s has no %s",
+			f.configured.Name, cmp.Or(remedy, Sentinel), on.name, f.configured.Entry.Needs)
 	}
 	if err := f.checkLinks(on); err != nil {
 		return f.errorf(field, "%s cannot be on --topology %s: %w", f.configured.Name, on.name, err)
@@ -100,12 +101,14 @@ func (f FaultPlan) checkTarget(field string, on blueprint) error {
 	}
 	for _, h := range hosts {
 		if !strings.Contains(f.configured.Entry.Strikes, h[:1]) {
-			return f.errorf(field, "%s cannot strike %s: it strikes %s", f.configured.Name, f.Host, kindsOfTargets(f.configured.Entry.Strikes))
+			return f.errorf(field, "%s cannot strike %s: it strikes %s",
+				f.configured.Name, f.Host, kindsOfTargets(f.configured.Entry.Strikes))
 		}
 	}
 	nobody := func(hosts []string) bool { return !slices.ContainsFunc(hosts, on.hasClientsOn) }
 	if f.configured.Entry.Strikes == "g" && on.everyDraw(f.configured.Target(), nobody) {
-		return f.errorf(field, "%s would strike nobody: %d clients are in the groups g0 to g%d", f.configured.Name, on.workers, on.workers-1)
+		return f.errorf(field, "%s would strike nobody: %d clients are in the groups g0 to g%d",
+			f.configured.Name, on.workers, on.workers-1)
 	}
 	return nil
 }

@@ -197,7 +197,8 @@ func (l *stage) watch(t *testing.T, p FaultPlan) {
 		look.T = t
 		s := &scene{observer: &look, on: l, f: f, beat: &beat{on: l.Cluster}, lines: map[string]*line{}, steps: map[int]int64{}, opens: map[int]int64{}}
 		fleet := &harness.Fleet{}
-		seen := &seen{Nemesis: f.configured.Make(nemesis.Subject{Cluster: l.Cluster, Fleet: fleet}), s: s, sight: sights()[f.configured.Entry.Name]}
+		seen := &seen{Nemesis: f.configured.Make(nemesis.Subject{Cluster: l.Cluster, Fleet: fleet}), s: s,
+			sight: sights()[f.configured.Entry.Name]}
 		res, err := harness.Run(t.Context(), harness.Spec{
 			System: lasting{l.Cluster}, Workload: s.beat, Checkers: []harness.Checker{checkers.Gates()}, Clients: 2 * clientGroups, Rate: 200,
 			Duration: time.Millisecond, QuietPeriod: time.Millisecond, Faults: []harness.TimedFault{{Nemesis: seen, For: time.Millisecond}}, Fleet: fleet,

@@ -11,21 +11,22 @@ import (
 
 // This file has the methods by which nemeses act on links and see that a fault acts.
 
-// FabricLinks acts on the links of a fabric: it has all of harness.LinkControl but Connections. NewFabricLinks makes it.
+// FabricLinks acts on the links of a fabric: it has all of harness.LinkControl but Connections. NewFabricLinks makes
+// it.
 type FabricLinks struct {
 	fabric *fabric.Fabric
 	owner  string
 	prober func(from, to string) (Prober, error)
 }
 
-// NewFabricLinks returns what acts on the links of f. Errors begin with owner, such as "cluster". prober returns what looks at a link,
-// or an error if there is no such link.
+// NewFabricLinks returns what acts on the links of f. Errors begin with owner, such as "cluster". prober returns what
+// looks at a link, or an error if there is no such link.
 func NewFabricLinks(f *fabric.Fabric, owner string, prober func(from, to string) (Prober, error)) FabricLinks {
 	return FabricLinks{f, owner, prober}
 }
 
-// Impair does a link fault to the links, as [fabric.Impair] says. heal undoes it, may be called more than once, and is never
-// nil. Of several faults on one link each acts until it is undone.
+// Impair does a link fault to the links, as [fabric.Impair] says. heal undoes it, may be called more than once, and is
+// never nil. Of several faults on one link each acts until it is undone.
 func (c FabricLinks) Impair(links []harness.Link, f harness.LinkFault) (heal func() error, err error) {
 	on := make([]*fabric.Link, len(links))
 	for i, l := range links {
@@ -37,7 +38,8 @@ func (c FabricLinks) Impair(links []harness.Link, f harness.LinkFault) (heal fun
 	return heal, err
 }
 
-// Touched returns what faults have touched so far on the link. The connections of Probe, Echo and Hangup are not counted.
+// Touched returns what faults have touched so far on the link. The connections of Probe, Echo and Hangup are not
+// counted.
 func (c FabricLinks) Touched(l harness.Link) harness.Touched {
 	return c.fabric.Link(l.From, l.To).Touched()
 }
@@ -74,8 +76,8 @@ type fabricLinks = FabricLinks
 
 var _ harness.LinkControl = (*Clients)(nil)
 
-// Impair does a link fault to links of client groups, as [FabricLinks.Impair] does. A link that does not lead from a client group to a
-// node is an error, and nothing is done: it is not ours.
+// Impair does a link fault to links of client groups, as [FabricLinks.Impair] does. A link that does not lead from a
+// client group to a node is an error, and nothing is done: it is not ours.
 func (c *Clients) Impair(links []harness.Link, f harness.LinkFault) (heal func() error, err error) {
 	for _, l := range links {
 		if _, _, err := c.ends(l.From, l.To); err != nil {
