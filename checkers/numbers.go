@@ -31,8 +31,8 @@ func (s *numbers) add(tail uint64) {
 	s.bits[upper].Add(uint32(tail))
 }
 
-// isLargest reports whether tail is larger than every one before, and so cannot be in the set.
-func (s *numbers) isLargest(tail uint64) bool {
+// raiseLargest notes a tail that is larger than every one before, and reports whether it is. Such a tail is not in the set.
+func (s *numbers) raiseLargest(tail uint64) bool {
 	if tail <= s.largest {
 		return false
 	}

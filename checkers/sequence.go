@@ -106,7 +106,7 @@ func (p *sequencePass) rejudge(before peaks, x peak) {
 
 // checkNew checks whether a number is new, and keeps the draw if no other draw of it is kept.
 func (p *sequencePass) checkNew(this draw) {
-	if this.numbers.isLargest(this.tail) {
+	if this.numbers.raiseLargest(this.tail) {
 		p.recent.add(this)
 		return
 	}

@@ -12,6 +12,23 @@ type Starter interface {
 	Goes() bool
 }
 
+// Abandoner is a [ClientTime] that can end a search on behalf of one of its clients. The explorer's is one.
+type Abandoner interface {
+	ClientTime
+	// Abandon does what the function Abandon does.
+	Abandon(why error)
+}
+
+// Abandon ends the search that the client of ctx belongs to. why says why the client cannot go on, such as that the
+// program which it stands for has broken down: no violation, and not the algorithm's failure. In a search Abandon ends
+// the goroutine that calls it, which has to be one of the client's, and does not return. Without an [Abandoner], as
+// under load, it does nothing.
+func Abandon(ctx context.Context, why error) {
+	if a, ok := ctx.Value(clientTimeKey{}).(Abandoner); ok {
+		a.Abandon(why)
+	}
+}
+
 // Go runs f in a goroutine of the client that ctx belongs to, such as a watchdog that renews a lease or a loop that reads a
 // subscription. wait returns when f has returned; it may be called more than once, or never.
 //

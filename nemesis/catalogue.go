@@ -9,26 +9,32 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 )
 
-// Entry is a fault that can be named. HOST or SIDES in its name stand for a parameter: kill-HOST is written as "kill-primary", or
-// as "kill" with the parameter host.
+// Entry is a fault that a plan can name. HOST or SIDES in its name stands for a parameter: kill-HOST is written as
+// "kill-primary", or as "kill" with the parameter host.
 type Entry struct {
 	Name     string
 	Doc      string
 	Takes    []string      // parameters, by their names
 	Defaults Parameters    // values of the parameters that a plan leaves out
 	For      time.Duration // how long it stays in force if a plan does not say; 0: 5 s
-	Strikes  string        // kinds of hosts that Host may be: r (Redis nodes), s (Sentinels), g (client groups); empty: it takes none
-	Needs    Need
-	Acts     Acting
-	Does     Consequences // more may follow from parameters: see Fault.Does
+	// Strikes lists the kinds of hosts that Host may be: r (Redis nodes), s (Sentinels), g (client groups). Empty: it
+	// takes no Host.
+	Strikes string
+	Needs   Need
+	Acts    Acting
+	Does    Consequences // more may follow from parameters: see Configured.Does
 
-	least   func(Fault, Outlook) time.Duration         // shortest time in force in which it can be proved; nil: any time will do
-	link    func(Parameters) harness.LinkFault         // makes the link fault where prepareLink prepares the entry; otherwise nil
-	prepare func(*Fault) (parameter string, err error) // looks parameters up and refuses what makes no sense; nil: nothing to do
-	make    func(Fault, Subject) harness.Nemesis
+	// least returns the shortest time in force in which it can be proved. nil: any time will do.
+	least func(Configured, Outlook) time.Duration
+	// link makes the link fault of an entry that prepareLink prepares. Otherwise it is nil.
+	link func(Parameters) harness.LinkFault
+	// prepare looks parameters up and refuses those that make no sense. nil: there is nothing to do.
+	prepare func(*Configured) (parameter string, err error)
+	make    func(Configured, Subject) harness.Nemesis
 }
 
-// Parameters holds the values that a plan can give to a fault. The fault's Entry says which of them it takes, and their defaults.
+// Parameters holds the values that a plan can give to a fault. The fault's Entry lists those that it takes, and their
+// defaults.
 type Parameters struct {
 	Host  string `yaml:"host,omitempty"`  // its targets: see ParseTarget
 	Shape string `yaml:"sides,omitempty"` // who is cut off from whom: see ParseShape
@@ -45,7 +51,7 @@ type Parameters struct {
 	By        time.Duration `yaml:"by,omitempty" zero:"default"`        // error of a clock
 }
 
-// Word returns the parameter called name: Shape for "sides", else Host.
+// Word returns the parameter called name: Shape for "sides", otherwise Host.
 func (p *Parameters) Word(name string) *string {
 	if name == "sides" {
 		return &p.Shape
@@ -53,14 +59,14 @@ func (p *Parameters) Word(name string) *string {
 	return &p.Host
 }
 
-// value returns the parameter called name.
+// value returns the parameter called name, or, if there is none, the zero reflect.Value.
 func (p Parameters) value(name string) reflect.Value {
 	for i, v := 0, reflect.ValueOf(p); i < v.NumField(); i++ {
 		if tag, _, _ := strings.Cut(v.Type().Field(i).Tag.Get("yaml"), ","); tag == name {
 			return v.Field(i)
 		}
 	}
-	panic("nemesis: no parameter is called " + name)
+	return reflect.Value{}
 }
 
 // Need names what a topology must have for a fault to apply.
@@ -73,22 +79,22 @@ const (
 	NeedsMasters    Need = "several masters"
 )
 
-// Acting says on which of the Redis nodes a fault acts at all.
+// Acting says on which of the Redis nodes a fault has an effect.
 type Acting int
 
 const (
 	OnAnyNode       Acting = iota
-	OnSomePrimary          // clients talk to primaries only: on replicas alone it would touch nobody
+	OnSomePrimary          // clients talk to primaries only: on replicas alone it would touch nothing
 	OnPrimariesOnly        // it cannot be on a replica
 )
 
-// Consequences is a set of what a fault may bring about in an algorithm, and of what a run with it needs. What the fault does to
-// its targets, which reports and checkers ask for, is harness.Effects.
+// Consequences is a set of what a fault may bring about in an algorithm, and of what a run with it needs.
+// harness.Effects, which reports and checkers use, says what it does to its targets.
 type Consequences uint
 
 const (
 	MayLose    Consequences = 1 << iota // after a failover the new primary may lack what the old one acknowledged
-	Loses                               // after a failover it does lack that, under any steady load, where no setting prevents it
+	Loses                               // it does, under any steady load, where no setting prevents it
 	Forgets                             // a node comes back without its data, unless there is an append-only file
 	AtOnce                              // a node comes back before any lease ends
 	Evicts                              // a node drops keys with a TTL
@@ -120,7 +126,6 @@ type Cluster interface {
 	ClientPausable
 	MemoryLimited
 	Partitionable
-	Degradable
 }
 
 // Outlook tells what is known of a cluster before it starts.
@@ -156,10 +161,11 @@ func Entries() (all []Entry) {
 	return all
 }
 
-// Parameters lists the parameters that the entry takes: those with a default as "host=primary", the others by name alone.
+// Parameters lists the parameters that the entry takes: those with a default as "host=primary", the others by name
+// alone.
 func (e Entry) Parameters() (out []string) {
 	for _, name := range e.Takes {
-		if v := e.Defaults.value(name); !v.IsZero() {
+		if v := e.Defaults.value(name); v.IsValid() && !v.IsZero() {
 			name = fmt.Sprintf("%s=%v", name, v.Interface())
 		}
 		out = append(out, name)

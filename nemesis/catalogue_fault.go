@@ -11,8 +11,9 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 )
 
-// Fault is an entry of the catalogue with its parameters complete and looked up. Entry.With makes it.
-type Fault struct {
+// Configured is a fault with all its parameters. Entry.With makes one from an entry of the catalogue, and Custom makes
+// one of the caller's own. The zero value makes nothing.
+type Configured struct {
 	Parameters
 	For    time.Duration
 	Name   string // the short form, such as "kill-primary"
@@ -25,20 +26,32 @@ type Fault struct {
 	link             harness.LinkFault
 }
 
-// defaultFor is the time for which most faults stay in force: a failover takes two seconds.
+// defaultFor is how long most faults stay in force. A failover takes two seconds.
 const defaultFor = 5 * time.Second
 
-// With makes the entry's fault of the given parameters, to stay in force for last. Zero values mean the defaults. The error is
-// about the parameter that is returned beside it. Where there are several masters, the default "primary" becomes one of the
-// nodes, or, for To, all of them.
-func (e Entry) With(given Parameters, last time.Duration, masters bool) (f Fault, parameter string, err error) {
-	f = Fault{Parameters: given, For: cmp.Or(last, e.For, defaultFor), Entry: e, Does: e.Does}
+// With makes the entry's fault with the given parameters, to stay in force for last. Zero values mean the defaults. An
+// error is about the parameter that is returned with it. With several masters the default "primary" becomes "node", or
+// "nodes" for To.
+func (e Entry) With(given Parameters, last time.Duration, masters bool) (f Configured, parameter string, err error) {
+	f = Configured{Parameters: given, For: cmp.Or(last, e.For, defaultFor), Entry: e, Does: e.Does}
 	f.fillIn(e.defaultsOn(masters))
 	parameter, err = f.parse()
 	return f, parameter, err
 }
 
-// defaultsOn returns the entry's defaults; masters says that the topology has several masters.
+// Custom returns a fault that is not in the catalogue, for e.For. Its Nemesis is what make returns; if make is nil,
+// there is none. Of e only Name, For, Needs and Does count.
+func Custom(e Entry, make func(Subject) harness.Nemesis) Configured {
+	if make != nil {
+		e.make = func(_ Configured, on Subject) harness.Nemesis { return make(on) }
+	}
+	return Configured{For: e.For, Name: e.Name, Entry: e, Does: e.Does}
+}
+
+// MakesNothing reports whether Make has nothing to return, as for the zero value.
+func (f Configured) MakesNothing() bool { return f.Entry.make == nil }
+
+// defaultsOn returns the entry's defaults. masters says that the topology has several masters.
 func (e Entry) defaultsOn(masters bool) Parameters {
 	d := e.Defaults
 	if masters && d.Host == "primary" {
@@ -50,9 +63,9 @@ func (e Entry) defaultsOn(masters bool) Parameters {
 	return d
 }
 
-// fillIn gives parameters that are not set their defaults. Latency and jitter go together: where one is set, neither gets its
+// fillIn gives unset parameters their defaults. Latency and jitter go together: where one is set, neither gets its
 // default.
-func (f *Fault) fillIn(defaults Parameters) {
+func (f *Configured) fillIn(defaults Parameters) {
 	if f.Latency != 0 || f.Jitter != 0 {
 		defaults.Latency, defaults.Jitter = 0, 0
 	}
@@ -65,7 +78,7 @@ func (f *Fault) fillIn(defaults Parameters) {
 }
 
 // parse looks up the names in the fault's parameters. It returns the parameter that is wrong.
-func (f *Fault) parse() (parameter string, err error) {
+func (f *Configured) parse() (parameter string, err error) {
 	before, word, after := f.Entry.slot()
 	f.Name = f.Entry.Name
 	if word != "" {
@@ -83,28 +96,29 @@ func (f *Fault) parse() (parameter string, err error) {
 }
 
 // Make returns the Nemesis that injects the fault.
-func (f Fault) Make(on Subject) harness.Nemesis { return f.Entry.make(f, on) }
+func (f Configured) Make(on Subject) harness.Nemesis { return f.Entry.make(f, on) }
 
-// Least returns the shortest time in force in which the fault can be proved; 0: any will do.
-func (f Fault) Least(on Outlook) time.Duration {
+// Least returns the shortest time in force in which the fault can be proved. 0 means that any time will do.
+func (f Configured) Least(on Outlook) time.Duration {
 	if f.Entry.least == nil {
 		return 0
 	}
 	return f.Entry.least(f, on)
 }
 
-// Target returns the choice of hosts that the fault strikes; the zero value if the fault takes none.
-func (f Fault) Target() Target { return f.target }
+// Target returns the choice of hosts that the fault strikes. It is the zero value if the fault takes none.
+func (f Configured) Target() Target { return f.target }
 
-// Ends returns the hosts between which the fault's links lie; zero values if the fault takes no From and To.
-func (f Fault) Ends() (from, to Target) { return f.from, f.to }
+// Ends returns the hosts at both ends of the fault's links. They are zero values if the fault takes no From and To.
+func (f Configured) Ends() (from, to Target) { return f.from, f.to }
 
-// CheckShape returns an error that says what the topology lacks for the fault's shape. Call it only for a partition that has one.
-func (f Fault) CheckShape(on Topology) error { return f.shape.Check(on) }
+// CheckShape returns an error that says what the topology lacks for the fault's shape. Call it only for a partition
+// that has a shape.
+func (f Configured) CheckShape(on Topology) error { return f.shape.Check(on) }
 
-// Can reports whether the fault has any of these consequences. One that strikes replicas or Sentinels only loses no acknowledged
-// writes.
-func (f Fault) Can(what Consequences) bool {
+// Can reports whether the fault can have any of these consequences. One that strikes only replicas or Sentinels loses
+// no acknowledged writes.
+func (f Configured) Can(what Consequences) bool {
 	spared := func(host string) bool {
 		host = strings.TrimSpace(host)
 		return host == "replica" || host == "replicas" || strings.HasPrefix(host, "s")

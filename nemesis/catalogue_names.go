@@ -1,13 +1,14 @@
 package nemesis
 
 import (
+	"slices"
 	"strings"
 )
 
-// slots maps the words in entries' names that stand for a parameter to that parameter.
+// slots maps the words in entries' names that stand for a parameter to the parameter's name.
 var slots = map[string]string{"HOST": "host", "SIDES": "sides"}
 
-// slot splits the entry's name at the word that stands for a parameter. Without one, before is the whole name.
+// slot splits the entry's name at the word that stands for a parameter. If there is none, before is the whole name.
 func (e Entry) slot() (before, word, after string) {
 	for word := range slots {
 		if before, after, ok := strings.Cut(e.Name, word); ok {
@@ -17,7 +18,8 @@ func (e Entry) slot() (before, word, after string) {
 	return e.Name, "", ""
 }
 
-// Slot returns the parameter that a word in the entry's name stands for, "host" or "sides"; empty: no word does.
+// Slot returns the parameter that a word in the entry's name stands for, "host" or "sides". It is empty if no word
+// does.
 func (e Entry) Slot() string {
 	_, word, _ := e.slot()
 	return slots[word]
@@ -32,8 +34,8 @@ func (e Entry) Base() string {
 	return strings.TrimSuffix(before, "-") + after
 }
 
-// Fits reports whether name can be the entry's, and returns the value that stands in the place of the slot; empty for the base
-// name.
+// Fits reports whether name can be the entry's, and returns what it has in the place of the slot. value is empty for
+// the base name.
 func (e Entry) Fits(name string) (value string, ok bool) {
 	if name == e.Base() {
 		return "", true
@@ -47,6 +49,17 @@ func (e Entry) Fits(name string) (value string, ok bool) {
 	return value, ok && value != ""
 }
 
+// Find lists the entries that name fits, the likeliest first: the entry that spells out the most of it.
+func Find(name string) []Entry {
+	fits := slices.DeleteFunc(Entries(), func(e Entry) bool { _, ok := e.Fits(name); return !ok })
+	slices.SortStableFunc(fits, func(a, b Entry) int {
+		inA, _ := a.Fits(name)
+		inB, _ := b.Fits(name)
+		return len(inA) - len(inB)
+	})
+	return fits
+}
+
 // Example returns a name that the entry's fault can have, such as "kill-primary".
 func (e Entry) Example() string {
 	before, word, after := e.slot()
@@ -56,7 +69,7 @@ func (e Entry) Example() string {
 	return before + *e.Defaults.Word(slots[word]) + after
 }
 
-// Words explains one word in capitals, such as HOST: what it means, and what can stand in its place.
+// Words explains a word in capitals, such as HOST, and lists what can stand in its place.
 type Words struct {
 	Name, Doc string
 	Values    [][2]string // pairs of a word and its meaning

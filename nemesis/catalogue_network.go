@@ -9,24 +9,25 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 )
 
-// networkFaults act on the links between hosts.
+// networkFaults lists the faults that cut links between hosts.
 func networkFaults() []Entry {
 	split, cut := Parameters{Shape: "split-brain", How: "hold"}, Parameters{From: "clients", To: "primary", How: "hold"}
 	return []Entry{
 		{
-			Name: "partition-SIDES", Doc: "the network falls apart; see SIDES for who loses whom, HOW for what becomes of bytes",
+			Name:  "partition-SIDES",
+			Doc:   "the network falls apart; see SIDES for who loses whom, HOW for what becomes of bytes",
 			Takes: []string{"sides", "how"}, Defaults: split, prepare: prepareShape, least: leastApart,
-			make: func(f Fault, on Subject) harness.Nemesis { return Partition(on.Cluster, f.shape, f.link) },
+			make: func(f Configured, on Subject) harness.Nemesis { return Partition(on.Cluster, f.shape, f.link) },
 		},
 		{
 			Name: "partition-primary", Doc: "partition-split-brain, under its old name",
 			Defaults: split, prepare: prepareShape, least: leastApart,
-			make: func(_ Fault, on Subject) harness.Nemesis { return PartitionPrimary(on.Cluster) },
+			make: func(_ Configured, on Subject) harness.Nemesis { return PartitionPrimary(on.Cluster) },
 		},
 		{
 			Name: "one-way", Doc: "the connections that from opens to to are cut, those the other way are not",
 			Takes: []string{"from", "to", "how"}, Defaults: cut, prepare: prepareOneWay,
-			make: func(f Fault, on Subject) harness.Nemesis {
+			make: func(f Configured, on Subject) harness.Nemesis {
 				return Partition(on.Cluster, OneWay(f.from, f.to), f.link)
 			},
 		},
@@ -37,7 +38,7 @@ func networkFaults() []Entry {
 	}
 }
 
-// linkFaults make links bad without cutting them.
+// linkFaults lists the faults that make links bad without cutting them.
 func linkFaults() []Entry {
 	between := func(parameters ...string) []string { return append([]string{"from", "to"}, parameters...) }
 	defaults := func(p Parameters) Parameters {
@@ -53,8 +54,9 @@ func linkFaults() []Entry {
 		},
 		{
 			Name: "bandwidth", Doc: "so many bytes a second pass in each connection, each way",
-			Takes: between("bandwidth"), Defaults: defaults(Parameters{Bandwidth: 20_000}), make: makeDegrade, prepare: prepareLink,
-			link: func(p Parameters) harness.LinkFault { return harness.Bandwidth(int64(p.Bandwidth)) },
+			Takes: between("bandwidth"), Defaults: defaults(Parameters{Bandwidth: 20_000}), make: makeDegrade,
+			prepare: prepareLink,
+			link:    func(p Parameters) harness.LinkFault { return harness.Bandwidth(int64(p.Bandwidth)) },
 		},
 		{
 			Name: "slicer", Doc: "bytes come in pieces of size with a pause of delay",
@@ -64,22 +66,24 @@ func linkFaults() []Entry {
 		},
 		{
 			Name: "limit-data", Doc: "connections end after so many bytes, in the middle of a command or answer",
-			Takes: between("bytes"), Defaults: defaults(Parameters{Bytes: 5000}), make: makeDegrade, prepare: prepareLink,
-			link: func(p Parameters) harness.LinkFault { return harness.LimitData(int64(p.Bytes)) },
+			Takes: between("bytes"), Defaults: defaults(Parameters{Bytes: 5000}), make: makeDegrade,
+			prepare: prepareLink,
+			link:    func(p Parameters) harness.LinkFault { return harness.LimitData(int64(p.Bytes)) },
 		},
 		{
 			Name: "slow-close", Doc: "who closes a connection is heard only after delay",
-			Takes: between("delay"), Defaults: defaults(Parameters{Delay: 500 * time.Millisecond}), make: makeDegrade, prepare: prepareLink,
-			link: func(p Parameters) harness.LinkFault { return harness.SlowClose(p.Delay) },
+			Takes: between("delay"), Defaults: defaults(Parameters{Delay: 500 * time.Millisecond}), make: makeDegrade,
+			prepare: prepareLink,
+			link:    func(p Parameters) harness.LinkFault { return harness.SlowClose(p.Delay) },
 		},
 	}
 }
 
-func makeDegrade(f Fault, on Subject) harness.Nemesis {
+func makeDegrade(f Configured, on Subject) harness.Nemesis {
 	return Degrade(on.Cluster, f.from, f.to, f.link)
 }
 
-func (f *Fault) parseHow() (field string, err error) {
+func (f *Configured) parseHow() (field string, err error) {
 	var known []string
 	for _, cut := range Cuts() {
 		if string(cut.Kind) == f.How {
@@ -91,7 +95,7 @@ func (f *Fault) parseHow() (field string, err error) {
 	return "how", fmt.Errorf("unknown way to cut %q: choose one of %s", f.How, strings.Join(known, ", "))
 }
 
-func prepareShape(f *Fault) (field string, err error) {
+func prepareShape(f *Configured) (field string, err error) {
 	if f.shape, err = ParseShape(f.Shape); err != nil {
 		return "sides", err
 	}
@@ -105,7 +109,7 @@ func prepareShape(f *Fault) (field string, err error) {
 }
 
 // leastApart returns how long a partition has to last for its proof: until a replica takes over, or a host is missed.
-func leastApart(f Fault, on Outlook) time.Duration {
+func leastApart(f Configured, on Outlook) time.Duration {
 	switch f.Shape {
 	case "split-brain", "split-brain-replica", "primary-sentinels", "isolate-primary", "bridge":
 		return on.Failover()
@@ -117,7 +121,7 @@ func leastApart(f Fault, on Outlook) time.Duration {
 	return 0
 }
 
-func (f *Fault) parseEnds() (field string, err error) {
+func (f *Configured) parseEnds() (field string, err error) {
 	if f.from, err = ParseTarget(f.From); err != nil {
 		return "from", err
 	}
@@ -125,7 +129,7 @@ func (f *Fault) parseEnds() (field string, err error) {
 		return "to", err
 	}
 	if !ofClientsOnly(f.From) && !ofClientsOnly(f.To) {
-		f.Does |= MayLose // somebody may take over
+		f.Does |= MayLose // another node may take over
 	}
 	return "", nil
 }
@@ -134,15 +138,15 @@ func ofClientsOnly(hosts string) bool {
 	return hosts == "clients" || strings.HasPrefix(hosts, "g")
 }
 
-func prepareCut(f *Fault) (string, error) { return firstWrong(f.parseEnds, f.parseHow) }
+func prepareCut(f *Configured) (string, error) { return firstWrong(f.parseEnds, f.parseHow) }
 
-func prepareOneWay(f *Fault) (string, error) {
+func prepareOneWay(f *Configured) (string, error) {
 	f.OneWay = true
 	return prepareCut(f)
 }
 
-// prepareLink makes the entry's link fault of the parameters.
-func prepareLink(f *Fault) (parameter string, err error) {
+// prepareLink makes the entry's link fault from the parameters.
+func prepareLink(f *Configured) (parameter string, err error) {
 	if parameter, err = f.parseEnds(); err != nil {
 		return parameter, err
 	}
@@ -154,7 +158,7 @@ func prepareLink(f *Fault) (parameter string, err error) {
 	return parameter, err
 }
 
-// firstWrong returns the first field that one of checks finds wrong.
+// firstWrong returns the first parameter that one of the checks refuses.
 func firstWrong(checks ...func() (string, error)) (field string, err error) {
 	for _, check := range checks {
 		if field, err = check(); err != nil {

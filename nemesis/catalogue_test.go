@@ -12,8 +12,9 @@ import (
 // TestEveryFaultDeclaresItsEffects: reports and checkers ask for effects, so a fault without any explains nothing.
 func TestEveryFaultDeclaresItsEffects(t *testing.T) {
 	for name, want := range map[string]harness.Effects{
-		"kill": harness.EndsProcess, "restart": harness.EndsProcess, "restart-at-once": harness.EndsProcess | harness.StartsProcess,
-		"client-kill": harness.EndsConnections, "partition": harness.CutsLinks, "cut": harness.CutsLinks,
+		"kill": harness.EndsProcess, "restart": harness.EndsProcess,
+		"restart-at-once": harness.EndsProcess | harness.StartsProcess,
+		"client-kill":     harness.EndsConnections, "partition": harness.CutsLinks, "cut": harness.CutsLinks,
 		"latency": harness.SlowsLinks, "sentinel-failover": harness.MovesPrimary,
 		"sentinel-crash-after-promotion": harness.MovesPrimary | harness.EndsProcess,
 	} {
@@ -21,6 +22,9 @@ func TestEveryFaultDeclaresItsEffects(t *testing.T) {
 	}
 	for _, e := range Entries() {
 		require.NotZero(t, effectsOf(t, e.Base()), e.Name)
+		for _, name := range e.Takes {
+			require.True(t, e.Defaults.value(name).IsValid(), "%s takes %q, which is no parameter", e.Name, name)
+		}
 	}
 }
 

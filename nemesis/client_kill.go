@@ -9,36 +9,38 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 )
 
-// ClientKillable is the part of a cluster that ClientKill needs.
+// ClientKillable is what ClientKill needs of a cluster.
 type ClientKillable interface {
 	nodes
 	// Connections returns how many connections the client groups have to the node.
 	Connections(node string) int
 }
 
-// ClientKill makes Redis nodes close every connection on which commands come (CLIENT KILL TYPE normal), as an operator
-// does: those of clients, of the harness, and each Sentinel's connection for commands. Links to replicas and subscriptions
-// stay, a Sentinel's own among them, so no Sentinel misses the node. A command on its way is lost, or its answer is. The
-// bite says how many were closed, and how many of them were clients'. If none was a client's, the fault is not proved. It is
-// over in a moment: everybody dials again, and there is nothing to heal.
+// ClientKill makes Redis nodes close every connection for commands (CLIENT KILL TYPE normal), as an operator does:
+// those of clients, of the harness, and each Sentinel's connection for commands. Links to replicas and subscriptions
+// stay open, a Sentinel's own among them, so no Sentinel misses the node. A command on its way is lost, or its answer
+// is.
+//
+// The bite says how many connections were closed, and how many of them were clients'. If none was, the fault is not
+// proved. The fault is over at once: clients dial again, and there is nothing to heal.
 func ClientKill(c ClientKillable, t Target) harness.Nemesis { return clientKill{c, t} }
 
 type clientKill struct {
-	c     ClientKillable
-	hosts Target
+	c      ClientKillable
+	target Target
 }
 
-func (k clientKill) Name() string { return "client-kill-" + k.hosts.String() }
+func (k clientKill) Name() string { return "client-kill-" + k.target.String() }
 
 func (k clientKill) Inject(ctx context.Context, rng *rand.Rand) (harness.Injection, error) {
-	a, err := chooseRedisTargets(ctx, k.c, k.hosts, rng)
+	chosen, err := chooseRedisTargets(ctx, k.c, k.target, rng)
 	if err != nil {
 		return harness.Injection{}, err
 	}
-	inj := harness.Injection{Targets: a.hosts, Heal: nothingToHeal}
+	inj := harness.Injection{Targets: chosen.nodes, Heal: nothingToHeal}
 	var seen []string
 	clients := 0
-	err = a.each(func(node string) error {
+	err = chosen.each(func(node string) error {
 		of := k.c.Connections(node)
 		killed, err := k.c.Do(ctx, node, "CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes")
 		seen = append(seen, fmt.Sprintf("%s closed %v connections, %d of clients", node, killed, of))
@@ -48,7 +50,7 @@ func (k clientKill) Inject(ctx context.Context, rng *rand.Rand) (harness.Injecti
 	inj.Bite = strings.Join(seen, "; ")
 	inj.Touched = func() (string, error) {
 		if clients == 0 {
-			return "", fmt.Errorf("idle: no client had a connection to %v", a)
+			return "", fmt.Errorf("idle: no client had a connection to %v", chosen)
 		}
 		return fmt.Sprintf("touched: closed %d connections of clients", clients), nil
 	}

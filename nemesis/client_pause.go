@@ -9,72 +9,72 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 )
 
-// ClientPausable is the part of a cluster that ClientPause and ClientPauseWrites need.
+// ClientPausable is what ClientPause and ClientPauseWrites need of a cluster.
 type ClientPausable interface {
 	nodes
 	Probe(ctx context.Context, from, to string) error
 	// AcceptsWrites makes the node write and remove a key of the harness, which no client sees.
 	AcceptsWrites(ctx context.Context, node string) error
-	// PauseClients makes the node execute nothing but what its replicas send, until resume. With onlyWrites only commands that
-	// write wait.
+	// PauseClients makes the node execute nothing but what its replicas send, until resume is called. With onlyWrites
+	// only commands that write wait.
 	PauseClients(ctx context.Context, node string, onlyWrites bool) (resume func(context.Context) error, err error)
 }
 
-// ClientPause makes Redis nodes keep every command waiting (CLIENT PAUSE ALL), those of Sentinels included: a primary is
-// replaced if the pause outlasts their patience, while its own links to its replicas stay up. Keys do not expire there
-// meanwhile, though they are gone for whoever asks after it. The bite: a PING gets no answer. After the heal everything
-// that waited is executed.
+// ClientPause makes Redis nodes keep every command waiting (CLIENT PAUSE ALL), those of Sentinels included. A primary
+// is replaced if the pause outlasts Sentinels' patience, while its links to its replicas stay up. Keys do not expire
+// there during the pause, though they are gone for a client that asks after it. The bite: a PING gets no answer. After
+// the heal everything that waited is executed.
 func ClientPause(c ClientPausable, t Target) harness.Nemesis { return clientPause{c, t, false} }
 
-// ClientPauseWrites is ClientPause of commands that may write, scripts included. Reads and PINGs are answered. PUBLISH
-// waits, and with it what a Sentinel sends behind it: it connects anew after half of down-after, and so does not miss the
-// primary. The bite: a PING is answered and a write is not.
+// ClientPauseWrites does what ClientPause does to commands that may write, scripts included. Reads and PINGs are
+// answered. PUBLISH waits, and with it what a Sentinel sends behind it: it connects again after half of down-after, and
+// so does not miss the primary. The bite: a PING is answered and a write is not.
 func ClientPauseWrites(c ClientPausable, t Target) harness.Nemesis { return clientPause{c, t, true} }
 
 type clientPause struct {
 	c          ClientPausable
-	hosts      Target
+	target     Target
 	onlyWrites bool
 }
 
 func (p clientPause) Name() string {
 	if p.onlyWrites {
-		return "client-pause-writes-" + p.hosts.String()
+		return "client-pause-writes-" + p.target.String()
 	}
-	return "client-pause-" + p.hosts.String()
+	return "client-pause-" + p.target.String()
 }
 
 func (p clientPause) Inject(ctx context.Context, rng *rand.Rand) (harness.Injection, error) {
-	a, err := chooseRedisTargets(ctx, p.c, p.hosts, rng)
+	chosen, err := chooseRedisTargets(ctx, p.c, p.target, rng)
 	if err != nil {
 		return harness.Injection{}, err
 	}
-	if err := a.each(func(node string) error { return p.unpause(ctx, node) }); err != nil {
+	if err := chosen.each(func(node string) error { return p.checkUnpaused(ctx, node) }); err != nil {
 		return harness.Injection{}, err
 	}
 	resumes := map[string]func(context.Context) error{}
-	inj := harness.Injection{Targets: a.hosts, Heal: func(ctx context.Context) error {
-		return a.eachAtOnce(func(node string) error {
+	inj := harness.Injection{Targets: chosen.nodes, Heal: func(ctx context.Context) error {
+		return chosen.eachAtOnce(func(node string) error {
 			if resume := resumes[node]; resume != nil {
 				return resume(ctx)
 			}
 			return nil
 		})
 	}}
-	err = a.each(func(node string) (err error) {
+	err = chosen.each(func(node string) (err error) {
 		resumes[node], err = p.c.PauseClients(ctx, node, p.onlyWrites)
 		return err
 	})
 	if err != nil {
 		return inj, err
 	}
-	inj.Bite, err = p.prove(ctx, a)
+	inj.Bite, err = p.prove(ctx, chosen)
 	return inj, err
 }
 
-// unpause waits until the node answers, and returns an error if its clients are paused already. A node has only one pause: two
-// become one, as long and as wide as the larger, which ends with the first heal.
-func (p clientPause) unpause(ctx context.Context, node string) error {
+// checkUnpaused waits until the node answers, and returns an error if its clients are paused already. A node has only
+// one pause: two become one, as long and as wide as the larger, which ends with the first heal.
+func (p clientPause) checkUnpaused(ctx context.Context, node string) error {
 	if err := awaitReachable(ctx, p.c, node); err != nil {
 		return err
 	}
@@ -84,17 +84,17 @@ func (p clientPause) unpause(ctx context.Context, node string) error {
 	return nil
 }
 
-func (p clientPause) prove(ctx context.Context, a targets) (string, error) {
+func (p clientPause) prove(ctx context.Context, chosen targets) (string, error) {
 	from := p.c.ClientGroups()[0]
 	if !p.onlyWrites {
-		return fmt.Sprintf("no answer to PING from %v", a), a.each(func(node string) error {
+		return fmt.Sprintf("no answer to PING from %v", chosen), chosen.each(func(node string) error {
 			if p.c.Probe(ctx, from, node) == nil {
 				return fmt.Errorf("%s answers although its clients are paused", node)
 			}
 			return nil
 		})
 	}
-	return fmt.Sprintf("%v answers PING and no write", a), a.each(func(node string) error {
+	return fmt.Sprintf("%v answers PING and no write", chosen), chosen.each(func(node string) error {
 		if err := awaitAnswer(ctx, p.c, from, node); err != nil {
 			return fmt.Errorf("%s, whose clients' writes are paused, does not answer a PING: %w", node, err)
 		}

@@ -44,7 +44,8 @@ func TestClientsArePausedOnce(t *testing.T) {
 	first, err := nemesis.ClientPauseWrites(p, nemesis.Primary()).Inject(t.Context(), rng())
 	require.NoError(t, err)
 	require.Equal(t, 4, *p.drowsy, "before the pause, and in it")
-	for _, n := range []harness.Nemesis{nemesis.ClientPauseWrites(p, nemesis.Primary()), nemesis.ClientPause(p, nemesis.Primary())} {
+	for _, n := range []harness.Nemesis{nemesis.ClientPauseWrites(p, nemesis.Primary()),
+		nemesis.ClientPause(p, nemesis.Primary())} {
 		second, err := n.Inject(t.Context(), rng())
 		require.ErrorContains(t, err, "r1 answers no write before the pause")
 		require.Nil(t, second.Heal, "it would end the first pause")

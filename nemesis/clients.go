@@ -18,7 +18,7 @@ type struckGroups struct {
 	groups []int
 }
 
-// chooseGroups chooses a fault's client groups. Groups without clients are left out.
+// chooseGroups chooses a fault's client groups. It leaves out groups without clients.
 func chooseGroups(ctx context.Context, f *harness.Fleet, c Topology, t Target, rng *rand.Rand) (struckGroups, error) {
 	s := struckGroups{fleet: f}
 	chosen, err := t.Pick(ctx, populated{c, f}, rng)
@@ -40,13 +40,14 @@ func chooseGroups(ctx context.Context, f *harness.Fleet, c Topology, t Target, r
 	}
 	if s.groups == nil {
 		none := strings.Join(chosen, ", ")
-		return s, fmt.Errorf("no client runs in %s: give the run this fault's Fleet (Spec.Fleet), and enough clients", none)
+		return s, fmt.Errorf("no client runs in %s: give the run this fault's Fleet (Spec.Fleet), and enough clients",
+			none)
 	}
 	return s, nil
 }
 
-// populated is a topology without the client groups that have no clients, so that chance draws none of them. If no group has
-// clients, it has all groups.
+// populated is a topology without the client groups that have no clients, so that a random choice takes none of them.
+// If no group has clients, it has all groups.
 type populated struct {
 	Topology
 	fleet *harness.Fleet
@@ -68,7 +69,7 @@ func (m populated) ClientGroups() []string {
 // String lists the groups.
 func (s struckGroups) String() string { return strings.Join(s.names, ", ") }
 
-// sum adds up what count says of each group.
+// sum adds up what count returns for each group.
 func (s struckGroups) sum(count func(group int) int) (n int) {
 	for _, g := range s.groups {
 		n += count(g)
@@ -89,7 +90,7 @@ func untilSeen(ctx context.Context, seen func() bool) error {
 	})
 }
 
-// callAll returns the heal that calls all of heals.
+// callAll returns a heal that calls all of heals.
 func callAll(heals []func()) func(context.Context) error {
 	return func(context.Context) error {
 		for _, heal := range heals {
@@ -99,5 +100,6 @@ func callAll(heals []func()) func(context.Context) error {
 	}
 }
 
-// errNoCheckpoint says why clients could not be struck.
-var errNoCheckpoint = errors.New("no client came to a checkpoint: those that think for long, or hang in a command, come to none")
+// errNoCheckpoint says why a fault could not strike any client.
+var errNoCheckpoint = errors.New(
+	"no client came to a checkpoint: those that think for long, or hang in a command, come to none")

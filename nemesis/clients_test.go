@@ -56,7 +56,8 @@ func (o *office) run(t *testing.T, n harness.Nemesis) (harness.Result, error) {
 	t.Helper()
 	res, err := harness.Run(t.Context(), harness.Spec{
 		System: o, Workload: o, Checkers: []harness.Checker{checkers.Sequence()}, Fleet: &o.fleet, Clients: 8, Seed: 1,
-		Duration: time.Millisecond, QuietPeriod: 200 * time.Millisecond, Faults: []harness.TimedFault{{Nemesis: n, For: 100 * time.Millisecond}},
+		Duration: time.Millisecond, QuietPeriod: 200 * time.Millisecond,
+		Faults: []harness.TimedFault{{Nemesis: n, For: 100 * time.Millisecond}},
 	})
 	if err == nil {
 		require.Len(t, res.History.Faults, 1)
@@ -76,7 +77,8 @@ func skewed(ahead time.Duration) clientFault {
 	}
 }
 
-// TestFaultsOfClientsStrikeOneGroup: what becomes of the clients is tested beside harness.Fleet, and on a real cluster in harness/plan.
+// TestFaultsOfClientsStrikeOneGroup: what becomes of the clients is tested beside harness.Fleet, and on a real cluster
+// in harness/plan.
 func TestFaultsOfClientsStrikeOneGroup(t *testing.T) {
 	for proof, c := range map[string]struct {
 		fault   clientFault
@@ -151,7 +153,8 @@ func TestClientsThatComeToNoCheckpointAreNotStruck(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 			defer cancel()
 			for _, n := range []harness.Nemesis{
-				nemesis.FreezeClients(&o.fleet, o, nemesis.Clients()), nemesis.CrashClients(&o.fleet, o, nemesis.Clients()),
+				nemesis.FreezeClients(&o.fleet, o, nemesis.Clients()),
+				nemesis.CrashClients(&o.fleet, o, nemesis.Clients()),
 			} {
 				inj, err := n.Inject(ctx, rng())
 				errs = append(errs, err)
@@ -194,8 +197,9 @@ func (n idle) Inject(context.Context, *rand.Rand) (harness.Injection, error) {
 	return harness.Injection{Bite: "done"}, nil
 }
 
-// TestLongWhatFaultsOfClientsDo to algorithms under load on a real Redis, whose clients alone are struck. There are four runs for what is
-// to be found, since a busy machine may strike no owner where it matters, and nothing else is found in any.
+// TestLongWhatFaultsOfClientsDo to algorithms under load on a real Redis, whose clients alone are struck. There are
+// four runs for what is to be found, since a busy machine may strike no owner where it matters, and nothing else is
+// found in any.
 func TestLongWhatFaultsOfClientsDo(t *testing.T) {
 	testenv.NeedLong(t)
 	const ms, sec = time.Millisecond, time.Second
@@ -203,7 +207,8 @@ func TestLongWhatFaultsOfClientsDo(t *testing.T) {
 	crash, freeze, fast := nemesis.CrashClients, nemesis.FreezeClients, skewed(500*ms)
 	// No client takes more than one lock with it, so some of 200 are left for the load that has to be after the faults.
 	twohundred, messages := workloads.Options{Keys: 200, TTL: sec}, workloads.Options{TTL: 20 * sec}
-	few, guarded := workloads.Options{Keys: 6, TTL: 300 * ms}, workloads.Options{Keys: 20, TTL: 400 * ms, Resource: true}
+	few, guarded := workloads.Options{Keys: 6, TTL: 300 * ms}, workloads.Options{Keys: 20, TTL: 400 * ms,
+		Resource: true}
 	for _, c := range []struct {
 		variant string
 		options workloads.Options
@@ -216,13 +221,17 @@ func TestLongWhatFaultsOfClientsDo(t *testing.T) {
 	}{
 		{"lock/setnx", twohundred, crash, "clients", 2, 600 * ms, 300 * ms, classes{harness.StuckLock}},
 		{"lock/set-nx-px", twohundred, crash, "clients", 2, 600 * ms, 300 * ms, nil},
-		{"lock/getset-deadline", few, fast, "g1", 1, sec, 1500 * ms, classes{harness.DoubleGrant}}, // the last deadline is that far ahead
+		// the last deadline is that far ahead
+		{"lock/getset-deadline", few, fast, "g1", 1, sec, 1500 * ms, classes{harness.DoubleGrant}},
 		{"lock/set-nx-px", few, fast, "g1", 1, sec, 1500 * ms, nil},
 		{"dedup/set-nx-ex", messages, crash, "clients", 6, 300 * ms, 50 * ms, classes{harness.LostMessage}},
-		{"dedup/setnx-expire", messages, crash, "clients", 6, 300 * ms, 50 * ms, classes{harness.LostMessage, harness.ImmortalMark}},
+		{"dedup/setnx-expire", messages, crash, "clients", 6, 300 * ms, 50 * ms,
+			classes{harness.LostMessage, harness.ImmortalMark}},
 		{"dedup/claim-confirm", messages, crash, "clients", 6, 300 * ms, 50 * ms, nil},
-		// As in "How to do distributed locking" (Kleppmann, 2016): an owner is paused for longer than its lease between read and write.
-		{"lock/set-nx-px", guarded, freeze, "g0", 3, 900 * ms, 300 * ms, classes{harness.StaleHolder, harness.LostWrite}},
+		// As in "How to do distributed locking" (Kleppmann, 2016): an owner is paused for longer than its lease between
+		// read and write.
+		{"lock/set-nx-px", guarded, freeze, "g0", 3, 900 * ms, 300 * ms,
+			classes{harness.StaleHolder, harness.LostWrite}},
 		{"lock/fenced", guarded, freeze, "g0", 3, 900 * ms, 300 * ms, nil},
 	} {
 		t.Run(c.variant, func(t *testing.T) {
@@ -236,15 +245,18 @@ func TestLongWhatFaultsOfClientsDo(t *testing.T) {
 				require.NoError(t, err)
 				w := v.Workload(s, c.options)
 				res, err := harness.Run(t.Context(), harness.Spec{
-					System: s, Fleet: fleet, Clients: 60, Seed: 3, Duration: sec, QuietPeriod: c.calm, Workload: w, Checkers: checkers.For(w),
-					Faults: slices.Repeat([]harness.TimedFault{{Nemesis: c.fault(fleet, s, h), For: c.lasts}}, c.times),
+					System: s, Fleet: fleet, Clients: 60, Seed: 3, Duration: sec, QuietPeriod: c.calm, Workload: w,
+					Checkers: checkers.For(w),
+					Faults: slices.Repeat(
+						[]harness.TimedFault{{Nemesis: c.fault(fleet, s, h), For: c.lasts}}, c.times),
 				})
 				require.NoError(t, err)
 				for _, f := range res.History.Faults {
 					require.True(t, f.Proved, f.Proof)
 				}
 				for _, j := range res.Judgements { // no message outlives its window in so short a run
-					require.False(t, j.Checker == "gates" && j.Verdict != harness.Valid && v.Family == workloads.Lock, j.Reason)
+					require.False(t, j.Checker == "gates" && j.Verdict != harness.Valid && v.Family == workloads.Lock,
+						j.Reason)
 				}
 				for class := range res.Totals {
 					found[class] = true

@@ -12,7 +12,7 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 )
 
-// Clocked is the part of a cluster that ClockStep needs.
+// Clocked is what ClockStep needs of a cluster.
 type Clocked interface {
 	Restartable
 	// SetClock sets a node's clock ahead of the true time, or behind it where offset is negative.
@@ -24,52 +24,56 @@ const (
 	sentinelNotice = 3 * time.Second // a Sentinel takes shorter ones for its own slowness
 )
 
-// ClockStep sets the clocks of nodes ahead by a second or more, or back where by is negative, as a bad time server or an
-// operator does. Redis takes the time for expiry from this clock: ahead, leases end early; back, they last longer. A
-// node that jumps ahead may also take its replication links for dead and make new ones. The bite: TIME says so. The heal
-// sets the clock right. A clock that is wrong already is left alone, with an error.
+// ClockStep sets the clocks of nodes ahead by a second or more, or back where by is negative, as a bad time server or
+// an operator does. Redis expires keys by this clock. If it jumps ahead, leases end early; if it jumps back, they last
+// longer. A node that jumps ahead may also take its replication links for dead and make new ones. The bite: TIME shows
+// the step. The heal sets the clock right.
 //
-// A Sentinel, which knows no TIME, does nothing for two seconds after a step (TILT): that is the bite, and it takes a
-// step of three seconds or more. The heal also starts it again, since a Sentinel whose clock has gone back pings nobody
-// until the time at which it last did.
+// Inject returns an error for a clock that is wrong already, and leaves it alone.
+//
+// A Sentinel has no TIME command. It does nothing for two seconds after a step of three seconds or more (TILT), and
+// that is the bite. The heal also starts it again: a Sentinel whose clock has gone back sends no PING until the time at
+// which it last sent one.
 func ClockStep(c Clocked, t Target, by time.Duration) harness.Nemesis { return clockStep{c, t, by} }
 
 type clockStep struct {
-	c     Clocked
-	hosts Target
-	by    time.Duration
+	c      Clocked
+	target Target
+	by     time.Duration
 }
 
 func (s clockStep) Name() string {
 	if s.by < 0 {
-		return "clock-step-backward-" + s.hosts.String()
+		return "clock-step-backward-" + s.target.String()
 	}
-	return "clock-step-forward-" + s.hosts.String()
+	return "clock-step-forward-" + s.target.String()
 }
 
 func (s clockStep) Inject(ctx context.Context, rng *rand.Rand) (harness.Injection, error) {
 	if s.by.Abs() < shortestStep {
-		return harness.Injection{}, fmt.Errorf("a clock step of %v is too short to be seen: ask for %v or more", s.by, shortestStep)
+		return harness.Injection{}, fmt.Errorf("a clock step of %v is too short to be seen: ask for %v or more", s.by,
+			shortestStep)
 	}
-	a, err := chooseTargets(ctx, s.c, s.hosts, rng)
+	chosen, err := chooseTargets(ctx, s.c, s.target, rng)
 	if err != nil {
 		return harness.Injection{}, err
 	}
-	if s.by.Abs() < sentinelNotice && slices.ContainsFunc(a.hosts, s.isSentinel) {
-		return harness.Injection{}, fmt.Errorf("a Sentinel does not notice a clock step of %v: ask for %v or more", s.by, sentinelNotice)
+	if s.by.Abs() < sentinelNotice && slices.ContainsFunc(chosen.nodes, s.isSentinel) {
+		return harness.Injection{}, fmt.Errorf("a Sentinel does not notice a clock step of %v: ask for %v or more",
+			s.by, sentinelNotice)
 	}
-	if err := a.each(func(node string) error { return s.checkRight(ctx, node) }); err != nil {
+	if err := chosen.each(func(node string) error { return s.checkRight(ctx, node) }); err != nil {
 		return harness.Injection{}, err
 	}
 	inj := harness.Injection{
-		Targets: a.hosts,
-		Heal:    func(ctx context.Context) error { return s.heal(ctx, a) },
+		Targets: chosen.nodes,
+		Heal:    func(ctx context.Context) error { return s.heal(ctx, chosen) },
 	}
-	if err := a.each(func(node string) error { return s.c.SetClock(node, s.by) }); err != nil {
+	if err := chosen.each(func(node string) error { return s.c.SetClock(node, s.by) }); err != nil {
 		return inj, err
 	}
-	inj.Bite = fmt.Sprintf("the clock of %v is off by %v", a, s.by)
-	return inj, a.each(func(node string) error {
+	inj.Bite = fmt.Sprintf("the clock of %v is off by %v", chosen, s.by)
+	return inj, chosen.each(func(node string) error {
 		if s.isSentinel(node) {
 			return s.awaitTilt(ctx, node)
 		}
@@ -80,9 +84,9 @@ func (s clockStep) Inject(ctx context.Context, rng *rand.Rand) (harness.Injectio
 func (s clockStep) isSentinel(node string) bool { return slices.Contains(s.c.Sentinels(), node) }
 
 // heal sets all clocks right before it starts Sentinels again.
-func (s clockStep) heal(ctx context.Context, a targets) error {
-	set := a.eachAtOnce(func(node string) error { return s.c.SetClock(node, 0) })
-	return errors.Join(set, a.eachAtOnce(func(node string) error {
+func (s clockStep) heal(ctx context.Context, chosen targets) error {
+	set := chosen.eachAtOnce(func(node string) error { return s.c.SetClock(node, 0) })
+	return errors.Join(set, chosen.eachAtOnce(func(node string) error {
 		if s.isSentinel(node) {
 			return restartAnew(ctx, s.c, node)
 		}
@@ -90,11 +94,12 @@ func (s clockStep) heal(ctx context.Context, a targets) error {
 	}))
 }
 
-// checkRight returns an error if the node's clock is wrong already: the first heal would end the other step, too.
+// checkRight returns an error if the node's clock is wrong already: the first heal would end both steps.
 func (s clockStep) checkRight(ctx context.Context, node string) error {
 	wrong, err := s.clockError(ctx, node)
 	if err == nil && wrong.Abs() > shortestStep/2 {
-		err = fmt.Errorf("%s's clock is off by %v already, and it takes one step at a time: let that heal first", node, wrong)
+		err = fmt.Errorf("%s's clock is off by %v already, and it takes one step at a time: let that heal first", node,
+			wrong)
 	}
 	return err
 }
@@ -119,7 +124,7 @@ func (s clockStep) checkOff(ctx context.Context, node string) error {
 	return err
 }
 
-// clockError returns how far the node's clock is ahead of this machine's; negative if it is behind.
+// clockError returns how far the node's clock is ahead of this machine's. It is negative if the clock is behind.
 func (s clockStep) clockError(ctx context.Context, node string) (time.Duration, error) {
 	began := time.Now()
 	its, err := s.nodeTime(ctx, node)
@@ -130,7 +135,7 @@ func (s clockStep) clockError(ctx context.Context, node string) (time.Duration, 
 	return its.Sub(ours), nil
 }
 
-// nodeTime reads the node's clock, from INFO for a Sentinel, which has no TIME command.
+// nodeTime reads the node's clock. A Sentinel has no TIME command, so its clock is read from INFO.
 func (s clockStep) nodeTime(ctx context.Context, node string) (time.Time, error) {
 	if !s.isSentinel(node) {
 		reply, err := s.c.Do(ctx, node, "TIME")
@@ -147,7 +152,7 @@ func (s clockStep) nodeTime(ctx context.Context, node string) (time.Time, error)
 	return time.UnixMicro(micros), err
 }
 
-// redisTime reads the reply to TIME: seconds and microseconds.
+// redisTime parses the reply to TIME: seconds and microseconds.
 func redisTime(reply any) (time.Time, error) {
 	parts, ok := reply.([]any)
 	if !ok || len(parts) != 2 {

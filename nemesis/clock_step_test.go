@@ -33,7 +33,8 @@ func TestClockStepsMoveTheEndOfALease(t *testing.T) {
 	for _, by := range []time.Duration{45 * time.Second, -45 * time.Second} {
 		require.NoError(t, r.Set(b.ctx, "lock", "owner", 30*time.Second).Err())
 		n := nemesis.ClockStep(b.Cluster, nemesis.Primary(), by)
-		require.Equal(t, map[bool]string{true: "clock-step-forward-primary", false: "clock-step-backward-primary"}[by > 0], n.Name())
+		require.Equal(t,
+			map[bool]string{true: "clock-step-forward-primary", false: "clock-step-backward-primary"}[by > 0], n.Name())
 		inj := b.inject(n)
 		if left := r.PTTL(b.ctx, "lock").Val(); by > 0 {
 			require.Negative(t, left, "a lease of 30 s survived a step of 45 s")

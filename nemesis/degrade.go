@@ -12,29 +12,24 @@ import (
 	"github.com/doublegrant/doublegrant/harness/await"
 )
 
-// Degradable is the part of a cluster that Degrade needs.
-type Degradable interface {
-	Topology
-	Impairable
-	Prober
-	Metered
-}
-
-// Degrade does the link fault to every link between a host of from and a host of to, whichever of them opens the connections:
-// Degrade(c, Clients(), Primary(), harness.Latency(80*time.Millisecond, 0)). Its name is the fault's kind, or
-// "cut" where nothing is answered any more.
+// Degrade does the link fault to every link between a host of from and a host of to, whichever of them opens the
+// connections: Degrade(c, Clients(), Primary(), harness.Latency(80*time.Millisecond, 0)). Its name is the fault's kind,
+// or "cut" for a fault that lets no answer through.
 //
-// The bite is measured in a new connection to each node that such links lead to: an echo that takes as long as it should,
-// a connection that ends when it should, a probe without answer. Nobody has to fail over, so there is no other proof. Only
-// links that worked before are looked at. A link that another fault has broken is degraded like the others, unseen. While
-// that is true of all links, Inject waits, and returns an error when ctx ends. Where no link lies between the two at the
-// moment, nothing is done. Then the fault is not proved; nor is it where the system itself sends nothing while it is in force.
-func Degrade(c Degradable, from, to Target, f harness.LinkFault) harness.Nemesis {
+// The bite is measured in a new connection to each node that such links lead to: an echo that takes as long as it
+// should, a connection that ends when it should, or a probe without an answer. No failover has to follow, so there is
+// no other proof.
+//
+// Only links that worked before are measured. A link that another fault has broken is degraded like the others, without
+// a measurement. If all links are broken, Inject waits, and returns an error when ctx ends. If there is no link between
+// the two at the moment, nothing is done and the fault is not proved. It is not proved either if the system itself
+// sends nothing while the fault is in force.
+func Degrade(c Linked, from, to Target, f harness.LinkFault) harness.Nemesis {
 	return degradation{c, from, to, f}
 }
 
 type degradation struct {
-	c        Degradable
+	c        Linked
 	from, to Target
 	fault    harness.LinkFault
 }
@@ -76,7 +71,8 @@ type affectedLinks struct {
 	look  []harness.Link // those of links that are looked at, one to each node
 }
 
-// chooseWorking chooses the links, and from those to look at the ones that work. It waits, until ctx ends, for at least one.
+// chooseWorking chooses the links, and among them those to measure, which have to work. It waits for at least one of
+// these, until ctx ends.
 func (d degradation) chooseWorking(ctx context.Context, rng *rand.Rand) (s affectedLinks, err error) {
 	seed := rng.Uint64() // for the same choice each time round
 	err = poll(ctx, func() (again bool, err error) {
@@ -90,7 +86,7 @@ func (d degradation) chooseWorking(ctx context.Context, rng *rand.Rand) (s affec
 	return s, err
 }
 
-// filterAnswering returns those of the links that answer. If none does it returns the first link's error.
+// filterAnswering returns the links that answer. If none does, it returns the first link's error.
 func (d degradation) filterAnswering(ctx context.Context, links []harness.Link) (answering []harness.Link, err error) {
 	errs := await.All(len(links), func(i int) error { return d.answers(ctx, links[i]) })
 	for i, l := range links {
@@ -101,11 +97,12 @@ func (d degradation) filterAnswering(ctx context.Context, links []harness.Link) 
 	if len(answering) > 0 {
 		return answering, nil
 	}
-	return nil, fmt.Errorf("%s does not reach %s before %v: another fault is in force there: %w", links[0].From, links[0].To, d.fault, errs[0])
+	return nil, fmt.Errorf("%s does not reach %s before %v: another fault is in force there: %w", links[0].From,
+		links[0].To, d.fault, errs[0])
 }
 
-// answers probes the link, for a fault whose bite is a failed probe or a closed connection. A fault that slows links may act on
-// one that is slow already.
+// answers probes the link before the fault. If the fault is to cut it, a probe has to be answered. A fault that slows
+// links may act on one that is slow already, so it waits longer for the answer.
 func (d degradation) answers(ctx context.Context, l harness.Link) error {
 	if d.fault.Effects().Any(harness.CutsLinks | harness.EndsConnections) {
 		return d.c.Probe(ctx, l.From, l.To)
@@ -130,12 +127,13 @@ func (d degradation) choose(ctx context.Context, rng *rand.Rand) (affectedLinks,
 		if len(links) == 0 && d.from.name != d.to.name { // who is primary changes
 			return affectedLinks{hosts: union(a, b)}, fmt.Errorf("no links of %s with %s: %w", d.from, d.to, errNoLink)
 		}
-		return affectedLinks{}, fmt.Errorf("no links of %s with %s: they are the same host, or clients all of them", d.from, d.to)
+		return affectedLinks{}, fmt.Errorf("no links of %s with %s: they are the same host, or clients all of them",
+			d.from, d.to)
 	}
 	return affectedLinks{union(a, b), links, look}, nil
 }
 
-// proveAll looks at all links at the same time.
+// proveAll measures all links at the same time.
 func (d degradation) proveAll(ctx context.Context, look []harness.Link) (string, error) {
 	seen := make([]string, len(look))
 	errs := await.All(len(look), func(i int) (err error) {
@@ -153,7 +151,7 @@ func (d degradation) proveAll(ctx context.Context, look []harness.Link) (string,
 
 func byName(a, b harness.Link) int { return cmp.Compare(a.String(), b.String()) }
 
-// oneToEach returns one link to each node that the links lead to. Links to clients are left out.
+// oneToEach returns one link to each node that the links lead to. It leaves out links to clients.
 func oneToEach(c Topology, links []harness.Link) []harness.Link {
 	reached := map[string]bool{}
 	return slices.DeleteFunc(slices.Clone(links), func(l harness.Link) bool {
@@ -163,7 +161,8 @@ func oneToEach(c Topology, links []harness.Link) []harness.Link {
 	})
 }
 
-// union returns a followed by what b has and a has not.
+// union returns a, followed by the hosts of b that are not in a.
 func union(a, b []string) []string {
-	return append(slices.Clone(a), slices.DeleteFunc(slices.Clone(b), func(h string) bool { return slices.Contains(a, h) })...)
+	return append(slices.Clone(a),
+		slices.DeleteFunc(slices.Clone(b), func(h string) bool { return slices.Contains(a, h) })...)
 }

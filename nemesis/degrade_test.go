@@ -101,7 +101,8 @@ func TestAStallIsNotALatency(t *testing.T) {
 			s := stalling{oneNode(), new(atomic.Int32), stalls}
 			ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
 			defer cancel()
-			_, err := nemesis.Degrade(s, nemesis.Clients(), nemesis.Nodes(), harness.Latency(50*time.Millisecond, 0)).Inject(ctx, rng())
+			_, err := nemesis.Degrade(s, nemesis.Clients(), nemesis.Nodes(),
+				harness.Latency(50*time.Millisecond, 0)).Inject(ctx, rng())
 			return s.echoes, err
 		}
 		echoes, err := slow(1)

@@ -8,25 +8,15 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 )
 
-// ClientLinks are the links of clients that run in other processes than the cluster.
-type ClientLinks interface {
-	Impairable
-	Prober
-	// Touched returns what faults have touched so far on the link, without the harness's own probes.
-	Touched(l harness.Link) harness.Touched
-	// Connections returns how many connections the client groups have to the node.
-	Connections(node string) int
-}
-
-// WithClientsElsewhere returns the cluster as faults see it when its clients run in other processes: what concerns links of client groups
-// goes there.
-func WithClientsElsewhere(c Cluster, links ClientLinks) Cluster {
+// WithClientsElsewhere returns the cluster as faults see it when its clients run in other processes. links acts on the
+// links that client groups open.
+func WithClientsElsewhere(c Cluster, links harness.LinkControl) Cluster {
 	return elsewhere{Cluster: c, links: links}
 }
 
 type elsewhere struct {
 	Cluster
-	links ClientLinks
+	links harness.LinkControl // of the client groups
 }
 
 func (e elsewhere) isGroup(host string) bool { return slices.Contains(e.ClientGroups(), host) }
@@ -52,7 +42,7 @@ func (e elsewhere) Impair(links []harness.Link, f harness.LinkFault) (heal func(
 	}
 	for _, part := range []struct {
 		links []harness.Link
-		of    Impairable
+		of    harness.LinkControl
 	}{{theirs, e.links}, {ours, e.Cluster}} {
 		if len(part.links) == 0 || err != nil {
 			continue
@@ -64,33 +54,28 @@ func (e elsewhere) Impair(links []harness.Link, f harness.LinkFault) (heal func(
 	return heal, err
 }
 
-func (e elsewhere) Touched(l harness.Link) harness.Touched {
-	if e.isGroup(l.From) {
-		return e.links.Touched(l)
-	}
-	return e.Cluster.Touched(l)
-}
-
 func (e elsewhere) Connections(node string) int {
 	return e.links.Connections(node) + e.Cluster.Connections(node)
 }
 
-// prober returns who looks from a host.
-func (e elsewhere) prober(from string) Prober {
-	if e.isGroup(from) {
+// linksFrom returns what acts on the links that a host opens.
+func (e elsewhere) linksFrom(host string) harness.LinkControl {
+	if e.isGroup(host) {
 		return e.links
 	}
 	return e.Cluster
 }
 
+func (e elsewhere) Touched(l harness.Link) harness.Touched { return e.linksFrom(l.From).Touched(l) }
+
 func (e elsewhere) Probe(ctx context.Context, from, to string) error {
-	return e.prober(from).Probe(ctx, from, to)
+	return e.linksFrom(from).Probe(ctx, from, to)
 }
 
 func (e elsewhere) Echo(ctx context.Context, from, to string, size int) error {
-	return e.prober(from).Echo(ctx, from, to, size)
+	return e.linksFrom(from).Echo(ctx, from, to, size)
 }
 
 func (e elsewhere) Hangup(ctx context.Context, from, to string) error {
-	return e.prober(from).Hangup(ctx, from, to)
+	return e.linksFrom(from).Hangup(ctx, from, to)
 }

@@ -42,7 +42,8 @@ func TestLinksOfClientsElsewhereAreStruckThere(t *testing.T) {
 	var seen []string
 	here, there := sides{name: "here", seen: &seen}, sides{name: "there", seen: &seen}
 	c := nemesis.WithClientsElsewhere(here, there)
-	links := []harness.Link{{From: "g0", To: "r1"}, {From: "r1", To: "r2"}, {From: "g0", To: "g1"}, {From: "r1", To: "g1"}}
+	links := []harness.Link{{From: "g0", To: "r1"}, {From: "r1", To: "r2"}, {From: "g0", To: "g1"},
+		{From: "r1", To: "g1"}}
 	heal, err := c.Impair(links, harness.Drop())
 	require.NoError(t, err)
 	require.NoError(t, heal())
@@ -60,7 +61,8 @@ func TestLinksOfClientsElsewhereAreStruckThere(t *testing.T) {
 // TestWhatFailsElsewhereIsHealed and nothing is struck here.
 func TestWhatFailsElsewhereIsHealed(t *testing.T) {
 	var seen []string
-	c := nemesis.WithClientsElsewhere(sides{name: "here", seen: &seen}, sides{name: "there", seen: &seen, fails: errors.New("away")})
+	c := nemesis.WithClientsElsewhere(sides{name: "here", seen: &seen},
+		sides{name: "there", seen: &seen, fails: errors.New("away")})
 	heal, err := c.Impair([]harness.Link{{From: "g0", To: "r1"}, {From: "r1", To: "r2"}}, harness.Drop())
 	require.EqualError(t, err, "away")
 	require.NoError(t, heal())

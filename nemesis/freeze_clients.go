@@ -9,12 +9,13 @@ import (
 )
 
 // FreezeClients pauses every client of the chosen client groups, as a long garbage collection or a suspended virtual
-// machine does to an application. In force for longer than a lease it is the case of Martin Kleppmann's "How to do
-// distributed locking": an owner that wakes up goes on as if it still had the lock. Commands under way are executed; their
-// answers are read after the pause. The bite: a client stands at a checkpoint. The proof says how many stand. The heal: all
-// go on.
+// machine does to an application. If it outlasts a lease, it is the case of Martin Kleppmann's "How to do distributed
+// locking": an owner that wakes up goes on as if it still had the lock. Commands under way are executed, and their
+// answers are read after the pause. The bite: a client stands at a checkpoint. The proof says how many do. The heal
+// lets all go on.
 //
-// f has to be the run's Spec.Fleet as well. t chooses from the client groups of c: Clients(), Group() or a group's name.
+// f has to be the run's Spec.Fleet as well. t chooses from the client groups of c: Clients(), Group() or a group's
+// name.
 func FreezeClients(f *harness.Fleet, c Topology, t Target) harness.Nemesis {
 	return freezeClients{f, c, t}
 }
@@ -43,7 +44,8 @@ func (n freezeClients) Inject(ctx context.Context, rng *rand.Rand) (harness.Inje
 	}
 	inj.Bite = fmt.Sprintf("%d clients of %s are to stand still, and %d do", s.clients(), s, held())
 	inj.Prove = func(ctx context.Context) (string, error) {
-		_ = untilSeen(ctx, func() bool { return held() >= s.clients() }) // some may hang for longer than the fault lasts
+		// Some may hang for longer than the fault lasts.
+		_ = untilSeen(ctx, func() bool { return held() >= s.clients() })
 		return fmt.Sprintf("%d stood", held()), nil
 	}
 	return inj, nil

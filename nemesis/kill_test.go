@@ -29,12 +29,13 @@ func TestKillOfReplicas(t *testing.T) {
 func TestFaultsOfNodesSayWhatATopologyLacks(t *testing.T) {
 	s, three := oneNode(), threeOf("s1")
 	for want, n := range map[string]harness.Nemesis{
-		"there is no replica in this topology":                 nemesis.Kill(s, nemesis.Replica()),
-		"g0 is a client group":                                 nemesis.Kill(s, nemesis.Named("g0")),
-		"needs Sentinels":                                      nemesis.SentinelFailover(s),
-		"ask for 500ms or more":                                nemesis.Sleep(s, nemesis.Primary(), time.Millisecond),
-		"ask for 1s or more":                                   nemesis.ClockStep(s, nemesis.Primary(), 0),
-		"ask for 3s or more":                                   nemesis.ClockStep(three, nemesis.Sentinel(), 2*time.Second),
+		"there is no replica in this topology": nemesis.Kill(s, nemesis.Replica()),
+		"g0 is a client group":                 nemesis.Kill(s, nemesis.Named("g0")),
+		"needs Sentinels":                      nemesis.SentinelFailover(s),
+		"ask for 500ms or more":                nemesis.Sleep(s, nemesis.Primary(), time.Millisecond),
+		"ask for 1s or more":                   nemesis.ClockStep(s, nemesis.Primary(), 0),
+		"ask for 3s or more":                   nemesis.ClockStep(three, nemesis.Sentinel(), 2*time.Second),
+
 		"s1 is a Sentinel, and this is a fault of Redis nodes": nemesis.Sleep(three, nemesis.Sentinel(), time.Second),
 	} {
 		inj, err := n.Inject(t.Context(), rng())
@@ -66,9 +67,10 @@ func TestAHealVisitsEveryNode(t *testing.T) {
 func TestAShortPauseNeedsNoFailover(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for _, make := range []func(*sketch) harness.Nemesis{
-			func(s *sketch) harness.Nemesis { return nemesis.KillPrimary(s) }, func(s *sketch) harness.Nemesis { return nemesis.PausePrimary(s) },
+			func(s *sketch) harness.Nemesis { return nemesis.KillPrimary(s) },
+			func(s *sketch) harness.Nemesis { return nemesis.PausePrimary(s) },
 		} {
-			s := threeOf("s1", "s2", "s3")
+			s := threeOf("s1", "s2", "three")
 			inj, err := make(s).Inject(t.Context(), rng())
 			require.NoError(t, err)
 			prove := func(ctx context.Context, cancel context.CancelFunc) (string, error) {

@@ -10,72 +10,69 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 )
 
-// Impairable is a system whose links can suffer faults.
-type Impairable interface {
-	// Impair does the fault to the links. heal undoes it and may be called more than once. heal is never nil, and has to be
-	// called even if there is an error.
-	Impair(links []harness.Link, f harness.LinkFault) (heal func() error, err error)
+// Linked is a system whose links can suffer faults.
+type Linked interface {
+	Topology
+	harness.LinkControl
 }
 
-// Prober looks at a link in a new connection of its own.
-type Prober interface {
-	// Probe asks to for an answer over the network, from the host from, and waits a fraction of a second for it.
-	Probe(ctx context.Context, from, to string) error
-	// Echo has the host to send size bytes back, and waits for them until ctx ends.
-	Echo(ctx context.Context, from, to string, size int) error
-	// Hangup closes a connection at its near end and returns when the far end has closed it, too.
-	Hangup(ctx context.Context, from, to string) error
-}
-
-// Cuts lists the link faults under which nothing is answered: those that Partition takes.
+// Cuts lists the link faults that let no answer through. Partition takes these.
 func Cuts() []harness.LinkFault {
 	return []harness.LinkFault{harness.Withhold(), harness.Drop(), harness.DropReplies(), harness.Refuse()}
 }
 
-// cutsLink reports whether nothing is answered while the fault is in force.
+// cutsLink reports whether the fault lets no answer through.
 func cutsLink(f harness.LinkFault) bool { return f.Effects().Has(harness.CutsLinks) }
 
-// linkProof says how a link fault is seen to act, and what of the system it has touched.
+// linkProof says how to see that a link fault acts, and what it has touched.
 type linkProof struct {
-	bites func(ctx context.Context, c Prober, l harness.Link) (string, error) // looks at a link, and says what it saw
-	count func(harness.Touched) int64                                         // returns how much of the system it has touched; 0: nothing
-	tell  func(harness.Touched) string                                        // says what it has done
-	lacks string                                                              // says what was missing if count is 0; empty: traffic
+	// bites measures a link, and says what it saw.
+	bites func(ctx context.Context, c harness.LinkControl, l harness.Link) (string, error)
+	// count returns how much of the system the fault has touched. 0: nothing.
+	count func(harness.Touched) int64
+	tell  func(harness.Touched) string // says what the fault has done
+	lacks string                       // what was missing if count is 0; empty: traffic
 }
 
 // proofOf returns the proof of a valid link fault.
 func proofOf(f harness.LinkFault) linkProof {
 	switch f.Kind {
 	case harness.LinkWithhold:
-		return linkProof{bites: unanswered, count: func(t harness.Touched) int64 { return t.Withheld + t.Waited }, tell: tellWithheld}
+		return linkProof{bites: unanswered, count: func(t harness.Touched) int64 { return t.Withheld + t.Waited },
+			tell: tellWithheld}
 	case harness.LinkRefuse:
 		return linkProof{bites: unanswered, count: func(t harness.Touched) int64 { return t.Reset }, tell: tellResets}
 	case harness.LinkLatency:
-		return actsOnAllBytes("delayed", func(ctx context.Context, c Prober, l harness.Link) (string, error) {
-			return answersLate(ctx, c, l, f.Latency, 4*(f.Latency+f.Jitter)+slack)
-		})
+		return actsOnAllBytes("delayed",
+			func(ctx context.Context, c harness.LinkControl, l harness.Link) (string, error) {
+				return answersLate(ctx, c, l, f.Latency, 4*(f.Latency+f.Jitter)+slack)
+			})
 	case harness.LinkBandwidth:
-		return actsOnAllBytes("let through", func(ctx context.Context, c Prober, l harness.Link) (string, error) {
-			size := min(max(f.Bandwidth/4, 1000), 1<<20)
-			return echoTakes(ctx, c, l, int(size), time.Duration(size)*time.Second/time.Duration(f.Bandwidth))
-		})
+		return actsOnAllBytes("let through",
+			func(ctx context.Context, c harness.LinkControl, l harness.Link) (string, error) {
+				size := min(max(f.Bandwidth/4, 1000), 1<<20)
+				return echoTakes(ctx, c, l, int(size), time.Duration(size)*time.Second/time.Duration(f.Bandwidth))
+			})
 	case harness.LinkSlicer:
 		const pieces = 4 // or more: they may be smaller than the size
-		return actsOnAllBytes("sliced", func(ctx context.Context, c Prober, l harness.Link) (string, error) {
-			return echoTakes(ctx, c, l, pieces*f.Size, pieces*f.Delay)
-		})
+		return actsOnAllBytes("sliced",
+			func(ctx context.Context, c harness.LinkControl, l harness.Link) (string, error) {
+				return echoTakes(ctx, c, l, pieces*f.Size, pieces*f.Delay)
+			})
 	case harness.LinkLimitData:
 		return endsConnections(f.Bytes)
 	case harness.LinkSlowClose:
-		return actsOnAllBytes("lay under", func(ctx context.Context, c Prober, l harness.Link) (string, error) {
-			return closedLate(ctx, c, l, f.Delay)
-		})
+		return actsOnAllBytes("lay under",
+			func(ctx context.Context, c harness.LinkControl, l harness.Link) (string, error) {
+				return closedLate(ctx, c, l, f.Delay)
+			})
 	}
 	return actsOnAllBytes("lost", unanswered) // drop, drop-replies
 }
 
-// actsOnAllBytes returns the proof of a fault that acts on all bytes; verb says what it does to them.
-func actsOnAllBytes(verb string, bites func(context.Context, Prober, harness.Link) (string, error)) linkProof {
+// actsOnAllBytes returns the proof of a fault that acts on all bytes. verb says what it does to them.
+func actsOnAllBytes(verb string,
+	bites func(context.Context, harness.LinkControl, harness.Link) (string, error)) linkProof {
 	return linkProof{
 		bites: bites,
 		count: func(t harness.Touched) int64 { return t.Passed },
@@ -83,10 +80,10 @@ func actsOnAllBytes(verb string, bites func(context.Context, Prober, harness.Lin
 	}
 }
 
-// endsConnections returns the proof of a limit of so many bytes.
+// endsConnections returns the proof of a fault that ends connections after so many bytes.
 func endsConnections(bytes int64) linkProof {
 	return linkProof{
-		bites: func(ctx context.Context, c Prober, l harness.Link) (string, error) {
+		bites: func(ctx context.Context, c harness.LinkControl, l harness.Link) (string, error) {
 			return connectionEnds(ctx, c, l, bytes)
 		},
 		count: func(t harness.Touched) int64 { return t.Ended },
@@ -104,7 +101,7 @@ func tellResets(t harness.Touched) string {
 }
 
 // closedLate checks that the end of a connection takes at least delay to pass.
-func closedLate(ctx context.Context, c Prober, l harness.Link, delay time.Duration) (string, error) {
+func closedLate(ctx context.Context, c harness.LinkControl, l harness.Link, delay time.Duration) (string, error) {
 	took, err := timeTaken(func() error { return c.Hangup(ctx, l.From, l.To) })
 	if err != nil {
 		return "", fmt.Errorf("a connection on %v was not closed: %w", l, err)
@@ -116,7 +113,7 @@ func closedLate(ctx context.Context, c Prober, l harness.Link, delay time.Durati
 }
 
 // unanswered checks that a probe gets no answer.
-func unanswered(ctx context.Context, c Prober, l harness.Link) (string, error) {
+func unanswered(ctx context.Context, c harness.LinkControl, l harness.Link) (string, error) {
 	if c.Probe(ctx, l.From, l.To) == nil {
 		return "", fmt.Errorf("%s reaches %s all the same", l.From, l.To)
 	}
@@ -126,10 +123,11 @@ func unanswered(ctx context.Context, c Prober, l harness.Link) (string, error) {
 // slack bounds the time that a busy machine may add to an echo.
 const slack = 500 * time.Millisecond
 
-// answersLate checks that an answer takes at least latency. A wait longer than most is due to another fault or a busy machine: then
-// it looks again, until ctx ends. A round trip takes twice the latency on average. With much jitter one may be quicker than
-// latency, but not five.
-func answersLate(ctx context.Context, c Prober, l harness.Link, latency, most time.Duration) (seen string, err error) {
+// answersLate checks that an answer takes at least latency. If it takes longer than most, another fault or a busy
+// machine delays it, and answersLate tries again until ctx ends. A round trip takes twice the latency on average. With
+// much jitter one may be quicker than latency, but not five in a row.
+func answersLate(ctx context.Context, c harness.LinkControl, l harness.Link, latency, most time.Duration) (seen string,
+	err error) {
 	quick := 0
 	err = poll(ctx, func() (again bool, err error) {
 		within, cancel := context.WithTimeoutCause(ctx, most, errStalled)
@@ -149,7 +147,9 @@ func answersLate(ctx context.Context, c Prober, l harness.Link, latency, most ti
 var errStalled = errors.New("another fault or a busy machine delays it for longer than this one can")
 
 // echoTakes checks that an echo of size bytes takes at least as long as least.
-func echoTakes(ctx context.Context, c Prober, l harness.Link, size int, least time.Duration) (string, error) {
+func echoTakes(
+	ctx context.Context, c harness.LinkControl, l harness.Link, size int, least time.Duration,
+) (string, error) {
 	took, err := timeTaken(func() error { return c.Echo(ctx, l.From, l.To, size) })
 	if err != nil {
 		return "", fmt.Errorf("no echo of %d B on %v after %v: %w", size, l, took, err)
@@ -161,7 +161,7 @@ func echoTakes(ctx context.Context, c Prober, l harness.Link, size int, least ti
 }
 
 // connectionEnds checks that a connection, once open, ends before more than limit bytes have passed.
-func connectionEnds(ctx context.Context, c Prober, l harness.Link, limit int64) (string, error) {
+func connectionEnds(ctx context.Context, c harness.LinkControl, l harness.Link, limit int64) (string, error) {
 	err := c.Echo(ctx, l.From, l.To, int(limit)+1)
 	var dial *net.OpError
 	if errors.As(err, &dial) && dial.Op == "dial" {

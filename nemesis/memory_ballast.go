@@ -12,16 +12,18 @@ import (
 
 const (
 	ballastKey    = "doublegrant:ballast"
-	ballastPieces = 64                    // at most, at a time
-	ballastSize   = 512 << 10             // of a piece
-	ballastRoom   = ballastPieces / 2     // pieces that fit into the memory; the rest may grow by as much between two looks
+	ballastPieces = 64        // at most, at a time
+	ballastSize   = 512 << 10 // of a piece
+	// ballastRoom is how many pieces fit into the memory. Other use may grow by as much between two adjustments.
+	ballastRoom   = ballastPieces / 2
 	ballastEvery  = 20 * time.Millisecond // how often a piece is added
 	ballastTTL    = 30 * time.Second      // of a piece, so that nothing stays if the harness dies
 	ballastPolicy = "volatile-random"
 )
 
-// ballastScript adds a piece of ballast and returns how many there are now, and the memory in use that eviction counts.
-// KEYS: their common prefix. ARGV: how many at most, size of a piece, TTL in milliseconds. Nothing is replicated.
+// ballastScript adds a piece of ballast, and returns the number of pieces and the memory in use that counts for
+// eviction. KEYS: their common prefix. ARGV: largest number of pieces, size of a piece, TTL in milliseconds. Nothing is
+// replicated.
 const ballastScript = `
 redis.set_repl(redis.REPL_NONE)
 local there, free = 0, nil
@@ -43,7 +45,7 @@ redis.set_repl(redis.REPL_NONE)
 for i = 1, tonumber(ARGV[1]) do redis.call('DEL', KEYS[1] .. ':' .. i) end
 return 0`
 
-// memoryBallast keeps the memory of a node short.
+// memoryBallast keeps a node short of memory.
 type memoryBallast struct {
 	c      MemoryLimited
 	node   string
@@ -53,11 +55,11 @@ type memoryBallast struct {
 	adding sync.WaitGroup
 }
 
-// memorySettings are the settings that ballast changes.
+// memorySettings lists the settings that ballast changes.
 var memorySettings = []string{"maxmemory", "maxmemory-policy"}
 
-// newBallast begins to fill the node's memory. It returns an error if another ballast does already: each puts settings back as it
-// found them, and two would do so in any order.
+// newBallast begins to fill the node's memory. It returns an error if another ballast is doing so: each restores the
+// settings that it found, and two could do so in any order.
 func newBallast(ctx context.Context, c MemoryLimited, node string) (b *memoryBallast, err error) {
 	b = &memoryBallast{c: c, node: node}
 	if b.was, err = b.settings(ctx); err != nil {
@@ -66,7 +68,7 @@ func newBallast(ctx context.Context, c MemoryLimited, node string) (b *memoryBal
 	if b.before, err = b.evicted(ctx); err != nil {
 		return nil, err
 	}
-	// If two begin at the same moment, the number of pieces after the first tells one of them.
+	// If two begin at the same moment, the number of pieces after the first one tells one of them.
 	there, _, err := b.addPiece(ctx)
 	if err != nil {
 		return nil, err
@@ -92,8 +94,8 @@ func (b *memoryBallast) keepAdding(ctx context.Context) {
 	}
 }
 
-// add adds a piece, and lets half of all pieces fit. What clients and buffers need may grow and shrink meanwhile: the
-// limit follows it, so that it is always the ballast that is too much.
+// add adds a piece, and sets the limit so that half of all pieces fit. The limit follows what clients and buffers need,
+// which may grow and shrink, so that it is always the ballast that is too much.
 func (b *memoryBallast) add(ctx context.Context) error {
 	there, used, err := b.addPiece(ctx)
 	if err != nil {
@@ -104,9 +106,10 @@ func (b *memoryBallast) add(ctx context.Context) error {
 	return err
 }
 
-// addPiece adds a piece, and returns how many are there now and the memory in use.
+// addPiece adds a piece, and returns the number of pieces and the memory in use.
 func (b *memoryBallast) addPiece(ctx context.Context) (there, used int64, err error) {
-	reply, err := b.c.Do(ctx, b.node, "EVAL", ballastScript, 1, b.key(), ballastPieces, ballastSize, ballastTTL.Milliseconds())
+	reply, err := b.c.Do(ctx, b.node, "EVAL", ballastScript, 1, b.key(), ballastPieces, ballastSize,
+		ballastTTL.Milliseconds())
 	if err != nil {
 		return 0, 0, err
 	}
@@ -120,7 +123,8 @@ func (b *memoryBallast) addPiece(ctx context.Context) (there, used int64, err er
 	return 0, 0, fmt.Errorf("%s answered %v to ballast", b.node, reply)
 }
 
-// key returns the pieces' common prefix. It names the node, since another may have copied its keys when it became its replica.
+// key returns the pieces' common prefix. It has the node's name, since another node that became its replica may have
+// copied its keys.
 func (b *memoryBallast) key() string { return ballastKey + ":" + b.node }
 
 // settings reads the values of memorySettings.
@@ -149,7 +153,7 @@ func (b *memoryBallast) evicted(ctx context.Context) (int64, error) {
 	return strconv.ParseInt(field, 10, 64)
 }
 
-// awaitEvictions returns when the node has evicted keys.
+// awaitEvictions waits until the node has evicted keys.
 func (b *memoryBallast) awaitEvictions(ctx context.Context) error {
 	return pollUntil(ctx, func() error {
 		now, err := b.evicted(ctx)
@@ -161,8 +165,8 @@ func (b *memoryBallast) awaitEvictions(ctx context.Context) error {
 	})
 }
 
-// remove ends the pressure. If another fault has ended the node, remove waits until it is back: Sentinels may have made it write
-// the settings to its configuration.
+// remove ends the memory pressure. If another fault has ended the node, remove waits until it is back: Sentinels may
+// have made it write the settings to its configuration.
 func (b *memoryBallast) remove(ctx context.Context) error {
 	b.stop()
 	b.adding.Wait()
@@ -181,8 +185,8 @@ func (b *memoryBallast) remove(ctx context.Context) error {
 	})
 }
 
-// restore puts the settings back, and checks that they stay: a change by add may have waited in the socket of a node that was
-// paused or asleep, and be made after this one.
+// restore restores the settings, and checks that they stay. A change by add may still wait in the socket of a node that
+// was paused or asleep, and take effect after this one.
 func (b *memoryBallast) restore(ctx context.Context) error {
 	set := []any{"CONFIG", "SET"}
 	for _, name := range memorySettings {

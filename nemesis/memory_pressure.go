@@ -9,45 +9,47 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 )
 
-// MemoryLimited is the part of a cluster that MemoryPressure needs.
+// MemoryLimited is what MemoryPressure needs of a cluster.
 type MemoryLimited interface{ nodes }
 
 // MemoryPressure lets Redis nodes run out of memory again and again for as long as it lasts, with the policy
-// volatile-random: keys with a TTL are evicted at random, and locks are such keys. What fills the memory is ballast, also
-// with a TTL and not replicated: at most 32 MB at a time, and at most 50 new pieces of 512 KB a second. A key with a TTL
-// then lives for a second on average, however many there are. The limit follows what else the node has to keep: no command is
-// refused, unless that grows by more than 16 MB between two looks, 20 ms apart. The bite: keys were evicted. The heal puts the
-// settings back and removes the ballast. Replicas evict only what their primary does: where one is chosen nothing is done to
-// any node, and the fault is not proved. A node that is under such pressure already is an error.
+// volatile-random: keys with a TTL are evicted at random, and locks are such keys. The memory is filled with ballast,
+// which has a TTL too and is not replicated: at most 32 MB at a time, and at most 50 new pieces of 512 KB a second. On
+// average a key with a TTL then lives for a second, however many there are. The limit follows what else the node has to
+// keep. So no command is refused, unless that grows by more than 16 MB between two adjustments, 20 ms apart.
+//
+// The bite: keys were evicted. The heal restores the settings and removes the ballast. Replicas evict only what their
+// primary does: if one is chosen, nothing is done to any node, and the fault is not proved. Inject returns an error for
+// a node that is under such pressure already.
 func MemoryPressure(c MemoryLimited, t Target) harness.Nemesis { return memoryPressure{c, t} }
 
 type memoryPressure struct {
-	c     MemoryLimited
-	hosts Target
+	c      MemoryLimited
+	target Target
 }
 
-func (m memoryPressure) Name() string { return "memory-pressure-" + m.hosts.String() }
+func (m memoryPressure) Name() string { return "memory-pressure-" + m.target.String() }
 
 func (m memoryPressure) Inject(ctx context.Context, rng *rand.Rand) (harness.Injection, error) {
-	a, err := chooseRedisTargets(ctx, m.c, m.hosts, rng)
+	chosen, err := chooseRedisTargets(ctx, m.c, m.target, rng)
 	if err != nil {
 		return harness.Injection{}, err
 	}
-	if err := a.each(func(node string) error { return m.evicts(ctx, node) }); errors.Is(err, errReplica) {
-		return idleInjection(a.hosts, err), nil
+	if err := chosen.each(func(node string) error { return m.checkPrimary(ctx, node) }); errors.Is(err, errReplica) {
+		return idleInjection(chosen.nodes, err), nil
 	} else if err != nil {
 		return harness.Injection{}, err
 	}
 	cramped := map[string]*memoryBallast{}
-	inj := harness.Injection{Targets: a.hosts, Heal: func(ctx context.Context) error {
-		return a.eachAtOnce(func(node string) error {
+	inj := harness.Injection{Targets: chosen.nodes, Heal: func(ctx context.Context) error {
+		return chosen.eachAtOnce(func(node string) error {
 			if b := cramped[node]; b != nil {
 				return b.remove(ctx)
 			}
 			return nil
 		})
 	}}
-	err = a.each(func(node string) error {
+	err = chosen.each(func(node string) error {
 		b, err := newBallast(ctx, m.c, node)
 		if err != nil {
 			return err
@@ -55,12 +57,12 @@ func (m memoryPressure) Inject(ctx context.Context, rng *rand.Rand) (harness.Inj
 		cramped[node] = b
 		return b.awaitEvictions(ctx)
 	})
-	inj.Bite = fmt.Sprintf("%v evicts keys", a)
+	inj.Bite = fmt.Sprintf("%v evicts keys", chosen)
 	return inj, err
 }
 
-// evicts returns an error for a replica.
-func (m memoryPressure) evicts(ctx context.Context, node string) error {
+// checkPrimary returns an error for a replica.
+func (m memoryPressure) checkPrimary(ctx context.Context, node string) error {
 	role, err := infoField(ctx, m.c, node, "replication", "role")
 	if err == nil && role != harness.RolePrimary {
 		err = fmt.Errorf("%s %w", node, errReplica)

@@ -1,6 +1,10 @@
 // Package nemesis breaks systems, one fault a file.
 //
 // A fault acts through a small interface that names just what it needs; harness/cluster implements them all. Inject
+// returns once a probe has shown that the fault bites. Prove waits for its consequence. Heal undoes it. Schedules,
+// records, time limits and the wait for a whole system after the heal belong to harness.Run.
+//
+// A fault acts through a small interface that names just what it needs; harness/cluster implements them all. Inject
 // returns once a probe has shown that the fault bites; Prove waits for its consequence; Heal undoes it. Timetables,
 // records, time limits and the wait for a whole system after the heal belong to harness.Run.
 package nemesis
@@ -17,18 +21,19 @@ import (
 	"github.com/doublegrant/doublegrant/harness/await"
 )
 
-// primary tells who is primary.
+// primary tells which node is primary.
 type primary interface {
-	// Primary names the node that most Sentinels name as primary.
+	// Primary returns the node that most Sentinels name as primary.
 	Primary(ctx context.Context) (string, error)
-	// AwaitPromotion returns the name of a node other than old once that node says that it is primary.
+	// AwaitPromotion waits until a node other than old says that it is primary, and returns its name.
 	AwaitPromotion(ctx context.Context, old string) (string, error)
-	// Patience returns the time after which Sentinels have certainly replaced a primary that is gone. Before it they may have.
+	// Patience returns the time after which Sentinels have certainly replaced a primary that is gone. They may do so
+	// before.
 	Patience() time.Duration
 }
 
-// awaitPromoted waits until another node than old is primary and most Sentinels know of it. An old primary that comes back
-// earlier may be primary again.
+// awaitPromoted waits until a node other than old is primary and most Sentinels name it. An old primary that comes back
+// before that may become primary again.
 func awaitPromoted(ctx context.Context, c primary, old string) (string, error) {
 	name, err := c.AwaitPromotion(ctx, old)
 	if err != nil {
@@ -44,7 +49,7 @@ func awaitPromoted(ctx context.Context, c primary, old string) (string, error) {
 	return name + " was promoted", err
 }
 
-// nodes is the part of a cluster that every fault of a node needs.
+// nodes is what every fault of nodes needs of a cluster.
 type nodes interface {
 	Topology
 	primary
@@ -52,26 +57,26 @@ type nodes interface {
 	Do(ctx context.Context, node string, command ...any) (any, error)
 }
 
-// targets holds the targets of a fault.
+// targets holds the nodes that a fault strikes.
 type targets struct {
-	hosts []string
-	// old is the primary if it is one of hosts, and others are there that Sentinels can promote in its place.
+	nodes []string
+	// old is the primary if it is one of nodes and Sentinels can promote another node; otherwise "".
 	old string
 }
 
-func (a targets) String() string { return strings.Join(a.hosts, ", ") }
+func (chosen targets) String() string { return strings.Join(chosen.nodes, ", ") }
 
-// chooseTargets chooses the nodes of a fault. It waits, until ctx ends, while a failover is under way and while a chosen node
-// does not answer because of another fault.
-func chooseTargets(ctx context.Context, c nodes, t Target, rng *rand.Rand) (a targets, err error) {
+// chooseTargets chooses the nodes of a fault. While a failover is under way, or a chosen node does not answer because
+// of another fault, it waits, at most until ctx ends.
+func chooseTargets(ctx context.Context, c nodes, t Target, rng *rand.Rand) (chosen targets, err error) {
 	seed := rng.Uint64() // for the same choice each time round
 	err = poll(ctx, func() (again bool, err error) {
 		among := &primaryAsked{Topology: c}
-		a.hosts, err = t.Pick(ctx, among, rand.New(rand.NewPCG(seed, 0)))
+		chosen.nodes, err = t.Pick(ctx, among, rand.New(rand.NewPCG(seed, 0)))
 		if err != nil {
 			return among.inVain && len(c.Sentinels()) > 0, err
 		}
-		for _, host := range a.hosts {
+		for _, host := range chosen.nodes {
 			if !slices.Contains(c.RedisNodes(), host) && !slices.Contains(c.Sentinels(), host) {
 				return false, fmt.Errorf("%s is a client group, and this is a fault of nodes", host)
 			}
@@ -79,13 +84,13 @@ func chooseTargets(ctx context.Context, c nodes, t Target, rng *rand.Rand) (a ta
 				return true, fmt.Errorf("%s is broken already: %w", host, err)
 			}
 		}
-		a.old = replaceablePrimary(ctx, c, a.hosts)
+		chosen.old = replaceablePrimary(ctx, c, chosen.nodes)
 		return false, nil
 	})
-	return a, err
+	return chosen, err
 }
 
-// primaryAsked is a topology that notes whether somebody asked for the primary in vain.
+// primaryAsked is a topology that notes whether a question for the primary has failed.
 type primaryAsked struct {
 	Topology
 	inVain bool
@@ -97,21 +102,22 @@ func (a *primaryAsked) Primary(ctx context.Context) (string, error) {
 	return p, err
 }
 
-// chooseRedisTargets does what chooseTargets does, and refuses Sentinels: it is for faults that only Redis nodes can have.
+// chooseRedisTargets does what chooseTargets does, and refuses Sentinels, for faults that only Redis nodes can have.
 func chooseRedisTargets(ctx context.Context, c nodes, t Target, rng *rand.Rand) (targets, error) {
-	a, err := chooseTargets(ctx, c, t, rng)
+	chosen, err := chooseTargets(ctx, c, t, rng)
 	if err != nil {
-		return a, err
+		return chosen, err
 	}
-	for _, host := range a.hosts {
+	for _, host := range chosen.nodes {
 		if !slices.Contains(c.RedisNodes(), host) {
 			return targets{}, fmt.Errorf("%s is a Sentinel, and this is a fault of Redis nodes", host)
 		}
 	}
-	return a, nil
+	return chosen, nil
 }
 
-// replaceablePrimary returns the primary if it is one of hosts and Sentinels can promote a node that is not; else "".
+// replaceablePrimary returns the primary if it is one of hosts and Sentinels can promote a node that is not. Otherwise
+// it returns "".
 func replaceablePrimary(ctx context.Context, c nodes, hosts []string) string {
 	p, err := c.Primary(ctx)
 	if err != nil || len(c.Sentinels()) == 0 || !slices.Contains(hosts, p) {
@@ -125,16 +131,16 @@ func replaceablePrimary(ctx context.Context, c nodes, hosts []string) string {
 	return ""
 }
 
-// failover returns the proof of a fault that makes Sentinels replace the primary; nil where they cannot or need not. A fault
-// that ends within their patience may cause no failover: then its bite is proof enough.
-func (a targets) failover(c primary) func(context.Context) (string, error) {
-	if a.old == "" {
+// failover returns the proof of a fault that makes Sentinels replace the primary. It is nil where they cannot or need
+// not. A fault that ends within Sentinels' patience may cause no failover. Then its bite is proof enough.
+func (chosen targets) failover(c primary) func(context.Context) (string, error) {
+	if chosen.old == "" {
 		return nil
 	}
 	return func(ctx context.Context) (string, error) {
 		ends, ever := ctx.Deadline()
 		lasts := time.Until(ends).Round(time.Millisecond)
-		seen, err := awaitPromoted(ctx, c, a.old)
+		seen, err := awaitPromoted(ctx, c, chosen.old)
 		if err != nil && ever && lasts < c.Patience() && errors.Is(ctx.Err(), context.DeadlineExceeded) {
 			return fmt.Sprintf("nobody was promoted within %v, and Sentinels may take %v", lasts, c.Patience()), nil
 		}
@@ -147,42 +153,42 @@ func chooseSentinel(ctx context.Context, c nodes, rng *rand.Rand) (string, error
 	if len(c.Sentinels()) == 0 {
 		return "", errors.New("this fault needs Sentinels, and there are none in this topology")
 	}
-	a, err := chooseTargets(ctx, c, Sentinel(), rng)
+	chosen, err := chooseTargets(ctx, c, Sentinel(), rng)
 	if err != nil {
 		return "", err
 	}
-	return a.hosts[0], nil
+	return chosen.nodes[0], nil
 }
 
-// each does f to one host after the other, stopping at the first error.
-func (a targets) each(f func(host string) error) error {
-	for _, host := range a.hosts {
-		if err := f(host); err != nil {
+// each calls f for one node after the other, and stops at the first error.
+func (chosen targets) each(f func(node string) error) error {
+	for _, node := range chosen.nodes {
+		if err := f(node); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// eachAtOnce does f to every host at the same time, and goes on when one fails: a slow host takes no time from the others. It is for
-// heals, and for faults that last for a time of their own.
-func (a targets) eachAtOnce(f func(host string) error) error {
-	return errors.Join(await.All(len(a.hosts), func(i int) error { return f(a.hosts[i]) })...)
+// eachAtOnce calls f for every node at the same time, and goes on when one fails. It is for heals, where a slow node
+// must not delay the others, and for faults that last for a set time.
+func (chosen targets) eachAtOnce(f func(node string) error) error {
+	return errors.Join(await.All(len(chosen.nodes), func(i int) error { return f(chosen.nodes[i]) })...)
 }
 
-// nothingToHeal does nothing: it is the heal of a fault that is over in a moment.
+// nothingToHeal is the heal of a fault that is over at once.
 func nothingToHeal(context.Context) error { return nil }
 
-// pollEvery is the pause between two looks at a condition.
+// pollEvery is the time between two checks of a condition.
 const pollEvery = 20 * time.Millisecond
 
-// poll calls look until it says that it need not look again, or ctx ends. The error is the last look's.
+// poll calls look until it returns that it need not look again, or until ctx ends. It returns the last error.
 func poll(ctx context.Context, look func() (again bool, err error)) error {
 	return await.Poll(ctx, pollEvery, look)
 }
 
-// awaitReachable waits until the node answers the first client group, from which the bite will be probed. Otherwise a missing answer
-// would prove nothing.
+// awaitReachable waits until the node answers the first client group, from which the bite will be probed. Without that,
+// a missing answer would prove nothing.
 func awaitReachable(ctx context.Context, c interface {
 	Topology
 	asker
@@ -196,16 +202,17 @@ func awaitReachable(ctx context.Context, c interface {
 	})
 }
 
-// asker asks over a link.
+// asker sends a probe over a link.
 type asker interface {
-	// Probe asks to for an answer over the network, from the host from, and waits a fraction of a second for it.
+	// Probe asks the host to for an answer, from the host from, and waits a fraction of a second for it.
 	Probe(ctx context.Context, from, to string) error
 }
 
-// answerWithin bounds the wait for an answer over a link that another fault or a busy machine makes slow.
+// answerWithin bounds the wait for an answer over a link that another fault, or a busy machine, makes slow.
 const answerWithin = 10 * time.Second
 
-// awaitAnswer waits for an answer over a link that a fault should leave alone. One probe without an answer says little.
+// awaitAnswer waits for an answer over a link that a fault should leave alone. One probe without an answer proves
+// little.
 func awaitAnswer(ctx context.Context, c asker, from, to string) error {
 	ctx, cancel := context.WithTimeout(ctx, answerWithin)
 	defer cancel()

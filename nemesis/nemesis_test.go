@@ -30,14 +30,14 @@ func newPool(most int, make_ func() *cluster.Cluster) *pool {
 	return p
 }
 
-// The pools. Sentinels of watched clusters fail over as soon as they can. Those of calm clusters never do, however slow the machine
-// is, so that r1 is always primary there; the nodes' clocks can be set,
-// if the machine has a compiler.
+// The pools. Sentinels of watched clusters fail over as soon as they can. Those of calm clusters never do, however slow
+// the machine is, so that r1 is always primary there; the nodes' clocks can be set, if the machine has a compiler.
 var (
 	standalone = newPool(2, func() *cluster.Cluster { return cluster.Standalone(cluster.Options{}) })
 	watched    = newPool(1, func() *cluster.Cluster { return cluster.Sentinel(cluster.Options{}) })
 	calm       = newPool(1, func() *cluster.Cluster {
-		return cluster.Sentinel(cluster.Options{DownAfter: time.Hour, Clocks: cluster.HasClockLibrary() || clocks() == nil})
+		return cluster.Sentinel(cluster.Options{DownAfter: time.Hour,
+			Clocks: cluster.HasClockLibrary() || clocks() == nil})
 	})
 )
 
@@ -65,14 +65,14 @@ type bench struct {
 	ctx context.Context
 }
 
-// patience bounds a whole test and each wait for what must come, against hanging only: Sentinels of a busy machine may vote for
-// themselves again and again, every six seconds, or stand in TILT.
+// patience bounds a whole test and each wait for what must come, against hanging only: Sentinels of a busy machine may
+// vote for themselves again and again, every six seconds, or stand in TILT.
 const patience, tick = 5 * time.Minute, 10 * time.Millisecond
 
 func rng() *rand.Rand { return rand.New(rand.NewPCG(1, 2)) }
 
-// borrow runs the test side by side with others, on a whole and empty cluster of the pool. When the test is over it waits until the
-// cluster is whole again. One that a failed test leaves is not lent again.
+// borrow runs the test side by side with others, on a whole and empty cluster of the pool. When the test is over it
+// waits until the cluster is whole again. One that a failed test leaves is not lent again.
 func borrow(t *testing.T, p *pool) bench {
 	t.Helper()
 	t.Parallel()
@@ -91,7 +91,8 @@ func borrow(t *testing.T, p *pool) bench {
 	})
 	if c == nil {
 		c = p.make()
-		require.NoError(t, c.Start(context.WithoutCancel(ctx), harness.NewClock(), func(harness.Event) {}, slog.New(slog.DiscardHandler)))
+		require.NoError(t, c.Start(context.WithoutCancel(ctx), harness.NewClock(), func(harness.Event) {},
+			slog.New(slog.DiscardHandler)))
 	}
 	b := bench{t, c, ctx}
 	require.NoError(t, b.AwaitWhole(ctx))
@@ -145,11 +146,12 @@ func (b bench) write(group int) error {
 	return r.Set(b.ctx, "k", "v", 0).Err()
 }
 
-// writes waits until the group can write, to whichever primary it follows: on a busy machine one write that comes late is
-// no evidence of a cut, and through a cut none ever gets.
+// writes waits until the group can write, to whichever primary it follows: on a busy machine one write that comes late
+// is no evidence of a cut, and through a cut none ever gets.
 func (b bench) writes(group int) {
 	b.Helper()
-	require.EventuallyWithT(b, func(t *assert.CollectT) { assert.NoError(t, b.write(group)) }, patience, tick, "group %d cannot write", group)
+	require.EventuallyWithT(b, func(t *assert.CollectT) { assert.NoError(t, b.write(group)) }, patience, tick,
+		"group %d cannot write", group)
 }
 
 func TestAFaultWaitsForAPrimary(t *testing.T) {

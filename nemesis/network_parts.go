@@ -8,7 +8,7 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 )
 
-// hostsByRole holds the hosts by their roles when a partition begins.
+// hostsByRole holds the hosts by role at the moment when a partition begins.
 type hostsByRole struct {
 	c                           Partitionable
 	rng                         *rand.Rand
@@ -45,18 +45,19 @@ func firstIndexes(n int) []int {
 
 func (p hostsByRole) drawOne(of []string) string { return of[p.rng.IntN(len(of))] }
 
-// primarySide lists the hosts on the primary's side, with a few client groups. The primary is first: it is the fault's first target.
+// primarySide lists the hosts on the primary's side, with the smaller share of the client groups. The primary is first,
+// since it is the fault's first target.
 func (p hostsByRole) primarySide(with ...string) []string {
 	return slices.Concat([]string{p.old}, with, p.few)
 }
 
-// allBut lists all hosts but those.
+// allBut lists all hosts except those of but.
 func (p hostsByRole) allBut(but []string) []string {
 	all := slices.Concat(p.c.RedisNodes(), p.sentinels, p.groups)
 	return slices.DeleteFunc(all, func(h string) bool { return slices.Contains(but, h) })
 }
 
-// splitBrain cuts the primary's side off from everybody else.
+// splitBrain cuts the primary's side off from all other hosts.
 func (p hostsByRole) splitBrain(with ...string) cutHosts {
 	side := p.primarySide(with...)
 	return cutHosts{
@@ -89,7 +90,8 @@ func (p hostsByRole) fromReplicas(replicas []string) cutHosts {
 	return one
 }
 
-// fromMinority cuts the groups off from a minority of the Redis nodes. A probe from the group one has to reach another node.
+// fromMinority cuts the groups off from a minority of the Redis nodes. A probe from the group one has to reach another
+// node.
 func fromMinority(ctx context.Context, c Partitionable, rng *rand.Rand, groups []string, one string) (cutHosts, error) {
 	nodes, err := Minority().Pick(ctx, c, rng)
 	if err != nil {

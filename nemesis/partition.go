@@ -13,13 +13,10 @@ import (
 	"github.com/doublegrant/doublegrant/harness/await"
 )
 
-// Partitionable is the part of a cluster that Partition needs.
+// Partitionable is what Partition needs of a cluster.
 type Partitionable interface {
 	primary
-	Topology
-	Impairable
-	Metered
-	Probe(ctx context.Context, from, to string) error
+	Linked
 	Role(ctx context.Context, node string) (string, error)
 	// Suspects reports whether the Sentinel believes that the primary is down.
 	Suspects(ctx context.Context, sentinel string) (bool, error)
@@ -27,18 +24,19 @@ type Partitionable interface {
 	Hears(ctx context.Context, replica string) (bool, error)
 }
 
-// Partition cuts the network into the parts that shape says. f is one of the link faults that Cuts lists, under which nothing
-// is answered. Inject returns an error for any other, and for a shape that the topology is too small for.
+// Partition cuts the network into the parts that shape says. f is one of the link faults that Cuts lists. Inject
+// returns an error for any other, and for a shape that the topology is too small for.
 //
-// Withhold is the hardest on the system, since each side can learn of it only by waiting. The resets of Refuse tell both at once:
-// they make min-replicas-to-write look perfect, since the primary drops its replicas, and with them its right to write, in the
-// same moment. Drop and DropReplies let ends of connections pass, and reset the connections when they heal.
+// Withhold is the hardest on the system, since each side can learn of it only by waiting. The resets of Refuse tell
+// both sides at once. They make min-replicas-to-write look perfect: the primary drops its replicas, and with them its
+// right to write, in the same moment. Drop and DropReplies let the ends of connections pass, and reset the connections
+// when they heal.
 //
-// The bite: probes, in new connections from either side, get no answer through the cut, and one beside it does. The proof:
-// the one that the Shape describes, and the system itself sent something over the cut.
+// The bite: probes in new connections from either side get no answer through the cut, and one beside it does. The proof
+// is the one that the Shape describes, and that the system itself sent something over the cut.
 //
-// After the heal a cluster was whole within half a second where nobody had failed over, and within 5 s where somebody
-// had (20 trials of each Shape under Withhold, and of SplitBrain under each of the Cuts, on two busy cores).
+// After the heal a cluster was whole within half a second without a failover, and within 5 s with one (20 trials of
+// each Shape under Withhold, and of SplitBrain under each of the Cuts, on two busy cores).
 func Partition(c Partitionable, shape Shape, f harness.LinkFault) harness.Nemesis {
 	return partition{c, shape, f, shape.faultName()}
 }
@@ -62,7 +60,8 @@ func (p partition) Inject(ctx context.Context, rng *rand.Rand) (harness.Injectio
 		return harness.Injection{}, err
 	}
 	if !cutsLink(p.fault) {
-		return harness.Injection{}, fmt.Errorf("%v is not a partition: choose one of hold, drop, drop-replies or refuse", p.fault)
+		return harness.Injection{}, fmt.Errorf(
+			"%v is not a partition: choose one of hold, drop, drop-replies or refuse", p.fault)
 	}
 	cut, err := p.shape.make(ctx, p.c, rng)
 	if err != nil {
@@ -85,7 +84,7 @@ func (p partition) Inject(ctx context.Context, rng *rand.Rand) (harness.Injectio
 	return inj, err
 }
 
-// cutHosts is a Shape with the hosts that it has at the moment.
+// cutHosts is a Shape applied to the hosts of the moment.
 type cutHosts struct {
 	targets []string
 	groups  []int // client groups on the smaller side
@@ -94,7 +93,7 @@ type cutHosts struct {
 	prove   func(ctx context.Context) (string, error)
 }
 
-// probe looks at the cut from both sides, and what should pass beside it.
+// probe checks the cut from both sides, and what should still pass beside it.
 func (c cutHosts) probe(ctx context.Context, p Partitionable) (string, error) {
 	shut := c.linksToProbe(p.ClientGroups())
 	if len(shut) == 0 {
@@ -119,8 +118,8 @@ func (c cutHosts) probe(ctx context.Context, p Partitionable) (string, error) {
 	return c.describe(shut), nil
 }
 
-// linksToProbe lists the cut links to look at: those that lead to nodes, and of those that client groups open only the first and the
-// last group's.
+// linksToProbe lists the cut links to probe: those that lead to nodes. Of those that client groups open, it takes only
+// the first group's and the last group's.
 func (c cutHosts) linksToProbe(groups []string) []harness.Link {
 	var clients []string
 	for _, l := range c.links {
@@ -146,7 +145,7 @@ func (c cutHosts) describe(shut []harness.Link) string {
 	return s
 }
 
-// twoPrimaries waits for another primary than old, and sees that old still is one as well.
+// twoPrimaries waits until a node other than old is primary, and checks that old still is one too.
 func twoPrimaries(ctx context.Context, c Partitionable, old string) (string, error) {
 	seen, err := awaitPromoted(ctx, c, old)
 	if err != nil {
@@ -162,7 +161,7 @@ func twoPrimaries(ctx context.Context, c Partitionable, old string) (string, err
 	return seen + " while " + old + " was still primary", nil
 }
 
-// stillPrimary checks that nobody has failed over.
+// stillPrimary checks that no failover has taken place.
 func stillPrimary(ctx context.Context, c Partitionable, old, seen string) (string, error) {
 	now, err := c.Primary(ctx)
 	if err != nil {
@@ -174,7 +173,7 @@ func stillPrimary(ctx context.Context, c Partitionable, old, seen string) (strin
 	return seen + "; " + old + " is still primary", nil
 }
 
-// awaitDeaf waits until none of the replicas hears its primary any more.
+// awaitDeaf waits until none of the replicas hears from its primary.
 func awaitDeaf(ctx context.Context, c Partitionable, replicas []string) (string, error) {
 	err := pollUntil(ctx, func() error {
 		for _, r := range replicas {
@@ -187,7 +186,7 @@ func awaitDeaf(ctx context.Context, c Partitionable, replicas []string) (string,
 	return "no word of the primary reaches " + strings.Join(replicas, ", "), err
 }
 
-// aloneSuspects waits until one Sentinel believes that the primary is down, and sees that the others do not.
+// aloneSuspects waits until one Sentinel believes that the primary is down, and checks that the others do not.
 func aloneSuspects(ctx context.Context, c Partitionable, one string) (string, error) {
 	suspects := func(s string, want bool) error {
 		if is, err := c.Suspects(ctx, s); err != nil || is != want {

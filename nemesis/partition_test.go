@@ -15,8 +15,8 @@ import (
 	"github.com/doublegrant/doublegrant/nemesis"
 )
 
-// TestWhoLosesWhom checks the links that each shape cuts, both ways, and its targets. Replicas and Sentinels among the targets are
-// called r and s, the others R and S.
+// TestWhoLosesWhom checks the links that each shape cuts, both ways, and its targets. Replicas and Sentinels among the
+// targets are called r and s, the others R and S.
 func TestWhoLosesWhom(t *testing.T) {
 	for _, c := range []struct {
 		shape         nemesis.Shape
@@ -38,19 +38,22 @@ func TestWhoLosesWhom(t *testing.T) {
 	} {
 		s := threeOf("s1", "s2", "s3")
 		n := nemesis.Partition(s, c.shape, harness.Withhold())
-		require.Equal(t, strings.TrimPrefix("partition-"+c.shape.String(), "partition-one-way"), strings.TrimPrefix(n.Name(), "one-way"))
+		require.Equal(t, strings.TrimPrefix("partition-"+c.shape.String(), "partition-one-way"),
+			strings.TrimPrefix(n.Name(), "one-way"))
 		inj, err := n.Inject(t.Context(), rng())
 		require.NoError(t, err)
 		require.Len(t, inj.Targets, c.targets, c.shape)
 		require.Equal(t, c.groups, inj.Groups, c.shape)
 
 		among := func(hosts []string, struck bool) []string {
-			return slices.DeleteFunc(slices.Clone(hosts), func(h string) bool { return slices.Contains(inj.Targets, h) != struck })
+			return slices.DeleteFunc(slices.Clone(hosts),
+				func(h string) bool { return slices.Contains(inj.Targets, h) != struck })
 		}
 		called := func(names string) (hosts []string) {
 			for name := range strings.FieldsSeq(strings.TrimSuffix(names, ">")) {
 				hosts = append(hosts, map[string][]string{
-					"r1": {"r1"}, "r": among(s.nodes[1:], true), "R": among(s.nodes[1:], false), "s": among(s.sentinels, true),
+					"r1": {"r1"}, "r": among(s.nodes[1:], true), "R": among(s.nodes[1:], false), "s": among(s.sentinels,
+						true),
 					"S": among(s.sentinels, false), "few": s.groups[:2], "many": s.groups[2:],
 				}[name]...)
 			}
@@ -94,8 +97,10 @@ func TestPartitionsThatDoNotApply(t *testing.T) {
 		"no link fault given": nemesis.Partition(s, nemesis.ClientsFromPrimary(), harness.LinkFault{}),
 		"no shape given":      nemesis.Partition(s, nemesis.Shape{}, harness.Withhold()),
 		"is not a partition":  nemesis.Partition(s, nemesis.ClientsFromPrimary(), harness.Latency(time.Second, 0)),
-		"over this cut":       nemesis.Partition(s, nemesis.OneWay(nemesis.Primary(), nemesis.Clients()), harness.Withhold()),
-		"no host \"r9\"":      nemesis.Partition(s, nemesis.OneWay(nemesis.Named("r9"), nemesis.Primary()), harness.Withhold()),
+		"over this cut": nemesis.Partition(s, nemesis.OneWay(nemesis.Primary(), nemesis.Clients()),
+			harness.Withhold()),
+		"no host \"r9\"": nemesis.Partition(s, nemesis.OneWay(nemesis.Named("r9"), nemesis.Primary()),
+			harness.Withhold()),
 	} {
 		inj, err := n.Inject(t.Context(), rng())
 		require.ErrorContains(t, err, want)

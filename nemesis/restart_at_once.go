@@ -12,45 +12,47 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 )
 
-// RestartAtOnce kills nodes with SIGKILL and starts them again before any Sentinel takes them for down, as a supervisor does.
-// Sentinels see another run id and log +reboot, and do nothing about it.
+// RestartAtOnce kills nodes with SIGKILL and starts them again before any Sentinel takes them for down, as a supervisor
+// does. Sentinels see a new run id and log +reboot, and do nothing about it.
 //
-// A primary without an append-only file comes back empty: its replicas throw away what they have and follow it, and
-// everything acknowledged is gone without any failover. With such a file nothing is lost, unless appendfsync is everysec: while
-// an fsync takes its time, commands are acknowledged that have not left the process. The bite: another process answers; it
-// counts the keys before and after. The proof for a primary with Sentinels: no other node is promoted for 1.5 s. A restart
-// that takes a second or more, so that Sentinels act, is not proved. There is nothing to heal.
+// A primary without an append-only file comes back empty. Its replicas drop their data and follow it, and all
+// acknowledged writes are lost without any failover. With such a file nothing is lost, unless appendfsync is everysec:
+// during an fsync Redis acknowledges commands that have not left the process.
+//
+// The bite: another process answers. It counts the keys before and after. The proof for a primary with Sentinels: no
+// other node is promoted for 1.5 s. A restart that takes a second or more, so that Sentinels act, is not proved. There
+// is nothing to heal.
 func RestartAtOnce(c Killable, t Target) harness.Nemesis { return restartAtOnce{c, t} }
 
 type restartAtOnce struct {
-	c     Killable
-	hosts Target
+	c      Killable
+	target Target
 }
 
-func (r restartAtOnce) Name() string { return "restart-" + r.hosts.String() + "-at-once" }
+func (r restartAtOnce) Name() string { return "restart-" + r.target.String() + "-at-once" }
 
-// noFailoverFor is the time for which a restarted primary is watched: Sentinels that missed it would have replaced it by then.
+// noFailoverFor is how long a restarted primary is watched. Sentinels that missed it would have replaced it by then.
 const noFailoverFor = 1500 * time.Millisecond
 
 func (r restartAtOnce) Inject(ctx context.Context, rng *rand.Rand) (harness.Injection, error) {
-	a, err := chooseTargets(ctx, r.c, r.hosts, rng)
+	chosen, err := chooseTargets(ctx, r.c, r.target, rng)
 	if err != nil {
 		return harness.Injection{}, err
 	}
-	inj := harness.Injection{Targets: a.hosts, Heal: func(ctx context.Context) error {
-		return a.eachAtOnce(func(node string) error { return r.c.Restart(ctx, node) })
+	inj := harness.Injection{Targets: chosen.nodes, Heal: func(ctx context.Context) error {
+		return chosen.eachAtOnce(func(node string) error { return r.c.Restart(ctx, node) })
 	}}
-	if a.old != "" {
-		inj.Prove = func(ctx context.Context) (string, error) { return r.checkUnnoticed(ctx, a.old) }
+	if chosen.old != "" {
+		inj.Prove = func(ctx context.Context) (string, error) { return r.checkUnnoticed(ctx, chosen.old) }
 	}
 	var seen []string
-	err = a.eachExclusively(ctx, r.c, checkRunning(r.c), func(node string) error {
+	inj, err = chosen.breakExclusively(ctx, r.c, inj, checkRunning(r.c), func(node string) error {
 		what, err := r.restart(ctx, node)
 		seen = append(seen, what)
 		return err
 	})
 	inj.Bite = strings.Join(seen, "; ")
-	return withoutHealIfUnfit(inj, err)
+	return inj, err
 }
 
 // restart replaces the node's process by another, and says what became of its keys.
@@ -97,7 +99,7 @@ func (r restartAtOnce) inspect(ctx context.Context, node string) (p nodeState, e
 	return p, err
 }
 
-// checkUnnoticed checks that no other node than old is promoted within noFailoverFor.
+// checkUnnoticed checks that no node other than old is promoted within noFailoverFor.
 func (r restartAtOnce) checkUnnoticed(ctx context.Context, old string) (string, error) {
 	watching, cancel := context.WithTimeout(ctx, noFailoverFor)
 	defer cancel()

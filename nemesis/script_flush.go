@@ -8,31 +8,31 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 )
 
-// Flushable is the part of a cluster that ScriptFlush needs.
+// Flushable is what ScriptFlush needs of a cluster.
 type Flushable interface{ nodes }
 
-// ScriptFlush empties the script cache of Redis nodes, as a failover or a restart does too: EVALSHA answers NOSCRIPT
-// until somebody loads the script again. The bite: a script that was just loaded is there before, and not after. It is
-// over in a moment, and there is nothing to heal.
+// ScriptFlush empties the script cache of Redis nodes, as a failover or a restart does too. EVALSHA answers NOSCRIPT
+// until a client loads the script again. The bite: a script that was just loaded is there before, and not after. The
+// fault is over at once, and there is nothing to heal.
 func ScriptFlush(c Flushable, t Target) harness.Nemesis { return scriptFlush{c, t} }
 
 type scriptFlush struct {
-	c     Flushable
-	hosts Target
+	c      Flushable
+	target Target
 }
 
-func (s scriptFlush) Name() string { return "script-flush-" + s.hosts.String() }
+func (s scriptFlush) Name() string { return "script-flush-" + s.target.String() }
 
 func (s scriptFlush) Inject(ctx context.Context, rng *rand.Rand) (harness.Injection, error) {
-	a, err := chooseRedisTargets(ctx, s.c, s.hosts, rng)
+	chosen, err := chooseRedisTargets(ctx, s.c, s.target, rng)
 	if err != nil {
 		return harness.Injection{}, err
 	}
 	return harness.Injection{
-		Targets: a.hosts,
-		Bite:    fmt.Sprintf("%v forgot a script just loaded", a),
+		Targets: chosen.nodes,
+		Bite:    fmt.Sprintf("%v forgot a script just loaded", chosen),
 		Heal:    nothingToHeal,
-	}, a.each(func(node string) error { return s.flush(ctx, node) })
+	}, chosen.each(func(node string) error { return s.flush(ctx, node) })
 }
 
 func (s scriptFlush) flush(ctx context.Context, node string) error {

@@ -8,7 +8,7 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 )
 
-// Crashable is the part of a cluster that SimulateFailure needs.
+// Crashable is what SimulateFailure needs of a cluster.
 type Crashable interface {
 	Watched
 	Restartable
@@ -20,16 +20,18 @@ type Crash struct{ name, flag string }
 // AfterElection returns the moment when a Sentinel has been elected to fail over, and has done nothing yet.
 func AfterElection() Crash { return Crash{"after-election", "crash-after-election"} }
 
-// AfterPromotion returns the moment when the Sentinel has seen the new primary promoted, and has told nobody yet.
+// AfterPromotion returns the moment when the Sentinel has seen the new primary promoted, and has told no other host
+// yet.
 func AfterPromotion() Crash { return Crash{"after-promotion", "crash-after-promotion"} }
 
-// SimulateFailure tells one of the Sentinels to fail over, and to crash in the middle of it (SENTINEL SIMULATE-FAILURE).
-// The bite: its process has ended. The heal starts it again.
+// SimulateFailure tells one of the Sentinels to fail over, and to crash in the middle of it (SENTINEL
+// SIMULATE-FAILURE). The bite: its process has ended. The heal starts it again.
 //
-// The consequences were measured with two other Sentinels, which see nothing wrong with the primary. A crash after the election
-// has none. After the promotion there are two primaries for about a second, until the others make the promoted node a replica
-// again; what it acknowledged is lost. But the Sentinel that comes back has written down the promotion, with a newer epoch than
-// the others know, and they believe it: all then follow a replica, see that it is not a primary, and fail over in earnest.
+// The consequences were measured with two other Sentinels, which see nothing wrong with the primary. A crash after the
+// election has none. After the promotion there are two primaries for about a second, until the other Sentinels make the
+// promoted node a replica again. What it acknowledged is lost. But the Sentinel that comes back has saved the promotion
+// with a newer epoch than the others know, and they believe it. All then follow a replica, see that it is not a
+// primary, and fail over in earnest.
 func SimulateFailure(c Crashable, at Crash) harness.Nemesis { return sentinelCrash{c, at} }
 
 type sentinelCrash struct {
@@ -63,7 +65,7 @@ func (s sentinelCrash) Inject(ctx context.Context, rng *rand.Rand) (harness.Inje
 		if !s.c.Running(victim) {
 			return nil
 		}
-		// A Sentinel gives its failover up where no replica is good enough by then. Until it does, it refuses another.
+		// A Sentinel gives its failover up if no replica is good enough by then. Until it does, it refuses another one.
 		_, err := s.c.Do(ctx, victim, "SENTINEL", "FAILOVER", s.c.MasterName())
 		return fmt.Errorf("%s has not crashed (asked again: %v)", victim, err)
 	})

@@ -12,17 +12,17 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 )
 
-// Watched is the part of a cluster that SentinelFailover needs.
+// Watched is what SentinelFailover needs of a cluster.
 type Watched interface {
 	nodes
 	// MasterName returns the name by which Sentinels know the primary.
 	MasterName() string
 }
 
-// SentinelFailover tells one of the Sentinels to fail over although nothing is wrong (SENTINEL FAILOVER), as an operator
-// does. It asks no other Sentinel. What the old primary acknowledges between the promotion and its own demotion is lost.
-// The bite: the Sentinel agrees. The proof: another node is promoted. A Sentinel that gives its failover up, as on a busy machine, is
-// asked again. There is nothing to heal.
+// SentinelFailover tells one of the Sentinels to fail over although nothing is wrong (SENTINEL FAILOVER), as an
+// operator does. It asks no other Sentinel. What the old primary acknowledges between the promotion and its own
+// demotion is lost. The bite: the Sentinel agrees. The proof: another node is promoted. A Sentinel that gives its
+// failover up, as on a busy machine, is asked again. There is nothing to heal.
 func SentinelFailover(c Watched) harness.Nemesis { return sentinelFailover{c} }
 
 type sentinelFailover struct{ c Watched }
@@ -57,8 +57,9 @@ func (f sentinelFailover) Inject(ctx context.Context, rng *rand.Rand) (harness.I
 	}, beginFailover(ctx, f.c, s)
 }
 
-// askAgain asks the Sentinel for a failover each time that it has given one up, until ctx is canceled. address is the primary's before. One
-// that has succeeded is not repeated: while it is under way the Sentinel says so, and after it names another address.
+// askAgain asks the Sentinel for a failover each time that it has given one up, until ctx ends. address is the
+// primary's from before. A failover that has succeeded is not repeated: while it is under way the Sentinel says so, and
+// after it the Sentinel names another address.
 func (f sentinelFailover) askAgain(ctx context.Context, sentinel, address string) {
 	tick := time.NewTicker(500 * time.Millisecond)
 	defer tick.Stop()
@@ -69,12 +70,13 @@ func (f sentinelFailover) askAgain(ctx context.Context, sentinel, address string
 		case <-tick.C:
 		}
 		if now, underWay, err := f.primaryOf(ctx, sentinel); err == nil && !underWay && now == address {
-			_, _ = f.c.Do(ctx, sentinel, "SENTINEL", "FAILOVER", f.c.MasterName()) // a refusal is followed by another question
+			// A refusal is followed by another request.
+			_, _ = f.c.Do(ctx, sentinel, "SENTINEL", "FAILOVER", f.c.MasterName())
 		}
 	}
 }
 
-// primaryOf returns the address that the Sentinel takes for the primary's, and whether it replaces it just now.
+// primaryOf returns the address that the Sentinel takes for the primary's, and whether a failover is under way.
 func (f sentinelFailover) primaryOf(ctx context.Context, sentinel string) (address string, underWay bool, err error) {
 	reply, err := f.c.Do(ctx, sentinel, "SENTINEL", "MASTER", f.c.MasterName())
 	if err != nil {
@@ -91,7 +93,8 @@ func (f sentinelFailover) primaryOf(ctx context.Context, sentinel string) (addre
 	return fields["ip"] + ":" + fields["port"], strings.Contains(fields["flags"], "failover"), nil
 }
 
-// beginFailover sends SENTINEL FAILOVER, and again while another failover is under way or no replica is good enough.
+// beginFailover sends SENTINEL FAILOVER, and repeats it while another failover is under way or no replica is good
+// enough.
 func beginFailover(ctx context.Context, c Watched, sentinel string) error {
 	return poll(ctx, func() (again bool, err error) {
 		_, err = c.Do(ctx, sentinel, "SENTINEL", "FAILOVER", c.MasterName())

@@ -11,8 +11,8 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 )
 
-// Shape says who loses whom in a partition. The hosts are chosen anew each time it is injected. The functions of this file make
-// shapes; the zero value cannot be injected.
+// Shape says which hosts lose each other in a partition. The hosts are chosen anew each time it is injected. The
+// functions of this file make shapes. The zero value cannot be injected.
 type Shape struct {
 	name, doc string
 	needs     shapeNeeds
@@ -33,14 +33,14 @@ func (s Shape) faultName() string {
 // oneWay is the name of OneWay's shape, and of its fault.
 const oneWay = "one-way"
 
-// Doc returns one line that says who loses whom, and what follows.
+// Doc returns one line that says which hosts lose each other, and what follows.
 func (s Shape) Doc() string { return s.doc }
 
 // shapeNeeds is the smallest topology in which a shape can be made.
 type shapeNeeds struct{ nodes, sentinels, groups int }
 
-// Check returns an error that says what the topology lacks for this shape. It looks at the numbers of hosts only, so a stand-in
-// for a cluster that has not started will do. A topology without a single primary fails later, when the fault is injected.
+// Check returns an error that says what the topology lacks for this shape. It uses the numbers of hosts only, so it
+// works before a cluster has started. A topology without a single primary fails later, when the fault is injected.
 func (s Shape) Check(c Topology) error {
 	if s.make == nil {
 		return errors.New("no shape given: choose one, such as nemesis.SplitBrain()")
@@ -57,21 +57,22 @@ func (n shapeNeeds) String() string {
 	return fmt.Sprintf("%d Redis nodes, %d Sentinels and %d client groups", n.nodes, n.sentinels, n.groups)
 }
 
-// SplitBrain cuts the primary, one Sentinel and two fifths of the client groups off from everybody else. Both sides keep
-// a writable primary, until the heal makes one of them forget. The proof: another node is promoted while the old one
-// still says that it is primary.
+// SplitBrain cuts the primary, one Sentinel and two fifths of the client groups off from all other hosts. Both sides
+// keep a writable primary, until the heal makes one of them drop its writes. The proof: another node is promoted while
+// the old one still says that it is primary.
 //
-// To test min-replicas-to-write take Withhold. The resets of Refuse make that setting look perfect, since the primary drops its
-// replicas at once. Under Drop it drops them as soon as the first of them gives up and closes its connection. Under DropReplies
-// both nodes stay primaries, but commands pass, and so does the news of the other Sentinels: the Sentinel beside the old primary
-// names the new one, and clients that ask it are sent to a node that does not answer them.
+// Use Withhold to test min-replicas-to-write. The resets of Refuse make that setting look perfect, since the primary
+// drops its replicas at once. Under Drop it drops them as soon as the first of them gives up and closes its connection.
+// Under DropReplies both nodes stay primaries, but commands pass, and so does the news of the other Sentinels: the
+// Sentinel beside the old primary names the new one, and sends clients to a node whose answers do not reach them.
 func SplitBrain() Shape {
-	return withPrimary("split-brain", "the primary, one Sentinel and 2/5 of the client groups lose all others: two primaries",
+	return withPrimary("split-brain",
+		"the primary, one Sentinel and 2/5 of the client groups lose all others: two primaries",
 		shapeNeeds{3, 3, 2}, func(p hostsByRole) cutHosts { return p.splitBrain(p.drawOne(p.sentinels)) })
 }
 
-// SplitBrainWithReplica is SplitBrain with one replica on the old primary's side, which goes on acknowledging its
-// writes: WAIT 1 and min-replicas-to-write 1 are satisfied there.
+// SplitBrainWithReplica is SplitBrain with one replica on the old primary's side, which still acknowledges its writes.
+// WAIT 1 and min-replicas-to-write 1 are satisfied there.
 func SplitBrainWithReplica() Shape {
 	doc := "as split-brain, with a replica on the old primary's side: WAIT 1 is content there"
 	return withPrimary("split-brain-replica", doc, shapeNeeds{3, 3, 2}, func(p hostsByRole) cutHosts {
@@ -79,8 +80,8 @@ func SplitBrainWithReplica() Shape {
 	})
 }
 
-// ClientsFromPrimary takes the primary from two fifths of the client groups, and from nobody else. The proof: the other
-// groups still reach it, and it stays primary.
+// ClientsFromPrimary cuts the primary off from two fifths of the client groups, and from no other host. The proof: the
+// other groups still reach it, and it stays primary.
 func ClientsFromPrimary() Shape {
 	return withPrimary("clients-primary", "2/5 of the client groups lose the primary, nobody else does: no failover",
 		shapeNeeds{1, 0, 2}, func(p hostsByRole) cutHosts {
@@ -98,28 +99,28 @@ func ClientsFromPrimary() Shape {
 		})
 }
 
-// PrimaryFromReplicas takes all replicas from the primary. The proof: they hear nothing of it any more, and it stays
+// PrimaryFromReplicas cuts the primary off from all replicas. The proof: they hear nothing from it, and it stays
 // primary. Under Withhold or Drop that takes seconds to show.
 func PrimaryFromReplicas() Shape {
 	return withPrimary("primary-replicas", "the primary loses all its replicas: no failover, and nothing is replicated",
 		shapeNeeds{2, 0, 1}, func(p hostsByRole) cutHosts { return p.fromReplicas(p.replicas) })
 }
 
-// PrimaryFromReplica takes one replica from the primary. The proof is that of PrimaryFromReplicas.
+// PrimaryFromReplica cuts the primary off from one replica. The proof is that of PrimaryFromReplicas.
 func PrimaryFromReplica() Shape {
 	return withPrimary("primary-replica", "the primary loses one replica: no failover",
 		shapeNeeds{2, 0, 1}, func(p hostsByRole) cutHosts { return p.fromReplicas([]string{p.drawOne(p.replicas)}) })
 }
 
-// PrimaryFromSentinels takes all Sentinels from the primary: they fail over although every client reaches it. The proof:
-// two primaries, as in SplitBrain.
+// PrimaryFromSentinels cuts the primary off from all Sentinels. They fail over although every client reaches it. The
+// proof: two primaries, as in SplitBrain.
 func PrimaryFromSentinels() Shape {
 	return withPrimary("primary-sentinels", "the primary loses all Sentinels, no client loses anybody: two primaries",
 		shapeNeeds{2, 1, 1}, func(p hostsByRole) cutHosts { return p.cutPrimaryFrom(p.sentinels) })
 }
 
-// PrimaryFromSentinel takes one Sentinel from the primary. The proof: that one believes that the primary is down, the others
-// do not, and it stays primary.
+// PrimaryFromSentinel cuts the primary off from one Sentinel. The proof: that one believes that the primary is down,
+// the others do not, and it stays primary.
 func PrimaryFromSentinel() Shape {
 	return withPrimary("primary-sentinel", "the primary loses one Sentinel: no quorum, so no failover",
 		shapeNeeds{1, 3, 1}, func(p hostsByRole) cutHosts {
@@ -140,14 +141,16 @@ func PrimaryFromSentinel() Shape {
 		})
 }
 
-// IsolatePrimary takes all replicas and all Sentinels from the primary. Every client still reaches every node. The proof: two
-// primaries, as in SplitBrain.
+// IsolatePrimary cuts the primary off from all replicas and all Sentinels. Every client still reaches every node. The
+// proof: two primaries, as in SplitBrain.
 func IsolatePrimary() Shape {
-	return withPrimary("isolate-primary", "the primary loses replicas and Sentinels, no client loses anybody: two primaries",
-		shapeNeeds{2, 1, 1}, func(p hostsByRole) cutHosts { return p.cutPrimaryFrom(slices.Concat(p.replicas, p.sentinels)) })
+	return withPrimary("isolate-primary",
+		"the primary loses replicas and Sentinels, no client loses anybody: two primaries",
+		shapeNeeds{2, 1,
+			1}, func(p hostsByRole) cutHosts { return p.cutPrimaryFrom(slices.Concat(p.replicas, p.sentinels)) })
 }
 
-// Bridge makes two halves that do not see each other, and leaves one replica, the bridge, that both see. One half is the
+// Bridge makes two halves that do not see each other, and one replica, the bridge, that both see. One half is the
 // primary, one Sentinel and two fifths of the client groups. The proof: a failover. The Sentinels' decisions cross the
 // bridge, so two primaries do not last.
 func Bridge() Shape {
@@ -167,22 +170,23 @@ func Bridge() Shape {
 // OneWay cuts the connections that hosts of from open to hosts of to. Connections in the other direction go on.
 func OneWay(from, to Target) Shape {
 	doc := fmt.Sprintf("the connections that %s opens to %s are cut, those the other way are not", from, to)
-	return Shape{oneWay, doc, shapeNeeds{}, func(ctx context.Context, c Partitionable, rng *rand.Rand) (cutHosts, error) {
-		a, err := from.Pick(ctx, c, rng)
-		if err != nil {
-			return cutHosts{}, err
-		}
-		b, err := to.Pick(ctx, c, rng)
-		if err != nil {
-			return cutHosts{}, err
-		}
-		one := cutHosts{targets: union(a, b), links: harness.Links(a, b)}
-		back := harness.Links(b, a)
-		if len(back) > 0 && !slices.Contains(c.ClientGroups(), back[0].To) && !slices.Contains(one.links, back[0]) {
-			one.open = back[:1]
-		}
-		return one, nil
-	}}
+	return Shape{oneWay, doc, shapeNeeds{},
+		func(ctx context.Context, c Partitionable, rng *rand.Rand) (cutHosts, error) {
+			a, err := from.Pick(ctx, c, rng)
+			if err != nil {
+				return cutHosts{}, err
+			}
+			b, err := to.Pick(ctx, c, rng)
+			if err != nil {
+				return cutHosts{}, err
+			}
+			one := cutHosts{targets: union(a, b), links: harness.Links(a, b)}
+			back := harness.Links(b, a)
+			if len(back) > 0 && !slices.Contains(c.ClientGroups(), back[0].To) && !slices.Contains(one.links, back[0]) {
+				one.open = back[:1]
+			}
+			return one, nil
+		}}
 }
 
 // MinorityOfNodes cuts all clients off from a minority of the Redis nodes. It is for topologies of several masters.
@@ -209,15 +213,16 @@ func ClientsFromMinority() Shape {
 		}}
 }
 
-// AllShapes lists the shapes that need no choice of hosts: all but OneWay.
+// AllShapes lists the shapes that take no choice of hosts: all but OneWay.
 func AllShapes() []Shape {
 	return []Shape{
 		SplitBrain(), SplitBrainWithReplica(), ClientsFromPrimary(), PrimaryFromReplicas(), PrimaryFromReplica(),
-		PrimaryFromSentinels(), PrimaryFromSentinel(), IsolatePrimary(), Bridge(), MinorityOfNodes(), ClientsFromMinority(),
+		PrimaryFromSentinels(), PrimaryFromSentinel(), IsolatePrimary(), Bridge(), MinorityOfNodes(),
+		ClientsFromMinority(),
 	}
 }
 
-// ParseShape returns the shape called name. Any name but those of AllShapes is an error that lists them.
+// ParseShape returns the shape called name. For a name that AllShapes does not have, the error lists those that it has.
 func ParseShape(name string) (Shape, error) {
 	var known []string
 	for _, s := range AllShapes() {

@@ -13,8 +13,8 @@ import (
 	"github.com/doublegrant/doublegrant/nemesis"
 )
 
-// sketch is a cluster on paper: it keeps what faults do to it, and r1 is primary until promoted is set. What it does not define is
-// the nil Cluster's, and panics.
+// sketch is a cluster on paper: it keeps what faults do to it, and r1 is primary until promoted is set. What it does
+// not define is the nil Cluster's, and panics.
 type sketch struct {
 	nemesis.Cluster
 	nodes, sentinels, groups []string
@@ -32,7 +32,8 @@ type sketch struct {
 
 // threeOf is three Redis nodes with Sentinels of the given names.
 func threeOf(sentinels ...string) *sketch {
-	return &sketch{nodes: []string{"r1", "r2", "r3"}, sentinels: sentinels, groups: []string{"g0", "g1", "g2", "g3", "g4"}, down: map[string]int{}}
+	return &sketch{nodes: []string{"r1", "r2", "r3"}, sentinels: sentinels,
+		groups: []string{"g0", "g1", "g2", "g3", "g4"}, down: map[string]int{}}
 }
 
 // oneNode is a Redis alone.

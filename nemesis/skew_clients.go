@@ -10,12 +10,12 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 )
 
-// SkewClients sets the clocks of the chosen client groups' machines fast by ahead, or slow where it is negative. Only what
-// clients read with harness.Now is wrong. That can harm only locks that keep leases by their clients' clocks. The bite: the
-// clocks show another time than the machine's. The heal sets them right.
+// SkewClients sets the clocks of the chosen client groups' machines fast by ahead, or slow where it is negative. Only
+// what clients read with harness.Now is wrong, so only locks that keep leases by their clients' clocks can suffer. The
+// bite: the clocks differ from the machine's. The heal sets them right.
 //
-// f has to be the run's Spec.Fleet as well. t chooses from the client groups of c: Clients(), Group() or a group's name.
-// Choose some groups, not all: clocks that are all wrong by the same amount agree.
+// f has to be the run's Spec.Fleet as well. t chooses from the client groups of c: Clients(), Group() or a group's
+// name. Choose some groups, not all: clocks that are all wrong by the same amount agree.
 func SkewClients(f *harness.Fleet, c Topology, t Target, ahead time.Duration) harness.Nemesis {
 	return skewClients{f, c, t, ahead}
 }
@@ -31,7 +31,8 @@ func (n skewClients) Name() string { return "skew-clients-" + n.groups.String() 
 
 func (n skewClients) Inject(ctx context.Context, rng *rand.Rand) (harness.Injection, error) {
 	if n.ahead == 0 {
-		return harness.Injection{}, errors.New("a clock that is ahead by 0 is right: say by how much, such as 1m or -1m")
+		return harness.Injection{}, errors.New(
+			"a clock that is ahead by 0 is right: say by how much, such as 1m or -1m")
 	}
 	s, err := chooseGroups(ctx, n.fleet, n.c, n.groups, rng)
 	if err != nil {
@@ -44,7 +45,8 @@ func (n skewClients) Inject(ctx context.Context, rng *rand.Rand) (harness.Inject
 	inj := harness.Injection{Targets: s.names, Heal: callAll(right)}
 	for i, g := range s.groups {
 		if n.fleet.Ahead(g) == 0 {
-			return inj, fmt.Errorf("the clocks of %s are right: another skew is in force that makes up for %v", s.names[i], n.ahead)
+			return inj, fmt.Errorf("the clocks of %s are right: another skew is in force that makes up for %v",
+				s.names[i], n.ahead)
 		}
 	}
 	inj.Bite = fmt.Sprintf("the clocks of %d clients of %s are %v", s.clients(), s, fastOrSlow(n.ahead))

@@ -9,7 +9,7 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 )
 
-// DebugSleeper is the part of a cluster that Sleep needs.
+// DebugSleeper is what Sleep needs of a cluster.
 type DebugSleeper interface {
 	nodes
 	Running(node string) bool
@@ -19,42 +19,46 @@ type DebugSleeper interface {
 // shortestSleep is longer than a probe waits for its answer.
 const shortestSleep = 500 * time.Millisecond
 
-// Sleep makes Redis nodes execute nothing for d, at least half a second, as a slow command does (DEBUG SLEEP). The sleep
-// begins before the bite and nobody can wake the node. It answers again after d, a moment before a fault that is in force for d
-// heals, and then executes what was sent meanwhile, also commands of clients that have given up. A primary that has been
-// replaced does the same until it hears of that. Sentinels replace a primary that sleeps for longer than their patience. The
-// bite: a PING gets no answer. If the machine was too busy to see the node asleep, it sleeps again. The heal waits for the end
-// of the sleep.
+// Sleep makes Redis nodes execute nothing for d, at least half a second, as a slow command does (DEBUG SLEEP). The
+// sleep begins before the bite, and nothing can wake the node. It answers again after d, a moment before a fault that
+// is in force for d heals. Then it executes what was sent during the sleep, also commands of clients that have given
+// up. A primary that has been replaced does the same until it learns of that. Sentinels replace a primary that sleeps
+// for longer than their patience.
+//
+// The bite: a PING gets no answer. If the machine was too busy to see the node asleep, it sleeps again. The heal waits
+// for the end of the sleep.
 func Sleep(c DebugSleeper, t Target, d time.Duration) harness.Nemesis { return nodeSleep{c, t, d} }
 
 type nodeSleep struct {
-	c     DebugSleeper
-	hosts Target
-	d     time.Duration
+	c      DebugSleeper
+	target Target
+	d      time.Duration
 }
 
-func (s nodeSleep) Name() string { return "sleep-" + s.hosts.String() }
+func (s nodeSleep) Name() string { return "sleep-" + s.target.String() }
 
 func (s nodeSleep) Inject(ctx context.Context, rng *rand.Rand) (harness.Injection, error) {
 	if s.d < shortestSleep {
-		return harness.Injection{}, fmt.Errorf("a sleep of %v is too short to be seen: ask for %v or more", s.d, shortestSleep)
+		return harness.Injection{}, fmt.Errorf("a sleep of %v is too short to be seen: ask for %v or more", s.d,
+			shortestSleep)
 	}
-	a, err := chooseRedisTargets(ctx, s.c, s.hosts, rng)
+	chosen, err := chooseRedisTargets(ctx, s.c, s.target, rng)
 	if err != nil {
 		return harness.Injection{}, err
 	}
 	inj := harness.Injection{
-		Targets: a.hosts,
-		Bite:    fmt.Sprintf("%v asleep for %v, no answer to PING", a, s.d),
+		Targets: chosen.nodes,
+		Bite:    fmt.Sprintf("%v asleep for %v, no answer to PING", chosen, s.d),
 		Heal: func(ctx context.Context) error {
-			return a.eachAtOnce(func(node string) error { return s.awaitAwake(ctx, node) })
+			return chosen.eachAtOnce(func(node string) error { return s.awaitAwake(ctx, node) })
 		},
 	}
-	return inj, a.eachAtOnce(func(node string) error { return s.sleep(ctx, node) }) // at once: one would wake before the last sleeps
+	// All at once: otherwise the first would wake before the last sleeps.
+	return inj, chosen.eachAtOnce(func(node string) error { return s.sleep(ctx, node) })
 }
 
-// sleep sends the node to sleep, again if need be, until a probe has seen it asleep: on a busy machine the first look may come
-// too late.
+// sleep sends the node to sleep until a probe has seen it asleep. On a busy machine the first probe may come too late,
+// and the node sleeps again.
 func (s nodeSleep) sleep(ctx context.Context, node string) error {
 	return poll(ctx, func() (again bool, err error) {
 		if err := awaitReachable(ctx, s.c, node); err != nil {

@@ -12,7 +12,7 @@ import (
 
 // Topology lists the hosts of a system, for a choice of them.
 type Topology interface {
-	// Primary names the node that most Sentinels name as primary. With several masters there is none, and it returns an error.
+	// Primary returns the node that most Sentinels name as primary. With several masters it returns an error.
 	Primary(ctx context.Context) (string, error)
 	RedisNodes() []string
 	Sentinels() []string
@@ -28,7 +28,7 @@ type Target struct {
 // String returns the choice's name, such as "primary" or "r1".
 func (t Target) String() string { return t.name }
 
-// Pick makes the choice. It returns an error if that is empty.
+// Pick makes the choice. It returns an error if it finds no host.
 func (t Target) Pick(ctx context.Context, c Topology, rng *rand.Rand) ([]string, error) {
 	chosen, err := t.choose(ctx, c, rng)
 	if err == nil && len(chosen) == 0 {
@@ -45,7 +45,7 @@ func Primary() Target {
 	}}
 }
 
-// Replicas chooses all Redis nodes but the primary.
+// Replicas chooses all Redis nodes except the primary.
 func Replicas() Target {
 	return Target{"replicas", func(ctx context.Context, c Topology, _ *rand.Rand) ([]string, error) {
 		p, err := c.Primary(ctx)
@@ -82,7 +82,7 @@ func Clients() Target { return allOf("clients", func(c Topology) []string { retu
 // Group chooses one of the client groups.
 func Group() Target { return oneOf("group", Clients()) }
 
-// Named chooses the host of that name, such as "r1", "s2" or "g0".
+// Named chooses the host called name, such as "r1", "s2" or "g0".
 func Named(name string) Target {
 	return Target{name, func(_ context.Context, c Topology, _ *rand.Rand) ([]string, error) {
 		known := slices.Concat(c.RedisNodes(), c.Sentinels(), c.ClientGroups())
@@ -106,7 +106,8 @@ func Several(choices ...Target) Target {
 			if err != nil {
 				return nil, err
 			}
-			all = append(all, slices.DeleteFunc(slices.Clone(chosen), func(n string) bool { return slices.Contains(all, n) })...)
+			all = append(all,
+				slices.DeleteFunc(slices.Clone(chosen), func(n string) bool { return slices.Contains(all, n) })...)
 		}
 		return all, nil
 	}}
@@ -126,7 +127,7 @@ func oneOf(name string, of Target) Target {
 	}}
 }
 
-// randomShare chooses Redis nodes at random, in their order; count says how many of n.
+// randomShare chooses Redis nodes at random and returns them in order. count says how many of n.
 func randomShare(name string, count func(n int) int) Target {
 	return Target{name, func(_ context.Context, c Topology, rng *rand.Rand) ([]string, error) {
 		nodes := slices.Clone(c.RedisNodes())
@@ -140,12 +141,13 @@ func randomShare(name string, count func(n int) int) Target {
 // namedTargets lists the choices that have a fixed name.
 func namedTargets() []Target {
 	return []Target{
-		Primary(), Replicas(), Replica(), Sentinels(), Sentinel(), Nodes(), Node(), Minority(), Majority(), Clients(), Group(),
+		Primary(), Replicas(), Replica(), Sentinels(), Sentinel(), Nodes(), Node(), Minority(), Majority(), Clients(),
+		Group(),
 	}
 }
 
-// ParseTarget returns the choice of that name: one of the choices of this file such as "primary", a host's name such as "r1",
-// "s2" or "g0", or several of them with commas between.
+// ParseTarget returns the choice called name: one of the choices of this file such as "primary", a host's name such as
+// "r1", "s2" or "g0", or several of them with commas between.
 func ParseTarget(name string) (Target, error) {
 	if parts := strings.Split(name, ","); len(parts) > 1 {
 		var choices []Target
@@ -172,5 +174,6 @@ func ParseTarget(name string) (Target, error) {
 	if meant != "" {
 		meant += " "
 	}
-	return Target{}, fmt.Errorf("unknown host %q: %schoose %s, or a name such as r1, s2, g0", name, meant, strings.Join(known, ", "))
+	return Target{}, fmt.Errorf("unknown host %q: %schoose %s, or a name such as r1, s2, g0", name, meant,
+		strings.Join(known, ", "))
 }

@@ -47,7 +47,8 @@ func TestHostsByName(t *testing.T) {
 func TestHostsThatAreNotThere(t *testing.T) {
 	one := oneNode()
 	for name, want := range map[string]string{
-		"sentinel": "there is no sentinel in this topology", "r9": `there is no host "r9": there are r1, g0`, "replica": "there is no replica",
+		"sentinel": "there is no sentinel in this topology", "r9": `there is no host "r9": there are r1, g0`,
+		"replica":    "there is no replica",
 		"primary,s1": `there is no host "s1"`,
 	} {
 		h, err := nemesis.ParseTarget(name)

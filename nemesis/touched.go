@@ -10,14 +10,8 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 )
 
-// Metered is a system that counts what faults have touched.
-type Metered interface {
-	Topology
-	// Touched returns what faults have touched so far on the link, without the harness's own probes.
-	Touched(l harness.Link) harness.Touched
-}
-
-// idleInjection returns the injection of a fault that can touch nobody at the moment. It does nothing and is not proved.
+// idleInjection returns the injection of a fault that can touch no host at the moment. It does nothing and is not
+// proved.
 func idleInjection(targets []string, why error) harness.Injection {
 	return harness.Injection{
 		Targets: targets, Bite: "nothing was done", Heal: nothingToHeal,
@@ -25,18 +19,18 @@ func idleInjection(targets []string, why error) harness.Injection {
 	}
 }
 
-// errNoLink says that no link lies where a fault was to act.
+// errNoLink says that there is no link where a fault was to act.
 var errNoLink = errors.New("they are one host now")
 
-// touchedMeter counts what a link fault touches on links from now on.
+// touchedMeter counts what a link fault touches on links from its making on.
 type touchedMeter struct {
-	c      Metered
+	c      Linked
 	proof  linkProof
-	links  []harness.Link // those that lead to nodes: nobody connects to clients
+	links  []harness.Link // those that lead to nodes: no host connects to clients
 	before []harness.Touched
 }
 
-func newMeter(c Metered, f harness.LinkFault, links []harness.Link) touchedMeter {
+func newMeter(c Linked, f harness.LinkFault, links []harness.Link) touchedMeter {
 	m := touchedMeter{c: c, proof: proofOf(f)}
 	for _, l := range links {
 		if !slices.Contains(c.ClientGroups(), l.To) {
@@ -49,8 +43,8 @@ func newMeter(c Metered, f harness.LinkFault, links []harness.Link) touchedMeter
 // mostLinks bounds how many links are listed one by one.
 const mostLinks = 8
 
-// touched says what was touched on each link, the busiest first. It returns an error if nothing was touched on any of them: the
-// fault was in force where the system under test sends nothing.
+// touched says what was touched on each link, the busiest first. It returns an error if nothing was touched on any of
+// them: the fault was in force where the system under test sends nothing.
 func (m touchedMeter) touched() (string, error) {
 	type share struct {
 		link harness.Link

@@ -34,8 +34,8 @@ func (b bench) loaded() (more func()) {
 	}
 }
 
-// TestAFaultCountsWhatItTouchesOfTheSystem: who talks to whom is the system's doing. What the harness itself sends there to see a fault act
-// does not count: where nobody else talks, the fault is idle.
+// TestAFaultCountsWhatItTouchesOfTheSystem: who talks to whom is the system's doing. What the harness itself sends
+// there to see a fault act does not count: where nobody else talks, the fault is idle.
 func TestAFaultCountsWhatItTouchesOfTheSystem(t *testing.T) {
 	b := borrow(t, calm)
 	more := b.loaded()
@@ -62,13 +62,15 @@ func TestAFaultCountsWhatItTouchesOfTheSystem(t *testing.T) {
 		{of(harness.DropReplies()), `g0>r1 lost \d+ B`},
 		{of(harness.Refuse()), `g0>r1 reset or refused \d+ connections`},
 		{cut(nemesis.ClientsFromPrimary()), `^touched: g0>r1 held \d+ B`},
-		{on(nemesis.Replicas(), primary, slow), `^touched: r\d>r1 delayed \d+ B, r\d>r1 delayed \d+ B, nothing on r1 -> r2, r1 -> r3$`},
+		{on(nemesis.Replicas(), primary, slow),
+			`^touched: r\d>r1 delayed \d+ B, r\d>r1 delayed \d+ B, nothing on r1 -> r2, r1 -> r3$`},
 
 		{on(clients, replica, hold), "idle: no traffic of clients on g0 -> r2, g1 -> r2, g2 -> r2 and 2 more links"},
 		{on(clients, replica, slow), "idle: no traffic of clients on g0 -> r2"},
 		{on(nemesis.Named("g1"), primary, hold), "idle: no traffic of clients on g1 -> r1"},
 		{of(harness.LimitData(16 << 20)), "idle: no connection came to 16777216 B on g0 -> r1"},
-		{cut(nemesis.OneWay(primary, nemesis.Sentinels())), "idle: no traffic of Redis nodes on r1 -> s1, r1 -> s2, r1 -> s3"},
+		{cut(nemesis.OneWay(primary, nemesis.Sentinels())),
+			"idle: no traffic of Redis nodes on r1 -> s1, r1 -> s2, r1 -> s3"},
 		{on(primary, nemesis.Named("r1"), hold), "idle: no links of primary with r1: they are one host now"},
 	} {
 		inj := b.inject(c.n)

@@ -18,8 +18,8 @@ import (
 // Driving is one process that drives itself, in one schedule.
 type Driving interface {
 	// Next lets the process go on, and returns what it announces next. It reports false when the process has ended. What the process
-	// asks a preloaded clock meanwhile is answered on the clock of ctx.
-	Next(ctx context.Context) (text string, more bool)
+	// asks a preloaded clock meanwhile is answered on the clock of ctx. An error says that the process has broken down.
+	Next(ctx context.Context) (text string, more bool, err error)
 }
 
 // announcedKinds lists the operations that a program of each family can announce, by their names in the protocol.
@@ -35,10 +35,18 @@ func (c Client) announcedProgram(o Options, run Outside) interleave.Program {
 		Name: c.ID(), Lease: cmp.Or(o.TTL, ExploredLease), Kinds: []harness.Kind{announcedKinds[c.As][needed[c.As][0]]}, NoBackgroundWork: true,
 		Announced: run.Announced,
 	}
-	return c.outsideProgram(p, func(i int, address string) harness.Client {
+	return c.gatedProgram(p, func(i int, address string) (harness.Client, error) {
+		client, lease := strconv.Itoa(i+1), strconv.FormatInt(p.Lease.Milliseconds(), 10)
+		d, err := run.Drive(address, "DOUBLEGRANT_CLIENT="+client, "DOUBLEGRANT_TTL_MS="+lease)
+		if err != nil {
+			return nil, err
+		}
 		a := &announcer{family: c.As, lease: p.Lease, owner: exploredNames[i]}
-		d := run.Drive(address, "DOUBLEGRANT_CLIENT="+strconv.Itoa(i+1), "DOUBLEGRANT_TTL_MS="+strconv.FormatInt(p.Lease.Milliseconds(), 10))
-		return clientFunc(func(ctx context.Context, s *harness.Session) { a.step(ctx, s, d) })
+		return clientFunc(func(ctx context.Context, s *harness.Session) {
+			if err := a.step(ctx, s, d); err != nil {
+				harness.Abandon(ctx, err)
+			}
+		}), nil
 	}, run.Kill)
 }
 
@@ -50,44 +58,53 @@ type announcer struct {
 	attempt int
 }
 
-func (a *announcer) step(ctx context.Context, s *harness.Session, d Driving) {
+// step records what the process announces until it ends. An error says that it has broken down, or announces what makes
+// no sense.
+func (a *announcer) step(ctx context.Context, s *harness.Session, d Driving) error {
 	for {
-		text, more := d.Next(ctx)
-		if !more {
-			return
+		text, more, err := d.Next(ctx)
+		if err != nil || !more {
+			return err
 		}
-		op := a.begun(text)
+		op, err := a.begun(text)
+		if err != nil {
+			return err
+		}
 		s.Invoke(op, func(op *harness.Op) {
-			text, more := d.Next(ctx)
-			if !more {
-				op.Outcome, op.Err = harness.Info, "the program ended"
-				return
+			var more bool
+			if text, more, err = d.Next(ctx); err == nil && more {
+				err = a.ended(op, text)
 			}
-			a.ended(op, text)
+			if err != nil || !more {
+				op.Outcome, op.Result, op.Err = harness.Info, "", "the program ended"
+			}
 		})
+		if err != nil {
+			return err
+		}
 	}
 }
 
 const announcedPage = "see workloads/clients/README.md"
 
 // begun returns the operation that an announcement begins: "invoke acquire lock-1", perhaps with the lease in milliseconds.
-func (a *announcer) begun(text string) (op harness.Op) {
+func (a *announcer) begun(text string) (op harness.Op, err error) {
 	w := strings.Fields(text)
 	if len(w) < 3 || len(w) > 4 || w[0] != "invoke" {
-		panic(wrongAnnouncement(text, "want invoke, an operation and a name, before each return"))
+		return op, wrongAnnouncement(text, "want invoke, an operation and a name, before each return")
 	}
 	kind, known := announcedKinds[a.family][w[1]]
 	if !known {
-		panic(wrongAnnouncement(text, fmt.Sprintf("%q is no operation of a %s", w[1], a.family)))
+		return op, wrongAnnouncement(text, fmt.Sprintf("%q is no operation of a %s", w[1], a.family))
 	}
 	op = harness.Op{Kind: kind, Key: w[2]}
 	if a.family == Sequence {
-		return op
+		return op, nil
 	}
 	if op.TTL = a.lease; len(w) == 4 {
 		ms, err := strconv.ParseInt(w[3], 10, 64)
 		if err != nil || ms < 1 {
-			panic(wrongAnnouncement(text, fmt.Sprintf("%q is no lease in milliseconds", w[3])))
+			return op, wrongAnnouncement(text, fmt.Sprintf("%q is no lease in milliseconds", w[3]))
 		}
 		op.TTL = time.Duration(ms) * time.Millisecond
 	}
@@ -100,15 +117,15 @@ func (a *announcer) begun(text string) (op harness.Op) {
 	if kind == harness.Release || kind == harness.Deliver {
 		op.TTL = 0
 	}
-	return op
+	return op, nil
 }
 
 // ended fills in what came of the operation: "return ok", "return no", "return fail" or "return info", the last two with a reason, and
 // for a number "return ok 7".
-func (a *announcer) ended(op *harness.Op, text string) {
+func (a *announcer) ended(op *harness.Op, text string) error {
 	w := strings.SplitN(text, " ", 3)
 	if len(w) < 2 || w[0] != "return" {
-		panic(wrongAnnouncement(text, "want a return before anything else is invoked"))
+		return wrongAnnouncement(text, "want a return before anything else is invoked")
 	}
 	reason := strings.Join(w[2:], "")
 	switch op.Outcome = harness.OK; w[1] {
@@ -118,7 +135,7 @@ func (a *announcer) ended(op *harness.Op, text string) {
 		}
 		if op.Kind == harness.Next {
 			if op.Result = reason; reason == "" {
-				panic(wrongAnnouncement(text, "want the number that was drawn"))
+				return wrongAnnouncement(text, "want the number that was drawn")
 			}
 		}
 	case "no":
@@ -135,8 +152,9 @@ func (a *announcer) ended(op *harness.Op, text string) {
 	case "info":
 		op.Outcome, op.Err = harness.Info, cmp.Or(reason, "unknown")
 	default:
-		panic(wrongAnnouncement(text, fmt.Sprintf("%q is not ok, no, fail or info", w[1])))
+		return wrongAnnouncement(text, fmt.Sprintf("%q is not ok, no, fail or info", w[1]))
 	}
+	return nil
 }
 
 func wrongAnnouncement(text, why string) error {

@@ -55,8 +55,9 @@ func (c ClientClock) IsKnown() bool {
 
 // Outside runs the program of a Client. Package harness/outside has one.
 type Outside interface {
-	// At returns the client of a search whose Redis is at address, for one schedule.
-	At(address string) Operations
+	// At returns the client of a search whose Redis is at address, for one schedule. If its process breaks down later,
+	// it calls harness.Abandon.
+	At(address string) (Operations, error)
 	// On returns one more client of a load, whose masters are where the Redis clients lead; most algorithms have one. If the first is nil
 	// it is one that does nothing.
 	On(masters ...redis.UniversalClient) Operations
@@ -65,7 +66,7 @@ type Outside interface {
 	// Kill ends the process of the client of a search whose Redis is at address. The next schedule has a new one.
 	Kill(address string)
 	// Drive starts a program that drives itself, as the client of a search whose Redis is at address, for one schedule.
-	Drive(address string, environment ...string) Driving
+	Drive(address string, environment ...string) (Driving, error)
 	// Announced hands on what the program whose Redis is at address has announced. It returns when the program may go on.
 	Announced(address, text string)
 	// LogTo keeps what processes that start from now on write to their standard error in files in the folder dir.
@@ -155,18 +156,18 @@ func (c Client) variant(run Outside) (Variant, error) {
 		v.Flaws = []Flaw{{harness.LostMessage, Crash}, {harness.DuplicateDelivery, Failover}}
 		v.program = func(o Options) interleave.Program {
 			p := DedupProgram(DedupOptions{Name: id, Window: o.TTL, AtMostOnce: o.AtMostOnce, Habits: true}, func(r redis.UniversalClient) Deduper { return c.deduper(run.Beside(r)) })
-			return c.outsideProgram(p, func(i int, address string) harness.Client {
-				return exploredDedupClient(c.deduper(run.At(address)), DedupOptions{Window: p.Lease}, i)
-			}, c.kill(run))
+			return c.outsideProgram(p, run, func(i int, ops Operations) harness.Client {
+				return exploredDedupClient(c.deduper(ops), DedupOptions{Window: p.Lease}, i)
+			})
 		}
 		return dedupVariant(id, func(r redis.UniversalClient) Deduper { return c.deduper(run.On(r)) }, v), nil
 	case Sequence:
 		v.Flaws = []Flaw{{harness.DuplicateNumber, Failover}, {harness.Regression, Failover}}
 		v.program = func(o Options) interleave.Program {
 			p := SequenceProgram(SequenceOptions{Name: id, Regime: o.Regime, Habits: true}, nil)
-			return c.outsideProgram(p, func(i int, address string) harness.Client {
-				return exploredSequenceClient(run.At(address), SequenceOptions{Regime: o.Regime}, i)
-			}, c.kill(run))
+			return c.outsideProgram(p, run, func(i int, ops Operations) harness.Client {
+				return exploredSequenceClient(ops, SequenceOptions{Regime: o.Regime}, i)
+			})
 		}
 		return sequenceVariant(id, func(r redis.UniversalClient) Sequencer { return run.On(r) }, v), nil
 	default: // until the program was asked, the family may be open
@@ -176,9 +177,9 @@ func (c Client) variant(run Outside) (Variant, error) {
 		v.Flaws = []Flaw{{harness.DoubleGrant, Failover}}
 		v.program = func(o Options) interleave.Program {
 			p := LockProgram(LockOptions{Name: id, TTL: o.TTL, Habits: true}, func(r redis.UniversalClient) Locker { return c.locker(run.Beside(r)) })
-			return c.outsideProgram(p, func(i int, address string) harness.Client {
-				return exploredLockClient(c.locker(run.At(address)), LockOptions{TTL: p.Lease}, exploredLock, i)
-			}, c.kill(run))
+			return c.outsideProgram(p, run, func(i int, ops Operations) harness.Client {
+				return exploredLockClient(c.locker(ops), LockOptions{TTL: p.Lease}, exploredLock, i)
+			})
 		}
 		return lockVariant(id, func(r redis.UniversalClient) Locker { return c.locker(run.On(r)) }, v), nil
 	}
@@ -192,8 +193,24 @@ func (c Client) onMasters(id string, run Outside, v Variant) Variant {
 	return v
 }
 
-// outsideProgram lets the clients of a program be processes with gates of their own.
-func (c Client) outsideProgram(p interleave.Program, openAt func(i int, address string) harness.Client, kill func(address string)) interleave.Program {
+// outsideProgram lets the clients of a program be processes with gates of their own. client makes the one at place i,
+// which asks its process by ops.
+func (c Client) outsideProgram(
+	p interleave.Program, run Outside, client func(i int, ops Operations) harness.Client,
+) interleave.Program {
+	return c.gatedProgram(p, func(i int, address string) (harness.Client, error) {
+		ops, err := run.At(address)
+		if err != nil {
+			return nil, err
+		}
+		return client(i, ops), nil
+	}, c.kill(run))
+}
+
+// gatedProgram lets clients be what openAt makes, with gates of their own.
+func (c Client) gatedProgram(
+	p interleave.Program, openAt func(i int, address string) (harness.Client, error), kill func(address string),
+) interleave.Program {
 	p.Gate, p.Open, p.OpenAt, p.Kill = interleave.TCP, nil, openAt, kill
 	if c.Clock == RealClock {
 		p.RealClock, p.Finally = true, nil // which lets time pass

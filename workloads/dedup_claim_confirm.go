@@ -44,7 +44,7 @@ func (f *dedupClaimConfirmFilter) Lease(window time.Duration) time.Duration {
 
 func (f *dedupClaimConfirmFilter) First(ctx context.Context, id string, window time.Duration) (bool, error) {
 	token := newToken(ctx)
-	first, err := wasGranted(f.redis.SetArgs(ctx, id, token, redis.SetArgs{Mode: "NX", TTL: f.Lease(window)}))
+	first, err := repliedOK(f.redis.SetArgs(ctx, id, token, redis.SetArgs{Mode: "NX", TTL: f.Lease(window)}))
 	if first {
 		f.tokens[id] = token
 	}

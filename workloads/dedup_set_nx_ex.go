@@ -28,7 +28,7 @@ type dedupSetNXEXFilter struct{ redis redis.UniversalClient }
 func newDedupSetNXEX(r redis.UniversalClient) Deduper { return &dedupSetNXEXFilter{r} }
 
 func (f *dedupSetNXEXFilter) First(ctx context.Context, id string, window time.Duration) (bool, error) {
-	return wasGranted(f.redis.SetArgs(ctx, id, "1", redis.SetArgs{Mode: "NX", TTL: fullSeconds(window)}))
+	return repliedOK(f.redis.SetArgs(ctx, id, "1", redis.SetArgs{Mode: "NX", TTL: fullSeconds(window)}))
 }
 
 // Inspect looks at the message's key.

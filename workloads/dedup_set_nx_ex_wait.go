@@ -43,7 +43,7 @@ func (f *dedupSetNXEXWaitFilter) First(ctx context.Context, id string, window ti
 	enough := f.wait.write(ctx, f.redis, func(p redis.Cmdable) {
 		set = p.SetArgs(ctx, id, "1", redis.SetArgs{Mode: "NX", TTL: fullSeconds(window)})
 	})
-	first, err := wasGranted(set)
+	first, err := repliedOK(set)
 	if err != nil || !first { // whether somebody else's mark is replicated is not this worker's concern
 		return false, err
 	}

@@ -147,10 +147,7 @@ func (v Variant) Library() (Library, bool) { return v.library, v.library.File !=
 // RunBy returns the variant of a library as run runs it. Without it the variant is for listings only.
 func (v Variant) RunBy(run Outside) Variant {
 	c := Client{As: Lock, Name: v.ID, Command: []string{v.library.File}, Can: v.can, Symmetric: true}
-	made, err := ClientVariant(c, run)
-	if err != nil {
-		panic(err) // what the catalogue has makes variants
-	}
+	made, _ := c.variant(run) // only a family that is unknown is an error
 	v.newLocker, v.outside = made.newLocker, run
 	v.program = func(o Options) interleave.Program {
 		p := made.program(o)
@@ -165,15 +162,15 @@ type idle struct{}
 
 var errIdle = errors.New("this variant is of a listing, and nobody runs its program")
 
-func (idle) At(string) Operations                    { return idle{} }
-func (idle) On(...redis.UniversalClient) Operations  { return idle{} }
-func (idle) Beside(redis.UniversalClient) Operations { return idle{} }
-func (idle) Kill(string)                             {}
-func (idle) Drive(string, ...string) Driving         { panic(errIdle) }
-func (idle) Announced(string, string)                {}
-func (idle) LogTo(string)                            {}
-func (idle) Lead(func(redis.UniversalClient) string) {}
-func (idle) Close()                                  {}
+func (idle) At(string) (Operations, error)            { return idle{}, nil }
+func (idle) On(...redis.UniversalClient) Operations   { return idle{} }
+func (idle) Beside(redis.UniversalClient) Operations  { return idle{} }
+func (idle) Kill(string)                              {}
+func (idle) Drive(string, ...string) (Driving, error) { return nil, errIdle }
+func (idle) Announced(string, string)                 {}
+func (idle) LogTo(string)                             {}
+func (idle) Lead(func(redis.UniversalClient) string)  {}
+func (idle) Close()                                   {}
 
 func (idle) Acquire(context.Context, string, string, time.Duration) (bool, error) {
 	return false, errIdle

@@ -218,7 +218,7 @@ func (c *lockClient) Step(ctx context.Context, s *harness.Session) {
 		return
 	}
 	until := got.Return + c.usualHold(s.Rand, k)
-	late := k.isLate(got.Return)
+	late := k.beginLate(got.Return)
 	if c.opts.Resource {
 		c.update(s, key, got.Arg, got.Result)
 	}

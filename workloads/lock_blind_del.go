@@ -34,5 +34,5 @@ func newBlindDel(r redis.UniversalClient) Locker {
 }
 
 func (l *blindDelLock) Release(ctx context.Context, key, _ string) (bool, error) {
-	return wasDeleted(l.redis.Del(ctx, key))
+	return deletedOne(l.redis.Del(ctx, key))
 }

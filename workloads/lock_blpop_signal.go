@@ -83,7 +83,7 @@ func (l *blpopSignalLock) Acquire(ctx context.Context, key, owner string, _ time
 
 // try takes the lock if it is free, for ttl; 0: for good.
 func (l *blpopSignalLock) try(ctx context.Context, key, owner string, ttl time.Duration) (bool, error) {
-	return wasGranted(l.redis.SetArgs(ctx, key, owner, redis.SetArgs{Mode: "NX", TTL: ttl}))
+	return repliedOK(l.redis.SetArgs(ctx, key, owner, redis.SetArgs{Mode: "NX", TTL: ttl}))
 }
 
 // signalled waits for a signal, and reports whether one came.

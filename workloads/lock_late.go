@@ -69,8 +69,8 @@ var (
 	lateExtenderTurns = []lateWay{extendLate, extendAtEnd, releaseLate, extendAtEnd, extendInTime, extendAtEnd, releaseAtEnd, extendLate, extendAtEnd}
 )
 
-// isLate reports whether a lock that was granted at now is to be held late.
-func (k *lockKeyState) isLate(now time.Duration) bool {
+// beginLate begins a late hold of a lock that was granted at now, if one is due, and reports whether it did.
+func (k *lockKeyState) beginLate(now time.Duration) bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if now < k.due || !k.late && !k.others.begin() {

@@ -165,7 +165,7 @@ func TestHalfOfTheLocksAreHeldLateAtATime(t *testing.T) {
 	w := Locks(nil, LockOptions{Keys: 5, TTL: time.Second}, nil).(*locks)
 	late := func(now time.Duration) (keys []int) {
 		for i := range 5 {
-			if w.keys[lockKey(i)].isLate(now) {
+			if w.keys[lockKey(i)].beginLate(now) {
 				keys = append(keys, i)
 			}
 		}

@@ -66,7 +66,7 @@ func (l *redlockLock) Acquire(ctx context.Context, key, owner string, ttl time.D
 	l.patience = min(masterTimeout(ttl), l.most)
 	start := harness.Now(ctx)
 	v := l.ask(ctx, func(ctx context.Context, r redis.UniversalClient) (bool, error) {
-		return wasGranted(r.SetArgs(ctx, key, owner, redis.SetArgs{Mode: "NX", TTL: ttl}))
+		return repliedOK(r.SetArgs(ctx, key, owner, redis.SetArgs{Mode: "NX", TTL: ttl}))
 	})
 	if v.majorityYes() && leaseLeft(ctx, start, ttl) {
 		return true, nil

@@ -42,15 +42,15 @@ func compareDeleteLock(r redis.UniversalClient) setNXPXLock {
 }
 
 func (l *setNXPXLock) Acquire(ctx context.Context, key, owner string, ttl time.Duration) (bool, error) {
-	return wasGranted(l.redis.SetArgs(ctx, key, owner, redis.SetArgs{Mode: "NX", TTL: ttl}))
+	return repliedOK(l.redis.SetArgs(ctx, key, owner, redis.SetArgs{Mode: "NX", TTL: ttl}))
 }
 
 func (l *setNXPXLock) Release(ctx context.Context, key, owner string) (bool, error) {
 	return saysYes(l.compareDelete.Run(ctx, l.redis, []string{key}, owner))
 }
 
-// wasGranted reads the reply of SET NX: OK, or nil when the key exists.
-func wasGranted(cmd *redis.StatusCmd) (bool, error) {
+// repliedOK reads the reply of SET NX: OK, or nil when the key exists.
+func repliedOK(cmd *redis.StatusCmd) (bool, error) {
 	err := cmd.Err()
 	if err == redis.Nil {
 		return false, nil

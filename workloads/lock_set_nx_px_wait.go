@@ -45,7 +45,7 @@ func (l *setNXPXWaitLock) Acquire(ctx context.Context, key, owner string, ttl ti
 	replicated := l.wait.write(ctx, l.redis, func(p redis.Cmdable) {
 		set = p.SetArgs(ctx, key, owner, redis.SetArgs{Mode: "NX", TTL: ttl})
 	})
-	if ok, err := wasGranted(set); err != nil || !ok {
+	if ok, err := repliedOK(set); err != nil || !ok {
 		return false, err
 	}
 	if !errors.Is(replicated, errFewAcks) {

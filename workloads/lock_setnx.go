@@ -42,11 +42,11 @@ func (l *setnxLock) Acquire(ctx context.Context, key, owner string, _ time.Durat
 }
 
 func (l *setnxLock) Release(ctx context.Context, key, _ string) (bool, error) {
-	return wasDeleted(l.redis.Del(ctx, key))
+	return deletedOne(l.redis.Del(ctx, key))
 }
 
-// wasDeleted reads the reply of DEL of one key.
-func wasDeleted(cmd *redis.IntCmd) (bool, error) {
+// deletedOne reads the reply of DEL of one key.
+func deletedOne(cmd *redis.IntCmd) (bool, error) {
 	n, err := cmd.Result()
 	return n == 1, err
 }

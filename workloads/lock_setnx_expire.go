@@ -63,7 +63,7 @@ func getDel(ctx context.Context, r redis.UniversalClient, key, owner string) (bo
 	if err != nil {
 		return false, err
 	}
-	return wasDeleted(r.Del(ctx, key))
+	return deletedOne(r.Del(ctx, key))
 }
 
 // fullSeconds rounds d up to whole seconds, EXPIRE's unit: one at least.

@@ -20,8 +20,8 @@ func (c *colorFlags) add(f *pflag.FlagSet) {
 	f.BoolVar(&c.never, "no-color", false, "colour nothing, as if NO_COLOR were set")
 }
 
-// isOn reports whether out is to be coloured. If no flag says so, a terminal is, unless NO_COLOR is set (no-color.org) or it is dumb.
-func (c colorFlags) isOn(out io.Writer) (bool, error) {
+// resolve returns whether out is to be coloured. If no flag says so, a terminal is, unless NO_COLOR is set (no-color.org) or it is dumb.
+func (c colorFlags) resolve(out io.Writer) (on bool, err error) {
 	switch {
 	case c.always && c.never:
 		return false, usage("--color and --no-color: choose one of them")

@@ -18,7 +18,7 @@ import (
 // listing is the JSON output of list.
 type listing struct {
 	Variants []variantInfo      `json:"variants"`
-	Nemeses  []plan.Nemesis     `json:"nemeses"`
+	Nemeses  []plan.FaultDoc    `json:"nemeses"`
 	Regimes  []workloads.Regime `json:"regimes"`
 }
 
@@ -54,7 +54,7 @@ func (a *app) listCommand() *cobra.Command {
 
 // wholeListing returns the whole listing.
 func wholeListing() listing {
-	l := listing{Nemeses: plan.Nemeses(), Regimes: workloads.Regimes()}
+	l := listing{Nemeses: plan.FaultDocs(), Regimes: workloads.Regimes()}
 	for _, v := range workloads.Catalogue() {
 		l.Variants = append(l.Variants, variantInfo{v.ID, v.Doc, v.Source, v.Claim, v.Flaws})
 	}
@@ -171,7 +171,7 @@ func (a *app) printVariants(all []variantInfo) error {
 }
 
 // printFaults prints faults under the headings of their groups, and the meaning of the words in capitals.
-func (a *app) printFaults(all []plan.Nemesis) error {
+func (a *app) printFaults(all []plan.FaultDoc) error {
 	var t texttable.Table
 	group := ""
 	for _, n := range all {
@@ -186,7 +186,7 @@ func (a *app) printFaults(all []plan.Nemesis) error {
 		return err
 	}
 	for _, word := range nemesis.WordsInNames() {
-		if !slices.ContainsFunc(all, func(n plan.Nemesis) bool { return nameHasWord(n, word.Name) }) {
+		if !slices.ContainsFunc(all, func(n plan.FaultDoc) bool { return nameHasWord(n, word.Name) }) {
 			continue
 		}
 		var values texttable.Table
@@ -205,7 +205,7 @@ func (a *app) printFaults(all []plan.Nemesis) error {
 }
 
 // nameHasWord reports whether a word in capitals is in the fault's name, or stands for one of its parameters.
-func nameHasWord(n plan.Nemesis, word string) bool {
+func nameHasWord(n plan.FaultDoc, word string) bool {
 	return strings.Contains(n.Name, word) || slices.ContainsFunc(n.Parameters, func(p string) bool {
 		name, _, _ := strings.Cut(p, "=")
 		return strings.EqualFold(name, word)

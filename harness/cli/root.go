@@ -143,7 +143,7 @@ func (a *app) root() *cobra.Command {
 			return usage("unknown output %q: choose text%s or json", format, also)
 		}
 		a.json, a.markdown = a.format == "json", a.format == "markdown"
-		colored, err := colors.isOn(a.terminal)
+		colored, err := colors.resolve(a.terminal)
 		if colored && a.format == "text" {
 			a.out = painter{a.out}
 		}

@@ -25,9 +25,10 @@ const startWithin = 3 * time.Minute
 
 // Cluster is a Redis topology. Standalone, Replicated, Sentinel or Masters makes it. It is started once and stopped once.
 type Cluster struct {
-	opts      Options
-	topology  topology
-	nodeHosts // set by Start
+	opts        Options
+	topology    topology
+	nodeHosts   // set by Start
+	fabricLinks // the same
 
 	subnet    subnet
 	dir       string
@@ -148,6 +149,7 @@ func (c *Cluster) start(ctx context.Context, clock harness.Clock, events func(ha
 		return err
 	}
 	c.spawner, c.fabric = newSpawner(), fabric.New()
+	c.fabricLinks = attached.NewFabricLinks(c.fabric, "cluster", c.prober)
 	if err := c.layOut(); err != nil {
 		return err
 	}

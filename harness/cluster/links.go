@@ -8,58 +8,14 @@ import (
 
 	"github.com/doublegrant/doublegrant/harness"
 	"github.com/doublegrant/doublegrant/harness/cluster/attached"
-	"github.com/doublegrant/doublegrant/harness/cluster/fabric"
 )
 
 // This file has the methods by which nemeses act on links and see that a fault acts.
 
-// Impair does a link fault to the links, as [fabric.Impair] says. heal undoes it, may be called more than once, and is never
-// nil. Of several faults on one link each acts until it is undone.
-func (c *Cluster) Impair(links []harness.Link, f harness.LinkFault) (heal func() error, err error) {
-	on := make([]*fabric.Link, len(links))
-	for i, l := range links {
-		on[i] = c.fabric.Link(l.From, l.To)
-	}
-	if heal, err = fabric.Impair(on, f); err != nil {
-		err = fmt.Errorf("cluster: %w", err)
-	}
-	return heal, err
-}
+// fabricLinks is embedded under a name that is not exported.
+type fabricLinks = attached.FabricLinks
 
-// Touched returns what faults have touched so far on the link. Connections by which the cluster looks at a link (Probe, Echo,
-// Hangup) are not counted.
-func (c *Cluster) Touched(l harness.Link) harness.Touched {
-	return c.fabric.Link(l.From, l.To).Touched()
-}
-
-// Probe pings the node to over the fabric, as [attached.Prober.Probe] does, on a new connection that comes from the node or client
-// group from.
-func (c *Cluster) Probe(ctx context.Context, from, to string) error {
-	p, err := c.prober(from, to)
-	if err != nil {
-		return err
-	}
-	return p.Probe(ctx)
-}
-
-// Echo sends size bytes, at least one, to the node over the fabric, in a new connection that comes from the host or
-// client group from, and returns when they have come back. Unlike Probe it waits for as long as ctx does.
-func (c *Cluster) Echo(ctx context.Context, from, to string, size int) error {
-	p, err := c.prober(from, to)
-	if err != nil {
-		return err
-	}
-	return p.Echo(ctx, size)
-}
-
-// Hangup closes a new connection to the node from its near end, and returns when the far end has closed it as well.
-func (c *Cluster) Hangup(ctx context.Context, from, to string) error {
-	p, err := c.prober(from, to)
-	if err != nil {
-		return err
-	}
-	return p.Hangup(ctx)
-}
+var _ harness.LinkControl = (*Cluster)(nil)
 
 // prober returns what looks at a link, in the place of the node or client group from.
 func (c *Cluster) prober(from, to string) (attached.Prober, error) {

@@ -19,14 +19,14 @@ import (
 // first, the error says what was missing. If the nodes' folder has no room left, which may be why, it says that first,
 // and wraps ErrLimit.
 func (c *Cluster) AwaitWhole(ctx context.Context) error {
-	err := await.Until(ctx, 20*time.Millisecond, func() error { return c.isWhole(ctx) })
+	err := await.Until(ctx, 20*time.Millisecond, func() error { return c.checkWhole(ctx) })
 	if err != nil {
 		err = errors.Join(TempRoom(), err)
 	}
 	return err
 }
 
-func (c *Cluster) isWhole(ctx context.Context) error {
+func (c *Cluster) checkWhole(ctx context.Context) error {
 	var primaries []*node
 	for _, n := range c.redis {
 		role, err := n.role(ctx)

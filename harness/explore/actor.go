@@ -90,8 +90,7 @@ func (a *actor) launch(ctx context.Context, c harness.Client) {
 		a.name()
 		end := at(model.AtEnd)
 		defer func() {
-			p := recover()
-			if end.err = brokenOutside(a.index, p); end.err == nil && p != nil {
+			if p := recover(); p != nil {
 				end.err = fmt.Errorf("explore: client %d panicked: %v\n%s", a.index+1, p, debug.Stack())
 			}
 			a.park <- end

@@ -3,7 +3,6 @@ package explore
 import (
 	"cmp"
 	"context"
-	"errors"
 	"time"
 
 	"github.com/doublegrant/doublegrant/harness"
@@ -78,22 +77,11 @@ func (ex *live) openClient(place, i int) (c harness.Client, err error) {
 	if p.Gate == interleave.InProcess {
 		return p.Open(place, ex.w.clients[i]), nil
 	}
-	defer func() {
-		if p := recover(); p != nil {
-			if err = brokenOutside(i, p); err == nil {
-				panic(p)
-			}
-		}
-	}()
-	return p.OpenAt(place, ex.w.gates.addresses[i]), nil
-}
-
-// brokenOutside returns the error of a client that panicked since the program outside broke down; nil for any other panic.
-func brokenOutside(client int, panicked any) error {
-	if err, ok := panicked.(error); ok && errors.Is(err, interleave.ErrOutside) {
-		return schedule.Stopped("client %d: %v", client+1, err)
+	c, err = p.OpenAt(place, ex.w.gates.addresses[i])
+	if err != nil {
+		return nil, schedule.Stopped("client %d: %v", i+1, err)
 	}
-	return nil
+	return c, nil
 }
 
 // awaitClient gives the turn to the client, and returns with it when the client is parked or done.

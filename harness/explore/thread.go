@@ -17,7 +17,10 @@ import (
 // This file starts and ends the threads of a client: goroutines that it starts by harness.Go, and its subscriptions. Each is an
 // actor. They end with their client, or at the end of the schedule.
 
-var _ harness.Starter = clientClock{}
+var (
+	_ harness.Starter   = clientClock{}
+	_ harness.Abandoner = clientClock{}
+)
 
 // Go starts a goroutine of the client. It runs to its first command, sleep or look at a clock when the goroutine that called has
 // come to its next.
@@ -34,6 +37,15 @@ func (v clientClock) Go(ctx context.Context, f func(context.Context)) (wait func
 func (v clientClock) Goes() bool {
 	defer v.a.ex.w.takeTurn()()
 	return v.a.hasLiveThreads()
+}
+
+// Abandon ends the search with why, and the goroutine that calls it.
+func (v clientClock) Abandon(why error) {
+	end := v.a.ex.w.takeTurn()
+	client := v.a.running()
+	client.live.trouble = cmp.Or(client.live.trouble, schedule.Stopped("client %d: %v", client.index+1, why))
+	end()
+	runtime.Goexit()
 }
 
 // start makes the actor of a new goroutine. It is nil if the client has crashed. If the client has too many, start ends the
@@ -125,8 +137,7 @@ func (a *actor) isCrashed() bool { return a.ex.actors[a.index].crashed }
 func (t *actor) run(ctx context.Context, f func(context.Context)) {
 	end := at(model.AtEnd)
 	defer func() {
-		p := recover()
-		if end.err = brokenOutside(t.index, p); end.err == nil && p != nil {
+		if p := recover(); p != nil {
 			end.err = fmt.Errorf("explore: thread %d of client %d panicked: %v\n%s", t.thread+1, t.index+1, p, debug.Stack())
 		}
 		t.park <- end

@@ -14,7 +14,7 @@ import (
 // tellTime answers with what the clock reads now.
 func (s *server) tellTime(_ []byte, reply func([]byte)) {
 	reply(encode(s.clock.Now()))
-	s.isHeard()
+	s.noteContact()
 }
 
 // obey carries an order out, each once, and answers when it is done.
@@ -24,7 +24,7 @@ func (s *server) obey(message []byte, reply func([]byte)) {
 		reply(encode(done{Error: err.Error()}))
 		return
 	}
-	s.isHeard()
+	s.noteContact()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	c := s.orders[o.Number]
@@ -92,7 +92,7 @@ func (s *server) do(o order) (d done, err error) {
 }
 
 // links returns the links of what was built; nil: nothing was.
-func (s *server) links() Links {
+func (s *server) links() harness.LinkControl {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.setup == nil {
@@ -122,7 +122,7 @@ func (s *server) open(ctx context.Context, o order) error {
 	return err
 }
 
-func (s *server) impair(links Links, o order) error {
+func (s *server) impair(links harness.LinkControl, o order) error {
 	heal, err := links.Impair(o.Links, o.Fault)
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -44,23 +44,9 @@ type Assignment struct {
 
 // Setup is a run as one generator drives it.
 type Setup struct {
-	Load  harness.ShareSpec // without Share, Clock and Take
-	Links Links             // of the clients
-	Close func() error      // ends all that was built; may be nil
-}
-
-// Links are those from client groups to nodes.
-type Links interface {
-	// Impair does the fault to the links. heal undoes it, may be called more than once, and is never nil.
-	Impair(links []harness.Link, f harness.LinkFault) (heal func() error, err error)
-	// Touched returns what faults have touched on the link so far.
-	Touched(l harness.Link) harness.Touched
-	// Connections returns how many connections the groups have to the node.
-	Connections(node string) int
-	// Probe, Echo and Hangup look along a link, in connections of their own.
-	Probe(ctx context.Context, from, to string) error
-	Echo(ctx context.Context, from, to string, size int) error
-	Hangup(ctx context.Context, from, to string) error
+	Load  harness.ShareSpec   // without Share, Clock and Take
+	Links harness.LinkControl // from client groups to nodes
+	Close func() error        // ends all that was built; may be nil
 }
 
 // ErrLost says that the other side was not heard of for lostAfter.
@@ -217,7 +203,7 @@ func (s *server) close() error {
 
 func (s *server) endLoad() { s.stopped.Do(func() { close(s.stop) }) }
 
-func (s *server) isHeard() {
+func (s *server) noteContact() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.heard = time.Now()

@@ -26,7 +26,7 @@ type spread struct {
 	store    *store
 	post     generators.Post // default: in memory
 	clocks   []func() harness.Clock
-	links    generators.Links
+	links    harness.LinkControl
 	clients  int
 	duration time.Duration
 	spec     func(*harness.Spec, *generators.Team)

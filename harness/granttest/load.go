@@ -12,6 +12,7 @@ import (
 	"github.com/doublegrant/doublegrant/checkers"
 	"github.com/doublegrant/doublegrant/harness"
 	"github.com/doublegrant/doublegrant/harness/cluster"
+	"github.com/doublegrant/doublegrant/nemesis"
 )
 
 const (
@@ -75,12 +76,12 @@ func (l Load) check() error {
 	}
 	for _, f := range l.Faults {
 		switch {
-		case f.make == nil:
+		case f.MakesNothing():
 			return errors.New("a Fault without anything to do: one of the functions that return a Fault makes it")
-		case f.lasts < 0:
-			return fmt.Errorf("a Fault cannot last for %v", f.lasts)
-		case f.sentinel != "" && l.Topology != Sentinel:
-			return fmt.Errorf("%s needs Topology: granttest.Sentinel", f.sentinel)
+		case f.For < 0:
+			return fmt.Errorf("a Fault cannot last for %v", f.For)
+		case f.Entry.Needs == nemesis.NeedsSentinels && l.Topology != Sentinel:
+			return fmt.Errorf("%s needs Topology: granttest.Sentinel", f.Name)
 		}
 	}
 	return nil
@@ -111,8 +112,9 @@ func (s subject) loadSpec(g *supervisor, c *cluster.Cluster) harness.Spec {
 	if len(s.load.Faults) > 0 {
 		spec.Fleet = &harness.Fleet{}
 	}
+	on := nemesis.Subject{Cluster: c, Fleet: spec.Fleet}
 	for _, f := range s.load.Faults {
-		spec.Faults = append(spec.Faults, harness.TimedFault{Nemesis: f.make(c, spec.Fleet), For: f.lasts})
+		spec.Faults = append(spec.Faults, harness.TimedFault{Nemesis: f.Make(on), For: f.For})
 	}
 	return spec
 }

@@ -9,6 +9,8 @@ import (
 	"sync"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/doublegrant/doublegrant/nemesis"
 )
 
 // This file tests values that the goroutines of a process share.
@@ -95,7 +97,7 @@ func (s subject) checkShared() error {
 		return errors.New("the field Goroutines says how many clients share a value: let granttest.Shared(...) be the constructor, or leave it out")
 	}
 	for _, f := range s.load.Faults {
-		if s.shared && f.crashes {
+		if s.shared && f.Can(nemesis.Crashes) {
 			return errors.New("CrashClients ends goroutines one by one, and a crash ends all that share a value: leave the fault out")
 		}
 	}

@@ -30,7 +30,7 @@ const (
 // headOf reads the first line if it is about the run. If it is not, h has the defaults of a run that is called name.
 func headOf(b []byte, name string) (h head, is bool, err error) {
 	h.Meta = &harness.Meta{Name: name, Drift: defaultDrift}
-	if err := isText(b); err != nil {
+	if err := checkText(b); err != nil {
 		return h, false, err
 	}
 	if err := oneObject(b); err != nil {
@@ -61,8 +61,8 @@ var packed = map[string]string{
 	"\xfe\xff":         "UTF-16: write it as UTF-8",
 }
 
-// isText returns an error unless the first line is text.
-func isText(b []byte) error {
+// checkText returns an error unless the first line is text.
+func checkText(b []byte) error {
 	for begin, what := range packed {
 		if bytes.HasPrefix(b, []byte(begin)) {
 			return errors.New("it is " + what)

@@ -120,7 +120,7 @@ func segments(dir string) (files []string, torn bool, err error) {
 		}
 		files = append(files, path)
 	}
-	torn, err = isTorn(files[len(files)-1])
+	torn, err = endsTorn(files[len(files)-1])
 	return files, torn, err
 }
 
@@ -137,8 +137,8 @@ func globEscape(dir string) string {
 	return string(out)
 }
 
-// isTorn reports whether a file ends inside of a frame, without unpacking any. Damage is left to those who read the frames.
-func isTorn(path string) (bool, error) {
+// endsTorn returns whether a file ends inside a frame. It unpacks none: damage within frames shows when they are read.
+func endsTorn(path string) (torn bool, err error) {
 	file, f, err := openFrames(path, nil)
 	if file != nil {
 		defer file.Close()

@@ -16,8 +16,8 @@ const (
 	Unix                  // a Unix socket; the address is its path
 )
 
-// ErrOutside marks what a client panics with when the program outside that it stands for has broken down: it died, or what it said
-// makes no sense. The search then ends and says so. It is no violation.
+// ErrOutside says that the program outside for which a client stands has broken down: it died, or what it said makes no
+// sense. The search then ends and says so. That is not a violation.
 var ErrOutside = errors.New("the program outside has broken down")
 
 // forProgram is the key of contexts of ForProgram.

@@ -66,13 +66,14 @@ type Program struct {
 	Process func(r redis.UniversalClient) func(i int) harness.Client
 	// Gate is the way by which clients reach Redis. With any but InProcess, OpenAt takes the place of Open.
 	Gate Gate
-	// OpenAt makes the client at place i for one schedule, as Open does, of a program outside this process that reaches Redis at
-	// address, and nowhere else. The address of a client is the same in every schedule, and its connections may stay open from one
-	// to the next. A connection that the gate closes is an answer that never comes: what was asked may have happened. The client
-	// sends one command, pipeline or transaction at a time, and none between its operations. It takes no longer than 2 s of real
-	// time for what it does without Redis. What it does in the background cannot be seen from here, so NoBackgroundWork has to be
-	// promised. The client panics with an error that wraps ErrOutside if the program breaks down.
-	OpenAt func(i int, address string) harness.Client
+	// OpenAt makes the client at place i for one schedule, as Open does, of a program outside this process that reaches
+	// Redis at address, and nowhere else. The address of a client is the same in every schedule, and its connections
+	// may stay open from one to the next. A connection that the gate closes is an answer that never comes: what was
+	// asked may have happened. The client sends one command, pipeline or transaction at a time, and none between its
+	// operations. It takes no longer than 2 s of real time for what it does without Redis. What it does in the
+	// background cannot be seen from here, so NoBackgroundWork has to be promised. An error ends the search. A client
+	// whose program breaks down later calls harness.Abandon, with an error that wraps ErrOutside.
+	OpenAt func(i int, address string) (harness.Client, error)
 	// Announced is called with the text of each "ECHO dg TEXT" that comes from the client at address, and returns when the client
 	// may go on. Such a command is no step, and never comes to Redis. nil: it is a command like any other.
 	Announced func(address, text string)

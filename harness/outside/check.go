@@ -14,37 +14,43 @@ import (
 	"github.com/doublegrant/doublegrant/workloads"
 )
 
-// trialTTL is the lease and the window of a check: nothing ends in it.
+// trialTTL is the lease and the window of a check. Neither ends during the check.
 const trialTTL = 10 * time.Second
 
 // answerWithin bounds each operation of a check. Tests shorten it.
 var answerWithin = 3 * time.Second
 
-// Servers returns as many Redis clients as it is asked for, each of a Redis that knows nothing of the others; replicated: a Redis that has
-// replicas.
+// Servers returns count Redis clients, each of a Redis that is independent of the others. With replicated each Redis
+// has replicas.
 type Servers func(count int, replicated bool) ([]redis.UniversalClient, error)
 
-// Check starts the client's program, asks it for everything once, and says of each step what is wrong; wrong is nil if it is as it
-// should be. It returns the client with what the program says that it can do, and the first thing that was wrong. The program first gets
-// one Redis, and if it says that it asks several masters it is started again with as many; if something is wrong and it has sent a WAIT, with
-// replicas. The keys of the check begin with doublegrant-trial, and it leaves none behind if the program is right.
-func Check(ctx context.Context, c workloads.Client, servers Servers, say func(step string, wrong error)) (workloads.Client, error) {
+// Check starts the client's program, asks it for everything once, and calls say for each step. wrong is nil if the step
+// went as it should. Check returns the client with what the program says that it can do, and the first thing that was
+// wrong.
+//
+// The program first gets one Redis. If it says that it asks several masters, it is started again with as many. If
+// something is wrong and it has sent a WAIT, it is started again with replicas. The keys of the check begin with
+// doublegrant-trial. If the program is right, none remain.
+func Check(
+	ctx context.Context, c workloads.Client, servers Servers, say func(step string, wrong error),
+) (workloads.Client, error) {
 	return New(c).tryOn(ctx, servers, say, (*trial).askEverything)
 }
 
-// Describe starts the client's program as Check does, and lets it do one operation. It returns the client with what the program says that it
-// can do. It does not ask whether the algorithm is right.
+// Describe starts the client's program as Check does, and asks it for one operation. It returns the client with what
+// the program says that it can do. It does not check the algorithm.
 func Describe(ctx context.Context, c workloads.Client, servers Servers) (workloads.Client, error) {
 	return New(c).tryOn(ctx, servers, func(string, error) {}, (*trial).askOnce)
 }
 
-// tryOn starts the program on what it asks for, and does with it what all does.
-func (p *Program) tryOn(ctx context.Context, servers Servers, say func(string, error), all func(*trial, workloads.Client)) (workloads.Client, error) {
+// tryOn starts the program on the servers that it needs, and calls all for it.
+func (p *Program) tryOn(ctx context.Context, servers Servers, say func(string, error),
+	all func(*trial, workloads.Client)) (workloads.Client, error) {
 	one, err := servers(1, false)
 	if err != nil {
 		return p.client, err
 	}
-	var told []func() // what was said of the first try, which counts unless there is another
+	var told []func() // the steps of the first try, which count unless there is a second
 	c, err := p.try(ctx, one, func(step string, wrong error) { told = append(told, func() { say(step, wrong) }) }, all)
 	var waits awaitsReplicas
 	replicated := errors.As(err, &waits)
@@ -70,8 +76,9 @@ var errAsksMore = errors.New("it asks more masters than there are")
 // awaitsReplicas is the error of a trial in which something was wrong and the program has waited for replicas.
 type awaitsReplicas struct{ error }
 
-// try starts the program and does with it what all does.
-func (p *Program) try(ctx context.Context, masters []redis.UniversalClient, say func(string, error), all func(*trial, workloads.Client)) (workloads.Client, error) {
+// try starts the program on the masters, and calls all for it.
+func (p *Program) try(ctx context.Context, masters []redis.UniversalClient, say func(string, error),
+	all func(*trial, workloads.Client)) (workloads.Client, error) {
 	to, err := relaysTo(masters, true)
 	if err != nil {
 		return p.client, err
@@ -97,28 +104,28 @@ func (p *Program) try(ctx context.Context, masters []redis.UniversalClient, say 
 
 // trial asks a program for one thing after the other, until something is wrong.
 type trial struct {
-	ctx      context.Context
-	children []*child // one, or one for each of two clients
-	to       ways     // as relays
-	say      func(string, error)
-	first    error // the first thing that was wrong
+	ctx       context.Context
+	processes []*process // one, or one for each of two clients
+	to        endpoints  // as relays
+	say       func(string, error)
+	first     error // the first thing that was wrong
 }
 
 // begin starts the program, a second time if a process serves one client only.
 func (t *trial) begin(p *Program) (workloads.Client, error) {
-	for len(t.children) == 0 || len(t.children) == 1 && t.children[0].ready.Clients == 1 {
+	for len(t.processes) == 0 || len(t.processes) == 1 && t.processes[0].ready.Clients == 1 {
 		one, err := p.start(t.to.init(), underLoad)
 		if err != nil {
 			return p.client, err
 		}
-		t.children = append(t.children, one)
+		t.processes = append(t.processes, one)
 	}
-	ready := t.children[0].ready
+	ready := t.processes[0].ready
 	return p.client.Described(ready.Can, ready.Symmetric, ready.Clock, ready.Masters)
 }
 
 func (t *trial) endProcesses() {
-	for _, c := range t.children {
+	for _, c := range t.processes {
 		c.end()
 	}
 }
@@ -141,7 +148,7 @@ func (t *trial) askEverything(c workloads.Client) {
 	t.checkHeard()
 	t.checkAsks()
 	t.step("its clock: "+string(cmp.Or(c.Clock, workloads.AskedClock)), func() error { return t.clock(c) })
-	if t.children[0].ready.Reset {
+	if t.processes[0].ready.Reset {
 		t.step("reset: answered ok", func() error { return t.want(true, request{Do: doReset}) })
 	}
 	t.reconnects(c.As)
@@ -168,7 +175,7 @@ func (t *trial) askOnce(c workloads.Client) {
 	t.checkHeard()
 }
 
-// checkHeard looks whether commands have come, of several masters to most.
+// checkHeard checks that commands have come, to most of the masters if there are several.
 func (t *trial) checkHeard() {
 	names := "its commands come to the Redis that init names"
 	if len(t.to) > 1 {
@@ -186,20 +193,22 @@ func (t *trial) checkHeard() {
 	})
 }
 
-// checkAsks looks whether a program that has subscribed has asked for messages.
+// checkAsks checks that a program that has subscribed has asked for messages.
 func (t *trial) checkAsks() {
-	if !slices.ContainsFunc(t.to, func(w way) bool { return w.relay.subscribed.Load() }) {
+	if !slices.ContainsFunc(t.to, func(w endpoint) bool { return w.relay.subscribed.Load() }) {
 		return
 	}
 	t.step("it has subscribed, and asks before it reads a message", func() error {
-		if !slices.ContainsFunc(t.children, func(c *child) bool { return c.hears.Load() }) {
-			return fmt.Errorf("it has never asked for a message, and in a search nobody sees when it reads: let it ask before, %s", page)
+		if !slices.ContainsFunc(t.processes, func(c *process) bool { return c.hears.Load() }) {
+			return fmt.Errorf("it has never asked for a message, and in a search nobody sees when it reads: let it "+
+				"ask before, %s", page)
 		}
 		return nil
 	})
 }
 
-// firstOperation does the first operation of a family on a name, and gives a lock up again. An answer of no is no error.
+// firstOperation does the first operation of a family on a name, and releases a lock again. It is no error if the
+// answer is no.
 func (t *trial) firstOperation(f workloads.Family, key string) (err error) {
 	ops := t.operations(1)
 	switch f {
@@ -216,15 +225,20 @@ func (t *trial) firstOperation(f workloads.Family, key string) (err error) {
 }
 
 func (t *trial) lock(extends bool) {
-	acquire := request{Do: workloads.DoAcquire, Client: 1, Key: workloads.TrialKey, Owner: workloads.TrialKey + "-1", TTL: milliseconds(trialTTL)}
+	acquire := request{Do: workloads.DoAcquire, Client: 1, Key: workloads.TrialKey, Owner: workloads.TrialKey + "-1",
+		TTL: milliseconds(trialTTL)}
 	other := acquire
 	other.Client, other.Owner = 2, workloads.TrialKey+"-2"
 	t.step("acquire: ok, for the lock is free", func() error { return t.want(true, acquire) })
 	t.step("acquire by another client: not ok, for it is taken", func() error { return t.want(false, other) })
 	if extends {
-		t.step("extend: ok, for the lock is the caller's", func() error { return t.want(true, withOperation(acquire, workloads.DoExtend)) })
+		t.step("extend: ok, for the lock is the caller's", func() error {
+			return t.want(true, withOperation(acquire, workloads.DoExtend))
+		})
 	}
-	t.step("release: ok, for the lock is the caller's", func() error { return t.want(true, withOperation(acquire, workloads.DoRelease)) })
+	t.step("release: ok, for the lock is the caller's", func() error {
+		return t.want(true, withOperation(acquire, workloads.DoRelease))
+	})
 	t.step("acquire by another client: ok, for it was released", func() error { return t.want(true, other) })
 	t.step("release: ok", func() error { return t.want(true, withOperation(other, workloads.DoRelease)) })
 }
@@ -236,7 +250,9 @@ func (t *trial) dedup(confirms bool) {
 	t.step("claim: ok, for the message is new", func() error { return t.want(true, claim) })
 	t.step("claim by another client: not ok, for it is claimed", func() error { return t.want(false, other) })
 	if confirms {
-		t.step("confirm: ok, for the claim is the caller's", func() error { return t.want(true, withOperation(claim, workloads.DoConfirm)) })
+		t.step("confirm: ok, for the claim is the caller's", func() error {
+			return t.want(true, withOperation(claim, workloads.DoConfirm))
+		})
 	}
 }
 
@@ -255,13 +271,14 @@ func (t *trial) sequence() {
 	}
 }
 
-// reconnects closes the program's connections, as a search does where an answer is lost. The operation after that may fail, and the
-// next one has to reach Redis again.
+// reconnects closes the program's connections, as a search does where an answer is lost. The next operation may fail.
+// The one after it has to reach Redis again.
 func (t *trial) reconnects(f workloads.Family) {
 	t.step("it connects again when its connections were closed", func() (err error) {
 		t.to.cut()
 		for i := range 3 {
-			if err = t.firstOperation(f, fmt.Sprintf("%s-again-%d", workloads.TrialKey, i)); err == nil || t.childOf(1).isBroken() {
+			if err = t.firstOperation(f, fmt.Sprintf("%s-again-%d", workloads.TrialKey, i)); err == nil ||
+				t.processOf(1).isBroken() {
 				return err
 			}
 		}
@@ -269,14 +286,16 @@ func (t *trial) reconnects(f workloads.Family) {
 	})
 }
 
-// childOf returns the process of a client.
-func (t *trial) childOf(client int) *child { return t.children[max(0, min(client, len(t.children))-1)] }
+// processOf returns the process of a client.
+func (t *trial) processOf(client int) *process {
+	return t.processes[max(0, min(client, len(t.processes))-1)]
+}
 
 // operations asks the program as one of its clients, each time within answerWithin.
 func (t *trial) operations(client int) workloads.Operations {
 	return operations{func(ctx context.Context, r request) (answer, error) {
 		r.Client = client
-		return t.childOf(client).ask(ctx, r, answerWithin)
+		return t.processOf(client).ask(ctx, r, answerWithin)
 	}}
 }
 
@@ -288,9 +307,9 @@ func withOperation(r request, do string) request {
 	return r
 }
 
-// want asks for an operation and returns an error unless it is answered as it should be.
+// want asks for an operation and returns an error unless the answer is as yes says.
 func (t *trial) want(yes bool, r request) error {
-	a, err := t.childOf(r.Client).ask(t.ctx, r, answerWithin)
+	a, err := t.processOf(r.Client).ask(t.ctx, r, answerWithin)
 	if err != nil {
 		return err
 	}
@@ -301,7 +320,7 @@ func (t *trial) want(yes bool, r request) error {
 	return t.withAddress(err)
 }
 
-// withAddress adds to why an operation failed where its commands should have gone, if none has come.
+// withAddress adds to an error where the operation's commands should have gone, if none has come.
 func (t *trial) withAddress(err error) error {
 	if err == nil || t.to.heard() > 0 {
 		return err
@@ -309,19 +328,19 @@ func (t *trial) withAddress(err error) error {
 	return fmt.Errorf("%w; no command has come to %s, the Redis that init names", err, t.to.init().Redis)
 }
 
-// broken returns why the program has broken down, a moment after its last answer; nil: it has not.
+// broken returns why the program has broken down, a moment after its last answer. It returns nil if it has not.
 func (t *trial) broken() error {
 	select {
-	case <-t.childOf(1).broken:
-		return t.childOf(1).why
-	case <-t.childOf(2).broken:
-		return t.childOf(2).why
+	case <-t.processOf(1).broken:
+		return t.processOf(1).why
+	case <-t.processOf(2).broken:
+		return t.processOf(2).why
 	case <-time.After(50 * time.Millisecond): // there is no way to await that nothing comes
 		return nil
 	}
 }
 
-// step does one step and says what came of it. After something was wrong it does nothing.
+// step does one step and reports it. After something was wrong it does nothing.
 func (t *trial) step(what string, do func() error) {
 	if t.first != nil {
 		return

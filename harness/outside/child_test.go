@@ -79,8 +79,8 @@ var abilities = map[string]string{
 	"sundial":     `"version":1,"can":["acquire","release"],"clock":"sundial"`,
 }
 
-// beChild is a lock, filter or counter that speaks RESP by itself. The lock grants by SET NX PX and releases by DEL, without a look at
-// the owner; in mode "compare" it looks first. Most other modes break down in one way each.
+// beChild is a lock, filter or counter that speaks RESP by itself. The lock grants by SET NX PX and releases by DEL,
+// without a look at the owner; in mode "compare" it looks first. Most other modes break down in one way each.
 func beChild(mode string) int {
 	if mode == "mute" {
 		_, _ = io.Copy(io.Discard, os.Stdin)
@@ -101,8 +101,8 @@ func beChild(mode string) int {
 	return 0
 }
 
-// drive is a test that drives itself: it takes a lock, gives it up by DEL, and takes it again; in mode "drives-right" it takes it once and
-// gives it up by a script that looks first.
+// drive is a test that drives itself: it takes a lock, gives it up by DEL, and takes it again; in mode "drives-right"
+// it takes it once and gives it up by a script that looks first.
 func (r *resp) drive(mode string) int {
 	r.connectTo(mode, os.Getenv("REDIS_URL"))
 	say := func(text string) { _, _ = r.do("ECHO", "dg "+text) }
@@ -134,7 +134,8 @@ func (r *resp) drive(mode string) int {
 	lock.Do = "release"
 	say("invoke release lock")
 	if mode == "drives-right" {
-		got, err := r.do("EVAL", `return redis.call("get", KEYS[1]) == ARGV[1] and redis.call("del", KEYS[1]) or 0`, "1", lock.Key, lock.Owner)
+		got, err := r.do("EVAL", `return redis.call("get", KEYS[1]) == ARGV[1] and redis.call("del", KEYS[1]) or 0`,
+			"1", lock.Key, lock.Owner)
 		tell(got == ":1", err)
 		return 0
 	}

@@ -15,21 +15,21 @@ import (
 
 // driven is a process that drives itself through one schedule.
 type driven struct {
-	cmd     *exec.Cmd
-	said    *cluster.LastWords
-	release func()
-	ended   chan struct{}      // closed when it was waited for
-	killed  chan struct{}      // closed when a crash of its client has killed it
-	clock   *clock             // nil: none is preloaded
-	begun   atomic.Bool        // it has announced something: its looks at the clock are steps from then on
-	failed  chan error         // why its clock cannot be answered; there is room for one
-	comes   chan *announcement // from the gate
-	first   *announcement      // that came before Next was called; nil: Next has returned it
-	open    *announcement      // that the process still waits for; nil: none
-	inOp    bool               // it has invoked something, and nothing came of it yet
+	cmd       *exec.Cmd
+	lastWords *cluster.LastWords
+	release   func()
+	ended     chan struct{}      // closed when it was waited for
+	killed    chan struct{}      // closed when a crash of its client has killed it
+	clock     *clock             // nil: none is preloaded
+	begun     atomic.Bool        // it has announced something: its questions about the time are steps from then on
+	failed    chan error         // why its clock cannot be answered; there is room for one
+	comes     chan *announcement // from the gate
+	first     *announcement      // that came before Next was called; nil: Next has returned it
+	open      *announcement      // that the process still waits for; nil: none
+	inOp      bool               // it has invoked something, and nothing came of it yet
 }
 
-// announcement is a line from the gate, whose process waits until it was heard.
+// announcement is a line from the gate. The process that sent it waits until heard is closed.
 type announcement struct {
 	text  string
 	heard chan struct{}
@@ -40,28 +40,30 @@ var (
 	_ timekeeper        = (*driven)(nil)
 )
 
-// Drive starts a process that drives itself, for one schedule, and waits for what it announces first. The end of its standard
-// error is in the message if it fails. It panics with an error that wraps interleave.ErrOutside if the process cannot be
-// started; what it returns does the same if the process fails.
-func (p *Program) Drive(address string, environment ...string) workloads.Driving {
+// Drive starts a process that drives itself, for one schedule, and waits for its first announcement. The errors of
+// Drive, and of what it returns, wrap interleave.ErrOutside and have the end of the process's standard error.
+func (p *Program) Drive(address string, environment ...string) (workloads.Driving, error) {
 	command, err := p.prepared()
 	if err != nil {
-		panic(broken(err))
+		return nil, broken(err)
 	}
 	d := &driven{
-		cmd: exec.Command(command[0], command[1:]...), said: &cluster.LastWords{}, ended: make(chan struct{}), killed: make(chan struct{}), comes: make(chan *announcement), failed: make(chan error, 1),
+		cmd: exec.Command(command[0], command[1:]...), lastWords: &cluster.LastWords{}, ended: make(chan struct{}),
+		killed: make(chan struct{}), comes: make(chan *announcement), failed: make(chan error, 1),
 	}
 	d.cmd.Env = append(append(os.Environ(), "REDIS_URL="+urlOf(address)), environment...)
-	d.cmd.Stderr, d.cmd.WaitDelay = d.said, time.Second
+	d.cmd.Stderr, d.cmd.WaitDelay = d.lastWords, time.Second
 	p.Kill(address) // one of an earlier schedule may be about to end
 	if err := p.launch(address, d); err != nil {
-		panic(broken(err))
+		return nil, broken(err)
 	}
-	d.begin()
-	return d
+	if err := d.begin(); err != nil {
+		return nil, broken(err)
+	}
+	return d, nil
 }
 
-// launch starts the process, and has what it announces from its start on handed to d.
+// launch starts the process, and hands what it announces from its start on to d.
 func (p *Program) launch(address string, d *driven) (err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -95,24 +97,26 @@ func (p *Program) launch(address string, d *driven) (err error) {
 	return nil
 }
 
-// begin waits for the first announcement: to start may take longer than a step.
-func (d *driven) begin() {
+// begin waits for the first announcement. A start may take longer than a step.
+func (d *driven) begin() error {
 	select {
 	case d.first = <-d.comes:
 		d.begun.Store(true)
 		if d.clock == nil {
-			return
+			return nil
 		}
-		if err := d.clock.isHeeded(d.cmd.Process.Pid); err != nil {
-			panic(broken(fmt.Errorf("its clock cannot be preloaded: %w, %s", err, page)))
+		if err := d.clock.checkHeeded(d.cmd.Process.Pid); err != nil {
+			return fmt.Errorf("its clock cannot be preloaded: %w, %s", err, page)
 		}
 	case <-d.ended: // Next says how
 	case <-time.After(startWithin):
-		panic(broken(fmt.Errorf("it has announced nothing within %v%s: want ECHO \"dg invoke acquire lock-1\" at REDIS_URL, %s", startWithin, d.said, page)))
+		return fmt.Errorf("it has announced nothing within %v%s: want ECHO \"dg invoke acquire lock-1\" at "+
+			"REDIS_URL, %s", startWithin, d.lastWords, page)
 	}
+	return nil
 }
 
-// Announced hands on what the program behind a gate has announced, and returns when it may go on.
+// Announced hands on what the program behind a gate has announced, and returns when the program may go on.
 func (p *Program) Announced(address, text string) {
 	p.mu.Lock()
 	d := p.drives[address]
@@ -131,7 +135,8 @@ func (p *Program) Announced(address, text string) {
 	}
 }
 
-// underWay implements timekeeper. Before the first announcement a look shows the machine's time, and from then on each is a step.
+// underWay implements timekeeper. Before the first announcement a question about the time shows the machine's time.
+// From then on each is a step.
 func (d *driven) underWay() <-chan struct{} {
 	if !d.begun.Load() {
 		return nil
@@ -139,7 +144,7 @@ func (d *driven) underWay() <-chan struct{} {
 	return d.ended
 }
 
-// breakDown implements timekeeper. Next says why.
+// breakDown implements timekeeper. Next returns why.
 func (d *driven) breakDown(why error) {
 	select {
 	case d.failed <- why:
@@ -147,8 +152,9 @@ func (d *driven) breakDown(why error) {
 	}
 }
 
-// Next lets the process go on and returns what it announces next. Meanwhile it answers its looks at the clock, on the clock of ctx.
-func (d *driven) Next(ctx context.Context) (text string, more bool) {
+// Next lets the process go on and returns what it announces next. Meanwhile it answers questions about the time, with
+// the clock of ctx.
+func (d *driven) Next(ctx context.Context) (text string, more bool, err error) {
 	if d.open != nil {
 		close(d.open.heard)
 		d.open = nil
@@ -156,39 +162,42 @@ func (d *driven) Next(ctx context.Context) (text string, more bool) {
 	if d.first != nil {
 		d.open, d.first = d.first, nil
 		d.inOp = true
-		return d.open.text, true
+		return d.open.text, true, nil
 	}
-	if d.open = d.await(ctx); d.open != nil {
+	if d.open, err = d.await(ctx); err != nil {
+		return "", false, broken(err)
+	}
+	if d.open != nil {
 		d.inOp = !d.inOp
-		return d.open.text, true
+		return d.open.text, true, nil
 	}
 	select {
 	case <-d.killed:
 	default:
 		if !d.inOp && !d.cmd.ProcessState.Success() { // in an operation it may be a lost answer that ended it
-			panic(broken(fmt.Errorf("it ended (%v)%s", d.cmd.ProcessState, d.said)))
+			return "", false, broken(fmt.Errorf("it ended (%v)%s", d.cmd.ProcessState, d.lastWords))
 		}
 	}
-	return "", false
+	return "", false, nil
 }
 
 // await waits for the next announcement. It returns nil when the process has ended.
-func (d *driven) await(ctx context.Context) *announcement {
-	var looks <-chan look
+func (d *driven) await(ctx context.Context) (*announcement, error) {
+	var questions <-chan timeQuestion
 	if d.clock != nil {
-		looks = d.clock.looks
+		questions = d.clock.questions
 	}
 	for {
 		select {
 		case a := <-d.comes:
-			return a
+			return a, nil
 		case <-d.ended:
-			return nil
+			return nil, nil
 		case why := <-d.failed:
-			panic(broken(why))
-		case q := <-looks:
+			return nil, why
+		case q := <-questions:
 			if q.sleep == askTimer {
-				panic(broken(errTimer))
+				return nil, errTimer
 			}
 			q.answer(ctx)
 		}
@@ -206,5 +215,6 @@ func (d *driven) kill() {
 	}
 }
 
-// errAnnounces is the error of a program that drives itself, where it would have to be told what to do.
-var errAnnounces = errors.New("a program that drives itself is explored, and nothing else: it cannot be told what to do")
+// errAnnounces says that a program that drives itself cannot be told what to do.
+var errAnnounces = errors.New(
+	"a program that drives itself is explored, and nothing else: it cannot be told what to do")

@@ -8,10 +8,11 @@ import (
 	"sync"
 )
 
-// longestLog bounds what is kept of a process's standard error, in bytes: a library may log each connection that a fault breaks.
+// longestLog bounds what is kept of a process's standard error, in bytes. A library may log each connection that a
+// fault breaks.
 var longestLog = 1 << 20
 
-// errorLog is the file of what one process writes to its standard error.
+// errorLog is the file with what one process writes to its standard error.
 type errorLog struct {
 	file *os.File
 
@@ -33,7 +34,7 @@ func openLog(dir, name string) (*errorLog, error) {
 	return &errorLog{file: file}, nil
 }
 
-// Write keeps what is written until there is more than there is room for.
+// Write keeps what is written until longestLog is reached.
 func (l *errorLog) Write(b []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -49,7 +50,7 @@ func (l *errorLog) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// Close closes the file, and says in its last line how much was left out.
+// Close closes the file. Its last line says how much was left out.
 func (l *errorLog) Close() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -17,8 +17,10 @@ func TestAProcessCannotFloodItsLog(t *testing.T) {
 	longestLog = 100
 	dir := t.TempDir()
 	for end, writes := range map[string][]string{
-		"connection 04 was lost\n... and 1035 bytes more, which were left out\n":     slices.Repeat([]string{"connection %02d was lost\n"}, 50),
-		"all on one line, in pieces, \n... and 84 bytes more, which were left out\n": slices.Repeat([]string{"all on one line, in pieces, "}, 7),
+		"connection 04 was lost\n... and 1035 bytes more, which were left out\n": slices.Repeat(
+			[]string{"connection %02d was lost\n"}, 50),
+		"all on one line, in pieces, \n... and 84 bytes more, which were left out\n": slices.Repeat(
+			[]string{"all on one line, in pieces, "}, 7),
 		"a last line without an end": {"a last line without an end"},
 	} {
 		l, err := openLog(dir, "client-1.log")

@@ -15,8 +15,8 @@ import (
 	"github.com/doublegrant/doublegrant/workloads/clients"
 )
 
-// Run returns a variant that can be run. Of a library in another language it is one that starts the library's adapter; every other
-// variant is returned as it is.
+// Run returns a variant that can be run. For a library in another language it is one that starts the library's adapter.
+// Every other variant is returned as it is.
 func Run(v workloads.Variant) workloads.Variant {
 	l, ok := v.Library()
 	if !ok {
@@ -27,10 +27,11 @@ func Run(v workloads.Variant) workloads.Variant {
 	return v.RunBy(p)
 }
 
-// ErrMissing marks an error of a library that this machine does not have.
+// ErrMissing says that this machine lacks a library.
 var ErrMissing = errors.New("a library is missing")
 
-// Missing returns an error that wraps ErrMissing and says what to install, if the variant is a library that this machine does not have.
+// Missing returns an error that wraps ErrMissing and says what to install, if the variant is a library that this
+// machine lacks.
 func Missing(v workloads.Variant) error {
 	l, ok := v.Library()
 	if !ok {
@@ -42,7 +43,7 @@ func Missing(v workloads.Variant) error {
 	return nil
 }
 
-// interpreters remembers which interpreter has which library, since asking takes a process.
+// interpreters caches which interpreter has which library, since a check takes a process.
 var interpreters sync.Map // of func() (string, error), by the library's probe
 
 // interpreterOf returns the first interpreter that has the library.
@@ -53,13 +54,14 @@ func interpreterOf(l workloads.Library) (string, error) {
 				return name, nil
 			}
 		}
-		return "", fmt.Errorf("%w: none of %s can run %q: on Debian, apt-get install %s", ErrMissing, strings.Join(l.Interpreters, ", "), l.Probe[len(l.Probe)-1], l.Packages)
+		return "", fmt.Errorf("%w: none of %s can run %q: on Debian, apt-get install %s", ErrMissing,
+			strings.Join(l.Interpreters, ", "), l.Probe[len(l.Probe)-1], l.Packages)
 	}))
 	return ask.(func() (string, error))()
 }
 
-// unpack writes the adapters of a library's language to a folder that does not outlive this process, and returns the command that
-// runs the library's.
+// unpack writes the adapters of a library's language to a folder that is removed with this process at the latest, and
+// returns the command that runs the library's adapter.
 func unpack(l workloads.Library) (command []string, remove func() error, err error) {
 	interpreter, err := interpreterOf(l)
 	if err != nil {

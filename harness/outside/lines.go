@@ -7,17 +7,18 @@ import (
 	"sync"
 )
 
-// lines writes lines to a process from many goroutines. Lines that come at the same time are written in one piece: each piece wakes the
-// process once. The zero value is ready.
+// lines writes lines to a process from many goroutines. Lines that come at the same time are written in one piece,
+// which wakes the process once. The zero value is ready.
 type lines struct {
 	mu      sync.Mutex
-	writing bool   // somebody writes, and will write what waits
+	writing bool   // a goroutine writes, and will write what waits
 	waiting []byte // lines that are not written yet
 	spare   []byte // the buffer for the next of them
 }
 
-// write writes a line, or leaves it to the goroutine that is writing. With others it first lets goroutines run that are ready to write
-// as well. An error of to is not reported: a process that has closed its input is about to end, and says so on its output.
+// write writes a line, or leaves it to the goroutine that is writing. With others it first lets goroutines run that are
+// ready to write as well. It ignores an error of to: a process that has closed its input is about to end, and its
+// output tells why.
 func (l *lines) write(to io.Writer, line []byte, others bool) {
 	if !l.add(line) {
 		return
@@ -30,7 +31,7 @@ func (l *lines) write(to io.Writer, line []byte, others bool) {
 	}
 }
 
-// add adds a line to those that wait, and reports whether the caller has to write them.
+// add appends a line to those that wait, and reports whether the caller has to write them.
 func (l *lines) add(line []byte) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -40,7 +41,8 @@ func (l *lines) add(line []byte) bool {
 	return first
 }
 
-// take returns the lines that wait, until the next call. It returns nil, and the caller writes no longer, if there are none.
+// take returns the lines that wait. They are valid until the next call. If there are none it returns nil, and the
+// caller is no longer the one that writes.
 func (l *lines) take() []byte {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -53,18 +55,18 @@ func (l *lines) take() []byte {
 	return some
 }
 
-// send sends a request under the next id, and returns where its answers come.
-func (c *child) send(r request) (chan answer, error) {
-	answers, others, err := c.enter(&r)
+// send sends a request under the next id, and returns a channel for its answers.
+func (c *process) send(r request) (chan answer, error) {
+	answers, others, err := c.register(&r)
 	if err == nil {
 		c.write(r, others)
 	}
 	return answers, err
 }
 
-// enter gives a request the next id, if it is not a thread's, which has one, and notes who waits for its answer. others tells that other
-// operations are under way.
-func (c *child) enter(r *request) (answers chan answer, others bool, err error) {
+// register gives a request the next id, unless it is a thread's, which has one, and makes the channel for its answers.
+// others says that other operations are under way.
+func (c *process) register(r *request) (answers chan answer, others bool, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.why != nil {
@@ -83,7 +85,7 @@ func (c *child) enter(r *request) (answers chan answer, others bool, err error) 
 }
 
 // write writes a line to the process, in one piece with those of others if there are any.
-func (c *child) write(r request, others bool) {
+func (c *process) write(r request, others bool) {
 	line, _ := json.Marshal(r) // of strings and numbers
 	c.lines.write(c.in, append(line, '\n'), others)
 }

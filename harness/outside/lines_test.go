@@ -45,7 +45,7 @@ func TestLinesThatComeTogetherAreWrittenTogether(t *testing.T) {
 }
 
 // eager is the input of a process that asks what it may not, and has answered as soon as it is told anything.
-type eager struct{ c *child }
+type eager struct{ c *process }
 
 func (e eager) Close() error { return nil }
 
@@ -60,7 +60,7 @@ func (e eager) Write(b []byte) (int, error) {
 // What a process answers does not count once it has asked what it may not, however fast the answer comes.
 func TestAnAnswerAfterAWrongQuestionDoesNotCount(t *testing.T) {
 	for range 30 { // of two channels that are ready, a select takes either
-		c := &child{waiting: map[int]chan answer{}, broken: make(chan struct{})}
+		c := &process{waiting: map[int]chan answer{}, broken: make(chan struct{})}
 		c.in = eager{c}
 		_, err := c.ask(t.Context(), request{Do: workloads.DoAcquire}, 0)
 		require.ErrorContains(t, err, "it asked to stop thread 7, which it has not started")

@@ -13,94 +13,97 @@ import (
 )
 
 const (
-	// patience bounds the time of an operation under load. After that its process is replaced, which may stand for ever.
+	// patience bounds the time of an operation under load. After that its process, which may hang for ever, is
+	// replaced.
 	patience = 15 * time.Second
-	// timeout is the time for which a program under load is asked to wait for an answer of Redis.
+	// timeout is how long a program under load is asked to wait for an answer of Redis.
 	timeout = time.Second
-	// startAgainAfter bounds how often a process is started that cannot begin.
+	// startAgainAfter is the least time between two starts of a process that could not begin.
 	startAgainAfter = time.Second
 )
 
-// On returns one more client whose masters are where the Redis clients lead. Clients with the same first one share processes, and
-// addresses. A process that cannot be started is the error of each operation. Without any, or with a nil one, nothing is started.
+// On returns one more client, whose masters are those that the Redis clients lead to. Clients with the same first
+// master share processes, and addresses. If a process cannot be started, each operation returns the error. Without
+// masters, or with a nil one, nothing is started.
 func (p *Program) On(masters ...redis.UniversalClient) workloads.Operations {
-	s := &seat{program: p, masters: masters}
+	s := &loadClient{program: p, masters: masters}
 	if len(masters) > 0 && masters[0] != nil {
-		_ = s.sit() // ask says why
+		_ = s.ensureProcess() // ask says why
 	}
 	return operations{s.ask}
 }
 
-// Beside returns the client with which the harness itself looks, in the end of a schedule: one for each r. Its process is started with
-// its first operation.
+// Beside returns the client with which the harness itself looks at the end of a schedule: one for each r. Its process
+// is started with its first operation.
 func (p *Program) Beside(r redis.UniversalClient) workloads.Operations {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.beside[r] == nil {
-		p.beside[r] = &seat{program: p, masters: []redis.UniversalClient{r}, what: inSearch}
+		p.beside[r] = &loadClient{program: p, masters: []redis.UniversalClient{r}, what: inSearch}
 	}
 	return operations{p.beside[r].ask}
 }
 
-// seat is one client under load, or the harness's own in a search. It does one operation at a time.
-type seat struct {
+// loadClient is one client under load, or the harness's own in a search. It does one operation at a time.
+type loadClient struct {
 	program *Program
 	masters []redis.UniversalClient
 	what    purpose
 	group   *group
-	child   *child
+	process *process
 	number  int // of the client in its process, from 1
 }
 
-// ask asks the seat's process, and gives it another one in place of one that broke down.
-func (s *seat) ask(ctx context.Context, r request) (answer, error) {
-	if err := s.sit(); err != nil {
+// ask sends a request to the client's process. If the process broke down, another one takes its place first.
+func (s *loadClient) ask(ctx context.Context, r request) (answer, error) {
+	if err := s.ensureProcess(); err != nil {
 		return answer{}, fmt.Errorf("%w: no process: %w", errNothingDone, err)
 	}
 	r.Client = s.number
 	s.group.watch(ctx)
-	a, err := s.child.ask(ctx, r, patience)
+	a, err := s.process.ask(ctx, r, patience)
 	if err == nil && a.OK != nil && *a.OK && !s.group.hasHeard() {
-		s.child.breakDown(errElsewhere(r.Do, s.group.to[0].address))
-		return a, s.child.why
+		s.process.breakDown(errElsewhere(r.Do, s.group.to[0].address))
+		return a, s.process.why
 	}
 	return a, err
 }
 
-// sit gives the seat a process, if it has none that lives.
-func (s *seat) sit() (err error) {
-	if s.child != nil && !s.child.isBroken() {
+// ensureProcess gives the client a process, if it has none that lives.
+func (s *loadClient) ensureProcess() (err error) {
+	if s.process != nil && !s.process.isBroken() {
 		return nil
 	}
 	if s.group, err = s.program.group(s.masters); err != nil {
 		return err
 	}
-	s.child, s.number, err = s.group.sit(s.program, s.what)
+	s.process, s.number, err = s.group.assign(s.program, s.what)
 	return err
 }
 
-// errElsewhere is the error of a program that succeeds without its Redis.
+// errElsewhere is the error of a program whose operations succeed without its Redis.
 func errElsewhere(do, address string) error {
-	return fmt.Errorf("%s was answered ok, and no command has come to %s: it talks to another Redis than the one that init names", do, urlOf(address))
+	return fmt.Errorf("%s was answered ok, and no command has come to %s: it talks to another Redis than the one "+
+		"that init names", do, urlOf(address))
 }
 
 // group holds the processes of one client group under load. They share addresses.
 type group struct {
-	to ways
+	to endpoints
 
 	mu       sync.Mutex
 	closed   bool
-	all      []*child
-	seats    map[*child]int // clients that a process has had
-	failed   error          // why the last process could not begin; nil: it could
+	all      []*process
+	clients  map[*process]int // clients that a process has had
+	failed   error            // why the last process could not begin; nil: it could
 	failedAt time.Time
 
 	struck strikes
 }
 
-// group returns the group of some Redis clients, new if it is the first time.
+// group returns the group of the Redis clients, and makes it the first time.
 func (p *Program) group(masters []redis.UniversalClient) (_ *group, err error) {
-	to := p.straightTo(masters)
+	to := p.directTo(masters)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if g, ok := p.groups[masters[0]]; ok {
@@ -114,24 +117,25 @@ func (p *Program) group(masters []redis.UniversalClient) (_ *group, err error) {
 			return nil, err
 		}
 	}
-	g := &group{to: to, seats: map[*child]int{}}
+	g := &group{to: to, clients: map[*process]int{}}
 	p.groups[masters[0]] = g
 	return g, nil
 }
 
-// hasHeard reports whether a command has come to one of the group's addresses. Of nodes' own addresses straightTo has made sure.
+// hasHeard reports whether a command has come to one of the group's addresses. For addresses of nodes directTo has
+// checked that.
 func (g *group) hasHeard() bool { return g.to[0].relay == nil || g.to.heard() > 0 }
 
-// sit returns a process that has room for one more client, and the client's number in it.
-func (g *group) sit(p *Program, what purpose) (*child, int, error) {
+// assign returns a process that can take one more client, and the client's number in it.
+func (g *group) assign(p *Program, what purpose) (*process, int, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.closed {
 		return nil, 0, errClosed
 	}
 	if c := g.free(p.client.Processes); c != nil {
-		g.seats[c]++
-		return c, g.seats[c], nil
+		g.clients[c]++
+		return c, g.clients[c], nil
 	}
 	if g.failed != nil && time.Since(g.failedAt) < startAgainAfter {
 		return nil, 0, g.failed
@@ -144,20 +148,21 @@ func (g *group) sit(p *Program, what purpose) (*child, int, error) {
 	g.removeBroken()
 	g.all = append(g.all, c)
 	g.struck.add(c)
-	g.seats[c] = 1
+	g.clients[c] = 1
 	return c, 1, nil
 }
 
-// free returns the process with the fewest clients that has room for one more; nil: it is time for another process. The caller holds
-// the lock.
-func (g *group) free(processes int) (best *child) {
+// free returns the process with the fewest clients that can take one more. It returns nil if another process is to be
+// started. The caller holds the lock.
+func (g *group) free(processes int) (best *process) {
 	alive := 0
 	for _, c := range g.all {
 		if c.isBroken() {
 			continue
 		}
 		alive++
-		if room := c.ready.Clients; (room == 0 || g.seats[c] < room) && (best == nil || g.seats[c] < g.seats[best]) {
+		if room := c.ready.Clients; (room == 0 || g.clients[c] < room) &&
+			(best == nil || g.clients[c] < g.clients[best]) {
 			best = c
 		}
 	}
@@ -174,7 +179,7 @@ func (g *group) removeBroken() {
 		if c.isBroken() {
 			g.struck.drop(c)
 			c.end()
-			delete(g.seats, c)
+			delete(g.clients, c)
 			continue
 		}
 		alive = append(alive, c)
@@ -182,7 +187,7 @@ func (g *group) removeBroken() {
 	g.all = alive
 }
 
-// close ends the group's processes, and closes its address.
+// close ends the group's processes, and closes its addresses.
 func (g *group) close() {
 	g.mu.Lock()
 	defer g.mu.Unlock()

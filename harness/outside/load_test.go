@@ -32,7 +32,8 @@ func loadOn(t *testing.T, v workloads.Variant, c *cluster.Cluster) harness.Resul
 	t.Helper()
 	w := v.Workload(c, workloads.Options{Keys: 2, TTL: 500 * time.Millisecond})
 	res, err := harness.Run(t.Context(), harness.Spec{
-		Name: v.ID, System: c, Workload: w, Clients: loadClients, Duration: time.Second / 2, Rate: 400, Checkers: checkers.For(w), Seed: 1,
+		Name: v.ID, System: c, Workload: w, Clients: loadClients, Duration: time.Second / 2, Rate: 400,
+		Checkers: checkers.For(w), Seed: 1,
 	})
 	require.NoError(t, err)
 	return res
@@ -91,7 +92,8 @@ func TestAProgramOutsideThatBreaksDownUnderLoadIsReplaced(t *testing.T) {
 	require.Equal(t, "lost my head\n", texts["client-1.log"])
 }
 
-// Processes that are led straight to their node connect there, all but the one by which the program is tried. With Sentinels none is.
+// Processes that are led straight to their node connect there, all but the one by which the program is tried. With
+// Sentinels none is.
 func TestProgramsOutsideGoStraight(t *testing.T) {
 	for name, c := range map[string]*cluster.Cluster{
 		"standalone": cluster.Standalone(cluster.Options{Clients: loadClients}),
@@ -155,19 +157,22 @@ func TestCheckSaysWhatIsWrong(t *testing.T) {
 	r, err := c.Connect(0)
 	require.NoError(t, err)
 	for mode, want := range map[string]string{
-		"compare":     "",
-		"filter":      "",
-		"counter":     "",
-		"sleeps":      "it has not answered release within 2s",
-		"nothing":     `it says that it can do ["dance"], which is neither a lock (acquire, release), a dedup (claim) nor a sequence (next)`,
+		"compare": "",
+		"filter":  "",
+		"counter": "",
+		"sleeps":  "it has not answered release within 2s",
+		"nothing": `it says that it can do ["dance"], which is neither a lock (acquire, release), a dedup ` +
+			`(claim) nor a sequence (next)`,
 		"half-a-lock": `it says that it can do ["acquire"]: a lock has to say ["acquire" "release"]`,
 		"stops":       "it asked to stop thread 4711, which it has not started",
 		"dies":        "it ended (exit status 3): lost my head",
-		"one-of-many": "its commands come to most of the masters that init names: they have come to 1 of 3: a lock on fewer than most is none",
+		"one-of-many": "its commands come to most of the masters that init names: they have come to 1 of 3: a lock " +
+			"on fewer than most is none",
 		"king":        "it says that it asks 1 masters: say 2 to 9, or leave masters out where it uses one Redis",
 		"many-counts": "it says that it asks 3 masters, which is for locks: a sequence leaves masters out",
-		"nowhere":     "acquire: ok, for the lock is free: dial tcp 127.0.0.1:1: connect: connection refused; no command has come to redis://127.0.0.1:",
-		"elsewhere":   "acquire by another client: not ok, for it is taken: it answered ok: true",
+		"nowhere": "acquire: ok, for the lock is free: dial tcp 127.0.0.1:1: connect: connection refused; no " +
+			"command has come to redis://127.0.0.1:",
+		"elsewhere": "acquire by another client: not ok, for it is taken: it answered ok: true",
 	} {
 		t.Run(mode, func(t *testing.T) {
 			within(t, outside.AnswerWithin, time.Minute) // they answer, however slow the machine is

@@ -17,10 +17,10 @@ const Version = 1
 // longestLine bounds a line of a program, in bytes.
 const longestLine = 64 << 10
 
-// page tells, in messages, where the protocol is written down.
+// page says, in messages, where the protocol is described.
 const page = "see workloads/clients/README.md"
 
-// Names of the protocol beside its operations: what a program is asked to do, and what it may ask meanwhile.
+// Names of the protocol beside its operations: requests to a program, and the questions that it may ask meanwhile.
 const (
 	doInit  = "init"
 	doReset = "reset"
@@ -39,7 +39,7 @@ const (
 // questions lists what a program may ask while an operation or a thread is under way.
 var questions = []string{askNow, askSleep, askStart, askStop, askJoin, askMessage, askSubscribe}
 
-// request is a line to a program: an operation, or the time that it has asked for.
+// request is a line to a program: an operation, or the answer to a question.
 type request struct {
 	ID       int      `json:"id"`           // of the operation, from 1
 	Do       string   `json:"do,omitempty"` // empty: the time
@@ -57,15 +57,16 @@ type request struct {
 	Thread   int      `json:"thread,omitempty"`  // that was started, stopped or has ended
 	Message  bool     `json:"message,omitempty"` // there is one to read
 	TimedOut bool     `json:"timeout,omitempty"` // none has come in time
-	Stopped  bool     `json:"stopped,omitempty"` // the sleep was not to its end: the thread was stopped, or its client has crashed
+	// Stopped says that the sleep was cut short: the thread was stopped, or its client has crashed.
+	Stopped bool `json:"stopped,omitempty"`
 }
 
-// answer is a line of a program: what came of an operation, or a question while it is under way.
+// answer is a line of a program: the outcome of an operation, or a question while it is under way.
 type answer struct {
 	ID   int    `json:"id"`
 	OK   *bool  `json:"ok"`
 	Fail string `json:"fail"` // certainly nothing was done, and why
-	Info string `json:"info"` // nobody knows whether it was done, and why
+	Info string `json:"info"` // it is unknown whether it was done, and why
 
 	Number drawn `json:"number"` // what next has drawn
 
@@ -86,10 +87,11 @@ type answer struct {
 	Clock workloads.ClientClock `json:"clock"`
 }
 
-// drawn is a number, as its program has written it: a number of JSON, or a text of decimal digits. Zeros before it do not count, as nowhere.
+// drawn is a number as its program has written it: a number of JSON, or a text of decimal digits. Leading zeros do not
+// count, as everywhere.
 type drawn string
 
-// UnmarshalJSON reads either.
+// UnmarshalJSON reads either form.
 func (d *drawn) UnmarshalJSON(b []byte) error {
 	text := string(b)
 	if text == "null" {
@@ -108,8 +110,9 @@ func (d *drawn) UnmarshalJSON(b []byte) error {
 }
 
 var (
-	decimal     = regexp.MustCompile(`^-?[0-9]+$`)
-	zerosIn     = regexp.MustCompile(`"number"\s*:\s*(-?0[0-9]+)`) // JSON has no such number, so the line cannot be read
+	decimal = regexp.MustCompile(`^-?[0-9]+$`)
+	// zerosIn finds a number with leading zeros. JSON has none, so such a line cannot be read.
+	zerosIn     = regexp.MustCompile(`"number"\s*:\s*(-?0[0-9]+)`)
 	errNoNumber = errors.New("want a whole number in decimal digits")
 )
 
@@ -117,12 +120,14 @@ var (
 func parse(line []byte) (a answer, err error) {
 	if err := json.Unmarshal(line, &a); err != nil {
 		if zeros := zerosIn.FindSubmatch(line); zeros != nil {
-			return a, fmt.Errorf("it drew the number %s, and JSON has none with zeros before it: leave them out, or put it in quotes, %s", zeros[1], page)
+			return a, fmt.Errorf("it drew the number %s, and JSON has none with zeros before it: leave them out, or "+
+				"put it in quotes, %s", zeros[1], page)
 		}
 		if errors.Is(err, errNoNumber) {
 			return a, fmt.Errorf("the number that it drew: %w, %s", err, page)
 		}
-		return a, fmt.Errorf("it wrote %.60q, which is not a line of the protocol: write nothing but answers to standard output, %s", line, page)
+		return a, fmt.Errorf("it wrote %.60q, which is not a line of the protocol: write nothing but answers to "+
+			"standard output, %s", line, page)
 	}
 	said := 0
 	for _, is := range []bool{a.OK != nil, a.Fail != "", a.Info != "", a.Ask != ""} {

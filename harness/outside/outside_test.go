@@ -26,7 +26,8 @@ var inside = map[string]string{
 // spec is the search of a lock, inside this process or outside it.
 func spec(p interleave.Program) explore.Spec {
 	p.NoBackgroundWork, p.Symmetric = true, false
-	return explore.Spec{Program: p, Checkers: checkers.ForSearch(p.Kinds...), Bounds: interleave.Bounds{Clients: 2, Expiries: -1, LostAnswers: 1}, For: time.Minute}
+	return explore.Spec{Program: p, Checkers: checkers.ForSearch(p.Kinds...),
+		Bounds: interleave.Bounds{Clients: 2, Expiries: -1, LostAnswers: 1}, For: time.Minute}
 }
 
 // outer is the search of a client outside.
@@ -49,7 +50,8 @@ func searched(t *testing.T, s explore.Spec) interleave.Result {
 	return res
 }
 
-// comparable returns a result without the time that it took, and without the words in which each side tells of a lost connection.
+// comparable returns a result without the time that it took, and without the words in which each side tells of a lost
+// connection.
 func comparable(r interleave.Result) interleave.Result {
 	r.First, r.Elapsed = 0, 0
 	for _, c := range r.Found {
@@ -68,8 +70,9 @@ func wordless(ops []harness.Op) {
 	}
 }
 
-// A child that speaks RESP by itself is searched as the same client inside this process is, from memory or really run: the same
-// schedules, situations and counterexamples, by either gate, and whether it wants to hear of new schedules or not.
+// A child that speaks RESP by itself is searched as the same client inside this process is, from memory or really run:
+// the same schedules, situations and counterexamples, by either gate, and whether it wants to hear of new schedules or
+// not.
 func TestAProgramOutsideIsSearchedAsOneInside(t *testing.T) {
 	for _, c := range []struct {
 		mode   string
@@ -80,7 +83,8 @@ func TestAProgramOutsideIsSearchedAsOneInside(t *testing.T) {
 	}{
 		{"blind", interleave.TCP, func(*explore.Spec) {}, true, false}, // crashes and lost answers
 		{"resets", interleave.Unix, func(s *explore.Spec) { s.Late, s.Crashes, s.LostAnswers = 1, -1, -1 }, true, true},
-		{"compare", interleave.Unix, func(s *explore.Spec) { s.Crashes, s.Expiries, s.LostAnswers = -1, 1, -1 }, false, false},
+		{"compare", interleave.Unix, func(s *explore.Spec) { s.Crashes, s.Expiries, s.LostAnswers = -1, 1, -1 }, false,
+			false},
 		{"compare", interleave.TCP, func(s *explore.Spec) {
 			s.Failovers, s.Crashes, s.LostAnswers, s.MaxSchedules, s.Workers = 1, -1, -1, 50, 1
 		}, true, true},
@@ -117,21 +121,27 @@ func TestAProgramOutsideThatBreaksDown(t *testing.T) {
 		{lock("tomorrow"), "it speaks version 2 of the protocol, and this is version 1"},
 		{lock("sundial"), `it says that its clock is "sundial": choose one of "asked", "preloaded" and "real"`},
 		{lock("idles"), "client 1 neither sent a command nor finished within 2s: it never sent any"},
-		{lock("sleeps"), "client 1 neither sent a command nor finished within 2s: it may wait for something else than a reply"},
+		{lock("sleeps"),
+			"client 1 neither sent a command nor finished within 2s: it may wait for something else than a reply"},
 		{lock("babbles"), broke + `it wrote "releasing now", which is not a line of the protocol`},
 		{lock("long"), broke + "it wrote a line of more than 65536 bytes, which begins with "},
-		{lock("twice"), "the program outside has broken down: it answered 3 twice: "}, // of any client: the second answer may be read late
+		// of any client: the second answer may be read late
+		{lock("twice"), "the program outside has broken down: it answered 3 twice: "},
 		{lock("unasked"), broke + "it answered 4711, which was never asked: "},
 		{lock("counts"), broke + "it answered release with the number 0: answer ok with true or false"},
-		{lock("elsewhere"), "client 1's acquire was answered yes without any command through the client that it was given"},
+		{lock("elsewhere"),
+			"client 1's acquire was answered yes without any command through the client that it was given"},
 		{lock("nowhere"), "no acquire ever succeeded, so nothing was shown"},
 		{lock("wears"), "when all was the same before"},
 		{lock("garbles"), "client 1: what came to its gate is not RESP in arrays of bulk strings"},
-		{workloads.Client{As: workloads.Lock, Name: "no program", Command: []string{"no-such-program"}}, `"no-such-program" cannot be started: `},
-		{workloads.Client{As: workloads.Lock, Name: "no socket", Connect: "unix:/no/socket"}, "nobody listens on unix:/no/socket: start the program first"},
+		{workloads.Client{As: workloads.Lock, Name: "no program", Command: []string{"no-such-program"}},
+			`"no-such-program" cannot be started: `},
+		{workloads.Client{As: workloads.Lock, Name: "no socket", Connect: "unix:/no/socket"},
+			"nobody listens on unix:/no/socket: start the program first"},
 		{driver("drives-badly"), `it announced "invoke dance lock": "dance" is no operation of a lock`},
 		{driver("drives-out-of-order"), `it announced "return ok": want invoke, an operation and a name`},
-		{driver("drives-and-listens"), "has subscribed, and subscriptions of a program that drives itself are not explored, since it cannot ask"},
+		{driver("drives-and-listens"),
+			"has subscribed, and subscriptions of a program that drives itself are not explored, since it cannot ask"},
 		{driver("drives-nowhere"), "it ended (exit status 4): no such module"},
 	} {
 		t.Run(c.client.Name, func(t *testing.T) {
@@ -148,7 +158,8 @@ func TestAProgramOutsideThatSaysNothing(t *testing.T) {
 	within(t, outside.StartWithin, 200*time.Millisecond)
 	res := searched(t, outer(t, lock("mute"), interleave.TCP))
 	require.Equal(t, harness.Unknown, res.Verdict())
-	require.Contains(t, res.Stopped, "client 1: the program outside has broken down: it has not answered init within 200ms")
+	require.Contains(t, res.Stopped,
+		"client 1: the program outside has broken down: it has not answered init within 200ms")
 }
 
 func TestASearchOfAProgramOutsideLeavesNothing(t *testing.T) {
@@ -160,7 +171,8 @@ func TestASearchOfAProgramOutsideLeavesNothing(t *testing.T) {
 		searched(t, s)
 		require.NotEmpty(t, children(t), "they wait for the next search")
 		v.Close()
-		require.Panics(t, func() { p.OpenAt(0, "anywhere") })
+		_, err := p.OpenAt(0, "anywhere")
+		require.ErrorIs(t, err, interleave.ErrOutside)
 	}
 	require.Empty(t, children(t))
 }
@@ -174,7 +186,8 @@ func children(t *testing.T) (pids []string) {
 	require.NoError(t, err)
 	for _, path := range all {
 		status, err := os.ReadFile(path)
-		if err == nil && strings.Contains(string(status), fmt.Sprintf("\nPPid:\t%d\n", os.Getpid())) && strings.HasPrefix(string(status), "Name:\t"+string(name)) {
+		if err == nil && strings.Contains(string(status), fmt.Sprintf("\nPPid:\t%d\n", os.Getpid())) &&
+			strings.HasPrefix(string(status), "Name:\t"+string(name)) {
 			pids = append(pids, path)
 		}
 	}

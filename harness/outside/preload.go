@@ -22,21 +22,23 @@ import (
 	"github.com/doublegrant/doublegrant/harness/internal/processes"
 )
 
-// This file gives processes of searches the schedule's time. A preloaded library turns each look at the time of day, and each sleep, into
-// a question of the process: what it asks by a line of the protocol where its clock is asked.
+// This file gives processes of searches the schedule's time. A preloaded library turns each call that reads the time of
+// day, and each sleep, into a question of the process, like those that other programs ask by a line of the protocol.
 
 //go:embed clock.c
 var clockSource []byte
 
-// What a process asks over the socket of its clock. Everything else is for how many nanoseconds to sleep, of which 0 is a look.
+// What a process asks over the socket of its clock. Any other number is how many nanoseconds to sleep; 0 asks for the
+// time.
 const (
 	askHello  = -1 // the library was loaded
 	askTimer  = -2 // a loop of events is about to wait for a timer
-	askGlance = -3 // what the time is, by whoever connects: a look that is no operation's
+	askGlance = -3 // what the time is, from any process that connects, outside of operations
 )
 
-// errTimer is why a program is refused whose loop of events waits for a timer.
-var errTimer = fmt.Errorf("it waits for a timer of its event loop (setTimeout, asyncio.sleep), which a preloaded clock cannot answer: let it ask for sleep, %s", page)
+// errTimer is why a program is refused whose event loop waits for a timer.
+var errTimer = fmt.Errorf("it waits for a timer of its event loop (setTimeout, asyncio.sleep), which a preloaded "+
+	"clock cannot answer: let it ask for sleep, %s", page)
 
 // clocks makes the clocks of a program's processes. The zero value has made none.
 type clocks struct {
@@ -64,7 +66,8 @@ func (s *clocks) prepare() (err error) {
 	}
 	path := filepath.Join(folder, libraryName)
 	if strings.ContainsAny(path, " :") {
-		err = fmt.Errorf("its clock cannot be preloaded from %s: set TMPDIR to a path without spaces and colons", folder)
+		err = fmt.Errorf("its clock cannot be preloaded from %s: set TMPDIR to a path without spaces and colons",
+			folder)
 	} else {
 		err = os.WriteFile(path, library, 0o755)
 	}
@@ -75,7 +78,7 @@ func (s *clocks) prepare() (err error) {
 	return nil
 }
 
-// clear removes the folder. No process is left, and none follows.
+// clear removes the folder. No process uses it, and none will.
 func (s *clocks) clear() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -87,53 +90,54 @@ func (s *clocks) clear() {
 
 // clock answers what one process asks about the time.
 type clock struct {
-	library string
-	l       net.Listener
-	owner   timekeeper
-	looks   chan look     // questions during an operation
-	over    chan struct{} // closed by close
-	loaded  atomic.Bool   // the library has said hello
-	told    atomic.Int64  // what the clock showed last, in nanoseconds since 1970; 0: nothing yet
+	library   string
+	l         net.Listener
+	owner     timekeeper
+	questions chan timeQuestion // questions during an operation
+	over      chan struct{}     // closed by close
+	loaded    atomic.Bool       // the library has said hello
+	shown     atomic.Int64      // what the clock showed last, in nanoseconds since 1970; 0: nothing yet
 }
 
-// timekeeper is the child of a clock.
+// timekeeper is the process of a clock.
 type timekeeper interface {
-	// underWay returns a channel that is closed when the operation under way is over. It is nil if none is.
+	// underWay returns a channel that is closed when the operation under way is over. It is nil if there is none.
 	underWay() <-chan struct{}
 	breakDown(why error)
 }
 
-// look is a look at the clock, or a sleep, during an operation.
-type look struct {
-	sleep time.Duration // 0: a look; askTimer: a timer
-	told  chan time.Time
+// timeQuestion asks for the time, or for a sleep, during an operation.
+type timeQuestion struct {
+	sleep time.Duration // 0: what the time is; askTimer: a timer
+	reply chan time.Time
 }
 
-// answer answers it on the clock of ctx.
-func (q look) answer(ctx context.Context) {
+// answer answers the question with the clock of ctx.
+func (q timeQuestion) answer(ctx context.Context) {
 	if q.sleep == 0 {
-		q.told <- harness.Now(ctx)
+		q.reply <- harness.Now(ctx)
 		return
 	}
 	_ = harness.Sleep(ctx, q.sleep) // a client that has crashed hears that from its connections
-	q.told <- time.Time{}
+	q.reply <- time.Time{}
 }
 
-// writtenWithin bounds how long an answer is on its way that a process has written.
+// writtenWithin bounds how long an answer that a process has written may take to arrive.
 const writtenWithin = 200 * time.Millisecond
 
-// refuse calls the process broken, which waits for a timer, unless its answer comes: then its operation was over.
-func (q look) refuse(c *child, answers chan answer) {
+// refuse breaks down a process that waits for a timer, unless its answer comes: then its operation was over.
+func (q timeQuestion) refuse(c *process, answers chan answer) {
 	select {
 	case a := <-answers:
 		answers <- a // there is room for one
-		q.told <- time.Time{}
+		q.reply <- time.Time{}
 	case <-time.After(writtenWithin):
 		c.breakDown(errTimer)
 	}
 }
 
-// make makes the clock of a process that is about to start. The error wraps cluster.ErrNoCompiler if the library cannot be compiled.
+// make makes the clock of a process that is about to start. The error wraps cluster.ErrNoCompiler if the library cannot
+// be compiled.
 func (s *clocks) make(owner timekeeper) (*clock, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -149,12 +153,13 @@ func (s *clocks) make(owner timekeeper) (*clock, error) {
 	if err != nil {
 		return nil, err
 	}
-	k := &clock{library: filepath.Join(s.folder, libraryName), l: l, owner: owner, looks: make(chan look), over: make(chan struct{})}
+	k := &clock{library: filepath.Join(s.folder, libraryName), l: l, owner: owner, questions: make(chan timeQuestion),
+		over: make(chan struct{})}
 	go k.serve()
 	return k, nil
 }
 
-// environment returns what makes a process load the library and find the socket.
+// environment returns the variables by which a process loads the library and finds the socket.
 func (k *clock) environment() []string {
 	preload := k.library
 	if others := os.Getenv("LD_PRELOAD"); others != "" {
@@ -198,39 +203,40 @@ func (k *clock) answer(conn net.Conn) {
 	clear(b[:])
 	if answered {
 		binary.NativeEndian.PutUint64(b[:], 1)
-		binary.NativeEndian.PutUint64(b[8:], uint64(k.told.Load()))
+		binary.NativeEndian.PutUint64(b[8:], uint64(k.shown.Load()))
 	}
 	_, _ = conn.Write(b[:]) // the process may have ended
 }
 
-// ask hands a question to the operation under way. Between two operations a look shows what was shown last, and a sleep is for the kernel,
-// for which answered is false: threads of the process's own may do so. ended is true if the process ends meanwhile.
+// ask hands a question to the operation under way. Between two operations a question for the time gets what was shown
+// last. A sleep is left to the kernel, which answered false says, since it may be of a thread of the process's own.
+// ended says that the process ends meanwhile.
 func (k *clock) ask(sleep time.Duration) (answered, ended bool) {
 	over := k.owner.underWay()
 	if over == nil {
 		return k.wasShown(sleep), false
 	}
-	q := look{sleep, make(chan time.Time, 1)}
+	q := timeQuestion{sleep, make(chan time.Time, 1)}
 	select {
-	case k.looks <- q:
+	case k.questions <- q:
 	case <-over:
 		return k.wasShown(sleep), false
 	case <-k.over:
 		return false, true
 	}
 	select {
-	case t := <-q.told:
+	case t := <-q.reply:
 		if !t.IsZero() {
-			k.told.Store(t.UnixNano())
+			k.shown.Store(t.UnixNano())
 		}
-		return sleep > 0 || k.told.Load() != 0, false
+		return sleep > 0 || k.shown.Load() != 0, false
 	case <-k.over:
 		return false, true
 	}
 }
 
-// wasShown reports whether a question is a look, and a time was shown before, which it can be shown again.
-func (k *clock) wasShown(sleep time.Duration) bool { return sleep == 0 && k.told.Load() != 0 }
+// wasShown reports whether a question is for the time, and the clock has shown one before, which can be shown again.
+func (k *clock) wasShown(sleep time.Duration) bool { return sleep == 0 && k.shown.Load() != 0 }
 
 // close ends the clock of a process that has ended.
 func (k *clock) close() {
@@ -238,8 +244,8 @@ func (k *clock) close() {
 	_ = k.l.Close()
 }
 
-// withoutTimers returns a command that sets no timers but the program's: V8 has one for its heap, which looks like any other in the loop of
-// Node's.
+// withoutTimers returns a command that sets no timers but the program's. V8 has a timer for its heap, which looks like
+// any other in the event loop of Node.
 func withoutTimers(command []string) []string {
 	if name := filepath.Base(command[0]); name != "node" && name != "nodejs" {
 		return command
@@ -247,8 +253,8 @@ func withoutTimers(command []string) []string {
 	return slices.Insert(slices.Clone(command), 1, "--no-memory-reducer")
 }
 
-// isHeeded returns an error if the process, or one that it has started, does not heed the clock.
-func (k *clock) isHeeded(group int) error {
+// checkHeeded returns an error if the process, or one that it has started, does not use the clock.
+func (k *clock) checkHeeded(group int) error {
 	if !k.loaded.Load() {
 		return errors.New("it loads no library (LD_PRELOAD): let a program that is linked statically ask for the time")
 	}
@@ -260,10 +266,12 @@ func (k *clock) isHeeded(group int) error {
 			continue // it has ended
 		}
 		if !strings.Contains(string(maps), k.library) {
-			return fmt.Errorf("%s loads no library (LD_PRELOAD): let a program that is linked statically ask for the time", name)
+			return fmt.Errorf("%s loads no library (LD_PRELOAD): let a program that is linked statically ask for the "+
+				"time", name)
 		}
 		if _, err := buildinfo.ReadFile(exe); err == nil {
-			return fmt.Errorf("%s is a program of Go's, which reads the clock without the C library: let it ask for the time", name)
+			return fmt.Errorf("%s is a program of Go's, which reads the clock without the C library: let it ask for "+
+				"the time", name)
 		}
 	}
 	return nil

@@ -57,11 +57,11 @@ func runOn(t *testing.T, k *clock, command ...string) string {
 }
 
 // tell answers what processes ask of a clock, until it is closed.
-func tell(k *clock, what func(look) time.Time) {
+func tell(k *clock, what func(timeQuestion) time.Time) {
 	for {
 		select {
-		case q := <-k.looks:
-			q.told <- what(q)
+		case q := <-k.questions:
+			q.reply <- what(q)
 		case <-k.over:
 			return
 		}
@@ -76,17 +76,21 @@ func interpreter(t *testing.T, name string) {
 	}
 }
 
-// What interpreters tell as the time of day is the preloaded clock's, and so are the sleeps of those that sleep by the C library.
+// What interpreters tell as the time of day is the preloaded clock's, and so are the sleeps of those that sleep by the
+// C library.
 func TestClocksOfInterpreters(t *testing.T) {
 	at := time.Unix(1893456001, 0)
 	for _, c := range []struct {
 		command []string
 		sleeps  bool
 	}{
-		{[]string{"python3", "-c", "import time, datetime; time.sleep(3600); print(int(time.time()), int(datetime.datetime.now().timestamp()))"}, true},
+		{[]string{"python3", "-c",
+			"import time, datetime; time.sleep(3600); print(int(time.time()), " +
+				"int(datetime.datetime.now().timestamp()))"}, true},
 		{[]string{"perl", "-e", "sleep 3600; print time, ' ', time"}, true},
 		{[]string{"php", "-r", "sleep(3600); echo time(), ' ', (int)microtime(true);"}, true},
-		{[]string{"ruby", "-e", "sleep 3600; puts \"#{Time.now.to_i} #{Process.clock_gettime(Process::CLOCK_REALTIME).to_i}\""}, true},
+		{[]string{"ruby", "-e",
+			"sleep 3600; puts \"#{Time.now.to_i} #{Process.clock_gettime(Process::CLOCK_REALTIME).to_i}\""}, true},
 		{[]string{"node", "-e", "const s = () => Math.floor(Date.now() / 1000); console.log(s(), s())"}, false},
 		{[]string{"date", "+%s %s"}, false},
 		{[]string{"sh", "-c", "sleep 3600; date '+%s %s'"}, true},
@@ -98,7 +102,7 @@ func TestClocksOfInterpreters(t *testing.T) {
 			k := newClock(t, &keeper{over: make(chan struct{})})
 			defer k.close()
 			var slept atomic.Int64
-			go tell(k, func(q look) time.Time {
+			go tell(k, func(q timeQuestion) time.Time {
 				slept.Add(int64(q.sleep))
 				return at
 			})
@@ -111,7 +115,8 @@ func TestClocksOfInterpreters(t *testing.T) {
 	}
 }
 
-// A timer of an event loop is asked for as what it is, in the thread that runs the loop, and only if nothing else has happened.
+// A timer of an event loop is asked for as what it is, in the thread that runs the loop, and only if nothing else has
+// happened.
 func TestTimersOfEventLoops(t *testing.T) {
 	for _, c := range []struct {
 		command []string
@@ -126,7 +131,7 @@ func TestTimersOfEventLoops(t *testing.T) {
 			k := newClock(t, &keeper{over: make(chan struct{})})
 			defer k.close()
 			var timers atomic.Int64
-			go tell(k, func(q look) time.Time {
+			go tell(k, func(q timeQuestion) time.Time {
 				if q.sleep == askTimer {
 					timers.Add(1)
 				}
@@ -138,7 +143,8 @@ func TestTimersOfEventLoops(t *testing.T) {
 	}
 }
 
-// Between two operations a look shows what was shown last, and before the first one the machine's time. Sleeps are real.
+// Between two operations a look shows what was shown last, and before the first one the machine's time. Sleeps are
+// real.
 func TestTheClockBetweenOperations(t *testing.T) {
 	k := newClock(t, &keeper{})
 	defer k.close()
@@ -149,7 +155,7 @@ func TestTheClockBetweenOperations(t *testing.T) {
 	}
 	require.WithinDuration(t, time.Now(), look(), 10*time.Second)
 	then := time.Unix(1893456001, 0)
-	k.told.Store(then.UnixNano())
+	k.shown.Store(then.UnixNano())
 	require.Equal(t, then, look())
 	began := time.Now()
 	runOn(t, k, "sleep", "0.3")
@@ -162,7 +168,7 @@ func TestAProcessWithoutItsClockEnds(t *testing.T) {
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		<-k.looks // the first look is not answered
+		<-k.questions // the first look is not answered
 		k.close()
 	}()
 	cmd := exec.Command("date")

@@ -9,57 +9,63 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/doublegrant/doublegrant/harness"
 	"github.com/doublegrant/doublegrant/harness/interleave"
 	"github.com/doublegrant/doublegrant/workloads"
 )
 
-// Program is a program outside this process. Under the explorer each client is a process of its own, which serves all schedules of its
-// gate. Under load the clients of a group share processes. Each is started when it is first needed.
+// Program is a program outside this process. In a search each client is a process of its own, which serves all
+// schedules of its gate. Under load the clients of a group share processes. Each process is started when it is first
+// needed.
 type Program struct {
 	command []string
 	client  workloads.Client
-	prepare func() (command []string, remove func() error, err error) // makes the command with the first process; nil: it is there
+	// prepare makes the command with the first process. nil: it is there.
+	prepare func() (command []string, remove func() error, err error)
 
-	mu      sync.Mutex
-	remove  func() error // removes what prepare has made; nil: it has made nothing
-	closed  bool
-	logs    string                           // the folder for what processes write to their standard error; empty: none
-	started int                              // processes so far
-	gates   map[string]*child                // of searches, by address of the gate
-	drives  map[string]*driven               // the same, of a program that drives itself
-	groups  map[redis.UniversalClient]*group // of loads, and of the harness's own looks
-	beside  map[redis.UniversalClient]*seat  // of the harness
-	clocks  clocks                           // of processes whose clocks are preloaded
+	mu     sync.Mutex
+	remove func() error // removes what prepare has made; nil: it has made nothing
+	closed bool
+	// logs is the folder for what processes write to their standard error. Empty: none.
+	logs    string
+	started int                                   // processes so far
+	gates   map[string]*process                   // of searches, by address of the gate
+	drives  map[string]*driven                    // the same, of a program that drives itself
+	groups  map[redis.UniversalClient]*group      // of loads, and of the harness's own client
+	beside  map[redis.UniversalClient]*loadClient // of the harness
+	clocks  clocks                                // of processes whose clocks are preloaded
 
-	trying   sync.Mutex // held while straight is looked at, and the program is tried
-	straight straight
+	trying sync.Mutex // held while direct is used, and the program is tried
+	direct directRoute
 }
 
 var _ workloads.Outside = (*Program)(nil)
 
 // New returns the program of a client.
 func New(c workloads.Client) *Program {
-	return &Program{command: c.Command, client: c, gates: map[string]*child{}, drives: map[string]*driven{}, groups: map[redis.UniversalClient]*group{}, beside: map[redis.UniversalClient]*seat{}}
+	return &Program{command: c.Command, client: c, gates: map[string]*process{}, drives: map[string]*driven{},
+		groups: map[redis.UniversalClient]*group{}, beside: map[redis.UniversalClient]*loadClient{}}
 }
 
-// Variant makes a variant of a client, with a program of its own. An error says what to change in the client's settings.
+// Variant makes a variant of a client, with a program of its own. An error says what to change in the client's
+// settings.
 func Variant(c workloads.Client) (workloads.Variant, error) {
 	return workloads.ClientVariant(c, New(c))
 }
 
-// LogTo keeps what processes that start from now on write to their standard error in the folder dir, a file each.
+// LogTo stores what processes that start from now on write to their standard error in the folder dir, a file each.
 func (p *Program) LogTo(dir string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.logs = dir
 }
 
-// Close ends all processes, also those that are in the middle of something. It may be called twice.
+// Close ends all processes, also those in the middle of an operation. It may be called twice.
 func (p *Program) Close() {
 	p.mu.Lock()
 	p.closed = true
 	gates, drives, groups := p.gates, p.drives, p.groups
-	p.gates, p.drives, p.groups = map[string]*child{}, map[string]*driven{}, map[redis.UniversalClient]*group{}
+	p.gates, p.drives, p.groups = map[string]*process{}, map[string]*driven{}, map[redis.UniversalClient]*group{}
 	p.mu.Unlock()
 	var ending sync.WaitGroup
 	for _, c := range gates {
@@ -81,7 +87,7 @@ func (p *Program) Close() {
 	}
 }
 
-// prepared makes the command, if it is still to be made, and returns it.
+// prepared returns the command. It makes the command first, if that is still to be done.
 func (p *Program) prepared() (command []string, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -105,8 +111,9 @@ const (
 	inSearch  purpose = true  // its clock is the schedule's
 )
 
-// start starts one more process. One whose clock has to be preloaded may say so only when it has begun. It is then started again.
-func (p *Program) start(init request, what purpose) (*child, error) {
+// start starts one more process. One whose clock has to be preloaded may say so only when it has begun. It is then
+// started again.
+func (p *Program) start(init request, what purpose) (*process, error) {
 	preload := what == inSearch && p.client.Clock == workloads.PreloadedClock
 	c, err := p.startOnce(init, preload)
 	switch {
@@ -123,7 +130,7 @@ func (p *Program) start(init request, what purpose) (*child, error) {
 }
 
 // startOnce starts one more process, with its clock preloaded or not.
-func (p *Program) startOnce(init request, preload bool) (*child, error) {
+func (p *Program) startOnce(init request, preload bool) (*process, error) {
 	command, err := p.prepared()
 	if err != nil {
 		return nil, err
@@ -133,7 +140,8 @@ func (p *Program) startOnce(init request, preload bool) (*child, error) {
 	case p.client.Announces:
 		return nil, errAnnounces
 	case connects && preload:
-		return nil, fmt.Errorf("its clock cannot be preloaded, since %s was not started here: start it by its command, or let it ask for the time, %s", p.client.Connect, page)
+		return nil, fmt.Errorf("its clock cannot be preloaded, since %s was not started here: start it by its "+
+			"command, or let it ask for the time, %s", p.client.Connect, page)
 	case connects:
 		return connect(p.client.Connect, init)
 	}
@@ -153,30 +161,35 @@ func (p *Program) startOnce(init request, preload bool) (*child, error) {
 	return start(command, log, init, clocks)
 }
 
-// At returns the client of a search whose gate is at address, for one schedule. It panics with an error that wraps
-// interleave.ErrOutside if the process cannot be started, ends or makes no sense; what it returns does the same.
-func (p *Program) At(address string) workloads.Operations {
-	c := p.atGate(address)
+// At returns the client of a search whose gate is at address, for one schedule. The error wraps interleave.ErrOutside
+// if the process cannot be started. If the process ends later, or sends what makes no sense, the client abandons the
+// search with such an error.
+func (p *Program) At(address string) (workloads.Operations, error) {
+	c, err := p.atGate(address)
+	if err != nil {
+		return nil, broken(err)
+	}
 	begun := false
-	return operations{func(ctx context.Context, r request) (answer, error) {
+	return operations{func(ctx context.Context, r request) (a answer, err error) {
 		ctx = context.WithValue(ctx, searched{}, true)
 		if c.ready.Reset && !begun {
-			mustAnswer(c.ask(ctx, request{Do: doReset}, 0))
+			_, err = c.ask(ctx, request{Do: doReset}, 0)
 		}
-		begun = true
-		r.Client = 1
-		a, err := c.ask(ctx, r, 0)
-		if errors.Is(err, errKilled) {
-			return a, err
+		if begun = true; err == nil {
+			r.Client = 1
+			a, err = c.ask(ctx, r, 0)
 		}
-		return mustAnswer(a, err), nil
-	}}
+		if err != nil && !errors.Is(err, errKilled) {
+			harness.Abandon(ctx, broken(err))
+		}
+		return a, err
+	}}, nil
 }
 
-// errKilled is the error of a process that a crash of its client has killed.
+// errKilled is the error of a process that was killed because its client has crashed.
 var errKilled = errors.New("the client has crashed, and its process was killed")
 
-// Kill ends the process of the client of a search whose Redis is at address. The next schedule has a new one.
+// Kill ends the process of the client of a search whose Redis is at address. The next schedule starts a new one.
 func (p *Program) Kill(address string) {
 	p.mu.Lock()
 	c, d := p.gates[address], p.drives[address]
@@ -193,7 +206,7 @@ func (p *Program) Kill(address string) {
 }
 
 // atGate returns the process of a gate.
-func (p *Program) atGate(address string) *child {
+func (p *Program) atGate(address string) (*process, error) {
 	p.mu.Lock()
 	c, ok := p.gates[address]
 	p.mu.Unlock()
@@ -201,20 +214,20 @@ func (p *Program) atGate(address string) *child {
 	case ok && c.isBroken() && errors.Is(c.why, errStillAsks):
 		c.end()
 	case ok:
-		return c
+		return c, nil
 	}
 	c, err := p.start(request{Redis: urlOf(address)}, inSearch)
 	if err != nil {
-		panic(broken(err))
+		return nil, err
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.closed {
 		c.end()
-		panic(broken(errClosed))
+		return nil, errClosed
 	}
 	p.gates[address] = c
-	return c
+	return c, nil
 }
 
 // urlOf returns the URL of a gate: of a port, or of a Unix socket, whose address begins with a slash.
@@ -225,12 +238,5 @@ func urlOf(address string) string {
 	return "redis://" + address
 }
 
-func mustAnswer(a answer, err error) answer {
-	if err != nil {
-		panic(broken(err))
-	}
-	return a
-}
-
-// broken makes the error with which a client of a search panics.
+// broken makes the error with which a client abandons its search.
 func broken(err error) error { return fmt.Errorf("%w: %w", interleave.ErrOutside, err) }

@@ -14,8 +14,8 @@ import (
 	"github.com/doublegrant/doublegrant/harness/interleave"
 )
 
-// relay is an address that leads where a Redis client leads: whatever connects there goes the way of that client's connections, through
-// the same faults, and to the primary that the client would find.
+// relay is an address that leads where a Redis client leads. A program that connects there goes the way of that
+// client's connections, through the same faults, and to the primary that the client would find.
 type relay struct {
 	listener net.Listener
 	dial     func(context.Context) (net.Conn, error)
@@ -31,7 +31,7 @@ type relay struct {
 	running sync.WaitGroup
 }
 
-// newRelay opens an address that leads where r leads; tries: to look at what programs send.
+// newRelay opens an address that leads where r leads. With tries it looks at what programs send.
 func newRelay(r redis.UniversalClient, tries bool) (*relay, error) {
 	one, ok := r.(*redis.Client)
 	if !ok {
@@ -42,11 +42,12 @@ func newRelay(r redis.UniversalClient, tries bool) (*relay, error) {
 		return nil, err
 	}
 	o := one.Options()
-	y := &relay{listener: listener, tries: tries, open: map[net.Conn]net.Conn{}, dial: func(ctx context.Context) (net.Conn, error) {
-		ctx, cancel := context.WithTimeout(ctx, o.DialTimeout)
-		defer cancel()
-		return o.Dialer(interleave.ForProgram(ctx), "tcp", o.Addr)
-	}}
+	y := &relay{listener: listener, tries: tries, open: map[net.Conn]net.Conn{},
+		dial: func(ctx context.Context) (net.Conn, error) {
+			ctx, cancel := context.WithTimeout(ctx, o.DialTimeout)
+			defer cancel()
+			return o.Dialer(interleave.ForProgram(ctx), "tcp", o.Addr)
+		}}
 	y.running.Go(y.accept)
 	return y, nil
 }
@@ -68,7 +69,7 @@ func (y *relay) accept() {
 func (y *relay) pass(outer net.Conn) {
 	inner, err := y.dial(context.Background())
 	if err != nil {
-		_ = outer.Close() // the program sees that nobody answers
+		_ = outer.Close() // the program sees that no answer comes
 		return
 	}
 	if !y.enter(outer, inner) {
@@ -77,7 +78,7 @@ func (y *relay) pass(outer net.Conn) {
 	var copying sync.WaitGroup
 	copying.Go(func() {
 		defer y.leave(outer)
-		_, _ = io.Copy(inner, &ear{outer, y}) // an error is an end
+		_, _ = io.Copy(inner, &observed{outer, y}) // an error is an end
 	})
 	copying.Go(func() {
 		defer y.leave(outer)
@@ -86,13 +87,13 @@ func (y *relay) pass(outer net.Conn) {
 	copying.Wait()
 }
 
-// ear is a connection of a program, on its way to Redis. It notes that something came.
-type ear struct {
+// observed is a connection of a program, on its way to Redis. It notes that something came.
+type observed struct {
 	io.Reader
 	relay *relay
 }
 
-func (e *ear) Read(b []byte) (int, error) {
+func (e *observed) Read(b []byte) (int, error) {
 	size, err := e.Reader.Read(b)
 	if size > 0 && !e.relay.heard.Load() {
 		e.relay.heard.Store(true)
@@ -110,7 +111,7 @@ func (e *ear) Read(b []byte) (int, error) {
 	return size, err
 }
 
-// enter notes a connection, so that cut and close can end it. It reports false if the relay is closed.
+// enter registers a connection, so that cut and close can end it. It returns false if the relay is closed.
 func (y *relay) enter(outer, inner net.Conn) bool {
 	y.mu.Lock()
 	defer y.mu.Unlock()

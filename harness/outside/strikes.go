@@ -9,15 +9,15 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 )
 
-// strikes does to the processes of a group what a nemesis does to its clients: it stops, continues and kills them.
+// strikes applies what a nemesis does to a group's clients to their processes: it stops, continues and kills them.
 type strikes struct {
 	mu      sync.Mutex
 	stop    func() // ends the watch; nil: it has not begun
 	stopped bool
-	alive   []*child // their processes were not waited for by end
+	alive   []*process // their processes were not waited for by end
 }
 
-// watch lets the nemeses that strike the client of ctx strike the group's processes, from its first operation on.
+// watch lets nemeses that strike the client of ctx strike the group's processes, from its first operation on.
 func (g *group) watch(ctx context.Context) {
 	s := &g.struck
 	s.mu.Lock()
@@ -38,15 +38,16 @@ func (g *group) watch(ctx context.Context) {
 func (s *strikes) strike(how harness.Strike) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	signal := map[harness.Strike]syscall.Signal{harness.Freezes: syscall.SIGSTOP, harness.Thaws: syscall.SIGCONT, harness.Kills: syscall.SIGKILL}[how]
+	signal := map[harness.Strike]syscall.Signal{harness.Freezes: syscall.SIGSTOP, harness.Thaws: syscall.SIGCONT,
+		harness.Kills: syscall.SIGKILL}[how]
 	s.stopped = how == harness.Freezes || how == harness.Kills && s.stopped
 	for _, c := range s.alive {
 		c.signal(signal)
 	}
 }
 
-// add notes a new process. It stands if its group does.
-func (s *strikes) add(c *child) {
+// add adds a new process. It is stopped if its group is.
+func (s *strikes) add(c *process) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.alive = append(s.alive, c)
@@ -55,11 +56,11 @@ func (s *strikes) add(c *child) {
 	}
 }
 
-// drop forgets a process that is about to be waited for: its number may soon be another's.
-func (s *strikes) drop(c *child) {
+// drop removes a process that is about to be waited for: after that its number may be another's.
+func (s *strikes) drop(c *process) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.alive = slices.DeleteFunc(s.alive, func(a *child) bool { return a == c })
+	s.alive = slices.DeleteFunc(s.alive, func(a *process) bool { return a == c })
 }
 
 // end ends the watch.

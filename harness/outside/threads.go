@@ -9,10 +9,11 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 )
 
-// This file lets a program have threads beside its operations, such as a watchdog that renews. Each is a goroutine of harness.Go here, which
-// speaks for it: so under the explorer it is an actor of its client, and one thread of a client goes on at a time.
+// This file lets a program have threads beside its operations, such as a watchdog that renews a lease. Each is
+// represented here by a goroutine of harness.Go. So in a search it is an actor of its client, and one thread of a
+// client runs at a time.
 
-// threads are those of a process that it has started and that have not ended, by id. The zero value has none.
+// threads holds the threads that a process has started and that have not ended, by id. The zero value has none.
 type threads struct {
 	mu  sync.Mutex
 	all map[int]thread
@@ -23,9 +24,9 @@ type thread struct {
 	join func()             // waits until it has ended
 }
 
-// start makes a thread and returns its id. It is told to run when whoever asked for it waits for something; never, if the client has crashed
-// or is the harness's own, which asks one question only.
-func (c *child) start(ctx context.Context) (id int) {
+// start makes a thread and returns its id. It is told to run when the operation that asked for it waits for something.
+// It never runs if the client has crashed, or is the harness's own, which asks one question only.
+func (c *process) start(ctx context.Context) (id int) {
 	c.mu.Lock()
 	c.asked++
 	id = c.asked
@@ -45,19 +46,19 @@ func (c *child) start(ctx context.Context) (id int) {
 	return id
 }
 
-// runThread tells a thread to run, and does what it asks for until it has ended. In a search a process that breaks down meanwhile ends the
-// search; under load its next operation tells.
-func (c *child) runThread(ctx context.Context, id int) {
+// runThread tells a thread to run, and answers its questions until it has ended. If the process breaks down meanwhile,
+// a search ends. Under load the process's next operation fails.
+func (c *process) runThread(ctx context.Context, id int) {
 	_, err := c.ask(ctx, request{ID: id, Do: doRun}, 0)
 	if err != nil && !errors.Is(err, errKilled) && ctx.Value(searched{}) != nil {
-		panic(broken(err))
+		harness.Abandon(ctx, broken(err))
 	}
 }
 
-// searched is the key of contexts in which a process that breaks down is a panic.
+// searched is the key of contexts of searches, which end when a process breaks down.
 type searched struct{}
 
-// end forgets a thread that has ended.
+// end removes a thread that has ended.
 func (t *threads) end(id int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -67,8 +68,9 @@ func (t *threads) end(id int) {
 	}
 }
 
-// ofThread does what a program asks for of one of its threads. It returns an error if there never was one of that id.
-func (c *child) ofThread(q answer) error {
+// ofThread does what a program asks for of one of its threads. It returns an error if there never was a thread of that
+// id.
+func (c *process) ofThread(q answer) error {
 	c.mu.Lock()
 	known := q.Thread > 0 && q.Thread <= c.asked
 	c.mu.Unlock()

@@ -39,7 +39,8 @@ func TestARealCrashShowsWhatACrashShows(t *testing.T) {
 	require.Equal(t, crashed(false), crashed(true))
 }
 
-// A client crashes while its process asks for the time: one that is killed then, and one that goes on asking, are replaced.
+// A client crashes while its process asks for the time: one that is killed then, and one that goes on asking, are
+// replaced.
 func TestACrashDuringAQuestion(t *testing.T) {
 	for mode, real := range map[string]bool{"asks": true, "waits": false} {
 		t.Run(mode, func(t *testing.T) {
@@ -80,7 +81,8 @@ func listen(t *testing.T, mode string) (c workloads.Client, connections *atomic.
 			go cmd.Wait()
 		}
 	}()
-	return workloads.Client{As: workloads.Lock, Connect: "unix:" + path, Can: []string{"acquire", "release"}, Name: mode}, connections
+	return workloads.Client{As: workloads.Lock, Connect: "unix:" + path, Can: []string{"acquire", "release"},
+		Name: mode}, connections
 }
 
 // A program that listens on a socket is searched, and loaded, as one that was started.
@@ -178,7 +180,8 @@ func TestNemesesStrikeProcesses(t *testing.T) {
 			return err
 		}
 		resume := fleet.Pause(0)
-		if err := until(ctx, func() bool { return fmt.Sprint(states(t)) == "[T]" && fleet.Standing(0) == clients }); err != nil {
+		if err := until(ctx,
+			func() bool { return fmt.Sprint(states(t)) == "[T]" && fleet.Standing(0) == clients }); err != nil {
 			return err
 		}
 		resume()
@@ -190,8 +193,10 @@ func TestNemesesStrikeProcesses(t *testing.T) {
 		return until(ctx, func() bool { now := children(t); return len(now) == 1 && fmt.Sprint(now) != before })
 	}}
 	res, err := harness.Run(t.Context(), harness.Spec{
-		Name: v.ID, System: c, Workload: w, Clients: clients, Duration: 3 * time.Second, Checkers: checkers.For(w), Seed: 1, Fleet: fleet,
-		Faults: []harness.TimedFault{{After: 300 * time.Millisecond, Nemesis: freeze}, {After: 300 * time.Millisecond, Nemesis: crash}},
+		Name: v.ID, System: c, Workload: w, Clients: clients, Duration: 3 * time.Second, Checkers: checkers.For(w),
+		Seed: 1, Fleet: fleet,
+		Faults: []harness.TimedFault{{After: 300 * time.Millisecond, Nemesis: freeze},
+			{After: 300 * time.Millisecond, Nemesis: crash}},
 	})
 	require.NoError(t, err)
 	require.Positive(t, outcomes(res)[harness.Info], "what was under way in the process that was killed")

@@ -113,7 +113,7 @@ func (r Resolved) meetsCondition(c workloads.Condition) (certain, possible bool)
 	case workloads.FractionOfSecond:
 		return r.TTL < time.Second, r.TTL%time.Second != 0 || r.TTL == 0 // one of the default leases is such
 	case workloads.Crash: // see Expectation.Late for runs without faults
-		return false, len(r.faults.timedFaults()) > 0
+		return false, len(r.faults.all()) > 0
 	case workloads.Failover:
 		return r.anyFaultWith(nemesis.Loses) && r.MinReplicas == 0, r.anyFaultWith(nemesis.MayLose | nemesis.Loses)
 	case workloads.NodeRestart:
@@ -127,7 +127,7 @@ func (r Resolved) meetsCondition(c workloads.Condition) (certain, possible bool)
 	case workloads.NamesBegin:
 		return false, true
 	case workloads.AnswerLost, workloads.Unanswered, workloads.LateCommand: // a client takes an answer that comes too late for lost
-		return false, len(r.faults.timedFaults()) > 0
+		return false, len(r.faults.all()) > 0
 	}
 	proposed := r.variant.Family == workloads.Sequence && slices.ContainsFunc(r.regimes(), func(of workloads.Regime) bool { return c == workloads.In(of) })
 	return proposed, proposed
@@ -149,10 +149,9 @@ func (r Resolved) restartsEmpty() (certain, possible bool) {
 		return false, false
 	}
 	lease := cmp.Or(r.TTL, defaultLease)
-	for _, s := range r.faults.timedFaults() {
-		f := s.fault
-		certain = certain || f.it.Can(nemesis.AtOnce) && f.Host == "primary" && r.AOF == ""
-		possible = possible || f.it.Can(nemesis.AtOnce) || f.it.Can(nemesis.Forgets) && f.For < lease
+	for _, f := range r.faults.all() {
+		certain = certain || f.configured.Can(nemesis.AtOnce) && f.Host == "primary" && r.AOF == ""
+		possible = possible || f.configured.Can(nemesis.AtOnce) || f.configured.Can(nemesis.Forgets) && f.For < lease
 	}
 	return certain, possible
 }

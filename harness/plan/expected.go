@@ -114,8 +114,8 @@ func allClasses() (all []harness.Class) {
 // findableClasses lists the classes that a run of the plan, or a search of its variants, can show.
 func (r Resolved) findableClasses() []harness.Class { return checkers.Finds(r.loads()...) }
 
-// possibleExpected refuses an expectation that cannot come true.
-func (r *Resolved) possibleExpected() error {
+// checkExpected refuses an expectation that cannot come true.
+func (r *Resolved) checkExpected() error {
 	for _, class := range slices.Concat(r.Expect.Invalid, r.Expect.May) {
 		if can := r.findableClasses(); !slices.Contains(can, class) {
 			return r.errorf("expect", "no run of %[2]s can show %[1]s: expect %[3]s",

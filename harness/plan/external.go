@@ -34,8 +34,8 @@ const ExternalURL = "DOUBLEGRANT_REDIS_URL"
 // mostPrefix bounds Plan.Prefix, in bytes.
 const mostPrefix = 100
 
-// possibleExternal refuses what cannot be on a Redis of somebody else, before anything starts.
-func (r *Resolved) possibleExternal() error {
+// checkExternal refuses what cannot be on a Redis of somebody else, before anything starts.
+func (r *Resolved) checkExternal() error {
 	if !r.on.external {
 		if r.Prefix != "" {
 			return r.errorf("prefix", "a prefix is for --topology %s: elsewhere all keys are the run's own", External)
@@ -101,7 +101,10 @@ type linksOnly struct {
 }
 
 // unstruck has the methods that external.System has not. They panic.
-type unstruck struct{ nemesis.Cluster }
+type (
+	unstruck struct{ deeper } // so that those that the System embeds are the shallower ones
+	deeper   struct{ nemesis.Cluster }
+)
 
 // externalSystem returns the system of a plan on external.
 func (r Resolved) externalSystem(m Machine) *external.System {

@@ -57,13 +57,14 @@ func TestEveryFaultOnExternalStrikesOursOnly(t *testing.T) {
 			continue
 		}
 		let = append(let, name)
-		for _, f := range r.faults.timedFaults() {
-			if f.fault.it.Can(nemesis.OfClients) {
+		for _, f := range r.faults.all() {
+			if f.configured.Can(nemesis.OfClients) {
 				continue
 			}
-			require.False(t, f.fault.it.Can(nemesis.MayLose|nemesis.Loses|nemesis.Forgets|nemesis.Evicts|nemesis.Ages|nemesis.SetsClocks), name)
-			if f.fault.From != "" {
-				links, err := f.fault.linksOn(r.on, 1)
+			require.False(t,
+				f.configured.Can(nemesis.MayLose|nemesis.Loses|nemesis.Forgets|nemesis.Evicts|nemesis.Ages|nemesis.SetsClocks), name)
+			if f.From != "" {
+				links, err := f.linksOn(r.on, 1)
 				require.NoError(t, err)
 				for _, l := range links {
 					require.True(t, strings.HasPrefix(l.From, "g") || strings.HasPrefix(l.To, "g"), "%s: %v", name, l)

@@ -8,10 +8,10 @@ import (
 	"github.com/doublegrant/doublegrant/nemesis"
 )
 
-// possibleLinks refuses links and shapes that the topology does not have.
-func (f fault) possibleLinks(on blueprint) error {
+// checkLinks refuses links and shapes that the topology does not have.
+func (f FaultPlan) checkLinks(on blueprint) error {
 	if f.Shape != "" {
-		if err := f.it.CheckShape(on); err != nil {
+		if err := f.configured.CheckShape(on); err != nil {
 			return err
 		}
 		if _, err := on.Primary(context.Background()); err != nil && !slices.Contains(ofMasters, f.Shape) {
@@ -21,17 +21,17 @@ func (f fault) possibleLinks(on blueprint) error {
 	if f.From == "" {
 		return nil
 	}
-	from, to := f.it.Ends()
+	from, to := f.configured.Ends()
 	for _, end := range []nemesis.Target{from, to} {
 		if _, err := on.pickTarget(end); err != nil {
 			return err
 		}
 	}
-	return f.checkLinks(on)
+	return f.checkEnds(on)
 }
 
-// checkLinks refuses ends between which there is never a link, whichever node is primary and whatever is drawn.
-func (f fault) checkLinks(on blueprint) error {
+// checkEnds refuses ends between which there is never a link, whichever node is primary and whatever is drawn.
+func (f FaultPlan) checkEnds(on blueprint) error {
 	toClients := false
 	for _, on := range on.elections(true) {
 		for seed := range uint64(draws) {

@@ -15,7 +15,7 @@ import (
 // FaultPlan is one entry of the timetable of faults: a fault or a package, when and how often it comes, and its parameters. Zero
 // values mean the defaults named beside them. A parameter that does not belong to the fault is refused.
 type FaultPlan struct {
-	Fault  string        `yaml:"fault,omitempty"`                // one of Nemeses, such as "kill-primary"
+	Fault  string        `yaml:"fault,omitempty"`                // one of FaultDocs, such as "kill-primary"
 	Random []string      `yaml:"random,omitempty"`               // instead of Fault: one of these is drawn from the seed, each time anew
 	Start  time.Duration `yaml:"start,omitempty" zero:"default"` // load between the end of the entry before and this one; default: the plan's calm
 	For    time.Duration `yaml:"for,omitempty" zero:"default"`   // how long the fault stays in force; default: the fault's own
@@ -26,7 +26,8 @@ type FaultPlan struct {
 
 	nemesis.Parameters `yaml:",inline"`
 
-	place fields.Place
+	place      fields.Place
+	configured nemesis.Configured // the fault that findFault has made of the entry
 }
 
 func (f *FaultPlan) Put(p fields.Place) { f.place = p }
@@ -72,15 +73,10 @@ func (f FaultPlan) check() error {
 	return nil
 }
 
-// timedFault is one fault of a timetable.
-type timedFault struct {
-	fault fault
-	after time.Duration // load before it: see harness.TimedFault.After
-}
-
-// timetable holds the laid-out faults of a plan, in tracks side by side. The track without a name comes first.
+// timetable holds the faults of a plan in tracks side by side, each as often as it comes. Their parameters are
+// complete, and Start is the load before each (harness.TimedFault.After). The track without a name comes first.
 type timetable struct {
-	tracks map[string][]timedFault
+	tracks map[string][]FaultPlan
 	names  []string          // of the tracks, in order of appearance
 	alone  map[string]string // for each track the package of which it consists so far; empty if it has other faults
 	calm   time.Duration
@@ -94,7 +90,7 @@ const randomStream = 1 << 62
 // newTimetable looks up every fault of the plan and lays the entries out.
 func newTimetable(plans []FaultPlan, on blueprint, calm time.Duration, seed uint64) (*timetable, error) {
 	t := &timetable{
-		tracks: map[string][]timedFault{}, names: []string{""}, alone: map[string]string{}, calm: calm, on: on,
+		tracks: map[string][]FaultPlan{}, names: []string{""}, alone: map[string]string{}, calm: calm, on: on,
 		rng: rand.New(rand.NewPCG(seed, randomStream)),
 	}
 	for _, p := range plans {
@@ -138,7 +134,8 @@ func (t *timetable) addOnce(p FaultPlan, after time.Duration) error {
 		return err
 	}
 	t.alone[p.Track] = ""
-	t.append(p.Track, timedFault{f, after})
+	f.Start = after
+	t.append(p.Track, f)
 	return nil
 }
 
@@ -163,7 +160,8 @@ func (t *timetable) addPackage(p FaultPlan, pack faultPackage, after time.Durati
 			if err != nil {
 				return err
 			}
-			t.append(track, timedFault{f, cmp.Or(lead, t.calm)})
+			f.Start = cmp.Or(lead, t.calm)
+			t.append(track, f)
 			lead = s.Every
 		}
 	}
@@ -177,15 +175,15 @@ func (f FaultPlan) placedIn(s FaultPlan) FaultPlan {
 	return s
 }
 
-func (t *timetable) append(track string, s timedFault) {
+func (t *timetable) append(track string, s FaultPlan) {
 	if !slices.Contains(t.names, track) {
 		t.names = append(t.names, track)
 	}
 	t.tracks[track] = append(t.tracks[track], s)
 }
 
-// timedFaults lists every fault, track by track.
-func (t *timetable) timedFaults() (all []timedFault) {
+// all lists every fault, track by track.
+func (t *timetable) all() (all []FaultPlan) {
 	if t == nil { // not planned yet
 		return nil
 	}

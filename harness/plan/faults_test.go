@@ -26,7 +26,7 @@ func TestEveryFaultCanBeNamedAsItIsRecorded(t *testing.T) {
 		require.NoError(t, err)
 		f, err := FaultPlan{}.findFault("fault", e.Base(), on)
 		require.NoError(t, err, e.Name)
-		require.Equal(t, e.Name, f.it.Entry.Name)
+		require.Equal(t, e.Name, f.configured.Entry.Name)
 		require.Positive(t, f.For)
 		for _, p := range everyForm(e) {
 			f, err := p.findFault("fault", e.Base(), on)
@@ -34,11 +34,13 @@ func TestEveryFaultCanBeNamedAsItIsRecorded(t *testing.T) {
 				continue // the fault cannot strike this host
 			}
 			tried++
-			recorded := f.it.Make(nemesis.Subject{Cluster: on.cluster(cluster.Options{}), Fleet: &harness.Fleet{}}).Name()
-			require.Equal(t, f.it.Name, recorded, "%+v", p)
+			recorded := f.configured.Make(nemesis.Subject{Cluster: on.cluster(cluster.Options{}),
+				Fleet: &harness.Fleet{}}).Name()
+			require.Equal(t, f.configured.Name, recorded, "%+v", p)
 			again, err := FaultPlan{}.findFault("fault", recorded, on)
 			require.NoError(t, err, recorded)
-			require.Equal(t, []string{e.Name, f.Host, f.Shape}, []string{again.it.Entry.Name, again.Host, again.Shape}, recorded)
+			require.Equal(t, []string{e.Name, f.Host, f.Shape},
+				[]string{again.configured.Entry.Name, again.Host, again.Shape}, recorded)
 		}
 	}
 	require.Greater(t, tried, 150)
@@ -83,7 +85,7 @@ func TestNamesLeaveTheUsualTargetAndShapeOut(t *testing.T) {
 	} {
 		f, err := FaultPlan{}.findFault("fault", name, on)
 		require.NoError(t, err, name)
-		require.Equal(t, want, fmt.Sprintf("%s %s %s", f.it.Entry.Name, f.Host, f.Shape), name)
+		require.Equal(t, want, fmt.Sprintf("%s %s %s", f.configured.Entry.Name, f.Host, f.Shape), name)
 	}
 }
 
@@ -155,9 +157,9 @@ func TestFaultsThatCannotBeAreRefusedWithTheRemedy(t *testing.T) {
 }
 
 // timesOf returns "name after+for" for each fault of a track.
-func timesOf(steps []timedFault) (out []string) {
+func timesOf(steps []FaultPlan) (out []string) {
 	for _, s := range steps {
-		out = append(out, fmt.Sprintf("%s %v+%v", s.fault.it.Name, s.after, s.fault.For))
+		out = append(out, fmt.Sprintf("%s %v+%v", s.configured.Name, s.Start, s.For))
 	}
 	return out
 }
@@ -191,10 +193,10 @@ func TestPackagesFitIntoTheirBackground(t *testing.T) {
 			require.Len(t, tt.tracks[name], 1)
 			var beside time.Duration
 			for _, s := range tt.tracks[""] {
-				beside += s.after + s.fault.For
+				beside += s.Start + s.For
 			}
 			background := tt.tracks[name][0]
-			require.Greater(t, background.after+background.fault.For, beside, "%s: %s", p.name, name)
+			require.Greater(t, background.Start+background.For, beside, "%s: %s", p.name, name)
 		}
 	}
 }

@@ -14,15 +14,15 @@ import (
 
 // Elsewhere is where the clients of a plan with generators are.
 type Elsewhere interface {
-	nemesis.ClientLinks
+	harness.LinkControl
 	Members() []harness.Generator
 }
 
 // MostGenerators bounds Plan.Generators.
 const MostGenerators = 64
 
-// possibleGenerators refuses what needs all clients in one process.
-func (r *Resolved) possibleGenerators() error {
+// checkGenerators refuses what needs all clients in one process.
+func (r *Resolved) checkGenerators() error {
 	switch {
 	case r.Generators == 0:
 		return nil
@@ -40,8 +40,8 @@ func (r *Resolved) possibleGenerators() error {
 	return nil
 }
 
-// possibleFaultsElsewhere refuses faults that strike the clients themselves.
-func (r Resolved) possibleFaultsElsewhere() error {
+// checkFaultsElsewhere refuses faults that strike the clients themselves.
+func (r Resolved) checkFaultsElsewhere() error {
 	if r.Generators > 0 && r.anyFaultWith(nemesis.OfClients) {
 		return r.errorf("generators", "one of the faults strikes clients, which are in other processes: generators bear faults of nodes and of links")
 	}

@@ -65,7 +65,7 @@ func (t *timetable) checkTouches() error {
 	for _, name := range t.names {
 		for i, s := range t.tracks[name] {
 			before, beside := t.movesPrimary(name, i)
-			if err := s.fault.touchesSomebody(t.on.elections(before || beside), beside); err != nil {
+			if err := s.touchesSomebody(t.on.elections(before || beside), beside); err != nil {
 				return err
 			}
 		}
@@ -76,7 +76,7 @@ func (t *timetable) checkTouches() error {
 // movesPrimary reports whether faults may make another node the primary: faults before the i-th of the track, and faults of other
 // tracks.
 func (t *timetable) movesPrimary(track string, i int) (before, beside bool) {
-	moves := func(s timedFault) bool { return s.fault.it.Can(nemesis.MayLose | nemesis.Loses) }
+	moves := func(s FaultPlan) bool { return s.configured.Can(nemesis.MayLose | nemesis.Loses) }
 	before = slices.ContainsFunc(t.tracks[track][:i], moves)
 	for _, other := range t.names {
 		beside = beside || other != track && slices.ContainsFunc(t.tracks[other], moves)
@@ -87,40 +87,45 @@ func (t *timetable) movesPrimary(track string, i int) (before, beside bool) {
 // ofMasters lists the shapes that cut some nodes off from clients, and may draw replicas only.
 var ofMasters = []string{"minority", "clients-minority"}
 
-func (f fault) touchesSomebody(elections []blueprint, moved bool) error {
+func (f FaultPlan) touchesSomebody(elections []blueprint, moved bool) error {
 	if f.From != "" {
 		return f.touchesTraffic(elections, moved)
 	}
 	if on := elections[0]; on.replicas() > 0 && slices.Contains(ofMasters, f.Shape) {
 		return f.errorf("fault", "%s may strike replicas only, and clients talk to the primary: use --topology %s, or partition-clients-primary",
-			f.it.Name, ManyMasters)
+			f.configured.Name, ManyMasters)
 	}
 	for _, on := range elections {
-		if on.replicas() == 0 || f.it.Entry.Acts == nemesis.OnAnyNode || f.actsOnPrimaries(on) >= f.it.Entry.Acts {
+		if on.replicas() == 0 || f.configured.Entry.Acts == nemesis.OnAnyNode ||
+			f.actsOnPrimaries(on) >= f.configured.Entry.Acts {
 			return nil
 		}
 	}
-	if f.it.Entry.Acts == nemesis.OnPrimariesOnly {
-		return f.errorf("fault", "%s may strike a replica, and replicas evict nothing by themselves: name primary as its host", f.it.Name)
+	if f.configured.Entry.Acts == nemesis.OnPrimariesOnly {
+		return f.errorf("fault",
+			"%s may strike a replica, and replicas evict nothing by themselves: name primary as its host", f.configured.Name)
 	}
-	return f.errorf("fault", "%s may strike replicas only, and clients talk to the primary: name primary or nodes as its host", f.it.Name)
+	return f.errorf("fault",
+		"%s may strike replicas only, and clients talk to the primary: name primary or nodes as its host", f.configured.Name)
 }
 
 // actsOnPrimaries returns OnPrimariesOnly if every draw is the primary alone, OnSomePrimary if every draw has the primary in it, and
 // OnAnyNode otherwise.
-func (f fault) actsOnPrimaries(on blueprint) nemesis.Acting {
+func (f FaultPlan) actsOnPrimaries(on blueprint) nemesis.Acting {
 	isPrimary := func(h string) bool { return h == on.RedisNodes()[on.elected] }
 	switch {
-	case on.everyDraw(f.it.Target(), func(hosts []string) bool { return len(hosts) == 1 && isPrimary(hosts[0]) }):
+	case on.everyDraw(f.configured.Target(),
+		func(hosts []string) bool { return len(hosts) == 1 && isPrimary(hosts[0]) }):
 		return nemesis.OnPrimariesOnly
-	case on.everyDraw(f.it.Target(), func(hosts []string) bool { return slices.ContainsFunc(hosts, isPrimary) }):
+	case on.everyDraw(f.configured.Target(),
+		func(hosts []string) bool { return slices.ContainsFunc(hosts, isPrimary) }):
 		return nemesis.OnSomePrimary
 	}
 	return nemesis.OnAnyNode
 }
 
 // touchesTraffic refuses a fault of links that never carry traffic of the system.
-func (f fault) touchesTraffic(elections []blueprint, moved bool) error {
+func (f FaultPlan) touchesTraffic(elections []blueprint, moved bool) error {
 	for _, on := range elections {
 		for seed := range uint64(draws) {
 			links, err := f.linksOn(on, seed)
@@ -132,7 +137,8 @@ func (f fault) touchesTraffic(elections []blueprint, moved bool) error {
 			}
 		}
 	}
-	return f.errorf("fault", "%s from %s to %s would touch nothing: %s", f.it.Name, f.From, f.To, whoTalks(elections[0], f.it.OneWay))
+	return f.errorf("fault", "%s from %s to %s would touch nothing: %s", f.configured.Name, f.From, f.To,
+		whoTalks(elections[0], f.configured.OneWay))
 }
 
 // whoTalks says in words which links carry traffic.
@@ -149,9 +155,9 @@ func whoTalks(on blueprint, oneWay bool) string {
 }
 
 // linksOn returns the links that the fault strikes with the draws of the seed.
-func (f fault) linksOn(on blueprint, seed uint64) ([]harness.Link, error) {
+func (f FaultPlan) linksOn(on blueprint, seed uint64) ([]harness.Link, error) {
 	rng := rand.New(rand.NewPCG(seed, 0))
-	ends, others := f.it.Ends()
+	ends, others := f.configured.Ends()
 	from, err := ends.Pick(context.Background(), on, rng)
 	if err != nil {
 		return nil, err
@@ -161,7 +167,7 @@ func (f fault) linksOn(on blueprint, seed uint64) ([]harness.Link, error) {
 		return nil, err
 	}
 	links := harness.Between(from, to)
-	if f.it.OneWay {
+	if f.configured.OneWay {
 		links = harness.Links(from, to)
 	}
 	return links, nil

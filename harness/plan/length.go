@@ -40,7 +40,7 @@ func (r Resolved) underFaults() (longest time.Duration) {
 	for _, name := range r.faults.names {
 		track := time.Duration(0)
 		for _, s := range r.faults.tracks[name] {
-			track += s.after + s.fault.For + recovery
+			track += s.Start + s.For + recovery
 		}
 		longest = max(longest, track)
 	}

@@ -10,60 +10,46 @@ import (
 
 // findFault finds the fault called name, gives it the entry's parameters, and tries it on a topology. field is the entry's field
 // that holds the name, for errors.
-func (f FaultPlan) findFault(field, name string, on blueprint) (fault, error) {
-	var candidates []candidate
-	for _, e := range nemesis.Entries() {
-		if value, ok := e.Fits(name); ok {
-			candidates = append(candidates, candidate{e, value})
-		}
-	}
-	// The entry that spells out more of the name is the likelier one.
-	slices.SortStableFunc(candidates, func(a, b candidate) int { return len(a.value) - len(b.value) })
+func (f FaultPlan) findFault(field, name string, on blueprint) (FaultPlan, error) {
 	var wrong error
-	for _, c := range candidates {
-		found, err := f.asCandidate(c, field, name, on)
+	for _, e := range nemesis.Find(name) {
+		found, err := f.configure(e, field, name, on)
 		if err == nil {
 			return found, found.checkTopology(field, on)
 		}
 		wrong = cmp.Or(wrong, err)
 	}
 	if wrong != nil {
-		return fault{}, wrong
+		return FaultPlan{}, wrong
 	}
-	return fault{}, f.errorf(field, "%w", unknownFault(name, field != "random"))
+	return FaultPlan{}, f.errorf(field, "%w", unknownFault(name, field != "random"))
 }
 
-// candidate is an entry that a name can mean, with the value that the name gives to the entry's slot.
-type candidate struct {
-	entry nemesis.Entry
-	value string
-}
-
-// asCandidate makes a candidate into the fault of this entry of the timetable.
-func (f FaultPlan) asCandidate(c candidate, field, name string, on blueprint) (fault, error) {
-	out := fault{FaultPlan: f}
+// configure completes the timetable's entry f as one of the catalogue's entry e, which name fits.
+func (f FaultPlan) configure(e nemesis.Entry, field, name string, on blueprint) (FaultPlan, error) {
 	for _, p := range f.parameters() {
-		if !slices.Contains(c.entry.Takes, p) {
-			return out, f.errorf(p, "%s does not belong to %s, which takes %s", p, name, orNothing(c.entry.Takes))
+		if !slices.Contains(e.Takes, p) {
+			return f, f.errorf(p, "%s does not belong to %s, which takes %s", p, name, orNothing(e.Takes))
 		}
 	}
-	slot := c.entry.Slot()
-	if c.value != "" {
-		said := out.Word(slot)
+	slot := e.Slot()
+	value, _ := e.Fits(name)
+	if value != "" {
+		said := f.Word(slot)
 		if *said != "" {
-			return out, f.errorf(slot, "%s says already which %s: leave %[2]s out", name, slot)
+			return f, f.errorf(slot, "%s says already which %s: leave %[2]s out", name, slot)
 		}
-		*said = c.value
+		*said = value
 	}
-	it, wrong, err := c.entry.With(out.Parameters, f.For, on.primaries > 1)
-	out.it, out.Parameters, out.For = it, it.Parameters, it.For
-	if err != nil && c.value != "" && wrong == slot {
-		return out, f.errorf(field, "unknown fault %q: %w", name, err)
+	made, wrong, err := e.With(f.Parameters, f.For, on.primaries > 1)
+	f.configured, f.Parameters, f.For = made, made.Parameters, made.For
+	if err != nil && value != "" && wrong == slot {
+		return f, f.errorf(field, "unknown fault %q: %w", name, err)
 	}
 	if err != nil {
-		return out, f.errorf(wrong, "%w", err)
+		return f, f.errorf(wrong, "%w", err)
 	}
-	return out, nil
+	return f, nil
 }
 
 func orNothing(words []string) string {
@@ -74,52 +60,55 @@ func orNothing(words []string) string {
 }
 
 // checkTopology refuses a fault that is impossible on the topology.
-func (f fault) checkTopology(field string, on blueprint) error {
-	if on.external && f.it.Entry.Strikes != "g" && f.From == "" && f.Shape != clientsFromPrimary {
+func (f FaultPlan) checkTopology(field string, on blueprint) error {
+	if on.external && f.configured.Entry.Strikes != "g" && f.From == "" && f.Shape != clientsFromPrimary {
 		return f.errorf(field, "%s is not for --topology %s, where only clients and their links to the primary are struck: %s",
-			f.it.Name, External, externalFaults)
+			f.configured.Name, External, externalFaults)
 	}
 	missing := map[nemesis.Need]bool{
 		nemesis.NeedsSentinels:  on.sentinels == 0,
 		nemesis.NeedsSuccessors: on.sentinels == 0 && on.primaries == 1,
 		nemesis.NeedsMasters:    on.primaries == 1,
 	}
-	if missing[f.it.Entry.Needs] && f.it.Entry.Needs == nemesis.NeedsSuccessors {
-		return f.errorf(field, "%s needs --topology %s: on %s nobody takes over", f.it.Name, Sentinel, on.name)
+	if missing[f.configured.Entry.Needs] && f.configured.Entry.Needs == nemesis.NeedsSuccessors {
+		return f.errorf(field, "%s needs --topology %s: on %s nobody takes over", f.configured.Name, Sentinel, on.name)
 	}
-	if missing[f.it.Entry.Needs] {
-		remedy := map[nemesis.Need]string{nemesis.NeedsMasters: ManyMasters}[f.it.Entry.Needs]
-		return f.errorf(field, "%s needs --topology %s: %s has no %s", f.it.Name, cmp.Or(remedy, Sentinel), on.name, f.it.Entry.Needs)
+	if missing[f.configured.Entry.Needs] {
+		remedy := map[nemesis.Need]string{nemesis.NeedsMasters: ManyMasters}[f.configured.Entry.Needs]
+		return f.errorf(field, "%s needs --topology %s: %s has no %s",
+			f.configured.Name, cmp.Or(remedy, Sentinel), on.name, f.configured.Entry.Needs)
 	}
-	if err := f.possibleLinks(on); err != nil {
-		return f.errorf(field, "%s cannot be on --topology %s: %w", f.it.Name, on.name, err)
+	if err := f.checkLinks(on); err != nil {
+		return f.errorf(field, "%s cannot be on --topology %s: %w", f.configured.Name, on.name, err)
 	}
-	if err := f.possibleTarget(field, on); err != nil {
+	if err := f.checkTarget(field, on); err != nil {
 		return err
 	}
-	if least := f.it.Least(on); f.For < least {
-		return f.errorf("for", "%s for %v is too short to be seen: ask for %v or more", f.it.Name, f.For, least)
+	if least := f.configured.Least(on); f.For < least {
+		return f.errorf("for", "%s for %v is too short to be seen: ask for %v or more", f.configured.Name, f.For, least)
 	}
 	return nil
 }
 
-// possibleTarget refuses hosts that the topology does not have, and hosts that the fault cannot strike.
-func (f fault) possibleTarget(field string, on blueprint) error {
-	if f.it.Entry.Strikes == "" {
+// checkTarget refuses hosts that the topology does not have, and hosts that the fault cannot strike.
+func (f FaultPlan) checkTarget(field string, on blueprint) error {
+	if f.configured.Entry.Strikes == "" {
 		return nil
 	}
-	hosts, err := on.pickTarget(f.it.Target())
+	hosts, err := on.pickTarget(f.configured.Target())
 	if err != nil {
-		return f.errorf(field, "%s cannot be on --topology %s: %w", f.it.Name, on.name, err)
+		return f.errorf(field, "%s cannot be on --topology %s: %w", f.configured.Name, on.name, err)
 	}
 	for _, h := range hosts {
-		if !strings.Contains(f.it.Entry.Strikes, h[:1]) {
-			return f.errorf(field, "%s cannot strike %s: it strikes %s", f.it.Name, f.Host, kindsOfTargets(f.it.Entry.Strikes))
+		if !strings.Contains(f.configured.Entry.Strikes, h[:1]) {
+			return f.errorf(field, "%s cannot strike %s: it strikes %s",
+				f.configured.Name, f.Host, kindsOfTargets(f.configured.Entry.Strikes))
 		}
 	}
 	nobody := func(hosts []string) bool { return !slices.ContainsFunc(hosts, on.hasClientsOn) }
-	if f.it.Entry.Strikes == "g" && on.everyDraw(f.it.Target(), nobody) {
-		return f.errorf(field, "%s would strike nobody: %d clients are in the groups g0 to g%d", f.it.Name, on.workers, on.workers-1)
+	if f.configured.Entry.Strikes == "g" && on.everyDraw(f.configured.Target(), nobody) {
+		return f.errorf(field, "%s would strike nobody: %d clients are in the groups g0 to g%d",
+			f.configured.Name, on.workers, on.workers-1)
 	}
 	return nil
 }

@@ -86,7 +86,7 @@ func observeAll(t *testing.T, topology string, stages int, all []FaultPlan) {
 func movesPrimary(t *testing.T, p FaultPlan, on blueprint) bool {
 	f, err := p.findFault("fault", p.Fault, on)
 	require.NoError(t, err)
-	return on.sentinels > 0 && (f.it.Can(nemesis.MayLose) || f.Shape == "primary-sentinel")
+	return on.sentinels > 0 && (f.configured.Can(nemesis.MayLose) || f.Shape == "primary-sentinel")
 }
 
 // eachOnce lists each fault of the topology on its default target, with each shape and each way of cutting.
@@ -191,13 +191,14 @@ func (l *stage) watch(t *testing.T, p FaultPlan) {
 	p = l.renamed(p)
 	f, err := p.findFault("fault", p.Fault, l.on)
 	require.NoError(t, err)
-	name := strings.Trim(fmt.Sprintf("%s %s %s>%s", f.it.Name, f.How, f.From, f.To), " >")
+	name := strings.Trim(fmt.Sprintf("%s %s %s>%s", f.configured.Name, f.How, f.From, f.To), " >")
 	t.Run(name, func(t *testing.T) {
 		look := *l.observer
 		look.T = t
 		s := &scene{observer: &look, on: l, f: f, beat: &beat{on: l.Cluster}, lines: map[string]*line{}, steps: map[int]int64{}, opens: map[int]int64{}}
 		fleet := &harness.Fleet{}
-		seen := &seen{Nemesis: f.it.Make(nemesis.Subject{Cluster: l.Cluster, Fleet: fleet}), s: s, sight: sights()[f.it.Entry.Name]}
+		seen := &seen{Nemesis: f.configured.Make(nemesis.Subject{Cluster: l.Cluster, Fleet: fleet}), s: s,
+			sight: sights()[f.configured.Entry.Name]}
 		res, err := harness.Run(t.Context(), harness.Spec{
 			System: lasting{l.Cluster}, Workload: s.beat, Checkers: []harness.Checker{checkers.Gates()}, Clients: 2 * clientGroups, Rate: 200,
 			Duration: time.Millisecond, QuietPeriod: time.Millisecond, Faults: []harness.TimedFault{{Nemesis: seen, For: time.Millisecond}}, Fleet: fleet,
@@ -207,7 +208,7 @@ func (l *stage) watch(t *testing.T, p FaultPlan) {
 		on := res.History.Faults[0]
 		require.True(t, on.Proved, on.Proof)
 		require.Positive(t, on.End)
-		require.Equal(t, f.it.Name, on.Name)
+		require.Equal(t, f.configured.Name, on.Name)
 		t.Log(on.Proof)
 		for _, l := range s.lines {
 			_ = l.Close()

@@ -156,10 +156,10 @@ func (p Plan) Resolve() (r Resolved, err error) {
 	if r.faults, err = newTimetable(steps, r.on, cmp.Or(p.Calm, defaultCalm), r.Seed); err != nil {
 		return r, err
 	}
-	if err := r.possibleThorough(); err != nil {
+	if err := r.checkThorough(); err != nil {
 		return r, err
 	}
-	return r, r.possibleFaultsElsewhere()
+	return r, r.checkFaultsElsewhere()
 }
 
 // Missing returns an error that says what to install, if the variant is a library that this machine does not have.

@@ -13,16 +13,18 @@ import (
 
 // checkCombination refuses combinations that make no sense.
 func (r *Resolved) checkCombination() error {
-	for _, refuse := range []func() error{r.possibleLoad, r.possibleFamily, r.possibleExternal, r.possibleMinReplicas, r.possiblePlace, r.possibleGenerators, r.possibleExpected} {
-		if err := refuse(); err != nil {
+	for _, check := range []func() error{
+		r.checkLoad, r.checkFamily, r.checkExternal, r.checkMinReplicas, r.checkPlace, r.checkGenerators, r.checkExpected,
+	} {
+		if err := check(); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// possibleThorough refuses a load that goes on until it has met everything where its window is as long as the load.
-func (r Resolved) possibleThorough() error {
+// checkThorough refuses a load that goes on until it has met everything where its window is as long as the load.
+func (r Resolved) checkThorough() error {
 	if r.Thorough && r.variant.Family == workloads.Dedup && r.TTL == 0 && r.anyFaultWith(nemesis.Crashes) {
 		return r.errorf("thorough", "thorough: where clients crash a window lasts as long as the load, whose end nobody knows: give a ttl")
 	}
@@ -32,7 +34,7 @@ func (r Resolved) possibleThorough() error {
 // Longest is the longest time that anything in a plan may take: about four days.
 const Longest = 100 * time.Hour
 
-func (r *Resolved) possibleLoad() error {
+func (r *Resolved) checkLoad() error {
 	for name, d := range map[string]time.Duration{"duration": r.Duration, "ttl": r.TTL, "faultFor": r.FaultFor, "calm": r.Calm} {
 		if d > Longest {
 			return r.errorf(name, "%s is %v: ask for at most %v", name, d, Longest)
@@ -68,7 +70,7 @@ func (r *Resolved) possibleLoad() error {
 	return nil
 }
 
-func (r *Resolved) possibleFamily() (err error) {
+func (r *Resolved) checkFamily() (err error) {
 	family := r.variant.Family
 	switch {
 	case r.Keys > 0 && family != workloads.Lock && family != workloads.Sequence:
@@ -100,7 +102,7 @@ func (r *Resolved) possibleFamily() (err error) {
 // aofPolicies lists the values of appendfsync.
 var aofPolicies = []cluster.AOF{cluster.AOFAlways, cluster.AOFEverySec, cluster.AOFNoSync}
 
-func (r *Resolved) possibleMinReplicas() error {
+func (r *Resolved) checkMinReplicas() error {
 	replicas := r.on.replicas()
 	for _, v := range r.variants() {
 		if v.Acks > replicas && replicas > 0 {
@@ -134,7 +136,7 @@ func variantWithWait() string {
 	return all[slices.IndexFunc(all, func(v workloads.Variant) bool { return v.Acks > 0 })].ID
 }
 
-func (r *Resolved) possiblePlace() error {
+func (r *Resolved) checkPlace() error {
 	for _, v := range r.variants() {
 		switch {
 		case v.Masters > r.on.primaries:

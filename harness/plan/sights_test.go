@@ -23,7 +23,7 @@ type sight struct {
 type scene struct {
 	*observer
 	on      *stage
-	f       fault
+	f       FaultPlan
 	beat    *beat
 	targets []string // of the injection
 

@@ -100,7 +100,7 @@ func (r Resolved) addFaults(spec *harness.Spec, on nemesis.Subject) {
 	for _, name := range r.faults.names {
 		var steps []harness.TimedFault
 		for _, s := range r.faults.tracks[name] {
-			steps = append(steps, harness.TimedFault{Nemesis: s.fault.it.Make(on), After: s.after, For: s.fault.For})
+			steps = append(steps, harness.TimedFault{Nemesis: s.configured.Make(on), After: s.Start, For: s.For})
 		}
 		if name == "" {
 			spec.Faults = steps
@@ -115,13 +115,13 @@ func (r Resolved) addFaults(spec *harness.Spec, on nemesis.Subject) {
 
 // anyFaultWith reports whether any of the plan's faults has any of the consequences.
 func (r Resolved) anyFaultWith(what nemesis.Consequences) bool {
-	return slices.ContainsFunc(r.faults.timedFaults(), func(s timedFault) bool { return s.fault.it.Can(what) })
+	return slices.ContainsFunc(r.faults.all(), func(s FaultPlan) bool { return s.configured.Can(what) })
 }
 
 // leavesNodesAlone reports whether the plan's faults, if it has any, act on clients alone, and so neither on links nor on nodes. Then what
 // goes between a client and its node need not pass the fabric.
 func (r Resolved) leavesNodesAlone() bool {
-	return !slices.ContainsFunc(r.faults.timedFaults(), func(s timedFault) bool { return !s.fault.it.Can(nemesis.OfClients) })
+	return !slices.ContainsFunc(r.faults.all(), func(s FaultPlan) bool { return !s.configured.Can(nemesis.OfClients) })
 }
 
 // Preflight returns an error if this machine cannot carry the run. The checks tell each limit that may be too low.

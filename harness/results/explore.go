@@ -110,7 +110,7 @@ func search(ctx context.Context, s *plan.Search, v workloads.Variant, spec explo
 	}
 	head := headOf(*s, v, server)
 	if o.Resume != nil {
-		if err := o.Resume.fits(head); err != nil {
+		if err := o.Resume.checkFits(head); err != nil {
 			return res, err
 		}
 		spec.Resume = o.Resume.Checkpoint

@@ -152,8 +152,8 @@ func ReadSearch(path string) (Saved, error) {
 	return Saved{Search: h.Search, Checkpoint: c, path: path, head: h}, nil
 }
 
-// fits returns an error if the search of the file cannot go on here: now describes this program and machine.
-func (f *Saved) fits(now savedHead) error {
+// checkFits returns an error if the search of the file cannot go on here: now describes this program and machine.
+func (f *Saved) checkFits(now savedHead) error {
 	refuse := func(format string, args ...any) error {
 		return plan.Usagef("%s: %w", f.path, fmt.Errorf(format, args...))
 	}

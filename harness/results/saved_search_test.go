@@ -77,7 +77,7 @@ func TestAProgramOutsideThatHasChangedIsAnotherProgram(t *testing.T) {
 	c := &workloads.Client{Command: []string{"python3", file}}
 	f := Saved{path: "saved", head: savedHead{Files: filesOf(c)}}
 	require.Len(t, f.head.Files, 1)
-	require.NoError(t, f.fits(savedHead{Files: filesOf(c)}))
+	require.NoError(t, f.checkFits(savedHead{Files: filesOf(c)}))
 	require.NoError(t, os.WriteFile(file, []byte("two"), 0o644))
-	require.ErrorContains(t, f.fits(savedHead{Files: filesOf(c)}), "mine.py has changed since")
+	require.ErrorContains(t, f.checkFits(savedHead{Files: filesOf(c)}), "mine.py has changed since")
 }

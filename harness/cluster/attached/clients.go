@@ -22,9 +22,10 @@ func GroupName(group int) string { return fmt.Sprintf("g%d", group) }
 
 // Clients holds the clients of a deployment. Open or On makes it; Close ends it. It is safe for concurrent use.
 type Clients struct {
+	fabricLinks
+
 	deployment Deployment
 	opts       Options
-	fabric     *fabric.Fabric
 	own        bool // the fabric is ours: we close it, and give places to addresses that are new
 	tls        *tls.Config
 	services   services // nil: nobody looks
@@ -72,9 +73,10 @@ func On(f *fabric.Fabric, d Deployment, o Options) (*Clients, error) {
 		return nil, err
 	}
 	c := &Clients{
-		deployment: d, opts: o, fabric: f, tls: t, services: newServices(o.Groups, o.Serves),
+		deployment: d, opts: o, tls: t, services: newServices(o.Groups, o.Serves),
 		nodes: map[string]*place{}, clients: map[clientKey]*redis.Client{},
 	}
+	c.fabricLinks = NewFabricLinks(f, "attached", c.proberOf)
 	for _, n := range d.Nodes {
 		c.nodes[n.Announced] = &place{name: n.Name, announced: n.Announced}
 	}

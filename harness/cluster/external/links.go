@@ -86,28 +86,13 @@ func (s *System) Suspects(context.Context, string) (bool, error) { return false,
 // Hears is an error: whom a replica hears is not asked.
 func (s *System) Hears(context.Context, string) (bool, error) { return false, errNotOurs }
 
+// linkControl is embedded under a name that is not exported.
+type linkControl = harness.LinkControl
+
 // Impair does a link fault to the links of client groups, as [attached.Clients.Impair] does. Links to client groups, which carry
 // nothing, are left out; any other link is an error.
 func (s *System) Impair(links []harness.Link, f harness.LinkFault) (heal func() error, err error) {
 	groups := s.ClientGroups()
 	ours := slices.DeleteFunc(slices.Clone(links), func(l harness.Link) bool { return slices.Contains(groups, l.To) })
 	return s.clients.Impair(ours, f)
-}
-
-// Touched returns what faults have touched so far on the link.
-func (s *System) Touched(l harness.Link) harness.Touched { return s.clients.Touched(l) }
-
-// Probe pings the node on a new connection of the client group from.
-func (s *System) Probe(ctx context.Context, from, to string) error {
-	return s.clients.Probe(ctx, from, to)
-}
-
-// Echo sends size bytes to the node and back on a new connection of the client group from.
-func (s *System) Echo(ctx context.Context, from, to string, size int) error {
-	return s.clients.Echo(ctx, from, to, size)
-}
-
-// Hangup closes a connection of the client group from to the node, and waits for the far end to close it as well.
-func (s *System) Hangup(ctx context.Context, from, to string) error {
-	return s.clients.Hangup(ctx, from, to)
 }

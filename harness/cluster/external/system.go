@@ -39,8 +39,9 @@ func NewPrefix() string {
 
 // System is a deployment of somebody else as the system under test. New makes it; it is started once and stopped once.
 type System struct {
-	target Target
-	opts   Options
+	target      Target
+	opts        Options
+	linkControl // clients, once it is started
 
 	mu         sync.Mutex
 	deployment attached.Deployment
@@ -131,6 +132,7 @@ func (s *System) open(clock harness.Clock, events func(harness.Event)) (err erro
 	}); err != nil {
 		return err
 	}
+	s.linkControl = s.clients
 	if s.primary, err = attached.Open(d, attached.Options{Groups: 1, Clients: 4, OpTimeout: lookWithin}); err != nil {
 		return err
 	}

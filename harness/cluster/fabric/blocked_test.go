@@ -16,7 +16,8 @@ var waiting = regexp.MustCompile(`^goroutine \d+ (gp=\S+ m=\S+ )?\[(IO wait|sele
 // awaitBlocked waits until a goroutine is blocked inside all of these calls.
 func awaitBlocked(t *testing.T, calls ...string) {
 	t.Helper()
-	require.Eventually(t, func() bool { return blocked(calls...) }, hang, time.Millisecond, "nothing is blocked in %v", calls)
+	require.Eventually(t, func() bool { return blocked(calls...) }, hang, time.Millisecond, "nothing is blocked in %v",
+		calls)
 }
 
 // blockedWithin reports whether a goroutine is blocked inside all of these calls before d is over.

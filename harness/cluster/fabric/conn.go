@@ -5,21 +5,21 @@ import (
 	"net"
 )
 
-// copyBuffer is the size of the buffer of a connection in bytes. It is enough for a command and its reply, and a quarter of
-// io.Copy's: thousands of connections pass here.
+// copyBuffer is the size of a connection's buffer in bytes. It is enough for a command and its reply, and a quarter of
+// io.Copy's: the fabric has thousands of connections.
 const copyBuffer = 8 << 10
 
-// conn is one end of a connection on a link, as toxiproxy sees it.
+// conn is one end of an accepted connection, as toxiproxy sees it.
 type conn struct {
 	*net.TCPConn
 	passage *passage
 }
 
-// Read reads, and returns what it read, or an end of file, only when the link is not withheld.
+// Read reads. It returns what it read, or an end of file, only when the link is not withheld.
 func (c *conn) Read(b []byte) (int, error) {
 	n, err := c.TCPConn.Read(b)
 	c.passage.countWithheld(c.passage.link.restored(), n)
-	c.passage.link.pass()
+	c.passage.link.waitRestored()
 	return n, err
 }
 
@@ -28,7 +28,7 @@ func (c *conn) ReadFrom(r io.Reader) (int64, error) { return copyToSocket(c.TCPC
 
 // end is called at the end of the direction that leads here.
 func (c *conn) end(bool) error {
-	c.passage.link.forget(c.TCPConn)
+	c.passage.link.removeAccepted(c.TCPConn)
 	return c.TCPConn.Close()
 }
 
@@ -37,8 +37,8 @@ func copySmall(w io.Writer, r io.Reader) (int64, error) {
 	return io.CopyBuffer(struct{ io.Writer }{w}, struct{ io.Reader }{r}, make([]byte, copyBuffer))
 }
 
-// copyToSocket copies to a socket. When the socket is gone it reads and drops the rest: otherwise toxiproxy's stages would wait for a
-// reader, and toxics could not come or go on this connection any more.
+// copyToSocket copies to a socket. When the socket is gone it reads and drops the rest. Otherwise toxiproxy's stages
+// would wait for a reader, and toxics could not come or go on this connection.
 func copyToSocket(to *net.TCPConn, r io.Reader) (int64, error) {
 	n, err := copySmall(to, r)
 	if err != nil {

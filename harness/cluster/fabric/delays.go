@@ -9,14 +9,17 @@ import (
 	"github.com/Shopify/toxiproxy/v2/toxics"
 )
 
-// This file has toxics of our own in place of the four of toxiproxy that delay. Those are faster than they are asked to be:
-//   - A second latency on a connection subtracts what a chunk has waited since it was read from its own delay. The first adds less
-//     than that to the chunk's Timestamp, so the second ends that much too early. Behind a slicer it hardly delays.
-//   - bandwidth keeps the error of a sleep that was too long as a credit, for any later chunk, however long nothing came.
+// This file has toxics of our own in place of the four of toxiproxy that delay. Those delay less than they are asked
+// to:
+//   - A second latency on a connection subtracts from its delay the time that a chunk has waited since it was read. The
+//     first adds less than that to the chunk's Timestamp, so the second ends that much too early. Behind a slicer it
+//     hardly delays.
+//   - bandwidth keeps the excess of a sleep that was too long as a credit for any later chunk, however long the pause
+//     before it.
 //   - When another toxic comes, what waits in a stage passes at once, in one piece.
 //
-// Here a chunk's Timestamp is when it is due, by which the next stage counts; it passes no earlier. When it passes later, as on a busy
-// machine, the chunks after it are due as before.
+// Here a chunk's Timestamp is the time when it is due, from which the next stage counts. A chunk never passes earlier.
+// If it passes later, as on a busy machine, the chunks after it are due as before.
 
 // The names of these toxics; see dropName.
 const (
@@ -26,14 +29,14 @@ const (
 	slowCloseName = "doublegrant-slow-close"
 )
 
-// held is what such a stage keeps of one direction of a connection, even when toxics beside it come and go.
+// held is what a stage keeps of one direction of a connection, even when toxics beside it come and go.
 type held struct {
 	pieces []*stream.StreamChunk // wait for their Timestamp
 	free   time.Time             // nothing after the pieces passes before it
 	ends   bool                  // the delay of the end is in free already
 }
 
-// add puts a piece at the end, due no earlier than due.
+// add appends a piece that is due no earlier than due.
 func (h *held) add(data []byte, due time.Time) {
 	h.free = latest(h.free, due)
 	h.pieces = append(h.pieces, &stream.StreamChunk{Timestamp: h.free, Data: data})
@@ -46,7 +49,7 @@ func latest(a, b time.Time) time.Time {
 	return b
 }
 
-// pass passes the pieces on when they are due. It is false if the stage is interrupted before.
+// pass passes the pieces on when they are due. It returns false if the stage is interrupted before.
 func (h *held) pass(stub *toxics.ToxicStub) bool {
 	for len(h.pieces) > 0 {
 		if !sleepUntil(h.pieces[0].Timestamp, stub.Interrupt) {
@@ -72,13 +75,13 @@ func sleepUntil(due time.Time, interrupt <-chan struct{}) bool {
 	}
 }
 
-// delaying is the part that toxics that delay have in common.
+// delaying is what the toxics that delay have in common.
 type delaying struct{}
 
 // NewState returns what the stage keeps of a connection.
 func (delaying) NewState() any { return &held{} }
 
-// Cleanup lets what waits pass at once: the toxic goes.
+// Cleanup lets what waits pass at once, since the toxic is being removed.
 func (delaying) Cleanup(stub *toxics.ToxicStub) {
 	h, now := stub.State.(*held), time.Now()
 	for _, p := range h.pieces {
@@ -90,7 +93,7 @@ func (delaying) Cleanup(stub *toxics.ToxicStub) {
 	h.pieces = nil
 }
 
-// delay runs a stage. hold adds the pieces of a chunk; the end of the connection passes endsAfter later than it could.
+// delay runs a stage. hold adds the pieces of a chunk. The end of the connection passes endsAfter later than it could.
 func (delaying) delay(stub *toxics.ToxicStub, hold func(*held, *stream.StreamChunk), endsAfter time.Duration) {
 	h := stub.State.(*held)
 	for h.pass(stub) {
@@ -120,7 +123,7 @@ type latency struct {
 	Jitter  time.Duration `json:"jitter"`
 }
 
-// GetBufferSize returns how many chunks may wait for the stage; with less than this the latency would limit the bandwidth.
+// GetBufferSize returns how many chunks may wait for the stage. With fewer the latency would limit the bandwidth.
 func (*latency) GetBufferSize() int { return 1024 }
 
 func (t *latency) Pipe(stub *toxics.ToxicStub) {
@@ -133,7 +136,7 @@ func (t *latency) Pipe(stub *toxics.ToxicStub) {
 	}, 0)
 }
 
-// bandwidth lets Rate bytes a second pass, those of up to a tenth of a second at a time.
+// bandwidth lets Rate bytes a second pass, in pieces of up to a tenth of a second's.
 type bandwidth struct {
 	delaying
 	Rate int64 `json:"rate"`

@@ -16,7 +16,8 @@ import (
 
 const ms = time.Millisecond
 
-// step is something that happens to one direction of a connection at a time: a fault, the heal of one, bytes, or the end.
+// step is something that happens to one direction of a connection at a time: a fault, the heal of one, bytes, or the
+// end.
 type step struct {
 	at    time.Duration
 	fault harness.LinkFault
@@ -37,33 +38,56 @@ func TestDelays(t *testing.T) {
 		steps []step
 		want  string
 	}{
-		"latency":                 {[]step{latency(30 * ms), write(0, 1), write(10*ms, 2), end(15 * ms)}, "30ms 1B, 40ms 2B, 40ms end"},
-		"latency of a fraction":   {[]step{latency(1500 * time.Microsecond), write(0, 1), end(0)}, "1.5ms 1B, 1.5ms end"},
-		"two latencies":           {[]step{latency(30 * ms), latency(40 * ms), write(0, 1), write(3*ms, 2), end(5 * ms)}, "70ms 1B, 73ms 2B, 73ms end"},
-		"three latencies":         {[]step{latency(ms), latency(40 * ms), latency(2 * ms), write(0, 1), end(0)}, "43ms 1B, 43ms end"},
-		"bandwidth":               {[]step{bandwidth, write(0, 250), end(0)}, "100ms 100B, 200ms 100B, 250ms 50B, 250ms end"},
-		"bandwidth in a row":      {[]step{bandwidth, write(0, 50), write(10*ms, 50), end(0)}, "50ms 50B, 100ms 50B, 100ms end"},
-		"bandwidth after a pause": {[]step{bandwidth, write(0, 50), write(time.Second, 50), end(0)}, "50ms 50B, 1.05s 50B, 1.05s end"},
-		"bandwidth of a fraction": {[]step{{fault: harness.Bandwidth(1500)}, write(0, 150), end(0)}, "100ms 150B, 100ms end"},
-		"two bandwidths":          {[]step{bandwidth, bandwidth, write(0, 200), end(0)}, "200ms 100B, 300ms 100B, 300ms end"},
-		"bandwidth and latency":   {[]step{bandwidth, latency(40 * ms), write(0, 200), end(0)}, "140ms 100B, 240ms 100B, 240ms end"},
-		"latency and bandwidth":   {[]step{latency(40 * ms), bandwidth, write(0, 50), write(10*ms, 50), end(0)}, "90ms 50B, 140ms 50B, 140ms end"},
-		"slice":                   {[]step{slice, write(0, 25), write(10*ms, 5), end(0)}, "0s 10B, 5ms 10B, 10ms 5B, 15ms 5B, 20ms end"},
-		"slice and latency":       {[]step{slice, latency(7 * ms), write(0, 25), end(0)}, "7ms 10B, 12ms 10B, 17ms 5B, 17ms end"},
-		"latency and slice":       {[]step{latency(7 * ms), slice, write(0, 15), end(0)}, "7ms 10B, 12ms 5B, 17ms end"},
-		"slow close":              {[]step{slowClose, write(0, 1), write(20*ms, 1), end(30 * ms)}, "0s 1B, 20ms 1B, 130ms end"},
-		"two slow closes":         {[]step{slowClose, slowClose, end(0)}, "200ms end"},
-		"latency and slow close":  {[]step{latency(40 * ms), slowClose, write(0, 1), end(0)}, "40ms 1B, 140ms end"},
+		"latency": {[]step{latency(30 * ms), write(0, 1), write(10*ms, 2), end(15 * ms)},
+			"30ms 1B, 40ms 2B, 40ms end"},
+		"latency of a fraction": {[]step{latency(1500 * time.Microsecond), write(0, 1), end(0)},
+			"1.5ms 1B, 1.5ms end"},
+		"two latencies": {[]step{latency(30 * ms), latency(40 * ms), write(0, 1), write(3*ms, 2),
+			end(5 * ms)}, "70ms 1B, 73ms 2B, 73ms end"},
+		"three latencies": {[]step{latency(ms), latency(40 * ms), latency(2 * ms), write(0, 1), end(0)},
+			"43ms 1B, 43ms end"},
+		"bandwidth": {[]step{bandwidth, write(0, 250), end(0)},
+			"100ms 100B, 200ms 100B, 250ms 50B, 250ms end"},
+		"bandwidth in a row": {[]step{bandwidth, write(0, 50), write(10*ms, 50), end(0)},
+			"50ms 50B, 100ms 50B, 100ms end"},
+		"bandwidth after a pause": {[]step{bandwidth, write(0, 50), write(time.Second, 50), end(0)},
+			"50ms 50B, 1.05s 50B, 1.05s end"},
+		"bandwidth of a fraction": {[]step{{fault: harness.Bandwidth(1500)}, write(0, 150), end(0)},
+			"100ms 150B, 100ms end"},
+		"two bandwidths": {[]step{bandwidth, bandwidth, write(0, 200), end(0)},
+			"200ms 100B, 300ms 100B, 300ms end"},
+		"bandwidth and latency": {[]step{bandwidth, latency(40 * ms), write(0, 200), end(0)},
+			"140ms 100B, 240ms 100B, 240ms end"},
+		"latency and bandwidth": {[]step{latency(40 * ms), bandwidth, write(0, 50), write(10*ms, 50), end(0)},
+			"90ms 50B, 140ms 50B, 140ms end"},
+		"slice": {[]step{slice, write(0, 25), write(10*ms, 5), end(0)},
+			"0s 10B, 5ms 10B, 10ms 5B, 15ms 5B, 20ms end"},
+		"slice and latency": {[]step{slice, latency(7 * ms), write(0, 25), end(0)},
+			"7ms 10B, 12ms 10B, 17ms 5B, 17ms end"},
+		"latency and slice": {[]step{latency(7 * ms), slice, write(0, 15), end(0)}, "7ms 10B, 12ms 5B, 17ms end"},
+		"slow close": {[]step{slowClose, write(0, 1), write(20*ms, 1), end(30 * ms)},
+			"0s 1B, 20ms 1B, 130ms end"},
+		"two slow closes":        {[]step{slowClose, slowClose, end(0)}, "200ms end"},
+		"latency and slow close": {[]step{latency(40 * ms), slowClose, write(0, 1), end(0)}, "40ms 1B, 140ms end"},
 
-		"another toxic comes to a latency":    {[]step{latency(30 * ms), write(0, 1), after(10*ms, latency(40*ms)), end(10 * ms)}, "70ms 1B, 70ms end"},
-		"another toxic comes to a bandwidth":  {[]step{bandwidth, write(0, 250), after(150*ms, slowClose), write(180*ms, 10), end(180 * ms)}, "100ms 100B, 200ms 100B, 250ms 50B, 260ms 10B, 360ms end"},
-		"another toxic comes to a slice":      {[]step{slice, write(0, 25), after(3*ms, latency(ms)), end(3 * ms)}, "0s 10B, 6ms 10B, 11ms 5B, 15ms end"},
-		"another toxic goes behind a latency": {[]step{latency(30 * ms), latency(40 * ms), write(0, 1), heal(10*ms, 2), end(10 * ms)}, "30ms 1B, 30ms end"},
-		"a latency heals":                     {[]step{latency(30 * ms), write(0, 1), write(5*ms, 2), heal(10*ms, 1), write(12*ms, 3), end(12 * ms)}, "10ms 3B, 12ms 3B, 12ms end"},
-		"the first of two latencies heals":    {[]step{latency(30 * ms), latency(40 * ms), write(0, 1), heal(10*ms, 1), end(10 * ms)}, "50ms 1B, 50ms end"},
-		"a bandwidth heals":                   {[]step{bandwidth, write(0, 250), heal(120*ms, 1), end(130 * ms)}, "100ms 100B, 120ms 150B, 130ms end"},
-		"a slice heals":                       {[]step{slice, write(0, 45), heal(7*ms, 1), end(8 * ms)}, "0s 10B, 5ms 10B, 7ms 25B, 8ms end"},
-		"a slow close heals":                  {[]step{slowClose, write(0, 1), end(0), heal(20*ms, 1)}, "0s 1B, 20ms end"},
+		"another toxic comes to a latency": {[]step{latency(30 * ms), write(0, 1), after(10*ms, latency(40*ms)),
+			end(10 * ms)}, "70ms 1B, 70ms end"},
+		"another toxic comes to a bandwidth": {[]step{bandwidth, write(0, 250), after(150*ms, slowClose),
+			write(180*ms, 10), end(180 * ms)}, "100ms 100B, 200ms 100B, 250ms 50B, 260ms 10B, 360ms end"},
+		"another toxic comes to a slice": {[]step{slice, write(0, 25), after(3*ms, latency(ms)), end(3 * ms)},
+			"0s 10B, 6ms 10B, 11ms 5B, 15ms end"},
+		"another toxic goes behind a latency": {[]step{latency(30 * ms), latency(40 * ms), write(0, 1), heal(10*ms, 2),
+			end(10 * ms)}, "30ms 1B, 30ms end"},
+		"a latency heals": {[]step{latency(30 * ms), write(0, 1), write(5*ms, 2), heal(10*ms, 1),
+			write(12*ms, 3), end(12 * ms)}, "10ms 3B, 12ms 3B, 12ms end"},
+		"the first of two latencies heals": {[]step{latency(30 * ms), latency(40 * ms), write(0, 1), heal(10*ms, 1),
+			end(10 * ms)}, "50ms 1B, 50ms end"},
+		"a bandwidth heals": {[]step{bandwidth, write(0, 250), heal(120*ms, 1), end(130 * ms)},
+			"100ms 100B, 120ms 150B, 130ms end"},
+		"a slice heals": {[]step{slice, write(0, 45), heal(7*ms, 1), end(8 * ms)},
+			"0s 10B, 5ms 10B, 7ms 25B, 8ms end"},
+		"a slow close heals": {[]step{slowClose, write(0, 1), end(0), heal(20*ms, 1)},
+			"0s 1B, 20ms end"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

@@ -1,14 +1,15 @@
-// Package fabric is a switchboard that owns every byte between the hosts of a cluster.
+// Package fabric carries every byte between the hosts of a cluster, so that faults can act on each pair of hosts.
 //
 // Each host listens at an address that only the fabric dials, and announces another at which the fabric listens. A
-// connection's source address tells which host opened it, so every directed pair of hosts has a [Link] of its own that
+// connection's source address tells which host opened it. So each directed pair of hosts has a [Link] of its own that
 // can be cut while all others flow: one Sentinel can lose the primary while another still sees it.
 //
-// The data path and its toxics are toxiproxy's (github.com/Shopify/toxiproxy/v2); accepting connections, telling pairs
-// apart, withholding and refusing are done here. toxiproxy stays inside this package.
+// toxiproxy (github.com/Shopify/toxiproxy/v2) carries the bytes and applies toxics. The fabric accepts connections,
+// assigns them to pairs, withholds and refuses. toxiproxy stays inside this package.
 //
-// Thousands of connections come from clients in this very process. [Fabric.Dial] opens theirs: they need no second socket,
-// and no detour through toxiproxy while their link has no toxic.
+// Thousands of connections come from clients in this process. [Fabric.Dial] opens these. They need no second socket,
+// and pass through toxiproxy only while their link has a toxic. They are called dialed connections here, and those from
+// outside this process accepted ones.
 package fabric
 
 import (
@@ -26,7 +27,7 @@ import (
 // Outside is the host name of connections from an address that belongs to no host.
 const Outside = "outside"
 
-// Fabric connects hosts. Create one with New; Close ends it.
+// Fabric connects hosts. New creates one, and Close ends it.
 type Fabric struct {
 	server *toxiproxy.ApiServer
 
@@ -48,7 +49,8 @@ type (
 	hostPlace struct{ name, real string }
 )
 
-// New returns a fabric without hosts. The first call changes one thing for the whole process: it adds six toxics to toxiproxy's table.
+// New returns a fabric without hosts. The first call adds six toxics to toxiproxy's table, which is one for the whole
+// process.
 func New() *Fabric {
 	setUp()
 	return &Fabric{
@@ -60,7 +62,8 @@ func New() *Fabric {
 	}
 }
 
-// setUp adds our toxics to the one table of the process, when the first fabric is made: linking this package changes nothing.
+// setUp adds our toxics to the process's table when the first fabric is made, so that linking this package changes
+// nothing.
 var setUp = sync.OnceFunc(func() {
 	for name, own := range map[string]toxics.Toxic{
 		dropName: new(drop), limitDataName: new(limitData),
@@ -73,8 +76,8 @@ var setUp = sync.OnceFunc(func() {
 // Host declares that connections from the address ip (no port) come from the host called name.
 func (f *Fabric) Host(name, ip string) { f.host(ip, host{name: name}) }
 
-// Prober declares that connections from the address ip (no port) are the harness's own, in the place of the host called name.
-// They are on the same links as that host's and meet the same faults, but [Link.Touched] does not count them.
+// Prober declares that connections from the address ip (no port) are the harness's own, in the place of the host called
+// name. They are on the same links as that host's and meet the same faults, but [Link.Touched] does not count them.
 func (f *Fabric) Prober(name, ip string) { f.host(ip, host{name: name, own: true}) }
 
 func (f *Fabric) host(ip string, h host) {
@@ -89,8 +92,8 @@ func (f *Fabric) Listen(dst, announced, real string) error {
 	return err
 }
 
-// Door accepts connections for the host dst at a port of its own of the address ip, and carries them to its real address. It returns
-// where: ip with the port.
+// Door accepts connections for the host dst at a free port of the address ip, and carries them to its real address. It
+// returns ip with the port.
 func (f *Fabric) Door(dst, ip, real string) (address string, err error) {
 	return f.listen(dst, net.JoinHostPort(ip, "0"), real)
 }
@@ -112,15 +115,16 @@ func (f *Fabric) listen(dst, at, real string) (address string, err error) {
 	return address, nil
 }
 
-// Place declares that the host dst announces itself at announced and is to be found at real. Only connections of this process, by
-// [Fabric.Dial] and [Fabric.DialFrom], reach it there: the fabric does not listen. The last Place or Listen for an address counts.
+// Place declares that the host dst announces itself at announced and is reached at real. Only connections of this
+// process, by [Fabric.Dial] and [Fabric.DialFrom], reach it there: the fabric does not listen. The last Place or Listen
+// for an address counts.
 func (f *Fabric) Place(dst, announced, real string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.places[announced] = hostPlace{dst, real}
 }
 
-// Link returns the link that carries connections which src opens to dst.
+// Link returns the link that carries the connections that src opens to dst.
 func (f *Fabric) Link(src, dst string) *Link {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -148,7 +152,7 @@ func (f *Fabric) Close() error {
 	}
 	f.mu.Unlock()
 	for _, l := range links {
-		l.shut()
+		l.close()
 	}
 	f.serving.Wait()
 	return errors.Join(errs...)
@@ -163,7 +167,7 @@ func (f *Fabric) accept(ln net.Listener, dst, real string) {
 		if errors.Is(err, net.ErrClosed) {
 			return
 		}
-		if err != nil { // such as no file left: if we gave up, nobody could reach the host any more
+		if err != nil { // such as no free file descriptor: if we gave up, no host could reach this one again
 			time.Sleep(acceptAgain)
 			continue
 		}

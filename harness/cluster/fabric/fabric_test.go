@@ -52,7 +52,8 @@ type world struct {
 	bytes  *counter // of what reached the server
 }
 
-// fromBoth runs a test with clients outside of this process and within it: a fault does the same to both. Other tests run beside it.
+// fromBoth runs a test with clients outside of this process and within it: a fault does the same to both. Other tests
+// run beside it.
 func fromBoth(t *testing.T, test func(t *testing.T, w world)) {
 	t.Parallel()
 	fromBothAlone(t, func(t *testing.T, w world) { t.Parallel(); test(t, w) })
@@ -184,7 +185,8 @@ func TestWithholdKeepsEveryByteAndTheEndsOfOneLinkOnly(t *testing.T) {
 
 		heal = l.Withhold()
 		require.NoError(t, a.Close())
-		time.Sleep(50 * time.Millisecond) // nothing shows that a FIN is not passed on; if one comes later, the test shows less and still passes
+		// nothing shows that a FIN is not passed on; if one comes later, the test shows less and still passes
+		time.Sleep(50 * time.Millisecond)
 		require.Equal(t, 2, l.Connections())
 		heal()
 		require.Eventually(t, func() bool { return l.Connections() == 1 }, hang, time.Millisecond)

@@ -7,12 +7,13 @@ import (
 	"github.com/doublegrant/doublegrant/harness/await"
 )
 
-// Impair does a link fault to every link, to all at once: one that is stuck does not delay the others. heal undoes it, may be
-// called more than once, and is never nil. Of several faults on one link each acts until it is undone.
+// Impair does a link fault to all links at the same time: one that is stuck does not delay the others. heal undoes it,
+// may be called more than once, and is never nil. Of several faults on one link each acts until it is undone.
 //
-// A fault that is not valid is an error, and nothing is done. Withhold and Refuse do not fail otherwise. The others are toxics
-// of toxiproxy, and can: of several links' errors the first is returned. A link whose connections cannot take the toxic
-// because the far side does not read is ErrStuck; its connections were reset.
+// For a fault that is not valid Impair returns an error and does nothing. Withhold and Refuse do not fail otherwise.
+// The others are toxics of toxiproxy, and can fail: of several links' errors the first is returned. The error is
+// ErrStuck for a link whose connections cannot take the toxic because the far side does not read. Its connections were
+// reset.
 func Impair(links []*Link, f harness.LinkFault) (heal func() error, err error) {
 	if err := f.Validate(); err != nil {
 		return func() error { return nil }, err
@@ -33,14 +34,18 @@ func (l *Link) impair(f harness.LinkFault) (heal func() error, err error) {
 	case harness.LinkRefuse:
 		return cannotFail(l.Refuse()), nil
 	}
-	return l.put(toxicOf(f))
+	t, err := toxicOf(f)
+	if err != nil {
+		return cannotFail(func() {}), err
+	}
+	return l.put(t)
 }
 
 func cannotFail(heal func()) func() error {
 	return func() error { heal(); return nil }
 }
 
-// firstError returns the first of the links' errors, and how many more there are.
+// firstError returns the first of the links' errors, with the number of the others.
 func firstError(errs []error) (err error) {
 	more := -1
 	for _, e := range errs {

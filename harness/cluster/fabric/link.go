@@ -14,22 +14,23 @@ import (
 	"github.com/Shopify/toxiproxy/v2/stream"
 )
 
-// dialWithin bounds the fabric's own dial to a host, which is on this machine or, at a [Fabric.Place], within reach of a load.
+// dialWithin bounds the fabric's own dial to a host. The host is on this machine or, at a [Fabric.Place], close enough
+// for a load.
 const dialWithin = 2 * time.Second
 
-// mostDialing bounds the connections from within this process that dial on a link at the same time. Thousands at once would
-// overflow the accept queue of their host, and the kernel tries again only after a second.
+// mostDialing bounds how many dialed connections a link opens at the same time. Thousands at once would overflow the
+// accept queue of their host, and the kernel tries again only after a second.
 const mostDialing = 64
 
 // Link carries the connections that one host opens to another, in both directions of their bytes. Several faults may be
-// in force on a link at once: it flows as before when the last of them has healed.
+// in force on a link at once. It flows as before when the last of them has healed.
 type Link struct {
 	Src, Dst string
 
 	server *toxiproxy.ApiServer
 	proxy  *toxiproxy.Proxy
-	gate   atomic.Pointer[chan struct{}] // nil: open; otherwise closed when the link flows again
-	made   atomic.Int64                  // numbers connections for their names in toxiproxy: an address may be used again
+	gate   atomic.Pointer[chan struct{}] // nil: not withheld; otherwise closed when the link flows again
+	made   atomic.Int64                  // numbers connections, for names in toxiproxy that are not used again
 
 	traffic traffic
 
@@ -40,28 +41,29 @@ type Link struct {
 	withholds, refusals int // in force
 	toxics              int // in force, coming or going
 	closed              bool
-	conns               map[*net.TCPConn]*passage // both ends of every connection from outside of this process
+	accepted            map[*net.TCPConn]*passage // both ends of every connection from outside of this process
 	pipelines           map[*pipeline]struct{}    // pipelines in toxiproxy
 	torn                []*pipeline               // see pipeline
 
-	nearMu sync.Mutex         // taken last, while a near is locked too
-	nears  map[*near]struct{} // connections from within this process
+	dialedMu    sync.Mutex           // locked last, also while a dialed connection is locked
+	dialedConns map[*dialed]struct{} // connections from within this process
 }
 
-// newLink makes a link and registers it with toxiproxy's server under "src>dst". Its proxy is never started: links are
-// fed from the fabric's own listeners.
+// newLink makes a link and registers it with toxiproxy's server under "src>dst". Its proxy is never started, since the
+// fabric's own listeners feed the link.
 func newLink(server *toxiproxy.ApiServer, src, dst string) *Link {
 	l := &Link{
 		Src: src, Dst: dst, server: server, dialing: make(chan struct{}, mostDialing),
-		conns: map[*net.TCPConn]*passage{}, pipelines: map[*pipeline]struct{}{}, nears: map[*near]struct{}{},
+		accepted: map[*net.TCPConn]*passage{}, pipelines: map[*pipeline]struct{}{}, dialedConns: map[*dialed]struct{}{},
 	}
 	l.proxy = toxiproxy.NewProxy(server, src+">"+dst, "", "")
 	_ = server.Collection.Add(l.proxy, false) // fails for a name in use only
 	return l
 }
 
-// Withhold stops the link's bytes, and the ends of connections, where they are, in old connections and new ones, until heal is
-// called. Nothing is lost: when the last has healed everything flows on. heal may be called more than once.
+// Withhold stops the link's bytes, and the ends of connections, where they are, in old connections and new ones, until
+// heal is called. Nothing is lost: when the last Withhold has healed, everything flows on. heal may be called more than
+// once.
 func (l *Link) Withhold() (heal func()) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -73,20 +75,20 @@ func (l *Link) Withhold() (heal func()) {
 		l.mu.Lock()
 		defer l.mu.Unlock()
 		if l.withholds--; l.withholds == 0 {
-			l.open()
+			l.release()
 		}
 	})
 }
 
-// open lets what is withheld flow on. The caller holds l.mu.
-func (l *Link) open() {
+// release lets what is withheld flow on. The caller holds l.mu.
+func (l *Link) release() {
 	if c := l.gate.Swap(nil); c != nil {
 		close(*c)
 	}
 }
 
-// Refuse resets the link's connections, and new ones as they come, until heal is called. The link accepts again when the last
-// refusal has healed. heal may be called more than once.
+// Refuse resets the link's connections, and new ones as they come, until heal is called. The link accepts again when
+// the last Refuse has healed. heal may be called more than once.
 func (l *Link) Refuse() (heal func()) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -103,41 +105,41 @@ func (l *Link) Refuse() (heal func()) {
 // countResets counts the connections that are about to be reset. The caller holds l.mu.
 func (l *Link) countResets() {
 	counted := map[*passage]bool{}
-	for _, p := range l.conns {
+	for _, p := range l.accepted {
 		if !counted[p] {
 			counted[p] = true
-			p.isReset()
+			p.countReset()
 		}
 	}
-	for _, c := range l.allNear() {
-		c.passage.isReset()
+	for _, c := range l.allDialed() {
+		c.passage.countReset()
 	}
 }
 
 // resetAll resets every connection. The caller holds l.mu.
 func (l *Link) resetAll() {
-	for c := range l.conns {
+	for c := range l.accepted {
 		reset(c)
 	}
-	for _, c := range l.allNear() {
+	for _, c := range l.allDialed() {
 		c.reset()
 	}
 }
 
-// shut ends the link for good. It resets its connections and wakes whoever waits.
-func (l *Link) shut() {
+// close ends the link for good. It resets the link's connections and wakes all goroutines that wait on it.
+func (l *Link) close() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.closed = true
 	l.resetAll()
-	l.open()
+	l.release()
 }
 
 // Connections returns the number of connections on the link.
 func (l *Link) Connections() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return len(l.conns)/2 + len(l.allNear())
+	return len(l.accepted)/2 + len(l.allDialed())
 }
 
 // serve connects c to the link's destination and hands both ends to toxiproxy.
@@ -156,7 +158,7 @@ func (l *Link) serve(c *net.TCPConn, real string, p *passage) {
 		return
 	}
 	u := up.(*net.TCPConn)
-	if !l.admit(p, c, u) {
+	if !l.addAccepted(p, c, u) {
 		reset(c)
 		reset(u)
 		return
@@ -166,14 +168,15 @@ func (l *Link) serve(c *net.TCPConn, real string, p *passage) {
 	l.start(name, &conn{u, p}, &conn{c, p}, p, stream.Downstream)
 }
 
-// leftEvery is the time between two looks whether the opener of a new connection on a withheld link has given up. Sentinels
-// connect, and give up, ten times a second.
-const leftEvery = 100 * time.Millisecond
+// giveUpEvery is the time between two checks whether the opener of a new connection on a withheld link has given up.
+// Sentinels connect, and give up, ten times a second.
+const giveUpEvery = 100 * time.Millisecond
 
-// awaitRestored waits until the link is not withheld: until then a new connection does not reach the other side. It is false if the opener
-// of c gives up before. Without that, the connections to a link withheld for long would use up every file of the process.
+// awaitRestored waits until the link is not withheld, since a new connection does not reach the other side before. It
+// returns false if the opener of c gives up first. Without that check, the connections to a link that is withheld for
+// long would use up all file descriptors of the process.
 func (l *Link) awaitRestored(c *net.TCPConn) bool {
-	look := time.NewTicker(leftEvery)
+	look := time.NewTicker(giveUpEvery)
 	defer look.Stop()
 	for {
 		g := l.restored()
@@ -190,61 +193,61 @@ func (l *Link) awaitRestored(c *net.TCPConn) bool {
 	}
 }
 
-// admit registers both ends of a connection. It is false if the link refuses it.
-func (l *Link) admit(p *passage, ends ...*net.TCPConn) bool {
+// addAccepted registers both ends of an accepted connection. It returns false if the link refuses it.
+func (l *Link) addAccepted(p *passage, ends ...*net.TCPConn) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.refusals > 0 || l.closed {
-		p.isReset()
+		p.countReset()
 		return false
 	}
 	for _, c := range ends {
-		l.conns[c] = p
+		l.accepted[c] = p
 	}
 	return true
 }
 
-func (l *Link) forget(c *net.TCPConn) {
+func (l *Link) removeAccepted(c *net.TCPConn) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	delete(l.conns, c)
+	delete(l.accepted, c)
 }
 
-// enter gives a near connection its socket and a place on the link. It is false if the link refuses the connection.
-func (l *Link) enter(c *near, tcp *net.TCPConn, raw syscall.RawConn) bool {
+// addDialed gives a dialed connection its socket and registers it. It returns false if the link refuses it.
+func (l *Link) addDialed(c *dialed, tcp *net.TCPConn, raw syscall.RawConn) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.refusals > 0 || l.closed {
-		c.passage.isReset()
+		c.passage.countReset()
 		return false
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	l.nearMu.Lock()
-	l.nears[c] = struct{}{}
-	l.nearMu.Unlock()
+	l.dialedMu.Lock()
+	l.dialedConns[c] = struct{}{}
+	l.dialedMu.Unlock()
 	c.connected(tcp, raw)
 	if l.toxics > 0 {
 		c.begin()
-		go c.startLegs()
+		go c.startPipelines()
 	}
 	return true
 }
 
-// leave removes a near connection that has ended from the link.
-func (l *Link) leave(c *near) {
-	l.nearMu.Lock()
-	defer l.nearMu.Unlock()
-	delete(l.nears, c)
+// removeDialed removes a dialed connection that has ended.
+func (l *Link) removeDialed(c *dialed) {
+	l.dialedMu.Lock()
+	defer l.dialedMu.Unlock()
+	delete(l.dialedConns, c)
 }
 
-func (l *Link) allNear() []*near {
-	l.nearMu.Lock()
-	defer l.nearMu.Unlock()
-	return slices.Collect(maps.Keys(l.nears))
+func (l *Link) allDialed() []*dialed {
+	l.dialedMu.Lock()
+	defer l.dialedMu.Unlock()
+	return slices.Collect(maps.Keys(l.dialedConns))
 }
 
-// restored returns a channel that is closed when the link is restored, or nil if the link is not withheld.
+// restored returns a channel that is closed when the link is no longer withheld. It is nil if the link is not withheld.
 func (l *Link) restored() <-chan struct{} {
 	if g := l.gate.Load(); g != nil {
 		return *g
@@ -252,8 +255,8 @@ func (l *Link) restored() <-chan struct{} {
 	return nil
 }
 
-// pass waits until the link is not withheld.
-func (l *Link) pass() {
+// waitRestored waits until the link is not withheld.
+func (l *Link) waitRestored() {
 	if g := l.restored(); g != nil {
 		<-g
 	}

@@ -8,9 +8,10 @@ import (
 
 // pipeline is one direction of a connection on its way through toxiproxy, from its source to its destination.
 //
-// toxiproxy keeps a chain of toxics for the link and one for each pipeline. When a toxic goes, a pipeline that has begun to end
-// keeps its chain as it is. While such a pipeline still delivers through another toxic, its chain differs from the link's, and a
-// toxic that came then would make toxiproxy panic. Such pipelines are torn, and Add waits for their end.
+// toxiproxy keeps a chain of toxics for the link and one for each pipeline. When a toxic goes, a pipeline that has
+// begun to end keeps its chain as it is. While such a pipeline still delivers through another toxic, its chain differs
+// from the link's. If another toxic came then, toxiproxy would panic. Such pipelines are called torn, and put waits for
+// their end.
 type pipeline struct {
 	*passage
 	dir    stream.Direction
@@ -20,14 +21,15 @@ type pipeline struct {
 	gone   chan struct{} // closed when all is delivered
 }
 
-// sink takes what a pipeline delivers. whole is false if bytes got lost on the way, such as those beyond the limit of LimitData.
+// sink takes what a pipeline delivers. whole is false if bytes were lost on the way, such as those beyond the limit of
+// LimitData.
 type sink interface {
 	io.Writer
 	io.ReaderFrom
 	end(whole bool) error
 }
 
-// start gives toxiproxy a pipeline. It waits while toxiproxy is busy with its toxics.
+// start gives toxiproxy a pipeline. It waits while toxiproxy changes its toxics.
 func (l *Link) start(name string, from io.Reader, to sink, of *passage, d stream.Direction) {
 	p := &pipeline{passage: of, dir: d, gone: make(chan struct{})}
 	l.mu.Lock()
@@ -36,7 +38,7 @@ func (l *Link) start(name string, from io.Reader, to sink, of *passage, d stream
 	l.proxy.Toxics.StartLink(l.server, name+" "+d.String(), source{from, p}, destination{to, p}, d)
 }
 
-// noteTorn notes the pipelines that a toxic may leave torn when it goes: those that have begun to end or, if the toxic makes
+// noteTorn notes the pipelines that may be torn when a toxic goes: those that have begun to end or, if the toxic makes
 // pipelines end, all.
 func (l *Link) noteTorn(all bool) {
 	l.mu.Lock()

@@ -11,11 +11,12 @@ import (
 	"github.com/doublegrant/doublegrant/harness/cluster/fabric"
 )
 
-// TestAPlaceNobodyListensAt leads connections of this process to a host by the name of their opener, from whatever address.
+// TestAPlaceNobodyListensAt leads connections of this process to a host by the name of their opener, from whatever
+// address.
 func TestAPlaceNobodyListensAt(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	const announced = "redis.example:7000" // a name that nobody resolves
+	const announced = "redis.example:7000" // a name that no resolver knows
 	w.Place("elsewhere", announced, w.real)
 	dial := func(from fabric.Source) error {
 		c, err := w.DialFrom(t.Context(), from, announced)
@@ -40,7 +41,7 @@ func TestAPlaceNobodyListensAt(t *testing.T) {
 	require.ErrorContains(t, err, "no host of the fabric")
 }
 
-// TestErrorsNameNoAddress is for whoever keeps what clients met: it is not to tell where hosts are.
+// TestErrorsNameNoAddress: what clients met is published, and must not say where hosts are.
 func TestErrorsNameNoAddress(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

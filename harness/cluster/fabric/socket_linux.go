@@ -22,8 +22,8 @@ func peerClosed(c *net.TCPConn) bool {
 	return gone || err != nil
 }
 
-// bindLate has the kernel choose the port of a socket when it connects, among those that are free for this destination. A port
-// that is chosen before is taken for all destinations, and stays so for a minute after the connection's end.
+// bindLate has the kernel choose the port of a socket when it connects, among those that are free for this destination.
+// A port that is chosen earlier is taken for all destinations, and stays so for a minute after the connection's end.
 func bindLate(_, _ string, raw syscall.RawConn) error {
 	return raw.Control(func(fd uintptr) {
 		_ = unix.SetsockoptInt(int(fd), unix.IPPROTO_IP, unix.IP_BIND_ADDRESS_NO_PORT, 1) // fails before Linux 4.2 only

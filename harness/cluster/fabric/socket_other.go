@@ -7,7 +7,7 @@ import (
 	"syscall"
 )
 
-// left is always false: it cannot tell here, and clusters run on Linux only.
-func left(*net.TCPConn) bool { return false }
+// peerClosed returns false: this system has no way to tell, and clusters run on Linux only.
+func peerClosed(*net.TCPConn) bool { return false }
 
 func bindLate(_, _ string, _ syscall.RawConn) error { return nil }

@@ -5,10 +5,11 @@ import (
 	"github.com/Shopify/toxiproxy/v2/toxics"
 )
 
-// This file has two toxics of our own, in place of toxiproxy's timeout and limit_data. Those end a pipeline in the middle and read
-// no more, so that the stages before them wait for ever.
+// This file has two toxics of our own, in place of toxiproxy's timeout and limit_data. Those end a pipeline in the
+// middle and read no more, so that the stages before them wait for ever.
 
-// The names of our own toxics. toxiproxy's table of toxics is one for the process, in which somebody else may have a toxic too.
+// The names of our own toxics. toxiproxy has one table of toxics for the process, to which other packages may add
+// theirs.
 const (
 	dropName      = "doublegrant-drop"
 	limitDataName = "doublegrant-limit-data"
@@ -31,12 +32,12 @@ func (*drop) Pipe(stub *toxics.ToxicStub) {
 	}
 }
 
-// limitData passes Bytes bytes of a connection on, then ends the connection, and loses the rest.
+// limitData passes Bytes bytes of a connection on. Then it ends the connection and loses the rest.
 type limitData struct {
 	Bytes int `json:"bytes"`
 }
 
-// NewState returns the count of the bytes that a new connection may still pass.
+// NewState returns the number of bytes that a new connection may pass.
 func (t *limitData) NewState() any { return &limitData{t.Bytes} }
 
 func (t *limitData) Pipe(stub *toxics.ToxicStub) {

@@ -10,7 +10,8 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 )
 
-// Whatever ends a connection in the middle, no goroutine that carried its bytes stays behind, even if more bytes were to come.
+// Whatever ends a connection in the middle, no goroutine that carried its bytes stays behind, even if more bytes were
+// to come.
 func TestNothingStaysOfConnectionsThatEndInTheMiddle(t *testing.T) {
 	for name, toxic := range map[string]harness.LinkFault{"drop": harness.Drop(), "limit": harness.LimitData(100)} {
 		t.Run(name, func(t *testing.T) {
@@ -28,7 +29,8 @@ func TestNothingStaysOfConnectionsThatEndInTheMiddle(t *testing.T) {
 				slow()
 				heal := w.Link("alice", "server").Refuse()
 				defer heal() // not before all is gone: the fabric may not have accepted the last ones yet
-				require.Eventually(t, func() bool { return runtime.NumGoroutine() <= running+5 }, hang, 10*time.Millisecond,
+				require.Eventually(t, func() bool { return runtime.NumGoroutine() <= running+5 }, hang,
+					10*time.Millisecond,
 					"some of 120 stay; a few are of this very look")
 			})
 		})

@@ -18,7 +18,8 @@ func TestAToxicOnAConnectionThatNobodyReadsIsAnError(t *testing.T) {
 	var flooding chan error
 	var heal func() error
 	var err error
-	for began := time.Now(); err == nil; { // a busy machine looks like a jam, too: then the heal frees the connection, and the next is flooded
+	// a busy machine looks like a jam, too: then the heal frees the connection, and the next is flooded
+	for began := time.Now(); err == nil; {
 		require.Less(t, time.Since(began), hang)
 		flooding = flood(w.dial(alice))
 		w.awaitJam()
@@ -34,7 +35,7 @@ func TestAToxicOnAConnectionThatNobodyReadsIsAnError(t *testing.T) {
 	require.NoError(t, w.echoes(w.dial(alice), "one"), "the link is not usable again")
 }
 
-// flood writes to a connection whose echo nobody reads, and returns how that ends.
+// flood writes to a connection whose echo is not read, and returns how that ends.
 func flood(to io.Writer) chan error {
 	end := make(chan error, 1)
 	go func() {
@@ -44,7 +45,8 @@ func flood(to io.Writer) chan error {
 	return end
 }
 
-// A connection from within meets toxiproxy only once the toxic is in force, so adding the toxic has nothing to wait for.
+// A connection from within meets toxiproxy only once the toxic is in force, so adding the toxic has nothing to wait
+// for.
 func TestAToxicTakesAConnectionFromWithinThatNobodyReads(t *testing.T) {
 	t.Parallel()
 	w := newWithin(t)

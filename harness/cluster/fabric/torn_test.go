@@ -9,10 +9,11 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 )
 
-// When connections end under two toxics and one of these goes, the bytes under way are still delivered, and the next toxic does
-// not make toxiproxy panic.
+// When connections end under two toxics and one of these goes, the bytes under way are still delivered, and the next
+// toxic does not make toxiproxy panic.
 func TestAToxicComesWhileConnectionsEndThatTwoOthersHaveLeft(t *testing.T) {
-	for _, first := range []harness.LinkFault{harness.Latency(time.Second, 0), harness.LimitData(2), harness.DropReplies()} {
+	for _, first := range []harness.LinkFault{harness.Latency(time.Second, 0), harness.LimitData(2),
+		harness.DropReplies()} {
 		t.Run(first.String(), func(t *testing.T) {
 			fromBoth(t, func(t *testing.T, w world) {
 				older := w.add(first)

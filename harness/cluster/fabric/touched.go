@@ -8,8 +8,8 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 )
 
-// traffic counts what a link's faults touch. The harness's own connections, which look whether a fault acts, are not counted: a
-// link that nobody else uses must not look busy.
+// traffic counts what a link's faults touch. It leaves out the harness's own connections, which check whether a fault
+// acts: they must not make an unused link look busy.
 type traffic struct {
 	withheld, waited, reset, passed, ended atomic.Int64
 	// acting is the number of toxics in force in each direction.
@@ -20,7 +20,8 @@ type traffic struct {
 func (l *Link) Touched() harness.Touched {
 	t := &l.traffic
 	return harness.Touched{
-		Withheld: t.withheld.Load(), Waited: t.waited.Load(), Reset: t.reset.Load(), Passed: t.passed.Load(), Ended: t.ended.Load(),
+		Withheld: t.withheld.Load(), Waited: t.waited.Load(), Reset: t.reset.Load(), Passed: t.passed.Load(),
+		Ended: t.ended.Load(),
 	}
 }
 
@@ -59,8 +60,8 @@ func (p *passage) countWaiting() {
 	}
 }
 
-// isReset counts a connection that is reset or refused.
-func (p *passage) isReset() {
+// countReset counts a connection that is reset or refused.
+func (p *passage) countReset() {
 	if !p.own {
 		p.link.traffic.reset.Add(1)
 	}

@@ -16,7 +16,7 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 )
 
-// toxic is something that toxiproxy does to the bytes of a link's connections.
+// toxic is what toxiproxy does to the bytes of a link's connections.
 type toxic struct {
 	kind  string // toxiproxy's name
 	toxic toxics.Toxic
@@ -28,40 +28,42 @@ type toxic struct {
 // bothWays returns the directions of a connection.
 func bothWays() []stream.Direction { return []stream.Direction{stream.Upstream, stream.Downstream} }
 
-// toxicOf returns the toxic for a valid link fault. There is none for withholding and refusing, which the link does itself.
-func toxicOf(f harness.LinkFault) toxic {
+// toxicOf returns the toxic for a link fault. For withholding and refusing, which the link does itself, it returns an
+// error.
+func toxicOf(f harness.LinkFault) (toxic, error) {
 	switch f.Kind {
 	case harness.LinkDrop:
-		return toxic{kind: dropName, toxic: &drop{}, dirs: bothWays(), ends: true}
+		return toxic{kind: dropName, toxic: &drop{}, dirs: bothWays(), ends: true}, nil
 	case harness.LinkDropReplies:
-		return toxic{kind: dropName, toxic: &drop{}, dirs: []stream.Direction{stream.Downstream}, ends: true}
+		return toxic{kind: dropName, toxic: &drop{}, dirs: []stream.Direction{stream.Downstream}, ends: true}, nil
 	case harness.LinkLatency:
-		return toxic{kind: latencyName, dirs: bothWays(), toxic: &latency{Latency: f.Latency, Jitter: f.Jitter}}
+		return toxic{kind: latencyName, dirs: bothWays(), toxic: &latency{Latency: f.Latency, Jitter: f.Jitter}}, nil
 	case harness.LinkBandwidth:
-		return toxic{kind: bandwidthName, dirs: bothWays(), toxic: &bandwidth{Rate: f.Bandwidth}}
+		return toxic{kind: bandwidthName, dirs: bothWays(), toxic: &bandwidth{Rate: f.Bandwidth}}, nil
 	case harness.LinkSlicer:
-		return toxic{kind: sliceName, dirs: bothWays(), toxic: &slicer{Size: f.Size, Pause: f.Delay}}
+		return toxic{kind: sliceName, dirs: bothWays(), toxic: &slicer{Size: f.Size, Pause: f.Delay}}, nil
 	case harness.LinkLimitData: // an old connection's count begins with the fault
-		return toxic{kind: limitDataName, dirs: bothWays(), cuts: true, toxic: &limitData{int(f.Bytes)}}
+		return toxic{kind: limitDataName, dirs: bothWays(), cuts: true, toxic: &limitData{int(f.Bytes)}}, nil
 	case harness.LinkSlowClose:
-		return toxic{kind: slowCloseName, dirs: bothWays(), toxic: &slowClose{Delay: f.Delay}}
+		return toxic{kind: slowCloseName, dirs: bothWays(), toxic: &slowClose{Delay: f.Delay}}, nil
 	}
-	panic("fabric: no toxic does " + f.String())
+	return toxic{}, fmt.Errorf("fabric: no toxic does %v", f)
 }
 
 // ErrStuck says that a toxic could not come or go in time on a link's connections.
-var ErrStuck = errors.New("its far side does not read (is it paused?), and toxiproxy changes no connection until it does")
+var ErrStuck = errors.New(
+	"its far side does not read (is it paused?), and toxiproxy changes no connection until it does")
 
-// toxicWithin bounds how long a toxic takes to come or go, and again how long after the connections were reset; a
+// toxicWithin bounds how long a toxic takes to come or go, and again how long after the connections were reset. A
 // millisecond is usual.
 const toxicWithin = 2 * time.Second
 
-// put puts the toxic into old connections and new ones until heal. Several toxics, and several of one kind, may be in force on
-// one link.
+// put adds the toxic to old connections and new ones until heal is called. Several toxics, also of one kind, may be in
+// force on one link.
 //
-// toxiproxy waits, and with it every new connection, for as long as the far side of one connection does not read, as a
-// paused process with full buffers. put then resets the link's connections and returns ErrStuck; heal still takes
-// the toxic away. A heal that is stuck resets the connections and goes on.
+// While the far side of one connection does not read, as a paused process with full buffers, toxiproxy waits, and with
+// it every new connection. put then resets the link's connections and returns ErrStuck. heal still removes the toxic. A
+// heal that is stuck resets the connections and goes on.
 func (l *Link) put(t toxic) (heal func() error, err error) {
 	number := l.made.Add(1)
 	l.mu.Lock()
@@ -69,7 +71,7 @@ func (l *Link) put(t toxic) (heal func() error, err error) {
 	l.mu.Unlock()
 	l.traffic.countToxic(t, 1)
 	stuck, err := l.operate(func() error {
-		for _, c := range l.allNear() {
+		for _, c := range l.allDialed() {
 			c.awaitNoDetour()
 		}
 		l.awaitTorn()
@@ -108,7 +110,8 @@ func (l *Link) remove(t toxic, number int64) error {
 		others := l.otherToxics()
 		ends := t.ends || t.cuts && others
 		if ends {
-			accept := l.Refuse() // nobody gets in between: toxiproxy handles a connection that is over better than one it ends
+			// no connection comes meanwhile: toxiproxy handles one that is over better than one that it ends
+			accept := l.Refuse()
 			defer accept()
 		}
 		for _, d := range t.dirs {
@@ -135,9 +138,9 @@ func (l *Link) otherToxics() bool {
 	return l.toxics > 1
 }
 
-// detour leads the near connections through toxiproxy, where the toxic is by now.
+// detour leads the dialed connections through toxiproxy, where the toxic is by now.
 func (l *Link) detour() {
-	all := l.allNear()
+	all := l.allDialed()
 	for _, c := range all {
 		c.beginDetour()
 	}
@@ -146,22 +149,22 @@ func (l *Link) detour() {
 	}
 }
 
-// goDirect counts a toxic that has gone. After the last, near connections come back from toxiproxy.
+// goDirect counts a toxic that has gone. After the last, dialed connections return from toxiproxy.
 func (l *Link) goDirect() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.toxics--; l.toxics > 0 {
 		return
 	}
-	for _, c := range l.allNear() {
-		c.comeBack()
+	for _, c := range l.allDialed() {
+		c.returnDirect()
 	}
 }
 
 func toxicName(d stream.Direction, number int64) string { return fmt.Sprintf("%v #%d", d, number) }
 
-// operate runs op, which changes toxics, and then calls then, before another op can begin. If op does not end in time operate
-// resets the link's connections, which frees it, and returns stuck.
+// operate runs op, which changes toxics, and then calls then, before another op can begin. If op does not end in time,
+// operate resets the link's connections, which frees it, and returns stuck.
 func (l *Link) operate(op func() error, then func()) (stuck bool, err error) {
 	done, over := make(chan error, 1), make(chan struct{})
 	go func() {

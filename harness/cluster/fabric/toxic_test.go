@@ -39,7 +39,8 @@ func (w world) took(c net.Conn, word []byte) time.Duration {
 	return time.Since(began)
 }
 
-// healed checks that the word goes there and back in less than a fault takes, in one of many tries: the machine may be busy.
+// healed checks that the word goes there and back in less than a fault takes, in one of many tries: the machine may be
+// busy.
 func (w world) healed(c net.Conn, word []byte, fault time.Duration) {
 	w.Helper()
 	require.Eventually(w, func() bool { return w.took(c, word) < fault }, hang, time.Millisecond, "it is still slow")
@@ -104,7 +105,8 @@ func TestNoConnectionEscapesANewToxic(t *testing.T) {
 				_, _ = c.Write([]byte("x"))
 				all = append(all, c)
 			}
-			time.Sleep(20 * time.Millisecond) // nothing shows that no echo comes; one that comes later is not seen, and the test still passes
+			// nothing shows that no echo comes; one that comes later is not seen, and the test still passes
+			time.Sleep(20 * time.Millisecond)
 			for _, c := range all {
 				require.NoError(t, c.SetReadDeadline(time.Now().Add(time.Millisecond)))
 				_, err := c.Read(make([]byte, 1))
@@ -168,7 +170,8 @@ func TestSlowClose(t *testing.T) {
 		}
 		heal()
 		w.ends(b)
-		require.Eventually(t, func() bool { return w.ends(w.dial(alice)) < 100*time.Millisecond }, hang, time.Millisecond)
+		require.Eventually(t, func() bool { return w.ends(w.dial(alice)) < 100*time.Millisecond }, hang,
+			time.Millisecond)
 	})
 }
 

@@ -74,11 +74,11 @@ func (q *Queue) Take(ctx context.Context) (workqueue.Job, error) {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		if over, err := q.isOver(ctx); err != nil || over {
+		if over, err := q.askOver(ctx); err != nil || over {
 			return nil, cmp.Or(err, workqueue.ErrOver)
 		}
 		msg, err := q.next(ctx)
-		if err != nil { // isOver tells whether NATS is away, or the coordination has gone
+		if err != nil { // askOver tells whether NATS is away, or the coordination has gone
 			q.pauseAfter(ctx, err)
 			continue
 		}

@@ -87,7 +87,7 @@ func (q *Queue) goOn(ctx context.Context, head Head) error {
 	if name != "" {
 		return fmt.Errorf("%w: %s, by %s: let it end, or choose another --name", ErrTaken, q.name, name)
 	}
-	if q.over, err = q.isOver(ctx); err != nil {
+	if q.over, err = q.askOver(ctx); err != nil {
 		return err
 	}
 	results := ""
@@ -106,7 +106,7 @@ func (q *Queue) IsOver() bool { return q.over }
 // KeepResults keeps where the results are, for a coordinator that goes on after this one was killed.
 func (q *Queue) KeepResults(ctx context.Context, dir string) error {
 	return q.try(ctx, "keep where the results are", attemptTime, func(ctx context.Context) error {
-		if err := q.isStillOurs(ctx); err != nil {
+		if err := q.checkOurs(ctx); err != nil {
 			return err
 		}
 		_, err := q.keys.Put(ctx, keyResults, encoded(dir))
@@ -254,7 +254,7 @@ const leaveWithin = 5 * time.Second
 // End is workqueue.Queue's. Whoever is killed meanwhile leaves a name that can be used: what is over is removed when the name is used again.
 func (q *Queue) End(ctx context.Context) error {
 	err := q.try(ctx, "end "+q.name, attemptTime, func(ctx context.Context) error {
-		if err := q.isStillOurs(ctx); err != nil {
+		if err := q.checkOurs(ctx); err != nil {
 			return err
 		}
 		_, err := q.keys.PutString(ctx, keyOver, "over")
@@ -276,8 +276,8 @@ func (q *Queue) End(ctx context.Context) error {
 	return q.remove(ctx)
 }
 
-// isStillOurs returns an error unless the coordination of this name is the one that this process has begun, or gone on with.
-func (q *Queue) isStillOurs(ctx context.Context) error {
+// checkOurs returns an error unless the coordination of this name is the one that this process has begun, or gone on with.
+func (q *Queue) checkOurs(ctx context.Context) error {
 	if !q.leads {
 		return fmt.Errorf("jetstream: %s does not coordinate %s", q.as, q.name)
 	}
@@ -311,8 +311,8 @@ func (q *Queue) remove(ctx context.Context) error {
 	return err
 }
 
-// isOver reports whether the coordination has ended. One that is gone has.
-func (q *Queue) isOver(ctx context.Context) (over bool, err error) {
+// askOver asks NATS whether the coordination has ended. One that is gone has.
+func (q *Queue) askOver(ctx context.Context) (over bool, err error) {
 	err = q.try(ctx, "ask whether "+q.name+" is over", attemptTime, func(ctx context.Context) error {
 		_, err := q.keys.Get(ctx, keyOver)
 		if over = err == nil; errors.Is(err, jetstream.ErrKeyNotFound) {

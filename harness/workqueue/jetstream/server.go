@@ -66,7 +66,7 @@ func (s *Server) start(dir, host string, port int) (err error) {
 	}
 	s.nats.SetLogger(&s.log, false, false)
 	s.nats.Start()
-	if !s.isReady() {
+	if !s.awaitReady() {
 		s.nats.Shutdown()
 		if why := s.log.fatal.Load(); why != nil && !strings.Contains(*why, "istening") {
 			return fmt.Errorf("jetstream: NATS cannot start in %s: %s", dir, *why)
@@ -93,8 +93,8 @@ func (s *Server) start(dir, host string, port int) (err error) {
 // readyWithin bounds the start of a NATS.
 const readyWithin = 10 * time.Second
 
-// isReady waits until the NATS listens, or reports that it does not.
-func (s *Server) isReady() bool {
+// awaitReady waits until the NATS listens, and reports whether it does.
+func (s *Server) awaitReady() bool {
 	for end := time.Now().Add(readyWithin); time.Now().Before(end) && s.log.fatal.Load() == nil; {
 		if s.nats.ReadyForConnections(pause) {
 			return s.nats.Addr() != nil

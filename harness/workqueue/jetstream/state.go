@@ -31,7 +31,7 @@ func claim(dir string) (lock *os.File, isNew bool, err error) {
 	mark := filepath.Join(dir, markFile)
 	for range mostClaims {
 		if _, none := os.Lstat(mark); none != nil {
-			if err = isFree(dir); err != nil { // or its files are of a server that has begun, or ended, just now
+			if err = claimFolder(dir); err != nil { // or its files are of a server that has begun, or ended, just now
 				continue
 			}
 		}
@@ -54,8 +54,8 @@ func claim(dir string) (lock *os.File, isNew bool, err error) {
 	return nil, false, cmp.Or(err, fmt.Errorf("%w: others come and go at %s", ErrTaken, dir))
 }
 
-// isFree makes the folder, and returns an error if it has files of somebody else's.
-func isFree(dir string) error {
+// claimFolder makes the folder, and returns an error if it has files of somebody else's.
+func claimFolder(dir string) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return fmt.Errorf("jetstream: %w", err)
 	}

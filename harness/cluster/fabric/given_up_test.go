@@ -16,8 +16,8 @@ func openFiles(t *testing.T) int {
 	return len(fds)
 }
 
-// Sentinels connect ten times a second to a node that they have lost, and give each connection up. A link withheld for minutes
-// must not keep these connections.
+// Sentinels connect ten times a second to a node that they have lost, and give each connection up. A link withheld for
+// minutes must not keep these connections.
 func TestAWithheldLinkKeepsNoConnectionThatWasGivenUp(t *testing.T) {
 	fromBothAlone(t, func(t *testing.T, w world) {
 		link := w.Link("alice", "server")
@@ -25,7 +25,8 @@ func TestAWithheldLinkKeepsNoConnectionThatWasGivenUp(t *testing.T) {
 		patient := w.dial(alice)
 		_, err := patient.Write([]byte("still here"))
 		require.NoError(t, err)
-		require.Eventually(t, func() bool { return link.Touched().Waited == 1 }, hang, time.Millisecond, "the fabric has not accepted it")
+		require.Eventually(t, func() bool { return link.Touched().Waited == 1 }, hang, time.Millisecond,
+			"the fabric has not accepted it")
 		before := openFiles(t)
 		for range 100 {
 			c := w.dial(alice)
@@ -33,7 +34,8 @@ func TestAWithheldLinkKeepsNoConnectionThatWasGivenUp(t *testing.T) {
 			require.NoError(t, err)
 			require.NoError(t, c.Close())
 		}
-		require.Eventually(t, func() bool { return openFiles(t) <= before }, hang, 20*time.Millisecond, "connections are kept")
+		require.Eventually(t, func() bool { return openFiles(t) <= before }, hang, 20*time.Millisecond,
+			"connections are kept")
 		require.Zero(t, w.received(), "a byte came through a withheld link")
 		unhold()
 		require.NoError(t, w.receives(patient, "still here"))

@@ -7,10 +7,11 @@ import (
 	"time"
 )
 
-// This file has the opener's reads and writes on a near connection, and sends the bytes that wait.
+// This file has the opener's reads and writes on a dialed connection, and sends the bytes that wait.
 
-// Read reads from the socket while the link is clear. Bytes that meet a withheld link on their way stay for the next Read.
-func (c *near) Read(b []byte) (int, error) {
+// Read reads from the socket while the link has no fault. Bytes that meet a withheld link on their way stay for the
+// next Read.
+func (c *dialed) Read(b []byte) (int, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for {
@@ -43,9 +44,9 @@ func (c *near) Read(b []byte) (int, error) {
 	}
 }
 
-// readSocket reads from the socket. ok is false if a withheld link, a detour or an end has come between: then Read has to look
-// again.
-func (c *near) readSocket(b []byte) (n int, err error, ok bool) {
+// readSocket reads from the socket. ok is false if the link was withheld, a detour began or the connection ended
+// meanwhile. Then Read has to check again.
+func (c *dialed) readSocket(b []byte) (n int, err error, ok bool) {
 	n, err = c.withSocket(func(tcp *net.TCPConn) (int, error) { return tcp.Read(b) })
 	if c.broken != nil || c.closed {
 		return 0, nil, false
@@ -63,9 +64,9 @@ func (c *near) readSocket(b []byte) (n int, err error, ok bool) {
 	return 0, nil, false
 }
 
-// Write writes to the socket while the link is clear. Otherwise the bytes are queued and count as written, as in the
-// buffer of a socket.
-func (c *near) Write(b []byte) (int, error) {
+// Write writes to the socket while the link has no fault. Otherwise the bytes are queued and count as written, as in
+// the buffer of a socket.
+func (c *dialed) Write(b []byte) (int, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for done := 0; ; {
@@ -100,14 +101,14 @@ func (c *near) Write(b []byte) (int, error) {
 	}
 }
 
-// isDirect reports whether bytes go straight to the socket. gate is the withholding that the caller has seen, or nil. The caller
-// holds c.mu.
-func (c *near) isDirect(gate <-chan struct{}) bool {
+// isDirect reports whether bytes go straight to the socket. gate is the withholding that the caller has seen, or nil.
+// The caller holds c.mu.
+func (c *dialed) isDirect(gate <-chan struct{}) bool {
 	return c.route == direct && c.tcp != nil && gate == nil
 }
 
-// withSocket calls do with the socket. The caller holds c.mu, which is free meanwhile.
-func (c *near) withSocket(do func(*net.TCPConn) (int, error)) (int, error) {
+// withSocket calls do with the socket. The caller holds c.mu, which withSocket unlocks meanwhile.
+func (c *dialed) withSocket(do func(*net.TCPConn) (int, error)) (int, error) {
 	tcp := c.tcp
 	c.using++
 	c.mu.Unlock()
@@ -120,8 +121,8 @@ func (c *near) withSocket(do func(*net.TCPConn) (int, error)) (int, error) {
 	return n, err
 }
 
-// send makes sure that the waiting bytes, and the end after them, are sent to the socket. The caller holds c.mu.
-func (c *near) send() {
+// send has the waiting bytes, and the end after them, sent to the socket. The caller holds c.mu.
+func (c *dialed) send() {
 	switch {
 	case c.sender || c.broken != nil || c.route != direct || c.tcp == nil || len(c.out) == 0 && !c.outEnd:
 	case len(c.out) == 0 && c.isDirect(c.link.restored()):
@@ -132,8 +133,8 @@ func (c *near) send() {
 	}
 }
 
-// sendWaiting sends the waiting bytes. It ends when none are left, or when a pipeline has to send them.
-func (c *near) sendWaiting() {
+// sendWaiting sends the waiting bytes. It ends when there are none, or when a pipeline has to send them.
+func (c *dialed) sendWaiting() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for c.route == direct && c.broken == nil {
@@ -169,16 +170,16 @@ func (c *near) sendWaiting() {
 }
 
 // end passes the end of what was written on to the socket. The caller holds c.mu.
-func (c *near) end() {
+func (c *dialed) end() {
 	if c.closed {
-		c.shutSocket()
+		c.closeSocket()
 	} else {
 		_ = c.tcp.CloseWrite() // fails on a closed connection only
 	}
 }
 
-// shutSocket closes the socket in good order. The caller holds c.mu.
-func (c *near) shutSocket() {
+// closeSocket closes the socket in an orderly way. The caller holds c.mu.
+func (c *dialed) closeSocket() {
 	_ = c.tcp.Close() // fails on a closed connection only
-	c.link.leave(c)
+	c.link.removeDialed(c)
 }

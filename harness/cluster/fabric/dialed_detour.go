@@ -8,22 +8,23 @@ import (
 	"github.com/Shopify/toxiproxy/v2/stream"
 )
 
-// This file leads a near connection through toxiproxy while its link has toxics, and back when they are gone.
+// This file leads a dialed connection through toxiproxy while its link has toxics, and back when they are gone.
 
-// detour is the state of two pipelines of toxiproxy: up from the opener's queue to the socket, down from the socket to
-// the opener's queue.
+// detour is the state of two pipelines of toxiproxy: up leads from the opener's queue to the socket, down from the
+// socket to the opener's queue.
 type detour struct {
-	legs             int  // pipelines that have not ended
+	pipelines        int  // pipelines that have not ended
 	upLeft, downLeft bool // the pipeline's source ended only because the connection goes direct again
-	gone             bool // no source or destination is left on the opener's side
+	gone             bool // the opener's side has neither source nor destination
 	ended            bool // the end of one direction has come through
 }
 
 // longAgo is a deadline that ends every read and write on a socket at once.
 var longAgo = time.Unix(1, 0)
 
-// awaitNoDetour waits until the connection has returned from its last detour, so that the next toxic does not meet it half way.
-func (c *near) awaitNoDetour() {
+// awaitNoDetour waits until the connection has returned from its last detour, so that the next toxic does not come in
+// the middle of the return.
+func (c *dialed) awaitNoDetour() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for c.route == returning && c.broken == nil {
@@ -31,8 +32,8 @@ func (c *near) awaitNoDetour() {
 	}
 }
 
-// beginDetour begins the detour: it ends all reads and writes of the opener, and those for it, on the socket.
-func (c *near) beginDetour() {
+// beginDetour begins the detour. It ends all reads and writes on the socket, the opener's and those on its behalf.
+func (c *dialed) beginDetour() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.route != direct || c.broken != nil {
@@ -43,8 +44,8 @@ func (c *near) beginDetour() {
 	c.signal()
 }
 
-// detourNow waits until the socket is free and starts the pipelines.
-func (c *near) detourNow() {
+// detourNow waits until no read or write uses the socket, and starts the pipelines.
+func (c *dialed) detourNow() {
 	c.mu.Lock()
 	for c.route == leaving && c.broken == nil && (c.using > 0 || c.sender) {
 		c.wait(time.Time{}, nil)
@@ -55,27 +56,28 @@ func (c *near) detourNow() {
 	}
 	c.mu.Unlock()
 	if begin {
-		c.startLegs()
+		c.startPipelines()
 	}
 }
 
-// begin notes that the pipelines are about to start. The caller holds c.mu, and nobody uses the socket.
-func (c *near) begin() {
-	c.route, c.detour = detoured, detour{legs: 2}
+// begin notes that the pipelines are about to start. The caller holds c.mu, and no read or write uses the socket.
+func (c *dialed) begin() {
+	c.route, c.detour = detoured, detour{pipelines: 2}
 	_ = c.tcp.SetDeadline(time.Time{}) // fails on a closed connection only
 	c.signal()
 }
 
-// startLegs starts the pipelines. It waits while toxiproxy is busy with its toxics.
-func (c *near) startLegs() {
+// startPipelines starts the pipelines. It waits while toxiproxy changes its toxics.
+func (c *dialed) startPipelines() {
 	l := c.link
 	name := fmt.Sprintf("%s #%d", c.LocalAddr(), l.made.Add(1))
 	l.start(name, openerEnd{c}, hostEnd{c}, &c.passage, stream.Upstream)
 	l.start(name, hostEnd{c}, openerEnd{c}, &c.passage, stream.Downstream)
 }
 
-// comeBack ends the pipelines' sources. When the pipelines have run dry the way is direct again; bytes in the queues go first.
-func (c *near) comeBack() {
+// returnDirect ends the pipelines' sources. When the pipelines have run dry, the bytes go straight to the socket again.
+// Bytes in the queues go first.
+func (c *dialed) returnDirect() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.route != detoured || c.broken != nil {
@@ -86,13 +88,13 @@ func (c *near) comeBack() {
 	c.signal()
 }
 
-// legEnded is called when a pipeline has delivered all that it will. As with a proxy between two sockets, the end of one direction
-// closes the socket that it leads to, and so the other direction. A gap in the bytes does the same.
-func (c *near) legEnded(up, whole bool) {
+// pipelineEnded is called when a pipeline has delivered all that it can. As with a proxy between two sockets, the end
+// of one direction closes the socket that it leads to, and so the other direction. A gap in the bytes does the same.
+func (c *dialed) pipelineEnded(up, whole bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	d := &c.detour
-	d.legs--
+	d.pipelines--
 	if left := d.downLeft && !up || d.upLeft && up; !left || !whole {
 		d.ended = true
 	}
@@ -103,22 +105,22 @@ func (c *near) legEnded(up, whole bool) {
 			c.inEnd = io.EOF
 		}
 	case d.ended && up:
-		c.shutSocket()
+		c.closeSocket()
 	}
-	if d.legs == 0 {
+	if d.pipelines == 0 {
 		c.endDetour()
 	}
 	c.signal()
 }
 
 // endDetour is called when both pipelines have ended. The caller holds c.mu.
-func (c *near) endDetour() {
+func (c *dialed) endDetour() {
 	if c.broken != nil {
 		return
 	}
 	c.route = direct
 	if c.detour.ended {
-		c.shutSocket()
+		c.closeSocket()
 		c.out, c.outEnd = nil, true
 		if c.inEnd == nil {
 			c.inEnd = io.EOF
@@ -129,8 +131,8 @@ func (c *near) endDetour() {
 	c.send()
 }
 
-// openerEnd is the opener's side of a detoured connection, as toxiproxy sees it.
-type openerEnd struct{ c *near }
+// openerEnd is the opener's side of a connection on a detour, as toxiproxy sees it.
+type openerEnd struct{ c *dialed }
 
 // Read takes what the opener has written, unless the link is withheld.
 func (e openerEnd) Read(b []byte) (int, error) {
@@ -158,7 +160,8 @@ func (e openerEnd) Read(b []byte) (int, error) {
 	}
 }
 
-// Write gives the opener bytes to read. Once the opener has left they are lost: the pipeline must not wait for it.
+// Write gives the opener bytes to read. Once the opener has closed the connection they are lost, since the pipeline
+// must not wait for it.
 func (e openerEnd) Write(b []byte) (int, error) {
 	c := e.c
 	c.mu.Lock()
@@ -177,12 +180,12 @@ func (e openerEnd) ReadFrom(r io.Reader) (int64, error) { return copySmall(e, r)
 
 // end is called when the pipeline from the host to the opener has ended.
 func (e openerEnd) end(whole bool) error {
-	e.c.legEnded(false, whole)
+	e.c.pipelineEnded(false, whole)
 	return nil
 }
 
-// hostEnd is the host's side of a detoured connection, its socket, as toxiproxy sees it.
-type hostEnd struct{ c *near }
+// hostEnd is the host's side of a connection on a detour, its socket, as toxiproxy sees it.
+type hostEnd struct{ c *dialed }
 
 func (e hostEnd) Read(b []byte) (int, error) {
 	n, err := e.c.tcp.Read(b)
@@ -200,6 +203,6 @@ func (e hostEnd) ReadFrom(r io.Reader) (int64, error) { return copyToSocket(e.c.
 
 // end is called when the pipeline from the opener to the host has ended.
 func (e hostEnd) end(whole bool) error {
-	e.c.legEnded(true, whole)
+	e.c.pipelineEnded(true, whole)
 	return nil
 }

@@ -19,8 +19,8 @@ import (
 	"github.com/doublegrant/doublegrant/harness/cluster/fabric"
 )
 
-// These tests are about what only connections from within have: their costs, and their changes between the direct way and
-// toxiproxy.
+// These tests are about what only connections from within have: their costs, and their changes between the direct way
+// and toxiproxy.
 
 func newWithin(t *testing.T) world {
 	w := newWorld(t)
@@ -115,7 +115,8 @@ func (w world) faultsComeAndGo(rng *rand.Rand, over <-chan struct{}) {
 	l := w.Link("alice", "server")
 	// A pipeline that cuts thousands of bytes into pieces of a few is busy for seconds, and cannot be changed.
 	toxics := []harness.LinkFault{
-		harness.Latency(time.Millisecond, time.Millisecond), harness.Slice(100, time.Microsecond), harness.Bandwidth(1_000_000),
+		harness.Latency(time.Millisecond, time.Millisecond), harness.Slice(100, time.Microsecond),
+		harness.Bandwidth(1_000_000),
 		harness.SlowClose(10 * time.Millisecond),
 	}
 	for {
@@ -167,7 +168,8 @@ func TestAFullQueueMakesTheWriterWait(t *testing.T) {
 	block := bytes.Repeat([]byte("x"), 100_000)
 	sent, err := 0, error(nil)
 	for began := time.Now(); err == nil || sent < 256<<10; {
-		require.NoError(t, a.SetWriteDeadline(time.Now().Add(100*time.Millisecond))) // of each: one that begins late fills nothing
+		// of each: one that begins late fills nothing
+		require.NoError(t, a.SetWriteDeadline(time.Now().Add(100*time.Millisecond)))
 		var n int
 		n, err = a.Write(block)
 		sent += n
@@ -182,10 +184,15 @@ func TestAFullQueueMakesTheWriterWait(t *testing.T) {
 
 func TestCloseWakesAReaderWhateverIsInForce(t *testing.T) {
 	for name, fault := range map[string]func(w world) (heal func()){
-		"nothing":                    func(world) func() { return func() {} },
-		"withheld, before":           func(w world) func() { return w.Link("alice", "server").Withhold() },
-		"a toxic":                    func(w world) func() { return w.add(harness.Latency(time.Millisecond, 0)) },
-		"withheld and then no toxic": func(w world) func() { h := w.Link("alice", "server").Withhold(); w.add(harness.Drop())(); return h },
+		"nothing":          func(world) func() { return func() {} },
+		"withheld, before": func(w world) func() { return w.Link("alice", "server").Withhold() },
+		"a toxic":          func(w world) func() { return w.add(harness.Latency(time.Millisecond, 0)) },
+		"withheld and then no toxic": func(w world) func() {
+			h := w.Link("alice",
+				"server").Withhold()
+			w.add(harness.Drop())()
+			return h
+		},
 	} {
 		for _, when := range []string{"before the read", "during the read"} {
 			t.Run(name+" "+when, func(t *testing.T) {
@@ -200,7 +207,7 @@ func TestCloseWakesAReaderWhateverIsInForce(t *testing.T) {
 				read := make(chan error, 1)
 				go func() { _, err := a.Read(make([]byte, 1)); read <- err }()
 				if name != "withheld and then no toxic" { // where the read has ended already
-					awaitBlocked(t, "fabric.(*near).Read(")
+					awaitBlocked(t, "fabric.(*dialed).Read(")
 				}
 				if heal == nil {
 					heal = fault(w)
@@ -234,7 +241,8 @@ func TestAnIdleConnectionShowsOnlyWhatHasArrived(t *testing.T) {
 	heal = w.add(harness.Latency(time.Millisecond, 0))
 	require.ErrorIs(t, w.idle(a), errNotShown)
 	heal()
-	require.Eventually(t, func() bool { return w.idle(a) == syscall.EAGAIN }, hang, time.Millisecond, "it is direct again")
+	require.Eventually(t, func() bool { return w.idle(a) == syscall.EAGAIN }, hang, time.Millisecond,
+		"it is direct again")
 
 	w.Link("alice", "server").Refuse()()
 	_, err = a.(syscall.Conn).SyscallConn()

@@ -6,9 +6,9 @@ import (
 	"syscall"
 )
 
-// SyscallConn returns a raw connection by which a client library looks whether an idle connection has ended. Its Read calls f
-// once. It does not show what a withheld link or a toxic keeps from the opener.
-func (c *near) SyscallConn() (syscall.RawConn, error) {
+// SyscallConn returns a raw connection by which a client library checks whether an idle connection has ended. Its Read
+// calls f once. It does not show what a withheld link or a toxic keeps from the opener.
+func (c *dialed) SyscallConn() (syscall.RawConn, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	switch {
@@ -20,16 +20,17 @@ func (c *near) SyscallConn() (syscall.RawConn, error) {
 	return &c.peek, nil
 }
 
-// peek is the raw connection of a near.
+// peek is the raw connection of a dialed connection.
 type peek struct {
-	c   *near
+	c   *dialed
 	raw syscall.RawConn
 }
 
-// errUnread is the error for a connection with queued bytes for its opener, which the socket does not show.
+// errUnread says that bytes are queued for the opener, which the socket does not show.
 var errUnread = errors.New("bytes wait to be read")
 
-// Read calls f with the socket. It does not use the socket's own raw Read, which would wait for a pipeline's Read to end.
+// Read calls f with the socket. It does not use the socket's own raw Read, which would wait for a pipeline's Read to
+// end.
 func (p *peek) Read(f func(fd uintptr) bool) error {
 	c := p.c
 	c.mu.Lock()

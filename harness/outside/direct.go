@@ -6,26 +6,28 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// straight leads the processes of a load to the nodes themselves, past the relay, which costs half of the harness's time.
-type straight struct {
+// directRoute leads the processes of a load to the nodes themselves. The relay would cost half of the harness's time.
+type directRoute struct {
 	to    func(redis.UniversalClient) string // as Lead was given it; nil: all go by a relay
 	tried bool
 	heard bool // in the trial a command has come to the Redis that init names
 }
 
-// Lead implements workloads.Outside. A node does not tell whose command has come to it, so before the first process goes straight the
-// program does one operation by a relay. A program that fails there goes by relays, which tell what is wrong.
+// Lead implements workloads.Outside. A node does not tell whose command has come to it. So before the first process
+// connects directly, the program does one operation by a relay. If it fails there, its processes go by relays, which
+// say what is wrong.
 func (p *Program) Lead(to func(redis.UniversalClient) string) {
 	p.trying.Lock()
 	defer p.trying.Unlock()
-	p.straight.to = to
+	p.direct.to = to
 }
 
-// straightTo returns the addresses of the nodes where Redis clients lead; nil if their processes are to go by relays.
-func (p *Program) straightTo(masters []redis.UniversalClient) (to ways) {
+// directTo returns the addresses of the nodes that the Redis clients lead to. It returns nil if their processes are to
+// go by relays.
+func (p *Program) directTo(masters []redis.UniversalClient) (to endpoints) {
 	p.trying.Lock()
 	defer p.trying.Unlock()
-	s := &p.straight
+	s := &p.direct
 	if s.to == nil {
 		return nil
 	}
@@ -34,7 +36,7 @@ func (p *Program) straightTo(masters []redis.UniversalClient) (to ways) {
 		if address == "" {
 			return nil
 		}
-		to = append(to, way{address: address})
+		to = append(to, endpoint{address: address})
 	}
 	if !s.tried {
 		s.tried = true

@@ -24,25 +24,27 @@ import (
 // startWithin bounds the time from the start of a process to its answer to init. Tests shorten it.
 var startWithin = 10 * time.Second
 
-// child is one process, or a connection to one that somebody else has started. It serves several operations at a time, which it may
-// answer in any order.
-type child struct {
-	cmd     *exec.Cmd // nil: it was not started here
-	in      io.WriteCloser
-	lines   lines // to in
-	out     io.ReadCloser
-	said    *cluster.LastWords
-	log     io.Closer
-	clock   *clock // nil: none is preloaded
-	release func()
-	ended   chan struct{} // closed when the process has ended and was waited for
-	ready   answer        // to init
-	threads threads
-	hears   atomic.Bool // it has asked for a message
+// process is one process, or a connection to one that was started by others. It serves several operations at a time,
+// and may answer them in any order.
+type process struct {
+	cmd       *exec.Cmd // nil: it was not started here
+	in        io.WriteCloser
+	lines     lines // to in
+	out       io.ReadCloser
+	lastWords *cluster.LastWords
+	log       io.Closer
+	clock     *clock // nil: none is preloaded
+	release   func()
+	ended     chan struct{} // closed when the process has ended and was waited for
+	ready     answer        // to init
+	threads   threads
+	hears     atomic.Bool // it has asked for a message
 
-	mu      sync.Mutex
-	begun   bool          // it was told what it is to be, and has answered
-	over    chan struct{} // closed when the operation under way is over; nil: none is. A process of a search does one at a time
+	mu    sync.Mutex
+	begun bool // it has answered init
+	// over is closed when the operation under way is over. nil: there is none. A process of a search does one at a
+	// time.
+	over    chan struct{}
 	asked   int
 	waiting map[int]chan answer // by id of the operation
 	why     error               // why nothing more comes from the process; nil: something may
@@ -50,11 +52,12 @@ type child struct {
 	broken chan struct{} // closed when why is set
 }
 
-// start starts a process, tells it what it is to be, and waits for its answer. Its standard error goes to log as well, if that is not
-// nil; log is closed with the process. With preload, which is otherwise nil, its clock is preloaded.
-func start(command []string, log *errorLog, init request, preload *clocks) (_ *child, err error) {
+// start starts a process, sends it init, and waits for its answer. Its standard error goes to log as well, if that is
+// not nil. log is closed with the process. If preload is not nil, the process's clock is preloaded.
+func start(command []string, log *errorLog, init request, preload *clocks) (_ *process, err error) {
 	cmd := exec.Command(command[0], command[1:]...)
-	c := &child{cmd: cmd, said: &cluster.LastWords{}, ended: make(chan struct{}), broken: make(chan struct{}), waiting: map[int]chan answer{}}
+	c := &process{cmd: cmd, lastWords: &cluster.LastWords{}, ended: make(chan struct{}), broken: make(chan struct{}),
+		waiting: map[int]chan answer{}}
 	if err := c.launch(log, preload); err != nil {
 		return nil, err
 	}
@@ -65,8 +68,8 @@ func start(command []string, log *errorLog, init request, preload *clocks) (_ *c
 	return c, c.begin(init)
 }
 
-// launch starts the process. If it cannot, it closes all that it has opened, and log.
-func (c *child) launch(log *errorLog, preload *clocks) (err error) {
+// launch starts the process. If it fails, it closes all that it has opened, and log.
+func (c *process) launch(log *errorLog, preload *clocks) (err error) {
 	var opened []io.Closer
 	defer func() {
 		for _, o := range opened {
@@ -76,9 +79,9 @@ func (c *child) launch(log *errorLog, preload *clocks) (err error) {
 			c.clock.close()
 		}
 	}()
-	c.cmd.Stderr, c.cmd.WaitDelay = c.said, time.Second
+	c.cmd.Stderr, c.cmd.WaitDelay = c.lastWords, time.Second
 	if log != nil {
-		c.log, c.cmd.Stderr, opened = log, io.MultiWriter(c.said, log), append(opened, log)
+		c.log, c.cmd.Stderr, opened = log, io.MultiWriter(c.lastWords, log), append(opened, log)
 	}
 	if c.cmd.Err != nil {
 		return fmt.Errorf("%q cannot be started: %w", c.cmd.Args[0], c.cmd.Err)
@@ -106,21 +109,22 @@ func (c *child) launch(log *errorLog, preload *clocks) (err error) {
 }
 
 // connect connects to a program that listens on a socket, and does with the connection what start does with a process.
-func connect(address string, init request) (*child, error) {
+func connect(address string, init request) (*process, error) {
 	conn, err := (&net.Dialer{Timeout: startWithin}).Dial("unix", strings.TrimPrefix(address, workloads.SocketPrefix))
 	if err != nil {
 		return nil, fmt.Errorf("nobody listens on %s: start the program first (%w)", address, err)
 	}
-	c := &child{in: conn, out: conn, said: &cluster.LastWords{}, ended: make(chan struct{}), broken: make(chan struct{}), waiting: map[int]chan answer{}}
+	c := &process{in: conn, out: conn, lastWords: &cluster.LastWords{}, ended: make(chan struct{}),
+		broken: make(chan struct{}), waiting: map[int]chan answer{}}
 	return c, c.begin(init)
 }
 
-// begin tells the process what it is to be, and waits for its answer. If that says no, it ends the process.
-func (c *child) begin(init request) (err error) {
+// begin sends init to the process, and waits for its answer. If that is a refusal, it ends the process.
+func (c *process) begin(init request) (err error) {
 	go c.listen()
 	init.Do, init.Version = doInit, Version
 	if c.ready, err = c.ask(context.Background(), init, startWithin); err == nil {
-		err = c.isReady()
+		err = c.checkReady()
 	}
 	if err != nil {
 		c.end()
@@ -131,38 +135,41 @@ func (c *child) begin(init request) (err error) {
 	return err
 }
 
-// underWay implements timekeeper. What the process is asked in its beginning counts as none.
-func (c *child) underWay() <-chan struct{} {
+// underWay implements timekeeper. Questions before the answer to init belong to no operation.
+func (c *process) underWay() <-chan struct{} {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.over
 }
 
-// isReady returns an error if the answer to init says that the process does not speak this version of the protocol.
-func (c *child) isReady() error {
+// checkReady returns an error if the answer to init says that the process does not speak this version of the protocol.
+func (c *process) checkReady() error {
 	switch _, err := c.ready.result(); {
 	case c.ready.Version != Version:
-		return fmt.Errorf("it speaks version %d of the protocol, and this is version %d: %s", c.ready.Version, Version, page)
+		return fmt.Errorf("it speaks version %d of the protocol, and this is version %d: %s", c.ready.Version, Version,
+			page)
 	case err != nil:
 		return fmt.Errorf("it could not begin: %w", err)
 	case !*c.ready.OK:
 		return errors.New("it answered no to init: answer with fail and the reason")
 	case !c.ready.Clock.IsKnown():
-		return fmt.Errorf("it says that its clock is %q: choose one of %q, %q and %q, %s", c.ready.Clock, workloads.AskedClock, workloads.PreloadedClock, workloads.RealClock, page)
+		return fmt.Errorf("it says that its clock is %q: choose one of %q, %q and %q, %s", c.ready.Clock,
+			workloads.AskedClock, workloads.PreloadedClock, workloads.RealClock, page)
 	case c.clock != nil:
-		if err := c.clock.isHeeded(c.cmd.Process.Pid); err != nil {
-			return fmt.Errorf("its clock cannot be preloaded: %w, %s%s", err, page, c.said)
+		if err := c.clock.checkHeeded(c.cmd.Process.Pid); err != nil {
+			return fmt.Errorf("its clock cannot be preloaded: %w, %s%s", err, page, c.lastWords)
 		}
 	}
 	return nil
 }
 
-// errStillAsks is why a process is replaced whose client has crashed, and which asks for the time for ever.
+// errStillAsks is why a process is replaced that keeps asking for the time after its client has crashed.
 var errStillAsks = errors.New("its client has crashed, and it still asked for the time")
 
-// ask sends a request and returns its answer. Meanwhile it answers the questions of the process, on the clock of ctx. It waits for as
-// long as the process lives, or for patience if that is not 0; time in which it sleeps or is stopped does not count.
-func (c *child) ask(ctx context.Context, r request, patience time.Duration) (answer, error) {
+// ask sends a request and returns its answer. Meanwhile it answers the questions of the process, with the clock of ctx.
+// It waits for as long as the process lives, or for patience if that is not 0. Time in which the process sleeps or is
+// stopped does not count.
+func (c *process) ask(ctx context.Context, r request, patience time.Duration) (answer, error) {
 	answers, err := c.send(r)
 	if err != nil {
 		return answer{}, err
@@ -176,7 +183,8 @@ func (c *child) ask(ctx context.Context, r request, patience time.Duration) (ans
 	}()
 	a, err := c.await(ctx, answers, r.Do, patience)
 	returned = true
-	if err == nil && a.Number != "" && r.Do != workloads.DoNext { // a reply of Redis, such as 0, that was taken for a yes
+	// A number may be a reply of Redis, such as 0, that was taken for a yes.
+	if err == nil && a.Number != "" && r.Do != workloads.DoNext {
 		err = fmt.Errorf("it answered %s with the number %s: answer ok with true or false, %s", r.Do, a.Number, page)
 		c.breakDown(err)
 	}
@@ -184,7 +192,7 @@ func (c *child) ask(ctx context.Context, r request, patience time.Duration) (ans
 }
 
 // operationOver notes that no operation is under way.
-func (c *child) operationOver() {
+func (c *process) operationOver() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.over != nil {
@@ -193,12 +201,12 @@ func (c *child) operationOver() {
 	}
 }
 
-// await waits for the answer to what the process was asked to do.
-func (c *child) await(ctx context.Context, answers chan answer, do string, patience time.Duration) (answer, error) {
+// await waits for the answer to the request do.
+func (c *process) await(ctx context.Context, answers chan answer, do string, patience time.Duration) (answer, error) {
 	var alarm <-chan time.Time
-	var looks <-chan look
+	var questions <-chan timeQuestion
 	if c.clock != nil {
-		looks = c.clock.looks
+		questions = c.clock.questions
 	}
 	for {
 		struck := harness.Struck(ctx) // before the checkpoint, so that none is missed
@@ -210,10 +218,10 @@ func (c *child) await(ctx context.Context, answers chan answer, do string, patie
 		}
 		select {
 		case <-struck:
-		case q := <-looks:
+		case q := <-questions:
 			switch {
-			case len(answers) > 0: // the process looks once more, after its answer
-				q.told <- time.Time{}
+			case len(answers) > 0: // a question after its answer
+				q.reply <- time.Time{}
 			case q.sleep == askTimer:
 				q.refuse(c, answers)
 			default:
@@ -237,20 +245,22 @@ func (c *child) await(ctx context.Context, answers chan answer, do string, patie
 			}
 			return answer{}, c.why
 		case <-alarm:
-			c.breakDown(fmt.Errorf("it has not answered %s within %v%s", do, patience, c.said))
+			c.breakDown(fmt.Errorf("it has not answered %s within %v%s", do, patience, c.lastWords))
 			return answer{}, c.why
 		}
 	}
 }
 
-// answerQuestion answers a question of the process, in the operation or thread called do. A thread that sleeps is not told the time, which
-// would be one more step: it may ask for it. An error says that the process may not ask this; then it is told nothing.
-func (c *child) answerQuestion(ctx context.Context, q answer, do string) (err error) {
+// answerQuestion answers a question of the process, in the operation or thread called do. A thread that sleeps is not
+// told the time, which would be one more step. It may ask for it. An error says that the process may not ask this. Then
+// it gets no answer.
+func (c *process) answerQuestion(ctx context.Context, q answer, do string) (err error) {
 	told := request{ID: q.ID, Thread: q.Thread}
 	switch q.Ask {
 	case askStart:
 		if c.clock != nil {
-			return fmt.Errorf("it started a thread, and its clock is preloaded, which is known for one thread only: let it ask for now and sleep, %s", page)
+			return fmt.Errorf("it started a thread, and its clock is preloaded, which is known for one thread only: "+
+				"let it ask for now and sleep, %s", page)
 		}
 		told.Thread = c.start(ctx)
 	case askStop, askJoin:
@@ -260,7 +270,8 @@ func (c *child) answerQuestion(ctx context.Context, q answer, do string) (err er
 	case askMessage:
 		err = c.awaitMessage(ctx, q, do, &told)
 	case askSleep:
-		slept := harness.Sleep(ctx, time.Duration(q.MS)*time.Millisecond) // an operation's client that has crashed hears that from its connections
+		// An operation's client that has crashed learns that from its connections.
+		slept := harness.Sleep(ctx, time.Duration(q.MS)*time.Millisecond)
 		told.Stopped = slept != nil && do == doRun
 	}
 	if q.Ask == askNow || q.Ask == askSleep && do != doRun {
@@ -272,9 +283,9 @@ func (c *child) answerQuestion(ctx context.Context, q answer, do string) (err er
 	return err
 }
 
-// awaitMessage waits until the process may read a message, or should not wait for one any longer, and says in told which. It is told of a
-// message where the end of a connection is to be read.
-func (c *child) awaitMessage(ctx context.Context, q answer, do string, told *request) error {
+// awaitMessage waits until the process may read a message, or should not wait for one any longer, and sets in told
+// which. The end of a connection counts as a message: the process is to read it.
+func (c *process) awaitMessage(ctx context.Context, q answer, do string, told *request) error {
 	comes, err := harness.AwaitMessage(ctx, time.Duration(q.Timeout)*time.Millisecond)
 	c.hears.Store(true)
 	switch {
@@ -288,8 +299,8 @@ func (c *child) awaitMessage(ctx context.Context, q answer, do string, told *req
 	return nil
 }
 
-// listen takes the lines of the process until they end or make no sense.
-func (c *child) listen() {
+// listen reads the lines of the process until they end or make no sense.
+func (c *process) listen() {
 	lines := bufio.NewReaderSize(c.out, longestLine)
 	for {
 		line, err := lines.ReadSlice('\n')
@@ -305,8 +316,8 @@ func (c *child) listen() {
 	}
 }
 
-// dispatch hands a line to whoever waits for it.
-func (c *child) dispatch(line []byte) error {
+// dispatch hands a line to the goroutine that waits for it.
+func (c *process) dispatch(line []byte) error {
 	a, err := parse(line)
 	if err != nil {
 		return err
@@ -318,7 +329,8 @@ func (c *child) dispatch(line []byte) error {
 	case !waits && a.ID <= c.asked:
 		return fmt.Errorf("it answered %d twice: %.60q: want one answer to each request, %s", a.ID, line, page)
 	case !waits:
-		return fmt.Errorf("it answered %d, which was never asked: %.60q: an answer has the id of what was asked, %s", a.ID, line, page)
+		return fmt.Errorf("it answered %d, which was never asked: %.60q: an answer has the id of what was asked, %s",
+			a.ID, line, page)
 	case a.Ask == "":
 		delete(c.waiting, a.ID)
 	}
@@ -330,8 +342,8 @@ func (c *child) dispatch(line []byte) error {
 	}
 }
 
-// breakDown notes why nothing more is to be expected of the process. Only the first reason counts.
-func (c *child) breakDown(why error) {
+// breakDown notes why nothing more can be expected of the process. Only the first reason counts.
+func (c *process) breakDown(why error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.why == nil {
@@ -340,8 +352,8 @@ func (c *child) breakDown(why error) {
 	}
 }
 
-// isBroken reports whether nothing more is to be expected of the process.
-func (c *child) isBroken() bool {
+// isBroken reports whether nothing more can be expected of the process.
+func (c *process) isBroken() bool {
 	select {
 	case <-c.broken:
 		return true
@@ -350,10 +362,11 @@ func (c *child) isBroken() bool {
 	}
 }
 
-// deathReason says why nothing more comes from the process; rest is what it wrote without a newline.
-func (c *child) deathReason(rest []byte, err error) error {
+// deathReason says why nothing more comes from the process. rest is what it wrote without a newline.
+func (c *process) deathReason(rest []byte, err error) error {
 	if errors.Is(err, bufio.ErrBufferFull) {
-		return fmt.Errorf("it wrote a line of more than %d bytes, which begins with %.40q: write nothing but answers to standard output, %s", longestLine, rest, page)
+		return fmt.Errorf("it wrote a line of more than %d bytes, which begins with %.40q: write nothing but answers "+
+			"to standard output, %s", longestLine, rest, page)
 	}
 	half := ""
 	if len(rest) > 0 {
@@ -364,14 +377,14 @@ func (c *child) deathReason(rest []byte, err error) error {
 	}
 	select {
 	case <-c.ended:
-		return fmt.Errorf("it ended%s (%v)%s", half, c.cmd.ProcessState, c.said)
+		return fmt.Errorf("it ended%s (%v)%s", half, c.cmd.ProcessState, c.lastWords)
 	case <-time.After(time.Second):
-		return fmt.Errorf("it closed its output%s%s", half, c.said)
+		return fmt.Errorf("it closed its output%s%s", half, c.lastWords)
 	}
 }
 
-// signal sends a signal to the process and all that it has started in its process group, if it was not waited for.
-func (c *child) signal(s syscall.Signal) {
+// signal sends a signal to the process and all that it has started in its process group, unless it has been waited for.
+func (c *process) signal(s syscall.Signal) {
 	if c.cmd == nil {
 		return
 	}
@@ -383,7 +396,7 @@ func (c *child) signal(s syscall.Signal) {
 }
 
 // end ends the process, and all that it has started in its process group.
-func (c *child) end() {
+func (c *process) end() {
 	_ = c.in.Close() // it may have ended
 	if c.cmd == nil {
 		return
@@ -396,7 +409,7 @@ func (c *child) end() {
 	}
 	_ = c.out.Close()
 	if c.log != nil {
-		_ = c.log.Close() // what it lacks is in said
+		_ = c.log.Close() // what it lacks is in lastWords
 	}
 }
 

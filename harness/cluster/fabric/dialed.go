@@ -11,18 +11,19 @@ import (
 	"time"
 )
 
-// near is the opener's end of a connection that was opened from within this process, see [Fabric.Dial]. It has one socket, which
-// leads to the host itself. While the link is clear, reads and writes go straight to it. While the link is withheld, bytes wait
-// here in both directions. While toxics are in force the bytes take a detour: a pipeline of toxiproxy each way, between two queues
-// here and the socket (near_detour.go). The opener notices only the effects of the faults, and nothing of these changes.
-type near struct {
+// dialed is the opener's end of a connection that this process opened by [Fabric.Dial]. It has one socket, which leads
+// to the host itself. While the link has no fault, reads and writes go straight to the socket. While the link is
+// withheld, bytes wait here in both directions. While toxics are in force the bytes take a detour: one pipeline of
+// toxiproxy in each direction, between two queues here and the socket (dialed_detour.go). The opener sees only the
+// effects of faults, and nothing of these changes.
+type dialed struct {
 	link          *Link
 	passage       passage
 	local, remote net.Addr
 	peek          peek
 
 	mu      sync.Mutex
-	changed chan struct{} // closed at the next change; nil: nobody waits for one
+	changed chan struct{} // closed at the next change; nil: no goroutine waits for one
 	tcp     *net.TCPConn  // the socket; nil: the connection was opened on a withheld link and has not reached the host
 	route   route
 	using   int // number of our reads and writes on the socket that are under way
@@ -40,34 +41,34 @@ type near struct {
 	detour          detour
 }
 
-// route is the way that the bytes take.
+// route says where the bytes go.
 type route uint8
 
 const (
 	direct    route = iota // straight to the socket
-	leaving                // still direct: reads and writes on the socket are sent away
+	leaving                // still direct: reads and writes on the socket are being ended
 	detoured               // through toxiproxy
 	returning              // still through toxiproxy: its pipelines run dry
 )
 
-// mostQueued bounds a queue in bytes, as the kernel's buffer bounds a socket's. A write to a longer queue waits; the last write
-// before may exceed the bound.
+// mostQueued bounds a queue in bytes, as the kernel's buffer bounds a socket's. A write to a longer queue waits. The
+// last write before may exceed the bound.
 const mostQueued = 256 << 10
 
 var (
-	_ net.Conn     = (*near)(nil)
-	_ syscall.Conn = (*near)(nil)
+	_ net.Conn     = (*dialed)(nil)
+	_ syscall.Conn = (*dialed)(nil)
 )
 
-// Source says who opens a connection of this process.
+// Source says which host opens a connection of this process.
 type Source struct {
 	Host string // name of the host
 	IP   string // source address, without a port; empty: the kernel chooses one
 	Own  bool   // the connection is the harness's own: it meets the host's faults, and [Link.Touched] does not count it
 }
 
-// Dial connects to the announced address of a host from the source address ip (no port) of another, as [Fabric.DialFrom] does. An
-// address of no host comes from [Outside].
+// Dial connects to the announced address of a host from the source address ip (no port) of another, as
+// [Fabric.DialFrom] does. A connection from an address of no host comes from [Outside].
 func (f *Fabric) Dial(ctx context.Context, ip, announced string) (net.Conn, error) {
 	f.mu.Lock()
 	from, known := f.hosts[ip]
@@ -78,13 +79,13 @@ func (f *Fabric) Dial(ctx context.Context, ip, announced string) (net.Conn, erro
 	return f.DialFrom(ctx, Source{Host: from.name, IP: ip, Own: from.own}, announced)
 }
 
-// DialFrom connects from a host to the announced address of another. The connection behaves as one of the kernel's to that address,
-// with the same faults. It costs one socket instead of three, since the fabric needs none, and while no fault is in force the way is
-// as short as without a fabric.
+// DialFrom connects from a host to the announced address of another. The connection behaves as one of the kernel's to
+// that address, with the same faults. It costs one socket instead of three, and while no fault is in force its bytes
+// pass through nothing else.
 //
-// ctx bounds the time to connect. While the link is withheld DialFrom returns at once, as if the connection was accepted, and the
-// connection reaches the host when the link is restored. Errors are those of [net.Dialer], a reset if the link refuses. The
-// connection has CloseWrite.
+// ctx bounds the time to connect. While the link is withheld DialFrom returns at once, as if the connection was
+// accepted, and the connection reaches the host when the link is restored. Errors are those of [net.Dialer], or a reset
+// if the link refuses. The connection has CloseWrite.
 func (f *Fabric) DialFrom(ctx context.Context, from Source, announced string) (net.Conn, error) {
 	f.mu.Lock()
 	to, ok := f.places[announced]
@@ -97,7 +98,7 @@ func (f *Fabric) DialFrom(ctx context.Context, from Source, announced string) (n
 		return nil, dialError(fmt.Errorf("no host of the fabric announces %s", announced))
 	}
 	link := f.Link(from.Host, to.name)
-	c := &near{
+	c := &dialed{
 		link: link, passage: passage{link: link, own: from.Own},
 		local: &net.TCPAddr{IP: net.ParseIP(from.IP)}, remote: announcedAddr(announced),
 	}
@@ -119,8 +120,8 @@ type announcedAddr string
 func (announcedAddr) Network() string  { return "tcp" }
 func (a announcedAddr) String() string { return string(a) }
 
-// connect opens the socket and puts the connection on its link.
-func (c *near) connect(ctx context.Context, real string) error {
+// connect opens the socket and registers the connection on its link.
+func (c *dialed) connect(ctx context.Context, real string) error {
 	select {
 	case c.link.dialing <- struct{}{}:
 	case <-ctx.Done():
@@ -140,7 +141,7 @@ func (c *near) connect(ctx context.Context, real string) error {
 	if err != nil {
 		return errors.Join(err, tcp.Close())
 	}
-	if !c.link.enter(c, tcp, raw) {
+	if !c.link.addDialed(c, tcp, raw) {
 		reset(tcp)
 		return dialError(syscall.ECONNRESET)
 	}
@@ -148,13 +149,13 @@ func (c *near) connect(ctx context.Context, real string) error {
 }
 
 // connected gives the connection its socket. The caller holds c.mu.
-func (c *near) connected(tcp *net.TCPConn, raw syscall.RawConn) {
+func (c *dialed) connected(tcp *net.TCPConn, raw syscall.RawConn) {
 	c.tcp, c.local, c.peek.raw = tcp, tcp.LocalAddr(), raw
 	c.applyDeadlines()
 }
 
-// connectLater connects when the link is withheld no longer, unless the opener gives up before.
-func (c *near) connectLater(real string) {
+// connectLater connects when the link is no longer withheld, unless the opener gives up before.
+func (c *dialed) connectLater(real string) {
 	c.mu.Lock()
 	for gate := c.link.restored(); gate != nil && !c.closed && c.broken == nil; gate = c.link.restored() {
 		c.wait(time.Time{}, gate)
@@ -177,8 +178,9 @@ func (c *near) connectLater(real string) {
 	c.signal()
 }
 
-// Close ends the connection once all that was written is sent. While the link is withheld, and with toxics, it returns before that.
-func (c *near) Close() error {
+// Close ends the connection once all that was written is sent. While the link is withheld, and with toxics, it returns
+// before that.
+func (c *dialed) Close() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.closed {
@@ -197,7 +199,7 @@ func (c *near) Close() error {
 }
 
 // CloseWrite ends the opener's direction once all that was written is sent.
-func (c *near) CloseWrite() error {
+func (c *dialed) CloseWrite() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.closed || c.broken != nil {
@@ -209,15 +211,15 @@ func (c *near) CloseWrite() error {
 	return nil
 }
 
-// reset resets the connection, as the link's refusal does.
-func (c *near) reset() {
+// reset resets the connection, as a refused one is.
+func (c *dialed) reset() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.fail(syscall.ECONNRESET)
 }
 
 // fail ends the connection for both sides with a reset. The caller holds c.mu.
-func (c *near) fail(why error) {
+func (c *dialed) fail(why error) {
 	if c.broken != nil {
 		return
 	}
@@ -225,23 +227,23 @@ func (c *near) fail(why error) {
 	if c.tcp != nil {
 		reset(c.tcp)
 	}
-	c.link.leave(c)
+	c.link.removeDialed(c)
 	c.signal()
 }
 
-func (c *near) LocalAddr() net.Addr {
+func (c *dialed) LocalAddr() net.Addr {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.local
 }
 
-func (c *near) RemoteAddr() net.Addr { return c.remote }
+func (c *dialed) RemoteAddr() net.Addr { return c.remote }
 
-func (c *near) SetDeadline(t time.Time) error      { return c.setDeadlines(&t, &t) }
-func (c *near) SetReadDeadline(t time.Time) error  { return c.setDeadlines(&t, nil) }
-func (c *near) SetWriteDeadline(t time.Time) error { return c.setDeadlines(nil, &t) }
+func (c *dialed) SetDeadline(t time.Time) error      { return c.setDeadlines(&t, &t) }
+func (c *dialed) SetReadDeadline(t time.Time) error  { return c.setDeadlines(&t, nil) }
+func (c *dialed) SetWriteDeadline(t time.Time) error { return c.setDeadlines(nil, &t) }
 
-func (c *near) setDeadlines(read, write *time.Time) error {
+func (c *dialed) setDeadlines(read, write *time.Time) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.closed {
@@ -262,9 +264,9 @@ func (c *near) setDeadlines(read, write *time.Time) error {
 	return nil
 }
 
-// applyDeadlines gives the socket the opener's deadlines. Queued bytes have none: for the opener they are written. Once the opener
-// has closed, a Read or Write under way ends at once. The caller holds c.mu.
-func (c *near) applyDeadlines() {
+// applyDeadlines gives the socket the opener's deadlines. Queued bytes have none, since the opener regards them as
+// written. Once the opener has closed the connection, a Read or Write under way ends at once. The caller holds c.mu.
+func (c *dialed) applyDeadlines() {
 	read, write := c.readBy, c.writeBy
 	if c.closed {
 		read, write = longAgo, longAgo
@@ -276,17 +278,17 @@ func (c *near) applyDeadlines() {
 	_ = c.tcp.SetWriteDeadline(write)
 }
 
-// signal wakes whoever waits for a change. The caller holds c.mu.
-func (c *near) signal() {
+// signal wakes all goroutines that wait for a change. The caller holds c.mu.
+func (c *dialed) signal() {
 	if c.changed != nil {
 		close(c.changed)
 		c.changed = nil
 	}
 }
 
-// wait waits for a change, for the end of the withholding that the caller has met (nil: none), or for the deadline by if it is
-// not zero, whichever comes first. The caller holds c.mu, which is free meanwhile.
-func (c *near) wait(by time.Time, healed <-chan struct{}) {
+// wait waits for the first of: a change, the end of the withholding that the caller has met (nil: none), the deadline
+// by (zero: none). The caller holds c.mu, which wait unlocks meanwhile.
+func (c *dialed) wait(by time.Time, healed <-chan struct{}) {
 	if c.changed == nil {
 		c.changed = make(chan struct{})
 	}
@@ -312,8 +314,8 @@ func dialError(err error) error { return opError("dial", err) }
 
 func opError(op string, err error) error { return &net.OpError{Op: op, Net: "tcp", Err: err} }
 
-// withoutAddresses returns the error of a socket without addresses and names of hosts: where the host is, is nobody's business who
-// reads what clients met.
+// withoutAddresses returns the error of a socket without addresses and names of hosts. Errors of clients are published,
+// and the place of a host must not be.
 func withoutAddresses(err error) error {
 	var op *net.OpError
 	if !errors.As(err, &op) {
@@ -321,7 +323,8 @@ func withoutAddresses(err error) error {
 	}
 	bare := net.OpError{Op: op.Op, Net: op.Net, Err: op.Err}
 	if name := (*net.DNSError)(nil); errors.As(op.Err, &name) {
-		bare.Err = &net.DNSError{Err: name.Err, Name: "the host's name", IsTimeout: name.IsTimeout, IsTemporary: name.IsTemporary, IsNotFound: name.IsNotFound}
+		bare.Err = &net.DNSError{Err: name.Err, Name: "the host's name", IsTimeout: name.IsTimeout,
+			IsTemporary: name.IsTemporary, IsNotFound: name.IsNotFound}
 	}
 	return &bare
 }

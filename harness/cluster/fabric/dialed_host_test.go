@@ -18,7 +18,7 @@ import (
 )
 
 // newPair makes a connection from within this process. Its other end is at a host that does only what the test says.
-func newPair(t *testing.T) (l *fabric.Link, near, host net.Conn) {
+func newPair(t *testing.T) (l *fabric.Link, dialed, host net.Conn) {
 	t.Helper()
 	at := newAddresses()
 	ln, err := net.Listen("tcp", at.real)
@@ -28,20 +28,20 @@ func newPair(t *testing.T) (l *fabric.Link, near, host net.Conn) {
 	f.Host(alice, at.of(alice))
 	require.NoError(t, f.Listen("server", at.announced, at.real))
 	t.Cleanup(func() { require.NoError(t, f.Close()) })
-	near, err = f.Dial(t.Context(), at.of(alice), at.announced)
+	dialed, err = f.Dial(t.Context(), at.of(alice), at.announced)
 	require.NoError(t, err)
 	host, err = ln.Accept()
 	require.NoError(t, err)
 	t.Cleanup(func() { host.Close() })
-	return f.Link(alice, "server"), near, host
+	return f.Link(alice, "server"), dialed, host
 }
 
 func TestAWithheldLinkKeepsWhatArrivesAtABlockedReader(t *testing.T) {
-	l, near, host := newPair(t)
+	l, dialed, host := newPair(t)
 	read := make(chan error, 1)
-	require.NoError(t, near.SetReadDeadline(time.Now().Add(hang)))
-	go func() { _, err := near.Read(make([]byte, 10)); read <- err }()
-	awaitBlocked(t, "fabric.(*near).Read(")
+	require.NoError(t, dialed.SetReadDeadline(time.Now().Add(hang)))
+	go func() { _, err := dialed.Read(make([]byte, 10)); read <- err }()
+	awaitBlocked(t, "fabric.(*dialed).Read(")
 	heal := l.Withhold()
 	_, err := host.Write([]byte("late"))
 	require.NoError(t, err)
@@ -50,34 +50,34 @@ func TestAWithheldLinkKeepsWhatArrivesAtABlockedReader(t *testing.T) {
 		t.Fatal("it came through a withheld link")
 	case <-time.After(50 * time.Millisecond):
 	}
-	require.NoError(t, near.SetReadDeadline(time.Now().Add(-time.Second)))
+	require.NoError(t, dialed.SetReadDeadline(time.Now().Add(-time.Second)))
 	require.ErrorIs(t, <-read, os.ErrDeadlineExceeded, "a deadline ends the wait")
-	require.NoError(t, near.SetReadDeadline(time.Now().Add(hang)))
+	require.NoError(t, dialed.SetReadDeadline(time.Now().Add(hang)))
 	require.NoError(t, host.Close())
 	heal()
-	all, err := io.ReadAll(near)
+	all, err := io.ReadAll(dialed)
 	require.NoError(t, err)
 	require.Equal(t, "late", string(all), "and nothing is lost")
 }
 
 func TestTheHostsEndComesThroughAToxic(t *testing.T) {
 	t.Parallel()
-	l, near, host := newPair(t)
+	l, dialed, host := newPair(t)
 	heal, err := fabric.Impair([]*fabric.Link{l}, harness.Latency(time.Millisecond, 0))
 	require.NoError(t, err)
 	_, err = host.Write([]byte("last words"))
 	require.NoError(t, err)
 	require.NoError(t, host.Close())
-	require.NoError(t, near.SetDeadline(time.Now().Add(hang)))
-	all, err := io.ReadAll(near)
+	require.NoError(t, dialed.SetDeadline(time.Now().Add(hang)))
+	all, err := io.ReadAll(dialed)
 	require.NoError(t, err)
 	require.Equal(t, "last words", string(all))
 	require.Eventually(t, func() bool {
-		_, err := near.Write([]byte("is there anybody?"))
+		_, err := dialed.Write([]byte("is there anybody?"))
 		return errors.Is(err, syscall.EPIPE)
 	}, hang, time.Millisecond)
 	require.NoError(t, heal())
-	require.NoError(t, near.Close())
+	require.NoError(t, dialed.Close())
 	require.Zero(t, l.Connections())
 }
 
@@ -85,21 +85,22 @@ func TestTheHostsEndComesThroughAToxic(t *testing.T) {
 func TestNothingIsLostOfABlockedWriteWhenAToxicComes(t *testing.T) {
 	for name, queued := range map[string]bool{"of the opener": false, "of what a withheld link has queued": true} {
 		t.Run(name, func(t *testing.T) {
-			l, near, host := newPair(t)
+			l, dialed, host := newPair(t)
 			sent := 0
 			flood := func(bytes int, patience time.Duration) (err error) {
 				for most := sent + bytes; sent < most && err == nil; {
 					block := pattern(sent, min(100_000, most-sent))
-					_ = near.SetWriteDeadline(time.Now().Add(patience))
+					_ = dialed.SetWriteDeadline(time.Now().Add(patience))
 					var n int
-					n, err = near.Write(block)
+					n, err = dialed.Write(block)
 					sent += n
 				}
 				return err
 			}
 			for before := -1; sent > before; { // the kernel's buffers grow for a while
 				before = sent
-				require.ErrorIs(t, flood(1<<30, 200*time.Millisecond), os.ErrDeadlineExceeded, "the kernel has no end of room")
+				require.ErrorIs(t, flood(1<<30, 200*time.Millisecond), os.ErrDeadlineExceeded,
+					"the kernel has no end of room")
 			}
 			flooding := make(chan error, 1)
 			begin := func() {
@@ -112,7 +113,7 @@ func TestNothingIsLostOfABlockedWriteWhenAToxicComes(t *testing.T) {
 				}
 			}
 			begin()
-			for tries := 0; !blockedWithin(2*time.Second, "net.(*conn).Write(", "fabric.(*near)."); tries++ {
+			for tries := 0; !blockedWithin(2*time.Second, "net.(*conn).Write(", "fabric.(*dialed)."); tries++ {
 				require.Less(t, tries, 50, "the kernel always finds more room")
 				require.NoError(t, <-flooding) // it has all been taken, so there was more room
 				begin()
@@ -124,7 +125,7 @@ func TestNothingIsLostOfABlockedWriteWhenAToxicComes(t *testing.T) {
 			go func() { all, _ := io.ReadAll(host); read <- all }()
 			require.NoError(t, <-flooding)
 			require.NoError(t, heal())
-			require.NoError(t, near.Close())
+			require.NoError(t, dialed.Close())
 			all := <-read
 			require.Equal(t, sent, len(all))
 			require.True(t, bytes.Equal(pattern(0, len(all)), all), "not in order")
@@ -145,22 +146,24 @@ func pattern(from, n int) []byte {
 // A connection that LimitData has cut never goes on beyond the gap, however late the opener reads the bytes before it.
 func TestAConnectionThatALimitHasCutDoesNotLiveOn(t *testing.T) {
 	t.Parallel()
-	l, near, host := newPair(t)
+	l, dialed, host := newPair(t)
 	all := bytes.Repeat([]byte("0123456789abcdef"), 33*512) // more than the queue to the opener holds
 	heal, err := fabric.Impair([]*fabric.Link{l}, harness.LimitData(int64(len(all))-100))
 	require.NoError(t, err)
 	_, err = host.Write(all)
 	require.NoError(t, err)
-	time.Sleep(100 * time.Millisecond) // nothing shows that a cut waits for its reader; if it has not come by then, the test shows less and still passes
+	// nothing shows that a cut waits for its reader; if it has not come by then, the test shows less and still passes
+	time.Sleep(100 * time.Millisecond)
 	require.NoError(t, heal())
 	go func() {
 		_, _ = host.Write([]byte("beyond the gap"))
 		_ = host.Close()
 	}()
-	require.NoError(t, near.SetDeadline(time.Now().Add(hang)))
-	got, err := io.ReadAll(near)
+	require.NoError(t, dialed.SetDeadline(time.Now().Add(hang)))
+	got, err := io.ReadAll(dialed)
 	require.False(t, errors.Is(err, os.ErrDeadlineExceeded), "it hangs")
-	require.True(t, bytes.HasPrefix(append(all, "beyond the gap"...), got), "%d bytes came, and then others", len(all)-100)
+	require.True(t, bytes.HasPrefix(append(all, "beyond the gap"...), got), "%d bytes came, and then others",
+		len(all)-100)
 }
 
 // A withheld link keeps neither a Close nor a deadline from a Write that waits for the host.
@@ -173,17 +176,18 @@ func TestAWriteThatIsUnderWayEndsOnAWithheldLink(t *testing.T) {
 		"close":    {net.Conn.Close, net.ErrClosed},
 		"deadline": {func(c net.Conn) error { return c.SetWriteDeadline(time.Now()) }, os.ErrDeadlineExceeded},
 		"deadline before the end": {func(c net.Conn) error {
-			return errors.Join(c.SetWriteDeadline(time.Now().Add(100*time.Millisecond)), c.(interface{ CloseWrite() error }).CloseWrite())
+			return errors.Join(c.SetWriteDeadline(time.Now().Add(100*time.Millisecond)),
+				c.(interface{ CloseWrite() error }).CloseWrite())
 		}, os.ErrDeadlineExceeded},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			l, near, _ := newPair(t)
+			l, dialed, _ := newPair(t)
 			var written atomic.Int64
 			wrote := make(chan error, 1)
 			go func() {
 				for {
-					n, err := near.Write(make([]byte, 64<<10))
+					n, err := dialed.Write(make([]byte, 64<<10))
 					written.Add(int64(n))
 					if err != nil {
 						wrote <- err
@@ -193,7 +197,7 @@ func TestAWriteThatIsUnderWayEndsOnAWithheldLink(t *testing.T) {
 			}()
 			awaitStill(t, written.Load) // the host reads nothing
 			heal := l.Withhold()
-			require.NoError(t, tc.end(near))
+			require.NoError(t, tc.end(dialed))
 			require.Eventually(t, func() bool { return len(wrote) == 1 }, hang, time.Millisecond, "it still writes")
 			require.ErrorIs(t, <-wrote, tc.want)
 			heal()

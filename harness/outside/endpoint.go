@@ -6,30 +6,30 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// way is an address that is given to processes, and leads to a master.
-type way struct {
+// endpoint is an address that processes are given, and that leads to a master.
+type endpoint struct {
 	address string
 	relay   *relay // whose address it is; nil: the address is a node's own
 }
 
-// ways lead to all masters of a group.
-type ways []way
+// endpoints lead to all masters of a group.
+type endpoints []endpoint
 
-// relaysTo opens a relay for each Redis client; tries: to look at what programs send.
-func relaysTo(masters []redis.UniversalClient, tries bool) (to ways, err error) {
+// relaysTo opens a relay for each Redis client. tries says that a program is tried there.
+func relaysTo(masters []redis.UniversalClient, tries bool) (to endpoints, err error) {
 	for _, r := range masters {
 		y, err := newRelay(r, tries)
 		if err != nil {
 			to.close()
 			return nil, err
 		}
-		to = append(to, way{y.address(), y})
+		to = append(to, endpoint{y.address(), y})
 	}
 	return to, nil
 }
 
-// init returns what a process is told when it begins, under load or in a trial.
-func (to ways) init() request {
+// init returns the request with which a process begins, under load or in a trial.
+func (to endpoints) init() request {
 	r := request{Redis: urlOf(to[0].address), Timeout: timeout.Milliseconds()}
 	if len(to) > 1 {
 		for _, w := range to {
@@ -39,8 +39,8 @@ func (to ways) init() request {
 	return r
 }
 
-// heard counts the relays to which something has come.
-func (to ways) heard() (count int) {
+// heard counts the relays to which a program has sent something.
+func (to endpoints) heard() (count int) {
 	for _, w := range to {
 		if w.relay != nil && w.relay.heard.Load() {
 			count++
@@ -50,12 +50,12 @@ func (to ways) heard() (count int) {
 }
 
 // awaited reports whether a program that is tried has waited for replicas.
-func (to ways) awaited() bool {
-	return slices.ContainsFunc(to, func(w way) bool { return w.relay != nil && w.relay.awaits.Load() })
+func (to endpoints) awaited() bool {
+	return slices.ContainsFunc(to, func(w endpoint) bool { return w.relay != nil && w.relay.awaits.Load() })
 }
 
 // cut closes every connection of the relays.
-func (to ways) cut() {
+func (to endpoints) cut() {
 	for _, w := range to {
 		if w.relay != nil {
 			w.relay.cut()
@@ -63,7 +63,7 @@ func (to ways) cut() {
 	}
 }
 
-func (to ways) close() {
+func (to endpoints) close() {
 	for _, w := range to {
 		if w.relay != nil {
 			w.relay.close()

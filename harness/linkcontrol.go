@@ -1,0 +1,23 @@
+package harness
+
+import "context"
+
+// LinkControl does faults to the links of a system, and looks at what becomes of bytes there. Each system has the links
+// that it can act on; any other is an error.
+type LinkControl interface {
+	// Impair does the fault to the links. heal undoes it and may be called more than once. heal is never nil, and has
+	// to be called even if there is an error. Of several faults on one link each acts until it is undone.
+	Impair(links []Link, f LinkFault) (heal func() error, err error)
+	// Touched returns what faults have touched so far on the link, without the connections of Probe, Echo and Hangup.
+	Touched(l Link) Touched
+	// Connections returns how many connections the client groups have to the node.
+	Connections(node string) int
+
+	// Probe asks the host to for an answer, from the host from in a new connection, and waits a fraction of a second
+	// for it.
+	Probe(ctx context.Context, from, to string) error
+	// Echo has the host to send size bytes back, at least one, in a new connection, and waits for them until ctx ends.
+	Echo(ctx context.Context, from, to string, size int) error
+	// Hangup closes a new connection at its near end, and returns when the far end has closed it as well.
+	Hangup(ctx context.Context, from, to string) error
+}
