@@ -17,8 +17,8 @@ import (
 // errCrashed is the error that connections return to a client that crashed.
 var errCrashed = errors.New("explore: this client has crashed")
 
-// actor is one thread of a client in one schedule: a goroutine that is parked most of the time, or the way of a subscription's
-// commands to Redis. Its fields belong to whoever has the world's turn.
+// actor is one thread of a client in one schedule: a goroutine that is parked most of the time, or the way of a
+// subscription's commands to Redis. Its fields belong to whoever has the world's turn.
 type actor struct {
 	index   int   // the client, from 0
 	thread  int   // 0: the client's first, in which its Step runs
@@ -57,7 +57,8 @@ type actor struct {
 	lookedAt         time.Duration   // what its clock showed when it last looked; 0: it has not
 	listens          *conn           // of a program outside: by which it has subscribed last; nil: none
 	expects          bool            // of a program outside: it has announced a SUBSCRIBE that has not come
-	wakeAt           time.Duration   // virtual time until which it sleeps or waits; in the past: it does not sleep; 0 if it waits: for ever
+	// virtual time until which it sleeps or waits; in the past: it does not sleep; 0 if it waits: for ever
+	wakeAt time.Duration
 }
 
 // parked is the place at which a client waits for the scheduler.
@@ -85,7 +86,8 @@ func (a *actor) name() {
 // launch starts the client's goroutine.
 func (a *actor) launch(ctx context.Context, c harness.Client) {
 	ctx = harness.WithTime(ctx, clientClock{a})
-	s := harness.NewSession(clientTimeline{a}, a.index+1, len(a.ex.actors)+1, 0, rand.New(rand.NewPCG(1, uint64(a.index))))
+	s := harness.NewSession(clientTimeline{a}, a.index+1, len(a.ex.actors)+1, 0,
+		rand.New(rand.NewPCG(1, uint64(a.index))))
 	go func() {
 		a.name()
 		end := at(model.AtEnd)
@@ -110,7 +112,8 @@ func (a *actor) wait(p parked) bool {
 	return <-a.awake
 }
 
-// beginOp notes at the operation's first command or look at a clock that it began at the given time. Later calls do nothing.
+// beginOp notes at the operation's first command or look at a clock that it began at the given time. Later calls do
+// nothing.
 func (a *actor) beginOp(at time.Duration) {
 	if !a.inOp {
 		a.inOp, a.callAt = true, at
@@ -130,8 +133,8 @@ func (t clientTimeline) Now() time.Duration {
 	return t.a.ex.stamp()
 }
 
-// Record stamps op and keeps it. calledAt says from when it counts as called. An operation that a crash cut off ends with Info, and
-// none is kept after it.
+// Record stamps op and keeps it. calledAt says from when it counts as called. An operation that a crash cut off ends
+// with Info, and none is kept after it.
 func (t clientTimeline) Record(op *harness.Op) {
 	a := t.a
 	defer a.ex.w.takeTurn()()
@@ -141,7 +144,8 @@ func (t clientTimeline) Record(op *harness.Op) {
 	a.records++
 	a.between = true
 	did := model.Act{Op: *op}
-	if kept := a.keep(op); kept || !a.hasThreads() { // whether a crash cut it off is not for the mind of a client to know
+	// whether a crash cut it off is not for the mind of a client to know
+	if kept := a.keep(op); kept || !a.hasThreads() {
 		a.noteAct(did)
 	}
 	if !a.crashed && a.hasLiveThreads() { // they may act before the client does anything else
@@ -149,7 +153,8 @@ func (t clientTimeline) Record(op *harness.Op) {
 	}
 }
 
-// keep stamps an operation that has ended, and keeps it. It returns false if the client has crashed and nothing of it is kept any more.
+// keep stamps an operation that has ended, and keeps it. It returns false if the client has crashed and nothing of it
+// is kept any more.
 func (a *actor) keep(op *harness.Op) bool {
 	if a.crashed {
 		if !a.cutOffUnrecorded {
@@ -164,7 +169,8 @@ func (a *actor) keep(op *harness.Op) bool {
 		op.Call = a.calledAt(op)
 		a.inOp, a.acted, a.slept = false, false, false
 	}
-	if a.lost != nil && (op.Kind == harness.Acquire && op.Outcome == harness.Fail || op.Kind == harness.Claim && op.Result == harness.ResultSeen) {
+	if a.lost != nil && (op.Kind == harness.Acquire && op.Outcome == harness.Fail ||
+		op.Kind == harness.Claim && op.Result == harness.ResultSeen) {
 		a.ex.noteSituation(harness.RefusedByItself)
 	}
 	a.ex.record(*op, a.commands)
@@ -190,10 +196,10 @@ type clientClock struct{ a *actor }
 
 var _ harness.MillisTime = clientClock{}
 
-// Now returns the time that the client's clock shows. It is a step of its own: time may have passed since the client last
-// did anything. A client's clock shows the servers' time plus the schedule's skew. It goes on by a microsecond with each look
-// that any client takes, so no two looks show the same time. The commands of others do not move it. For a client that has crashed
-// it stands still: what such a client does must not depend on when it crashed.
+// Now returns the time that the client's clock shows. It is a step of its own: time may have passed since the client
+// last did anything. A client's clock shows the servers' time plus the schedule's skew. It goes on by a microsecond
+// with each look that any client takes, so no two looks show the same time. The commands of others do not move it. For
+// a client that has crashed it stands still: what such a client does must not depend on when it crashed.
 func (v clientClock) Now() time.Time { return v.look(model.InClock) }
 
 // NowMillis is a step of its own as well. It does not make the clock go on.
@@ -210,9 +216,9 @@ func (v clientClock) look(how model.StopKind) time.Time {
 	return keyspace.Epoch.Add(a.lookedAt)
 }
 
-// Sleep makes the client's next step come later. It is not a step itself: whatever others do meanwhile they may as well do
-// before the client's next step. Where some lease ends meanwhile, waking up is a step of its own (see execution.stepClient). It
-// always is one where the client has other threads, since they may share memory with it.
+// Sleep makes the client's next step come later. It is not a step itself: whatever others do meanwhile they may as well
+// do before the client's next step. Where some lease ends meanwhile, waking up is a step of its own (see
+// execution.stepClient). It always is one where the client has other threads, since they may share memory with it.
 func (v clientClock) Sleep(ctx context.Context, d time.Duration) error {
 	if err := ctx.Err(); err != nil || d <= 0 {
 		return err

@@ -73,8 +73,9 @@ func TestAClientIsNotBlamedForARedisThatStandsStill(t *testing.T) {
 	}
 }
 
-// disturbed makes a search whose first client calls stop, which stops something, in the operation that it begins for the given time, from
-// 1. Then it does something else, as one does whose library has waited for too long. With 0 it never does.
+// disturbed makes a search whose first client calls stop, which stops something, in the operation that it begins for
+// the given time, from 1. Then it does something else, as one does whose library has waited for too long. With 0 it
+// never does.
 func disturbed(number int64, stop func()) Spec {
 	var times atomic.Int64
 	s := quiet(program(func(ctx context.Context, s *harness.Session, r redis.UniversalClient) {
@@ -101,7 +102,8 @@ func disturbed(number int64, stop func()) Spec {
 	return s
 }
 
-// A search comes to the same if something stands still meanwhile, whatever a client does then, and whether it has a memory or not.
+// A search comes to the same if something stands still meanwhile, whatever a client does then, and whether it has a
+// memory or not.
 func TestASearchComesToTheSameIfSomethingStandsStill(t *testing.T) {
 	defer func(usual time.Duration) { parkWithin = usual }(parkWithin)
 	spec := disturbed(0, nil)
@@ -134,7 +136,8 @@ func TestAPieceHasTheSameResultIfSomethingStandsStill(t *testing.T) {
 		require.NoError(t, err)
 		defer func() { require.NoError(t, r.Stop()) }()
 		b := r.spec.budgets()[0]
-		res, err := r.Run(t.Context(), Piece{Plan: planOf(&r.spec), Budget: b, Items: []frontier.Saved{{}}, Most: 10, Remember: true})
+		res, err := r.Run(t.Context(),
+			Piece{Plan: planOf(&r.spec), Budget: b, Items: []frontier.Saved{{}}, Most: 10, Remember: true})
 		require.NoError(t, err)
 		claim, err := res.Claim()
 		require.NoError(t, err)

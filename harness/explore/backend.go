@@ -11,8 +11,9 @@ import (
 	"github.com/doublegrant/doublegrant/harness/interleave"
 )
 
-// backend makes happen what a schedule says: with real clients and a real Redis (live), or from what earlier schedules showed (recalled). All
-// else is the schedule's own and the same for both: the budget, time, the history, what can happen next.
+// backend makes happen what a schedule says: with real clients and a real Redis (live), or from what earlier schedules
+// showed (recalled). All else is the schedule's own and the same for both: the budget, time, the history, what can
+// happen next.
 type backend interface {
 	// tell lets an actor read or notice something, and go on until it waits again.
 	tell(a *actor, heard model.Event) error
@@ -23,8 +24,8 @@ type backend interface {
 	// noteOutcome is told of the next command of a connection, before it is sent, lost or given up.
 	noteOutcome(*command.Pending)
 
-	// send brings the next command of an actor to Redis, and returns what the actor hears. kept is true if Redis keeps the command, so
-	// that there is no answer yet.
+	// send brings the next command of an actor to Redis, and returns what the actor hears. kept is true if Redis keeps
+	// the command, so that there is no answer yet.
 	send(a *actor) (heard model.Event, kept bool, err error)
 
 	// sendUnanswered does the same, and the actor gets no answer.
@@ -33,16 +34,19 @@ type backend interface {
 	// drop keeps the next command of an actor from Redis, for good.
 	drop(a *actor)
 
-	// endWait ends the wait of an actor, which then goes on until it waits again. It reports whether an operation ended with that.
+	// endWait ends the wait of an actor, which then goes on until it waits again. It reports whether an operation ended
+	// with that.
 	endWait(c interleave.Choice, a *actor) (endedOp bool, err error)
 
-	// withWoken returns what a command touches together with the waiting commands that it may wake. a is what it touches itself.
+	// withWoken returns what a command touches together with the waiting commands that it may wake. a is what it
+	// touches itself.
 	withWoken(a command.Access) command.Access
 
 	// waitAccess returns what the waits of a client touch.
 	waitAccess(client int) command.Access
 
-	// giveUp makes the next command of an actor one that may come late. One that is lost with its primary counts as arrived.
+	// giveUp makes the next command of an actor one that may come late. One that is lost with its primary counts as
+	// arrived.
 	giveUp(a *actor) (left lateCommand, heard model.Event, err error)
 
 	// execute executes a late command.
@@ -54,7 +58,8 @@ type backend interface {
 	// endStep notes what a step has brought about elsewhere.
 	endStep() error
 
-	// noteLeases tells, where steps are written down, how the leases that a client's operations gave keys differ from those they asked for.
+	// noteLeases tells, where steps are written down, how the leases that a client's operations gave keys differ from
+	// those they asked for.
 	noteLeases(c interleave.Choice, ended []harness.Op) error
 
 	// setTime sets the time that Redis shows, passTime lets it pass.
@@ -73,7 +78,8 @@ type backend interface {
 	// fingerprintAfter returns the fingerprint after a choice. 0: it has none.
 	fingerprintAfter(interleave.Choice) uint64
 
-	// hasState reports whether the state of the schedule can be told from others. describe then describes what the backend knows of it.
+	// hasState reports whether the state of the schedule can be told from others. describe then describes what the
+	// backend knows of it.
 	hasState() (bool, error)
 	describe([]byte) []byte
 

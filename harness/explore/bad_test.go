@@ -21,7 +21,8 @@ import (
 
 // This file has programs that cannot be searched. The search says so, names the client, and leaves nothing behind.
 
-// fruitless runs a search that ends without a verdict, then frees its clients, and leaves nothing behind. It returns the reason.
+// fruitless runs a search that ends without a verdict, then frees its clients, and leaves nothing behind. It returns
+// the reason.
 func fruitless(t *testing.T, s Spec, free ...func()) (why string) {
 	t.Helper()
 	leavesNothing(t, func() {
@@ -86,7 +87,8 @@ func TestAClientThatBlocks(t *testing.T) {
 			b.block()
 		}))
 		s.Clients, s.stuck = 3, b.stuck
-		require.Equal(t, fmt.Sprintf("client 2 neither sent a command nor finished within %v: %s", parkWithin, want), fruitless(t, s, b.free))
+		require.Equal(t, fmt.Sprintf("client 2 neither sent a command nor finished within %v: %s", parkWithin, want),
+			fruitless(t, s, b.free))
 	}
 }
 
@@ -97,7 +99,9 @@ func TestTheTimeThatAClientHasIsReal(t *testing.T) {
 	parkWithin = 20 * time.Millisecond
 	b := newBlockade()
 	began := time.Now()
-	why := fruitless(t, quiet(program(func(context.Context, *harness.Session, redis.UniversalClient) { <-b.freed })), b.free)
+	why := fruitless(t, quiet(program(func(context.Context, *harness.Session, redis.UniversalClient) {
+		<-b.freed
+	})), b.free)
 	require.Equal(t, "client 1 neither sent a command nor finished within 20ms: it never sent any", why)
 	require.GreaterOrEqual(t, time.Since(began), parkWithin)
 }
@@ -123,10 +127,12 @@ func TestAThreadThatNeverEndsItsTurn(t *testing.T) {
 		b.block()
 	}, idle))
 	s.stuck = b.stuck
-	require.Contains(t, fruitless(t, s, b.free), "client 1 reads its subscription in a goroutine that the explorer does not know")
+	require.Contains(t, fruitless(t, s, b.free),
+		"client 1 reads its subscription in a goroutine that the explorer does not know")
 }
 
-// fickle makes a search of a steady client, and of one that does what second says the given time that it is opened, from 1.
+// fickle makes a search of a steady client, and of one that does what second says the given time that it is opened,
+// from 1.
 func fickle(second func(times int) client) Spec {
 	var times atomic.Int64
 	s := quiet(program(writesTo("k", 4)))
@@ -141,8 +147,8 @@ func fickle(second func(times int) client) Spec {
 	return s
 }
 
-// A client that is done where it had a step to take before cannot be replayed. One that sends another command where all was the same
-// before is refused with both commands.
+// A client that is done where it had a step to take before cannot be replayed. One that sends another command where all
+// was the same before is refused with both commands.
 func TestAClientThatIsNotTheSameEachTime(t *testing.T) {
 	why := fruitless(t, fickle(func(times int) client {
 		if times > 4 { // each schedule may be run twice: to learn it, and to compare
@@ -150,7 +156,8 @@ func TestAClientThatIsNotTheSameEachTime(t *testing.T) {
 		}
 		return writesTo("k", 4)
 	}))
-	require.Equal(t, "a client does not do the same each time: client 2 is done where it had a step to take before"+remedyInside, why)
+	require.Equal(t, "a client does not do the same each time: client 2 is done where it had a step to take "+
+		"before"+remedyInside, why)
 
 	why = fruitless(t, fickle(func(times int) client { return writesTo(fmt.Sprintf("k%d", times/5), 4) }))
 	for _, part := range []string{"client 2 sent ", " k1", " k0", " when all was the same before" + remedyInside} {
@@ -174,16 +181,26 @@ func TestSpecsThatAreOfNoUse(t *testing.T) {
 		"workers cannot be negative":     func(s *Spec) { s.Workers = -1 },
 		"and workers cannot be negative": func(s *Spec) { s.For = -1 },
 
-		"17 clients: ask for 2 to 16":                  func(s *Spec) { s.Clients, s.Random = 17, &Random{Schedules: 1} },
-		"5 clients: ask for 2 to 4, or for":            func(s *Spec) { s.Clients = 5 },
-		"-1 schedules at random":                       func(s *Spec) { s.Random = &Random{Schedules: -1} },
-		"without end":                                  func(s *Spec) { s.Random, s.For = &Random{}, 0 },
-		"depth 11: ask for 1 to 10":                    func(s *Spec) { s.Random = &Random{Schedules: 1, Depth: 11} },
-		`a strategy "pso": ask for pct or pos`:         func(s *Spec) { s.Random = &Random{Schedules: 1, Strategy: "pso"} },
-		"pos promises nothing about a depth":           func(s *Spec) { s.Random = &Random{Schedules: 1, Strategy: "pos", Depth: 2} },
-		"depth -1: ask for 1 to 10":                    func(s *Spec) { s.Random = &Random{Schedules: 1, Depth: -1} },
-		"give the number once":                         func(s *Spec) { s.Random, s.MaxSchedules = &Random{Schedules: 1}, 5 },
-		"nothing is to be unreduced":                   func(s *Spec) { s.Random, s.Unreduced = &Random{Schedules: 1}, true },
+		"17 clients: ask for 2 to 16": func(s *Spec) {
+			s.Clients, s.Random = 17, &Random{Schedules: 1}
+		},
+		"5 clients: ask for 2 to 4, or for": func(s *Spec) { s.Clients = 5 },
+		"-1 schedules at random":            func(s *Spec) { s.Random = &Random{Schedules: -1} },
+		"without end":                       func(s *Spec) { s.Random, s.For = &Random{}, 0 },
+		"depth 11: ask for 1 to 10":         func(s *Spec) { s.Random = &Random{Schedules: 1, Depth: 11} },
+		`a strategy "pso": ask for pct or pos`: func(s *Spec) {
+			s.Random = &Random{Schedules: 1, Strategy: "pso"}
+		},
+		"pos promises nothing about a depth": func(s *Spec) {
+			s.Random = &Random{Schedules: 1, Strategy: "pos", Depth: 2}
+		},
+		"depth -1: ask for 1 to 10": func(s *Spec) { s.Random = &Random{Schedules: 1, Depth: -1} },
+		"give the number once": func(s *Spec) {
+			s.Random, s.MaxSchedules = &Random{Schedules: 1}, 5
+		},
+		"nothing is to be unreduced": func(s *Spec) {
+			s.Random, s.Unreduced = &Random{Schedules: 1}, true
+		},
 		"-1 schedules to run twice: ask for 0 or more": func(s *Spec) { s.Twice = -1 },
 	} {
 		s := good
@@ -281,16 +298,21 @@ func TestSearchesThatShowNothing(t *testing.T) {
 		s    Spec
 	}{
 		{"no next ever succeeded, so nothing was shown", quiet(program(idle))},
-		{"only client 1 ever acquired anything, so nothing was shown of two owners", locks(false, acquires("1", "", true), acquires("2", "", false))},
-		{"only client 2 ever acquired anything, so nothing was shown of two owners", locks(false, acquires("1", "", false), acquires("2", "", true))},
+		{"only client 1 ever acquired anything, so nothing was shown of two owners",
+			locks(false, acquires("1", "", true), acquires("2", "", false))},
+		{"only client 2 ever acquired anything, so nothing was shown of two owners",
+			locks(false, acquires("1", "", false), acquires("2", "", true))},
 		{"no grant had a fencing token: each was empty", locks(true, acquires("1", "", true), acquires("2", "", true))},
 		{"no acquire ever succeeded, so nothing was shown", locks(false, acquires("1", "", false))},
 		{"no client could crash: each is done with its first command", short},
 		{"client 1's acquire was answered yes without any command", locks(false, grants, idle)},
-		{"a schedule of 400 steps does not end: the last command was client 1's GET lock: does a client try for ever?", stubborn},
-		{"client 1 has started 31 goroutines and subscriptions in one schedule, and more are not explored: does it start some", quiet(program(starts, idle))},
+		{"a schedule of 400 steps does not end: the last command was client 1's GET lock: does a client try for ever?",
+			stubborn},
+		{"client 1 has started 31 goroutines and subscriptions in one schedule, and more are not explored: does it " +
+			"start some", quiet(program(starts, idle))},
 		{"asks how long a key was not used", quiet(program(sends("SET k v", "OBJECT IDLETIME k"), idle))},
-		{"asks how long a key was not used", quiet(program(byHash("return redis.call('OBJECT', \"IdleTime\", KEYS[1]) or ''", 1), idle))},
+		{"asks how long a key was not used",
+			quiet(program(byHash("return redis.call('OBJECT', \"IdleTime\", KEYS[1]) or ''", 1), idle))},
 	} {
 		require.Contains(t, fruitless(t, c.s), c.want)
 	}

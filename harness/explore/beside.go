@@ -8,7 +8,8 @@ import (
 	"github.com/doublegrant/doublegrant/harness/interleave"
 )
 
-// This file lets time pass beside a wait of the harness's own, and after the last step of a schedule: threads that are left act meanwhile.
+// This file lets time pass beside a wait of the harness's own, and after the last step of a schedule: threads that are
+// left act meanwhile.
 
 // forgoLooks ends the use of the memory: the program's look at the store waits, and time passes meanwhile.
 func (w *world) forgoLooks() {
@@ -29,8 +30,8 @@ func (ex *live) passAlong(c *conn, d time.Duration) error {
 	return err
 }
 
-// passBeside lets time pass to an instant after the last step of a schedule. Threads that are left act meanwhile: who wakes
-// first acts first. It ends early when enough is true.
+// passBeside lets time pass to an instant after the last step of a schedule. Threads that are left act meanwhile: who
+// wakes first acts first. It ends early when enough is true.
 func (ex *execution) passBeside(to time.Duration, enough func() bool) error {
 	for n := 0; ; n++ {
 		a := ex.nextAwake(to)
@@ -38,7 +39,8 @@ func (ex *execution) passBeside(to time.Duration, enough func() bool) error {
 			break
 		}
 		if n == schedule.MaxSteps {
-			return schedule.Stopped("client %d's thread %d has not stopped after %d steps at the end of a schedule: does it try for ever?", a.index+1, a.thread+1, n)
+			return schedule.Stopped("client %d's thread %d has not stopped after %d steps at the end of a schedule: "+
+				"does it try for ever?", a.index+1, a.thread+1, n)
 		}
 		if err := ex.stepAfter(a); err != nil {
 			return err
@@ -77,8 +79,8 @@ func (ex *execution) stepAfter(a *actor) error {
 	return err
 }
 
-// askWaiting sends a blocking command of the harness's own, when no schedule is under way. It waits in the schedule's time, for
-// two leases where the command itself has no time-out.
+// askWaiting sends a blocking command of the harness's own, when no schedule is under way. It waits in the schedule's
+// time, for two leases where the command itself has no time-out.
 func (c *conn) askWaiting() error {
 	next := c.Queue[0]
 	c.dialer.world.forgoLooks()

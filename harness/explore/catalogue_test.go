@@ -19,7 +19,8 @@ import (
 // catalogued makes the search that doublegrant explore runs, with two clients.
 func catalogued(v workloads.Variant) (spec explore.Spec, ok bool) {
 	p, ok := v.Program(workloads.Options{Regime: workloads.Growing})
-	return explore.Spec{Program: p, Checkers: checkers.ForSearch(p.Kinds...), Bounds: interleave.Bounds{Clients: 2, LostAnswers: -1}, For: time.Minute, Workers: 1}, ok
+	return explore.Spec{Program: p, Checkers: checkers.ForSearch(p.Kinds...),
+		Bounds: interleave.Bounds{Clients: 2, LostAnswers: -1}, For: time.Minute, Workers: 1}, ok
 }
 
 // search fails unless the search ends by itself.
@@ -46,8 +47,8 @@ func sizes(res interleave.Result) map[harness.Class][2]int {
 	return out
 }
 
-// For every variant, a search that leaves schedules out finds what a search of the whole space finds, and its counterexamples
-// can be replayed.
+// For every variant, a search that leaves schedules out finds what a search of the whole space finds, and its
+// counterexamples can be replayed.
 func TestLongPruningLosesNoVerdict(t *testing.T) {
 	testenv.NeedLong(t)
 	for _, v := range workloads.Catalogue() {
@@ -123,7 +124,8 @@ func TestATestThatShowsNothingFails(t *testing.T) {
 	w = &witness{T: t}
 	spec.Checkers = nil
 	require.PanicsWithValue(t, "fatal", func() { explore.Test(w, spec) })
-	require.Equal(t, []string{"the explorer failed: this cannot be explored: no checkers, so nothing would be judged"}, w.failures)
+	require.Equal(t, []string{"the explorer failed: this cannot be explored: no checkers, so nothing would be judged"},
+		w.failures)
 }
 
 // BenchmarkSchedules measures whole schedules of the prototype's program: three clients, GET, SET and EXPIRE.

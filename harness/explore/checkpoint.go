@@ -13,14 +13,14 @@ import (
 	"github.com/doublegrant/doublegrant/harness/interleave"
 )
 
-// Checkpoint is all that a search has found out so far, and all the work that is left of it: for each branch the prefix of its schedules,
-// with what sleeps there, the states that are known, and what is left of a round. Its JSON can be read by another process, on another
-// machine, whose search goes on as if it had never stopped: the same schedules in the same order, the same prunings, the same
-// counterexamples. The zero value is no checkpoint.
+// Checkpoint is all that a search has found out so far, and all the work that is left of it: for each branch the prefix
+// of its schedules, with what sleeps there, the states that are known, and what is left of a round. Its JSON can be
+// read by another process, on another machine, whose search goes on as if it had never stopped: the same schedules in
+// the same order, the same prunings, the same counterexamples. The zero value is no checkpoint.
 //
-// What the model knows is no part of it. It is found out again, and decides how a schedule is run, not which. There is one exception:
-// a client that draws random numbers in rare places only may look the same each time to the second process, which then goes on pruning by
-// states where the first had given that up. Neither is wrong.
+// What the model knows is no part of it. It is found out again, and decides how a schedule is run, not which. There is
+// one exception: a client that draws random numbers in rare places only may look the same each time to the second
+// process, which then goes on pruning by states where the first had given that up. Neither is wrong.
 type Checkpoint struct{ c checkpoint }
 
 // checkpoint is what a Checkpoint holds.
@@ -33,9 +33,10 @@ type checkpoint struct {
 	Tally   findings.Tally    `json:"tally"`           // of all parts, the one under way included
 	Parts   []interleave.Part `json:"parts,omitempty"` // that came to their end
 	Memory  string            `json:"memory,omitempty"`
-	Unlike  string            `json:"unlike,omitempty"` // why clients do not stand for each other; empty: they do, if the program promises it
-	Part    *savedPart        `json:"part,omitempty"`   // under way; nil: none
-	Drawing *frontier.Round   `json:"drawn,omitempty"`  // of schedules at random; nil: none are drawn
+	// why clients do not stand for each other; empty: they do, if the program promises it
+	Unlike  string          `json:"unlike,omitempty"`
+	Part    *savedPart      `json:"part,omitempty"`  // under way; nil: none
+	Drawing *frontier.Round `json:"drawn,omitempty"` // of schedules at random; nil: none are drawn
 }
 
 // savedPart is the frontier of a part.
@@ -43,8 +44,9 @@ type savedPart struct {
 	Budget interleave.Budget `json:"budget"`
 	Queue  []frontier.Saved  `json:"queue,omitempty"` // planned, and in no piece
 	Known  []byte            `json:"known,omitempty"` // states, in their order
-	Round  []Piece           `json:"round,omitempty"` // pieces of the round under way that are to be done, in their order, without what is known
-	Fresh  []byte            `json:"fresh,omitempty"` // states that pieces of the round have come to
+	// pieces of the round under way that are to be done, in their order, without what is known
+	Round []Piece `json:"round,omitempty"`
+	Fresh []byte  `json:"fresh,omitempty"` // states that pieces of the round have come to
 }
 
 // Done reports whether no work is left. Resuming such a search shows its result again.
@@ -96,9 +98,9 @@ func (p *savedPart) check() error {
 	return frontier.CheckSaved(p.Queue, p.Budget)
 }
 
-// planOf returns a hash of all in a spec that decides which schedules there are: of its program's name and properties, and of what may
-// happen. Limits are no part of it. The program's code cannot be, nor what is seen of it, such as whether it waits for replicas: whoever
-// writes a checkpoint down notes the version beside it.
+// planOf returns a hash of all in a spec that decides which schedules there are: of its program's name and properties,
+// and of what may happen. Limits are no part of it. The program's code cannot be, nor what is seen of it, such as
+// whether it waits for replicas: whoever writes a checkpoint down notes the version beside it.
 func planOf(s *Spec) string {
 	p := s.Program
 	b, err := json.Marshal(struct {
@@ -116,7 +118,8 @@ func planOf(s *Spec) string {
 		Observes, Finishes                              bool
 	}{
 		p.Name, p.Kinds, p.Lease, p.Timeless, p.Symmetric, p.NoBackgroundWork, false, p.Retries, p.Gate,
-		s.Clients, s.Crashes, s.Expiries, s.Failovers, s.Flushes, s.LostAnswers, s.LostCommands, s.Late, s.Random, s.Skew, s.Unreduced, s.Unremembered,
+		s.Clients, s.Crashes, s.Expiries, s.Failovers, s.Flushes, s.LostAnswers, s.LostCommands, s.Late, s.Random,
+		s.Skew, s.Unreduced, s.Unremembered,
 		p.Observe != nil, p.Finally != nil,
 	})
 	if err != nil {
@@ -126,14 +129,16 @@ func planOf(s *Spec) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// checkResume returns an error if the search cannot go on from the spec's checkpoint. Of a promise that did not hold it takes leave.
+// checkResume returns an error if the search cannot go on from the spec's checkpoint. Of a promise that did not hold it
+// takes leave.
 func (s *Spec) checkResume() error {
 	if c := s.Resume; c != nil && c.c.Unlike != "" {
 		s.Program.Symmetric = false
 	}
 	switch c := s.Resume; {
 	case (c != nil || s.OnCheckpoint != nil) && s.Random != nil && s.Random.Schedules == 0:
-		return fmt.Errorf("schedules at random for as long as there is time leave no work that could be counted: say how many")
+		return fmt.Errorf("schedules at random for as long as there is time leave no work that could be counted: say " +
+			"how many")
 	case c == nil:
 		return nil
 	case c.c.Plan != planOf(s):
@@ -168,7 +173,8 @@ func (s *search) checkpoint(worlds []*world) *Checkpoint {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	c := checkpoint{
-		Plan: planOf(s.spec), Pieces: s.spec.Pieces != nil, Elapsed: time.Since(s.began), First: s.untilFirst, Tally: s.seen.Tally(countStrays(worlds)),
+		Plan: planOf(s.spec), Pieces: s.spec.Pieces != nil, Elapsed: time.Since(s.began), First: s.untilFirst,
+		Tally:  s.seen.Tally(countStrays(worlds)),
 		Memory: s.whyForgotten, Unlike: s.unlike,
 	}
 	if s.memory != nil {
@@ -194,8 +200,8 @@ func (s *search) checkpoint(worlds []*world) *Checkpoint {
 	return &Checkpoint{c}
 }
 
-// saveFrontier writes down what is left of the part under way. It may be nothing, if the search was stopped as the part came to its end.
-// The caller holds s.mu.
+// saveFrontier writes down what is left of the part under way. It may be nothing, if the search was stopped as the part
+// came to its end. The caller holds s.mu.
 func (s *search) saveFrontier() *savedPart {
 	p := savedPart{Budget: s.budget, Queue: s.branches.Save(), Known: visited.Encode(s.states.Sorted())}
 	if r := s.round; r != nil {

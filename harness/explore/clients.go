@@ -14,12 +14,13 @@ import (
 
 // This file starts the clients of a schedule that is really run, and lets each go on until it waits again.
 
-// parkWithin is the time that a client may take to reach its next command, while this process is awake. This package's tests give it more,
-// since a client may get little of a machine that does other work.
+// parkWithin is the time that a client may take to reach its next command, while this process is awake. This package's
+// tests give it more, since a client may get little of a machine that does other work.
 var parkWithin = 2 * time.Second
 
 // beginSchedule starts a schedule: every client runs up to its first command.
-func beginSchedule(ctx context.Context, spec *Spec, budget interleave.Budget, w *world, alarm *time.Timer) (*live, error) {
+func beginSchedule(ctx context.Context, spec *Spec, budget interleave.Budget, w *world,
+	alarm *time.Timer) (*live, error) {
 	if err := w.endThreads(); err != nil {
 		return nil, err
 	}
@@ -29,7 +30,8 @@ func beginSchedule(ctx context.Context, spec *Spec, budget interleave.Budget, w 
 	if err := w.checkLeaks(); err != nil {
 		return nil, err
 	}
-	ex := &live{modelled: modelled{execution: newExecution(spec, budget, w), memory: w.memory}, learning: w.memory != nil, alarm: alarm}
+	ex := &live{modelled: modelled{execution: newExecution(spec, budget, w), memory: w.memory},
+		learning: w.memory != nil, alarm: alarm}
 	ex.backend = ex
 	if ex.memory != nil {
 		ex.store = ex.memory.Empty
@@ -88,7 +90,8 @@ func (ex *live) openClient(place, i int) (c harness.Client, err error) {
 	return p.OpenAt(place, ex.w.gates.addresses[i]), nil
 }
 
-// brokenOutside returns the error of a client that panicked since the program outside broke down; nil for any other panic.
+// brokenOutside returns the error of a client that panicked since the program outside broke down; nil for any other
+// panic.
 func brokenOutside(client int, panicked any) error {
 	if err, ok := panicked.(error); ok && errors.Is(err, interleave.ErrOutside) {
 		return schedule.Stopped("client %d: %v", client+1, err)
@@ -132,8 +135,8 @@ func (ex *live) awaitClient(a *actor) error {
 	return ex.startThreads()
 }
 
-// awaitParking gives the turn away until the client parks. ok is false if its time is over, Redis does not answer, or a test says that it
-// will not park.
+// awaitParking gives the turn away until the client parks. ok is false if its time is over, Redis does not answer, or a
+// test says that it will not park.
 func (ex *live) awaitParking(a *actor) (at parked, ok bool) {
 	g := ex.w.newGrace()
 	look, where := firstLook, "" // it waits in memory
@@ -161,7 +164,8 @@ func (ex *live) awaitParking(a *actor) (at parked, ok bool) {
 	}
 }
 
-// awaitParkingFor gives the turn away until the client parks, for so long at most. waits reports whether it may still park.
+// awaitParkingFor gives the turn away until the client parks, for so long at most. waits reports whether it may still
+// park.
 func (ex *live) awaitParkingFor(a *actor, d time.Duration) (at parked, parks, waits bool) {
 	defer ex.w.giveTurn()()
 	select {

@@ -42,7 +42,8 @@ var (
 
 var comparisons = []comparison{
 	{
-		name: "pruned, and every schedule", want: searchBy(func(s *Spec) { s.Unreduced = true }), got: searchBy(), equal: equalShown, worth: fewer,
+		name: "pruned, and every schedule", want: searchBy(func(s *Spec) { s.Unreduced = true }), got: searchBy(),
+		equal: equalShown, worth: fewer,
 		stream: 7, briefly: 20,
 		kinds: []kind{
 			{"commands", plain, 0, 30, 2, 3, nil},
@@ -57,18 +58,22 @@ var comparisons = []comparison{
 			{"lost answers and commands", plain, 0, 5, 2, 2, func(s *Spec) { s.LostAnswers, s.LostCommands = 1, 1 }},
 			{"late commands and leases", ends, 0, 3, 2, 2, func(s *Spec) { s.Late, s.Expiries = 1, 1 }},
 			{"leases of two lengths", ends, 26, 4, 2, 3, mayExpire},
-			{"waits and crashes", []string{"LPUSH $k $v", "RPUSH $k $v", "BLPOP a b 0", "BRPOP $k 0", "BLMOVE a b LEFT LEFT 0", "LLEN $k"}, 0, 12, 2, 3, mayCrash},
+			{"waits and crashes", []string{"LPUSH $k $v", "RPUSH $k $v", "BLPOP a b 0", "BRPOP $k 0",
+				"BLMOVE a b LEFT LEFT 0", "LLEN $k"}, 0, 12, 2, 3, mayCrash},
 			{"waits with time-outs", []string{"LPUSH $k $v", "BLPOP $k 5", "BLPOP $k 7", "LLEN $k"}, 0, 8, 2, 3, nil},
 			{"watched keys", []string{"CAS $k $v", "CAS $k $v", "SET $k $v", "GET $k"}, 0, 6, 2, 2, nil},
 			{"three clients and two keys", []string{"SET $k $v", "GET $k", "INCR $k", "MGET a b"}, 40, 6, 3, 2, nil},
-			{"late pairs", []string{"SET $k $v", "GET $k", "INCR $k", "DEL $k"}, 50, 10, 2, 3, func(s *Spec) { s.Late = 2 }},
+			{"late pairs", []string{"SET $k $v", "GET $k", "INCR $k", "DEL $k"}, 50, 10, 2, 3, func(s *Spec) {
+				s.Late = 2
+			}},
 			{"failover", plain, 2, 1, 2, 2, mayFailOver},
 			{"threads", threads, 0, 8, 2, 2, nil},
 			{"threads, crashes and expiries", threads, 0, 6, 2, 1, mayCrashOrExpire},
 		},
 	},
 	{
-		name: "from memory, and really run", prepare: lookTwice, want: searchBy(func(s *Spec) { s.Unremembered = true }), got: searchBy(), equal: equalHistories,
+		name: "from memory, and really run", prepare: lookTwice,
+		want: searchBy(func(s *Spec) { s.Unremembered = true }), got: searchBy(), equal: equalHistories,
 		stream: 11, briefly: 15,
 		kinds: []kind{
 			{"commands", several, 0, 10, 2, 3, nil},
@@ -78,12 +83,16 @@ var comparisons = []comparison{
 			{"scripts and flushes", scripts, 0, 8, 2, 2, func(s *Spec) { s.Flushes, s.Expiries = 1, 1 }},
 			{"scripts, clocks and time", with(scripts, "CLOCK", "TIME"), 0, 4, 2, 2, mayExpire},
 			{"watched keys", with(watches, "SET $k $v EX 10"), 0, 8, 2, 2, mayExpire},
-			{"watched keys, late and lost", watches, 0, 4, 2, 1, func(s *Spec) { s.Late, s.LostAnswers, s.LostCommands, s.Expiries = 1, 1, 1, 1 }},
+			{"watched keys, late and lost", watches, 0, 4, 2, 1, func(s *Spec) {
+				s.Late, s.LostAnswers, s.LostCommands, s.Expiries = 1, 1, 1, 1
+			}},
 			{"late and lost", leases, 0, 5, 2, 2, func(s *Spec) { s.Late, s.LostAnswers, s.LostCommands = 1, 1, 1 }},
 			{"observed", leases, 0, 5, 2, 2, func(s *Spec) { mayExpire(s); observed(s) }},
 			{"threads", threads, 0, 8, 2, 2, nil},
 			{"threads, crashes and expiries", threads, 0, 6, 2, 1, mayCrashOrExpire},
-			{"threads, clocks and lost answers", with(threads, "CLOCK", "THREAD NAP"), 0, 4, 2, 1, func(s *Spec) { s.LostAnswers, s.Expiries = 1, 1 }},
+			{"threads, clocks and lost answers", with(threads, "CLOCK", "THREAD NAP"), 0, 4, 2, 1, func(s *Spec) {
+				s.LostAnswers, s.Expiries = 1, 1
+			}},
 			{"failover and watched keys", watches, 0, 1, 2, 1, func(s *Spec) { s.Failovers, s.Expiries = 1, 1 }},
 			{"failover and scripts", with(scripts, "WAIT 2 1000"), 0, 1, 2, 2, mayFailOverAndWait},
 		},
@@ -117,11 +126,13 @@ var comparisons = []comparison{
 			{"clocks and leases", with(threads, "CLOCK", "PTTL $k"), 0, 3, 2, 2, mayExpire},
 			{"flushes", with(plain, "RUN bump $k", "RUN lease $k"), 0, 3, 2, 2, mayFlush},
 			{"failover", []string{"SET $k $v", "GET $k", "BLPOP c 5"}, 0, 2, 2, 1, mayFailOver},
-			{"failover and leases", []string{"SET $k $v EX 10", "GET $k", "INCR $k", "BLPOP c 5"}, 0, 1, 2, 1, func(s *Spec) { s.Failovers, s.Expiries = 1, 1 }},
+			{"failover and leases", []string{"SET $k $v EX 10", "GET $k", "INCR $k", "BLPOP c 5"}, 0, 1, 2, 1,
+				func(s *Spec) { s.Failovers, s.Expiries = 1, 1 }},
 		},
 	},
 	{
-		name: "from checkpoints, and without a stop", prepare: findTwoClasses, want: searchBy(), got: fromCheckpoints, equal: equalTallies,
+		name: "from checkpoints, and without a stop", prepare: findTwoClasses, want: searchBy(),
+		got: fromCheckpoints, equal: equalTallies,
 		worth:  func(t *testing.T, n effort) { require.Greater(t, n.stops, 2*n.programs) },
 		stream: 11, kinds: cutKinds, briefly: 8,
 	},
@@ -145,13 +156,17 @@ var comparisons = []comparison{
 var cutKinds = []kind{
 	{"three clients", simple, 0, 3, 3, 2, nil},
 	{"at random", simple, 0, 3, 4, 3, func(s *Spec) { s.Random, s.Crashes = &Random{Schedules: 150, Seed: 5}, 1 }},
-	{"every part", []string{"GET $k", "SET $k $v EX 10", "INCR $k"}, 0, 3, 2, 2, func(s *Spec) { s.Crashes, s.Expiries, s.LostAnswers = 1, 1, 0 }},
+	{"every part", []string{"GET $k", "SET $k $v EX 10", "INCR $k"}, 0, 3, 2, 2, func(s *Spec) {
+		s.Crashes, s.Expiries, s.LostAnswers = 1, 1, 0
+	}},
 	{"really run", simple, 0, 3, 2, 3, func(s *Spec) { s.Unremembered, s.Crashes = true, 1 }},
 	{"commands", with(plain, "INCR $k"), 0, 6, 2, 4, nil},
-	{"crash and expiry", []string{"GET $k", "INCR $k", "SET $k $v EX 10", "SET $k $v PX 1000", "PTTL $k"}, 0, 3, 2, 3, mayCrashOrExpire},
+	{"crash and expiry", []string{"GET $k", "INCR $k", "SET $k $v EX 10", "SET $k $v PX 1000", "PTTL $k"}, 0, 3,
+		2, 3, mayCrashOrExpire},
 	{"waits", []string{"LPUSH $k $v", "BLPOP $k 0", "BLPOP $k 5", "LLEN $k"}, 0, 3, 2, 3, nil},
 	{"failover", []string{"GET $k", "SET $k $v"}, 0, 1, 2, 2, mayFailOver},
-	{"transactions and watched keys", []string{"CAS $k $v", "TX GET $k / INCR $k", "SET $k $v", "MGET a b"}, 0, 3, 2, 2, nil},
+	{"transactions and watched keys",
+		[]string{"CAS $k $v", "TX GET $k / INCR $k", "SET $k $v", "MGET a b"}, 0, 3, 2, 2, nil},
 	{"late commands", simple, 0, 3, 2, 3, mayBeLate},
 	{"observed", simple, 0, 2, 2, 2, observed},
 }
@@ -311,7 +326,8 @@ func fromCheckpoints(x *trial) came {
 		before, c := spec.Resume, x.cameTo(ctx, spec).left
 		cancel()
 		if before != nil && !c.Done() { // or the last schedule was run before, and nobody knew that it was
-			require.Greater(x.t, c.Schedules()+c.c.Tally.Pruned, before.Schedules()+before.c.Tally.Pruned, "it gets on: %s", x.what)
+			require.Greater(x.t, c.Schedules()+c.c.Tally.Pruned, before.Schedules()+before.c.Tally.Pruned,
+				"it gets on: %s", x.what)
 		}
 		if !c.Done() {
 			x.n.stops++
@@ -385,11 +401,13 @@ func inPiecesFromCheckpoints(x *trial) (last came) {
 
 // findTwoClasses looks for a certain result, and for a client that is the first to end an operation.
 func findTwoClasses(x *trial) {
-	x.spec.Checkers = []harness.Checker{finder(func(op harness.Op) bool { return op.Client == 2 && len(op.Result) > 3 }), earlySecond{}}
+	x.spec.Checkers = []harness.Checker{finder(func(op harness.Op) bool {
+		return op.Client == 2 && len(op.Result) > 3
+	}), earlySecond{}}
 }
 
-// earlySecond finds an anomaly if client 2 has ended an operation before client 1 begins one. Which of two ends first that are under way
-// together is no part of a state, so no checker may judge by it.
+// earlySecond finds an anomaly if client 2 has ended an operation before client 1 begins one. Which of two ends first
+// that are under way together is no part of a state, so no checker may judge by it.
 type earlySecond struct{}
 
 func (earlySecond) Name() string { return "early second" }
@@ -399,7 +417,8 @@ func (earlySecond) Check(_ context.Context, h harness.History, found func(harnes
 	var first [3]*harness.Op // of clients 1 and 2
 	for op := range h.Ops {
 		if len(j.Situations) == 0 {
-			j.Situations = append(j.Situations, harness.Situation{Name: harness.DrawsAtOnce, Count: 1, Example: []harness.Op{op}})
+			j.Situations = append(j.Situations,
+				harness.Situation{Name: harness.DrawsAtOnce, Count: 1, Example: []harness.Op{op}})
 		}
 		if op.Client > 0 && op.Client < len(first) && first[op.Client] == nil {
 			first[op.Client] = &op
@@ -425,14 +444,17 @@ func findRarest(x *trial) {
 	for r := range count {
 		results = append(results, r)
 	}
-	least := slices.MinFunc(results, func(a, b string) int { return cmp.Or(cmp.Compare(count[a], count[b]), cmp.Compare(a, b)) })
+	least := slices.MinFunc(results, func(a, b string) int {
+		return cmp.Or(cmp.Compare(count[a], count[b]), cmp.Compare(a, b))
+	})
 	x.spec.Checkers = []harness.Checker{finder(func(op harness.Op) bool { return of(op) == least })}
 }
 
 // lookTwice has every schedule of a program run, which looks at the store at its end, and again when leases are over.
 func lookTwice(x *trial) {
 	x.spec.Unreduced = true
-	x.spec.Program.Finally = func(ctx context.Context, s *harness.Session, r redis.UniversalClient, after interleave.After) error {
+	x.spec.Program.Finally = func(ctx context.Context, s *harness.Session, r redis.UniversalClient,
+		after interleave.After) error {
 		dump(ctx, s, r)
 		if len(after.Ops())%2 == 0 {
 			if err := after.Pass(lease / 2); err != nil {

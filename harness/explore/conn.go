@@ -18,9 +18,9 @@ import (
 	"github.com/doublegrant/doublegrant/harness/explore/internal/server"
 )
 
-// conn is a connection of a client, and its gate. It keeps what the client writes. When the client waits for a reply, it is
-// parked until the scheduler has sent its next command. Commands that concern the connection alone, such as HELLO, pass
-// ungated, and so do those inside a MULTI, which take effect with its EXEC only.
+// conn is a connection of a client, and its gate. It keeps what the client writes. When the client waits for a reply,
+// it is parked until the scheduler has sent its next command. Commands that concern the connection alone, such as
+// HELLO, pass ungated, and so do those inside a MULTI, which take effect with its EXEC only.
 type conn struct {
 	dialer *dialer
 	wire   *resp.Conn
@@ -175,7 +175,8 @@ func (c *conn) awaitReply() error {
 	}
 }
 
-// sendUngated sends the next command if it passes ungated. Otherwise it returns the client, which has to wait for the scheduler.
+// sendUngated sends the next command if it passes ungated. Otherwise it returns the client, which has to wait for the
+// scheduler.
 func (c *conn) sendUngated() (*actor, error) {
 	defer c.dialer.takeTurn()()
 	if err := c.useFirst(); err != nil {
@@ -195,7 +196,8 @@ func (c *conn) sendUngated() (*actor, error) {
 	switch {
 	case a != nil && a.isCrashed():
 		return nil, errCrashed
-	case a != nil && c.dialer.world.asking && a.live.running != a: // a thread that is left may act when the program lets time pass
+	// a thread that is left may act when the program lets time pass
+	case a != nil && c.dialer.world.asking && a.live.running != a:
 		return nil, errBusy
 	case c.greets(a):
 		return nil, c.sendUnasked()
@@ -227,7 +229,8 @@ func (c *conn) sendUnasked() error {
 	return c.dialer.world.KeepSettings(sent.Args)
 }
 
-// checkRefused returns an error if the next command cannot be explored. The search ends with the reason, whoever has sent it.
+// checkRefused returns an error if the next command cannot be explored. The search ends with the reason, whoever has
+// sent it.
 func (c *conn) checkRefused(a *actor) error {
 	next, w := &c.Queue[0], c.dialer.world
 	why := command.WhyRefused(next.Args)
@@ -245,24 +248,29 @@ func (c *conn) checkRefused(a *actor) error {
 	return c.failed
 }
 
-// twoAtOnce is why a program outside is refused that sends a command while another of the same thread is under way, or when it is not
-// its turn. Which of them came first would be chance: the kernel hands over what comes from two connections in any order. Of threads that
-// the program has started, one goes on at a time, so what comes is that one's.
+// twoAtOnce is why a program outside is refused that sends a command while another of the same thread is under way, or
+// when it is not its turn. Which of them came first would be chance: the kernel hands over what comes from two
+// connections in any order. Of threads that the program has started, one goes on at a time, so what comes is that
+// one's.
 func twoAtOnce(a *actor, second *command.Command) error {
 	unconfirmed := command.Subscribes(command.Name(second.Args)) // they come in either order
 	for _, on := range []*conn{a.parkedAt.conn, a.sending.Load()} {
 		if on != nil && a.parkedAt.Kind == model.InCommand {
-			unconfirmed = unconfirmed || on.subscription != nil || len(on.Queue) > 0 && command.Subscribes(command.Name(on.Queue[0].Args))
+			unconfirmed = unconfirmed || on.subscription != nil ||
+				len(on.Queue) > 0 && command.Subscribes(command.Name(on.Queue[0].Args))
 		}
 	}
 	if unconfirmed {
-		return schedule.Stopped("%s has gone on before its SUBSCRIBE was confirmed: let it read the confirmation first, or ask for subscribe before: see Subscriptions in workloads/clients/README.md", a)
+		return schedule.Stopped("%s has gone on before its SUBSCRIBE was confirmed: let it read the confirmation "+
+			"first, or ask for subscribe before: see Subscriptions in workloads/clients/README.md", a)
 	}
 	return schedule.Stopped("%s has sent %s on one connection while a command was under way on another: "+
-		"let it do one thing at a time, and ask to start each thread beside, such as one that renews: see Threads in workloads/clients/README.md", a, command.Name(second.Args))
+		"let it do one thing at a time, and ask to start each thread beside, such as one that renews: see Threads in "+
+		"workloads/clients/README.md", a, command.Name(second.Args))
 }
 
-// isUngated reports whether the next command concerns nobody else. It notes the state that the command gives the connection.
+// isUngated reports whether the next command concerns nobody else. It notes the state that the command gives the
+// connection.
 func (c *conn) isUngated() bool {
 	next := &c.Queue[0]
 	var ungated bool
@@ -284,7 +292,8 @@ func (c *conn) isUngated() bool {
 			c.stateful, c.dialer.world.stateful = true, append(c.dialer.world.stateful, c)
 		}
 		return false
-	case c.outside && strings.HasSuffix(n, "unsubscribe") && !c.Multi: // whether it takes effect now or later only changes what comes that nobody waits for
+	// whether it takes effect now or later only changes what comes that nobody waits for
+	case c.outside && strings.HasSuffix(n, "unsubscribe") && !c.Multi:
 		return true
 	case c.Multi:
 		next.TTL = next.SetsTTL()
@@ -353,8 +362,8 @@ func (c *conn) send() error {
 	return nil
 }
 
-// reconnectToPrimary connects to the current primary if the connection leads to another node. A MULTI, a WATCH or the rest of
-// a pipeline is lost with that node, so the connection then fails.
+// reconnectToPrimary connects to the current primary if the connection leads to another node. A MULTI, a WATCH or the
+// rest of a pipeline is lost with that node, so the connection then fails.
 func (c *conn) reconnectToPrimary() error {
 	if c.Node == c.dialer.world.Primary {
 		return nil
@@ -380,8 +389,8 @@ func (c *conn) resetState() error {
 	return err
 }
 
-// request returns the bytes to send for a command. A WAIT is changed: it asks for no more replicas than hear the primary, and
-// gets all the real time that they need. Its own time-out runs on the schedule's clock.
+// request returns the bytes to send for a command. A WAIT is changed: it asks for no more replicas than hear the
+// primary, and gets all the real time that they need. Its own time-out runs on the schedule's clock.
 func (c *conn) request(next command.Command) []byte {
 	if n := min(next.WantedAcks(), c.dialer.world.HearingReplicas()); next.WantedAcks() > 0 && !c.Multi {
 		return resp.Request("WAIT", strconv.FormatInt(n, 10), server.SettleWithin)
@@ -389,7 +398,8 @@ func (c *conn) request(next command.Command) []byte {
 	return next.Raw
 }
 
-// Close closes the connection; it may be called twice. A program outside closes its connections whenever it likes, so that takes a turn.
+// Close closes the connection; it may be called twice. A program outside closes its connections whenever it likes, so
+// that takes a turn.
 func (c *conn) Close() error {
 	c.close.Do(func() {
 		if c.outside {

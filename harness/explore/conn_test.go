@@ -45,7 +45,8 @@ func TestATransactionIsOneStep(t *testing.T) {
 	require.Equal(t, command.Access{Writes: []string{"a", "b"}, Reads: []string{"a"}}, nextMoves(ex)[0].Access)
 	s.follow(ex, interleave.Run(1), interleave.Run(0), interleave.Run(1))
 	s.finish(ex)
-	require.Equal(t, []string{"2: SET a 7 = OK", "1: MULTI … EXEC, writes a, b = [OK, 1, 1]", "2: GET b = 1"}, commands(ex))
+	require.Equal(t, []string{"2: SET a 7 = OK", "1: MULTI … EXEC, writes a, b = [OK, 1, 1]",
+		"2: GET b = 1"}, commands(ex))
 	require.Equal(t, "SET a 1: OK INCR b: 1 GET a: 1", ex.ops[1].Result)
 }
 
@@ -100,9 +101,11 @@ func TestATransactionDependsOnWhatItWatches(t *testing.T) {
 
 // UNWATCH and DISCARD end the watch of all keys; an UNWATCH that was queued does not end the MULTI.
 func TestTheStateOfAConnection(t *testing.T) {
-	many := raw("WATCH a", "UNWATCH", "MULTI", "SET b 1", "DISCARD", "MULTI", "SET c 1", "UNWATCH", "SET d 1", "EXEC", "GET b")
+	many := raw("WATCH a", "UNWATCH", "MULTI", "SET b 1", "DISCARD", "MULTI", "SET c 1", "UNWATCH",
+		"SET d 1", "EXEC", "GET b")
 	ex := newScheduler(t, quiet(program(many, idle))).run()
-	require.Equal(t, []string{"1: WATCH a = OK", "1: MULTI … EXEC, writes c, d = [OK, OK, OK]", "1: GET b = (nil)"}, commands(ex))
+	require.Equal(t, []string{"1: WATCH a = OK", "1: MULTI … EXEC, writes c, d = [OK, OK, OK]",
+		"1: GET b = (nil)"}, commands(ex))
 }
 
 func TestAClientMayHaveSeveralConnections(t *testing.T) {
@@ -123,14 +126,17 @@ func TestAClientMayHaveSeveralConnections(t *testing.T) {
 	require.Equal(t, []string{"1: several = 3"}, results(ex.ops))
 }
 
-// What would outlive a schedule, or stop the server, ends the search by its name, in a transaction as well. SELECT 0 does nothing.
+// What would outlive a schedule, or stop the server, ends the search by its name, in a transaction as well. SELECT 0
+// does nothing.
 func TestWhatOutlivesAScheduleIsRefused(t *testing.T) {
 	for command, why := range map[string]string{
-		"SELECT 1":                  "client 1's SELECT 1 is about another database, and only database 0 can be explored: let it use that",
-		"SWAPDB 0 1":                "is about another database",
-		"MOVE k 3":                  "is about another database",
-		"COPY k other DB 2":         "is about another database",
-		"REPLICAOF 127.0.0.1 1":     "client 1's REPLICAOF 127.0.0.1 1 changes the server for all that follows, which is no part of a schedule",
+		"SELECT 1": "client 1's SELECT 1 is about another database, and only database 0 can be " +
+			"explored: let it use that",
+		"SWAPDB 0 1":        "is about another database",
+		"MOVE k 3":          "is about another database",
+		"COPY k other DB 2": "is about another database",
+		"REPLICAOF 127.0.0.1 1": "client 1's REPLICAOF 127.0.0.1 1 changes the server for all that follows, " +
+			"which is no part of a schedule",
 		"ACL SETUSER me on":         "changes the server",
 		"DEBUG SET-ACTIVE-EXPIRE 0": "changes the server",
 		"CLIENT REPLY OFF":          "client 1's CLIENT REPLY OFF takes away answers for which a search waits",
@@ -144,7 +150,8 @@ func TestWhatOutlivesAScheduleIsRefused(t *testing.T) {
 // What clients load and set in a schedule is put back before the next, so each begins alike.
 func TestWhatIsSetInAScheduleIsPutBack(t *testing.T) {
 	const library = "#!lua name=mine\nredis.register_function('f', function(keys) return redis.call('incr', keys[1]) end)"
-	loads := does("load", func(ctx context.Context, r redis.UniversalClient) (string, error) { // without REPLACE: refused where it is there
+	// without REPLACE: refused where it is there
+	loads := does("load", func(ctx context.Context, r redis.UniversalClient) (string, error) {
 		if err := r.FunctionLoad(ctx, library).Err(); err != nil {
 			return "", err
 		}
@@ -228,7 +235,8 @@ func TestTheNameOfAConnectionIsForAllToSee(t *testing.T) {
 	}
 }
 
-// A program with which the harness looks closes its connection whenever it likes. That waits for a turn, as all does that asks Redis.
+// A program with which the harness looks closes its connection whenever it likes. That waits for a turn, as all does
+// that asks Redis.
 func TestRacedAProgramClosesItsConnectionInATurn(t *testing.T) {
 	s := newScheduler(t, quiet(program(sends("PING x"))))
 	s.run()

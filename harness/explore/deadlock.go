@@ -13,8 +13,8 @@ import (
 
 // This file finds schedules at whose end somebody waits for ever.
 
-// findDeadlock looks, when nobody can take a step any more, for clients that are not done. They wait for ever, so they are
-// ended, and the anomaly says what they wait for.
+// findDeadlock looks, when nobody can take a step any more, for clients that are not done. They wait for ever, so they
+// are ended, and the anomaly says what they wait for.
 func (ex *execution) findDeadlock() error {
 	var stuck []*actor
 	for _, a := range ex.actors {

@@ -13,8 +13,8 @@ import (
 
 // This file brings commands to Redis and answers to clients, in time, late or never.
 
-// deliver brings a client's command to Redis and its answer to the client, unless the choice says that one of them is lost. It returns what
-// the client hears, and true if Redis keeps the command, so that there is no answer yet.
+// deliver brings a client's command to Redis and its answer to the client, unless the choice says that one of them is
+// lost. It returns what the client hears, and true if Redis keeps the command, so that there is no answer yet.
 func (ex *execution) deliver(c interleave.Choice, a *actor) (heard model.Event, kept bool, err error) {
 	next := *a.parkedAt.Pending.Next()
 	if a.lost != nil && bytes.Equal(a.lost, next.Raw) {
@@ -48,8 +48,8 @@ func (ex *execution) deliver(c interleave.Choice, a *actor) (heard model.Event, 
 	return ex.backend.send(a)
 }
 
-// deliverSlowly executes a command that looks at the server's clock, and lets a millisecond pass meanwhile. Redis lets keys end by
-// the time at which it began, whatever a script sees by TIME.
+// deliverSlowly executes a command that looks at the server's clock, and lets a millisecond pass meanwhile. Redis lets
+// keys end by the time at which it began, whatever a script sees by TIME.
 func (ex *execution) deliverSlowly(a *actor) (heard model.Event, kept bool, err error) {
 	ex.noteSituation(harness.ScriptSlow)
 	ex.slowed, ex.slow = true, true

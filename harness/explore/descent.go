@@ -22,8 +22,8 @@ type descent struct {
 	ex    *execution  // the schedule, really run or from memory
 	ended strategy.Do // how it ended
 
-	// An attempt looks up the states that it comes to. Those that were not known are this schedule's own from then on, also if the attempt
-	// fails. So the next attempt looks up the states after them only.
+	// An attempt looks up the states that it comes to. Those that were not known are this schedule's own from then on,
+	// also if the attempt fails. So the next attempt looks up the states after them only.
 	lookedUp int // steps up to which states were looked up
 	claimed  []visited.ID
 }
@@ -48,8 +48,8 @@ func (k worker) isVisited(ctx context.Context, v *descent, asleep []*schedule.Mo
 	return known, nil
 }
 
-// runFromMemory runs the schedule from memory. Where something is not known, it first really runs a schedule that begins in the same way. done is
-// false if the search has to go on without memory.
+// runFromMemory runs the schedule from memory. Where something is not known, it first really runs a schedule that
+// begins in the same way. done is false if the search has to go on without memory.
 func (k worker) runFromMemory(ctx context.Context, v *descent) (done bool, err error) {
 	for learned, attempts := -1, 0; k.search.memory.Works(); v.restart() {
 		if v.ex, err = beginFromMemory(k.spec, k.search.budget, k.w, k.search.memory); err == nil {
@@ -75,23 +75,25 @@ func (k worker) runFromMemory(ctx context.Context, v *descent) (done bool, err e
 	return false, nil
 }
 
-// One in comparedOnce schedules run from memory is really run as well, to compare the two. So are those whose number is a power of
-// two, since a client that does not do the same each time shows it soon, if at all.
+// One in comparedOnce schedules run from memory is really run as well, to compare the two. So are those whose number is
+// a power of two, since a client that does not do the same each time shows it soon, if at all.
 const comparedOnce = 1000
 
-// compareWithReality really runs some of the schedules that were run from memory. The error wraps ErrStopped if one shows something
-// else.
+// compareWithReality really runs some of the schedules that were run from memory. The error wraps ErrStopped if one
+// shows something else.
 func (k worker) compareWithReality(ctx context.Context, recalled *execution) error {
 	k.search.memory.Recalled++
 	if n := k.search.memory.Recalled; n%comparedOnce > 0 && n&(n-1) > 0 {
 		return nil
 	}
 	really, err := k.reallyRun(ctx, recalled.path)
-	if err != nil || !k.search.memory.Works() { // what ends the use of memory changes words, and model.Memory.Learn compares the rest
+	// what ends the use of memory changes words, and model.Memory.Learn compares the rest
+	if err != nil || !k.search.memory.Works() {
 		return err
 	}
 	if !slices.EqualFunc(really.ops, recalled.ops, model.IsLike) || !slices.Equal(really.path, recalled.path) {
-		return fmt.Errorf("%w: a schedule that was run from memory shows something else when it is really run: %s", schedule.ErrNotRepeated, strategy.InWords(recalled.path))
+		return fmt.Errorf("%w: a schedule that was run from memory shows something else when it is really run: %s",
+			schedule.ErrNotRepeated, strategy.InWords(recalled.path))
 	}
 	return nil
 }

@@ -9,7 +9,8 @@ import (
 	"github.com/doublegrant/doublegrant/harness/interleave"
 )
 
-// dialer is the place of one client in all schedules of a worker. Its Redis client stays connected from one to the next.
+// dialer is the place of one client in all schedules of a worker. Its Redis client stays connected from one to the
+// next.
 type dialer struct {
 	world    *world
 	client   bool                  // it is a client's, not the harness's own
@@ -21,23 +22,24 @@ type dialer struct {
 	pooled   pooled                // connections of pools that libraries have made themselves
 }
 
-// mostConnections bounds the connections that a client has open when a schedule begins. Pools are smaller by far, and Redis, with the files
-// of this process, has room for some thousands.
+// mostConnections bounds the connections that a client has open when a schedule begins. Pools are smaller by far, and
+// Redis, with the files of this process, has room for some thousands.
 const mostConnections = 256
 
 // checkLeaks returns an error if some client leaves connections open in each schedule.
 func (w *world) checkLeaks() error {
 	for i, d := range w.dialers {
 		if n := d.open.Load(); n > mostConnections {
-			return schedule.Stopped("client %d has %d connections open, and leaves more open with each schedule, so Redis would soon take no others: "+
+			return schedule.Stopped("client %d has %d connections open, and leaves more open with each schedule, so "+
+				"Redis would soon take no others: "+
 				"let it close each that it is done with, or keep one and use it again", i+1, n)
 		}
 	}
 	return nil
 }
 
-// takeTurn takes the world's turn for a connection; end gives it back. The harness's own connection works in the scheduler's
-// turn, so for it takeTurn does nothing.
+// takeTurn takes the world's turn for a connection; end gives it back. The harness's own connection works in the
+// scheduler's turn, so for it takeTurn does nothing.
 func (s *dialer) takeTurn() (end func()) {
 	if !s.client {
 		return func() {}
@@ -58,7 +60,8 @@ func (s *dialer) acting() *actor {
 func (s *dialer) dial(ctx context.Context, _, _ string) (net.Conn, error) {
 	defer s.takeTurn()()
 	s.open.Add(1)
-	c := &conn{dialer: s, outside: interleave.IsForProgram(ctx), wrote: make(chan struct{}, 1), gone: make(chan struct{}), reply: make(chan bool)}
+	c := &conn{dialer: s, outside: interleave.IsForProgram(ctx), wrote: make(chan struct{}, 1),
+		gone: make(chan struct{}), reply: make(chan bool)}
 	if a := s.actor.Load(); a != nil && a.isCrashed() {
 		c.failed = errCrashed // not an error of dial: after some of those a Redis client stops dialing
 		return c, nil

@@ -59,7 +59,8 @@ func (e *ear) hear(outer net.Conn, in []byte) (n int, err error) {
 	return n, nil
 }
 
-// isBehind reports whether the program has sent something, or closed the connection, and the gate has not done what follows from it.
+// isBehind reports whether the program has sent something, or closed the connection, and the gate has not done what
+// follows from it.
 func (e *ear) isBehind() (behind bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -97,7 +98,8 @@ func ignoringEINTR(call func() (int, error)) (n int, err error) {
 	}
 }
 
-// hangUp closes the program's side. Where a command is under way the goroutine that waits for its reply does that, when it has been told.
+// hangUp closes the program's side. Where a command is under way the goroutine that waits for its reply does that, when
+// it has been told.
 func (e *ear) hangUp() {
 	e.mu.Lock()
 	waits := e.does == earParks

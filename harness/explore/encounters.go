@@ -11,8 +11,8 @@ import (
 	"github.com/doublegrant/doublegrant/harness/interleave"
 )
 
-// This file keeps the situations that schedules meet. Checkers see some of them in the history; the explorer brings about
-// the others itself.
+// This file keeps the situations that schedules meet. Checkers see some of them in the history; the explorer brings
+// about the others itself.
 
 // noteSituation notes a situation that the explorer brings about.
 func (ex *execution) noteSituation(name harness.SituationName) {
@@ -27,7 +27,8 @@ func (s *search) rerunSituations(ctx context.Context, w *world) (all []interleav
 		told := interleave.Situation{Situation: e.Situation}
 		if e.Count > 0 {
 			told.Steps, err = r.stepsOf(context.WithoutCancel(ctx), e.Budget, e.Schedule)
-			if err != nil && !errors.Is(err, ErrDiverged) && !errors.Is(err, schedule.ErrStopped) { // of those the verdict tells
+			// of those the verdict tells
+			if err != nil && !errors.Is(err, ErrDiverged) && !errors.Is(err, schedule.ErrStopped) {
 				return all, err
 			}
 		}
@@ -37,7 +38,8 @@ func (s *search) rerunSituations(ctx context.Context, w *world) (all []interleav
 }
 
 // stepsOf runs a schedule and returns its steps. They are nil if the machine disturbed every attempt.
-func (r runner) stepsOf(ctx context.Context, budget interleave.Budget, choices []interleave.Choice) ([]interleave.Step, error) {
+func (r runner) stepsOf(ctx context.Context, budget interleave.Budget,
+	choices []interleave.Choice) ([]interleave.Step, error) {
 	ex, err := r.replay(ctx, budget, choices)
 	switch {
 	case errors.Is(err, errDisturbed):

@@ -21,7 +21,8 @@ func equalTallies(x *trial, want, got came) {
 	require.Equal(x.t, []any{want.tally, want.parts, want.stopped}, []any{got.tally, got.parts, got.stopped}, x.what)
 }
 
-// equalButPruning wants the same counterexamples. Pieces know fewer states; where none is known all counts are the same.
+// equalButPruning wants the same counterexamples. Pieces know fewer states; where none is known all counts are the
+// same.
 func equalButPruning(x *trial, want, got came) {
 	require.Equal(x.t, want.stopped, got.stopped, x.what)
 	var a, b findings.Tally
@@ -54,9 +55,9 @@ func equalHistories(x *trial, want, got came) {
 	require.Equal(x.t, all(want), all(got), x.what)
 }
 
-// equalShown wants all that the clients of a program can see and leave in the store, and every order in which their operations can end
-// and begin. A violation in one order is a violation in another that has it. Where clients look at clocks operations may end earlier,
-// so there such an order is enough.
+// equalShown wants all that the clients of a program can see and leave in the store, and every order in which their
+// operations can end and begin. A violation in one order is a violation in another that has it. Where clients look at
+// clocks operations may end earlier, so there such an order is enough.
 func equalShown(x *trial, want, got came) {
 	every, some := showing(want.histories), showing(got.histories)
 	every.in(x.t, some, strings.Contains(x.what, "CLOCK"), x.what+"\nit is lost:")
@@ -74,8 +75,8 @@ func endOf(ops []harness.Op) string {
 	return strings.Join(parts, "\n")
 }
 
-// precedence tells which operations of clients had ended before which operations of others began. It leaves out times, the begin
-// of an operation that a crash ended before its first command, and work between two operations.
+// precedence tells which operations of clients had ended before which operations of others began. It leaves out times,
+// the begin of an operation that a crash ended before its first command, and work between two operations.
 func precedence(ops []harness.Op) (pairs []string) {
 	for _, a := range ops {
 		for _, b := range ops {
@@ -112,7 +113,9 @@ func (s shown) in(t *testing.T, other shown, more bool, message string) {
 		for text, order := range orders {
 			_, has := other[o][text]
 			for _, wider := range other[o] {
-				has = has || more && !slices.ContainsFunc(order, func(pair string) bool { return !slices.Contains(wider, pair) })
+				has = has || more && !slices.ContainsFunc(order, func(pair string) bool {
+					return !slices.Contains(wider, pair)
+				})
 			}
 			require.True(t, has, "%s\n%s\n%s", message, o, text)
 		}

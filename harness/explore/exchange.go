@@ -17,9 +17,10 @@ import (
 	"github.com/doublegrant/doublegrant/harness/interleave"
 )
 
-// This file tries what a program promises by Symmetric: a schedule in which clients have changed places has to go as it did before, but
-// for their names. Tried are the shortest schedules of the situations that a part has met, and some at random. Where the promise does not
-// hold the search begins anew without it, since it has left out orders that show something of their own.
+// This file tries what a program promises by Symmetric: a schedule in which clients have changed places has to go as it
+// did before, but for their names. Tried are the shortest schedules of the situations that a part has met, and some at
+// random. Where the promise does not hold the search begins anew without it, since it has left out orders that show
+// something of their own.
 
 const (
 	mostExchanges = 160 // schedules with clients in other places that are run after one part
@@ -29,8 +30,8 @@ const (
 // places says who acts in whose place: places[i] in that of client i, both counted from 0.
 type places []int
 
-// breaksSymmetry tries the promise on schedules of the part that has just ended, and reports whether it does not hold. From then on the
-// search does not rely on it.
+// breaksSymmetry tries the promise on schedules of the part that has just ended, and reports whether it does not hold.
+// From then on the search does not rely on it.
 func (s *search) breaksSymmetry(ctx context.Context, w *world) bool {
 	if !s.spec.inOneOrder(s.budget) || s.isEnding() {
 		return false
@@ -68,7 +69,8 @@ func (s *search) unlikeLimit() string {
 	if s.unlike == "" {
 		return ""
 	}
-	return "the promise that clients differ in their names only, which does not hold (" + s.unlike + "): clients begin in every order"
+	return "the promise that clients differ in their names only, which does not hold (" + s.unlike +
+		"): clients begin in every order"
 }
 
 // exchanged is a schedule that is to be run with clients in each other's places.
@@ -79,7 +81,8 @@ type exchanged struct {
 	tried  []places
 }
 
-// toExchange lists the schedules that are tried after a part, and notes that they are. Where not all can be, each is tried about as often.
+// toExchange lists the schedules that are tried after a part, and notes that they are. Where not all can be, each is
+// tried about as often.
 func (s *search) toExchange() (all []exchanged) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -115,8 +118,9 @@ func (s *search) toExchange() (all []exchanged) {
 	return all
 }
 
-// otherPlaces lists ways in which clients can take each other's places. With up to four clients each two of them take the places of each
-// two in one way (of four these are the even permutations). With more each takes the place of each other.
+// otherPlaces lists ways in which clients can take each other's places. With up to four clients each two of them take
+// the places of each two in one way (of four these are the even permutations). With more each takes the place of each
+// other.
 func otherPlaces(clients int) (all []places) {
 	if clients > interleave.MaxExhaustive {
 		for by := 1; by < clients; by++ {
@@ -179,7 +183,8 @@ func (p places) String() string {
 	return fmt.Sprintf("clients %s in the places of clients %s", strings.Join(clients, ", "), strings.Join(of, ", "))
 }
 
-// firstUnlike tries schedules, and describes the first difference beyond the names of clients. It is empty if there is none.
+// firstUnlike tries schedules, and describes the first difference beyond the names of clients. It is empty if there is
+// none.
 func (s *search) firstUnlike(ctx context.Context, w *world) (why string, err error) {
 	free := *s.spec // clients begin in any order
 	free.Program.Symmetric = false
@@ -219,8 +224,8 @@ func cannotBeTold(err error) bool {
 	return errors.Is(err, ErrDiverged) || errors.Is(err, schedule.ErrStopped) || errors.Is(err, errDisturbed)
 }
 
-// unlike runs a schedule with clients in other places, and describes the first difference beyond their names. What differs as well when the
-// same schedule is run again is drawn at random, and no matter of theirs.
+// unlike runs a schedule with clients in other places, and describes the first difference beyond their names. What
+// differs as well when the same schedule is run again is drawn at random, and no matter of theirs.
 func (r runner) unlike(ctx context.Context, first *execution, p places) (why string, err error) {
 	image, err := r.replay(ctx, first.budget, exchange(first.path, p))
 	if errors.Is(err, errDisturbed) || err != nil && !cannotBeTold(err) {
@@ -255,8 +260,8 @@ func exchange(path []interleave.Choice, p places) []interleave.Choice {
 	return out
 }
 
-// describeUnlike describes the first step, or operation, in which the image of a schedule differs from it beyond names. again is the
-// schedule once more, nil if that was not run. An image that is nil could not begin.
+// describeUnlike describes the first step, or operation, in which the image of a schedule differs from it beyond names.
+// again is the schedule once more, nil if that was not run. An image that is nil could not begin.
 func describeUnlike(first, again, image *execution, p places) string {
 	whose := p.String()
 	if image == nil {
@@ -270,15 +275,18 @@ func describeUnlike(first, again, image *execution, p places) string {
 			z = again.trace.Steps[i]
 		}
 		switch {
-		case x.Choice.IsTime() && y.Choice.IsTime(): // it names keys in the order of their names, which is another one here
+		// it names keys in the order of their names, which is another one here
+		case x.Choice.IsTime() && y.Choice.IsTime():
 			if len(whole(x.Command)) != len(whole(y.Command)) {
 				return fmt.Sprintf("in step %d %s, and with %s %s", i+1, x.Command, whose, y.Command)
 			}
 		case !n.same(x.Command, z.Command, n.exchanged(y.Command)):
 			return fmt.Sprintf("in step %d client %d %s, and with %s client %d %s",
 				i+1, x.Client, sentText(x.Command), whose, y.Client, sentText(y.Command))
-		case !n.same(x.Reply, z.Reply, y.Reply) && (x.Reply == y.Reply || !sameReply(x.Reply, y.Reply)) && !enoughAcks(x, y):
-			return fmt.Sprintf("in step %d %s is answered %q, and with %s %s is answered %q", i+1, x.Command, x.Reply, whose, y.Command, y.Reply)
+		case !n.same(x.Reply, z.Reply, y.Reply) &&
+			(x.Reply == y.Reply || !sameReply(x.Reply, y.Reply)) && !enoughAcks(x, y):
+			return fmt.Sprintf("in step %d %s is answered %q, and with %s %s is answered %q", i+1, x.Command, x.Reply,
+				whose, y.Command, y.Reply)
 		}
 	}
 	if len(a) != len(b) {
@@ -296,9 +304,11 @@ func firstUnlikeOp(first, image *execution, n names, whose string) string {
 		if x.Client != harness.HarnessClient {
 			client = n.places[of.Worker(x.Client)-1] + 1
 		}
-		if client != of.Worker(y.Client) || x.Kind != y.Kind || x.Outcome != y.Outcome || !n.same(x.Result, x.Result, y.Result) {
+		if client != of.Worker(y.Client) || x.Kind != y.Kind || x.Outcome != y.Outcome ||
+			!n.same(x.Result, x.Result, y.Result) {
 			return fmt.Sprintf("client %d's %s is %s %s, and with %s client %d's %s is %s %s",
-				of.Worker(x.Client), x.Kind, x.Outcome, x.Result, whose, of.Worker(y.Client), y.Kind, y.Outcome, y.Result)
+				of.Worker(x.Client), x.Kind, x.Outcome, x.Result, whose, of.Worker(y.Client),
+				y.Kind, y.Outcome, y.Result)
 		}
 	}
 	if len(first.ops) != len(image.ops) {
@@ -329,9 +339,9 @@ func (n names) exchanged(text string) string {
 	})
 }
 
-// same reports whether the words of a text stand for those of the image's, each for the same one everywhere. A word that stands for itself
-// does so everywhere as well. Numbers and short words are what they are, unless they are others in again, the same text of another run.
-// Of a text that is too long to be shown only what comes before its gap counts.
+// same reports whether the words of a text stand for those of the image's, each for the same one everywhere. A word
+// that stands for itself does so everywhere as well. Numbers and short words are what they are, unless they are others
+// in again, the same text of another run. Of a text that is too long to be shown only what comes before its gap counts.
 func (n names) same(text, again, image string) bool {
 	x, y, z := whole(text), whole(image), whole(again)
 	if short := min(len(x), len(y)); clipped(text) || clipped(image) {

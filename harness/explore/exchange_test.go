@@ -62,7 +62,8 @@ func (l *tokenLock) Acquire(ctx context.Context, key, owner string, ttl time.Dur
 	return true, l.redis.Set(ctx, key, value, ttl).Err()
 }
 
-var deletesOwn = redis.NewScript("if redis.call('get', KEYS[1]) == ARGV[1] then return redis.call('del', KEYS[1]) end return 0")
+var deletesOwn = redis.NewScript("if redis.call('get', KEYS[1]) == ARGV[1] then return redis.call('del', KEYS[1]) " +
+	"end return 0")
 
 func (l *tokenLock) Release(ctx context.Context, key, owner string) (bool, error) {
 	if l.key != nil {
@@ -82,7 +83,8 @@ func (l *tokenLock) Release(ctx context.Context, key, owner string) (bool, error
 		value = owner
 	}
 	if l.lets != "" {
-		deletes := redis.NewScript("local v = redis.call('get', KEYS[1]) if v and " + l.lets + " then return redis.call('del', KEYS[1]) end return 0")
+		deletes := redis.NewScript("local v = redis.call('get', KEYS[1]) if v and " + l.lets +
+			" then return redis.call('del', KEYS[1]) end return 0")
 		n, err := deletes.Run(ctx, l.redis, []string{key}, value).Int()
 		return n == 1, err
 	}
@@ -121,11 +123,15 @@ func brokenPromise(res interleave.Result) string {
 func TestClientsThatAreNotAlikeAreSearchedInEveryOrder(t *testing.T) {
 	const special = "client-12" // the second client
 	for name, l := range map[string]tokenLock{
-		"one client releases blindly":                  {blindly: func(owner string) bool { return owner == special }},
-		"an owner seizes from whom its name begins":    {seizes: strictPrefix},
-		"an owner seizes from whose name comes behind": {seizes: func(owner, holder string) bool { return owner < holder }},
-		"all owners have one client's name":            {value: func(string) string { return special }, byName: true},
-		"a key that is another's name":                 {key: func(_, owner string) string { return "lock:" + owner + "2" }},
+		"one client releases blindly":               {blindly: func(owner string) bool { return owner == special }},
+		"an owner seizes from whom its name begins": {seizes: strictPrefix},
+		"an owner seizes from whose name comes behind": {seizes: func(owner, holder string) bool {
+			return owner < holder
+		}},
+		"all owners have one client's name": {value: func(string) string { return special }, byName: true},
+		"a key that is another's name": {key: func(_, owner string) string {
+			return "lock:" + owner + "2"
+		}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			spec := symmetricSpec(l)
@@ -144,7 +150,8 @@ func TestClientsThatAreNotAlikeAreSearchedInEveryOrder(t *testing.T) {
 	}
 }
 
-// A name that is taken for another shows it in one order only. In every other order of those two clients, the lock is right.
+// A name that is taken for another shows it in one order only. In every other order of those two clients, the lock is
+// right.
 func TestNamesThatAreTakenForOthersBreakThePromise(t *testing.T) {
 	for lets, clients := range map[string]int{
 		"v:sub(1, #ARGV[1]) == ARGV[1]": 3,
@@ -163,12 +170,14 @@ func TestNamesThatAreTakenForOthersBreakThePromise(t *testing.T) {
 	}
 }
 
-// A client that does something else is no reason to take the others for unlike: their parts are as they would be without it.
+// A client that does something else is no reason to take the others for unlike: their parts are as they would be
+// without it.
 func TestAClientApartIsNoneOfThoseThatAreAlike(t *testing.T) {
 	told := func(habits bool) interleave.Result {
-		p := workloads.LockProgram(workloads.LockOptions{Habits: habits}, func(r redis.UniversalClient) workloads.Locker {
-			return &tokenLock{redis: r, mine: map[string]string{}}
-		})
+		p := workloads.LockProgram(workloads.LockOptions{Habits: habits},
+			func(r redis.UniversalClient) workloads.Locker {
+				return &tokenLock{redis: r, mine: map[string]string{}}
+			})
 		p.Symmetric, p.NoBackgroundWork = true, true
 		res := searched(t, Spec{Program: p, Checkers: checkers.ForSearch(p.Kinds...)})
 		require.Equal(t, harness.Valid, res.Verdict(), res.Summary())
@@ -261,14 +270,20 @@ func foundIn(res interleave.Result) (all []string) {
 // Clients that do differ in their names only keep the promise, whatever they make of them.
 func TestClientsThatAreAlikeKeepTheirPromise(t *testing.T) {
 	for name, l := range map[string]tokenLock{
-		"names as they are":       {},
-		"names within values":     {value: func(owner string) string { return `{"host": "worker-7", "owner": "` + owner + `", "n": 1}` }},
-		"random words":            {value: func(string) string { return fmt.Sprintf("%016x", rand.Uint64()) }},
-		"random numbers":          {value: func(string) string { return fmt.Sprint(1_000_000 + rand.IntN(1_000_000)) }},
-		"random words, beginning": {value: func(owner string) string { return fmt.Sprintf("%s-%08x", owner, rand.Uint32()) }},
-		"statistics by owner":     {counts: func(owner string) string { return "stats:host-of-" + owner }},
-		"keys that end together":  {marks: func(owner string) string { return "mark-" + owner }},
-		"long values":             {value: func(owner string) string { return owner + strings.Repeat(" and more", 30) + owner }},
+		"names as they are": {},
+		"names within values": {value: func(owner string) string {
+			return `{"host": "worker-7", "owner": "` + owner + `", "n": 1}`
+		}},
+		"random words":   {value: func(string) string { return fmt.Sprintf("%016x", rand.Uint64()) }},
+		"random numbers": {value: func(string) string { return fmt.Sprint(1_000_000 + rand.IntN(1_000_000)) }},
+		"random words, beginning": {value: func(owner string) string {
+			return fmt.Sprintf("%s-%08x", owner, rand.Uint32())
+		}},
+		"statistics by owner":    {counts: func(owner string) string { return "stats:host-of-" + owner }},
+		"keys that end together": {marks: func(owner string) string { return "mark-" + owner }},
+		"long values": {value: func(owner string) string {
+			return owner + strings.Repeat(" and more", 30) + owner
+		}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			spec := symmetricSpec(l)

@@ -15,10 +15,11 @@ import (
 )
 
 const (
-	// start is the virtual time at which a schedule begins, in the middle of a millisecond. Time passes to the middle of others, so each
-	// lease begins in the same phase, and there is room on both sides.
+	// start is the virtual time at which a schedule begins, in the middle of a millisecond. Time passes to the middle
+	// of others, so each lease begins in the same phase, and there is room on both sides.
 	start = keyspace.Grain / 2
-	tick  = time.Microsecond // virtual time that a look at a clock takes; all looks between two passings of time take less than start
+	// virtual time that a look at a clock takes; all looks between two passings of time take less than start
+	tick = time.Microsecond
 )
 
 // execution is one schedule under way: its rules, and what they go by.
@@ -59,15 +60,17 @@ type disturbance struct {
 	stillBefore  int  // standstills of its world before it began
 }
 
-// virtualTime is the time of a schedule. One clock serves the servers, the clients and the history. It goes on by a tick with each look at
-// it, so that no two looks show the same, and stands still in steps without one: what a client reads does not depend on what others do.
+// virtualTime is the time of a schedule. One clock serves the servers, the clients and the history. It goes on by a
+// tick with each look at it, so that no two looks show the same, and stands still in steps without one: what a client
+// reads does not depend on what others do.
 type virtualTime struct {
 	now   time.Duration // since the schedule began
 	order time.Duration // the step at hand in microseconds, and what has happened in it in nanoseconds
 }
 
-// stamp returns the time of what happens now, as the history has it: the millisecond, which is Redis's unit, and in it the number of the
-// step in microseconds. So a lease is over when as many milliseconds have begun as it has, and what happens in later steps is after it.
+// stamp returns the time of what happens now, as the history has it: the millisecond, which is Redis's unit, and in it
+// the number of the step in microseconds. So a lease is over when as many milliseconds have begun as it has, and what
+// happens in later steps is after it.
 func (t *virtualTime) stamp() time.Duration { return t.now.Truncate(keyspace.Grain) + t.order }
 
 // nextStep begins a step, and returns its stamp.
@@ -106,7 +109,8 @@ func newExecution(spec *Spec, budget interleave.Budget, w *world) *execution {
 func (ex *execution) record(op harness.Op, commands int) {
 	ex.ops, ex.idleFor = append(ex.ops, op), 0
 	if commands == 0 && !ex.sharesMemory() && op.Outcome == harness.OK && grantsExclusive(op) && ex.GrantedFree == "" {
-		ex.GrantedFree = fmt.Sprintf("client %d's %s was answered %s without any command through the client that it was given", op.Client, op.Kind, cmp.Or(op.Result, "yes"))
+		ex.GrantedFree = fmt.Sprintf("client %d's %s was answered %s without any command through the client that it "+
+			"was given", op.Client, op.Kind, cmp.Or(op.Result, "yes"))
 	}
 }
 
@@ -125,7 +129,8 @@ func grantsExclusive(op harness.Op) bool {
 func (ex *execution) history() harness.History {
 	h := harness.History{
 		Meta: harness.Meta{
-			Name: ex.spec.Program.Name, Workers: len(ex.actors) + 1, Clients: len(ex.actors), Groups: 1, Kinds: ex.spec.Program.Kinds,
+			Name: ex.spec.Program.Name, Workers: len(ex.actors) + 1, Clients: len(ex.actors), Groups: 1,
+			Kinds: ex.spec.Program.Kinds,
 		},
 		Ops: harness.OpsOf(ex.ops),
 		End: &harness.End{At: ex.stamp()},
@@ -136,8 +141,8 @@ func (ex *execution) history() harness.History {
 	return h
 }
 
-// abandon ends a schedule early: every parked client crashes. Errors of that are dropped, since the one that led here is
-// reported.
+// abandon ends a schedule early: every parked client crashes. Errors of that are dropped, since the one that led here
+// is reported.
 func (ex *execution) abandon() {
 	if !ex.backend.lasts() {
 		return
@@ -151,7 +156,8 @@ func (ex *execution) abandon() {
 
 // describeNext describes what the client that took the last step would do next, for a schedule that does not end.
 func (ex *execution) describeNext() string {
-	if a := ex.last; !a.done && a.sends == nil && a.parkedAt.Kind == model.InCommand && len(a.parkedAt.Pending.Queue) > 0 {
+	if a := ex.last; !a.done && a.sends == nil && a.parkedAt.Kind == model.InCommand &&
+		len(a.parkedAt.Pending.Queue) > 0 {
 		return fmt.Sprintf("%s's %s", a, strings.TrimSpace(a.parkedAt.Pending.Next().Text(ex.w.Scripts)))
 	}
 	return fmt.Sprintf("%s's", ex.last)

@@ -9,8 +9,8 @@ import (
 	"github.com/doublegrant/doublegrant/harness/interleave"
 )
 
-// This file gives a search fewer clients whose clients wait or have threads, unless somebody has asked for a number of them: each thread
-// counts like one more client, and a search of three with a thread each takes hours.
+// This file gives a search fewer clients whose clients wait or have threads, unless somebody has asked for a number of
+// them: each thread counts like one more client, and a search of three with a thread each takes hours.
 
 // fewerClients is the number of such clients.
 const fewerClients = 2
@@ -32,8 +32,9 @@ func (s *search) budgets() []interleave.Budget {
 	return slices.Concat(all, s.stopsApart(all), s.closerLooks(all))
 }
 
-// stopsApart returns the budgets of parts in which time passes to shortly before a lease's end, of each client that does something else.
-// It may not crash there: both are too many schedules. So are all instants of somebody who tells the time.
+// stopsApart returns the budgets of parts in which time passes to shortly before a lease's end, of each client that
+// does something else. It may not crash there: both are too many schedules. So are all instants of somebody who tells
+// the time.
 func (s *search) stopsApart(all []interleave.Budget) (out []interleave.Budget) {
 	if s.seen.Coverage.TellsTime || s.parts[0].Schedules > manySchedules || s.spec.Program.Timeless {
 		return nil
@@ -47,8 +48,9 @@ func (s *search) stopsApart(all []interleave.Budget) (out []interleave.Budget) {
 	return out
 }
 
-// closerLooks returns the budgets of last parts, where somebody tells the time. They are of two clients, as of three there would be too many
-// schedules: one in which time passes to more instants, if no other part is of those, and one in which a client may crash beside.
+// closerLooks returns the budgets of last parts, where somebody tells the time. They are of two clients, as of three
+// there would be too many schedules: one in which time passes to more instants, if no other part is of those, and one
+// in which a client may crash beside.
 func (s *search) closerLooks(all []interleave.Budget) (out []interleave.Budget) {
 	i := slices.IndexFunc(all, func(b interleave.Budget) bool { return b.Approaches > 0 })
 	if i < 0 || !s.spec.EveryPart() || !s.seen.Coverage.TellsTime || s.spec.Program.Timeless {
@@ -71,8 +73,8 @@ func (s *search) fewerIfTheyWait() bool {
 	return s.spec.anyNumber && s.spec.EveryPart() && s.spec.Random == nil && s.spec.Clients > fewerClients
 }
 
-// clientsWait runs a schedule in which each client goes to its end, and one in which they take turns. It reports whether a client starts a
-// thread, or waits in one of the two. A client that cannot be run is for the search to find.
+// clientsWait runs a schedule in which each client goes to its end, and one in which they take turns. It reports
+// whether a client starts a thread, or waits in one of the two. A client that cannot be run is for the search to find.
 func (s *search) clientsWait(ctx context.Context, w *world) (yes bool) {
 	r := newRunner(s.spec, w)
 	defer r.alarm.Stop()

@@ -28,7 +28,8 @@ func renewing(_ int) client {
 	})
 }
 
-// Where clients have goroutines and nobody has asked for a number of clients, the search is of two, and says so. It is run from memory.
+// Where clients have goroutines and nobody has asked for a number of clients, the search is of two, and says so. It is
+// run from memory.
 func TestClientsWithGoroutinesAreFewer(t *testing.T) {
 	t.Parallel()
 	spec := quiet(program(renewing(0), renewing(1), renewing(2)))
@@ -48,7 +49,8 @@ func TestWhatASearchThatEndedEarlyHasLeft(t *testing.T) {
 	spec.Clients, spec.Crashes, spec.MaxSchedules = 3, 1, 60
 	res := resultOf(t, spec)
 	require.Len(t, res.Limits, 1)
-	require.Regexp(t, `^\d+ schedules that are planned in part 1 of 1 .*% have a crash \(--clients 2 and --crashes 0 would leave fewer\)$`, res.Limits[0])
+	require.Regexp(t,
+		`^\d+ schedules that are planned in part 1 of 1 .*% have a crash \(--clients 2 and --crashes 0 would leave fewer\)$`, res.Limits[0])
 	spec.Crashes, spec.MaxSchedules, spec.Clients, spec.For = 0, 0, 2, time.Minute
 	require.Empty(t, resultOf(t, spec).Limits)
 }

@@ -21,9 +21,9 @@ type Followed struct {
 }
 
 // Follow leads spec's program along the schedule of a counterexample that a search found earlier, perhaps in an older
-// version of the program, and has the checkers judge the history. Unlike [Replay] it does not compare commands: it leaves out
-// choices that are not possible any more, and clients that are not done when the schedule ends go on, one after the other.
-// An error says that the harness or its environment failed, or that spec cannot be searched (ErrSpec).
+// version of the program, and has the checkers judge the history. Unlike [Replay] it does not compare commands: it
+// leaves out choices that are not possible any more, and clients that are not done when the schedule ends go on, one
+// after the other. An error says that the harness or its environment failed, or that spec cannot be searched (ErrSpec).
 func Follow(ctx context.Context, spec Spec, c interleave.Counterexample) (Followed, error) {
 	return withReplicas(spec, func(spec Spec) (Followed, error) { return followOnce(ctx, spec, c) })
 }

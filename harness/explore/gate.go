@@ -18,8 +18,8 @@ import (
 	"github.com/doublegrant/doublegrant/harness/interleave"
 )
 
-// This file lets programs outside this process in: each client has an address, and what connects there goes through a conn, as the
-// connections of clients inside do.
+// This file lets programs outside this process in: each client has an address, and what connects there goes through a
+// conn, as the connections of clients inside do.
 
 // gates are the addresses of a world's clients. The zero value has none.
 type gates struct {
@@ -74,8 +74,9 @@ func (g *gates) accept(l net.Listener, d *dialer) {
 	}
 }
 
-// serve connects an accepted connection with Redis, once something comes over it, and passes it on. Client libraries connect again by
-// themselves, also for a client that has crashed: such a connection belongs to the schedule in which it is first used.
+// serve connects an accepted connection with Redis, once something comes over it, and passes it on. Client libraries
+// connect again by themselves, also for a client that has crashed: such a connection belongs to the schedule in which
+// it is first used.
 func (g *gates) serve(outer net.Conn, d *dialer) {
 	defer outer.Close() // the error tells nothing new
 	if !g.enter(outer, nil) {
@@ -139,7 +140,8 @@ func (g *gates) read(outer net.Conn, in []byte) (n int, err error) {
 		}
 		for {
 			args, size, parseErr := resp.ParseCommand(in[:n])
-			if parseErr != nil || size == 0 || len(args) != 2 || command.Name(args) != "echo" || !bytes.HasPrefix(args[1], []byte(announcing)) {
+			if parseErr != nil || size == 0 || len(args) != 2 || command.Name(args) != "echo" ||
+				!bytes.HasPrefix(args[1], []byte(announcing)) {
 				break
 			}
 			said := string(args[1])
@@ -153,7 +155,8 @@ func (g *gates) read(outer net.Conn, in []byte) (n int, err error) {
 	return n, err
 }
 
-// enter notes a connection, so that close can end it; inner is nil until it leads to Redis. It reports false if the gates are closed.
+// enter notes a connection, so that close can end it; inner is nil until it leads to Redis. It reports false if the
+// gates are closed.
 func (g *gates) enter(outer net.Conn, inner *conn) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -16,11 +16,13 @@ import (
 	"github.com/doublegrant/doublegrant/harness/testenv"
 )
 
-// This file keeps records in testdata, and compares with them. A record has the server on its first line, and a paragraph for each program.
+// This file keeps records in testdata, and compares with them. A record has the server on its first line, and a
+// paragraph for each program.
 
 var update = flag.Bool("update", false, "write the record of a test in testdata anew")
 
-// unsure stands in a record for a word that was another in a second recording, such as a random token. Any word will do there.
+// unsure stands in a record for a word that was another in a second recording, such as a random token. Any word will do
+// there.
 const unsure = "~"
 
 // digest returns the beginning of a hash of v's JSON.
@@ -39,8 +41,8 @@ func (p *paragraph) add(format string, args ...any) {
 	p.WriteString(strings.Join(strings.Fields(fmt.Sprintf(format, args...)), " ") + "\n")
 }
 
-// compareWithRecord holds what searches come to now to the record of it, or writes that. It leaves the test out with another server than that
-// of the record: what is stored, and so the hash of a state, is another there.
+// compareWithRecord holds what searches come to now to the record of it, or writes that. It leaves the test out with
+// another server than that of the record: what is stored, and so the hash of a state, is another there.
 func compareWithRecord(t *testing.T, file string, searchAll func(t *testing.T) []string) {
 	server, err := cluster.RedisVersion("")
 	require.NoError(t, err)
@@ -52,13 +54,15 @@ func compareWithRecord(t *testing.T, file string, searchAll func(t *testing.T) [
 	require.NoError(t, err, "a record is written with -update")
 	want := strings.Split(strings.TrimSpace(string(text)), "\n\n")
 	if want[0] != server {
-		testenv.Noting(t, "the record of searches", "it needs "+want[0]).Skipf("it is of %s, and this is %s", want[0], server)
+		testenv.Noting(t, "the record of searches",
+			"it needs "+want[0]).Skipf("it is of %s, and this is %s", want[0], server)
 	}
 	got := append([]string{server}, searchAll(t)...)
 	require.Equal(t, len(want), len(got), "the server and programs")
 	for i := range want {
 		if common(want[i], got[i], "\n", " ") != want[i] {
-			assert.Fail(t, firstDifference(want[i], got[i]), "read it; if it is right: DOUBLEGRANT_TESTS=long go test ./harness/explore -run '^%s$' -update", t.Name())
+			assert.Fail(t, firstDifference(want[i], got[i]), "read it; if it is right: DOUBLEGRANT_TESTS=long go "+
+				"test ./harness/explore -run '^%s$' -update", t.Name())
 		}
 	}
 }
@@ -71,7 +75,8 @@ func writeRecord(t *testing.T, file, server string, first, second []string) {
 	text := server + "\n"
 	for i := range first {
 		both := common(first[i], second[i], "\n", " ")
-		require.NotEqual(t, unsure, both, "leave it out, since it is told in more lines at one time than at another: %s", first[i])
+		require.NotEqual(t, unsure, both,
+			"leave it out, since it is told in more lines at one time than at another: %s", first[i])
 		text += "\n" + both + "\n"
 	}
 	require.NoError(t, os.MkdirAll("testdata", 0o755))
@@ -79,8 +84,8 @@ func writeRecord(t *testing.T, file, server string, first, second []string) {
 	t.Logf("%d programs, %d words unsure", len(first), strings.Count(text, unsure))
 }
 
-// common returns a with unsure in the place of whatever is another in b. The first separator cuts both into pieces, the next cuts pieces that
-// differ. If one has more pieces than the other, all of it is unsure.
+// common returns a with unsure in the place of whatever is another in b. The first separator cuts both into pieces, the
+// next cuts pieces that differ. If one has more pieces than the other, all of it is unsure.
 func common(a, b string, separators ...string) string {
 	if a == b {
 		return a

@@ -43,8 +43,8 @@ func (g *grace) left() time.Duration {
 	return g.until - awake
 }
 
-// isOver reports whether the time is over. Before it says so it asks Redis, for which the client may wait. If something stood still, the
-// client has the time again. An error says that Redis does not answer. The caller has the turn.
+// isOver reports whether the time is over. Before it says so it asks Redis, for which the client may wait. If something
+// stood still, the client has the time again. An error says that Redis does not answer. The caller has the turn.
 func (g *grace) isOver() (bool, error) {
 	if g.left() > 0 {
 		return false, nil

@@ -7,11 +7,13 @@ import (
 	"github.com/doublegrant/doublegrant/harness/explore/internal/command"
 )
 
-// This file knows what a library sends when it connects, which is no operation's: INFO, TIME, CLIENT SETNAME, the scripts that it loads. What
-// a client sends first on a new connection while none of its operations is under way is its greeting. On every later connection it
-// passes as it did then, so that a schedule is the same whether a connection was there or not.
+// This file knows what a library sends when it connects, which is no operation's: INFO, TIME, CLIENT SETNAME, the
+// scripts that it loads. What a client sends first on a new connection while none of its operations is under way is its
+// greeting. On every later connection it passes as it did then, so that a schedule is the same whether a connection was
+// there or not.
 
-// greets lets a command pass that greets the server, and reports whether it does. a is whose operation is under way; nil: none is.
+// greets lets a command pass that greets the server, and reports whether it does. a is whose operation is under way;
+// nil: none is.
 func (c *conn) greets(a *actor) bool {
 	next, d := &c.Queue[0], c.dialer
 	if c.used || !d.client || c.Multi || !command.Greets(next.Args) {
@@ -21,7 +23,8 @@ func (c *conn) greets(a *actor) bool {
 	switch {
 	case a == nil && !slices.Contains(d.greeting, said):
 		d.greeting = append(d.greeting, said)
-	case a != nil && !slices.Contains(d.greeting, said) && !(c.outside && strings.HasPrefix(said, "client ")): // no operation names its connection
+	// no operation names its connection
+	case a != nil && !slices.Contains(d.greeting, said) && !(c.outside && strings.HasPrefix(said, "client ")):
 		return false
 	}
 	next.Access, _ = command.AccessOf(next.Args)

@@ -12,9 +12,10 @@ import (
 	"github.com/doublegrant/doublegrant/harness/explore/internal/schedule"
 )
 
-// This file lets programs outside subscribe. Nobody sees when such a program reads, so it asks before it does, and nothing comes to it
-// that it has not asked for. A SUBSCRIBE is answered as any command is. A program that does not wait for the confirmation says so before:
-// then its way to Redis is an actor of its own, as that of a client inside is, and the confirmation comes as messages do.
+// This file lets programs outside subscribe. Nobody sees when such a program reads, so it asks before it does, and
+// nothing comes to it that it has not asked for. A SUBSCRIBE is answered as any command is. A program that does not
+// wait for the confirmation says so before: then its way to Redis is an actor of its own, as that of a client inside
+// is, and the confirmation comes as messages do.
 
 var (
 	_ harness.Listener = clientClock{}
@@ -34,8 +35,8 @@ func (c *conn) tell(b []byte) {
 	}
 }
 
-// settle returns when the gate has done all that follows from what a client's program did in the turn that has just ended: it may have
-// sent something without waiting for an answer, or closed a connection by which it has subscribed.
+// settle returns when the gate has done all that follows from what a client's program did in the turn that has just
+// ended: it may have sent something without waiting for an answer, or closed a connection by which it has subscribed.
 func (ex *live) settle(a *actor) error {
 	if len(ex.w.gates.addresses) == 0 {
 		return nil
@@ -67,13 +68,15 @@ func (ex *live) settle(a *actor) error {
 
 // unsubscribed is why a search ends whose program has announced a SUBSCRIBE that does not come.
 func unsubscribed(a *actor) error {
-	return schedule.Stopped("%s has asked for subscribe, and sent no SUBSCRIBE on a new connection within %v: see Subscriptions in workloads/clients/README.md", a, parkWithin)
+	return schedule.Stopped("%s has asked for subscribe, and sent no SUBSCRIBE on a new connection within %v: see "+
+		"Subscriptions in workloads/clients/README.md", a, parkWithin)
 }
 
-// goesWithMessages reports whether the next command is one of a program outside whose answer comes among messages. Without a connection it is
-// none.
+// goesWithMessages reports whether the next command is one of a program outside whose answer comes among messages.
+// Without a connection it is none.
 func (c *conn) goesWithMessages() bool {
-	return c != nil && c.outside && !c.Multi && (c.subscription != nil || command.Subscribes(command.Name(c.Queue[0].Args)))
+	return c != nil && c.outside && !c.Multi &&
+		(c.subscription != nil || command.Subscribes(command.Name(c.Queue[0].Args)))
 }
 
 // sendAmongMessages sends such a command. Messages that came before its answer come with it, as they do from Redis.
@@ -100,11 +103,13 @@ func (c *conn) sendAmongMessages() error {
 		return err
 	}
 	if len(c.inbox) == before {
-		return schedule.Stopped("a program outside has sent %s on a connection that has subscribed, and waits there: let it use another", strings.ToUpper(name))
+		return schedule.Stopped("a program outside has sent %s on a connection that has subscribed, and waits there: "+
+			"let it use another", strings.ToUpper(name))
 	}
 	c.out, c.inbox = append(c.out, c.inbox...), nil
 	c.Queue = c.Queue[1:]
-	if strings.HasSuffix(name, "unsubscribe") && c.subscription != nil && !c.subscription.sharded && endsSubscription(c.out) {
+	if strings.HasSuffix(name, "unsubscribe") && c.subscription != nil && !c.subscription.sharded &&
+		endsSubscription(c.out) {
 		c.endSubscription()
 	}
 	return nil
@@ -155,11 +160,12 @@ func (ex *live) sendSubscribing(a *actor, c *conn) error {
 }
 
 // announcedReader is the reason for a search that ends since a program that drives itself has subscribed.
-const announcedReader = "client %d has subscribed, and subscriptions of a program that drives itself are not explored, since it cannot ask when it reads: " +
+const announcedReader = "client %d has subscribed, and subscriptions of a program that drives itself are not " +
+	"explored, since it cannot ask when it reads: " +
 	"let it be told what to do, see workloads/clients/README.md"
 
-// expectSubscription makes the next connection of the program that subscribes one that does not wait for confirmations. It reports false if
-// the program has not announced one.
+// expectSubscription makes the next connection of the program that subscribes one that does not wait for confirmations.
+// It reports false if the program has not announced one.
 func (c *conn) expectSubscription() bool {
 	a := c.dialer.acting()
 	if a == nil || !a.expects {
@@ -173,8 +179,8 @@ func (c *conn) expectSubscription() bool {
 	return true
 }
 
-// Subscribe notes that the program's turn does not end before it has sent a SUBSCRIBE. That of a client that has crashed is waited for as
-// well, or it would come in the next schedule.
+// Subscribe notes that the program's turn does not end before it has sent a SUBSCRIBE. That of a client that has
+// crashed is waited for as well, or it would come in the next schedule.
 func (v clientClock) Subscribe() {
 	defer v.a.ex.w.takeTurn()()
 	v.a.running().expects = true
@@ -193,8 +199,8 @@ func (v clientClock) AwaitMessage(ctx context.Context, within time.Duration) (co
 	return c.endHearing(ctx)
 }
 
-// beginHearing returns the actor that has to wait and the connection on which it does. The actor is nil if the program can read at once, or
-// with an error.
+// beginHearing returns the actor that has to wait and the connection on which it does. The actor is nil if the program
+// can read at once, or with an error.
 func (v clientClock) beginHearing(within time.Duration) (*actor, *conn, error) {
 	defer v.a.ex.w.takeTurn()()
 	a := v.a.running()
@@ -246,8 +252,8 @@ func (c *conn) endHearing(ctx context.Context) (comes bool, err error) {
 	return true, nil
 }
 
-// subscribedBy returns the connection on which the actor reads messages: that by which it has subscribed last, else the only one by which
-// other threads of its client have. It is nil if there is none.
+// subscribedBy returns the connection on which the actor reads messages: that by which it has subscribed last, else the
+// only one by which other threads of its client have. It is nil if there is none.
 func (a *actor) subscribedBy() *conn {
 	if a.listens != nil {
 		return a.listens

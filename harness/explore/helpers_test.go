@@ -159,7 +159,8 @@ func quiet(p interleave.Program, c ...harness.Checker) Spec {
 	if c == nil {
 		c = []harness.Checker{&collector{}}
 	}
-	return Spec{Program: p, Checkers: c, Bounds: interleave.Bounds{Clients: 2, Crashes: -1, Expiries: -1, LostAnswers: -1}, For: 10 * time.Minute, Workers: 1}
+	return Spec{Program: p, Checkers: c, Bounds: interleave.Bounds{Clients: 2, Crashes: -1, Expiries: -1,
+		LostAnswers: -1}, For: 10 * time.Minute, Workers: 1}
 }
 
 // resultOf runs a search, whatever ends it.
@@ -298,8 +299,8 @@ func sameClient(ops []harness.Op) []string {
 	return results(ops)
 }
 
-// leavesNothing runs f, and fails if processes or goroutines of it are left. Goroutines of toxiproxy do not count: it leaves one
-// behind when a link is cut off just as bytes pass.
+// leavesNothing runs f, and fails if processes or goroutines of it are left. Goroutines of toxiproxy do not count: it
+// leaves one behind when a link is cut off just as bytes pass.
 func leavesNothing(t *testing.T, f func()) {
 	t.Helper()
 	before := len(goroutines())

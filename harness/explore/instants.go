@@ -12,25 +12,29 @@ import (
 	"github.com/doublegrant/doublegrant/harness/interleave"
 )
 
-// This file says to which instants time can pass: around the end of each lease, and where somebody is about to look at a clock or at a TTL,
-// to others that a lease's holder or its rivals may tell apart.
+// This file says to which instants time can pass: around the end of each lease, and where somebody is about to look at
+// a clock or at a TTL, to others that a lease's holder or its rivals may tell apart.
 
-// retention is the TTL from which on a key of a Timeless program counts as kept for good: time does not pass to its end.
+// retention is the TTL from which on a key of a Timeless program counts as kept for good: time does not pass to its
+// end.
 const retention = 24 * time.Hour
 
 // maxInstants bounds the number of instants of one kind to which time can pass at one moment of a schedule.
 const maxInstants = interleave.MaxPerKind
 
 const (
-	// early is so soon after the beginning of a lease that hardly anything of it is over, and two milliseconds more than what is not judged.
+	// early is so soon after the beginning of a lease that hardly anything of it is over, and two milliseconds more
+	// than what is not judged.
 	early = 3 * keyspace.Grain
-	// margin is what an algorithm adds to a deadline at most, beside another lease, if time is to pass to where it ends.
+	// margin is what an algorithm adds to a deadline at most, beside another lease, if time is to pass to where it
+	// ends.
 	margin = time.Minute
 )
 
-// reachableInstants lists the instants to which time can pass from now, in their order: shortly before the end of each lease, and the
-// first millisecond after it. Leases are those of keys, and those that operations asked for. A Timeless program that looks at a clock
-// gets midnight as well. Others need no instant of its own for it: leases of 3 ms or more end after midnight.
+// reachableInstants lists the instants to which time can pass from now, in their order: shortly before the end of each
+// lease, and the first millisecond after it. Leases are those of keys, and those that operations asked for. A Timeless
+// program that looks at a clock gets midnight as well. Others need no instant of its own for it: leases of 3 ms or more
+// end after midnight.
 func (ex *execution) reachableInstants() ([]schedule.Instant, error) {
 	ends, err := ex.leaseEnds()
 	if err != nil {
@@ -70,10 +74,11 @@ func (ex *execution) withChoices(all []schedule.Instant, choice func(n int) inte
 	return all
 }
 
-// fineInstants lists the instants beside the reachable ones that only a look at a clock or a TTL tells apart. Of the lease that ends next
-// these are early in it, its middle, and its last millisecond, in which a TTL is 0; of all others their last millisecond. Of each
-// instant that a stored value names there are two, see namedNext. The last instant is far beyond the end of all, for deadlines that are
-// kept elsewhere: later than leases end by a margin and another lease. A Timeless program has last milliseconds only.
+// fineInstants lists the instants beside the reachable ones that only a look at a clock or a TTL tells apart. Of the
+// lease that ends next these are early in it, its middle, and its last millisecond, in which a TTL is 0; of all others
+// their last millisecond. Of each instant that a stored value names there are two, see namedNext. The last instant is
+// far beyond the end of all, for deadlines that are kept elsewhere: later than leases end by a margin and another
+// lease. A Timeless program has last milliseconds only.
 func (ex *execution) fineInstants() ([]schedule.Instant, error) {
 	if !ex.w.SetsClocks() {
 		return nil, nil
@@ -108,10 +113,12 @@ func (ex *execution) fineInstants() ([]schedule.Instant, error) {
 	}
 	fine := beside(all, coarse)
 	last := beside(more, slices.Concat(coarse, fine))
-	return ex.withChoices(append(fine, last[:min(len(last), max(0, maxInstants-len(fine)))]...), interleave.PassFine), nil
+	return ex.withChoices(append(fine, last[:min(len(last), max(0, maxInstants-len(fine)))]...),
+		interleave.PassFine), nil
 }
 
-// insideLeases lists the fine instants that are not the end of a lease. Who has looked at a clock may act on it later with or without a lease.
+// insideLeases lists the fine instants that are not the end of a lease. Who has looked at a clock may act on it later
+// with or without a lease.
 func (ex *execution) insideLeases(ends []time.Duration) []time.Duration {
 	all := []time.Duration{ex.now + early}
 	if len(ends) == 0 {
@@ -124,13 +131,15 @@ func (ex *execution) insideLeases(ends []time.Duration) []time.Duration {
 	return all
 }
 
-// hasRoomAfter reports whether the leases that follow an instant end before the largest time. An instant that is later than that is negative.
+// hasRoomAfter reports whether the leases that follow an instant end before the largest time. An instant that is later
+// than that is negative.
 func (ex *execution) hasRoomAfter(at time.Duration) bool {
 	return at > 0 && at < math.MaxInt64-4*ex.spec.Program.Lease
 }
 
-// moreInstants lists instants that come after all others, as far as there is room: those that values name; and where there are few schedules,
-// parts of the lease that ends next, or if time passes beyond ends only, parts of a lease after it.
+// moreInstants lists instants that come after all others, as far as there is room: those that values name; and where
+// there are few schedules, parts of the lease that ends next, or if time passes beyond ends only, parts of a lease
+// after it.
 func (ex *execution) moreInstants(ends []time.Duration) ([]time.Duration, error) {
 	all, err := ex.namedNext(ends)
 	if len(ends) == 0 {
@@ -152,18 +161,19 @@ func (ex *execution) moreInstants(ends []time.Duration) ([]time.Duration, error)
 	return all, err
 }
 
-// sixteenths of what is left of a lease are tried in schedules of two clients, each a millisecond later: what begins or ends there has begun
-// or ended then.
+// sixteenths of what is left of a lease are tried in schedules of two clients, each a millisecond later: what begins or
+// ends there has begun or ended then.
 const sixteenths = 16
 
-// twentiethsBeyond are those of a lease that are tried after its end. Margins that are added where a deadline is compared are short.
+// twentiethsBeyond are those of a lease that are tried after its end. Margins that are added where a deadline is
+// compared are short.
 var twentiethsBeyond = []time.Duration{1, 2, 3, 4, 5, 6, 20, 40}
 
 // namedKept bounds the instants that values name to which time can pass. The next are kept.
 const namedKept = 3
 
-// namedNext lists the milliseconds of the next instants that stored values name, as those of deadlines, and the ones after them.
-// Those at which leases end are not among them.
+// namedNext lists the milliseconds of the next instants that stored values name, as those of deadlines, and the ones
+// after them. Those at which leases end are not among them.
 func (ex *execution) namedNext(ends []time.Duration) (all []time.Duration, err error) {
 	named, err := ex.backend.namedInstants()
 	kept := 0

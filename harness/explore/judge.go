@@ -33,13 +33,14 @@ func (s *search) judge(ctx context.Context, v descent) {
 // outcome returns what a schedule that has ended came to.
 func (ex *execution) outcome() findings.Outcome {
 	return findings.Outcome{
-		Path: ex.path, Times: ex.stepTimes, History: ex.history(), Ops: ex.ops, Situations: ex.situations, Covers: ex.covers(), Deadlock: ex.deadlock, Undeclared: ex.undeclared,
+		Path: ex.path, Times: ex.stepTimes, History: ex.history(), Ops: ex.ops, Situations: ex.situations,
+		Covers: ex.covers(), Deadlock: ex.deadlock, Undeclared: ex.undeclared,
 		KnownUntil: ex.knownUntil(),
 	}
 }
 
-// knownUntil returns the time until which every clock showed the schedule's time. Where the servers' clocks cannot be set they stand still
-// while time passes, so what follows a look at one of them may be wrong.
+// knownUntil returns the time until which every clock showed the schedule's time. Where the servers' clocks cannot be
+// set they stand still while time passes, so what follows a look at one of them may be wrong.
 func (ex *execution) knownUntil() time.Duration {
 	if ex.ClockRead && !ex.w.SetsClocks() {
 		return keyspace.Grain // no time has passed before

@@ -40,8 +40,8 @@ func (ex *live) sendBlocking(a *actor, gate *conn) (kept bool, err error) {
 	return true, nil
 }
 
-// keep sends the next command of the connection, which Redis may keep. What Redis has answered at once is in the inbox. Time is
-// the schedule's: Redis gets no time-out.
+// keep sends the next command of the connection, which Redis may keep. What Redis has answered at once is in the inbox.
+// Time is the schedule's: Redis gets no time-out.
 func (c *conn) keep() error {
 	if err := c.ready(); err != nil || c.failed != nil {
 		return err
@@ -83,8 +83,8 @@ func (c *conn) unblock() error {
 	return nil
 }
 
-// listen takes what has come on the connection. Redis writes all that it has to say before it reads again. So when it has answered one
-// more command of anybody, whatever the commands before it brought about has come.
+// listen takes what has come on the connection. Redis writes all that it has to say before it reads again. So when it
+// has answered one more command of anybody, whatever the commands before it brought about has come.
 func (c *conn) listen() error {
 	if _, err := c.dialer.world.Ask(c.Node, "PING"); err != nil {
 		return err
@@ -127,8 +127,8 @@ func (ex *live) forget(c *conn) {
 	ex.waiters = slices.DeleteFunc(ex.waiters, func(w *conn) bool { return w == c })
 }
 
-// cutOff ends the connection at Redis, at once: a closed socket would be noticed at some time only. Redis then serves nobody on
-// it any more.
+// cutOff ends the connection at Redis, at once: a closed socket would be noticed at some time only. Redis then serves
+// nobody on it any more.
 func (ex *live) cutOff(c *conn, why error) error {
 	ex.waiters = slices.DeleteFunc(ex.waiters, func(w *conn) bool { return w == c })
 	id := ""
@@ -198,9 +198,11 @@ func (ex *live) withWoken(a command.Access) command.Access {
 	for again := true; again; {
 		again = false
 		for _, c := range ex.waiters {
-			if c.kept != nil && !woken[c] && !c.hasArrived() && (command.Intersect(a.Writes, c.kept.command.Writes) || command.Intersect(a.Writes, c.kept.command.Reads)) {
+			if c.kept != nil && !woken[c] && !c.hasArrived() && (command.Intersect(a.Writes, c.kept.command.Writes) ||
+				command.Intersect(a.Writes, c.kept.command.Reads)) {
 				woken[c], again = true, true
-				a.Reads, a.Writes = slices.Concat(a.Reads, c.kept.command.Reads), slices.Concat(a.Writes, c.kept.command.Writes)
+				a.Reads, a.Writes = slices.Concat(a.Reads, c.kept.command.Reads),
+					slices.Concat(a.Writes, c.kept.command.Writes)
 			}
 		}
 	}

@@ -8,8 +8,8 @@ import (
 
 // This file is about commands that their client has given up, and that Redis may still execute.
 
-// giveUp makes the client go on without an answer. It returns the connection, with the commands not sent yet, for a later
-// Arrive.
+// giveUp makes the client go on without an answer. It returns the connection, with the commands not sent yet, for a
+// later Arrive.
 func (c *conn) giveUp() (left lateCommand, err error) {
 	if err := c.reconnectToPrimary(); err != nil || c.failed != nil {
 		return left, err

@@ -9,7 +9,8 @@ import (
 	"github.com/doublegrant/doublegrant/harness/explore/internal/resp"
 )
 
-// This file learns from a command that is really sent what it makes of the store, and how the program looks at the store.
+// This file learns from a command that is really sent what it makes of the store, and how the program looks at the
+// store.
 
 // pendingOutcome holds a command about to be executed, until its outcome is kept.
 type pendingOutcome struct {
@@ -23,15 +24,17 @@ type pendingOutcome struct {
 }
 
 // questionOf returns the question that a command asks of what is stored now: see model.Memory.Ask.
-func (ex *modelled) questionOf(c *command.Command, on *command.Pending, watched []model.Watched) (model.Question, bool) {
+func (ex *modelled) questionOf(c *command.Command, on *command.Pending,
+	watched []model.Watched) (model.Question, bool) {
 	q, ok := ex.memory.Ask(c, on, watched, ex.store, ex.now, ex.hearingReplicas())
 	q.Slow = ex.slow
 	return q, ok
 }
 
-// beginLearning prepares to keep the outcome of a command about to be executed on a connection. It returns nil if there is nothing
-// to keep.
-func (ex *live) beginLearning(c *command.Command, on *command.Pending, a *actor, watched []model.Watched) (*pendingOutcome, error) {
+// beginLearning prepares to keep the outcome of a command about to be executed on a connection. It returns nil if there
+// is nothing to keep.
+func (ex *live) beginLearning(c *command.Command, on *command.Pending, a *actor,
+	watched []model.Watched) (*pendingOutcome, error) {
 	if !ex.learns() {
 		return nil, nil
 	}
@@ -96,7 +99,8 @@ func (ex *live) finishLearning(l *pendingOutcome, reply []byte) (err error) {
 	case t.Reply != string(reply) && l.q.Hearing > 0:
 		t.Reply = string(reply) // the last replica acknowledges when it likes
 	case t.Reply != string(reply):
-		m.Disable("%s is answered %q and %q where the same is stored", strings.ToUpper(command.Name(l.command.Args)), resp.Clip(resp.ReplyText([]byte(t.Reply)), 40), resp.Clip(resp.ReplyText(reply), 40))
+		m.Disable("%s is answered %q and %q where the same is stored", strings.ToUpper(command.Name(l.command.Args)),
+			resp.Clip(resp.ReplyText([]byte(t.Reply)), 40), resp.Clip(resp.ReplyText(reply), 40))
 	}
 	if l.watching {
 		t.Touched, t.Watched = touched, len(m.Watched)
@@ -159,8 +163,8 @@ func (ex *live) observationHears(heard model.Event) {
 	}
 }
 
-// askedByProgram notes a command of the program's own look at the store, which is about to be sent. The function that it returns is
-// to be called with the reply.
+// askedByProgram notes a command of the program's own look at the store, which is about to be sent. The function that
+// it returns is to be called with the reply.
 func (c *conn) askedByProgram(next *command.Command) (learned func(reply []byte) error, err error) {
 	ex := c.dialer.world.current
 	if ex == nil || !ex.learns() || !c.dialer.world.asking {
@@ -176,7 +180,8 @@ func (c *conn) askedByProgram(next *command.Command) (learned func(reply []byte)
 	if next.Scripts {
 		c.dialer.world.Scripts.Learn(next.Args) // or it is missing after the next flush
 	}
-	ex.observationAsks(model.Ask{Kind: model.AsksRedis, Command: command.Command{Raw: next.Raw, Args: next.Args, Access: next.Access}})
+	ex.observationAsks(model.Ask{Kind: model.AsksRedis,
+		Command: command.Command{Raw: next.Raw, Args: next.Args, Access: next.Access}})
 	l, err := ex.beginLearning(next, nil, nil, nil)
 	return func(reply []byte) error {
 		if err := ex.finishLearning(l, reply); err != nil {
@@ -187,7 +192,8 @@ func (c *conn) askedByProgram(next *command.Command) (learned func(reply []byte)
 	}, err
 }
 
-// applyTransition changes the contents as the command changed the store, and notes the keys that it touched for whoever watches them.
+// applyTransition changes the contents as the command changed the store, and notes the keys that it touched for whoever
+// watches them.
 func (ex *modelled) applyTransition(c *command.Command, t *model.Transition, a *actor) {
 	before := ex.store
 	ex.store = t.After

@@ -11,7 +11,8 @@ import (
 	"github.com/doublegrant/doublegrant/harness/interleave"
 )
 
-// This file tells, in the steps of a counterexample, where a key's lease is not as long as the one that an operation asked for.
+// This file tells, in the steps of a counterexample, where a key's lease is not as long as the one that an operation
+// asked for.
 
 // givenLeases are the leases that the commands of a schedule give keys, while its steps are written down.
 type givenLeases struct {
@@ -26,11 +27,12 @@ type givenLease struct {
 	long time.Duration
 }
 
-// leaseSlack is from how much on a difference from the lease that was asked for is told: Redis counts in milliseconds, and rounds.
+// leaseSlack is from how much on a difference from the lease that was asked for is told: Redis counts in milliseconds,
+// and rounds.
 const leaseSlack = 2 * keyspace.Grain
 
-// noteLeases looks at the ends that a step has given keys, and tells of an operation that has ended with it how they differ from what it
-// asked for.
+// noteLeases looks at the ends that a step has given keys, and tells of an operation that has ended with it how they
+// differ from what it asked for.
 func (ex *live) noteLeases(c interleave.Choice, ended []harness.Op) error {
 	if ex.trace == nil {
 		return nil
@@ -77,8 +79,9 @@ func (ex *live) leasesGiven() (given []givenLease, err error) {
 	return given, nil
 }
 
-// differing says how the leases that a client's operation gave keys differ from the one that it asked for. It is empty if one of them is as
-// long: others, such as that of a counter, have lengths of their own. What was said before of an operation of that kind is not said again.
+// differing says how the leases that a client's operation gave keys differ from the one that it asked for. It is empty
+// if one of them is as long: others, such as that of a counter, have lengths of their own. What was said before of an
+// operation of that kind is not said again.
 func (l *givenLeases) differing(client int, op harness.Op) (key, text string) {
 	given := l.by[client]
 	if len(given) == 0 || op.TTL <= 0 || op.Outcome != harness.OK || !begins(op) {

@@ -49,8 +49,8 @@ func (ex *live) tell(a *actor, heard model.Event) error {
 	return ex.awaitClient(a)
 }
 
-// crash tells all threads of a client, which are parked, that it has crashed. Their goroutines go on to their end, but its
-// connections send nothing more.
+// crash tells all threads of a client, which are parked, that it has crashed. Their goroutines go on to their end, but
+// its connections send nothing more.
 func (ex *live) crash(client int) error {
 	main := ex.actors[client]
 	if kill := ex.spec.Program.Kill; kill != nil && client < len(ex.w.gates.addresses) {
@@ -201,9 +201,12 @@ func (ex *live) sendNext(a *actor, c *conn) (kept bool, err error) {
 	next := c.Queue[0]
 	switch {
 	case next.Monitors():
-		return false, schedule.Stopped("client %d's %s shows what others do, which cannot be explored", a.index+1, strings.ToUpper(command.Name(next.Args)))
+		return false, schedule.Stopped("client %d's %s shows what others do, which cannot be explored", a.index+1,
+			strings.ToUpper(command.Name(next.Args)))
 	case ex.w.Scripts.ReadsIdleTime(next.Args):
-		return false, schedule.Stopped("client %d's %s asks how long a key was not used, which Redis measures by the machine's time and not by the schedule's: put it under load instead", a.index+1, strings.ToUpper(command.Name(next.Args)))
+		return false, schedule.Stopped("client %d's %s asks how long a key was not used, which Redis measures by the "+
+			"machine's time and not by the schedule's: put it under load instead", a.index+1,
+			strings.ToUpper(command.Name(next.Args)))
 	case c.goesWithMessages():
 		return false, ex.sendSubscribing(a, c)
 	case next.Blocks() && !c.Multi:
@@ -239,7 +242,8 @@ func (ex *live) sendNext(a *actor, c *conn) (kept bool, err error) {
 	return false, nil
 }
 
-// sendForClient sends the next command of a client's connection, also while the program looks at the store: its threads may act then.
+// sendForClient sends the next command of a client's connection, also while the program looks at the store: its threads
+// may act then.
 func (ex *live) sendForClient(c *conn) error {
 	asking := ex.w.asking
 	ex.w.asking = false
@@ -274,8 +278,8 @@ func (ex *live) beginLearningNext(a *actor, c *conn) (*pendingOutcome, error) {
 	return ex.beginLearning(c.Next(), &c.Pending, a, a.watched)
 }
 
-// lacksAcks reports whether a WAIT got fewer acknowledgements than it asked for, or than there are replicas that hear the primary
-// if those are fewer.
+// lacksAcks reports whether a WAIT got fewer acknowledgements than it asked for, or than there are replicas that hear
+// the primary if those are fewer.
 func (ex *live) lacksAcks(c command.Command, reply []byte) bool {
 	wanted := min(c.WantedAcks(), ex.hearingReplicas())
 	got, err := resp.Integer(reply)
@@ -328,7 +332,9 @@ func (ex *live) namedInstants() (_ []time.Duration, err error) {
 			return nil, err
 		}
 	}
-	ex.stored = slices.DeleteFunc(ex.stored, func(k keyspace.Key) bool { return k.End != keyspace.NoEnd && keyspace.HasEnded(k.End, ex.now) })
+	ex.stored = slices.DeleteFunc(ex.stored, func(k keyspace.Key) bool {
+		return k.End != keyspace.NoEnd && keyspace.HasEnded(k.End, ex.now)
+	})
 	return keyspace.Named(ex.stored), nil
 }
 

@@ -16,8 +16,8 @@ func (a *actor) noteAct(done model.Act) {
 	}
 }
 
-// learnMind keeps what a client that has just come to its next wait has done since the last. The error wraps schedule.ErrNotRepeated if it did
-// something else the last time.
+// learnMind keeps what a client that has just come to its next wait has done since the last. The error wraps
+// schedule.ErrNotRepeated if it did something else the last time.
 func (ex *live) learnMind(a *actor) error {
 	m := ex.memory
 	if !ex.learns() {
@@ -37,10 +37,13 @@ func (ex *live) learnMind(a *actor) error {
 	if watches == 0 {
 		a.watched = nil
 	}
-	if first.clockReads > first.records+1 || slices.ContainsFunc(acts, func(d model.Act) bool { return d.Op.Until != 0 || d.Op.Due != 0 }) {
+	if first.clockReads > first.records+1 || slices.ContainsFunc(acts, func(d model.Act) bool {
+		return d.Op.Until != 0 || d.Op.Due != 0
+	}) {
 		m.Disable("a client looks at the time of the schedule")
 	}
-	did := model.Did{Acts: acts, Stop: model.Stop{Kind: a.parkedAt.Kind}, Watches: watches > 0, Threads: len(ex.threadsOf(a.index)) - 1, Cancelled: ex.cancelled(a.index)}
+	did := model.Did{Acts: acts, Stop: model.Stop{Kind: a.parkedAt.Kind}, Watches: watches > 0,
+		Threads: len(ex.threadsOf(a.index)) - 1, Cancelled: ex.cancelled(a.index)}
 	switch did.Stop.Kind {
 	case model.InCommand:
 		did.Stop.Pending = a.parkedAt.Pending.Snapshot()
@@ -58,7 +61,8 @@ func (ex *live) learnMind(a *actor) error {
 	return err
 }
 
-// whyUnknowable says why no mind can stand for what a client has read whose thread has just come to its next wait. It is empty if one can.
+// whyUnknowable says why no mind can stand for what a client has read whose thread has just come to its next wait. It
+// is empty if one can.
 func (ex *live) whyUnknowable(a *actor) string {
 	if len(ex.waiters) > 0 {
 		return "a client waits in Redis, or listens to messages"
@@ -74,8 +78,8 @@ func (ex *live) whyUnknowable(a *actor) string {
 	return ""
 }
 
-// cancelled returns a bit for each thread of a client whose sleep was ended by its context. What becomes of a client that has crashed is
-// the same with it.
+// cancelled returns a bit for each thread of a client whose sleep was ended by its context. What becomes of a client
+// that has crashed is the same with it.
 func (ex *live) cancelled(client int) (bits uint32) {
 	for _, t := range ex.threadsOf(client) {
 		if !t.done && !t.isCrashed() && t.parkedAt.Kind == model.InNap && t.parkedAt.isCancelled() {

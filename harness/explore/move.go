@@ -13,7 +13,8 @@ import (
 
 // nextMove returns the step that a parked client would take.
 func (ex *execution) nextMove(c interleave.Choice, a *actor) schedule.Move {
-	m := schedule.Move{Choice: c, Memory: ex.memoryOf(a.index), Begins: a.mayBegin(), Ends: true, Observes: ex.spec.Program.Observe != nil, TimePasses: a.wakeAt > ex.now}
+	m := schedule.Move{Choice: c, Memory: ex.memoryOf(a.index), Begins: a.mayBegin(), Ends: true,
+		Observes: ex.spec.Program.Observe != nil, TimePasses: a.wakeAt > ex.now}
 	if a.sends != nil {
 		m.Begins, m.Ends, m.Access = false, false, a.sends.Queue[0].Access
 		return m
@@ -27,11 +28,13 @@ func (ex *execution) nextMove(c interleave.Choice, a *actor) schedule.Move {
 	case model.InCommand:
 		if isExecuted(c) {
 			first := a.parkedAt.Pending.Next()
-			m.Access, m.Timely = ex.backend.withWoken(first.Access), first.Timely() || ex.asksTTL(first, a.parkedAt.Pending)
+			m.Access, m.Timely = ex.backend.withWoken(first.Access), first.Timely() ||
+				ex.asksTTL(first, a.parkedAt.Pending)
 			if ex.readsClock(first, a.parkedAt.Pending) {
 				m = looksAtClock(m)
 			}
-			m.TimePasses = m.TimePasses || c.Kind() == interleave.Slows || first.WaitTimeout() > 0 && first.WantedAcks() > ex.hearingReplicas()
+			m.TimePasses = m.TimePasses || c.Kind() == interleave.Slows ||
+				first.WaitTimeout() > 0 && first.WantedAcks() > ex.hearingReplicas()
 		}
 	case model.InClock:
 		m = looksAtClock(m)
@@ -46,14 +49,15 @@ func isExecuted(c interleave.Choice) bool {
 	return c.Kind() == interleave.Runs || c.Kind() == interleave.LosesAnswers || c.Kind() == interleave.Slows
 }
 
-// looksAtClock returns a move in which somebody looks at a clock. A later look sees a later time, so the order of looks matters.
+// looksAtClock returns a move in which somebody looks at a clock. A later look sees a later time, so the order of looks
+// matters.
 func looksAtClock(m schedule.Move) schedule.Move {
 	m.Access.Writes, m.Timely = append(slices.Clip(m.Access.Writes), schedule.ClockKey), true
 	return m
 }
 
-// moves lists what can happen next: the steps of clients, beginning with the thread that took the last step, then everything
-// else. It is empty when nobody can take a step and no late command is left.
+// moves lists what can happen next: the steps of clients, beginning with the thread that took the last step, then
+// everything else. It is empty when nobody can take a step and no late command is left.
 func (ex *execution) moves() ([]schedule.Move, error) {
 	able := ex.ableActors()
 	if len(able) == 0 {
@@ -95,8 +99,9 @@ func (ex *execution) stepOf(a *actor) schedule.Move {
 	return ex.nextMove(interleave.Run(a.index).Of(a.thread), a)
 }
 
-// addUnanswered adds, for each client that can send a command, the moves in which it gets no answer. Whether a command that
-// changes nothing is executed makes no difference, so it comes late only if the budget has no lost answers and commands.
+// addUnanswered adds, for each client that can send a command, the moves in which it gets no answer. Whether a command
+// that changes nothing is executed makes no difference, so it comes late only if the budget has no lost answers and
+// commands.
 func (ex *execution) addUnanswered(out []schedule.Move) []schedule.Move {
 	for _, run := range slices.Clip(out) {
 		a := ex.actorOf(run.Choice)
@@ -120,15 +125,17 @@ func (ex *execution) addUnanswered(out []schedule.Move) []schedule.Move {
 		if ex.remaining.LostCommands > 0 && !waits {
 			add(of(interleave.LoseCommand(a.index)))
 		}
-		if ex.remaining.Late > 0 && !waits && !a.parkedAt.conn.goesWithMessages() && (changes || ex.budget.LostAnswers+ex.budget.LostCommands == 0) {
+		if ex.remaining.Late > 0 && !waits && !a.parkedAt.conn.goesWithMessages() &&
+			(changes || ex.budget.LostAnswers+ex.budget.LostCommands == 0) {
 			add(of(interleave.Delay(a.index)))
 		}
 	}
 	return out
 }
 
-// addSlow adds, for each client whose next command is a script or a transaction that looks at the server's clock, the move in which a millisecond
-// passes while it is executed. One of a schedule is enough, where time stops within leases at all.
+// addSlow adds, for each client whose next command is a script or a transaction that looks at the server's clock, the
+// move in which a millisecond passes while it is executed. One of a schedule is enough, where time stops within leases
+// at all.
 func (ex *execution) addSlow(out []schedule.Move) []schedule.Move {
 	if ex.slowed || ex.budget.Approaches == 0 || !ex.w.SetsClocks() {
 		return out
@@ -139,7 +146,8 @@ func (ex *execution) addSlow(out []schedule.Move) []schedule.Move {
 			continue
 		}
 		next := a.parkedAt.Pending.Next()
-		if n := command.Name(next.Args); n != "eval" && n != "evalsha" && n != "exec" || !ex.readsClock(next, a.parkedAt.Pending) {
+		if n := command.Name(next.Args); n != "eval" && n != "evalsha" && n != "exec" ||
+			!ex.readsClock(next, a.parkedAt.Pending) {
 			continue
 		}
 		m := ex.nextMove(interleave.Slow(a.index).Of(a.thread), a)
@@ -158,8 +166,8 @@ func (ex *execution) onlyWakesNext(a *actor) bool {
 	return err == nil && ends
 }
 
-// addArrivals adds the late commands that can be executed now: those after which something else has happened, or all of them
-// if nothing else is left to do.
+// addArrivals adds the late commands that can be executed now: those after which something else has happened, or all of
+// them if nothing else is left to do.
 func (ex *execution) addArrivals(out []schedule.Move) []schedule.Move {
 	alone := len(out) == 0
 	for n, l := range ex.lateCommands {
@@ -173,18 +181,20 @@ func (ex *execution) addArrivals(out []schedule.Move) []schedule.Move {
 // arrivalOf returns the move in which a late command is executed.
 func (ex *execution) arrivalOf(n int) schedule.Move {
 	l := &ex.lateCommands[n]
-	m := schedule.Move{Choice: interleave.Arrive(n), Access: l.access(), Timely: true, Observes: ex.spec.Program.Observe != nil}
+	m := schedule.Move{Choice: interleave.Arrive(n), Access: l.access(), Timely: true,
+		Observes: ex.spec.Program.Observe != nil}
 	if slices.ContainsFunc(l.commands, func(c command.Command) bool { return ex.readsClock(&c, l.pending) }) {
 		return looksAtClock(m)
 	}
 	return m
 }
 
-// addCrash adds the crash of the client that took the last step. Crashes of the others were possible right after their own
-// last steps, and nobody can tell the difference.
+// addCrash adds the crash of the client that took the last step. Crashes of the others were possible right after their
+// own last steps, and nobody can tell the difference.
 func (ex *execution) addCrash(out []schedule.Move) []schedule.Move {
 	if ex.remaining.Crashes > 0 && ex.justStepped && ex.isAlive(ex.last.index) {
-		out = append(out, schedule.Move{Choice: interleave.Crash(ex.last.index), Memory: ex.memoryOf(ex.last.index), Cost: 1, Access: ex.backend.waitAccess(ex.last.index)})
+		out = append(out, schedule.Move{Choice: interleave.Crash(ex.last.index), Memory: ex.memoryOf(ex.last.index),
+			Cost: 1, Access: ex.backend.waitAccess(ex.last.index)})
 	}
 	return out
 }

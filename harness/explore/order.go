@@ -14,8 +14,9 @@ const (
 	orderWithin   = 3 * time.Second // for that, while this process is awake
 )
 
-// orderFound puts the steps of counterexamples into the order of their clients, where the order does not matter. Of many
-// schedules that show the same, a reader then sees one with few turns to follow, whichever the search came to first.
+// orderFound puts the steps of counterexamples into the order of their clients, where the order does not matter. Of
+// many schedules that show the same, a reader then sees one with few turns to follow, whichever the search came to
+// first.
 func (s *search) orderFound(ctx context.Context, w *world) error {
 	for class, c := range s.seen.Found {
 		h := newShrinker(s.spec, w, c)
@@ -65,8 +66,9 @@ func (h *shrinker) moveStep(ctx context.Context, from, to int) (tidier bool, err
 	return true, nil
 }
 
-// isTidier reports whether a schedule has its steps more in the order of their clients than another, and neither more faults nor more
-// turns from one client to another.
+// isTidier reports whether a schedule has its steps more in the order of their clients than another, and neither more
+// faults nor more turns from one client to another.
 func isTidier(a, than []interleave.Choice) bool {
-	return slices.Compare(a, than) < 0 && findings.FaultsIn(a) <= findings.FaultsIn(than) && countSwitches(a) <= countSwitches(than)
+	return slices.Compare(a, than) < 0 && findings.FaultsIn(a) <= findings.FaultsIn(than) &&
+		countSwitches(a) <= countSwitches(than)
 }

@@ -20,9 +20,9 @@ import (
 )
 
 // This file finds out whether a program's clients act by themselves: in goroutines that outlive the command at hand, by
-// timers, or by sleeping in real time. None of that is part of a schedule, so the search cannot see it. Two schedules are
-// run for this: one in which clients come one after the other, and one in which they take turns. In them every allocation is
-// recorded, and the goroutines are listed in each step and after each operation.
+// timers, or by sleeping in real time. None of that is part of a schedule, so the search cannot see it. Two schedules
+// are run for this: one in which clients come one after the other, and one in which they take turns. In them every
+// allocation is recorded, and the goroutines are listed in each step and after each operation.
 
 // profileTurn lets one search at a time run such schedules: the memory profile is one for the whole process.
 var profileTurn sync.Mutex
@@ -48,7 +48,8 @@ func (s *search) ownWork(ctx context.Context, w *world) (found string, err error
 	return strings.Join(slices.Sorted(maps.Keys(spawned)), " and "), err
 }
 
-// watchClients runs two schedules, and returns the lines of code at which clients start something in them that goes on by itself.
+// watchClients runs two schedules, and returns the lines of code at which clients start something in them that goes on
+// by itself.
 func (s *search) watchClients(ctx context.Context, w *world) (spawned map[string]bool, err error) {
 	before := countTimers()
 	spawned = map[string]bool{}
@@ -69,7 +70,8 @@ func (s *search) watchClients(ctx context.Context, w *world) (spawned map[string
 }
 
 // watchGoroutines runs a schedule of the program step by step, and adds to spawned the code that starts goroutines.
-func (s *search) watchGoroutines(ctx context.Context, w *world, order strategy.Strategy, spawned map[string]bool) error {
+func (s *search) watchGoroutines(ctx context.Context, w *world, order strategy.Strategy,
+	spawned map[string]bool) error {
 	look := func(a *actor) {
 		for _, origin := range lingeringGoroutines(a.goroutine) {
 			spawned[origin] = true
@@ -99,8 +101,8 @@ func (w watched) Next(v strategy.View) (interleave.Choice, strategy.Do, error) {
 	return w.Strategy.Next(v)
 }
 
-// launchFrame and threadFrame are the functions in which every client and every goroutine of harness.Go runs, and startFrame is
-// the one that starts the latter.
+// launchFrame and threadFrame are the functions in which every client and every goroutine of harness.Go runs, and
+// startFrame is the one that starts the latter.
 const (
 	launchFrame = "explore.(*actor).launch."
 	threadFrame = "explore.(*actor).run"
@@ -109,18 +111,21 @@ const (
 
 // servingPackages lists the packages whose goroutines and timers only serve the command at hand.
 var servingPackages = []string{
-	"github.com/redis/go-redis/", "github.com/go-redsync/redsync/", "context.", "net.", "os.", "runtime.", "testing.", "internal/",
+	"github.com/redis/go-redis/", "github.com/go-redsync/redsync/", "context.", "net.", "os.", "runtime.",
+	"testing.", "internal/",
 }
 
 func isAllowed(function string) bool {
 	return slices.ContainsFunc(servingPackages, func(p string) bool { return strings.HasPrefix(function, p) })
 }
 
-// startTimers lists the functions of package time that start a timer, or sleep. Others take memory as well, such as the one that a library
-// writes the time into its log by.
-var startTimers = []string{"time.Sleep", "time.After", "time.AfterFunc", "time.NewTimer", "time.NewTicker", "time.Tick", "time.(*Timer).Reset", "time.(*Ticker).Reset"}
+// startTimers lists the functions of package time that start a timer, or sleep. Others take memory as well, such as the
+// one that a library writes the time into its log by.
+var startTimers = []string{"time.Sleep", "time.After", "time.AfterFunc", "time.NewTimer", "time.NewTicker", "time.Tick",
+	"time.(*Timer).Reset", "time.(*Ticker).Reset"}
 
-// countTimers counts the timers and sleeps of clients since the process started, by the line of code that asked for them.
+// countTimers counts the timers and sleeps of clients since the process started, by the line of code that asked for
+// them.
 func countTimers() map[string]int64 {
 	runtime.GC() // an allocation appears in the profile after the second collection
 	runtime.GC()
@@ -141,8 +146,8 @@ func countTimers() map[string]int64 {
 	return out
 }
 
-// timerOrigin returns the line of code that asked for a timer while a client was at work. It is empty if there was no timer, or
-// one that serves a command.
+// timerOrigin returns the line of code that asked for a timer while a client was at work. It is empty if there was no
+// timer, or one that serves a command.
 func timerOrigin(stack []uintptr) string {
 	origin, timer, client := "", "", false
 	for frames := runtime.CallersFrames(stack); ; {
@@ -168,8 +173,8 @@ func timerOrigin(stack []uintptr) string {
 	return origin
 }
 
-// A goroutine with nothing left to do ends within endWithin of real time. If it is runnable, and a busy machine does not let it
-// run, it has until endBusyWithin.
+// A goroutine with nothing left to do ends within endWithin of real time. If it is runnable, and a busy machine does
+// not let it run, it has until endBusyWithin.
 const (
 	endWithin     = 5 * time.Millisecond
 	endBusyWithin = 20 * endWithin
@@ -186,15 +191,17 @@ func lingeringGoroutines(goroutine int) (origins []string) {
 	}
 }
 
-// spawnedBy lists the lines of code at which a goroutine, or one that it has started, started others that are still there. Those
-// that wait for the explorer to let their command through are left out. ready reports whether Go could run one of the others now.
+// spawnedBy lists the lines of code at which a goroutine, or one that it has started, started others that are still
+// there. Those that wait for the explorer to let their command through are left out. ready reports whether Go could run
+// one of the others now.
 func spawnedBy(goroutine int) (origins []string, ready bool) {
 	if goroutine == 0 {
 		return nil, false
 	}
 	family := []int{goroutine}
 	for _, g := range stacks() {
-		if !slices.Contains(family, g.parent) || isAllowed(g.creator) || strings.HasSuffix(g.creator, startFrame) || strings.Contains(g.text, "explore.(*conn).") {
+		if !slices.Contains(family, g.parent) || isAllowed(g.creator) || strings.HasSuffix(g.creator, startFrame) ||
+			strings.Contains(g.text, "explore.(*conn).") {
 			continue
 		}
 		family = append(family, g.id)

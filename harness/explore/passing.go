@@ -15,10 +15,11 @@ import (
 
 // This file lets time pass in a schedule, and clocks be looked at.
 
-// timeMoves lists the moves in which time passes. Time does not pass twice in a row: it could have passed to the second instant
-// at once.
+// timeMoves lists the moves in which time passes. Time does not pass twice in a row: it could have passed to the second
+// instant at once.
 func (ex *execution) timeMoves() (out []schedule.Move, err error) {
-	if ex.remaining.Expiries == 0 && ex.remaining.Approaches == 0 || len(ex.path) == 0 || ex.path[len(ex.path)-1].IsTime() {
+	if ex.remaining.Expiries == 0 && ex.remaining.Approaches == 0 || len(ex.path) == 0 ||
+		ex.path[len(ex.path)-1].IsTime() {
 		return nil, nil
 	}
 	if ex.spec.Program.Timeless && !ex.TTLSet && !ex.ClockRead {
@@ -33,7 +34,8 @@ func (ex *execution) timeMoves() (out []schedule.Move, err error) {
 	return out, err
 }
 
-// instantsNow lists the instants to which time can pass, and with them the fine ones where somebody may notice the difference.
+// instantsNow lists the instants to which time can pass, and with them the fine ones where somebody may notice the
+// difference.
 func (ex *execution) instantsNow() ([]schedule.Instant, error) {
 	instants, err := ex.reachableInstants()
 	if err != nil {
@@ -152,7 +154,8 @@ func (ex *execution) look(a *actor) time.Duration {
 	ex.ClockRead = true
 	if a.parkedAt.Kind == model.InMillis {
 		at := ex.clock(a.index)
-		return (at + 24*time.Hour).Truncate(keyspace.Grain) - 24*time.Hour // a clock may be behind the schedule's beginning
+		// a clock may be behind the schedule's beginning
+		return (at + 24*time.Hour).Truncate(keyspace.Grain) - 24*time.Hour
 	}
 	ex.lookAtClock()
 	return ex.clock(a.index)
@@ -165,7 +168,8 @@ func (ex *execution) serverLooks(c *command.Command, on *command.Pending) {
 	}
 }
 
-// readsClock reports whether the outcome of a command, or of the transaction that it executes, depends on the time of day to the last digit.
+// readsClock reports whether the outcome of a command, or of the transaction that it executes, depends on the time of
+// day to the last digit.
 func (ex *execution) readsClock(c *command.Command, on *command.Pending) bool {
 	if c.Meaning != nil { // it was worked out once
 		return c.Meaning.Exact

@@ -36,10 +36,14 @@ func TestLeasesEndOneByOne(t *testing.T) {
 		return append(commands(ex)[4:5], results(ex.ops)[4:]...)
 	}
 	for range 2 {
-		require.Equal(t, []string{"0: 999ms pass: 1ms is left of short =", "2: PTTL short = 1", "2: PTTL long = 9001", "2: EXISTS year = 1", "2: EXISTS ever = 1"}, read(0))
-		require.Equal(t, []string{"0: 1.001s pass: short expires =", "2: PTTL short = -2", "2: PTTL long = 8999", "2: EXISTS year = 1", "2: EXISTS ever = 1"}, read(1))
-		require.Equal(t, []string{"0: 10.001s pass: short, long expires =", "2: PTTL short = -2", "2: PTTL long = -2", "2: EXISTS year = 1", "2: EXISTS ever = 1"}, read(3))
-		require.Equal(t, []string{"0: 8760h0m0.001s pass: short, long, year expires =", "2: PTTL short = -2", "2: PTTL long = -2", "2: EXISTS year = 0", "2: EXISTS ever = 1"}, read(5))
+		require.Equal(t, []string{"0: 999ms pass: 1ms is left of short =", "2: PTTL short = 1", "2: PTTL long = 9001",
+			"2: EXISTS year = 1", "2: EXISTS ever = 1"}, read(0))
+		require.Equal(t, []string{"0: 1.001s pass: short expires =", "2: PTTL short = -2", "2: PTTL long = 8999",
+			"2: EXISTS year = 1", "2: EXISTS ever = 1"}, read(1))
+		require.Equal(t, []string{"0: 10.001s pass: short, long expires =", "2: PTTL short = -2", "2: PTTL long = -2",
+			"2: EXISTS year = 1", "2: EXISTS ever = 1"}, read(3))
+		require.Equal(t, []string{"0: 8760h0m0.001s pass: short, long, year expires =", "2: PTTL short = -2",
+			"2: PTTL long = -2", "2: EXISTS year = 0", "2: EXISTS ever = 1"}, read(5))
 	}
 }
 
@@ -63,7 +67,9 @@ func TestLeasesOfEveryLength(t *testing.T) {
 		require.NoError(t, err)
 		ends, err := ex.leaseEnds()
 		require.NoError(t, err)
-		last := slices.IndexFunc(fine, func(t schedule.Instant) bool { return t.At.Truncate(keyspace.Grain) == ends[0] })
+		last := slices.IndexFunc(fine, func(t schedule.Instant) bool {
+			return t.At.Truncate(keyspace.Grain) == ends[0]
+		})
 		s.follow(ex, fine[last].Choice, interleave.Run(1))
 		require.Equal(t, "2: PTTL k = 0", results(ex.ops)[1], ttl)
 	}
@@ -98,7 +104,8 @@ func TestABudgetOfTime(t *testing.T) {
 	s.follow(ex, interleave.Pass(0), interleave.Run(0), interleave.Run(0))
 	require.NotContains(t, possible(ex), interleave.Pass(0), "the budget is used up")
 	s.finish(ex)
-	require.Equal(t, []string{"1: SET k 1 PX 1000 = OK", "1: PTTL k = 1", "1: PTTL k = -2", "1: SET k 1 PX 1000 = OK", "1: PTTL k = 1000"}, results(ex.ops)[:5])
+	require.Equal(t, []string{"1: SET k 1 PX 1000 = OK", "1: PTTL k = 1", "1: PTTL k = -2", "1: SET k 1 PX 1000 = OK",
+		"1: PTTL k = 1000"}, results(ex.ops)[:5])
 
 	// The other way round as well: beyond the end of one lease, and to the last instant of the next.
 	ex = s.begin()
@@ -114,7 +121,9 @@ func TestABudgetOfTime(t *testing.T) {
 func TestServersAndClientsShowTheSameTime(t *testing.T) {
 	look := func(ctx context.Context, s *harness.Session, r redis.UniversalClient) {
 		for range 2 {
-			op(s, "own", func() (string, error) { return harness.Now(ctx).UTC().Format("2006-01-02 15:04:05.000"), nil })
+			op(s, "own", func() (string, error) {
+				return harness.Now(ctx).UTC().Format("2006-01-02 15:04:05.000"), nil
+			})
 			op(s, "server", func() (string, error) {
 				at, err := r.Time(ctx).Result()
 				return at.UTC().Format("2006-01-02 15:04:05.000"), err
@@ -126,7 +135,8 @@ func TestServersAndClientsShowTheSameTime(t *testing.T) {
 	spec.Skew = time.Hour
 	s := newScheduler(t, spec)
 	for range 2 {
-		ex := s.run(interleave.Run(0), interleave.Run(0), interleave.Run(0), interleave.Pass(1), interleave.Run(0), interleave.Run(0), interleave.Run(0), interleave.Run(1), interleave.Run(1))
+		ex := s.run(interleave.Run(0), interleave.Run(0), interleave.Run(0), interleave.Pass(1), interleave.Run(0),
+			interleave.Run(0), interleave.Run(0), interleave.Run(1), interleave.Run(1))
 		require.Equal(t, []string{
 			"1: own = 2029-12-31 23:59:59.997", "1: server = 2029-12-31 23:59:59.997", "1: SET k 1 PX 5000 = OK",
 			"1: own = 2030-01-01 00:00:04.998", "1: server = 2030-01-01 00:00:04.998", "1: SET k 1 PX 5000 = OK",
@@ -164,7 +174,8 @@ func TestNapsOutliveALease(t *testing.T) {
 	ex := s.begin()
 	s.follow(ex, interleave.Run(0), interleave.Run(0), interleave.Run(1), interleave.Run(0))
 	require.Empty(t, possible(ex))
-	require.Equal(t, []string{"1: SET k 1 EX 5 = OK", "1: waits 9s =", "2: EXISTS k = 0", "1: EXISTS k = 0"}, commands(ex))
+	require.Equal(t, []string{"1: SET k 1 EX 5 = OK", "1: waits 9s =", "2: EXISTS k = 0",
+		"1: EXISTS k = 0"}, commands(ex))
 	require.GreaterOrEqual(t, ex.ops[2].Return, 9*time.Second)
 	require.Less(t, ex.ops[2].Call, time.Second, "it began with its sleep")
 	ex = s.run(interleave.Run(1), interleave.Run(0), interleave.Run(0), interleave.Run(0))
@@ -175,7 +186,8 @@ func TestNapsOutliveALease(t *testing.T) {
 		require.NoError(t, harness.Sleep(ctx, time.Second))
 		return say(ctx, r, "SET k 1 EX 5")
 	})
-	end := does("end", func(ctx context.Context, r redis.UniversalClient) (string, error) { // the operation ends after its sleep
+	// the operation ends after its sleep
+	end := does("end", func(ctx context.Context, r redis.UniversalClient) (string, error) {
 		_, err := say(ctx, r, "GET k")
 		require.NoError(t, harness.Sleep(ctx, 2*time.Second))
 		return "", err
@@ -209,7 +221,9 @@ func TestClocksThatCannotBeSet(t *testing.T) {
 	// What is found after time has passed may come from a clock that stood still. What is found before does not.
 	for after, want := range map[time.Duration]harness.Verdict{time.Second: harness.Unknown, 0: harness.Invalid} {
 		late := timed(program(looks), 1)
-		late.Checkers = []harness.Checker{finder(func(op harness.Op) bool { return op.Key == "TIME" && op.Return > after })}
+		late.Checkers = []harness.Checker{finder(func(op harness.Op) bool {
+			return op.Key == "TIME" && op.Return > after
+		})}
 		res = resultOf(t, late)
 		require.Equal(t, want, res.Verdict(), res.Summary())
 	}
@@ -222,7 +236,8 @@ func TestQuestionsAreAskedInTheSchedulesTime(t *testing.T) {
 	spec.Program.Observe = func(ctx context.Context, _ *harness.Session, _ redis.UniversalClient, _ harness.Op) {
 		seen = append(seen, harness.Now(ctx).Sub(keyspace.Epoch).Truncate(time.Millisecond))
 	}
-	spec.Program.Finally = func(ctx context.Context, _ *harness.Session, r redis.UniversalClient, after interleave.After) error {
+	spec.Program.Finally = func(ctx context.Context, _ *harness.Session, r redis.UniversalClient,
+		after interleave.After) error {
 		require.NoError(t, after.Pass(500*time.Millisecond))
 		require.NoError(t, harness.Sleep(ctx, 200*time.Millisecond))
 		at, err := r.Time(ctx).Result()
@@ -250,7 +265,8 @@ func TestAClientsConnectionIsAskedInTheEndOnly(t *testing.T) {
 	spec.Program.Observe = func(ctx context.Context, _ *harness.Session, _ redis.UniversalClient, _ harness.Op) {
 		meanwhile = append(meanwhile, clients[0].Get(ctx, "k").Err())
 	}
-	spec.Program.Finally = func(ctx context.Context, _ *harness.Session, _ redis.UniversalClient, _ interleave.After) error {
+	spec.Program.Finally = func(ctx context.Context, _ *harness.Session, _ redis.UniversalClient,
+		_ interleave.After) error {
 		require.Equal(t, "2", clients[0].Get(ctx, "k").Val())
 		return nil
 	}
@@ -260,7 +276,8 @@ func TestAClientsConnectionIsAskedInTheEndOnly(t *testing.T) {
 	require.Zero(t, s.w.strayCommands)
 }
 
-// Whole milliseconds are the same for all who look in one. So looks need not be tried in every order, and time passes between them all the same.
+// Whole milliseconds are the same for all who look in one. So looks need not be tried in every order, and time passes
+// between them all the same.
 func TestLooksAtMillisecondsAreTriedInOneOrder(t *testing.T) {
 	looks := func(how func(context.Context) int64) client {
 		return func(ctx context.Context, s *harness.Session, r redis.UniversalClient) {

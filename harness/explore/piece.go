@@ -14,13 +14,15 @@ import (
 	"github.com/doublegrant/doublegrant/harness/interleave"
 )
 
-// Piece is a piece of a search that can be done anywhere: branches to go through, and all on which it depends what comes of them, but for
-// the program, which is that of the same Spec. Done twice, it has an equal PieceResult. It is JSON.
+// Piece is a piece of a search that can be done anywhere: branches to go through, and all on which it depends what
+// comes of them, but for the program, which is that of the same Spec. Done twice, it has an equal PieceResult. It is
+// JSON.
 type Piece struct {
 	Plan   string            `json:"plan"` // hash of the search: a PieceRunner refuses the pieces of another
 	Budget interleave.Budget `json:"budget"`
-	First  bool              `json:"first,omitempty"`  // end at the first counterexample
-	Unlike bool              `json:"unlike,omitempty"` // clients do not stand for each other, though the program promises it
+	First  bool              `json:"first,omitempty"` // end at the first counterexample
+	// clients do not stand for each other, though the program promises it
+	Unlike bool `json:"unlike,omitempty"`
 
 	// Of a search that runs every schedule.
 	Items    []frontier.Saved `json:"items,omitempty"`
@@ -39,8 +41,9 @@ type PieceResult struct {
 	Left    []frontier.Saved `json:"left,omitempty"`    // branches that were not gone through
 	Undrawn []int            `json:"undrawn,omitempty"` // numbers of schedules at random that were not run
 	Fresh   []byte           `json:"fresh,omitempty"`   // states that were not known before
-	Memory  string           `json:"memory,omitempty"`  // why schedules could not be run from memory any more; empty: they could
-	Stopped string           `json:"stopped,omitempty"` // why the whole search has to end; empty: it can go on
+	// why schedules could not be run from memory any more; empty: they could
+	Memory  string `json:"memory,omitempty"`
+	Stopped string `json:"stopped,omitempty"` // why the whole search has to end; empty: it can go on
 }
 
 // ID names a piece by its content: two pieces of one ID have an equal result.
@@ -55,8 +58,8 @@ func (p Piece) ID() string {
 	return hex.EncodeToString(sum[:16])
 }
 
-// Claim returns what every result of the piece has in common, as a digest. The words of texts are left out, which may name a machine, and
-// so is the number of commands that clients sent outside of their turns, which is up to time.
+// Claim returns what every result of the piece has in common, as a digest. The words of texts are left out, which may
+// name a machine, and so is the number of commands that clients sent outside of their turns, which is up to time.
 func (r PieceResult) Claim() (string, error) {
 	some := func(text string) string { return text[:min(1, len(text))] }
 	r.Tally.Strays, r.Tally.Doubt, r.Memory, r.Stopped = 0, some(r.Tally.Doubt), some(r.Memory), some(r.Stopped)
@@ -74,7 +77,8 @@ type PieceRunner struct {
 	w    *world
 }
 
-// StartPieceRunner starts a Redis for the pieces of a spec's searches. The caller calls Stop. Errors are those of Search.
+// StartPieceRunner starts a Redis for the pieces of a spec's searches. The caller calls Stop. Errors are those of
+// Search.
 func StartPieceRunner(ctx context.Context, spec Spec) (*PieceRunner, error) {
 	spec, err := spec.withDefaults()
 	if err != nil {
@@ -92,9 +96,9 @@ func StartPieceRunner(ctx context.Context, spec Spec) (*PieceRunner, error) {
 // Stop stops the Redis.
 func (r *PieceRunner) Stop() error { return r.w.stop() }
 
-// Run does a piece. What it knows from memory begins anew with each, so that a piece's result depends on nothing that was done before
-// it. The error is that of ctx if it is canceled, wraps ErrSpec if the piece is of another search, and otherwise says that the harness or
-// its environment failed, or that the program or a checker panicked.
+// Run does a piece. What it knows from memory begins anew with each, so that a piece's result depends on nothing that
+// was done before it. The error is that of ctx if it is canceled, wraps ErrSpec if the piece is of another search, and
+// otherwise says that the harness or its environment failed, or that the program or a checker panicked.
 func (r *PieceRunner) Run(ctx context.Context, p Piece) (PieceResult, error) {
 	res, err := r.run(ctx, p)
 	if !errors.Is(err, errAwaitsReplicas) {

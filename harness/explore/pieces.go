@@ -17,17 +17,19 @@ import (
 
 // This file plans a search in pieces, and puts their results together.
 //
-// A part begins with one piece of all its branches, which ends after some schedules and leaves the others. These are dealt out to
-// piecesAtOnce pieces, neighbours to one piece, since they come to the same states: a round. When all are done, the branches that they
-// left are dealt out again. A piece knows the states to which pieces of earlier rounds have come, and no state of its own round, so
-// nobody waits for anybody within a round.
+// A part begins with one piece of all its branches, which ends after some schedules and leaves the others. These are
+// dealt out to piecesAtOnce pieces, neighbours to one piece, since they come to the same states: a round. When all are
+// done, the branches that they left are dealt out again. A piece knows the states to which pieces of earlier rounds
+// have come, and no state of its own round, so nobody waits for anybody within a round.
 //
-// The counts, prunings and counterexamples of a search in pieces do not depend on the number of workers, or on which of them dies. A
-// piece's result follows from the piece alone. Results are put together in the order of the pieces, and nothing else decides what the
-// pieces of the next round are: neither the workers, nor their number, nor time. A piece that is done twice counts once.
+// The counts, prunings and counterexamples of a search in pieces do not depend on the number of workers, or on which of
+// them dies. A piece's result follows from the piece alone. Results are put together in the order of the pieces, and
+// nothing else decides what the pieces of the next round are: neither the workers, nor their number, nor time. A piece
+// that is done twice counts once.
 //
-// Nothing is lost. A branch is gone through by the piece that has it, or left to a piece of the next round. A state is known when some
-// schedule has come to it, and then what follows is planned: by that schedule's piece, or in what it left.
+// Nothing is lost. A branch is gone through by the piece that has it, or left to a piece of the next round. A state is
+// known when some schedule has come to it, and then what follows is planned: by that schedule's piece, or in what it
+// left.
 
 const (
 	piecesAtOnce = 8    // of a round: as many workers can be busy
@@ -41,13 +43,14 @@ const (
 type Pieces struct {
 	Workers int // pieces that are done at one time; 1 to MaxWorkers
 
-	// Run does a piece as PieceRunner.Run does, somewhere. It is called for several pieces at one time. If the error wraps ErrWorker,
-	// workers were lost and nothing is said about the piece: the search ends, and says so in Result.Stopped. Any other is an error of
-	// the search. When ctx is canceled the result is not wanted any more.
+	// Run does a piece as PieceRunner.Run does, somewhere. It is called for several pieces at one time. If the error
+	// wraps ErrWorker, workers were lost and nothing is said about the piece: the search ends, and says so in
+	// Result.Stopped. Any other is an error of the search. When ctx is canceled the result is not wanted any more.
 	Run func(ctx context.Context, p Piece) (PieceResult, error)
 
-	// Settled is called when the last piece is done; may be nil. An error says that results of pieces cannot be relied on: the search ends
-	// early then, with the error in Result.Stopped. Counterexamples stay, since Search runs them again itself.
+	// Settled is called when the last piece is done; may be nil. An error says that results of pieces cannot be relied
+	// on: the search ends early then, with the error in Result.Stopped. Counterexamples stay, since Search runs them
+	// again itself.
 	Settled func(ctx context.Context) error
 
 	sizes     pieceSizes    // the zero value means the usual ones
@@ -57,8 +60,8 @@ type Pieces struct {
 // pieceSizes bounds the schedules of the first piece of a part, and of later ones.
 type pieceSizes struct{ first, later int }
 
-// Where every schedule is really run, a piece takes a second or some. Where schedules are run from memory each piece begins to learn
-// anew, and has to be worth it.
+// Where every schedule is really run, a piece takes a second or some. Where schedules are run from memory each piece
+// begins to learn anew, and has to be worth it.
 var (
 	piecesReallyRun  = pieceSizes{100, 500}
 	piecesFromMemory = pieceSizes{2000, 4000}
@@ -72,7 +75,8 @@ var ErrWorker = errors.New("a worker was lost")
 
 // round is a round under way.
 type round struct {
-	pieces []Piece // that are to be done, or whose results are not added yet. They are kept without the states that are known
+	// that are to be done, or whose results are not added yet. They are kept without the states that are known
+	pieces []Piece
 	fresh  []visited.ID
 }
 
@@ -118,7 +122,8 @@ func (s *search) planRound(remembers bool) *round {
 		}
 		slices.Reverse(items) // the last of a cost comes first
 		r.pieces = append(r.pieces, Piece{
-			Plan: planOf(s.spec), Budget: s.budget, First: s.spec.First, Unlike: s.unlike != "", Items: items, Remember: remembers, Most: s.sizeOfPiece(first, remembers),
+			Plan: planOf(s.spec), Budget: s.budget, First: s.spec.First, Unlike: s.unlike != "", Items: items,
+			Remember: remembers, Most: s.sizeOfPiece(first, remembers),
 		})
 	}
 	return r
@@ -138,8 +143,8 @@ func (s *search) sizeOfPiece(first, remembers bool) int {
 	return sizes.later
 }
 
-// doPieces does pieces, up to Pieces.Workers at one time, and hands their results to add in their order. It returns when all are done, or
-// the search is over: results that are not added by then are dropped.
+// doPieces does pieces, up to Pieces.Workers at one time, and hands their results to add in their order. It returns
+// when all are done, or the search is over: results that are not added by then are dropped.
 func (s *search) doPieces(ctx context.Context, pieces []Piece, known []byte, add func(PieceResult)) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer s.cancelWhenOver(cancel)()
@@ -248,8 +253,8 @@ func (s *search) afterPiece(res PieceResult) {
 	}
 }
 
-// noPieceDone says that not a single piece is done, if that is so: as often as a search goes on for so short a time, it comes no further.
-// The caller holds s.mu.
+// noPieceDone says that not a single piece is done, if that is so: as often as a search goes on for so short a time, it
+// comes no further. The caller holds s.mu.
 func (s *search) noPieceDone() string {
 	if s.spec.Pieces == nil || s.added > 0 {
 		return ""
@@ -272,7 +277,8 @@ func (s *search) noteFirst() {
 func (s *search) drawPieces(ctx context.Context) {
 	var pieces []Piece
 	for _, part := range s.draws.Split(drawnInPiece) {
-		pieces = append(pieces, Piece{Plan: planOf(s.spec), Budget: s.budget, First: s.spec.First, Unlike: s.unlike != "", Drawing: &part})
+		pieces = append(pieces, Piece{Plan: planOf(s.spec), Budget: s.budget, First: s.spec.First,
+			Unlike: s.unlike != "", Drawing: &part})
 	}
 	n := 0
 	s.doPieces(ctx, pieces, nil, func(res PieceResult) {

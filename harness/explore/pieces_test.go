@@ -67,7 +67,8 @@ func (p *pool) run(ctx context.Context, piece Piece) (PieceResult, error) {
 	return *throughJSON(p.t, &res), nil
 }
 
-// fromEachCheckpoint searches in pieces, and goes on from checkpoints on the way: from those at the end of a round, and some others.
+// fromEachCheckpoint searches in pieces, and goes on from checkpoints on the way: from those at the end of a round, and
+// some others.
 func fromEachCheckpoint(x *trial) came {
 	spec := x.pieces(2, x.pool(2).run)
 	whole := x.cameTo(x.t.Context(), spec)
@@ -125,7 +126,8 @@ func TestASearchWithoutTimeForAPieceSaysSo(t *testing.T) {
 		spec.Resume = throughJSON(t, c)
 		return nil
 	}
-	const none = "the time is up (50ms: not one piece of it was done, and a piece that is cut off counts for nothing; give --for more"
+	const none = "the time is up (50ms: not one piece of it was done, and a piece that is cut off counts for " +
+		"nothing; give --for more"
 	require.Equal(t, none+", or use explore without --workers)", resultOf(t, spec).Stopped)
 	require.NotNil(t, spec.Resume)
 	require.Equal(t, none+")", resultOf(t, spec).Stopped)
@@ -191,7 +193,8 @@ func TestACheckpointOfAnotherSearchIsRefused(t *testing.T) {
 		require.ErrorIs(t, err, ErrSpec)
 		require.ErrorContains(t, err, want)
 	}
-	require.Error(t, json.Unmarshal([]byte(`{"part":{"budget":{"clients":2},"queue":[{"prefix":[5]}]}}`), &Checkpoint{}))
+	require.Error(t, json.Unmarshal([]byte(`{"part":{"budget":{"clients":2},"queue":[{"prefix":[5]}]}}`),
+		&Checkpoint{}))
 	require.Error(t, json.Unmarshal([]byte(`{"part":{"budget":{"clients":2},"known":"AAAA"}}`), &Checkpoint{}))
 	require.Error(t, json.Unmarshal([]byte(`{"drawn":{"next":5,"to":3}}`), &Checkpoint{}))
 }

@@ -8,9 +8,10 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// This file lets libraries of this process have pools of their own, which they open by the dialer of the Redis client that they are given.
-// A pool opens idle connections when it likes, in goroutines of its own, and a library that is made anew for each schedule leaves them
-// open. So such a connection is brought to Redis when it is first used, and closed when it is left behind.
+// This file lets libraries of this process have pools of their own, which they open by the dialer of the Redis client
+// that they are given. A pool opens idle connections when it likes, in goroutines of its own, and a library that is
+// made anew for each schedule leaves them open. So such a connection is brought to Redis when it is first used, and
+// closed when it is left behind.
 
 // mostIdle bounds the connections of libraries' own pools that a client may have from earlier schedules.
 const mostIdle = 64
@@ -81,8 +82,8 @@ func (p *pooled) leftBehind(schedules int) (all []*conn) {
 	return all
 }
 
-// closeLeftBehind closes the connections that libraries' pools have left behind. Nobody knows whether a library still has them: one that
-// uses such a connection all the same finds it closed, and opens another.
+// closeLeftBehind closes the connections that libraries' pools have left behind. Nobody knows whether a library still
+// has them: one that uses such a connection all the same finds it closed, and opens another.
 func (w *world) closeLeftBehind() {
 	w.schedules++
 	for _, d := range w.dialers {

@@ -13,7 +13,8 @@ import (
 
 // poolOf makes a client of a library, which makes a pool of its own on the dialer of the one that it is given.
 func poolOf(r redis.UniversalClient, idle int) *redis.Client {
-	return redis.NewClient(&redis.Options{Addr: "127.0.0.1:1", Dialer: r.(*redis.Client).Options().Dialer, MinIdleConns: idle, MaxRetries: -1, PoolSize: 20})
+	return redis.NewClient(&redis.Options{Addr: "127.0.0.1:1", Dialer: r.(*redis.Client).Options().Dialer,
+		MinIdleConns: idle, MaxRetries: -1, PoolSize: 20})
 }
 
 // bringsAPool makes a program whose clients do what commands say by pools of their own, which get has made.
@@ -24,7 +25,8 @@ func bringsAPool(get func(i int, r redis.UniversalClient) *redis.Client, command
 	return p
 }
 
-// A library that makes a pool anew for each schedule, and never closes it, is searched to the end; so is one that keeps its pool.
+// A library that makes a pool anew for each schedule, and never closes it, is searched to the end; so is one that keeps
+// its pool.
 func TestLibrariesMayMakePoolsOfTheirOwn(t *testing.T) {
 	commands := []string{"INCR k", "INCR k", "INCR k"}
 	want := searched(t, quiet(program(sends(commands...)))).Schedules

@@ -20,7 +20,9 @@ func (ex *execution) observe(ctx context.Context, ended []harness.Op) error {
 		if op.Outcome == harness.OK {
 			ex.order++ // after the operation, for certain
 			began := model.Event{Kind: model.Observes, Promoted: ex.promoted, Text: canonicalOps([]harness.Op{op})}
-			err := ex.backend.look(ctx, began, func(ctx context.Context, ex *live) { ex.spec.Program.Observe(ctx, ex.session(), ex.w.probe, op) })
+			err := ex.backend.look(ctx, began, func(ctx context.Context, ex *live) {
+				ex.spec.Program.Observe(ctx, ex.session(), ex.w.probe, op)
+			})
 			if err != nil {
 				return err
 			}
@@ -29,8 +31,8 @@ func (ex *execution) observe(ctx context.Context, ended []harness.Op) error {
 	return nil
 }
 
-// askForProgram calls f, which asks something for the program, in the schedule's time. Meanwhile the turn is free: f may use the
-// connection of a client that is done.
+// askForProgram calls f, which asks something for the program, in the schedule's time. Meanwhile the turn is free: f
+// may use the connection of a client that is done.
 func (ex *live) askForProgram(ctx context.Context, f func(context.Context)) {
 	ex.w.asking = true
 	defer func() { ex.w.asking = false }()
@@ -47,9 +49,10 @@ func (ex *execution) finish(ctx context.Context) error {
 	ex.nextStep()
 	ops := len(ex.ops)
 	var said error
-	err := ex.backend.look(ctx, model.Event{Kind: model.Finishes, Promoted: ex.promoted}, func(ctx context.Context, ex *live) {
-		said = ex.spec.Program.Finally(ctx, ex.session(), ex.w.probe, after{ex})
-	})
+	err := ex.backend.look(ctx, model.Event{Kind: model.Finishes, Promoted: ex.promoted},
+		func(ctx context.Context, ex *live) {
+			said = ex.spec.Program.Finally(ctx, ex.session(), ex.w.probe, after{ex})
+		})
 	for _, op := range ex.ops[ops:] {
 		ex.stepTimes = append(ex.stepTimes, op.Return)
 		ex.trace.Probed(op)
@@ -59,7 +62,8 @@ func (ex *execution) finish(ctx context.Context) error {
 
 // session returns the session of the harness's own operations.
 func (ex *live) session() *harness.Session {
-	return harness.NewSession(harnessTimeline{ex}, harness.HarnessClient, len(ex.actors)+1, 0, rand.New(rand.NewPCG(1, 1)))
+	return harness.NewSession(harnessTimeline{ex}, harness.HarnessClient, len(ex.actors)+1, 0,
+		rand.New(rand.NewPCG(1, 1)))
 }
 
 // uncounted stands for the number of commands of a harness's own operation, which are not counted.

@@ -10,10 +10,10 @@ import (
 	"github.com/doublegrant/doublegrant/harness/explore/internal/schedule"
 )
 
-// This file lets clients be goroutines of one process: they share memory, a Redis client, and their crash. One of them goes on at a
-// time, from one command to the next, as threads of a client do. An operation begins with a step of its own, since what it does before
-// its first command depends on what the others have done. A goroutine that waits in memory, such as for a mutex that another holds
-// during a command, takes its next step when that one has gone on.
+// This file lets clients be goroutines of one process: they share memory, a Redis client, and their crash. One of them
+// goes on at a time, from one command to the next, as threads of a client do. An operation begins with a step of its
+// own, since what it does before its first command depends on what the others have done. A goroutine that waits in
+// memory, such as for a mutex that another holds during a command, takes its next step when that one has gone on.
 
 // goroutines returns how many clients are goroutines of one process.
 func (s *Spec) goroutines() int { return max(1, s.Program.Goroutines) }
@@ -53,7 +53,9 @@ func (ex *execution) memoryOf(client int) int {
 
 // hasLiveMates reports whether another goroutine of the actor's process has not ended.
 func (a *actor) hasLiveMates() bool {
-	return slices.ContainsFunc(a.ex.members(a.index), func(i int) bool { return i != a.index && (a.ex.actors[i] == nil || !a.ex.actors[i].done) })
+	return slices.ContainsFunc(a.ex.members(a.index), func(i int) bool {
+		return i != a.index && (a.ex.actors[i] == nil || !a.ex.actors[i].done)
+	})
 }
 
 // dialerOf returns the dialer of the process that a client belongs to.
@@ -67,9 +69,10 @@ func (ex *live) openMember(place, i int) harness.Client {
 	return ex.member(place)
 }
 
-// awaitBeginning parks a client before it begins an operation, if its process has others that may act before. The first of a process begins
-// its first operation at once: it does not matter which of them is the first. What follows an operation without a command, which takes no
-// step, is a step as well: what it was granted lasts until then. The caller has the turn.
+// awaitBeginning parks a client before it begins an operation, if its process has others that may act before. The first
+// of a process begins its first operation at once: it does not matter which of them is the first. What follows an
+// operation without a command, which takes no step, is a step as well: what it was granted lasts until then. The caller
+// has the turn.
 func (a *actor) awaitBeginning() {
 	if (a.hasLiveMates() || a.free) && (a.records > 0 || a.ex.process(a.index) != a.index) {
 		a.wait(at(model.InWork))
@@ -77,13 +80,15 @@ func (a *actor) awaitBeginning() {
 }
 
 // The waits of a goroutine that only another one of its process can end, as the runtime names them.
-var memoryWaits = []string{"sync.Mutex.Lock", "sync.RWMutex.Lock", "sync.RWMutex.RLock", "sync.Cond.Wait", "sync.WaitGroup.Wait", "chan receive", "chan send", "select"}
+var memoryWaits = []string{"sync.Mutex.Lock", "sync.RWMutex.Lock", "sync.RWMutex.RLock", "sync.Cond.Wait",
+	"sync.WaitGroup.Wait", "chan receive", "chan send", "select"}
 
 // ownFrames are functions of the explorer in which a client waits for the scheduler, or for its turn.
-var ownFrames = []string{"explore.(*conn).", "explore.(*actor).wait", "explore.clientClock.", "explore.clientTimeline.", "explore.(*dialer).", "explore.(*world)."}
+var ownFrames = []string{"explore.(*conn).", "explore.(*actor).wait", "explore.clientClock.", "explore.clientTimeline.",
+	"explore.(*dialer).", "explore.(*world)."}
 
-// memoryWait describes where a client waits that waits for something in memory, with all goroutines that it has started. It is empty if
-// one of them does not. The caller has the turn.
+// memoryWait describes where a client waits that waits for something in memory, with all goroutines that it has
+// started. It is empty if one of them does not. The caller has the turn.
 func (a *actor) memoryWait() string {
 	if a.goroutine == 0 {
 		return ""
@@ -110,14 +115,17 @@ func (a *actor) memoryWait() string {
 func (g stack) waitsInMemory() bool {
 	_, state, _ := strings.Cut(g.text, "[")
 	state, _, _ = strings.Cut(state, "]")
-	state, _, _ = strings.Cut(state, ",")                                                               // how long it has waited follows
-	if !slices.Contains(memoryWaits, state) || strings.Contains(g.text, "github.com/redis/go-redis/") { // whose pool waits for a moment only
+	state, _, _ = strings.Cut(state, ",") // how long it has waited follows
+	// whose pool waits for a moment only
+	if !slices.Contains(memoryWaits, state) || strings.Contains(g.text, "github.com/redis/go-redis/") {
 		return false
 	}
 	for line := range strings.SplitSeq(g.text, "\n") {
 		switch {
-		case strings.HasPrefix(line, "goroutine "), strings.HasPrefix(line, "\t"), strings.HasPrefix(line, "sync."), strings.HasPrefix(line, "internal/"):
-		case strings.Contains(line, "doublegrant/harness/explore."), strings.Contains(line, "doublegrant/harness/granttest."):
+		case strings.HasPrefix(line, "goroutine "), strings.HasPrefix(line, "\t"), strings.HasPrefix(line, "sync."),
+			strings.HasPrefix(line, "internal/"):
+		case strings.Contains(line, "doublegrant/harness/explore."),
+			strings.Contains(line, "doublegrant/harness/granttest."):
 			return false // who waits for its turn, or for the record of another call
 		default:
 			return !slices.ContainsFunc(ownFrames, func(f string) bool { return strings.Contains(g.text, f) })
@@ -141,16 +149,20 @@ func descends(all []stack, g stack, from int) bool {
 	return false
 }
 
-// firstLook is the time after which the explorer looks whether a client that does not park waits in memory. It then takes twice as long
-// to the next look. Two looks have to show the same: what waits for a moment only is soon elsewhere.
+// firstLook is the time after which the explorer looks whether a client that does not park waits in memory. It then
+// takes twice as long to the next look. Two looks have to show the same: what waits for a moment only is soon
+// elsewhere.
 const firstLook = time.Millisecond
 
 // hasWaiters reports whether a goroutine of the actor's process waits in memory, or did when its process went on.
 func (a *actor) hasWaiters() bool {
-	return a.ex.sharesMemory() && slices.ContainsFunc(a.ex.inProcess(a.index), func(b *actor) bool { return b.parkedAt.Kind == model.InMemory && !b.done })
+	return a.ex.sharesMemory() && slices.ContainsFunc(a.ex.inProcess(a.index), func(b *actor) bool {
+		return b.parkedAt.Kind == model.InMemory && !b.done
+	})
 }
 
-// mate returns the actor of the process whose goroutine calls, or that has started the goroutine that calls; nil: nobody knows.
+// mate returns the actor of the process whose goroutine calls, or that has started the goroutine that calls; nil:
+// nobody knows.
 func (a *actor) mate() *actor {
 	id, all := goroutineID(), []stack(nil)
 	for range 10 { // generations
@@ -171,8 +183,8 @@ func (a *actor) mate() *actor {
 	return nil
 }
 
-// settleMates waits until those goroutines of a process have parked that went on beside one which has just taken a step: what they
-// waited for in memory has come. One that goes on may let others go on.
+// settleMates waits until those goroutines of a process have parked that went on beside one which has just taken a
+// step: what they waited for in memory has come. One that goes on may let others go on.
 func (ex *live) settleMates(client int) error {
 	for again := ex.sharesMemory(); again; {
 		again = false
@@ -206,7 +218,8 @@ func (ex *live) neverParks(a *actor) error {
 	return schedule.Stopped("%s neither sent a command nor finished within %v%s", a, parkWithin, ex.whyStuck(a))
 }
 
-// leaveMates gives up the goroutines of a process that has crashed, if they still wait in memory: nobody is left who would wake them.
+// leaveMates gives up the goroutines of a process that has crashed, if they still wait in memory: nobody is left who
+// would wake them.
 func (ex *execution) leaveMates(client int) {
 	for _, a := range ex.inProcess(client) {
 		if a.parkedAt.Kind == model.InMemory && !a.done {
@@ -215,13 +228,15 @@ func (ex *execution) leaveMates(client int) {
 	}
 }
 
-// foreign returns why a command cannot be explored that one client has sent over the connection of another. It is nil if the command is
-// not one of the client that runs: a goroutine or timer of another client's may have sent it.
+// foreign returns why a command cannot be explored that one client has sent over the connection of another. It is nil
+// if the command is not one of the client that runs: a goroutine or timer of another client's may have sent it.
 func (a *actor) foreign(c *conn) error {
 	r := a.live.running
 	if r == nil || c.outside || a.ex.process(r.index) == a.ex.process(a.index) || r.mate() != r {
 		return nil
 	}
-	return schedule.Stopped("client %d's %s went over client %d's connection: both use one value, or one Redis client in it. Let the constructor make "+
-		"one for each client; goroutines that share a value, as in one process, are tested by granttest.Shared", r.index+1, c.Queue[0].Text(a.ex.w.Scripts), a.index+1)
+	return schedule.Stopped("client %d's %s went over client %d's connection: both use one value, or one Redis "+
+		"client in it. Let the constructor make "+
+		"one for each client; goroutines that share a value, as in one process, are tested by granttest.Shared",
+		r.index+1, c.Queue[0].Text(a.ex.w.Scripts), a.index+1)
 }

@@ -9,8 +9,9 @@ import (
 
 // This file tells when a search never met what it promises: the situations in which most locks and filters go wrong.
 
-// promised lists the situations that a search with expiries promises of programs with an operation of that kind. A lock that renews itself
-// has no late releases: one is promised only where another situation was met, in which it would happen.
+// promised lists the situations that a search with expiries promises of programs with an operation of that kind. A lock
+// that renews itself has no late releases: one is promised only where another situation was met, in which it would
+// happen.
 var promised = []struct {
 	kind      harness.Kind
 	situation harness.SituationName
@@ -22,7 +23,8 @@ var promised = []struct {
 	{harness.Claim, harness.AskedAgainAfter, ""},
 }
 
-// unmet says which promised situation no schedule met, and what to do. It is empty if all were, or if no checker looks for situations.
+// unmet says which promised situation no schedule met, and what to do. It is empty if all were, or if no checker looks
+// for situations.
 func (s *search) unmet() string {
 	p := s.spec.Program
 	if p.Timeless || s.spec.budgets()[0].Expiries == 0 {
@@ -39,8 +41,10 @@ func (s *search) unmet() string {
 		if before := s.seen.Encounters.By[one.after]; one.after != "" && (before == nil || before.Count == 0) {
 			continue
 		}
-		return fmt.Sprintf("no schedule met %q, so nothing was shown of that: time passed to the end of each lease of %v, and where somebody looked at a clock to %v "+
-			"beyond another lease. If what it keeps ends later, ask for that lease (--ttl, or TTL of granttest), or let time pass more often (--expiries 2)",
+		return fmt.Sprintf("no schedule met %q, so nothing was shown of that: time passed to the end of each lease "+
+			"of %v, and where somebody looked at a clock to %v "+
+			"beyond another lease. If what it keeps ends later, ask for that lease (--ttl, or TTL of granttest), or "+
+			"let time pass more often (--expiries 2)",
 			one.situation, p.Lease, margin)
 	}
 	return ""

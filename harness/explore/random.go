@@ -14,27 +14,29 @@ import (
 	"github.com/doublegrant/doublegrant/harness/interleave"
 )
 
-// Random shapes a search that draws its schedules at random, for programs of which not every schedule can be run. Its verdict is never
-// valid. What a search that found nothing promises is in [interleave.Result.Random]. The zero value draws schedules for as long as
-// Spec.For says.
+// Random shapes a search that draws its schedules at random, for programs of which not every schedule can be run. Its
+// verdict is never valid. What a search that found nothing promises is in [interleave.Result.Random]. The zero value
+// draws schedules for as long as Spec.For says.
 type Random struct {
 	Strategy string `json:",omitempty"` // how they are drawn, one of Strategies; default: the first
 
-	// Schedules is the number of schedules that are drawn. With 0 the time decides, Spec.For: up to three fifths of it go to every
-	// schedule of 2 clients, then of 3, and the rest to schedules at random.
+	// Schedules is the number of schedules that are drawn. With 0 the time decides, Spec.For: up to three fifths of it
+	// go to every schedule of 2 clients, then of 3, and the rest to schedules at random.
 	Schedules int
-	Depth     int    // depth of the bugs to look for, 1 to MaxDepth; default 3. A strategy that promises nothing about a depth has none
-	Seed      uint64 // the same seed draws the same schedules; default: drawn as well, and said in the result
+	// depth of the bugs to look for, 1 to MaxDepth; default 3. A strategy that promises nothing about a depth has none
+	Depth int
+	Seed  uint64 // the same seed draws the same schedules; default: drawn as well, and said in the result
 }
 
 // MaxDepth bounds the depth of bugs that a search at random looks for. With it, no search ever comes near its promise.
 const MaxDepth = 10
 
-// Strategies lists how schedules may be drawn at random: "pct", probabilistic concurrency testing, and "pos", partial order sampling.
+// Strategies lists how schedules may be drawn at random: "pct", probabilistic concurrency testing, and "pos", partial
+// order sampling.
 func Strategies() []string { return strategy.Names() }
 
-// PromisesDepth reports whether schedules that a strategy draws find bugs up to a depth with a known probability. The empty name is that of
-// the default.
+// PromisesDepth reports whether schedules that a strategy draws find bugs up to a depth with a known probability. The
+// empty name is that of the default.
 func PromisesDepth(name string) bool { return strategy.Promises(name) }
 
 const (
@@ -65,7 +67,8 @@ func (r Random) withDefaults(s Spec) (Random, error) {
 	case strategy.Promises(r.Strategy) && (r.Depth < 1 || r.Depth > MaxDepth):
 		return r, fmt.Errorf("bugs of depth %d: ask for 1 to %d", r.Depth, MaxDepth)
 	case s.MaxSchedules > 0:
-		return r, fmt.Errorf("schedules at random and a bound on schedules: give the number once, as that of schedules at random")
+		return r, fmt.Errorf("schedules at random and a bound on schedules: give the number once, as that of " +
+			"schedules at random")
 	case s.Unreduced:
 		return r, fmt.Errorf("schedules at random leave none out: nothing is to be unreduced")
 	}
@@ -84,8 +87,8 @@ func (s Spec) randomBudget(base interleave.Budget) interleave.Budget {
 	return base
 }
 
-// runAtRandom draws schedules and runs them, in rounds: in each the length of the longest schedule so far is known, whichever
-// worker ran it, so that the seed alone decides what is drawn.
+// runAtRandom draws schedules and runs them, in rounds: in each the length of the longest schedule so far is known,
+// whichever worker ran it, so that the seed alone decides what is drawn.
 func (s *search) runAtRandom(ctx context.Context, worlds []*world) {
 	if s.spec.Random.Schedules == 0 && !s.runFewerClients(ctx, worlds) {
 		return
@@ -115,7 +118,8 @@ func (s *search) runAtRandom(ctx context.Context, worlds []*world) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.parts = append(s.parts, interleave.Part{Budget: s.budget, Schedules: s.seen.Schedules - ran, Pruned: s.seen.Pruned - pruned, AtRandom: true})
+	s.parts = append(s.parts, interleave.Part{Budget: s.budget, Schedules: s.seen.Schedules - ran,
+		Pruned: s.seen.Pruned - pruned, AtRandom: true})
 }
 
 // nextRound begins the next round. ok is false if every schedule was drawn.
@@ -129,8 +133,8 @@ func (s *search) nextRound() (ok bool) {
 	return from < to
 }
 
-// runFewerClients runs every schedule of 2 clients, and then of 3, each part for a fifth of the time at most. goOn is false if one of the
-// parts ended the search.
+// runFewerClients runs every schedule of 2 clients, and then of 3, each part for a fifth of the time at most. goOn is
+// false if one of the parts ended the search.
 func (s *search) runFewerClients(ctx context.Context, worlds []*world) (goOn bool) {
 	until := time.Now().Add(s.spec.For * 3 / 5)
 	for _, clients := range []int{2, 3} {
@@ -180,13 +184,15 @@ func (s *search) promise(res *interleave.Result) {
 	}
 	res.Budget = s.spec.budgets()[0]
 	told := interleave.Random{
-		Strategy: r.Strategy, Seed: r.Seed, Depth: r.Depth, Schedules: s.seen.Random.Drawn, Judged: s.seen.Random.Judged, Clients: max(res.Budget.Clients, s.seen.Random.Actors),
+		Strategy: r.Strategy, Seed: r.Seed, Depth: r.Depth, Schedules: s.seen.Random.Drawn,
+		Judged: s.seen.Random.Judged, Clients: max(res.Budget.Clients, s.seen.Random.Actors),
 		Steps: s.seen.Random.Steps, Faults: res.Budget.Faults(), Instants: s.seen.Random.Instants,
 	}.Promise()
 	res.Random = &told
 }
 
-// enoughToTell is the number of schedules at random that would have shown a crash or the end of a lease, if there can be one.
+// enoughToTell is the number of schedules at random that would have shown a crash or the end of a lease, if there can
+// be one.
 const enoughToTell = 200
 
 // vacuousAtRandom returns why schedules at random that found nothing have shown nothing, as vacuous does.

@@ -58,7 +58,9 @@ func mayFailOverAndWait(s *Spec) {
 	s.Program.Replicas = true // nobody begins again: see withReplicas
 }
 func observed(s *Spec) {
-	s.Program.Observe = func(ctx context.Context, s *harness.Session, r redis.UniversalClient, _ harness.Op) { dump(ctx, s, r) }
+	s.Program.Observe = func(ctx context.Context, s *harness.Session, r redis.UniversalClient, _ harness.Op) {
+		dump(ctx, s, r)
+	}
 }
 
 // spec draws a program by its seed and a stream of numbers, and makes its search. what names the program.
@@ -76,7 +78,8 @@ func (k kind) spec(seed, stream uint64) (spec Spec, what string) {
 	return spec, fmt.Sprintf("%s, seed %d: %v", k.name, seed, texts)
 }
 
-// tryRandom calls f with random programs of each kind, and with a world for them: with long all of them, otherwise the first of each.
+// tryRandom calls f with random programs of each kind, and with a world for them: with long all of them, otherwise the
+// first of each.
 func tryRandom(t *testing.T, kinds []kind, stream uint64, long bool, f func(s *scheduler, spec Spec, what string)) {
 	worlds := map[int]*scheduler{} // by failovers
 	for _, k := range kinds {
@@ -158,9 +161,9 @@ func performAll(ctx context.Context, r redis.UniversalClient, commands []string)
 	return strings.Join(all, " "), nil
 }
 
-// perform sends a command, looks at the clock or sleeps. It makes a transaction ("TX GET a / INCR b"), changes a key under WATCH
-// ("CAS a 5"), runs a script ("RUN bump a"), by its hash first, has a thread do something ("THREAD GET a"), or waits for a message
-// ("LISTEN a").
+// perform sends a command, looks at the clock or sleeps. It makes a transaction ("TX GET a / INCR b"), changes a key
+// under WATCH ("CAS a 5"), runs a script ("RUN bump a"), by its hash first, has a thread do something ("THREAD GET a"),
+// or waits for a message ("LISTEN a").
 func perform(ctx context.Context, r redis.UniversalClient, c string) (string, error) {
 	word, rest, _ := strings.Cut(c, " ")
 	first, second, _ := strings.Cut(rest, " ")

@@ -18,10 +18,11 @@ import (
 	"github.com/doublegrant/doublegrant/harness/testenv"
 )
 
-// plantedDeep makes a program with a bug of depth 4, which client 1 sees: its three reads have to come before, between and after
-// the two writes of client 2. Any other client has one command, which changes nothing about that.
+// plantedDeep makes a program with a bug of depth 4, which client 1 sees: its three reads have to come before, between
+// and after the two writes of client 2. Any other client has one command, which changes nothing about that.
 func plantedDeep(clients int) Spec {
-	s := quiet(program(together("GET x", "GET x", "GET x"), together("SET x 1", "SET x 2"), sends("INCR other")), seesBoth)
+	s := quiet(program(together("GET x", "GET x", "GET x"), together("SET x 1", "SET x 2"),
+		sends("INCR other")), seesBoth)
 	s.Clients, s.Workers = clients, 2
 	return s
 }
@@ -67,14 +68,16 @@ func TestASearchAtRandomThatFindsNothingIsUnknown(t *testing.T) {
 	require.Len(t, res.Parts, 1)
 	require.True(t, res.Parts[0].AtRandom)
 	r := res.Random
-	require.Equal(t, []any{uint64(7), 2, 300, 299, 8, 11, 0}, []any{r.Seed, r.Depth, r.Schedules, r.Judged, r.Clients, r.Steps, r.Faults}, "the first alone measures")
+	require.Equal(t, []any{uint64(7), 2, 300, 299, 8, 11, 0},
+		[]any{r.Seed, r.Depth, r.Schedules, r.Judged, r.Clients, r.Steps, r.Faults}, "the first alone measures")
 	require.InDelta(t, 1.0/88, r.Probability, 1e-9)
 }
 
 // The seed alone decides what is drawn, however many workers there are and whichever is faster.
 func TestRacedTheSeedDecidesWhatIsDrawn(t *testing.T) {
 	draws := func(seed uint64, workers int) interleave.Result {
-		s := quiet(program(together("GET x", "SET x 1 PX 5000"), together("INCR y", "GET x")), finder(func(op harness.Op) bool { return op.Result == "(nil) OK" }))
+		s := quiet(program(together("GET x", "SET x 1 PX 5000"), together("INCR y", "GET x")),
+			finder(func(op harness.Op) bool { return op.Result == "(nil) OK" }))
 		s.Clients, s.Workers, s.Crashes, s.Expiries, s.LostAnswers = 5, workers, 2, 1, 1
 		s.Random = &Random{Schedules: 50, Seed: seed}
 		res := resultOf(t, s)
@@ -93,7 +96,8 @@ func TestRacedTheSeedDecidesWhatIsDrawn(t *testing.T) {
 // Whatever the budget has happens in some schedule.
 func TestEveryFaultHappensAtRandom(t *testing.T) {
 	s := quiet(program(together("SET x 1 PX 5000", "EVAL redis.call('GET','x') 0", "SET x 2 PX 7000", "DEL x")))
-	s.Clients, s.Crashes, s.Expiries, s.LostAnswers, s.LostCommands, s.Late, s.Failovers, s.Flushes = 5, 1, 1, 1, 1, 1, 1, 1
+	s.Clients, s.Crashes, s.Expiries, s.LostAnswers, s.LostCommands, s.Late, s.Failovers,
+		s.Flushes = 5, 1, 1, 1, 1, 1, 1, 1
 	s.Program.Retries, s.Workers = 1, 2
 	s.Random = &Random{Schedules: 150, Seed: 1}
 	res := resultOf(t, s)
@@ -177,7 +181,8 @@ func TestASearchEndsWhileTheTimeForFewerClientsIsUp(t *testing.T) {
 	}
 }
 
-// oddly makes a checker that finds a violation in about one operation of n, whatever it shows, and so in any kind of schedule.
+// oddly makes a checker that finds a violation in about one operation of n, whatever it shows, and so in any kind of
+// schedule.
 func oddly(n, seed uint64) finds {
 	return finder(func(op harness.Op) bool {
 		h := fnv.New64a()
@@ -186,10 +191,11 @@ func oddly(n, seed uint64) finds {
 	})
 }
 
-// What is shrunk still shows its class, is a schedule like any other, and is as short as what a search of its clients and faults shows:
-// nearly always without making that search, and always if it was made.
+// What is shrunk still shows its class, is a schedule like any other, and is as short as what a search of its clients
+// and faults shows: nearly always without making that search, and always if it was made.
 func TestShrunkCounterexamplesAreTheSmallest(t *testing.T) {
-	programs := kind{menu: []string{"GET $k", "SET $k $v", "INCR $k", "DEL $k", "SETNX $k $v", "SET $k $v EX 10"}, clients: 4, commands: 2}
+	programs := kind{menu: []string{"GET $k", "SET $k $v", "INCR $k", "DEL $k", "SETNX $k $v", "SET $k $v EX 10"},
+		clients: 4, commands: 2}
 	var s *scheduler
 	tried, alone, runs := 0, 0, 0
 	for seed := uint64(1); seed <= 60; seed++ {
@@ -225,7 +231,8 @@ func TestShrunkCounterexamplesAreTheSmallest(t *testing.T) {
 		tried++
 		smallest := all.seen.Found[harness.DoubleGrant]
 		require.NotNil(t, smallest, "seed %d: what is shrunk is a schedule of its budget", seed)
-		if h.best.Length <= smallest.Length { // a search leaves schedules out, the shorter of two that show the same among them
+		// a search leaves schedules out, the shorter of two that show the same among them
+		if h.best.Length <= smallest.Length {
 			alone++
 		}
 		all.spec = &spec

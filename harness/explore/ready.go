@@ -10,13 +10,13 @@ import (
 // This file tells which actors can take a step.
 
 const (
-	// maxEarlyWakes bounds the waits of one schedule that end with time although somebody else could have gone on meanwhile.
-	// Without a bound a watchdog that renews a lease for ever, beside a client that takes no step, would never let a schedule
-	// end.
+	// maxEarlyWakes bounds the waits of one schedule that end with time although somebody else could have gone on
+	// meanwhile. Without a bound a watchdog that renews a lease for ever, beside a client that takes no step, would
+	// never let a schedule end.
 	maxEarlyWakes = 1
 
-	// maxIdleLeases bounds, in leases, how long waits go on that end with time while no operation ends. After that whoever
-	// waits counts as waiting for ever.
+	// maxIdleLeases bounds, in leases, how long waits go on that end with time while no operation ends. After that
+	// whoever waits counts as waiting for ever.
 	maxIdleLeases = 4
 )
 
@@ -42,7 +42,8 @@ func (ex *execution) readiness(a *actor) readiness {
 		return blocked
 	case at.Kind == model.InJoin:
 		return readyIf(at.thread.done)
-	case at.Kind == model.InNap && (at.isCancelled() || ex.isUp(a)), at.waitsForRedis() && at.conn.hasArrived(), at.isStopped():
+	case at.Kind == model.InNap && (at.isCancelled() || ex.isUp(a)),
+		at.waitsForRedis() && at.conn.hasArrived(), at.isStopped():
 		return ready
 	case at.Kind == model.InNap, at.waitsForRedis() && !ex.isUp(a):
 		return byTime
@@ -52,8 +53,8 @@ func (ex *execution) readiness(a *actor) readiness {
 	return ready
 }
 
-// isUp reports whether the time that an actor waits for has come. All waits that end in one millisecond end together: the
-// microseconds that steps take must not decide who comes first.
+// isUp reports whether the time that an actor waits for has come. All waits that end in one millisecond end together:
+// the microseconds that steps take must not decide who comes first.
 func (ex *execution) isUp(a *actor) bool { return a.wakeAt.Truncate(keyspace.Grain) <= ex.now }
 
 func readyIf(yes bool) readiness {
@@ -73,8 +74,8 @@ func (c *conn) hasArrived() bool {
 	return c.failed != nil || len(c.inbox) > 0
 }
 
-// ableActors lists the actors that can take a step, in the order in which they came into being. Those who first have to wait for
-// time come last.
+// ableActors lists the actors that can take a step, in the order in which they came into being. Those who first have to
+// wait for time come last.
 func (ex *execution) ableActors() (out []*actor) {
 	var waiting []*actor
 	for _, a := range ex.all {
@@ -104,7 +105,8 @@ func (ex *execution) clientsDone() bool {
 	return !slices.ContainsFunc(ex.actors, func(a *actor) bool { return !a.done })
 }
 
-// wakesEarly reports whether a wait would end with time although others could go on without it, or would wake up before.
+// wakesEarly reports whether a wait would end with time although others could go on without it, or would wake up
+// before.
 func (ex *execution) wakesEarly(a *actor) bool {
 	for _, b := range ex.all {
 		switch ex.readiness(b) {
@@ -123,10 +125,12 @@ func (ex *execution) wakesEarly(a *actor) bool {
 
 // sleepsLazily reports whether the actor's next step begins with the end of its sleep, if it sleeps.
 func (p parked) sleepsLazily() bool {
-	return (p.Kind == model.InCommand || p.Kind == model.InSleep || p.Kind == model.InClock || p.Kind == model.InMillis || p.Kind == model.InWork) && !p.waitsForRedis()
+	return (p.Kind == model.InCommand || p.Kind == model.InSleep || p.Kind == model.InClock ||
+		p.Kind == model.InMillis || p.Kind == model.InWork) && !p.waitsForRedis()
 }
 
 // waits reports whether the actor's next step is the end of a wait, and not a command, a look at the clock or work.
 func (a *actor) waits() bool {
-	return a.sends != nil || a.parkedAt.Kind == model.InStart || a.parkedAt.Kind == model.InJoin || a.parkedAt.Kind == model.InNap || a.parkedAt.waitsForRedis()
+	return a.sends != nil || a.parkedAt.Kind == model.InStart || a.parkedAt.Kind == model.InJoin ||
+		a.parkedAt.Kind == model.InNap || a.parkedAt.waitsForRedis()
 }

@@ -17,8 +17,8 @@ import (
 	"github.com/doublegrant/doublegrant/harness/interleave"
 )
 
-// This file runs schedules from memory: what a client does next comes from its mind, what Redis answers from a transition. All else
-// is the schedule's own, as in one that is really run.
+// This file runs schedules from memory: what a client does next comes from its mind, what Redis answers from a
+// transition. All else is the schedule's own, as in one that is really run.
 
 // modelled is a schedule that is kept in the model, or run from it.
 type modelled struct {
@@ -31,7 +31,8 @@ type modelled struct {
 // recalled makes a schedule happen from memory.
 type recalled struct{ modelled }
 
-// beginFromMemory starts a schedule from memory. The error is model.ErrUnknown if not every client's beginning is known.
+// beginFromMemory starts a schedule from memory. The error is model.ErrUnknown if not every client's beginning is
+// known.
 func beginFromMemory(spec *Spec, budget interleave.Budget, w *world, m *model.Memory) (*execution, error) {
 	ex := &recalled{modelled{execution: newExecution(spec, budget, w), memory: m, store: m.Empty}}
 	ex.backend = ex
@@ -48,7 +49,8 @@ func beginFromMemory(spec *Spec, budget interleave.Budget, w *world, m *model.Me
 
 // beginning returns the event with which a client begins.
 func beginning(b interleave.Budget, i int) model.Event {
-	return model.Event{Kind: model.Begins, Text: fmt.Sprintf("client %d of %d at place %d", i, b.Clients, placeOf(b, i))}
+	return model.Event{Kind: model.Begins,
+		Text: fmt.Sprintf("client %d of %d at place %d", i, b.Clients, placeOf(b, i))}
 }
 
 // placeOf returns the place of a client: see Program.Open.
@@ -210,7 +212,8 @@ func (ex *recalled) describe(text []byte) []byte {
 
 func (ex *recalled) lasts() bool { return false }
 
-// takeWatched splits the keys that a client watches: given are those on a connection that it gives up, left are the others.
+// takeWatched splits the keys that a client watches: given are those on a connection that it gives up, left are the
+// others.
 func takeWatched(pending *command.Pending, all []model.Watched) (given, left []model.Watched) {
 	if len(pending.Watched) == 0 {
 		return nil, all
@@ -231,7 +234,8 @@ func (ex *execution) primary() int {
 	return server.FirstPrimary
 }
 
-// hearingReplicas returns the number of replicas that hear what is written now, whether the schedule is really run or from memory.
+// hearingReplicas returns the number of replicas that hear what is written now, whether the schedule is really run or
+// from memory.
 func (ex *execution) hearingReplicas() int64 { return ex.w.Hearing(ex.replicationStopped, ex.promoted) }
 
 // recallCommand executes the next command of a connection from memory.
@@ -248,14 +252,16 @@ func (ex *recalled) recallCommand(a *actor) (heard model.Event, err error) {
 		}
 		heard = model.Event{Kind: model.Answered, Text: t.Reply}
 	}
-	if means, ok := ex.memory.Scripts.MeaningOf(next, pending.OpenTransaction()); ok && means.Wait > 0 && means.Wants > ex.hearingReplicas() {
+	if means, ok := ex.memory.Scripts.MeaningOf(next, pending.OpenTransaction()); ok && means.Wait > 0 &&
+		means.Wants > ex.hearingReplicas() {
 		return heard, ex.passTo(ex.now + means.Wait)
 	}
 	return heard, nil
 }
 
 // recallTransition executes a command from memory.
-func (ex *recalled) recallTransition(c *command.Command, on *command.Pending, a *actor, watched []model.Watched) (*model.Transition, error) {
+func (ex *recalled) recallTransition(c *command.Command, on *command.Pending, a *actor,
+	watched []model.Watched) (*model.Transition, error) {
 	q, ok := ex.questionOf(c, on, watched)
 	if !ok {
 		return nil, model.ErrUnknown
@@ -319,7 +325,8 @@ func canonicalOps(ops []harness.Op) string {
 	return b.String()
 }
 
-// recallObservation does from memory what the program does when it looks at the store. began is the event with which the look begins.
+// recallObservation does from memory what the program does when it looks at the store. began is the event with which
+// the look begins.
 func (ex *recalled) recallObservation(began model.Event) error {
 	heard := began
 	for m := &ex.memory.Root; ; {

@@ -6,14 +6,14 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 )
 
-// ownerRefused reports whether the last owner was refused its own, and another one may ask for the lock: a promotion explains it, and who waits
-// for a message would wait.
+// ownerRefused reports whether the last owner was refused its own, and another one may ask for the lock: a promotion
+// explains it, and who waits for a message would wait.
 func (ex *execution) ownerRefused() bool {
 	return !ex.promoted && !ex.Subscribed && !ex.Heard && !ex.hasThreads() && ownerRefused(ex.ops, ex.stamp())
 }
 
-// ownerRefused reports whether the last owner was refused a release or an extend inside its lease, and that lease is not over now. The
-// lock was its own then, unless it was lost: whoever asks for it next hears which.
+// ownerRefused reports whether the last owner was refused a release or an extend inside its lease, and that lease is
+// not over now. The lock was its own then, unless it was lost: whoever asks for it next hears which.
 func ownerRefused(ops []harness.Op, now time.Duration) bool {
 	type owner struct {
 		client     int
@@ -28,7 +28,8 @@ func ownerRefused(ops []harness.Op, now time.Duration) bool {
 			until[who], refused = op.HeldUntil(0), owner{}
 		case op.Outcome == harness.OK && op.Kind == harness.Extend:
 			until[who] = op.HeldUntil(0)
-		case op.Outcome == harness.Fail && (op.Kind == harness.Release || op.Kind == harness.Extend) && until[who] > op.Return:
+		case op.Outcome == harness.Fail &&
+			(op.Kind == harness.Release || op.Kind == harness.Extend) && until[who] > op.Return:
 			refused = who
 		}
 		if op.Kind == harness.Release && who != refused {

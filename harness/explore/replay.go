@@ -18,21 +18,24 @@ import (
 // ErrDiverged marks a replay that did not go as the counterexample says.
 var ErrDiverged = strategy.ErrDiverged
 
-// Replay runs the schedule of a counterexample again, as often as times says, and compares commands, replies and the anomaly.
-// The error wraps ErrDiverged if something differs, and ErrSpec if spec cannot be searched; any other says that the harness or
-// its environment failed.
+// Replay runs the schedule of a counterexample again, as often as times says, and compares commands, replies and the
+// anomaly. The error wraps ErrDiverged if something differs, and ErrSpec if spec cannot be searched; any other says
+// that the harness or its environment failed.
 func Replay(ctx context.Context, spec Spec, c interleave.Counterexample, times int) error {
 	_, err := Rerun(ctx, spec, c, times)
 	return err
 }
 
-// Rerun does what Replay does, and returns the counterexample as it came out the last time. One that has no steps, since it
-// was passed on as a recipe, is compared with its first replay.
+// Rerun does what Replay does, and returns the counterexample as it came out the last time. One that has no steps,
+// since it was passed on as a recipe, is compared with its first replay.
 func Rerun(ctx context.Context, spec Spec, c interleave.Counterexample, times int) (interleave.Counterexample, error) {
-	return withReplicas(spec, func(spec Spec) (interleave.Counterexample, error) { return rerunOnce(ctx, spec, c, times) })
+	return withReplicas(spec, func(spec Spec) (interleave.Counterexample, error) {
+		return rerunOnce(ctx, spec, c, times)
+	})
 }
 
-func rerunOnce(ctx context.Context, spec Spec, c interleave.Counterexample, times int) (again interleave.Counterexample, err error) {
+func rerunOnce(ctx context.Context, spec Spec, c interleave.Counterexample,
+	times int) (again interleave.Counterexample, err error) {
 	spec, err = spec.fit(c).withDefaults()
 	if err != nil {
 		return again, err
@@ -56,8 +59,8 @@ func rerunOnce(ctx context.Context, spec Spec, c interleave.Counterexample, time
 	return again, errors.Join(err, ctx.Err(), w.stop())
 }
 
-// addCounterexamples runs the smallest counterexamples again and adds them, with their steps, to res. One that cannot be run again
-// shows only that a client does not do the same each time: res.Stopped then says so.
+// addCounterexamples runs the smallest counterexamples again and adds them, with their steps, to res. One that cannot
+// be run again shows only that a client does not do the same each time: res.Stopped then says so.
 func (s *search) addCounterexamples(ctx context.Context, w *world, res *interleave.Result) error {
 	r := newRunner(s.spec, w)
 	r.stores = true
@@ -66,7 +69,8 @@ func (s *search) addCounterexamples(ctx context.Context, w *world, res *interlea
 		switch {
 		case errors.Is(err, ErrDiverged) || errors.Is(err, schedule.ErrStopped):
 			res.Exhausted = false
-			res.Stopped = fmt.Sprintf("a schedule that ended in %s ended otherwise when it was run again: a client does not do the same each time", c.Class) + remedy(s.spec.Program)
+			res.Stopped = fmt.Sprintf("a schedule that ended in %s ended otherwise when it was run again: a client "+
+				"does not do the same each time", c.Class) + remedy(s.spec.Program)
 		case err != nil:
 			return err
 		default:
@@ -81,7 +85,8 @@ func (s *search) addCounterexamples(ctx context.Context, w *world, res *interlea
 }
 
 // again runs a schedule once more, and returns it as the counterexample of a class.
-func (r runner) again(ctx context.Context, budget interleave.Budget, choices []interleave.Choice, class harness.Class) (interleave.Counterexample, error) {
+func (r runner) again(ctx context.Context, budget interleave.Budget, choices []interleave.Choice,
+	class harness.Class) (interleave.Counterexample, error) {
 	ex, err := r.replay(ctx, budget, choices)
 	if err != nil {
 		return interleave.Counterexample{}, err
@@ -95,10 +100,13 @@ func (r runner) replay(ctx context.Context, budget interleave.Budget, choices []
 	return r.run(ctx, budget, func() strategy.Strategy { return &strategy.Replay{Schedule: choices} })
 }
 
-// counterexample returns the schedule and its steps up to the first anomaly of the class. The error wraps ErrDiverged if there
-// is none.
-func (r runner) counterexample(ctx context.Context, ex *execution, budget interleave.Budget, class harness.Class) (interleave.Counterexample, error) {
-	found := slices.DeleteFunc(ex.outcome().Judge(ctx, r.spec.Checkers).Found, func(a harness.Anomaly) bool { return a.Class != class })
+// counterexample returns the schedule and its steps up to the first anomaly of the class. The error wraps ErrDiverged
+// if there is none.
+func (r runner) counterexample(ctx context.Context, ex *execution, budget interleave.Budget,
+	class harness.Class) (interleave.Counterexample, error) {
+	found := slices.DeleteFunc(ex.outcome().Judge(ctx, r.spec.Checkers).Found, func(a harness.Anomaly) bool {
+		return a.Class != class
+	})
 	if len(found) > 0 {
 		a := slices.MinFunc(found, func(a, b harness.Anomaly) int { return cmp.Compare(a.To, b.To) })
 		a.Note = numberClients(a.Note, budget.Clients+1)
@@ -111,8 +119,8 @@ func (r runner) counterexample(ctx context.Context, ex *execution, budget interl
 // clientIDs matches the ids of clients in a checker's note.
 var clientIDs = regexp.MustCompile(`\bclients? \d+(?:(?:, | and )\d+)*`)
 
-// numberClients replaces the ids in a note by the numbers of the clients. A client whose operation got no answer has another id from
-// then on, which is its number plus a multiple of the number of workers.
+// numberClients replaces the ids in a note by the numbers of the clients. A client whose operation got no answer has
+// another id from then on, which is its number plus a multiple of the number of workers.
 func numberClients(note string, workers int) string {
 	return clientIDs.ReplaceAllStringFunc(note, func(s string) string {
 		return digits.ReplaceAllStringFunc(s, func(id string) string {
@@ -127,8 +135,8 @@ func numberClients(note string, workers int) string {
 
 var digits = regexp.MustCompile(`\d+`)
 
-// compareReplay compares a replay with the counterexample. Its error wraps ErrDiverged and describes the first difference; nil: none.
-// Random tokens may differ if each stands for the same one everywhere.
+// compareReplay compares a replay with the counterexample. Its error wraps ErrDiverged and describes the first
+// difference; nil: none. Random tokens may differ if each stands for the same one everywhere.
 func compareReplay(want, got interleave.Counterexample) error {
 	names := renaming{map[string]string{}, map[string]string{}}
 	for i := range max(len(want.Steps), len(got.Steps)) {
@@ -140,10 +148,12 @@ func compareReplay(want, got interleave.Counterexample) error {
 			a.Command = b.Command
 		}
 		if !sameReply(a.Reply, b.Reply) && !names.same(a.Reply, b.Reply) && !enoughAcks(a, b) {
-			return fmt.Errorf("%w: step %d, %s, was answered %q, recorded is %q", ErrDiverged, i+1, b.Command, b.Reply, a.Reply)
+			return fmt.Errorf("%w: step %d, %s, was answered %q, recorded is %q", ErrDiverged, i+1,
+				b.Command, b.Reply, a.Reply)
 		}
 		if a.Reply, a.Store, a.Lease = b.Reply, b.Store, b.Lease; a != b {
-			return fmt.Errorf("%w: step %d is %q (%s), recorded is %q (%s)", ErrDiverged, i+1, b.Command, b.Belief, a.Command, a.Belief)
+			return fmt.Errorf("%w: step %d is %q (%s), recorded is %q (%s)", ErrDiverged, i+1, b.Command,
+				b.Belief, a.Command, a.Belief)
 		}
 	}
 	if !names.same(want.Anomaly.Note, got.Anomaly.Note) {
@@ -164,8 +174,8 @@ func enoughAcks(a, b interleave.Step) bool {
 	return err1 == nil && err2 == nil && x >= n && y >= n
 }
 
-// sameReply reports whether two replies are the same. Numbers above 100 may differ by a hundredth: where clocks cannot be set, a
-// TTL runs on Redis's own clock.
+// sameReply reports whether two replies are the same. Numbers above 100 may differ by a hundredth: where clocks cannot
+// be set, a TTL runs on Redis's own clock.
 func sameReply(a, b string) bool {
 	if a == b {
 		return true

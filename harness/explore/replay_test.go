@@ -40,7 +40,8 @@ func TestAReplayThatComesToNothing(t *testing.T) {
 	cancel()
 	require.Error(t, Replay(cancelled, s, c, 100))
 	leavesNothing(t, func() {
-		require.ErrorIs(t, Replay(t.Context(), quiet(program(idle), secondFirst), c, 1), ErrDiverged, "it is of another program")
+		require.ErrorIs(t, Replay(t.Context(), quiet(program(idle), secondFirst), c, 1), ErrDiverged,
+			"it is of another program")
 	})
 }
 
@@ -52,25 +53,36 @@ func TestACounterexampleThatWasChanged(t *testing.T) {
 		do   func(*interleave.Counterexample)
 		want string
 	}{
-		{"a command", func(c *interleave.Counterexample) { c.Steps[2].Command = "SET msg 2" }, `step 3 is "SET msg 1" (), recorded is "SET msg 2" ()`},
-		{"a reply", func(c *interleave.Counterexample) { c.Steps[1].Reply = "1" }, `step 2, GET msg, was answered "(nil)", recorded is "1"`},
+		{"a command", func(c *interleave.Counterexample) { c.Steps[2].Command = "SET msg 2" },
+			`step 3 is "SET msg 1" (), recorded is "SET msg 2" ()`},
+		{"a reply", func(c *interleave.Counterexample) { c.Steps[1].Reply = "1" },
+			`step 2, GET msg, was answered "(nil)", recorded is "1"`},
 		{"a belief", func(c *interleave.Counterexample) { c.Steps[5].Belief = "" }, `step 6 is "EXPIRE msg 20"`},
 		{"a time", func(c *interleave.Counterexample) { c.Steps[3].At++ }, "step 4"},
 		{"a step less", func(c *interleave.Counterexample) { c.Steps = c.Steps[:5] }, "6 steps, 5 were recorded"},
-		{"a step more", func(c *interleave.Counterexample) { c.Steps = append(c.Steps, c.Steps[0]) }, "6 steps, 7 were recorded"},
-		{"the note", func(c *interleave.Counterexample) { c.Anomaly.Note = "all is well" }, `it ends in "clients 2 and 1 are both the first", recorded is "all is well"`},
-		{"the class", func(c *interleave.Counterexample) { c.Anomaly.Class = harness.StuckLock }, "no stuck-lock at its end"},
+		{"a step more", func(c *interleave.Counterexample) { c.Steps = append(c.Steps, c.Steps[0]) },
+			"6 steps, 7 were recorded"},
+		{"the note", func(c *interleave.Counterexample) { c.Anomaly.Note = "all is well" },
+			`it ends in "clients 2 and 1 are both the first", recorded is "all is well"`},
+		{"the class", func(c *interleave.Counterexample) { c.Anomaly.Class = harness.StuckLock },
+			"no stuck-lock at its end"},
 		{"another order", func(c *interleave.Counterexample) {
 			c.Schedule = slices.Repeat([]interleave.Choice{interleave.Run(1)}, 6)
 		}, "step 4, client 2, is not possible"},
 		{"no race", func(c *interleave.Counterexample) {
 			c.Schedule = []interleave.Choice{interleave.Run(0), interleave.Run(0), interleave.Run(0), interleave.Run(1)}
 		}, "no duplicate-delivery at its end"},
-		{"a choice", func(c *interleave.Counterexample) { c.Schedule[1] = interleave.Run(2) }, "step 2, client 3, is not possible"},
-		{"a crash", func(c *interleave.Counterexample) { c.Schedule[2] = interleave.Crash(1) }, "step 3, crash of client 2, is not possible"},
-		{"a choice beyond the budget", func(c *interleave.Counterexample) { c.Schedule[0] = interleave.StopReplication }, "step 1, hold replication, is not possible"},
-		{"no end", func(c *interleave.Counterexample) { c.Schedule = c.Schedule[:5] }, "after its last step clients are not done"},
-		{"a long end", func(c *interleave.Counterexample) { c.Schedule = append(c.Schedule, interleave.Run(0)) }, "step 7, client 1, is not possible"},
+		{"a choice", func(c *interleave.Counterexample) { c.Schedule[1] = interleave.Run(2) },
+			"step 2, client 3, is not possible"},
+		{"a crash", func(c *interleave.Counterexample) { c.Schedule[2] = interleave.Crash(1) },
+			"step 3, crash of client 2, is not possible"},
+		{"a choice beyond the budget",
+			func(c *interleave.Counterexample) { c.Schedule[0] = interleave.StopReplication },
+			"step 1, hold replication, is not possible"},
+		{"no end", func(c *interleave.Counterexample) { c.Schedule = c.Schedule[:5] },
+			"after its last step clients are not done"},
+		{"a long end", func(c *interleave.Counterexample) { c.Schedule = append(c.Schedule, interleave.Run(0)) },
+			"step 7, client 1, is not possible"},
 		{"no schedule", func(c *interleave.Counterexample) { c.Schedule = nil }, "clients are not done"},
 	} {
 		bad := c
@@ -100,7 +112,8 @@ func TestRepliesThatDifferByALittle(t *testing.T) {
 		a, b string
 		want bool
 	}{
-		{"OK", "OK", true}, {"OK", "(nil)", false}, {"10000", "9999", true}, {"9999", "10000", true}, {"10000", "9000", false}, {"1", "2", false},
+		{"OK", "OK", true}, {"OK", "(nil)", false}, {"10000", "9999", true}, {"9999", "10000", true},
+		{"10000", "9000", false}, {"1", "2", false},
 		{"99", "100", false}, {"-10000", "-9999", false}, {"10000", "", false}, {"[10000]", "[9999]", false},
 	} {
 		require.Equal(t, c.want, sameReply(c.a, c.b), "%s and %s", c.a, c.b)
@@ -125,12 +138,15 @@ func runsAScript() Spec {
 	return s
 }
 
-// A client that crashes after NOSCRIPT does not load the script. Where that is the first schedule in a world, each attempt is the same.
+// A client that crashes after NOSCRIPT does not load the script. Where that is the first schedule in a world, each
+// attempt is the same.
 func TestAScriptIsLoadedThoughTheScheduleKeepsItsClientFromIt(t *testing.T) {
-	crash := interleave.Counterexample{Budget: interleave.Budget{Clients: 2, Crashes: 1}, Schedule: []interleave.Choice{interleave.Run(0), interleave.Crash(0)}}
+	crash := interleave.Counterexample{Budget: interleave.Budget{Clients: 2, Crashes: 1},
+		Schedule: []interleave.Choice{interleave.Run(0), interleave.Crash(0)}}
 	out, err := Follow(t.Context(), runsAScript(), crash)
 	require.NoError(t, err)
-	require.Equal(t, "step 2, crash of client 1, is not possible any more", out.Unfit, "with its script the client is done after one command")
+	require.Equal(t, "step 2, crash of client 1, is not possible any more", out.Unfit,
+		"with its script the client is done after one command")
 
 	for seed := range uint64(12) { // some draw the crash first
 		s := runsAScript()

@@ -9,8 +9,8 @@ import (
 	"github.com/doublegrant/doublegrant/harness/explore/internal/schedule"
 )
 
-// This file sees whether clients wait for replicas. Nobody has to declare it: a search that meets its first WAIT begins again, on a Redis that
-// has replicas, and has some after a failover as well.
+// This file sees whether clients wait for replicas. Nobody has to declare it: a search that meets its first WAIT begins
+// again, on a Redis that has replicas, and has some after a failover as well.
 
 // errAwaitsReplicas ends a search whose clients wait for replicas, and whose Redis has none.
 var errAwaitsReplicas = errors.New("explore: clients wait for the acknowledgement of replicas, and there are none")
@@ -41,7 +41,8 @@ func (ex *live) checkReplicas(next *command.Command) error {
 	case next.WantedAcks() > 0 && !ex.spec.Program.Replicas:
 		return errAwaitsReplicas
 	case command.Name(next.Args) == "waitaof" && ex.w.Knows("WAITAOF"):
-		return schedule.Stopped("%s waits until a disk has what was written, which cannot be explored: put it under load instead", strings.ToUpper(string(next.Args[0])))
+		return schedule.Stopped("%s waits until a disk has what was written, which cannot be explored: put it under "+
+			"load instead", strings.ToUpper(string(next.Args[0])))
 	}
 	return nil
 }

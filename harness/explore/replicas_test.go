@@ -16,7 +16,8 @@ import (
 	"github.com/doublegrant/doublegrant/workloads"
 )
 
-// waitingLock is a lock that is granted once acks replicas have acknowledged. A grant of which fewer have heard is taken back.
+// waitingLock is a lock that is granted once acks replicas have acknowledged. A grant of which fewer have heard is
+// taken back.
 type waitingLock struct {
 	*redis.Client
 	acks int
@@ -36,11 +37,15 @@ func (l waitingLock) Acquire(ctx context.Context, key, owner string, ttl time.Du
 }
 
 func (l waitingLock) Release(ctx context.Context, key, owner string) (bool, error) {
-	gone, err := l.Eval(ctx, `if redis.call("get", KEYS[1]) == ARGV[1] then return redis.call("del", KEYS[1]) end return 0`, []string{key}, owner).Int()
+	gone,
+		err := l.Eval(ctx,
+		`if redis.call("get", KEYS[1]) == ARGV[1] then return redis.call("del", KEYS[1]) end return 0`,
+		[]string{key}, owner).Int()
 	return gone == 1, err
 }
 
-// waitingSpec makes the search of a lock that waits for replicas, with a failover and nothing else. declared: its program says so.
+// waitingSpec makes the search of a lock that waits for replicas, with a failover and nothing else. declared: its
+// program says so.
 func waitingSpec(acks int, declared bool) explore.Spec {
 	p := workloads.LockProgram(workloads.LockOptions{Name: "waits"}, func(r redis.UniversalClient) workloads.Locker {
 		return waitingLock{r.(*redis.Client), acks}
@@ -52,8 +57,8 @@ func waitingSpec(acks int, declared bool) explore.Spec {
 	}
 }
 
-// Whether a lock waits for replicas is seen: the search is the same as that of a lock that declares it, whoever does it. The replica that
-// acknowledged need not be the one that is promoted.
+// Whether a lock waits for replicas is seen: the search is the same as that of a lock that declares it, whoever does
+// it. The replica that acknowledged need not be the one that is promoted.
 func TestLongWhoWaitsForReplicasIsSeen(t *testing.T) {
 	testenv.NeedLong(t)
 	declared, err := explore.Search(t.Context(), waitingSpec(1, true))

@@ -18,13 +18,15 @@ import (
 
 const (
 	maxAttempts = 20 // runs of one schedule, if something disturbs it or the machine is slow
-	slowness    = 10 // with clocks that cannot be set, a schedule that takes longer than the lease/slowness is run again
+	// with clocks that cannot be set, a schedule that takes longer than the lease/slowness is run again
+	slowness = 10
 )
 
 // errDisturbed marks a schedule that something disturbed each time.
 var errDisturbed = fmt.Errorf("explore: a schedule was disturbed %d times in a row", maxAttempts)
 
-// drive runs a schedule that has begun to the end that its strategy chooses, and says how it ended. v is what the strategy sees of it.
+// drive runs a schedule that has begun to the end that its strategy chooses, and says how it ended. v is what the
+// strategy sees of it.
 func (ex *execution) drive(ctx context.Context, s strategy.Strategy, v strategy.View) (ended strategy.Do, err error) {
 	for {
 		c, do, err := s.Next(v)
@@ -98,8 +100,8 @@ func newRunner(spec *Spec, w *world) runner {
 	return runner{spec: spec, w: w, alarm: time.NewTimer(parkWithin)}
 }
 
-// run runs one schedule within a budget as the strategy says that next returns. Where something disturbs it, it is run again, by another
-// strategy of next's. The execution is nil if none could begin.
+// run runs one schedule within a budget as the strategy says that next returns. Where something disturbs it, it is run
+// again, by another strategy of next's. The execution is nil if none could begin.
 func (r runner) run(ctx context.Context, b interleave.Budget, next func() strategy.Strategy) (*execution, error) {
 	return r.undisturbed(ctx, b, func() (*execution, error) { return r.once(ctx, b, next()) })
 }
@@ -117,9 +119,11 @@ func (r runner) once(ctx context.Context, b interleave.Budget, s strategy.Strate
 	return ex.execution, err
 }
 
-// undisturbed calls attempt until it runs a schedule that nothing disturbs, and returns that, with the error of the attempt. The error wraps
-// errDisturbed if that never happens. Where something stood still each time and the schedule went well all the same, it counts.
-func (r runner) undisturbed(ctx context.Context, b interleave.Budget, attempt func() (*execution, error)) (ex *execution, err error) {
+// undisturbed calls attempt until it runs a schedule that nothing disturbs, and returns that, with the error of the
+// attempt. The error wraps errDisturbed if that never happens. Where something stood still each time and the schedule
+// went well all the same, it counts.
+func (r runner) undisturbed(ctx context.Context, b interleave.Budget,
+	attempt func() (*execution, error)) (ex *execution, err error) {
 	why := ""
 	for number := range maxAttempts {
 		began, still, strays := time.Now(), r.w.standstills(), r.w.strayCommands
@@ -129,7 +133,8 @@ func (r runner) undisturbed(ctx context.Context, b interleave.Budget, attempt fu
 			why = "this machine, this process or its Redis stood still"
 			r.w.putAway()
 			r.w.strayCommands = strays
-		case ex == nil || err != nil && !(ex.Disturbed() && (errors.Is(err, ErrDiverged) || errors.Is(err, schedule.ErrNotRepeated))):
+		case ex == nil || err != nil &&
+			!(ex.Disturbed() && (errors.Is(err, ErrDiverged) || errors.Is(err, schedule.ErrNotRepeated))):
 			return ex, err
 		case ex.missesScript:
 			why = "a script that Redis had lost was not sent again by any client"
@@ -139,7 +144,8 @@ func (r runner) undisturbed(ctx context.Context, b interleave.Budget, attempt fu
 		case ex.waitCutShort:
 			why = "WAIT returned before its replicas had acknowledged: this machine is too busy"
 		case !r.w.SetsClocks() && time.Since(began) > r.spec.Program.Lease/slowness:
-			why = "it took more than a tenth of the lease: this machine is too busy, or a client waits by itself (time.Sleep) where harness.Sleep would do"
+			why = "it took more than a tenth of the lease: this machine is too busy, or a client waits by itself " +
+				"(time.Sleep) where harness.Sleep would do"
 		default:
 			return ex, nil
 		}
@@ -147,8 +153,8 @@ func (r runner) undisturbed(ctx context.Context, b interleave.Budget, attempt fu
 	return ex, fmt.Errorf("%w: %s", errDisturbed, why)
 }
 
-// mayComeOfStandstill reports whether a schedule may have gone another way since something stood still. One that was run from memory, whose
-// execution is nil, has not. Where Redis does not answer any more nothing can be run again.
+// mayComeOfStandstill reports whether a schedule may have gone another way since something stood still. One that was
+// run from memory, whose execution is nil, has not. Where Redis does not answer any more nothing can be run again.
 func mayComeOfStandstill(ex *execution, err error) bool {
 	if err == nil {
 		return ex != nil
@@ -156,12 +162,13 @@ func mayComeOfStandstill(ex *execution, err error) bool {
 	return !errors.Is(err, resp.ErrSilent) && !errors.Is(err, errDisturbed)
 }
 
-// learnScripts runs a schedule that is drawn at random, so that clients load the scripts that they miss. In the schedule of the attempt
-// something may keep them from that: a crash, or a release that stops the watchdog of a lock. It is another schedule each time, as that
-// may happen in one of them, too.
+// learnScripts runs a schedule that is drawn at random, so that clients load the scripts that they miss. In the
+// schedule of the attempt something may keep them from that: a crash, or a release that stops the watchdog of a lock.
+// It is another schedule each time, as that may happen in one of them, too.
 func (r runner) learnScripts(ctx context.Context, b interleave.Budget, number, steps int) error {
 	r.traced = false
-	_, err := r.once(ctx, b, strategy.Draw(rand.New(rand.NewPCG(1, uint64(number))), strategy.Shape{Depth: defaultDepth, Steps: steps, Budget: b}))
+	_, err := r.once(ctx, b, strategy.Draw(rand.New(rand.NewPCG(1, uint64(number))),
+		strategy.Shape{Depth: defaultDepth, Steps: steps, Budget: b}))
 	if errors.Is(err, schedule.ErrStopped) { // its end is of no interest
 		return nil
 	}

@@ -17,10 +17,10 @@ import (
 	"github.com/doublegrant/doublegrant/harness/interleave"
 )
 
-// Search runs every schedule of spec's program within its budget, or one that shows the same, and has the checkers judge
-// each. An error says that the harness or its environment failed, that the program or a checker panicked, or that spec cannot
-// be searched (ErrSpec). Violations are no errors: they are in Result.Found. A search that ends early says why in
-// Result.Stopped.
+// Search runs every schedule of spec's program within its budget, or one that shows the same, and has the checkers
+// judge each. An error says that the harness or its environment failed, that the program or a checker panicked, or that
+// spec cannot be searched (ErrSpec). Violations are no errors: they are in Result.Found. A search that ends early says
+// why in Result.Stopped.
 func Search(ctx context.Context, spec Spec) (interleave.Result, error) {
 	return withReplicas(spec, func(spec Spec) (interleave.Result, error) { return searchOnce(ctx, spec) })
 }
@@ -49,7 +49,8 @@ func searchOnce(ctx context.Context, spec Spec) (interleave.Result, error) {
 	if err == nil {
 		err = s.tellFound(ctx, worlds[0], &res)
 	}
-	if errors.Is(err, errAwaitsReplicas) && spec.Pieces != nil { // those who did the pieces have seen that, and have replicas
+	// those who did the pieces have seen that, and have replicas
+	if errors.Is(err, errAwaitsReplicas) && spec.Pieces != nil {
 		spec.Program.Replicas = true
 		if err = worlds[0].replace(ctx, &spec, &worlds[0]); err == nil {
 			err = s.tellFound(ctx, worlds[0], &res)
@@ -115,8 +116,8 @@ type search struct {
 	seen       findings.Findings
 	untilFirst time.Duration // real time to the first counterexample; 0: none
 
-	// How the search ended early: it is over, for a reason, or since the harness or its environment failed. A search that comes to its end
-	// is never over.
+	// How the search ended early: it is over, for a reason, or since the harness or its environment failed. A search
+	// that comes to its end is never over.
 	over      bool
 	stopped   string
 	outOfTime bool // since its time was up
@@ -130,19 +131,21 @@ type search struct {
 	part   int               // its number, from 1
 	parts  []interleave.Part // those before
 	states *states           // that were met; nil: nobody looks for any
-	memory *model.Memory     // what schedules that were really run have shown, in this part and those before; nil: none is run from memory
+	// what schedules that were really run have shown, in this part and those before; nil: none is run from memory
+	memory *model.Memory
 
 	// What became of the promise that clients stand for each other. It changes only while no worker runs.
 	unlike    string          // what shows that they do not; empty: nothing has
 	exchanged map[string]bool // schedules of situations that were tried
 
 	// Pieces and checkpoints.
-	resumed      *savedPart // what a checkpoint left of the part that comes next; nil: nothing
-	whyForgotten string     // why no schedule of later pieces, or after a checkpoint, is run from memory; empty: they may be
-	round        *round     // of pieces; nil: none is under way
-	added        int        // pieces whose results were added
-	mostRuns     int        // of a piece: schedules after which it ends, pruned ones included; 0: no limit
-	savedAt      time.Time  // time of the last checkpoint
+	resumed *savedPart // what a checkpoint left of the part that comes next; nil: nothing
+	// why no schedule of later pieces, or after a checkpoint, is run from memory; empty: they may be
+	whyForgotten string
+	round        *round    // of pieces; nil: none is under way
+	added        int       // pieces whose results were added
+	mostRuns     int       // of a piece: schedules after which it ends, pruned ones included; 0: no limit
+	savedAt      time.Time // time of the last checkpoint
 }
 
 // run goes through the parts of the search, one after the other.
@@ -176,8 +179,8 @@ func (s *search) settle(ctx context.Context) {
 	}
 }
 
-// runParts goes through the parts of a search that runs every schedule. It is unlike if clients are not as alike as is promised, so that none
-// of it counts.
+// runParts goes through the parts of a search that runs every schedule. It is unlike if clients are not as alike as is
+// promised, so that none of it counts.
 func (s *search) runParts(ctx context.Context, worlds []*world) (unlike bool) {
 	s.waits = s.fewerIfTheyWait() && s.clientsWait(context.WithoutCancel(ctx), worlds[0])
 	for i := len(s.parts); i < len(s.budgets()); i++ { // a checkpoint has some
@@ -219,7 +222,8 @@ func (s *search) runPart(ctx context.Context, b interleave.Budget, worlds []*wor
 func (s *search) runSource(ctx context.Context, worlds []*world) {
 	var working sync.WaitGroup
 	ctx = context.WithoutCancel(ctx)
-	toJudge := make(chan descent, judgedAtOnce) // schedules of the first worker that are to be judged; closed when it is done, or goes on without memory
+	// schedules of the first worker that are to be judged; closed when it is done, or goes on without memory
+	toJudge := make(chan descent, judgedAtOnce)
 	for i, w := range worlds {
 		working.Go(func() {
 			if i > 0 {
@@ -262,10 +266,13 @@ func (s *search) ends() bool { return s.over || s.timeUp }
 
 // What users can do about a client that does not do the same each time.
 const (
-	remedyInside = ". Let it act on what it reads alone: without goroutines and timers of its own, without time.Now (harness.Now), " +
+	remedyInside = ". Let it act on what it reads alone: without goroutines and timers of its own, without time.Now " +
+		"(harness.Now), " +
 		"without random numbers that are not seeded, and without the order of a map"
-	remedyOutside = ". Let it act on what it reads alone: one command at a time, nothing between an answer and the next request, so no thread " +
-		"or timer beside it, no random decisions, and no clock but those of workloads/clients/README.md; if it keeps something from one schedule " +
+	remedyOutside = ". Let it act on what it reads alone: one command at a time, nothing between an answer and the " +
+		"next request, so no thread " +
+		"or timer beside it, no random decisions, and no clock but those of workloads/clients/README.md; if it keeps " +
+		"something from one schedule " +
 		"to the next, let it ask for reset in its answer to init, and forget all then (keeps_state of lock.py)"
 )
 
@@ -302,13 +309,15 @@ func (s *search) result(worlds []*world, own string) interleave.Result {
 	}
 	s.promise(&r)
 	if s.seen.Coverage.WakesCut {
-		r.Limits = append(r.Limits, "in one schedule at most one time-out, or sleep of a client with goroutines, ended while others could go on")
+		r.Limits = append(r.Limits, "in one schedule at most one time-out, or sleep of a client with goroutines, "+
+			"ended while others could go on")
 	}
 	if left := s.unfinished(); left != "" {
 		r.Limits = append(r.Limits, left)
 	}
 	if s.waits {
-		r.Limits = append(r.Limits, fmt.Sprintf("3 clients or more: these wait, or have goroutines of their own, so the search is of %d (--clients 3 asks for more, and may take long)", fewerClients))
+		r.Limits = append(r.Limits, fmt.Sprintf("3 clients or more: these wait, or have goroutines of their own, so "+
+			"the search is of %d (--clients 3 asks for more, and may take long)", fewerClients))
 	}
 	if why := s.vacuousAtRandom(worlds, own); why != "" {
 		r.Stopped = why
@@ -325,10 +334,12 @@ func (s *search) result(worlds []*world, own string) interleave.Result {
 		r.Limits = append(r.Limits, limit)
 	}
 	if s.spec.Program.RealClock {
-		r.Limits = append(r.Limits, "the clients read the machine's clock, so time did not pass, and nobody looked whether all is free in the end")
+		r.Limits = append(r.Limits, "the clients read the machine's clock, so time did not pass, and nobody looked "+
+			"whether all is free in the end")
 	}
 	if why := worlds[0].WhyNoClock; why != "" {
-		r.Limits = append(r.Limits, "the servers' clocks could not be set ("+why+"): leases end early to an eighth, and none was in its last millisecond")
+		r.Limits = append(r.Limits, "the servers' clocks could not be set ("+why+"): leases end early to an eighth, "+
+			"and none was in its last millisecond")
 	}
 	return r
 }

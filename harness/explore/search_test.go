@@ -51,16 +51,31 @@ func TestHowManySchedulesThereAre(t *testing.T) {
 		"each writes a key of its own, unpruned":     {apart, every, 20, 0},
 		"the one, then the other, or at once":        {apart, func(*Spec) {}, 3, -1},
 		"clients that differ":                        {[]client{writesTo("k", 2)}, func(*Spec) {}, 6, 0},
-		"only the first of symmetric clients begins": {[]client{writesTo("k", 2)}, func(s *Spec) { s.Program.Symmetric = true }, 3, -1},
-		"with a skew they differ":                    {[]client{writesTo("k", 2)}, func(s *Spec) { s.Program.Symmetric, s.Skew = true, time.Second }, 6, 0},
-		"three clients":                              {[]client{marks}, func(s *Spec) { s.Clients, s.Unreduced, s.Workers = 3, true, 2 }, 702, 0},
-		"three clients, pruned":                      {[]client{marks}, func(s *Spec) { s.Clients, s.Workers = 3, 2 }, 31, -1},
+		"only the first of symmetric clients begins": {[]client{writesTo("k", 2)}, func(s *Spec) {
+			s.Program.Symmetric = true
+		}, 3, -1},
+		"with a skew they differ": {[]client{writesTo("k", 2)}, func(s *Spec) {
+			s.Program.Symmetric, s.Skew = true, time.Second
+		}, 6, 0},
+		"three clients": {[]client{marks}, func(s *Spec) {
+			s.Clients, s.Unreduced, s.Workers = 3, true, 2
+		}, 702, 0},
+		"three clients, pruned": {[]client{marks}, func(s *Spec) {
+			s.Clients, s.Workers = 3, 2
+		}, 31, -1},
 
-		"either may crash after its first command, among two of the other": {[]client{writesTo("k", 2)}, func(s *Spec) { s.Unreduced, s.Crashes = true, 1 }, 6 + 2*3, 0},
-		"after the first command time passes to its last ms, or beyond":    {[]client{sends("SET k 1 EX 10")}, func(s *Spec) { s.Unreduced, s.Expiries = true, 1 }, 6, 0},
-		"nobody runs scripts: a flush changes nothing":                     {[]client{writesTo("k", 1)}, mayFlush, 2, -1},
-		// With a stop H of replication and a promotion P: A B and H A P B are judged for each order, H A B and A H B show nothing.
-		"replication stops, and nobody is promoted": {[]client{writesTo("k", 1)}, func(s *Spec) { s.Unreduced, s.Failovers = true, 1 }, 2 * 2, 2 * 2},
+		"either may crash after its first command, among two of the other": {[]client{writesTo("k", 2)}, func(s *Spec) {
+			s.Unreduced, s.Crashes = true, 1
+		}, 6 + 2*3, 0},
+		"after the first command time passes to its last ms, or " +
+			"beyond": {[]client{sends("SET k 1 EX 10")}, func(s *Spec) { s.Unreduced, s.Expiries = true, 1 }, 6, 0},
+		"nobody runs scripts: a flush changes nothing": {
+			[]client{writesTo("k", 1)}, mayFlush, 2, -1},
+		// With a stop H of replication and a promotion P: A B and H A P B are judged for each order, H A B and A H B
+		// show nothing.
+		"replication stops, and nobody is promoted": {[]client{writesTo("k", 1)}, func(s *Spec) {
+			s.Unreduced, s.Failovers = true, 1
+		}, 2 * 2, 2 * 2},
 
 		"no lease in a timeless program":   {[]client{sends("INCR k")}, timeless, 2, -1},
 		"a lease in a timeless program":    {[]client{sends("SET k 1 EX 10")}, timeless, 6, -1},
@@ -196,7 +211,10 @@ func TestNothingIsLeftBehind(t *testing.T) {
 	var found []interleave.Counterexample
 	leavesNothing(t, func() {
 		s := s
-		s.Checkers = append(s.Checkers, finder(func(harness.Op) bool { once.Do(func() { running = processes.Children() }); return false }))
+		s.Checkers = append(s.Checkers, finder(func(harness.Op) bool {
+			once.Do(func() { running = processes.Children() })
+			return false
+		}))
 		found = resultOf(t, s).Found
 	})
 	require.Contains(t, running, "redis-server", "or this test sees nothing")
@@ -230,7 +248,8 @@ func TestRacedProgressCountsUpToWhatTheResultSays(t *testing.T) {
 	res := resultOf(t, s)
 
 	last := all[len(all)-1]
-	require.Equal(t, Progress{Budget: res.Budget, Part: len(res.Parts), Parts: len(res.Parts), Schedules: res.Schedules, Pruned: res.Pruned, Found: len(res.Found)}, last)
+	require.Equal(t, Progress{Budget: res.Budget, Part: len(res.Parts), Parts: len(res.Parts), Schedules: res.Schedules,
+		Pruned: res.Pruned, Found: len(res.Found)}, last)
 	require.Greater(t, len(all), 1, "a search of %v tells nothing before its end", res.Elapsed)
 	require.Less(t, len(all), int(res.Elapsed/progressEvery)+3)
 	for i, p := range all[1:] {

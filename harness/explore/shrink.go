@@ -14,13 +14,15 @@ import (
 	"github.com/doublegrant/doublegrant/harness/interleave"
 )
 
-// This file shrinks counterexamples that were found at random, as delta debugging does: Zeller and Hildebrandt, "Simplifying and
-// Isolating Failure-Inducing Input", IEEE Transactions on Software Engineering 28(2), 2002. Every candidate is run.
+// This file shrinks counterexamples that were found at random, as delta debugging does: Zeller and Hildebrandt,
+// "Simplifying and Isolating Failure-Inducing Input", IEEE Transactions on Software Engineering 28(2), 2002. Every
+// candidate is run.
 
 const (
-	mostShrinkRuns = 4000             // schedules that are run to shrink one counterexample
-	shrinkWithin   = 20 * time.Second // in which one counterexample is shrunk while this process is awake, if the candidates take long
-	mostPolishRuns = 3000             // schedules of the clients and faults that are left
+	mostShrinkRuns = 4000 // schedules that are run to shrink one counterexample
+	// in which one counterexample is shrunk while this process is awake, if the candidates take long
+	shrinkWithin   = 20 * time.Second
+	mostPolishRuns = 3000 // schedules of the clients and faults that are left
 )
 
 // shrinkFound shrinks the counterexamples that schedules at random have found.
@@ -44,8 +46,8 @@ func (s *search) shrinkFound(ctx context.Context, w *world) error {
 	return nil
 }
 
-// shrink makes a counterexample as small as it can: fewer clients, then fewer steps, fewer faults and fewer preemptions. At last it
-// runs every schedule of the clients and faults that are left, if those are not too many.
+// shrink makes a counterexample as small as it can: fewer clients, then fewer steps, fewer faults and fewer
+// preemptions. At last it runs every schedule of the clients and faults that are left, if those are not too many.
 func (s *search) shrink(ctx context.Context, w *world, c *findings.Found) (*findings.Found, interleave.Shrunk, error) {
 	h := newShrinker(s.spec, w, c)
 	h.over = ctx.Err
@@ -59,8 +61,8 @@ func (s *search) shrink(ctx context.Context, w *world, c *findings.Found) (*find
 	return h.best, told, err
 }
 
-// polish runs every schedule of the clients and faults that are left, up to a bound, and takes the smallest counterexample. all is true
-// if there are no more.
+// polish runs every schedule of the clients and faults that are left, up to a bound, and takes the smallest
+// counterexample. all is true if there are no more.
 func (s *search) polish(ctx context.Context, w *world, h *shrinker) (all bool, err error) {
 	if h.best.Budget.Clients > interleave.MaxExhaustive || h.over() != nil {
 		return false, nil
@@ -110,7 +112,8 @@ func (h *shrinker) hasFor(d time.Duration) {
 func (h *shrinker) shrink(ctx context.Context) error {
 	for {
 		before := h.best
-		for _, pass := range []func(context.Context) error{h.dropClients, h.dropChunks, h.cutShort, h.mend, h.bringForward} {
+		for _, pass := range []func(context.Context) error{h.dropClients, h.dropChunks, h.cutShort,
+			h.mend, h.bringForward} {
 			if err := pass(ctx); err != nil {
 				return err
 			}
@@ -144,7 +147,8 @@ func (h *shrinker) dropChunks(ctx context.Context) error {
 	for size := len(h.best.Schedule) / 2; size > 0; size /= 2 {
 		for at := 0; at < len(h.best.Schedule); {
 			old := h.best.Schedule
-			smaller, err := h.try(ctx, h.best.Budget.Clients, slices.Delete(slices.Clone(old), at, min(at+size, len(old))))
+			smaller, err := h.try(ctx, h.best.Budget.Clients,
+				slices.Delete(slices.Clone(old), at, min(at+size, len(old))))
 			if err != nil {
 				return err
 			}
@@ -163,7 +167,8 @@ func (h *shrinker) cutShort(ctx context.Context) error {
 			if n >= len(h.best.Schedule) {
 				break
 			}
-			if _, err := h.try(ctx, h.best.Budget.Clients, append(slices.Clone(h.best.Schedule[:n]), interleave.Run(first))); err != nil {
+			if _, err := h.try(ctx, h.best.Budget.Clients,
+				append(slices.Clone(h.best.Schedule[:n]), interleave.Run(first))); err != nil {
 				return err
 			}
 		}
@@ -201,8 +206,8 @@ func (h *shrinker) mend(ctx context.Context) error {
 	return nil
 }
 
-// bringForward moves one choice to an earlier place, so that a client goes on without a preemption, or that what shows the
-// violation happens sooner.
+// bringForward moves one choice to an earlier place, so that a client goes on without a preemption, or that what shows
+// the violation happens sooner.
 func (h *shrinker) bringForward(ctx context.Context) error {
 	for from := 1; from < len(h.best.Schedule); from++ {
 		for to := 0; to < from && from < len(h.best.Schedule); to++ {
@@ -234,7 +239,8 @@ func (h *shrinker) try(ctx context.Context, clients int, schedule []interleave.C
 }
 
 // outcomeOnce does what outcome does, once a candidate and while runs are left. Otherwise it returns nil.
-func (h *shrinker) outcomeOnce(ctx context.Context, budget interleave.Budget, schedule []interleave.Choice) (*findings.Found, error) {
+func (h *shrinker) outcomeOnce(ctx context.Context, budget interleave.Budget,
+	schedule []interleave.Choice) (*findings.Found, error) {
 	key := candidateKey(budget.Clients, schedule)
 	if h.seen[key] || h.isSpent() {
 		return nil, nil
@@ -244,7 +250,8 @@ func (h *shrinker) outcomeOnce(ctx context.Context, budget interleave.Budget, sc
 }
 
 // outcome runs a schedule and returns the counterexample of the class that it became. It is nil if it became none.
-func (h *shrinker) outcome(ctx context.Context, budget interleave.Budget, choices []interleave.Choice) (*findings.Found, error) {
+func (h *shrinker) outcome(ctx context.Context, budget interleave.Budget,
+	choices []interleave.Choice) (*findings.Found, error) {
 	ex, err := h.run(ctx, budget, func() strategy.Strategy {
 		h.runs++
 		return &strategy.Follow{Schedule: choices}
@@ -260,7 +267,8 @@ func (h *shrinker) outcome(ctx context.Context, budget interleave.Budget, choice
 	var first *findings.Found
 	o := ex.outcome()
 	for _, a := range o.Judge(ctx, h.spec.Checkers).Found {
-		c := &findings.Found{Budget: ex.budget.Without(ex.remaining), Schedule: o.Path, Class: a.Class, Length: o.LengthUntil(a.To)}
+		c := &findings.Found{Budget: ex.budget.Without(ex.remaining), Schedule: o.Path, Class: a.Class,
+			Length: o.LengthUntil(a.To)}
 		if a.Class == h.class && (first == nil || c.Smaller(first)) {
 			first = c
 		}
@@ -268,8 +276,8 @@ func (h *shrinker) outcome(ctx context.Context, budget interleave.Budget, choice
 	return first, nil
 }
 
-// isSmaller reports whether a counterexample has fewer clients than the best so far, or as many and fewer steps, faults or preemptions,
-// in this order.
+// isSmaller reports whether a counterexample has fewer clients than the best so far, or as many and fewer steps, faults
+// or preemptions, in this order.
 func (h *shrinker) isSmaller(c *findings.Found) bool {
 	return cmp.Or(
 		cmp.Compare(c.Budget.Clients, h.best.Budget.Clients),

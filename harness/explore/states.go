@@ -15,10 +15,10 @@ import (
 	"github.com/doublegrant/doublegrant/harness/interleave"
 )
 
-// This file finds schedules that come to the same state as one before. What follows is the same for both, step by step, and so is what
-// checkers can see of it, so it is looked at once. Equal are:
+// This file finds schedules that come to the same state as one before. What follows is the same for both, step by step,
+// and so is what checkers can see of it, so it is looked at once. Equal are:
 //
-//   - what is stored, at the primary and at the replica to be promoted, and what is watched;
+// - what is stored, at the primary and at the replica to be promoted, and what is watched;
 //   - every client's mind, its sleep, and the operation that it is in;
 //   - the number of steps, the time, what is left of the budget, late commands, and the moves that are asleep, since a part of what
 //     follows is pruned on their account;
@@ -26,8 +26,8 @@ import (
 //     Of two times only the millisecond counts, and whether an operation had ended when the other began. Where a checker has found
 //     something already, its place in the schedule counts as well, or a shorter counterexample would be lost.
 //
-// A state is kept as a hash of 128 bits. It is the same in every process, so that a search can go on in another: it has no pointers, and
-// no numbers that are given as things become known.
+// A state is kept as a hash of 128 bits. It is the same in every process, so that a search can go on in another: it has
+// no pointers, and no numbers that are given as things become known.
 
 // states holds the states to which the schedules of a part have come.
 type states struct {
@@ -51,7 +51,8 @@ func (t *states) isKnown(ctx context.Context, ex *execution, asleep []*schedule.
 	t.buf = ex.appendState(t.buf, asleep)
 	if t.suspicious(ctx, history, ex) {
 		for _, a := range findings.Check(ctx, ex.spec.Checkers, ex.historySoFar()).Found {
-			t.buf = visited.AppendInts(visited.AppendText(t.buf, string(a.Class)), findings.LengthUntil(ex.stepTimes, a.To))
+			t.buf = visited.AppendInts(visited.AppendText(t.buf, string(a.Class)),
+				findings.LengthUntil(ex.stepTimes, a.To))
 		}
 	}
 	if a := ex.undeclared; a != nil {
@@ -94,7 +95,8 @@ func (ex *execution) appendHistory(b []byte) []byte {
 			}
 			b = visited.AppendInts(b, client+2, op.Client)
 			b = visited.AppendText(b, string(op.Kind))
-			b = visited.AppendText(visited.AppendText(visited.AppendText(visited.AppendText(b, op.Key), op.Arg), op.Result), op.Err)
+			b = visited.AppendText(visited.AppendText(visited.AppendText(visited.AppendText(b, op.Key), op.Arg),
+				op.Result), op.Err)
 			b = visited.AppendInts(b, op.TTL, op.Until, op.Due, op.Call/keyspace.Grain, op.Return/keyspace.Grain)
 			b = visited.AppendInts(b, op.Outcome)
 			b = ex.appendEndedBefore(b, op.Call)
@@ -143,8 +145,10 @@ func (ex *execution) appendState(b []byte, asleep []*schedule.Move) []byte {
 	b = visited.AppendInts(b, len(ex.path))
 	b = ex.backend.describe(b)
 	r := ex.remaining
-	b = visited.AppendInts(b, r.Crashes, r.Expiries, r.Approaches, r.Failovers, r.Flushes, r.LostAnswers, r.LostCommands, r.Late)
-	b = visited.AppendBools(b, ex.replicationStopped, ex.wroteSinceStop, ex.promoted, ex.slowed, ex.TTLSet, ex.ClockRead, ex.Expired, ex.TooManyEnds, ex.GrantedFree != "")
+	b = visited.AppendInts(b, r.Crashes, r.Expiries, r.Approaches, r.Failovers, r.Flushes,
+		r.LostAnswers, r.LostCommands, r.Late)
+	b = visited.AppendBools(b, ex.replicationStopped, ex.wroteSinceStop, ex.promoted, ex.slowed, ex.TTLSet,
+		ex.ClockRead, ex.Expired, ex.TooManyEnds, ex.GrantedFree != "")
 	if ex.last != nil && r.Crashes > 0 { // who can crash; else it only decides in which order the moves are tried
 		b = visited.AppendBools(visited.AppendInts(b, ex.last.index+1, ex.last.thread), ex.justStepped)
 	}

@@ -19,7 +19,8 @@ import (
 // step carries out a choice and returns the move that it was.
 func (ex *execution) step(ctx context.Context, c interleave.Choice) (did schedule.Move, err error) {
 	if len(ex.path) == schedule.MaxSteps {
-		return did, schedule.Stopped("a schedule of %d steps does not end: the last command was %s: does a client try for ever?", schedule.MaxSteps, ex.describeNext())
+		return did, schedule.Stopped("a schedule of %d steps does not end: the last command was %s: does a client "+
+			"try for ever?", schedule.MaxSteps, ex.describeNext())
 	}
 	ex.fingerprint = ex.backend.fingerprintAfter(c)
 	ex.path = append(ex.path, c)
@@ -54,8 +55,8 @@ func (ex *execution) step(ctx context.Context, c interleave.Choice) (did schedul
 	return did, ex.lookAtStore()
 }
 
-// fingerprintWith returns the fingerprint after a choice. Clients that act on what they read alone leave the same fingerprint for
-// the same choices. Of a command's arguments only the keys count: tokens may be random.
+// fingerprintWith returns the fingerprint after a choice. Clients that act on what they read alone leave the same
+// fingerprint for the same choices. Of a command's arguments only the keys count: tokens may be random.
 func (ex *live) fingerprintWith(c interleave.Choice) uint64 {
 	h := fnv.New64a()
 	_ = binary.Write(h, binary.LittleEndian, ex.fingerprint) // to memory
@@ -73,8 +74,8 @@ func (ex *live) fingerprintWith(c interleave.Choice) uint64 {
 	return h.Sum64()
 }
 
-// stepClient lets a client take its next step, or lets its command or its answer be lost or late. A client that sleeps wakes up
-// first. If some lease ends during its sleep, waking up is the whole step.
+// stepClient lets a client take its next step, or lets its command or its answer be lost or late. A client that sleeps
+// wakes up first. If some lease ends during its sleep, waking up is the whole step.
 func (ex *execution) stepClient(c interleave.Choice, a *actor) (did schedule.Move, err error) {
 	if a.done || a.parkedAt.Kind == model.InMemory || a.sends != nil && len(a.sends.Queue) == 0 {
 		return did, schedule.Diverged(a)
@@ -133,8 +134,8 @@ func (ex *execution) stepClient(c interleave.Choice, a *actor) (did schedule.Mov
 	return did, nil
 }
 
-// wake lets time pass until the client's sleep is over, if it sleeps. slept is true if some lease ended meanwhile, so that
-// others may have something to do before the client goes on.
+// wake lets time pass until the client's sleep is over, if it sleeps. slept is true if some lease ended meanwhile, so
+// that others may have something to do before the client goes on.
 func (ex *execution) wake(a *actor) (slept bool, err error) {
 	if a.wakeAt <= ex.now {
 		return false, nil

@@ -22,7 +22,8 @@ func TestTheContentOfTheStore(t *testing.T) {
 	}
 	require.Equal(t, &interleave.Store{}, look())
 	for _, args := range [][]string{
-		{"SET", "b", "v\n1", "PX", "10000"}, {"HSET", "a", "f", "1"}, {"RPUSH", "list", "x", "y"}, {"SADD", "set", "z", "m"}, {"ZADD", "z", "2", "m"},
+		{"SET", "b", "v\n1", "PX", "10000"}, {"HSET", "a", "f", "1"}, {"RPUSH", "list", "x", "y"},
+		{"SADD", "set", "z", "m"}, {"ZADD", "z", "2", "m"},
 		{"XADD", "stream", "1-1", "f", "v"}, {"SET", "long", strings.Repeat("l", 500)},
 	} {
 		s.ask(w.Primary, args...)
@@ -36,7 +37,8 @@ func TestTheContentOfTheStore(t *testing.T) {
 	require.Less(t, len(long), 100)
 	require.Contains(t, long, "…")
 	require.Equal(t, &interleave.Store{Keys: []interleave.Stored{
-		{Key: "a", Value: "[f, 1]"}, {Key: "b", Value: "v 1"}, {Key: "list", Value: "[x, y]"}, {Key: "long", Value: long}, {Key: "set", Value: "[m, z]"},
+		{Key: "a", Value: "[f, 1]"}, {Key: "b", Value: "v 1"}, {Key: "list", Value: "[x, y]"},
+		{Key: "long", Value: long}, {Key: "set", Value: "[m, z]"},
 		{Key: "stream", Value: "[[1-1, [f, v]]]"}, {Key: "z", Value: "[m, 2]"},
 	}}, got)
 	for i := range 20 {
@@ -77,5 +79,6 @@ func TestAReplayWithoutSteps(t *testing.T) {
 	require.ErrorIs(t, err, ErrDiverged)
 	s.Clients = 2
 	c.Budget.Clients = 3
-	require.NotPanics(t, func() { _ = Replay(t.Context(), s, c, 1) }, "the counterexample has more clients than the search")
+	require.NotPanics(t, func() { _ = Replay(t.Context(), s, c, 1) },
+		"the counterexample has more clients than the search")
 }

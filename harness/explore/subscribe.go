@@ -14,9 +14,9 @@ import (
 	"github.com/doublegrant/doublegrant/harness/interleave"
 )
 
-// This file lets clients subscribe. Whoever writes SUBSCRIBE does not wait for an answer, so its way to Redis is an actor of its
-// own: the command takes effect at any time until somebody reads its confirmation. A message arrives when it is published. The
-// step of a reader is that it reads one.
+// This file lets clients subscribe. Whoever writes SUBSCRIBE does not wait for an answer, so its way to Redis is an
+// actor of its own: the command takes effect at any time until somebody reads its confirmation. A message arrives when
+// it is published. The step of a reader is that it reads one.
 
 // subscription holds what the explorer knows of a connection that has subscribed.
 type subscription struct {
@@ -26,10 +26,12 @@ type subscription struct {
 	sharded bool // some are of shards; kept for programs outside only
 }
 
-// subscribe turns the connection into that of a subscription, if the client has written such a command on it. What it writes from
-// then on is sent by an actor of its own.
+// subscribe turns the connection into that of a subscription, if the client has written such a command on it. What it
+// writes from then on is sent by an actor of its own.
 func (c *conn) subscribe() {
-	wants := slices.ContainsFunc(c.Queue, func(next command.Command) bool { return command.Subscribes(command.Name(next.Args)) })
+	wants := slices.ContainsFunc(c.Queue, func(next command.Command) bool {
+		return command.Subscribes(command.Name(next.Args))
+	})
 	if c.subscription == nil && (!wants || c.Multi) {
 		return
 	}
@@ -56,11 +58,12 @@ func (c *conn) subscribe() {
 	}
 }
 
-// unsubscribeNow sends each UNSUBSCRIBE that is next at once. Whether it takes effect now or later only changes how many messages come that
-// nobody waits for.
+// unsubscribeNow sends each UNSUBSCRIBE that is next at once. Whether it takes effect now or later only changes how
+// many messages come that nobody waits for.
 func (c *conn) unsubscribeNow() {
 	a := c.dialer.actor.Load()
-	for a != nil && c.failed == nil && len(c.Queue) > 0 && strings.HasSuffix(command.Name(c.Queue[0].Args), "unsubscribe") {
+	for a != nil && c.failed == nil && len(c.Queue) > 0 &&
+		strings.HasSuffix(command.Name(c.Queue[0].Args), "unsubscribe") {
 		next := c.Queue[0]
 		c.Queue = c.Queue[1:]
 		if err := c.postNow(next.Raw); err != nil {
@@ -69,8 +72,8 @@ func (c *conn) unsubscribeNow() {
 	}
 }
 
-// senderOf returns an actor for a new subscription of a client: that of one that was closed, or a new one. It is nil if the
-// client has too many threads.
+// senderOf returns an actor for a new subscription of a client: that of one that was closed, or a new one. It is nil if
+// the client has too many threads.
 func (ex *live) senderOf(client int) *actor {
 	for _, a := range ex.threadsOf(client) {
 		if a.sends != nil && a.sends.isGone() {
@@ -134,7 +137,8 @@ func (ex *live) sendSubscription(c *conn) error {
 }
 
 // foreignReader is the reason for a search that ends since a goroutine reads that the explorer does not know.
-const foreignReader = "client %d reads its subscription in a goroutine that the explorer does not know, such as that of PubSub.Channel: " +
+const foreignReader = "client %d reads its subscription in a goroutine that the explorer does not know, such as that " +
+	"of PubSub.Channel: " +
 	"read by ReceiveTimeout or ReceiveMessage, in the goroutine that was called or in one of harness.Go"
 
 // awaitMessage gets one more message into out. The actor that reads waits until there is one, or its time is over.
@@ -219,8 +223,8 @@ func (c *conn) sendAll() error {
 	return c.listen()
 }
 
-// setPatience notes until when the next read of a subscription may wait. The instant is one of the machine's clock, a given time
-// from now on, so the time left is rounded up to a unit far longer than the way here takes.
+// setPatience notes until when the next read of a subscription may wait. The instant is one of the machine's clock, a
+// given time from now on, so the time left is rounded up to a unit far longer than the way here takes.
 func (c *conn) setPatience(until time.Time) {
 	if c.subscription == nil {
 		return

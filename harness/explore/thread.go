@@ -14,13 +14,13 @@ import (
 	"github.com/doublegrant/doublegrant/harness/interleave"
 )
 
-// This file starts and ends the threads of a client: goroutines that it starts by harness.Go, and its subscriptions. Each is an
-// actor. They end with their client, or at the end of the schedule.
+// This file starts and ends the threads of a client: goroutines that it starts by harness.Go, and its subscriptions.
+// Each is an actor. They end with their client, or at the end of the schedule.
 
 var _ harness.Starter = clientClock{}
 
-// Go starts a goroutine of the client. It runs to its first command, sleep or look at a clock when the goroutine that called has
-// come to its next.
+// Go starts a goroutine of the client. It runs to its first command, sleep or look at a clock when the goroutine that
+// called has come to its next.
 func (v clientClock) Go(ctx context.Context, f func(context.Context)) (wait func()) {
 	t := v.start()
 	if t == nil { // the client has crashed
@@ -36,8 +36,8 @@ func (v clientClock) Goes() bool {
 	return v.a.hasLiveThreads()
 }
 
-// start makes the actor of a new goroutine. It is nil if the client has crashed. If the client has too many, start ends the
-// goroutine that called it.
+// start makes the actor of a new goroutine. It is nil if the client has crashed. If the client has too many, start ends
+// the goroutine that called it.
 func (v clientClock) start() *actor {
 	defer v.a.ex.w.takeTurn()()
 	a := v.a.running()
@@ -57,7 +57,8 @@ func (v clientClock) start() *actor {
 }
 
 func tooManyThreads(client int) error {
-	return schedule.Stopped("client %d has started %d goroutines and subscriptions in one schedule, and more are not explored: does it start some without end?",
+	return schedule.Stopped("client %d has started %d goroutines and subscriptions in one schedule, and more are not "+
+		"explored: does it start some without end?",
 		client+1, interleave.MaxThreads-1)
 }
 
@@ -77,7 +78,8 @@ func (ex *live) startThreads() error {
 
 // addThread makes one more actor of a client.
 func (ex *live) addThread(client int) *actor {
-	t := &actor{index: client, thread: len(ex.threadsOf(client)), ex: ex.execution, live: ex, started: true, park: make(chan parked, 4), awake: make(chan bool)}
+	t := &actor{index: client, thread: len(ex.threadsOf(client)), ex: ex.execution, live: ex, started: true,
+		park: make(chan parked, 4), awake: make(chan bool)}
 	ex.all = append(ex.all, t)
 	return t
 }
@@ -92,7 +94,8 @@ func (ex *execution) threadsOf(client int) (out []*actor) {
 	return out
 }
 
-// hasThreads reports whether the actor's client has, or had, threads other than its first, or shares memory with other clients.
+// hasThreads reports whether the actor's client has, or had, threads other than its first, or shares memory with other
+// clients.
 func (a *actor) hasThreads() bool {
 	return a.ex.sharesMemory() || a.ex.hasThreads() && len(a.ex.threadsOf(a.index)) > 1
 }
@@ -102,7 +105,9 @@ func (ex *execution) hasThreads() bool { return len(ex.all) > len(ex.actors) }
 
 // hasLiveThreads reports whether the actor's client has goroutines of harness.Go that have not ended.
 func (a *actor) hasLiveThreads() bool {
-	return slices.ContainsFunc(a.ex.threadsOf(a.index), func(t *actor) bool { return t.thread > 0 && t.sends == nil && !t.done })
+	return slices.ContainsFunc(a.ex.threadsOf(a.index), func(t *actor) bool {
+		return t.thread > 0 && t.sends == nil && !t.done
+	})
 }
 
 // running returns the actor of the same process that runs at the moment, or a itself if none does.
@@ -127,7 +132,8 @@ func (t *actor) run(ctx context.Context, f func(context.Context)) {
 	defer func() {
 		p := recover()
 		if end.err = brokenOutside(t.index, p); end.err == nil && p != nil {
-			end.err = fmt.Errorf("explore: thread %d of client %d panicked: %v\n%s", t.thread+1, t.index+1, p, debug.Stack())
+			end.err = fmt.Errorf("explore: thread %d of client %d panicked: %v\n%s", t.thread+1,
+				t.index+1, p, debug.Stack())
 		}
 		t.park <- end
 	}()
@@ -181,7 +187,8 @@ func (ex *execution) stepThread(c interleave.Choice) (schedule.Move, error) {
 	return ex.stepClient(c, a)
 }
 
-// endWait ends the wait of an actor, which then runs on to its next step. It reports whether an operation ended with that.
+// endWait ends the wait of an actor, which then runs on to its next step. It reports whether an operation ended with
+// that.
 func (ex *live) endWait(c interleave.Choice, a *actor) (endedOp bool, err error) {
 	ops := len(ex.ops)
 	runs, err := ex.resume(c, a)
@@ -207,7 +214,8 @@ func (ex *execution) isAlive(client int) bool {
 	return slices.ContainsFunc(ex.inProcess(client), func(a *actor) bool { return !a.done && a.sends == nil })
 }
 
-// stubborn bounds how often a client that has crashed may still ask for the time or sleep. After that its goroutine is ended.
+// stubborn bounds how often a client that has crashed may still ask for the time or sleep. After that its goroutine is
+// ended.
 const stubborn = 100
 
 // refuse counts what a client tries that has crashed, and ends a goroutine that never stops trying.
@@ -238,8 +246,9 @@ func (ex *execution) endClient(client int) (err error) {
 	return err
 }
 
-// putAway ends the clients of a schedule in which something stood still. A client whose library did not wait any longer may have sent
-// something else meanwhile, and sends it again when it is told that it has crashed, so it is told twice. What goes wrong is of no interest.
+// putAway ends the clients of a schedule in which something stood still. A client whose library did not wait any longer
+// may have sent something else meanwhile, and sends it again when it is told that it has crashed, so it is told twice.
+// What goes wrong is of no interest.
 func (w *world) putAway() {
 	if ex := w.current; ex != nil {
 		_ = w.endHearings()

@@ -14,9 +14,9 @@ import (
 	"github.com/doublegrant/doublegrant/harness/interleave"
 )
 
-// This file tells when a schedule that is really run comes to a state where another has been: see states.go. Clients that wait, subscribe
-// or have several threads have no mind in the memory of the search. In its place each has a trail: a hash of all that its threads
-// have read, in their order.
+// This file tells when a schedule that is really run comes to a state where another has been: see states.go. Clients
+// that wait, subscribe or have several threads have no mind in the memory of the search. In its place each has a trail:
+// a hash of all that its threads have read, in their order.
 
 // trails holds what a schedule that is really run has to know for that.
 type trails struct {
@@ -59,7 +59,8 @@ func (ex *live) hearFrom(a *actor, on *conn, first int) {
 	}
 }
 
-// noteOutcome notes whether the outcome of the next command of a connection follows from what is stored, and from what others wait for.
+// noteOutcome notes whether the outcome of the next command of a connection follows from what is stored, and from what
+// others wait for.
 func (ex *live) noteOutcome(pending *command.Pending) {
 	if ex.trails == nil || ex.trails.blind {
 		return
@@ -69,17 +70,19 @@ func (ex *live) noteOutcome(pending *command.Pending) {
 		all = append(all, resp.ParseAll(pending.OpenTransaction())...)
 	}
 	for _, args := range all {
-		if !command.Repeats(args) && !(command.Command{Args: args}).Blocks() || !ex.w.Scripts.TraitsOf(ex.w.Scripts.Of(args)).Repeats {
+		if !command.Repeats(args) && !(command.Command{Args: args}).Blocks() ||
+			!ex.w.Scripts.TraitsOf(ex.w.Scripts.Of(args)).Repeats {
 			ex.trails.blind = true
 		}
 	}
 }
 
-// seesState looks at what is stored, and reports whether the state of the schedule can be told. It cannot while a connection has a
-// state at Redis that nobody sees.
+// seesState looks at what is stored, and reports whether the state of the schedule can be told. It cannot while a
+// connection has a state at Redis that nobody sees.
 func (ex *live) seesState() (ok bool, err error) {
 	t := ex.trails
-	if t == nil || t.blind || ex.Disturbed() || ex.stoodStill() || len(ex.w.stateful) > 0 || ex.w.strayCommands > t.strays {
+	if t == nil || t.blind || ex.Disturbed() || ex.stoodStill() || len(ex.w.stateful) > 0 ||
+		ex.w.strayCommands > t.strays {
 		return false, nil
 	}
 	for i := range ex.actors {
@@ -150,13 +153,15 @@ func (ex *execution) millisecond(t time.Duration) time.Duration {
 	return t.Truncate(keyspace.Grain)
 }
 
-// appendThread describes a thread. Where it is follows from what its client has read. Of one that is done nothing can follow.
+// appendThread describes a thread. Where it is follows from what its client has read. Of one that is done nothing can
+// follow.
 func (a *actor) appendThread(b []byte) []byte {
 	b = visited.AppendInts(b, a.index, a.thread, int(a.parkedAt.Kind))
 	if a.done {
 		return append(b, 2)
 	}
-	b = visited.AppendBools(b, a.started, a.done, a.crashed, a.cutOffUnrecorded, a.inOp, a.commands > 0, a.parkedAt.isCancelled())
+	b = visited.AppendBools(b, a.started, a.done, a.crashed, a.cutOffUnrecorded, a.inOp, a.commands > 0,
+		a.parkedAt.isCancelled())
 	b = a.appendCall(b)
 	if a.wakeAt > a.ex.now {
 		b = visited.AppendInts(b, a.ex.millisecond(a.wakeAt))
@@ -175,8 +180,8 @@ func (ex *execution) sleepers() []*actor {
 	return out
 }
 
-// appendWaiters describes what Redis keeps for clients, and what they have not read yet: commands in the order in which it answers
-// them, then subscriptions.
+// appendWaiters describes what Redis keeps for clients, and what they have not read yet: commands in the order in which
+// it answers them, then subscriptions.
 func (ex *live) appendWaiters(b []byte) []byte {
 	for _, c := range ex.waiters {
 		if c.kept != nil {

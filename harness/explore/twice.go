@@ -10,7 +10,8 @@ import (
 	"github.com/doublegrant/doublegrant/harness/explore/internal/strategy"
 )
 
-// This file runs some schedules twice before a search, and ends the search there if a client does not do the same both times.
+// This file runs some schedules twice before a search, and ends the search there if a client does not do the same both
+// times.
 
 // DefaultTwice is a number of schedules to run twice that finds most clients that do not do the same each time.
 const DefaultTwice = 50
@@ -33,8 +34,8 @@ func (s *search) runTwice(ctx context.Context, w *world) {
 	}
 }
 
-// firstDifference runs schedules that are drawn at random, each twice, and describes the first step that differs. It is empty if none
-// does.
+// firstDifference runs schedules that are drawn at random, each twice, and describes the first step that differs. It is
+// empty if none does.
 func (s *search) firstDifference(ctx context.Context, w *world) (string, error) {
 	random := Random{Seed: 1, Depth: defaultDepth}
 	if s.spec.Random != nil {
@@ -72,8 +73,9 @@ func (r runner) twice(ctx context.Context, first *execution) (why string, err er
 // notTheSame begins the reason for a search that ends before it has begun.
 const notTheSame = "a client does not do the same each time: "
 
-// describeDifference describes the first step in which two runs of a schedule differ: what its client sent the first and the second
-// time, or else what it was answered. The second run may have left the schedule, where a step was not possible.
+// describeDifference describes the first step in which two runs of a schedule differ: what its client sent the first
+// and the second time, or else what it was answered. The second run may have left the schedule, where a step was not
+// possible.
 func describeDifference(first, second *execution) string {
 	together := 0
 	for together < min(len(first.path), len(second.path)) && first.path[together] == second.path[together] {
@@ -91,16 +93,20 @@ func describeDifference(first, second *execution) string {
 		}
 		switch a, b := a[i], b[i]; {
 		case !names.same(a.Command, b.Command):
-			return fmt.Sprintf(notTheSame+"in step %d, client %d %s the first time, and %s the second time", i+1, a.Client, sentText(a.Command), sentText(b.Command))
+			return fmt.Sprintf(notTheSame+"in step %d, client %d %s the first time, and %s the second time", i+1,
+				a.Client, sentText(a.Command), sentText(b.Command))
 		case !names.same(a.Reply, b.Reply) && !sameReply(a.Reply, b.Reply) && !enoughAcks(a, b):
-			return fmt.Sprintf(notTheSame+"in step %d, client %d's %s is answered %q the first time, and %q the second time", i+1, a.Client, a.Command, a.Reply, b.Reply)
+			return fmt.Sprintf(notTheSame+"in step %d, client %d's %s is answered %q the first time, and %q the "+
+				"second time", i+1, a.Client, a.Command, a.Reply, b.Reply)
 		}
 	}
 	switch {
 	case left && together < len(a):
-		return fmt.Sprintf(notTheSame+"in step %d, client %d %s the first time, and cannot the second time", together+1, a[together].Client, sentText(a[together].Command))
+		return fmt.Sprintf(notTheSame+"in step %d, client %d %s the first time, and cannot the second time", together+1,
+			a[together].Client, sentText(a[together].Command))
 	case left && together < len(b):
-		return fmt.Sprintf(notTheSame+"after step %d all are done the first time, and client %d %s the second time", together, b[together].Client, sentText(b[together].Command))
+		return fmt.Sprintf(notTheSame+"after step %d all are done the first time, and client %d %s the second time",
+			together, b[together].Client, sentText(b[together].Command))
 	}
 	return ""
 }

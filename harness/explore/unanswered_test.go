@@ -28,7 +28,8 @@ func TestAnAnswerOrACommandThatIsLost(t *testing.T) {
 			interleave.LoseCommand(0): {"1: INCR a = (the command is lost)", "(nil)"},
 		} {
 			ex := s.run(lost, interleave.Run(1), interleave.Run(0))
-			require.Equal(t, []string{"1: INCR a = " + waitedInVain, "2: GET a = " + c.read, "1: GET a = " + c.read}, sameClient(ex.ops))
+			require.Equal(t, []string{"1: INCR a = " + waitedInVain, "2: GET a = " + c.read, "1: GET a = " + c.read},
+				sameClient(ex.ops))
 			require.Equal(t, c.told, commands(ex)[0])
 		}
 	}
@@ -43,8 +44,10 @@ func TestACommandThatIsLate(t *testing.T) {
 		require.NotContains(t, possible(ex), interleave.Arrive(0), "that would be a lost answer")
 		s.follow(ex, interleave.Run(0), interleave.Run(1), interleave.Arrive(0), interleave.Run(1))
 		require.Empty(t, possible(ex))
-		require.Equal(t, []string{"1: INCR a = " + waitedInVain, "1: GET a = (nil)", "2: GET a = (nil)", "2: GET a = 1"}, sameClient(ex.ops))
-		require.Equal(t, []string{"1: INCR a = (no answer: the command is late)", "0: client 1's INCR a arrives = 1"}, []string{commands(ex)[0], commands(ex)[3]})
+		require.Equal(t, []string{"1: INCR a = " + waitedInVain, "1: GET a = (nil)", "2: GET a = (nil)",
+			"2: GET a = 1"}, sameClient(ex.ops))
+		require.Equal(t, []string{"1: INCR a = (no answer: the command is late)", "0: client 1's INCR a arrives = 1"},
+			[]string{commands(ex)[0], commands(ex)[3]})
 		ex = s.begin()
 		s.follow(ex, interleave.Delay(0), interleave.Run(0), interleave.Run(1), interleave.Run(1))
 		require.Equal(t, []interleave.Choice{interleave.Arrive(0)}, possible(ex))
@@ -65,9 +68,11 @@ func TestALateTransaction(t *testing.T) {
 func TestWhatNeedNotBeLost(t *testing.T) {
 	s := newScheduler(t, lossy(program(sends("GET a", "SET a 1"), idle)))
 	ex := s.begin()
-	require.Equal(t, []interleave.Choice{interleave.Run(0), interleave.LoseAnswer(0), interleave.LoseCommand(0)}, possible(ex))
+	require.Equal(t, []interleave.Choice{interleave.Run(0), interleave.LoseAnswer(0),
+		interleave.LoseCommand(0)}, possible(ex))
 	s.follow(ex, interleave.Run(0))
-	require.Equal(t, []interleave.Choice{interleave.Run(0), interleave.LoseAnswer(0), interleave.LoseCommand(0), interleave.Delay(0)}, possible(ex))
+	require.Equal(t, []interleave.Choice{interleave.Run(0), interleave.LoseAnswer(0), interleave.LoseCommand(0),
+		interleave.Delay(0)}, possible(ex))
 	s.follow(ex, interleave.LoseAnswer(0))
 	require.Empty(t, possible(ex))
 }
@@ -87,7 +92,8 @@ func TestALibraryThatTriesAgain(t *testing.T) {
 	s := newScheduler(t, lossy(program(setNX, idle)))
 	ex := s.run(interleave.LoseAnswer(0), interleave.Run(0))
 	require.Equal(t, []string{"1: lock = refused"}, results(ex.ops))
-	require.Equal(t, []string{"1: SET lock mine ex 10 nx = OK (the answer is lost)", "1: SET lock mine ex 10 nx = (nil)"}, commands(ex))
+	require.Equal(t, []string{"1: SET lock mine ex 10 nx = OK (the answer is lost)",
+		"1: SET lock mine ex 10 nx = (nil)"}, commands(ex))
 }
 
 // The same client waits in Redis: the answer that is lost comes later, and its next try is a second one all the same.

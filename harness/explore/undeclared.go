@@ -13,11 +13,12 @@ import (
 	"github.com/doublegrant/doublegrant/harness/explore/internal/server"
 )
 
-// This file compares the keys that scripts touch with those that they declare. A Cluster goes by KEYS alone: it looks for a script's node
-// there, and refuses what another node has. A script whose keys are all of one slot is not blamed, whatever it declares: it can be sent there.
+// This file compares the keys that scripts touch with those that they declare. A Cluster goes by KEYS alone: it looks
+// for a script's node there, and refuses what another node has. A script whose keys are all of one slot is not blamed,
+// whatever it declares: it can be sent there.
 //
-// Source: Redis documentation, "Scripting with Lua": "all names of keys that a script accesses must be explicitly provided as input key
-// arguments".
+// Source: Redis documentation, "Scripting with Lua": "all names of keys that a script accesses must be explicitly
+// provided as input key arguments".
 
 // runsScripts reports whether a command runs scripts, or a transaction that does.
 func runsScripts(c *command.Command) bool {
@@ -25,9 +26,11 @@ func runsScripts(c *command.Command) bool {
 	return c.Scripts && (n == "exec" || strings.HasPrefix(n, "eval") || strings.HasPrefix(n, "fcall"))
 }
 
-// watchScripts prepares to see what the next command's scripts do. The function that it returns is to be called after the command: it
-// returns the first key that a script has touched and not declared, in words that begin with it, or "". Of what is known nothing is watched.
-func (ex *live) watchScripts(l *pendingOutcome, next command.Command, transaction []byte) (touched func() (string, error), err error) {
+// watchScripts prepares to see what the next command's scripts do. The function that it returns is to be called after
+// the command: it returns the first key that a script has touched and not declared, in words that begin with it, or "".
+// Of what is known nothing is watched.
+func (ex *live) watchScripts(l *pendingOutcome, next command.Command,
+	transaction []byte) (touched func() (string, error), err error) {
 	if !runsScripts(&next) || ex.w.Scripts.TouchesKEYSOnly(next.Args) {
 		return func() (string, error) { return "", nil }, nil
 	}
@@ -63,7 +66,8 @@ func (ex *live) watchScripts(l *pendingOutcome, next command.Command, transactio
 }
 
 // finishScript does what finishLearning does, with what touched says of the command.
-func (ex *live) finishScript(l *pendingOutcome, client int, c command.Command, reply []byte, touched func() (string, error)) error {
+func (ex *live) finishScript(l *pendingOutcome, client int, c command.Command, reply []byte,
+	touched func() (string, error)) error {
 	said, err := touched()
 	if err != nil {
 		return err
@@ -75,13 +79,15 @@ func (ex *live) finishScript(l *pendingOutcome, client int, c command.Command, r
 	return ex.finishLearning(l, reply)
 }
 
-// undeclaredIn returns the first key that a script has touched and not declared, if it has touched keys of several slots, as watchScripts does.
+// undeclaredIn returns the first key that a script has touched and not declared, if it has touched keys of several
+// slots, as watchScripts does.
 func (ex *live) undeclaredIn(s server.ScriptCall) (string, error) {
 	declared, undeclared := declaredKeys(s.Args), ""
 	var touched []string
 	for _, call := range s.Calls {
 		if call.Database != "0" {
-			return "", schedule.Stopped("a script has used database %s, and only database 0 can be explored", call.Database)
+			return "", schedule.Stopped("a script has used database %s, and only database 0 can be explored",
+				call.Database)
 		}
 		keys, err := ex.keysOf(call.Args)
 		if err != nil {
@@ -101,7 +107,8 @@ func (ex *live) undeclaredIn(s server.ScriptCall) (string, error) {
 }
 
 func describeUndeclared(key string, declared []string) string {
-	return fmt.Sprintf("%s, which is not among its KEYS (%s), and keys of another slot: a Cluster refuses that, or looks for one where it is not",
+	return fmt.Sprintf("%s, which is not among its KEYS (%s), and keys of another slot: a Cluster refuses that, or "+
+		"looks for one where it is not",
 		key, strings.Join(declared, " "))
 }
 
@@ -117,7 +124,8 @@ func declaredKeys(args []string) []string {
 	return args[3 : 3+n]
 }
 
-// flagsOf returns the first line of a script that says how it may be run, such as "#!lua flags=no-cluster". It is empty if there is none.
+// flagsOf returns the first line of a script that says how it may be run, such as "#!lua flags=no-cluster". It is empty
+// if there is none.
 func (ex *live) flagsOf(args []string) string {
 	words := make([][]byte, len(args))
 	for i, a := range args {
@@ -152,6 +160,7 @@ func (ex *execution) noteUndeclared(client int, c command.Command, said string) 
 	at := ex.stepTimes[len(ex.stepTimes)-1]
 	key, _, _ := strings.Cut(said, ", ")
 	ex.undeclared = &harness.Anomaly{
-		Class: harness.UndeclaredKey, Key: key, From: at, To: at, Note: fmt.Sprintf("client %d's %s touches %s", client+1, c.Text(ex.w.Scripts), said),
+		Class: harness.UndeclaredKey, Key: key, From: at, To: at,
+		Note: fmt.Sprintf("client %d's %s touches %s", client+1, c.Text(ex.w.Scripts), said),
 	}
 }

@@ -10,7 +10,8 @@ import (
 	"github.com/doublegrant/doublegrant/harness/interleave"
 )
 
-// This file says of a search that ended early what it has covered, what most of the work is of that is left, and what to ask for instead.
+// This file says of a search that ended early what it has covered, what most of the work is of that is left, and what
+// to ask for instead.
 
 // share is a part of the schedules that are planned, and the flag without which there are none of them.
 type share struct {
@@ -29,8 +30,12 @@ func shares() []share {
 		{of: "a lost answer", flag: "--lost-answers 0", has: kind(interleave.LosesAnswers)},
 		{of: "a lost command", flag: "--lost-commands 0", has: kind(interleave.LosesCommands)},
 		{of: "a late command", flag: "--late 0", has: kind(interleave.Delays)},
-		{of: "a failover", flag: "--failovers 0", has: func(c interleave.Choice) bool { return c == interleave.StopReplication }},
-		{of: "a script flush", flag: "--flushes 0", has: func(c interleave.Choice) bool { return c == interleave.FlushScripts }},
+		{of: "a failover", flag: "--failovers 0", has: func(c interleave.Choice) bool {
+			return c == interleave.StopReplication
+		}},
+		{of: "a script flush", flag: "--flushes 0", has: func(c interleave.Choice) bool {
+			return c == interleave.FlushScripts
+		}},
 		{of: "steps of goroutines or subscriptions", has: func(c interleave.Choice) bool { return c.Thread() > 0 }},
 	}
 }
@@ -41,8 +46,8 @@ const moreTime = 5
 // mostShares is the number of shares, and of flags, that are named.
 const mostShares = 2
 
-// unfinished says what is left of the part that was not run to its end. It is empty if all parts were, or it is not known. The caller holds
-// s.mu.
+// unfinished says what is left of the part that was not run to its end. It is empty if all parts were, or it is not
+// known. The caller holds s.mu.
 func (s *search) unfinished() string {
 	f, ok := s.source.(*frontier.Branches)
 	if !ok || s.stopped == "" || f.Planned() == 0 || s.spec.Pieces != nil {
@@ -72,7 +77,8 @@ func (s *search) unfinished() string {
 	}
 	var advice []string
 	if s.outOfTime {
-		advice = append(advice, fmt.Sprintf("--for %v gives it more time", max(time.Second, (moreTime*s.spec.For).Round(time.Second))))
+		advice = append(advice, fmt.Sprintf("--for %v gives it more time",
+			max(time.Second, (moreTime*s.spec.For).Round(time.Second))))
 	}
 	if len(flags) > 0 {
 		advice = append(advice, strings.Join(flags, " and ")+" would leave fewer")

@@ -13,8 +13,8 @@ import (
 	"github.com/doublegrant/doublegrant/harness/interleave"
 )
 
-// This file lets actors wait: for the answer to a command that Redis keeps, for a message, for time, or for another thread of
-// their client.
+// This file lets actors wait: for the answer to a command that Redis keeps, for a message, for time, or for another
+// thread of their client.
 
 // resume ends an actor's wait. It returns true if the actor then runs, so that the scheduler has to wait for it.
 func (ex *live) resume(c interleave.Choice, a *actor) (runs bool, err error) {

@@ -42,8 +42,8 @@ func everyResult(t *testing.T, s Spec) map[string]bool {
 	return seen
 }
 
-// For each command that waits: a client that is woken by another goes on, one that nobody wakes is a deadlock, and one whose
-// time-out passes is answered in the schedule's time.
+// For each command that waits: a client that is woken by another goes on, one that nobody wakes is a deadlock, and one
+// whose time-out passes is answered in the schedule's time.
 func TestCommandsThatWait(t *testing.T) {
 	s := newScheduler(t, waitSpec(idle, idle))
 	everyHistoryHas := func(result string, clients ...client) {
@@ -75,8 +75,8 @@ func TestCommandsThatWait(t *testing.T) {
 	require.Regexp(t, "client 1  BLPOP q 0 +\\(waits\\)", found.Text())
 }
 
-// subscribes makes a client with one operation: it subscribes, waits for the confirmation if it is careful, looks at key, and if
-// that is not there waits for a message.
+// subscribes makes a client with one operation: it subscribes, waits for the confirmation if it is careful, looks at
+// key, and if that is not there waits for a message.
 func subscribesAndLooks(careful bool) client {
 	return does("wait", func(ctx context.Context, r redis.UniversalClient) (string, error) {
 		sub := r.Subscribe(ctx, "done")
@@ -125,7 +125,8 @@ func TestRacedThreads(t *testing.T) {
 		wait()
 		return say(ctx, r, "GET k")
 	})
-	require.Equal(t, map[string]bool{"1: both = thread": true, "1: both = parent": true}, everyResult(t, waitSpec(parent, idle)))
+	require.Equal(t, map[string]bool{"1: both = thread": true, "1: both = parent": true},
+		everyResult(t, waitSpec(parent, idle)))
 }
 
 // A watchdog that goes on after its client is done still acts when time passes at the end of the schedule.
@@ -139,7 +140,8 @@ func TestAThreadThatOutlivesItsClient(t *testing.T) {
 	})
 	spec := waitSpec(renews, idle)
 	left := map[int]bool{}
-	spec.Program.Finally = func(_ context.Context, _ *harness.Session, _ redis.UniversalClient, after interleave.After) error {
+	spec.Program.Finally = func(_ context.Context, _ *harness.Session, _ redis.UniversalClient,
+		after interleave.After) error {
 		n, err := after.PassAll(2 * lease)
 		left[n] = true
 		return err

@@ -10,8 +10,8 @@ import (
 
 // This file hands the planned schedules out to workers, who run them.
 
-// mostPlanned bounds the schedules that are planned at one time. Each takes about a kilobyte. The whole catalogue needs less than a
-// tenth of the bound.
+// mostPlanned bounds the schedules that are planned at one time. Each takes about a kilobyte. The whole catalogue needs
+// less than a tenth of the bound.
 const mostPlanned = 2_000_000
 
 // plan calls change, which plans schedules.
@@ -20,14 +20,16 @@ func (s *search) plan(change func()) {
 	defer s.mu.Unlock()
 	change()
 	if planned := s.source.Planned(); planned > mostPlanned {
-		s.end(fmt.Sprintf("the budget multiplies to more than fits into memory: after %d schedules %d more were planned, which plan others in turn; "+
-			"ask for fewer clients, for less in one schedule, or for schedules at random (--random)", s.seen.Schedules, planned))
+		s.end(fmt.Sprintf("the budget multiplies to more than fits into memory: after %d schedules %d more were "+
+			"planned, which plan others in turn; "+
+			"ask for fewer clients, for less in one schedule, or for schedules at random (--random)",
+			s.seen.Schedules, planned))
 	}
 	s.wake.Broadcast()
 }
 
-// next takes the schedule that comes next. It waits while other workers may still plan some. ok is false when the part, the round or the
-// search is over.
+// next takes the schedule that comes next. It waits while other workers may still plan some. ok is false when the part,
+// the round or the search is over.
 func (s *search) next() (j frontier.Job, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -86,18 +88,20 @@ func (s *search) work(ctx context.Context, w *world) {
 	s.goThrough(ctx, w, s.judge, func() bool { return true })
 }
 
-// remembers reports whether the search may run schedules from memory. What a program does that reads the machine's clock follows from more
-// than what it has read of Redis and of the harness.
+// remembers reports whether the search may run schedules from memory. What a program does that reads the machine's
+// clock follows from more than what it has read of Redis and of the harness.
 func (s *search) remembers(worlds []*world) bool {
 	p := s.spec.Program
-	return !s.spec.Unremembered && !s.spec.forgetful && worlds[0].SetsClocks() && !p.RealClock && s.spec.goroutines() <= 1
+	return !s.spec.Unremembered && !s.spec.forgetful && worlds[0].SetsClocks() && !p.RealClock &&
+		s.spec.goroutines() <= 1
 }
 
 // judgedAtOnce is the number of schedules run from memory that may wait for a judge.
 const judgedAtOnce = 64
 
-// workFromMemory runs schedules from memory, as long as that works. One worker does, so that what is known at what time does not depend
-// on which of them is faster. Others judge, if there are any, and the search is not to end at an exact schedule.
+// workFromMemory runs schedules from memory, as long as that works. One worker does, so that what is known at what time
+// does not depend on which of them is faster. Others judge, if there are any, and the search is not to end at an exact
+// schedule.
 func (s *search) workFromMemory(ctx context.Context, w *world, judged chan<- descent, others bool) {
 	defer close(judged)
 	judge := s.judge

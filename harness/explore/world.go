@@ -20,8 +20,9 @@ import (
 
 // world is the Redis of one worker, and what may happen to it. Whoever uses it has its turn.
 type world struct {
-	// turn belongs to whoever uses the world, the schedule at hand and its actors. The scheduler has it, except while it waits for a
-	// client. A client that acts in goroutines of its own may so disturb a schedule, but causes no data race.
+	// turn belongs to whoever uses the world, the schedule at hand and its actors. The scheduler has it, except while
+	// it waits for a client. A client that acts in goroutines of its own may so disturb a schedule, but causes no data
+	// race.
 	turn sync.Mutex
 
 	*server.Server
@@ -63,7 +64,8 @@ func newWorld(ctx context.Context, s *Spec) (_ *world, err error) {
 		}
 	}()
 	if w.WhyNoClock != "" && s.Program.Lease < shortestReal {
-		return nil, fmt.Errorf("%w: a lease of %v can end within one schedule, since the servers' clocks cannot be set (%s): ask for %v or more",
+		return nil, fmt.Errorf("%w: a lease of %v can end within one schedule, since the servers' clocks cannot be "+
+			"set (%s): ask for %v or more",
 			ErrSpec, s.Program.Lease, w.WhyNoClock, shortestReal)
 	}
 	for range s.Clients {
@@ -91,8 +93,9 @@ func (w *world) giveTurn() (back func()) {
 	return w.turn.Lock
 }
 
-// connect makes the Redis client behind a dialer. It has no time-outs: the scheduler decides which answers are lost. Its address is
-// never dialled. It is not a name, since go-redis would look a name up, for seconds where no resolver answers.
+// connect makes the Redis client behind a dialer. It has no time-outs: the scheduler decides which answers are lost.
+// Its address is never dialled. It is not a name, since go-redis would look a name up, for seconds where no resolver
+// answers.
 func (w *world) connect(s *dialer) redis.UniversalClient {
 	retries := w.program.Retries
 	if retries == 0 {
@@ -100,7 +103,8 @@ func (w *world) connect(s *dialer) redis.UniversalClient {
 	}
 	r := redis.NewClient(&redis.Options{
 		Network: "unix", Addr: ":0", Dialer: s.dial, Protocol: 2, DisableIdentity: true,
-		MaxRetries: retries, MinRetryBackoff: -1, MaxRetryBackoff: -1, DialerRetries: 1, ReadTimeout: -1, WriteTimeout: -1, PoolSize: 8, ConnMaxIdleTime: -1,
+		MaxRetries: retries, MinRetryBackoff: -1, MaxRetryBackoff: -1, DialerRetries: 1, ReadTimeout: -1,
+		WriteTimeout: -1, PoolSize: 8, ConnMaxIdleTime: -1,
 		ReadBufferSize: 4 << 10, WriteBufferSize: 4 << 10, PipelinePoolSize: -1,
 	})
 	r.AddHook(dialsForItself{})
@@ -110,8 +114,8 @@ func (w *world) connect(s *dialer) redis.UniversalClient {
 	return r
 }
 
-// mostSubscriptions bounds the subscriptions that a Redis client has left open in earlier schedules. It keeps each, with two buffers of
-// 4 KB, for as long as it lives.
+// mostSubscriptions bounds the subscriptions that a Redis client has left open in earlier schedules. It keeps each,
+// with two buffers of 4 KB, for as long as it lives.
 const mostSubscriptions = 100
 
 // dropSubscriptions connects those clients anew that have left many subscriptions open. No schedule is under way.

@@ -51,7 +51,8 @@ func TestACrashBetweenOperations(t *testing.T) {
 	ex := s.run(interleave.Run(0), interleave.Crash(0))
 	require.Equal(t, []string{"1: INCR a = 1", "2: INCR a = 2", "2: INCR b = 1"}, results(ex.ops))
 	ex = s.run(interleave.Run(0), interleave.Run(0), interleave.Crash(0))
-	require.Equal(t, []string{"1: INCR a = 1", "2: INCR a = 2", "2: INCR b = 1"}, results(ex.ops), "nothing was sent of INCR b")
+	require.Equal(t, []string{"1: INCR a = 1", "2: INCR a = 2", "2: INCR b = 1"}, results(ex.ops),
+		"nothing was sent of INCR b")
 }
 
 // A client that crashed cannot crash again, nor can a client that has done nothing since another one took a step.
@@ -100,8 +101,8 @@ func TestAFlushOfTheScriptCache(t *testing.T) {
 	}
 }
 
-// The next schedule begins with every script that clients ever loaded, not only with those that were loaded again after the
-// flush.
+// The next schedule begins with every script that clients ever loaded, not only with those that were loaded again after
+// the flush.
 func TestAFlushIsUndone(t *testing.T) {
 	one, two := byHash("return 'one'", 1), byHash("return 'two'", 1)
 	spec := quiet(program(inTurn(one, two), idle))
@@ -137,16 +138,20 @@ func (s *scheduler) whole() {
 }
 
 func TestAFailoverLosesWhatCameAfterReplicationStopped(t *testing.T) {
-	s := failover(t, program(sends("SET before 1", "SET after 1"), sends("GET before", "GET after", "SET later 1", "GET later")))
+	s := failover(t, program(sends("SET before 1", "SET after 1"),
+		sends("GET before", "GET after", "SET later 1", "GET later")))
 	for range 2 {
-		ex := s.run(interleave.Run(0), interleave.StopReplication, interleave.Run(0), interleave.Promote, interleave.Run(1), interleave.Run(1), interleave.Run(1), interleave.Run(1))
+		ex := s.run(interleave.Run(0), interleave.StopReplication, interleave.Run(0), interleave.Promote,
+			interleave.Run(1), interleave.Run(1), interleave.Run(1), interleave.Run(1))
 		require.Equal(t, []string{
-			"1: SET before 1 = OK", "1: SET after 1 = OK", "2: GET before = 1", "2: GET after = (nil)", "2: SET later 1 = OK", "2: GET later = 1",
+			"1: SET before 1 = OK", "1: SET after 1 = OK", "2: GET before = 1", "2: GET after = (nil)",
+			"2: SET later 1 = OK", "2: GET later = 1",
 		}, results(ex.ops))
 		require.Equal(t, "0: the replica becomes the primary, without what it did not hear =", commands(ex)[3])
 		s.whole()
 		ex = s.run(interleave.Run(0), interleave.Run(0), interleave.Run(1), interleave.Run(1))
-		require.Equal(t, []string{"2: GET before = 1", "2: GET after = 1"}, results(ex.ops)[2:4], "no failover in this one")
+		require.Equal(t, []string{"2: GET before = 1", "2: GET after = 1"}, results(ex.ops)[2:4],
+			"no failover in this one")
 		s.whole()
 		s.run(interleave.Run(0), interleave.StopReplication, interleave.Run(0)) // nobody is promoted
 		s.whole()
@@ -173,11 +178,13 @@ func TestTheStateOfAConnectionDiesWithItsPrimary(t *testing.T) {
 	s := failover(t, program(inTurn(together("CAS a x"), sends("GET a")), sends("SET b 1")))
 	lost := errLost.Error()
 	for _, path := range [][]interleave.Choice{
-		{interleave.Run(0), interleave.StopReplication, interleave.Run(1), interleave.Promote},                    // between WATCH and GET
-		{interleave.Run(0), interleave.Run(0), interleave.StopReplication, interleave.Run(1), interleave.Promote}, // between GET and EXEC
+		{interleave.Run(0), interleave.StopReplication, interleave.Run(1), interleave.Promote}, // between WATCH and GET
+		// between GET and EXEC
+		{interleave.Run(0), interleave.Run(0), interleave.StopReplication, interleave.Run(1), interleave.Promote},
 	} {
 		ex := s.run(path...)
-		require.Equal(t, []string{"2: SET b 1 = OK", "1: CAS a x = info " + lost, "1: GET a = (nil)"}, sameClient(ex.ops))
+		require.Equal(t, []string{"2: SET b 1 = OK", "1: CAS a x = info " + lost, "1: GET a = (nil)"},
+			sameClient(ex.ops))
 		require.Contains(t, strings.Join(commands(ex), "\n"), "= (lost) "+lost)
 	}
 	ex := s.run(interleave.StopReplication, interleave.Run(1), interleave.Promote) // before WATCH
@@ -194,9 +201,11 @@ func TestAPipelineThatSpansAFailover(t *testing.T) {
 	})
 	s := failover(t, program(inTurn(pipeline, sends("MGET a b c")), sends("SET c 1")))
 	ex := s.run(interleave.StopReplication, interleave.Run(0), interleave.Promote) // half of it was sent
-	require.Equal(t, []string{"1: pipeline = info " + errLost.Error(), "1: MGET a b c = [<nil> <nil> <nil>]"}, sameClient(ex.ops)[:2])
+	require.Equal(t, []string{"1: pipeline = info " + errLost.Error(), "1: MGET a b c = [<nil> <nil> <nil>]"},
+		sameClient(ex.ops)[:2])
 	ex = s.run(interleave.Run(0), interleave.StopReplication, interleave.Run(1), interleave.Promote)
-	require.Equal(t, []string{"1: pipeline = info " + errLost.Error(), "1: MGET a b c = [1 <nil> <nil>]"}, sameClient(ex.ops)[1:])
+	require.Equal(t, []string{"1: pipeline = info " + errLost.Error(), "1: MGET a b c = [1 <nil> <nil>]"},
+		sameClient(ex.ops)[1:])
 	ex = s.run(interleave.StopReplication, interleave.Run(1), interleave.Promote) // nothing was
 	require.Equal(t, []string{"1: pipeline = incr a: 1; incr b: 1", "1: MGET a b c = [1 1 <nil>]"}, results(ex.ops)[1:])
 	s.whole()
@@ -207,7 +216,8 @@ func TestScriptsAfterAFailover(t *testing.T) {
 	s := failover(t, program(byHash("return redis.call('incr', KEYS[1]) .. ''", 1), sends("SET c 1")))
 	s.run()
 	for range 2 {
-		ex := s.run(interleave.StopReplication, interleave.Run(1), interleave.Promote, interleave.Run(0), interleave.Run(0))
+		ex := s.run(interleave.StopReplication, interleave.Run(1), interleave.Promote,
+			interleave.Run(0), interleave.Run(0))
 		require.Contains(t, strings.Join(commands(ex), "\n"), "NOSCRIPT")
 		require.Equal(t, "1: script = 1", results(ex.ops)[1])
 		ex = s.run()
@@ -232,7 +242,8 @@ func TestTheWorldsOwnCommands(t *testing.T) {
 	require.False(t, errors.Is(err, schedule.ErrStopped))
 }
 
-// incrThenWait makes a client that adds one and, in the same pipeline, waits for two replicas for the given time in milliseconds.
+// incrThenWait makes a client that adds one and, in the same pipeline, waits for two replicas for the given time in
+// milliseconds.
 func incrThenWait(within string) func(context.Context, *harness.Session, redis.UniversalClient) {
 	return does("wait", func(ctx context.Context, r redis.UniversalClient) (string, error) {
 		p := r.Pipeline()
@@ -243,15 +254,19 @@ func incrThenWait(within string) func(context.Context, *harness.Session, redis.U
 	})
 }
 
-// The replica that hears nothing acknowledges nothing. After a promotion the other replica acknowledges to the new primary.
+// The replica that hears nothing acknowledges nothing. After a promotion the other replica acknowledges to the new
+// primary.
 func TestAcknowledgements(t *testing.T) {
 	p := program(incrThenWait("20"), sends("SET c 1"))
 	p.Replicas = true
 	s := failover(t, p)
 	require.Contains(t, results(s.run(interleave.Run(0), interleave.Run(0)).ops), "1: wait = WAIT 2 20: 2")
-	require.Contains(t, results(s.run(interleave.Run(0), interleave.StopReplication, interleave.Run(0)).ops), "1: wait = WAIT 2 20: 2", "all have heard of it before replication stops")
-	require.Contains(t, results(s.run(interleave.StopReplication, interleave.Run(0), interleave.Run(0)).ops), "1: wait = WAIT 2 20: 1")
-	require.Contains(t, results(s.run(interleave.StopReplication, interleave.Run(1), interleave.Promote, interleave.Run(0), interleave.Run(0)).ops), "1: wait = WAIT 2 20: 1")
+	require.Contains(t, results(s.run(interleave.Run(0), interleave.StopReplication, interleave.Run(0)).ops),
+		"1: wait = WAIT 2 20: 2", "all have heard of it before replication stops")
+	require.Contains(t, results(s.run(interleave.StopReplication, interleave.Run(0), interleave.Run(0)).ops),
+		"1: wait = WAIT 2 20: 1")
+	require.Contains(t, results(s.run(interleave.StopReplication, interleave.Run(1), interleave.Promote,
+		interleave.Run(0), interleave.Run(0)).ops), "1: wait = WAIT 2 20: 1")
 	s.whole()
 }
 
@@ -270,8 +285,8 @@ func TestAWaitDoesNotEndBeforeABusyReplicaHasAnswered(t *testing.T) {
 	s.whole()
 }
 
-// A program may leave a subscription open in each schedule, as one that expects its process to end. The Redis clients of a search live
-// on, and would keep them all.
+// A program may leave a subscription open in each schedule, as one that expects its process to end. The Redis clients
+// of a search live on, and would keep them all.
 func TestSubscriptionsThatAreLeftOpenArePutAway(t *testing.T) {
 	leaves := does("news", func(ctx context.Context, r redis.UniversalClient) (string, error) {
 		_, err := r.Subscribe(ctx, "news").Receive(ctx)
@@ -288,15 +303,16 @@ func TestSubscriptionsThatAreLeftOpenArePutAway(t *testing.T) {
 	require.NotNil(t, s.w.clients[1])
 }
 
-// The new primary has all that the replica held: values of every type with their ends, one of them in its last millisecond, and
-// functions. It has nothing of an earlier promotion.
+// The new primary has all that the replica held: values of every type with their ends, one of them in its last
+// millisecond, and functions. It has nothing of an earlier promotion.
 func TestTheNewPrimaryHasWhatTheReplicaHeld(t *testing.T) {
 	const library = "#!lua name=lib\nredis.register_function('answer', function() return 42 end)"
 	write := does("write", func(ctx context.Context, r redis.UniversalClient) (string, error) {
 		_, err := r.Pipelined(ctx, func(p redis.Pipeliner) error {
 			p.FunctionLoadReplace(ctx, library)
 			for _, c := range []string{
-				"RPUSH list x y", "HSET hash f v", "ZADD sorted 1.5 m", "SADD set 1 2 3", "XADD stream 5-1 f v", "XGROUP CREATE stream group 0",
+				"RPUSH list x y", "HSET hash f v", "ZADD sorted 1.5 m", "SADD set 1 2 3", "XADD stream 5-1 f v",
+				"XGROUP CREATE stream group 0",
 				"SET year 1 EX 31536000",
 			} {
 				_, _ = say(ctx, p, c)
@@ -306,7 +322,8 @@ func TestTheNewPrimaryHasWhatTheReplicaHeld(t *testing.T) {
 		})
 		return "", err
 	})
-	look := sends("LRANGE list 0 -1", "HGETALL hash", "ZRANGE sorted 0 -1 WITHSCORES", "SMEMBERS set", "XINFO GROUPS stream", "GET short", "PEXPIRETIME short",
+	look := sends("LRANGE list 0 -1", "HGETALL hash", "ZRANGE sorted 0 -1 WITHSCORES", "SMEMBERS set",
+		"XINFO GROUPS stream", "GET short", "PEXPIRETIME short",
 		"PEXPIRETIME year", "GET lost", "FCALL answer 0")
 	spec := quiet(program(inTurn(write, sends("DEL list", "SET lost 1")), look))
 	spec.Failovers, spec.Expiries, spec.LostCommands = 1, 1, 1
@@ -318,7 +335,8 @@ func TestTheNewPrimaryHasWhatTheReplicaHeld(t *testing.T) {
 	for _, failover := range []bool{false, true, true} {
 		then := []interleave.Choice{interleave.Pass(0)}
 		if failover {
-			then = []interleave.Choice{interleave.StopReplication, interleave.Run(0), interleave.Run(0), interleave.Pass(0), interleave.Promote}
+			then = []interleave.Choice{interleave.StopReplication, interleave.Run(0), interleave.Run(0),
+				interleave.Pass(0), interleave.Promote}
 		}
 		seen := results(s.run(slices.Concat(steps(0, 9), then, steps(1, 10))...).ops)
 		seen = slices.DeleteFunc(seen, func(r string) bool { return !strings.HasPrefix(r, "2: ") })
@@ -345,6 +363,8 @@ func TestScriptsThatClientsLoadAreLearned(t *testing.T) {
 			})
 		}
 	}
-	ex := newScheduler(t, quiet(program(load, run))).run(interleave.Run(0), interleave.Run(1), interleave.Run(1), interleave.Run(1))
-	require.Equal(t, []string{"2: EVAL {second} = 2", "2: EVALSHA {first} = 1", "2: EVALSHA {second} = 2"}, commands(ex)[1:])
+	ex := newScheduler(t, quiet(program(load, run))).run(interleave.Run(0), interleave.Run(1),
+		interleave.Run(1), interleave.Run(1))
+	require.Equal(t, []string{"2: EVAL {second} = 2", "2: EVALSHA {first} = 1", "2: EVALSHA {second} = 2"},
+		commands(ex)[1:])
 }

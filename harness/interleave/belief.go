@@ -9,19 +9,20 @@ import (
 // Never is the index of a step that does not come.
 const Never = -1
 
-// Belief is a stretch of steps in which a client has a lock as far as it knows. What it certainly holds, the checkers judge: see
-// [harness.Anomaly].
+// Belief is a stretch of steps in which a client has a lock as far as it knows. What it certainly holds, the checkers
+// judge: see [harness.Anomaly].
 type Belief struct {
 	Client    int    // from 0
 	Key       string // of the lock
 	From      int    // index of the step whose reply granted it
 	LeaseEnds int    // index of the step in which the lease ends, or Never
-	To        int    // index of the step in which the client begins to give the lock up, crashes, or gets it anew; or Never
-	Renewed   bool   // the client gets the lock anew at To
+	// index of the step in which the client begins to give the lock up, crashes, or gets it anew; or Never
+	To      int
+	Renewed bool // the client gets the lock anew at To
 }
 
-// Beliefs lists which client of a schedule had which lock, as far as it knew, in the order of their operations. The lease ends as it
-// does for the checkers, on a clock without drift. A client's crash ends what it believed.
+// Beliefs lists which client of a schedule had which lock, as far as it knew, in the order of their operations. The
+// lease ends as it does for the checkers, on a clock without drift. A client's crash ends what it believed.
 func (c Counterexample) Beliefs(clients int) []Belief {
 	var all []Belief
 	steps := c.Answers(clients)
@@ -29,19 +30,21 @@ func (c Counterexample) Beliefs(clients int) []Belief {
 		if !grantsLock(op) || steps[i] == Never || op.Client < 0 {
 			continue
 		}
-		b := Belief{Client: ClientOf(op.Client, clients), Key: op.Key, From: steps[i], LeaseEnds: c.leaseEnds(steps[i], op)}
+		b := Belief{Client: ClientOf(op.Client, clients), Key: op.Key, From: steps[i],
+			LeaseEnds: c.leaseEnds(steps[i], op)}
 		b.To, b.Renewed = c.letsGoStep(steps, i, clients)
 		all = append(all, b)
 	}
 	return all
 }
 
-// ClientOf returns the number of the client, from 0, that has the given id in an operation of a schedule; -1 for the harness. Client 0
-// begins with id 1. After an operation of unknown outcome, clients+1 is added to a client's id: see [harness.Meta.Worker].
+// ClientOf returns the number of the client, from 0, that has the given id in an operation of a schedule; -1 for the
+// harness. Client 0 begins with id 1. After an operation of unknown outcome, clients+1 is added to a client's id: see
+// [harness.Meta.Worker].
 func ClientOf(id, clients int) int { return max(-1, harness.Meta{Workers: clients + 1}.Worker(id)-1) }
 
-// Answers returns for each operation the index of the step that completed it, or Never. Times alone cannot tell, since an operation
-// that sends nothing has no step; so it goes through the steps of each client in order.
+// Answers returns for each operation the index of the step that completed it, or Never. Times alone cannot tell, since
+// an operation that sends nothing has no step; so it goes through the steps of each client in order.
 func (c Counterexample) Answers(clients int) []int {
 	steps := make([]int, len(c.Ops))
 	next := map[int]int{} // by client: the first step that no earlier operation has taken
@@ -55,7 +58,8 @@ func (c Counterexample) Answers(clients int) []int {
 	return steps
 }
 
-// stepOfOp returns the first step of op, from next on, after which its client believes something, or else the last step of op.
+// stepOfOp returns the first step of op, from next on, after which its client believes something, or else the last step
+// of op.
 func (c Counterexample) stepOfOp(next, client int, op harness.Op) int {
 	step := Never
 	for i := next; i < len(c.Steps); i++ {
@@ -87,8 +91,8 @@ func (c Counterexample) leaseEnds(from int, op harness.Op) int {
 	return c.StepAt(end, from+1)
 }
 
-// StepAt returns the index of the first step, from the given one on, in which the time t comes or has come. It returns Never if there
-// is none.
+// StepAt returns the index of the first step, from the given one on, in which the time t comes or has come. It returns
+// Never if there is none.
 func (c Counterexample) StepAt(t time.Duration, from int) int {
 	for i := from; i < len(c.Steps); i++ {
 		after := t // the last step is taken to reach t: no later step shows how much time it lets pass
@@ -102,7 +106,8 @@ func (c Counterexample) StepAt(t time.Duration, from int) int {
 	return Never
 }
 
-// letsGoStep returns the step in which the client lets go of the lock that operation i granted, and whether it gets the lock anew there.
+// letsGoStep returns the step in which the client lets go of the lock that operation i granted, and whether it gets the
+// lock anew there.
 func (c Counterexample) letsGoStep(steps []int, i, clients int) (step int, renewed bool) {
 	client := ClientOf(c.Ops[i].Client, clients)
 	gives, again := c.nextOfOwner(steps, i, clients)
@@ -119,8 +124,8 @@ func (c Counterexample) letsGoStep(steps []int, i, clients int) (step int, renew
 	return Never, false
 }
 
-// nextOfOwner returns what the client of operation i does next with its lock: the time at which it begins to give the lock up, or -1;
-// and the step that grants it anew, or Never.
+// nextOfOwner returns what the client of operation i does next with its lock: the time at which it begins to give the
+// lock up, or -1; and the step that grants it anew, or Never.
 func (c Counterexample) nextOfOwner(steps []int, i, clients int) (gives time.Duration, again int) {
 	for j := i + 1; j < len(c.Ops); j++ {
 		switch x := c.Ops[j]; {

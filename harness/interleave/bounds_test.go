@@ -53,5 +53,6 @@ func TestDefaultsOfBounds(t *testing.T) {
 		}
 	}
 	asked := Bounds{Clients: 7, Crashes: -1, Expiries: 5, LostAnswers: -1}.OrDefaults()
-	require.Equal(t, []int{7, 0, 5, -1, 0}, []int{asked.Clients, asked.Crashes, asked.Expiries, asked.LostAnswers, asked.Late})
+	require.Equal(t, []int{7, 0, 5, -1, 0},
+		[]int{asked.Clients, asked.Crashes, asked.Expiries, asked.LostAnswers, asked.Late})
 }

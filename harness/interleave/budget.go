@@ -5,21 +5,24 @@ import (
 	"strings"
 )
 
-// Budget bounds what may happen in one schedule. A count of 0 means never; none is negative. The zero value is not a search's
-// budget: it has no clients.
+// Budget bounds what may happen in one schedule. A count of 0 means never; none is negative. The zero value is not a
+// search's budget: it has no clients.
 type Budget struct {
-	Clients      int `json:"clients"`                // clients of a schedule, 2 to MaxClients
-	Crashes      int `json:"crashes"`                // clients that crash
-	Expiries     int `json:"expiries"`               // times that time passes beyond the end of a lease
-	Approaches   int `json:"approaches,omitempty"`   // times that time passes to shortly before the end of a lease; more than 0 lets one script take a millisecond as well
+	Clients  int `json:"clients"`  // clients of a schedule, 2 to MaxClients
+	Crashes  int `json:"crashes"`  // clients that crash
+	Expiries int `json:"expiries"` // times that time passes beyond the end of a lease
+	// times that time passes to shortly before the end of a lease; more than 0 lets one script take a millisecond as
+	// well
+	Approaches   int `json:"approaches,omitempty"`
 	Failovers    int `json:"failovers"`              // promotions of a replica that has not heard everything, 0 or 1
 	Flushes      int `json:"flushes"`                // times that the script cache is flushed
 	LostAnswers  int `json:"lostAnswers,omitempty"`  // commands that are executed, whose client gets no answer
 	LostCommands int `json:"lostCommands,omitempty"` // commands that are not executed, whose client gets no answer
-	// Place is added to the place of every client but the first: see Program.Open. A client's name depends on its place, so with
-	// it two clients can have names other than those of the first two.
+	// Place is added to the place of every client but the first: see Program.Open. A client's name depends on its
+	// place, so with it two clients can have names other than those of the first two.
 	Place int `json:"place,omitempty"`
-	Late  int `json:"late,omitempty"` // commands that are executed after their client has gone on without an answer, at most MaxPerKind
+	// commands that are executed after their client has gone on without an answer, at most MaxPerKind
+	Late int `json:"late,omitempty"`
 }
 
 // limits lists the counts of what may go wrong, with their names: all fields but Clients and Place.

@@ -9,7 +9,8 @@ import (
 // MaxClients bounds the clients of a schedule. A schedule needs two at least.
 const MaxClients = 16
 
-// MaxPlaces bounds the places of clients. Those from MaxClients on are of clients that do something else: see Program.Apart.
+// MaxPlaces bounds the places of clients. Those from MaxClients on are of clients that do something else: see
+// Program.Apart.
 const MaxPlaces = MaxClients + 3
 
 // MaxExhaustive bounds the clients of a search that runs every schedule. With more, schedules are drawn at random.
@@ -27,8 +28,8 @@ const MaxThreads = 32
 // In JSON a choice is its String.
 type Choice uint16
 
-// Kind groups choices by what happens. A choice is a kind, a number below MaxPerKind and, where it happens to a client, one of
-// the client's threads.
+// Kind groups choices by what happens. A choice is a kind, a number below MaxPerKind and, where it happens to a client,
+// one of the client's threads.
 type Kind uint8
 
 // Kinds, and what the number of a choice counts.
@@ -59,30 +60,31 @@ func Run(i int) Choice { return choice(Runs, i) }
 // Crash lets client i, counted from 0, crash before its next step. It is never heard of again.
 func Crash(i int) Choice { return choice(Crashes, i) }
 
-// LoseAnswer executes the next command of client i, counted from 0, and loses the answer. The client waits in vain and goes
-// on with an error.
+// LoseAnswer executes the next command of client i, counted from 0, and loses the answer. The client waits in vain and
+// goes on with an error.
 func LoseAnswer(i int) Choice { return choice(LosesAnswers, i) }
 
-// LoseCommand loses the next command of client i, counted from 0: it is never executed. The client sees the same as after
-// LoseAnswer.
+// LoseCommand loses the next command of client i, counted from 0: it is never executed. The client sees the same as
+// after LoseAnswer.
 func LoseCommand(i int) Choice { return choice(LosesCommands, i) }
 
 // Delay makes the next command of client i, counted from 0, late. The client goes on with an error, and a later Arrive
 // executes the command.
 func Delay(i int) Choice { return choice(Delays, i) }
 
-// Slow lets a millisecond pass while the next command of client i, counted from 0, is executed: a script, or the EXEC of a transaction.
+// Slow lets a millisecond pass while the next command of client i, counted from 0, is executed: a script, or the EXEC
+// of a transaction.
 func Slow(i int) Choice { return choice(Slows, i) }
 
 // Arrive executes late command n of the schedule, counted from 0.
 func Arrive(n int) Choice { return choice(Arrives, n) }
 
-// Pass lets time pass to instant n, counted from 0, of the next instants that matter: the last millisecond of some lease,
-// or the first after it.
+// Pass lets time pass to instant n, counted from 0, of the next instants that matter: the last millisecond of some
+// lease, or the first after it.
 func Pass(n int) Choice { return choice(Passes, n) }
 
-// PassFine lets time pass to instant n, counted from 0, of those beside the instants of Pass that only a look at a clock or at what is left
-// of a lease tells apart.
+// PassFine lets time pass to instant n, counted from 0, of those beside the instants of Pass that only a look at a
+// clock or at what is left of a lease tells apart.
 func PassFine(n int) Choice { return choice(PassesFine, n) }
 
 // perKind is the number of choices of one kind: a number and a thread.
@@ -90,8 +92,8 @@ const perKind = MaxPerKind * MaxThreads
 
 func choice(k Kind, number int) Choice { return Choice(k)*perKind + Choice(number) }
 
-// Of returns the same choice for another thread of its client, counted from 0. It is for the choices of Run, LoseAnswer,
-// LoseCommand, Delay and Slow: a crash ends all threads of its client.
+// Of returns the same choice for another thread of its client, counted from 0. It is for the choices of Run,
+// LoseAnswer, LoseCommand, Delay and Slow: a crash ends all threads of its client.
 func (c Choice) Of(thread int) Choice {
 	return choice(c.Kind(), c.Number()) + Choice(thread)*MaxPerKind
 }
@@ -99,8 +101,8 @@ func (c Choice) Of(thread int) Choice {
 // Kind returns the kind of the choice.
 func (c Choice) Kind() Kind { return Kind(c / perKind) }
 
-// Thread returns the thread of the client to which the choice happens: 0 is the one in which the client began, and the others
-// count from 1 in the order in which it started them. For a choice that happens to no client it is 0.
+// Thread returns the thread of the client to which the choice happens: 0 is the one in which the client began, and the
+// others count from 1 in the order in which it started them. For a choice that happens to no client it is 0.
 func (c Choice) Thread() int { return int(c%perKind) / MaxPerKind }
 
 // Number returns the number that tells the choice apart from others of its kind, counted from 0.

@@ -11,32 +11,38 @@ import (
 
 // Counterexample is one schedule that ends in a violation.
 type Counterexample struct {
-	Budget   Budget          `json:"budget"`   // budget of the part that found it; 0 clients: the budget of the search's first part
+	// budget of the part that found it; 0 clients: the budget of the search's first part
+	Budget   Budget          `json:"budget"`
 	Schedule []Choice        `json:"schedule"` // choices that a replay takes again
 	Steps    []Step          `json:"steps"`    // one for each thing that happened, up to the violation
 	Anomaly  harness.Anomaly `json:"anomaly"`
 	Ops      []harness.Op    `json:"ops"` // the whole history, in virtual time
 	// Shrunk says what it was before it was shrunk. nil: it was found as it is.
 	Shrunk *Shrunk `json:"shrunk,omitempty"`
-	// Recipe is the counterexample as one short word, which a replay takes: see [Recipe]. It is empty if nobody has named the
-	// program.
+	// Recipe is the counterexample as one short word, which a replay takes: see [Recipe]. It is empty if nobody has
+	// named the program.
 	Recipe string `json:"recipe,omitempty"`
 }
 
 // Step is one line of a counterexample.
 type Step struct {
-	Number  int           `json:"number"`           // place in the counterexample, from 1
-	At      time.Duration `json:"at"`               // virtual time since the schedule began
-	Client  int           `json:"client"`           // client that acts, from 1; 0: the world acts, see Choice
-	Choice  Choice        `json:"choice"`           // choice that led to the step
-	Command string        `json:"command"`          // what is sent: "SET lock client-1 NX PX 10000"; or what happens: "10 s pass: lock expires"
-	Reply   string        `json:"reply,omitempty"`  // what is answered: "OK", "(nil)", "1", "(error) NOSCRIPT ..."; empty: nothing
-	Belief  string        `json:"belief,omitempty"` // what the client believes from now on: "holds lock until 10.001s"; empty: nothing new
-	Lease   string        `json:"lease,omitempty"`  // how a key's lease differs from the one that was asked for: "lock lasts 10s, 10.5s were asked for"
-	Store   *Store        `json:"store,omitempty"`  // what is stored after the step; nil: nobody looked
+	Number int           `json:"number"` // place in the counterexample, from 1
+	At     time.Duration `json:"at"`     // virtual time since the schedule began
+	Client int           `json:"client"` // client that acts, from 1; 0: the world acts, see Choice
+	Choice Choice        `json:"choice"` // choice that led to the step
+	// what is sent: "SET lock client-1 NX PX 10000"; or what happens: "10 s pass: lock expires"
+	Command string `json:"command"`
+	// what is answered: "OK", "(nil)", "1", "(error) NOSCRIPT ..."; empty: nothing
+	Reply string `json:"reply,omitempty"`
+	// what the client believes from now on: "holds lock until 10.001s"; empty: nothing new
+	Belief string `json:"belief,omitempty"`
+	// how a key's lease differs from the one that was asked for: "lock lasts 10s, 10.5s were asked for"
+	Lease string `json:"lease,omitempty"`
+	Store *Store `json:"store,omitempty"` // what is stored after the step; nil: nobody looked
 }
 
-// BeliefText returns what the client believes from now on, with how the key's lease differs from that, as readers are shown it.
+// BeliefText returns what the client believes from now on, with how the key's lease differs from that, as readers are
+// shown it.
 func (s Step) BeliefText() string {
 	if s.Belief == "" || s.Lease == "" {
 		return s.Belief + s.Lease
@@ -57,8 +63,8 @@ type Stored struct {
 	Ends  time.Duration `json:"ends,omitempty"` // last virtual time at which the key is there; 0: it stays
 }
 
-// Who names the client that acts, and its thread if it is not the client's first: "client 1", "client 1, thread 2". It is "-"
-// if the world acts.
+// Who names the client that acts, and its thread if it is not the client's first: "client 1", "client 1, thread 2". It
+// is "-" if the world acts.
 func (s Step) Who() string {
 	switch {
 	case s.Client <= 0:

@@ -9,9 +9,11 @@ import (
 	"unicode/utf8"
 )
 
-// This file packs the parts of a recipe into bytes. What the bytes stand for is a file format: codes are added, and none changes.
+// This file packs the parts of a recipe into bytes. What the bytes stand for is a file format: codes are added, and
+// none changes.
 
-// packedKinds and packedWorld give each choice a code that stays when the numbers of choices move: the place in the list.
+// packedKinds and packedWorld give each choice a code that stays when the numbers of choices move: the place in the
+// list.
 var (
 	packedKinds = []Kind{Runs, Crashes, LosesAnswers, LosesCommands, Delays, Passes, Arrives, PassesFine, Slows}
 	packedWorld = []Choice{StopReplication, Promote, FlushScripts}
@@ -27,7 +29,8 @@ const (
 // packedCounts lists the counts of a budget. Add new ones at the end.
 func packedCounts(b *Budget) []*int {
 	return []*int{
-		&b.Clients, &b.Crashes, &b.Expiries, &b.Approaches, &b.Failovers, &b.Flushes, &b.LostAnswers, &b.LostCommands, &b.Place, &b.Late,
+		&b.Clients, &b.Crashes, &b.Expiries, &b.Approaches, &b.Failovers, &b.Flushes, &b.LostAnswers,
+		&b.LostCommands, &b.Place, &b.Late,
 	}
 }
 
@@ -78,7 +81,8 @@ func (p *packer) choice(c Choice) {
 	}
 }
 
-// unpacker reads what a packer wrote. After the first thing that it cannot read, wrong says what that is, and the rest is zero.
+// unpacker reads what a packer wrote. After the first thing that it cannot read, wrong says what that is, and the rest
+// is zero.
 type unpacker struct {
 	rest  []byte
 	wrong string

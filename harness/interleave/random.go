@@ -5,9 +5,9 @@ import (
 	"math"
 )
 
-// Random sums up a search whose schedules were drawn at random, and says what it promises. The promise of PCT is that of
-// Burckhardt, Kothari, Musuvathi and Nagarakatte, "A Randomized Scheduler with Probabilistic Guarantees of Finding Bugs",
-// ASPLOS 2010, times what drawing the faults costs. Other strategies promise nothing here.
+// Random sums up a search whose schedules were drawn at random, and says what it promises. The promise of PCT is that
+// of Burckhardt, Kothari, Musuvathi and Nagarakatte, "A Randomized Scheduler with Probabilistic Guarantees of Finding
+// Bugs", ASPLOS 2010, times what drawing the faults costs. Other strategies promise nothing here.
 //
 // The depth of a bug is the number of pairs of steps whose order has to be right for it to show.
 type Random struct {
@@ -19,7 +19,8 @@ type Random struct {
 	Clients   int    `json:"clients"`            // n of the promise: the clients, or their threads if those are more
 	Steps     int    `json:"steps"`              // k of the promise: the steps of the longest schedule
 	Faults    int    `json:"faults"`             // faults that the budget allows in one schedule
-	Instants  int    `json:"instants"`           // the most instants, at one moment, to which time could pass by one kind of fault
+	// the most instants, at one moment, to which time could pass by one kind of fault
+	Instants int `json:"instants"`
 
 	// Probability is the least probability with which one schedule finds a bug of Depth that needs no fault.
 	Probability float64 `json:"probability"`
@@ -37,28 +38,32 @@ func (r Random) Promise() Random {
 	if r.Clients == 0 || r.Steps == 0 || r.Depth == 0 {
 		return r
 	}
-	// PCT's own bound, times the probability that no fault is drawn. The number of faults is drawn first: 0 to Faults, all as likely.
+	// PCT's own bound, times the probability that no fault is drawn. The number of faults is drawn first: 0 to Faults,
+	// all as likely.
 	pct := 1 / (float64(r.Clients) * math.Pow(float64(r.Steps), float64(r.Depth-1)))
 	r.Probability = pct / float64(r.Faults+1)
-	if r.Faults > 0 { // times the probabilities of one fault, of this fault, of its place, and of the instant to which time passes
+	// times the probabilities of one fault, of this fault, of its place, and of the instant to which time passes
+	if r.Faults > 0 {
 		r.WithFault = pct / float64(r.Faults+1) / float64(r.Faults) / float64(r.Steps) / float64(max(1, r.Instants))
 	}
 	r.Needed = triesNeeded(r.Probability)
 	return r
 }
 
-// triesNeeded returns the number of tries after which something of a probability has happened with a probability of 99 %.
+// triesNeeded returns the number of tries after which something of a probability has happened with a probability of 99
+// %.
 func triesNeeded(probability float64) float64 {
 	return math.Ceil(math.Log(0.01) / math.Log1p(-probability))
 }
 
-// Odds returns the least probability, 0 to 1, with which all schedules so far would have found a bug of Depth that needs no fault.
+// Odds returns the least probability, 0 to 1, with which all schedules so far would have found a bug of Depth that
+// needs no fault.
 func (r Random) Odds() float64 {
 	return -math.Expm1(float64(r.Judged) * math.Log1p(-r.Probability))
 }
 
-// Guarantee says in a sentence or two what the search promises: "One schedule finds a bug of depth 3 that needs no fault with a
-// probability of 1 in 4,800 at least ...".
+// Guarantee says in a sentence or two what the search promises: "One schedule finds a bug of depth 3 that needs no
+// fault with a probability of 1 in 4,800 at least ...".
 func (r Random) Guarantee() string {
 	if r.Depth == 0 {
 		return "They were drawn by " + r.Strategy + ", which promises nothing about a depth."
@@ -70,8 +75,10 @@ func (r Random) Guarantee() string {
 	if r.Faults == 0 {
 		need = ""
 	}
-	s := fmt.Sprintf("One schedule finds a bug of depth %d or less %swith a probability of at least 1 in %s (%d clients, %d steps); %s find it with 99 %%, and these have found it with %s at least.",
-		r.Depth, need, roundedUpCount(1/r.Probability), r.Clients, r.Steps, roundedUpCount(r.Needed), percentRoundedDown(r.Odds()))
+	s := fmt.Sprintf("One schedule finds a bug of depth %d or less %swith a probability of at least 1 in %s (%d "+
+		"clients, %d steps); %s find it with 99 %%, and these have found it with %s at least.",
+		r.Depth, need, roundedUpCount(1/r.Probability), r.Clients, r.Steps, roundedUpCount(r.Needed),
+		percentRoundedDown(r.Odds()))
 	if r.WithFault > 0 {
 		s += fmt.Sprintf(" If it needs one fault, at one place, 1 in %s.", roundedUpCount(1/r.WithFault))
 	}
@@ -104,16 +111,18 @@ func roundedUpCount(n float64) string {
 
 // Shrunk says what a counterexample was before it was shrunk.
 type Shrunk struct {
-	Schedule int  `json:"schedule"` // number of the schedule, from 1, that found this class first
-	Clients  int  `json:"clients"`  // clients of the schedule that was shrunk
-	Steps    int  `json:"steps"`    // its length
-	Runs     int  `json:"runs"`     // schedules that were run to shrink it
-	Smallest bool `json:"smallest"` // a search of the clients and faults that are left came to its end, and found none that is shorter
+	Schedule int `json:"schedule"` // number of the schedule, from 1, that found this class first
+	Clients  int `json:"clients"`  // clients of the schedule that was shrunk
+	Steps    int `json:"steps"`    // its length
+	Runs     int `json:"runs"`     // schedules that were run to shrink it
+	// a search of the clients and faults that are left came to its end, and found none that is shorter
+	Smallest bool `json:"smallest"`
 }
 
 // String says it in words.
 func (s Shrunk) String() string {
-	text := fmt.Sprintf("first found by schedule %s; shrunk from %d steps of %d clients by running %s schedules", roundedUpCount(float64(s.Schedule)), s.Steps, s.Clients, roundedUpCount(float64(s.Runs)))
+	text := fmt.Sprintf("first found by schedule %s; shrunk from %d steps of %d clients by running %s schedules",
+		roundedUpCount(float64(s.Schedule)), s.Steps, s.Clients, roundedUpCount(float64(s.Runs)))
 	if s.Smallest {
 		text += "; a search of these clients and faults finds none that is shorter"
 	}

@@ -15,8 +15,9 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 )
 
-// Recipe holds what it takes to run a counterexample again. Its String is one short word, to be passed on in a message or an issue;
-// ParseRecipe reads it. The steps are not in it: a replay finds them out again, and Commands tells whether they are the same.
+// Recipe holds what it takes to run a counterexample again. Its String is one short word, to be passed on in a message
+// or an issue; ParseRecipe reads it. The steps are not in it: a replay finds them out again, and Commands tells whether
+// they are the same.
 type Recipe struct {
 	Program  string        // name of the program
 	Text     uint32        // fingerprint of the program's text, if the text is the user's own; 0: it is not
@@ -35,8 +36,9 @@ func RecipeOf(c Counterexample) Recipe {
 	return Recipe{Class: c.Anomaly.Class, Budget: c.Budget, Schedule: c.Schedule, Commands: CommandsOf(c.Steps)}
 }
 
-// CommandsOf returns a fingerprint of what the clients send and do in steps: of each command its name and first argument. Later
-// arguments are left out, since tokens may be random, and so are names of scripts, replies, and beliefs.
+// CommandsOf returns a fingerprint of what the clients send and do in steps: of each command its name and first
+// argument. Later arguments are left out, since tokens may be random, and so are names of scripts, replies, and
+// beliefs.
 func CommandsOf(steps []Step) uint32 {
 	h := fnv.New32a()
 	for _, s := range steps {
@@ -62,11 +64,12 @@ const (
 // recipeLike matches what is meant to be a recipe, of any version. A path of a file has dots or slashes.
 var recipeLike = regexp.MustCompile(`^dg\d+-[\w\s-]*$`)
 
-// IsRecipe reports whether s is meant to be a recipe and not the path of a file. ParseRecipe may refuse it all the same.
+// IsRecipe reports whether s is meant to be a recipe and not the path of a file. ParseRecipe may refuse it all the
+// same.
 func IsRecipe(s string) bool { return recipeLike.MatchString(strings.TrimSpace(s)) }
 
-// String writes the recipe as one word of letters, digits, dashes and underscores. About 60 characters are names and numbers;
-// a step takes one or two more.
+// String writes the recipe as one word of letters, digits, dashes and underscores. About 60 characters are names and
+// numbers; a step takes one or two more.
 func (r Recipe) String() string {
 	var b packer
 	b.text(r.Program)
@@ -93,8 +96,8 @@ func withChecksum(b []byte) string {
 
 func checksum(b []byte) uint32 { return crc32.ChecksumIEEE(append([]byte(recipePrefix), b...)) }
 
-// ParseRecipe reads what Recipe.String wrote. Spaces and line breaks in s do not matter: mail programs add some. An error wraps
-// ErrRecipe and says on one line what is wrong and what to do.
+// ParseRecipe reads what Recipe.String wrote. Spaces and line breaks in s do not matter: mail programs add some. An
+// error wraps ErrRecipe and says on one line what is wrong and what to do.
 func ParseRecipe(s string) (Recipe, error) {
 	s = strings.Map(func(r rune) rune {
 		if unicode.IsSpace(r) {
@@ -105,7 +108,8 @@ func ParseRecipe(s string) (Recipe, error) {
 	coded, ok := strings.CutPrefix(s, recipePrefix)
 	if !ok {
 		if version, _, like := strings.Cut(s, "-"); like && IsRecipe(s) {
-			return refuseRecipe("it is of version %s of the format and this program reads %s: take a newer doublegrant", version, strings.TrimSuffix(recipePrefix, "-"))
+			return refuseRecipe("it is of version %s of the format and this program reads %s: take a newer doublegrant",
+				version, strings.TrimSuffix(recipePrefix, "-"))
 		}
 		return refuseRecipe("one begins with %s: copy it again", recipePrefix)
 	}
@@ -115,7 +119,8 @@ func ParseRecipe(s string) (Recipe, error) {
 	}
 	b, sum := b[:len(b)-checksumSize], binary.BigEndian.Uint32(b[len(b)-checksumSize:])
 	if sum != checksum(b) {
-		return refuseRecipe("it is damaged, since its checksum is another: copy it again, from %s to its end", recipePrefix)
+		return refuseRecipe("it is damaged, since its checksum is another: copy it again, from %s to its end",
+			recipePrefix)
 	}
 	u := unpacker{rest: b}
 	r := u.recipe()
@@ -132,7 +137,8 @@ func refuseRecipe(format string, args ...any) (Recipe, error) {
 // recipe reads all of a recipe.
 func (u *unpacker) recipe() Recipe {
 	r := Recipe{
-		Program: u.text(), Text: u.fingerprint(), Regime: u.text(), Lease: time.Duration(u.signed()), Skew: time.Duration(u.signed()),
+		Program: u.text(), Text: u.fingerprint(), Regime: u.text(), Lease: time.Duration(u.signed()),
+		Skew:   time.Duration(u.signed()),
 		Server: u.text(), Class: harness.Class(u.text()), Budget: u.budget(),
 	}
 	for n := u.number(); n > 0 && u.wrong == ""; n-- {

@@ -11,20 +11,25 @@ import (
 // Result says what a search found. Its counts add up all parts of the search. The zero value has run nothing, and its
 // verdict is unknown.
 type Result struct {
-	Schedules int           `json:"schedules"`         // schedules that were run to their end and judged
-	Pruned    int           `json:"pruned"`            // schedules that were given up, since another one shows the same
-	Steps     int           `json:"steps"`             // steps of all schedules together, pruned ones included
-	Exhausted bool          `json:"exhausted"`         // whether every schedule within the budgets was run, or one that shows the same
-	Stopped   string        `json:"stopped,omitempty"` // why it is not exhausted: what ended it early, or why its schedules show nothing
-	First     time.Duration `json:"first"`             // real time from the start of the search to the first counterexample; 0: none
-	Elapsed   time.Duration `json:"elapsed"`           // real time that the search took
-	Budget    Budget        `json:"budget"`            // budget of the first part
-	Parts     []Part        `json:"parts,omitempty"`   // searches that make up this one, in their order
+	Schedules int `json:"schedules"` // schedules that were run to their end and judged
+	Pruned    int `json:"pruned"`    // schedules that were given up, since another one shows the same
+	Steps     int `json:"steps"`     // steps of all schedules together, pruned ones included
+	// whether every schedule within the budgets was run, or one that shows the same
+	Exhausted bool `json:"exhausted"`
+	// why it is not exhausted: what ended it early, or why its schedules show nothing
+	Stopped string `json:"stopped,omitempty"`
+	// real time from the start of the search to the first counterexample; 0: none
+	First   time.Duration `json:"first"`
+	Elapsed time.Duration `json:"elapsed"`         // real time that the search took
+	Budget  Budget        `json:"budget"`          // budget of the first part
+	Parts   []Part        `json:"parts,omitempty"` // searches that make up this one, in their order
 	// Random says what a search at random promises. nil: every schedule was to be run.
 	Random *Random `json:"random,omitempty"`
-	// Limits says in words what the search could not look at on this machine, or could not rely on. It is empty if there is nothing.
+	// Limits says in words what the search could not look at on this machine, or could not rely on. It is empty if
+	// there is nothing.
 	Limits []string `json:"limits,omitempty"`
-	// Situations lists the situations that schedules met and, with a count of 0, those that they could have met and did not.
+	// Situations lists the situations that schedules met and, with a count of 0, those that they could have met and did
+	// not.
 	Situations []Situation `json:"situations,omitempty"`
 	// Found lists the smallest counterexample of each class, the shortest first.
 	Found []Counterexample `json:"found"`
@@ -45,7 +50,8 @@ type Part struct {
 	AtRandom  bool   `json:"atRandom,omitempty"` // whether its schedules were drawn at random
 }
 
-// Verdict is Invalid if anything was found, Valid if the search ran every schedule and at least one, and Unknown otherwise.
+// Verdict is Invalid if anything was found, Valid if the search ran every schedule and at least one, and Unknown
+// otherwise.
 func (r Result) Verdict() harness.Verdict {
 	switch {
 	case len(r.Found) > 0:
@@ -77,8 +83,8 @@ func (r Result) Summary() string {
 	return fmt.Sprintf("nothing can be said after %d schedules: %s", r.Schedules, r.Stopped)
 }
 
-// WhyAtRandom says why a search at random ended early, or shows nothing. The sentence begins with a space, to follow another. It is
-// empty if the search came to its end.
+// WhyAtRandom says why a search at random ended early, or shows nothing. The sentence begins with a space, to follow
+// another. It is empty if the search came to its end.
 func (r Result) WhyAtRandom() string {
 	if r.Stopped == "" || r.Stopped == DrawnAtRandom {
 		return ""
@@ -95,8 +101,8 @@ func (r Result) describeParts() string {
 	return strings.Join(parts, "; and ")
 }
 
-// describeExtent says how much of the part was run: "all 50 schedules of", "500 schedules at random of". all says that the whole search
-// is exhausted.
+// describeExtent says how much of the part was run: "all 50 schedules of", "500 schedules at random of". all says that
+// the whole search is exhausted.
 func (p Part) describeExtent(all bool) string {
 	switch {
 	case p.AtRandom:

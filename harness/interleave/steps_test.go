@@ -23,15 +23,18 @@ func does(kind harness.Kind, call, ret time.Duration) harness.Op {
 
 // Operations of one instant take their steps in order, and none that came when they had returned.
 func TestOperationsOfOneInstantFindTheirSteps(t *testing.T) {
-	c := Counterexample{Steps: []Step{acts(1, 5, "holds k"), acts(1, 5, "lets go")}, Ops: []harness.Op{does(harness.Acquire, 5, 5), does(harness.Release, 5, 5)}}
+	c := Counterexample{Steps: []Step{acts(1, 5, "holds k"), acts(1, 5, "lets go")},
+		Ops: []harness.Op{does(harness.Acquire, 5, 5), does(harness.Release, 5, 5)}}
 	require.Equal(t, []int{0, 1}, c.Answers(2))
 	c = Counterexample{Steps: []Step{acts(1, 5, ""), acts(1, 9, "")}, Ops: []harness.Op{does(harness.Acquire, 5, 8)}}
 	require.Equal(t, []int{0}, c.Answers(2))
 }
 
 func TestBeliefsAtTheBeginningAndForEver(t *testing.T) {
-	c := Counterexample{Steps: []Step{acts(1, 0, "holds k"), acts(1, 0, ""), acts(0, 9, "")}, Ops: []harness.Op{does(harness.Acquire, 0, 0), does(harness.Release, 0, 0)}}
-	require.Equal(t, []Belief{{Client: 0, Key: "k", From: 0, LeaseEnds: Never, To: 1}}, c.Beliefs(2), "a lease without an end, given up at once")
+	c := Counterexample{Steps: []Step{acts(1, 0, "holds k"), acts(1, 0, ""), acts(0, 9, "")},
+		Ops: []harness.Op{does(harness.Acquire, 0, 0), does(harness.Release, 0, 0)}}
+	require.Equal(t, []Belief{{Client: 0, Key: "k", From: 0, LeaseEnds: Never, To: 1}}, c.Beliefs(2),
+		"a lease without an end, given up at once")
 }
 
 // Time that passes reaches the time at which the next step is done.

@@ -41,7 +41,8 @@ func NewMemory(lease time.Duration) *Memory {
 		lease = DefaultLease
 	}
 	return &Memory{
-		lease: lease, changed: make(chan struct{}), out: map[*entry]*memoryJob{}, entries: map[string]*entry{}, outcomes: map[string]Outcome{},
+		lease: lease, changed: make(chan struct{}), out: map[*entry]*memoryJob{}, entries: map[string]*entry{},
+		outcomes: map[string]Outcome{},
 		disputed: map[string]bool{}, seen: map[string]time.Time{}, barred: map[string]string{},
 	}
 }
@@ -188,8 +189,8 @@ func (v memoryView) Take(ctx context.Context) (Job, error) {
 	}
 }
 
-// tryTake hands a unit out if one waits. Otherwise it returns what to wait for: a change, and the time until the next lease, or the next
-// pause, ends.
+// tryTake hands a unit out if one waits. Otherwise it returns what to wait for: a change, and the time until the next
+// lease, or the next pause, ends.
 func (v memoryView) tryTake(now time.Time) (job Job, changed <-chan struct{}, next time.Duration, err error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()

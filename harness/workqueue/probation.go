@@ -9,12 +9,14 @@ import (
 )
 
 const (
-	mostFailures  = 2               // units in a row that a worker failed and others did: after them it is barred
-	probationTime = time.Minute     // after which a worker on probation takes new units again, though nobody has tried what it failed
+	mostFailures = 2 // units in a row that a worker failed and others did: after them it is barred
+	// after which a worker on probation takes new units again, though nobody has tried what it failed
+	probationTime = time.Minute
 	leaveFor      = time.Second / 2 // how long a worker waits that has left a unit to others
 )
 
-// probation is what a worker goes through once it has failed a unit. The zero value of its maps and counts is that of one that has not.
+// probation is what a worker goes through once it has failed a unit. The zero value of its maps and counts is that of
+// one that has not.
 type probation struct {
 	queue Queue
 	name  string
@@ -28,7 +30,8 @@ type probation struct {
 // fails notes that the worker has failed a unit.
 func (p *probation) fails(id, why string) { p.failed[id], p.since = why, time.Now() }
 
-// judge looks at what became of the units that the worker has failed. The error wraps ErrBarred if they show that it is the worker's fault.
+// judge looks at what became of the units that the worker has failed. The error wraps ErrBarred if they show that it is
+// the worker's fault.
 func (p *probation) judge(ctx context.Context) error {
 	for id, why := range p.failed {
 		s, err := p.queue.Look(ctx, id)
@@ -56,8 +59,8 @@ func (p *probation) judge(ctx context.Context) error {
 	return fmt.Errorf("%w: %s", ErrBarred, why)
 }
 
-// leaves reports whether the worker leaves a unit to others, and after what time the unit is handed out again. One that it has failed itself waits,
-// so that others are handed out before.
+// leaves reports whether the worker leaves a unit to others, and after what time the unit is handed out again. One that
+// it has failed itself waits, so that others are handed out before.
 func (p *probation) leaves(ctx context.Context, job Job) (leaves bool, after time.Duration, err error) {
 	tries := job.Tries()
 	mine := FailedBy(tries, p.name)

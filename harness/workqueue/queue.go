@@ -6,9 +6,9 @@ import (
 	"time"
 )
 
-// Queue is a list of units, and of their outcomes, as its coordinator or one worker has it. All methods may be called by several
-// goroutines, and return the error of ctx when it is canceled. Beside the errors that they name, they return ErrUnreachable, ErrFull and
-// ErrOver.
+// Queue is a list of units, and of their outcomes, as its coordinator or one worker has it. All methods may be called
+// by several goroutines, and return the error of ctx when it is canceled. Beside the errors that they name, they return
+// ErrUnreachable, ErrFull and ErrOver.
 type Queue interface {
 	// Put adds a unit. It does nothing if the unit is there already, or has an outcome.
 	Put(ctx context.Context, u Unit) error
@@ -67,14 +67,15 @@ type Job interface {
 	// Tries returns the tries before this one.
 	Tries() []Try
 
-	// Alive says that the worker is at work, and renews its lease. The error is ErrOver if the unit is not wanted any more. Any other
-	// says nothing about the unit: the worker goes on.
+	// Alive says that the worker is at work, and renews its lease. The error is ErrOver if the unit is not wanted any
+	// more. Any other says nothing about the unit: the worker goes on.
 	Alive(ctx context.Context) error
 
 	// Done hands in a result. It is kept if it is the first.
 	Done(ctx context.Context, r Result) error
 
-	// Fail says that this try came to nothing. After the last try the unit is given up. Otherwise it is handed out again after RetryAfter.
+	// Fail says that this try came to nothing. After the last try the unit is given up. Otherwise it is handed out
+	// again after RetryAfter.
 	Fail(ctx context.Context, why string) error
 
 	// GiveBack returns the unit as if it had not been handed out. It is handed out again after that time.

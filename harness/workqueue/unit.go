@@ -60,8 +60,8 @@ func FailedBy(tries []Try, worker string) bool {
 type Result struct {
 	Body []byte // in the format of the unit's kind; at most MostBytes
 
-	// Claim is what every result of the unit has to have in common, usually a digest. Empty: this one claims nothing, so that no other
-	// can contradict it.
+	// Claim is what every result of the unit has to have in common, usually a digest. Empty: this one claims nothing,
+	// so that no other can contradict it.
 	Claim string
 }
 

@@ -13,20 +13,23 @@ import (
 
 // Worker takes units from a queue and does them, one at a time.
 //
-// A worker that has failed a unit leaves it to the other workers that are there, and takes no new unit until one of them has done it, or
-// has failed it, too: then the unit is to blame. When others have done mostFailures units in a row that the worker had failed, it is barred.
+// A worker that has failed a unit leaves it to the other workers that are there, and takes no new unit until one of
+// them has done it, or has failed it, too: then the unit is to blame. When others have done mostFailures units in a row
+// that the worker had failed, it is barred.
 type Worker struct {
-	// Do does a unit. Its ctx is canceled when the unit is not wanted any more. An error that wraps ErrRefused ends the worker, and the
-	// unit goes to another. After any other the try counts as failed.
+	// Do does a unit. Its ctx is canceled when the unit is not wanted any more. An error that wraps ErrRefused ends the
+	// worker, and the unit goes to another. After any other the try counts as failed.
 	Do func(ctx context.Context, u Unit) (Result, error)
 
-	AliveEvery time.Duration // how often the worker says that it is at work; default 1s. A lease has to be several times as long
+	// how often the worker says that it is at work; default 1s. A lease has to be several times as long
+	AliveEvery time.Duration
 
 	End func(Unit, time.Duration, error) // called after a unit was done; may be nil
 }
 
-// Work does units until no more are wanted, and returns nil then, or until ctx is canceled: it gives its unit back and returns the
-// error of ctx. name is the worker's own in the queue. The error wraps ErrBarred if the worker fails where others do not.
+// Work does units until no more are wanted, and returns nil then, or until ctx is canceled: it gives its unit back and
+// returns the error of ctx. name is the worker's own in the queue. The error wraps ErrBarred if the worker fails where
+// others do not.
 func (w Worker) Work(ctx context.Context, q Queue, name string) error {
 	p := probation{queue: q, name: name, failed: map[string]string{}}
 	for {
@@ -77,7 +80,8 @@ func (w Worker) one(ctx context.Context, job Job, p *probation) error {
 	return err
 }
 
-// handIn hands the result of a unit in, or says what became of it instead. why says why there is no result; err ends the worker.
+// handIn hands the result of a unit in, or says what became of it instead. why says why there is no result; err ends
+// the worker.
 func (w Worker) handIn(ctx context.Context, job Job, res Result, why error, p *probation) (_, err error) {
 	if why == nil {
 		if why = job.Done(ctx, res); why == nil {
@@ -111,14 +115,15 @@ func giveBack(ctx context.Context, job Job) error {
 	return job.GiveBack(ctx, 0)
 }
 
-// stoodStill is the time for which a process stands still from which on what it has measured and timed meanwhile tells nothing of others.
+// stoodStill is the time for which a process stands still from which on what it has measured and timed meanwhile tells
+// nothing of others.
 const stoodStill = 2 * time.Second
 
 // errStill marks what went wrong while the process stood still.
 var errStill = errors.New("this machine stood still")
 
-// do does a unit while the queue is told, again and again, that it is at work. If the process stood still meanwhile, an error or a result that
-// tells nothing may be due to that: the try came to nothing then.
+// do does a unit while the queue is told, again and again, that it is at work. If the process stood still meanwhile, an
+// error or a result that tells nothing may be due to that: the try came to nothing then.
 func (w Worker) do(ctx context.Context, job Job) (res Result, err error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -152,7 +157,8 @@ func afterStandstill(still time.Duration, res Result, err error) error {
 	if still < stoodStill || err == nil && res.Claim != "" || errors.Is(err, ErrRefused) {
 		return err
 	}
-	return fmt.Errorf("%w for %v meanwhile: %w", errStill, still.Round(time.Second/10), cmp.Or(err, errors.New("its result tells nothing")))
+	return fmt.Errorf("%w for %v meanwhile: %w", errStill, still.Round(time.Second/10),
+		cmp.Or(err, errors.New("its result tells nothing")))
 }
 
 // sayAlive renews the lease until ctx is canceled. It cancels the work when the unit is not wanted any more.

@@ -26,7 +26,8 @@ type Access struct {
 	// Patience is how long a NATS may be away, at the beginning and later, before workqueue.ErrUnreachable. Default 2m.
 	Patience time.Duration
 
-	// Waiting is called when NATS is away, or has no coordination of the name yet, once each time; may be nil. It must not block.
+	// Waiting is called when NATS is away, or has no coordination of the name yet, once each time; may be nil. It must
+	// not block.
 	Waiting func(why string)
 
 	// Broken returns why the NATS will keep nothing any more, or nil; may be nil. An own NATS knows.
@@ -80,7 +81,9 @@ func (a Access) connect(ctx context.Context, as string) (*nats.Conn, error) {
 		err = a.redacted(err)
 		switch {
 		case isAccess(err):
-			return nil, fmt.Errorf("%w: %s refuses the token or credentials (%w): take those that the coordinator names", ErrAccess, a, err)
+			return nil,
+				fmt.Errorf("%w: %s refuses the token or credentials (%w): take those that the coordinator names",
+					ErrAccess, a, err)
 		case time.Now().After(end):
 			return nil, fmt.Errorf("%w: %s, tried for %v: %w", workqueue.ErrUnreachable, a, a.patience(), err)
 		}
@@ -98,20 +101,25 @@ func (a Access) connect(ctx context.Context, as string) (*nats.Conn, error) {
 
 // isAccess reports whether an error says that the server does not let us in.
 func isAccess(err error) bool {
-	return errors.Is(err, nats.ErrAuthorization) || errors.Is(err, nats.ErrAuthExpired) || strings.Contains(strings.ToLower(err.Error()), "authorization violation")
+	return errors.Is(err, nats.ErrAuthorization) || errors.Is(err, nats.ErrAuthExpired) ||
+		strings.Contains(strings.ToLower(err.Error()), "authorization violation")
 }
 
 // options returns the options of a connection. The error wraps ErrAccess.
 func (a Access) options(as string) ([]nats.Option, error) {
 	for _, one := range strings.Split(a.URL, ",") {
 		u, err := url.Parse(strings.TrimSpace(one))
-		if err != nil || u.Hostname() == "" || strings.Contains(u.Path+u.RawQuery+u.Fragment, "@") || !strings.Contains(" nats tls ws wss ", " "+u.Scheme+" ") {
-			return nil, fmt.Errorf("%w: %q is no URL of a NATS: give one such as nats://127.0.0.1:4222", ErrAccess, a.String())
+		if err != nil || u.Hostname() == "" || strings.Contains(u.Path+u.RawQuery+u.Fragment, "@") ||
+			!strings.Contains(" nats tls ws wss ", " "+u.Scheme+" ") {
+			return nil, fmt.Errorf("%w: %q is no URL of a NATS: give one such as nats://127.0.0.1:4222",
+				ErrAccess, a.String())
 		}
 	}
 	o := []nats.Option{
-		nats.Name(as), nats.MaxReconnects(-1), nats.ReconnectWait(pause), nats.ReconnectJitter(pause/2, pause/2), nats.Timeout(attemptTime),
-		nats.PingInterval(5 * time.Second), nats.MaxPingsOutstanding(2), nats.ErrorHandler(func(*nats.Conn, *nats.Subscription, error) {}),
+		nats.Name(as), nats.MaxReconnects(-1), nats.ReconnectWait(pause), nats.ReconnectJitter(pause/2, pause/2),
+		nats.Timeout(attemptTime),
+		nats.PingInterval(5 * time.Second), nats.MaxPingsOutstanding(2),
+		nats.ErrorHandler(func(*nats.Conn, *nats.Subscription, error) {}),
 		nats.ReconnectBufSize(-1), // what was asked while NATS was away is asked anew, never sent late
 		nats.SetCustomDialer(dialer{}),
 	}
@@ -128,7 +136,9 @@ func (a Access) options(as string) ([]nats.Option, error) {
 	for _, file := range []struct {
 		path   string
 		option func() nats.Option
-	}{{a.Credentials, func() nats.Option { return nats.UserCredentials(a.Credentials) }}, {a.CA, func() nats.Option { return nats.RootCAs(a.CA) }}} {
+	}{{a.Credentials, func() nats.Option { return nats.UserCredentials(a.Credentials) }}, {a.CA, func() nats.Option {
+		return nats.RootCAs(a.CA)
+	}}} {
 		if file.path == "" {
 			continue
 		}

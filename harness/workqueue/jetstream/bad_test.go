@@ -46,7 +46,8 @@ func TestAccessThatCannotBeRight(t *testing.T) {
 
 func TestANATSThatNobodyReaches(t *testing.T) {
 	t.Parallel()
-	a := jetstream.Access{URL: "nats://canary-user:canary-pass@127.0.0.1:1", Token: "canary-token", Patience: 300 * time.Millisecond}
+	a := jetstream.Access{URL: "nats://canary-user:canary-pass@127.0.0.1:1", Token: "canary-token",
+		Patience: 300 * time.Millisecond}
 	var told []string
 	a.Waiting = func(why string) { told = append(told, why) }
 	_, _, err := jetstream.Join(t.Context(), a, "main", "w")
@@ -78,7 +79,8 @@ func TestAStreamOfSomebodyElse(t *testing.T) {
 		_, err := js.CreateStream(t.Context(), theirs)
 		require.NoError(t, err)
 		_, _, err = jetstream.Lead(t.Context(), a, "main", "coordinator", head, jetstream.Sizes{})
-		oneLineWith(t, err, jetstream.ErrOther, "the NATS has a stream "+name+" of somebody else, or of an older doublegrant: choose another --name")
+		oneLineWith(t, err, jetstream.ErrOther,
+			"the NATS has a stream "+name+" of somebody else, or of an older doublegrant: choose another --name")
 		s, err := js.Stream(t.Context(), name)
 		require.NoError(t, err)
 		require.Equal(t, theirs.Subjects, s.CachedInfo().Config.Subjects)
@@ -99,7 +101,8 @@ func TestACoordinationOfAnotherFormat(t *testing.T) {
 	oneLineWith(t, err, jetstream.ErrOther, "it was begun by doublegrant v99, and this is v1")
 }
 
-// A store that cannot be written ends the wait of its coordinator, though it can still be read. Workers hear of it by the end of the NATS.
+// A store that cannot be written ends the wait of its coordinator, though it can still be read. Workers hear of it by
+// the end of the NATS.
 func TestAStoreThatCannotBeWritten(t *testing.T) {
 	t.Parallel()
 	s := served(t)
@@ -111,7 +114,8 @@ func TestAStoreThatCannotBeWritten(t *testing.T) {
 		waited <- err
 	}()
 	s.Log("[ACC > OBJ] Critical write error: write /x/1.blk: no space left on device")
-	oneLineWith(t, <-waited, workqueue.ErrFull, "cannot be written: write /x/1.blk: no space left on device: make room, and give the same command again")
+	oneLineWith(t, <-waited, workqueue.ErrFull,
+		"cannot be written: write /x/1.blk: no space left on device: make room, and give the same command again")
 }
 
 func TestTwoCoordinatorsOfOneName(t *testing.T) {

@@ -22,8 +22,8 @@ const (
 	window   = 8                               // pieces of a body, of 128 KiB, that are asked for at a time
 )
 
-// tryBody moves a body, as try does things. An attempt may take as long as it needs: it is given up when nothing moves. do calls moved when
-// something has.
+// tryBody moves a body, as try does things. An attempt may take as long as it needs: it is given up when nothing moves.
+// do calls moved when something has.
 func (q *Queue) tryBody(ctx context.Context, what string, do func(_ context.Context, moved func()) error) error {
 	return q.again(ctx, what, stallTime, func(ctx context.Context, allowed time.Duration) error {
 		one, cancel := context.WithTimeout(ctx, bodyTime)
@@ -55,8 +55,8 @@ func (t telling) Read(p []byte) (int, error) {
 	return t.Reader.Read(p)
 }
 
-// getBody returns a body of at most so many bytes. It asks for a few pieces at a time, so that no more than these are on their way: what is
-// behind them, such as the answer to a sign of life, comes soon.
+// getBody returns a body of at most so many bytes. It asks for a few pieces at a time, so that no more than these are
+// on their way: what is behind them, such as the answer to a sign of life, comes soon.
 func (q *Queue) getBody(ctx context.Context, name string, most int, moved func()) (body []byte, err error) {
 	info, err := q.objects.GetInfo(ctx, name)
 	if err != nil {
@@ -67,7 +67,8 @@ func (q *Queue) getBody(ctx context.Context, name string, most int, moved func()
 	}
 	moved()
 	pieces, err := q.js.CreateConsumer(ctx, q.objectStream(), jetstream.ConsumerConfig{
-		FilterSubject: q.chunkSubject(info.NUID), AckPolicy: jetstream.AckNonePolicy, InactiveThreshold: time.Minute, MemoryStorage: true, Replicas: 1,
+		FilterSubject: q.chunkSubject(info.NUID), AckPolicy: jetstream.AckNonePolicy, InactiveThreshold: time.Minute,
+		MemoryStorage: true, Replicas: 1,
 	})
 	if err != nil {
 		return nil, err

@@ -23,7 +23,8 @@ import (
 	"github.com/doublegrant/doublegrant/harness/workqueue/jetstream"
 )
 
-// asServer, in the environment, makes the test binary a server of NATS: a process can be killed as no server in this one can.
+// asServer, in the environment, makes the test binary a server of NATS: a process can be killed as no server in this
+// one can.
 const asServer = "DOUBLEGRANT_TEST_AS_NATS"
 
 // serverOptions say what such a process is.
@@ -47,8 +48,10 @@ func serve(text string) int {
 		return 1
 	}
 	s, err := server.NewServer(&server.Options{
-		ServerName: o.Name, Host: "127.0.0.1", Port: o.Port, JetStream: true, StoreDir: o.Store, NoLog: true, NoSigs: true,
-		Cluster: server.ClusterOpts{Name: "three", Host: "127.0.0.1", Port: o.Cluster}, Routes: server.RoutesFromStr(o.Routes),
+		ServerName: o.Name, Host: "127.0.0.1", Port: o.Port, JetStream: true, StoreDir: o.Store,
+		NoLog: true, NoSigs: true,
+		Cluster: server.ClusterOpts{Name: "three", Host: "127.0.0.1", Port: o.Cluster},
+		Routes:  server.RoutesFromStr(o.Routes),
 	})
 	if err != nil {
 		return 1
@@ -134,8 +137,8 @@ func TestLongAKilledServerOfThree(t *testing.T) {
 	killServers(t, 3)
 }
 
-// killServers kills so many of three processes, one after the other, each of which comes back, while units are under way. Each unit has
-// the one outcome that its work has.
+// killServers kills so many of three processes, one after the other, each of which comes back, while units are under
+// way. Each unit has the one outcome that its work has.
 func killServers(t *testing.T, kills int) {
 	t.Parallel()
 	c := startCluster(t)

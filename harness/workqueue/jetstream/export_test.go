@@ -19,8 +19,8 @@ type Raw struct {
 // RawOf returns the connection of a coordinator or a worker.
 func RawOf(q *Queue) Raw { return Raw{q.nc, q.js, q.keys, q.objects} }
 
-// FetchSettled reads the body of a unit that has an outcome, as a worker does that has looked for the outcome before it was there. It reports
-// whether it learns of the outcome.
+// FetchSettled reads the body of a unit that has an outcome, as a worker does that has looked for the outcome before it
+// was there. It reports whether it learns of the outcome.
 func FetchSettled(ctx context.Context, q *Queue, id string) (bool, error) {
 	err := (&job{q: q, id: id}).fetch(ctx)
 	return errors.Is(err, errSettled), err
@@ -29,7 +29,8 @@ func FetchSettled(ctx context.Context, q *Queue, id string) (bool, error) {
 // Redacted returns the text of an error as it is told to users.
 func Redacted(a Access, text string) string { return a.redacted(errors.New(text)).Error() }
 
-// FallSilent makes a coordinator or a worker answer nobody any more, as one that stands still. What it asks is answered.
+// FallSilent makes a coordinator or a worker answer nobody any more, as one that stands still. What it asks is
+// answered.
 func FallSilent(q *Queue) error { return q.answers.Unsubscribe() }
 
 // Log lets the server's NATS log an error.

@@ -83,10 +83,12 @@ func disputed(t *testing.T, q workqueue.Queue) []string {
 	return ids
 }
 
-// The good case, and what leases and late results are: make test-long has the whole contract. Servers that are lost are in files of their own.
+// The good case, and what leases and late results are: make test-long has the whole contract. Servers that are lost are
+// in files of their own.
 func TestOneServer(t *testing.T) {
 	t.Parallel()
-	contract.Test(t, contract.InRealTime, oneServer, "each unit has one outcome", "a lease ends", "the first result wins over a different one", "the end")
+	contract.Test(t, contract.InRealTime, oneServer, "each unit has one outcome", "a lease ends",
+		"the first result wins over a different one", "the end")
 }
 
 func TestLongOneServer(t *testing.T) {

@@ -59,7 +59,8 @@ func (q *Queue) putLarge(ctx context.Context, id string, u workqueue.Unit) error
 	})
 }
 
-// isThere reports whether a unit was not published because its subject has it already. NATS counts that among the errors of its store.
+// isThere reports whether a unit was not published because its subject has it already. NATS counts that among the
+// errors of its store.
 func isThere(err error) bool {
 	var api *jetstream.APIError
 	return errors.As(err, &api) && strings.Contains(api.Description, "maximum messages per subject exceeded")
@@ -202,7 +203,8 @@ func (j *job) settled(ctx context.Context) {
 	j.q.acknowledge(ctx, j.msg)
 }
 
-// sayAlive renews the lease, again and again, until the function that it returns is called: while a body comes or goes, nobody else does.
+// sayAlive renews the lease, again and again, until the function that it returns is called: while a body comes or goes,
+// nobody else does.
 func (j *job) sayAlive() (stop func()) {
 	done := make(chan struct{})
 	var saying sync.WaitGroup
@@ -231,7 +233,8 @@ func isID(text string) bool {
 	return len(text) == 32
 }
 
-// acknowledge takes a message out of the stream. If that fails, as when NATS was started anew meanwhile, it comes again and is acknowledged then.
+// acknowledge takes a message out of the stream. If that fails, as when NATS was started anew meanwhile, it comes again
+// and is acknowledged then.
 func (q *Queue) acknowledge(ctx context.Context, msg jetstream.Msg) {
 	ctx, cancel := context.WithTimeout(ctx, readTime) // a worker that waits for it misses the end
 	defer cancel()
@@ -291,9 +294,10 @@ func (j *job) begin(ctx context.Context) ([]oneTry, error) {
 	})
 }
 
-// changeTries changes the tries of the unit that are on record. change gets them without this one, and whether this one is the last. It
-// returns nil to leave them alone.
-func (j *job) changeTries(ctx context.Context, change func(others []oneTry, last bool) []oneTry) (all []oneTry, err error) {
+// changeTries changes the tries of the unit that are on record. change gets them without this one, and whether this one
+// is the last. It returns nil to leave them alone.
+func (j *job) changeTries(ctx context.Context,
+	change func(others []oneTry, last bool) []oneTry) (all []oneTry, err error) {
 	err = j.q.try(ctx, "note a try", attemptTime, func(ctx context.Context) error {
 		var revision uint64
 		if all, revision, err = j.q.tries(ctx, j.id); err != nil {
@@ -324,7 +328,8 @@ func (q *Queue) tries(ctx context.Context, id string) (all []oneTry, revision ui
 	return all, revision, err
 }
 
-// read reads the value of a key into a variable, and returns its revision: 0 if there is none, and then the variable stays as it is.
+// read reads the value of a key into a variable, and returns its revision: 0 if there is none, and then the variable
+// stays as it is.
 func (q *Queue) read(ctx context.Context, key string, into any) (revision uint64, err error) {
 	e, err := q.keys.Get(ctx, key)
 	if errors.Is(err, jetstream.ErrKeyNotFound) {
@@ -354,9 +359,10 @@ func (q *Queue) Look(ctx context.Context, id string) (s workqueue.Standing, err 
 	return s, err
 }
 
-// endTry changes the tries on record as this one ends. It leaves them alone if a later try has begun: then the lease was lost, and the unit
-// is another's.
-func (j *job) endTry(ctx context.Context, change func(others []oneTry) []oneTry) (tries []oneTry, lost bool, err error) {
+// endTry changes the tries on record as this one ends. It leaves them alone if a later try has begun: then the lease
+// was lost, and the unit is another's.
+func (j *job) endTry(ctx context.Context,
+	change func(others []oneTry) []oneTry) (tries []oneTry, lost bool, err error) {
 	tries, err = j.changeTries(ctx, func(others []oneTry, last bool) []oneTry {
 		if lost = !last; lost {
 			return nil
@@ -367,7 +373,9 @@ func (j *job) endTry(ctx context.Context, change func(others []oneTry) []oneTry)
 }
 
 func (j *job) Fail(ctx context.Context, why string) error {
-	tries, lost, err := j.endTry(ctx, func(others []oneTry) []oneTry { return append(others, j.try("%s: %s", true, j.q.as, why)) })
+	tries, lost, err := j.endTry(ctx, func(others []oneTry) []oneTry {
+		return append(others, j.try("%s: %s", true, j.q.as, why))
+	})
 	if err != nil || lost {
 		return err
 	}

@@ -20,9 +20,10 @@ type Sizes struct {
 	MostStored int64         // bytes that the object store may have; default: no bound but the server's own
 }
 
-// Lead begins a coordination, or goes on with one whose coordinator has ended or was killed. Only one coordinator of a name is at work: the
-// error wraps ErrTaken if another answers, and ErrOther if what was begun under the name differs from head. It returns the head that was begun
-// with: its Seed is that of then. Two coordinators that begin in the same moment do the same work, which counts once.
+// Lead begins a coordination, or goes on with one whose coordinator has ended or was killed. Only one coordinator of a
+// name is at work: the error wraps ErrTaken if another answers, and ErrOther if what was begun under the name differs
+// from head. It returns the head that was begun with: its Seed is that of then. Two coordinators that begin in the same
+// moment do the same work, which counts once.
 func Lead(ctx context.Context, a Access, name, as string, head Head, sizes Sizes) (*Queue, Head, error) {
 	q, err := open(ctx, a, name, as)
 	if err != nil {
@@ -39,7 +40,8 @@ func Lead(ctx context.Context, a Access, name, as string, head Head, sizes Sizes
 	if q.nc.ConnectedClusterName() != "" {
 		replicas = 3
 	}
-	for err = workqueue.ErrOver; errors.Is(err, workqueue.ErrOver); { // another may just remove what it had under this name
+	// another may just remove what it had under this name
+	for err = workqueue.ErrOver; errors.Is(err, workqueue.ErrOver); {
 		err = q.lead(ctx, head, replicas, sizes)
 	}
 	if err != nil {
@@ -73,8 +75,8 @@ func (q *Queue) lead(ctx context.Context, head Head, replicas int, sizes Sizes) 
 	return q.answerAs(coordinator)
 }
 
-// goOn agrees on what was begun under the name. The error wraps ErrTaken if another coordinates. What nobody needs any more is removed, and
-// then the error wraps workqueue.ErrOver.
+// goOn agrees on what was begun under the name. The error wraps ErrTaken if another coordinates. What nobody needs any
+// more is removed, and then the error wraps workqueue.ErrOver.
 func (q *Queue) goOn(ctx context.Context, head Head) error {
 	name := ""
 	err := q.try(ctx, "begin "+q.name, attemptTime, func(ctx context.Context) (err error) {
@@ -100,7 +102,8 @@ func (q *Queue) goOn(ctx context.Context, head Head) error {
 	return err
 }
 
-// IsOver reports whether the coordination had ended before this coordinator went on with it. Its results are all that is left then.
+// IsOver reports whether the coordination had ended before this coordinator went on with it. Its results are all that
+// is left then.
 func (q *Queue) IsOver() bool { return q.over }
 
 // KeepResults keeps where the results are, for a coordinator that goes on after this one was killed.
@@ -136,13 +139,14 @@ func (q *Queue) notOurs(ctx context.Context, stream string) error {
 		return err
 	}
 	if s.CachedInfo().Config.Metadata["doublegrant"] != mark["doublegrant"] {
-		return fmt.Errorf("%w: the NATS has a stream %s of somebody else, or of an older doublegrant: choose another --name", ErrOther, stream)
+		return fmt.Errorf("%w: the NATS has a stream %s of somebody else, or of an older doublegrant: choose another "+
+			"--name", ErrOther, stream)
 	}
 	return nil
 }
 
-// openKeys opens the coordination's keys, which it makes unless they are there. They differ from those that NATS makes by itself in one thing:
-// whoever reads a key asks the leader of their replicas, and none that lags.
+// openKeys opens the coordination's keys, which it makes unless they are there. They differ from those that NATS makes
+// by itself in one thing: whoever reads a key asks the leader of their replicas, and none that lags.
 func (q *Queue) openKeys(ctx context.Context, replicas int) (wasThere bool, err error) {
 	err = q.try(ctx, "begin "+q.name, attemptTime, func(ctx context.Context) (err error) {
 		if err := q.notOurs(ctx, q.keyStream()); err != nil {
@@ -179,13 +183,16 @@ func (q *Queue) begin(ctx context.Context, replicas int, sizes Sizes) error {
 			return err
 		}
 		if _, err = q.js.CreateOrUpdateStream(ctx, jetstream.StreamConfig{
-			Name: q.stream(), Subjects: []string{q.subject() + "*"}, Retention: jetstream.WorkQueuePolicy, Replicas: replicas, Metadata: mark,
-			Discard: jetstream.DiscardNew, MaxMsgsPerSubject: 1, DiscardNewPerSubject: true, // a unit is there once, however often it is put
+			Name: q.stream(), Subjects: []string{q.subject() + "*"}, Retention: jetstream.WorkQueuePolicy,
+			Replicas: replicas, Metadata: mark,
+			// a unit is there once, however often it is put
+			Discard: jetstream.DiscardNew, MaxMsgsPerSubject: 1, DiscardNewPerSubject: true,
 		}); err != nil {
 			return err
 		}
 		q.consumer, err = q.js.CreateOrUpdateConsumer(ctx, q.stream(), jetstream.ConsumerConfig{
-			Durable: "workers", AckPolicy: jetstream.AckExplicitPolicy, AckWait: q.head.Lease, MaxDeliver: -1, MaxAckPending: 10_000,
+			Durable: "workers", AckPolicy: jetstream.AckExplicitPolicy, AckWait: q.head.Lease,
+			MaxDeliver: -1, MaxAckPending: 10_000,
 		})
 		return err
 	})
@@ -195,7 +202,8 @@ func (q *Queue) begin(ctx context.Context, replicas int, sizes Sizes) error {
 func isConflict(err error) bool {
 	var api *jetstream.APIError
 	return errors.Is(err, jetstream.ErrKeyExists) ||
-		errors.As(err, &api) && (api.ErrorCode == jetstream.JSErrCodeStreamWrongLastSequence || api.ErrorCode == jetstream.JSErrCodeStreamWrongLastSequenceConstant)
+		errors.As(err, &api) && (api.ErrorCode == jetstream.JSErrCodeStreamWrongLastSequence ||
+			api.ErrorCode == jetstream.JSErrCodeStreamWrongLastSequenceConstant)
 }
 
 // agree writes the head, or reads the one that was begun with.
@@ -251,7 +259,8 @@ func encoded(v any) []byte {
 // leaveWithin is how long workers have to hear of the end before all is removed.
 const leaveWithin = 5 * time.Second
 
-// End is workqueue.Queue's. Whoever is killed meanwhile leaves a name that can be used: what is over is removed when the name is used again.
+// End is workqueue.Queue's. Whoever is killed meanwhile leaves a name that can be used: what is over is removed when
+// the name is used again.
 func (q *Queue) End(ctx context.Context) error {
 	err := q.try(ctx, "end "+q.name, attemptTime, func(ctx context.Context) error {
 		if err := q.isStillOurs(ctx); err != nil {
@@ -276,7 +285,8 @@ func (q *Queue) End(ctx context.Context) error {
 	return q.remove(ctx)
 }
 
-// isStillOurs returns an error unless the coordination of this name is the one that this process has begun, or gone on with.
+// isStillOurs returns an error unless the coordination of this name is the one that this process has begun, or gone on
+// with.
 func (q *Queue) isStillOurs(ctx context.Context) error {
 	if !q.leads {
 		return fmt.Errorf("jetstream: %s does not coordinate %s", q.as, q.name)
@@ -287,7 +297,8 @@ func (q *Queue) isStillOurs(ctx context.Context) error {
 	}
 	var now Head
 	if err := json.Unmarshal(e.Value(), &now); err != nil || now.ID != q.head.ID {
-		return fmt.Errorf("%w: %s has ended, and was begun anew: its results are with whoever ended it", ErrTaken, q.name)
+		return fmt.Errorf("%w: %s has ended, and was begun anew: its results are with whoever ended it",
+			ErrTaken, q.name)
 	}
 	return nil
 }

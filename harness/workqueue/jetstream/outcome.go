@@ -68,7 +68,8 @@ func (q *Queue) whole(ctx context.Context, k kept) (workqueue.Outcome, error) {
 
 func (j *job) Done(ctx context.Context, r workqueue.Result) error {
 	defer j.sayAlive()()
-	k := kept{Worker: j.q.as, Claim: r.Claim, Try: j.me, Failed: workqueue.Whys(j.Tries()), Object: "result." + j.id + "." + j.me}
+	k := kept{Worker: j.q.as, Claim: r.Claim, Try: j.me, Failed: workqueue.Whys(j.Tries()),
+		Object: "result." + j.id + "." + j.me}
 	if len(r.Body) == 0 {
 		k.Object = ""
 	} else if err := j.q.tryBody(ctx, "keep a result", func(ctx context.Context, moved func()) error {
@@ -104,7 +105,8 @@ func (j *job) keep(ctx context.Context, k kept) error {
 	return err
 }
 
-// compare compares a second result with the first, and removes it. A dispute is noted first: whoever is killed in between has told it.
+// compare compares a second result with the first, and removes it. A dispute is noted first: whoever is killed in
+// between has told it.
 func (j *job) compare(ctx context.Context, first, second kept) error {
 	if (workqueue.Result{Claim: first.Claim}).Contradicts(second.Claim) {
 		if err := j.dispute(ctx); err != nil {

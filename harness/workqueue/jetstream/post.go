@@ -8,11 +8,12 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// Post carries messages between those of one coordination, outside of its stream: each is delivered once at most, or not at all. It is
-// what harness/generators asks for.
+// Post carries messages between those of one coordination, outside of its stream: each is delivered once at most, or
+// not at all. It is what harness/generators asks for.
 type Post struct{ q *Queue }
 
-// Post returns the coordination's way to carry messages. A message has at most as many bytes as the NATS takes, a mebibyte by default.
+// Post returns the coordination's way to carry messages. A message has at most as many bytes as the NATS takes, a
+// mebibyte by default.
 func (q *Queue) Post() Post { return Post{q} }
 
 func (p Post) subject(subject string) string { return "doublegrant." + p.q.name + ".load." + subject }

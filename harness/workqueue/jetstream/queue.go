@@ -20,14 +20,15 @@ const Format = 3
 
 // Head says what a coordination is of. Workers refuse one that they cannot work for.
 type Head struct {
-	Format  int             `json:"format"`
-	ID      string          `json:"id"`      // of this coordination alone: another of its name has another
-	Kind    string          `json:"kind"`    // such as "suite"
-	Program string          `json:"program"` // version of doublegrant
-	Server  string          `json:"server"`  // that units are done on
-	Task    json.RawMessage `json:"task"`    // what is to be done, as the coordinator has it: a coordinator that goes on has an equal one
-	Lease   time.Duration   `json:"lease"`   // how long a worker may say nothing
-	Seed    uint64          `json:"seed,omitempty"`
+	Format  int    `json:"format"`
+	ID      string `json:"id"`      // of this coordination alone: another of its name has another
+	Kind    string `json:"kind"`    // such as "suite"
+	Program string `json:"program"` // version of doublegrant
+	Server  string `json:"server"`  // that units are done on
+	// what is to be done, as the coordinator has it: a coordinator that goes on has an equal one
+	Task  json.RawMessage `json:"task"`
+	Lease time.Duration   `json:"lease"` // how long a worker may say nothing
+	Seed  uint64          `json:"seed,omitempty"`
 
 	Anew bool `json:"-"` // of a coordinator: what an earlier one has begun under the name is removed, not gone on with
 }
@@ -76,7 +77,8 @@ var nameFormat = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_-]{0,39}$`)
 // CheckName returns an error that wraps ErrAccess if a coordination cannot have the name.
 func CheckName(name string) error {
 	if !nameFormat.MatchString(name) {
-		return fmt.Errorf("%w: %q cannot be the name of a coordination: take 1 to 40 letters, digits, - and _", ErrAccess, name)
+		return fmt.Errorf("%w: %q cannot be the name of a coordination: take 1 to 40 letters, digits, - and _",
+			ErrAccess, name)
 	}
 	return nil
 }
@@ -98,7 +100,8 @@ func open(ctx context.Context, a Access, name, as string) (*Queue, error) {
 	if err := CheckName(name); err != nil {
 		return nil, err
 	}
-	q := &Queue{access: a, name: name, as: as, changed: make(chan struct{}), stop: func() {}, ending: make(chan struct{}, 1)}
+	q := &Queue{access: a, name: name, as: as, changed: make(chan struct{}), stop: func() {},
+		ending: make(chan struct{}, 1)}
 	var err error
 	if q.nc, err = a.connect(ctx, "doublegrant "+as); err != nil {
 		return nil, err
@@ -110,7 +113,8 @@ func open(ctx context.Context, a Access, name, as string) (*Queue, error) {
 	return q, nil
 }
 
-// Join joins a coordination as a worker, whose name has to be its own. It waits for the coordination to begin, until the patience is over.
+// Join joins a coordination as a worker, whose name has to be its own. It waits for the coordination to begin, until
+// the patience is over.
 func Join(ctx context.Context, a Access, name, worker string) (*Queue, Head, error) {
 	q, err := open(ctx, a, name, worker)
 	if err != nil {
@@ -134,7 +138,8 @@ func (q *Queue) join(ctx context.Context) error {
 			return waiting(err, "no coordination called "+q.name+" has begun there")
 		}
 		if err := json.Unmarshal(e.Value(), &q.head); err != nil || q.head.Format != Format {
-			return fmt.Errorf("%w: %s is of format %d, and this program knows %d: take the version of doublegrant that coordinates", ErrOther, q.name, q.head.Format, Format)
+			return fmt.Errorf("%w: %s is of format %d, and this program knows %d: take the version of doublegrant "+
+				"that coordinates", ErrOther, q.name, q.head.Format, Format)
 		}
 		if q.objects, err = q.js.ObjectStore(ctx, q.bucket()); err != nil {
 			return waiting(err, "its object store is not there")
@@ -179,7 +184,8 @@ func unique() string { return nuid.Next() }
 // isGone reports whether what was asked for is not there.
 func isGone(err error) bool {
 	for _, is := range []error{
-		jetstream.ErrBucketNotFound, jetstream.ErrKeyNotFound, jetstream.ErrKeyDeleted, jetstream.ErrStreamNotFound, jetstream.ErrConsumerNotFound,
+		jetstream.ErrBucketNotFound, jetstream.ErrKeyNotFound, jetstream.ErrKeyDeleted, jetstream.ErrStreamNotFound,
+		jetstream.ErrConsumerNotFound,
 		jetstream.ErrConsumerDeleted, jetstream.ErrObjectNotFound, jetstream.ErrNoStreamResponse,
 	} {
 		if errors.Is(err, is) {

@@ -11,7 +11,8 @@ import (
 	"github.com/doublegrant/doublegrant/harness/workqueue/jetstream"
 )
 
-// TestAKilledEndPoisonsNoName, whenever it is killed: whoever uses the name next gets results, old or new, and no outcome without its body.
+// TestAKilledEndPoisonsNoName, whenever it is killed: whoever uses the name next gets results, old or new, and no
+// outcome without its body.
 func TestAKilledEndPoisonsNoName(t *testing.T) {
 	t.Parallel()
 	for steps := range 5 {
@@ -54,7 +55,8 @@ func TestAKilledEndPoisonsNoName(t *testing.T) {
 	}
 }
 
-// A coordinator that was killed after its results were there is found by the next. Where they are not, that one begins anew.
+// A coordinator that was killed after its results were there is found by the next. Where they are not, that one begins
+// anew.
 func TestWhereTheResultsAreIsKept(t *testing.T) {
 	t.Parallel()
 	a := served(t).Access
@@ -111,7 +113,8 @@ func TestNothingIsLeft(t *testing.T) {
 	require.Equal(t, 3, count(), "of the other alone")
 }
 
-// TestACoordinatorThatWasReplacedEndsNothing that another has begun under the name by then. While both do the same work, whoever is first ends it.
+// TestACoordinatorThatWasReplacedEndsNothing that another has begun under the name by then. While both do the same
+// work, whoever is first ends it.
 func TestACoordinatorThatWasReplacedEndsNothing(t *testing.T) {
 	t.Parallel()
 	a := served(t).Access

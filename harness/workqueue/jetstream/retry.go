@@ -14,9 +14,10 @@ import (
 	"github.com/doublegrant/doublegrant/harness/workqueue"
 )
 
-// try does something that NATS may not answer just now: a server is away, or the cluster chooses another leader. It tries again until the
-// patience is over. each is the longest that one attempt may take; the first ones are shorter, since an answer that was lost with a server
-// never comes. What was tried may have happened although it failed, so everything that is tried has to bear being done twice.
+// try does something that NATS may not answer just now: a server is away, or the cluster chooses another leader. It
+// tries again until the patience is over. each is the longest that one attempt may take; the first ones are shorter,
+// since an answer that was lost with a server never comes. What was tried may have happened although it failed, so
+// everything that is tried has to bear being done twice.
 func (q *Queue) try(ctx context.Context, what string, each time.Duration, do func(context.Context) error) error {
 	return q.again(ctx, what, each, func(ctx context.Context, allowed time.Duration) error {
 		one, cancel := context.WithTimeout(ctx, allowed)
@@ -26,7 +27,8 @@ func (q *Queue) try(ctx context.Context, what string, each time.Duration, do fun
 }
 
 // again is try with attempts that heed by themselves how long they are allowed.
-func (q *Queue) again(ctx context.Context, what string, each time.Duration, attempt func(_ context.Context, allowed time.Duration) error) error {
+func (q *Queue) again(ctx context.Context, what string, each time.Duration,
+	attempt func(_ context.Context, allowed time.Duration) error) error {
 	end, told := time.Now().Add(q.access.patience()), false
 	for allowed := firstTime; ; allowed = min(2*allowed, each) {
 		err := attempt(ctx, min(allowed, max(pause, q.access.patience())))
@@ -38,7 +40,8 @@ func (q *Queue) again(ctx context.Context, what string, each time.Duration, atte
 		case q.access.health() != nil:
 			return q.access.health()
 		case isFull(err):
-			return fmt.Errorf("%w: %s: %w: give it more room, and what was not kept is done again", workqueue.ErrFull, what, q.access.redacted(err))
+			return fmt.Errorf("%w: %s: %w: give it more room, and what was not kept is done again", workqueue.ErrFull,
+				what, q.access.redacted(err))
 		case q.mayBeRemoved(err) && q.isRemoved(ctx):
 			return workqueue.ErrOver
 		case q.nc.IsClosed() && q.nc.LastError() != nil && isAccess(q.nc.LastError()):
@@ -48,7 +51,8 @@ func (q *Queue) again(ctx context.Context, what string, each time.Duration, atte
 		case time.Now().After(end) && isMissing(err) && q.head.Format == 0:
 			return fmt.Errorf("%w: %s, waited for %v: %w", ErrNoCoordination, q.access, q.access.patience(), err)
 		case time.Now().After(end):
-			return fmt.Errorf("%w: %s: %s: %w: given up after %v", workqueue.ErrUnreachable, q.access, what, q.access.redacted(err), q.access.patience())
+			return fmt.Errorf("%w: %s: %s: %w: given up after %v", workqueue.ErrUnreachable, q.access, what,
+				q.access.redacted(err), q.access.patience())
 		}
 		if !told && isMissing(err) && q.head.Format == 0 && q.access.Waiting != nil {
 			q.access.Waiting(fmt.Sprintf("%s: %v: waiting for it, %v at most", q.access, err, q.access.patience()))
@@ -68,7 +72,8 @@ func (q *Queue) mayBeRemoved(err error) bool {
 		return false
 	}
 	for _, is := range []error{
-		jetstream.ErrBucketNotFound, jetstream.ErrStreamNotFound, jetstream.ErrConsumerNotFound, jetstream.ErrNoStreamResponse, nats.ErrNoResponders,
+		jetstream.ErrBucketNotFound, jetstream.ErrStreamNotFound, jetstream.ErrConsumerNotFound,
+		jetstream.ErrNoStreamResponse, nats.ErrNoResponders,
 	} {
 		if errors.Is(err, is) {
 			return true
@@ -97,8 +102,10 @@ func isTransient(err error) bool {
 		return true
 	}
 	for _, is := range []error{
-		context.DeadlineExceeded, nats.ErrTimeout, nats.ErrNoResponders, nats.ErrConnectionClosed, nats.ErrDisconnected, nats.ErrConnectionReconnecting,
-		nats.ErrReconnectBufExceeded, nats.ErrNoServers, jetstream.ErrNoStreamResponse, jetstream.ErrNoHeartbeat, nats.ErrStaleConnection,
+		context.DeadlineExceeded, nats.ErrTimeout, nats.ErrNoResponders, nats.ErrConnectionClosed, nats.ErrDisconnected,
+		nats.ErrConnectionReconnecting,
+		nats.ErrReconnectBufExceeded, nats.ErrNoServers, jetstream.ErrNoStreamResponse, jetstream.ErrNoHeartbeat,
+		nats.ErrStaleConnection,
 		jetstream.ErrJetStreamNotEnabled, jetstream.ErrServerShutdown, syscall.ECONNRESET, syscall.EPIPE,
 	} {
 		if errors.Is(err, is) {

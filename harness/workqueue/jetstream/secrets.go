@@ -26,8 +26,9 @@ var (
 	userinfo = regexp.MustCompile(`//[^\s]*@`)
 )
 
-// userinfos returns where, in a list of URLs, users, passwords and tokens are: between each scheme and the last @ before the next. A password may
-// have an @, a comma or a slash, and so may what is no URL at all: nothing is read here that a reader of URLs could take for something else.
+// userinfos returns where, in a list of URLs, users, passwords and tokens are: between each scheme and the last @
+// before the next. A password may have an @, a comma or a slash, and so may what is no URL at all: nothing is read here
+// that a reader of URLs could take for something else.
 func userinfos(text string) (all [][2]int) {
 	starts := []int{0}
 	for _, at := range scheme.FindAllStringIndex(text, -1) {

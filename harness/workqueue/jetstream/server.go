@@ -26,10 +26,11 @@ type Server struct {
 	log  storeLog
 }
 
-// Serve starts a NATS on the address listen, host:port, of which an empty or 0 port means a free one. It keeps its store, its address and a
-// token made by chance in the folder dir, and a later Serve with that folder goes on with them: listen is then the address of before if
-// it names no port. The error wraps ErrAccess if listen is no address, ErrTaken if another process serves from dir, and ErrFolder if somebody else's
-// files are in it. After an error nothing is left in a folder from which nobody has served before.
+// Serve starts a NATS on the address listen, host:port, of which an empty or 0 port means a free one. It keeps its
+// store, its address and a token made by chance in the folder dir, and a later Serve with that folder goes on with
+// them: listen is then the address of before if it names no port. The error wraps ErrAccess if listen is no address,
+// ErrTaken if another process serves from dir, and ErrFolder if somebody else's files are in it. After an error nothing
+// is left in a folder from which nobody has served before.
 func Serve(dir, listen string) (*Server, error) {
 	host, port, err := splitAddress(listen)
 	if err != nil {
@@ -58,7 +59,8 @@ func (s *Server) start(dir, host string, port int) (err error) {
 		was.token = rand.Text()
 	}
 	s.nats, err = server.NewServer(&server.Options{
-		ServerName: "doublegrant", Host: host, Port: cmp.Or(port, server.RANDOM_PORT), Authorization: was.token, JetStream: true, StoreDir: filepath.Join(dir, storeDir),
+		ServerName: "doublegrant", Host: host, Port: cmp.Or(port, server.RANDOM_PORT), Authorization: was.token,
+		JetStream: true, StoreDir: filepath.Join(dir, storeDir),
 		NoLog: true, NoSigs: true, MaxPayload: 1 << 20, DisableJetStreamBanner: true,
 	})
 	if err != nil {
@@ -71,7 +73,8 @@ func (s *Server) start(dir, host string, port int) (err error) {
 		if why := s.log.fatal.Load(); why != nil && !strings.Contains(*why, "istening") {
 			return fmt.Errorf("jetstream: NATS cannot start in %s: %s", dir, *why)
 		}
-		return fmt.Errorf("jetstream: NATS cannot listen on %s: is the address taken, or not of this machine? Give another with --listen", net.JoinHostPort(host, strconv.Itoa(port)))
+		return fmt.Errorf("jetstream: NATS cannot listen on %s: is the address taken, or not of this machine? Give "+
+			"another with --listen", net.JoinHostPort(host, strconv.Itoa(port)))
 	}
 	addr, _ := s.nats.Addr().(*net.TCPAddr)
 	was.Listen = net.JoinHostPort(host, strconv.Itoa(addr.Port))
@@ -119,7 +122,8 @@ func splitAddress(listen string) (host string, port int, err error) {
 	}
 	if text != "" {
 		if port, err = strconv.Atoi(text); err != nil || port < 0 || port > 65535 {
-			return "", 0, fmt.Errorf("%w: %q is no address to listen on: give one such as 127.0.0.1:4222", ErrAccess, listen)
+			return "", 0, fmt.Errorf("%w: %q is no address to listen on: give one such as 127.0.0.1:4222",
+				ErrAccess, listen)
 		}
 	}
 	return host, port, nil
@@ -132,7 +136,8 @@ func (s *Server) Stop() error {
 	return s.lock.Close()
 }
 
-// Remove stops the NATS and removes what it has kept, and its folder if nothing else is in it. Until then nobody else serves from the folder.
+// Remove stops the NATS and removes what it has kept, and its folder if nothing else is in it. Until then nobody else
+// serves from the folder.
 func (s *Server) Remove() error {
 	s.nats.Shutdown()
 	s.nats.WaitForShutdown()

@@ -33,7 +33,8 @@ func slowAndFast(t *testing.T, body []byte) (q, slow, fast *jetstream.Queue, u w
 	return q, slow, fast, u
 }
 
-// nobodyElse lets a worker ask for a unit while another is at something with the only one, which takes longer than two leases.
+// nobodyElse lets a worker ask for a unit while another is at something with the only one, which takes longer than two
+// leases.
 func nobodyElse(t *testing.T, asks *jetstream.Queue, at func()) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())

@@ -13,20 +13,23 @@ import (
 
 // Files in the state folder.
 const (
-	markFile = ".doublegrant-nats" // says that the folder is ours: what else is named here may be removed. Who serves from the folder holds its lock
-	natsFile = "nats.json"         // address
+	// says that the folder is ours: what else is named here may be removed. Who serves from the folder holds its lock
+	markFile = ".doublegrant-nats"
+	natsFile = "nats.json" // address
 	// TokenFile has the token alone, for workers. Only its owner can read it.
 	TokenFile = "token"
 	storeDir  = "jetstream"
 )
 
-// ErrFolder says that a folder cannot be a state folder, since what somebody else keeps there has the names of our files.
+// ErrFolder says that a folder cannot be a state folder, since what somebody else keeps there has the names of our
+// files.
 var ErrFolder = errors.New("the state folder has files of somebody else's")
 
 // mostClaims bounds how often a folder is claimed while others begin and end there.
 const mostClaims = 100
 
-// claim makes the state folder, marks it as ours, and locks the mark. isNew reports whether no server has left anything there.
+// claim makes the state folder, marks it as ours, and locks the mark. isNew reports whether no server has left anything
+// there.
 func claim(dir string) (lock *os.File, isNew bool, err error) {
 	mark := filepath.Join(dir, markFile)
 	for range mostClaims {
@@ -97,7 +100,8 @@ func readServed(dir string) (was served) {
 }
 
 func (s served) write(dir string) error {
-	return errors.Join(writeAside(filepath.Join(dir, natsFile), encoded(s)), writeAside(filepath.Join(dir, TokenFile), []byte(s.token+"\n")))
+	return errors.Join(writeAside(filepath.Join(dir, natsFile), encoded(s)),
+		writeAside(filepath.Join(dir, TokenFile), []byte(s.token+"\n")))
 }
 
 // writeAside writes a file that only its owner can read, so that whoever reads it finds it whole.
@@ -109,8 +113,9 @@ func writeAside(path string, text []byte) error {
 	return os.Rename(aside, path)
 }
 
-// removeState removes what Serve has made in a state folder, and the folder if nothing else is in it. The caller holds the mark's lock, and gives
-// it back after that. The mark goes last: whoever is killed in between leaves a folder that is ours.
+// removeState removes what Serve has made in a state folder, and the folder if nothing else is in it. The caller holds
+// the mark's lock, and gives it back after that. The mark goes last: whoever is killed in between leaves a folder that
+// is ours.
 func removeState(dir string) error {
 	errs := []error{os.RemoveAll(filepath.Join(dir, storeDir))}
 	for _, name := range []string{natsFile, TokenFile, natsFile + ".new", TokenFile + ".new", markFile} {

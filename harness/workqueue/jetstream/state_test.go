@@ -11,7 +11,8 @@ import (
 	"github.com/doublegrant/doublegrant/harness/workqueue/jetstream"
 )
 
-// Somebody may name a folder of theirs, which has other files. One of its own goes with the server: the fleets of harness/cli show that.
+// Somebody may name a folder of theirs, which has other files. One of its own goes with the server: the fleets of
+// harness/cli show that.
 func TestTheEndOfAServerRemovesItsOwnFilesOnly(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -69,7 +70,8 @@ func TestAServerThatCannotBeFoundEnds(t *testing.T) {
 	require.NoError(t, os.Remove(filepath.Join(dir, "token.new")))
 	again, err := jetstream.Serve(dir, "127.0.0.1")
 	require.NoError(t, err)
-	require.Equal(t, []string{s.Access.URL, s.Access.Token}, []string{again.Access.URL, again.Access.Token}, "as before")
+	require.Equal(t, []string{s.Access.URL, s.Access.Token},
+		[]string{again.Access.URL, again.Access.Token}, "as before")
 	require.NoError(t, again.Stop())
 }
 

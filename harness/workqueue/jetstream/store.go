@@ -8,8 +8,8 @@ import (
 	"github.com/doublegrant/doublegrant/harness/workqueue"
 )
 
-// This file tells that the store of an own NATS cannot be written any more, as when its disk is full. From then on NATS acknowledges
-// nothing, also when there is room again, until it is started anew. It tells so in its log alone.
+// This file tells that the store of an own NATS cannot be written any more, as when its disk is full. From then on NATS
+// acknowledges nothing, also when there is room again, until it is started anew. It tells so in its log alone.
 
 // storeLog is the log of an own NATS. It keeps the first line about a store that cannot be written, and the first about
 // a server that cannot begin.
@@ -65,5 +65,6 @@ func (s *Server) broken() error {
 
 // notWritten says that a state folder cannot be written, and what to do.
 func notWritten(dir, why string) error {
-	return fmt.Errorf("%w: the state folder %s cannot be written: %s: make room, and give the same command again", workqueue.ErrFull, dir, why)
+	return fmt.Errorf("%w: the state folder %s cannot be written: %s: make room, and give the same command again",
+		workqueue.ErrFull, dir, why)
 }

@@ -9,8 +9,8 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// This file tells who is there: whoever is connected answers by name. Nothing is kept of it, so that nobody is taken for being there who was
-// killed, or stands still.
+// This file tells who is there: whoever is connected answers by name. Nothing is kept of it, so that nobody is taken
+// for being there who was killed, or stands still.
 
 // role is what somebody is in a coordination.
 type role string
@@ -47,8 +47,10 @@ func (q *Queue) answerAs(r role) (err error) {
 	return nil
 }
 
-// there returns the name of one who is there beside this one, and for whom is holds; empty: nobody answers within a time.
-func (q *Queue) there(ctx context.Context, r role, within time.Duration, is func(string) bool) (name string, err error) {
+// there returns the name of one who is there beside this one, and for whom is holds; empty: nobody answers within a
+// time.
+func (q *Queue) there(ctx context.Context, r role, within time.Duration,
+	is func(string) bool) (name string, err error) {
 	inbox := q.nc.NewInbox()
 	sub, err := q.nc.SubscribeSync(inbox)
 	if err != nil {
@@ -63,7 +65,8 @@ func (q *Queue) there(ctx context.Context, r role, within time.Duration, is func
 	for {
 		m, err := sub.NextMsgWithContext(ctx)
 		switch {
-		case errors.Is(err, nats.ErrNoResponders), errors.Is(err, context.DeadlineExceeded), err == nil && m.Header.Get("Status") != "":
+		case errors.Is(err, nats.ErrNoResponders), errors.Is(err, context.DeadlineExceeded),
+			err == nil && m.Header.Get("Status") != "":
 			return "", nil
 		case err != nil:
 			return "", err

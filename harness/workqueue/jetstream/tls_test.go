@@ -18,13 +18,15 @@ import (
 	"github.com/doublegrant/doublegrant/harness/workqueue/jetstream"
 )
 
-// certificate returns one for 127.0.0.1 that signs itself, the one of httptest, and a file with it for those who are to trust it.
+// certificate returns one for 127.0.0.1 that signs itself, the one of httptest, and a file with it for those who are to
+// trust it.
 func certificate(t *testing.T) (tls.Certificate, string) {
 	t.Helper()
 	web := httptest.NewTLSServer(nil)
 	defer web.Close()
 	file := filepath.Join(t.TempDir(), "ca.pem")
-	require.NoError(t, os.WriteFile(file, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: web.Certificate().Raw}), 0o644))
+	require.NoError(t, os.WriteFile(file,
+		pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: web.Certificate().Raw}), 0o644))
 	return web.TLS.Certificates[0], file
 }
 
@@ -48,7 +50,8 @@ func credentials(t *testing.T) (operator *jwt.OperatorClaims, accounts server.Ac
 		key, id := identity(t, nkeys.CreateAccount)
 		claims := jwt.NewAccountClaims(id)
 		if jetStream {
-			claims.Limits.JetStreamLimits = jwt.JetStreamLimits{DiskStorage: jwt.NoLimit, MemoryStorage: jwt.NoLimit, Streams: jwt.NoLimit, Consumer: jwt.NoLimit}
+			claims.Limits.JetStreamLimits = jwt.JetStreamLimits{DiskStorage: jwt.NoLimit, MemoryStorage: jwt.NoLimit,
+				Streams: jwt.NoLimit, Consumer: jwt.NoLimit}
 		}
 		text, err := claims.Encode(operatorKey)
 		require.NoError(t, err)
@@ -75,8 +78,10 @@ func TestTLSAndCredentials(t *testing.T) {
 	cert, ca := certificate(t)
 	operator, accounts, system, creds := credentials(t)
 	s, err := server.NewServer(&server.Options{
-		ServerName: "tls", Host: "127.0.0.1", Port: server.RANDOM_PORT, JetStream: true, StoreDir: t.TempDir(), NoLog: true, NoSigs: true,
-		TLS: true, TLSConfig: &tls.Config{Certificates: []tls.Certificate{cert}, MinVersion: tls.VersionTLS12}, TLSTimeout: 10,
+		ServerName: "tls", Host: "127.0.0.1", Port: server.RANDOM_PORT, JetStream: true, StoreDir: t.TempDir(),
+		NoLog: true, NoSigs: true,
+		TLS: true, TLSConfig: &tls.Config{Certificates: []tls.Certificate{cert}, MinVersion: tls.VersionTLS12},
+		TLSTimeout:       10,
 		TrustedOperators: []*jwt.OperatorClaims{operator}, AccountResolver: accounts, SystemAccount: system,
 	})
 	require.NoError(t, err)

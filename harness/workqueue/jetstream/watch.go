@@ -14,7 +14,8 @@ import (
 	"github.com/doublegrant/doublegrant/harness/workqueue"
 )
 
-// This file has what a coordinator sees of the work: it follows the keys of tries, outcomes and barred workers as they change.
+// This file has what a coordinator sees of the work: it follows the keys of tries, outcomes and barred workers as they
+// change.
 
 // watched is what was seen so far.
 type watched struct {
@@ -34,13 +35,15 @@ func (q *Queue) Watch() workqueue.Watched {
 	return w
 }
 
-// follow follows the keys until stop is called. While it cannot, only Watch knows less: whoever waits for an outcome looks by himself, too.
+// follow follows the keys until stop is called. While it cannot, only Watch knows less: whoever waits for an outcome
+// looks by himself, too.
 func (q *Queue) follow(ctx context.Context) {
 	ctx, q.stop = context.WithCancel(context.WithoutCancel(ctx))
 	q.seen = watched{map[string]workqueue.Begun{}, map[string]bool{}, map[string]string{}}
 	q.watch.Go(func() {
 		for ctx.Err() == nil {
-			if keys, err := q.keys.WatchFiltered(ctx, []string{keyTries + "*", keyOutcome + "*", keyBarred + "*"}); err == nil {
+			if keys, err := q.keys.WatchFiltered(ctx,
+				[]string{keyTries + "*", keyOutcome + "*", keyBarred + "*"}); err == nil {
 				q.seeAll(ctx, keys)
 			}
 			select {

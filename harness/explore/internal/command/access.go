@@ -9,7 +9,8 @@ import (
 
 // This file knows what commands touch.
 
-// Access lists the keys that a command reads and writes. It decides which commands may change places without anybody noticing.
+// Access lists the keys that a command reads and writes. It decides which commands may change places without anybody
+// noticing.
 type Access struct {
 	Reads, Writes []string
 	Everything    bool // may touch anything: scripts, and commands that are not in touches
@@ -43,13 +44,17 @@ const (
 var touches = func() map[string]touch {
 	m := map[string]touch{}
 	for t, names := range map[touch]string{
-		own:     "wait",
-		nothing: "hello auth client select ping echo multi unwatch discard readonly readwrite command quit info cluster role",
-		reads: "get ttl pttl expiretime pexpiretime type strlen getrange hget hexists hgetall hmget hlen scard smembers " +
+		own: "wait",
+		nothing: "hello auth client select ping echo multi unwatch discard readonly readwrite command quit info " +
+			"cluster role",
+		reads: "get ttl pttl expiretime pexpiretime type strlen getrange hget hexists hgetall hmget hlen scard " +
+			"smembers " +
 			"sismember llen lrange lindex zscore zrange zcard xlen xrange",
 		readsAll: "exists mget watch",
-		writes: "set setnx setex psetex getset getdel getex incr incrby decr decrby append setrange expire pexpire expireat " +
-			"pexpireat persist hset hsetnx hmset hincrby hdel sadd srem lpush rpush lpop rpop lrem ltrim zadd zrem zpopmin zpopmax " +
+		writes: "set setnx setex psetex getset getdel getex incr incrby decr decrby append setrange expire pexpire " +
+			"expireat " +
+			"pexpireat persist hset hsetnx hmset hincrby hdel sadd srem lpush rpush lpop rpop lrem ltrim zadd zrem " +
+			"zpopmin zpopmax " +
 			"xadd xdel xtrim",
 		writeAll: "del unlink",
 		popsAny:  "blpop brpop bzpopmin bzpopmax",

@@ -20,8 +20,8 @@ func (c Command) Blocks() bool {
 // Monitors reports whether the command shows what others do.
 func (c Command) Monitors() bool { return Name(c.Args) == "monitor" }
 
-// timeoutArg returns the place of the time-out among the arguments of a command that blocks, and its unit. ok is false for any
-// other command, and for one that Redis refuses.
+// timeoutArg returns the place of the time-out among the arguments of a command that blocks, and its unit. ok is false
+// for any other command, and for one that Redis refuses.
 func (c Command) timeoutArg() (place int, unit time.Duration, ok bool) {
 	n := len(c.Args)
 	switch Name(c.Args) {
@@ -40,7 +40,8 @@ func (c Command) timeoutArg() (place int, unit time.Duration, ok bool) {
 	return 0, 0, false
 }
 
-// BlocksFor returns the time-out of a command that blocks. It is 0 for any other command, and for one that waits for ever.
+// BlocksFor returns the time-out of a command that blocks. It is 0 for any other command, and for one that waits for
+// ever.
 func (c Command) BlocksFor() time.Duration {
 	place, unit, ok := c.timeoutArg()
 	if !ok {

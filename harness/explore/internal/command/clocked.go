@@ -15,8 +15,8 @@ var clockWords = []string{"time", "expireat", "pexpireat", "expiretime", "pexpir
 // quotedClockWord finds clockWords in the text of a Lua script.
 var quotedClockWord = regexp.MustCompile(`(?i)["'](` + strings.Join(clockWords, "|") + `|xadd)["']`)
 
-// ReadsClock reports whether the outcome of a command depends on the time of day that the server shows, as far as can be seen. That of a function
-// may.
+// ReadsClock reports whether the outcome of a command depends on the time of day that the server shows, as far as can
+// be seen. That of a function may.
 func (s *Scripts) ReadsClock(args [][]byte) bool {
 	switch n := Name(args); {
 	case callsHidden(n):
@@ -26,7 +26,9 @@ func (s *Scripts) ReadsClock(args [][]byte) bool {
 	case n == "xadd":
 		return slices.ContainsFunc(args, func(a []byte) bool { return bytes.Equal(a, []byte("*")) })
 	case n == "set", n == "getex":
-		return slices.ContainsFunc(args[min(2, len(args)):], func(a []byte) bool { return slices.Contains(clockWords, strings.ToLower(string(a))) })
+		return slices.ContainsFunc(args[min(2, len(args)):], func(a []byte) bool {
+			return slices.Contains(clockWords, strings.ToLower(string(a)))
+		})
 	default:
 		return slices.Contains(clockWords, n)
 	}
@@ -38,7 +40,8 @@ var ttlWords = []string{"ttl", "pttl", "expiretime", "pexpiretime"}
 // quotedTTLWord finds ttlWords in the text of a Lua script, and the options of EXPIRE that compare.
 var quotedTTLWord = regexp.MustCompile(`(?i)["'](` + strings.Join(ttlWords, "|") + `|gt|lt)["']`)
 
-// ReadsTTL reports whether the outcome of a command depends on what is left of a key's lease, as far as can be seen. That of a function may.
+// ReadsTTL reports whether the outcome of a command depends on what is left of a key's lease, as far as can be seen.
+// That of a function may.
 func (s *Scripts) ReadsTTL(args [][]byte) bool {
 	switch n := Name(args); {
 	case callsHidden(n):
@@ -46,7 +49,9 @@ func (s *Scripts) ReadsTTL(args [][]byte) bool {
 	case runsScript(n):
 		return s.TraitsOf(s.Of(args)).ttl
 	case strings.Contains(n, "expire") && len(args) > 3:
-		return slices.ContainsFunc(args[3:], func(a []byte) bool { return bytes.EqualFold(a, []byte("gt")) || bytes.EqualFold(a, []byte("lt")) })
+		return slices.ContainsFunc(args[3:], func(a []byte) bool {
+			return bytes.EqualFold(a, []byte("gt")) || bytes.EqualFold(a, []byte("lt"))
+		})
 	default:
 		return slices.Contains(ttlWords, n)
 	}
@@ -55,8 +60,8 @@ func (s *Scripts) ReadsTTL(args [][]byte) bool {
 // quotedIdleTime finds in the text of a Lua script where it asks how long, or how often, a key was not used.
 var quotedIdleTime = regexp.MustCompile(`(?i)["']object["']\s*,\s*["'](idletime|freq)["']`)
 
-// ReadsIdleTime reports whether the outcome of a command depends on how long a key was not used, as far as can be seen. Redis measures that by the
-// machine's time, whatever the time of day is set to.
+// ReadsIdleTime reports whether the outcome of a command depends on how long a key was not used, as far as can be seen.
+// Redis measures that by the machine's time, whatever the time of day is set to.
 func (s *Scripts) ReadsIdleTime(args [][]byte) bool {
 	switch n := Name(args); {
 	case runsScript(n):

@@ -1,5 +1,5 @@
-// Package command knows what the commands of clients do: what they touch, whether Redis may keep them waiting, and on what their outcome
-// depends; and the same of Lua scripts.
+// Package command knows what the commands of clients do: what they touch, whether Redis may keep them waiting, and on
+// what their outcome depends; and the same of Lua scripts.
 package command
 
 import (
@@ -27,7 +27,8 @@ func Name(args [][]byte) string {
 	return string(bytes.ToLower(args[0]))
 }
 
-// lowered maps the names that most clients send, in one case, to those in lower case. Looking a name up takes no memory.
+// lowered maps the names that most clients send, in one case, to those in lower case. Looking a name up takes no
+// memory.
 var lowered = func() map[string]string {
 	m := map[string]string{}
 	for n := range touches {
@@ -48,7 +49,8 @@ func Subscribes(n string) bool {
 	return false
 }
 
-// SeenByOthers reports whether a CLIENT command changes what others see of the connection, or asks about other connections.
+// SeenByOthers reports whether a CLIENT command changes what others see of the connection, or asks about other
+// connections.
 func SeenByOthers(args [][]byte) bool {
 	if len(args) < 2 {
 		return false
@@ -60,8 +62,8 @@ func SeenByOthers(args [][]byte) bool {
 	return true
 }
 
-// Timely reports whether the command's effect or reply depends on the time of day: it asks for a TTL, sets one, or may do
-// either.
+// Timely reports whether the command's effect or reply depends on the time of day: it asks for a TTL, sets one, or may
+// do either.
 func (c Command) Timely() bool {
 	switch Name(c.Args) {
 	case "ttl", "pttl", "expiretime", "pexpiretime", "xadd":
@@ -108,8 +110,8 @@ func (c Command) SetsTTL() bool {
 	}
 }
 
-// ChangedNothing reports whether a reply says that the command has written nothing: its condition was not met, a watched key was touched, or
-// Redis lacks the script.
+// ChangedNothing reports whether a reply says that the command has written nothing: its condition was not met, a
+// watched key was touched, or Redis lacks the script.
 func (c Command) ChangedNothing(reply string) bool {
 	n := Name(c.Args)
 	if strings.HasPrefix(reply, "-NOSCRIPT") {
@@ -132,5 +134,7 @@ func isNull(reply string) bool {
 
 // hasOption reports whether a word stands among the options of a SET.
 func (c Command) hasOption(word string) bool {
-	return slices.ContainsFunc(c.Args[min(3, len(c.Args)):], func(a []byte) bool { return bytes.EqualFold(a, []byte(word)) })
+	return slices.ContainsFunc(c.Args[min(3, len(c.Args)):], func(a []byte) bool {
+		return bytes.EqualFold(a, []byte(word))
+	})
 }

@@ -56,14 +56,17 @@ func TestTheTableOfCommandsIsTrue(t *testing.T) {
 			require.NotContains(t, flags, "write", n)
 			require.NotContains(t, flags, "readonly", n)
 		}
-		require.Equal(t, touch == counted || touch == streams || touch == group, strings.Contains(flags, "movablekeys"), n)
+		require.Equal(t, touch == counted || touch == streams ||
+			touch == group, strings.Contains(flags, "movablekeys"), n)
 		require.Equal(t, keysOf[touch], [2]int8{c.FirstKeyPos, c.LastKeyPos}, n)
 		require.LessOrEqual(t, c.StepCount, int8(1), n)
 	}
 }
 
-// keysOf holds the first and last position of keys of a kind of command, as COMMAND INFO gives them: -1 is the last argument.
-var keysOf = map[touch][2]int8{reads: {1, 1}, writes: {1, 1}, readsAll: {1, -1}, writeAll: {1, -1}, popsAny: {1, -2}, moves: {1, 2}}
+// keysOf holds the first and last position of keys of a kind of command, as COMMAND INFO gives them: -1 is the last
+// argument.
+var keysOf = map[touch][2]int8{reads: {1, 1}, writes: {1, 1}, readsAll: {1, -1}, writeAll: {1, -1},
+	popsAny: {1, -2}, moves: {1, 2}}
 
 func TestWhatACommandTouches(t *testing.T) {
 	for _, c := range []struct {
@@ -104,9 +107,12 @@ func TestWhatACommandTouches(t *testing.T) {
 
 func TestCommandsThatMaySetATTL(t *testing.T) {
 	for c, want := range map[string]bool{
-		"SET k v": false, "SET k v EX 5": true, "SET k v NX PX 5": true, "SETEX k 5 v": true, "PSETEX k 5 v": true, "GETEX k EX 5": true,
-		"EXPIRE k 5": true, "pexpire k 5": true, "EXPIREAT k 5": true, "PEXPIREAT k 5": true, "SETNX k v": false, "GET k": false,
-		"HSET k f v": false, "PERSIST k": false, "EVAL x 0": true, "EVALSHA x 0": true, "RESTORE k 5 x": true, "INCR k": false,
+		"SET k v": false, "SET k v EX 5": true, "SET k v NX PX 5": true, "SETEX k 5 v": true,
+		"PSETEX k 5 v": true, "GETEX k EX 5": true,
+		"EXPIRE k 5": true, "pexpire k 5": true, "EXPIREAT k 5": true, "PEXPIREAT k 5": true,
+		"SETNX k v": false, "GET k": false,
+		"HSET k f v": false, "PERSIST k": false, "EVAL x 0": true, "EVALSHA x 0": true,
+		"RESTORE k 5 x": true, "INCR k": false,
 	} {
 		require.Equal(t, want, parsed(t, strings.Fields(c)...).SetsTTL(), c)
 	}
@@ -152,8 +158,10 @@ func TestAScriptIsShownByWhatTellsItFromOthers(t *testing.T) {
 	}
 	require.Equal(t, "EVAL {GET, DEL}", shown(fmt.Sprintf(owns, "del")))
 	require.Equal(t, "EVAL {GET, PERSIST}", shown(fmt.Sprintf(owns, "persist")))
-	require.Equal(t, "EVAL {GET, DEL}", shown("-- Copyright 2026 by its author\n" + fmt.Sprintf(owns, "del"))[:len("EVAL {GET, DEL}")])
-	require.Equal(t, "EVAL {HGET, HSET, HDEL, EXPIRE, …}", shown("redis.call('hget') redis.call('hset') redis.call('hdel') redis.call('expire') redis.call('ttl')"))
+	require.Equal(t, "EVAL {GET, DEL}",
+		shown("-- Copyright 2026 by its author\n" + fmt.Sprintf(owns, "del"))[:len("EVAL {GET, DEL}")])
+	require.Equal(t, "EVAL {HGET, HSET, HDEL, EXPIRE, …}",
+		shown("redis.call('hget') redis.call('hset') redis.call('hdel') redis.call('expire') redis.call('ttl')"))
 	require.Equal(t, "EVAL {local f = redis.call}", shown("local f = redis.call\nreturn f('get', KEYS[1])"))
 	another := "return redis.call('get', KEYS[1]) and redis.call('del', KEYS[1])"
 	require.Equal(t, "EVAL {GET, DEL}#"+Hash(another)[:4], shown(another))
@@ -176,8 +184,8 @@ func TestKeysAreShortenedInTheMiddle(t *testing.T) {
 	require.Equal(t, "DEL "+short, shown(short))
 }
 
-// Properties of commands that the tests of the table of commands do not see. Each line kills a mutant that went unnoticed, see
-// `make mutate`.
+// Properties of commands that the tests of the table of commands do not see. Each line kills a mutant that went
+// unnoticed, see `make mutate`.
 func TestWhatCommandsAreByTheirWords(t *testing.T) {
 	const sha = "0123456789abcdef0123456789abcdef01234567"
 	known := NewScripts(nil)
@@ -229,8 +237,10 @@ func TestWhatCommandsAreByTheirWords(t *testing.T) {
 
 func TestHowLongAKeyWasNotUsedIsAskedInAScript(t *testing.T) {
 	known := NewScripts(nil)
-	require.True(t, known.ReadsIdleTime(parsed(t, "EVAL", `return redis.call("object", "freq", KEYS[1])`, "1", "k").Args))
-	require.False(t, known.ReadsIdleTime(parsed(t, "EVAL", `return redis.call("object", "encoding", KEYS[1])`, "1", "k").Args))
+	require.True(t, known.ReadsIdleTime(
+		parsed(t, "EVAL", `return redis.call("object", "freq", KEYS[1])`, "1", "k").Args))
+	require.False(t, known.ReadsIdleTime(
+		parsed(t, "EVAL", `return redis.call("object", "encoding", KEYS[1])`, "1", "k").Args))
 }
 
 func TestWhichClientCommandsOthersSee(t *testing.T) {

@@ -19,8 +19,8 @@ type Meaning struct {
 	Wait  time.Duration
 }
 
-// MeaningOf returns the meaning of a command; of an EXEC, with the commands of its transaction. ok is false if its outcome does not follow
-// from what is kept, or if it runs a script that was never seen.
+// MeaningOf returns the meaning of a command; of an EXEC, with the commands of its transaction. ok is false if its
+// outcome does not follow from what is kept, or if it runs a script that was never seen.
 func (s *Scripts) MeaningOf(c *Command, transaction []byte) (*Meaning, bool) {
 	if c.Meaning != nil {
 		return c.Meaning, true
@@ -30,7 +30,8 @@ func (s *Scripts) MeaningOf(c *Command, transaction []byte) (*Meaning, bool) {
 		return nil, false
 	}
 	means := Meaning{
-		Text: string(c.Raw), MS: c.Timely() || n == "exec", Sets: c.SetsTTL(), Clock: s.ReadsClock(c.Args), Wants: c.WantedAcks(), Wait: c.WaitTimeout(),
+		Text: string(c.Raw), MS: c.Timely() ||
+			n == "exec", Sets: c.SetsTTL(), Clock: s.ReadsClock(c.Args), Wants: c.WantedAcks(), Wait: c.WaitTimeout(),
 	}
 	all := [][][]byte{c.Args}
 	if n == "exec" {

@@ -25,7 +25,8 @@ func (p *Pending) OpenTransaction() []byte {
 
 // Snapshot returns a copy that is never changed.
 func (p *Pending) Snapshot() *Pending {
-	s := &Pending{Queue: slices.Clone(p.Queue), Node: p.Node, Multi: p.Multi, Queued: p.Queued, Watched: slices.Clone(p.Watched)}
+	s := &Pending{Queue: slices.Clone(p.Queue), Node: p.Node, Multi: p.Multi, Queued: p.Queued,
+		Watched: slices.Clone(p.Watched)}
 	if p.Multi {
 		s.Transaction = slices.Clone(p.Transaction)
 	}

@@ -10,7 +10,8 @@ import (
 // serverCommands are about the server, its copies and its data as a whole.
 var serverCommands = func() map[string]bool {
 	m := map[string]bool{}
-	for _, n := range strings.Fields("shutdown replicaof slaveof failover debug module migrate psync sync swapdb move") {
+	for _, n := range strings.Fields(
+		"shutdown replicaof slaveof failover debug module migrate psync sync swapdb move") {
 		m[n] = true
 	}
 	return m
@@ -25,7 +26,8 @@ func WhyRefused(args [][]byte) string {
 	}
 	const outlives = "changes the server for all that follows, which is no part of a schedule"
 	switch {
-	case n == "select" && !bytes.Equal(args[len(args)-1], []byte("0")), n == "move", n == "swapdb", n == "copy" && hasWord(args, "db"):
+	case n == "select" && !bytes.Equal(args[len(args)-1], []byte("0")), n == "move", n == "swapdb",
+		n == "copy" && hasWord(args, "db"):
 		return "is about another database, and only database 0 can be explored: let it use that"
 	case n == "module" && sub == "list", n == "debug" && sub == "object":
 		return ""
@@ -48,7 +50,8 @@ func hasWord(args [][]byte, word string) bool {
 
 // Loads reports whether a command changes what is loaded into the server beside keys and scripts: its functions.
 func Loads(args [][]byte) bool {
-	return Name(args) == "function" && len(args) > 1 && !strings.EqualFold(string(args[1]), "list") && !strings.EqualFold(string(args[1]), "dump") &&
+	return Name(args) == "function" && len(args) > 1 && !strings.EqualFold(string(args[1]), "list") &&
+		!strings.EqualFold(string(args[1]), "dump") &&
 		!strings.EqualFold(string(args[1]), "stats")
 }
 

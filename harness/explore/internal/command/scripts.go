@@ -44,7 +44,8 @@ func runsScript(name string) bool {
 	return name == "eval" || name == "evalsha" || name == "eval_ro" || name == "evalsha_ro"
 }
 
-// Of returns the text of the script that a command runs or loads. It is empty if there is none, or if it was never seen.
+// Of returns the text of the script that a command runs or loads. It is empty if there is none, or if it was never
+// seen.
 func (s *Scripts) Of(args [][]byte) string {
 	if body, ok := ScriptIn(args); ok {
 		return body

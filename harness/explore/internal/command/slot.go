@@ -2,8 +2,8 @@ package command
 
 import "strings"
 
-// Slot returns the slot of a Cluster to which a key belongs: by what is in its first pair of braces, if there is something.
-// Source: the specification of Redis Cluster, "Hash tags", and its appendix of CRC-16.
+// Slot returns the slot of a Cluster to which a key belongs: by what is in its first pair of braces, if there is
+// something. Source: the specification of Redis Cluster, "Hash tags", and its appendix of CRC-16.
 func Slot(key string) int {
 	if _, after, ok := strings.Cut(key, "{"); ok {
 		if tag, _, ok := strings.Cut(after, "}"); ok && tag != "" {

@@ -19,11 +19,12 @@ const (
 	mostCalls = 4   // bounds the commands by which a script is shown
 )
 
-// Names holds how the texts of one schedule show long words and scripts, each its own way. A nil Names takes each for itself.
+// Names holds how the texts of one schedule show long words and scripts, each its own way. A nil Names takes each for
+// itself.
 type Names map[string]string // what is shown for what
 
-// Text writes the command as a person would. A script is shown by its name, else by the comment with which it begins and the commands
-// that it calls, else, if the explorer has not seen its text, by the beginning of its hash.
+// Text writes the command as a person would. A script is shown by its name, else by the comment with which it begins
+// and the commands that it calls, else, if the explorer has not seen its text, by the beginning of its hash.
 func (c Command) Text(s *Scripts) string { return c.TextAmong(s, nil) }
 
 // TextAmong is Text, beside other texts with the same names.
@@ -71,8 +72,8 @@ func (n Names) take(short, of string) bool {
 	return true
 }
 
-// script returns how to show a script, which is given as its text or its hash. Where another is shown by the same name, the beginning of
-// its hash follows.
+// script returns how to show a script, which is given as its text or its hash. Where another is shown by the same name,
+// the beginning of its hash follows.
 func (n Names) script(script string, s *Scripts) string {
 	body := script
 	if isSHA(script) {

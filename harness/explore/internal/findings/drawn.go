@@ -4,12 +4,14 @@ import "github.com/doublegrant/doublegrant/harness"
 
 // Drawn holds what a search at random has seen. The search's lock guards it.
 type Drawn struct {
-	Drawn    int                   `json:"drawn,omitempty"`    // schedules that were drawn and run to their end
-	Judged   int                   `json:"judged,omitempty"`   // those of them that were drawn knowing the length of the longest
-	Actors   int                   `json:"actors,omitempty"`   // the most actors that one had
-	Steps    int                   `json:"steps,omitempty"`    // steps of the longest
-	Instants int                   `json:"instants,omitempty"` // the most instants to which time could have passed by one kind of fault
-	FirstAt  map[harness.Class]int `json:"firstAt,omitempty"`  // number of the first schedule that showed a class
+	Drawn int `json:"drawn,omitempty"` // schedules that were drawn and run to their end
+	// those of them that were drawn knowing the length of the longest
+	Judged int `json:"judged,omitempty"`
+	Actors int `json:"actors,omitempty"` // the most actors that one had
+	Steps  int `json:"steps,omitempty"`  // steps of the longest
+	// the most instants to which time could have passed by one kind of fault
+	Instants int                   `json:"instants,omitempty"`
+	FirstAt  map[harness.Class]int `json:"firstAt,omitempty"` // number of the first schedule that showed a class
 }
 
 // Draw says how a schedule was drawn at random. The zero value says that it was not.

@@ -60,8 +60,8 @@ func (e *Encounters) add(b interleave.Budget, o Outcome, seen []harness.Situatio
 	}
 }
 
-// update counts the situation of one schedule, and keeps the schedule if it is the shortest so far, or of equal length the first
-// by its choices.
+// update counts the situation of one schedule, and keeps the schedule if it is the shortest so far, or of equal length
+// the first by its choices.
 func (e *Encounter) update(s harness.Situation, b interleave.Budget, path []interleave.Choice) {
 	if e.Count += s.Count; s.Count == 0 {
 		return

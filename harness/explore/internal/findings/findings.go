@@ -1,5 +1,6 @@
-// Package findings keeps what the schedules of a search came to: counts, the smallest counterexample of each class, the situations that were
-// met. A schedule that has ended is an [Outcome]. What was found can be written down and added to what another search has found.
+// Package findings keeps what the schedules of a search came to: counts, the smallest counterexample of each class, the
+// situations that were met. A schedule that has ended is an [Outcome]. What was found can be written down and added to
+// what another search has found.
 package findings
 
 import (
@@ -42,7 +43,8 @@ func (f *Findings) Note(b interleave.Budget, o Outcome, said Judgement) {
 			f.OKKinds[o.Ops[i].Kind] = true
 		}
 	}
-	if o.Covers.GrantedFree != "" { // something was granted without a command, so nobody knows when: the history shows nothing
+	// something was granted without a command, so nobody knows when: the history shows nothing
+	if o.Covers.GrantedFree != "" {
 		return
 	}
 	for _, a := range said.Found {
@@ -77,8 +79,8 @@ type Found struct {
 	Shrunk   *interleave.Shrunk `json:"-"` // nil: it is as it was found
 }
 
-// Smaller reports whether c comes before than. Counterexamples are ordered by length, by the faults in them, then by their choices,
-// so that the result does not depend on which worker was faster.
+// Smaller reports whether c comes before than. Counterexamples are ordered by length, by the faults in them, then by
+// their choices, so that the result does not depend on which worker was faster.
 func (c *Found) Smaller(than *Found) bool {
 	return cmp.Or(
 		cmp.Compare(c.Length, than.Length),
@@ -97,8 +99,8 @@ func FaultsIn(schedule []interleave.Choice) (n int) {
 	return n
 }
 
-// Tally is what a search, or a piece of one, has counted and found, as it is written down. Tallies are added up in the order of their
-// pieces; all but the texts in it come out the same in any order.
+// Tally is what a search, or a piece of one, has counted and found, as it is written down. Tallies are added up in the
+// order of their pieces; all but the texts in it come out the same in any order.
 type Tally struct {
 	Schedules  int            `json:"schedules"`
 	Pruned     int            `json:"pruned"`
@@ -115,7 +117,8 @@ type Tally struct {
 // Tally writes down what was counted and found so far.
 func (f *Findings) Tally(strays int64) Tally {
 	t := Tally{
-		Schedules: f.Schedules, Pruned: f.Pruned, Steps: f.Steps, Strays: f.Strays + strays, Doubt: f.Doubt, OK: slices.Sorted(maps.Keys(f.OKKinds)),
+		Schedules: f.Schedules, Pruned: f.Pruned, Steps: f.Steps, Strays: f.Strays + strays, Doubt: f.Doubt,
+		OK:       slices.Sorted(maps.Keys(f.OKKinds)),
 		Coverage: f.Coverage, Random: f.Random,
 	}
 	t.Random.FirstAt = maps.Clone(f.Random.FirstAt)
@@ -130,7 +133,8 @@ func (f *Findings) Tally(strays int64) Tally {
 
 // Add adds what another search, or a piece of this one, has counted and found.
 func (f *Findings) Add(t Tally) {
-	f.Schedules, f.Pruned, f.Steps, f.Strays = f.Schedules+t.Schedules, f.Pruned+t.Pruned, f.Steps+t.Steps, f.Strays+t.Strays
+	f.Schedules, f.Pruned, f.Steps, f.Strays = f.Schedules+t.Schedules, f.Pruned+t.Pruned,
+		f.Steps+t.Steps, f.Strays+t.Strays
 	f.Doubt = cmp.Or(f.Doubt, t.Doubt)
 	for _, k := range t.OK {
 		f.OKKinds[k] = true

@@ -19,8 +19,10 @@ type Outcome struct {
 	Covers     Coverage
 	Deadlock   *harness.Anomaly // nil: nobody waits for ever
 	Undeclared *harness.Anomaly // nil: every script declares the keys that it has touched
-	KnownUntil time.Duration    // what is found from then on is not kept, as some clock showed another time than the schedule's; math.MaxInt64: all is
-	Draw       Draw             // zero: it was not drawn at random
+	// what is found from then on is not kept, as some clock showed another time than the schedule's; math.MaxInt64: all
+	// is
+	KnownUntil time.Duration
+	Draw       Draw // zero: it was not drawn at random
 }
 
 // Judgement is what checkers say of one schedule.
@@ -42,7 +44,8 @@ func Check(ctx context.Context, checkers []harness.Checker, h harness.History) (
 	return v
 }
 
-// Judge has the checkers look at the schedule. A deadlock, and a key that is not declared, are the explorer's own findings.
+// Judge has the checkers look at the schedule. A deadlock, and a key that is not declared, are the explorer's own
+// findings.
 func (o Outcome) Judge(ctx context.Context, checkers []harness.Checker) Judgement {
 	v := Check(ctx, checkers, o.History)
 	for _, own := range []*harness.Anomaly{o.Deadlock, o.Undeclared} {

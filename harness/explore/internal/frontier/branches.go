@@ -8,16 +8,16 @@ import (
 	"github.com/doublegrant/doublegrant/harness/interleave"
 )
 
-// Branches is the source of a search that goes through every schedule. It hands out the cheapest branch first: that of the fewest preemptions
-// and interferences. Of those that cost the same the last planned comes first.
+// Branches is the source of a search that goes through every schedule. It hands out the cheapest branch first: that of
+// the fewest preemptions and interferences. Of those that cost the same the last planned comes first.
 type Branches struct {
 	byCost    [][]strategy.Branch
 	planned   int
 	unreduced bool
 }
 
-// NewBranches returns a source without branches. With unreduced, schedules that differ only in the order of independent moves are planned as
-// well.
+// NewBranches returns a source without branches. With unreduced, schedules that differ only in the order of independent
+// moves are planned as well.
 func NewBranches(unreduced bool) *Branches { return &Branches{unreduced: unreduced} }
 
 // Plan plans branches.

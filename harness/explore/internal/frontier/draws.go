@@ -8,8 +8,8 @@ import (
 	"github.com/doublegrant/doublegrant/harness/explore/internal/strategy"
 )
 
-// Round is a round of schedules that are drawn at random. In each the length of the longest schedule of earlier rounds is known, so that the
-// seed alone decides what is drawn, whichever worker is faster.
+// Round is a round of schedules that are drawn at random. In each the length of the longest schedule of earlier rounds
+// is known, so that the seed alone decides what is drawn, whichever worker is faster.
 type Round struct {
 	From  int   `json:"next"`            // number of the next schedule, from 1; 0: no round has begun
 	To    int   `json:"to"`              // number before which the round ends
@@ -46,7 +46,8 @@ func (r Round) Split(n int) (parts []Round) {
 	return parts
 }
 
-// Ran notes that the first of the parts that are left was run, but for some numbers. The error says that they are not of that part.
+// Ran notes that the first of the parts that are left was run, but for some numbers. The error says that they are not
+// of that part.
 func (r *Round) Ran(part Round, undrawn []int) error {
 	all := part.Numbers()
 	for i, n := range undrawn {

@@ -51,7 +51,8 @@ func saveBranch(b strategy.Branch) Saved {
 func (saved Saved) branch() strategy.Branch {
 	b := strategy.Branch{Prefix: saved.Prefix, Fingerprint: saved.Fingerprint, Cost: saved.Cost}
 	for _, s := range saved.Asleep {
-		m := &schedule.Move{Choice: interleave.Choice(s.Choice), Access: command.Access{Reads: readKeys(s.Reads), Writes: readKeys(s.Writes)}}
+		m := &schedule.Move{Choice: interleave.Choice(s.Choice),
+			Access: command.Access{Reads: readKeys(s.Reads), Writes: readKeys(s.Writes)}}
 		for i, set := range flagsOf(m) {
 			*set = s.Flags&(1<<i) > 0
 		}
@@ -74,7 +75,8 @@ func readKeys(all [][]byte) (keys []string) {
 	return keys
 }
 
-// Save writes all branches down, those of one cost in the order in which they were planned: read back, the same one comes next.
+// Save writes all branches down, those of one cost in the order in which they were planned: read back, the same one
+// comes next.
 func (f *Branches) Save() (all []Saved) {
 	for _, branches := range f.byCost {
 		for _, b := range branches {

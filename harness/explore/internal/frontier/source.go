@@ -1,7 +1,9 @@
-// Package frontier keeps the schedules that a search has planned and not run yet: it hands them out, and writes them down.
+// Package frontier keeps the schedules that a search has planned and not run yet: it hands them out, and writes them
+// down.
 //
-// To add another way to go through the schedules of a program, write a [Source]. It decides which schedule comes next, and each of its jobs
-// learns by its own strategy what that schedule has come upon. Workers, limits and judging are the same for all.
+// To add another way to go through the schedules of a program, write a [Source]. It decides which schedule comes next,
+// and each of its jobs learns by its own strategy what that schedule has come upon. Workers, limits and judging are the
+// same for all.
 package frontier
 
 import (
@@ -9,7 +11,8 @@ import (
 	"github.com/doublegrant/doublegrant/harness/explore/internal/strategy"
 )
 
-// Source hands out the schedules of a part of a search. Whoever calls it, or a method of its jobs, holds the search's lock.
+// Source hands out the schedules of a part of a search. Whoever calls it, or a method of its jobs, holds the search's
+// lock.
 type Source interface {
 	// Next takes the schedule that comes next. ok is false if none is planned now. One that is under way may plan more.
 	Next() (j Job, ok bool)

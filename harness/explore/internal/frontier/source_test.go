@@ -51,7 +51,8 @@ func TestBranchesAreWrittenDown(t *testing.T) {
 	f := NewBranches(false)
 	asleep := named(2, 1)
 	asleep.SleepSet = []*schedule.Move{
-		{Choice: interleave.Run(1), Begins: true, Timely: true, Access: command.Access{Reads: []string{"\x00\xff"}, Writes: []string{"k"}, TTL: true}},
+		{Choice: interleave.Run(1), Begins: true, Timely: true,
+			Access: command.Access{Reads: []string{"\x00\xff"}, Writes: []string{"k"}, TTL: true}},
 		{Choice: interleave.Pass(1), World: true, Approaches: true},
 	}
 	asleep.Fingerprint = 1 << 63
@@ -85,7 +86,8 @@ func TestABranchPlansWhatItsLastAttemptCameUpon(t *testing.T) {
 	require.Equal(t, []int{3}, rest(t, f))
 }
 
-// Each number of a round is handed out once, but for one that could not be run. It comes again, also from what was written down.
+// Each number of a round is handed out once, but for one that could not be run. It comes again, also from what was
+// written down.
 func TestARoundHandsEachNumberOutOnce(t *testing.T) {
 	var drawn []int
 	f := &Draws{Round: Round{From: 3, To: 6, Known: 7}, Make: func(number, known int) *strategy.Random {
@@ -130,7 +132,8 @@ func TestARoundThatNoSearchCanHaveIsRefused(t *testing.T) {
 	for _, r := range []Round{{}, {From: 1, To: 1}, {From: 3, To: 9, Known: 4, Again: []int{1, 2}}} {
 		require.NoError(t, r.Check(), "%+v", r)
 	}
-	for _, r := range []Round{{From: -1, To: 1}, {To: 5}, {From: 2, To: 1}, {Known: -1}, {From: 3, To: 9, Again: []int{3}}, {From: 3, To: 9, Again: []int{0}}} {
+	for _, r := range []Round{{From: -1, To: 1}, {To: 5}, {From: 2, To: 1}, {Known: -1},
+		{From: 3, To: 9, Again: []int{3}}, {From: 3, To: 9, Again: []int{0}}} {
 		require.Error(t, r.Check(), "%+v", r)
 	}
 }

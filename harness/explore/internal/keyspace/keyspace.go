@@ -3,8 +3,8 @@ package keyspace
 
 import "time"
 
-// midnight is the instant shortly before which every schedule begins. It is round in seconds, minutes, hours and days, so that
-// an algorithm that counts time in such pieces meets the end of one.
+// midnight is the instant shortly before which every schedule begins. It is round in seconds, minutes, hours and days,
+// so that an algorithm that counts time in such pieces meets the end of one.
 var midnight = time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
 
 // UntilMidnight is the time from Epoch to midnight. A schedule begins half a millisecond after Epoch.

@@ -18,10 +18,11 @@ const footer = 10
 // units are those in which algorithms count the time since 1970.
 var units = []time.Duration{time.Second, time.Millisecond, time.Microsecond, time.Nanosecond}
 
-// Instants returns the instants that a value names, as DUMP writes it without compression: virtual times in whole milliseconds, in their
-// order. These are numbers, as text or in binary, that count the seconds, milliseconds, microseconds or nanoseconds since 1970. Redis writes
-// whole numbers in 4 or 8 bytes, scores as floating-point numbers, and ids of streams with the first byte first. A number that stands for
-// something else is one too many, which makes a search longer, never wrong.
+// Instants returns the instants that a value names, as DUMP writes it without compression: virtual times in whole
+// milliseconds, in their order. These are numbers, as text or in binary, that count the seconds, milliseconds,
+// microseconds or nanoseconds since 1970. Redis writes whole numbers in 4 or 8 bytes, scores as floating-point numbers,
+// and ids of streams with the first byte first. A number that stands for something else is one too many, which makes a
+// search longer, never wrong.
 func Instants(dump string) (all []time.Duration) {
 	dump = dump[:max(0, len(dump)-footer)]
 	all = textInstants(dump)
@@ -66,8 +67,8 @@ func textInstants(text string) (all []time.Duration) {
 	return all
 }
 
-// appendInstant appends the instant that n stands for in some unit, if it comes after Epoch and is near. A float of today's nanoseconds is
-// exact to a quarter of a microsecond.
+// appendInstant appends the instant that n stands for in some unit, if it comes after Epoch and is near. A float of
+// today's nanoseconds is exact to a quarter of a microsecond.
 func appendInstant(all []time.Duration, n float64) []time.Duration {
 	for _, unit := range units {
 		if after := n*float64(unit) - float64(Epoch.UnixNano()); after > 0 && after < float64(near) { // not for NaN

@@ -13,8 +13,9 @@ import (
 	"github.com/doublegrant/doublegrant/harness/explore/internal/visited"
 )
 
-// Mind stands for all that the threads of a client have read so far, in their order, and holds what the one did then that read the last.
-// Minds form a tree: each branch is one thing that is read. The program's own looks at the store are in the same tree.
+// Mind stands for all that the threads of a client have read so far, in their order, and holds what the one did then
+// that read the last. Minds form a tree: each branch is one thing that is read. The program's own looks at the store
+// are in the same tree.
 type Mind struct {
 	Did
 	Asks Ask // of the program's look at the store: what it asks for; Stop is not used
@@ -46,8 +47,8 @@ func (a Act) isLike(b Act) bool {
 	return a.Took == b.Took && a.Sleep == b.Sleep && a.Rests == b.Rests && IsLike(a.Op, b.Op)
 }
 
-// IsLike reports whether two operations are the same, but for the words in which a library says that it knows nothing: how it finds the
-// end of a connection may be chance.
+// IsLike reports whether two operations are the same, but for the words in which a library says that it knows nothing:
+// how it finds the end of a connection may be chance.
 func IsLike(a, b harness.Op) bool {
 	if a.Outcome == harness.Info && b.Outcome == harness.Info && isOwnWords(a.Err) && isOwnWords(b.Err) {
 		a.Err = b.Err
@@ -107,8 +108,9 @@ const (
 	Awake                       // its work or its sleep is over
 	Crashed                     // nothing is answered any more
 	Observes                    // the program looks at the store after an operation, which Text describes
-	Finishes                    // the program looks at the store at the end of the schedule, or has asked for the operations, which Text describes
-	Passed                      // time has passed; Text says how many keys are left
+	// the program looks at the store at the end of the schedule, or has asked for the operations, which Text describes
+	Finishes
+	Passed // time has passed; Text says how many keys are left
 )
 
 // Ask is something that the program's look at the store waits for.
@@ -158,8 +160,9 @@ func (e Event) IDAfter(of visited.ID) visited.ID {
 	return visited.IDOf(visited.AppendText(visited.AppendInts(visited.AppendBools(b, e.Promoted), e.At), e.Text))
 }
 
-// Learn keeps what a client did after an event, and returns its mind from then on. The error wraps schedule.ErrNotRepeated if it did something
-// else the last time: it names the client, and its commands in the words of scripts.
+// Learn keeps what a client did after an event, and returns its mind from then on. The error wraps
+// schedule.ErrNotRepeated if it did something else the last time: it names the client, and its commands in the words of
+// scripts.
 func (m *Memory) Learn(client fmt.Stringer, of *Mind, heard Event, did Did, scripts *command.Scripts) (*Mind, error) {
 	next, isNew := m.child(of, heard)
 	if isNew {
@@ -170,24 +173,29 @@ func (m *Memory) Learn(client fmt.Stringer, of *Mind, heard Event, did Did, scri
 	case (did.Stop.Kind == AtEnd) != (known.Stop.Kind == AtEnd):
 		return nil, schedule.Diverged(client)
 	case len(known.Acts) != len(did.Acts):
-		return nil, fmt.Errorf("%w: %s ended %s and then %s, but ended %s and then %s when all was the same before", schedule.ErrNotRepeated,
+		return nil, fmt.Errorf("%w: %s ended %s and then %s, but ended %s and then %s when all was the same before",
+			schedule.ErrNotRepeated,
 			client, did.ended(), did.Stop.inWords(scripts), known.ended(), known.Stop.inWords(scripts))
 	case !known.Stop.isLike(did.Stop):
-		return nil, fmt.Errorf("%w: %s %s, and %s when all was the same before", schedule.ErrNotRepeated, client, did.Stop.inWords(scripts), known.Stop.inWords(scripts))
+		return nil, fmt.Errorf("%w: %s %s, and %s when all was the same before", schedule.ErrNotRepeated, client,
+			did.Stop.inWords(scripts), known.Stop.inWords(scripts))
 	case known.Threads != did.Threads || known.Cancelled != did.Cancelled || known.Stop.Joins != did.Stop.Joins:
 		m.Disable("a client's threads do not do the same each time")
-	case !slices.EqualFunc(known.Acts, did.Acts, Act.isLike) || known.Watches != did.Watches || !known.Stop.equals(did.Stop):
+	case !slices.EqualFunc(known.Acts, did.Acts, Act.isLike) || known.Watches != did.Watches ||
+		!known.Stop.equals(did.Stop):
 		m.Disable("a client's commands or results differ each time, as random tokens do")
 	}
 	return next, nil
 }
 
-// LearnLook keeps what the program did after an event in its look at the store, and what it asked for next. It returns the mind from then on.
+// LearnLook keeps what the program did after an event in its look at the store, and what it asked for next. It returns
+// the mind from then on.
 func (m *Memory) LearnLook(of *Mind, heard Event, acts []Act, next Ask) *Mind {
 	n, isNew := m.child(of, heard)
 	if isNew {
 		n.Acts, n.Asks = acts, next
-	} else if !slices.Equal(n.Acts, acts) || n.Asks.Kind != next.Kind || n.Asks.For != next.For || !bytes.Equal(n.Asks.Command.Raw, next.Command.Raw) {
+	} else if !slices.Equal(n.Acts, acts) || n.Asks.Kind != next.Kind || n.Asks.For != next.For ||
+		!bytes.Equal(n.Asks.Command.Raw, next.Command.Raw) {
 		m.Disable("the program does not look at the store in the same way each time")
 	}
 	return n
@@ -210,7 +218,8 @@ func (d Did) ended() string {
 	return fmt.Sprintf("%d operations", n)
 }
 
-// isLike reports whether two stops are of one kind and, if a command comes next, it has the same name and touches the same keys.
+// isLike reports whether two stops are of one kind and, if a command comes next, it has the same name and touches the
+// same keys.
 func (s Stop) isLike(other Stop) bool {
 	if s.Kind != other.Kind || s.Kind != InCommand {
 		return s.Kind == other.Kind
@@ -222,7 +231,9 @@ func (s Stop) isLike(other Stop) bool {
 // equals reports whether the same is sent next, if the two are alike.
 func (s Stop) equals(other Stop) bool {
 	return s.Kind != InCommand || bytes.Equal(s.Pending.Transaction, other.Pending.Transaction) &&
-		slices.EqualFunc(s.Pending.Queue, other.Pending.Queue, func(a, b command.Command) bool { return bytes.Equal(a.Raw, b.Raw) })
+		slices.EqualFunc(s.Pending.Queue, other.Pending.Queue, func(a, b command.Command) bool {
+			return bytes.Equal(a.Raw, b.Raw)
+		})
 }
 
 // inWords says what a client does at the place where it waits, after its name.

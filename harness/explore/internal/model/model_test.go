@@ -55,7 +55,8 @@ func TestWhatAClientDoesAgainIsKnown(t *testing.T) {
 		"client 1 sent SET z 1, and sent SET k 1 when all was the same before": sends(t, "SET", "z", "1"),
 		"client 1 sent GET k, and sent SET k 1 when all was the same before":   sends(t, "GET", "k"),
 		"client 1 slept, and sent SET k 1 when all was the same before":        {Stop: Stop{Kind: InSleep}},
-		"client 1 ended 1 operation and then sent SET k 1, but ended no operation and then sent SET k 1 when all was the same before": {
+		"client 1 ended 1 operation and then sent SET k 1, but ended no operation and then sent SET k 1 when all was " +
+			"the same before": {
 			Acts: []Act{{Op: harness.Op{Kind: harness.Next}}}, Stop: sends(t, "SET", "k", "1").Stop,
 		},
 		"client 1 is done where it had a step to take before": {Stop: Stop{Kind: AtEnd}},
@@ -94,7 +95,8 @@ func TestRandomTokensEndTheUseOfMemory(t *testing.T) {
 func TestContentsEndAsTheirKeysDo(t *testing.T) {
 	m := New()
 	ends := func(ms int) time.Duration { return time.Duration(ms) * time.Millisecond }
-	c := m.Contents([]keyspace.Key{{Name: "a", Dump: "1", End: ends(20)}, {Name: "b", Dump: "2", End: keyspace.NoEnd}, {Name: "c", Dump: "3", End: ends(10)}}, AllScripts)
+	c := m.Contents([]keyspace.Key{{Name: "a", Dump: "1", End: ends(20)}, {Name: "b", Dump: "2", End: keyspace.NoEnd},
+		{Name: "c", Dump: "3", End: ends(10)}}, AllScripts)
 	require.Equal(t, []keyspace.End{{Key: "c", At: ends(10)}, {Key: "a", At: ends(20)}}, c.Ends)
 	require.Same(t, c, c.At(m, ends(9)))
 	left := c.At(m, ends(15))
@@ -130,7 +132,8 @@ func TestAQuestionHasAllThatDecidesItsAnswer(t *testing.T) {
 	Touch(k, []string{"other"})
 	require.Equal(t, asked[0], ask(exec, open, k, early, 0))
 	Touch(k, []string{"k"})
-	asked = append(asked, ask(exec, open, k, early, 0), ask(exec, &command.Pending{Multi: true, Transaction: get.Raw}, nil, early, 0))
+	asked = append(asked, ask(exec, open, k, early, 0),
+		ask(exec, &command.Pending{Multi: true, Transaction: get.Raw}, nil, early, 0))
 	for i, x := range asked {
 		for _, y := range asked[:i] {
 			require.NotEqual(t, x, y)

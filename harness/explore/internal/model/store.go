@@ -12,7 +12,8 @@ import (
 	"github.com/doublegrant/doublegrant/harness/explore/internal/visited"
 )
 
-// Contents is all that clients can find in a store: its keys, and the scripts in its cache. Equal contents are one object.
+// Contents is all that clients can find in a store: its keys, and the scripts in its cache. Equal contents are one
+// object.
 type Contents struct {
 	Keys    []keyspace.Key // in their order; none has ended when it was looked at
 	Scripts string         // hashes of the scripts in the cache, each followed by a space; AllScripts: all that anybody runs
@@ -70,13 +71,16 @@ func (m *Memory) Contents(keys []keyspace.Key, scripts string) *Contents {
 		return c
 	}
 	m.grow()
-	c := &Contents{Keys: keys, Scripts: scripts, first: keyspace.NoEnd, ID: visited.IDOf(id), after: map[Question]*Transition{}}
+	c := &Contents{Keys: keys, Scripts: scripts, first: keyspace.NoEnd, ID: visited.IDOf(id),
+		after: map[Question]*Transition{}}
 	for _, k := range keys {
 		if k.End != keyspace.NoEnd {
 			c.Ends = append(c.Ends, keyspace.End{Key: k.Name, At: k.End})
 		}
 	}
-	slices.SortFunc(c.Ends, func(a, b keyspace.End) int { return cmp.Or(cmp.Compare(a.At, b.At), cmp.Compare(a.Key, b.Key)) })
+	slices.SortFunc(c.Ends, func(a, b keyspace.End) int {
+		return cmp.Or(cmp.Compare(a.At, b.At), cmp.Compare(a.Key, b.Key))
+	})
 	if len(c.Ends) > 0 {
 		c.first = c.Ends[0].At
 	}
@@ -89,7 +93,9 @@ func (c *Contents) At(m *Memory, now time.Duration) *Contents {
 	if c.first == keyspace.NoEnd || !keyspace.HasEnded(c.first, now) {
 		return c
 	}
-	left := slices.DeleteFunc(slices.Clone(c.Keys), func(k keyspace.Key) bool { return k.End != keyspace.NoEnd && keyspace.HasEnded(k.End, now) })
+	left := slices.DeleteFunc(slices.Clone(c.Keys), func(k keyspace.Key) bool {
+		return k.End != keyspace.NoEnd && keyspace.HasEnded(k.End, now)
+	})
 	return m.Contents(left, c.Scripts)
 }
 
@@ -139,10 +145,11 @@ func Touch(watched []Watched, keys []string) {
 	}
 }
 
-// Ask returns the question that a command asks of a store at a time. on is what its connection has to send; nil: it has none. watched are
-// the keys that are watched there, hearing is the number of replicas that hear what is written. ok is false if it is not known what
-// the outcome depends on.
-func (m *Memory) Ask(c *command.Command, on *command.Pending, watched []Watched, store *Contents, now time.Duration, hearing int64) (q Question, ok bool) {
+// Ask returns the question that a command asks of a store at a time. on is what its connection has to send; nil: it has
+// none. watched are the keys that are watched there, hearing is the number of replicas that hear what is written. ok is
+// false if it is not known what the outcome depends on.
+func (m *Memory) Ask(c *command.Command, on *command.Pending, watched []Watched, store *Contents, now time.Duration,
+	hearing int64) (q Question, ok bool) {
 	means, ok := m.Scripts.MeaningOf(c, on.OpenTransaction())
 	if !ok {
 		return q, false

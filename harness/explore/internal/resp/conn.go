@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// A reply is waited for in spells, so that time in which this process stands still counts for one spell at most. Redis may have to wait
-// for replicas, and may stand still itself. After mostSpells it counts as dead.
+// A reply is waited for in spells, so that time in which this process stands still counts for one spell at most. Redis
+// may have to wait for replicas, and may stand still itself. After mostSpells it counts as dead.
 const (
 	spell      = 500 * time.Millisecond
 	mostSpells = 120
@@ -21,7 +21,8 @@ const (
 // ErrSilent marks the error of a Redis that has stopped answering.
 var ErrSilent = errors.New("explore: Redis did not answer")
 
-// Silence is what all connections to a server know of how long it does not answer. Whoever uses one of them has the others, too.
+// Silence is what all connections to a server know of how long it does not answer. Whoever uses one of them has the
+// others, too.
 type Silence struct {
 	times atomic.Int64
 	dead  bool // nobody waits for longer than a spell any more
@@ -30,8 +31,8 @@ type Silence struct {
 // Times counts the spells in which a reply was waited for and did not come. Anybody may call it.
 func (s *Silence) Times() int { return int(s.times.Load()) }
 
-// Conn is a connection to a Redis node, at its Unix socket. It blocks in system calls and does not use the runtime's poller.
-// That halves the time of a round trip, since only one command is under way at a time.
+// Conn is a connection to a Redis node, at its Unix socket. It blocks in system calls and does not use the runtime's
+// poller. That halves the time of a round trip, since only one command is under way at a time.
 type Conn struct {
 	fd  int
 	buf []byte // replies to the last request

@@ -18,8 +18,8 @@ var ErrProtocol = errors.New("explore: what was sent is not RESP")
 // maxReply bounds the text of a reply in a counterexample, in bytes.
 const maxReply = 200
 
-// Line returns the first line of b without its end, and its size with its end, in bytes; size 0: it is not whole yet. An empty
-// line is returned as one zero byte, with which no header begins, so that callers may look at the first byte.
+// Line returns the first line of b without its end, and its size with its end, in bytes; size 0: it is not whole yet.
+// An empty line is returned as one zero byte, with which no header begins, so that callers may look at the first byte.
 func Line(b []byte) ([]byte, int) {
 	i := bytes.IndexByte(b, '\n')
 	if i < 0 {
@@ -47,8 +47,8 @@ func ArrayLength(header []byte) (int, error) {
 	return n, nil
 }
 
-// Bulk returns the contents of the bulk string at the start of b, and the size of the whole in bytes; size 0: it is not whole
-// yet.
+// Bulk returns the contents of the bulk string at the start of b, and the size of the whole in bytes; size 0: it is not
+// whole yet.
 func Bulk(b []byte) (s []byte, size int, err error) {
 	header, at := Line(b)
 	if at == 0 {

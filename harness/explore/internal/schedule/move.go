@@ -1,4 +1,5 @@
-// Package schedule says what can happen next in a schedule, and which two of these things may change places without anybody noticing.
+// Package schedule says what can happen next in a schedule, and which two of these things may change places without
+// anybody noticing.
 package schedule
 
 import (
@@ -25,7 +26,8 @@ type Move struct {
 	Ends       bool // an operation may end with it; of a move that has happened: did end
 	Silent     bool // Redis is sent nothing in it
 	Observes   bool // the program looks at the store if an operation ends with it
-	Memory     int  // the memory that it may read and write, which is that of a process of several clients; 0: its client's alone
+	// the memory that it may read and write, which is that of a process of several clients; 0: its client's alone
+	Memory int
 }
 
 // ClockKey stands for the time that clients see. No client's key has this name.
@@ -43,8 +45,8 @@ func Contains(moves []Move, c interleave.Choice) bool {
 	return slices.ContainsFunc(moves, func(m Move) bool { return m.Choice == c })
 }
 
-// Independent reports whether a move that has happened, and another that could have happened in its place, may change places: clients,
-// Redis and checkers notice no difference. In doubt it is false.
+// Independent reports whether a move that has happened, and another that could have happened in its place, may change
+// places: clients, Redis and checkers notice no difference. In doubt it is false.
 func Independent(did, other Move) bool {
 	i, client := did.Choice.Client()
 	if j, too := other.Choice.Client(); client && too && i == j {
@@ -61,8 +63,8 @@ func Independent(did, other Move) bool {
 	case did.Choice.Unanswered() && other.Choice.Kind() == did.Choice.Kind():
 		return false // there may be no budget for both
 	case did.Approaches && !other.TimePasses && !other.World:
-		// What only reads, and not the time, shows the same as before, as long as no lease has ended. What writes may end
-		// a lease, or give it another end.
+		// What only reads, and not the time, shows the same as before, as long as no lease has ended. What writes may
+		// end a lease, or give it another end.
 		return !other.Begins && !other.Timely && !other.Access.Changes()
 	case did.World || did.TimePasses || other.TimePasses:
 		return false

@@ -15,8 +15,8 @@ import (
 
 // This file sets the time of day that servers show. It stands still until the schedule lets time pass.
 
-// fixTime stops the servers' clocks. If they cannot be set, WhyNoClock says why, and the explorer's own commands end leases
-// instead.
+// fixTime stops the servers' clocks. If they cannot be set, WhyNoClock says why, and the explorer's own commands end
+// leases instead.
 func (s *Server) fixTime(ctx context.Context) error {
 	if s.WhyNoClock != "" {
 		return nil
@@ -33,7 +33,8 @@ func (s *Server) fixTime(ctx context.Context) error {
 		s.fixed = append(s.fixed, clock)
 	}
 	for i := range s.Names { // keys expire when they are read only, and a jump of the clock breaks no replication link
-		for _, args := range [][]string{{"DEBUG", "SET-ACTIVE-EXPIRE", "0"}, {"CONFIG", "SET", "repl-timeout", "2000000000"}} {
+		for _, args := range [][]string{{"DEBUG", "SET-ACTIVE-EXPIRE", "0"},
+			{"CONFIG", "SET", "repl-timeout", "2000000000"}} {
 			if _, err := s.Ask(i, args...); err != nil {
 				return err
 			}
@@ -49,7 +50,8 @@ func (s *Server) SetTime(now time.Duration) {
 	}
 }
 
-// SetTimeDuring lets time pass to another instant while a server executes the next command: see cluster.FixedClock.SetDuring. SetTime ends it.
+// SetTimeDuring lets time pass to another instant while a server executes the next command: see
+// cluster.FixedClock.SetDuring. SetTime ends it.
 func (s *Server) SetTimeDuring(then time.Duration) {
 	for _, clock := range s.fixed {
 		clock.SetDuring(keyspace.Epoch.Add(then))
@@ -97,8 +99,8 @@ var (
 	endsFromNow = keysWithEnd("pttl")
 )
 
-// KeyEnds lists the keys that end by themselves, in the order of their ends. Where clocks cannot be set, the time to the end
-// is rounded up to a multiple of unit.
+// KeyEnds lists the keys that end by themselves, in the order of their ends. Where clocks cannot be set, the time to
+// the end is rounded up to a multiple of unit.
 func (s *Server) KeyEnds(now, unit time.Duration) ([]keyspace.End, error) {
 	script := endsByClock
 	if s.fixed == nil {
@@ -123,11 +125,14 @@ func (s *Server) KeyEnds(now, unit time.Duration) ([]keyspace.End, error) {
 		at += size + keySize
 		out = append(out, keyspace.End{Key: string(key), At: s.virtualEnd(ms, now, unit)})
 	}
-	slices.SortFunc(out, func(a, b keyspace.End) int { return cmp.Or(cmp.Compare(a.At, b.At), cmp.Compare(a.Key, b.Key)) })
+	slices.SortFunc(out, func(a, b keyspace.End) int {
+		return cmp.Or(cmp.Compare(a.At, b.At), cmp.Compare(a.Key, b.Key))
+	})
 	return out, nil
 }
 
-// virtualEnd returns the virtual time at which a key ends. ms is what Redis says: time of day if clocks are set, else the TTL.
+// virtualEnd returns the virtual time at which a key ends. ms is what Redis says: time of day if clocks are set, else
+// the TTL.
 func (s *Server) virtualEnd(ms int64, now, unit time.Duration) time.Duration {
 	if s.fixed != nil {
 		return time.UnixMilli(ms).Sub(keyspace.Epoch)

@@ -16,8 +16,8 @@ import (
 
 // This file promotes a replica that has not heard everything.
 //
-// Redis takes a whole synchronisation to make a promoted node a replica again, as long as a hundred steps. So the replica stays
-// one. A primary of its own, the successor, gets what the replica holds, and clients go on there.
+// Redis takes a whole synchronisation to make a promoted node a replica again, as long as a hundred steps. So the
+// replica stays one. A primary of its own, the successor, gets what the replica holds, and clients go on there.
 
 // Nodes of a server by their number. One without replicas has the first alone, one without failovers the first three.
 const (
@@ -58,10 +58,11 @@ type heldData struct {
 const SettleWithin = "2000"
 
 // settle has both replicas hear everything so far. WAIT counts from the last write of its own connection.
-var settle = slices.Concat(resp.Request("SET", "{doublegrant}", ""), resp.Request("DEL", "{doublegrant}"), resp.Request("WAIT", "2", SettleWithin))
+var settle = slices.Concat(resp.Request("SET", "{doublegrant}", ""), resp.Request("DEL", "{doublegrant}"),
+	resp.Request("WAIT", "2", SettleWithin))
 
-// StopReplication waits until the replicas have heard everything so far. From then on the one that may be promoted hears
-// nothing.
+// StopReplication waits until the replicas have heard everything so far. From then on the one that may be promoted
+// hears nothing.
 func (s *Server) StopReplication() error {
 	replies, err := s.askAll(FirstPrimary, settle, 3)
 	if err != nil {
@@ -82,7 +83,8 @@ func (s *Server) StopReplication() error {
 		return err
 	}
 	s.held.functions = string(functions)
-	s.resumeReplication, err = s.Cluster.Impair(harness.Between([]string{s.Names[Lagging]}, []string{s.Names[FirstPrimary]}), harness.Withhold())
+	s.resumeReplication, err = s.Cluster.Impair(
+		harness.Between([]string{s.Names[Lagging]}, []string{s.Names[FirstPrimary]}), harness.Withhold())
 	return err
 }
 
@@ -96,12 +98,13 @@ func (s *Server) resumeIfStopped() error {
 	return err
 }
 
-// Promote gives the successor what the replica that hears nothing holds. Its script cache is empty, as that of every new primary.
-// RESTORE drops a key that is in its last millisecond, so the servers' clocks go back for it.
+// Promote gives the successor what the replica that hears nothing holds. Its script cache is empty, as that of every
+// new primary. RESTORE drops a key that is in its last millisecond, so the servers' clocks go back for it.
 func (s *Server) Promote(now time.Duration) error {
 	s.SetTime(0)
 	defer s.SetTime(now)
-	all := slices.Concat(resp.Request("SCRIPT", "FLUSH"), flushDB, resp.Request("FUNCTION", "RESTORE", s.held.functions, "FLUSH"))
+	all := slices.Concat(resp.Request("SCRIPT", "FLUSH"), flushDB,
+		resp.Request("FUNCTION", "RESTORE", s.held.functions, "FLUSH"))
 	for _, k := range s.held.keys {
 		end := "0"
 		if k.End != keyspace.NoEnd {
@@ -127,7 +130,8 @@ func (s *Server) HearingReplicas() int64 {
 	return s.Hearing(s.resumeReplication != nil, s.Primary != FirstPrimary)
 }
 
-// Hearing returns the number of replicas that hear what is written while replication is stopped, after a promotion, or before both.
+// Hearing returns the number of replicas that hear what is written while replication is stopped, after a promotion, or
+// before both.
 func (s *Server) Hearing(stopped, promoted bool) int64 {
 	switch {
 	case len(s.Names) == 1:

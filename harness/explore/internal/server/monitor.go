@@ -42,7 +42,8 @@ func (s *Server) WatchScripts() error {
 	return nil
 }
 
-// ScriptCalls lists what was run at the primary since WatchScripts or the last call. Scripts of the explorer's own are among it.
+// ScriptCalls lists what was run at the primary since WatchScripts or the last call. Scripts of the explorer's own are
+// among it.
 func (s *Server) ScriptCalls() (all []ScriptCall, err error) {
 	s.marks++
 	mark := "doublegrant-" + strconv.Itoa(s.marks)

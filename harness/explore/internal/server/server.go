@@ -1,5 +1,5 @@
-// Package server runs the Redis of one worker of a search: its nodes and their clocks, what is stored there, the promotion of a replica that
-// has not heard everything.
+// Package server runs the Redis of one worker of a search: its nodes and their clocks, what is stored there, the
+// promotion of a replica that has not heard everything.
 package server
 
 import (
@@ -19,8 +19,8 @@ import (
 	"github.com/doublegrant/doublegrant/harness/explore/internal/resp"
 )
 
-// Server is the Redis of one worker: its nodes and their clocks, what is stored there, and what may happen to it. One goroutine uses it at
-// a time.
+// Server is the Redis of one worker: its nodes and their clocks, what is stored there, and what may happen to it. One
+// goroutine uses it at a time.
 type Server struct {
 	Cluster           *cluster.Cluster // the first primary and its replicas
 	heirs             *cluster.Cluster // the successor and its replica; nil without failovers
@@ -149,7 +149,8 @@ func (s *Server) dialNodes(c *cluster.Cluster) error {
 			name = "heir " + name
 		}
 		s.Names, s.sockets, s.admin = append(s.Names, name), append(s.sockets, socket), append(s.admin, admin)
-		if _, err := s.Ask(len(s.admin)-1, "CONFIG", "SET", "rdbcompression", "no"); err != nil { // so that what is in a value can be read in its DUMP
+		// so that what is in a value can be read in its DUMP
+		if _, err := s.Ask(len(s.admin)-1, "CONFIG", "SET", "rdbcompression", "no"); err != nil {
 			return err
 		}
 	}
@@ -168,7 +169,8 @@ func (s *Server) Ask(node int, args ...string) ([]byte, error) {
 // Knows reports whether the server has a command.
 func (s *Server) Knows(name string) bool {
 	reply, err := s.Ask(s.Primary, "COMMAND", "INFO", name)
-	return err == nil && !strings.HasPrefix(string(reply), "*1\r\n*-1") && !strings.HasPrefix(string(reply), "*1\r\n$-1")
+	return err == nil && !strings.HasPrefix(string(reply), "*1\r\n*-1") &&
+		!strings.HasPrefix(string(reply), "*1\r\n$-1")
 }
 
 // askAll sends several commands to a node, and returns the reply to each.
@@ -177,7 +179,8 @@ func (s *Server) askAll(node int, requests []byte, n int) (replies [][]byte, err
 	for len(all) > 0 && err == nil {
 		size, _ := resp.ReplySize(all) // ask has measured it
 		if all[0] == '-' {
-			return nil, fmt.Errorf("explore: %s refused a command of the explorer's own: %s", s.Names[node], resp.ReplyText(all[:size]))
+			return nil, fmt.Errorf("explore: %s refused a command of the explorer's own: %s", s.Names[node],
+				resp.ReplyText(all[:size]))
 		}
 		replies, all = append(replies, all[:size]), all[size:]
 	}
@@ -206,7 +209,8 @@ func (s *Server) Kill(node int, id string) error {
 	return err
 }
 
-// flushDB empties the node between schedules. It takes a third of the time of FLUSHALL, and clients use database 0 only.
+// flushDB empties the node between schedules. It takes a third of the time of FLUSHALL, and clients use database 0
+// only.
 var flushDB = resp.Request("FLUSHDB")
 
 // Reset empties the server: no keys, the first primary, and in its cache the scripts that were seen so far.
@@ -257,8 +261,8 @@ func (s *Server) Flush() error {
 	return err
 }
 
-// Post sends a request on a connection to a node, which may answer when it likes, and returns when Redis has read it. Redis reads in the order in which bytes come in, so when it has
-// answered the PING, it has read the request.
+// Post sends a request on a connection to a node, which may answer when it likes, and returns when Redis has read it.
+// Redis reads in the order in which bytes come in, so when it has answered the PING, it has read the request.
 func (s *Server) Post(to *resp.Conn, node int, request []byte) error {
 	if err := to.Post(request); err != nil {
 		return err

@@ -8,8 +8,8 @@ import (
 	"github.com/doublegrant/doublegrant/harness/explore/internal/resp"
 )
 
-// This file puts back what clients have loaded and set beside keys: functions, and settings. What they do in no operation, such as when they
-// connect for the first time, stays, since they do it once for all schedules.
+// This file puts back what clients have loaded and set beside keys: functions, and settings. What they do in no
+// operation, such as when they connect for the first time, stays, since they do it once for all schedules.
 
 // settings is what clients have changed. The zero value is a server that nobody has changed.
 type settings struct {

@@ -17,8 +17,8 @@ const (
 	mostValue = 80 // bytes of one value
 )
 
-// content lists all keys: each with its end as endsBy tells it, in ms, and its value. ARGV[1] bounds their number. The first
-// element of the answer is the number of keys that are left out.
+// content lists all keys: each with its end as endsBy tells it, in ms, and its value. ARGV[1] bounds their number. The
+// first element of the answer is the number of keys that are left out.
 func content(endsBy string) string {
 	return `local keys = redis.call('keys', '*')
 table.sort(keys)
@@ -75,7 +75,8 @@ func (s *Server) Content(now, unit time.Duration) (*interleave.Store, error) {
 		one.Key, one.Value = resp.Clip(one.Key, mostValue), resp.Clip(one.Value, mostValue)
 		store.Keys = append(store.Keys, one)
 	}
-	slices.SortFunc(store.Keys, func(a, b interleave.Stored) int { return cmp.Compare(a.Key, b.Key) }) // bytes, as Lua's locale may differ
+	// bytes, as Lua's locale may differ
+	slices.SortFunc(store.Keys, func(a, b interleave.Stored) int { return cmp.Compare(a.Key, b.Key) })
 	return store, nil
 }
 

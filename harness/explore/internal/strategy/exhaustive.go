@@ -12,14 +12,15 @@ import (
 // Branch is a branch of a search: every schedule that begins with Prefix, but for those that other branches have.
 type Branch struct {
 	Prefix      []interleave.Choice
-	Fingerprint uint64           // that Prefix had when it was planned; 0: it is not known
-	SleepSet    []*schedule.Move // moves that were asleep before the last choice of Prefix: other branches have what begins with them
-	Cost        int              // preemptions and interferences in Prefix
+	Fingerprint uint64 // that Prefix had when it was planned; 0: it is not known
+	// moves that were asleep before the last choice of Prefix: other branches have what begins with them
+	SleepSet []*schedule.Move
+	Cost     int // preemptions and interferences in Prefix
 }
 
-// Exhaustive runs the first schedule of a branch, and plans the branches that leave it on the way. A search that goes through all of them
-// has gone through every schedule, but for those that differ from one only in the order of independent moves (sleep sets: Godefroid,
-// LNCS 1032, 1996).
+// Exhaustive runs the first schedule of a branch, and plans the branches that leave it on the way. A search that goes
+// through all of them has gone through every schedule, but for those that differ from one only in the order of
+// independent moves (sleep sets: Godefroid, LNCS 1032, 1996).
 type Exhaustive struct {
 	Branch
 	Planned []Branch // what it has planned
@@ -32,8 +33,8 @@ type Exhaustive struct {
 	cost   int
 }
 
-// NewExhaustive returns the strategy for the first schedule of a branch. With unreduced it also plans schedules that differ from one only in
-// the order of independent moves.
+// NewExhaustive returns the strategy for the first schedule of a branch. With unreduced it also plans schedules that
+// differ from one only in the order of independent moves.
 func NewExhaustive(b Branch, unreduced bool) *Exhaustive {
 	return &Exhaustive{Branch: b, unreduced: unreduced, asleep: b.SleepSet, cost: b.Cost}
 }
@@ -72,7 +73,8 @@ func (e *Exhaustive) compareFingerprint(v View) error {
 	if now := v.Fingerprint(); e.Fingerprint == 0 || now == 0 || now == e.Fingerprint {
 		return nil
 	}
-	return fmt.Errorf("%w: the same choices led to other commands before: %s (explore --twice, or Twice of a search in Go, names the first that differs)",
+	return fmt.Errorf("%w: the same choices led to other commands before: %s (explore --twice, or Twice of a search "+
+		"in Go, names the first that differs)",
 		schedule.ErrNotRepeated, InWords(e.Prefix))
 }
 
@@ -89,9 +91,9 @@ func (e *Exhaustive) Took(did schedule.Move) {
 	}
 }
 
-// branch picks the first move that is not asleep and plans the others; nil: all are asleep. The moves tried before a move are asleep after
-// it, until something happens that is not independent of them. A crash is possible at this place only, so a crash is never asleep, and
-// its branch has no moves asleep but those that were so before.
+// branch picks the first move that is not asleep and plans the others; nil: all are asleep. The moves tried before a
+// move are asleep after it, until something happens that is not independent of them. A crash is possible at this place
+// only, so a crash is never asleep, and its branch has no moves asleep but those that were so before.
 func (e *Exhaustive) branch(v View, moves []schedule.Move) (next *schedule.Move) {
 	tried := e.asleep
 	for i := range moves {
@@ -103,7 +105,8 @@ func (e *Exhaustive) branch(v View, moves []schedule.Move) (next *schedule.Move)
 			next = m
 		} else {
 			b := Branch{
-				Prefix: append(slices.Clone(v.Path()), m.Choice), Fingerprint: v.FingerprintAfter(m.Choice), SleepSet: tried, Cost: e.cost + m.Cost,
+				Prefix: append(slices.Clone(v.Path()), m.Choice), Fingerprint: v.FingerprintAfter(m.Choice),
+				SleepSet: tried, Cost: e.cost + m.Cost,
 			}
 			if m.Choice.IsCrash() {
 				b.SleepSet = e.asleep

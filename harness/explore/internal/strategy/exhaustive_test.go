@@ -32,12 +32,13 @@ func TestASearchRunsEachOrderOnce(t *testing.T) {
 		toy         toy
 		all, orders int
 	}{
-		"two of two, one key":         {toy{steps: []int{2, 2}}, 6, 6},
-		"two of two, a key each":      {toy{steps: []int{2, 2}, keys: []string{"a", "b"}}, 6, 1},
-		"three, one key":              {toy{steps: []int{1, 1, 1}}, 6, 6},
-		"three, two of them one key":  {toy{steps: []int{2, 2, 2}, keys: []string{"a", "a", "b"}}, 90, 6},
-		"two, and time passes":        {toy{steps: []int{1, 1}, budget: interleave.Budget{Expiries: 1}}, 10, 10},
-		"two apart, and time passes":  {toy{steps: []int{1, 1}, keys: []string{"a", "b"}, budget: interleave.Budget{Expiries: 1}}, 10, 7},
+		"two of two, one key":        {toy{steps: []int{2, 2}}, 6, 6},
+		"two of two, a key each":     {toy{steps: []int{2, 2}, keys: []string{"a", "b"}}, 6, 1},
+		"three, one key":             {toy{steps: []int{1, 1, 1}}, 6, 6},
+		"three, two of them one key": {toy{steps: []int{2, 2, 2}, keys: []string{"a", "a", "b"}}, 90, 6},
+		"two, and time passes":       {toy{steps: []int{1, 1}, budget: interleave.Budget{Expiries: 1}}, 10, 10},
+		"two apart, and time passes": {
+			toy{steps: []int{1, 1}, keys: []string{"a", "b"}, budget: interleave.Budget{Expiries: 1}}, 10, 7},
 		"one alone":                   {toy{steps: []int{3}}, 1, 1},
 		"three of three, a key each":  {toy{steps: []int{3, 3, 3}, keys: []string{"a", "b", "c"}}, 1680, 1},
 		"nobody":                      {toy{}, 1, 1},
@@ -116,7 +117,8 @@ func TestAFailoverThatNobodyCanTell(t *testing.T) {
 // What a schedule could not be asked ends it, whatever chooses its moves.
 func TestAnErrorOfAScheduleEndsEveryStrategy(t *testing.T) {
 	broken := errors.New("broken")
-	for _, s := range []Strategy{NewExhaustive(Branch{}, false), Draw(random(1), Shape{}), &First{}, &Follow{}, &Replay{}, Alternate{}} {
+	for _, s := range []Strategy{NewExhaustive(Branch{}, false), Draw(random(1), Shape{}), &First{}, &Follow{},
+		&Replay{}, Alternate{}} {
 		for _, left := range [][]int{nil, {1}} {
 			_, do, err := s.Next(&toyView{left: left, err: broken})
 			require.ErrorIs(t, err, broken, "%T", s)

@@ -9,8 +9,8 @@ import (
 	"github.com/doublegrant/doublegrant/harness/interleave"
 )
 
-// This file draws what goes wrong in a schedule at random: how many faults of the budget, which of them, and the step from which on each
-// happens as soon as it can.
+// This file draws what goes wrong in a schedule at random: how many faults of the budget, which of them, and the step
+// from which on each happens as soon as it can.
 
 // placedFault is a fault that happens at the first step, from place on, at which it can.
 type placedFault struct {
@@ -61,7 +61,8 @@ func faultsOf(b interleave.Budget) (all []faultKind) {
 		n    int
 		kind faultKind
 	}{
-		{b.Crashes, crashes}, {b.Expiries, passesBeyond}, {b.Approaches, passesToLast}, {b.Failovers, stopsReplication}, {b.Flushes, flushesScripts},
+		{b.Crashes, crashes}, {b.Expiries, passesBeyond}, {b.Approaches, passesToLast}, {b.Failovers, stopsReplication},
+		{b.Flushes, flushesScripts},
 		{b.LostAnswers, losesAnswer}, {b.LostCommands, losesCommand}, {b.Late, delays}, {b.SlowScripts(), slows},
 	} {
 		for range of.n {
@@ -71,9 +72,10 @@ func faultsOf(b interleave.Budget) (all []faultKind) {
 	return all
 }
 
-// move returns the move by which a fault happens now, drawn at random if there are several. What happens to a command happens to that of
-// the actor whose turn it is, which would take next.
-func (k faultKind) move(rng *rand.Rand, moves []schedule.Move, next interleave.Choice, instants []schedule.Instant) (c interleave.Choice, ok bool) {
+// move returns the move by which a fault happens now, drawn at random if there are several. What happens to a command
+// happens to that of the actor whose turn it is, which would take next.
+func (k faultKind) move(rng *rand.Rand, moves []schedule.Move, next interleave.Choice,
+	instants []schedule.Instant) (c interleave.Choice, ok bool) {
 	var all []interleave.Choice
 	for _, m := range moves {
 		if k.matches(m.Choice, next, instants) {
@@ -93,7 +95,9 @@ func (k faultKind) matches(c, next interleave.Choice, instants []schedule.Instan
 	case crashes:
 		return c.IsCrash()
 	case passesBeyond, passesToLast:
-		return slices.ContainsFunc(instants, func(t schedule.Instant) bool { return t.Choice == c && t.BeyondEnd == (k == passesBeyond) })
+		return slices.ContainsFunc(instants, func(t schedule.Instant) bool {
+			return t.Choice == c && t.BeyondEnd == (k == passesBeyond)
+		})
 	case stopsReplication:
 		return c == interleave.StopReplication
 	case promotes:

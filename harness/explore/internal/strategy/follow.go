@@ -14,7 +14,8 @@ import (
 // ErrDiverged marks a replay that did not go as its schedule says.
 var ErrDiverged = errors.New("the replay went another way")
 
-// Replay takes the choices of a schedule, each of which has to be possible, and no other. An error of Next wraps ErrDiverged.
+// Replay takes the choices of a schedule, each of which has to be possible, and no other. An error of Next wraps
+// ErrDiverged.
 type Replay struct{ Schedule []interleave.Choice }
 
 // Next returns the next choice of the schedule.
@@ -28,11 +29,13 @@ func (r *Replay) Next(v View) (c interleave.Choice, do Do, err error) {
 	case err != nil:
 		return c, Take, err
 	case taken < len(r.Schedule) && !schedule.Contains(moves, r.Schedule[taken]):
-		return c, Leave, fmt.Errorf("%w: step %d, %v, is not possible: it belongs to another version of this variant", ErrDiverged, taken+1, r.Schedule[taken])
+		return c, Leave, fmt.Errorf("%w: step %d, %v, is not possible: it belongs to another version of this variant",
+			ErrDiverged, taken+1, r.Schedule[taken])
 	case taken < len(r.Schedule):
 		return r.Schedule[taken], Take, nil
 	case len(moves) > 0:
-		return c, Leave, fmt.Errorf("%w: after its last step clients are not done: it belongs to another version of this variant", ErrDiverged)
+		return c, Leave, fmt.Errorf("%w: after its last step clients are not done: it belongs to another version of "+
+			"this variant", ErrDiverged)
 	}
 	return c, Finish, nil
 }
@@ -40,7 +43,8 @@ func (r *Replay) Next(v View) (c interleave.Choice, do Do, err error) {
 // Took does nothing.
 func (*Replay) Took(schedule.Move) {}
 
-// Follow takes those choices of a schedule that are possible. After the last it lets clients go on, one after the other.
+// Follow takes those choices of a schedule that are possible. After the last it lets clients go on, one after the
+// other.
 type Follow struct {
 	Schedule []interleave.Choice
 	Unfit    string // describes the first choice that was not possible; empty: all were
@@ -99,7 +103,8 @@ func (*First) Took(schedule.Move) {}
 // Alternate lets the clients take turns, and nothing go wrong.
 type Alternate struct{}
 
-// Next returns the last step that a client can take: those of the others come after those of the client whose turn it was.
+// Next returns the last step that a client can take: those of the others come after those of the client whose turn it
+// was.
 func (Alternate) Next(v View) (c interleave.Choice, do Do, err error) {
 	moves, err := v.Moves()
 	switch {

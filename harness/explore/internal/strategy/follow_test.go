@@ -45,10 +45,13 @@ func TestFollowingLeavesOutWhatIsNotPossible(t *testing.T) {
 		choices, want []interleave.Choice
 		unfit         string
 	}{
-		"as it was":         {[]interleave.Choice{b, a, a}, []interleave.Choice{b, a, a}, ""},
-		"one too many":      {[]interleave.Choice{b, b, a, a}, []interleave.Choice{b, a, a}, "step 2, client 2, is not possible any more"},
-		"too short":         {[]interleave.Choice{b}, []interleave.Choice{b, a, a}, "after its last step clients are not done"},
-		"the first is told": {[]interleave.Choice{b, b, a, b}, []interleave.Choice{b, a, a}, "step 2, client 2, is not possible any more"},
+		"as it was": {[]interleave.Choice{b, a, a}, []interleave.Choice{b, a, a}, ""},
+		"one too many": {[]interleave.Choice{b, b, a, a}, []interleave.Choice{b, a, a},
+			"step 2, client 2, is not possible any more"},
+		"too short": {[]interleave.Choice{b}, []interleave.Choice{b, a, a},
+			"after its last step clients are not done"},
+		"the first is told": {[]interleave.Choice{b, b, a, b}, []interleave.Choice{b, a, a},
+			"step 2, client 2, is not possible any more"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := &Follow{Schedule: f.choices}

@@ -9,14 +9,17 @@ import (
 	"github.com/doublegrant/doublegrant/harness/interleave"
 )
 
-// pct is probabilistic concurrency testing: Burckhardt, Kothari, Musuvathi and Nagarakatte, "A Randomized Scheduler with Probabilistic
-// Guarantees of Finding Bugs", ASPLOS 2010. Each actor has a priority drawn at random, and of those that can take a step the one with the
-// highest does. At depth-1 steps drawn at random, the actor that took the step falls below all others.
+// pct is probabilistic concurrency testing: Burckhardt, Kothari, Musuvathi and Nagarakatte, "A Randomized Scheduler
+// with Probabilistic Guarantees of Finding Bugs", ASPLOS 2010. Each actor has a priority drawn at random, and of those
+// that can take a step the one with the highest does. At depth-1 steps drawn at random, the actor that took the step
+// falls below all others.
 type pct struct {
 	rng      *rand.Rand
 	priority map[int]float64 // of each actor: 0 or more as drawn, negative when it has fallen
-	inOrder  int             // clients that stand for each other: their first threads get their priorities in order, the highest first; 0: none do
-	falls    []int           // falls[i]: the number of steps after which an actor falls to the priority -1-i
+	// clients that stand for each other: their first threads get their priorities in order, the highest first; 0: none
+	// do
+	inOrder int
+	falls   []int // falls[i]: the number of steps after which an actor falls to the priority -1-i
 }
 
 // drawPCT draws the places at which actors fall: none while the length of schedules is not known.
@@ -62,7 +65,8 @@ func (p *pct) priorityOf(actor int) float64 {
 	return p.priority[actor]
 }
 
-// amongOrdered returns a priority among 1, 1/2, ..., 1/n: above all of them, between two, or below all, each as likely. drawn is 0 to 1.
+// amongOrdered returns a priority among 1, 1/2, ..., 1/n: above all of them, between two, or below all, each as likely.
+// drawn is 0 to 1.
 func amongOrdered(drawn float64, n int) float64 {
 	place, within := math.Modf(drawn * float64(n+1))
 	highest, lowest := 2.0, 1/(place+1)
@@ -72,8 +76,8 @@ func amongOrdered(drawn float64, n int) float64 {
 	return lowest + within*(highest-lowest)
 }
 
-// took lets the actor that took a step fall, if it is the place for that. A place at which something else happens, and the second of two that are
-// the same, has no effect: the bound counts such draws as misses.
+// took lets the actor that took a step fall, if it is the place for that. A place at which something else happens, and
+// the second of two that are the same, has no effect: the bound counts such draws as misses.
 func (p *pct) took(did schedule.Move, number int, _ []schedule.Move) {
 	actor, ok := actorOf(did.Choice)
 	if i := slices.Index(p.falls, number); ok && i >= 0 {

@@ -7,9 +7,10 @@ import (
 	"github.com/doublegrant/doublegrant/harness/interleave"
 )
 
-// pos is partial order sampling: Yuan, Yang and Gu, "Partial Order Aware Concurrency Sampling", CAV 2018. Each step that an actor can take
-// has a priority drawn at random, and the one with the highest is taken. Then those steps draw anew that could have been taken in its
-// place and are not independent of it. So orders of independent steps are not drawn over and over again.
+// pos is partial order sampling: Yuan, Yang and Gu, "Partial Order Aware Concurrency Sampling", CAV 2018. Each step
+// that an actor can take has a priority drawn at random, and the one with the highest is taken. Then those steps draw
+// anew that could have been taken in its place and are not independent of it. So orders of independent steps are not
+// drawn over and over again.
 type pos struct {
 	rng      *rand.Rand
 	priority map[int]float64 // of the next step of each actor; not there: it is still to be drawn

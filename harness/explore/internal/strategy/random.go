@@ -13,8 +13,8 @@ type sampler interface {
 	// pick returns one of the steps that actors can take, or the zero Choice if there is none.
 	pick(steps []schedule.Move) interleave.Choice
 
-	// took is told of each move that has happened, which was that many from the beginning, and of the steps that actors could have taken in
-	// its place.
+	// took is told of each move that has happened, which was that many from the beginning, and of the steps that actors
+	// could have taken in its place.
 	took(did schedule.Move, number int, steps []schedule.Move)
 }
 
@@ -46,7 +46,8 @@ func Names() (all []string) {
 	return all
 }
 
-// named returns the place of a strategy among the samplers, -1 if there is none of that name. The empty name is that of the first.
+// named returns the place of a strategy among the samplers, -1 if there is none of that name. The empty name is that of
+// the first.
 func named(name string) int {
 	if name == "" {
 		return 0
@@ -54,7 +55,8 @@ func named(name string) int {
 	return slices.Index(Names(), name)
 }
 
-// Promises reports whether a strategy promises to find bugs up to a depth, by the bound of PCT. The empty name is that of the default.
+// Promises reports whether a strategy promises to find bugs up to a depth, by the bound of PCT. The empty name is that
+// of the default.
 func Promises(name string) bool {
 	i := named(name)
 	return i >= 0 && samplers[i].pctBound
@@ -83,7 +85,8 @@ func Draw(rng *rand.Rand, shape Shape) *Random {
 	return r
 }
 
-// Next returns the first fault whose place is reached and that can happen, or else the step of the actor whose turn it is.
+// Next returns the first fault whose place is reached and that can happen, or else the step of the actor whose turn it
+// is.
 func (r *Random) Next(v View) (c interleave.Choice, do Do, err error) {
 	moves, err := v.Moves()
 	switch {
@@ -145,7 +148,8 @@ func (r *Random) Took(did schedule.Move) {
 	r.sampler.took(did, r.taken, r.steps)
 }
 
-// actorOf returns the actor that takes a step by the choice: a thread of a client. ok is false if the choice is no step of an actor.
+// actorOf returns the actor that takes a step by the choice: a thread of a client. ok is false if the choice is no step
+// of an actor.
 func actorOf(c interleave.Choice) (actor int, ok bool) {
 	if c.Kind() != interleave.Runs {
 		return 0, false

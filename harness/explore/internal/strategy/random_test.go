@@ -36,12 +36,15 @@ func (y toy) odds(t *testing.T, shape Shape, runs int, bug func([]interleave.Cho
 // contains makes a bug that a schedule shows if, of all that happens to those who are in order, it has exactly that.
 func contains(order ...interleave.Choice) func([]interleave.Choice) bool {
 	return func(path []interleave.Choice) bool {
-		own := slices.DeleteFunc(slices.Clone(path), func(c interleave.Choice) bool { return !slices.Contains(order, c) })
+		own := slices.DeleteFunc(slices.Clone(path), func(c interleave.Choice) bool {
+			return !slices.Contains(order, c)
+		})
 		return slices.Equal(own, order)
 	}
 }
 
-// The theorem: a bug of depth d among n actors with k steps together is found with a probability of at least 1/(n*k^(d-1)).
+// The theorem: a bug of depth d among n actors with k steps together is found with a probability of at least
+// 1/(n*k^(d-1)).
 func TestBugsAreFoundAsOftenAsPCTPromises(t *testing.T) {
 	expiry := interleave.Budget{Expiries: 1}
 	for name, e := range map[string]struct {
@@ -50,21 +53,25 @@ func TestBugsAreFoundAsOftenAsPCTPromises(t *testing.T) {
 		faults int // that the bug needs
 		bug    func([]interleave.Choice) bool
 	}{
-		"depth 1: the last before the first":       {toy{steps: []int{1, 1, 1, 4}}, 1, 0, contains(b, a)},
-		"depth 2: within the other":                {toy{steps: []int{2, 1, 3, 3}}, 2, 0, contains(a, b, a)},
-		"depth 2 with more falls than it needs":    {toy{steps: []int{2, 1, 3, 3}}, 3, 0, contains(a, b, a)},
-		"depth 3: to and fro":                      {toy{steps: []int{2, 2, 3}}, 3, 0, contains(a, b, a, b)},
-		"depth 4: to and fro again":                {toy{steps: []int{3, 2, 1}}, 4, 0, contains(a, b, a, b, a)},
-		"depth 3: three in a ring":                 {toy{steps: []int{2, 1, 1, 2}}, 3, 0, contains(a, b, c, a)},
-		"depth 2 without the fault that may come":  {toy{steps: []int{2, 1, 2}, budget: expiry}, 2, 0, contains(a, b, a)},
-		"an expiry within, and the right one":      {toy{steps: []int{2, 1, 2}, budget: expiry}, 1, 1, contains(a, interleave.Pass(1), a)},
-		"depth 2 and an expiry, the right one too": {toy{steps: []int{2, 1, 2}, budget: expiry}, 2, 1, contains(a, b, interleave.Pass(1), a)},
+		"depth 1: the last before the first":    {toy{steps: []int{1, 1, 1, 4}}, 1, 0, contains(b, a)},
+		"depth 2: within the other":             {toy{steps: []int{2, 1, 3, 3}}, 2, 0, contains(a, b, a)},
+		"depth 2 with more falls than it needs": {toy{steps: []int{2, 1, 3, 3}}, 3, 0, contains(a, b, a)},
+		"depth 3: to and fro":                   {toy{steps: []int{2, 2, 3}}, 3, 0, contains(a, b, a, b)},
+		"depth 4: to and fro again":             {toy{steps: []int{3, 2, 1}}, 4, 0, contains(a, b, a, b, a)},
+		"depth 3: three in a ring":              {toy{steps: []int{2, 1, 1, 2}}, 3, 0, contains(a, b, c, a)},
+		"depth 2 without the fault that may come": {toy{steps: []int{2, 1, 2}, budget: expiry},
+			2, 0, contains(a, b, a)},
+		"an expiry within, and the right one": {toy{steps: []int{2, 1, 2}, budget: expiry}, 1, 1,
+			contains(a, interleave.Pass(1), a)},
+		"depth 2 and an expiry, the right one too": {toy{steps: []int{2, 1, 2}, budget: expiry}, 2, 1,
+			contains(a, b, interleave.Pass(1), a)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			const runs = 15_000
 			promise := interleave.Random{
-				Depth: e.depth, Clients: len(e.toy.steps), Steps: e.toy.length(), Faults: e.toy.budget.Expiries, Instants: 2,
+				Depth: e.depth, Clients: len(e.toy.steps), Steps: e.toy.length(),
+				Faults: e.toy.budget.Expiries, Instants: 2,
 			}.Promise()
 			p := promise.Probability
 			if e.faults > 0 {
@@ -84,11 +91,12 @@ func TestOddsOfPartialOrderSampling(t *testing.T) {
 		bug  func([]interleave.Choice) bool
 		want float64
 	}{
-		"within the other":                     {toy{steps: []int{2, 1}}, contains(a, b, a), 1.0 / 4},
-		"to and fro again":                     {toy{steps: []int{3, 2}}, contains(a, b, a, b, a), 1.0 / 16},
-		"one order of three":                   {toy{steps: []int{1, 1, 1}}, contains(b, c, a), 1.0 / 6},
-		"after five steps that it never meets": {toy{steps: []int{5, 1}, keys: []string{"a", "b"}}, contains(a, a, a, a, a, b), 1.0 / 6},
-		"after five steps that it meets":       {toy{steps: []int{5, 1}}, contains(a, a, a, a, a, b), 1.0 / 32},
+		"within the other":   {toy{steps: []int{2, 1}}, contains(a, b, a), 1.0 / 4},
+		"to and fro again":   {toy{steps: []int{3, 2}}, contains(a, b, a, b, a), 1.0 / 16},
+		"one order of three": {toy{steps: []int{1, 1, 1}}, contains(b, c, a), 1.0 / 6},
+		"after five steps that it never meets": {toy{steps: []int{5, 1}, keys: []string{"a", "b"}},
+			contains(a, a, a, a, a, b), 1.0 / 6},
+		"after five steps that it meets": {toy{steps: []int{5, 1}}, contains(a, a, a, a, a, b), 1.0 / 32},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -107,7 +115,8 @@ func TestABugDeeperThanAskedForNeedsLuck(t *testing.T) {
 	}
 }
 
-// Actors that stand for each other begin in their order: the first of those that have not begun is the only one that may.
+// Actors that stand for each other begin in their order: the first of those that have not begun is the only one that
+// may.
 func TestActorsThatStandForEachOtherBeginInOrder(t *testing.T) {
 	y := toy{steps: []int{2, 2, 2, 2}}
 	y.odds(t, Shape{Depth: 3, InOrder: true}, 100, func(path []interleave.Choice) bool {
@@ -154,7 +163,8 @@ func TestFaultsOfTwoPlaces(t *testing.T) {
 // A budget has as many faults as can be drawn of it.
 func TestFaultsOfABudget(t *testing.T) {
 	for _, b := range []interleave.Budget{
-		{}, {Crashes: 1, Expiries: 2, Approaches: 3, Failovers: 1, Flushes: 1, LostAnswers: 2, LostCommands: 1, Late: 2},
+		{}, {Crashes: 1, Expiries: 2, Approaches: 3, Failovers: 1, Flushes: 1, LostAnswers: 2,
+			LostCommands: 1, Late: 2},
 	} {
 		require.Len(t, faultsOf(b), b.Faults())
 	}
@@ -236,20 +246,25 @@ func TestOnlyPCTPromises(t *testing.T) {
 func TestTheChoicesOfAFault(t *testing.T) {
 	instants := []schedule.Instant{{Choice: interleave.Pass(0), BeyondEnd: true}, {Choice: interleave.Pass(1)}}
 	owns := map[faultKind][]interleave.Choice{
-		crashes: {interleave.Crash(0), interleave.Crash(1)}, passesBeyond: {interleave.Pass(0)}, passesToLast: {interleave.Pass(1)},
-		stopsReplication: {interleave.StopReplication}, promotes: {interleave.Promote}, flushesScripts: {interleave.FlushScripts},
-		losesAnswer: {interleave.LoseAnswer(0)}, losesCommand: {interleave.LoseCommand(0)}, delays: {interleave.Delay(0)},
-		slows: {interleave.Slow(0)}, arrives: {interleave.Arrive(0), interleave.Arrive(1)},
+		crashes: {interleave.Crash(0), interleave.Crash(1)}, passesBeyond: {interleave.Pass(0)},
+		passesToLast:     {interleave.Pass(1)},
+		stopsReplication: {interleave.StopReplication}, promotes: {interleave.Promote},
+		flushesScripts: {interleave.FlushScripts},
+		losesAnswer:    {interleave.LoseAnswer(0)}, losesCommand: {interleave.LoseCommand(0)},
+		delays: {interleave.Delay(0)},
+		slows:  {interleave.Slow(0)}, arrives: {interleave.Arrive(0), interleave.Arrive(1)},
 	}
 	all := []interleave.Choice{
-		a, b, interleave.LoseAnswer(1), interleave.LoseCommand(1), interleave.Delay(1), interleave.Slow(1), interleave.Slow(0).Of(1), interleave.Pass(2),
+		a, b, interleave.LoseAnswer(1), interleave.LoseCommand(1), interleave.Delay(1), interleave.Slow(1),
+		interleave.Slow(0).Of(1), interleave.Pass(2),
 	}
 	for _, own := range owns {
 		all = append(all, own...)
 	}
 	for kind, own := range owns {
 		for _, choice := range all {
-			require.Equal(t, slices.Contains(own, choice), kind.matches(choice, a, instants), "fault %d, %v", kind, choice)
+			require.Equal(t, slices.Contains(own, choice), kind.matches(choice, a, instants),
+				"fault %d, %v", kind, choice)
 		}
 	}
 }
@@ -260,7 +275,8 @@ func TestAFaultWaitsUntilItCanHappen(t *testing.T) {
 	r.faults = []placedFault{{crashes, 0}}
 	require.Equal(t, a, r.choose([]schedule.Move{{Choice: a}}, nil))
 	require.Equal(t, interleave.Crash(0), r.choose([]schedule.Move{{Choice: a}, {Choice: interleave.Crash(0)}}, nil))
-	require.Equal(t, interleave.Arrive(3), r.choose([]schedule.Move{{Choice: interleave.Arrive(3)}}, nil), "all that is left is a late command")
+	require.Equal(t, interleave.Arrive(3), r.choose([]schedule.Move{{Choice: interleave.Arrive(3)}}, nil),
+		"all that is left is a late command")
 }
 
 // Instants are asked for only where time can pass.

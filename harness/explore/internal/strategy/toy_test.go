@@ -11,8 +11,9 @@ import (
 	"github.com/doublegrant/doublegrant/harness/interleave"
 )
 
-// toy is a program without Redis: each actor has so many steps, each of which writes the actor's key. Until all are done time can pass, if
-// the budget has an expiry, to one of two ends of leases. It costs 1 to let another actor go on than the one that could.
+// toy is a program without Redis: each actor has so many steps, each of which writes the actor's key. Until all are
+// done time can pass, if the budget has an expiry, to one of two ends of leases. It costs 1 to let another actor go on
+// than the one that could.
 type toy struct {
 	steps  []int
 	keys   []string // by actor; beyond its end: all write one
@@ -74,7 +75,8 @@ func (v *toyView) Visited([]*schedule.Move) (bool, error) {
 }
 
 func (v *toyView) Instants() ([]schedule.Instant, error) {
-	return []schedule.Instant{{Choice: interleave.Pass(0), At: 1, BeyondEnd: true}, {Choice: interleave.Pass(1), At: 2, BeyondEnd: true}}, v.err
+	return []schedule.Instant{{Choice: interleave.Pass(0), At: 1, BeyondEnd: true},
+		{Choice: interleave.Pass(1), At: 2, BeyondEnd: true}}, v.err
 }
 
 func (v *toyView) Moves() (moves []schedule.Move, err error) {
@@ -98,7 +100,8 @@ func (v *toyView) Moves() (moves []schedule.Move, err error) {
 		}
 	}
 	if len(moves) > 0 && v.expiries > 0 {
-		moves = append(moves, schedule.Move{Choice: interleave.Pass(0), World: true}, schedule.Move{Choice: interleave.Pass(1), World: true})
+		moves = append(moves, schedule.Move{Choice: interleave.Pass(0), World: true},
+			schedule.Move{Choice: interleave.Pass(1), World: true})
 	}
 	return moves, v.err
 }

@@ -1,4 +1,5 @@
-// Package trace writes down the steps of a schedule, for people: what was sent and answered, and what each client then takes for true.
+// Package trace writes down the steps of a schedule, for people: what was sent and answered, and what each client then
+// takes for true.
 package trace
 
 import (
@@ -206,7 +207,8 @@ func (t *Trace) Passed(d time.Duration, gone []string, left string, last []strin
 // rounded returns d without the microseconds that steps have taken of it.
 func rounded(d time.Duration) time.Duration { return keyspace.RoundUp(d, keyspace.Grain) }
 
-// FinishStep ends a step. ended lists the operations that ended in it, seen what the program saw in the store after them.
+// FinishStep ends a step. ended lists the operations that ended in it, seen what the program saw in the store after
+// them.
 func (t *Trace) FinishStep(ended, seen []harness.Op) {
 	if t == nil {
 		return
@@ -233,8 +235,9 @@ func (t *Trace) Probed(op harness.Op) {
 		return
 	}
 	t.Steps = append(t.Steps, interleave.Step{
-		Number: len(t.Steps) + 1, At: op.Return, Choice: interleave.Probe, Command: strings.TrimSpace(string(op.Kind) + " " + op.Key),
-		Reply: answer(op), Belief: probeBelief(op),
+		Number: len(t.Steps) + 1, At: op.Return, Choice: interleave.Probe,
+		Command: strings.TrimSpace(string(op.Kind) + " " + op.Key),
+		Reply:   answer(op), Belief: probeBelief(op),
 	})
 }
 

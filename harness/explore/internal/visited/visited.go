@@ -1,5 +1,5 @@
-// Package visited remembers to which states the schedules of a search have come. A state is described by whoever knows it, and kept as a
-// hash.
+// Package visited remembers to which states the schedules of a search have come. A state is described by whoever knows
+// it, and kept as a hash.
 package visited
 
 import (
@@ -12,8 +12,8 @@ import (
 	"github.com/cespare/xxhash/v2"
 )
 
-// MostStates bounds the states that a part of a search keeps, of about 50 bytes each. Beyond that no more are kept, and what follows
-// a state is looked at again: that costs time only.
+// MostStates bounds the states that a part of a search keeps, of about 50 bytes each. Beyond that no more are kept, and
+// what follows a state is looked at again: that costs time only.
 const MostStates = 8_000_000
 
 // Table holds states. Several goroutines may use it.

@@ -17,39 +17,41 @@ import (
 	"github.com/doublegrant/doublegrant/harness/workqueue"
 )
 
-// Open returns an empty queue for one test, as several workers have it: each call of the function it returns is one worker more. A worker
-// that says nothing for so long as lease loses its unit.
+// Open returns an empty queue for one test, as several workers have it: each call of the function it returns is one
+// worker more. A worker that says nothing for so long as lease loses its unit.
 type Open func(t *testing.T, lease time.Duration) func(worker string) workqueue.Queue
 
-// InRealTime runs a test of a queue whose server knows no other time. A queue of this process alone takes synctest.Test.
+// InRealTime runs a test of a queue whose server knows no other time. A queue of this process alone takes
+// synctest.Test.
 func InRealTime(t *testing.T, test func(*testing.T)) { test(t) }
 
 // Test tests a queue, each test in a time of its own. It does all tests, or those that are named.
 func Test(t *testing.T, in func(*testing.T, func(*testing.T)), open Open, names ...string) {
 	all := map[string]func(*testing.T, Open){
-		"each unit has one outcome":                          eachUnitHasOneOutcome,
-		"a unit is named by its content":                     aUnitIsNamedByItsContent,
-		"a lease ends":                                       aLeaseEnds,
-		"a lease is renewed":                                 aLeaseIsRenewed,
-		"the first result wins over an equal one":            theFirstResultWins(result("x"), false),
-		"the first result wins over a different one":         theFirstResultWins(result("y"), true),
-		"the first result wins over one that claims nothing": theFirstResultWins(workqueue.Result{Body: []byte("y")}, false),
-		"three tries":                                        threeTries,
-		"a worker that never answers":                        aWorkerThatNeverAnswers,
-		"a unit given back is not a try":                     aUnitGivenBackIsNotATry,
-		"the end":                                            theEnd,
-		"large bodies":                                       largeBodies,
-		"whatever workers do":                                whateverWorkersDo,
-		"a canceled wait ends":                               aCanceledWaitEnds,
-		"a late result of a unit given up":                   aLateResultOfAUnitGivenUp,
-		"a late fail":                                        aLateFail,
-		"a late give back":                                   aLateGiveBack,
-		"given back after a late result":                     givenBackAfterALateResult,
-		"a worker that fails where another does not":         aWorkerThatFailsWhereAnotherDoesNot,
-		"a unit that fails everywhere":                       aUnitThatFailsEverywhere,
-		"a worker that fails and is alone":                   aWorkerThatFailsAndIsAlone,
-		"a worker that failed once":                          aWorkerThatFailedOnce,
-		"what a coordinator sees":                            whatACoordinatorSees,
+		"each unit has one outcome":                  eachUnitHasOneOutcome,
+		"a unit is named by its content":             aUnitIsNamedByItsContent,
+		"a lease ends":                               aLeaseEnds,
+		"a lease is renewed":                         aLeaseIsRenewed,
+		"the first result wins over an equal one":    theFirstResultWins(result("x"), false),
+		"the first result wins over a different one": theFirstResultWins(result("y"), true),
+		"the first result wins over one that claims nothing": theFirstResultWins(
+			workqueue.Result{Body: []byte("y")}, false),
+		"three tries":                                threeTries,
+		"a worker that never answers":                aWorkerThatNeverAnswers,
+		"a unit given back is not a try":             aUnitGivenBackIsNotATry,
+		"the end":                                    theEnd,
+		"large bodies":                               largeBodies,
+		"whatever workers do":                        whateverWorkersDo,
+		"a canceled wait ends":                       aCanceledWaitEnds,
+		"a late result of a unit given up":           aLateResultOfAUnitGivenUp,
+		"a late fail":                                aLateFail,
+		"a late give back":                           aLateGiveBack,
+		"given back after a late result":             givenBackAfterALateResult,
+		"a worker that fails where another does not": aWorkerThatFailsWhereAnotherDoesNot,
+		"a unit that fails everywhere":               aUnitThatFailsEverywhere,
+		"a worker that fails and is alone":           aWorkerThatFailsAndIsAlone,
+		"a worker that failed once":                  aWorkerThatFailedOnce,
+		"what a coordinator sees":                    whatACoordinatorSees,
 	}
 	if len(names) == 0 {
 		names = slices.Collect(maps.Keys(all))
@@ -163,7 +165,8 @@ func aLeaseIsRenewed(t *testing.T, open Open) {
 	require.NoError(t, job.Done(t.Context(), result("x")))
 }
 
-// theFirstResultWins returns the test in which a second result, which may be in dispute with the first, comes from a worker that was cut off.
+// theFirstResultWins returns the test in which a second result, which may be in dispute with the first, comes from a
+// worker that was cut off.
 func theFirstResultWins(second workqueue.Result, disputed bool) func(*testing.T, Open) {
 	return func(t *testing.T, open Open) {
 		as, q, late := cutOff(t, open, "cut off")
@@ -274,8 +277,10 @@ func aLateResultOfAUnitGivenUp(t *testing.T, open Open) {
 	require.True(t, outcome(t, q, unit("1")).GivenUp(), "the first outcome stays")
 }
 
-// cutOff opens a queue with one unit, in the hands of a worker that says nothing: the next who asks gets it when the lease is over.
-func cutOff(t *testing.T, open Open, worker string) (as func(string) workqueue.Queue, q workqueue.Queue, late workqueue.Job) {
+// cutOff opens a queue with one unit, in the hands of a worker that says nothing: the next who asks gets it when the
+// lease is over.
+func cutOff(t *testing.T, open Open,
+	worker string) (as func(string) workqueue.Queue, q workqueue.Queue, late workqueue.Job) {
 	t.Helper()
 	as = open(t, shortLease)
 	q = as("q")
@@ -313,7 +318,8 @@ func givenBackAfterALateResult(t *testing.T, open Open) {
 	nothingToTake(t, q, shortLease)
 }
 
-// whateverWorkersDo lets workers do units right, fail, give back, vanish, and come back late, in an order that nobody knows.
+// whateverWorkersDo lets workers do units right, fail, give back, vanish, and come back late, in an order that nobody
+// knows.
 func whateverWorkersDo(t *testing.T, open Open) {
 	const units, workers = 40, 4
 	as := open(t, shortLease)

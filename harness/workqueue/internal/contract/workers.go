@@ -17,16 +17,18 @@ import (
 // This file has the tests of a queue with workers who fail, each its own way.
 
 // works lets workers work until the queue is over. It returns how each ended, by name.
-func works(t *testing.T, as func(string) workqueue.Queue, workers map[string]func(workqueue.Unit) error) func() map[string]error {
+func works(t *testing.T, as func(string) workqueue.Queue,
+	workers map[string]func(workqueue.Unit) error) func() map[string]error {
 	var mu sync.Mutex
 	var working sync.WaitGroup
 	ended := map[string]error{}
 	for name, does := range workers {
 		q := as(name)
 		working.Go(func() {
-			err := workqueue.Worker{AliveEvery: time.Second / 4, Do: func(_ context.Context, u workqueue.Unit) (workqueue.Result, error) {
-				return workqueue.Result{Body: []byte(name), Claim: "x"}, does(u)
-			}}.Work(t.Context(), q, name)
+			err := workqueue.Worker{AliveEvery: time.Second / 4,
+				Do: func(_ context.Context, u workqueue.Unit) (workqueue.Result, error) {
+					return workqueue.Result{Body: []byte(name), Claim: "x"}, does(u)
+				}}.Work(t.Context(), q, name)
 			mu.Lock()
 			defer mu.Unlock()
 			ended[name] = err
@@ -64,7 +66,8 @@ func aWorkerThatFailsWhereAnotherDoesNot(t *testing.T, open Open) {
 			require.LessOrEqual(t, len(o.Failed), 1)
 		}
 	}
-	require.Contains(t, q.Watch().Barred["bad"], "it failed 2 units in a row that others did; the last: no space left, which good then did")
+	require.Contains(t, q.Watch().Barred["bad"],
+		"it failed 2 units in a row that others did; the last: no space left, which good then did")
 	require.NoError(t, q.End(t.Context()))
 	come := ended()
 	require.NoError(t, come["good"])
@@ -150,7 +153,8 @@ func whatACoordinatorSees(t *testing.T, open Open) {
 	}
 	require.NoError(t, take(t, as("a")).Fail(t.Context(), "broken"))
 	sees("a try that failed", func(all []workqueue.Begun) bool {
-		return len(all) == 1 && all[0].ID == unit("1").ID() && all[0].Worker == "" && len(all[0].Failed) == 1 && all[0].Failed[0] == "a: broken"
+		return len(all) == 1 && all[0].ID == unit("1").ID() && all[0].Worker == "" && len(all[0].Failed) == 1 &&
+			all[0].Failed[0] == "a: broken"
 	})
 	job := take(t, as("b"))
 	sees("who has it", func(all []workqueue.Begun) bool {
