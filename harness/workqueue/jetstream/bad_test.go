@@ -69,7 +69,7 @@ func TestACoordinationThatHasNotBegun(t *testing.T) {
 	require.Contains(t, told[0], "no coordination called main has begun there: waiting for it, 300ms at most")
 }
 
-// What somebody else keeps in the NATS under a name of ours is left as it is.
+// A stream of something else with the name of ours is left alone.
 func TestAStreamOfSomebodyElse(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"KV_doublegrant-main", "OBJ_doublegrant-main", "DOUBLEGRANT_main"} {
@@ -87,7 +87,7 @@ func TestAStreamOfSomebodyElse(t *testing.T) {
 	}
 }
 
-// A coordination that another version has begun is refused by name, on both sides.
+// A coordination of another version is refused by name, on both sides.
 func TestACoordinationOfAnotherFormat(t *testing.T) {
 	t.Parallel()
 	a := served(t).Access
@@ -101,8 +101,8 @@ func TestACoordinationOfAnotherFormat(t *testing.T) {
 	oneLineWith(t, err, jetstream.ErrOther, "it was begun by doublegrant v99, and this is v1")
 }
 
-// A store that cannot be written ends the wait of its coordinator, though it can still be read. Workers hear of it by
-// the end of the NATS.
+// If the store cannot be written, the coordinator stops waiting, though the store can still be read. Workers notice
+// when the NATS ends.
 func TestAStoreThatCannotBeWritten(t *testing.T) {
 	t.Parallel()
 	s := served(t)
@@ -191,7 +191,7 @@ func TestAFullObjectStore(t *testing.T) {
 	}
 }
 
-// TestANATSThatGoesAway ends and comes back at the same address, with all that it had: everybody goes on.
+// TestANATSThatGoesAway restarts a NATS at the same address with its data: everything goes on.
 func TestANATSThatGoesAway(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -211,7 +211,7 @@ func TestANATSThatGoesAway(t *testing.T) {
 	require.Equal(t, "r", string(outcome(t, q, u).Body))
 }
 
-// TestSecretsAreKept searches all that a server leaves in its folder, but the file that is for it.
+// TestSecretsAreKept searches everything that a server leaves in its folder, except the token's file.
 func TestSecretsAreKept(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -18,8 +18,7 @@ import (
 	"github.com/doublegrant/doublegrant/harness/workqueue/jetstream"
 )
 
-// certificate returns one for 127.0.0.1 that signs itself, the one of httptest, and a file with it for those who are to
-// trust it.
+// certificate returns httptest's self-signed certificate for 127.0.0.1, and a file with it for clients.
 func certificate(t *testing.T) (tls.Certificate, string) {
 	t.Helper()
 	web := httptest.NewTLSServer(nil)
@@ -30,7 +29,7 @@ func certificate(t *testing.T) (tls.Certificate, string) {
 	return web.TLS.Certificates[0], file
 }
 
-// identity is a pair of keys, and its public one.
+// identity returns a key pair and its public key.
 func identity(t *testing.T, create func() (nkeys.KeyPair, error)) (nkeys.KeyPair, string) {
 	t.Helper()
 	pair, err := create()
@@ -40,7 +39,7 @@ func identity(t *testing.T, create func() (nkeys.KeyPair, error)) (nkeys.KeyPair
 	return pair, public
 }
 
-// credentials makes an operator, an account that may use JetStream, and a .creds file of a user of it.
+// credentials returns an operator, an account that may use JetStream, and a .creds file of one of its users.
 func credentials(t *testing.T) (operator *jwt.OperatorClaims, accounts server.AccountResolver, system, file string) {
 	t.Helper()
 	operatorKey, operatorID := identity(t, nkeys.CreateOperator)
@@ -72,7 +71,7 @@ func credentials(t *testing.T) (operator *jwt.OperatorClaims, accounts server.Ac
 	return operator, accounts, system, file
 }
 
-// TestTLSAndCredentials: a server that asks for both is reached with both, and not otherwise.
+// TestTLSAndCredentials checks that a server that requires both is reached only with both.
 func TestTLSAndCredentials(t *testing.T) {
 	t.Parallel()
 	cert, ca := certificate(t)

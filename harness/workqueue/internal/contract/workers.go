@@ -14,9 +14,9 @@ import (
 	"github.com/doublegrant/doublegrant/harness/workqueue"
 )
 
-// This file has the tests of a queue with workers who fail, each its own way.
+// This file tests a queue whose workers fail in different ways.
 
-// works lets workers work until the queue is over. It returns how each ended, by name.
+// works runs workers until the queue is over. It returns how each ended, by name.
 func works(t *testing.T, as func(string) workqueue.Queue,
 	workers map[string]func(workqueue.Unit) error) func() map[string]error {
 	var mu sync.Mutex
@@ -37,7 +37,8 @@ func works(t *testing.T, as func(string) workqueue.Queue,
 	return func() map[string]error { working.Wait(); return ended }
 }
 
-// aWorkerThatFailsWhereAnotherDoesNot is faster than the other: without care it would take all tries of all units.
+// aWorkerThatFailsWhereAnotherDoesNot has a failing worker that is faster than the other: without precautions it would
+// use up all tries.
 func aWorkerThatFailsWhereAnotherDoesNot(t *testing.T, open Open) {
 	as := open(t, someLease)
 	q := as("q")
@@ -45,7 +46,7 @@ func aWorkerThatFailsWhereAnotherDoesNot(t *testing.T, open Open) {
 	ended := works(t, as, map[string]func(workqueue.Unit) error{
 		"good": func(workqueue.Unit) error {
 			select {
-			case <-failed: // the other is faster, as long as it has something to do
+			case <-failed: // the other is faster while it has work
 			case <-time.After(time.Second):
 			}
 			return nil
@@ -115,13 +116,13 @@ func aWorkerThatFailsAndIsAlone(t *testing.T, open Open) {
 	require.Equal(t, map[string]error{"a": nil}, ended())
 }
 
-// aWorkerThatFailedOnce works on when others have done what it failed.
+// aWorkerThatFailedOnce keeps working after others have done what it failed.
 func aWorkerThatFailedOnce(t *testing.T, open Open) {
 	as := open(t, someLease)
 	q := as("q")
 	var failed atomic.Bool
 	ended := works(t, as, map[string]func(workqueue.Unit) error{"good": func(workqueue.Unit) error {
-		time.Sleep(time.Second / 20) // it leaves some to the other
+		time.Sleep(time.Second / 20) // leave some units to the other
 		return nil
 	}, "once": func(workqueue.Unit) error {
 		if failed.CompareAndSwap(false, true) {
