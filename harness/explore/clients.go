@@ -12,10 +12,10 @@ import (
 	"github.com/doublegrant/doublegrant/harness/interleave"
 )
 
-// This file starts the clients of a schedule that is really run, and lets each go on until it waits again.
+// This file starts the clients of a live schedule and lets each run until it waits again.
 
-// parkWithin is the time that a client may take to reach its next command, while this process is awake. This package's
-// tests give it more, since a client may get little of a machine that does other work.
+// parkWithin is the time that a client has to reach its next command, while this process is awake. The package's tests
+// raise it, since a client may get little processor time on a busy machine.
 var parkWithin = 2 * time.Second
 
 // beginSchedule starts a schedule: every client runs up to its first command.
@@ -40,12 +40,12 @@ func beginSchedule(ctx context.Context, spec *Spec, budget interleave.Budget, w 
 	ex.actors = make([]*actor, budget.Clients)
 	opened := false
 	defer func() {
-		if !opened { // Open or a client panicked, or a client is astray
+		if !opened { // Open or a client panicked, or a client did not park
 			ex.abandon()
 		}
 	}()
 	for i := range ex.actors {
-		if ex.process(i) == i { // those of one process share a dialer
+		if ex.process(i) == i { // clients of one process share a dialer
 			w.dialers[i].actor.Store(nil)
 			w.dialers[i].watchers = nil
 		}
@@ -70,7 +70,7 @@ func beginSchedule(ctx context.Context, spec *Spec, budget interleave.Budget, w 
 	return ex, nil
 }
 
-// openClient makes a client. The constructor may send commands, so it has the turn.
+// openClient makes a client. It gives the turn away, since the constructor may send commands.
 func (ex *live) openClient(place, i int) (c harness.Client, err error) {
 	defer ex.w.giveTurn()()
 	p := ex.spec.Program
@@ -90,8 +90,8 @@ func (ex *live) openClient(place, i int) (c harness.Client, err error) {
 	return p.OpenAt(place, ex.w.gates.addresses[i]), nil
 }
 
-// brokenOutside returns the error of a client that panicked since the program outside broke down; nil for any other
-// panic.
+// brokenOutside returns the error of a client that panicked because its program outside this process broke down; nil:
+// another panic.
 func brokenOutside(client int, panicked any) error {
 	if err, ok := panicked.(error); ok && errors.Is(err, interleave.ErrOutside) {
 		return schedule.Stopped("client %d: %v", client+1, err)
@@ -99,7 +99,7 @@ func brokenOutside(client int, panicked any) error {
 	return nil
 }
 
-// awaitClient gives the turn to the client, and returns with it when the client is parked or done.
+// awaitClient gives the turn to a client and takes it back when the client is parked or done.
 func (ex *live) awaitClient(a *actor) error {
 	ex.running = a
 	at, ok := ex.awaitParking(a)
@@ -135,11 +135,11 @@ func (ex *live) awaitClient(a *actor) error {
 	return ex.startThreads()
 }
 
-// awaitParking gives the turn away until the client parks. ok is false if its time is over, Redis does not answer, or a
-// test says that it will not park.
+// awaitParking gives the turn away until the client parks. ok is false if the client's time is over, Redis does not
+// answer, or a test says that the client will not park.
 func (ex *live) awaitParking(a *actor) (at parked, ok bool) {
 	g := ex.w.newGrace()
-	look, where := firstLook, "" // it waits in memory
+	look, where := firstLook, "" // stack of the client, if it waits in memory
 	for d := parkWithin; ; d = g.left() {
 		if ex.sharesMemory() {
 			d, look = min(d, look), 2*look
@@ -164,7 +164,7 @@ func (ex *live) awaitParking(a *actor) (at parked, ok bool) {
 	}
 }
 
-// awaitParkingFor gives the turn away until the client parks, for so long at most. waits reports whether it may still
+// awaitParkingFor gives the turn away until the client parks, for d at most. waits is true if the client may still
 // park.
 func (ex *live) awaitParkingFor(a *actor, d time.Duration) (at parked, parks, waits bool) {
 	defer ex.w.giveTurn()()

@@ -6,32 +6,34 @@ import (
 	"syscall"
 )
 
-// This file hears what a program outside does on a connection, also what it does without waiting for an answer.
+// This file tracks what a program outside this process does on a connection, also when the program does not wait for an
+// answer.
 
-// ear is how a gate hears a program on one connection. The zero value hears nothing.
+// activity is what the gate's goroutine does for one connection of a program outside this process. The zero value waits
+// for Redis.
 type ear struct {
 	mu    sync.Mutex
-	outer net.Conn // the program's; nil: the connection comes by a relay, or from inside
+	outer net.Conn // the program's side; nil: the client is in this process, or a relay passes its bytes on
 	does  earState
 }
 
-// earState says what the goroutine does that hears.
+// activityState is what the gate's goroutine does now.
 type earState uint8
 
 const (
-	earParks earState = iota // a command is under way, or it is over
+	earParks earState = iota // it waits for the reply to a command, or has ended
 	earReads                 // it waits for what the program sends next
-	earActs                  // it acts on what the program has sent
+	earActs                  // it handles what the program has sent
 )
 
-// turns notes what the ear's goroutine does from now on.
+// set stores what the gate's goroutine does from now on.
 func (e *ear) turns(to earState) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.does = to
 }
 
-// hear reads what the program sends next.
+// readProgram reads what the program sends next.
 func (e *ear) hear(outer net.Conn, in []byte) (n int, err error) {
 	raw, err := rawOf(outer)
 	if err != nil {
@@ -59,8 +61,8 @@ func (e *ear) hear(outer net.Conn, in []byte) (n int, err error) {
 	return n, nil
 }
 
-// isBehind reports whether the program has sent something, or closed the connection, and the gate has not done what
-// follows from it.
+// isBehind reports whether the program has sent something, or closed the connection, and the gate has not handled it
+// yet.
 func (e *ear) isBehind() (behind bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -71,7 +73,7 @@ func (e *ear) isBehind() (behind bool) {
 	if err != nil {
 		return false
 	}
-	_ = raw.Control(func(fd uintptr) { // an error: this side has closed it
+	_ = raw.Control(func(fd uintptr) { // an error: this side has closed the connection
 		var b [1]byte
 		_, err := ignoringEINTR(func() (int, error) {
 			n, _, err := syscall.Recvfrom(int(fd), b[:], syscall.MSG_PEEK|syscall.MSG_DONTWAIT)
@@ -98,13 +100,13 @@ func ignoringEINTR(call func() (int, error)) (n int, err error) {
 	}
 }
 
-// hangUp closes the program's side. Where a command is under way the goroutine that waits for its reply does that, when
-// it has been told.
+// hangUp closes the program's side. If a command is under way, the goroutine that waits for its reply closes it
+// instead.
 func (e *ear) hangUp() {
 	e.mu.Lock()
 	waits := e.does == earParks
 	e.mu.Unlock()
 	if e.outer != nil && !waits {
-		_ = e.outer.Close() // the program may have closed it
+		_ = e.outer.Close() // an error: the program has closed it
 	}
 }

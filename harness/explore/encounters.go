@@ -11,15 +11,15 @@ import (
 	"github.com/doublegrant/doublegrant/harness/interleave"
 )
 
-// This file keeps the situations that schedules meet. Checkers see some of them in the history; the explorer brings
-// about the others itself.
+// This file collects the situations that schedules meet. Checkers see some of them in the history; the explorer causes
+// the others.
 
-// noteSituation notes a situation that the explorer brings about.
+// noteSituation adds a situation that the explorer caused.
 func (ex *execution) noteSituation(name harness.SituationName) {
 	ex.situations = append(ex.situations, name)
 }
 
-// rerunSituations runs the shortest schedule of each situation again and returns the situations with their steps.
+// rerunSituations runs the shortest schedule of each situation again, and returns the situations with their steps.
 func (s *search) rerunSituations(ctx context.Context, w *world) (all []interleave.Situation, err error) {
 	r := newRunner(s.spec, w)
 	for _, name := range slices.Sorted(maps.Keys(s.seen.Encounters.By)) {
@@ -27,7 +27,7 @@ func (s *search) rerunSituations(ctx context.Context, w *world) (all []interleav
 		told := interleave.Situation{Situation: e.Situation}
 		if e.Count > 0 {
 			told.Steps, err = r.stepsOf(context.WithoutCancel(ctx), e.Budget, e.Schedule)
-			// of those the verdict tells
+			// the verdict reports these two
 			if err != nil && !errors.Is(err, ErrDiverged) && !errors.Is(err, schedule.ErrStopped) {
 				return all, err
 			}
@@ -43,7 +43,7 @@ func (r runner) stepsOf(ctx context.Context, budget interleave.Budget,
 	ex, err := r.replay(ctx, budget, choices)
 	switch {
 	case errors.Is(err, errDisturbed):
-		return nil, nil // there is one, but the machine is too busy to show it
+		return nil, nil // the machine is too busy to show it
 	case err != nil:
 		return nil, err
 	}

@@ -17,21 +17,20 @@ import (
 	"github.com/doublegrant/doublegrant/harness/interleave"
 )
 
-// This file tries what a program promises by Symmetric: a schedule in which clients have changed places has to go as it
-// did before, but for their names. Tried are the shortest schedules of the situations that a part has met, and some at
-// random. Where the promise does not hold the search begins anew without it, since it has left out orders that show
-// something of their own.
+// This file tests the promise Program.Symmetric: a schedule in which clients swap places must go as before, apart from
+// their names. It tries the shortest schedules of the situations that a part has met, and some at random. If the
+// promise does not hold, the search starts again without it, since it has left out orders that matter.
 
 const (
-	mostExchanges = 160 // schedules with clients in other places that are run after one part
-	drawnToSwap   = 12  // schedules at random that are tried after one part
+	mostExchanges = 160 // schedules with swapped clients that are run after one part
+	drawnToSwap   = 12  // random schedules that are tried after one part
 )
 
-// places says who acts in whose place: places[i] in that of client i, both counted from 0.
+// places is a permutation of clients: client i takes the place of client places[i], both from 0.
 type places []int
 
-// breaksSymmetry tries the promise on schedules of the part that has just ended, and reports whether it does not hold.
-// From then on the search does not rely on it.
+// breaksSymmetry tests the promise on schedules of the part that has just ended, and reports whether it is broken. If
+// so, the search no longer relies on it.
 func (s *search) breaksSymmetry(ctx context.Context, w *world) bool {
 	if !s.spec.inOneOrder(s.budget) || s.isEnding() {
 		return false
@@ -54,7 +53,7 @@ func (s *search) breaksSymmetry(ctx context.Context, w *world) bool {
 	return true
 }
 
-// beginAnew forgets all that the search has counted. What it has found stays: those schedules are run again in the end.
+// beginAnew resets the counts of the search. Counterexamples stay: their schedules are run again at the end.
 func (s *search) beginAnew() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -64,7 +63,7 @@ func (s *search) beginAnew() {
 	s.parts, s.resumed, s.round = nil, nil, nil
 }
 
-// unlikeLimit says in the result that the promise does not hold. It is empty if nothing has shown that.
+// asymmetryLimit is the line of the result that says that the promise does not hold; empty: it was not broken.
 func (s *search) unlikeLimit() string {
 	if s.unlike == "" {
 		return ""
@@ -73,16 +72,16 @@ func (s *search) unlikeLimit() string {
 		"): clients begin in every order"
 }
 
-// exchanged is a schedule that is to be run with clients in each other's places.
+// exchangeTest is a schedule to be run with swapped clients.
 type exchanged struct {
 	budget interleave.Budget
-	path   []interleave.Choice // nil: it is drawn at random
-	number int                 // of the draw
+	path   []interleave.Choice // nil: drawn at random
+	number int                 // of the drawn schedule
 	tried  []places
 }
 
-// toExchange lists the schedules that are tried after a part, and notes that they are. Where not all can be, each is
-// tried about as often.
+// toExchange lists the schedules to try after a part and marks them as tried. If not all permutations can be tried,
+// each schedule gets about the same number.
 func (s *search) toExchange() (all []exchanged) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -118,9 +117,8 @@ func (s *search) toExchange() (all []exchanged) {
 	return all
 }
 
-// otherPlaces lists ways in which clients can take each other's places. With up to four clients each two of them take
-// the places of each two in one way (of four these are the even permutations). With more each takes the place of each
-// other.
+// otherPlaces lists the permutations to try. Up to four clients, every pair of clients takes the places of every pair
+// once; of four clients these are the even permutations. With more clients, every client takes every other place.
 func otherPlaces(clients int) (all []places) {
 	if clients > interleave.MaxExhaustive {
 		for by := 1; by < clients; by++ {
@@ -140,7 +138,7 @@ func otherPlaces(clients int) (all []places) {
 	return all
 }
 
-// permutations lists all permutations of so many clients, beginning with the one that changes nothing.
+// permutations lists all permutations of n clients, the identity first.
 func permutations(clients int) (all []places) {
 	if clients == 0 {
 		return []places{{}}
@@ -153,7 +151,7 @@ func permutations(clients int) (all []places) {
 	return all
 }
 
-// isEven reports whether an even number of exchanges of two leads there.
+// isEven reports whether the permutation is a product of an even number of swaps.
 func (p places) isEven() bool {
 	inversions := 0
 	for j := range p {
@@ -166,10 +164,10 @@ func (p places) isEven() bool {
 	return inversions%2 == 0
 }
 
-// whose returns in whose place a client acts.
+// inverse returns the client that takes the given client's place.
 func (p places) whose(client int) int { return slices.Index(p, client) }
 
-// String says who acts in whose place.
+// String describes the permutation.
 func (p places) String() string {
 	var clients, of []string
 	for i, client := range p {
@@ -183,8 +181,7 @@ func (p places) String() string {
 	return fmt.Sprintf("clients %s in the places of clients %s", strings.Join(clients, ", "), strings.Join(of, ", "))
 }
 
-// firstUnlike tries schedules, and describes the first difference beyond the names of clients. It is empty if there is
-// none.
+// firstAsymmetry tries schedules and describes the first difference other than names; empty: none.
 func (s *search) firstUnlike(ctx context.Context, w *world) (why string, err error) {
 	free := *s.spec // clients begin in any order
 	free.Program.Symmetric = false
@@ -205,7 +202,7 @@ func (s *search) firstUnlike(ctx context.Context, w *world) (why string, err err
 		})
 		switch {
 		case cannotBeTold(err):
-			continue // the search itself tells what is wrong
+			continue // the search itself reports what is wrong
 		case err != nil:
 			return "", err
 		}
@@ -219,13 +216,13 @@ func (s *search) firstUnlike(ctx context.Context, w *world) (why string, err err
 	return "", nil
 }
 
-// cannotBeTold reports whether a schedule could not be run, for a reason that is no error of the harness.
+// isInconclusive reports whether a schedule could not be run for a reason other than a failure of the harness.
 func cannotBeTold(err error) bool {
 	return errors.Is(err, ErrDiverged) || errors.Is(err, schedule.ErrStopped) || errors.Is(err, errDisturbed)
 }
 
-// unlike runs a schedule with clients in other places, and describes the first difference beyond their names. What
-// differs as well when the same schedule is run again is drawn at random, and no matter of theirs.
+// asymmetryUnder runs a schedule with swapped clients and describes the first difference other than names. A difference
+// that also shows when the same schedule is run twice is random, and ignored.
 func (r runner) unlike(ctx context.Context, first *execution, p places) (why string, err error) {
 	image, err := r.replay(ctx, first.budget, exchange(first.path, p))
 	if errors.Is(err, errDisturbed) || err != nil && !cannotBeTold(err) {
@@ -241,7 +238,7 @@ func (r runner) unlike(ctx context.Context, first *execution, p places) (why str
 	return describeUnlike(first, again, image, p), nil
 }
 
-// ignoring returns nil in the place of an error that wraps one of some others.
+// ignoring returns err, or nil if err wraps one of others.
 func ignoring(err error, others ...error) error {
 	if slices.ContainsFunc(others, func(o error) bool { return errors.Is(err, o) }) {
 		return nil
@@ -249,7 +246,7 @@ func ignoring(err error, others ...error) error {
 	return err
 }
 
-// exchange returns the schedule with clients in other places.
+// exchange returns the schedule with clients swapped.
 func exchange(path []interleave.Choice, p places) []interleave.Choice {
 	out := slices.Clone(path)
 	for at, c := range out {
@@ -260,8 +257,8 @@ func exchange(path []interleave.Choice, p places) []interleave.Choice {
 	return out
 }
 
-// describeUnlike describes the first step, or operation, in which the image of a schedule differs from it beyond names.
-// again is the schedule once more, nil if that was not run. An image that is nil could not begin.
+// describeAsymmetry describes the first step or operation of image that differs from first in more than names. again is
+// a second run of first, nil if there was none. image is nil if it could not begin.
 func describeUnlike(first, again, image *execution, p places) string {
 	whose := p.String()
 	if image == nil {
@@ -275,7 +272,7 @@ func describeUnlike(first, again, image *execution, p places) string {
 			z = again.trace.Steps[i]
 		}
 		switch {
-		// it names keys in the order of their names, which is another one here
+		// it lists keys sorted by name, and the names differ here
 		case x.Choice.IsTime() && y.Choice.IsTime():
 			if len(whole(x.Command)) != len(whole(y.Command)) {
 				return fmt.Sprintf("in step %d %s, and with %s %s", i+1, x.Command, whose, y.Command)
@@ -295,12 +292,12 @@ func describeUnlike(first, again, image *execution, p places) string {
 	return firstUnlikeOp(first, image, n, whose)
 }
 
-// firstUnlikeOp describes the first operation that came to something else in the image.
+// firstAsymmetricOp describes the first operation that has another outcome in image.
 func firstUnlikeOp(first, image *execution, n names, whose string) string {
 	of := harness.Meta{Workers: len(first.actors) + 1}
 	for i := range min(len(first.ops), len(image.ops)) {
 		x, y := first.ops[i], image.ops[i]
-		client := x.Client // the harness has none in its place
+		client := x.Client // the harness has no place to swap
 		if x.Client != harness.HarnessClient {
 			client = n.places[of.Worker(x.Client)-1] + 1
 		}
@@ -325,10 +322,10 @@ type names struct {
 
 func newNames(p places) names { return names{p, map[string]string{}, map[string]string{}} }
 
-// numberedClient matches what a trace calls a client.
+// numberedClient matches how a trace names a client.
 var numberedClient = regexp.MustCompile(`\bclient (\d+)'s\b`)
 
-// exchanged returns a text of the image, in which a trace may have numbered clients, with their numbers as they were.
+// unswapped returns a text of the image with the numbers of its clients mapped back.
 func (n names) exchanged(text string) string {
 	return numberedClient.ReplaceAllStringFunc(text, func(s string) string {
 		i, err := strconv.Atoi(numberedClient.FindStringSubmatch(s)[1])
@@ -339,9 +336,9 @@ func (n names) exchanged(text string) string {
 	})
 }
 
-// same reports whether the words of a text stand for those of the image's, each for the same one everywhere. A word
-// that stands for itself does so everywhere as well. Numbers and short words are what they are, unless they are others
-// in again, the same text of another run. Of a text that is too long to be shown only what comes before its gap counts.
+// same reports whether the words of text map to those of image, one to one in the whole schedule. Numbers and short
+// words must be equal, unless they differ in again, the same text from a second run. Of a shortened text only the part
+// before the gap counts.
 func (n names) same(text, again, image string) bool {
 	x, y, z := whole(text), whole(image), whole(again)
 	if short := min(len(x), len(y)); clipped(text) || clipped(image) {
@@ -359,12 +356,12 @@ func (n names) same(text, again, image string) bool {
 	return true
 }
 
-// gap stands in a text for what is left out in its middle.
+// gap replaces the middle of a long text.
 const gap = "…"
 
 func clipped(text string) bool { return strings.Contains(text, gap) }
 
-// whole lists the words of a text that come before its gap.
+// whole lists the words before the gap of a text.
 func whole(text string) []string {
 	all := tokens(text)
 	if i := slices.IndexFunc(all, clipped); i >= 0 {
@@ -373,7 +370,7 @@ func whole(text string) []string {
 	return all
 }
 
-// standsFor reports whether a word can stand for another, and notes that it does. Free ones may be short, or numbers.
+// standsFor reports whether a may map to b, and stores the pair. With free, short words and numbers may differ as well.
 func (n names) standsFor(a, b string, free bool) bool {
 	fixed := !free && (min(len(a), len(b)) < shortestToken || isNumber(a) || isNumber(b))
 	if fixed {

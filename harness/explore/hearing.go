@@ -12,31 +12,31 @@ import (
 	"github.com/doublegrant/doublegrant/harness/explore/internal/schedule"
 )
 
-// This file lets programs outside subscribe. Nobody sees when such a program reads, so it asks before it does, and
-// nothing comes to it that it has not asked for. A SUBSCRIBE is answered as any command is. A program that does not
-// wait for the confirmation says so before: then its way to Redis is an actor of its own, as that of a client inside
-// is, and the confirmation comes as messages do.
+// This file lets programs outside this process subscribe. The explorer cannot see when such a program reads, so the
+// program asks first, and gets no message that it has not asked for. A SUBSCRIBE is answered like any command. A
+// program that does not wait for the confirmation says so before it subscribes. Then its commands are sent by an actor
+// of their own, as for a client in this process, and the confirmation arrives like a message.
 
 var (
 	_ harness.Listener = clientClock{}
 	_ harness.Listener = harnessClock{}
 )
 
-// tell gives the program something to read.
+// give gives the program something to read.
 func (c *conn) tell(b []byte) {
 	if c.ear.outer != nil {
-		_, _ = c.ear.outer.Write(b) // it may have closed the connection
+		_, _ = c.ear.outer.Write(b) // an error: the program has closed the connection
 		return
 	}
 	c.out = append(c.out, b...)
 	select {
-	case c.wrote <- struct{}{}: // a relay waits in Read
+	case c.wrote <- struct{}{}: // the relay waits in Read
 	default:
 	}
 }
 
-// settle returns when the gate has done all that follows from what a client's program did in the turn that has just
-// ended: it may have sent something without waiting for an answer, or closed a connection by which it has subscribed.
+// awaitGate waits until the gate has handled what the client's program did in its last turn. The program may have sent
+// something without waiting for an answer, or closed a subscribed connection.
 func (ex *live) settle(a *actor) error {
 	if len(ex.w.gates.addresses) == 0 {
 		return nil
@@ -52,7 +52,7 @@ func (ex *live) settle(a *actor) error {
 		switch over, err := g.isOver(); {
 		case err != nil:
 			return err
-		case over && a.isCrashed(): // its program was told that all is lost
+		case over && a.isCrashed(): // its program was told that everything is lost
 			a.expects = false
 			return nil
 		case over && a.expects:
@@ -66,20 +66,20 @@ func (ex *live) settle(a *actor) error {
 	}
 }
 
-// unsubscribed is why a search ends whose program has announced a SUBSCRIBE that does not come.
+// unsubscribed is the error for a program that announced a SUBSCRIBE and did not send it.
 func unsubscribed(a *actor) error {
 	return schedule.Stopped("%s has asked for subscribe, and sent no SUBSCRIBE on a new connection within %v: see "+
 		"Subscriptions in workloads/clients/README.md", a, parkWithin)
 }
 
-// goesWithMessages reports whether the next command is one of a program outside whose answer comes among messages.
-// Without a connection it is none.
+// goesWithMessages reports whether the next command of a program outside this process is answered among messages. It is
+// false without a connection.
 func (c *conn) goesWithMessages() bool {
 	return c != nil && c.outside && !c.Multi &&
 		(c.subscription != nil || command.Subscribes(command.Name(c.Queue[0].Args)))
 }
 
-// sendAmongMessages sends such a command. Messages that came before its answer come with it, as they do from Redis.
+// sendAmongMessages sends such a command. Messages that arrived before its answer come with it, as from Redis itself.
 func (c *conn) sendAmongMessages() error {
 	if err := c.ready(); err != nil || c.failed != nil {
 		return err
@@ -115,7 +115,7 @@ func (c *conn) sendAmongMessages() error {
 	return nil
 }
 
-// beginSubscription notes that the connection is about to subscribe.
+// beginSubscription marks the connection as subscribed.
 func (c *conn) beginSubscription() error {
 	id, err := c.wire.ID()
 	if err != nil {
@@ -131,7 +131,7 @@ func (c *conn) beginSubscription() error {
 	return nil
 }
 
-// endsSubscription reports whether the last reply says that no channel and no pattern is left.
+// endsSubscription reports whether the last reply says that no channel and no pattern remains.
 func endsSubscription(replies []byte) bool { return strings.HasSuffix(string(replies), "\r\n:0\r\n") }
 
 // endSubscription makes the connection one for commands again.
@@ -142,7 +142,7 @@ func (c *conn) endSubscription() {
 	}
 }
 
-// sendSubscribing sends a command whose answer comes among messages, in the turn of an actor.
+// sendSubscribing sends a command that is answered among messages, as an actor's step.
 func (ex *live) sendSubscribing(a *actor, c *conn) error {
 	next := c.Queue[0]
 	if ex.w.gates.announced != nil && c.dialer.client {
@@ -159,13 +159,13 @@ func (ex *live) sendSubscribing(a *actor, c *conn) error {
 	return nil
 }
 
-// announcedReader is the reason for a search that ends since a program that drives itself has subscribed.
+// announcedReader is the error for a program that drives itself and has subscribed.
 const announcedReader = "client %d has subscribed, and subscriptions of a program that drives itself are not " +
 	"explored, since it cannot ask when it reads: " +
 	"let it be told what to do, see workloads/clients/README.md"
 
-// expectSubscription makes the next connection of the program that subscribes one that does not wait for confirmations.
-// It reports false if the program has not announced one.
+// takeAnnouncement uses up the announcement of a SUBSCRIBE: it makes the connection one that does not wait for
+// confirmations. It returns false if there was no announcement.
 func (c *conn) expectSubscription() bool {
 	a := c.dialer.acting()
 	if a == nil || !a.expects {
@@ -179,8 +179,8 @@ func (c *conn) expectSubscription() bool {
 	return true
 }
 
-// Subscribe notes that the program's turn does not end before it has sent a SUBSCRIBE. That of a client that has
-// crashed is waited for as well, or it would come in the next schedule.
+// Subscribe announces a SUBSCRIBE: the program's turn lasts until it has sent it. That holds after a crash as well, or
+// the SUBSCRIBE would arrive in the next schedule.
 func (v clientClock) Subscribe() {
 	defer v.a.ex.w.takeTurn()()
 	v.a.running().expects = true
@@ -199,8 +199,8 @@ func (v clientClock) AwaitMessage(ctx context.Context, within time.Duration) (co
 	return c.endHearing(ctx)
 }
 
-// beginHearing returns the actor that has to wait and the connection on which it does. The actor is nil if the program
-// can read at once, or with an error.
+// beginAwaiting returns the actor that has to wait and its connection. The actor is nil if the program can read at
+// once, or if there is an error.
 func (v clientClock) beginHearing(within time.Duration) (*actor, *conn, error) {
 	defer v.a.ex.w.takeTurn()()
 	a := v.a.running()
@@ -218,7 +218,7 @@ func (v clientClock) beginHearing(within time.Duration) (*actor, *conn, error) {
 	}
 	a.ex.Heard = true
 	switch {
-	case c.failed != nil || c.isGone(): // the program finds it closed
+	case c.failed != nil || c.isGone(): // the program will find it closed
 		return nil, c, nil
 	case len(c.inbox) > 0:
 		message := c.takeMessage()
@@ -236,7 +236,7 @@ func (v clientClock) beginHearing(within time.Duration) (*actor, *conn, error) {
 	return a, c, nil
 }
 
-// endHearing gives the program what it has waited for. It reports false if nothing came in time.
+// endAwaiting gives the program what it has waited for. It returns false if nothing came in time.
 func (c *conn) endHearing(ctx context.Context) (comes bool, err error) {
 	defer c.dialer.takeTurn()()
 	switch {
@@ -252,8 +252,8 @@ func (c *conn) endHearing(ctx context.Context) (comes bool, err error) {
 	return true, nil
 }
 
-// subscribedBy returns the connection on which the actor reads messages: that by which it has subscribed last, else the
-// only one by which other threads of its client have. It is nil if there is none.
+// subscribedBy returns the connection on which the actor reads messages: the one that it subscribed last, or else the
+// only one that its client's other threads subscribed; nil: none.
 func (a *actor) subscribedBy() *conn {
 	if a.listens != nil {
 		return a.listens
@@ -274,12 +274,12 @@ func (a *actor) subscribedBy() *conn {
 // isStopped reports whether a program's thread that waits for a message was told to stop.
 func (p parked) isStopped() bool { return p.Kind == model.InRead && p.ctx != nil && p.ctx.Err() != nil }
 
-// endHearings closes what programs outside have left subscribed in the last schedule.
+// closeSubscriptions closes what programs outside this process left subscribed in the last schedule.
 func (w *world) endHearings() error {
 	ex := w.current
 	if own := w.own; own.listens != nil {
 		back := w.giveTurn()
-		_ = own.listens.Close() // it returns no error
+		_ = own.listens.Close() // always nil
 		back()
 		own.listens = nil
 	}
@@ -302,7 +302,7 @@ func (w *world) endHearings() error {
 	return nil
 }
 
-// AwaitMessage lets time pass until something comes to the program with which the harness looks.
+// AwaitMessage lets time pass until something arrives for the program's own look at the store.
 func (c harnessClock) AwaitMessage(_ context.Context, within time.Duration) (comes bool, err error) {
 	gate, world := c.ex.w.own.listens, c.ex.w
 	if gate == nil {
@@ -320,5 +320,5 @@ func (c harnessClock) AwaitMessage(_ context.Context, within time.Duration) (com
 	return true, nil
 }
 
-// Subscribe does nothing: nobody acts between a SUBSCRIBE of the harness's own and its confirmation.
+// Subscribe does nothing: no other actor runs between the harness's own SUBSCRIBE and its confirmation.
 func (harnessClock) Subscribe() {}

@@ -8,15 +8,16 @@ import (
 	"github.com/doublegrant/doublegrant/harness/explore/internal/command"
 )
 
-// This file handles commands that Redis keeps until it can answer, and the connections on which somebody waits.
+// This file handles blocked commands, which Redis holds back until it can answer, and the connections on which clients
+// wait.
 
-// keptCommand is a command that Redis keeps until it can answer.
+// blockedCommand is a command that Redis holds back until it can answer.
 type keptCommand struct {
 	command command.Command
-	id      string // of the connection, as Redis knows it
+	id      string // Redis's ID of the connection
 }
 
-// sendBlocking sends a command that Redis may keep. It returns true if Redis keeps it.
+// sendBlocking sends a command that Redis may block, and returns whether it does.
 func (ex *live) sendBlocking(a *actor, gate *conn) (kept bool, err error) {
 	next := gate.Queue[0]
 	if err := gate.keep(); err != nil || gate.failed != nil {
@@ -40,8 +41,8 @@ func (ex *live) sendBlocking(a *actor, gate *conn) (kept bool, err error) {
 	return true, nil
 }
 
-// keep sends the next command of the connection, which Redis may keep. What Redis has answered at once is in the inbox.
-// Time is the schedule's: Redis gets no time-out.
+// sendBlockable sends the connection's next command, which Redis may block. An immediate answer is in the inbox. The
+// command is sent without its time-out, which passes in the schedule's time.
 func (c *conn) keep() error {
 	if err := c.ready(); err != nil || c.failed != nil {
 		return err
@@ -58,18 +59,18 @@ func (c *conn) keep() error {
 	return c.listen()
 }
 
-// postNow sends a request that Redis may answer when it likes, and returns when Redis has read it.
+// postNow sends a request and returns when Redis has read it. The answer may come later.
 func (c *conn) postNow(request []byte) error {
 	return c.dialer.world.Post(c.wire, c.Node, request)
 }
 
-// release notes that Redis does not keep the connection's command any more.
+// clearBlocked records that Redis no longer blocks the connection's command.
 func (c *conn) release() {
 	c.kept = nil
 	c.Queue = c.Queue[1:]
 }
 
-// unblock has Redis answer the command that it keeps as if its time-out had passed.
+// unblock makes Redis answer the blocked command as if its time-out had passed.
 func (c *conn) unblock() error {
 	if _, err := c.dialer.world.Ask(c.Node, "CLIENT", "UNBLOCK", c.kept.id, "TIMEOUT"); err != nil {
 		return err
@@ -83,8 +84,8 @@ func (c *conn) unblock() error {
 	return nil
 }
 
-// listen takes what has come on the connection. Redis writes all that it has to say before it reads again. So when it
-// has answered one more command of anybody, whatever the commands before it brought about has come.
+// receive takes what has arrived on the connection. Redis writes everything it has to say before it reads again. So
+// when it has answered a later command of any client, the effects of earlier commands have arrived.
 func (c *conn) listen() error {
 	if _, err := c.dialer.world.Ask(c.Node, "PING"); err != nil {
 		return err
@@ -92,14 +93,14 @@ func (c *conn) listen() error {
 	return c.receive()
 }
 
-// receive takes what has come on the connection, after somebody else has been answered.
+// poll takes what has arrived on the connection, after Redis has answered a later command.
 func (c *conn) receive() error {
 	replies, err := c.wire.Poll()
 	c.inbox = append(c.inbox, replies...)
 	return err
 }
 
-// listen takes what has come on all connections on which somebody waits.
+// receive takes what has arrived on all connections on which clients wait.
 func (ex *live) listen() error {
 	asked := -1
 	for _, c := range ex.waiters {
@@ -119,7 +120,7 @@ func (ex *live) listen() error {
 	return nil
 }
 
-// forget ends the wait for an answer on a connection.
+// stopWaiting ends the wait for an answer on a connection.
 func (ex *live) forget(c *conn) {
 	if c.kept != nil {
 		c.release()
@@ -127,8 +128,7 @@ func (ex *live) forget(c *conn) {
 	ex.waiters = slices.DeleteFunc(ex.waiters, func(w *conn) bool { return w == c })
 }
 
-// cutOff ends the connection at Redis, at once: a closed socket would be noticed at some time only. Redis then serves
-// nobody on it any more.
+// cutOff ends the connection at Redis at once. Redis would notice a closed socket only later.
 func (ex *live) cutOff(c *conn, why error) error {
 	ex.waiters = slices.DeleteFunc(ex.waiters, func(w *conn) bool { return w == c })
 	id := ""
@@ -138,7 +138,7 @@ func (ex *live) cutOff(c *conn, why error) error {
 	case c.subscription != nil:
 		id = c.subscription.id
 	}
-	defer c.ear.hangUp() // whoever notices it closes the connection
+	defer c.ear.hangUp() // the client closes the connection when it notices
 	if c.failed = why; id == "" || c.wire == nil || c.isGone() {
 		return nil
 	}
@@ -148,7 +148,7 @@ func (ex *live) cutOff(c *conn, why error) error {
 	return err
 }
 
-// waitersOf lists the connections of a client on which it waits, or has subscribed.
+// waitersOf lists a client's connections on which it waits or has subscribed.
 func (ex *live) waitersOf(client int) (out []*conn) {
 	for _, c := range ex.waiters {
 		if c.dialer == ex.dialerOf(client) {
@@ -171,7 +171,7 @@ func (ex *live) loseWaits() error {
 	return nil
 }
 
-// waitAccess returns what the waits of a client touch: its blocked commands and its subscriptions.
+// waitAccess returns what a client's blocked commands and subscriptions touch.
 func (ex *live) waitAccess(client int) (a command.Access) {
 	for _, c := range ex.waitersOf(client) {
 		a.Add(c.waitAccess())
@@ -189,7 +189,7 @@ func (c *conn) waitAccess() (a command.Access) {
 	return a
 }
 
-// withWoken adds to what a command touches what the commands touch that it may wake: Redis carries them out with it.
+// withWoken adds to a what the blocked commands touch that a may wake: Redis executes them together.
 func (ex *live) withWoken(a command.Access) command.Access {
 	if len(ex.waiters) == 0 {
 		return a

@@ -38,26 +38,25 @@ func (ex *execution) nextMove(c interleave.Choice, a *actor) schedule.Move {
 		}
 	case model.InClock:
 		m = looksAtClock(m)
-	case model.InMillis: // others in the same millisecond see the same
+	case model.InMillis: // clients that read the clock in the same millisecond see the same
 		m.Timely = true
 	}
 	return m
 }
 
-// isExecuted reports whether the command to which a choice happens is executed at once.
+// isExecuted reports whether the command that a choice applies to is executed at once.
 func isExecuted(c interleave.Choice) bool {
 	return c.Kind() == interleave.Runs || c.Kind() == interleave.LosesAnswers || c.Kind() == interleave.Slows
 }
 
-// looksAtClock returns a move in which somebody looks at a clock. A later look sees a later time, so the order of looks
-// matters.
+// withClockRead marks a move as reading a clock. Later readings are larger, so their order matters.
 func looksAtClock(m schedule.Move) schedule.Move {
 	m.Access.Writes, m.Timely = append(slices.Clip(m.Access.Writes), schedule.ClockKey), true
 	return m
 }
 
-// moves lists what can happen next: the steps of clients, beginning with the thread that took the last step, then
-// everything else. It is empty when nobody can take a step and no late command is left.
+// moves lists what can happen next: the clients' steps, starting with the thread that took the last step, then
+// everything else. It is empty if no client can take a step and no late command is left.
 func (ex *execution) moves() ([]schedule.Move, error) {
 	able := ex.ableActors()
 	if len(able) == 0 {
@@ -66,13 +65,14 @@ func (ex *execution) moves() ([]schedule.Move, error) {
 	current := ex.last != nil && slices.Contains(able, ex.last) && ex.readiness(ex.last) == ready
 	if current {
 		able = slices.Insert(slices.DeleteFunc(able, func(a *actor) bool { return a == ex.last }), 0, ex.last)
-		if ex.last.parkedAt.Kind == model.InWork && !ex.last.hasThreads() { // nobody else can tell when it does that
+		// other clients cannot tell when it takes this step
+		if ex.last.parkedAt.Kind == model.InWork && !ex.last.hasThreads() {
 			return ex.addCrash([]schedule.Move{ex.stepOf(ex.last)}), nil
 		}
 	}
 	var out []schedule.Move
 	scripts := false
-	untouched := true // no client before has yet to take its first step
+	untouched := true // no client so far is still to take its first step
 	for _, a := range able {
 		scripts = scripts || a.sends == nil && a.parkedAt.Kind == model.InCommand && a.parkedAt.Pending.Next().Scripts
 		if !a.started {
@@ -99,9 +99,8 @@ func (ex *execution) stepOf(a *actor) schedule.Move {
 	return ex.nextMove(interleave.Run(a.index).Of(a.thread), a)
 }
 
-// addUnanswered adds, for each client that can send a command, the moves in which it gets no answer. Whether a command
-// that changes nothing is executed makes no difference, so it comes late only if the budget has no lost answers and
-// commands.
+// addUnanswered adds the moves in which a client's command gets no answer. If the command changes nothing, it does not
+// matter whether it is executed: then it is delayed only if the budget has no lost answers and commands.
 func (ex *execution) addUnanswered(out []schedule.Move) []schedule.Move {
 	for _, run := range slices.Clip(out) {
 		a := ex.actorOf(run.Choice)
@@ -133,9 +132,8 @@ func (ex *execution) addUnanswered(out []schedule.Move) []schedule.Move {
 	return out
 }
 
-// addSlow adds, for each client whose next command is a script or a transaction that looks at the server's clock, the
-// move in which a millisecond passes while it is executed. One of a schedule is enough, where time stops within leases
-// at all.
+// addSlow adds the moves in which a millisecond passes inside a script or transaction that reads the server's clock. A
+// schedule has one of them at most, and only if its budget lets time pass within leases.
 func (ex *execution) addSlow(out []schedule.Move) []schedule.Move {
 	if ex.slowed || ex.budget.Approaches == 0 || !ex.w.SetsClocks() {
 		return out
@@ -157,7 +155,7 @@ func (ex *execution) addSlow(out []schedule.Move) []schedule.Move {
 	return out
 }
 
-// onlyWakesNext reports whether the client's next step is only waking up, since some lease ends while it sleeps.
+// onlyWakesNext reports whether the client's next step is only waking up, since a lease ends while it sleeps.
 func (ex *execution) onlyWakesNext(a *actor) bool {
 	if a.wakeAt <= ex.now {
 		return false
@@ -167,7 +165,7 @@ func (ex *execution) onlyWakesNext(a *actor) bool {
 }
 
 // addArrivals adds the late commands that can be executed now: those after which something else has happened, or all of
-// them if nothing else is left to do.
+// them if nothing else is possible.
 func (ex *execution) addArrivals(out []schedule.Move) []schedule.Move {
 	alone := len(out) == 0
 	for n, l := range ex.lateCommands {
@@ -189,8 +187,8 @@ func (ex *execution) arrivalOf(n int) schedule.Move {
 	return m
 }
 
-// addCrash adds the crash of the client that took the last step. Crashes of the others were possible right after their
-// own last steps, and nobody can tell the difference.
+// addCrash adds the crash of the client that took the last step. Other clients could have crashed right after their own
+// last steps, with the same effect.
 func (ex *execution) addCrash(out []schedule.Move) []schedule.Move {
 	if ex.remaining.Crashes > 0 && ex.justStepped && ex.isAlive(ex.last.index) {
 		out = append(out, schedule.Move{Choice: interleave.Crash(ex.last.index), Memory: ex.memoryOf(ex.last.index),
@@ -199,7 +197,7 @@ func (ex *execution) addCrash(out []schedule.Move) []schedule.Move {
 	return out
 }
 
-// addInterferences adds what the world can do, where it makes a difference.
+// addInterferences adds failovers, script flushes and passing time, where they make a difference.
 func (ex *execution) addInterferences(out []schedule.Move, scripts bool) ([]schedule.Move, error) {
 	passing, err := ex.timeMoves()
 	if err != nil {

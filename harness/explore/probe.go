@@ -11,14 +11,14 @@ import (
 	"github.com/doublegrant/doublegrant/harness/explore/internal/model"
 )
 
-// observe lets the program look at what the operations that have just ended left in the store.
+// observe lets the program look at what ended operations left in the store.
 func (ex *execution) observe(ctx context.Context, ended []harness.Op) error {
 	if ex.spec.Program.Observe == nil {
 		return nil
 	}
 	for _, op := range ended {
 		if op.Outcome == harness.OK {
-			ex.order++ // after the operation, for certain
+			ex.order++ // certainly after the operation
 			began := model.Event{Kind: model.Observes, Promoted: ex.promoted, Text: canonicalOps([]harness.Op{op})}
 			err := ex.backend.look(ctx, began, func(ctx context.Context, ex *live) {
 				ex.spec.Program.Observe(ctx, ex.session(), ex.w.probe, op)
@@ -31,8 +31,8 @@ func (ex *execution) observe(ctx context.Context, ended []harness.Op) error {
 	return nil
 }
 
-// askForProgram calls f, which asks something for the program, in the schedule's time. Meanwhile the turn is free: f
-// may use the connection of a client that is done.
+// askForProgram calls f, which looks at the store for the program, in the schedule's time. It gives the turn away,
+// since f may use the connection of a client that is done.
 func (ex *live) askForProgram(ctx context.Context, f func(context.Context)) {
 	ex.w.asking = true
 	defer func() { ex.w.asking = false }()
@@ -66,7 +66,7 @@ func (ex *live) session() *harness.Session {
 		rand.New(rand.NewPCG(1, 1)))
 }
 
-// uncounted stands for the number of commands of a harness's own operation, which are not counted.
+// uncounted is the number of commands of a harness's own operation, which are not counted.
 const uncounted = 1
 
 // harnessTimeline is the timeline of the harness's own operations.
@@ -89,7 +89,7 @@ func (o harnessTimeline) Record(op *harness.Op) {
 	o.ex.recordOwn(op)
 }
 
-// recordOwn stamps an operation of the harness's own that has ended, and keeps it.
+// recordOwn stamps and keeps an operation of the harness itself.
 func (ex *execution) recordOwn(op *harness.Op) {
 	ex.order++
 	op.Return = ex.stamp()
@@ -104,7 +104,8 @@ type harnessClock struct{ ex *live }
 
 var _ harness.Starter = harnessClock{}
 
-// Go starts nothing: the harness asks one question, and what renews its lease would only disturb the schedule.
+// Go starts nothing: the harness asks one question, and a goroutine that renews its lease would only disturb the
+// schedule.
 func (harnessClock) Go(context.Context, func(context.Context)) (wait func()) { return func() {} }
 
 // Goes returns false.
@@ -130,7 +131,7 @@ func (c harnessClock) Sleep(ctx context.Context, d time.Duration) error {
 	return c.ex.passTo(c.ex.now + d)
 }
 
-// lookAtStore adds the content of the store to the step at hand, if the trace is of a counterexample.
+// traceStore adds the store's content to the current step, if the trace shows it.
 func (ex *execution) lookAtStore() (err error) {
 	if ex.trace == nil || !ex.trace.Stores {
 		return nil

@@ -10,23 +10,22 @@ import (
 // This file tells which actors can take a step.
 
 const (
-	// maxEarlyWakes bounds the waits of one schedule that end with time although somebody else could have gone on
-	// meanwhile. Without a bound a watchdog that renews a lease for ever, beside a client that takes no step, would
-	// never let a schedule end.
+	// maxEarlyWakes bounds the waits of one schedule that time out although other actors could run. Without it, a
+	// watchdog that renews a lease for ever beside an idle client would never let a schedule end.
 	maxEarlyWakes = 1
 
-	// maxIdleLeases bounds, in leases, how long waits go on that end with time while no operation ends. After that
-	// whoever waits counts as waiting for ever.
+	// maxIdleLeases bounds, in leases, how long waits may time out while no operation ends. After that a waiting client
+	// counts as waiting for ever.
 	maxIdleLeases = 4
 )
 
-// readiness tells when an actor can take its next step.
+// readiness is when an actor can take its next step.
 type readiness uint8
 
 const (
-	blocked readiness = iota // when somebody else has done something
-	byTime                   // the same, or when time has passed
-	ready                    // now; a client that sleeps in an operation without other threads is ready, and its step lets time pass
+	blocked readiness = iota // after a step of another actor
+	byTime                   // after a step of another actor, or when time passes
+	ready                    // now. A client without other threads that sleeps in an operation is ready: its step lets time pass
 )
 
 // readiness returns when an actor can take its next step.
@@ -53,8 +52,8 @@ func (ex *execution) readiness(a *actor) readiness {
 	return ready
 }
 
-// isUp reports whether the time that an actor waits for has come. All waits that end in one millisecond end together:
-// the microseconds that steps take must not decide who comes first.
+// isUp reports whether the time that an actor waits for has come. All waits that end in one millisecond end together,
+// so that the microseconds that steps take do not decide which comes first.
 func (ex *execution) isUp(a *actor) bool { return a.wakeAt.Truncate(keyspace.Grain) <= ex.now }
 
 func readyIf(yes bool) readiness {
@@ -64,18 +63,18 @@ func readyIf(yes bool) readiness {
 	return blocked
 }
 
-// waitsForRedis reports whether Redis has been asked, and may answer when it likes.
+// waitsForRedis reports whether the actor waits for an answer that Redis may send at any time.
 func (p parked) waitsForRedis() bool {
 	return p.conn != nil && (p.Kind == model.InRead || p.conn.kept != nil)
 }
 
-// hasArrived reports whether there is something to read for whoever waits: an answer, a message or an error.
+// hasArrived reports whether there is something for the waiting client: an answer, a message or an error.
 func (c *conn) hasArrived() bool {
 	return c.failed != nil || len(c.inbox) > 0
 }
 
-// ableActors lists the actors that can take a step, in the order in which they came into being. Those who first have to
-// wait for time come last.
+// ableActors lists the actors that can take a step, in the order in which they started. Those that first wait for time
+// come last.
 func (ex *execution) ableActors() (out []*actor) {
 	var waiting []*actor
 	for _, a := range ex.all {
@@ -99,14 +98,13 @@ func (ex *execution) ableActors() (out []*actor) {
 	return out
 }
 
-// clientsDone reports whether the first thread of every client is done. Threads that still wait then are no part of the
-// schedule any more.
+// clientsDone reports whether every client's first thread is done. Waits of other threads are not part of the schedule
+// then.
 func (ex *execution) clientsDone() bool {
 	return !slices.ContainsFunc(ex.actors, func(a *actor) bool { return !a.done })
 }
 
-// wakesEarly reports whether a wait would end with time although others could go on without it, or would wake up
-// before.
+// wakesEarly reports whether a wait would time out although others could run first, or would wake before it.
 func (ex *execution) wakesEarly(a *actor) bool {
 	for _, b := range ex.all {
 		switch ex.readiness(b) {
@@ -129,7 +127,7 @@ func (p parked) sleepsLazily() bool {
 		p.Kind == model.InMillis || p.Kind == model.InWork) && !p.waitsForRedis()
 }
 
-// waits reports whether the actor's next step is the end of a wait, and not a command, a look at the clock or work.
+// waits reports whether the actor's next step is the end of a wait, and not a command, a clock reading or work.
 func (a *actor) waits() bool {
 	return a.sends != nil || a.parkedAt.Kind == model.InStart || a.parkedAt.Kind == model.InJoin ||
 		a.parkedAt.Kind == model.InNap || a.parkedAt.waitsForRedis()

@@ -17,22 +17,21 @@ import (
 	"github.com/doublegrant/doublegrant/harness/interleave"
 )
 
-// This file runs schedules from memory: what a client does next comes from its mind, what Redis answers from a
-// transition. All else is the schedule's own, as in one that is really run.
+// This file runs schedules from memory: a client's actions come from its mind, Redis's answers from transitions. The
+// rest of the schedule is the same as in a live one.
 
-// modelled is a schedule that is kept in the model, or run from it.
+// modelled is a schedule that the model learns from, or that is run from it.
 type modelled struct {
 	*execution
-	memory  *model.Memory // what the search knows; nil: the schedule is neither
+	memory  *model.Memory // nil: neither
 	store   *model.Contents
-	replica *model.Contents // what the replica will have that is promoted
+	replica *model.Contents // what the replica to be promoted will have
 }
 
-// recalled makes a schedule happen from memory.
+// recalled runs a schedule from memory.
 type recalled struct{ modelled }
 
-// beginFromMemory starts a schedule from memory. The error is model.ErrUnknown if not every client's beginning is
-// known.
+// beginFromMemory starts a schedule from memory. The error is model.ErrUnknown if a client's beginning is unknown.
 func beginFromMemory(spec *Spec, budget interleave.Budget, w *world, m *model.Memory) (*execution, error) {
 	ex := &recalled{modelled{execution: newExecution(spec, budget, w), memory: m, store: m.Empty}}
 	ex.backend = ex
@@ -61,7 +60,7 @@ func placeOf(b interleave.Budget, i int) int {
 	return i
 }
 
-// recallMind lets a client do what it does after an event.
+// recallMind makes a client do what it does after an event.
 func (ex *recalled) recallMind(a *actor, heard model.Event) error {
 	heard.Promoted, heard.Thread = ex.promoted, a.thread
 	first := ex.actors[a.index]
@@ -92,7 +91,7 @@ func (ex *recalled) recallMind(a *actor, heard model.Event) error {
 	return ex.startThreads()
 }
 
-// recallThreads does what becomes of the threads of a client with what one of them has done.
+// recallThreads updates a client's threads after an action of one of them.
 func (ex *recalled) recallThreads(a *actor, next *model.Mind) {
 	all := ex.threadsOf(a.index)
 	for len(all) <= next.Threads {
@@ -212,8 +211,7 @@ func (ex *recalled) describe(text []byte) []byte {
 
 func (ex *recalled) lasts() bool { return false }
 
-// takeWatched splits the keys that a client watches: given are those on a connection that it gives up, left are the
-// others.
+// takeWatched splits a client's watched keys into those on a connection that it gives up and the others.
 func takeWatched(pending *command.Pending, all []model.Watched) (given, left []model.Watched) {
 	if len(pending.Watched) == 0 {
 		return nil, all
@@ -221,12 +219,12 @@ func takeWatched(pending *command.Pending, all []model.Watched) (given, left []m
 	return all, nil
 }
 
-// losesState reports whether a connection cannot follow a failover: see conn.reconnectToPrimary.
+// losesState reports whether a connection cannot survive a failover: see conn.reconnectToPrimary.
 func (ex *execution) losesState(next *command.Pending) bool {
 	return next.Node != ex.primary() && (next.Multi || len(next.Watched) > 0 || next.Next().Pipelined)
 }
 
-// primary returns the node that clients talk to.
+// primary returns the node that clients use.
 func (ex *execution) primary() int {
 	if ex.promoted {
 		return server.Successor
@@ -234,11 +232,10 @@ func (ex *execution) primary() int {
 	return server.FirstPrimary
 }
 
-// hearingReplicas returns the number of replicas that hear what is written now, whether the schedule is really run or
-// from memory.
+// hearingReplicas returns the number of replicas that get what is written now, in a live schedule or from memory.
 func (ex *execution) hearingReplicas() int64 { return ex.w.Hearing(ex.replicationStopped, ex.promoted) }
 
-// recallCommand executes the next command of a connection from memory.
+// recallCommand executes a connection's next command from memory.
 func (ex *recalled) recallCommand(a *actor) (heard model.Event, err error) {
 	pending := a.parkedAt.Pending
 	next := pending.Next()
@@ -285,7 +282,7 @@ func (ex *recalled) execute(l *lateCommand) error {
 		ex.serverLooks(c, l.pending)
 		if c.WantedAcks() > 0 {
 			ex.noteEffects(*c, nil)
-			continue // nobody hears its answer
+			continue // its answer is not read
 		}
 		t, err := ex.recallTransition(c, l.pending, nil, l.watched)
 		if err != nil {
@@ -296,7 +293,7 @@ func (ex *recalled) execute(l *lateCommand) error {
 	return nil
 }
 
-// changeStore changes the contents as a choice changes Redis, in a schedule that is kept or run from memory.
+// changeStore applies a choice to the model's store.
 func (ex *modelled) changeStore(c interleave.Choice) {
 	if ex.memory == nil {
 		return
@@ -308,7 +305,7 @@ func (ex *modelled) changeStore(c interleave.Choice) {
 	case interleave.Promote:
 		ex.store = ex.replica.At(ex.memory, ex.now).WithoutScripts(ex.memory)
 		for _, a := range ex.actors {
-			a.watched = nil // who watched keys there is cut off
+			a.watched = nil // watched keys are lost with the connection
 		}
 	case interleave.FlushScripts:
 		ex.store = now.WithoutScripts(ex.memory)
@@ -325,8 +322,7 @@ func canonicalOps(ops []harness.Op) string {
 	return b.String()
 }
 
-// recallObservation does from memory what the program does when it looks at the store. began is the event with which
-// the look begins.
+// recallObservation repeats the program's look at the store from memory. began is the event that starts it.
 func (ex *recalled) recallObservation(began model.Event) error {
 	heard := began
 	for m := &ex.memory.Root; ; {
@@ -345,7 +341,7 @@ func (ex *recalled) recallObservation(began model.Event) error {
 	}
 }
 
-// recallAnswer returns what the program's look at the store hears when it asks for something.
+// recallAnswer returns what the program's look at the store reads when it asks for something.
 func (ex *recalled) recallAnswer(q model.Ask) (heard model.Event, err error) {
 	switch q.Kind {
 	case model.AsksRedis:

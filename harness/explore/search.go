@@ -17,10 +17,9 @@ import (
 	"github.com/doublegrant/doublegrant/harness/interleave"
 )
 
-// Search runs every schedule of spec's program within its budget, or one that shows the same, and has the checkers
-// judge each. An error says that the harness or its environment failed, that the program or a checker panicked, or that
-// spec cannot be searched (ErrSpec). Violations are no errors: they are in Result.Found. A search that ends early says
-// why in Result.Stopped.
+// Search runs every schedule of spec's program within its budget, or an equivalent one, and has the checkers judge
+// each. Violations are in Result.Found. If the search ends early, Result.Stopped says why. An error says that the
+// harness or its environment failed, that the program or a checker panicked, or that spec cannot be searched (ErrSpec).
 func Search(ctx context.Context, spec Spec) (interleave.Result, error) {
 	return withReplicas(spec, func(spec Spec) (interleave.Result, error) { return searchOnce(ctx, spec) })
 }
@@ -49,7 +48,7 @@ func searchOnce(ctx context.Context, spec Spec) (interleave.Result, error) {
 	if err == nil {
 		err = s.tellFound(ctx, worlds[0], &res)
 	}
-	// those who did the pieces have seen that, and have replicas
+	// the runners of pieces have met the WAIT, and have replicas
 	if errors.Is(err, errAwaitsReplicas) && spec.Pieces != nil {
 		spec.Program.Replicas = true
 		if err = worlds[0].replace(ctx, &spec, &worlds[0]); err == nil {
@@ -62,7 +61,7 @@ func searchOnce(ctx context.Context, spec Spec) (interleave.Result, error) {
 	return res, err
 }
 
-// tellFound adds the counterexamples and the situations to a result, as they come out when they are run again.
+// addFindings runs counterexamples and situations again and adds them to the result.
 func (s *search) tellFound(ctx context.Context, w *world, res *interleave.Result) (err error) {
 	if err = s.shrinkFound(ctx, w); err != nil {
 		return err
@@ -106,49 +105,48 @@ type search struct {
 	spec  *Spec
 	began time.Time
 
-	// Workers share what follows, up to elapsed.
+	// mu guards the fields down to elapsed, which workers share.
 	mu         sync.Mutex
 	wake       *sync.Cond
-	source     frontier.Source    // of the schedules under way: branches or draws
+	source     frontier.Source    // current source: branches or draws
 	branches   *frontier.Branches // of the part that runs every schedule; nil: none has begun
-	draws      frontier.Draws     // the round of schedules at random
-	busy       int                // workers on a schedule
+	draws      frontier.Draws     // current round of random schedules
+	busy       int                // workers that run a schedule
 	seen       findings.Findings
 	untilFirst time.Duration // real time to the first counterexample; 0: none
 
-	// How the search ended early: it is over, for a reason, or since the harness or its environment failed. A search
-	// that comes to its end is never over.
+	// How the search ended early, if it did.
 	over      bool
 	stopped   string
-	outOfTime bool // since its time was up
-	waits     bool // clients wait or have threads, and nobody has asked for a number of clients: see budgets
+	outOfTime bool // its time was up
+	waits     bool // clients wait or have threads, and the user did not ask for a number of clients: see budgets
 	failure   error
 	elapsed   time.Duration
-	timeUp    bool // of the part under way: see runPartFor
+	timeUp    bool // the current part's time is up: see runPartFor
 
-	// The part that is under way. It changes only while no worker runs.
+	// The current part. It changes only while no worker runs.
 	budget interleave.Budget
 	part   int               // its number, from 1
-	parts  []interleave.Part // those before
-	states *states           // that were met; nil: nobody looks for any
-	// what schedules that were really run have shown, in this part and those before; nil: none is run from memory
+	parts  []interleave.Part // earlier parts
+	states *states           // states that were met; nil: they are not looked up
+	// learned from live schedules, also of earlier parts; nil: no schedule is run from memory
 	memory *model.Memory
 
-	// What became of the promise that clients stand for each other. It changes only while no worker runs.
-	unlike    string          // what shows that they do not; empty: nothing has
+	// What became of the promise that clients are interchangeable. It changes only while no worker runs.
+	unlike    string          // what shows that they are not; empty: nothing has
 	exchanged map[string]bool // schedules of situations that were tried
 
 	// Pieces and checkpoints.
-	resumed *savedPart // what a checkpoint left of the part that comes next; nil: nothing
-	// why no schedule of later pieces, or after a checkpoint, is run from memory; empty: they may be
+	resumed *savedPart // the next part's state in a checkpoint; nil: none
+	// why later pieces, or a resumed search, do not use memory; empty: they may
 	whyForgotten string
-	round        *round    // of pieces; nil: none is under way
-	added        int       // pieces whose results were added
-	mostRuns     int       // of a piece: schedules after which it ends, pruned ones included; 0: no limit
+	round        *round    // current round of pieces; nil: none
+	added        int       // pieces whose results were merged
+	mostRuns     int       // schedules after which a piece ends, including pruned ones; 0: no limit
 	savedAt      time.Time // time of the last checkpoint
 }
 
-// run goes through the parts of the search, one after the other.
+// run goes through the parts of the search.
 func (s *search) run(ctx context.Context, worlds []*world) error {
 	if s.spec.For > 0 {
 		limit := time.AfterFunc(s.spec.For, s.stopInTime)
@@ -169,7 +167,7 @@ func (s *search) run(ctx context.Context, worlds []*world) error {
 	return s.failure
 }
 
-// settle asks whether the results of pieces can be relied on.
+// checkPieces asks whether the results of pieces are reliable.
 func (s *search) settle(ctx context.Context) {
 	if s.spec.Pieces == nil || s.spec.Pieces.Settled == nil {
 		return
@@ -179,11 +177,11 @@ func (s *search) settle(ctx context.Context) {
 	}
 }
 
-// runParts goes through the parts of a search that runs every schedule. It is unlike if clients are not as alike as is
-// promised, so that none of it counts.
+// runParts goes through the parts of a search of every schedule. asymmetric is true if clients turned out not to be
+// interchangeable, so that none of it counts.
 func (s *search) runParts(ctx context.Context, worlds []*world) (unlike bool) {
 	s.waits = s.fewerIfTheyWait() && s.clientsWait(context.WithoutCancel(ctx), worlds[0])
-	for i := len(s.parts); i < len(s.budgets()); i++ { // a checkpoint has some
+	for i := len(s.parts); i < len(s.budgets()); i++ { // a checkpoint may have some
 		s.runPart(ctx, s.budgets()[i], worlds)
 		if !s.parts[i].Exhausted {
 			break
@@ -195,7 +193,7 @@ func (s *search) runParts(ctx context.Context, worlds []*world) (unlike bool) {
 	return false
 }
 
-// runPart goes through a part until its queue is empty, or something ends the search.
+// runPart runs a part until its queue is empty or the part ends early.
 func (s *search) runPart(ctx context.Context, b interleave.Budget, worlds []*world) {
 	s.mu.Lock()
 	s.budget, s.part = b, len(s.parts)+1
@@ -218,11 +216,11 @@ func (s *search) runPart(ctx context.Context, b interleave.Budget, worlds []*wor
 	})
 }
 
-// runSource lets every world's worker go through what the source has.
+// runSource runs the source's schedules, with a worker in each world.
 func (s *search) runSource(ctx context.Context, worlds []*world) {
 	var working sync.WaitGroup
 	ctx = context.WithoutCancel(ctx)
-	// schedules of the first worker that are to be judged; closed when it is done, or goes on without memory
+	// schedules of the first worker that others judge; closed when it is done, or goes on without memory
 	toJudge := make(chan descent, judgedAtOnce)
 	for i, w := range worlds {
 		working.Go(func() {
@@ -253,7 +251,7 @@ func (s *search) stopInTime() {
 	s.end(fmt.Sprintf("the time is up (%v%s)", s.spec.For, s.noPieceDone()))
 }
 
-// end ends the search early, if it is not over. The caller holds s.mu.
+// endLocked ends the search early, if it has not ended. The caller holds s.mu.
 func (s *search) end(reason string) {
 	if !s.over {
 		s.over, s.stopped = true, reason
@@ -261,10 +259,10 @@ func (s *search) end(reason string) {
 	s.wake.Broadcast()
 }
 
-// ends reports whether the part under way ends early, with the search or alone. The caller holds s.mu.
+// isEndingLocked reports whether the current part ends early, alone or with the search. The caller holds s.mu.
 func (s *search) ends() bool { return s.over || s.timeUp }
 
-// What users can do about a client that does not do the same each time.
+// What users can do about a nondeterministic client.
 const (
 	remedyInside = ". Let it act on what it reads alone: without goroutines and timers of its own, without time.Now " +
 		"(harness.Now), " +
@@ -276,7 +274,7 @@ const (
 		"to the next, let it ask for reset in its answer to init, and forget all then (keeps_state of lock.py)"
 )
 
-// remedy returns what the author of a program can do about a client that does not do the same each time.
+// remedy returns what the author of a program can do about a nondeterministic client.
 func remedy(p interleave.Program) string {
 	if p.Gate == interleave.TCP {
 		return remedyOutside

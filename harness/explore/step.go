@@ -41,7 +41,7 @@ func (ex *execution) step(ctx context.Context, c interleave.Choice) (did schedul
 		err = ex.backend.endStep()
 	}
 	if err != nil {
-		return did, err // a client may be astray and still at work: what it records is not judged
+		return did, err // a client may still be running, so what it records is not judged
 	}
 	ex.justStepped = isClient && !c.IsCrash()
 	ended := ex.ops[ops:]
@@ -55,11 +55,11 @@ func (ex *execution) step(ctx context.Context, c interleave.Choice) (did schedul
 	return did, ex.lookAtStore()
 }
 
-// fingerprintWith returns the fingerprint after a choice. Clients that act on what they read alone leave the same
-// fingerprint for the same choices. Of a command's arguments only the keys count: tokens may be random.
+// fingerprintWith returns the fingerprint after a choice. Deterministic clients have equal fingerprints for equal
+// choices. Only the keys among a command's arguments count, since tokens may be random.
 func (ex *live) fingerprintWith(c interleave.Choice) uint64 {
 	h := fnv.New64a()
-	_ = binary.Write(h, binary.LittleEndian, ex.fingerprint) // to memory
+	_ = binary.Write(h, binary.LittleEndian, ex.fingerprint) // never fails
 	_, _ = h.Write([]byte{byte(c), byte(c >> 8)})
 	if a := ex.actorOf(c); a != nil {
 		_, _ = h.Write([]byte{byte(a.parkedAt.Kind)})
@@ -74,8 +74,8 @@ func (ex *live) fingerprintWith(c interleave.Choice) uint64 {
 	return h.Sum64()
 }
 
-// stepClient lets a client take its next step, or lets its command or its answer be lost or late. A client that sleeps
-// wakes up first. If some lease ends during its sleep, waking up is the whole step.
+// stepClient lets a client take its next step, perhaps with a lost or late command or a lost answer. A sleeping client
+// wakes first. If a lease ends during its sleep, waking is the whole step.
 func (ex *execution) stepClient(c interleave.Choice, a *actor) (did schedule.Move, err error) {
 	if a.done || a.parkedAt.Kind == model.InMemory || a.sends != nil && len(a.sends.Queue) == 0 {
 		return did, schedule.Diverged(a)
@@ -117,7 +117,7 @@ func (ex *execution) stepClient(c interleave.Choice, a *actor) (did schedule.Mov
 			return did, nil
 		}
 	case model.InWork:
-		if ex.sharesMemory() { // what it does then, others of its process may notice
+		if ex.sharesMemory() { // other clients of its process may notice what it does then
 			ex.trace.WentOn("begins its next operation")
 		}
 	case model.InClock, model.InMillis:
@@ -134,8 +134,8 @@ func (ex *execution) stepClient(c interleave.Choice, a *actor) (did schedule.Mov
 	return did, nil
 }
 
-// wake lets time pass until the client's sleep is over, if it sleeps. slept is true if some lease ended meanwhile, so
-// that others may have something to do before the client goes on.
+// wake lets time pass until the client's sleep is over, if it sleeps. slept is true if a lease ended meanwhile, so that
+// others may act before the client goes on.
 func (ex *execution) wake(a *actor) (slept bool, err error) {
 	if a.wakeAt <= ex.now {
 		return false, nil
@@ -152,7 +152,7 @@ func (ex *execution) wake(a *actor) (slept bool, err error) {
 	return slept && a.parkedAt.Kind != model.InSleep, ex.passTo(a.wakeAt)
 }
 
-// crash ends a client before its next step. The outcome of the operation that it cuts off stays unknown.
+// crash ends a client before its next step. The outcome of the interrupted operation stays unknown.
 func (ex *execution) crash(c interleave.Choice, a *actor) (schedule.Move, error) {
 	if !ex.isAlive(a.index) {
 		return schedule.Move{}, schedule.Diverged(a)
@@ -164,7 +164,7 @@ func (ex *execution) crash(c interleave.Choice, a *actor) (schedule.Move, error)
 	return did, ex.endClient(a.index)
 }
 
-// stepWorld carries out a choice that happens to no client.
+// stepWorld carries out a choice that does not belong to a client.
 func (ex *execution) stepWorld(ctx context.Context, c interleave.Choice) (schedule.Move, error) {
 	did := schedule.Move{Choice: c, World: true}
 	switch {

@@ -14,20 +14,20 @@ import (
 	"github.com/doublegrant/doublegrant/harness/interleave"
 )
 
-// This file lets clients subscribe. Whoever writes SUBSCRIBE does not wait for an answer, so its way to Redis is an
-// actor of its own: the command takes effect at any time until somebody reads its confirmation. A message arrives when
-// it is published. The step of a reader is that it reads one.
+// This file lets clients subscribe. A client that sends SUBSCRIBE does not wait for an answer, so an actor of its own
+// sends it: the command may take effect at any time until the client reads its confirmation. A message arrives when it
+// is published. Reading one is a step of the reader.
 
-// subscription holds what the explorer knows of a connection that has subscribed.
+// subscription is the state of a subscribed connection.
 type subscription struct {
-	id     string         // of the connection, as Redis knows it
-	access command.Access // channels that it listens to, as keys
+	id     string         // Redis's ID of the connection
+	access command.Access // its channels, as keys
 
-	sharded bool // some are of shards; kept for programs outside only
+	sharded bool // it has sharded channels; only set for programs outside this process
 }
 
-// subscribe turns the connection into that of a subscription, if the client has written such a command on it. What it
-// writes from then on is sent by an actor of its own.
+// subscribe turns the connection into a subscription if the client has written a subscribing command. From then on an
+// actor of its own sends what the client writes on it.
 func (c *conn) subscribe() {
 	wants := slices.ContainsFunc(c.Queue, func(next command.Command) bool {
 		return command.Subscribes(command.Name(next.Args))
@@ -58,8 +58,8 @@ func (c *conn) subscribe() {
 	}
 }
 
-// unsubscribeNow sends each UNSUBSCRIBE that is next at once. Whether it takes effect now or later only changes how
-// many messages come that nobody waits for.
+// unsubscribeNow sends leading UNSUBSCRIBE commands at once. Whether they take effect now or later only changes how
+// many unread messages arrive.
 func (c *conn) unsubscribeNow() {
 	a := c.dialer.actor.Load()
 	for a != nil && c.failed == nil && len(c.Queue) > 0 &&
@@ -72,8 +72,8 @@ func (c *conn) unsubscribeNow() {
 	}
 }
 
-// senderOf returns an actor for a new subscription of a client: that of one that was closed, or a new one. It is nil if
-// the client has too many threads.
+// senderOf returns an actor for a client's new subscription: that of a closed one, or a new one. It is nil if the
+// client has too many threads.
 func (ex *live) senderOf(client int) *actor {
 	for _, a := range ex.threadsOf(client) {
 		if a.sends != nil && a.sends.isGone() {
@@ -87,16 +87,16 @@ func (ex *live) senderOf(client int) *actor {
 	return ex.addThread(client)
 }
 
-// unsubscribe ends the subscription of a connection that is about to be closed, at once.
+// unsubscribe ends the subscription of a connection that is being closed.
 func (c *conn) unsubscribe() {
 	a := c.dialer.actor.Load()
 	if a == nil && !c.outside || c.subscription == nil && c.kept == nil {
 		return
 	}
-	if !c.outside { // or Close has the turn
+	if !c.outside { // otherwise Close has the turn
 		defer c.dialer.takeTurn()()
 	}
-	ex := c.dialer.world.current // also where a client outside is done: its program may close what it has left open
+	ex := c.dialer.world.current // a program outside this process may close connections after its client is done
 	if a != nil {
 		ex = a.live
 	}
@@ -112,9 +112,9 @@ func (c *conn) unsubscribe() {
 	}
 }
 
-// sendSubscription sends the next command of a connection that has subscribed. Its confirmation comes as messages do.
+// sendSubscription sends a subscribed connection's next command. Its confirmation arrives like a message.
 func (ex *live) sendSubscription(c *conn) error {
-	if c.failed != nil { // it was cut off after the client had written, as by a failover
+	if c.failed != nil { // it was cut off after the client had written, for example by a failover
 		ex.trace.Unsent(c.Queue[0], "its connection is closed")
 		c.Queue = nil
 		return nil
@@ -136,12 +136,13 @@ func (ex *live) sendSubscription(c *conn) error {
 	return c.postNow(next.Raw)
 }
 
-// foreignReader is the reason for a search that ends since a goroutine reads that the explorer does not know.
+// foreignReader is the error for a subscription that is read in a goroutine unknown to the explorer.
 const foreignReader = "client %d reads its subscription in a goroutine that the explorer does not know, such as that " +
 	"of PubSub.Channel: " +
 	"read by ReceiveTimeout or ReceiveMessage, in the goroutine that was called or in one of harness.Go"
 
-// awaitMessage gets one more message into out. The actor that reads waits until there is one, or its time is over.
+// awaitMessage adds one message to the unread replies. The reading actor waits until there is one, or its time-out has
+// passed.
 func (c *conn) awaitMessage() error {
 	a, err := c.reader()
 	if a == nil {
@@ -158,7 +159,7 @@ func (c *conn) awaitMessage() error {
 	return nil
 }
 
-// reader returns the actor that has to wait for a message. It is nil if there is one, or an error.
+// reader returns the actor that has to wait for a message; nil: there is one, or an error.
 func (c *conn) reader() (*actor, error) {
 	defer c.dialer.takeTurn()()
 	if c.isGone() {
@@ -191,7 +192,7 @@ func (c *conn) reader() (*actor, error) {
 	return a, nil
 }
 
-// askMessage reads a message for the harness itself, or for a client when no schedule is under way.
+// askMessage reads a message for the harness itself, or for a client while no schedule is under way.
 func (c *conn) askMessage() error {
 	c.dialer.world.forgoLooks()
 	if err := c.sendAll(); err != nil {
@@ -209,7 +210,7 @@ func (c *conn) askMessage() error {
 	return nil
 }
 
-// sendAll sends what was written on a connection that has subscribed.
+// sendAll sends everything that was written on a subscribed connection.
 func (c *conn) sendAll() error {
 	if err := c.ready(); err != nil || c.failed != nil {
 		return errors.Join(err, c.failed)
@@ -223,8 +224,8 @@ func (c *conn) sendAll() error {
 	return c.listen()
 }
 
-// setPatience notes until when the next read of a subscription may wait. The instant is one of the machine's clock, a
-// given time from now on, so the time left is rounded up to a unit far longer than the way here takes.
+// setReadTimeout sets how long the next read of a subscription may wait. The deadline is by the machine's clock, so the
+// remaining time is rounded up to a unit much longer than the call takes.
 func (c *conn) setPatience(until time.Time) {
 	if c.subscription == nil {
 		return

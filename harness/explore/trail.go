@@ -14,30 +14,30 @@ import (
 	"github.com/doublegrant/doublegrant/harness/interleave"
 )
 
-// This file tells when a schedule that is really run comes to a state where another has been: see states.go. Clients
-// that wait, subscribe or have several threads have no mind in the memory of the search. In its place each has a trail:
-// a hash of all that its threads have read, in their order.
+// This file detects that a live schedule reaches a known state: see states.go. Clients that wait, subscribe or have
+// several threads have no mind in the model. Instead each has a trail: a hash of everything that its threads have read,
+// in order.
 
-// trails holds what a schedule that is really run has to know for that.
+// trails holds what a live schedule needs for that.
 type trails struct {
 	of     []visited.ID   // by client
-	blind  bool           // the outcome of some command depends on more than what is stored
-	strays int64          // stray commands of the world when the schedule began
-	stored []keyspace.Key // what is stored now
-	loaded []byte         // which scripts are in the cache now, if it was emptied in this schedule
+	blind  bool           // the outcome of some command depends on more than the store
+	strays int64          // the world's stray commands when the schedule began
+	stored []keyspace.Key // current content of the store
+	loaded []byte         // which scripts are cached, if the cache was emptied in this schedule
 }
 
-// followsTrails reports whether the search looks for states of schedules that are really run.
+// followsTrails reports whether the search looks up states of live schedules.
 func (s *search) followsTrails(w *world) bool {
 	return !s.spec.Unremembered && !s.spec.Unreduced && w.SetsClocks() && s.spec.Program.Gate == interleave.InProcess
 }
 
-// beginTrails makes a schedule that has just begun follow its clients' trails.
+// beginTrails starts to follow the clients' trails.
 func (ex *live) beginTrails() {
 	ex.trails = &trails{of: make([]visited.ID, len(ex.actors)), strays: ex.w.strayCommands}
 }
 
-// hear adds what a thread of a client has read or noticed to the client's trail.
+// noteEvent adds what a client's thread has read or noticed to the client's trail.
 func (ex *live) hear(a *actor, heard model.Event) {
 	if ex.trails == nil {
 		return
@@ -47,7 +47,7 @@ func (ex *live) hear(a *actor, heard model.Event) {
 	*trail = visited.IDOf(visited.AppendText(visited.AppendBools(b, ex.promoted), heard.Text))
 }
 
-// hearFrom adds what a thread has got on a connection on which it waited, beyond the first bytes of its replies.
+// noteReceived adds what a thread got on a connection on which it waited: its unread replies from byte first on.
 func (ex *live) hearFrom(a *actor, on *conn, first int) {
 	switch {
 	case on.failed != nil:
@@ -59,8 +59,8 @@ func (ex *live) hearFrom(a *actor, on *conn, first int) {
 	}
 }
 
-// noteOutcome notes whether the outcome of the next command of a connection follows from what is stored, and from what
-// others wait for.
+// noteOutcome records whether the outcome of a connection's next command follows from the store and from blocked
+// commands.
 func (ex *live) noteOutcome(pending *command.Pending) {
 	if ex.trails == nil || ex.trails.blind {
 		return
@@ -77,8 +77,8 @@ func (ex *live) noteOutcome(pending *command.Pending) {
 	}
 }
 
-// seesState looks at what is stored, and reports whether the state of the schedule can be told. It cannot while a
-// connection has a state at Redis that nobody sees.
+// seesState reads the store, and reports whether the state of the schedule is fully known. It is not while a connection
+// has a hidden state at Redis.
 func (ex *live) seesState() (ok bool, err error) {
 	t := ex.trails
 	if t == nil || t.blind || ex.Disturbed() || ex.stoodStill() || len(ex.w.stateful) > 0 ||
@@ -110,7 +110,7 @@ func (ex *live) seesState() (ok bool, err error) {
 	return err == nil, err
 }
 
-// appendTrails describes what is stored, what every client has read, and what each of its threads waits for.
+// appendTrails describes the store, what every client has read, and what its threads wait for.
 func (ex *live) appendTrails(b []byte) []byte {
 	b = appendKeys(b, ex.trails.stored)
 	if ex.replicationStopped {
@@ -125,7 +125,7 @@ func (ex *live) appendTrails(b []byte) []byte {
 	return ex.appendWaiters(append(ex.appendThreads(b), 0))
 }
 
-// appendThreads describes the time, and where every thread is, but not what its client has read.
+// appendThreads describes the time and every thread, but not what clients have read.
 func (ex *execution) appendThreads(b []byte) []byte {
 	b = visited.AppendInts(b, ex.millisecond(ex.now), ex.idleFor.Round(keyspace.Grain))
 	b = visited.AppendBools(visited.AppendInts(b, ex.earlyWakes), ex.WakesCut)
@@ -145,7 +145,7 @@ func appendKeys(b []byte, all []keyspace.Key) []byte {
 	return append(b, 0)
 }
 
-// millisecond returns the millisecond of a time. Where somebody has looked at a clock it returns the time as it is.
+// millisecond returns the millisecond of a time, or the exact time once a clock has been read.
 func (ex *execution) millisecond(t time.Duration) time.Duration {
 	if ex.ClockRead {
 		return t
@@ -153,8 +153,7 @@ func (ex *execution) millisecond(t time.Duration) time.Duration {
 	return t.Truncate(keyspace.Grain)
 }
 
-// appendThread describes a thread. Where it is follows from what its client has read. Of one that is done nothing can
-// follow.
+// appendThread describes a thread. Its position in the code follows from what its client has read.
 func (a *actor) appendThread(b []byte) []byte {
 	b = visited.AppendInts(b, a.index, a.thread, int(a.parkedAt.Kind))
 	if a.done {
@@ -180,8 +179,8 @@ func (ex *execution) sleepers() []*actor {
 	return out
 }
 
-// appendWaiters describes what Redis keeps for clients, and what they have not read yet: commands in the order in which
-// it answers them, then subscriptions.
+// appendWaiters describes what Redis holds for clients and what they have not read: blocked commands in the order in
+// which Redis answers them, then subscriptions.
 func (ex *live) appendWaiters(b []byte) []byte {
 	for _, c := range ex.waiters {
 		if c.kept != nil {
@@ -198,7 +197,7 @@ func (ex *live) appendWaiters(b []byte) []byte {
 	return append(b, 0)
 }
 
-// clientOf returns the client whose connection it is.
+// clientOf returns the client of a connection.
 func (ex *live) clientOf(c *conn) int {
 	return slices.IndexFunc(ex.actors, func(a *actor) bool { return ex.dialerOf(a.index) == c.dialer })
 }

@@ -10,10 +10,10 @@ import (
 	"github.com/doublegrant/doublegrant/harness/interleave"
 )
 
-// This file says of a search that ended early what it has covered, what most of the work is of that is left, and what
+// This file describes, for a search that ended early, what it has covered, what most of the remaining work is, and what
 // to ask for instead.
 
-// share is a part of the schedules that are planned, and the flag without which there are none of them.
+// share is a part of the planned schedules, and the flag that would avoid them.
 type share struct {
 	of, flag string
 	has      func(interleave.Choice) bool
@@ -40,14 +40,13 @@ func shares() []share {
 	}
 }
 
-// moreTime is how many times as long a search is advised to be whose time was up.
+// moreTime is the factor by which a search should run longer if its time was up.
 const moreTime = 5
 
-// mostShares is the number of shares, and of flags, that are named.
+// mostShares bounds the shares, and the flags, that are named.
 const mostShares = 2
 
-// unfinished says what is left of the part that was not run to its end. It is empty if all parts were, or it is not
-// known. The caller holds s.mu.
+// unfinished says what is left of the unfinished part; empty: nothing, or unknown. The caller holds s.mu.
 func (s *search) unfinished() string {
 	f, ok := s.source.(*frontier.Branches)
 	if !ok || s.stopped == "" || f.Planned() == 0 || s.spec.Pieces != nil {

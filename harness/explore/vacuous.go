@@ -9,9 +9,9 @@ import (
 	"github.com/doublegrant/doublegrant/harness/interleave"
 )
 
-// This file tells when a search that found nothing has shown nothing.
+// This file decides whether a search that found nothing has shown anything.
 
-// vacuous returns why a search that ran every schedule and found nothing has shown nothing. It is empty if it has shown
+// vacuous returns why a search that ran every schedule and found nothing has shown nothing; empty: it has shown
 // something.
 func (s *search) vacuous(worlds []*world, own string) string {
 	b := s.spec.budgets()[0]
@@ -51,7 +51,7 @@ func (s *search) vacuous(worlds []*world, own string) string {
 	return ""
 }
 
-// neverOK returns a kind of Program.Kinds of which no operation was ok. It is empty if there is none.
+// neverOK returns a kind of Program.Kinds that never succeeded; empty: all did.
 func (s *search) neverOK() harness.Kind {
 	for _, k := range s.spec.Program.Kinds {
 		if !s.seen.OKKinds[k] {

@@ -5,9 +5,9 @@ import (
 	"strings"
 )
 
-// This file knows commands that would outlive a schedule, or stop Redis itself.
+// This file knows commands that would affect later schedules, or stop Redis.
 
-// serverCommands are about the server, its copies and its data as a whole.
+// serverCommands concern the server, its copies or all of its data.
 var serverCommands = func() map[string]bool {
 	m := map[string]bool{}
 	for _, n := range strings.Fields(
@@ -17,7 +17,7 @@ var serverCommands = func() map[string]bool {
 	return m
 }()
 
-// WhyRefused says why a command cannot be explored, for whoever reads "client 1's NAME ...". It is empty if it can.
+// WhyRefused says why a command cannot be explored, as the end of the sentence "client 1's NAME ..."; empty: it can.
 func WhyRefused(args [][]byte) string {
 	n := Name(args)
 	sub := ""
@@ -48,14 +48,14 @@ func hasWord(args [][]byte, word string) bool {
 	return false
 }
 
-// Loads reports whether a command changes what is loaded into the server beside keys and scripts: its functions.
+// Loads reports whether a command changes the server's functions.
 func Loads(args [][]byte) bool {
 	return Name(args) == "function" && len(args) > 1 && !strings.EqualFold(string(args[1]), "list") &&
 		!strings.EqualFold(string(args[1]), "dump") &&
 		!strings.EqualFold(string(args[1]), "stats")
 }
 
-// Greets reports whether a command is one that libraries send when they connect. It touches no key.
+// Greets reports whether a command is one that libraries send when they connect. Such a command touches no key.
 func Greets(args [][]byte) bool {
 	sub := ""
 	if len(args) > 1 {
@@ -74,7 +74,7 @@ func Greets(args [][]byte) bool {
 	return false
 }
 
-// Configures returns the parameters that a CONFIG SET sets. It is nil for any other command.
+// Configures returns the parameters that a CONFIG SET changes; nil: another command.
 func Configures(args [][]byte) (parameters []string) {
 	if Name(args) != "config" || len(args) < 4 || !strings.EqualFold(string(args[1]), "set") {
 		return nil

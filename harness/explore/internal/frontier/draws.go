@@ -8,22 +8,22 @@ import (
 	"github.com/doublegrant/doublegrant/harness/explore/internal/strategy"
 )
 
-// Round is a round of schedules that are drawn at random. In each the length of the longest schedule of earlier rounds
-// is known, so that the seed alone decides what is drawn, whichever worker is faster.
+// Round is a round of random schedules. Each is drawn knowing the longest schedule of earlier rounds, so the seed alone
+// decides what is drawn, whichever worker is faster.
 type Round struct {
 	From  int   `json:"next"`            // number of the next schedule, from 1; 0: no round has begun
-	To    int   `json:"to"`              // number before which the round ends
-	Known int   `json:"known"`           // steps of the longest schedule before the round; 0: nothing is known
-	Again []int `json:"again,omitempty"` // numbers before From of schedules that could not be run
+	To    int   `json:"to"`              // number after the last schedule of the round
+	Known int   `json:"known"`           // steps of the longest schedule before the round; 0: unknown
+	Again []int `json:"again,omitempty"` // numbers below From of schedules that could not be run
 }
 
-// Clone returns a copy that shares nothing with the round.
+// Clone returns an independent copy.
 func (r Round) Clone() Round {
 	r.Again = slices.Clone(r.Again)
 	return r
 }
 
-// Left counts the schedules of the round that are to be run.
+// Left counts the schedules of the round that remain.
 func (r Round) Left() int { return r.To - r.From + len(r.Again) }
 
 // Numbers lists them.
@@ -35,7 +35,7 @@ func (r Round) Numbers() []int {
 	return all
 }
 
-// Split deals the schedules that are to be run out to rounds of up to n.
+// Split deals the remaining schedules out to rounds of up to n.
 func (r Round) Split(n int) (parts []Round) {
 	if len(r.Again) > 0 {
 		parts = append(parts, Round{From: r.From, To: r.From, Known: r.Known, Again: slices.Clone(r.Again)})
@@ -46,8 +46,8 @@ func (r Round) Split(n int) (parts []Round) {
 	return parts
 }
 
-// Ran notes that the first of the parts that are left was run, but for some numbers. The error says that they are not
-// of that part.
+// Ran records that the first of the remaining parts was run, except for the undrawn numbers. It returns an error if
+// these are not numbers of that part.
 func (r *Round) Ran(part Round, undrawn []int) error {
 	all := part.Numbers()
 	for i, n := range undrawn {
@@ -75,13 +75,14 @@ func (r Round) Check() error {
 	return nil
 }
 
-// Draws is the source of a search that draws its schedules at random.
+// Draws is the source of a random search.
 type Draws struct {
 	Round
-	Make func(number, known int) *strategy.Random // draws the schedule of a number
+	// draws the schedule with a number, knowing the steps of the longest one
+	Make func(number, known int) *strategy.Random
 }
 
-// Planned counts the schedules that are left of the round.
+// Planned counts the schedules that remain of the round.
 func (f *Draws) Planned() int { return f.Left() }
 
 // Next takes the next number of the round.
@@ -98,7 +99,7 @@ func (f *Draws) Next() (Job, bool) {
 	return &drawJob{from: f, number: f.From - 1}, true
 }
 
-// drawJob is a schedule that is drawn at random.
+// drawJob is a random schedule.
 type drawJob struct {
 	from   *Draws
 	number int

@@ -8,17 +8,17 @@ import (
 	"github.com/doublegrant/doublegrant/harness/explore/internal/resp"
 )
 
-// This file puts back what clients have loaded and set beside keys: functions, and settings. What they do in no
-// operation, such as when they connect for the first time, stays, since they do it once for all schedules.
+// This file restores functions and settings that clients have changed. What clients change outside of operations, such
+// as on their first connection, stays, since they do it only once for all schedules.
 
-// settings is what clients have changed. The zero value is a server that nobody has changed.
+// settings is what clients have changed. The zero value: nothing.
 type settings struct {
-	functions string            // as FUNCTION DUMP writes those that stay; empty: none
-	loaded    bool              // others were loaded, or some deleted
-	before    map[string]string // of settings that were changed: what they were
+	functions string            // functions that stay, in the format of FUNCTION DUMP; empty: none
+	loaded    bool              // other functions were loaded, or some were deleted
+	before    map[string]string // previous values of changed settings
 }
 
-// NoteSettings is told of a command before it is sent; stays: it is no operation's.
+// NoteSettings has to be called before a command. stays is true for one outside of operations, whose changes stay.
 func (s *Server) NoteSettings(args [][]byte, stays bool) error {
 	if command.FlushesScripts(args) {
 		s.Flushed = true
@@ -37,7 +37,7 @@ func (s *Server) NoteSettings(args [][]byte, stays bool) error {
 		}
 		_, rest := resp.Line(reply)
 		_, size, err := resp.Bulk(reply[rest:])
-		if err != nil { // it is none, and Redis says so
+		if err != nil { // there is no such setting, and Redis will say so
 			continue
 		}
 		old, _, err := resp.Bulk(reply[rest+size:])
@@ -52,7 +52,7 @@ func (s *Server) NoteSettings(args [][]byte, stays bool) error {
 	return nil
 }
 
-// KeepSettings keeps what a command that was no operation's has loaded.
+// KeepSettings keeps the functions that a command outside of operations has loaded.
 func (s *Server) KeepSettings(args [][]byte) error {
 	if !command.Loads(args) {
 		return nil
@@ -66,7 +66,7 @@ func (s *Server) KeepSettings(args [][]byte) error {
 	return err
 }
 
-// restoreSettings makes the first primary what it was before the last schedule.
+// restoreSettings undoes the changes of the last schedule at the first primary.
 func (s *Server) restoreSettings() error {
 	if s.set.loaded {
 		restore := []string{"FUNCTION", "FLUSH"}
