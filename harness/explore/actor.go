@@ -20,47 +20,55 @@ var errCrashed = errors.New("explore: this client has crashed")
 // actor is one thread of a client in one schedule. It is a goroutine, parked most of the time, or the path by which a
 // subscription's commands reach Redis. The holder of the world's turn may use its fields.
 type actor struct {
-	index  int   // its client, from 0
-	thread int   // from 0, the first, in which the client's Step runs
-	sends  *conn // the subscribed connection whose commands this actor sends; nil: the actor is a goroutine
-	ex     *execution
-	live   *live // the schedule's live backend; nil: the schedule is run from memory
+	index            int   // its client, from 0
+	thread           int   // from 0, the first, in which the client's Step runs
+	subscriptionConn *conn // the subscribed connection whose commands this actor sends; nil: the actor is a goroutine
+	ex               *execution
+	live             *live // the schedule's live backend; nil: the schedule is run from memory
 	// for a client outside this process: the connection whose command is under way; nil: none
 	sending atomic.Pointer[conn]
 
 	park  chan parked // carries where the client waits, or that it is done, to the scheduler
 	awake chan bool   // lets the client go on; false: it has crashed
 
-	parkedAt         parked
-	started          bool // has taken its first step
-	done             bool
-	crashed          bool
-	astray           bool          // did not park in time, and cannot be ended
-	cutOffUnrecorded bool          // the operation that a crash interrupted is still to be recorded
-	inOp             bool          // an operation has begun: it has sent a command or read a clock
-	callAt           time.Duration // virtual time at which the current operation began
-	acted            bool          // the current operation has taken effect: see takesEffect
-	actedAt          time.Duration // virtual time at which it took effect
-	slept            bool          // the current operation has slept, so its client knows how much time has passed
-	between          bool          // the last operation has ended, and the next has not begun
-	rests            bool          // it sleeps between two operations: the next begins when it wakes
-	commands         int           // commands that the current operation has sent
-	free             bool          // the last operation sent no command; for clients that share a process
-	lost             []byte        // a command of the current operation that was executed without an answer; nil: none
-	goroutine        int           // ID of its goroutine
-	refused          int           // requests since its client crashed
+	parkedAt parked
+	// virtual time until which it sleeps or waits. In the past: it does not sleep. 0 while it waits: no limit
+	wakeAt      time.Duration
+	started     bool // has taken its first step
+	done        bool
+	crashed     bool
+	neverParked bool // did not park in time, and cannot be ended
+	goroutine   int  // ID of its goroutine
+	refusals    int  // requests since its client crashed
+
+	currentOp
+	betweenOps        bool // the last operation has ended, and the next has not begun
+	sleepsBetweenOps  bool // it sleeps between two operations: the next begins when it wakes
+	lastOpSentNothing bool // the last operation sent no command; for clients that share a process
+	records           int  // operations that have ended
+
 	// everything that the client has read, if the schedule is learned from or run from memory
 	mind       *model.Mind
-	heard      model.Event     // what it read or noticed last
+	lastEvent  model.Event     // what it read or noticed last
 	acts       []model.Act     // what it has done since then
 	watched    []model.Watched // keys under WATCH
 	clockReads int             // how often it read the schedule's time
-	records    int             // operations that have ended
 	lookedAt   time.Duration   // what its clock showed last; 0: never read
-	listens    *conn           // for a client outside this process: the connection that subscribed last; nil: none
-	expects    bool            // for a client outside this process: a SUBSCRIBE was announced and has not arrived
-	// virtual time until which it sleeps or waits. In the past: it does not sleep. 0 while it waits: no limit
-	wakeAt time.Duration
+
+	subscribedOn     *conn // for a client outside this process: the connection that subscribed last; nil: none
+	expectsSubscribe bool  // for a client outside this process: a SUBSCRIBE was announced and has not arrived
+}
+
+// currentOp is an actor's operation that has not ended.
+type currentOp struct {
+	inOp              bool          // an operation has begun: it has sent a command or read a clock
+	callAt            time.Duration // virtual time at which it began
+	tookEffect        bool          // it has taken effect: see takesEffect
+	tookEffectAt      time.Duration // virtual time at which it took effect
+	slept             bool          // it has slept, so its client knows how much time has passed
+	commands          int           // commands that it has sent
+	unansweredCommand []byte        // a command that was executed without an answer; nil: none
+	cutOffUnrecorded  bool          // a crash interrupted it, which is still to be recorded
 }
 
 // parked is the place at which an actor waits for the scheduler.
@@ -130,7 +138,7 @@ var _ harness.Timeline = clientTimeline{}
 func (t clientTimeline) Now() time.Duration {
 	defer t.a.ex.w.takeTurn()()
 	t.a.clockReads++
-	t.a.between = false
+	t.a.betweenOps = false
 	t.a.awaitBeginning()
 	return t.a.ex.stamp()
 }
@@ -144,10 +152,10 @@ func (t clientTimeline) Record(op *harness.Op) {
 		a.wait(at(model.InSleep))
 	}
 	a.records++
-	a.between = true
+	a.betweenOps = true
 	did := model.Act{Op: *op}
 	// a client cannot know whether a crash interrupted its operation
-	if kept := a.keep(op); kept || !a.hasThreads() {
+	if kept := a.keepOp(op); kept || !a.hasThreads() {
 		a.noteAct(did)
 	}
 	if !a.crashed && a.hasLiveThreads() { // they may act before the client does
@@ -157,7 +165,7 @@ func (t clientTimeline) Record(op *harness.Op) {
 
 // keepOp stamps a finished operation and keeps it. It returns false if the client has crashed and the operation is
 // dropped.
-func (a *actor) keep(op *harness.Op) bool {
+func (a *actor) keepOp(op *harness.Op) bool {
 	if a.crashed {
 		if !a.cutOffUnrecorded {
 			return false
@@ -169,15 +177,15 @@ func (a *actor) keep(op *harness.Op) bool {
 	op.Call = op.Return
 	if a.inOp {
 		op.Call = a.calledAt(op)
-		a.inOp, a.acted, a.slept = false, false, false
+		a.inOp, a.tookEffect, a.slept = false, false, false
 	}
-	if a.lost != nil && (op.Kind == harness.Acquire && op.Outcome == harness.Fail ||
+	if a.unansweredCommand != nil && (op.Kind == harness.Acquire && op.Outcome == harness.Fail ||
 		op.Kind == harness.Claim && op.Result == harness.ResultSeen) {
 		a.ex.noteSituation(harness.RefusedByItself)
 	}
 	a.ex.record(*op, a.commands)
-	a.free = a.ex.sharesMemory() && a.commands == 0
-	a.commands, a.lost = 0, nil
+	a.lastOpSentNothing = a.ex.sharesMemory() && a.commands == 0
+	a.commands, a.unansweredCommand = 0, nil
 	if a.ex.recorded != nil {
 		a.ex.recorded(a)
 	}
@@ -202,16 +210,16 @@ var _ harness.MillisTime = clientClock{}
 // own, since time may have passed since the client's last step. Each reading by any client moves the clock on by a
 // microsecond, so no two readings are equal; commands of others do not move it. After a crash the clock stands still,
 // so that what the client does then does not depend on when it crashed.
-func (v clientClock) Now() time.Time { return v.look(model.InClock) }
+func (v clientClock) Now() time.Time { return v.read(model.InClock) }
 
 // NowMillis is a step of its own as well. It does not move the clock on.
-func (v clientClock) NowMillis() int64 { return v.look(model.InMillis).UnixMilli() }
+func (v clientClock) NowMillis() int64 { return v.read(model.InMillis).UnixMilli() }
 
-func (v clientClock) look(how model.StopKind) time.Time {
+func (v clientClock) read(how model.StopKind) time.Time {
 	defer v.a.ex.w.takeTurn()()
-	a := v.a.running()
+	a := v.a.runningActor()
 	if a.wait(at(how)) {
-		a.lookedAt = a.heard.At
+		a.lookedAt = a.lastEvent.At
 	} else {
 		a.refuse()
 	}
@@ -226,7 +234,7 @@ func (v clientClock) Sleep(ctx context.Context, d time.Duration) error {
 		return err
 	}
 	defer v.a.ex.w.takeTurn()()
-	a := v.a.running()
+	a := v.a.runningActor()
 	if a.isCrashed() {
 		a.refuse()
 		return errCrashed
@@ -234,7 +242,7 @@ func (v clientClock) Sleep(ctx context.Context, d time.Duration) error {
 	if a.hasThreads() {
 		return a.nap(ctx, d)
 	}
-	a.sleep(d, a.between)
-	a.noteAct(model.Act{Sleep: d, Rests: a.between})
+	a.sleep(d, a.betweenOps)
+	a.noteAct(model.Act{Sleep: d, Rests: a.betweenOps})
 	return nil
 }

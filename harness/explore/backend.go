@@ -15,7 +15,7 @@ import (
 // showed (recalled). The budget, time, history and possible moves belong to the schedule and are the same for both.
 type backend interface {
 	// notify gives an actor something to read or notice, and lets it run until it waits again.
-	tell(a *actor, heard model.Event) error
+	notify(a *actor, event model.Event) error
 
 	// crash notifies all threads of a client that it has crashed.
 	crash(client int) error
@@ -25,7 +25,7 @@ type backend interface {
 
 	// send sends an actor's next command to Redis and returns what the actor reads. blocks is true if Redis holds the
 	// command back, so that there is no answer yet.
-	send(a *actor) (heard model.Event, kept bool, err error)
+	send(a *actor) (event model.Event, blocks bool, err error)
 
 	// sendUnanswered is send for an actor that gets no answer.
 	sendUnanswered(a *actor) error
@@ -36,14 +36,14 @@ type backend interface {
 	// endWait ends an actor's wait and lets the actor run until it waits again. endedOp is true if an operation ended.
 	endWait(c interleave.Choice, a *actor) (endedOp bool, err error)
 
-	// withWoken adds to a, which a command touches, what the blocked commands touch that it may wake.
+	// withWoken extends a, which is what a command touches, by what the blocked commands touch that it would wake.
 	withWoken(a command.Access) command.Access
 
 	// waitAccess returns what a client's blocked commands and subscriptions touch.
 	waitAccess(client int) command.Access
 
 	// giveUp turns an actor's next command into a late one. If it is lost with its primary, it counts as arrived.
-	giveUp(a *actor) (left lateCommand, heard model.Event, err error)
+	giveUp(a *actor) (late lateCommand, event model.Event, err error)
 
 	// execute executes a late command.
 	execute(*lateCommand) error
@@ -69,7 +69,7 @@ type backend interface {
 	namedInstants() ([]time.Duration, error)
 
 	// probe calls look, which reads the store for the program. began is the event that starts it.
-	look(ctx context.Context, began model.Event, look func(context.Context, *live)) error
+	probe(ctx context.Context, began model.Event, look func(context.Context, *live)) error
 
 	// fingerprintAfter returns the fingerprint that the schedule has after a choice; 0: not available.
 	fingerprintAfter(interleave.Choice) uint64
@@ -80,7 +80,7 @@ type backend interface {
 	describe([]byte) []byte
 
 	// hasRealClients reports whether clients have to be ended when a schedule is not run to its end.
-	lasts() bool
+	hasRealClients() bool
 }
 
 var (

@@ -12,7 +12,7 @@ import (
 // still run act meanwhile.
 
 // forgoMemory stops the use of memory, since the program's look at the store waits while time passes.
-func (w *world) forgoLooks() {
+func (w *world) forgoMemory() {
 	if ex := w.current; ex != nil && ex.learns() {
 		ex.memory.Disable("the program's look at the store waits")
 	}
@@ -20,7 +20,7 @@ func (w *world) forgoLooks() {
 
 // passUntilArrival lets time pass for a wait of the harness itself, until something arrives on c or d is over. With d
 // of 0 or less it waits for two leases.
-func (ex *live) passAlong(c *conn, d time.Duration) error {
+func (ex *live) passUntilArrival(c *conn, d time.Duration) error {
 	if d <= 0 {
 		d = 2 * ex.spec.Program.Lease
 	}
@@ -82,14 +82,14 @@ func (ex *execution) stepAfter(a *actor) error {
 
 // askBlocking sends a blocking command of the harness itself, outside of a schedule's steps. It waits in the schedule's
 // time: for the command's time-out, or for two leases if it has none.
-func (c *conn) askWaiting() error {
+func (c *conn) askBlocking() error {
 	next := c.Queue[0]
-	c.dialer.world.forgoLooks()
-	if err := c.keep(); err != nil || c.failed != nil {
+	c.dialer.world.forgoMemory()
+	if err := c.sendBlockable(); err != nil || c.failed != nil {
 		return err
 	}
 	if ex := c.dialer.world.current; ex != nil && ex.finishing && !c.hasArrived() {
-		if err := ex.passAlong(c, next.BlocksFor()); err != nil {
+		if err := ex.passUntilArrival(c, next.BlocksFor()); err != nil {
 			return err
 		}
 	}
@@ -98,7 +98,7 @@ func (c *conn) askWaiting() error {
 			return err
 		}
 	}
-	c.out = append(c.out, c.takeMessage()...)
-	c.release()
+	c.unread = append(c.unread, c.takeMessage()...)
+	c.clearBlocked()
 	return nil
 }

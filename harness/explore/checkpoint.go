@@ -34,9 +34,9 @@ type checkpoint struct {
 	Parts   []interleave.Part `json:"parts,omitempty"` // finished parts
 	Memory  string            `json:"memory,omitempty"`
 	// why clients are not interchangeable; empty: they are, if the program promises it
-	Unlike  string          `json:"unlike,omitempty"`
-	Part    *savedPart      `json:"part,omitempty"`  // current part; nil: none
-	Drawing *frontier.Round `json:"drawn,omitempty"` // round of random schedules; nil: none
+	Asymmetry string          `json:"unlike,omitempty"`
+	Part      *savedPart      `json:"part,omitempty"`  // current part; nil: none
+	Drawing   *frontier.Round `json:"drawn,omitempty"` // round of random schedules; nil: none
 }
 
 // savedPart is the frontier of the current part.
@@ -132,7 +132,7 @@ func planOf(s *Spec) string {
 // checkResume returns an error if the search cannot continue the spec's checkpoint. It drops the promise of symmetry if
 // the checkpoint says that it does not hold.
 func (s *Spec) checkResume() error {
-	if c := s.Resume; c != nil && c.c.Unlike != "" {
+	if c := s.Resume; c != nil && c.c.Asymmetry != "" {
 		s.Program.Symmetric = false
 	}
 	switch c := s.Resume; {
@@ -158,7 +158,7 @@ func (s *search) resume(from *Checkpoint) {
 	s.seen.Add(c.Tally)
 	s.parts = append(s.parts, c.Parts...)
 	s.began, s.untilFirst = s.began.Add(-c.Elapsed), c.First
-	s.whyForgotten, s.unlike = c.Memory, c.Unlike
+	s.whyForgotten, s.asymmetry = c.Memory, c.Asymmetry
 	s.resumed = c.Part
 	if c.Drawing != nil {
 		s.draws.Round = c.Drawing.Clone()
@@ -176,7 +176,7 @@ func (s *search) checkpoint(worlds []*world) *Checkpoint {
 	c := checkpoint{
 		Plan: planOf(s.spec), Pieces: s.spec.Pieces != nil, Elapsed: time.Since(s.began), First: s.untilFirst,
 		Tally:  s.seen.Tally(countStrays(worlds)),
-		Memory: s.whyForgotten, Unlike: s.unlike,
+		Memory: s.whyForgotten, Asymmetry: s.asymmetry,
 	}
 	if s.memory != nil {
 		c.Memory = s.memory.Broken

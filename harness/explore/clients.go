@@ -50,13 +50,13 @@ func beginSchedule(ctx context.Context, spec *Spec, budget interleave.Budget, w 
 			w.dialers[i].watchers = nil
 		}
 		client, err := ex.openClient(placeOf(budget, i), i)
-		if err = cmp.Or(ex.trouble, err); err != nil {
+		if err = cmp.Or(ex.failure, err); err != nil {
 			return ex, err
 		}
 		a := &actor{index: i, ex: ex.execution, live: ex, park: make(chan parked, 4), awake: make(chan bool)}
 		ex.actors[i], ex.all = a, append(ex.all, a)
 		if ex.memory != nil {
-			a.mind, a.heard = &ex.memory.Root, beginning(budget, i)
+			a.mind, a.lastEvent = &ex.memory.Root, beginning(budget, i)
 		}
 		if ex.process(i) == i {
 			w.dialers[i].actor.Store(a)
@@ -103,34 +103,34 @@ func brokenOutside(client int, panicked any) error {
 func (ex *live) awaitClient(a *actor) error {
 	ex.running = a
 	at, ok := ex.awaitParking(a)
-	if ok && ex.trouble == nil {
-		ex.trouble = ex.settle(a)
+	if ok && ex.failure == nil {
+		ex.failure = ex.awaitGate(a)
 	}
 	ex.running = nil
-	if !ok && a.expects {
-		ex.trouble = cmp.Or(ex.trouble, unsubscribed(a))
+	if !ok && a.expectsSubscribe {
+		ex.failure = cmp.Or(ex.failure, unsubscribed(a))
 	}
 	if !ok {
 		return ex.neverParks(a)
 	}
 	a.parkedAt = at
 	a.done = at.Kind == model.AtEnd
-	if ex.trouble == nil && at.err == nil {
+	if ex.failure == nil && at.err == nil {
 		if err := ex.learnMind(a); err != nil {
 			return err
 		}
 	}
-	if err := ex.settleMates(a.index); err != nil {
+	if err := ex.awaitMates(a.index); err != nil {
 		return err
 	}
 	if a.done {
 		if !ex.isAlive(a.index) {
 			ex.dialerOf(a.index).actor.Store(nil)
 		}
-		return cmp.Or(ex.trouble, a.parkedAt.err)
+		return cmp.Or(ex.failure, a.parkedAt.err)
 	}
-	if ex.trouble != nil {
-		return ex.trouble
+	if ex.failure != nil {
+		return ex.failure
 	}
 	return ex.startThreads()
 }
@@ -140,7 +140,7 @@ func (ex *live) awaitClient(a *actor) error {
 func (ex *live) awaitParking(a *actor) (at parked, ok bool) {
 	g := ex.w.newGrace()
 	look, where := firstLook, "" // stack of the client, if it waits in memory
-	for d := parkWithin; ; d = g.left() {
+	for d := parkWithin; ; d = g.remaining() {
 		if ex.sharesMemory() {
 			d, look = min(d, look), 2*look
 		}
@@ -156,7 +156,7 @@ func (ex *live) awaitParking(a *actor) (at parked, ok bool) {
 		}
 		over, err := g.isOver()
 		if err != nil {
-			ex.trouble = cmp.Or(ex.trouble, err)
+			ex.failure = cmp.Or(ex.failure, err)
 		}
 		if over || err != nil {
 			return at, false

@@ -19,18 +19,18 @@ import (
 	"github.com/doublegrant/doublegrant/harness/testenv"
 )
 
-// This file searches random programs in two ways, and compares what the searches came to.
+// This file searches random programs in two ways and compares the results.
 
-// comparison is a kind of search, and the one to which it has to come to the same.
+// comparison is a pair of ways to search that have to give the same result.
 type comparison struct {
 	name    string
-	prepare func(*trial) // of each program; nil: nothing
+	prepare func(*trial) // prepares each program; nil: nothing to do
 	want    func(*trial) came
 	got     func(*trial) came
 	equal   func(x *trial, want, got came)
-	worth   func(t *testing.T, n effort) // fails if nothing was shown; nil: whatever was done
+	worth   func(t *testing.T, n effort) // fails if the comparison has shown nothing; nil: it always has
 	stream  uint64                       // of random numbers
-	briefly int                          // kinds of programs of which make test tries the first
+	briefly int                          // number of kinds of programs that make test tries
 	kinds   []kind
 }
 
@@ -171,10 +171,10 @@ var cutKinds = []kind{
 	{"observed", simple, 0, 2, 2, 2, observed},
 }
 
-// Whichever way a program is searched, the search comes to the same.
+// All ways to search a program give the same result.
 func TestEachWayOfASearchComesToTheSame(t *testing.T) { compareAll(t, comparisons[:5]) }
 
-// In the last workers, pieces and checkpoints meet.
+// The last comparisons use workers, pieces and checkpoints.
 func TestRacedEachWayOfASearchComesToTheSame(t *testing.T) { compareAll(t, comparisons[5:]) }
 
 func compareAll(t *testing.T, some []comparison) {
@@ -183,11 +183,11 @@ func compareAll(t *testing.T, some []comparison) {
 	}
 }
 
-// What make test shows of one random program of each kind is shown of all here, by two comparisons in each run.
+// Tries all random programs for two comparisons per run. make test tries one program of each kind.
 func TestLongRandomPrograms(t *testing.T) {
 	testenv.NeedLong(t)
 	for i, c := range comparisons {
-		if !testenv.Sampled(i, 3) { // all take half an hour and more
+		if !testenv.Sampled(i, 3) { // all of them take more than half an hour
 			continue
 		}
 		t.Run(c.name, func(t *testing.T) {
@@ -197,7 +197,7 @@ func TestLongRandomPrograms(t *testing.T) {
 	}
 }
 
-// compare searches random programs in both ways: with long all, otherwise the first of some kinds.
+// compare searches random programs in both ways: all of them if long is true, otherwise the first of some kinds.
 func (c comparison) compare(t *testing.T, long bool) {
 	var n effort
 	pools := map[int]*pool{} // by failovers
@@ -223,7 +223,7 @@ func (c comparison) compare(t *testing.T, long bool) {
 	}
 }
 
-// effort counts what a comparison did.
+// effort counts the work of a comparison.
 type effort struct {
 	programs, all, some, stops, found int
 	pieces, died                      int64
@@ -244,7 +244,7 @@ type trial struct {
 	n     *effort
 }
 
-// came is what a search came to.
+// came is the result of a search.
 type came struct {
 	histories [][]harness.Op
 	schedules int
@@ -252,9 +252,9 @@ type came struct {
 	tally     string                // as JSON
 	parts     []interleave.Part
 	stopped   string
-	broken    string // why no more was run from memory
+	broken    string // why memory was no longer used
 	left      *Checkpoint
-	saved     []*Checkpoint // on the way, and left
+	saved     []*Checkpoint // written on the way, and the last
 }
 
 // cameTo runs a search in the scheduler's world.
@@ -283,7 +283,7 @@ func (x *trial) cameTo(ctx context.Context, spec Spec) (out came) {
 	return out
 }
 
-// throughJSON returns what another process would read.
+// throughJSON returns v as another process would read it.
 func throughJSON[T any](t *testing.T, v *T) *T {
 	t.Helper()
 	text, err := json.Marshal(v)
@@ -293,7 +293,7 @@ func throughJSON[T any](t *testing.T, v *T) *T {
 	return again
 }
 
-// searchBy runs the whole search with some changes.
+// searchBy returns a search with some changes to its Spec.
 func searchBy(changes ...func(*Spec)) func(*trial) came {
 	return func(x *trial) came {
 		spec := x.spec
@@ -306,14 +306,14 @@ func searchBy(changes ...func(*Spec)) func(*trial) came {
 	}
 }
 
-// fromCheckpoints stops the search some times, and goes on each time as another process would.
+// fromCheckpoints stops the search several times, and each time resumes it as another process would.
 func fromCheckpoints(x *trial) came {
 	rng := rand.New(rand.NewPCG(uint64(x.n.programs), 13))
 	spec := x.spec
 	for _, limit := range []int{1, 17, 0, 64, 0, 100, 1, 0, 0} {
 		ctx, cancel := context.WithCancel(x.t.Context())
 		spec.Checkers, spec.MaxSchedules = x.spec.Checkers, limit
-		if limit == 0 || spec.Random != nil { // it is interrupted after some looks
+		if limit == 0 || spec.Random != nil { // the search is interrupted after some looks
 			var left atomic.Int64
 			left.Store(1 + rng.Int64N(60))
 			interrupts := finds(func([]harness.Op, func(harness.Anomaly)) {
@@ -325,7 +325,8 @@ func fromCheckpoints(x *trial) came {
 		}
 		before, c := spec.Resume, x.cameTo(ctx, spec).left
 		cancel()
-		if before != nil && !c.Done() { // or the last schedule was run before, and nobody knew that it was
+		// otherwise the last schedule had been run, and the search did not know that it was the last
+		if before != nil && !c.Done() {
 			require.Greater(x.t, c.Schedules()+c.c.Tally.Pruned, before.Schedules()+before.c.Tally.Pruned,
 				"it gets on: %s", x.what)
 		}
@@ -343,14 +344,14 @@ func fromCheckpoints(x *trial) came {
 	return resumed
 }
 
-// pieces returns the search in small pieces, so that small programs have many.
+// pieces returns the search in small pieces, so that even a small program has several.
 func (x *trial) pieces(workers int, run func(context.Context, Piece) (PieceResult, error)) Spec {
 	spec := x.spec
 	spec.Pieces = &Pieces{Workers: workers, Run: run, sizes: pieceSizes{10, 50}, saveEvery: 1}
 	return spec
 }
 
-// pool returns so many workers for the program.
+// pool returns that many workers for the program.
 func (x *trial) pool(workers int) *pool {
 	p := x.pools[x.spec.Failovers]
 	if p == nil {
@@ -361,7 +362,7 @@ func (x *trial) pool(workers int) *pool {
 	return p
 }
 
-// inPieces searches in pieces, by one worker, by two and so on, all but the one of which die.
+// inPieces searches in pieces, with one worker, two, and so on. All workers but one die.
 func inPieces(x *trial) (one came) {
 	p := x.pool(x.most)
 	for n := 1; n <= x.most; n *= 2 {
@@ -377,7 +378,7 @@ func inPieces(x *trial) (one came) {
 	return one
 }
 
-// inPiecesFromCheckpoints stops a search in pieces every few pieces, and goes on with another number of workers.
+// inPiecesFromCheckpoints stops a search in pieces every few pieces, and resumes it with another number of workers.
 func inPiecesFromCheckpoints(x *trial) (last came) {
 	p := x.pool(2)
 	for stop := 1; last.left == nil || !last.left.Done(); stop++ {
@@ -399,15 +400,15 @@ func inPiecesFromCheckpoints(x *trial) (last came) {
 	return last
 }
 
-// findTwoClasses looks for a certain result, and for a client that is the first to end an operation.
+// findTwoClasses sets checkers for a certain result, and for the client that ends an operation first.
 func findTwoClasses(x *trial) {
 	x.spec.Checkers = []harness.Checker{finder(func(op harness.Op) bool {
 		return op.Client == 2 && len(op.Result) > 3
 	}), earlySecond{}}
 }
 
-// earlySecond finds an anomaly if client 2 has ended an operation before client 1 begins one. Which of two ends first
-// that are under way together is no part of a state, so no checker may judge by it.
+// earlySecond finds an anomaly if client 2 ends an operation before client 1 begins one. Which of two concurrent
+// operations ends first is not part of a state, so a checker may not depend on it.
 type earlySecond struct{}
 
 func (earlySecond) Name() string { return "early second" }
@@ -450,7 +451,7 @@ func findRarest(x *trial) {
 	x.spec.Checkers = []harness.Checker{finder(func(op harness.Op) bool { return of(op) == least })}
 }
 
-// lookTwice has every schedule of a program run, which looks at the store at its end, and again when leases are over.
+// lookTwice makes a program look at the store at the end, and again after the leases. All of its schedules are run.
 func lookTwice(x *trial) {
 	x.spec.Unreduced = true
 	x.spec.Program.Finally = func(ctx context.Context, s *harness.Session, r redis.UniversalClient,
@@ -470,7 +471,7 @@ func lookTwice(x *trial) {
 	}
 }
 
-// Time passes while the program's look at the store waits, so it is not run from memory.
+// A look at the store that waits is not run from memory, since time passes.
 func TestALookThatWaitsIsReallyRun(t *testing.T) {
 	t.Parallel()
 	spec := quiet(program(sends("SET a 1", "DEL a"), sends("GET a")))

@@ -28,24 +28,24 @@ type conn struct {
 
 	writing sync.Mutex // held by Write: for a client outside this process another goroutine waits in Read meanwhile
 
-	in  []byte // bytes that the client wrote and that are not a whole command yet
-	out []byte // replies that the client has not read
+	unparsed []byte // bytes that the client wrote and that are not a whole command yet
+	unread   []byte // replies that the client has not read
 	command.Pending
 
-	used      bool // has carried more than a greeting
-	usedIn    int  // for a pool that a library opened: the last schedule that used it
-	outside   bool // its client is outside this process
-	unawaited bool // the client does not wait for confirmations of its subscriptions
-	ear       ear  // what the gate's goroutine is doing
+	used      bool     // has carried more than a greeting
+	usedIn    int      // for a pool that a library opened: the last schedule that used it
+	outside   bool     // its client is outside this process
+	unawaited bool     // the client does not wait for confirmations of its subscriptions
+	activity  activity // what the gate's goroutine is doing
 
 	stateful bool // a CLIENT command has made its state visible to other clients
 
-	kept         *keptCommand  // the first command in Queue, which Redis holds back; nil: none
-	subscription *subscription // nil: it has not subscribed
-	inbox        []byte        // whole replies and messages from Redis that the client has not got yet
-	patience     time.Duration // virtual time that reading a message may take; 0: no limit
-	timedOut     bool          // the time-out of the current read has passed
-	failed       error         // the error that the client gets instead of replies; nil: none
+	blocked      *blockedCommand // the first command in Queue, which Redis holds back; nil: none
+	subscription *subscription   // nil: it has not subscribed
+	inbox        []byte          // whole replies and messages from Redis that the client has not got yet
+	readTimeout  time.Duration   // virtual time that reading a message may take; 0: no limit
+	timedOut     bool            // the time-out of the current read has passed
+	failed       error           // the error that the client gets instead of replies; nil: none
 
 	wrote chan struct{} // signals that Queue has a command
 	reply chan bool     // signals that there is something to read; false: the client has crashed
@@ -89,21 +89,21 @@ func (c *conn) Write(b []byte) (int, error) {
 	}
 	c.writing.Lock()
 	defer c.writing.Unlock()
-	c.in = append(c.in, b...)
+	c.unparsed = append(c.unparsed, b...)
 	at := 0
 	for {
-		args, size, err := resp.ParseCommand(c.in[at:])
+		args, size, err := resp.ParseCommand(c.unparsed[at:])
 		if err != nil {
 			return 0, err
 		}
 		if size == 0 {
 			break
 		}
-		c.Queue = append(c.Queue, command.Command{Raw: c.in[at : at+size], Args: args, Pipelined: at > 0})
+		c.Queue = append(c.Queue, command.Command{Raw: c.unparsed[at : at+size], Args: args, Pipelined: at > 0})
 		at += size
 	}
-	if c.in = c.in[at:]; len(c.in) == 0 {
-		c.in = nil // Queue refers to the old array
+	if c.unparsed = c.unparsed[at:]; len(c.unparsed) == 0 {
+		c.unparsed = nil // Queue refers to the old array
 	}
 	if at > 0 {
 		c.subscribe()
@@ -124,14 +124,14 @@ func (c *conn) hasQueued() bool {
 
 // Read returns replies to the client.
 func (c *conn) Read(b []byte) (int, error) {
-	for len(c.out) == 0 {
+	for len(c.unread) == 0 {
 		if err := c.awaitReply(); err != nil {
 			return 0, err
 		}
 	}
-	n := copy(b, c.out)
-	if c.out = c.out[n:]; len(c.out) == 0 {
-		c.out = nil
+	n := copy(b, c.unread)
+	if c.unread = c.unread[n:]; len(c.unread) == 0 {
+		c.unread = nil
 	}
 	return n, nil
 }
@@ -157,8 +157,8 @@ func (c *conn) awaitReply() error {
 		return err
 	}
 	defer a.sending.CompareAndSwap(c, nil)
-	c.ear.turns(earParks)
-	defer c.ear.turns(earActs)
+	c.activity.set(waitsForReply)
+	defer c.activity.set(handlesProgram)
 	select {
 	case a.park <- parked{Stop: model.Stop{Kind: model.InCommand, Pending: &c.Pending}, conn: c}:
 	case <-c.gone:
@@ -179,7 +179,7 @@ func (c *conn) awaitReply() error {
 // scheduler.
 func (c *conn) sendUngated() (*actor, error) {
 	defer c.dialer.takeTurn()()
-	if err := c.useFirst(); err != nil {
+	if err := c.connectOnUse(); err != nil {
 		return nil, err
 	}
 	a := c.dialer.acting()
@@ -189,7 +189,7 @@ func (c *conn) sendUngated() (*actor, error) {
 	ungated := sync.OnceValue(c.isUngated) // once, since it records what the command changes
 	if a != nil && !a.isCrashed() && !ungated() {
 		if err := a.foreign(c); err != nil {
-			a.live.trouble = cmp.Or(a.live.trouble, err)
+			a.live.failure = cmp.Or(a.live.failure, err)
 			return nil, errForeign
 		}
 	}
@@ -214,8 +214,8 @@ func (c *conn) sendUngated() (*actor, error) {
 		return nil, c.send()
 	}
 	c.used = true
-	if c.outside && (a.live.running != a || !a.sending.CompareAndSwap(nil, c)) && a.live.trouble == nil {
-		a.live.trouble = twoAtOnce(a, &c.Queue[0])
+	if c.outside && (a.live.running != a || !a.sending.CompareAndSwap(nil, c)) && a.live.failure == nil {
+		a.live.failure = twoAtOnce(a, &c.Queue[0])
 	}
 	return a, nil
 }
@@ -240,8 +240,8 @@ func (c *conn) checkRefused(a *actor) error {
 	if a != nil {
 		who = a.String()
 	}
-	if w.current != nil && w.current.trouble == nil {
-		w.current.trouble = schedule.Stopped("%s's %s %s", who, next.Text(w.Scripts), why)
+	if w.current != nil && w.current.failure == nil {
+		w.current.failure = schedule.Stopped("%s's %s %s", who, next.Text(w.Scripts), why)
 	}
 	c.failed = errRefused
 	return c.failed
@@ -314,13 +314,13 @@ func (c *conn) isGone() bool {
 }
 
 // prepare makes the connection ready to send. If that is impossible, c.failed says why.
-func (c *conn) ready() error {
+func (c *conn) prepare() error {
 	if c.isGone() {
 		c.failed = net.ErrClosed
 		return nil
 	}
 	c.dialer.world.NoteWrites()
-	return cmp.Or(c.useFirst(), c.reconnectToPrimary())
+	return cmp.Or(c.connectOnUse(), c.reconnectToPrimary())
 }
 
 // send sends the next command and reads its reply.
@@ -329,9 +329,9 @@ func (c *conn) send() error {
 	case c.goesWithMessages():
 		return c.sendAmongMessages()
 	case c.Queue[0].Blocks() && !c.Multi:
-		return c.askWaiting()
+		return c.askBlocking()
 	}
-	if err := c.ready(); err != nil || c.failed != nil {
+	if err := c.prepare(); err != nil || c.failed != nil {
 		return err
 	}
 	next := c.Queue[0]
@@ -346,7 +346,7 @@ func (c *conn) send() error {
 	if err := learned(reply); err != nil {
 		return err
 	}
-	c.out = append(c.out, reply...)
+	c.unread = append(c.unread, reply...)
 	c.Queue = c.Queue[1:]
 	switch command.Name(next.Args) {
 	case "watch":
@@ -391,7 +391,7 @@ func (c *conn) resetState() error {
 // primary now, and gets enough real time for them. Its own time-out passes in the schedule's time.
 func (c *conn) request(next command.Command) []byte {
 	if n := min(next.WantedAcks(), c.dialer.world.HearingReplicas()); next.WantedAcks() > 0 && !c.Multi {
-		return resp.Request("WAIT", strconv.FormatInt(n, 10), server.SettleWithin)
+		return resp.Request("WAIT", strconv.FormatInt(n, 10), server.AckWithinMillis)
 	}
 	return next.Raw
 }
@@ -407,7 +407,7 @@ func (c *conn) Close() error {
 		c.dialer.pooled.remove(c)
 		c.unsubscribe()
 		close(c.gone)
-		c.ear.turns(earParks)
+		c.activity.set(waitsForReply)
 		if c.wire != nil {
 			c.wire.Close()
 			c.wire = nil
@@ -433,7 +433,7 @@ func (c *conn) SetDeadline(time.Time) error { return nil }
 
 // SetReadDeadline sets the time-out for messages of a subscription. It does not affect commands.
 func (c *conn) SetReadDeadline(t time.Time) error {
-	c.setPatience(t)
+	c.setReadTimeout(t)
 	return nil
 }
 

@@ -12,14 +12,14 @@ import (
 // dialer opens one client's connections, in all schedules of a worker. The client's Redis client stays connected
 // between schedules.
 type dialer struct {
-	world    *world
-	client   bool                  // for a client; false: for the harness itself
-	watchers []*conn               // connections with watched keys in this schedule
-	listens  *conn                 // for a probe outside this process: the connection that subscribed last; nil: none
-	actor    atomic.Pointer[actor] // the client in the current schedule; nil: none, and commands pass without a step
-	open     atomic.Int64          // open connections
-	greeting []string              // what the client sends on a new connection: see greetingOf
-	pooled   pooled                // connections of pools that libraries opened
+	world        *world
+	client       bool                  // for a client; false: for the harness itself
+	watchers     []*conn               // connections with watched keys in this schedule
+	subscribedOn *conn                 // for a probe outside this process: see actor.subscribedOn
+	actor        atomic.Pointer[actor] // the current schedule's client; nil: none, and commands take no step
+	open         atomic.Int64          // open connections
+	greeting     []string              // what the client sends on a new connection: see greetingOf
+	pooled       pooled                // connections of pools that libraries opened
 }
 
 // mostConnections bounds the connections that a client may have open when a schedule begins. Pools are far smaller, and
@@ -53,7 +53,7 @@ func (s *dialer) acting() *actor {
 	if a == nil {
 		return nil
 	}
-	return a.running()
+	return a.runningActor()
 }
 
 // dial opens a connection for the Redis client.

@@ -11,35 +11,35 @@ import (
 
 // activity is what the gate's goroutine does for one connection of a program outside this process. The zero value waits
 // for Redis.
-type ear struct {
+type activity struct {
 	mu    sync.Mutex
 	outer net.Conn // the program's side; nil: the client is in this process, or a relay passes its bytes on
-	does  earState
+	state activityState
 }
 
 // activityState is what the gate's goroutine does now.
-type earState uint8
+type activityState uint8
 
 const (
-	earParks earState = iota // it waits for the reply to a command, or has ended
-	earReads                 // it waits for what the program sends next
-	earActs                  // it handles what the program has sent
+	waitsForReply   activityState = iota // it waits for the reply to a command, or has ended
+	waitsForProgram                      // it waits for what the program sends next
+	handlesProgram                       // it handles what the program has sent
 )
 
 // set stores what the gate's goroutine does from now on.
-func (e *ear) turns(to earState) {
+func (e *activity) set(to activityState) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.does = to
+	e.state = to
 }
 
 // readProgram reads what the program sends next.
-func (e *ear) hear(outer net.Conn, in []byte) (n int, err error) {
+func (e *activity) readProgram(outer net.Conn, in []byte) (n int, err error) {
 	raw, err := rawOf(outer)
 	if err != nil {
 		return 0, err
 	}
-	e.turns(earReads)
+	e.set(waitsForProgram)
 	failed := raw.Read(func(fd uintptr) bool {
 		e.mu.Lock()
 		defer e.mu.Unlock()
@@ -47,7 +47,7 @@ func (e *ear) hear(outer net.Conn, in []byte) (n int, err error) {
 		if err == syscall.EAGAIN {
 			return false
 		}
-		e.does = earActs
+		e.state = handlesProgram
 		return true
 	})
 	switch {
@@ -63,11 +63,11 @@ func (e *ear) hear(outer net.Conn, in []byte) (n int, err error) {
 
 // isBehind reports whether the program has sent something, or closed the connection, and the gate has not handled it
 // yet.
-func (e *ear) isBehind() (behind bool) {
+func (e *activity) isBehind() (behind bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if e.outer == nil || e.does != earReads {
-		return e.does == earActs
+	if e.outer == nil || e.state != waitsForProgram {
+		return e.state == handlesProgram
 	}
 	raw, err := rawOf(e.outer)
 	if err != nil {
@@ -102,9 +102,9 @@ func ignoringEINTR(call func() (int, error)) (n int, err error) {
 
 // hangUp closes the program's side. If a command is under way, the goroutine that waits for its reply closes it
 // instead.
-func (e *ear) hangUp() {
+func (e *activity) hangUp() {
 	e.mu.Lock()
-	waits := e.does == earParks
+	waits := e.state == waitsForReply
 	e.mu.Unlock()
 	if e.outer != nil && !waits {
 		_ = e.outer.Close() // an error: the program has closed it

@@ -16,7 +16,7 @@ import (
 // returned the time of day or the rest of a lease, from which an end can be computed. It returns false if that is known
 // already or does not matter.
 func (a *actor) takesEffect() func(reply string) bool {
-	if a.acted || !a.movesCalls() {
+	if a.tookEffect || !a.movesCalls() {
 		return func(string) bool { return false }
 	}
 	on := a.parkedAt.Pending
@@ -40,27 +40,27 @@ func (a *actor) movesCalls() bool {
 }
 
 // noteEffect records that the current operation takes effect at the given time. Later calls do nothing.
-func (a *actor) act(at time.Duration) {
-	if a.inOp && !a.acted {
-		a.acted, a.actedAt = true, at
+func (a *actor) noteEffect(at time.Duration) {
+	if a.inOp && !a.tookEffect {
+		a.tookEffect, a.tookEffectAt = true, at
 	}
 }
 
 // sleep delays the actor's next step by d. between is true for a sleep between two operations.
 func (a *actor) sleep(d time.Duration, between bool) {
 	a.wakeAt = max(a.wakeAt, a.ex.now) + d
-	a.rests, a.slept = between, a.slept || !between
+	a.sleepsBetweenOps, a.slept = between, a.slept || !between
 }
 
 // mayBegin reports whether the actor's next step may be the one from which its operation counts.
-func (a *actor) mayBegin() bool { return !a.inOp || !a.acted && a.movesCalls() }
+func (a *actor) mayBegin() bool { return !a.inOp || !a.tookEffect && a.movesCalls() }
 
 // calledAt returns the time from which a finished operation counts. For a grant or mark by a client with one thread
 // that is when it took effect. A release counts from its first step. So does what was refused or not answered, since
 // the step that decided it is not known, and a number, since the first read may draw it.
 func (a *actor) calledAt(op *harness.Op) time.Duration {
-	if a.acted && !a.slept && a.movesCalls() && op.Outcome == harness.OK && begins(*op) {
-		return a.actedAt
+	if a.tookEffect && !a.slept && a.movesCalls() && op.Outcome == harness.OK && begins(*op) {
+		return a.tookEffectAt
 	}
 	return a.callAt
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/doublegrant/doublegrant/harness/interleave"
 )
 
-// operates makes a client with one operation, which ends as do leaves it.
+// operates returns a client with one operation, whose outcome do sets.
 func operates(kind harness.Kind, do func(ctx context.Context, r redis.UniversalClient, op *harness.Op)) client {
 	return func(ctx context.Context, s *harness.Session, r redis.UniversalClient) {
 		s.Invoke(harness.Op{Kind: kind, Key: "k", Arg: "me", TTL: lease}, func(op *harness.Op) {
@@ -25,7 +25,7 @@ func operates(kind harness.Kind, do func(ctx context.Context, r redis.UniversalC
 	}
 }
 
-// An operation counts from the first step that can have begun what it brings about.
+// An operation counts from the first step that can have begun its effect.
 func TestAnOperationCountsFromItsFirstEffect(t *testing.T) {
 	saying := func(result string, commands ...string) func(context.Context, redis.UniversalClient, *harness.Op) {
 		return func(ctx context.Context, r redis.UniversalClient, op *harness.Op) {
@@ -81,7 +81,7 @@ func TestAnOperationCountsFromItsFirstEffect(t *testing.T) {
 	}
 }
 
-// What a transaction tells of a lease counts like a command that does, and so does a condition on it.
+// Reading the rest of a lease in a transaction counts like a command that reads it. So does a condition on it.
 func TestWhatIsLeftOfALeaseIsAnEffect(t *testing.T) {
 	for name, asks := range map[string]func(ctx context.Context, r redis.UniversalClient){
 		"in a transaction": func(ctx context.Context, r redis.UniversalClient) {
@@ -104,7 +104,7 @@ func TestWhatIsLeftOfALeaseIsAnEffect(t *testing.T) {
 	}
 }
 
-// claimsLate claims with a look at a mark first, and confirms. Whoever looks before a confirmation and claims after it
+// claimsLate claims and confirms messages. With looks it checks for a mark first; then a claim after a confirmation
 // delivers twice.
 func claimsLate(looks bool) interleave.Program {
 	p := program(func(ctx context.Context, s *harness.Session, r redis.UniversalClient) {
@@ -128,7 +128,7 @@ func claimsLate(looks bool) interleave.Program {
 	return p
 }
 
-// Under load nobody knows when a claim that was answered late was executed. In a schedule it is known.
+// Under load it is unknown when a claim that was answered late was executed. In a schedule it is known.
 func TestAClaimAfterAConfirmationIsADuplicateHoweverEarlyItWasAskedFor(t *testing.T) {
 	for _, c := range []struct {
 		looks bool

@@ -24,15 +24,15 @@ func (s *search) rerunSituations(ctx context.Context, w *world) (all []interleav
 	r := newRunner(s.spec, w)
 	for _, name := range slices.Sorted(maps.Keys(s.seen.Encounters.By)) {
 		e := s.seen.Encounters.By[name]
-		told := interleave.Situation{Situation: e.Situation}
+		situation := interleave.Situation{Situation: e.Situation}
 		if e.Count > 0 {
-			told.Steps, err = r.stepsOf(context.WithoutCancel(ctx), e.Budget, e.Schedule)
+			situation.Steps, err = r.stepsOf(context.WithoutCancel(ctx), e.Budget, e.Schedule)
 			// the verdict reports these two
 			if err != nil && !errors.Is(err, ErrDiverged) && !errors.Is(err, schedule.ErrStopped) {
 				return all, err
 			}
 		}
-		all = append(all, told)
+		all = append(all, situation)
 	}
 	return all, nil
 }

@@ -37,7 +37,7 @@ func (s *search) breaksSymmetry(ctx context.Context, w *world) bool {
 	}
 	why := ""
 	err := catchPanics(func() (err error) {
-		why, err = s.firstUnlike(context.WithoutCancel(ctx), w)
+		why, err = s.firstAsymmetry(context.WithoutCancel(ctx), w)
 		return err
 	})
 	if err != nil {
@@ -49,7 +49,7 @@ func (s *search) breaksSymmetry(ctx context.Context, w *world) bool {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.unlike, s.spec.Program.Symmetric = why, false
+	s.asymmetry, s.spec.Program.Symmetric = why, false
 	return true
 }
 
@@ -64,16 +64,16 @@ func (s *search) beginAnew() {
 }
 
 // asymmetryLimit is the line of the result that says that the promise does not hold; empty: it was not broken.
-func (s *search) unlikeLimit() string {
-	if s.unlike == "" {
+func (s *search) asymmetryLimit() string {
+	if s.asymmetry == "" {
 		return ""
 	}
-	return "the promise that clients differ in their names only, which does not hold (" + s.unlike +
+	return "the promise that clients differ in their names only, which does not hold (" + s.asymmetry +
 		"): clients begin in every order"
 }
 
 // exchangeTest is a schedule to be run with swapped clients.
-type exchanged struct {
+type exchangeTest struct {
 	budget interleave.Budget
 	path   []interleave.Choice // nil: drawn at random
 	number int                 // of the drawn schedule
@@ -82,7 +82,7 @@ type exchanged struct {
 
 // toExchange lists the schedules to try after a part and marks them as tried. If not all permutations can be tried,
 // each schedule gets about the same number.
-func (s *search) toExchange() (all []exchanged) {
+func (s *search) toExchange() (all []exchangeTest) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	most := mostExchanges
@@ -91,28 +91,28 @@ func (s *search) toExchange() (all []exchanged) {
 	}
 	others := otherPlaces(s.budget.Clients)
 	for number := range min(drawnToSwap, most/4) {
-		all = append(all, exchanged{s.budget, nil, number + 1, others[number%len(others):][:1]})
+		all = append(all, exchangeTest{s.budget, nil, number + 1, others[number%len(others):][:1]})
 	}
 	drawn := len(all)
 	for _, name := range slices.Sorted(maps.Keys(s.seen.Encounters.By)) {
 		e := s.seen.Encounters.By[name]
 		key := fmt.Sprint(e.Budget.Place, candidateKey(e.Budget.Clients, e.Schedule))
-		if e.Count == 0 || s.exchanged[key] || len(all) == most || !s.spec.inOneOrder(e.Budget) {
+		if e.Count == 0 || s.triedExchanges[key] || len(all) == most || !s.spec.inOneOrder(e.Budget) {
 			continue
 		}
-		if s.exchanged == nil {
-			s.exchanged = map[string]bool{}
+		if s.triedExchanges == nil {
+			s.triedExchanges = map[string]bool{}
 		}
-		s.exchanged[key] = true
-		all = append(all, exchanged{budget: e.Budget, path: e.Schedule})
+		s.triedExchanges[key] = true
+		all = append(all, exchangeTest{budget: e.Budget, path: e.Schedule})
 	}
-	left := most - drawn
+	remaining := most - drawn
 	for i := range all[drawn:] {
 		x := &all[drawn+i]
-		share := left / (len(all) - drawn - i)
+		share := remaining / (len(all) - drawn - i)
 		x.tried = otherPlaces(x.budget.Clients)
 		x.tried = x.tried[:min(len(x.tried), share)]
-		left -= len(x.tried)
+		remaining -= len(x.tried)
 	}
 	return all
 }
@@ -165,7 +165,7 @@ func (p places) isEven() bool {
 }
 
 // inverse returns the client that takes the given client's place.
-func (p places) whose(client int) int { return slices.Index(p, client) }
+func (p places) inverse(client int) int { return slices.Index(p, client) }
 
 // String describes the permutation.
 func (p places) String() string {
@@ -182,33 +182,33 @@ func (p places) String() string {
 }
 
 // firstAsymmetry tries schedules and describes the first difference other than names; empty: none.
-func (s *search) firstUnlike(ctx context.Context, w *world) (why string, err error) {
+func (s *search) firstAsymmetry(ctx context.Context, w *world) (why string, err error) {
 	free := *s.spec // clients begin in any order
 	free.Program.Symmetric = false
-	kept, every := newRunner(s.spec, w), newRunner(&free, w)
-	kept.traced, every.traced = true, true
-	defer kept.alarm.Stop()
-	defer every.alarm.Stop()
+	asPromised, inAnyOrder := newRunner(s.spec, w), newRunner(&free, w)
+	asPromised.traced, inAnyOrder.traced = true, true
+	defer asPromised.alarm.Stop()
+	defer inAnyOrder.alarm.Stop()
 	random, steps := Random{Seed: 1, Depth: defaultDepth}, 0
 	for _, x := range s.toExchange() {
 		if s.isEnding() {
 			break
 		}
-		first, err := kept.run(ctx, x.budget, func() strategy.Strategy {
+		first, err := asPromised.run(ctx, x.budget, func() strategy.Strategy {
 			if x.path != nil {
 				return &strategy.Replay{Schedule: x.path}
 			}
 			return random.draw(s.spec, x.budget, x.number, steps)
 		})
 		switch {
-		case cannotBeTold(err):
+		case isInconclusive(err):
 			continue // the search itself reports what is wrong
 		case err != nil:
 			return "", err
 		}
 		steps = max(steps, len(first.path))
 		for _, p := range x.tried {
-			if why, err = every.unlike(ctx, first, p); why != "" || err != nil {
+			if why, err = inAnyOrder.asymmetryUnder(ctx, first, p); why != "" || err != nil {
 				return why, err
 			}
 		}
@@ -217,25 +217,25 @@ func (s *search) firstUnlike(ctx context.Context, w *world) (why string, err err
 }
 
 // isInconclusive reports whether a schedule could not be run for a reason other than a failure of the harness.
-func cannotBeTold(err error) bool {
+func isInconclusive(err error) bool {
 	return errors.Is(err, ErrDiverged) || errors.Is(err, schedule.ErrStopped) || errors.Is(err, errDisturbed)
 }
 
 // asymmetryUnder runs a schedule with swapped clients and describes the first difference other than names. A difference
 // that also shows when the same schedule is run twice is random, and ignored.
-func (r runner) unlike(ctx context.Context, first *execution, p places) (why string, err error) {
+func (r runner) asymmetryUnder(ctx context.Context, first *execution, p places) (why string, err error) {
 	image, err := r.replay(ctx, first.budget, exchange(first.path, p))
-	if errors.Is(err, errDisturbed) || err != nil && !cannotBeTold(err) {
+	if errors.Is(err, errDisturbed) || err != nil && !isInconclusive(err) {
 		return "", ignoring(err, errDisturbed)
 	}
-	if why = describeUnlike(first, nil, image, p); why == "" {
+	if why = describeAsymmetry(first, nil, image, p); why == "" {
 		return "", nil
 	}
-	again, err := r.replay(ctx, first.budget, first.path)
+	repeated, err := r.replay(ctx, first.budget, first.path)
 	if err != nil {
 		return "", ignoring(err, ErrDiverged, schedule.ErrStopped, errDisturbed)
 	}
-	return describeUnlike(first, again, image, p), nil
+	return describeAsymmetry(first, repeated, image, p), nil
 }
 
 // ignoring returns err, or nil if err wraps one of others.
@@ -257,9 +257,9 @@ func exchange(path []interleave.Choice, p places) []interleave.Choice {
 	return out
 }
 
-// describeAsymmetry describes the first step or operation of image that differs from first in more than names. again is
-// a second run of first, nil if there was none. image is nil if it could not begin.
-func describeUnlike(first, again, image *execution, p places) string {
+// describeAsymmetry describes the first step or operation of image that differs from first in more than names. repeated
+// is a second run of first, nil if there was none. image is nil if it could not begin.
+func describeAsymmetry(first, repeated, image *execution, p places) string {
 	whose := p.String()
 	if image == nil {
 		return "a schedule cannot begin with " + whose
@@ -268,8 +268,8 @@ func describeUnlike(first, again, image *execution, p places) string {
 	a, b := first.trace.Steps, image.trace.Steps
 	for i := range min(len(a), len(b)) {
 		x, y, z := a[i], b[i], a[i]
-		if again != nil && i < len(again.trace.Steps) {
-			z = again.trace.Steps[i]
+		if repeated != nil && i < len(repeated.trace.Steps) {
+			z = repeated.trace.Steps[i]
 		}
 		switch {
 		// it lists keys sorted by name, and the names differ here
@@ -277,7 +277,7 @@ func describeUnlike(first, again, image *execution, p places) string {
 			if len(whole(x.Command)) != len(whole(y.Command)) {
 				return fmt.Sprintf("in step %d %s, and with %s %s", i+1, x.Command, whose, y.Command)
 			}
-		case !n.same(x.Command, z.Command, n.exchanged(y.Command)):
+		case !n.same(x.Command, z.Command, n.unswapped(y.Command)):
 			return fmt.Sprintf("in step %d client %d %s, and with %s client %d %s",
 				i+1, x.Client, sentText(x.Command), whose, y.Client, sentText(y.Command))
 		case !n.same(x.Reply, z.Reply, y.Reply) &&
@@ -289,11 +289,11 @@ func describeUnlike(first, again, image *execution, p places) string {
 	if len(a) != len(b) {
 		return fmt.Sprintf("a schedule has %d steps, and with %s it has %d", len(a), whose, len(b))
 	}
-	return firstUnlikeOp(first, image, n, whose)
+	return firstAsymmetricOp(first, image, n, whose)
 }
 
 // firstAsymmetricOp describes the first operation that has another outcome in image.
-func firstUnlikeOp(first, image *execution, n names, whose string) string {
+func firstAsymmetricOp(first, image *execution, n names, whose string) string {
 	of := harness.Meta{Workers: len(first.actors) + 1}
 	for i := range min(len(first.ops), len(image.ops)) {
 		x, y := first.ops[i], image.ops[i]
@@ -326,21 +326,21 @@ func newNames(p places) names { return names{p, map[string]string{}, map[string]
 var numberedClient = regexp.MustCompile(`\bclient (\d+)'s\b`)
 
 // unswapped returns a text of the image with the numbers of its clients mapped back.
-func (n names) exchanged(text string) string {
+func (n names) unswapped(text string) string {
 	return numberedClient.ReplaceAllStringFunc(text, func(s string) string {
 		i, err := strconv.Atoi(numberedClient.FindStringSubmatch(s)[1])
 		if err != nil {
 			return s
 		}
-		return fmt.Sprintf("client %d's", n.whose(i-1)+1)
+		return fmt.Sprintf("client %d's", n.inverse(i-1)+1)
 	})
 }
 
 // same reports whether the words of text map to those of image, one to one in the whole schedule. Numbers and short
-// words must be equal, unless they differ in again, the same text from a second run. Of a shortened text only the part
-// before the gap counts.
-func (n names) same(text, again, image string) bool {
-	x, y, z := whole(text), whole(image), whole(again)
+// words must be equal, unless they differ in repeated, the same text from a second run. Of a shortened text only the
+// part before the gap counts.
+func (n names) same(text, repeated, image string) bool {
+	x, y, z := whole(text), whole(image), whole(repeated)
 	if short := min(len(x), len(y)); clipped(text) || clipped(image) {
 		x, y = x[:short], y[:short]
 	}

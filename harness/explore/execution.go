@@ -93,8 +93,8 @@ type faults struct {
 	wroteSinceStop     bool          // something was written since replication stopped
 	lostFrom           time.Duration // stamp of the step in which replication stopped
 	promoted           bool          // the replica has been promoted
-	slowed             bool          // a millisecond has passed inside a script
-	slow               bool          // a millisecond passes inside the current command
+	slowUsed           bool          // a millisecond has passed inside a script
+	slowNow            bool          // a millisecond passes inside the current command
 }
 
 // newExecution returns a schedule that has not begun.
@@ -144,7 +144,7 @@ func (ex *execution) history() harness.History {
 // abandon ends a schedule early by crashing every parked client. Errors are dropped, since the caller reports the one
 // that led here.
 func (ex *execution) abandon() {
-	if !ex.backend.lasts() {
+	if !ex.backend.hasRealClients() {
 		return
 	}
 	for i, a := range ex.actors {
@@ -156,7 +156,7 @@ func (ex *execution) abandon() {
 
 // describeNext describes the next command of the client that took the last step, for a schedule that does not end.
 func (ex *execution) describeNext() string {
-	if a := ex.last; !a.done && a.sends == nil && a.parkedAt.Kind == model.InCommand &&
+	if a := ex.last; !a.done && a.subscriptionConn == nil && a.parkedAt.Kind == model.InCommand &&
 		len(a.parkedAt.Pending.Queue) > 0 {
 		return fmt.Sprintf("%s's %s", a, strings.TrimSpace(a.parkedAt.Pending.Next().Text(ex.w.Scripts)))
 	}

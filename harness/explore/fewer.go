@@ -12,13 +12,13 @@ import (
 // This file gives a search fewer clients if its clients wait or have threads, unless the user asked for a number of
 // clients. Each thread counts like one more client, and a search of three clients with a thread each takes hours.
 
-// fewerClients is the number of clients in that case.
+// fewerClients is the number of clients in a search whose clients wait or have threads.
 const fewerClients = 2
 
 // budgets returns the budgets of the parts of the search, in their order.
 func (s *search) budgets() []interleave.Budget {
 	all := s.spec.budgets()
-	if s.waits {
+	if s.limitsClients {
 		for i := range all {
 			all[i].Clients = min(all[i].Clients, fewerClients)
 		}
@@ -56,20 +56,20 @@ func (s *search) closerLooks(all []interleave.Budget) (out []interleave.Budget) 
 	if i < 0 || !s.spec.EveryPart() || !s.seen.Coverage.TellsTime || s.spec.Program.Timeless {
 		return nil
 	}
-	near := all[i]
-	if near.Clients > 2 {
-		near.Clients = 2
-		out = append(out, near)
+	approach := all[i]
+	if approach.Clients > 2 {
+		approach.Clients = 2
+		out = append(out, approach)
 	}
 	if s.spec.Crashes > 0 {
-		near.Crashes, near.Expiries = s.spec.Crashes, 0
-		out = append(out, near)
+		approach.Crashes, approach.Expiries = s.spec.Crashes, 0
+		out = append(out, approach)
 	}
 	return out
 }
 
 // mayLimitClients reports whether the search may use fewer clients than usual.
-func (s *search) fewerIfTheyWait() bool {
+func (s *search) mayLimitClients() bool {
 	return s.spec.anyNumber && s.spec.EveryPart() && s.spec.Random == nil && s.spec.Clients > fewerClients
 }
 

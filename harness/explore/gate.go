@@ -79,10 +79,10 @@ func (g *gates) accept(l net.Listener, d *dialer) {
 // first used.
 func (g *gates) serve(outer net.Conn, d *dialer) {
 	defer outer.Close() // the error adds nothing
-	if !g.enter(outer, nil) {
+	if !g.register(outer, nil) {
 		return
 	}
-	defer g.leave(outer)
+	defer g.unregister(outer)
 	in := make([]byte, 16<<10)
 	n, err := g.read(outer, in)
 	if err != nil {
@@ -90,20 +90,20 @@ func (g *gates) serve(outer net.Conn, d *dialer) {
 	}
 	dialled, err := d.dial(interleave.ForProgram(context.Background()), "", "")
 	inner, ok := dialled.(*conn)
-	if err != nil || !ok || !g.enter(outer, inner) {
+	if err != nil || !ok || !g.register(outer, inner) {
 		return
 	}
 	defer inner.Close()
-	inner.outside, inner.ear.outer = true, outer
-	inner.ear.turns(earActs)
-	read := inner.ear.hear
+	inner.outside, inner.activity.outer = true, outer
+	inner.activity.set(handlesProgram)
+	read := inner.activity.readProgram
 	if g.announced != nil {
 		read = g.read
 	}
 	if err := inner.passOn(outer, in, n, read); errors.Is(err, resp.ErrProtocol) {
 		defer d.takeTurn()()
-		if a := d.acting(); a != nil && a.live.trouble == nil {
-			a.live.trouble = schedule.Stopped("%s: what came to its gate is not RESP in arrays of bulk strings", a)
+		if a := d.acting(); a != nil && a.live.failure == nil {
+			a.live.failure = schedule.Stopped("%s: what came to its gate is not RESP in arrays of bulk strings", a)
 		}
 	}
 }
@@ -116,7 +116,7 @@ func (c *conn) passOn(outer net.Conn, in []byte, n int, read func(net.Conn, []by
 		if _, err := c.Write(in[:n]); err != nil {
 			return err
 		}
-		for !c.unawaited && (len(c.Queue) > 0 || len(c.out) > 0) {
+		for !c.unawaited && (len(c.Queue) > 0 || len(c.unread) > 0) {
 			n, err := c.Read(out)
 			if err != nil {
 				return err
@@ -157,7 +157,7 @@ func (g *gates) read(outer net.Conn, in []byte) (n int, err error) {
 
 // register stores a connection so that close can end it; inner is nil until it leads to Redis. It returns false if the
 // gates are closed.
-func (g *gates) enter(outer net.Conn, inner *conn) bool {
+func (g *gates) register(outer net.Conn, inner *conn) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.closed {
@@ -170,7 +170,7 @@ func (g *gates) enter(outer net.Conn, inner *conn) bool {
 	return true
 }
 
-func (g *gates) leave(outer net.Conn) {
+func (g *gates) unregister(outer net.Conn) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	delete(g.passing, outer)

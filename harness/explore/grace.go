@@ -15,10 +15,10 @@ func (ex *execution) stoodStill() bool { return ex.w.standstills() > ex.stillBef
 
 // grace is the time that a client has to go on: parkWithin, during which the process was awake and nothing stood still.
 type grace struct {
-	w     *world
-	until time.Duration // on the world's clock
-	still int           // standstills when the time began
-	times int           // how often it was given
+	w           *world
+	until       time.Duration // on the world's clock
+	standstills int           // standstills when the time began
+	given       int           // how often it was given
 }
 
 // mostGraces bounds how often a client gets the time again.
@@ -33,12 +33,12 @@ func (w *world) newGrace() grace {
 
 func (g *grace) renew() {
 	awake, n := g.w.awake.Read()
-	g.until, g.still = awake+parkWithin, n+g.w.Silence.Times()
-	g.times++
+	g.until, g.standstills = awake+parkWithin, n+g.w.Silence.Times()
+	g.given++
 }
 
 // remaining returns the rest of the time, 0 or less if it is over.
-func (g *grace) left() time.Duration {
+func (g *grace) remaining() time.Duration {
 	awake, _ := g.w.awake.Read()
 	return g.until - awake
 }
@@ -47,13 +47,13 @@ func (g *grace) left() time.Duration {
 // If something stood still, the client gets the time again. An error says that Redis does not answer. The caller has
 // the turn.
 func (g *grace) isOver() (bool, error) {
-	if g.left() > 0 {
+	if g.remaining() > 0 {
 		return false, nil
 	}
 	if _, err := g.w.Ask(g.w.Primary, "PING"); err != nil {
 		return false, err
 	}
-	if g.w.standstills() == g.still || g.times == mostGraces {
+	if g.w.standstills() == g.standstills || g.given == mostGraces {
 		return true, nil
 	}
 	g.renew()

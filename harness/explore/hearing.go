@@ -23,12 +23,12 @@ var (
 )
 
 // give gives the program something to read.
-func (c *conn) tell(b []byte) {
-	if c.ear.outer != nil {
-		_, _ = c.ear.outer.Write(b) // an error: the program has closed the connection
+func (c *conn) give(b []byte) {
+	if c.activity.outer != nil {
+		_, _ = c.activity.outer.Write(b) // an error: the program has closed the connection
 		return
 	}
-	c.out = append(c.out, b...)
+	c.unread = append(c.unread, b...)
 	select {
 	case c.wrote <- struct{}{}: // the relay waits in Read
 	default:
@@ -37,25 +37,25 @@ func (c *conn) tell(b []byte) {
 
 // awaitGate waits until the gate has handled what the client's program did in its last turn. The program may have sent
 // something without waiting for an answer, or closed a subscribed connection.
-func (ex *live) settle(a *actor) error {
+func (ex *live) awaitGate(a *actor) error {
 	if len(ex.w.gates.addresses) == 0 {
 		return nil
 	}
 	for g := ex.w.newGrace(); ; {
-		behind := a.expects
+		behind := a.expectsSubscribe
 		for _, c := range ex.waitersOf(a.index) {
-			behind = behind || c.subscription != nil && c.ear.isBehind()
+			behind = behind || c.subscription != nil && c.activity.isBehind()
 		}
-		if !behind || ex.trouble != nil {
+		if !behind || ex.failure != nil {
 			return nil
 		}
 		switch over, err := g.isOver(); {
 		case err != nil:
 			return err
 		case over && a.isCrashed(): // its program was told that everything is lost
-			a.expects = false
+			a.expectsSubscribe = false
 			return nil
-		case over && a.expects:
+		case over && a.expectsSubscribe:
 			return unsubscribed(a)
 		case over:
 			return schedule.Stopped("%s was not heard to its end within %v", a, parkWithin)
@@ -81,7 +81,7 @@ func (c *conn) goesWithMessages() bool {
 
 // sendAmongMessages sends such a command. Messages that arrived before its answer come with it, as from Redis itself.
 func (c *conn) sendAmongMessages() error {
-	if err := c.ready(); err != nil || c.failed != nil {
+	if err := c.prepare(); err != nil || c.failed != nil {
 		return err
 	}
 	next := c.Queue[0]
@@ -99,17 +99,17 @@ func (c *conn) sendAmongMessages() error {
 	if err := c.postNow(next.Raw); err != nil {
 		return err
 	}
-	if err := c.listen(); err != nil {
+	if err := c.receive(); err != nil {
 		return err
 	}
 	if len(c.inbox) == before {
 		return schedule.Stopped("a program outside has sent %s on a connection that has subscribed, and waits there: "+
 			"let it use another", strings.ToUpper(name))
 	}
-	c.out, c.inbox = append(c.out, c.inbox...), nil
+	c.unread, c.inbox = append(c.unread, c.inbox...), nil
 	c.Queue = c.Queue[1:]
 	if strings.HasSuffix(name, "unsubscribe") && c.subscription != nil && !c.subscription.sharded &&
-		endsSubscription(c.out) {
+		endsSubscription(c.unread) {
 		c.endSubscription()
 	}
 	return nil
@@ -123,7 +123,7 @@ func (c *conn) beginSubscription() error {
 	}
 	c.subscription = &subscription{id: id}
 	if !c.dialer.client {
-		c.dialer.listens = c
+		c.dialer.subscribedOn = c
 	} else if a := c.dialer.acting(); a != nil {
 		a.live.waiters = append(a.live.waiters, c)
 		a.ex.Subscribed = true
@@ -138,7 +138,7 @@ func endsSubscription(replies []byte) bool { return strings.HasSuffix(string(rep
 func (c *conn) endSubscription() {
 	c.subscription = nil
 	if a := c.dialer.actor.Load(); a != nil {
-		a.live.forget(c)
+		a.live.stopWaiting(c)
 	}
 }
 
@@ -148,34 +148,33 @@ func (ex *live) sendSubscribing(a *actor, c *conn) error {
 	if ex.w.gates.announced != nil && c.dialer.client {
 		return schedule.Stopped(announcedReader, a.index+1)
 	}
-	before := len(c.out)
+	before := len(c.unread)
 	if err := c.sendAmongMessages(); err != nil {
 		return err
 	}
 	if c.subscription != nil {
-		a.listens = c
+		a.subscribedOn = c
 	}
-	ex.trace.Sent(next, c.out[before:], c.failed)
+	ex.trace.Sent(next, c.unread[before:], c.failed)
 	return nil
 }
 
 // announcedReader is the error for a program that drives itself and has subscribed.
 const announcedReader = "client %d has subscribed, and subscriptions of a program that drives itself are not " +
-	"explored, since it cannot ask when it reads: " +
-	"let it be told what to do, see workloads/clients/README.md"
+	"explored, since it cannot ask when it reads: let it be told what to do, see workloads/clients/README.md"
 
 // takeAnnouncement uses up the announcement of a SUBSCRIBE: it makes the connection one that does not wait for
 // confirmations. It returns false if there was no announcement.
-func (c *conn) expectSubscription() bool {
+func (c *conn) takeAnnouncement() bool {
 	a := c.dialer.acting()
-	if a == nil || !a.expects {
+	if a == nil || !a.expectsSubscribe {
 		return false
 	}
-	a.expects = false
+	a.expectsSubscribe = false
 	if a.isCrashed() {
 		return false
 	}
-	c.unawaited, a.listens, a.ex.Subscribed = true, c, true
+	c.unawaited, a.subscribedOn, a.ex.Subscribed = true, c, true
 	return true
 }
 
@@ -183,12 +182,12 @@ func (c *conn) expectSubscription() bool {
 // the SUBSCRIBE would arrive in the next schedule.
 func (v clientClock) Subscribe() {
 	defer v.a.ex.w.takeTurn()()
-	v.a.running().expects = true
+	v.a.runningActor().expectsSubscribe = true
 }
 
 // AwaitMessage parks the client until its program has something to read.
 func (v clientClock) AwaitMessage(ctx context.Context, within time.Duration) (comes bool, err error) {
-	a, c, err := v.beginHearing(within)
+	a, c, err := v.beginAwaiting(within)
 	if a == nil {
 		return err == nil, err
 	}
@@ -196,34 +195,34 @@ func (v clientClock) AwaitMessage(ctx context.Context, within time.Duration) (co
 	if !<-c.reply {
 		return false, errCrashed
 	}
-	return c.endHearing(ctx)
+	return c.endAwaiting(ctx)
 }
 
 // beginAwaiting returns the actor that has to wait and its connection. The actor is nil if the program can read at
 // once, or if there is an error.
-func (v clientClock) beginHearing(within time.Duration) (*actor, *conn, error) {
+func (v clientClock) beginAwaiting(within time.Duration) (*actor, *conn, error) {
 	defer v.a.ex.w.takeTurn()()
-	a := v.a.running()
+	a := v.a.runningActor()
 	if a.isCrashed() {
 		a.refuse()
 		return nil, nil, errCrashed
 	}
-	if err := a.live.settle(a); err != nil {
-		a.live.trouble = err
+	if err := a.live.awaitGate(a); err != nil {
+		a.live.failure = err
 		return nil, nil, err
 	}
 	c := a.subscribedBy()
 	if c == nil {
 		return nil, nil, harness.ErrNotSubscribed
 	}
-	a.ex.Heard = true
+	a.ex.AskedForMessage = true
 	switch {
 	case c.failed != nil || c.isGone(): // the program will find it closed
 		return nil, c, nil
 	case len(c.inbox) > 0:
 		message := c.takeMessage()
-		a.live.hear(a, model.Event{Kind: model.Answered, Text: string(message)})
-		c.tell(message)
+		a.live.noteEvent(a, model.Event{Kind: model.Answered, Text: string(message)})
+		c.give(message)
 		return nil, c, nil
 	}
 	if a.wakeAt > a.ex.now && !a.wait(at(model.InSleep)) {
@@ -237,17 +236,17 @@ func (v clientClock) beginHearing(within time.Duration) (*actor, *conn, error) {
 }
 
 // endAwaiting gives the program what it has waited for. It returns false if nothing came in time.
-func (c *conn) endHearing(ctx context.Context) (comes bool, err error) {
+func (c *conn) endAwaiting(ctx context.Context) (comes bool, err error) {
 	defer c.dialer.takeTurn()()
 	switch {
 	case c.timedOut:
 		c.timedOut = false
 		return false, nil
-	case c.failed == nil && len(c.out) == 0:
+	case c.failed == nil && len(c.unread) == 0:
 		return false, ctx.Err()
 	case c.failed == nil:
-		c.tell(c.out)
-		c.out = nil
+		c.give(c.unread)
+		c.unread = nil
 	}
 	return true, nil
 }
@@ -255,18 +254,18 @@ func (c *conn) endHearing(ctx context.Context) (comes bool, err error) {
 // subscribedBy returns the connection on which the actor reads messages: the one that it subscribed last, or else the
 // only one that its client's other threads subscribed; nil: none.
 func (a *actor) subscribedBy() *conn {
-	if a.listens != nil {
-		return a.listens
+	if a.subscribedOn != nil {
+		return a.subscribedOn
 	}
 	var only *conn
 	for _, t := range a.ex.threadsOf(a.index) {
-		if t.listens == nil || t.listens == only {
+		if t.subscribedOn == nil || t.subscribedOn == only {
 			continue
 		}
 		if only != nil {
 			return nil
 		}
-		only = t.listens
+		only = t.subscribedOn
 	}
 	return only
 }
@@ -275,13 +274,13 @@ func (a *actor) subscribedBy() *conn {
 func (p parked) isStopped() bool { return p.Kind == model.InRead && p.ctx != nil && p.ctx.Err() != nil }
 
 // closeSubscriptions closes what programs outside this process left subscribed in the last schedule.
-func (w *world) endHearings() error {
+func (w *world) closeSubscriptions() error {
 	ex := w.current
-	if own := w.own; own.listens != nil {
+	if probe := w.probeDialer; probe.subscribedOn != nil {
 		back := w.giveTurn()
-		_ = own.listens.Close() // always nil
+		_ = probe.subscribedOn.Close() // always nil
 		back()
-		own.listens = nil
+		probe.subscribedOn = nil
 	}
 	if ex == nil || len(w.gates.addresses) == 0 {
 		return nil
@@ -297,26 +296,26 @@ func (w *world) endHearings() error {
 		}
 	}
 	for _, a := range ex.all {
-		a.done = a.done || a.sends != nil
+		a.done = a.done || a.subscriptionConn != nil
 	}
 	return nil
 }
 
 // AwaitMessage lets time pass until something arrives for the program's own look at the store.
 func (c harnessClock) AwaitMessage(_ context.Context, within time.Duration) (comes bool, err error) {
-	gate, world := c.ex.w.own.listens, c.ex.w
+	gate, world := c.ex.w.probeDialer.subscribedOn, c.ex.w
 	if gate == nil {
 		return false, harness.ErrNotSubscribed
 	}
-	world.forgoLooks()
-	if err := c.ex.passAlong(gate, within); err != nil {
+	world.forgoMemory()
+	if err := c.ex.passUntilArrival(gate, within); err != nil {
 		return false, err
 	}
 	defer world.takeTurn()()
 	if len(gate.inbox) == 0 {
 		return false, nil
 	}
-	gate.tell(gate.takeMessage())
+	gate.give(gate.takeMessage())
 	return true, nil
 }
 

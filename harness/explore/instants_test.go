@@ -13,12 +13,12 @@ import (
 	"github.com/doublegrant/doublegrant/harness/interleave"
 )
 
-// nextByTime counts by a key that ends after a millisecond, and shows the time after it has counted.
+// nextByTime counts with a key that expires after a millisecond, and then reads the time.
 const nextByTime = `local n = redis.call('incr', KEYS[1])
 if n == 1 then redis.call('pexpire', KEYS[1], 1) end
 return n .. ' at ' .. math.floor(redis.call('time')[2] / 1000)`
 
-// A millisecond may pass inside a script. Keys end by the time at which it began, and TIME shows that it has passed.
+// A millisecond may pass inside a script. Keys expire by the time at which the script began; TIME shows the new time.
 func TestAMillisecondPassesInsideAScript(t *testing.T) {
 	count := does("count", func(ctx context.Context, r redis.UniversalClient) (string, error) {
 		return r.Eval(ctx, nextByTime, []string{"k"}).Text()
@@ -40,8 +40,7 @@ func TestAMillisecondPassesInsideAScript(t *testing.T) {
 	}
 }
 
-// What stores a deadline names its millisecond, in whatever type and unit it is kept. The numbers are those of 10 s
-// after midnight.
+// A stored deadline names its millisecond, in every type and unit. The numbers are those of 10 s after midnight.
 func TestInstantsThatValuesName(t *testing.T) {
 	const at = keyspace.UntilMidnight + 10*time.Second
 	many := "for i = 1, 200 do redis.call('%s') end "
@@ -80,7 +79,7 @@ func TestInstantsThatValuesName(t *testing.T) {
 	}
 }
 
-// There is room for so many instants. Those that values name come last, and only as many as there is room for.
+// The number of instants is bounded. Those that values name come last, as far as there is room.
 func TestInstantsThatThereIsRoomFor(t *testing.T) {
 	const deadlines = `for i = 1, 25 do redis.call('set', 'k'..i, 1893456010000 + i * 1000, 'PX', 9000 + i * 10) end`
 	keeps := does("keep", func(ctx context.Context, r redis.UniversalClient) (string, error) {

@@ -14,7 +14,7 @@ import (
 // This file has the checkers judge schedules.
 
 // judge has the checkers judge a schedule that has ended.
-func (s *search) judge(ctx context.Context, v descent) {
+func (s *search) judge(ctx context.Context, v jobRun) {
 	if v.ended != strategy.Finish {
 		s.mu.Lock()
 		defer s.mu.Unlock()

@@ -10,14 +10,14 @@ import (
 
 // giveUp lets the client go on without an answer. It returns the connection with its unsent commands, for a later
 // Arrive.
-func (c *conn) giveUp() (left lateCommand, err error) {
+func (c *conn) giveUp() (late lateCommand, err error) {
 	if err := c.reconnectToPrimary(); err != nil || c.failed != nil {
-		return left, err
+		return late, err
 	}
-	left = lateCommand{wire: c.wire, node: c.Node, commands: c.Queue, pending: c.Snapshot()}
+	late = lateCommand{wire: c.wire, node: c.Node, commands: c.Queue, pending: c.Snapshot()}
 	c.dialer.world.abandonedWires = append(c.dialer.world.abandonedWires, c.wire)
-	c.wire, c.Queue, c.out, c.Watched, c.failed = nil, nil, nil, nil, errUnanswered
-	return left, nil
+	c.wire, c.Queue, c.unread, c.Watched, c.failed = nil, nil, nil, nil, errUnanswered
+	return late, nil
 }
 
 // lateCommand is a command that its client has given up and Redis may still execute, with the rest of its pipeline.

@@ -26,7 +26,7 @@ type pendingOutcome struct {
 func (ex *modelled) questionOf(c *command.Command, on *command.Pending,
 	watched []model.Watched) (model.Question, bool) {
 	q, ok := ex.memory.Ask(c, on, watched, ex.store, ex.now, ex.hearingReplicas())
-	q.Slow = ex.slow
+	q.Slow = ex.slowNow
 	return q, ok
 }
 
@@ -155,9 +155,9 @@ func (ex *live) observationAsks(next model.Ask) {
 }
 
 // observationReads records what the look has read.
-func (ex *live) observationHears(heard model.Event) {
+func (ex *live) observationReads(event model.Event) {
 	if ex.observation != nil {
-		ex.observation.heard = heard
+		ex.observation.heard = event
 	}
 }
 
@@ -185,7 +185,7 @@ func (c *conn) askedByProgram(next *command.Command) (learned func(reply []byte)
 		if err := ex.finishLearning(l, reply); err != nil {
 			return err
 		}
-		ex.observationHears(model.Event{Kind: model.Answered, Text: string(reply)})
+		ex.observationReads(model.Event{Kind: model.Answered, Text: string(reply)})
 		return nil
 	}, err
 }

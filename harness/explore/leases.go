@@ -15,15 +15,15 @@ import (
 
 // givenLeases holds the leases that a schedule's commands give to keys, while its steps are written down.
 type givenLeases struct {
-	ends map[string]time.Duration // of all keys that expire, after the last step
-	by   map[int][]givenLease     // by client, for its current operation
-	said map[string]bool          // differences that were reported before
+	ends     map[string]time.Duration // of all keys that expire, after the last step
+	byClient map[int][]givenLease     // by client, for its current operation
+	reported map[string]bool          // differences that were reported before
 }
 
 // givenLease is a lease that a command gave to a key.
 type givenLease struct {
-	key  string
-	long time.Duration
+	key    string
+	length time.Duration
 }
 
 // leaseSlack is the smallest difference that is reported, since Redis counts in milliseconds and rounds.
@@ -44,14 +44,14 @@ func (ex *live) noteLeases(c interleave.Choice, ended []harness.Op) error {
 		return err
 	}
 	l := &ex.leases
-	l.by[client] = append(slices.DeleteFunc(l.by[client], func(old givenLease) bool {
+	l.byClient[client] = append(slices.DeleteFunc(l.byClient[client], func(old givenLease) bool {
 		return slices.ContainsFunc(given, func(g givenLease) bool { return g.key == old.key })
 	}), given...)
 	for _, op := range ended {
-		if key, text := l.differing(client, op); text != "" {
+		if key, text := l.mismatch(client, op); text != "" {
 			ex.trace.Current().Lease = ex.trace.Keys(key) + " " + text
 		}
-		delete(l.by, client)
+		delete(l.byClient, client)
 	}
 	return nil
 }
@@ -63,8 +63,8 @@ func (ex *live) leasesGiven() (given []givenLease, err error) {
 		return nil, err
 	}
 	l, before := &ex.leases, ex.leases.ends
-	if l.by == nil {
-		l.by, l.said = map[int][]givenLease{}, map[string]bool{}
+	if l.byClient == nil {
+		l.byClient, l.reported = map[int][]givenLease{}, map[string]bool{}
 	}
 	l.ends = make(map[string]time.Duration, len(all))
 	for _, end := range all {
@@ -80,17 +80,17 @@ func (ex *live) leasesGiven() (given []givenLease, err error) {
 // mismatch describes how the leases from a client's operation differ from the one it asked for. It is empty if one of
 // them has that length, since others, such as a counter's, have their own. A difference is reported once for each kind
 // of operation.
-func (l *givenLeases) differing(client int, op harness.Op) (key, text string) {
-	given := l.by[client]
+func (l *givenLeases) mismatch(client int, op harness.Op) (key, text string) {
+	given := l.byClient[client]
 	if len(given) == 0 || op.TTL <= 0 || op.Outcome != harness.OK || !begins(op) {
 		return "", ""
 	}
-	off := func(g givenLease) time.Duration { return (g.long - op.TTL).Abs() }
+	off := func(g givenLease) time.Duration { return (g.length - op.TTL).Abs() }
 	nearest := slices.MinFunc(given, func(a, b givenLease) int { return cmp.Compare(off(a), off(b)) })
-	text = fmt.Sprintf("lasts %v, %v were asked for", nearest.long, op.TTL)
-	if off(nearest) < leaseSlack || l.said[string(op.Kind)+text] {
+	text = fmt.Sprintf("lasts %v, %v were asked for", nearest.length, op.TTL)
+	if off(nearest) < leaseSlack || l.reported[string(op.Kind)+text] {
 		return "", ""
 	}
-	l.said[string(op.Kind)+text] = true
+	l.reported[string(op.Kind)+text] = true
 	return nearest.key, text
 }

@@ -12,8 +12,7 @@ import (
 	"github.com/doublegrant/doublegrant/harness/interleave"
 )
 
-// asks makes a client with an operation that asks for a time of 10.5 s by some commands, and gets it, once for each
-// kind.
+// asks returns a client with an operation of each kind that asks for 10.5 s and runs some commands.
 func asks(commands []string, kinds ...harness.Kind) client {
 	return func(ctx context.Context, s *harness.Session, r redis.UniversalClient) {
 		for _, kind := range kinds {
@@ -29,8 +28,8 @@ func asks(commands []string, kinds ...harness.Kind) client {
 	}
 }
 
-// A grant whose key has another lease than the one that was asked for is told at its step. What has a lease of its own
-// beside it is not.
+// If a grant's key has another lease than was asked for, its step says so. A key with a lease of its own beside it does
+// not matter.
 func TestALeaseThatWasNotAskedForIsToldAtItsStep(t *testing.T) {
 	const acquire, claim, confirm = harness.Acquire, harness.Claim, harness.Confirm
 	s := newScheduler(t, quiet(program(sends())))

@@ -29,7 +29,7 @@ type live struct {
 
 	running   *actor         // the actor that the scheduler waits for; nil: none
 	waiters   []*conn        // connections on which something may arrive: a blocked command, a subscription
-	trouble   error          // why the schedule cannot go on, found in a client's goroutine; nil: it can
+	failure   error          // why the schedule cannot go on, found in a client's goroutine; nil: it can
 	ends      []keyspace.End // when keys expire; valid if endsKnown
 	endsKnown bool
 	stored    []keyspace.Key // keys with values; valid if not nil. Some may have expired since
@@ -38,9 +38,9 @@ type live struct {
 	leases    givenLeases
 }
 
-func (ex *live) tell(a *actor, heard model.Event) error {
-	a.heard = heard
-	ex.hear(a, heard)
+func (ex *live) notify(a *actor, event model.Event) error {
+	a.lastEvent = event
+	ex.noteEvent(a, event)
 	if a.parkedAt.Kind == model.InCommand {
 		a.parkedAt.conn.reply <- true
 	} else {
@@ -56,19 +56,19 @@ func (ex *live) crash(client int) error {
 	if kill := ex.spec.Program.Kill; kill != nil && client < len(ex.w.gates.addresses) {
 		kill(ex.w.gates.addresses[client])
 	}
-	ex.hear(main, model.Event{Kind: model.Crashed})
+	ex.noteEvent(main, model.Event{Kind: model.Crashed})
 	for _, c := range ex.waitersOf(client) {
 		if err := ex.cutOff(c, errCrashed); err != nil {
 			return err
 		}
 	}
-	var told []*actor
+	var notified []*actor
 	for _, a := range ex.threadsOf(client) {
-		a.heard = model.Event{Kind: model.Crashed}
+		a.lastEvent = model.Event{Kind: model.Crashed}
 		switch {
-		case a.done || a.astray: // it is not parked
+		case a.done || a.neverParked: // it is not parked
 			continue
-		case a.sends != nil:
+		case a.subscriptionConn != nil:
 			a.done = true
 			continue
 		case a.parkedAt.Kind == model.InMemory: // it runs when another thread of its process has ended
@@ -77,71 +77,71 @@ func (ex *live) crash(client int) error {
 		default:
 			a.awake <- false
 		}
-		told = append(told, a)
+		notified = append(notified, a)
 	}
 	var first error
-	for _, a := range told { // each was notified, so wait for each
+	for _, a := range notified { // each was notified, so wait for each
 		first = cmp.Or(first, ex.awaitClient(a))
 	}
 	return first
 }
 
-func (ex *live) send(a *actor) (heard model.Event, kept bool, err error) {
-	if ex.slow {
+func (ex *live) send(a *actor) (event model.Event, blocks bool, err error) {
+	if ex.slowNow {
 		ex.w.SetTimeDuring(ex.nextMillisecond())
 	}
 	gate := a.parkedAt.conn
-	before := len(gate.out)
-	if kept, err = ex.sendNext(a, gate); err != nil || kept {
-		return heard, kept, err
+	before := len(gate.unread)
+	if blocks, err = ex.sendNext(a, gate); err != nil || blocks {
+		return event, blocks, err
 	}
 	if gate.failed == nil {
-		return model.Event{Kind: model.Answered, Text: string(gate.out[before:])}, false, nil
+		return model.Event{Kind: model.Answered, Text: string(gate.unread[before:])}, false, nil
 	}
 	return ex.whyFailed(gate), false, nil
 }
 
 // whyFailed returns what a client notices when its connection fails. Other failures disable the memory.
-func (ex *live) whyFailed(gate *conn) (heard model.Event) {
+func (ex *live) whyFailed(gate *conn) (event model.Event) {
 	switch gate.failed {
 	case errUnanswered:
-		heard.Kind = model.Unanswered
+		event.Kind = model.Unanswered
 	case errLost:
-		heard.Kind = model.Cut
+		event.Kind = model.Cut
 	default:
 		if !ex.stoodStill() {
 			ex.memory.Disable("a connection fails: %v", gate.failed)
 		}
 	}
-	return heard
+	return event
 }
 
 func (ex *live) sendUnanswered(a *actor) error {
 	gate := a.parkedAt.conn
-	kept, err := ex.sendNext(a, gate)
-	if kept { // the connection breaks before there is an answer
+	blocks, err := ex.sendNext(a, gate)
+	if blocks { // the connection breaks before there is an answer
 		err = errors.Join(err, ex.cutOff(gate, errUnanswered))
-		gate.release()
+		gate.clearBlocked()
 		a.wakeAt = 0
 	}
-	gate.out, gate.failed = nil, errUnanswered
+	gate.unread, gate.failed = nil, errUnanswered
 	return err
 }
 
 func (ex *live) drop(a *actor) { a.parkedAt.conn.failed = errUnanswered }
 
-func (ex *live) giveUp(a *actor) (left lateCommand, heard model.Event, err error) {
+func (ex *live) giveUp(a *actor) (late lateCommand, event model.Event, err error) {
 	gate := a.parkedAt.conn
-	if left, err = gate.giveUp(); err != nil {
-		return left, heard, err
+	if late, err = gate.giveUp(); err != nil {
+		return late, event, err
 	}
-	left.arrived = left.wire == nil
-	return left, ex.whyFailed(gate), nil
+	late.arrived = late.wire == nil
+	return late, ex.whyFailed(gate), nil
 }
 
 func (ex *live) execute(l *lateCommand) error {
 	for _, c := range l.commands {
-		ex.serverLooks(&c, l.pending)
+		ex.readServerClock(&c, l.pending)
 		reply, err := ex.executeAndLearn(l, c)
 		if err != nil {
 			return err
@@ -197,7 +197,7 @@ func (ex *live) executeLate(l *lateCommand, c command.Command) (reply []byte, er
 }
 
 // sendNext sends a connection's next command and handles the reply. It returns whether Redis blocks the command.
-func (ex *live) sendNext(a *actor, c *conn) (kept bool, err error) {
+func (ex *live) sendNext(a *actor, c *conn) (blocks bool, err error) {
 	next := c.Queue[0]
 	switch {
 	case next.Monitors():
@@ -215,7 +215,7 @@ func (ex *live) sendNext(a *actor, c *conn) (kept bool, err error) {
 	if err := ex.checkReplicas(&next); err != nil {
 		return false, err
 	}
-	before := len(c.out)
+	before := len(c.unread)
 	lesson, err := ex.beginLearningNext(a, c)
 	if err != nil {
 		return false, err
@@ -227,7 +227,7 @@ func (ex *live) sendNext(a *actor, c *conn) (kept bool, err error) {
 	if err := ex.sendForClient(c); err != nil {
 		return false, err
 	}
-	reply := c.out[before:]
+	reply := c.unread[before:]
 	if c.failed == nil {
 		if err := ex.finishScript(lesson, a.index, next, reply, touched); err != nil {
 			return false, err
@@ -302,7 +302,7 @@ func (ex *live) change(c interleave.Choice) error {
 	}
 }
 
-func (ex *live) endStep() error { return ex.listen() }
+func (ex *live) endStep() error { return ex.receive() }
 
 func (ex *live) setTime() { ex.w.SetTime(ex.now) }
 
@@ -338,7 +338,7 @@ func (ex *live) namedInstants() (_ []time.Duration, err error) {
 	return keyspace.Named(ex.stored), nil
 }
 
-func (ex *live) look(ctx context.Context, began model.Event, look func(context.Context, *live)) error {
+func (ex *live) probe(ctx context.Context, began model.Event, look func(context.Context, *live)) error {
 	ex.beginObservation(began)
 	ex.askForProgram(ctx, func(ctx context.Context) { look(ctx, ex) })
 	ex.observationAsks(model.Ask{Kind: model.AsksNothing})
@@ -353,4 +353,4 @@ func (ex *live) describe(text []byte) []byte {
 	return ex.appendTrails(visited.AppendBools(text, false))
 }
 
-func (ex *live) lasts() bool { return true }
+func (ex *live) hasRealClients() bool { return true }

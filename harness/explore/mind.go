@@ -42,7 +42,7 @@ func (ex *live) learnMind(a *actor) error {
 	}) {
 		m.Disable("a client looks at the time of the schedule")
 	}
-	did := model.Did{Acts: acts, Stop: model.Stop{Kind: a.parkedAt.Kind}, Watches: watches > 0,
+	did := model.Reaction{Acts: acts, Stop: model.Stop{Kind: a.parkedAt.Kind}, Watches: watches > 0,
 		Threads: len(ex.threadsOf(a.index)) - 1, Cancelled: ex.cancelled(a.index)}
 	switch did.Stop.Kind {
 	case model.InCommand:
@@ -53,8 +53,8 @@ func (ex *live) learnMind(a *actor) error {
 	default:
 		m.Disable("a client waits for something else than an answer")
 	}
-	a.heard.Promoted, a.heard.Thread = ex.promoted, a.thread
-	next, err := m.Learn(a, first.mind, a.heard, did, ex.w.Scripts)
+	a.lastEvent.Promoted, a.lastEvent.Thread = ex.promoted, a.thread
+	next, err := m.Learn(a, first.mind, a.lastEvent, did, ex.w.Scripts)
 	if err == nil {
 		first.mind = next
 	}
@@ -68,7 +68,7 @@ func (ex *live) whyUnknowable(a *actor) string {
 		return "a client waits in Redis, or listens to messages"
 	}
 	for _, t := range ex.threadsOf(a.index) {
-		if t.sends != nil {
+		if t.subscriptionConn != nil {
 			return "a client listens to messages"
 		}
 		if t != a && len(t.acts) > 0 {

@@ -15,8 +15,8 @@ import (
 func (ex *execution) nextMove(c interleave.Choice, a *actor) schedule.Move {
 	m := schedule.Move{Choice: c, Memory: ex.memoryOf(a.index), Begins: a.mayBegin(), Ends: true,
 		Observes: ex.spec.Program.Observe != nil, TimePasses: a.wakeAt > ex.now}
-	if a.sends != nil {
-		m.Begins, m.Ends, m.Access = false, false, a.sends.Queue[0].Access
+	if a.subscriptionConn != nil {
+		m.Begins, m.Ends, m.Access = false, false, a.subscriptionConn.Queue[0].Access
 		return m
 	}
 	if a.waits() {
@@ -28,16 +28,16 @@ func (ex *execution) nextMove(c interleave.Choice, a *actor) schedule.Move {
 	case model.InCommand:
 		if isExecuted(c) {
 			first := a.parkedAt.Pending.Next()
-			m.Access, m.Timely = ex.backend.withWoken(first.Access), first.Timely() ||
-				ex.asksTTL(first, a.parkedAt.Pending)
+			m.Access = ex.backend.withWoken(first.Access)
+			m.Timely = first.Timely() || ex.asksTTL(first, a.parkedAt.Pending)
 			if ex.readsClock(first, a.parkedAt.Pending) {
-				m = looksAtClock(m)
+				m = withClockRead(m)
 			}
 			m.TimePasses = m.TimePasses || c.Kind() == interleave.Slows ||
 				first.WaitTimeout() > 0 && first.WantedAcks() > ex.hearingReplicas()
 		}
 	case model.InClock:
-		m = looksAtClock(m)
+		m = withClockRead(m)
 	case model.InMillis: // clients that read the clock in the same millisecond see the same
 		m.Timely = true
 	}
@@ -50,7 +50,7 @@ func isExecuted(c interleave.Choice) bool {
 }
 
 // withClockRead marks a move as reading a clock. Later readings are larger, so their order matters.
-func looksAtClock(m schedule.Move) schedule.Move {
+func withClockRead(m schedule.Move) schedule.Move {
 	m.Access.Writes, m.Timely = append(slices.Clip(m.Access.Writes), schedule.ClockKey), true
 	return m
 }
@@ -74,7 +74,8 @@ func (ex *execution) moves() ([]schedule.Move, error) {
 	scripts := false
 	untouched := true // no client so far is still to take its first step
 	for _, a := range able {
-		scripts = scripts || a.sends == nil && a.parkedAt.Kind == model.InCommand && a.parkedAt.Pending.Next().Scripts
+		scripts = scripts || a.subscriptionConn == nil && a.parkedAt.Kind == model.InCommand &&
+			a.parkedAt.Pending.Next().Scripts
 		if !a.started {
 			if ex.spec.inOneOrder(ex.budget) && !untouched {
 				continue
@@ -104,7 +105,7 @@ func (ex *execution) stepOf(a *actor) schedule.Move {
 func (ex *execution) addUnanswered(out []schedule.Move) []schedule.Move {
 	for _, run := range slices.Clip(out) {
 		a := ex.actorOf(run.Choice)
-		if run.Choice.Kind() != interleave.Runs || a.sends != nil || a.parkedAt.Kind != model.InCommand {
+		if run.Choice.Kind() != interleave.Runs || a.subscriptionConn != nil || a.parkedAt.Kind != model.InCommand {
 			continue
 		}
 		of := func(c interleave.Choice) interleave.Choice { return c.Of(a.thread) }
@@ -135,12 +136,12 @@ func (ex *execution) addUnanswered(out []schedule.Move) []schedule.Move {
 // addSlow adds the moves in which a millisecond passes inside a script or transaction that reads the server's clock. A
 // schedule has one of them at most, and only if its budget lets time pass within leases.
 func (ex *execution) addSlow(out []schedule.Move) []schedule.Move {
-	if ex.slowed || ex.budget.Approaches == 0 || !ex.w.SetsClocks() {
+	if ex.slowUsed || ex.budget.Approaches == 0 || !ex.w.SetsClocks() {
 		return out
 	}
 	for _, run := range slices.Clip(out) {
 		a := ex.actorOf(run.Choice)
-		if a.sends != nil || a.waits() || a.wakeAt > ex.now || a.parkedAt.Kind != model.InCommand {
+		if a.subscriptionConn != nil || a.waits() || a.wakeAt > ex.now || a.parkedAt.Kind != model.InCommand {
 			continue
 		}
 		next := a.parkedAt.Pending.Next()
@@ -182,7 +183,7 @@ func (ex *execution) arrivalOf(n int) schedule.Move {
 	m := schedule.Move{Choice: interleave.Arrive(n), Access: l.access(), Timely: true,
 		Observes: ex.spec.Program.Observe != nil}
 	if slices.ContainsFunc(l.commands, func(c command.Command) bool { return ex.readsClock(&c, l.pending) }) {
-		return looksAtClock(m)
+		return withClockRead(m)
 	}
 	return m
 }

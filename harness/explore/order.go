@@ -20,7 +20,7 @@ func (s *search) orderFound(ctx context.Context, w *world) error {
 	for class, c := range s.seen.Found {
 		h := newShrinker(s.spec, w, c)
 		h.over, h.most = ctx.Err, mostOrderRuns
-		h.hasFor(orderWithin)
+		h.setTimeout(orderWithin)
 		if err := catchPanics(func() error { return h.order(context.WithoutCancel(ctx)) }); err != nil {
 			return err
 		}

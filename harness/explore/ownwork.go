@@ -28,7 +28,7 @@ import (
 var profileTurn sync.Mutex
 
 // backgroundWork describes the clients' background work, with lines of their source; empty: none was seen.
-func (s *search) ownWork(ctx context.Context, w *world) (found string, err error) {
+func (s *search) backgroundWork(ctx context.Context, w *world) (found string, err error) {
 	if s.spec.Program.NoBackgroundWork {
 		return "", nil
 	}
@@ -43,7 +43,7 @@ func (s *search) ownWork(ctx context.Context, w *world) (found string, err error
 		if spawned, err = s.watchClients(ctx, w); w.standstills() == still || errors.Is(err, resp.ErrSilent) {
 			break
 		}
-		w.putAway()
+		w.abandonDisturbed()
 	}
 	return strings.Join(slices.Sorted(maps.Keys(spawned)), " and "), err
 }
@@ -93,7 +93,7 @@ type watched struct {
 }
 
 // Next looks, and then returns what the strategy does.
-func (w watched) Next(v strategy.View) (interleave.Choice, strategy.Do, error) {
+func (w watched) Next(v strategy.View) (interleave.Choice, strategy.Decision, error) {
 	for _, a := range w.ex.all {
 		w.look(a)
 	}

@@ -40,12 +40,12 @@ func (ex *execution) instantsNow() ([]schedule.Instant, error) {
 	if err != nil {
 		return nil, err
 	}
-	var clock, left bool
+	var clock, ttl bool
 	for _, a := range ex.ableActors() {
-		seesClock, seesLeft := ex.seesTime(a)
-		clock, left = clock || seesClock, left || seesLeft
+		seesClock, seesTTL := ex.readsTime(a)
+		clock, ttl = clock || seesClock, ttl || seesTTL
 	}
-	if !clock && !left {
+	if !clock && !ttl {
 		return instants, nil
 	}
 	ex.TellsTime = true
@@ -62,7 +62,7 @@ func (ex *execution) instantsNow() ([]schedule.Instant, error) {
 }
 
 // readsTime reports whether an actor's next step depends on the time of day, or on the rest of a lease.
-func (ex *execution) seesTime(a *actor) (clock, left bool) {
+func (ex *execution) readsTime(a *actor) (clock, ttl bool) {
 	switch {
 	case a.waits():
 		return false, false
@@ -113,19 +113,19 @@ func (ex *execution) tracePassing(t schedule.Instant) error {
 	if err != nil {
 		return err
 	}
-	var gone, last []string
-	left := ""
+	var ended, aboutToEnd []string
+	timeLeft := ""
 	for _, e := range ends {
 		switch {
 		case keyspace.HasEnded(e.At, ex.now):
 		case keyspace.HasEnded(e.At, t.At):
-			gone = append(gone, e.Key)
+			ended = append(ended, e.Key)
 		case keyspace.HasEnded(e.At, t.At+2*keyspace.Grain):
-			left = fmt.Sprintf("%v is left of", e.At-t.At.Truncate(keyspace.Grain))
-			last = append(last, e.Key)
+			timeLeft = fmt.Sprintf("%v is left of", e.At-t.At.Truncate(keyspace.Grain))
+			aboutToEnd = append(aboutToEnd, e.Key)
 		}
 	}
-	ex.trace.Passed(t.At-ex.now, gone, left, last)
+	ex.trace.Passed(t.At-ex.now, ended, timeLeft, aboutToEnd)
 	return nil
 }
 
@@ -143,27 +143,27 @@ func (ex *execution) passTo(t time.Duration) error {
 func (ex *execution) nextMillisecond() time.Duration { return middleOf(ex.now + keyspace.Grain) }
 
 // tickClock moves time on by a tick, for one reading of a clock.
-func (ex *execution) lookAtClock() {
+func (ex *execution) tickClock() {
 	ex.now += tick
 	ex.backend.setTime()
 }
 
 // readClientClock returns the reading of an actor's clock.
-func (ex *execution) look(a *actor) time.Duration {
+func (ex *execution) readClientClock(a *actor) time.Duration {
 	ex.ClockRead = true
 	if a.parkedAt.Kind == model.InMillis {
 		at := ex.clock(a.index)
 		// the clock may show a time before virtual time 0
 		return (at + 24*time.Hour).Truncate(keyspace.Grain) - 24*time.Hour
 	}
-	ex.lookAtClock()
+	ex.tickClock()
 	return ex.clock(a.index)
 }
 
 // readServerClock moves time on if the command that is about to be executed reads the time of day.
-func (ex *execution) serverLooks(c *command.Command, on *command.Pending) {
+func (ex *execution) readServerClock(c *command.Command, on *command.Pending) {
 	if ex.readsClock(c, on) {
-		ex.lookAtClock()
+		ex.tickClock()
 	}
 }
 

@@ -21,7 +21,7 @@ type Piece struct {
 	Budget interleave.Budget `json:"budget"`
 	First  bool              `json:"first,omitempty"` // end at the first counterexample
 	// clients are not interchangeable, though the program promises it
-	Unlike bool `json:"unlike,omitempty"`
+	Asymmetric bool `json:"unlike,omitempty"`
 
 	// For a search that runs every schedule.
 	Items    []frontier.Saved `json:"items,omitempty"`
@@ -112,7 +112,7 @@ func (r *PieceRunner) Run(ctx context.Context, p Piece) (PieceResult, error) {
 
 func (r *PieceRunner) run(ctx context.Context, p Piece) (PieceResult, error) {
 	spec := r.spec
-	if p.Unlike {
+	if p.Asymmetric {
 		spec.Program.Symmetric = false
 	}
 	if plan := planOf(&spec); p.Plan != plan {
@@ -149,7 +149,7 @@ func (r *PieceRunner) run(ctx context.Context, p Piece) (PieceResult, error) {
 		return PieceResult{}, s.failure
 	}
 	res := PieceResult{Piece: p.ID(), Tally: s.seen.Tally(r.w.strayCommands - strays)}
-	if s.stopped != pieceOver && !s.foundFirst() {
+	if s.stopped != pieceOver && !s.stoppedAtFirst() {
 		res.Stopped = s.stopped
 	}
 	if s.memory != nil {
@@ -167,4 +167,4 @@ func (r *PieceRunner) run(ctx context.Context, p Piece) (PieceResult, error) {
 const pieceOver = "the piece is over"
 
 // stoppedAtFirst reports whether the search ended at its first counterexample, as asked.
-func (s *search) foundFirst() bool { return s.spec.First && len(s.seen.Found) > 0 }
+func (s *search) stoppedAtFirst() bool { return s.spec.First && len(s.seen.Found) > 0 }

@@ -94,7 +94,7 @@ func (s *search) runPieces(ctx context.Context, remembers bool) {
 		if len(s.round.pieces) > 0 {
 			return
 		}
-		s.states.Know(s.round.fresh)
+		s.states.AddKnown(s.round.fresh)
 		s.round = nil
 	}
 }
@@ -121,7 +121,7 @@ func (s *search) planRound(remembers bool) *round {
 		}
 		slices.Reverse(items) // within a cost the last comes first
 		r.pieces = append(r.pieces, Piece{
-			Plan: planOf(s.spec), Budget: s.budget, First: s.spec.First, Unlike: s.unlike != "", Items: items,
+			Plan: planOf(s.spec), Budget: s.budget, First: s.spec.First, Asymmetric: s.asymmetry != "", Items: items,
 			Remember: remembers, Most: s.sizeOfPiece(first, remembers),
 		})
 	}
@@ -185,12 +185,12 @@ func (s *search) doPieces(ctx context.Context, pieces []Piece, known []byte, add
 
 // cancelWhenOver calls cancel when the search ends, or when the caller calls stop.
 func (s *search) cancelWhenOver(cancel func()) (stop func()) {
-	ended, left := false, make(chan struct{})
+	ended, done := false, make(chan struct{})
 	go func() {
-		defer close(left)
+		defer close(done)
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		for !s.ends() && !ended {
+		for !s.isEndingLocked() && !ended {
 			s.wake.Wait()
 		}
 		cancel()
@@ -200,7 +200,7 @@ func (s *search) cancelWhenOver(cancel func()) (stop func()) {
 		ended = true
 		s.wake.Broadcast()
 		s.mu.Unlock()
-		<-left
+		<-done
 	}
 }
 
@@ -245,7 +245,7 @@ func (s *search) afterPiece(res PieceResult) {
 	}
 	s.mu.Lock()
 	s.added++
-	s.endAtLimit()
+	s.endAtLimitLocked()
 	s.mu.Unlock()
 	if time.Since(s.savedAt) >= cmp.Or(s.spec.Pieces.saveEvery, checkpointEvery) {
 		s.save(nil)
@@ -277,7 +277,7 @@ func (s *search) drawPieces(ctx context.Context) {
 	var pieces []Piece
 	for _, part := range s.draws.Split(drawnInPiece) {
 		pieces = append(pieces, Piece{Plan: planOf(s.spec), Budget: s.budget, First: s.spec.First,
-			Unlike: s.unlike != "", Drawing: &part})
+			Asymmetric: s.asymmetry != "", Drawing: &part})
 	}
 	n := 0
 	s.doPieces(ctx, pieces, nil, func(res PieceResult) {
@@ -299,12 +299,12 @@ func (s *search) drawPieces(ctx context.Context) {
 
 // ranInPart returns the number of schedules that were run or pruned in the current part. The caller holds s.mu.
 func (s *search) ranInPart() int {
-	ran, pruned := s.before()
+	ran, pruned := s.earlierCounts()
 	return s.seen.Schedules - ran + s.seen.Pruned - pruned
 }
 
 // earlierCounts returns the counts of the parts before the current one. The caller holds s.mu, or no worker runs.
-func (s *search) before() (schedules, pruned int) {
+func (s *search) earlierCounts() (schedules, pruned int) {
 	for _, p := range s.parts {
 		schedules, pruned = schedules+p.Schedules, pruned+p.Pruned
 	}
@@ -329,7 +329,7 @@ func (s *search) beginPart() {
 	if len(from.Round) > 0 {
 		s.round = &round{pieces: from.Round, fresh: fresh}
 	} else { // the checkpoint was written after its last piece
-		s.states.Know(fresh)
+		s.states.AddKnown(fresh)
 	}
 }
 

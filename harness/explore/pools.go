@@ -60,7 +60,7 @@ func (p *pooled) remove(c *conn) {
 }
 
 // connectOnUse connects a pool's connection on its first use.
-func (c *conn) useFirst() error {
+func (c *conn) connectOnUse() error {
 	if c.usedIn = c.dialer.world.schedules; c.wire != nil || c.failed != nil || c.isGone() {
 		return nil
 	}

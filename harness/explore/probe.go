@@ -20,7 +20,7 @@ func (ex *execution) observe(ctx context.Context, ended []harness.Op) error {
 		if op.Outcome == harness.OK {
 			ex.order++ // certainly after the operation
 			began := model.Event{Kind: model.Observes, Promoted: ex.promoted, Text: canonicalOps([]harness.Op{op})}
-			err := ex.backend.look(ctx, began, func(ctx context.Context, ex *live) {
+			err := ex.backend.probe(ctx, began, func(ctx context.Context, ex *live) {
 				ex.spec.Program.Observe(ctx, ex.session(), ex.w.probe, op)
 			})
 			if err != nil {
@@ -49,7 +49,7 @@ func (ex *execution) finish(ctx context.Context) error {
 	ex.nextStep()
 	ops := len(ex.ops)
 	var said error
-	err := ex.backend.look(ctx, model.Event{Kind: model.Finishes, Promoted: ex.promoted},
+	err := ex.backend.probe(ctx, model.Event{Kind: model.Finishes, Promoted: ex.promoted},
 		func(ctx context.Context, ex *live) {
 			said = ex.spec.Program.Finally(ctx, ex.session(), ex.w.probe, after{ex})
 		})
@@ -116,7 +116,7 @@ func (c harnessClock) Now() time.Time {
 	defer c.ex.w.takeTurn()()
 	now := c.ex.now
 	c.ex.observationAsks(model.Ask{Kind: model.AsksClock})
-	c.ex.observationHears(model.Event{Kind: model.Looked, At: now})
+	c.ex.observationReads(model.Event{Kind: model.Looked, At: now})
 	return keyspace.Epoch.Add(now)
 }
 
@@ -127,12 +127,12 @@ func (c harnessClock) Sleep(ctx context.Context, d time.Duration) error {
 		return err
 	}
 	c.ex.observationAsks(model.Ask{Kind: model.AsksPass, For: d})
-	c.ex.observationHears(model.Event{Kind: model.Passed})
+	c.ex.observationReads(model.Event{Kind: model.Passed})
 	return c.ex.passTo(c.ex.now + d)
 }
 
 // traceStore adds the store's content to the current step, if the trace shows it.
-func (ex *execution) lookAtStore() (err error) {
+func (ex *execution) traceStore() (err error) {
 	if ex.trace == nil || !ex.trace.Stores {
 		return nil
 	}

@@ -75,7 +75,7 @@ func (ex *live) openMember(place, i int) harness.Client {
 // without a command it also parks: that operation took no step, and what it was granted has to last until one. The
 // caller has the turn.
 func (a *actor) awaitBeginning() {
-	if (a.hasLiveMates() || a.free) && (a.records > 0 || a.ex.process(a.index) != a.index) {
+	if (a.hasLiveMates() || a.lastOpSentNothing) && (a.records > 0 || a.ex.process(a.index) != a.index) {
 		a.wait(at(model.InWork))
 	}
 }
@@ -162,7 +162,7 @@ func (a *actor) hasWaiters() bool {
 }
 
 // callingActor returns the actor of the process that the calling goroutine belongs to; nil: unknown.
-func (a *actor) mate() *actor {
+func (a *actor) callingActor() *actor {
 	id, all := goroutineID(), []stack(nil)
 	for range 10 { // generations
 		for _, b := range a.ex.inProcess(a.index) {
@@ -184,7 +184,7 @@ func (a *actor) mate() *actor {
 
 // awaitMates waits until goroutines have parked that one step has released from waits in memory. They may release
 // others.
-func (ex *live) settleMates(client int) error {
+func (ex *live) awaitMates(client int) error {
 	for again := ex.sharesMemory(); again; {
 		again = false
 		for _, b := range ex.inProcess(client) {
@@ -198,7 +198,7 @@ func (ex *live) settleMates(client int) error {
 			if p.Kind == model.InMemory {
 				continue
 			}
-			ex.hear(b, model.Event{Kind: model.Awake})
+			ex.noteEvent(b, model.Event{Kind: model.Awake})
 			b.parkedAt, b.done, again = p, p.Kind == model.AtEnd, true
 			if p.err != nil {
 				return p.err
@@ -210,18 +210,18 @@ func (ex *live) settleMates(client int) error {
 
 // neverParks gives up a client that does not park in time.
 func (ex *live) neverParks(a *actor) error {
-	a.astray, ex.actors[a.index].crashed = true, true
-	if ex.trouble != nil {
-		return ex.trouble
+	a.neverParked, ex.actors[a.index].crashed = true, true
+	if ex.failure != nil {
+		return ex.failure
 	}
 	return schedule.Stopped("%s neither sent a command nor finished within %v%s", a, parkWithin, ex.whyStuck(a))
 }
 
 // abandonMates gives up the goroutines of a crashed process that still wait in memory: nothing can wake them.
-func (ex *execution) leaveMates(client int) {
+func (ex *execution) abandonMates(client int) {
 	for _, a := range ex.inProcess(client) {
 		if a.parkedAt.Kind == model.InMemory && !a.done {
-			a.done, a.astray = true, true
+			a.done, a.neverParked = true, true
 		}
 	}
 }
@@ -230,7 +230,7 @@ func (ex *execution) leaveMates(client int) {
 // not by the running client: a goroutine or timer of another may have sent it.
 func (a *actor) foreign(c *conn) error {
 	r := a.live.running
-	if r == nil || c.outside || a.ex.process(r.index) == a.ex.process(a.index) || r.mate() != r {
+	if r == nil || c.outside || a.ex.process(r.index) == a.ex.process(a.index) || r.callingActor() != r {
 		return nil
 	}
 	return schedule.Stopped("client %d's %s went over client %d's connection: both use one value, or one Redis "+

@@ -97,12 +97,12 @@ func (s *search) runAtRandom(ctx context.Context, worlds []*world) {
 	s.budget, s.part = s.spec.budgets()[0], len(s.parts)+1
 	s.source, s.states, s.memory = &s.draws, nil, nil // random schedules do not look up states
 	s.mu.Unlock()
-	ran, pruned := s.before()
+	ran, pruned := s.earlierCounts()
 	s.breaksSymmetry(ctx, worlds[0])
 	for {
 		// the round was drawn with a smaller length, so its schedules do not count for the promise
-		if s.seen.Random.Steps > s.draws.Known {
-			s.seen.Random.Judged = 0
+		if s.seen.Random.Steps > s.draws.KnownSteps {
+			s.seen.Random.Counted = 0
 		}
 		if s.isEnding() {
 			break
@@ -130,7 +130,7 @@ func (s *search) nextRound() (ok bool) {
 	if n := s.spec.Random.Schedules; n > 0 {
 		to = min(to, n+1)
 	}
-	s.draws.Round = frontier.Round{From: from, To: to, Known: s.seen.Random.Steps}
+	s.draws.Round = frontier.Round{From: from, To: to, KnownSteps: s.seen.Random.Steps}
 	return from < to
 }
 
@@ -159,14 +159,14 @@ func (s *search) runPartFor(ctx context.Context, b interleave.Budget, worlds []*
 	limit := time.AfterFunc(d, func() {
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		s.timeUp = len(s.parts) == part // false if the part has just ended
+		s.partTimeUp = len(s.parts) == part // false if the part has just ended
 		s.wake.Broadcast()
 	})
 	defer limit.Stop()
 	s.runPart(ctx, b, worlds)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.timeUp, s.branches, s.round = false, nil, nil
+	s.partTimeUp, s.branches, s.round = false, nil, nil
 	return !s.over
 }
 
@@ -184,23 +184,23 @@ func (s *search) promise(res *interleave.Result) {
 		return
 	}
 	res.Budget = s.spec.budgets()[0]
-	told := interleave.Random{
+	random := interleave.Random{
 		Strategy: r.Strategy, Seed: r.Seed, Depth: r.Depth, Schedules: s.seen.Random.Drawn,
-		Judged: s.seen.Random.Judged, Clients: max(res.Budget.Clients, s.seen.Random.Actors),
+		Counted: s.seen.Random.Counted, Clients: max(res.Budget.Clients, s.seen.Random.Actors),
 		Steps: s.seen.Random.Steps, Faults: res.Budget.Faults(), Instants: s.seen.Random.Instants,
 	}.Promise()
-	res.Random = &told
+	res.Random = &random
 }
 
 // enoughToTell is the number of random schedules that would have shown a crash or the end of a lease if there were one.
 const enoughToTell = 200
 
-// vacuousAtRandom is vacuous for random schedules that found nothing.
-func (s *search) vacuousAtRandom(worlds []*world, own string) string {
+// vacuousAtRandom returns what vacuous returns, for a random search that drew all its schedules and found nothing.
+func (s *search) vacuousAtRandom(worlds []*world, background string) string {
 	if s.stopped != interleave.DrawnAtRandom || len(s.seen.Found) > 0 || s.seen.Random.Drawn < enoughToTell {
 		return ""
 	}
-	return s.vacuous(worlds, own)
+	return s.vacuous(worlds, background)
 }
 
 // catchPanics calls f, and returns a panic of the program or a checker as an error.

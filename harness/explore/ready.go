@@ -25,7 +25,7 @@ type readiness uint8
 const (
 	blocked readiness = iota // after a step of another actor
 	byTime                   // after a step of another actor, or when time passes
-	ready                    // now. A client without other threads that sleeps in an operation is ready: its step lets time pass
+	ready                    // now. A sleep inside an operation counts as ready, if its client has one thread
 )
 
 // readiness returns when an actor can take its next step.
@@ -33,8 +33,8 @@ func (ex *execution) readiness(a *actor) readiness {
 	switch {
 	case a.done:
 		return blocked
-	case a.sends != nil:
-		return readyIf(len(a.sends.Queue) > 0)
+	case a.subscriptionConn != nil:
+		return readyIf(len(a.subscriptionConn.Queue) > 0)
 	}
 	switch at := a.parkedAt; {
 	case at.Kind == model.InMemory:
@@ -65,7 +65,7 @@ func readyIf(yes bool) readiness {
 
 // waitsForRedis reports whether the actor waits for an answer that Redis may send at any time.
 func (p parked) waitsForRedis() bool {
-	return p.conn != nil && (p.Kind == model.InRead || p.conn.kept != nil)
+	return p.conn != nil && (p.Kind == model.InRead || p.conn.blocked != nil)
 }
 
 // hasArrived reports whether there is something for the waiting client: an answer, a message or an error.
@@ -129,6 +129,6 @@ func (p parked) sleepsLazily() bool {
 
 // waits reports whether the actor's next step is the end of a wait, and not a command, a clock reading or work.
 func (a *actor) waits() bool {
-	return a.sends != nil || a.parkedAt.Kind == model.InStart || a.parkedAt.Kind == model.InJoin ||
+	return a.subscriptionConn != nil || a.parkedAt.Kind == model.InStart || a.parkedAt.Kind == model.InJoin ||
 		a.parkedAt.Kind == model.InNap || a.parkedAt.waitsForRedis()
 }

@@ -60,11 +60,11 @@ func placeOf(b interleave.Budget, i int) int {
 	return i
 }
 
-// recallMind makes a client do what it does after an event.
-func (ex *recalled) recallMind(a *actor, heard model.Event) error {
-	heard.Promoted, heard.Thread = ex.promoted, a.thread
+// recallMind makes a client do what it did, according to memory, after the same event.
+func (ex *recalled) recallMind(a *actor, event model.Event) error {
+	event.Promoted, event.Thread = ex.promoted, a.thread
 	first := ex.actors[a.index]
-	next := first.mind.After(heard)
+	next := first.mind.After(event)
 	if next == nil {
 		return model.ErrUnknown
 	}
@@ -75,7 +75,7 @@ func (ex *recalled) recallMind(a *actor, heard model.Event) error {
 			continue
 		}
 		op := next.Acts[i].Op
-		a.keep(&op)
+		a.keepOp(&op)
 	}
 	if !next.Watches {
 		a.watched = nil
@@ -118,7 +118,7 @@ func (ex *recalled) startThreads() error {
 	return nil
 }
 
-func (ex *recalled) tell(a *actor, heard model.Event) error { return ex.recallMind(a, heard) }
+func (ex *recalled) notify(a *actor, event model.Event) error { return ex.recallMind(a, event) }
 
 func (ex *recalled) crash(client int) error {
 	for _, a := range ex.threadsOf(client) {
@@ -132,9 +132,9 @@ func (ex *recalled) crash(client int) error {
 	return nil
 }
 
-func (ex *recalled) send(a *actor) (heard model.Event, kept bool, err error) {
-	heard, err = ex.recallCommand(a)
-	return heard, false, err
+func (ex *recalled) send(a *actor) (event model.Event, blocks bool, err error) {
+	event, err = ex.recallCommand(a)
+	return event, false, err
 }
 
 func (ex *recalled) sendUnanswered(a *actor) error {
@@ -165,15 +165,15 @@ func (ex *recalled) withWoken(a command.Access) command.Access { return a }
 
 func (ex *recalled) waitAccess(int) (none command.Access) { return none }
 
-func (ex *recalled) giveUp(a *actor) (left lateCommand, heard model.Event, err error) {
+func (ex *recalled) giveUp(a *actor) (late lateCommand, event model.Event, err error) {
 	next := a.parkedAt.Pending
-	left.pending = next
-	if heard = (model.Event{Kind: model.Unanswered}); ex.losesState(next) {
-		heard.Kind, left.arrived = model.Cut, true
-		return left, heard, nil
+	late.pending = next
+	if event = (model.Event{Kind: model.Unanswered}); ex.losesState(next) {
+		event.Kind, late.arrived = model.Cut, true
+		return late, event, nil
 	}
-	left.commands = slices.Clone(next.Queue)
-	return left, heard, nil
+	late.commands = slices.Clone(next.Queue)
+	return late, event, nil
 }
 
 func (ex *recalled) change(c interleave.Choice) error {
@@ -197,7 +197,7 @@ func (ex *recalled) namedInstants() ([]time.Duration, error) {
 	return ex.store.At(ex.memory, ex.now).Named(), nil
 }
 
-func (ex *recalled) look(_ context.Context, began model.Event, _ func(context.Context, *live)) error {
+func (ex *recalled) probe(_ context.Context, began model.Event, _ func(context.Context, *live)) error {
 	return ex.recallObservation(began)
 }
 
@@ -209,10 +209,10 @@ func (ex *recalled) describe(text []byte) []byte {
 	return ex.appendMinds(visited.AppendBools(text, true))
 }
 
-func (ex *recalled) lasts() bool { return false }
+func (ex *recalled) hasRealClients() bool { return false }
 
 // takeWatched splits a client's watched keys into those on a connection that it gives up and the others.
-func takeWatched(pending *command.Pending, all []model.Watched) (given, left []model.Watched) {
+func takeWatched(pending *command.Pending, all []model.Watched) (abandoned, others []model.Watched) {
 	if len(pending.Watched) == 0 {
 		return nil, all
 	}
@@ -236,24 +236,24 @@ func (ex *execution) primary() int {
 func (ex *execution) hearingReplicas() int64 { return ex.w.Hearing(ex.replicationStopped, ex.promoted) }
 
 // recallCommand executes a connection's next command from memory.
-func (ex *recalled) recallCommand(a *actor) (heard model.Event, err error) {
+func (ex *recalled) recallCommand(a *actor) (event model.Event, err error) {
 	pending := a.parkedAt.Pending
 	next := pending.Next()
 	if ex.losesState(pending) {
 		ex.noteEffects(*next, nil)
-		heard.Kind = model.Cut
+		event.Kind = model.Cut
 	} else {
 		t, err := ex.recallTransition(next, pending, a, a.watched)
 		if err != nil {
-			return heard, err
+			return event, err
 		}
-		heard = model.Event{Kind: model.Answered, Text: t.Reply}
+		event = model.Event{Kind: model.Answered, Text: t.Reply}
 	}
 	if means, ok := ex.memory.Scripts.MeaningOf(next, pending.OpenTransaction()); ok && means.Wait > 0 &&
 		means.Wants > ex.hearingReplicas() {
-		return heard, ex.passTo(ex.now + means.Wait)
+		return event, ex.passTo(ex.now + means.Wait)
 	}
-	return heard, nil
+	return event, nil
 }
 
 // recallTransition executes a command from memory.
@@ -279,7 +279,7 @@ func (ex *recalled) recallTransition(c *command.Command, on *command.Pending, a 
 func (ex *recalled) execute(l *lateCommand) error {
 	for i := range l.commands {
 		c := &l.commands[i]
-		ex.serverLooks(c, l.pending)
+		ex.readServerClock(c, l.pending)
 		if c.WantedAcks() > 0 {
 			ex.noteEffects(*c, nil)
 			continue // its answer is not read
@@ -324,9 +324,9 @@ func canonicalOps(ops []harness.Op) string {
 
 // recallObservation repeats the program's look at the store from memory. began is the event that starts it.
 func (ex *recalled) recallObservation(began model.Event) error {
-	heard := began
+	event := began
 	for m := &ex.memory.Root; ; {
-		if m = m.After(heard); m == nil {
+		if m = m.After(event); m == nil {
 			return model.ErrUnknown
 		}
 		for _, done := range m.Acts {
@@ -335,35 +335,35 @@ func (ex *recalled) recallObservation(began model.Event) error {
 			ex.recordOwn(&op)
 		}
 		var err error
-		if heard, err = ex.recallAnswer(m.Asks); err != nil || m.Asks.Kind == model.AsksNothing {
+		if event, err = ex.recallAnswer(m.Asks); err != nil || m.Asks.Kind == model.AsksNothing {
 			return err
 		}
 	}
 }
 
 // recallAnswer returns what the program's look at the store reads when it asks for something.
-func (ex *recalled) recallAnswer(q model.Ask) (heard model.Event, err error) {
+func (ex *recalled) recallAnswer(q model.Ask) (event model.Event, err error) {
 	switch q.Kind {
 	case model.AsksRedis:
 		t, err := ex.recallTransition(&q.Command, nil, nil, nil)
 		if err != nil {
-			return heard, err
+			return event, err
 		}
 		return model.Event{Kind: model.Answered, Text: t.Reply}, nil
 	case model.AsksPass, model.AsksPassAll:
 		if err := ex.passBeside(ex.now+q.For, func() bool { return false }); err != nil {
-			return heard, err
+			return event, err
 		}
-		heard.Kind = model.Passed
+		event.Kind = model.Passed
 		if q.Kind == model.AsksPassAll {
-			heard.Text = strconv.Itoa(len(ex.store.At(ex.memory, ex.now).Keys))
+			event.Text = strconv.Itoa(len(ex.store.At(ex.memory, ex.now).Keys))
 		}
 	case model.AsksClock:
-		heard = model.Event{Kind: model.Looked, At: ex.now}
+		event = model.Event{Kind: model.Looked, At: ex.now}
 	case model.AsksOps:
-		heard = model.Event{Kind: model.Finishes, Text: canonicalOps(ex.ops)}
+		event = model.Event{Kind: model.Finishes, Text: canonicalOps(ex.ops)}
 	case model.AsksOwnerRefused:
-		heard = model.Event{Kind: model.Finishes, Text: strconv.FormatBool(ex.ownerRefused())}
+		event = model.Event{Kind: model.Finishes, Text: strconv.FormatBool(ex.ownerRefused())}
 	}
-	return heard, nil
+	return event, nil
 }

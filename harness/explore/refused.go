@@ -10,7 +10,7 @@ import (
 // promotion excuses it. With subscriptions or threads it is false, since another client may wait for a message instead
 // of asking for the lock.
 func (ex *execution) ownerRefused() bool {
-	return !ex.promoted && !ex.Subscribed && !ex.Heard && !ex.hasThreads() && ownerRefused(ex.ops, ex.stamp())
+	return !ex.promoted && !ex.Subscribed && !ex.AskedForMessage && !ex.hasThreads() && ownerRefused(ex.ops, ex.stamp())
 }
 
 // ownerRefused reports whether the last owner was refused a release or an extend within its lease, and that lease is

@@ -26,8 +26,8 @@ func Replay(ctx context.Context, spec Spec, c interleave.Counterexample, times i
 	return err
 }
 
-// Rerun is Replay, and returns the counterexample of the last run. One without steps, from a recipe, is compared with
-// its first replay.
+// Rerun does what Replay does, and returns the counterexample as it came out the last time. A counterexample without
+// steps, which comes from a recipe, is compared with its first replay.
 func Rerun(ctx context.Context, spec Spec, c interleave.Counterexample, times int) (interleave.Counterexample, error) {
 	return withReplicas(spec, func(spec Spec) (interleave.Counterexample, error) {
 		return rerunOnce(ctx, spec, c, times)
@@ -65,7 +65,7 @@ func (s *search) addCounterexamples(ctx context.Context, w *world, res *interlea
 	r := newRunner(s.spec, w)
 	r.stores = true
 	for _, c := range s.seen.Found {
-		told, err := r.again(context.WithoutCancel(ctx), c.Budget, c.Schedule, c.Class)
+		again, err := r.again(context.WithoutCancel(ctx), c.Budget, c.Schedule, c.Class)
 		switch {
 		case errors.Is(err, ErrDiverged) || errors.Is(err, schedule.ErrStopped):
 			res.Exhausted = false
@@ -74,8 +74,8 @@ func (s *search) addCounterexamples(ctx context.Context, w *world, res *interlea
 		case err != nil:
 			return err
 		default:
-			told.Shrunk = c.Shrunk
-			res.Found = append(res.Found, told)
+			again.Shrunk = c.Shrunk
+			res.Found = append(res.Found, again)
 		}
 	}
 	slices.SortFunc(res.Found, func(a, b interleave.Counterexample) int {

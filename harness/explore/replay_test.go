@@ -13,7 +13,7 @@ import (
 	"github.com/doublegrant/doublegrant/harness/interleave"
 )
 
-// raced is the counterexample of the GET/SET race.
+// raced returns the counterexample of the GET/SET race.
 func raced(t *testing.T) (Spec, interleave.Counterexample) {
 	t.Helper()
 	s := quiet(program(marks), secondFirst)
@@ -97,7 +97,7 @@ func TestACounterexampleThatWasChanged(t *testing.T) {
 	require.ErrorIs(t, Replay(t.Context(), spec, c, 3), ErrDiverged)
 }
 
-// replay does what Replay does, in the scheduler's world.
+// replay is Replay in the scheduler's world.
 func (s *scheduler) replay(c interleave.Counterexample) error {
 	again, err := newRunner(&s.spec, s.w).again(s.t.Context(), s.spec.replayBudget(c), c.Schedule, c.Anomaly.Class)
 	if err != nil {
@@ -106,7 +106,7 @@ func (s *scheduler) replay(c interleave.Counterexample) error {
 	return compareReplay(c, again)
 }
 
-// Redis counts TTLs down by its own clock, so a reply may differ by a little.
+// Redis counts TTLs down by its own clock, so a reply may differ slightly.
 func TestRepliesThatDifferByALittle(t *testing.T) {
 	for _, c := range []struct {
 		a, b string
@@ -120,7 +120,7 @@ func TestRepliesThatDifferByALittle(t *testing.T) {
 	}
 }
 
-// A client has another id after an operation without an answer, but notes call it by its first.
+// A client gets another id after an operation without an answer, but notes use its first.
 func TestNotesNameClients(t *testing.T) {
 	for note, want := range map[string]string{
 		"client 5 was granted lock, while client 1 held it": "client 2 was granted lock, while client 1 held it",
@@ -131,15 +131,15 @@ func TestNotesNameClients(t *testing.T) {
 	}
 }
 
-// runsAScript makes a program whose first client runs a script by its hash, and may crash.
+// runsAScript returns a program whose first client runs a script by its hash, and may crash.
 func runsAScript() Spec {
 	s := quiet(program(byHash("return redis.call('incr', KEYS[1]) .. ''", 1), idle))
 	s.Crashes, s.Workers = 1, 1
 	return s
 }
 
-// A client that crashes after NOSCRIPT does not load the script. Where that is the first schedule in a world, each
-// attempt is the same.
+// A client that crashes after NOSCRIPT does not load the script. If that is a world's first schedule, each attempt is
+// the same.
 func TestAScriptIsLoadedThoughTheScheduleKeepsItsClientFromIt(t *testing.T) {
 	crash := interleave.Counterexample{Budget: interleave.Budget{Clients: 2, Crashes: 1},
 		Schedule: []interleave.Choice{interleave.Run(0), interleave.Crash(0)}}

@@ -26,32 +26,33 @@ const (
 var errDisturbed = fmt.Errorf("explore: a schedule was disturbed %d times in a row", maxAttempts)
 
 // drive runs a schedule to the end that its strategy chooses, and returns how it ended. v is the strategy's view.
-func (ex *execution) drive(ctx context.Context, s strategy.Strategy, v strategy.View) (ended strategy.Do, err error) {
+func (ex *execution) drive(ctx context.Context, s strategy.Strategy,
+	v strategy.View) (ended strategy.Decision, err error) {
 	for {
-		c, do, err := s.Next(v)
+		c, decision, err := s.Next(v)
 		switch {
-		case do == strategy.Leave:
-			return do, errors.Join(err, ex.leave(ctx))
+		case decision == strategy.Leave:
+			return decision, errors.Join(err, ex.runOut(ctx))
 		case err != nil:
 			ex.abandon()
-			return do, err
-		case do == strategy.Finish:
-			return do, ex.finish(ctx)
-		case do == strategy.Stop:
-			return do, nil
+			return decision, err
+		case decision == strategy.Finish:
+			return decision, ex.finish(ctx)
+		case decision == strategy.Stop:
+			return decision, nil
 		}
 		did, err := ex.step(ctx, c)
 		if err != nil {
 			ex.abandon()
-			return do, err
+			return decision, err
 		}
 		s.Took(did)
 	}
 }
 
 // runOut runs a schedule to some end that is not judged, so that its clients stay connected.
-func (ex *execution) leave(ctx context.Context) error {
-	if !ex.backend.lasts() {
+func (ex *execution) runOut(ctx context.Context) error {
+	if !ex.backend.hasRealClients() {
 		return nil
 	}
 	_, err := ex.drive(ctx, &strategy.First{}, ex)
@@ -130,7 +131,7 @@ func (r runner) undisturbed(ctx context.Context, b interleave.Budget,
 		switch {
 		case r.w.standstills() > still && mayComeOfStandstill(ex, err) && (err != nil || number < maxAttempts-1):
 			why = "this machine, this process or its Redis stood still"
-			r.w.putAway()
+			r.w.abandonDisturbed()
 			r.w.strayCommands = strays
 		case ex == nil || err != nil &&
 			!(ex.Disturbed() && (errors.Is(err, ErrDiverged) || errors.Is(err, schedule.ErrNotRepeated))):

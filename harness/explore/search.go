@@ -40,19 +40,19 @@ func searchOnce(ctx context.Context, spec Spec) (interleave.Result, error) {
 		s.save(worlds)
 		err = s.failure
 	}
-	own := ""
+	background := ""
 	if err == nil {
-		own, err = s.ownWork(context.WithoutCancel(ctx), worlds[0])
+		background, err = s.backgroundWork(context.WithoutCancel(ctx), worlds[0])
 	}
-	res := s.result(worlds, own)
+	res := s.result(worlds, background)
 	if err == nil {
-		err = s.tellFound(ctx, worlds[0], &res)
+		err = s.addFindings(ctx, worlds[0], &res)
 	}
 	// the runners of pieces have met the WAIT, and have replicas
 	if errors.Is(err, errAwaitsReplicas) && spec.Pieces != nil {
 		spec.Program.Replicas = true
 		if err = worlds[0].replace(ctx, &spec, &worlds[0]); err == nil {
-			err = s.tellFound(ctx, worlds[0], &res)
+			err = s.addFindings(ctx, worlds[0], &res)
 		}
 	}
 	for _, w := range worlds {
@@ -62,7 +62,7 @@ func searchOnce(ctx context.Context, spec Spec) (interleave.Result, error) {
 }
 
 // addFindings runs counterexamples and situations again and adds them to the result.
-func (s *search) tellFound(ctx context.Context, w *world, res *interleave.Result) (err error) {
+func (s *search) addFindings(ctx context.Context, w *world, res *interleave.Result) (err error) {
 	if err = s.shrinkFound(ctx, w); err != nil {
 		return err
 	}
@@ -100,43 +100,57 @@ func startWorlds(ctx context.Context, spec *Spec) ([]*world, error) {
 	return nil, err
 }
 
-// search is a search under way.
+// search is a search under way. Workers share the fields from wake to ending, and pieceState: mu guards these. The
+// others change only while no worker runs.
 type search struct {
 	spec  *Spec
 	began time.Time
 
-	// mu guards the fields down to elapsed, which workers share.
 	mu         sync.Mutex
-	wake       *sync.Cond
+	wake       *sync.Cond         // signaled when a field that mu guards has changed
 	source     frontier.Source    // current source: branches or draws
 	branches   *frontier.Branches // of the part that runs every schedule; nil: none has begun
 	draws      frontier.Draws     // current round of random schedules
 	busy       int                // workers that run a schedule
 	seen       findings.Findings
 	untilFirst time.Duration // real time to the first counterexample; 0: none
+	ending
 
-	// How the search ended early, if it did.
-	over      bool
-	stopped   string
-	outOfTime bool // its time was up
-	waits     bool // clients wait or have threads, and the user did not ask for a number of clients: see budgets
-	failure   error
-	elapsed   time.Duration
-	timeUp    bool // the current part's time is up: see runPartFor
+	currentPart
+	symmetryTest
+	pieceState
 
-	// The current part. It changes only while no worker runs.
+	elapsed       time.Duration // real time of the whole search
+	limitsClients bool          // use fewer clients, since they wait or have threads: see budgets
+}
+
+// ending is how a search ended early. The zero value: it has not.
+type ending struct {
+	over       bool   // for the reason in stopped, or with failure
+	stopped    string // see interleave.Result.Stopped
+	outOfTime  bool   // the search's time is up
+	partTimeUp bool   // the current part's time is up, but not the search's: see runPartFor
+	failure    error  // of the harness, its environment, the program or a checker; nil: none
+}
+
+// currentPart is the part of a search that is under way, and what earlier parts have left.
+type currentPart struct {
 	budget interleave.Budget
-	part   int               // its number, from 1
+	part   int               // number of the part, from 1
 	parts  []interleave.Part // earlier parts
 	states *states           // states that were met; nil: they are not looked up
 	// learned from live schedules, also of earlier parts; nil: no schedule is run from memory
 	memory *model.Memory
+}
 
-	// What became of the promise that clients are interchangeable. It changes only while no worker runs.
-	unlike    string          // what shows that they are not; empty: nothing has
-	exchanged map[string]bool // schedules of situations that were tried
+// symmetryTest is what became of the promise that clients are interchangeable.
+type symmetryTest struct {
+	asymmetry      string          // what shows that they are not; empty: nothing has
+	triedExchanges map[string]bool // schedules of situations that were tried
+}
 
-	// Pieces and checkpoints.
+// pieceState is the state of a search in pieces, of a piece, and of checkpoints.
+type pieceState struct {
 	resumed *savedPart // the next part's state in a checkpoint; nil: none
 	// why later pieces, or a resumed search, do not use memory; empty: they may
 	whyForgotten string
@@ -162,13 +176,13 @@ func (s *search) run(ctx context.Context, worlds []*world) error {
 		s.beginAnew()
 		s.runParts(ctx, worlds)
 	}
-	s.settle(ctx)
+	s.checkPieces(ctx)
 	s.elapsed = time.Since(s.began)
 	return s.failure
 }
 
 // checkPieces asks whether the results of pieces are reliable.
-func (s *search) settle(ctx context.Context) {
+func (s *search) checkPieces(ctx context.Context) {
 	if s.spec.Pieces == nil || s.spec.Pieces.Settled == nil {
 		return
 	}
@@ -179,8 +193,8 @@ func (s *search) settle(ctx context.Context) {
 
 // runParts goes through the parts of a search of every schedule. asymmetric is true if clients turned out not to be
 // interchangeable, so that none of it counts.
-func (s *search) runParts(ctx context.Context, worlds []*world) (unlike bool) {
-	s.waits = s.fewerIfTheyWait() && s.clientsWait(context.WithoutCancel(ctx), worlds[0])
+func (s *search) runParts(ctx context.Context, worlds []*world) (asymmetric bool) {
+	s.limitsClients = s.mayLimitClients() && s.clientsWait(context.WithoutCancel(ctx), worlds[0])
 	for i := len(s.parts); i < len(s.budgets()); i++ { // a checkpoint may have some
 		s.runPart(ctx, s.budgets()[i], worlds)
 		if !s.parts[i].Exhausted {
@@ -198,7 +212,7 @@ func (s *search) runPart(ctx context.Context, b interleave.Budget, worlds []*wor
 	s.mu.Lock()
 	s.budget, s.part = b, len(s.parts)+1
 	s.mu.Unlock()
-	ran, pruned := s.before()
+	ran, pruned := s.earlierCounts()
 	s.beginPart()
 	if s.spec.Pieces != nil {
 		s.runPieces(context.WithoutCancel(ctx), s.remembers(worlds))
@@ -212,7 +226,7 @@ func (s *search) runPart(ctx context.Context, b interleave.Budget, worlds []*wor
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.parts = append(s.parts, interleave.Part{
-		Budget: b, Schedules: s.seen.Schedules - ran, Pruned: s.seen.Pruned - pruned, Exhausted: !s.ends(),
+		Budget: b, Schedules: s.seen.Schedules - ran, Pruned: s.seen.Pruned - pruned, Exhausted: !s.isEndingLocked(),
 	})
 }
 
@@ -221,7 +235,7 @@ func (s *search) runSource(ctx context.Context, worlds []*world) {
 	var working sync.WaitGroup
 	ctx = context.WithoutCancel(ctx)
 	// schedules of the first worker that others judge; closed when it is done, or goes on without memory
-	toJudge := make(chan descent, judgedAtOnce)
+	toJudge := make(chan jobRun, judgedAtOnce)
 	for i, w := range worlds {
 		working.Go(func() {
 			if i > 0 {
@@ -240,7 +254,7 @@ func (s *search) runSource(ctx context.Context, worlds []*world) {
 func (s *search) stop(reason string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.end(reason)
+	s.endLocked(reason)
 }
 
 // stopInTime ends the search because its time is up.
@@ -248,11 +262,11 @@ func (s *search) stopInTime() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.outOfTime = !s.over
-	s.end(fmt.Sprintf("the time is up (%v%s)", s.spec.For, s.noPieceDone()))
+	s.endLocked(fmt.Sprintf("the time is up (%v%s)", s.spec.For, s.noPieceDone()))
 }
 
 // endLocked ends the search early, if it has not ended. The caller holds s.mu.
-func (s *search) end(reason string) {
+func (s *search) endLocked(reason string) {
 	if !s.over {
 		s.over, s.stopped = true, reason
 	}
@@ -260,18 +274,16 @@ func (s *search) end(reason string) {
 }
 
 // isEndingLocked reports whether the current part ends early, alone or with the search. The caller holds s.mu.
-func (s *search) ends() bool { return s.over || s.timeUp }
+func (s *search) isEndingLocked() bool { return s.over || s.partTimeUp }
 
 // What users can do about a nondeterministic client.
 const (
 	remedyInside = ". Let it act on what it reads alone: without goroutines and timers of its own, without time.Now " +
-		"(harness.Now), " +
-		"without random numbers that are not seeded, and without the order of a map"
+		"(harness.Now), without random numbers that are not seeded, and without the order of a map"
 	remedyOutside = ". Let it act on what it reads alone: one command at a time, nothing between an answer and the " +
-		"next request, so no thread " +
-		"or timer beside it, no random decisions, and no clock but those of workloads/clients/README.md; if it keeps " +
-		"something from one schedule " +
-		"to the next, let it ask for reset in its answer to init, and forget all then (keeps_state of lock.py)"
+		"next request, so no thread or timer beside it, no random decisions, and no clock but those of " +
+		"workloads/clients/README.md; if it keeps something from one schedule to the next, let it ask for reset in " +
+		"its answer to init, and forget all then (keeps_state of lock.py)"
 )
 
 // remedy returns what the author of a program can do about a nondeterministic client.
@@ -298,7 +310,7 @@ func (s *search) fail(err error) {
 }
 
 // result returns the result so far, without counterexamples and situations.
-func (s *search) result(worlds []*world, own string) interleave.Result {
+func (s *search) result(worlds []*world, background string) interleave.Result {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	r := interleave.Result{
@@ -310,25 +322,25 @@ func (s *search) result(worlds []*world, own string) interleave.Result {
 		r.Limits = append(r.Limits, "in one schedule at most one time-out, or sleep of a client with goroutines, "+
 			"ended while others could go on")
 	}
-	if left := s.unfinished(); left != "" {
-		r.Limits = append(r.Limits, left)
+	if unfinished := s.unfinished(); unfinished != "" {
+		r.Limits = append(r.Limits, unfinished)
 	}
-	if s.waits {
+	if s.limitsClients {
 		r.Limits = append(r.Limits, fmt.Sprintf("3 clients or more: these wait, or have goroutines of their own, so "+
 			"the search is of %d (--clients 3 asks for more, and may take long)", fewerClients))
 	}
-	if why := s.vacuousAtRandom(worlds, own); why != "" {
+	if why := s.vacuousAtRandom(worlds, background); why != "" {
 		r.Stopped = why
 	}
 	r.Exhausted = r.Stopped == "" && s.failure == nil
 	if r.Exhausted && len(s.seen.Found) == 0 {
-		r.Stopped = s.vacuous(worlds, own)
+		r.Stopped = s.vacuous(worlds, background)
 		r.Exhausted = r.Stopped == ""
 	}
-	if own != "" && s.stopped != "" && len(s.seen.Found) == 0 {
-		r.Stopped += " (it does something by itself: " + own + ")"
+	if background != "" && s.stopped != "" && len(s.seen.Found) == 0 {
+		r.Stopped += " (it does something by itself: " + background + ")"
 	}
-	if limit := s.unlikeLimit(); limit != "" {
+	if limit := s.asymmetryLimit(); limit != "" {
 		r.Limits = append(r.Limits, limit)
 	}
 	if s.spec.Program.RealClock {

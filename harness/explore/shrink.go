@@ -51,13 +51,13 @@ func (s *search) shrink(ctx context.Context, w *world, c *findings.Found) (*find
 	h := newShrinker(s.spec, w, c)
 	h.over = ctx.Err
 	ctx = context.WithoutCancel(ctx)
-	told := interleave.Shrunk{Clients: c.Budget.Clients, Steps: c.Length}
+	shrunk := interleave.Shrunk{Clients: c.Budget.Clients, Steps: c.Length}
 	err := catchPanics(func() error { return h.shrink(ctx) })
 	if err == nil {
-		told.Smallest, err = s.polish(ctx, w, h)
+		shrunk.Smallest, err = s.polish(ctx, w, h)
 	}
-	told.Runs = h.runs
-	return h.best, told, err
+	shrunk.Runs = h.runs
+	return h.best, shrunk, err
 }
 
 // polish runs every schedule of the remaining clients and faults, up to a bound, and takes the smallest counterexample.
@@ -97,12 +97,12 @@ func newShrinker(spec *Spec, w *world, c *findings.Found) *shrinker {
 		runner: newRunner(spec, w), class: c.Class, budget: c.Budget, best: c,
 		seen: map[string]bool{}, most: mostShrinkRuns, over: func() error { return nil },
 	}
-	h.hasFor(shrinkWithin)
+	h.setTimeout(shrinkWithin)
 	return h
 }
 
 // setTimeout bounds the time that is left.
-func (h *shrinker) hasFor(d time.Duration) {
+func (h *shrinker) setTimeout(d time.Duration) {
 	awake, _ := h.w.awake.Read()
 	h.until = awake + d
 }
@@ -236,7 +236,7 @@ func (h *shrinker) try(ctx context.Context, clients int, schedule []interleave.C
 	return true, nil
 }
 
-// outcomeOnce is outcome, once for each candidate and while runs are left. Otherwise it returns nil.
+// outcomeOnce calls outcome unless the candidate was run before or no runs are left. In these cases it returns nil.
 func (h *shrinker) outcomeOnce(ctx context.Context, budget interleave.Budget,
 	schedule []interleave.Choice) (*findings.Found, error) {
 	key := candidateKey(budget.Clients, schedule)

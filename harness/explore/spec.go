@@ -88,8 +88,8 @@ func (s Spec) withDefaults() (Spec, error) {
 			"NoBackgroundWork")
 	case s.Program.RealClock && (s.Expiries > 0 || s.Skew != 0):
 		return refuse("the program reads the machine's clock, which does not pass as the schedule's does: leave out " +
-			"what time brings about (--expiries 0), " +
-			"or let it ask for the time, or have its clock preloaded (workloads/clients/README.md)")
+			"what time brings about (--expiries 0), or let it ask for the time, or have its clock preloaded " +
+			"(workloads/clients/README.md)")
 	case s.Program.Lease <= 0:
 		return refuse("the program has no lease")
 	case s.Program.Lease < ShortestLease || s.Program.Lease > s.longestLease():
@@ -154,8 +154,8 @@ func (s Spec) budgets() []interleave.Budget {
 	fewer := interleave.Budget{Clients: 2, Expiries: s.Expiries, Place: interleave.MaxExhaustive - 2}
 	lost, late := fewer, fewer
 	lost.LostAnswers, late.Late = 1, 1
-	near := interleave.Budget{Clients: s.Clients, Expiries: s.Expiries, Approaches: s.Expiries}
-	all := []interleave.Budget{base, near, lost, late}
+	approach := interleave.Budget{Clients: s.Clients, Expiries: s.Expiries, Approaches: s.Expiries}
+	all := []interleave.Budget{base, approach, lost, late}
 	if s.Expiries == 0 {
 		all = []interleave.Budget{base, lost, late}
 	}
@@ -206,7 +206,7 @@ type after struct{ ex *live }
 func (a after) Ops() []harness.Op {
 	defer a.ex.w.takeTurn()()
 	a.ex.observationAsks(model.Ask{Kind: model.AsksOps})
-	a.ex.observationHears(model.Event{Kind: model.Finishes, Text: canonicalOps(a.ex.ops)})
+	a.ex.observationReads(model.Event{Kind: model.Finishes, Text: canonicalOps(a.ex.ops)})
 	return a.ex.ops
 }
 
@@ -214,7 +214,7 @@ func (a after) OwnerRefused() bool {
 	defer a.ex.w.takeTurn()()
 	refused := a.ex.ownerRefused()
 	a.ex.observationAsks(model.Ask{Kind: model.AsksOwnerRefused})
-	a.ex.observationHears(model.Event{Kind: model.Finishes, Text: strconv.FormatBool(refused)})
+	a.ex.observationReads(model.Event{Kind: model.Finishes, Text: strconv.FormatBool(refused)})
 	return refused
 }
 
@@ -225,7 +225,7 @@ func (a after) Pass(d time.Duration) error {
 func (a after) pass(kind model.AskKind, d time.Duration) error {
 	defer a.ex.w.takeTurn()()
 	a.ex.observationAsks(model.Ask{Kind: kind, For: d})
-	a.ex.observationHears(model.Event{Kind: model.Passed})
+	a.ex.observationReads(model.Event{Kind: model.Passed})
 	return a.ex.passBeside(a.ex.now+d, func() bool { return false })
 }
 
@@ -235,6 +235,6 @@ func (a after) PassAll(d time.Duration) (left int, err error) {
 	}
 	defer a.ex.w.takeTurn()()
 	left, err = a.ex.w.CountKeys()
-	a.ex.observationHears(model.Event{Kind: model.Passed, Text: strconv.Itoa(left)})
+	a.ex.observationReads(model.Event{Kind: model.Passed, Text: strconv.Itoa(left)})
 	return left, err
 }

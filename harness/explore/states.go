@@ -43,7 +43,7 @@ func newStates(known *visited.Table) *states {
 }
 
 // visit returns the schedule's current state and whether it is known. If not, it is from now on.
-func (t *states) isKnown(ctx context.Context, ex *execution, asleep []*schedule.Move) (id visited.ID, known bool) {
+func (t *states) visit(ctx context.Context, ex *execution, asleep []*schedule.Move) (id visited.ID, known bool) {
 	t.describing.Lock()
 	defer t.describing.Unlock()
 	t.buf = ex.appendHistory(t.buf[:0])
@@ -117,8 +117,8 @@ func (a *actor) appendCall(b []byte) []byte {
 		return b
 	}
 	b = a.ex.appendInstant(b, a.callAt)
-	if a.acted && a.movesCalls() {
-		b = a.ex.appendInstant(append(b, 1), a.actedAt)
+	if a.tookEffect && a.movesCalls() {
+		b = a.ex.appendInstant(append(b, 1), a.tookEffectAt)
 	}
 	return b
 }
@@ -147,7 +147,7 @@ func (ex *execution) appendState(b []byte, asleep []*schedule.Move) []byte {
 	r := ex.remaining
 	b = visited.AppendInts(b, r.Crashes, r.Expiries, r.Approaches, r.Failovers, r.Flushes,
 		r.LostAnswers, r.LostCommands, r.Late)
-	b = visited.AppendBools(b, ex.replicationStopped, ex.wroteSinceStop, ex.promoted, ex.slowed, ex.TTLSet,
+	b = visited.AppendBools(b, ex.replicationStopped, ex.wroteSinceStop, ex.promoted, ex.slowUsed, ex.TTLSet,
 		ex.ClockRead, ex.Expired, ex.TooManyEnds, ex.GrantedFree != "")
 	// decides which client can crash, and otherwise only the order in which moves are tried
 	if ex.last != nil && r.Crashes > 0 {
@@ -215,7 +215,7 @@ func (a *actor) appendState(b []byte) []byte {
 	if a.wakeAt > a.ex.now {
 		b = visited.AppendInts(b, a.wakeAt)
 	}
-	return appendWatched(visited.AppendText(append(b, 0), string(a.lost)), a.watched)
+	return appendWatched(visited.AppendText(append(b, 0), string(a.unansweredCommand)), a.watched)
 }
 
 func appendWatched(b []byte, watched []model.Watched) []byte {

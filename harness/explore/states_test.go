@@ -17,8 +17,7 @@ import (
 	"github.com/doublegrant/doublegrant/harness/interleave"
 )
 
-// Two schedules that may still have different faults are in different states: a count that is forgotten would merge
-// them.
+// Schedules that may still have different faults are in different states. Forgetting a count would merge them.
 func TestAStateHasWhatIsLeftOfTheBudget(t *testing.T) {
 	m := model.New()
 	state := func(left interleave.Budget) []byte {
@@ -29,7 +28,7 @@ func TestAStateHasWhatIsLeftOfTheBudget(t *testing.T) {
 	for i := range reflect.TypeFor[interleave.Budget]().NumField() {
 		var left interleave.Budget
 		field := reflect.TypeOf(left).Field(i).Name
-		if field == "Clients" || field == "Place" { // which are the same in all schedules of a part
+		if field == "Clients" || field == "Place" { // equal in all schedules of a part
 			continue
 		}
 		reflect.ValueOf(&left).Elem().Field(i).SetInt(1)
@@ -37,7 +36,7 @@ func TestAStateHasWhatIsLeftOfTheBudget(t *testing.T) {
 	}
 }
 
-// stateCase is a schedule of two clients under way, from memory, as the states of a search describe it.
+// stateCase is a schedule of two clients from memory, as a search's states describe it.
 type stateCase struct {
 	*execution
 	recalled *recalled
@@ -53,8 +52,8 @@ func newStateCase() *stateCase {
 	r := &recalled{modelled{execution: ex, memory: m, store: m.Empty, replica: m.Empty}}
 	ex.backend = r
 	for i := range 2 {
-		a := &actor{index: i, ex: ex, mind: &model.Mind{ID: visited.ID{uint64(i)}}, inOp: true,
-			callAt: 5 * time.Microsecond}
+		a := &actor{index: i, ex: ex, mind: &model.Mind{ID: visited.ID{uint64(i)}},
+			currentOp: currentOp{inOp: true, callAt: 5 * time.Microsecond}}
 		ex.actors, ex.all = append(ex.actors, a), append(ex.all, a)
 	}
 	ex.path = []interleave.Choice{interleave.Run(0), interleave.Run(0)}
@@ -74,8 +73,8 @@ func (c *stateCase) state() string {
 	return string(c.appendState(c.appendHistory(nil), c.asleep))
 }
 
-// Two schedules are in different states if something differs by which what follows may differ. What nobody can notice
-// makes no difference.
+// Two schedules are in different states if they differ in something that may change what follows. Differences without
+// effect do not count.
 func TestAStateHasAllThatDecidesWhatFollows(t *testing.T) {
 	ms := keyspace.Grain
 	for name, c := range map[string]struct {
@@ -98,7 +97,7 @@ func TestAStateHasAllThatDecidesWhatFollows(t *testing.T) {
 		"replication has stopped": {func(c *stateCase) { c.replicationStopped = true }, false},
 		"written since":           {func(c *stateCase) { c.wroteSinceStop = true }, false},
 		"promoted":                {func(c *stateCase) { c.promoted = true }, false},
-		"slowed":                  {func(c *stateCase) { c.slowed = true }, false},
+		"slowed":                  {func(c *stateCase) { c.slowUsed = true }, false},
 		"a TTL was set":           {func(c *stateCase) { c.TTLSet = true }, false},
 		"a clock was read":        {func(c *stateCase) { c.ClockRead = true }, false},
 		"a lease has ended":       {func(c *stateCase) { c.Expired = true }, false},
@@ -145,7 +144,9 @@ func TestAStateHasAllThatDecidesWhatFollows(t *testing.T) {
 		"a client is cut off":         {func(c *stateCase) { c.actors[1].cutOffUnrecorded = true }, false},
 		"a client is in no operation": {func(c *stateCase) { c.actors[1].inOp = false }, false},
 		"a client has sent a command": {func(c *stateCase) { c.actors[1].commands = 1 }, false},
-		"a client has lost a command": {func(c *stateCase) { c.actors[1].lost = []byte("SET k 1") }, false},
+		"a client has lost a command": {func(c *stateCase) {
+			c.actors[1].unansweredCommand = []byte("SET k 1")
+		}, false},
 		"a client watches a key": {func(c *stateCase) {
 			c.actors[1].watched = []model.Watched{{Name: "k"}}
 		}, false},
@@ -163,7 +164,7 @@ func TestAStateHasAllThatDecidesWhatFollows(t *testing.T) {
 		}, true},
 		"an operation began a millisecond late": {func(c *stateCase) { c.actors[1].callAt += ms }, false},
 		"an operation has taken effect": {func(c *stateCase) {
-			c.actors[1].acted, c.actors[1].actedAt = true, 5*time.Microsecond
+			c.actors[1].tookEffect, c.actors[1].tookEffectAt = true, 5*time.Microsecond
 		}, false},
 
 		"one operation less":                {func(c *stateCase) { c.ops = c.ops[:1] }, false},
@@ -197,8 +198,8 @@ func withThread(c *stateCase) {
 	c.all = append(c.all, &actor{index: 1, thread: 1, ex: c.execution, started: true})
 }
 
-// Two schedules of one state, in which a checker has found something at different steps, are looked at both: the one
-// may have a shorter counterexample. What it finds in a history is looked up once.
+// Two schedules in which a checker has found something at different steps are in different states, since one may have a
+// shorter counterexample. The finding itself is computed once for a history.
 func TestAStateHasWhereSomethingWasFound(t *testing.T) {
 	known := newStates(visited.NewTable(false))
 	comesAgain := func(overlap bool, at ...time.Duration) bool {
@@ -214,7 +215,7 @@ func TestAStateHasWhereSomethingWasFound(t *testing.T) {
 					Call: 7 * time.Microsecond, Return: 8 * time.Microsecond})
 		}
 		c.stepTimes = at
-		_, again := known.isKnown(t.Context(), c.execution, nil)
+		_, again := known.visit(t.Context(), c.execution, nil)
 		return again
 	}
 	early, late := []time.Duration{1, 2}, []time.Duration{1, 5000}
@@ -227,7 +228,7 @@ func TestAStateHasWhereSomethingWasFound(t *testing.T) {
 	require.Len(t, known.suspects, 2)
 }
 
-// Some things decide what follows only beside others, such as what a client has read while it is not done.
+// Some things only matter together with others, such as what a client has read while it is not done.
 func TestAStateHasWhatDecidesBesideOthers(t *testing.T) {
 	for name, c := range map[string]struct {
 		both, one func(*stateCase)
@@ -244,13 +245,13 @@ func TestAStateHasWhatDecidesBesideOthers(t *testing.T) {
 			true,
 		},
 		"when an operation took effect, within a millisecond": {
-			func(c *stateCase) { c.actors[1].acted, c.actors[1].actedAt = true, 5*time.Microsecond },
-			func(c *stateCase) { c.actors[1].actedAt = 6 * time.Microsecond },
+			func(c *stateCase) { c.actors[1].tookEffect, c.actors[1].tookEffectAt = true, 5*time.Microsecond },
+			func(c *stateCase) { c.actors[1].tookEffectAt = 6 * time.Microsecond },
 			true,
 		},
 		"when an operation took effect that begins no lease": {
 			func(c *stateCase) { c.spec.Program.Kinds = []harness.Kind{harness.Next} },
-			func(c *stateCase) { c.actors[1].acted, c.actors[1].slept = true, true },
+			func(c *stateCase) { c.actors[1].tookEffect, c.actors[1].slept = true, true },
 			true,
 		},
 		"which of two had ended when a third was called": {
@@ -299,8 +300,8 @@ func TestAStateHasWhatDecidesBesideOthers(t *testing.T) {
 			false,
 		},
 		"when an operation took effect": {
-			func(c *stateCase) { c.actors[1].acted, c.actors[1].actedAt = true, 5*time.Microsecond },
-			func(c *stateCase) { c.actors[1].actedAt = 3 * time.Microsecond },
+			func(c *stateCase) { c.actors[1].tookEffect, c.actors[1].tookEffectAt = true, 5*time.Microsecond },
+			func(c *stateCase) { c.actors[1].tookEffectAt = 3 * time.Microsecond },
 			false,
 		},
 	} {

@@ -52,7 +52,7 @@ func (ex *execution) step(ctx context.Context, c interleave.Choice) (did schedul
 		return did, err
 	}
 	ex.trace.FinishStep(ended, ex.ops[ops+len(ended):])
-	return did, ex.lookAtStore()
+	return did, ex.traceStore()
 }
 
 // fingerprintWith returns the fingerprint after a choice. Deterministic clients have equal fingerprints for equal
@@ -63,7 +63,7 @@ func (ex *live) fingerprintWith(c interleave.Choice) uint64 {
 	_, _ = h.Write([]byte{byte(c), byte(c >> 8)})
 	if a := ex.actorOf(c); a != nil {
 		_, _ = h.Write([]byte{byte(a.parkedAt.Kind)})
-		if a.parkedAt.Kind == model.InCommand && a.sends == nil && !a.done {
+		if a.parkedAt.Kind == model.InCommand && a.subscriptionConn == nil && !a.done {
 			next := a.parkedAt.Pending.Next()
 			_, _ = h.Write(next.Args[0])
 			for _, key := range slices.Concat(next.Reads, next.Writes) {
@@ -77,7 +77,7 @@ func (ex *live) fingerprintWith(c interleave.Choice) uint64 {
 // stepClient lets a client take its next step, perhaps with a lost or late command or a lost answer. A sleeping client
 // wakes first. If a lease ends during its sleep, waking is the whole step.
 func (ex *execution) stepClient(c interleave.Choice, a *actor) (did schedule.Move, err error) {
-	if a.done || a.parkedAt.Kind == model.InMemory || a.sends != nil && len(a.sends.Queue) == 0 {
+	if a.done || a.parkedAt.Kind == model.InMemory || a.subscriptionConn != nil && len(a.subscriptionConn.Queue) == 0 {
 		return did, schedule.Diverged(a)
 	}
 	did = ex.nextMove(c, a)
@@ -93,7 +93,7 @@ func (ex *execution) stepClient(c interleave.Choice, a *actor) (did schedule.Mov
 		did.Access, did.Ends = command.Access{}, false
 		return did, err
 	}
-	heard := model.Event{Kind: model.Awake}
+	event := model.Event{Kind: model.Awake}
 	switch a.parkedAt.Kind {
 	case model.InCommand:
 		at, next := ex.stamp(), a.parkedAt.Pending.Next()
@@ -102,17 +102,17 @@ func (ex *execution) stepClient(c interleave.Choice, a *actor) (did schedule.Mov
 		ex.countCommand(a)
 		ex.backend.noteOutcome(a.parkedAt.Pending)
 		if isExecuted(c) {
-			ex.serverLooks(next, a.parkedAt.Pending)
+			ex.readServerClock(next, a.parkedAt.Pending)
 		}
-		var kept bool
-		if heard, kept, err = ex.deliver(c, a); err != nil {
+		var blocks bool
+		if event, blocks, err = ex.deliver(c, a); err != nil {
 			return did, err
 		}
 		ex.order++
-		if took(heard.Text) {
-			a.act(at)
+		if took(event.Text) {
+			a.noteEffect(at)
 		}
-		if kept {
+		if blocks {
 			did.Ends = false
 			return did, nil
 		}
@@ -123,11 +123,11 @@ func (ex *execution) stepClient(c interleave.Choice, a *actor) (did schedule.Mov
 	case model.InClock, model.InMillis:
 		at := ex.stamp()
 		a.beginOp(at)
-		a.act(at)
-		heard = model.Event{Kind: model.Looked, At: ex.look(a)}
-		ex.trace.Looked(heard.At)
+		a.noteEffect(at)
+		event = model.Event{Kind: model.Looked, At: ex.readClientClock(a)}
+		ex.trace.ClockRead(event.At)
 	}
-	if err := ex.backend.tell(a, heard); err != nil {
+	if err := ex.backend.notify(a, event); err != nil {
 		return did, err
 	}
 	did.Ends = len(ex.ops) > ops
@@ -144,10 +144,10 @@ func (ex *execution) wake(a *actor) (slept bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	if !a.rests {
+	if !a.sleepsBetweenOps {
 		a.beginOp(ex.stamp())
 	}
-	a.rests = false
+	a.sleepsBetweenOps = false
 	ex.trace.Waited(a.wakeAt - ex.now)
 	return slept && a.parkedAt.Kind != model.InSleep, ex.passTo(a.wakeAt)
 }

@@ -49,7 +49,7 @@ func TestTheContentOfTheStore(t *testing.T) {
 	require.Equal(t, 27-server.MostKeys, got.More)
 }
 
-// A counterexample shows after each step what is stored; nothing that is compared or counted depends on it.
+// A counterexample shows the store after each step. Comparisons and counts do not depend on it.
 func TestACounterexampleShowsWhatIsStored(t *testing.T) {
 	s, c := raced(t)
 	for _, step := range c.Steps {
@@ -66,7 +66,7 @@ func TestACounterexampleShowsWhatIsStored(t *testing.T) {
 	require.NoError(t, Replay(t.Context(), s, c, 2))
 }
 
-// What was passed on as a recipe has no steps: the first replay shows them, and the others are compared with it.
+// A recipe has no steps: the first replay finds them, and the others are compared with it.
 func TestAReplayWithoutSteps(t *testing.T) {
 	s, c := raced(t)
 	bare := interleave.Counterexample{Budget: c.Budget, Schedule: c.Schedule}

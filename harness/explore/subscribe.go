@@ -39,7 +39,7 @@ func (c *conn) subscribe() {
 		return // its commands are answered one by one
 	}
 	defer c.dialer.takeTurn()()
-	if c.outside && !c.unawaited && !c.expectSubscription() {
+	if c.outside && !c.unawaited && !c.takeAnnouncement() {
 		return
 	}
 	for i := range c.Queue {
@@ -52,7 +52,7 @@ func (c *conn) subscribe() {
 	c.subscription = &subscription{}
 	if a := c.dialer.acting(); a != nil && !a.isCrashed() {
 		if sender := a.live.senderOf(a.index); sender != nil {
-			sender.sends = c
+			sender.subscriptionConn = c
 		}
 		a.live.waiters = append(a.live.waiters, c)
 	}
@@ -67,7 +67,7 @@ func (c *conn) unsubscribeNow() {
 		next := c.Queue[0]
 		c.Queue = c.Queue[1:]
 		if err := c.postNow(next.Raw); err != nil {
-			a.live.trouble = err
+			a.live.failure = err
 		}
 	}
 }
@@ -76,12 +76,12 @@ func (c *conn) unsubscribeNow() {
 // client has too many threads.
 func (ex *live) senderOf(client int) *actor {
 	for _, a := range ex.threadsOf(client) {
-		if a.sends != nil && a.sends.isGone() {
+		if a.subscriptionConn != nil && a.subscriptionConn.isGone() {
 			return a
 		}
 	}
 	if len(ex.threadsOf(client)) == interleave.MaxThreads {
-		ex.trouble = tooManyThreads(client)
+		ex.failure = tooManyThreads(client)
 		return nil
 	}
 	return ex.addThread(client)
@@ -90,7 +90,7 @@ func (ex *live) senderOf(client int) *actor {
 // unsubscribe ends the subscription of a connection that is being closed.
 func (c *conn) unsubscribe() {
 	a := c.dialer.actor.Load()
-	if a == nil && !c.outside || c.subscription == nil && c.kept == nil {
+	if a == nil && !c.outside || c.subscription == nil && c.blocked == nil {
 		return
 	}
 	if !c.outside { // otherwise Close has the turn
@@ -108,7 +108,7 @@ func (c *conn) unsubscribe() {
 		why = net.ErrClosed
 	}
 	if err := ex.cutOff(c, why); err != nil {
-		ex.trouble = err
+		ex.failure = err
 	}
 }
 
@@ -121,7 +121,7 @@ func (ex *live) sendSubscription(c *conn) error {
 	}
 	next := c.Queue[0]
 	if c.subscription.id == "" {
-		if err := c.ready(); err != nil || c.failed != nil {
+		if err := c.prepare(); err != nil || c.failed != nil {
 			return err
 		}
 		id, err := c.wire.ID()
@@ -138,8 +138,8 @@ func (ex *live) sendSubscription(c *conn) error {
 
 // foreignReader is the error for a subscription that is read in a goroutine unknown to the explorer.
 const foreignReader = "client %d reads its subscription in a goroutine that the explorer does not know, such as that " +
-	"of PubSub.Channel: " +
-	"read by ReceiveTimeout or ReceiveMessage, in the goroutine that was called or in one of harness.Go"
+	"of PubSub.Channel: read by ReceiveTimeout or ReceiveMessage, in the goroutine that was called or in one of " +
+	"harness.Go"
 
 // awaitMessage adds one message to the unread replies. The reading actor waits until there is one, or its time-out has
 // passed.
@@ -172,47 +172,47 @@ func (c *conn) reader() (*actor, error) {
 	case a == nil:
 		return nil, c.askMessage()
 	case a.goroutine != goroutineID():
-		a.live.trouble = schedule.Stopped(foreignReader, a.index+1)
+		a.live.failure = schedule.Stopped(foreignReader, a.index+1)
 		back := c.dialer.world.giveTurn()
 		<-c.gone
 		back()
 		return nil, net.ErrClosed
 	case len(c.inbox) > 0:
-		c.out = append(c.out, c.takeMessage()...)
-		a.live.hearFrom(a, c, 0)
+		c.unread = append(c.unread, c.takeMessage()...)
+		a.live.noteReceived(a, c, 0)
 		return nil, nil
 	}
 	if a.wakeAt > a.ex.now && !a.wait(at(model.InSleep)) {
 		return nil, errCrashed
 	}
 	a.wakeAt = 0
-	if c.patience > 0 {
-		a.wakeAt = a.ex.now + c.patience
+	if c.readTimeout > 0 {
+		a.wakeAt = a.ex.now + c.readTimeout
 	}
 	return a, nil
 }
 
 // askMessage reads a message for the harness itself, or for a client while no schedule is under way.
 func (c *conn) askMessage() error {
-	c.dialer.world.forgoLooks()
+	c.dialer.world.forgoMemory()
 	if err := c.sendAll(); err != nil {
 		return err
 	}
 	if ex := c.dialer.world.current; ex != nil && ex.finishing && !c.hasArrived() {
-		if err := ex.passAlong(c, c.patience); err != nil {
+		if err := ex.passUntilArrival(c, c.readTimeout); err != nil {
 			return err
 		}
 	}
 	if len(c.inbox) == 0 {
 		return &net.OpError{Op: "read", Net: "unix", Err: errTimedOut}
 	}
-	c.out = append(c.out, c.takeMessage()...)
+	c.unread = append(c.unread, c.takeMessage()...)
 	return nil
 }
 
 // sendAll sends everything that was written on a subscribed connection.
 func (c *conn) sendAll() error {
-	if err := c.ready(); err != nil || c.failed != nil {
+	if err := c.prepare(); err != nil || c.failed != nil {
 		return errors.Join(err, c.failed)
 	}
 	for _, next := range c.Queue {
@@ -221,26 +221,26 @@ func (c *conn) sendAll() error {
 		}
 	}
 	c.Queue = nil
-	return c.listen()
+	return c.receive()
 }
 
 // setReadTimeout sets how long the next read of a subscription may wait. The deadline is by the machine's clock, so the
 // remaining time is rounded up to a unit much longer than the call takes.
-func (c *conn) setPatience(until time.Time) {
+func (c *conn) setReadTimeout(until time.Time) {
 	if c.subscription == nil {
 		return
 	}
-	if c.patience = 0; !until.IsZero() {
-		c.patience = keyspace.RoundUp(max(time.Until(until), 1), c.dialer.world.patienceUnit)
+	if c.readTimeout = 0; !until.IsZero() {
+		c.readTimeout = keyspace.RoundUp(max(time.Until(until), 1), c.dialer.world.readTimeoutUnit)
 	}
 }
 
 // The unit of read time-outs is a hundredth of the lease, within these bounds.
 const (
-	leastPatienceUnit = time.Millisecond
-	mostPatienceUnit  = 100 * time.Millisecond
+	leastReadTimeoutUnit = time.Millisecond
+	mostReadTimeoutUnit  = 100 * time.Millisecond
 )
 
-func patienceUnit(p interleave.Program) time.Duration {
-	return min(max((p.Lease/100).Truncate(keyspace.Grain), leastPatienceUnit), mostPatienceUnit)
+func readTimeoutUnit(p interleave.Program) time.Duration {
+	return min(max((p.Lease/100).Truncate(keyspace.Grain), leastReadTimeoutUnit), mostReadTimeoutUnit)
 }

@@ -40,7 +40,7 @@ func (v clientClock) Goes() bool {
 // calling goroutine.
 func (v clientClock) start() *actor {
 	defer v.a.ex.w.takeTurn()()
-	a := v.a.running()
+	a := v.a.runningActor()
 	if a.isCrashed() {
 		return nil
 	}
@@ -48,7 +48,7 @@ func (v clientClock) start() *actor {
 		return nil
 	}
 	if len(a.ex.threadsOf(a.index)) == interleave.MaxThreads {
-		a.live.trouble = tooManyThreads(a.index)
+		a.live.failure = tooManyThreads(a.index)
 		runtime.Goexit()
 	}
 	t := a.live.addThread(a.index)
@@ -66,7 +66,7 @@ func tooManyThreads(client int) error {
 func (ex *live) startThreads() error {
 	for _, t := range slices.Clone(ex.all) {
 		if t.parkedAt.Kind == model.InStart && !t.isCrashed() {
-			t.heard = model.Event{Kind: model.Awake}
+			t.lastEvent = model.Event{Kind: model.Awake}
 			t.awake <- true
 			if err := ex.awaitClient(t); err != nil {
 				return err
@@ -105,14 +105,14 @@ func (ex *execution) hasThreads() bool { return len(ex.all) > len(ex.actors) }
 // hasLiveThreads reports whether the actor's client has goroutines of harness.Go that have not ended.
 func (a *actor) hasLiveThreads() bool {
 	return slices.ContainsFunc(a.ex.threadsOf(a.index), func(t *actor) bool {
-		return t.thread > 0 && t.sends == nil && !t.done
+		return t.thread > 0 && t.subscriptionConn == nil && !t.done
 	})
 }
 
 // runningActor returns the actor of the same process that runs now, or a if none does.
-func (a *actor) running() *actor {
+func (a *actor) runningActor() *actor {
 	if a.hasWaiters() { // one that has waited may run as well
-		if b := a.mate(); b != nil {
+		if b := a.callingActor(); b != nil {
 			return b
 		}
 	}
@@ -210,15 +210,17 @@ func (ex *execution) countCommand(a *actor) {
 
 // isAlive reports whether a goroutine of the client's process has not ended.
 func (ex *execution) isAlive(client int) bool {
-	return slices.ContainsFunc(ex.inProcess(client), func(a *actor) bool { return !a.done && a.sends == nil })
+	return slices.ContainsFunc(ex.inProcess(client), func(a *actor) bool {
+		return !a.done && a.subscriptionConn == nil
+	})
 }
 
 // mostRefusals bounds how often a crashed client may still read the time or sleep. After that its goroutine is ended.
-const stubborn = 100
+const mostRefusals = 100
 
 // refuse counts an attempt by a crashed client to go on, and ends a goroutine that never stops trying.
 func (a *actor) refuse() {
-	if a.refused++; a.refused > stubborn {
+	if a.refusals++; a.refusals > mostRefusals {
 		runtime.Goexit()
 	}
 }
@@ -237,34 +239,34 @@ func (ex *execution) endClient(client int) (err error) {
 			err = cmp.Or(err, ex.backend.crash(i))
 		}
 	}
-	if ex.backend.lasts() {
-		err = cmp.Or(err, ex.actors[client].live.settleMates(client))
+	if ex.backend.hasRealClients() {
+		err = cmp.Or(err, ex.actors[client].live.awaitMates(client))
 	}
-	ex.leaveMates(client)
+	ex.abandonMates(client)
 	return err
 }
 
 // abandonDisturbed ends the clients of a schedule that a standstill disturbed. A client whose library stopped waiting
 // may have sent another command, and sends it again when it is told of the crash, so it is told twice. Errors do not
 // matter.
-func (w *world) putAway() {
+func (w *world) abandonDisturbed() {
 	if ex := w.current; ex != nil {
-		_ = w.endHearings()
+		_ = w.closeSubscriptions()
 		ex.abandon()
 		ex.abandon()
-		ex.trouble = nil
+		ex.failure = nil
 	}
 }
 
 // endThreads ends what remains of the last schedule's clients: waits, threads and subscriptions.
 func (w *world) endThreads() error {
 	ex := w.current
-	if err := w.endHearings(); err != nil || ex == nil {
+	if err := w.closeSubscriptions(); err != nil || ex == nil {
 		return err
 	}
 	w.current = nil
 	for i, a := range ex.actors {
-		if a == nil || !slices.ContainsFunc(ex.threadsOf(i), func(a *actor) bool { return !a.done && !a.astray }) {
+		if a == nil || !slices.ContainsFunc(ex.threadsOf(i), func(a *actor) bool { return !a.done && !a.neverParked }) {
 			continue
 		}
 		if err := ex.endClient(i); err != nil {

@@ -20,11 +20,11 @@ import (
 
 // trails holds what a live schedule needs for that.
 type trails struct {
-	of     []visited.ID   // by client
-	blind  bool           // the outcome of some command depends on more than the store
-	strays int64          // the world's stray commands when the schedule began
-	stored []keyspace.Key // current content of the store
-	loaded []byte         // which scripts are cached, if the cache was emptied in this schedule
+	byClient      []visited.ID   // by client
+	unpredictable bool           // the outcome of some command depends on more than the store
+	strays        int64          // the world's stray commands when the schedule began
+	stored        []keyspace.Key // current content of the store
+	loaded        []byte         // which scripts are cached, if the cache was emptied in this schedule
 }
 
 // followsTrails reports whether the search looks up states of live schedules.
@@ -34,35 +34,35 @@ func (s *search) followsTrails(w *world) bool {
 
 // beginTrails starts to follow the clients' trails.
 func (ex *live) beginTrails() {
-	ex.trails = &trails{of: make([]visited.ID, len(ex.actors)), strays: ex.w.strayCommands}
+	ex.trails = &trails{byClient: make([]visited.ID, len(ex.actors)), strays: ex.w.strayCommands}
 }
 
 // noteEvent adds what a client's thread has read or noticed to the client's trail.
-func (ex *live) hear(a *actor, heard model.Event) {
+func (ex *live) noteEvent(a *actor, event model.Event) {
 	if ex.trails == nil {
 		return
 	}
-	trail := &ex.trails.of[ex.process(a.index)]
-	b := visited.AppendInts(visited.AppendID(nil, *trail), int64(a.thread), int64(heard.Kind), int64(heard.At))
-	*trail = visited.IDOf(visited.AppendText(visited.AppendBools(b, ex.promoted), heard.Text))
+	trail := &ex.trails.byClient[ex.process(a.index)]
+	b := visited.AppendInts(visited.AppendID(nil, *trail), int64(a.thread), int64(event.Kind), int64(event.At))
+	*trail = visited.IDOf(visited.AppendText(visited.AppendBools(b, ex.promoted), event.Text))
 }
 
 // noteReceived adds what a thread got on a connection on which it waited: its unread replies from byte first on.
-func (ex *live) hearFrom(a *actor, on *conn, first int) {
+func (ex *live) noteReceived(a *actor, on *conn, first int) {
 	switch {
 	case on.failed != nil:
-		ex.hear(a, model.Event{Kind: model.Cut, Text: on.failed.Error()})
+		ex.noteEvent(a, model.Event{Kind: model.Cut, Text: on.failed.Error()})
 	case on.timedOut:
-		ex.hear(a, model.Event{Kind: model.Unanswered})
+		ex.noteEvent(a, model.Event{Kind: model.Unanswered})
 	default:
-		ex.hear(a, model.Event{Kind: model.Answered, Text: string(on.out[first:])})
+		ex.noteEvent(a, model.Event{Kind: model.Answered, Text: string(on.unread[first:])})
 	}
 }
 
 // noteOutcome records whether the outcome of a connection's next command follows from the store and from blocked
 // commands.
 func (ex *live) noteOutcome(pending *command.Pending) {
-	if ex.trails == nil || ex.trails.blind {
+	if ex.trails == nil || ex.trails.unpredictable {
 		return
 	}
 	all := [][][]byte{pending.Next().Args}
@@ -72,7 +72,7 @@ func (ex *live) noteOutcome(pending *command.Pending) {
 	for _, args := range all {
 		if !command.Repeats(args) && !(command.Command{Args: args}).Blocks() ||
 			!ex.w.Scripts.TraitsOf(ex.w.Scripts.Of(args)).Repeats {
-			ex.trails.blind = true
+			ex.trails.unpredictable = true
 		}
 	}
 }
@@ -81,7 +81,7 @@ func (ex *live) noteOutcome(pending *command.Pending) {
 // has a hidden state at Redis.
 func (ex *live) seesState() (ok bool, err error) {
 	t := ex.trails
-	if t == nil || t.blind || ex.Disturbed() || ex.stoodStill() || len(ex.w.stateful) > 0 ||
+	if t == nil || t.unpredictable || ex.Disturbed() || ex.stoodStill() || len(ex.w.stateful) > 0 ||
 		ex.w.strayCommands > t.strays {
 		return false, nil
 	}
@@ -117,7 +117,7 @@ func (ex *live) appendTrails(b []byte) []byte {
 		b = appendKeys(b, ex.w.HeldKeys())
 	}
 	b = visited.AppendText(b, string(ex.trails.loaded))
-	for client, trail := range ex.trails.of {
+	for client, trail := range ex.trails.byClient {
 		if slices.ContainsFunc(ex.threadsOf(client), func(a *actor) bool { return !a.done }) {
 			b = visited.AppendID(b, trail)
 		}
@@ -165,9 +165,9 @@ func (a *actor) appendThread(b []byte) []byte {
 	if a.wakeAt > a.ex.now {
 		b = visited.AppendInts(b, a.ex.millisecond(a.wakeAt))
 	}
-	b = visited.AppendText(append(b, 0), string(a.lost))
-	if a.sends != nil {
-		b = a.live.appendWait(b, a.index, a.sends)
+	b = visited.AppendText(append(b, 0), string(a.unansweredCommand))
+	if a.subscriptionConn != nil {
+		b = a.live.appendWait(b, a.index, a.subscriptionConn)
 	}
 	return b
 }
@@ -183,13 +183,13 @@ func (ex *execution) sleepers() []*actor {
 // which Redis answers them, then subscriptions.
 func (ex *live) appendWaiters(b []byte) []byte {
 	for _, c := range ex.waiters {
-		if c.kept != nil {
+		if c.blocked != nil {
 			b = ex.appendWait(b, ex.clientOf(c), c)
 		}
 	}
 	for i := range ex.actors {
 		for _, c := range ex.waitersOf(i) {
-			if c.kept == nil {
+			if c.blocked == nil {
 				b = ex.appendWait(b, i, c)
 			}
 		}
@@ -205,12 +205,12 @@ func (ex *live) clientOf(c *conn) int {
 // appendWait describes a connection on which a client waits.
 func (ex *live) appendWait(b []byte, client int, c *conn) []byte {
 	b = visited.AppendInts(append(b, 1), client, c.Node, len(c.Queue))
-	b = visited.AppendBools(b, c.kept != nil, c.subscription != nil, c.failed != nil, c.timedOut, c.isGone())
+	b = visited.AppendBools(b, c.blocked != nil, c.subscription != nil, c.failed != nil, c.timedOut, c.isGone())
 	for _, next := range c.Queue {
 		b = visited.AppendText(b, string(next.Raw))
 	}
 	for _, t := range ex.threadsOf(client) {
-		b = visited.AppendBools(b, t.parkedAt.conn == c || t.sends == c)
+		b = visited.AppendBools(b, t.parkedAt.conn == c || t.subscriptionConn == c)
 	}
 	return visited.AppendText(b, string(c.inbox))
 }

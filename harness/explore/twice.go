@@ -74,18 +74,18 @@ const notTheSame = "a client does not do the same each time: "
 // describeDifference describes the first step that differs between two runs of a schedule: what its client sent, or
 // else the answer. The second run may have left the schedule where a step was not possible.
 func describeDifference(first, second *execution) string {
-	together := 0
-	for together < min(len(first.path), len(second.path)) && first.path[together] == second.path[together] {
-		together++
+	common := 0
+	for common < min(len(first.path), len(second.path)) && first.path[common] == second.path[common] {
+		common++
 	}
 	a, b := first.trace.Steps, second.trace.Steps
-	left := together < len(first.path) || together < len(second.path)
-	if left { // later probes belong to another schedule
+	diverged := common < len(first.path) || common < len(second.path)
+	if diverged { // later probes belong to another schedule
 		a, b = a[:min(len(a), len(first.path))], b[:min(len(b), len(second.path))]
 	}
 	names := renaming{map[string]string{}, map[string]string{}}
 	for i := range min(len(a), len(b)) {
-		if left && i >= together {
+		if diverged && i >= common {
 			break
 		}
 		switch a, b := a[i], b[i]; {
@@ -98,12 +98,12 @@ func describeDifference(first, second *execution) string {
 		}
 	}
 	switch {
-	case left && together < len(a):
-		return fmt.Sprintf(notTheSame+"in step %d, client %d %s the first time, and cannot the second time", together+1,
-			a[together].Client, sentText(a[together].Command))
-	case left && together < len(b):
+	case diverged && common < len(a):
+		return fmt.Sprintf(notTheSame+"in step %d, client %d %s the first time, and cannot the second time", common+1,
+			a[common].Client, sentText(a[common].Command))
+	case diverged && common < len(b):
 		return fmt.Sprintf(notTheSame+"after step %d all are done the first time, and client %d %s the second time",
-			together, b[together].Client, sentText(b[together].Command))
+			common, b[common].Client, sentText(b[common].Command))
 	}
 	return ""
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/doublegrant/doublegrant/harness/interleave"
 )
 
-// lossy makes a quiet Spec with a budget of one lost answer, one lost command and one late command.
+// lossy returns a quiet Spec with a budget of one lost answer, one lost command and one late command.
 func lossy(p interleave.Program) Spec {
 	spec := quiet(p)
 	spec.LostAnswers, spec.LostCommands, spec.Late = 1, 1, 1
@@ -35,7 +35,7 @@ func TestAnAnswerOrACommandThatIsLost(t *testing.T) {
 	}
 }
 
-// A late command is executed once its client has gone on, at the latest when all are done.
+// A late command is executed after its client has gone on, at the latest when all are done.
 func TestACommandThatIsLate(t *testing.T) {
 	s := newScheduler(t, lossy(program(sends("INCR a", "GET a"), sends("GET a", "GET a"))))
 	for range 2 {
@@ -55,7 +55,7 @@ func TestACommandThatIsLate(t *testing.T) {
 	}
 }
 
-// A transaction that arrives late still watches its keys.
+// A late transaction still watches its keys.
 func TestALateTransaction(t *testing.T) {
 	for meanwhile, arrives := range map[string]string{"SET a 7": " arrives = (nil)", "SET c 7": " arrives = [OK]"} {
 		s := newScheduler(t, lossy(program(together("CAS a 1"), sends(meanwhile))))
@@ -64,7 +64,7 @@ func TestALateTransaction(t *testing.T) {
 	}
 }
 
-// A command that changes nothing makes no difference, lost or late: it is not late if it can be lost.
+// A command that changes nothing makes no difference if lost or late: it is not delayed if it can be lost.
 func TestWhatNeedNotBeLost(t *testing.T) {
 	s := newScheduler(t, lossy(program(sends("GET a", "SET a 1"), idle)))
 	ex := s.begin()
@@ -77,7 +77,7 @@ func TestWhatNeedNotBeLost(t *testing.T) {
 	require.Empty(t, possible(ex))
 }
 
-// A client whose library tries again is refused by the key that it has set itself.
+// A client whose library tries again is refused because of the key that it has set itself.
 func TestALibraryThatTriesAgain(t *testing.T) {
 	setNX := does("lock", func(ctx context.Context, r redis.UniversalClient) (string, error) {
 		var err error
@@ -96,7 +96,7 @@ func TestALibraryThatTriesAgain(t *testing.T) {
 		"1: SET lock mine ex 10 nx = (nil)"}, commands(ex))
 }
 
-// The same client waits in Redis: the answer that is lost comes later, and its next try is a second one all the same.
+// With a client that waits in Redis, the lost answer comes later, and the client's next try is still a second one.
 func TestAWaitingClientThatTriesAgain(t *testing.T) {
 	pops := does("q", func(ctx context.Context, r redis.UniversalClient) (got string, err error) {
 		for range 2 {

@@ -66,7 +66,7 @@ func (ex *live) watchScripts(l *pendingOutcome, next command.Command,
 	}, nil
 }
 
-// finishScript is finishLearning, with the result of watchScripts.
+// finishScript calls touched, notes what it returns, and then does what finishLearning does.
 func (ex *live) finishScript(l *pendingOutcome, client int, c command.Command, reply []byte,
 	touched func() (string, error)) error {
 	said, err := touched()

@@ -11,15 +11,15 @@ import (
 	"github.com/doublegrant/doublegrant/harness/testenv"
 )
 
-// evals makes a client that runs a script once, with the keys and arguments that follow it.
+// evals returns a client that runs a script once, with keys and arguments.
 func evals(text string, keys []string, args ...any) client {
 	return does("script", func(ctx context.Context, r redis.UniversalClient) (string, error) {
 		return "ran", r.Eval(ctx, text, keys, args...).Err()
 	})
 }
 
-// undeclared searches two clients, and returns what the smallest counterexample says of a key that is not declared;
-// empty: there is none.
+// undeclared searches two clients and returns what the smallest counterexample says about an undeclared key; empty:
+// none.
 func undeclared(t *testing.T, change func(*Spec), clients ...client) string {
 	t.Helper()
 	s := quiet(program(clients...))
@@ -89,15 +89,13 @@ func TestAKeyThatAScriptDoesNotDeclareIsFound(t *testing.T) {
 	}
 }
 
-// A key in a branch that is taken after the end of a lease only is found there, whether the schedule is really run or
-// from memory.
+// A key that a script touches only after the end of a lease is found, in a live schedule and from memory.
 func TestAKeyThatIsTouchedOnceALeaseIsOverIsFound(t *testing.T) {
 	t.Parallel()
 	takes := evals(`if redis.call('set', KEYS[1], 1, 'NX', 'PX', ARGV[1]) then return 1 end return 0`,
 		[]string{"a"}, lease.Milliseconds())
-	late :=
-		evals(
-			`if redis.call('exists', KEYS[1]) == 0 and redis.call('exists', KEYS[2]) == 1 then redis.call('set', 'takeovers', 1) end return 1`, []string{"a", "seen"})
+	late := evals(`if redis.call('exists', KEYS[1]) == 0 and redis.call('exists', KEYS[2]) == 1 then `+
+		`redis.call('set', 'takeovers', 1) end return 1`, []string{"a", "seen"})
 	seen := evals(`return redis.call('set', KEYS[1], 1)`, []string{"seen"})
 	for _, really := range []bool{false, true} {
 		note := undeclared(t, func(s *Spec) { s.Expiries, s.Unremembered = 1, really }, inTurn(takes, seen), late)
@@ -106,7 +104,7 @@ func TestAKeyThatIsTouchedOnceALeaseIsOverIsFound(t *testing.T) {
 	}
 }
 
-// Scripts that keep to what they declare, however odd, are not blamed.
+// Scripts that touch only what they declare are not reported, however odd they are.
 func TestScriptsThatDeclareTheirKeysAreRight(t *testing.T) {
 	requireDeclared(t, map[string][]client{
 		"two keys of one slot": {
@@ -160,7 +158,7 @@ func requireDeclared(t *testing.T, all map[string][]client) {
 	}
 }
 
-// A program that keeps something in another database would find it there in the next schedule.
+// If a program keeps data in another database, it would find it in the next schedule.
 func TestAScriptThatUsesAnotherDatabaseIsRefused(t *testing.T) {
 	t.Parallel()
 	res, err := Search(t.Context(), quiet(

@@ -13,17 +13,18 @@ import (
 
 // vacuous returns why a search that ran every schedule and found nothing has shown nothing; empty: it has shown
 // something.
-func (s *search) vacuous(worlds []*world, own string) string {
+func (s *search) vacuous(worlds []*world, background string) string {
 	b := s.spec.budgets()[0]
 	switch strays := s.seen.Strays + countStrays(worlds); {
 	case s.seen.Coverage.GrantedFree != "":
 		return s.seen.Coverage.GrantedFree +
 			": whatever it does, it is not part of the search; send its commands through that client"
-	case s.seen.Coverage.Subscribed && !s.seen.Coverage.Heard:
+	case s.seen.Coverage.Subscribed && !s.seen.Coverage.AskedForMessage:
 		return "it has subscribed, and never asked for a message, so whatever it reads there is not part of the " +
 			"search: see Subscriptions in workloads/clients/README.md"
-	case own != "":
-		return "it does something by itself, which is not part of the search: " + own + ". Wait by harness.Sleep and " +
+	case background != "":
+		return "it does something by itself, which is not part of the search: " + background +
+			". Wait by harness.Sleep and " +
 			"read harness.Now in the goroutine that was called; start a watchdog by harness.Go, or put it under load"
 	case strays > 0:
 		return describeStrays(strays, worlds, s.spec.Program)
@@ -77,9 +78,8 @@ func describeStrays(n int64, worlds []*world, p interleave.Program) string {
 	}
 	if p.Gate == interleave.TCP {
 		return said + ", which is not part of the search: let the program send nothing before its first operation " +
-			"but what it connects with, " +
-			"nothing between an answer and the next request, and ask to start each thread: see In a search, and " +
-			"Threads, in workloads/clients/README.md"
+			"but what it connects with, nothing between an answer and the next request, and ask to start each " +
+			"thread: see In a search, and Threads, in workloads/clients/README.md"
 	}
 	return said + ", so by a goroutine or timer of its own, which is not part of the search: start it by harness.Go, " +
 		"or put it under load instead"

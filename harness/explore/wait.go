@@ -17,8 +17,8 @@ import (
 
 // resume ends an actor's wait. runs is true if the actor then runs, so that the scheduler has to wait for it.
 func (ex *live) resume(c interleave.Choice, a *actor) (runs bool, err error) {
-	if a.sends != nil {
-		return false, ex.sendSubscription(a.sends)
+	if a.subscriptionConn != nil {
+		return false, ex.sendSubscription(a.subscriptionConn)
 	}
 	at := a.parkedAt
 	if a.thread == 0 && at.Kind != model.InStart {
@@ -31,11 +31,11 @@ func (ex *live) resume(c interleave.Choice, a *actor) (runs bool, err error) {
 	}
 	if !at.waitsForRedis() {
 		ex.trace.WentOn(at.howItGoesOn())
-		a.heard = model.Event{Kind: model.Awake}
-		ex.hear(a, a.heard)
+		a.lastEvent = model.Event{Kind: model.Awake}
+		ex.noteEvent(a, a.lastEvent)
 		a.awake <- true
 	} else {
-		got := len(at.conn.out)
+		got := len(at.conn.unread)
 		if at.conn.hasArrived() {
 			ex.takeArrived(c, a)
 		} else if at.isStopped() {
@@ -43,7 +43,7 @@ func (ex *live) resume(c interleave.Choice, a *actor) (runs bool, err error) {
 		} else if err := ex.timeOut(a); err != nil {
 			return false, err
 		}
-		ex.hearFrom(a, at.conn, min(got, len(at.conn.out)))
+		ex.noteReceived(a, at.conn, min(got, len(at.conn.unread)))
 		at.conn.reply <- true
 	}
 	a.wakeAt = 0
@@ -70,16 +70,16 @@ func (ex *live) takeArrived(c interleave.Choice, a *actor) {
 	first := gate.takeMessage()
 	ex.trace.Received(ex.awaitedWords(at), resp.ReplyText(first))
 	lost := c.Kind() == interleave.LosesAnswers
-	if k := gate.kept; k != nil {
+	if k := gate.blocked; k != nil {
 		if lost && k.command.Changes() {
-			a.lost = k.command.Raw
+			a.unansweredCommand = k.command.Raw
 		}
-		ex.forget(gate)
+		ex.stopWaiting(gate)
 	}
-	gate.out = append(gate.out, first...)
+	gate.unread = append(gate.unread, first...)
 	if lost {
 		ex.remaining.LostAnswers--
-		gate.out, gate.failed = nil, errUnanswered
+		gate.unread, gate.failed = nil, errUnanswered
 		ex.trace.Unanswered("the answer is lost")
 		ex.noteSituation(harness.AnswerLost)
 	}
@@ -118,7 +118,7 @@ func (c *conn) takeMessage() []byte {
 // timeOut ends a wait whose time-out has passed. For a blocked command Redis itself answers.
 func (ex *live) timeOut(a *actor) error {
 	gate := a.parkedAt.conn
-	if gate.kept == nil {
+	if gate.blocked == nil {
 		gate.timedOut = true
 		ex.trace.TimedOut(ex.awaitedWords(a.parkedAt))
 		return nil
@@ -127,8 +127,8 @@ func (ex *live) timeOut(a *actor) error {
 		return err
 	}
 	ex.trace.TimedOut(ex.awaitedWords(a.parkedAt))
-	ex.forget(gate)
-	gate.out = append(gate.out, gate.takeMessage()...)
+	ex.stopWaiting(gate)
+	gate.unread = append(gate.unread, gate.takeMessage()...)
 	return nil
 }
 

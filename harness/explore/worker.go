@@ -20,7 +20,7 @@ func (s *search) plan(change func()) {
 	defer s.mu.Unlock()
 	change()
 	if planned := s.source.Planned(); planned > mostPlanned {
-		s.end(fmt.Sprintf("the budget multiplies to more than fits into memory: after %d schedules %d more were "+
+		s.endLocked(fmt.Sprintf("the budget multiplies to more than fits into memory: after %d schedules %d more were "+
 			"planned, which plan others in turn; "+
 			"ask for fewer clients, for less in one schedule, or for schedules at random (--random)",
 			s.seen.Schedules, planned))
@@ -34,7 +34,7 @@ func (s *search) next() (j frontier.Job, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for {
-		if s.ends() {
+		if s.isEndingLocked() {
 			return nil, false
 		}
 		switch planned := s.source.Planned(); {
@@ -42,7 +42,7 @@ func (s *search) next() (j frontier.Job, ok bool) {
 			return nil, false
 		case planned == 0:
 			s.wake.Wait()
-		case s.endAtLimit():
+		case s.endAtLimitLocked():
 			return nil, false
 		case s.spec.MaxSchedules > 0 && s.seen.Schedules+s.busy >= s.spec.MaxSchedules:
 			s.wake.Wait() // some of those under way may be pruned
@@ -56,14 +56,14 @@ func (s *search) next() (j frontier.Job, ok bool) {
 }
 
 // endAtLimitLocked ends the search at a limit, and reports whether it has ended. The caller holds s.mu.
-func (s *search) endAtLimit() bool {
+func (s *search) endAtLimitLocked() bool {
 	switch {
 	case s.spec.First && len(s.seen.Found) > 0:
-		s.end("a counterexample was found")
+		s.endLocked("a counterexample was found")
 	case s.spec.MaxSchedules > 0 && s.seen.Schedules >= s.spec.MaxSchedules:
-		s.end(fmt.Sprintf("%d schedules were run", s.spec.MaxSchedules))
+		s.endLocked(fmt.Sprintf("%d schedules were run", s.spec.MaxSchedules))
 	case s.mostRuns > 0 && s.seen.Schedules+s.seen.Pruned >= s.mostRuns:
-		s.end(pieceOver)
+		s.endLocked(pieceOver)
 	}
 	return s.over
 }
@@ -72,7 +72,7 @@ func (s *search) endAtLimit() bool {
 func (s *search) isEnding() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.ends()
+	return s.isEndingLocked()
 }
 
 // workerDone records that a worker has finished its schedule, or given it up.
@@ -102,17 +102,17 @@ const judgedAtOnce = 64
 // workFromMemory runs schedules from memory as long as that works. Only one worker does so, so that the order of
 // learning does not depend on their speed. Others judge, if there are any, unless the search has to end at an exact
 // schedule.
-func (s *search) workFromMemory(ctx context.Context, w *world, judged chan<- descent, others bool) {
-	defer close(judged)
+func (s *search) workFromMemory(ctx context.Context, w *world, toJudge chan<- jobRun, others bool) {
+	defer close(toJudge)
 	judge := s.judge
 	if others && !s.spec.First && s.spec.MaxSchedules == 0 {
-		judge = func(_ context.Context, v descent) { judged <- v }
+		judge = func(_ context.Context, v jobRun) { toJudge <- v }
 	}
 	s.goThrough(ctx, w, judge, s.memory.Works)
 }
 
 // goThrough runs schedules in one world while more returns true.
-func (s *search) goThrough(ctx context.Context, w *world, judge func(context.Context, descent), more func() bool) {
+func (s *search) goThrough(ctx context.Context, w *world, judge func(context.Context, jobRun), more func() bool) {
 	k := worker{newRunner(s.spec, w), s}
 	defer k.alarm.Stop()
 	for more() {
@@ -120,11 +120,11 @@ func (s *search) goThrough(ctx context.Context, w *world, judge func(context.Con
 		if !ok {
 			return
 		}
-		v := descent{job: j}
+		v := jobRun{job: j}
 		err := catchPanics(func() error { return k.explore(ctx, &v) })
 		if err == nil {
 			s.plan(j.Done)
-			err = s.judged(ctx, v, judge)
+			err = s.judgeSafely(ctx, v, judge)
 		} else {
 			s.plan(j.PutBack)
 		}
@@ -137,7 +137,7 @@ func (s *search) goThrough(ctx context.Context, w *world, judge func(context.Con
 }
 
 // judgeSafely judges a schedule. An error says that a checker panicked.
-func (s *search) judged(ctx context.Context, v descent, judge func(context.Context, descent)) error {
+func (s *search) judgeSafely(ctx context.Context, v jobRun, judge func(context.Context, jobRun)) error {
 	return catchPanics(func() error {
 		judge(ctx, v)
 		return nil
@@ -145,16 +145,16 @@ func (s *search) judged(ctx context.Context, v descent, judge func(context.Conte
 }
 
 // judgeAll judges schedules until the channel is closed.
-func (s *search) judgeAll(ctx context.Context, all <-chan descent) {
+func (s *search) judgeAll(ctx context.Context, all <-chan jobRun) {
 	for v := range all {
-		if err := s.judged(ctx, v, s.judge); err != nil {
+		if err := s.judgeSafely(ctx, v, s.judge); err != nil {
 			s.fail(err)
 		}
 	}
 }
 
 // explore runs a schedule, again if it was disturbed.
-func (k worker) explore(ctx context.Context, v *descent) error {
+func (k worker) explore(ctx context.Context, v *jobRun) error {
 	_, err := k.undisturbed(ctx, k.search.budget, func() (*execution, error) { return k.attempt(ctx, v) })
 	if err != nil && len(v.claimed) > 0 {
 		k.search.states.Forget(v.claimed)
@@ -169,7 +169,7 @@ type worker struct {
 }
 
 // attempt runs a schedule. It returns the live execution, or nil if the schedule was run from memory.
-func (k worker) attempt(ctx context.Context, v *descent) (really *execution, err error) {
+func (k worker) attempt(ctx context.Context, v *jobRun) (liveRun *execution, err error) {
 	if v.restart(); k.search.memory.Works() {
 		if done, err := k.runFromMemory(ctx, v); done || err != nil {
 			return nil, err
@@ -187,7 +187,7 @@ func (k worker) attempt(ctx context.Context, v *descent) (really *execution, err
 }
 
 // drive runs a schedule that has begun.
-func (k worker) drive(ctx context.Context, v *descent) (err error) {
+func (k worker) drive(ctx context.Context, v *jobRun) (err error) {
 	isVisited := func(asleep []*schedule.Move) (bool, error) { return k.isVisited(ctx, v, asleep) }
 	v.ended, err = v.ex.drive(ctx, v.job.Strategy(), stateView{v.ex, isVisited})
 	return err

@@ -27,28 +27,28 @@ type world struct {
 	*server.Server
 	awake *awake.Clock
 
-	memory         *model.Memory // the model that learns from the current schedule; nil: none
-	strayCommands  int64         // commands that clients sent outside of their operations
-	strays         []string      // the first of them, as text
-	stateful       []*conn       // connections whose state others can see; they are reset before the next schedule
-	asking         bool          // the program looks at the store, in Observe or Finally
-	current        *live         // current or last live schedule; nil: none
-	patienceUnit   time.Duration // unit of subscriptions' read time-outs
-	abandonedWires []*resp.Conn  // connections that clients have given up; they are closed before the next schedule
+	memory          *model.Memory // the model that learns from the current schedule; nil: none
+	strayCommands   int64         // commands that clients sent outside of their operations
+	strays          []string      // the first of them, as text
+	stateful        []*conn       // connections whose state others can see; they are reset before the next schedule
+	asking          bool          // the program looks at the store, in Observe or Finally
+	current         *live         // current or last live schedule; nil: none
+	readTimeoutUnit time.Duration // unit of subscriptions' read time-outs
+	abandonedWires  []*resp.Conn  // connections that clients have given up; they are closed before the next schedule
 
 	schedules int // number of live schedules
 
-	program interleave.Program
-	dialers []*dialer
-	clients []redis.UniversalClient // one for each dialer
-	probe   redis.UniversalClient   // the harness's own client, without a gate
-	own     *dialer                 // of probe
-	gates   gates                   // addresses of clients outside this process
+	program     interleave.Program
+	dialers     []*dialer
+	clients     []redis.UniversalClient // one for each dialer
+	probe       redis.UniversalClient   // the harness's own client, without a gate
+	probeDialer *dialer                 // of probe
+	gates       gates                   // addresses of clients outside this process
 }
 
 // newWorld starts Redis and connects s.Clients clients and a probe. The caller has the turn until stop.
 func newWorld(ctx context.Context, s *Spec) (_ *world, err error) {
-	w := &world{program: s.Program, patienceUnit: patienceUnit(s.Program), awake: awake.New()}
+	w := &world{program: s.Program, readTimeoutUnit: readTimeoutUnit(s.Program), awake: awake.New()}
 	w.turn.Lock()
 	w.Server, err = server.Start(ctx, server.Options{
 		Binary: s.Redis, Replicas: s.Program.Replicas, Failover: s.Failovers > 0, Titles: s.Program.Scripts,
@@ -72,8 +72,8 @@ func newWorld(ctx context.Context, s *Spec) (_ *world, err error) {
 		w.dialers = append(w.dialers, d)
 		w.clients = append(w.clients, w.connect(d))
 	}
-	w.own = &dialer{world: w}
-	w.probe = w.connect(w.own)
+	w.probeDialer = &dialer{world: w}
+	w.probe = w.connect(w.probeDialer)
 	return w, w.gates.open(s.Program.Gate, w.dialers, s.Program.Announced)
 }
 
@@ -152,16 +152,16 @@ func (w *world) stop() error {
 	for _, c := range w.clients {
 		errs = append(errs, c.Close())
 	}
-	for _, left := range w.abandonedWires {
-		left.Close()
+	for _, wire := range w.abandonedWires {
+		wire.Close()
 	}
 	return errors.Join(append(errs, w.Server.Stop())...)
 }
 
 // reset prepares the world for a schedule.
 func (w *world) reset() error {
-	for _, left := range w.abandonedWires {
-		left.Close()
+	for _, wire := range w.abandonedWires {
+		wire.Close()
 	}
 	w.abandonedWires = nil
 	if err := w.dropSubscriptions(); err != nil {

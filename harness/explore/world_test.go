@@ -22,7 +22,7 @@ import (
 
 func TestACrashCutsOneOperationOff(t *testing.T) {
 	two := together("INCR a", "INCR a")
-	spec := quiet(program(inTurn(two, two, two), sends("GET a"))) // nobody hears of the second and the third
+	spec := quiet(program(inTurn(two, two, two), sends("GET a"))) // the second and third do not begin
 	spec.Crashes = 1
 	s := newScheduler(t, spec)
 	ex := s.run(interleave.Run(0), interleave.Crash(0), interleave.Run(1))
@@ -38,7 +38,7 @@ func TestACrashCutsOneOperationOff(t *testing.T) {
 	require.Equal(t, "1: INCR a, INCR a = 1 2", results(ex.ops)[1])
 }
 
-// A crash between two operations cuts none off.
+// A crash between two operations interrupts none.
 func TestACrashBetweenOperations(t *testing.T) {
 	worker := func(ctx context.Context, s *harness.Session, r redis.UniversalClient) {
 		sends("INCR a")(ctx, s, r)
@@ -55,7 +55,7 @@ func TestACrashBetweenOperations(t *testing.T) {
 		"nothing was sent of INCR b")
 }
 
-// A client that crashed cannot crash again, nor can a client that has done nothing since another one took a step.
+// A crashed client cannot crash again, nor can a client that has done nothing since another took a step.
 func TestWhoCanCrash(t *testing.T) {
 	spec := quiet(program(writesTo("a", 3)))
 	spec.Crashes = 2
@@ -71,7 +71,7 @@ func TestWhoCanCrash(t *testing.T) {
 	require.Empty(t, possible(ex))
 }
 
-// byHash runs a Lua script as go-redis does: by its hash and, when Redis lacks it, by its text.
+// byHash runs a Lua script as go-redis does: by its hash and, if Redis lacks it, by its text.
 func byHash(text string, times int) client {
 	script := redis.NewScript(text)
 	return func(ctx context.Context, s *harness.Session, r redis.UniversalClient) {
@@ -86,7 +86,7 @@ func TestAFlushOfTheScriptCache(t *testing.T) {
 	spec.Flushes = 1
 	s := newScheduler(t, spec)
 	require.True(t, s.run().Disturbed(), "in the first schedule the cache is cold")
-	for range 2 { // after a flush the cache is as it was
+	for range 2 { // after a flush the cache is restored
 		ex := s.run(interleave.Run(0), interleave.FlushScripts, interleave.Run(0), interleave.Run(0))
 		require.False(t, ex.Disturbed())
 		require.Equal(t, []string{
@@ -101,8 +101,8 @@ func TestAFlushOfTheScriptCache(t *testing.T) {
 	}
 }
 
-// The next schedule begins with every script that clients ever loaded, not only with those that were loaded again after
-// the flush.
+// The next schedule begins with every script that clients ever loaded, not only with those loaded again after the
+// flush.
 func TestAFlushIsUndone(t *testing.T) {
 	one, two := byHash("return 'one'", 1), byHash("return 'two'", 1)
 	spec := quiet(program(inTurn(one, two), idle))
@@ -115,7 +115,7 @@ func TestAFlushIsUndone(t *testing.T) {
 	}
 }
 
-// failover makes a scheduler with a budget of one failover, hence with replicas.
+// failover returns a scheduler with a budget of one failover, and so with replicas.
 func failover(t *testing.T, p interleave.Program) *scheduler {
 	t.Helper()
 	spec := quiet(p)
@@ -123,7 +123,7 @@ func failover(t *testing.T, p interleave.Program) *scheduler {
 	return newScheduler(t, spec)
 }
 
-// whole fails unless the first node is the primary and the replicas are in step with it.
+// whole fails unless the first node is the primary and its replicas are in step.
 func (s *scheduler) whole() {
 	s.t.Helper()
 	require.NoError(s.t, s.w.reset())
@@ -153,12 +153,12 @@ func TestAFailoverLosesWhatCameAfterReplicationStopped(t *testing.T) {
 		require.Equal(t, []string{"2: GET before = 1", "2: GET after = 1"}, results(ex.ops)[2:4],
 			"no failover in this one")
 		s.whole()
-		s.run(interleave.Run(0), interleave.StopReplication, interleave.Run(0)) // nobody is promoted
+		s.run(interleave.Run(0), interleave.StopReplication, interleave.Run(0)) // without a promotion
 		s.whole()
 	}
 }
 
-// As long as nothing was written since replication stopped, a promotion loses nothing, so there is none.
+// A promotion is not tried while nothing was written since replication stopped, since it would lose nothing.
 func TestNobodyIsPromotedForNothing(t *testing.T) {
 	s := failover(t, program(sends("GET a", "SET a 1")))
 	ex := s.begin()
@@ -206,12 +206,12 @@ func TestAPipelineThatSpansAFailover(t *testing.T) {
 	ex = s.run(interleave.Run(0), interleave.StopReplication, interleave.Run(1), interleave.Promote)
 	require.Equal(t, []string{"1: pipeline = info " + errLost.Error(), "1: MGET a b c = [1 <nil> <nil>]"},
 		sameClient(ex.ops)[1:])
-	ex = s.run(interleave.StopReplication, interleave.Run(1), interleave.Promote) // nothing was
+	ex = s.run(interleave.StopReplication, interleave.Run(1), interleave.Promote) // none of it was sent
 	require.Equal(t, []string{"1: pipeline = incr a: 1; incr b: 1", "1: MGET a b c = [1 1 <nil>]"}, results(ex.ops)[1:])
 	s.whole()
 }
 
-// A new primary knows no scripts; clients load them again, and the old one has forgotten none.
+// A new primary has no scripts: clients load them again. The old one keeps them.
 func TestScriptsAfterAFailover(t *testing.T) {
 	s := failover(t, program(byHash("return redis.call('incr', KEYS[1]) .. ''", 1), sends("SET c 1")))
 	s.run()
@@ -226,7 +226,7 @@ func TestScriptsAfterAFailover(t *testing.T) {
 	}
 }
 
-// A command of the explorer's own that Redis refuses is an error of the harness.
+// If Redis refuses a command of the explorer, the harness has failed.
 func TestTheWorldsOwnCommands(t *testing.T) {
 	s := newScheduler(t, quiet(program(idle)))
 	_, err := s.w.Ask(server.FirstPrimary, "NONSENSE", "x")
@@ -242,7 +242,7 @@ func TestTheWorldsOwnCommands(t *testing.T) {
 	require.False(t, errors.Is(err, schedule.ErrStopped))
 }
 
-// incrThenWait makes a client that adds one and, in the same pipeline, waits for two replicas for the given time in
+// incrThenWait returns a client that increments a key and, in the same pipeline, waits for two replicas for the given
 // milliseconds.
 func incrThenWait(within string) func(context.Context, *harness.Session, redis.UniversalClient) {
 	return does("wait", func(ctx context.Context, r redis.UniversalClient) (string, error) {
@@ -254,8 +254,7 @@ func incrThenWait(within string) func(context.Context, *harness.Session, redis.U
 	})
 }
 
-// The replica that hears nothing acknowledges nothing. After a promotion the other replica acknowledges to the new
-// primary.
+// The replica that lags acknowledges nothing. After a promotion the other replica acknowledges to the new primary.
 func TestAcknowledgements(t *testing.T) {
 	p := program(incrThenWait("20"), sends("SET c 1"))
 	p.Replicas = true
@@ -270,7 +269,7 @@ func TestAcknowledgements(t *testing.T) {
 	s.whole()
 }
 
-// A replica that takes longer in real time than the WAIT allows answers at once in the schedule's time.
+// A replica that takes longer in real time than the WAIT allows still answers at once in the schedule's time.
 func TestAWaitDoesNotEndBeforeABusyReplicaHasAnswered(t *testing.T) {
 	p := program(incrThenWait("1"), sends("SET c 1"))
 	p.Replicas = true
@@ -285,8 +284,8 @@ func TestAWaitDoesNotEndBeforeABusyReplicaHasAnswered(t *testing.T) {
 	s.whole()
 }
 
-// A program may leave a subscription open in each schedule, as one that expects its process to end. The Redis clients
-// of a search live on, and would keep them all.
+// A program may leave a subscription open in each schedule, as if its process would end. The search's Redis clients
+// live on and would keep them all.
 func TestSubscriptionsThatAreLeftOpenArePutAway(t *testing.T) {
 	leaves := does("news", func(ctx context.Context, r redis.UniversalClient) (string, error) {
 		_, err := r.Subscribe(ctx, "news").Receive(ctx)
@@ -303,7 +302,7 @@ func TestSubscriptionsThatAreLeftOpenArePutAway(t *testing.T) {
 	require.NotNil(t, s.w.clients[1])
 }
 
-// The new primary has all that the replica held: values of every type with their ends, one of them in its last
+// The new primary has everything that the replica had: values of every type with their ends, one in its last
 // millisecond, and functions. It has nothing of an earlier promotion.
 func TestTheNewPrimaryHasWhatTheReplicaHeld(t *testing.T) {
 	const library = "#!lua name=lib\nredis.register_function('answer', function() return 42 end)"
@@ -350,7 +349,7 @@ func TestTheNewPrimaryHasWhatTheReplicaHeld(t *testing.T) {
 	s.whole()
 }
 
-// A script that clients run by its hash is shown by its first line once some client has loaded it.
+// A script that is run by its hash is shown by its first line once a client has loaded it.
 func TestScriptsThatClientsLoadAreLearned(t *testing.T) {
 	load := does("load", func(ctx context.Context, r redis.UniversalClient) (string, error) {
 		return r.ScriptLoad(ctx, "-- first\nreturn 1").Result()

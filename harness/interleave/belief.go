@@ -32,7 +32,7 @@ func (c Counterexample) Beliefs(clients int) []Belief {
 		}
 		b := Belief{Client: ClientOf(op.Client, clients), Key: op.Key, From: steps[i],
 			LeaseEnds: c.leaseEnds(steps[i], op)}
-		b.To, b.Renewed = c.letsGoStep(steps, i, clients)
+		b.To, b.Renewed = c.endOfBelief(steps, i, clients)
 		all = append(all, b)
 	}
 	return all
@@ -107,16 +107,16 @@ func (c Counterexample) StepAt(t time.Duration, from int) int {
 
 // endOfBelief returns the step in which the client loses or begins to release the lock that operation i granted, and
 // whether it gets the lock again there.
-func (c Counterexample) letsGoStep(steps []int, i, clients int) (step int, renewed bool) {
+func (c Counterexample) endOfBelief(steps []int, i, clients int) (step int, renewed bool) {
 	client := ClientOf(c.Ops[i].Client, clients)
-	gives, again := c.nextOfOwner(steps, i, clients)
+	releasesAt, renewedAt := c.nextByOwner(steps, i, clients)
 	for k := steps[i] + 1; k < len(c.Steps); k++ {
 		s := c.Steps[k]
 		own := s.Client == client+1
-		if k == again {
+		if k == renewedAt {
 			return k, true
 		}
-		if own && (s.Choice.IsCrash() || gives >= 0 && s.At >= gives) {
+		if own && (s.Choice.IsCrash() || releasesAt >= 0 && s.At >= releasesAt) {
 			return k, false
 		}
 	}
@@ -125,7 +125,7 @@ func (c Counterexample) letsGoStep(steps []int, i, clients int) (step int, renew
 
 // nextByOwner returns what the client of operation i does next with its lock: when it begins to release it, or -1, and
 // the step that grants it again, or Never.
-func (c Counterexample) nextOfOwner(steps []int, i, clients int) (gives time.Duration, again int) {
+func (c Counterexample) nextByOwner(steps []int, i, clients int) (releasesAt time.Duration, renewedAt int) {
 	for j := i + 1; j < len(c.Ops); j++ {
 		switch x := c.Ops[j]; {
 		case ClientOf(x.Client, clients) != ClientOf(c.Ops[i].Client, clients) || x.Key != c.Ops[i].Key:

@@ -61,7 +61,8 @@ func table(b *Bounds, of *Budget) []Bound {
 			Help: "how often a replica that has not heard everything may be promoted: 0 or 1"},
 		{Flag: "flushes", N: &b.Flushes, budget: &of.Flushes, Help: "how often the script cache may be flushed"},
 		{Flag: "lost-answers", N: &b.LostAnswers, budget: &of.LostAnswers, Default: 1, Never: true, Apart: true,
-			Help: "how many commands may be executed without an answer to their client (default: 1 in a part of its own)"},
+			Help: "how many commands may be executed without an answer to their client " +
+				"(default: 1 in a part of its own)"},
 		{Flag: "lost-commands", N: &b.LostCommands, budget: &of.LostCommands, Never: true, Apart: true,
 			Help: "how many commands may get lost on their way"},
 		{Flag: "late", N: &b.Late, budget: &of.Late, Default: 1, Never: true, Apart: true,

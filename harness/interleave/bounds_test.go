@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Every field has a row in the table, with the names by which others know it.
+// Every field has a row in the table, with its name for users.
 func TestTheTableHasEveryBound(t *testing.T) {
 	var b Bounds
 	var of Budget

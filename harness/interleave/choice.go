@@ -49,9 +49,9 @@ const (
 // Choices of kind World. The Budget bounds all except Probe.
 const (
 	StopReplication Choice = Choice(World)*perKind + iota // the replica to be promoted no longer follows its primary
-	Promote                                               // that replica becomes the primary, without what it has missed
+	Promote                                               // that replica becomes the primary
 	FlushScripts                                          // SCRIPT FLUSH
-	Probe                                                 // the harness looks at the store after the last step; never in a schedule
+	Probe                                                 // the harness looks at the store after the last step
 )
 
 // Run is the next step of client i, from 0.

@@ -36,8 +36,8 @@ func TestEveryChoiceIsReadAsItWasWritten(t *testing.T) {
 	}
 	b, err := json.Marshal([]Choice{Run(0), Crash(1), Pass(0), LoseAnswer(1), Delay(0), Arrive(31)})
 	require.NoError(t, err)
-	require.JSONEq(t,
-		`["client 1", "crash of client 2", "time 1", "lost answer to client 2", "late command of client 1", "arrival 32"]`, string(b))
+	require.JSONEq(t, `["client 1", "crash of client 2", "time 1", "lost answer to client 2",
+		"late command of client 1", "arrival 32"]`, string(b))
 }
 
 func TestWhatIsNoChoiceIsRefused(t *testing.T) {

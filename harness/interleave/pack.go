@@ -32,10 +32,10 @@ func packedCounts(b *Budget) []*int {
 	}
 }
 
-// mostCount bounds the counts of a budget that is read.
+// mostCount bounds each count of a budget that is unpacked.
 const mostCount = 1 << 20
 
-// mostText bounds the texts that are read, in bytes.
+// mostText bounds each text that is unpacked, in bytes.
 const mostText = 1 << 10
 
 // packer writes the parts of a recipe.

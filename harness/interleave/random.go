@@ -15,7 +15,7 @@ type Random struct {
 	Strategy  string `json:"strategy,omitempty"` // see explore.Strategies; empty: PCT
 	Depth     int    `json:"depth"`              // most depth of the bugs that the promise is about; 0: no promise
 	Schedules int    `json:"schedules"`          // schedules that were drawn
-	Judged    int    `json:"judged"`             // schedules that were drawn knowing Steps: the promise counts only these
+	Counted   int    `json:"judged"`             // schedules drawn knowing Steps: the promise counts only these
 	Clients   int    `json:"clients"`            // n of the promise: the clients, or their threads if there are more
 	Steps     int    `json:"steps"`              // k of the promise: steps of the longest schedule
 	Faults    int    `json:"faults"`             // faults in the budget of one schedule
@@ -59,7 +59,7 @@ func triesNeeded(probability float64) float64 {
 // Odds returns a lower bound of the probability, 0 to 1, that the schedules so far would have found a bug of Depth that
 // needs no fault.
 func (r Random) Odds() float64 {
-	return -math.Expm1(float64(r.Judged) * math.Log1p(-r.Probability))
+	return -math.Expm1(float64(r.Counted) * math.Log1p(-r.Probability))
 }
 
 // Guarantee writes the promise in a sentence or two: "One schedule finds a bug of depth 3 that needs no fault with a

@@ -22,7 +22,7 @@ func full() Recipe {
 	}
 }
 
-// usual is a recipe as most are.
+// usual is a typical recipe.
 func usual() Recipe {
 	r := full()
 	r.Text, r.Regime, r.Lease, r.Skew = 0, "", 0, 0
@@ -52,7 +52,7 @@ func TestARecipeHoldsEveryChoice(t *testing.T) {
 	}
 }
 
-// The bytes of a recipe keep their meaning when the numbers of choices move.
+// The bytes of a recipe keep their meaning when the numbers of kinds change.
 func TestTheCodesOfARecipeStay(t *testing.T) {
 	var b packer
 	for _, c := range []Choice{
@@ -77,7 +77,7 @@ func TestARecipeHoldsEveryCountOfABudget(t *testing.T) {
 	require.Equal(t, r.Budget, again.Budget, "packedCounts lacks one")
 }
 
-// Whatever character is lost, changed or added, the checksum tells.
+// The checksum detects any lost, changed or added character.
 func TestADamagedRecipeIsRefused(t *testing.T) {
 	s := full().String()
 	for i := range s {
@@ -171,8 +171,8 @@ func TestTheFingerprintIsOfWhatClientsDo(t *testing.T) {
 	}
 }
 
-// FuzzPackedRecipe looks for bytes whose checksum is right and whose recipe is another once it was written and read
-// again, and for an error of more than one line.
+// FuzzPackedRecipe looks for packed recipes that change when they are written and read again, and for errors of more
+// than one line.
 func FuzzPackedRecipe(f *testing.F) {
 	for _, r := range []Recipe{full(), usual()} {
 		b, err := base64.RawURLEncoding.DecodeString(strings.TrimPrefix(r.String(), recipePrefix))

@@ -72,15 +72,13 @@ func TestTheRateCountsWhatWasPruned(t *testing.T) {
 }
 
 func TestStepsOnAWhiteboard(t *testing.T) {
-	want := "  1  client 1  SETNX k a  1  -> holds k\n" +
-		"  2  client 1  crashes       \n" +
-		"  3  -         10s pass      \n"
+	want := "  1  client 1  SETNX k a  1  -> holds k\n  2  client 1  crashes       \n  3  -         10s pass      \n"
 	require.Equal(t, want, race().Text())
 	require.Equal(t, want, Situation{Steps: race().Steps}.Text())
 	require.Empty(t, Counterexample{}.Text())
 }
 
-// Files of older programs are read as they are.
+// Files of older programs can still be read.
 func TestTheFileFormatStays(t *testing.T) {
 	c := race()
 	c.Steps = c.Steps[:1]
@@ -92,7 +90,8 @@ func TestTheFileFormatStays(t *testing.T) {
 	require.JSONEq(t, `{
 		"budget": {"clients": 2, "crashes": 1, "expiries": 0, "failovers": 0, "flushes": 0},
 		"schedule": ["client 1", "crash of client 1", "time 2"],
-		"steps": [{"number": 1, "at": 1000, "client": 1, "choice": "client 1", "command": "SETNX k a", "reply": "1", "belief": "holds k"}],
+		"steps": [{"number": 1, "at": 1000, "client": 1, "choice": "client 1", "command": "SETNX k a", "reply": "1",
+			"belief": "holds k"}],
 		"anomaly": `+string(anomaly)+`, "ops": null}`, string(b))
 	var again Counterexample
 	require.NoError(t, json.Unmarshal(b, &again))

@@ -24,7 +24,7 @@ type touch uint8
 const (
 	unknown  touch = iota
 	nothing        // no key: the command concerns its connection and passes without a step
-	own            // WAIT: concerns what its connection wrote. Other clients' commands do not change its reply; a failover may
+	own            // WAIT: concerns what its connection wrote, so only a failover may change its reply
 	reads          // reads its first argument
 	readsAll       // reads all its arguments
 	writes         // writes its first argument
@@ -34,9 +34,9 @@ const (
 	counted        // writes the keys whose number is its second argument
 	streams        // reads the keys that follow STREAMS
 	group          // writes the keys that follow STREAMS
-	publish        // subscribes to or unsubscribes from its arguments, which are channels
-	channel        // listens, or does not listen any more, to its arguments, which are channels
-	pattern        // the same for patterns
+	publish        // sends to its first argument, a channel
+	channel        // subscribes to or unsubscribes from its arguments, which are channels
+	pattern        // subscribes to or unsubscribes from patterns
 )
 
 // touches lists the commands that locks, filters and sequences use. A command that is not listed counts as touching
@@ -48,14 +48,11 @@ var touches = func() map[string]touch {
 		nothing: "hello auth client select ping echo multi unwatch discard readonly readwrite command quit info " +
 			"cluster role",
 		reads: "get ttl pttl expiretime pexpiretime type strlen getrange hget hexists hgetall hmget hlen scard " +
-			"smembers " +
-			"sismember llen lrange lindex zscore zrange zcard xlen xrange",
+			"smembers sismember llen lrange lindex zscore zrange zcard xlen xrange",
 		readsAll: "exists mget watch",
 		writes: "set setnx setex psetex getset getdel getex incr incrby decr decrby append setrange expire pexpire " +
-			"expireat " +
-			"pexpireat persist hset hsetnx hmset hincrby hdel sadd srem lpush rpush lpop rpop lrem ltrim zadd zrem " +
-			"zpopmin zpopmax " +
-			"xadd xdel xtrim",
+			"expireat pexpireat persist hset hsetnx hmset hincrby hdel sadd srem lpush rpush lpop rpop lrem ltrim " +
+			"zadd zrem zpopmin zpopmax xadd xdel xtrim",
 		writeAll: "del unlink",
 		popsAny:  "blpop brpop bzpopmin bzpopmax",
 		moves:    "brpoplpush blmove rpoplpush lmove",
@@ -129,7 +126,9 @@ func touched(args [][]byte) (a Access, t touch) {
 // Add adds what b touches.
 func (a *Access) Add(b Access) {
 	a.Reads, a.Writes = append(a.Reads, b.Reads...), append(a.Writes, b.Writes...)
-	a.Everything, a.Scripts, a.TTL = a.Everything || b.Everything, a.Scripts || b.Scripts, a.TTL || b.TTL
+	a.Everything = a.Everything || b.Everything
+	a.Scripts = a.Scripts || b.Scripts
+	a.TTL = a.TTL || b.TTL
 }
 
 // Changes reports whether the command may write.

@@ -38,9 +38,9 @@ func touchesKEYSOnly(body string) bool {
 	}
 	var names []string
 	for _, name := range luaKeyName.FindAllStringSubmatch(body, -1) {
-		if len(
-			regexp.MustCompile(
-				`\b`+name[1]+`\b[^=~<>()\n]*=[^=]|\bfor\s[^\n]*\b`+name[1]+`\b|function[^)]*\b`+name[1]+`\b`).FindAllString(body, -1)) == 1 {
+		word := `\b` + name[1] + `\b`
+		assigned := regexp.MustCompile(word + `[^=~<>()\n]*=[^=]|\bfor\s[^\n]*` + word + `|function[^)]*` + word)
+		if len(assigned.FindAllString(body, -1)) == 1 {
 			names = append(names, name[1])
 		}
 	}

@@ -50,9 +50,14 @@ func hasWord(args [][]byte, word string) bool {
 
 // Loads reports whether a command changes the server's functions.
 func Loads(args [][]byte) bool {
-	return Name(args) == "function" && len(args) > 1 && !strings.EqualFold(string(args[1]), "list") &&
-		!strings.EqualFold(string(args[1]), "dump") &&
-		!strings.EqualFold(string(args[1]), "stats")
+	if Name(args) != "function" || len(args) < 2 {
+		return false
+	}
+	switch strings.ToLower(string(args[1])) {
+	case "list", "dump", "stats":
+		return false
+	}
+	return true
 }
 
 // Greets reports whether a command is one that libraries send when they connect. Such a command touches no key.

@@ -9,10 +9,9 @@ import "strings"
 var repeatable = func() map[string]bool {
 	m := map[string]bool{}
 	for _, n := range strings.Fields("eval evalsha eval_ro evalsha_ro exec time getbit setbit bitcount incrbyfloat " +
-		"hincrbyfloat hstrlen hkeys hvals zincrby zcount " +
-		"zrank zrevrange zrangebyscore zremrangebyscore zremrangebyrank rpushx lpushx linsert lset lpos smove sunion " +
-		"sinter sdiff mset msetnx " +
-		"rename renamenx copy pfadd pfcount wait publish") {
+		"hincrbyfloat hstrlen hkeys hvals zincrby zcount zrank zrevrange zrangebyscore zremrangebyscore " +
+		"zremrangebyrank rpushx lpushx linsert lset lpos smove sunion sinter sdiff mset msetnx rename renamenx copy " +
+		"pfadd pfcount wait publish") {
 		m[n] = true
 	}
 	return m

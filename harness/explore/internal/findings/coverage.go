@@ -16,9 +16,9 @@ type Coverage struct {
 	// a client's next step depended on the time of day or on the rest of a lease
 	TellsTime bool `json:"tellsTime,omitempty"`
 	// more waits could have ended early than are tried: see maxEarlyWakes
-	WakesCut   bool `json:"wakesCut,omitempty"`
-	Subscribed bool `json:"subscribed,omitempty"` // a program outside this process has subscribed
-	Heard      bool `json:"heard,omitempty"`      // such a program has asked for a message
+	WakesCut        bool `json:"wakesCut,omitempty"`
+	Subscribed      bool `json:"subscribed,omitempty"` // a program outside this process has subscribed
+	AskedForMessage bool `json:"heard,omitempty"`      // such a program has asked for a message
 	// an operation that was granted without a command, described; empty: none
 	GrantedFree string `json:"grantedFree,omitempty"`
 	Tokens      bool   `json:"tokens,omitempty"` // a grant had a fencing token
@@ -28,12 +28,18 @@ type Coverage struct {
 
 // add merges the coverage of another schedule or search.
 func (m *Coverage) add(c Coverage) {
-	m.Crashed, m.Expired, m.TTLSet = m.Crashed || c.Crashed, m.Expired || c.Expired, m.TTLSet || c.TTLSet
-	m.TooManyEnds, m.ClockRead, m.WakesCut = m.TooManyEnds || c.TooManyEnds, m.ClockRead ||
-		c.ClockRead, m.WakesCut || c.WakesCut
+	m.Crashed = m.Crashed || c.Crashed
+	m.Expired = m.Expired || c.Expired
+	m.TTLSet = m.TTLSet || c.TTLSet
+	m.TooManyEnds = m.TooManyEnds || c.TooManyEnds
+	m.ClockRead = m.ClockRead || c.ClockRead
 	m.TellsTime = m.TellsTime || c.TellsTime
-	m.Subscribed, m.Heard = m.Subscribed || c.Subscribed, m.Heard || c.Heard
-	m.GrantedFree, m.Tokens, m.Owners = cmp.Or(m.GrantedFree, c.GrantedFree), m.Tokens || c.Tokens, m.Owners|c.Owners
+	m.WakesCut = m.WakesCut || c.WakesCut
+	m.Subscribed = m.Subscribed || c.Subscribed
+	m.AskedForMessage = m.AskedForMessage || c.AskedForMessage
+	m.GrantedFree = cmp.Or(m.GrantedFree, c.GrantedFree)
+	m.Tokens = m.Tokens || c.Tokens
+	m.Owners |= c.Owners
 }
 
 // SoleOwner returns the only client that ever acquired anything, from 1; 0: several, or none.

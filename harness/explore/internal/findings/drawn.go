@@ -6,9 +6,9 @@ import "github.com/doublegrant/doublegrant/harness"
 type Drawn struct {
 	Drawn int `json:"drawn,omitempty"` // schedules that were drawn and run to their end
 	// those that were drawn knowing the length of the longest
-	Judged int `json:"judged,omitempty"`
-	Actors int `json:"actors,omitempty"` // most actors in one schedule
-	Steps  int `json:"steps,omitempty"`  // steps of the longest schedule
+	Counted int `json:"judged,omitempty"`
+	Actors  int `json:"actors,omitempty"` // most actors in one schedule
+	Steps   int `json:"steps,omitempty"`  // steps of the longest schedule
 	// most instants to which time could pass by one kind of fault
 	Instants int                   `json:"instants,omitempty"`
 	FirstAt  map[harness.Class]int `json:"firstAt,omitempty"` // by class: number of the first schedule that showed it
@@ -24,14 +24,17 @@ type Draw struct {
 // count adds a schedule of that many steps, if it was drawn at random.
 func (r *Drawn) count(steps int, d Draw) {
 	if d.Number > 0 {
-		r.add(Drawn{Drawn: 1, Judged: 1, Actors: d.Actors, Steps: steps, Instants: d.Instants})
+		r.add(Drawn{Drawn: 1, Counted: 1, Actors: d.Actors, Steps: steps, Instants: d.Instants})
 	}
 }
 
 // add merges what another search, or a piece of this one, has seen.
 func (r *Drawn) add(more Drawn) {
-	r.Drawn, r.Judged = r.Drawn+more.Drawn, r.Judged+more.Judged
-	r.Actors, r.Steps, r.Instants = max(r.Actors, more.Actors), max(r.Steps, more.Steps), max(r.Instants, more.Instants)
+	r.Drawn += more.Drawn
+	r.Counted += more.Counted
+	r.Actors = max(r.Actors, more.Actors)
+	r.Steps = max(r.Steps, more.Steps)
+	r.Instants = max(r.Instants, more.Instants)
 	for class, number := range more.FirstAt {
 		r.note(class, number)
 	}

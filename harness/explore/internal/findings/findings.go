@@ -16,7 +16,7 @@ import (
 // Findings is what a search has counted and found so far. The search's lock guards it.
 type Findings struct {
 	Schedules, Pruned, Steps int
-	Strays                   int64                 // commands that clients sent outside of their turns, in other processes
+	Strays                   int64                 // commands sent outside of clients' turns, in other processes
 	Doubt                    string                // why a schedule could not be judged; empty: all could
 	OKKinds                  map[harness.Kind]bool // kinds of operation that succeeded at least once
 	Found                    map[harness.Class]*Found
@@ -133,8 +133,10 @@ func (f *Findings) Tally(strays int64) Tally {
 
 // Add merges what another search, or a piece of this one, has counted and found.
 func (f *Findings) Add(t Tally) {
-	f.Schedules, f.Pruned, f.Steps, f.Strays = f.Schedules+t.Schedules, f.Pruned+t.Pruned,
-		f.Steps+t.Steps, f.Strays+t.Strays
+	f.Schedules += t.Schedules
+	f.Pruned += t.Pruned
+	f.Steps += t.Steps
+	f.Strays += t.Strays
 	f.Doubt = cmp.Or(f.Doubt, t.Doubt)
 	for _, k := range t.OK {
 		f.OKKinds[k] = true

@@ -10,7 +10,7 @@ import (
 )
 
 // horizon is how long after Epoch a stored number still counts as an instant.
-const near = 24 * time.Hour
+const horizon = 24 * time.Hour
 
 // footer is the number of bytes that DUMP adds to a value: version and checksum.
 const footer = 10
@@ -71,7 +71,8 @@ func textInstants(text string) (all []time.Duration) {
 // with today's nanoseconds is exact to a quarter of a microsecond.
 func appendInstant(all []time.Duration, n float64) []time.Duration {
 	for _, unit := range units {
-		if after := n*float64(unit) - float64(Epoch.UnixNano()); after > 0 && after < float64(near) { // false for NaN
+		// false for NaN
+		if after := n*float64(unit) - float64(Epoch.UnixNano()); after > 0 && after < float64(horizon) {
 			all = append(all, time.Duration(after).Round(time.Microsecond).Truncate(Grain))
 		}
 	}

@@ -17,7 +17,7 @@ import (
 // last did then. Minds form a tree with a branch for each thing read. The program's own looks at the store are in the
 // same tree.
 type Mind struct {
-	Did
+	Reaction
 	Asks Ask // for the program's look at the store: what it asks for; Stop is unused
 	ID   visited.ID
 
@@ -25,7 +25,7 @@ type Mind struct {
 }
 
 // Reaction is what a client did after an event, until it waited again.
-type Did struct {
+type Reaction struct {
 	Acts    []Act // in order
 	Stop    Stop  // where it waits
 	Watches bool  // it watches keys
@@ -43,21 +43,21 @@ type Act struct {
 }
 
 // equal reports whether two acts are the same, comparing operations with EqualOps.
-func (a Act) isLike(b Act) bool {
-	return a.Took == b.Took && a.Sleep == b.Sleep && a.Rests == b.Rests && IsLike(a.Op, b.Op)
+func (a Act) equal(b Act) bool {
+	return a.Took == b.Took && a.Sleep == b.Sleep && a.Rests == b.Rests && EqualOps(a.Op, b.Op)
 }
 
 // EqualOps reports whether two operations are the same. The wording in which a library says that an outcome is unknown
 // does not count, since how it notices the end of a connection may be chance.
-func IsLike(a, b harness.Op) bool {
-	if a.Outcome == harness.Info && b.Outcome == harness.Info && isOwnWords(a.Err) && isOwnWords(b.Err) {
+func EqualOps(a, b harness.Op) bool {
+	if a.Outcome == harness.Info && b.Outcome == harness.Info && isFreeText(a.Err) && isFreeText(b.Err) {
 		a.Err = b.Err
 	}
 	return a == b
 }
 
 // isFreeText reports whether no checker depends on an operation's reason.
-func isOwnWords(reason string) bool {
+func isFreeText(reason string) bool {
 	return reason != harness.Crashed && reason != harness.FewAcks && !harness.IsErrorReply(reason)
 }
 
@@ -135,19 +135,19 @@ const (
 )
 
 // After returns the mind after an event; nil: unknown.
-func (n *Mind) After(heard Event) *Mind { return n.after[heard] }
+func (n *Mind) After(event Event) *Mind { return n.after[event] }
 
 // child returns the mind after an event, and adds it if necessary.
-func (m *Memory) child(of *Mind, heard Event) (next *Mind, isNew bool) {
-	if next := of.after[heard]; next != nil {
+func (m *Memory) child(of *Mind, event Event) (next *Mind, isNew bool) {
+	if next := of.after[event]; next != nil {
 		return next, false
 	}
 	if of.after == nil {
 		of.after = map[Event]*Mind{}
 	}
 	m.grow()
-	next = &Mind{ID: heard.IDAfter(of.ID)}
-	of.after[heard] = next
+	next = &Mind{ID: event.IDAfter(of.ID)}
+	of.after[event] = next
 	return next, true
 }
 
@@ -162,26 +162,27 @@ func (e Event) IDAfter(of visited.ID) visited.ID {
 
 // Learn stores what a client did after an event, and returns its mind from then on. The error wraps
 // schedule.ErrNotRepeated if the client did something else the last time. scripts names scripts in the error.
-func (m *Memory) Learn(client fmt.Stringer, of *Mind, heard Event, did Did, scripts *command.Scripts) (*Mind, error) {
-	next, isNew := m.child(of, heard)
+func (m *Memory) Learn(client fmt.Stringer, of *Mind, event Event, did Reaction,
+	scripts *command.Scripts) (*Mind, error) {
+	next, isNew := m.child(of, event)
 	if isNew {
-		next.Did = did
+		next.Reaction = did
 		return next, nil
 	}
-	switch known := next.Did; {
+	switch known := next.Reaction; {
 	case (did.Stop.Kind == AtEnd) != (known.Stop.Kind == AtEnd):
 		return nil, schedule.Diverged(client)
 	case len(known.Acts) != len(did.Acts):
 		return nil, fmt.Errorf("%w: %s ended %s and then %s, but ended %s and then %s when all was the same before",
 			schedule.ErrNotRepeated,
-			client, did.ended(), did.Stop.inWords(scripts), known.ended(), known.Stop.inWords(scripts))
-	case !known.Stop.isLike(did.Stop):
+			client, did.endedText(), did.Stop.inWords(scripts), known.endedText(), known.Stop.inWords(scripts))
+	case !known.Stop.sameCommand(did.Stop):
 		return nil, fmt.Errorf("%w: %s %s, and %s when all was the same before", schedule.ErrNotRepeated, client,
 			did.Stop.inWords(scripts), known.Stop.inWords(scripts))
 	case known.Threads != did.Threads || known.Cancelled != did.Cancelled || known.Stop.Joins != did.Stop.Joins:
 		m.Disable("a client's threads do not do the same each time")
-	case !slices.EqualFunc(known.Acts, did.Acts, Act.isLike) || known.Watches != did.Watches ||
-		!known.Stop.equals(did.Stop):
+	case !slices.EqualFunc(known.Acts, did.Acts, Act.equal) || known.Watches != did.Watches ||
+		!known.Stop.sameBytes(did.Stop):
 		m.Disable("a client's commands or results differ each time, as random tokens do")
 	}
 	return next, nil
@@ -189,8 +190,8 @@ func (m *Memory) Learn(client fmt.Stringer, of *Mind, heard Event, did Did, scri
 
 // LearnLook stores what the program's look at the store did after an event, and what it asked for next. It returns the
 // mind from then on.
-func (m *Memory) LearnLook(of *Mind, heard Event, acts []Act, next Ask) *Mind {
-	n, isNew := m.child(of, heard)
+func (m *Memory) LearnLook(of *Mind, event Event, acts []Act, next Ask) *Mind {
+	n, isNew := m.child(of, event)
 	if isNew {
 		n.Acts, n.Asks = acts, next
 	} else if !slices.Equal(n.Acts, acts) || n.Asks.Kind != next.Kind || n.Asks.For != next.For ||
@@ -201,7 +202,7 @@ func (m *Memory) LearnLook(of *Mind, heard Event, acts []Act, next Ask) *Mind {
 }
 
 // endedText says how many operations a client has ended.
-func (d Did) ended() string {
+func (d Reaction) endedText() string {
 	n := 0
 	for _, a := range d.Acts {
 		if a.Sleep == 0 {
@@ -219,7 +220,7 @@ func (d Did) ended() string {
 
 // sameCommand reports whether two stops have the same kind and, if a command comes next, the same command name and
 // keys.
-func (s Stop) isLike(other Stop) bool {
+func (s Stop) sameCommand(other Stop) bool {
 	if s.Kind != other.Kind || s.Kind != InCommand {
 		return s.Kind == other.Kind
 	}
@@ -228,7 +229,7 @@ func (s Stop) isLike(other Stop) bool {
 }
 
 // sameBytes reports whether two stops for which sameCommand is true send the same bytes.
-func (s Stop) equals(other Stop) bool {
+func (s Stop) sameBytes(other Stop) bool {
 	return s.Kind != InCommand || bytes.Equal(s.Pending.Transaction, other.Pending.Transaction) &&
 		slices.EqualFunc(s.Pending.Queue, other.Pending.Queue, func(a, b command.Command) bool {
 			return bytes.Equal(a.Raw, b.Raw)

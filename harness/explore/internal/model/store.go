@@ -16,20 +16,20 @@ import (
 // object.
 type Contents struct {
 	Keys    []keyspace.Key // sorted; none had ended when it was read
-	Scripts string         // hashes of cached scripts, each followed by a space; AllScripts: all scripts in use
+	Scripts string         // hashes of cached scripts, each followed by a space; or AllScripts
 	Ends    []keyspace.End // sorted
 	ID      visited.ID     // identifies the contents
 
-	first  time.Duration // first of Ends; keyspace.NoEnd: none
-	after  map[Question]*Transition
-	named  []time.Duration // see Named; valid if namedKnown
-	isRead bool            // named was computed
+	first      time.Duration // first of Ends; keyspace.NoEnd: none
+	after      map[Question]*Transition
+	named      []time.Duration // see Named; valid if namedKnown
+	namedKnown bool            // named was computed
 }
 
 // Named returns the instants that values name, sorted, each once: see keyspace.Instants.
 func (c *Contents) Named() []time.Duration {
-	if !c.isRead {
-		c.named, c.isRead = keyspace.Named(c.Keys), true
+	if !c.namedKnown {
+		c.named, c.namedKnown = keyspace.Named(c.Keys), true
 	}
 	return c.named
 }
@@ -88,15 +88,15 @@ func (m *Memory) Contents(keys []keyspace.Key, scripts string) *Contents {
 	return c
 }
 
-// At returns the contents that remain at a time.
+// At returns the contents without the keys that have expired by now.
 func (c *Contents) At(m *Memory, now time.Duration) *Contents {
 	if c.first == keyspace.NoEnd || !keyspace.HasEnded(c.first, now) {
 		return c
 	}
-	left := slices.DeleteFunc(slices.Clone(c.Keys), func(k keyspace.Key) bool {
+	remaining := slices.DeleteFunc(slices.Clone(c.Keys), func(k keyspace.Key) bool {
 		return k.End != keyspace.NoEnd && keyspace.HasEnded(k.End, now)
 	})
-	return m.Contents(left, c.Scripts)
+	return m.Contents(remaining, c.Scripts)
 }
 
 // Has reports whether a key exists.
@@ -166,10 +166,10 @@ func (m *Memory) Ask(c *command.Command, on *command.Pending, watched []Watched,
 	}
 	if on != nil && on.Multi && command.Name(c.Args) == "exec" {
 		q.Transaction = string(on.Transaction)
-		left := store.At(m, now)
+		remaining := store.At(m, now)
 		for _, k := range watched {
 			q.touched = q.touched || k.Touched
-			q.ended = q.ended || k.There && !k.Touched && !left.Has(k.Name)
+			q.ended = q.ended || k.There && !k.Touched && !remaining.Has(k.Name)
 		}
 	}
 	return q, true

@@ -14,8 +14,8 @@ import (
 // A connection waits for a reply in slices of time, so that a standstill of this process counts as one slice at most.
 // Redis may have to wait for replicas, or may itself stand still. After mostSlices it counts as dead.
 const (
-	spell      = 500 * time.Millisecond
-	mostSpells = 120
+	waitSlice  = 500 * time.Millisecond
+	mostSlices = 120
 )
 
 // ErrSilent marks the error for a Redis that has stopped answering.
@@ -53,7 +53,7 @@ func Dial(socket string, silence *Silence) (*Conn, error) {
 		return nil, fmt.Errorf("explore: socket: %w", err)
 	}
 	c := &Conn{fd: fd, buf: make([]byte, 0, 512), silence: silence}
-	timeout := syscall.NsecToTimeval(spell.Nanoseconds())
+	timeout := syscall.NsecToTimeval(waitSlice.Nanoseconds())
 	err = errors.Join(
 		syscall.SetsockoptTimeval(fd, syscall.SOL_SOCKET, syscall.SO_RCVTIMEO, &timeout),
 		syscall.Connect(fd, &syscall.SockaddrUnix{Name: socket}),
@@ -139,13 +139,13 @@ func (c *Conn) Ask(request []byte, n int) ([]byte, error) {
 // Until returns what Redis sends by itself, up to end. It keeps what follows for the next call.
 func (c *Conn) Until(end []byte) ([]byte, error) {
 	c.buf, c.rest = append(c.buf[:0], c.rest...), nil
-	for looked := 0; ; {
-		if at := bytes.Index(c.buf[looked:], end); at >= 0 {
-			whole := looked + at + len(end)
+	for searched := 0; ; {
+		if at := bytes.Index(c.buf[searched:], end); at >= 0 {
+			whole := searched + at + len(end)
 			c.rest = slices.Clone(c.buf[whole:])
 			return c.buf[:whole], nil
 		}
-		looked = max(0, len(c.buf)-len(end))
+		searched = max(0, len(c.buf)-len(end))
 		if err := c.fill(); err != nil {
 			return nil, err
 		}
@@ -157,16 +157,16 @@ func (c *Conn) fill() error {
 	if len(c.buf) == cap(c.buf) {
 		c.buf = append(make([]byte, 0, 4*cap(c.buf)), c.buf...)
 	}
-	for spells := 0; ; {
+	for waited := 0; ; {
 		m, err := syscall.Read(c.fd, c.buf[len(c.buf):cap(c.buf)])
 		switch {
 		case err == syscall.EINTR:
 			continue
 		case err == syscall.EAGAIN:
 			c.silence.times.Add(1)
-			if spells++; spells == mostSpells || c.silence.dead {
+			if waited++; waited == mostSlices || c.silence.dead {
 				c.silence.dead = true
-				return fmt.Errorf("%w within %v", ErrSilent, mostSpells*spell)
+				return fmt.Errorf("%w within %v", ErrSilent, mostSlices*waitSlice)
 			}
 			continue
 		case err != nil:

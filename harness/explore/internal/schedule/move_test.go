@@ -9,7 +9,7 @@ import (
 	"github.com/doublegrant/doublegrant/harness/interleave"
 )
 
-// Each reason for which two moves depend on each other is the only one in one case, and missing in another.
+// Each reason for two moves to depend on each other is tested alone: once present, once missing.
 func TestWhichMovesAreIndependent(t *testing.T) {
 	reads, writes, elsewhere := command.Access{Reads: []string{"k"}}, command.Access{Writes: []string{"k"}},
 		command.Access{Writes: []string{"j"}}

@@ -66,7 +66,7 @@ func (s *Server) PassTime(from, to time.Duration) error {
 		return nil
 	}
 	if s.resumeReplication != nil {
-		s.unheard += to - from
+		s.missedTime += to - from
 	}
 	return s.ageKeys(to - from)
 }

@@ -29,7 +29,7 @@ const (
 )
 
 // newSuccessor makes the successor, with a second node if acknowledge is true.
-func newHeirs(acknowledge bool, o cluster.Options) *cluster.Cluster {
+func newSuccessor(acknowledge bool, o cluster.Options) *cluster.Cluster {
 	if acknowledge {
 		return cluster.Masters(2, o) // joinSuccessor makes the second a replica
 	}
@@ -37,41 +37,41 @@ func newHeirs(acknowledge bool, o cluster.Options) *cluster.Cluster {
 }
 
 // joinSuccessor makes the follower, if there is one, a replica of the successor.
-func (s *Server) joinHeirs(ctx context.Context) error {
-	if s.heirs == nil || !s.awaitsAcks {
+func (s *Server) joinSuccessor(ctx context.Context) error {
+	if s.successor == nil || !s.awaitsAcks {
 		return nil
 	}
-	names := s.heirs.RedisNodes()
-	if err := s.heirs.Follow(ctx, names[1], names[0]); err != nil {
+	names := s.successor.RedisNodes()
+	if err := s.successor.Follow(ctx, names[1], names[0]); err != nil {
 		return err
 	}
-	return s.heirs.AwaitReplicas(ctx, names[0], names[1])
+	return s.successor.AwaitReplicas(ctx, names[0], names[1])
 }
 
 // replicaData is the content of a replica.
-type heldData struct {
+type replicaData struct {
 	keys      []keyspace.Key
 	functions string // in the format of FUNCTION DUMP
 }
 
 // AckWithinMillis is how long a replica may take to acknowledge, in milliseconds: far more than it needs.
-const SettleWithin = "2000"
+const AckWithinMillis = "2000"
 
 // replicateAll has both replicas acknowledge everything so far. It writes first, since WAIT counts from its own
 // connection's last write.
-var settle = slices.Concat(resp.Request("SET", "{doublegrant}", ""), resp.Request("DEL", "{doublegrant}"),
-	resp.Request("WAIT", "2", SettleWithin))
+var replicateAll = slices.Concat(resp.Request("SET", "{doublegrant}", ""), resp.Request("DEL", "{doublegrant}"),
+	resp.Request("WAIT", "2", AckWithinMillis))
 
 // StopReplication waits until both replicas have everything. From then on the one to be promoted gets nothing.
 func (s *Server) StopReplication() error {
-	replies, err := s.askAll(FirstPrimary, settle, 3)
+	replies, err := s.askAll(FirstPrimary, replicateAll, 3)
 	if err != nil {
 		return err
 	}
 	if n, err := resp.Integer(replies[2]); err != nil || n < 2 {
 		return errors.Join(err, fmt.Errorf("explore: only %d of 2 replicas have heard everything", n))
 	}
-	if s.held.keys, err = s.StoredKeys(Lagging); err != nil {
+	if s.lagging.keys, err = s.StoredKeys(Lagging); err != nil {
 		return err
 	}
 	reply, err := s.Ask(Lagging, "FUNCTION", "DUMP")
@@ -82,7 +82,7 @@ func (s *Server) StopReplication() error {
 	if err != nil {
 		return err
 	}
-	s.held.functions = string(functions)
+	s.lagging.functions = string(functions)
 	s.resumeReplication, err = s.Cluster.Impair(
 		harness.Between([]string{s.Names[Lagging]}, []string{s.Names[FirstPrimary]}), harness.Withhold())
 	return err
@@ -104,21 +104,21 @@ func (s *Server) Promote(now time.Duration) error {
 	s.SetTime(0)
 	defer s.SetTime(now)
 	all := slices.Concat(resp.Request("SCRIPT", "FLUSH"), flushDB,
-		resp.Request("FUNCTION", "RESTORE", s.held.functions, "FLUSH"))
-	for _, k := range s.held.keys {
+		resp.Request("FUNCTION", "RESTORE", s.lagging.functions, "FLUSH"))
+	for _, k := range s.lagging.keys {
 		end := "0"
 		if k.End != keyspace.NoEnd {
 			end = strconv.FormatInt(keyspace.Epoch.Add(k.End).UnixMilli(), 10)
 		}
 		all = append(all, resp.Request("RESTORE", k.Name, end, k.Dump, "ABSTTL")...)
 	}
-	if _, err := s.askAll(Successor, all, 3+len(s.held.keys)); err != nil {
+	if _, err := s.askAll(Successor, all, 3+len(s.lagging.keys)); err != nil {
 		return err
 	}
 	s.Primary = Successor
 	s.closeWitnesses()
-	if s.unheard > 0 { // this replica's keys age by the time that passed meanwhile
-		if err := s.ageKeys(s.unheard); err != nil {
+	if s.missedTime > 0 { // this replica's keys age by the time that passed meanwhile
+		if err := s.ageKeys(s.missedTime); err != nil {
 			return err
 		}
 	}

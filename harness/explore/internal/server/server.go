@@ -22,13 +22,13 @@ import (
 // Server is the Redis of one worker. It is not safe for concurrent use.
 type Server struct {
 	Cluster           *cluster.Cluster // the first primary and its replicas
-	heirs             *cluster.Cluster // the successor and its replica; nil without failovers
+	successor         *cluster.Cluster // the successor and its replica; nil without failovers
 	Names             []string         // of the nodes, by number
 	sockets           []string
 	admin             []*resp.Conn       // the explorer's own connections, one per node
 	Primary           int                // node that clients use
 	resumeReplication func() error       // lets the lagging replica follow its primary again; nil: it does
-	held              heldData           // what that replica held when replication stopped
+	lagging           replicaData        // what that replica held when replication stopped
 	awaitsAcks        bool               // clients wait for acknowledgements, so a replica follows a new primary
 	witnesses         []*resp.Conn       // see WatchKeys
 	monitors          map[int]*resp.Conn // see WatchScripts; by node
@@ -38,9 +38,9 @@ type Server struct {
 
 	fixed      []*cluster.FixedClock // the servers' clocks, by cluster; nil: they cannot be set
 	WhyNoClock string                // why clocks cannot be set; empty: they can
-	unheard    time.Duration         // virtual time since replication stopped; 0 if clocks can be set
+	missedTime time.Duration         // virtual time since replication stopped; 0 if clocks can be set
 
-	set     settings
+	changed settings
 	Scripts *command.Scripts // every script that was seen
 	Flushed bool             // the script cache was flushed and has to be filled again
 }
@@ -102,14 +102,14 @@ func (s *Server) start(ctx context.Context, o Options) error {
 			s.Cluster = cluster.Replicated(with)
 		}
 		if o.Failover {
-			s.heirs = newHeirs(s.awaitsAcks, with)
+			s.successor = newSuccessor(s.awaitsAcks, with)
 		}
 		all := s.clusters()
 		err := cmp.Or(await.All(len(all), func(i int) error { // every cluster fails for the same lack
 			return all[i].Start(ctx, harness.NewClock(), func(harness.Event) {}, slog.New(slog.DiscardHandler))
 		})...)
 		if err == nil {
-			err = s.joinHeirs(ctx)
+			err = s.joinSuccessor(ctx)
 		}
 		if err == nil {
 			return nil
@@ -127,10 +127,10 @@ func (s *Server) start(ctx context.Context, o Options) error {
 
 // clusters lists the clusters of the server.
 func (s *Server) clusters() []*cluster.Cluster {
-	if s.heirs == nil {
+	if s.successor == nil {
 		return []*cluster.Cluster{s.Cluster}
 	}
-	return []*cluster.Cluster{s.Cluster, s.heirs}
+	return []*cluster.Cluster{s.Cluster, s.successor}
 }
 
 // dialNodes connects to each node of a cluster.
@@ -144,7 +144,7 @@ func (s *Server) dialNodes(c *cluster.Cluster) error {
 		if err != nil {
 			return err
 		}
-		if c == s.heirs {
+		if c == s.successor {
 			name = "heir " + name
 		}
 		s.Names, s.sockets, s.admin = append(s.Names, name), append(s.sockets, socket), append(s.admin, admin)
@@ -217,7 +217,7 @@ func (s *Server) Reset() error {
 	if err := s.resumeIfStopped(); err != nil {
 		return err
 	}
-	s.unheard = 0
+	s.missedTime = 0
 	if !s.clean || s.Primary != FirstPrimary {
 		if _, err := s.admin[FirstPrimary].Ask(flushDB, 1); err != nil {
 			return err
@@ -251,7 +251,7 @@ func (s *Server) NoteWrites() { s.clean = false }
 func (s *Server) SetsClocks() bool { return s.fixed != nil }
 
 // HeldKeys lists the lagging replica's keys when replication stopped.
-func (s *Server) HeldKeys() []keyspace.Key { return s.held.keys }
+func (s *Server) HeldKeys() []keyspace.Key { return s.lagging.keys }
 
 // Flush empties the script cache.
 func (s *Server) Flush() error {

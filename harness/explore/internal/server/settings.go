@@ -26,9 +26,9 @@ func (s *Server) NoteSettings(args [][]byte, stays bool) error {
 	if stays {
 		return nil
 	}
-	s.set.loaded = s.set.loaded || command.Loads(args)
+	s.changed.loaded = s.changed.loaded || command.Loads(args)
 	for _, p := range command.Configures(args) {
-		if _, known := s.set.before[p]; known {
+		if _, known := s.changed.before[p]; known {
 			continue
 		}
 		reply, err := s.Ask(s.Primary, "CONFIG", "GET", p)
@@ -44,10 +44,10 @@ func (s *Server) NoteSettings(args [][]byte, stays bool) error {
 		if err != nil {
 			continue
 		}
-		if s.set.before == nil {
-			s.set.before = map[string]string{}
+		if s.changed.before == nil {
+			s.changed.before = map[string]string{}
 		}
-		s.set.before[p] = string(old)
+		s.changed.before[p] = string(old)
 	}
 	return nil
 }
@@ -62,27 +62,27 @@ func (s *Server) KeepSettings(args [][]byte) error {
 		return err
 	}
 	functions, _, err := resp.Bulk(reply)
-	s.set.functions = string(functions)
+	s.changed.functions = string(functions)
 	return err
 }
 
 // restoreSettings undoes the changes of the last schedule at the first primary.
 func (s *Server) restoreSettings() error {
-	if s.set.loaded {
+	if s.changed.loaded {
 		restore := []string{"FUNCTION", "FLUSH"}
-		if s.set.functions != "" {
-			restore = []string{"FUNCTION", "RESTORE", s.set.functions, "FLUSH"}
+		if s.changed.functions != "" {
+			restore = []string{"FUNCTION", "RESTORE", s.changed.functions, "FLUSH"}
 		}
 		if _, err := s.Ask(FirstPrimary, restore...); err != nil {
 			return err
 		}
-		s.set.loaded = false
+		s.changed.loaded = false
 	}
-	for _, p := range slices.Sorted(maps.Keys(s.set.before)) {
-		if _, err := s.Ask(FirstPrimary, "CONFIG", "SET", p, s.set.before[p]); err != nil {
+	for _, p := range slices.Sorted(maps.Keys(s.changed.before)) {
+		if _, err := s.Ask(FirstPrimary, "CONFIG", "SET", p, s.changed.before[p]); err != nil {
 			return err
 		}
 	}
-	s.set.before = nil
+	s.changed.before = nil
 	return nil
 }

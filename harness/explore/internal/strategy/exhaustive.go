@@ -40,7 +40,7 @@ func NewExhaustive(b Branch, unreduced bool) *Exhaustive {
 }
 
 // Next takes the choices of the prefix, then always the first move that is not asleep.
-func (e *Exhaustive) Next(v View) (c interleave.Choice, do Do, err error) {
+func (e *Exhaustive) Next(v View) (c interleave.Choice, decision Decision, err error) {
 	if e.taken < len(e.Prefix) {
 		return e.Prefix[e.taken], Take, nil
 	}

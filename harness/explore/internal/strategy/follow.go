@@ -19,7 +19,7 @@ var ErrDiverged = errors.New("the replay went another way")
 type Replay struct{ Schedule []interleave.Choice }
 
 // Next returns the next choice of the schedule.
-func (r *Replay) Next(v View) (c interleave.Choice, do Do, err error) {
+func (r *Replay) Next(v View) (c interleave.Choice, decision Decision, err error) {
 	if v.Disturbed() {
 		return c, Leave, nil
 	}
@@ -52,7 +52,7 @@ type Follow struct {
 }
 
 // Next returns the next choice that is possible.
-func (f *Follow) Next(v View) (c interleave.Choice, do Do, err error) {
+func (f *Follow) Next(v View) (c interleave.Choice, decision Decision, err error) {
 	moves, err := v.Moves()
 	if err != nil {
 		return c, Take, err
@@ -81,7 +81,7 @@ type First struct {
 }
 
 // Next returns the next choice of the prefix, or the first move.
-func (f *First) Next(v View) (c interleave.Choice, do Do, err error) {
+func (f *First) Next(v View) (c interleave.Choice, decision Decision, err error) {
 	if taken := len(v.Path()); taken < len(f.Prefix) {
 		return f.Prefix[taken], Take, nil
 	}
@@ -104,7 +104,7 @@ func (*First) Took(schedule.Move) {}
 type Alternate struct{}
 
 // Next returns the last client step among the moves: the client whose turn it was comes first in the list.
-func (Alternate) Next(v View) (c interleave.Choice, do Do, err error) {
+func (Alternate) Next(v View) (c interleave.Choice, decision Decision, err error) {
 	moves, err := v.Moves()
 	switch {
 	case err != nil:

@@ -17,8 +17,8 @@ type pct struct {
 	rng      *rand.Rand
 	priority map[int]float64 // by actor; 0 or more as drawn, negative after a change point
 	// number of interchangeable clients: their first threads get falling priorities, in order; 0: none
-	inOrder int
-	falls   []int // changePoints[i] is the step after which its actor falls to priority -1-i
+	inOrder      int
+	changePoints []int // changePoints[i] is the step after which its actor falls to priority -1-i
 }
 
 // drawPCT draws the change points. There are none while the length of schedules is unknown.
@@ -29,7 +29,7 @@ func drawPCT(rng *rand.Rand, shape Shape) sampler {
 	}
 	for range shape.Depth - 1 {
 		if shape.Steps > 0 {
-			p.falls = append(p.falls, 1+rng.IntN(shape.Steps))
+			p.changePoints = append(p.changePoints, 1+rng.IntN(shape.Steps))
 		}
 	}
 	return p
@@ -37,11 +37,11 @@ func drawPCT(rng *rand.Rand, shape Shape) sampler {
 
 // pick returns the step of the actor with the highest priority.
 func (p *pct) pick(steps []schedule.Move) (best interleave.Choice) {
-	top := 0.0
+	highest := 0.0
 	for i, m := range steps {
 		actor, _ := actorOf(m.Choice)
-		if own := p.priorityOf(actor); i == 0 || own > top {
-			best, top = m.Choice, own
+		if candidate := p.priorityOf(actor); i == 0 || candidate > highest {
+			best, highest = m.Choice, candidate
 		}
 	}
 	return best
@@ -49,8 +49,8 @@ func (p *pct) pick(steps []schedule.Move) (best interleave.Choice) {
 
 // priorityOf returns an actor's priority. It is drawn on the first call.
 func (p *pct) priorityOf(actor int) float64 {
-	if own, known := p.priority[actor]; known {
-		return own
+	if priority, known := p.priority[actor]; known {
+		return priority
 	}
 	drawn := p.rng.Float64()
 	switch {
@@ -68,18 +68,18 @@ func (p *pct) priorityOf(actor int) float64 {
 // between any two, or below all.
 func amongOrdered(drawn float64, n int) float64 {
 	place, within := math.Modf(drawn * float64(n+1))
-	highest, lowest := 2.0, 1/(place+1)
+	upper, lower := 2.0, 1/(place+1)
 	if place > 0 {
-		highest = 1 / place
+		upper = 1 / place
 	}
-	return lowest + within*(highest-lowest)
+	return lower + within*(upper-lower)
 }
 
 // took lowers the actor's priority at a change point. A change point without a client's step has no effect, nor has the
 // second of two at one step: the bound counts such draws as misses.
 func (p *pct) took(did schedule.Move, number int, _ []schedule.Move) {
 	actor, ok := actorOf(did.Choice)
-	if i := slices.Index(p.falls, number); ok && i >= 0 {
+	if i := slices.Index(p.changePoints, number); ok && i >= 0 {
 		p.priority[actor] = float64(-1 - i)
 	}
 }

@@ -19,14 +19,14 @@ func drawPOS(rng *rand.Rand, _ Shape) sampler { return &pos{rng, map[int]float64
 
 // pick returns the step with the highest priority.
 func (p *pos) pick(steps []schedule.Move) (best interleave.Choice) {
-	top := -1.0
+	highest := -1.0
 	for _, m := range steps {
 		actor, _ := actorOf(m.Choice)
 		if _, drawn := p.priority[actor]; !drawn {
 			p.priority[actor] = p.rng.Float64()
 		}
-		if own := p.priority[actor]; own > top {
-			best, top = m.Choice, own
+		if candidate := p.priority[actor]; candidate > highest {
+			best, highest = m.Choice, candidate
 		}
 	}
 	return best

@@ -84,7 +84,7 @@ func Draw(rng *rand.Rand, shape Shape) *Random {
 }
 
 // Next returns the first fault that is due and possible, or else the sampler's step.
-func (r *Random) Next(v View) (c interleave.Choice, do Do, err error) {
+func (r *Random) Next(v View) (c interleave.Choice, decision Decision, err error) {
 	moves, err := v.Moves()
 	switch {
 	case err != nil:

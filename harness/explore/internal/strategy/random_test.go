@@ -15,7 +15,7 @@ import (
 
 func random(seed uint64) *rand.Rand { return rand.New(rand.NewPCG(seed, 2)) }
 
-// odds returns how often a schedule of a toy that is drawn at random has a bug.
+// odds returns the share of a toy's random schedules that have a bug.
 func (y toy) odds(t *testing.T, shape Shape, runs int, bug func([]interleave.Choice) bool) float64 {
 	t.Helper()
 	shape.Steps, shape.Budget = y.length(), y.budget
@@ -23,9 +23,9 @@ func (y toy) odds(t *testing.T, shape Shape, runs int, bug func([]interleave.Cho
 	rng := random(1)
 	hits := 0
 	for range runs {
-		path, do, err := y.schedule(t, Draw(rng, shape))
+		path, decision, err := y.schedule(t, Draw(rng, shape))
 		require.NoError(t, err)
-		require.Equal(t, Finish, do)
+		require.Equal(t, Finish, decision)
 		if bug(path) {
 			hits++
 		}
@@ -33,24 +33,24 @@ func (y toy) odds(t *testing.T, shape Shape, runs int, bug func([]interleave.Cho
 	return float64(hits) / float64(runs)
 }
 
-// contains makes a bug that a schedule shows if, of all that happens to those who are in order, it has exactly that.
+// contains returns a bug that shows in a schedule if its choices, limited to those in order, are exactly order.
 func contains(order ...interleave.Choice) func([]interleave.Choice) bool {
 	return func(path []interleave.Choice) bool {
-		own := slices.DeleteFunc(slices.Clone(path), func(c interleave.Choice) bool {
+		candidate := slices.DeleteFunc(slices.Clone(path), func(c interleave.Choice) bool {
 			return !slices.Contains(order, c)
 		})
-		return slices.Equal(own, order)
+		return slices.Equal(candidate, order)
 	}
 }
 
-// The theorem: a bug of depth d among n actors with k steps together is found with a probability of at least
+// The theorem: a bug of depth d among n actors with k steps in all is found with a probability of at least
 // 1/(n*k^(d-1)).
 func TestBugsAreFoundAsOftenAsPCTPromises(t *testing.T) {
 	expiry := interleave.Budget{Expiries: 1}
 	for name, e := range map[string]struct {
 		toy    toy
-		depth  int // that is asked for
-		faults int // that the bug needs
+		depth  int // depth to look for
+		faults int // faults that the bug needs
 		bug    func([]interleave.Choice) bool
 	}{
 		"depth 1: the last before the first":    {toy{steps: []int{1, 1, 1, 4}}, 1, 0, contains(b, a)},
@@ -84,7 +84,7 @@ func TestBugsAreFoundAsOftenAsPCTPromises(t *testing.T) {
 	}
 }
 
-// Every step that meets the one before draws anew, and no other does.
+// Steps that depend on the previous one get new priorities, others do not.
 func TestOddsOfPartialOrderSampling(t *testing.T) {
 	for name, e := range map[string]struct {
 		toy  toy
@@ -107,7 +107,7 @@ func TestOddsOfPartialOrderSampling(t *testing.T) {
 	}
 }
 
-// Nobody falls without a place to fall at, so that a bug that needs one is never found.
+// Without change points no actor falls, so a bug that needs one is never found.
 func TestABugDeeperThanAskedForNeedsLuck(t *testing.T) {
 	y := toy{steps: []int{2, 2, 1}}
 	for depth := 1; depth <= 2; depth++ {
@@ -115,8 +115,7 @@ func TestABugDeeperThanAskedForNeedsLuck(t *testing.T) {
 	}
 }
 
-// Actors that stand for each other begin in their order: the first of those that have not begun is the only one that
-// may.
+// Interchangeable actors begin in order: only the first that has not begun may begin.
 func TestActorsThatStandForEachOtherBeginInOrder(t *testing.T) {
 	y := toy{steps: []int{2, 2, 2, 2}}
 	y.odds(t, Shape{Depth: 3, InOrder: true}, 100, func(path []interleave.Choice) bool {
@@ -135,12 +134,12 @@ func TestNothingGoesWrongWhileNothingIsKnown(t *testing.T) {
 		r := Draw(random(1), Shape{Strategy: name, Depth: 5, Budget: interleave.Budget{Clients: 2, Crashes: 9}})
 		require.Empty(t, r.faults)
 		if p, ok := r.sampler.(*pct); ok {
-			require.Empty(t, p.falls)
+			require.Empty(t, p.changePoints)
 		}
 	}
 }
 
-// What needs another after it gets a place for both, in that order.
+// A fault with a completing one gets two places, in that order.
 func TestFaultsOfTwoPlaces(t *testing.T) {
 	rng := random(1)
 	both := 0
@@ -160,7 +159,7 @@ func TestFaultsOfTwoPlaces(t *testing.T) {
 	require.Positive(t, both)
 }
 
-// A budget has as many faults as can be drawn of it.
+// A budget has as many faults as can be drawn from it.
 func TestFaultsOfABudget(t *testing.T) {
 	for _, b := range []interleave.Budget{
 		{}, {Crashes: 1, Expiries: 2, Approaches: 3, Failovers: 1, Flushes: 1, LostAnswers: 2,
@@ -170,7 +169,7 @@ func TestFaultsOfABudget(t *testing.T) {
 	}
 }
 
-// What happens to a command happens to that of the actor whose turn it is.
+// A fault of a command applies to the actor whose turn it is.
 func TestAnswersAreLostToTheActorWhoseTurnItIs(t *testing.T) {
 	for kind, to := range map[faultKind]func(int) interleave.Choice{
 		losesAnswer: interleave.LoseAnswer, losesCommand: interleave.LoseCommand, delays: interleave.Delay,
@@ -188,7 +187,7 @@ func TestAnswersAreLostToTheActorWhoseTurnItIs(t *testing.T) {
 	}
 }
 
-// A thread beside clients that stand for each other has every place among them, each as often.
+// A thread besides interchangeable clients is equally likely at every place among them.
 func TestThreadsAmongClientsInOrder(t *testing.T) {
 	const clients, runs = 3, 8000
 	places := make([]int, clients+1)
@@ -209,7 +208,7 @@ func TestThreadsAmongClientsInOrder(t *testing.T) {
 	}
 }
 
-// Two such threads are before each other equally often, wherever they are among the clients.
+// Of two such threads each is equally likely to be first, wherever they are among the clients.
 func TestThreadsAmongClientsAreInNoOrder(t *testing.T) {
 	const runs = 8000
 	moves := []schedule.Move{{Choice: interleave.Run(0).Of(1)}, {Choice: interleave.Run(1).Of(1)}}
@@ -223,10 +222,10 @@ func TestThreadsAmongClientsAreInNoOrder(t *testing.T) {
 	require.InDelta(t, runs/2, first, 4*math.Sqrt(runs)/2)
 }
 
-// An actor that falls is below all that have not, and the falls have an order of their own.
+// An actor falls below all that have not fallen, and each change point has its own priority.
 func TestAnActorFallsBelowTheOthers(t *testing.T) {
 	moves := []schedule.Move{{Choice: a}, {Choice: b}, {Choice: c}}
-	p := &pct{rng: random(1), priority: map[int]float64{0: 0.9, 1: 0.8, 2: 0}, falls: []int{3, 2, 1}}
+	p := &pct{rng: random(1), priority: map[int]float64{0: 0.9, 1: 0.8, 2: 0}, changePoints: []int{3, 2, 1}}
 	for number, want := range []interleave.Choice{a, b, c} {
 		require.Equal(t, want, p.pick(moves))
 		p.took(schedule.Move{Choice: want}, number+1, moves)
@@ -242,7 +241,7 @@ func TestOnlyPCTPromises(t *testing.T) {
 	}
 }
 
-// Each kind of fault is brought about by its own choice and no other.
+// Each kind of fault is caused only by its own choice.
 func TestTheChoicesOfAFault(t *testing.T) {
 	instants := []schedule.Instant{{Choice: interleave.Pass(0), BeyondEnd: true}, {Choice: interleave.Pass(1)}}
 	owns := map[faultKind][]interleave.Choice{
@@ -258,18 +257,18 @@ func TestTheChoicesOfAFault(t *testing.T) {
 		a, b, interleave.LoseAnswer(1), interleave.LoseCommand(1), interleave.Delay(1), interleave.Slow(1),
 		interleave.Slow(0).Of(1), interleave.Pass(2),
 	}
-	for _, own := range owns {
-		all = append(all, own...)
+	for _, candidate := range owns {
+		all = append(all, candidate...)
 	}
-	for kind, own := range owns {
+	for kind, candidate := range owns {
 		for _, choice := range all {
-			require.Equal(t, slices.Contains(own, choice), kind.matches(choice, a, instants),
+			require.Equal(t, slices.Contains(candidate, choice), kind.matches(choice, a, instants),
 				"fault %d, %v", kind, choice)
 		}
 	}
 }
 
-// A fault that cannot happen waits, and keeps no actor from its step.
+// A fault that is not possible yet waits, and does not delay any actor.
 func TestAFaultWaitsUntilItCanHappen(t *testing.T) {
 	r := Draw(random(1), Shape{Depth: 1})
 	r.faults = []placedFault{{crashes, 0}}
@@ -279,7 +278,7 @@ func TestAFaultWaitsUntilItCanHappen(t *testing.T) {
 		"all that is left is a late command")
 }
 
-// Instants are asked for only where time can pass.
+// Instants are read only if time can pass.
 func TestInstantsAreAskedForWhereTimeCanPass(t *testing.T) {
 	for moves, want := range map[*movesOnly]int{
 		{moves: []schedule.Move{{Choice: a}, {Choice: interleave.Crash(0)}}}: 0,
@@ -294,7 +293,7 @@ func TestInstantsAreAskedForWhereTimeCanPass(t *testing.T) {
 	require.ErrorIs(t, err, unknown.err)
 }
 
-// movesOnly is a schedule with given moves. It counts how often it is asked for instants.
+// movesOnly is a schedule with given moves. It counts how often its instants are read.
 type movesOnly struct {
 	toyView
 	moves []schedule.Move
@@ -309,7 +308,7 @@ func (m *movesOnly) Instants() ([]schedule.Instant, error) {
 	return nil, m.err
 }
 
-// The promise counts actors, and instants of the kind of which there were most at one moment.
+// The promise counts actors, and the most instants of one kind at one moment.
 func TestWhatAPromiseIsMadeOf(t *testing.T) {
 	r := Draw(random(1), Shape{Depth: 1})
 	moves := []schedule.Move{{Choice: a}, {Choice: interleave.Crash(1)}, {Choice: interleave.Run(0).Of(1)}}

@@ -14,21 +14,21 @@ import (
 type Strategy interface {
 	// Next returns what happens next. The choice counts only with Take. An error ends the schedule early; together with
 	// Leave, the schedule first runs to some end.
-	Next(View) (interleave.Choice, Do, error)
+	Next(View) (interleave.Choice, Decision, error)
 
 	// Took is called after each move that Next has chosen.
 	Took(did schedule.Move)
 }
 
 // Decision is what a schedule does next.
-type Do uint8
+type Decision uint8
 
 // Decisions. Checkers judge schedules that end with Finish.
 const (
-	Take   Do = iota // take the choice
-	Finish           // end the schedule; the program looks at the store
-	Stop             // end the schedule; it shows nothing new, so nothing is judged
-	Leave            // the rest of the schedule shows nothing new: its clients run to some end
+	Take   Decision = iota // take the choice
+	Finish                 // end the schedule; the program looks at the store
+	Stop                   // end the schedule; it shows nothing new, so nothing is judged
+	Leave                  // the rest of the schedule shows nothing new: its clients run to some end
 )
 
 // View is what a strategy sees of a schedule.
@@ -63,7 +63,7 @@ type View interface {
 }
 
 // end returns how a schedule without moves ends.
-func end(v View) Do {
+func end(v View) Decision {
 	if v.Unpromoted() {
 		return Stop
 	}

@@ -122,7 +122,7 @@ func (t *Trace) Crashed(members []int, client int) {
 }
 
 // ClockRead writes the reading of a client's clock.
-func (t *Trace) Looked(at time.Duration) {
+func (t *Trace) ClockRead(at time.Duration) {
 	if t == nil {
 		return
 	}
@@ -190,7 +190,7 @@ func (t *Trace) Waited(d time.Duration) {
 }
 
 // Passed writes how much time passed, which keys are gone, and which will soon end, with the time left.
-func (t *Trace) Passed(d time.Duration, gone []string, left string, last []string) {
+func (t *Trace) Passed(d time.Duration, gone []string, timeLeft string, last []string) {
 	if t == nil {
 		return
 	}
@@ -200,7 +200,7 @@ func (t *Trace) Passed(d time.Duration, gone []string, left string, last []strin
 		s.Command += ": " + t.Keys(gone...) + " expires"
 	}
 	if len(last) > 0 {
-		s.Command += ": " + left + " " + t.Keys(last...)
+		s.Command += ": " + timeLeft + " " + t.Keys(last...)
 	}
 }
 

@@ -18,21 +18,21 @@ const MostStates = 8_000_000
 
 // Table is a set of states. It is safe for concurrent use.
 type Table struct {
-	mu    sync.Mutex
-	seen  map[ID]struct{}
-	news  bool // fresh is kept
-	fresh []ID // states added by Visit
+	mu          sync.Mutex
+	seen        map[ID]struct{}
+	tracksFresh bool // fresh is kept
+	fresh       []ID // states added by Visit
 }
 
 // NewTable returns a table with known states. With tracksFresh it also keeps a list of new ones, for Fresh.
-func NewTable(news bool, known ...ID) *Table {
-	t := &Table{seen: make(map[ID]struct{}, len(known)), news: news}
-	t.Know(known)
+func NewTable(tracksFresh bool, known ...ID) *Table {
+	t := &Table{seen: make(map[ID]struct{}, len(known)), tracksFresh: tracksFresh}
+	t.AddKnown(known)
 	return t
 }
 
 // AddKnown adds states that others have reached.
-func (t *Table) Know(all []ID) {
+func (t *Table) AddKnown(all []ID) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for _, id := range all {
@@ -48,7 +48,7 @@ func (t *Table) Visit(id ID) (known bool) {
 		return known
 	}
 	t.seen[id] = struct{}{}
-	if t.news {
+	if t.tracksFresh {
 		t.fresh = append(t.fresh, id)
 	}
 	return false
