@@ -21,7 +21,7 @@ import (
 	"github.com/doublegrant/doublegrant/harness/internal/awake"
 )
 
-// stopRedis stops the Redis of a world, and lets it go on when somebody has waited for it for that many spells.
+// stopRedis stops a world's Redis and resumes it after a client has waited for that many slices of time.
 func stopRedis(t *testing.T, w *world, spells int) {
 	name := w.Names[server.FirstPrimary]
 	before := w.Silence.Times()
@@ -52,15 +52,15 @@ func stopThisProcess(t *testing.T) {
 	}
 }
 
-// A client whose Redis stands still has its whole time when it goes on. Then it is over.
+// A client gets its whole time again after its Redis stood still. Then its time is over.
 func TestAClientIsNotBlamedForARedisThatStandsStill(t *testing.T) {
 	defer func(usual time.Duration) { parkWithin = usual }(parkWithin)
 	parkWithin = time.Millisecond
 	s := newScheduler(t, quiet(program(idle)))
 	g := s.w.newGrace()
 	overdue := func() bool {
-		for g.left() > 0 {
-			time.Sleep(g.left())
+		for g.remaining() > 0 {
+			time.Sleep(g.remaining())
 		}
 		over, err := g.isOver()
 		require.NoError(t, err)
@@ -68,13 +68,13 @@ func TestAClientIsNotBlamedForARedisThatStandsStill(t *testing.T) {
 	}
 	stopRedis(t, s.w, 2)
 	require.False(t, overdue())
-	for !overdue() { // a busy machine may stand still, too
+	for !overdue() { // a busy machine may stand still as well
 		require.Positive(t, g.w.standstills())
 	}
 }
 
-// disturbed makes a search whose first client calls stop, which stops something, in the operation that it begins for the given time, from
-// 1. Then it does something else, as one does whose library has waited for too long. With 0 it never does.
+// disturbed returns a search whose first client calls stop, which stops something, in its nth operation; number is n,
+// from 1, or 0 for never. Then the client behaves differently, as if its library had stopped waiting.
 func disturbed(number int64, stop func()) Spec {
 	var times atomic.Int64
 	s := quiet(program(func(ctx context.Context, s *harness.Session, r redis.UniversalClient) {
@@ -88,7 +88,7 @@ func disturbed(number int64, stop func()) Spec {
 				return nil
 			})
 			for range interleave.MaxThreads {
-				if still { // more than are explored
+				if still { // more commands than a schedule allows
 					_ = r.Incr(ctx, "other").Err()
 					harness.Go(ctx, func(context.Context) {})
 				}
@@ -101,7 +101,7 @@ func disturbed(number int64, stop func()) Spec {
 	return s
 }
 
-// A search comes to the same if something stands still meanwhile, whatever a client does then, and whether it has a memory or not.
+// A standstill does not change the result of a search, whatever a client does then, with and without memory.
 func TestASearchComesToTheSameIfSomethingStandsStill(t *testing.T) {
 	defer func(usual time.Duration) { parkWithin = usual }(parkWithin)
 	spec := disturbed(0, nil)
@@ -117,7 +117,7 @@ func TestASearchComesToTheSameIfSomethingStandsStill(t *testing.T) {
 			"Redis":        func() { stopRedis(t, s.w, 3) },
 			"this process": func() { stopThisProcess(t) },
 		} {
-			parkWithin = 2 * awake.Standstill // is over before Redis goes on
+			parkWithin = 2 * awake.Standstill // shorter than the standstill of Redis
 			spec := disturbed(number, stop)
 			spec.Unremembered = unremembered
 			require.Equal(t, want, cameTo(spec), what)
@@ -125,7 +125,7 @@ func TestASearchComesToTheSameIfSomethingStandsStill(t *testing.T) {
 	}
 }
 
-// A piece has the same result, to the last byte.
+// A standstill does not change the result of a piece, byte for byte.
 func TestAPieceHasTheSameResultIfSomethingStandsStill(t *testing.T) {
 	resultOfPiece := func(number int64) string {
 		var r *PieceRunner
@@ -134,7 +134,8 @@ func TestAPieceHasTheSameResultIfSomethingStandsStill(t *testing.T) {
 		require.NoError(t, err)
 		defer func() { require.NoError(t, r.Stop()) }()
 		b := r.spec.budgets()[0]
-		res, err := r.Run(t.Context(), Piece{Plan: planOf(&r.spec), Budget: b, Items: []frontier.Saved{{}}, Most: 10, Remember: true})
+		res, err := r.Run(t.Context(),
+			Piece{Plan: planOf(&r.spec), Budget: b, Items: []frontier.Saved{{}}, Most: 10, Remember: true})
 		require.NoError(t, err)
 		claim, err := res.Claim()
 		require.NoError(t, err)
@@ -146,7 +147,7 @@ func TestAPieceHasTheSameResultIfSomethingStandsStill(t *testing.T) {
 	require.Equal(t, want, resultOfPiece(7))
 }
 
-// A client that stands still by itself is found, also where something else stood still before.
+// A client that blocks on its own is found, also after a standstill of something else.
 func TestAClientThatBlocksIsFoundAfterAStandstill(t *testing.T) {
 	b := newBlockade()
 	first := true

@@ -11,74 +11,76 @@ import (
 	"github.com/doublegrant/doublegrant/harness/interleave"
 )
 
-// backend makes happen what a schedule says: with real clients and a real Redis (live), or from what earlier schedules showed (recalled). All
-// else is the schedule's own and the same for both: the budget, time, the history, what can happen next.
+// backend carries out what a schedule says: with real clients and a real Redis (live), or from what earlier schedules
+// showed (recalled). The budget, time, history and possible moves belong to the schedule and are the same for both.
 type backend interface {
-	// tell lets an actor read or notice something, and go on until it waits again.
-	tell(a *actor, heard model.Event) error
+	// notify gives an actor something to read or notice, and lets it run until it waits again.
+	notify(a *actor, event model.Event) error
 
-	// crash tells all threads of a client that it has crashed.
+	// crash notifies all threads of a client that it has crashed.
 	crash(client int) error
 
-	// noteOutcome is told of the next command of a connection, before it is sent, lost or given up.
+	// noteOutcome is called with a connection's next command before it is sent, lost or given up.
 	noteOutcome(*command.Pending)
 
-	// send brings the next command of an actor to Redis, and returns what the actor hears. kept is true if Redis keeps the command, so
-	// that there is no answer yet.
-	send(a *actor) (heard model.Event, kept bool, err error)
+	// send sends an actor's next command to Redis and returns what the actor reads. blocks is true if Redis holds the
+	// command back, so that there is no answer yet.
+	send(a *actor) (event model.Event, blocks bool, err error)
 
-	// sendUnanswered does the same, and the actor gets no answer.
+	// sendUnanswered is send for an actor that gets no answer.
 	sendUnanswered(a *actor) error
 
-	// drop keeps the next command of an actor from Redis, for good.
+	// drop loses an actor's next command: Redis never gets it.
 	drop(a *actor)
 
-	// endWait ends the wait of an actor, which then goes on until it waits again. It reports whether an operation ended with that.
+	// endWait ends an actor's wait and lets the actor run until it waits again. endedOp is true if an operation ended.
 	endWait(c interleave.Choice, a *actor) (endedOp bool, err error)
 
-	// withWoken returns what a command touches together with the waiting commands that it may wake. a is what it touches itself.
+	// withWoken extends a, which is what a command touches, by what the blocked commands touch that it would wake.
 	withWoken(a command.Access) command.Access
 
-	// waitAccess returns what the waits of a client touch.
+	// waitAccess returns what a client's blocked commands and subscriptions touch.
 	waitAccess(client int) command.Access
 
-	// giveUp makes the next command of an actor one that may come late. One that is lost with its primary counts as arrived.
-	giveUp(a *actor) (left lateCommand, heard model.Event, err error)
+	// giveUp turns an actor's next command into a late one. If it is lost with its primary, it counts as arrived.
+	giveUp(a *actor) (late lateCommand, event model.Event, err error)
 
 	// execute executes a late command.
 	execute(*lateCommand) error
 
-	// change does to Redis what a choice says: a step of a failover, or a script flush.
+	// change applies a choice to Redis: a step of a failover, or a script flush.
 	change(interleave.Choice) error
 
-	// endStep notes what a step has brought about elsewhere.
+	// endStep collects what the step has caused on other connections.
 	endStep() error
 
-	// noteLeases tells, where steps are written down, how the leases that a client's operations gave keys differ from those they asked for.
+	// noteLeases writes into the trace how the leases that ended operations gave to keys differ from the leases they
+	// asked for.
 	noteLeases(c interleave.Choice, ended []harness.Op) error
 
-	// setTime sets the time that Redis shows, passTime lets it pass.
+	// setTime sets the time that Redis shows. passTime lets it pass.
 	setTime()
 	passTime(from, to time.Duration) error
 
-	// keyEnds lists the ends of keys.
+	// keyEnds lists when keys expire.
 	keyEnds() ([]keyspace.End, error)
 
-	// namedInstants lists the instants that stored values name.
+	// namedInstants lists the instants that are written in stored values.
 	namedInstants() ([]time.Duration, error)
 
-	// look lets the program look at the store. began is the event with which the look begins.
-	look(ctx context.Context, began model.Event, look func(context.Context, *live)) error
+	// probe calls look, which reads the store for the program. began is the event that starts it.
+	probe(ctx context.Context, began model.Event, look func(context.Context, *live)) error
 
-	// fingerprintAfter returns the fingerprint after a choice. 0: it has none.
+	// fingerprintAfter returns the fingerprint that the schedule has after a choice; 0: not available.
 	fingerprintAfter(interleave.Choice) uint64
 
-	// hasState reports whether the state of the schedule can be told from others. describe then describes what the backend knows of it.
+	// hasState reports whether the state of the schedule is fully known. If it is, describe appends the backend's part
+	// of its description.
 	hasState() (bool, error)
 	describe([]byte) []byte
 
-	// lasts reports whether clients outlive a schedule that is not run to its end.
-	lasts() bool
+	// hasRealClients reports whether clients have to be ended when a schedule is not run to its end.
+	hasRealClients() bool
 }
 
 var (

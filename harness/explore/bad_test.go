@@ -19,9 +19,10 @@ import (
 	"github.com/doublegrant/doublegrant/harness/interleave"
 )
 
-// This file has programs that cannot be searched. The search says so, names the client, and leaves nothing behind.
+// This file has programs that cannot be searched. The search names the client and leaves nothing behind.
 
-// fruitless runs a search that ends without a verdict, then frees its clients, and leaves nothing behind. It returns the reason.
+// fruitless runs a search that has to end without a verdict, then frees its clients and checks that nothing is left. It
+// returns the reason.
 func fruitless(t *testing.T, s Spec, free ...func()) (why string) {
 	t.Helper()
 	leavesNothing(t, func() {
@@ -61,14 +62,14 @@ func TestRacedAClientThatPanics(t *testing.T) {
 	})
 }
 
-// blockade is where clients block, and say so. free ends them when the search has ended: they alone would stay.
+// blockade is where clients block. free releases them after the search, since it cannot end them.
 type blockade struct{ stuck, freed chan struct{} }
 
 func newBlockade() blockade { return blockade{make(chan struct{}), make(chan struct{})} }
 
 func (b blockade) free() { close(b.freed) }
 
-// block says that its caller will not go on, and blocks.
+// block reports that its caller does not go on, and blocks.
 func (b blockade) block() {
 	select {
 	case b.stuck <- struct{}{}:
@@ -77,7 +78,7 @@ func (b blockade) block() {
 	}
 }
 
-// A client that blocks is named, the first of two.
+// The first of two clients that block is named.
 func TestAClientThatBlocks(t *testing.T) {
 	for sent, want := range []string{"it never sent any", "it may wait for something else than a reply"} {
 		b := newBlockade()
@@ -86,23 +87,26 @@ func TestAClientThatBlocks(t *testing.T) {
 			b.block()
 		}))
 		s.Clients, s.stuck = 3, b.stuck
-		require.Equal(t, fmt.Sprintf("client 2 neither sent a command nor finished within %v: %s", parkWithin, want), fruitless(t, s, b.free))
+		require.Equal(t, fmt.Sprintf("client 2 neither sent a command nor finished within %v: %s", parkWithin, want),
+			fruitless(t, s, b.free))
 	}
 }
 
-// A client that blocks without a word has parkWithin to go on. Here no client ever acts, so that it may be short.
+// A client that blocks silently has parkWithin to go on. No other client acts here, so parkWithin may be short.
 func TestTheTimeThatAClientHasIsReal(t *testing.T) {
 	usual := parkWithin
 	defer func() { parkWithin = usual }()
 	parkWithin = 20 * time.Millisecond
 	b := newBlockade()
 	began := time.Now()
-	why := fruitless(t, quiet(program(func(context.Context, *harness.Session, redis.UniversalClient) { <-b.freed })), b.free)
+	why := fruitless(t, quiet(program(func(context.Context, *harness.Session, redis.UniversalClient) {
+		<-b.freed
+	})), b.free)
 	require.Equal(t, "client 1 neither sent a command nor finished within 20ms: it never sent any", why)
 	require.GreaterOrEqual(t, time.Since(began), parkWithin)
 }
 
-// A goroutine that never ends its turn is named, and one that the explorer does not know may not read a subscription.
+// A goroutine that does not end its turn is named. A goroutine unknown to the explorer may not read a subscription.
 func TestAThreadThatNeverEndsItsTurn(t *testing.T) {
 	b := newBlockade()
 	s := quiet(program(func(ctx context.Context, s *harness.Session, r redis.UniversalClient) {
@@ -118,15 +122,16 @@ func TestAThreadThatNeverEndsItsTurn(t *testing.T) {
 		defer func() { _ = sub.Close() }()
 		sub.Channel() // starts a goroutine that reads
 		for !strings.Contains(strings.Join(goroutines(), ""), "explore.(*conn).reader(") {
-			time.Sleep(time.Millisecond) // go-redis does not tell when it reads
+			time.Sleep(time.Millisecond) // go-redis does not report when it reads
 		}
 		b.block()
 	}, idle))
 	s.stuck = b.stuck
-	require.Contains(t, fruitless(t, s, b.free), "client 1 reads its subscription in a goroutine that the explorer does not know")
+	require.Contains(t, fruitless(t, s, b.free),
+		"client 1 reads its subscription in a goroutine that the explorer does not know")
 }
 
-// fickle makes a search of a steady client, and of one that does what second says the given time that it is opened, from 1.
+// fickle returns a search of a steady client and one that second makes. times counts how often it is opened, from 1.
 func fickle(second func(times int) client) Spec {
 	var times atomic.Int64
 	s := quiet(program(writesTo("k", 4)))
@@ -141,16 +146,17 @@ func fickle(second func(times int) client) Spec {
 	return s
 }
 
-// A client that is done where it had a step to take before cannot be replayed. One that sends another command where all was the same
-// before is refused with both commands.
+// A client that is done too early cannot be replayed. For one that sends another command after reading the same, the
+// error shows both commands.
 func TestAClientThatIsNotTheSameEachTime(t *testing.T) {
 	why := fruitless(t, fickle(func(times int) client {
-		if times > 4 { // each schedule may be run twice: to learn it, and to compare
+		if times > 4 { // each schedule may be run twice: to learn it and to compare it
 			return writesTo("k", 1)
 		}
 		return writesTo("k", 4)
 	}))
-	require.Equal(t, "a client does not do the same each time: client 2 is done where it had a step to take before"+remedyInside, why)
+	require.Equal(t, "a client does not do the same each time: client 2 is done where it had a step to take "+
+		"before"+remedyInside, why)
 
 	why = fruitless(t, fickle(func(times int) client { return writesTo(fmt.Sprintf("k%d", times/5), 4) }))
 	for _, part := range []string{"client 2 sent ", " k1", " k0", " when all was the same before" + remedyInside} {
@@ -174,16 +180,26 @@ func TestSpecsThatAreOfNoUse(t *testing.T) {
 		"workers cannot be negative":     func(s *Spec) { s.Workers = -1 },
 		"and workers cannot be negative": func(s *Spec) { s.For = -1 },
 
-		"17 clients: ask for 2 to 16":                  func(s *Spec) { s.Clients, s.Random = 17, &Random{Schedules: 1} },
-		"5 clients: ask for 2 to 4, or for":            func(s *Spec) { s.Clients = 5 },
-		"-1 schedules at random":                       func(s *Spec) { s.Random = &Random{Schedules: -1} },
-		"without end":                                  func(s *Spec) { s.Random, s.For = &Random{}, 0 },
-		"depth 11: ask for 1 to 10":                    func(s *Spec) { s.Random = &Random{Schedules: 1, Depth: 11} },
-		`a strategy "pso": ask for pct or pos`:         func(s *Spec) { s.Random = &Random{Schedules: 1, Strategy: "pso"} },
-		"pos promises nothing about a depth":           func(s *Spec) { s.Random = &Random{Schedules: 1, Strategy: "pos", Depth: 2} },
-		"depth -1: ask for 1 to 10":                    func(s *Spec) { s.Random = &Random{Schedules: 1, Depth: -1} },
-		"give the number once":                         func(s *Spec) { s.Random, s.MaxSchedules = &Random{Schedules: 1}, 5 },
-		"nothing is to be unreduced":                   func(s *Spec) { s.Random, s.Unreduced = &Random{Schedules: 1}, true },
+		"17 clients: ask for 2 to 16": func(s *Spec) {
+			s.Clients, s.Random = 17, &Random{Schedules: 1}
+		},
+		"5 clients: ask for 2 to 4, or for": func(s *Spec) { s.Clients = 5 },
+		"-1 schedules at random":            func(s *Spec) { s.Random = &Random{Schedules: -1} },
+		"without end":                       func(s *Spec) { s.Random, s.For = &Random{}, 0 },
+		"depth 11: ask for 1 to 10":         func(s *Spec) { s.Random = &Random{Schedules: 1, Depth: 11} },
+		`a strategy "pso": ask for pct or pos`: func(s *Spec) {
+			s.Random = &Random{Schedules: 1, Strategy: "pso"}
+		},
+		"pos promises nothing about a depth": func(s *Spec) {
+			s.Random = &Random{Schedules: 1, Strategy: "pos", Depth: 2}
+		},
+		"depth -1: ask for 1 to 10": func(s *Spec) { s.Random = &Random{Schedules: 1, Depth: -1} },
+		"give the number once": func(s *Spec) {
+			s.Random, s.MaxSchedules = &Random{Schedules: 1}, 5
+		},
+		"nothing is to be unreduced": func(s *Spec) {
+			s.Random, s.Unreduced = &Random{Schedules: 1}, true
+		},
 		"-1 schedules to run twice: ask for 0 or more": func(s *Spec) { s.Twice = -1 },
 	} {
 		s := good
@@ -191,7 +207,7 @@ func TestSpecsThatAreOfNoUse(t *testing.T) {
 		_, err := Search(t.Context(), s)
 		require.ErrorIs(t, err, ErrSpec, want)
 		require.ErrorContains(t, err, want)
-		if s.Random == nil && s.Clients != 5 { // a replay draws nothing, and may have so many
+		if s.Random == nil && s.Clients != 5 { // a replay draws nothing, so it may have that many clients
 			require.ErrorIs(t, Replay(t.Context(), s, interleave.Counterexample{}, 1), ErrSpec, want)
 		}
 	}
@@ -222,7 +238,7 @@ func TestACheckpointIsOfEveryBound(t *testing.T) {
 	}
 }
 
-// A Redis that dies is a failure of the harness. One that cannot be started is too: see TestNothingIsLeftBehind.
+// If Redis dies, the harness has failed. For one that cannot be started see TestNothingIsLeftBehind.
 func TestRedisThatFails(t *testing.T) {
 	leavesNothing(t, func() {
 		killer := does("kill", func(ctx context.Context, r redis.UniversalClient) (string, error) {
@@ -243,7 +259,7 @@ func TestRedisThatFails(t *testing.T) {
 	})
 }
 
-// What ran every schedule and found nothing may have shown nothing all the same. Other programs cannot be run.
+// A search of every schedule that finds nothing may still have shown nothing. Other programs cannot be run at all.
 func TestSearchesThatShowNothing(t *testing.T) {
 	acquires := func(name, token string, may bool) client {
 		return func(ctx context.Context, s *harness.Session, r redis.UniversalClient) {
@@ -267,7 +283,7 @@ func TestSearchesThatShowNothing(t *testing.T) {
 		for r.Get(ctx, "lock").Err() == redis.Nil {
 		}
 	}, writesTo("k", 1)))
-	stubborn.Program.NoBackgroundWork = true // to look for it in each of so many steps takes seconds
+	stubborn.Program.NoBackgroundWork = true // looking for it in so many steps takes seconds
 	starts := func(ctx context.Context, _ *harness.Session, r redis.UniversalClient) {
 		for {
 			harness.Go(ctx, func(ctx context.Context) { _ = r.Get(ctx, "k").Err() })
@@ -281,16 +297,21 @@ func TestSearchesThatShowNothing(t *testing.T) {
 		s    Spec
 	}{
 		{"no next ever succeeded, so nothing was shown", quiet(program(idle))},
-		{"only client 1 ever acquired anything, so nothing was shown of two owners", locks(false, acquires("1", "", true), acquires("2", "", false))},
-		{"only client 2 ever acquired anything, so nothing was shown of two owners", locks(false, acquires("1", "", false), acquires("2", "", true))},
+		{"only client 1 ever acquired anything, so nothing was shown of two owners",
+			locks(false, acquires("1", "", true), acquires("2", "", false))},
+		{"only client 2 ever acquired anything, so nothing was shown of two owners",
+			locks(false, acquires("1", "", false), acquires("2", "", true))},
 		{"no grant had a fencing token: each was empty", locks(true, acquires("1", "", true), acquires("2", "", true))},
 		{"no acquire ever succeeded, so nothing was shown", locks(false, acquires("1", "", false))},
 		{"no client could crash: each is done with its first command", short},
 		{"client 1's acquire was answered yes without any command", locks(false, grants, idle)},
-		{"a schedule of 400 steps does not end: the last command was client 1's GET lock: does a client try for ever?", stubborn},
-		{"client 1 has started 31 goroutines and subscriptions in one schedule, and more are not explored: does it start some", quiet(program(starts, idle))},
+		{"a schedule of 400 steps does not end: the last command was client 1's GET lock: does a client try for ever?",
+			stubborn},
+		{"client 1 has started 31 goroutines and subscriptions in one schedule, and more are not explored: does it " +
+			"start some", quiet(program(starts, idle))},
 		{"asks how long a key was not used", quiet(program(sends("SET k v", "OBJECT IDLETIME k"), idle))},
-		{"asks how long a key was not used", quiet(program(byHash("return redis.call('OBJECT', \"IdleTime\", KEYS[1]) or ''", 1), idle))},
+		{"asks how long a key was not used",
+			quiet(program(byHash("return redis.call('OBJECT', \"IdleTime\", KEYS[1]) or ''", 1), idle))},
 	} {
 		require.Contains(t, fruitless(t, c.s), c.want)
 	}

@@ -8,17 +8,19 @@ import (
 	"github.com/doublegrant/doublegrant/harness/interleave"
 )
 
-// This file lets time pass beside a wait of the harness's own, and after the last step of a schedule: threads that are left act meanwhile.
+// This file lets time pass during a wait of the harness itself, and after the last step of a schedule. Threads that
+// still run act meanwhile.
 
-// forgoLooks ends the use of the memory: the program's look at the store waits, and time passes meanwhile.
-func (w *world) forgoLooks() {
+// forgoMemory stops the use of memory, since the program's look at the store waits while time passes.
+func (w *world) forgoMemory() {
 	if ex := w.current; ex != nil && ex.learns() {
 		ex.memory.Disable("the program's look at the store waits")
 	}
 }
 
-// passAlong lets time pass for a wait of the harness's own, until something arrives or d is over; 0: two leases.
-func (ex *live) passAlong(c *conn, d time.Duration) error {
+// passUntilArrival lets time pass for a wait of the harness itself, until something arrives on c or d is over. With d
+// of 0 or less it waits for two leases.
+func (ex *live) passUntilArrival(c *conn, d time.Duration) error {
 	if d <= 0 {
 		d = 2 * ex.spec.Program.Lease
 	}
@@ -29,8 +31,8 @@ func (ex *live) passAlong(c *conn, d time.Duration) error {
 	return err
 }
 
-// passBeside lets time pass to an instant after the last step of a schedule. Threads that are left act meanwhile: who wakes
-// first acts first. It ends early when enough is true.
+// passBeside lets time pass to an instant after the last step of a schedule. Threads that still run act meanwhile, in
+// the order in which they wake. It stops early when enough returns true.
 func (ex *execution) passBeside(to time.Duration, enough func() bool) error {
 	for n := 0; ; n++ {
 		a := ex.nextAwake(to)
@@ -38,7 +40,8 @@ func (ex *execution) passBeside(to time.Duration, enough func() bool) error {
 			break
 		}
 		if n == schedule.MaxSteps {
-			return schedule.Stopped("client %d's thread %d has not stopped after %d steps at the end of a schedule: does it try for ever?", a.index+1, a.thread+1, n)
+			return schedule.Stopped("client %d's thread %d has not stopped after %d steps at the end of a schedule: "+
+				"does it try for ever?", a.index+1, a.thread+1, n)
 		}
 		if err := ex.stepAfter(a); err != nil {
 			return err
@@ -50,7 +53,7 @@ func (ex *execution) passBeside(to time.Duration, enough func() bool) error {
 	return ex.passTo(to)
 }
 
-// nextAwake returns the thread that acts next in the time up to an instant; nil: none does.
+// nextAwake returns the thread that acts next, at the latest at to; nil: none.
 func (ex *execution) nextAwake(to time.Duration) (next *actor) {
 	for _, a := range ex.all {
 		switch r := ex.readiness(a); {
@@ -63,7 +66,7 @@ func (ex *execution) nextAwake(to time.Duration) (next *actor) {
 	return next
 }
 
-// stepAfter lets a thread take a step after the last of the schedule.
+// stepAfter lets a thread take a step after the schedule's last one.
 func (ex *execution) stepAfter(a *actor) error {
 	c := interleave.Run(a.index).Of(a.thread)
 	at := ex.nextStep()
@@ -77,16 +80,16 @@ func (ex *execution) stepAfter(a *actor) error {
 	return err
 }
 
-// askWaiting sends a blocking command of the harness's own, when no schedule is under way. It waits in the schedule's time, for
-// two leases where the command itself has no time-out.
-func (c *conn) askWaiting() error {
+// askBlocking sends a blocking command of the harness itself, outside of a schedule's steps. It waits in the schedule's
+// time: for the command's time-out, or for two leases if it has none.
+func (c *conn) askBlocking() error {
 	next := c.Queue[0]
-	c.dialer.world.forgoLooks()
-	if err := c.keep(); err != nil || c.failed != nil {
+	c.dialer.world.forgoMemory()
+	if err := c.sendBlockable(); err != nil || c.failed != nil {
 		return err
 	}
 	if ex := c.dialer.world.current; ex != nil && ex.finishing && !c.hasArrived() {
-		if err := ex.passAlong(c, next.BlocksFor()); err != nil {
+		if err := ex.passUntilArrival(c, next.BlocksFor()); err != nil {
 			return err
 		}
 	}
@@ -95,7 +98,7 @@ func (c *conn) askWaiting() error {
 			return err
 		}
 	}
-	c.out = append(c.out, c.takeMessage()...)
-	c.release()
+	c.unread = append(c.unread, c.takeMessage()...)
+	c.clearBlocked()
 	return nil
 }

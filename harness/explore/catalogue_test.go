@@ -16,13 +16,14 @@ import (
 	"github.com/doublegrant/doublegrant/workloads"
 )
 
-// catalogued makes the search that doublegrant explore runs, with two clients.
+// catalogued returns the search that doublegrant explore runs for a variant, with two clients.
 func catalogued(v workloads.Variant) (spec explore.Spec, ok bool) {
 	p, ok := v.Program(workloads.Options{Regime: workloads.Growing})
-	return explore.Spec{Program: p, Checkers: checkers.ForSearch(p.Kinds...), Bounds: interleave.Bounds{Clients: 2, LostAnswers: -1}, For: time.Minute, Workers: 1}, ok
+	return explore.Spec{Program: p, Checkers: checkers.ForSearch(p.Kinds...),
+		Bounds: interleave.Bounds{Clients: 2, LostAnswers: -1}, For: time.Minute, Workers: 1}, ok
 }
 
-// search fails unless the search ends by itself.
+// search runs a search that has to end by itself.
 func search(t *testing.T, spec explore.Spec) interleave.Result {
 	t.Helper()
 	res, err := explore.Search(t.Context(), spec)
@@ -46,8 +47,8 @@ func sizes(res interleave.Result) map[harness.Class][2]int {
 	return out
 }
 
-// For every variant, a search that leaves schedules out finds what a search of the whole space finds, and its counterexamples
-// can be replayed.
+// For every variant, a pruned search finds what a search of the whole space finds, and its counterexamples can be
+// replayed.
 func TestLongPruningLosesNoVerdict(t *testing.T) {
 	testenv.NeedLong(t)
 	for _, v := range workloads.Catalogue() {
@@ -61,7 +62,7 @@ func TestLongPruningLosesNoVerdict(t *testing.T) {
 				spec.Crashes, spec.Expiries = -1, -1
 			}
 			if v.ID == "dedup/lock-get-set" {
-				spec.Crashes, spec.For = -1, 3*time.Minute // its unpruned search is too large with one
+				spec.Crashes, spec.For = -1, 3*time.Minute // with a crash the unpruned search is too large
 			}
 			pruned := search(t, spec)
 			spec.Unreduced = true
@@ -79,7 +80,7 @@ func TestLongPruningLosesNoVerdict(t *testing.T) {
 	}
 }
 
-// briefly is a Spec as a user writes it in a test.
+// briefly returns a Spec as a user writes it in a test.
 func briefly(t *testing.T, id string) explore.Spec {
 	v, err := workloads.Find(id)
 	require.NoError(t, err)
@@ -88,7 +89,7 @@ func briefly(t *testing.T, id string) explore.Spec {
 	return spec
 }
 
-// witness is a TB that keeps logs and errors.
+// witness is a TB that records logs and errors.
 type witness struct {
 	*testing.T
 	logs, failures []string
@@ -123,7 +124,8 @@ func TestATestThatShowsNothingFails(t *testing.T) {
 	w = &witness{T: t}
 	spec.Checkers = nil
 	require.PanicsWithValue(t, "fatal", func() { explore.Test(w, spec) })
-	require.Equal(t, []string{"the explorer failed: this cannot be explored: no checkers, so nothing would be judged"}, w.failures)
+	require.Equal(t, []string{"the explorer failed: this cannot be explored: no checkers, so nothing would be judged"},
+		w.failures)
 }
 
 // BenchmarkSchedules measures whole schedules of the prototype's program: three clients, GET, SET and EXPIRE.

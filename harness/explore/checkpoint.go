@@ -13,44 +13,46 @@ import (
 	"github.com/doublegrant/doublegrant/harness/interleave"
 )
 
-// Checkpoint is all that a search has found out so far, and all the work that is left of it: for each branch the prefix of its schedules,
-// with what sleeps there, the states that are known, and what is left of a round. Its JSON can be read by another process, on another
-// machine, whose search goes on as if it had never stopped: the same schedules in the same order, the same prunings, the same
-// counterexamples. The zero value is no checkpoint.
+// Checkpoint is the state of a search that can go on later: what it has found, and the work that is left. The work is
+// each branch's prefix and sleep set, the known states, and the rest of a round. Another process or machine can read
+// its JSON and continues with the same schedules in the same order, prunings and counterexamples. The zero value is not
+// a checkpoint.
 //
-// What the model knows is no part of it. It is found out again, and decides how a schedule is run, not which. There is one exception:
-// a client that draws random numbers in rare places only may look the same each time to the second process, which then goes on pruning by
-// states where the first had given that up. Neither is wrong.
+// The model's memory is not saved. It is learned again, and it decides only how a schedule is run, not which. There is
+// one exception: a client that draws random numbers in rare places may look deterministic to the second process, which
+// then prunes by states where the first had stopped doing so. Both results are right.
 type Checkpoint struct{ c checkpoint }
 
 // checkpoint is what a Checkpoint holds.
 type checkpoint struct {
-	Plan    string            `json:"plan"`             // of the search: see planOf
-	Pieces  bool              `json:"pieces,omitempty"` // it goes on in pieces
+	Plan    string            `json:"plan"`             // hash of the search: see planOf
+	Pieces  bool              `json:"pieces,omitempty"` // the search is done in pieces
 	Done    bool              `json:"done,omitempty"`   // no work is left
 	Elapsed time.Duration     `json:"elapsed"`
-	First   time.Duration     `json:"first,omitempty"` // as interleave.Result.First
-	Tally   findings.Tally    `json:"tally"`           // of all parts, the one under way included
-	Parts   []interleave.Part `json:"parts,omitempty"` // that came to their end
+	First   time.Duration     `json:"first,omitempty"` // see interleave.Result.First
+	Tally   findings.Tally    `json:"tally"`           // of all parts, including the current one
+	Parts   []interleave.Part `json:"parts,omitempty"` // finished parts
 	Memory  string            `json:"memory,omitempty"`
-	Unlike  string            `json:"unlike,omitempty"` // why clients do not stand for each other; empty: they do, if the program promises it
-	Part    *savedPart        `json:"part,omitempty"`   // under way; nil: none
-	Drawing *frontier.Round   `json:"drawn,omitempty"`  // of schedules at random; nil: none are drawn
+	// why clients are not interchangeable; empty: they are, if the program promises it
+	Asymmetry string          `json:"unlike,omitempty"`
+	Part      *savedPart      `json:"part,omitempty"`  // current part; nil: none
+	Drawing   *frontier.Round `json:"drawn,omitempty"` // round of random schedules; nil: none
 }
 
-// savedPart is the frontier of a part.
+// savedPart is the frontier of the current part.
 type savedPart struct {
 	Budget interleave.Budget `json:"budget"`
-	Queue  []frontier.Saved  `json:"queue,omitempty"` // planned, and in no piece
-	Known  []byte            `json:"known,omitempty"` // states, in their order
-	Round  []Piece           `json:"round,omitempty"` // pieces of the round under way that are to be done, in their order, without what is known
-	Fresh  []byte            `json:"fresh,omitempty"` // states that pieces of the round have come to
+	Queue  []frontier.Saved  `json:"queue,omitempty"` // planned branches that are in no piece
+	Known  []byte            `json:"known,omitempty"` // known states, sorted
+	// unfinished pieces of the current round, in order, without the known states
+	Round []Piece `json:"round,omitempty"`
+	Fresh []byte  `json:"fresh,omitempty"` // new states from finished pieces of the round
 }
 
-// Done reports whether no work is left. Resuming such a search shows its result again.
+// Done reports whether no work is left. Resuming such a search returns its result again.
 func (c *Checkpoint) Done() bool { return c.c.Done }
 
-// InPieces reports whether the search works in pieces: see Spec.Pieces.
+// InPieces reports whether the search is done in pieces: see Spec.Pieces.
 func (c *Checkpoint) InPieces() bool { return c.c.Pieces }
 
 // Schedules returns the number of schedules that were run and judged.
@@ -59,7 +61,7 @@ func (c *Checkpoint) Schedules() int { return c.c.Tally.Schedules }
 // MarshalJSON writes the checkpoint.
 func (c *Checkpoint) MarshalJSON() ([]byte, error) { return json.Marshal(&c.c) }
 
-// UnmarshalJSON reads a checkpoint. It refuses one that no search can have written.
+// UnmarshalJSON reads a checkpoint. It returns an error for one that no search can have written.
 func (c *Checkpoint) UnmarshalJSON(text []byte) error {
 	var read checkpoint
 	if err := json.Unmarshal(text, &read); err != nil {
@@ -96,9 +98,9 @@ func (p *savedPart) check() error {
 	return frontier.CheckSaved(p.Queue, p.Budget)
 }
 
-// planOf returns a hash of all in a spec that decides which schedules there are: of its program's name and properties, and of what may
-// happen. Limits are no part of it. The program's code cannot be, nor what is seen of it, such as whether it waits for replicas: whoever
-// writes a checkpoint down notes the version beside it.
+// planOf returns a hash of everything in a spec that decides which schedules there are: the program's name and
+// properties, and what may happen. Limits are left out. So are the program's code and what a search sees of it, such as
+// that it waits for replicas: the owner of a checkpoint has to store the program's version with it.
 func planOf(s *Spec) string {
 	p := s.Program
 	b, err := json.Marshal(struct {
@@ -116,24 +118,27 @@ func planOf(s *Spec) string {
 		Observes, Finishes                              bool
 	}{
 		p.Name, p.Kinds, p.Lease, p.Timeless, p.Symmetric, p.NoBackgroundWork, false, p.Retries, p.Gate,
-		s.Clients, s.Crashes, s.Expiries, s.Failovers, s.Flushes, s.LostAnswers, s.LostCommands, s.Late, s.Random, s.Skew, s.Unreduced, s.Unremembered,
+		s.Clients, s.Crashes, s.Expiries, s.Failovers, s.Flushes, s.LostAnswers, s.LostCommands, s.Late, s.Random,
+		s.Skew, s.Unreduced, s.Unremembered,
 		p.Observe != nil, p.Finally != nil,
 	})
 	if err != nil {
-		panic(fmt.Sprintf("explore: a spec that is no JSON: %v", err)) // it has numbers and texts only
+		panic(fmt.Sprintf("explore: a spec that is no JSON: %v", err)) // it contains only numbers and texts
 	}
 	sum := sha256.Sum256(b)
 	return hex.EncodeToString(sum[:])
 }
 
-// checkResume returns an error if the search cannot go on from the spec's checkpoint. Of a promise that did not hold it takes leave.
+// checkResume returns an error if the search cannot continue the spec's checkpoint. It drops the promise of symmetry if
+// the checkpoint says that it does not hold.
 func (s *Spec) checkResume() error {
-	if c := s.Resume; c != nil && c.c.Unlike != "" {
+	if c := s.Resume; c != nil && c.c.Asymmetry != "" {
 		s.Program.Symmetric = false
 	}
 	switch c := s.Resume; {
 	case (c != nil || s.OnCheckpoint != nil) && s.Random != nil && s.Random.Schedules == 0:
-		return fmt.Errorf("schedules at random for as long as there is time leave no work that could be counted: say how many")
+		return fmt.Errorf("schedules at random for as long as there is time leave no work that could be counted: say " +
+			"how many")
 	case c == nil:
 		return nil
 	case c.c.Plan != planOf(s):
@@ -144,7 +149,7 @@ func (s *Spec) checkResume() error {
 	return nil
 }
 
-// resume goes on from a checkpoint.
+// resume continues from a checkpoint.
 func (s *search) resume(from *Checkpoint) {
 	if from == nil {
 		return
@@ -153,7 +158,7 @@ func (s *search) resume(from *Checkpoint) {
 	s.seen.Add(c.Tally)
 	s.parts = append(s.parts, c.Parts...)
 	s.began, s.untilFirst = s.began.Add(-c.Elapsed), c.First
-	s.whyForgotten, s.unlike = c.Memory, c.Unlike
+	s.whyForgotten, s.asymmetry = c.Memory, c.Asymmetry
 	s.resumed = c.Part
 	if c.Drawing != nil {
 		s.draws.Round = c.Drawing.Clone()
@@ -163,13 +168,15 @@ func (s *search) resume(from *Checkpoint) {
 	}
 }
 
-// checkpoint returns all that the search has found out, and what is left. Nobody works, or merges pieces.
+// checkpoint returns what the search has found and what is left. No worker runs, and no results of pieces are being
+// added.
 func (s *search) checkpoint(worlds []*world) *Checkpoint {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	c := checkpoint{
-		Plan: planOf(s.spec), Pieces: s.spec.Pieces != nil, Elapsed: time.Since(s.began), First: s.untilFirst, Tally: s.seen.Tally(countStrays(worlds)),
-		Memory: s.whyForgotten, Unlike: s.unlike,
+		Plan: planOf(s.spec), Pieces: s.spec.Pieces != nil, Elapsed: time.Since(s.began), First: s.untilFirst,
+		Tally:  s.seen.Tally(countStrays(worlds)),
+		Memory: s.whyForgotten, Asymmetry: s.asymmetry,
 	}
 	if s.memory != nil {
 		c.Memory = s.memory.Broken
@@ -194,7 +201,7 @@ func (s *search) checkpoint(worlds []*world) *Checkpoint {
 	return &Checkpoint{c}
 }
 
-// saveFrontier writes down what is left of the part under way. It may be nothing, if the search was stopped as the part came to its end.
+// saveFrontier returns what is left of the current part. It may be empty if the search was stopped as the part ended.
 // The caller holds s.mu.
 func (s *search) saveFrontier() *savedPart {
 	p := savedPart{Budget: s.budget, Queue: s.branches.Save(), Known: visited.Encode(s.states.Sorted())}

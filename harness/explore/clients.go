@@ -11,14 +11,15 @@ import (
 	"github.com/doublegrant/doublegrant/harness/interleave"
 )
 
-// This file starts the clients of a schedule that is really run, and lets each go on until it waits again.
+// This file starts the clients of a live schedule and lets each run until it waits again.
 
-// parkWithin is the time that a client may take to reach its next command, while this process is awake. This package's tests give it more,
-// since a client may get little of a machine that does other work.
+// parkWithin is the time that a client has to reach its next command, while this process is awake. The package's tests
+// raise it, since a client may get little processor time on a busy machine.
 var parkWithin = 2 * time.Second
 
 // beginSchedule starts a schedule: every client runs up to its first command.
-func beginSchedule(ctx context.Context, spec *Spec, budget interleave.Budget, w *world, alarm *time.Timer) (*live, error) {
+func beginSchedule(ctx context.Context, spec *Spec, budget interleave.Budget, w *world,
+	alarm *time.Timer) (*live, error) {
 	if err := w.endThreads(); err != nil {
 		return nil, err
 	}
@@ -28,7 +29,8 @@ func beginSchedule(ctx context.Context, spec *Spec, budget interleave.Budget, w 
 	if err := w.checkLeaks(); err != nil {
 		return nil, err
 	}
-	ex := &live{modelled: modelled{execution: newExecution(spec, budget, w), memory: w.memory}, learning: w.memory != nil, alarm: alarm}
+	ex := &live{modelled: modelled{execution: newExecution(spec, budget, w), memory: w.memory},
+		learning: w.memory != nil, alarm: alarm}
 	ex.backend = ex
 	if ex.memory != nil {
 		ex.store = ex.memory.Empty
@@ -37,23 +39,23 @@ func beginSchedule(ctx context.Context, spec *Spec, budget interleave.Budget, w 
 	ex.actors = make([]*actor, budget.Clients)
 	opened := false
 	defer func() {
-		if !opened { // Open or a client panicked, or a client is astray
+		if !opened { // Open or a client panicked, or a client did not park
 			ex.abandon()
 		}
 	}()
 	for i := range ex.actors {
-		if ex.process(i) == i { // those of one process share a dialer
+		if ex.process(i) == i { // clients of one process share a dialer
 			w.dialers[i].actor.Store(nil)
 			w.dialers[i].watchers = nil
 		}
 		client, err := ex.openClient(placeOf(budget, i), i)
-		if err = cmp.Or(ex.trouble, err); err != nil {
+		if err = cmp.Or(ex.failure, err); err != nil {
 			return ex, err
 		}
 		a := &actor{index: i, ex: ex.execution, live: ex, park: make(chan parked, 4), awake: make(chan bool)}
 		ex.actors[i], ex.all = a, append(ex.all, a)
 		if ex.memory != nil {
-			a.mind, a.heard = &ex.memory.Root, beginning(budget, i)
+			a.mind, a.lastEvent = &ex.memory.Root, beginning(budget, i)
 		}
 		if ex.process(i) == i {
 			w.dialers[i].actor.Store(a)
@@ -67,7 +69,7 @@ func beginSchedule(ctx context.Context, spec *Spec, budget interleave.Budget, w 
 	return ex, nil
 }
 
-// openClient makes a client. The constructor may send commands, so it has the turn.
+// openClient makes a client. It gives the turn away, since the constructor may send commands.
 func (ex *live) openClient(place, i int) (c harness.Client, err error) {
 	defer ex.w.giveTurn()()
 	p := ex.spec.Program
@@ -84,48 +86,48 @@ func (ex *live) openClient(place, i int) (c harness.Client, err error) {
 	return c, nil
 }
 
-// awaitClient gives the turn to the client, and returns with it when the client is parked or done.
+// awaitClient gives the turn to a client and takes it back when the client is parked or done.
 func (ex *live) awaitClient(a *actor) error {
 	ex.running = a
 	at, ok := ex.awaitParking(a)
-	if ok && ex.trouble == nil {
-		ex.trouble = ex.settle(a)
+	if ok && ex.failure == nil {
+		ex.failure = ex.awaitGate(a)
 	}
 	ex.running = nil
-	if !ok && a.expects {
-		ex.trouble = cmp.Or(ex.trouble, unsubscribed(a))
+	if !ok && a.expectsSubscribe {
+		ex.failure = cmp.Or(ex.failure, unsubscribed(a))
 	}
 	if !ok {
 		return ex.neverParks(a)
 	}
 	a.parkedAt = at
 	a.done = at.Kind == model.AtEnd
-	if ex.trouble == nil && at.err == nil {
+	if ex.failure == nil && at.err == nil {
 		if err := ex.learnMind(a); err != nil {
 			return err
 		}
 	}
-	if err := ex.settleMates(a.index); err != nil {
+	if err := ex.awaitMates(a.index); err != nil {
 		return err
 	}
 	if a.done {
 		if !ex.isAlive(a.index) {
 			ex.dialerOf(a.index).actor.Store(nil)
 		}
-		return cmp.Or(ex.trouble, a.parkedAt.err)
+		return cmp.Or(ex.failure, a.parkedAt.err)
 	}
-	if ex.trouble != nil {
-		return ex.trouble
+	if ex.failure != nil {
+		return ex.failure
 	}
 	return ex.startThreads()
 }
 
-// awaitParking gives the turn away until the client parks. ok is false if its time is over, Redis does not answer, or a test says that it
-// will not park.
+// awaitParking gives the turn away until the client parks. ok is false if the client's time is over, Redis does not
+// answer, or a test says that the client will not park.
 func (ex *live) awaitParking(a *actor) (at parked, ok bool) {
 	g := ex.w.newGrace()
-	look, where := firstLook, "" // it waits in memory
-	for d := parkWithin; ; d = g.left() {
+	look, where := firstLook, "" // stack of the client, if it waits in memory
+	for d := parkWithin; ; d = g.remaining() {
 		if ex.sharesMemory() {
 			d, look = min(d, look), 2*look
 		}
@@ -141,7 +143,7 @@ func (ex *live) awaitParking(a *actor) (at parked, ok bool) {
 		}
 		over, err := g.isOver()
 		if err != nil {
-			ex.trouble = cmp.Or(ex.trouble, err)
+			ex.failure = cmp.Or(ex.failure, err)
 		}
 		if over || err != nil {
 			return at, false
@@ -149,7 +151,8 @@ func (ex *live) awaitParking(a *actor) (at parked, ok bool) {
 	}
 }
 
-// awaitParkingFor gives the turn away until the client parks, for so long at most. waits reports whether it may still park.
+// awaitParkingFor gives the turn away until the client parks, for d at most. waits is true if the client may still
+// park.
 func (ex *live) awaitParkingFor(a *actor, d time.Duration) (at parked, parks, waits bool) {
 	defer ex.w.giveTurn()()
 	select {

@@ -19,18 +19,18 @@ import (
 	"github.com/doublegrant/doublegrant/harness/testenv"
 )
 
-// This file searches random programs in two ways, and compares what the searches came to.
+// This file searches random programs in two ways and compares the results.
 
-// comparison is a kind of search, and the one to which it has to come to the same.
+// comparison is a pair of ways to search that have to give the same result.
 type comparison struct {
 	name    string
-	prepare func(*trial) // of each program; nil: nothing
+	prepare func(*trial) // prepares each program; nil: nothing to do
 	want    func(*trial) came
 	got     func(*trial) came
 	equal   func(x *trial, want, got came)
-	worth   func(t *testing.T, n effort) // fails if nothing was shown; nil: whatever was done
+	worth   func(t *testing.T, n effort) // fails if the comparison has shown nothing; nil: it always has
 	stream  uint64                       // of random numbers
-	briefly int                          // kinds of programs of which make test tries the first
+	briefly int                          // number of kinds of programs that make test tries
 	kinds   []kind
 }
 
@@ -42,7 +42,8 @@ var (
 
 var comparisons = []comparison{
 	{
-		name: "pruned, and every schedule", want: searchBy(func(s *Spec) { s.Unreduced = true }), got: searchBy(), equal: equalShown, worth: fewer,
+		name: "pruned, and every schedule", want: searchBy(func(s *Spec) { s.Unreduced = true }), got: searchBy(),
+		equal: equalShown, worth: fewer,
 		stream: 7, briefly: 20,
 		kinds: []kind{
 			{"commands", plain, 0, 30, 2, 3, nil},
@@ -57,18 +58,22 @@ var comparisons = []comparison{
 			{"lost answers and commands", plain, 0, 5, 2, 2, func(s *Spec) { s.LostAnswers, s.LostCommands = 1, 1 }},
 			{"late commands and leases", ends, 0, 3, 2, 2, func(s *Spec) { s.Late, s.Expiries = 1, 1 }},
 			{"leases of two lengths", ends, 26, 4, 2, 3, mayExpire},
-			{"waits and crashes", []string{"LPUSH $k $v", "RPUSH $k $v", "BLPOP a b 0", "BRPOP $k 0", "BLMOVE a b LEFT LEFT 0", "LLEN $k"}, 0, 12, 2, 3, mayCrash},
+			{"waits and crashes", []string{"LPUSH $k $v", "RPUSH $k $v", "BLPOP a b 0", "BRPOP $k 0",
+				"BLMOVE a b LEFT LEFT 0", "LLEN $k"}, 0, 12, 2, 3, mayCrash},
 			{"waits with time-outs", []string{"LPUSH $k $v", "BLPOP $k 5", "BLPOP $k 7", "LLEN $k"}, 0, 8, 2, 3, nil},
 			{"watched keys", []string{"CAS $k $v", "CAS $k $v", "SET $k $v", "GET $k"}, 0, 6, 2, 2, nil},
 			{"three clients and two keys", []string{"SET $k $v", "GET $k", "INCR $k", "MGET a b"}, 40, 6, 3, 2, nil},
-			{"late pairs", []string{"SET $k $v", "GET $k", "INCR $k", "DEL $k"}, 50, 10, 2, 3, func(s *Spec) { s.Late = 2 }},
+			{"late pairs", []string{"SET $k $v", "GET $k", "INCR $k", "DEL $k"}, 50, 10, 2, 3, func(s *Spec) {
+				s.Late = 2
+			}},
 			{"failover", plain, 2, 1, 2, 2, mayFailOver},
 			{"threads", threads, 0, 8, 2, 2, nil},
 			{"threads, crashes and expiries", threads, 0, 6, 2, 1, mayCrashOrExpire},
 		},
 	},
 	{
-		name: "from memory, and really run", prepare: lookTwice, want: searchBy(func(s *Spec) { s.Unremembered = true }), got: searchBy(), equal: equalHistories,
+		name: "from memory, and really run", prepare: lookTwice,
+		want: searchBy(func(s *Spec) { s.Unremembered = true }), got: searchBy(), equal: equalHistories,
 		stream: 11, briefly: 15,
 		kinds: []kind{
 			{"commands", several, 0, 10, 2, 3, nil},
@@ -78,12 +83,16 @@ var comparisons = []comparison{
 			{"scripts and flushes", scripts, 0, 8, 2, 2, func(s *Spec) { s.Flushes, s.Expiries = 1, 1 }},
 			{"scripts, clocks and time", with(scripts, "CLOCK", "TIME"), 0, 4, 2, 2, mayExpire},
 			{"watched keys", with(watches, "SET $k $v EX 10"), 0, 8, 2, 2, mayExpire},
-			{"watched keys, late and lost", watches, 0, 4, 2, 1, func(s *Spec) { s.Late, s.LostAnswers, s.LostCommands, s.Expiries = 1, 1, 1, 1 }},
+			{"watched keys, late and lost", watches, 0, 4, 2, 1, func(s *Spec) {
+				s.Late, s.LostAnswers, s.LostCommands, s.Expiries = 1, 1, 1, 1
+			}},
 			{"late and lost", leases, 0, 5, 2, 2, func(s *Spec) { s.Late, s.LostAnswers, s.LostCommands = 1, 1, 1 }},
 			{"observed", leases, 0, 5, 2, 2, func(s *Spec) { mayExpire(s); observed(s) }},
 			{"threads", threads, 0, 8, 2, 2, nil},
 			{"threads, crashes and expiries", threads, 0, 6, 2, 1, mayCrashOrExpire},
-			{"threads, clocks and lost answers", with(threads, "CLOCK", "THREAD NAP"), 0, 4, 2, 1, func(s *Spec) { s.LostAnswers, s.Expiries = 1, 1 }},
+			{"threads, clocks and lost answers", with(threads, "CLOCK", "THREAD NAP"), 0, 4, 2, 1, func(s *Spec) {
+				s.LostAnswers, s.Expiries = 1, 1
+			}},
 			{"failover and watched keys", watches, 0, 1, 2, 1, func(s *Spec) { s.Failovers, s.Expiries = 1, 1 }},
 			{"failover and scripts", with(scripts, "WAIT 2 1000"), 0, 1, 2, 2, mayFailOverAndWait},
 		},
@@ -117,11 +126,13 @@ var comparisons = []comparison{
 			{"clocks and leases", with(threads, "CLOCK", "PTTL $k"), 0, 3, 2, 2, mayExpire},
 			{"flushes", with(plain, "RUN bump $k", "RUN lease $k"), 0, 3, 2, 2, mayFlush},
 			{"failover", []string{"SET $k $v", "GET $k", "BLPOP c 5"}, 0, 2, 2, 1, mayFailOver},
-			{"failover and leases", []string{"SET $k $v EX 10", "GET $k", "INCR $k", "BLPOP c 5"}, 0, 1, 2, 1, func(s *Spec) { s.Failovers, s.Expiries = 1, 1 }},
+			{"failover and leases", []string{"SET $k $v EX 10", "GET $k", "INCR $k", "BLPOP c 5"}, 0, 1, 2, 1,
+				func(s *Spec) { s.Failovers, s.Expiries = 1, 1 }},
 		},
 	},
 	{
-		name: "from checkpoints, and without a stop", prepare: findTwoClasses, want: searchBy(), got: fromCheckpoints, equal: equalTallies,
+		name: "from checkpoints, and without a stop", prepare: findTwoClasses, want: searchBy(),
+		got: fromCheckpoints, equal: equalTallies,
 		worth:  func(t *testing.T, n effort) { require.Greater(t, n.stops, 2*n.programs) },
 		stream: 11, kinds: cutKinds, briefly: 8,
 	},
@@ -145,21 +156,25 @@ var comparisons = []comparison{
 var cutKinds = []kind{
 	{"three clients", simple, 0, 3, 3, 2, nil},
 	{"at random", simple, 0, 3, 4, 3, func(s *Spec) { s.Random, s.Crashes = &Random{Schedules: 150, Seed: 5}, 1 }},
-	{"every part", []string{"GET $k", "SET $k $v EX 10", "INCR $k"}, 0, 3, 2, 2, func(s *Spec) { s.Crashes, s.Expiries, s.LostAnswers = 1, 1, 0 }},
+	{"every part", []string{"GET $k", "SET $k $v EX 10", "INCR $k"}, 0, 3, 2, 2, func(s *Spec) {
+		s.Crashes, s.Expiries, s.LostAnswers = 1, 1, 0
+	}},
 	{"really run", simple, 0, 3, 2, 3, func(s *Spec) { s.Unremembered, s.Crashes = true, 1 }},
 	{"commands", with(plain, "INCR $k"), 0, 6, 2, 4, nil},
-	{"crash and expiry", []string{"GET $k", "INCR $k", "SET $k $v EX 10", "SET $k $v PX 1000", "PTTL $k"}, 0, 3, 2, 3, mayCrashOrExpire},
+	{"crash and expiry", []string{"GET $k", "INCR $k", "SET $k $v EX 10", "SET $k $v PX 1000", "PTTL $k"}, 0, 3,
+		2, 3, mayCrashOrExpire},
 	{"waits", []string{"LPUSH $k $v", "BLPOP $k 0", "BLPOP $k 5", "LLEN $k"}, 0, 3, 2, 3, nil},
 	{"failover", []string{"GET $k", "SET $k $v"}, 0, 1, 2, 2, mayFailOver},
-	{"transactions and watched keys", []string{"CAS $k $v", "TX GET $k / INCR $k", "SET $k $v", "MGET a b"}, 0, 3, 2, 2, nil},
+	{"transactions and watched keys",
+		[]string{"CAS $k $v", "TX GET $k / INCR $k", "SET $k $v", "MGET a b"}, 0, 3, 2, 2, nil},
 	{"late commands", simple, 0, 3, 2, 3, mayBeLate},
 	{"observed", simple, 0, 2, 2, 2, observed},
 }
 
-// Whichever way a program is searched, the search comes to the same.
+// All ways to search a program give the same result.
 func TestEachWayOfASearchComesToTheSame(t *testing.T) { compareAll(t, comparisons[:5]) }
 
-// In the last workers, pieces and checkpoints meet.
+// The last comparisons use workers, pieces and checkpoints.
 func TestRacedEachWayOfASearchComesToTheSame(t *testing.T) { compareAll(t, comparisons[5:]) }
 
 func compareAll(t *testing.T, some []comparison) {
@@ -168,11 +183,11 @@ func compareAll(t *testing.T, some []comparison) {
 	}
 }
 
-// What make test shows of one random program of each kind is shown of all here, by two comparisons in each run.
+// Tries all random programs for two comparisons per run. make test tries one program of each kind.
 func TestLongRandomPrograms(t *testing.T) {
 	testenv.NeedLong(t)
 	for i, c := range comparisons {
-		if !testenv.Sampled(i, 3) { // all take half an hour and more
+		if !testenv.Sampled(i, 3) { // all of them take more than half an hour
 			continue
 		}
 		t.Run(c.name, func(t *testing.T) {
@@ -182,7 +197,7 @@ func TestLongRandomPrograms(t *testing.T) {
 	}
 }
 
-// compare searches random programs in both ways: with long all, otherwise the first of some kinds.
+// compare searches random programs in both ways: all of them if long is true, otherwise the first of some kinds.
 func (c comparison) compare(t *testing.T, long bool) {
 	var n effort
 	pools := map[int]*pool{} // by failovers
@@ -208,7 +223,7 @@ func (c comparison) compare(t *testing.T, long bool) {
 	}
 }
 
-// effort counts what a comparison did.
+// effort counts the work of a comparison.
 type effort struct {
 	programs, all, some, stops, found int
 	pieces, died                      int64
@@ -229,7 +244,7 @@ type trial struct {
 	n     *effort
 }
 
-// came is what a search came to.
+// came is the result of a search.
 type came struct {
 	histories [][]harness.Op
 	schedules int
@@ -237,9 +252,9 @@ type came struct {
 	tally     string                // as JSON
 	parts     []interleave.Part
 	stopped   string
-	broken    string // why no more was run from memory
+	broken    string // why memory was no longer used
 	left      *Checkpoint
-	saved     []*Checkpoint // on the way, and left
+	saved     []*Checkpoint // written on the way, and the last
 }
 
 // cameTo runs a search in the scheduler's world.
@@ -268,7 +283,7 @@ func (x *trial) cameTo(ctx context.Context, spec Spec) (out came) {
 	return out
 }
 
-// throughJSON returns what another process would read.
+// throughJSON returns v as another process would read it.
 func throughJSON[T any](t *testing.T, v *T) *T {
 	t.Helper()
 	text, err := json.Marshal(v)
@@ -278,7 +293,7 @@ func throughJSON[T any](t *testing.T, v *T) *T {
 	return again
 }
 
-// searchBy runs the whole search with some changes.
+// searchBy returns a search with some changes to its Spec.
 func searchBy(changes ...func(*Spec)) func(*trial) came {
 	return func(x *trial) came {
 		spec := x.spec
@@ -291,14 +306,14 @@ func searchBy(changes ...func(*Spec)) func(*trial) came {
 	}
 }
 
-// fromCheckpoints stops the search some times, and goes on each time as another process would.
+// fromCheckpoints stops the search several times, and each time resumes it as another process would.
 func fromCheckpoints(x *trial) came {
 	rng := rand.New(rand.NewPCG(uint64(x.n.programs), 13))
 	spec := x.spec
 	for _, limit := range []int{1, 17, 0, 64, 0, 100, 1, 0, 0} {
 		ctx, cancel := context.WithCancel(x.t.Context())
 		spec.Checkers, spec.MaxSchedules = x.spec.Checkers, limit
-		if limit == 0 || spec.Random != nil { // it is interrupted after some looks
+		if limit == 0 || spec.Random != nil { // the search is interrupted after some looks
 			var left atomic.Int64
 			left.Store(1 + rng.Int64N(60))
 			interrupts := finds(func([]harness.Op, func(harness.Anomaly)) {
@@ -310,8 +325,10 @@ func fromCheckpoints(x *trial) came {
 		}
 		before, c := spec.Resume, x.cameTo(ctx, spec).left
 		cancel()
-		if before != nil && !c.Done() { // or the last schedule was run before, and nobody knew that it was
-			require.Greater(x.t, c.Schedules()+c.c.Tally.Pruned, before.Schedules()+before.c.Tally.Pruned, "it gets on: %s", x.what)
+		// otherwise the last schedule had been run, and the search did not know that it was the last
+		if before != nil && !c.Done() {
+			require.Greater(x.t, c.Schedules()+c.c.Tally.Pruned, before.Schedules()+before.c.Tally.Pruned,
+				"it gets on: %s", x.what)
 		}
 		if !c.Done() {
 			x.n.stops++
@@ -327,14 +344,14 @@ func fromCheckpoints(x *trial) came {
 	return resumed
 }
 
-// pieces returns the search in small pieces, so that small programs have many.
+// pieces returns the search in small pieces, so that even a small program has several.
 func (x *trial) pieces(workers int, run func(context.Context, Piece) (PieceResult, error)) Spec {
 	spec := x.spec
 	spec.Pieces = &Pieces{Workers: workers, Run: run, sizes: pieceSizes{10, 50}, saveEvery: 1}
 	return spec
 }
 
-// pool returns so many workers for the program.
+// pool returns that many workers for the program.
 func (x *trial) pool(workers int) *pool {
 	p := x.pools[x.spec.Failovers]
 	if p == nil {
@@ -345,7 +362,7 @@ func (x *trial) pool(workers int) *pool {
 	return p
 }
 
-// inPieces searches in pieces, by one worker, by two and so on, all but the one of which die.
+// inPieces searches in pieces, with one worker, two, and so on. All workers but one die.
 func inPieces(x *trial) (one came) {
 	p := x.pool(x.most)
 	for n := 1; n <= x.most; n *= 2 {
@@ -361,7 +378,7 @@ func inPieces(x *trial) (one came) {
 	return one
 }
 
-// inPiecesFromCheckpoints stops a search in pieces every few pieces, and goes on with another number of workers.
+// inPiecesFromCheckpoints stops a search in pieces every few pieces, and resumes it with another number of workers.
 func inPiecesFromCheckpoints(x *trial) (last came) {
 	p := x.pool(2)
 	for stop := 1; last.left == nil || !last.left.Done(); stop++ {
@@ -383,13 +400,15 @@ func inPiecesFromCheckpoints(x *trial) (last came) {
 	return last
 }
 
-// findTwoClasses looks for a certain result, and for a client that is the first to end an operation.
+// findTwoClasses sets checkers for a certain result, and for the client that ends an operation first.
 func findTwoClasses(x *trial) {
-	x.spec.Checkers = []harness.Checker{finder(func(op harness.Op) bool { return op.Client == 2 && len(op.Result) > 3 }), earlySecond{}}
+	x.spec.Checkers = []harness.Checker{finder(func(op harness.Op) bool {
+		return op.Client == 2 && len(op.Result) > 3
+	}), earlySecond{}}
 }
 
-// earlySecond finds an anomaly if client 2 has ended an operation before client 1 begins one. Which of two ends first that are under way
-// together is no part of a state, so no checker may judge by it.
+// earlySecond finds an anomaly if client 2 ends an operation before client 1 begins one. Which of two concurrent
+// operations ends first is not part of a state, so a checker may not depend on it.
 type earlySecond struct{}
 
 func (earlySecond) Name() string { return "early second" }
@@ -399,7 +418,8 @@ func (earlySecond) Check(_ context.Context, h harness.History, found func(harnes
 	var first [3]*harness.Op // of clients 1 and 2
 	for op := range h.Ops {
 		if len(j.Situations) == 0 {
-			j.Situations = append(j.Situations, harness.Situation{Name: harness.DrawsAtOnce, Count: 1, Example: []harness.Op{op}})
+			j.Situations = append(j.Situations,
+				harness.Situation{Name: harness.DrawsAtOnce, Count: 1, Example: []harness.Op{op}})
 		}
 		if op.Client > 0 && op.Client < len(first) && first[op.Client] == nil {
 			first[op.Client] = &op
@@ -425,14 +445,17 @@ func findRarest(x *trial) {
 	for r := range count {
 		results = append(results, r)
 	}
-	least := slices.MinFunc(results, func(a, b string) int { return cmp.Or(cmp.Compare(count[a], count[b]), cmp.Compare(a, b)) })
+	least := slices.MinFunc(results, func(a, b string) int {
+		return cmp.Or(cmp.Compare(count[a], count[b]), cmp.Compare(a, b))
+	})
 	x.spec.Checkers = []harness.Checker{finder(func(op harness.Op) bool { return of(op) == least })}
 }
 
-// lookTwice has every schedule of a program run, which looks at the store at its end, and again when leases are over.
+// lookTwice makes a program look at the store at the end, and again after the leases. All of its schedules are run.
 func lookTwice(x *trial) {
 	x.spec.Unreduced = true
-	x.spec.Program.Finally = func(ctx context.Context, s *harness.Session, r redis.UniversalClient, after interleave.After) error {
+	x.spec.Program.Finally = func(ctx context.Context, s *harness.Session, r redis.UniversalClient,
+		after interleave.After) error {
 		dump(ctx, s, r)
 		if len(after.Ops())%2 == 0 {
 			if err := after.Pass(lease / 2); err != nil {
@@ -448,7 +471,7 @@ func lookTwice(x *trial) {
 	}
 }
 
-// Time passes while the program's look at the store waits, so it is not run from memory.
+// A look at the store that waits is not run from memory, since time passes.
 func TestALookThatWaitsIsReallyRun(t *testing.T) {
 	t.Parallel()
 	spec := quiet(program(sends("SET a 1", "DEL a"), sends("GET a")))

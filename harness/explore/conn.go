@@ -18,56 +18,56 @@ import (
 	"github.com/doublegrant/doublegrant/harness/explore/internal/server"
 )
 
-// conn is a connection of a client, and its gate. It keeps what the client writes. When the client waits for a reply, it is
-// parked until the scheduler has sent its next command. Commands that concern the connection alone, such as HELLO, pass
-// ungated, and so do those inside a MULTI, which take effect with its EXEC only.
+// conn is a client's connection, with the gate that holds back what the client writes. When the client reads a reply,
+// it is parked until the scheduler has sent its next command. Commands about the connection itself, such as HELLO, pass
+// without a step. So do commands inside a MULTI, which take effect with its EXEC.
 type conn struct {
 	dialer *dialer
 	wire   *resp.Conn
-	hello  []byte // the client's HELLO, sent again on a new wire; nil: none
+	hello  []byte // the client's HELLO, sent again on a new connection to Redis; nil: none
 
-	writing sync.Mutex // held by Write: a relay waits in Read meanwhile, in another goroutine
+	writing sync.Mutex // held by Write: for a client outside this process another goroutine waits in Read meanwhile
 
-	in  []byte // bytes that the client wrote, not yet a whole command
-	out []byte // replies not yet read
+	unparsed []byte // bytes that the client wrote and that are not a whole command yet
+	unread   []byte // replies that the client has not read
 	command.Pending
 
-	used      bool // it has carried more than a greeting
-	usedIn    int  // of a library's own pool: the number of the schedule in which it was last used
-	outside   bool // it is of a program outside
-	unawaited bool // the program does not wait for the confirmations of its subscriptions
-	ear       ear  // hears the program
+	used      bool     // has carried more than a greeting
+	usedIn    int      // for a pool that a library opened: the last schedule that used it
+	outside   bool     // its client is outside this process
+	unawaited bool     // the client does not wait for confirmations of its subscriptions
+	activity  activity // what the gate's goroutine is doing
 
-	stateful bool // a CLIENT command has made its state visible to others
+	stateful bool // a CLIENT command has made its state visible to other clients
 
-	kept         *keptCommand  // the first in queue, which Redis keeps until it can answer; nil: none
-	subscription *subscription // nil: it has not subscribed
-	inbox        []byte        // whole replies that Redis has sent for kept, and messages, which the client has not got yet
-	patience     time.Duration // virtual time that a read of a subscription may wait; 0: no limit
-	timedOut     bool          // the time of the read under way is over
-	failed       error         // the error that the client gets instead of replies; nil: none
+	blocked      *blockedCommand // the first command in Queue, which Redis holds back; nil: none
+	subscription *subscription   // nil: it has not subscribed
+	inbox        []byte          // whole replies and messages from Redis that the client has not got yet
+	readTimeout  time.Duration   // virtual time that reading a message may take; 0: no limit
+	timedOut     bool            // the time-out of the current read has passed
+	failed       error           // the error that the client gets instead of replies; nil: none
 
-	wrote chan struct{} // signals that there is something in queue
-	reply chan bool     // signals that there is something in out; false: the client has crashed
+	wrote chan struct{} // signals that Queue has a command
+	reply chan bool     // signals that there is something to read; false: the client has crashed
 	gone  chan struct{} // closed by Close
 	close sync.Once
 }
 
-// errRefused is the error for a client that sends what cannot be explored. The search ends.
+// errRefused is the error for a client that sends a command which cannot be explored. The search ends.
 var errRefused = errors.New("explore: this command cannot be explored")
 
-// errBusy is the error that Program.Observe gets from the connection of a client that is still at work.
+// errBusy is the error for Program.Observe when it uses the connection of a client that is still running.
 var errBusy = errors.New("explore: this connection is its client's: Observe has one of its own")
 
-// errForeign is the error that a client gets that sends a command over another's connection.
+// errForeign is the error for a client that uses another client's connection.
 var errForeign = errors.New("explore: this connection is another client's")
 
 var errLost = errors.New("explore: the connection's state was lost with its primary")
 
-// errUnanswered is the error that a client gets instead of a lost answer: a timeout, as from the network.
+// errUnanswered is the error that a client gets when an answer is lost: a network time-out.
 var errUnanswered error = &net.OpError{Op: "read", Net: "unix", Err: os.ErrDeadlineExceeded}
 
-// connect connects to the current primary, and greets it as the client did.
+// connect connects to the current primary and repeats the client's HELLO.
 func (c *conn) connect() (err error) {
 	if c.wire != nil {
 		c.wire.Close()
@@ -80,7 +80,7 @@ func (c *conn) connect() (err error) {
 	return err
 }
 
-// Write takes what the client sends.
+// Write takes bytes from the client.
 func (c *conn) Write(b []byte) (int, error) {
 	select {
 	case <-c.gone:
@@ -89,21 +89,21 @@ func (c *conn) Write(b []byte) (int, error) {
 	}
 	c.writing.Lock()
 	defer c.writing.Unlock()
-	c.in = append(c.in, b...)
+	c.unparsed = append(c.unparsed, b...)
 	at := 0
 	for {
-		args, size, err := resp.ParseCommand(c.in[at:])
+		args, size, err := resp.ParseCommand(c.unparsed[at:])
 		if err != nil {
 			return 0, err
 		}
 		if size == 0 {
 			break
 		}
-		c.Queue = append(c.Queue, command.Command{Raw: c.in[at : at+size], Args: args, Pipelined: at > 0})
+		c.Queue = append(c.Queue, command.Command{Raw: c.unparsed[at : at+size], Args: args, Pipelined: at > 0})
 		at += size
 	}
-	if c.in = c.in[at:]; len(c.in) == 0 {
-		c.in = nil // the queue has the old array
+	if c.unparsed = c.unparsed[at:]; len(c.unparsed) == 0 {
+		c.unparsed = nil // Queue refers to the old array
 	}
 	if at > 0 {
 		c.subscribe()
@@ -115,28 +115,28 @@ func (c *conn) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// hasQueued reports whether there is a command to send.
+// hasQueued reports whether a command is waiting to be sent.
 func (c *conn) hasQueued() bool {
 	c.writing.Lock()
 	defer c.writing.Unlock()
 	return len(c.Queue) > 0
 }
 
-// Read gives the client its replies.
+// Read returns replies to the client.
 func (c *conn) Read(b []byte) (int, error) {
-	for len(c.out) == 0 {
+	for len(c.unread) == 0 {
 		if err := c.awaitReply(); err != nil {
 			return 0, err
 		}
 	}
-	n := copy(b, c.out)
-	if c.out = c.out[n:]; len(c.out) == 0 {
-		c.out = nil
+	n := copy(b, c.unread)
+	if c.unread = c.unread[n:]; len(c.unread) == 0 {
+		c.unread = nil
 	}
 	return n, nil
 }
 
-// awaitReply gets one more reply into out, or waits for the client to write something.
+// awaitReply waits for one more reply, or for the client to write something.
 func (c *conn) awaitReply() error {
 	if c.failed != nil {
 		return c.failed
@@ -157,8 +157,8 @@ func (c *conn) awaitReply() error {
 		return err
 	}
 	defer a.sending.CompareAndSwap(c, nil)
-	c.ear.turns(earParks)
-	defer c.ear.turns(earActs)
+	c.activity.set(waitsForReply)
+	defer c.activity.set(handlesProgram)
 	select {
 	case a.park <- parked{Stop: model.Stop{Kind: model.InCommand, Pending: &c.Pending}, conn: c}:
 	case <-c.gone:
@@ -170,32 +170,34 @@ func (c *conn) awaitReply() error {
 			return errCrashed
 		}
 		return nil
-	case <-c.gone: // the search is over, and the client was astray
+	case <-c.gone: // the search has ended, and the client had not parked
 		return net.ErrClosed
 	}
 }
 
-// sendUngated sends the next command if it passes ungated. Otherwise it returns the client, which has to wait for the scheduler.
+// sendUngated sends the next command if it needs no step. Otherwise it returns the actor, which has to wait for the
+// scheduler.
 func (c *conn) sendUngated() (*actor, error) {
 	defer c.dialer.takeTurn()()
-	if err := c.useFirst(); err != nil {
+	if err := c.connectOnUse(); err != nil {
 		return nil, err
 	}
 	a := c.dialer.acting()
 	if err := c.checkRefused(a); err != nil {
 		return nil, err
 	}
-	ungated := sync.OnceValue(c.isUngated) // it notes what the command changes, once
+	ungated := sync.OnceValue(c.isUngated) // once, since it records what the command changes
 	if a != nil && !a.isCrashed() && !ungated() {
 		if err := a.foreign(c); err != nil {
-			a.live.trouble = cmp.Or(a.live.trouble, err)
+			a.live.failure = cmp.Or(a.live.failure, err)
 			return nil, errForeign
 		}
 	}
 	switch {
 	case a != nil && a.isCrashed():
 		return nil, errCrashed
-	case a != nil && c.dialer.world.asking && a.live.running != a: // a thread that is left may act when the program lets time pass
+	// a thread that still runs may act when the program lets time pass
+	case a != nil && c.dialer.world.asking && a.live.running != a:
 		return nil, errBusy
 	case c.greets(a):
 		return nil, c.sendUnasked()
@@ -212,13 +214,13 @@ func (c *conn) sendUngated() (*actor, error) {
 		return nil, c.send()
 	}
 	c.used = true
-	if c.outside && (a.live.running != a || !a.sending.CompareAndSwap(nil, c)) && a.live.trouble == nil {
-		a.live.trouble = twoAtOnce(a, &c.Queue[0])
+	if c.outside && (a.live.running != a || !a.sending.CompareAndSwap(nil, c)) && a.live.failure == nil {
+		a.live.failure = twoAtOnce(a, &c.Queue[0])
 	}
 	return a, nil
 }
 
-// sendUnasked sends a command that is no operation's. What it loads stays.
+// sendUnasked sends a command outside of any operation. What it loads into Redis stays for later schedules.
 func (c *conn) sendUnasked() error {
 	sent := c.Queue[0]
 	if err := c.send(); err != nil {
@@ -227,7 +229,7 @@ func (c *conn) sendUnasked() error {
 	return c.dialer.world.KeepSettings(sent.Args)
 }
 
-// checkRefused returns an error if the next command cannot be explored. The search ends with the reason, whoever has sent it.
+// checkRefused returns an error if the next command cannot be explored. The search then ends with the reason.
 func (c *conn) checkRefused(a *actor) error {
 	next, w := &c.Queue[0], c.dialer.world
 	why := command.WhyRefused(next.Args)
@@ -238,31 +240,35 @@ func (c *conn) checkRefused(a *actor) error {
 	if a != nil {
 		who = a.String()
 	}
-	if w.current != nil && w.current.trouble == nil {
-		w.current.trouble = schedule.Stopped("%s's %s %s", who, next.Text(w.Scripts), why)
+	if w.current != nil && w.current.failure == nil {
+		w.current.failure = schedule.Stopped("%s's %s %s", who, next.Text(w.Scripts), why)
 	}
 	c.failed = errRefused
 	return c.failed
 }
 
-// twoAtOnce is why a program outside is refused that sends a command while another of the same thread is under way, or when it is not
-// its turn. Which of them came first would be chance: the kernel hands over what comes from two connections in any order. Of threads that
-// the program has started, one goes on at a time, so what comes is that one's.
+// twoAtOnce returns the error for a client outside this process that sends a command while another of the same thread
+// is under way, or out of its turn. Their order would be chance: the kernel delivers bytes of two connections in any
+// order. Only one of a client's threads runs at a time, so the command is attributed to that one.
 func twoAtOnce(a *actor, second *command.Command) error {
-	unconfirmed := command.Subscribes(command.Name(second.Args)) // they come in either order
+	unconfirmed := command.Subscribes(command.Name(second.Args)) // the two may come in either order
 	for _, on := range []*conn{a.parkedAt.conn, a.sending.Load()} {
 		if on != nil && a.parkedAt.Kind == model.InCommand {
-			unconfirmed = unconfirmed || on.subscription != nil || len(on.Queue) > 0 && command.Subscribes(command.Name(on.Queue[0].Args))
+			unconfirmed = unconfirmed || on.subscription != nil ||
+				len(on.Queue) > 0 && command.Subscribes(command.Name(on.Queue[0].Args))
 		}
 	}
 	if unconfirmed {
-		return schedule.Stopped("%s has gone on before its SUBSCRIBE was confirmed: let it read the confirmation first, or ask for subscribe before: see Subscriptions in workloads/clients/README.md", a)
+		return schedule.Stopped("%s has gone on before its SUBSCRIBE was confirmed: let it read the confirmation "+
+			"first, or ask for subscribe before: see Subscriptions in workloads/clients/README.md", a)
 	}
 	return schedule.Stopped("%s has sent %s on one connection while a command was under way on another: "+
-		"let it do one thing at a time, and ask to start each thread beside, such as one that renews: see Threads in workloads/clients/README.md", a, command.Name(second.Args))
+		"let it do one thing at a time, and ask to start each thread beside, such as one that renews: see Threads in "+
+		"workloads/clients/README.md", a, command.Name(second.Args))
 }
 
-// isUngated reports whether the next command concerns nobody else. It notes the state that the command gives the connection.
+// isUngated reports whether the next command needs no step because it concerns only its connection. It records the
+// state that the command gives the connection.
 func (c *conn) isUngated() bool {
 	next := &c.Queue[0]
 	var ungated bool
@@ -284,7 +290,8 @@ func (c *conn) isUngated() bool {
 			c.stateful, c.dialer.world.stateful = true, append(c.dialer.world.stateful, c)
 		}
 		return false
-	case c.outside && strings.HasSuffix(n, "unsubscribe") && !c.Multi: // whether it takes effect now or later only changes what comes that nobody waits for
+	// whether it takes effect now or later only changes which unread messages arrive
+	case c.outside && strings.HasSuffix(n, "unsubscribe") && !c.Multi:
 		return true
 	case c.Multi:
 		next.TTL = next.SetsTTL()
@@ -306,25 +313,25 @@ func (c *conn) isGone() bool {
 	}
 }
 
-// ready makes the connection ready to send. If it cannot be, c.failed says why.
-func (c *conn) ready() error {
+// prepare makes the connection ready to send. If that is impossible, c.failed says why.
+func (c *conn) prepare() error {
 	if c.isGone() {
 		c.failed = net.ErrClosed
 		return nil
 	}
 	c.dialer.world.NoteWrites()
-	return cmp.Or(c.useFirst(), c.reconnectToPrimary())
+	return cmp.Or(c.connectOnUse(), c.reconnectToPrimary())
 }
 
-// send sends the next command and takes its reply.
+// send sends the next command and reads its reply.
 func (c *conn) send() error {
 	switch {
 	case c.goesWithMessages():
 		return c.sendAmongMessages()
 	case c.Queue[0].Blocks() && !c.Multi:
-		return c.askWaiting()
+		return c.askBlocking()
 	}
-	if err := c.ready(); err != nil || c.failed != nil {
+	if err := c.prepare(); err != nil || c.failed != nil {
 		return err
 	}
 	next := c.Queue[0]
@@ -339,7 +346,7 @@ func (c *conn) send() error {
 	if err := learned(reply); err != nil {
 		return err
 	}
-	c.out = append(c.out, reply...)
+	c.unread = append(c.unread, reply...)
 	c.Queue = c.Queue[1:]
 	switch command.Name(next.Args) {
 	case "watch":
@@ -353,13 +360,13 @@ func (c *conn) send() error {
 	return nil
 }
 
-// reconnectToPrimary connects to the current primary if the connection leads to another node. A MULTI, a WATCH or the rest of
-// a pipeline is lost with that node, so the connection then fails.
+// reconnectToPrimary connects to the current primary if the connection leads to another node. A MULTI, a WATCH or the
+// rest of a pipeline is lost with that node: then the connection fails.
 func (c *conn) reconnectToPrimary() error {
 	if c.Node == c.dialer.world.Primary {
 		return nil
 	}
-	begins := len(c.Queue) > 0 && command.Name(c.Queue[0].Args) == "multi" // and is on no node yet
+	begins := len(c.Queue) > 0 && command.Name(c.Queue[0].Args) == "multi" // and has reached no node yet
 	if c.Multi && !begins || len(c.Watched) > 0 || len(c.Queue) > 0 && c.Queue[0].Pipelined {
 		c.failed = errLost
 		return nil
@@ -367,7 +374,7 @@ func (c *conn) reconnectToPrimary() error {
 	return c.connect()
 }
 
-// resetState gives the connection the state that it had when it was opened.
+// resetState restores the state that the connection had when it was opened.
 func (c *conn) resetState() error {
 	c.stateful = false
 	if c.wire == nil || c.failed != nil {
@@ -380,16 +387,17 @@ func (c *conn) resetState() error {
 	return err
 }
 
-// request returns the bytes to send for a command. A WAIT is changed: it asks for no more replicas than hear the primary, and
-// gets all the real time that they need. Its own time-out runs on the schedule's clock.
+// request returns the bytes to send for a command. A WAIT is changed: it asks for no more replicas than follow the
+// primary now, and gets enough real time for them. Its own time-out passes in the schedule's time.
 func (c *conn) request(next command.Command) []byte {
 	if n := min(next.WantedAcks(), c.dialer.world.HearingReplicas()); next.WantedAcks() > 0 && !c.Multi {
-		return resp.Request("WAIT", strconv.FormatInt(n, 10), server.SettleWithin)
+		return resp.Request("WAIT", strconv.FormatInt(n, 10), server.AckWithinMillis)
 	}
 	return next.Raw
 }
 
-// Close closes the connection; it may be called twice. A program outside closes its connections whenever it likes, so that takes a turn.
+// Close closes the connection. It may be called twice. A program outside this process closes connections at any time,
+// so Close takes the turn for it.
 func (c *conn) Close() error {
 	c.close.Do(func() {
 		if c.outside {
@@ -399,7 +407,7 @@ func (c *conn) Close() error {
 		c.dialer.pooled.remove(c)
 		c.unsubscribe()
 		close(c.gone)
-		c.ear.turns(earParks)
+		c.activity.set(waitsForReply)
 		if c.wire != nil {
 			c.wire.Close()
 			c.wire = nil
@@ -414,18 +422,18 @@ func (unixAddr) Network() string { return "unix" }
 
 func (unixAddr) String() string { return "explored" }
 
-// LocalAddr names no address.
+// LocalAddr returns a placeholder.
 func (c *conn) LocalAddr() net.Addr { return unixAddr{} }
 
-// RemoteAddr names no address.
+// RemoteAddr returns a placeholder.
 func (c *conn) RemoteAddr() net.Addr { return unixAddr{} }
 
-// SetDeadline does nothing: time is virtual, and a schedule is bounded by other means.
+// SetDeadline does nothing: time is virtual.
 func (c *conn) SetDeadline(time.Time) error { return nil }
 
-// SetReadDeadline sets the time-out of a subscription's reads. For commands it does nothing.
+// SetReadDeadline sets the time-out for messages of a subscription. It does not affect commands.
 func (c *conn) SetReadDeadline(t time.Time) error {
-	c.setPatience(t)
+	c.setReadTimeout(t)
 	return nil
 }
 

@@ -20,7 +20,7 @@ import (
 	"github.com/doublegrant/doublegrant/harness/interleave"
 )
 
-// idle is a client that has nothing to do.
+// idle is a client without operations.
 func idle(context.Context, *harness.Session, redis.UniversalClient) {}
 
 func TestEachCommandOfAPipelineIsAStep(t *testing.T) {
@@ -45,11 +45,13 @@ func TestATransactionIsOneStep(t *testing.T) {
 	require.Equal(t, command.Access{Writes: []string{"a", "b"}, Reads: []string{"a"}}, nextMoves(ex)[0].Access)
 	s.follow(ex, interleave.Run(1), interleave.Run(0), interleave.Run(1))
 	s.finish(ex)
-	require.Equal(t, []string{"2: SET a 7 = OK", "1: MULTI … EXEC, writes a, b = [OK, 1, 1]", "2: GET b = 1"}, commands(ex))
+	require.Equal(t, []string{"2: SET a 7 = OK", "1: MULTI … EXEC, writes a, b = [OK, 1, 1]",
+		"2: GET b = 1"}, commands(ex))
 	require.Equal(t, "SET a 1: OK INCR b: 1 GET a: 1", ex.ops[1].Result)
 }
 
-// compareAndSet reads a key, and writes it if nobody else has meanwhile. It returns both values, or "failed".
+// compareAndSet reads a key, and writes it if no other client has written it meanwhile. It returns both values, or
+// "failed".
 func compareAndSet(ctx context.Context, r redis.UniversalClient, key, value string) (result string, err error) {
 	err = r.Watch(ctx, func(tx *redis.Tx) error {
 		old, err := tx.Get(ctx, key).Result()
@@ -76,7 +78,7 @@ func TestATransactionThatWatchesFailsWhenSomebodyWrites(t *testing.T) {
 	}
 }
 
-// raw makes a client that sends all commands by one connection.
+// raw returns a client that sends all commands on one connection.
 func raw(commands ...string) client {
 	return does("raw", func(ctx context.Context, r redis.UniversalClient) (string, error) {
 		c := r.(*redis.Client).Conn()
@@ -89,7 +91,7 @@ func raw(commands ...string) client {
 	})
 }
 
-// Watched keys count as read by EXEC, even if the transaction does not touch them otherwise.
+// EXEC counts as reading the watched keys, even if the transaction does not touch them.
 func TestATransactionDependsOnWhatItWatches(t *testing.T) {
 	s := newScheduler(t, quiet(program(raw("WATCH a", "MULTI", "SET b 1", "EXEC"), idle)))
 	ex := s.begin()
@@ -98,11 +100,13 @@ func TestATransactionDependsOnWhatItWatches(t *testing.T) {
 	s.finish(ex)
 }
 
-// UNWATCH and DISCARD end the watch of all keys; an UNWATCH that was queued does not end the MULTI.
+// UNWATCH and DISCARD stop watching all keys. A queued UNWATCH does not end the MULTI.
 func TestTheStateOfAConnection(t *testing.T) {
-	many := raw("WATCH a", "UNWATCH", "MULTI", "SET b 1", "DISCARD", "MULTI", "SET c 1", "UNWATCH", "SET d 1", "EXEC", "GET b")
+	many := raw("WATCH a", "UNWATCH", "MULTI", "SET b 1", "DISCARD", "MULTI", "SET c 1", "UNWATCH",
+		"SET d 1", "EXEC", "GET b")
 	ex := newScheduler(t, quiet(program(many, idle))).run()
-	require.Equal(t, []string{"1: WATCH a = OK", "1: MULTI … EXEC, writes c, d = [OK, OK, OK]", "1: GET b = (nil)"}, commands(ex))
+	require.Equal(t, []string{"1: WATCH a = OK", "1: MULTI … EXEC, writes c, d = [OK, OK, OK]",
+		"1: GET b = (nil)"}, commands(ex))
 }
 
 func TestAClientMayHaveSeveralConnections(t *testing.T) {
@@ -110,7 +114,7 @@ func TestAClientMayHaveSeveralConnections(t *testing.T) {
 		one, two := r.(*redis.Client).Conn(), r.(*redis.Client).Conn()
 		defer func() { require.NoError(t, one.Close()); require.NoError(t, two.Close()) }()
 		for _, c := range []*redis.Conn{one, two} {
-			require.NoError(t, c.ClientID(ctx).Err()) // no step
+			require.NoError(t, c.ClientID(ctx).Err()) // not a step
 			require.NoError(t, c.Ping(ctx).Err())
 		}
 		require.NoError(t, one.Set(ctx, "k", "1", 0).Err())
@@ -123,14 +127,17 @@ func TestAClientMayHaveSeveralConnections(t *testing.T) {
 	require.Equal(t, []string{"1: several = 3"}, results(ex.ops))
 }
 
-// What would outlive a schedule, or stop the server, ends the search by its name, in a transaction as well. SELECT 0 does nothing.
+// Commands that would affect later schedules or stop the server end the search, also in a transaction. SELECT 0 does
+// nothing.
 func TestWhatOutlivesAScheduleIsRefused(t *testing.T) {
 	for command, why := range map[string]string{
-		"SELECT 1":                  "client 1's SELECT 1 is about another database, and only database 0 can be explored: let it use that",
-		"SWAPDB 0 1":                "is about another database",
-		"MOVE k 3":                  "is about another database",
-		"COPY k other DB 2":         "is about another database",
-		"REPLICAOF 127.0.0.1 1":     "client 1's REPLICAOF 127.0.0.1 1 changes the server for all that follows, which is no part of a schedule",
+		"SELECT 1": "client 1's SELECT 1 is about another database, and only database 0 can be explored: let it use " +
+			"that",
+		"SWAPDB 0 1":        "is about another database",
+		"MOVE k 3":          "is about another database",
+		"COPY k other DB 2": "is about another database",
+		"REPLICAOF 127.0.0.1 1": "client 1's REPLICAOF 127.0.0.1 1 changes the server for all that follows, which is " +
+			"no part of a schedule",
 		"ACL SETUSER me on":         "changes the server",
 		"DEBUG SET-ACTIVE-EXPIRE 0": "changes the server",
 		"CLIENT REPLY OFF":          "client 1's CLIENT REPLY OFF takes away answers for which a search waits",
@@ -141,10 +148,12 @@ func TestWhatOutlivesAScheduleIsRefused(t *testing.T) {
 	}
 }
 
-// What clients load and set in a schedule is put back before the next, so each begins alike.
+// What clients load and set in a schedule is undone before the next one.
 func TestWhatIsSetInAScheduleIsPutBack(t *testing.T) {
-	const library = "#!lua name=mine\nredis.register_function('f', function(keys) return redis.call('incr', keys[1]) end)"
-	loads := does("load", func(ctx context.Context, r redis.UniversalClient) (string, error) { // without REPLACE: refused where it is there
+	const library = "#!lua name=mine\n" +
+		"redis.register_function('f', function(keys) return redis.call('incr', keys[1]) end)"
+	// without REPLACE it fails if the function exists
+	loads := does("load", func(ctx context.Context, r redis.UniversalClient) (string, error) {
 		if err := r.FunctionLoad(ctx, library).Err(); err != nil {
 			return "", err
 		}
@@ -182,7 +191,7 @@ func TestValuesLargerThanAnyBuffer(t *testing.T) {
 	require.Len(t, ex.path, 3)
 }
 
-// freeConnection returns a client's connection in a world where nobody else acts.
+// freeConnection returns a client's connection in a world where no other actor runs.
 func freeConnection(t *testing.T) net.Conn {
 	t.Helper()
 	w := plainWorld(t)
@@ -193,7 +202,7 @@ func freeConnection(t *testing.T) net.Conn {
 	return nc
 }
 
-// A client that reads a byte at a time gets its reply and nothing else; one whose connection was closed gets an error.
+// A client that reads byte by byte gets exactly its reply. One whose connection was closed gets an error.
 func TestReadsOfAConnection(t *testing.T) {
 	nc := freeConnection(t)
 	sent := append(resp.Request("SET", "k", "hello"), resp.Request("GET", "k")...)
@@ -215,7 +224,7 @@ func TestReadsOfAConnection(t *testing.T) {
 	require.Error(t, err)
 }
 
-// A command that changes what others see of a connection is gated, and the next schedule begins without the change.
+// A command that changes what others see of a connection is a step, and its effect ends with the schedule.
 func TestTheNameOfAConnectionIsForAllToSee(t *testing.T) {
 	looks := does("owners", func(ctx context.Context, r redis.UniversalClient) (string, error) {
 		list, err := r.ClientList(ctx).Result()
@@ -228,12 +237,13 @@ func TestTheNameOfAConnectionIsForAllToSee(t *testing.T) {
 	}
 }
 
-// A program with which the harness looks closes its connection whenever it likes. That waits for a turn, as all does that asks Redis.
+// A program with which the harness looks may close its connection at any time. That waits for a turn, like everything
+// that asks Redis.
 func TestRacedAProgramClosesItsConnectionInATurn(t *testing.T) {
 	s := newScheduler(t, quiet(program(sends("PING x"))))
 	s.run()
 	for range 20 {
-		c, err := s.w.own.dial(interleave.ForProgram(t.Context()), "", "")
+		c, err := s.w.probeDialer.dial(interleave.ForProgram(t.Context()), "", "")
 		require.NoError(t, err)
 		_, err = c.Write(resp.Request("SUBSCRIBE", "a"))
 		require.NoError(t, err)
@@ -252,7 +262,7 @@ func TestRacedAProgramClosesItsConnectionInATurn(t *testing.T) {
 	}
 }
 
-// A TTL that is set between MULTI and EXEC is set by the EXEC.
+// A TTL set between MULTI and EXEC takes effect with the EXEC.
 func TestATransactionMaySetATTL(t *testing.T) {
 	c := &conn{dialer: &dialer{world: &world{Server: &server.Server{Scripts: command.NewScripts(nil)}}}}
 	exec := func(queued ...string) command.Command {
@@ -270,7 +280,7 @@ func TestATransactionMaySetATTL(t *testing.T) {
 	require.False(t, exec("INCR", "k").SetsTTL(), "a TTL of the transaction before")
 }
 
-// plainWorld starts a Redis with two clients whose connections pass everything.
+// plainWorld starts a Redis with two clients, whose commands pass without steps.
 func plainWorld(t *testing.T) *world {
 	t.Helper()
 	return newScheduler(t, quiet(program(sends("PING x")))).w

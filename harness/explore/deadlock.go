@@ -11,10 +11,10 @@ import (
 	"github.com/doublegrant/doublegrant/harness/explore/internal/model"
 )
 
-// This file finds schedules at whose end somebody waits for ever.
+// This file finds schedules that end with a client waiting for ever.
 
-// findDeadlock looks, when nobody can take a step any more, for clients that are not done. They wait for ever, so they are
-// ended, and the anomaly says what they wait for.
+// findDeadlock looks for clients that are not done when no move is left. They wait for ever: it ends them, and records
+// an anomaly that says what they wait for.
 func (ex *execution) findDeadlock() error {
 	var stuck []*actor
 	for _, a := range ex.actors {
@@ -27,7 +27,7 @@ func (ex *execution) findDeadlock() error {
 	}
 	ex.deadlock = ex.deadlockOf(stuck)
 	for _, a := range stuck {
-		if a.done { // with another of its process
+		if a.done { // ended with another client of its process
 			continue
 		}
 		if err := ex.endClient(a.index); err != nil {
@@ -52,7 +52,7 @@ func (ex *execution) deadlockOf(stuck []*actor) *harness.Anomaly {
 	return d
 }
 
-// awaited says what an actor waits for, and its first key.
+// awaited describes what an actor waits for, and returns the first key of it.
 func (ex *execution) awaited(a *actor) (what, key string) {
 	switch at := a.parkedAt; {
 	case at.Kind == model.InMemory:
@@ -73,7 +73,7 @@ func (ex *execution) awaited(a *actor) (what, key string) {
 	return "", ""
 }
 
-// channels lists what a connection has subscribed to.
+// channels lists the channels to which a connection has subscribed.
 func channels(c *conn) string {
 	if c.subscription == nil {
 		return ""

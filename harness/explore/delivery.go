@@ -11,20 +11,21 @@ import (
 	"github.com/doublegrant/doublegrant/harness/interleave"
 )
 
-// This file brings commands to Redis and answers to clients, in time, late or never.
+// This file sends commands to Redis and answers to clients: in time, late or never.
 
-// deliver brings a client's command to Redis and its answer to the client, unless the choice says that one of them is lost. It returns what
-// the client hears, and true if Redis keeps the command, so that there is no answer yet.
-func (ex *execution) deliver(c interleave.Choice, a *actor) (heard model.Event, kept bool, err error) {
+// deliver sends a client's command and passes on the answer, unless the choice says that one of the two is lost or
+// late. It returns what the client reads. blocks is true if Redis holds the command back, so that there is no answer
+// yet.
+func (ex *execution) deliver(c interleave.Choice, a *actor) (event model.Event, blocks bool, err error) {
 	next := *a.parkedAt.Pending.Next()
-	if a.lost != nil && bytes.Equal(a.lost, next.Raw) {
+	if a.unansweredCommand != nil && bytes.Equal(a.unansweredCommand, next.Raw) {
 		ex.noteSituation(harness.SentAgain)
 	}
 	switch c.Kind() {
 	case interleave.LosesAnswers:
 		ex.remaining.LostAnswers--
 		if next.Changes() {
-			a.lost = next.Raw
+			a.unansweredCommand = next.Raw
 		}
 		err = ex.backend.sendUnanswered(a)
 		ex.trace.Unanswered("the answer is lost")
@@ -39,8 +40,8 @@ func (ex *execution) deliver(c interleave.Choice, a *actor) (heard model.Event, 
 	case interleave.Delays:
 		ex.remaining.Late--
 		ex.trace.Unsent(next, "no answer: the command is late")
-		heard, err = ex.delay(a)
-		return heard, false, err
+		event, err = ex.delay(a)
+		return event, false, err
 	}
 	if c.Kind() == interleave.Slows {
 		return ex.deliverSlowly(a)
@@ -48,36 +49,36 @@ func (ex *execution) deliver(c interleave.Choice, a *actor) (heard model.Event, 
 	return ex.backend.send(a)
 }
 
-// deliverSlowly executes a command that looks at the server's clock, and lets a millisecond pass meanwhile. Redis lets keys end by
-// the time at which it began, whatever a script sees by TIME.
-func (ex *execution) deliverSlowly(a *actor) (heard model.Event, kept bool, err error) {
+// deliverSlowly executes a command that reads the server's clock while a millisecond passes. Redis expires keys by the
+// time at which the command began, whatever TIME returns inside a script.
+func (ex *execution) deliverSlowly(a *actor) (event model.Event, blocks bool, err error) {
 	ex.noteSituation(harness.ScriptSlow)
-	ex.slowed, ex.slow = true, true
-	heard, kept, err = ex.backend.send(a)
-	if ex.slow = false; err != nil {
-		return heard, kept, err
+	ex.slowUsed, ex.slowNow = true, true
+	event, blocks, err = ex.backend.send(a)
+	if ex.slowNow = false; err != nil {
+		return event, blocks, err
 	}
-	return heard, kept, ex.passTo(ex.nextMillisecond())
+	return event, blocks, ex.passTo(ex.nextMillisecond())
 }
 
-// delay makes the next command of an actor a late one.
-func (ex *execution) delay(a *actor) (heard model.Event, err error) {
-	left, heard, err := ex.backend.giveUp(a)
+// delay turns an actor's next command into a late one.
+func (ex *execution) delay(a *actor) (event model.Event, err error) {
+	late, event, err := ex.backend.giveUp(a)
 	if err != nil {
-		return heard, err
+		return event, err
 	}
-	left.client, left.at = a.index, len(ex.path)
-	if !left.arrived {
-		for i := range left.commands[1:] { // that of the first is known
-			left.commands[i+1].Access, _ = command.AccessOf(left.commands[i+1].Args)
+	late.client, late.at = a.index, len(ex.path)
+	if !late.arrived {
+		for i := range late.commands[1:] { // the first has its Access already
+			late.commands[i+1].Access, _ = command.AccessOf(late.commands[i+1].Args)
 		}
-		left.watched, a.watched = takeWatched(left.pending, a.watched)
+		late.watched, a.watched = takeWatched(late.pending, a.watched)
 	}
-	ex.lateCommands = append(ex.lateCommands, left)
-	return heard, nil
+	ex.lateCommands = append(ex.lateCommands, late)
+	return event, nil
 }
 
-// arrive executes a command that its client has given up.
+// arrive executes a late command.
 func (ex *execution) arrive(n int) (did schedule.Move, err error) {
 	if n >= len(ex.lateCommands) || ex.lateCommands[n].arrived {
 		return did, fmt.Errorf("%w: there is no late command %d", schedule.ErrNotRepeated, n+1)
@@ -89,7 +90,7 @@ func (ex *execution) arrive(n int) (did schedule.Move, err error) {
 	return did, ex.backend.execute(l)
 }
 
-// noteEffects notes the effects of an executed command on what can happen next.
+// noteEffects records how an executed command affects which moves are possible.
 func (ex *execution) noteEffects(c command.Command, reply []byte) {
 	if c.Changes() {
 		ex.wroteSinceStop = ex.wroteSinceStop || ex.replicationStopped
@@ -100,9 +101,9 @@ func (ex *execution) noteEffects(c command.Command, reply []byte) {
 	}
 }
 
-// noteClock notes whether a command gives a key a TTL or depends on the time of day.
+// noteClock records whether a command gives a key a TTL or reads the time of day.
 func (ex *execution) noteClock(c command.Command) {
-	if c.Meaning != nil { // it was worked out once
+	if c.Meaning != nil { // computed before
 		ex.TTLSet, ex.ClockRead = ex.TTLSet || c.Meaning.Sets, ex.ClockRead || c.Meaning.Clock
 		return
 	}

@@ -14,43 +14,45 @@ import (
 	"github.com/doublegrant/doublegrant/harness/interleave"
 )
 
-// This file runs a schedule of a search, from memory if that is possible.
+// This file runs one schedule of a search, from memory if possible.
 
-// descent is what becomes of a job.
-type descent struct {
+// jobRun is the execution of a job, over all its attempts.
+type jobRun struct {
 	job   frontier.Job
-	ex    *execution  // the schedule, really run or from memory
-	ended strategy.Do // how it ended
+	ex    *execution        // the schedule of the current attempt, live or from memory
+	ended strategy.Decision // how the schedule ended
 
-	// An attempt looks up the states that it comes to. Those that were not known are this schedule's own from then on, also if the attempt
-	// fails. So the next attempt looks up the states after them only.
-	lookedUp int // steps up to which states were looked up
+	// An attempt looks up each state that it reaches. A state that was not known belongs to this job from then on, even
+	// if the attempt fails. So the next attempt only looks up the states after those.
+	lookedUp int // steps whose states were looked up
 	claimed  []visited.ID
 }
 
-// restart makes the descent ready for another attempt.
-func (v *descent) restart() {
-	*v = descent{job: v.job, lookedUp: v.lookedUp, claimed: v.claimed}
+// restart resets what the next attempt sets again. The looked-up states stay.
+func (v *jobRun) restart() {
+	v.ex = nil
+	v.ended = strategy.Take
 }
 
-// isVisited reports whether another schedule has come to the state before at which a descent is.
-func (k worker) isVisited(ctx context.Context, v *descent, asleep []*schedule.Move) (known bool, err error) {
+// isVisited reports whether another schedule was in the current state of v before.
+func (k worker) isVisited(ctx context.Context, v *jobRun, asleep []*schedule.Move) (known bool, err error) {
 	if k.spec.Unreduced || len(v.ex.path) < v.lookedUp {
 		return false, nil
 	}
 	if ok, err := v.ex.backend.hasState(); !ok || err != nil {
 		return false, err
 	}
-	id, known := k.search.states.isKnown(ctx, v.ex, asleep)
+	id, known := k.search.states.visit(ctx, v.ex, asleep)
 	if !known {
-		v.lookedUp, v.claimed = len(v.ex.path)+1, append(v.claimed, id)
+		v.lookedUp = len(v.ex.path) + 1
+		v.claimed = append(v.claimed, id)
 	}
 	return known, nil
 }
 
-// runFromMemory runs the schedule from memory. Where something is not known, it first really runs a schedule that begins in the same way. done is
-// false if the search has to go on without memory.
-func (k worker) runFromMemory(ctx context.Context, v *descent) (done bool, err error) {
+// runFromMemory runs the schedule from memory. When a step is not known, it runs a schedule with the same beginning
+// live, learns from it and tries again. done is false if memory stopped working.
+func (k worker) runFromMemory(ctx context.Context, v *jobRun) (done bool, err error) {
 	for learned, attempts := -1, 0; k.search.memory.Works(); v.restart() {
 		if v.ex, err = beginFromMemory(k.spec, k.search.budget, k.w, k.search.memory); err == nil {
 			err = k.drive(ctx, v)
@@ -67,37 +69,39 @@ func (k worker) runFromMemory(ctx context.Context, v *descent) (done bool, err e
 		if attempts == maxAttempts {
 			k.search.memory.Disable("a schedule that was really run does not show what is to be known")
 		}
-		if _, err := k.reallyRun(ctx, v.ex.path); err != nil {
+		if _, err := k.runLive(ctx, v.ex.path); err != nil {
 			return false, err
 		}
 	}
-	v.lookedUp = 0 // memory tells states in another way
+	v.lookedUp = 0 // states are described differently without memory
 	return false, nil
 }
 
-// One in comparedOnce schedules run from memory is really run as well, to compare the two. So are those whose number is a power of
-// two, since a client that does not do the same each time shows it soon, if at all.
+// comparedOnce is the share of schedules from memory that are also run live for comparison: one in so many. So are
+// those whose number is a power of two, since a nondeterministic client usually shows early.
 const comparedOnce = 1000
 
-// compareWithReality really runs some of the schedules that were run from memory. The error wraps ErrStopped if one shows something
-// else.
+// compareWithReality runs some of the schedules from memory again, live. The error wraps ErrStopped if the result
+// differs.
 func (k worker) compareWithReality(ctx context.Context, recalled *execution) error {
 	k.search.memory.Recalled++
 	if n := k.search.memory.Recalled; n%comparedOnce > 0 && n&(n-1) > 0 {
 		return nil
 	}
-	really, err := k.reallyRun(ctx, recalled.path)
-	if err != nil || !k.search.memory.Works() { // what ends the use of memory changes words, and model.Memory.Learn compares the rest
+	liveRun, err := k.runLive(ctx, recalled.path)
+	// what stops the use of memory changes only words, and model.Memory.Learn compares the rest
+	if err != nil || !k.search.memory.Works() {
 		return err
 	}
-	if !slices.EqualFunc(really.ops, recalled.ops, model.IsLike) || !slices.Equal(really.path, recalled.path) {
-		return fmt.Errorf("%w: a schedule that was run from memory shows something else when it is really run: %s", schedule.ErrNotRepeated, strategy.InWords(recalled.path))
+	if !slices.EqualFunc(liveRun.ops, recalled.ops, model.EqualOps) || !slices.Equal(liveRun.path, recalled.path) {
+		return fmt.Errorf("%w: a schedule that was run from memory shows something else when it is really run: %s",
+			schedule.ErrNotRepeated, strategy.InWords(recalled.path))
 	}
 	return nil
 }
 
-// reallyRun runs a schedule that begins with path, again where it was disturbed, and keeps what it shows.
-func (k worker) reallyRun(ctx context.Context, path []interleave.Choice) (*execution, error) {
+// runLive runs a schedule that begins with path on real clients, repeats it if it was disturbed, and learns from it.
+func (k worker) runLive(ctx context.Context, path []interleave.Choice) (*execution, error) {
 	return k.undisturbed(ctx, k.search.budget, func() (*execution, error) {
 		k.w.memory = k.search.memory
 		defer func() { k.w.memory = nil }()

@@ -9,35 +9,37 @@ import (
 	"github.com/doublegrant/doublegrant/harness/interleave"
 )
 
-// dialer is the place of one client in all schedules of a worker. Its Redis client stays connected from one to the next.
+// dialer opens one client's connections, in all schedules of a worker. The client's Redis client stays connected
+// between schedules.
 type dialer struct {
-	world    *world
-	client   bool                  // it is a client's, not the harness's own
-	watchers []*conn               // connections on which the client has watched keys in this schedule
-	listens  *conn                 // of a program outside with which the harness looks: by which it has subscribed last; nil: none
-	actor    atomic.Pointer[actor] // the client of the current schedule; nil: none, and its connections pass everything
-	open     atomic.Int64          // its connections that nobody has closed
-	greeting []string              // what it sends when it connects: see greetingOf
-	pooled   pooled                // connections of pools that libraries have made themselves
+	world        *world
+	client       bool                  // for a client; false: for the harness itself
+	watchers     []*conn               // connections with watched keys in this schedule
+	subscribedOn *conn                 // for a probe outside this process: see actor.subscribedOn
+	actor        atomic.Pointer[actor] // the current schedule's client; nil: none, and commands take no step
+	open         atomic.Int64          // open connections
+	greeting     []string              // what the client sends on a new connection: see greetingOf
+	pooled       pooled                // connections of pools that libraries opened
 }
 
-// mostConnections bounds the connections that a client has open when a schedule begins. Pools are smaller by far, and Redis, with the files
-// of this process, has room for some thousands.
+// mostConnections bounds the connections that a client may have open when a schedule begins. Pools are far smaller, and
+// Redis and this process have room for some thousands.
 const mostConnections = 256
 
-// checkLeaks returns an error if some client leaves connections open in each schedule.
+// checkLeaks returns an error if a client keeps more than mostConnections open: it leaves some open in each schedule.
 func (w *world) checkLeaks() error {
 	for i, d := range w.dialers {
 		if n := d.open.Load(); n > mostConnections {
-			return schedule.Stopped("client %d has %d connections open, and leaves more open with each schedule, so Redis would soon take no others: "+
+			return schedule.Stopped("client %d has %d connections open, and leaves more open with each schedule, so "+
+				"Redis would soon take no others: "+
 				"let it close each that it is done with, or keep one and use it again", i+1, n)
 		}
 	}
 	return nil
 }
 
-// takeTurn takes the world's turn for a connection; end gives it back. The harness's own connection works in the scheduler's
-// turn, so for it takeTurn does nothing.
+// takeTurn takes the world's turn for a connection; end gives it back. For the harness's own connection it does
+// nothing: that runs in the scheduler's turn.
 func (s *dialer) takeTurn() (end func()) {
 	if !s.client {
 		return func() {}
@@ -45,22 +47,23 @@ func (s *dialer) takeTurn() (end func()) {
 	return s.world.takeTurn()
 }
 
-// acting returns the actor of the client that runs now. It is nil if no schedule is under way, or the client is done.
+// acting returns the client's running actor. It is nil if no schedule is under way or the client is done.
 func (s *dialer) acting() *actor {
 	a := s.actor.Load()
 	if a == nil {
 		return nil
 	}
-	return a.running()
+	return a.runningActor()
 }
 
-// dial opens a connection. The Redis client calls it.
+// dial opens a connection for the Redis client.
 func (s *dialer) dial(ctx context.Context, _, _ string) (net.Conn, error) {
 	defer s.takeTurn()()
 	s.open.Add(1)
-	c := &conn{dialer: s, outside: interleave.IsForProgram(ctx), wrote: make(chan struct{}, 1), gone: make(chan struct{}), reply: make(chan bool)}
+	c := &conn{dialer: s, outside: interleave.IsForProgram(ctx), wrote: make(chan struct{}, 1),
+		gone: make(chan struct{}), reply: make(chan bool)}
 	if a := s.actor.Load(); a != nil && a.isCrashed() {
-		c.failed = errCrashed // not an error of dial: after some of those a Redis client stops dialing
+		c.failed = errCrashed // an error from dial itself can make a Redis client stop dialing
 		return c, nil
 	}
 	if s.client && !c.outside && ctx.Value(ownDial{}) == nil {

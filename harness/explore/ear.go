@@ -6,38 +6,40 @@ import (
 	"syscall"
 )
 
-// This file hears what a program outside does on a connection, also what it does without waiting for an answer.
+// This file tracks what a program outside this process does on a connection, also when the program does not wait for an
+// answer.
 
-// ear is how a gate hears a program on one connection. The zero value hears nothing.
-type ear struct {
+// activity is what the gate's goroutine does for one connection of a program outside this process. The zero value waits
+// for Redis.
+type activity struct {
 	mu    sync.Mutex
-	outer net.Conn // the program's; nil: the connection comes by a relay, or from inside
-	does  earState
+	outer net.Conn // the program's side; nil: the client is in this process, or a relay passes its bytes on
+	state activityState
 }
 
-// earState says what the goroutine does that hears.
-type earState uint8
+// activityState is what the gate's goroutine does now.
+type activityState uint8
 
 const (
-	earParks earState = iota // a command is under way, or it is over
-	earReads                 // it waits for what the program sends next
-	earActs                  // it acts on what the program has sent
+	waitsForReply   activityState = iota // it waits for the reply to a command, or has ended
+	waitsForProgram                      // it waits for what the program sends next
+	handlesProgram                       // it handles what the program has sent
 )
 
-// turns notes what the ear's goroutine does from now on.
-func (e *ear) turns(to earState) {
+// set stores what the gate's goroutine does from now on.
+func (e *activity) set(to activityState) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.does = to
+	e.state = to
 }
 
-// hear reads what the program sends next.
-func (e *ear) hear(outer net.Conn, in []byte) (n int, err error) {
+// readProgram reads what the program sends next.
+func (e *activity) readProgram(outer net.Conn, in []byte) (n int, err error) {
 	raw, err := rawOf(outer)
 	if err != nil {
 		return 0, err
 	}
-	e.turns(earReads)
+	e.set(waitsForProgram)
 	failed := raw.Read(func(fd uintptr) bool {
 		e.mu.Lock()
 		defer e.mu.Unlock()
@@ -45,7 +47,7 @@ func (e *ear) hear(outer net.Conn, in []byte) (n int, err error) {
 		if err == syscall.EAGAIN {
 			return false
 		}
-		e.does = earActs
+		e.state = handlesProgram
 		return true
 	})
 	switch {
@@ -59,18 +61,19 @@ func (e *ear) hear(outer net.Conn, in []byte) (n int, err error) {
 	return n, nil
 }
 
-// isBehind reports whether the program has sent something, or closed the connection, and the gate has not done what follows from it.
-func (e *ear) isBehind() (behind bool) {
+// isBehind reports whether the program has sent something, or closed the connection, and the gate has not handled it
+// yet.
+func (e *activity) isBehind() (behind bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if e.outer == nil || e.does != earReads {
-		return e.does == earActs
+	if e.outer == nil || e.state != waitsForProgram {
+		return e.state == handlesProgram
 	}
 	raw, err := rawOf(e.outer)
 	if err != nil {
 		return false
 	}
-	_ = raw.Control(func(fd uintptr) { // an error: this side has closed it
+	_ = raw.Control(func(fd uintptr) { // an error: this side has closed the connection
 		var b [1]byte
 		_, err := ignoringEINTR(func() (int, error) {
 			n, _, err := syscall.Recvfrom(int(fd), b[:], syscall.MSG_PEEK|syscall.MSG_DONTWAIT)
@@ -97,12 +100,13 @@ func ignoringEINTR(call func() (int, error)) (n int, err error) {
 	}
 }
 
-// hangUp closes the program's side. Where a command is under way the goroutine that waits for its reply does that, when it has been told.
-func (e *ear) hangUp() {
+// hangUp closes the program's side. If a command is under way, the goroutine that waits for its reply closes it
+// instead.
+func (e *activity) hangUp() {
 	e.mu.Lock()
-	waits := e.does == earParks
+	waits := e.state == waitsForReply
 	e.mu.Unlock()
 	if e.outer != nil && !waits {
-		_ = e.outer.Close() // the program may have closed it
+		_ = e.outer.Close() // an error: the program has closed it
 	}
 }

@@ -8,14 +8,15 @@ import (
 	"github.com/doublegrant/doublegrant/harness/explore/internal/command"
 )
 
-// This file says when an operation took effect. Under load that is somewhere between its call and its return. In a schedule each step is
-// known, so its lease, window or mark is counted from the first step that can have begun it.
+// This file says when an operation took effect. Under load that is known only to lie between its call and its return.
+// In a schedule every step is known, so a lease, window or mark is counted from the first step that can have begun it.
 
-// takesEffect is asked before the actor's next command is sent. What it returns reports of the reply whether the command can have begun what its
-// operation brings about: it has written, or has told the time of day or what is left of a lease, from which an end may have been reckoned. It
-// says no where that is known already, or makes no difference.
+// takesEffect is called before the actor's next command is sent. The function that it returns reports, for the
+// command's reply, whether the operation may have taken effect with this command: the command has written, or has
+// returned the time of day or the rest of a lease, from which an end can be computed. It returns false if that is known
+// already or does not matter.
 func (a *actor) takesEffect() func(reply string) bool {
-	if a.acted || !a.movesCalls() {
+	if a.tookEffect || !a.movesCalls() {
 		return func(string) bool { return false }
 	}
 	on := a.parkedAt.Pending
@@ -24,43 +25,47 @@ func (a *actor) takesEffect() func(reply string) bool {
 	return func(reply string) bool { return tells || (c.Changes() || c.Timely()) && !c.ChangedNothing(reply) }
 }
 
-// asksTTL reports whether the outcome of a command, or of the transaction that it executes, depends on what is left of a lease.
+// asksTTL reports whether the outcome of a command, or of the transaction that it executes, depends on the rest of a
+// lease.
 func (ex *execution) asksTTL(c *command.Command, on *command.Pending) bool {
 	return ex.anyCommand(c, on, ex.w.Scripts.ReadsTTL)
 }
 
-// movesCalls reports whether operations of the actor count from when they take effect: it does them alone, and they begin leases or marks.
+// movesCalls reports whether the actor's operations count from when they take effect. They do if the client has one
+// thread and begins leases or marks.
 func (a *actor) movesCalls() bool {
-	return !a.hasThreads() && slices.ContainsFunc(a.ex.spec.Program.Kinds, func(k harness.Kind) bool { return k == harness.Acquire || k == harness.Claim })
+	return !a.hasThreads() && slices.ContainsFunc(a.ex.spec.Program.Kinds, func(k harness.Kind) bool {
+		return k == harness.Acquire || k == harness.Claim
+	})
 }
 
-// act notes that the operation at hand takes effect, at the given time. Later calls do nothing.
-func (a *actor) act(at time.Duration) {
-	if a.inOp && !a.acted {
-		a.acted, a.actedAt = true, at
+// noteEffect records that the current operation takes effect at the given time. Later calls do nothing.
+func (a *actor) noteEffect(at time.Duration) {
+	if a.inOp && !a.tookEffect {
+		a.tookEffect, a.tookEffectAt = true, at
 	}
 }
 
-// sleep lets the actor sleep for d before its next step, in an operation or between two.
+// sleep delays the actor's next step by d. between is true for a sleep between two operations.
 func (a *actor) sleep(d time.Duration, between bool) {
 	a.wakeAt = max(a.wakeAt, a.ex.now) + d
-	a.rests, a.slept = between, a.slept || !between
+	a.sleepsBetweenOps, a.slept = between, a.slept || !between
 }
 
-// mayBegin reports whether the actor's next step may be the one from which its operation counts. In doubt it is.
-func (a *actor) mayBegin() bool { return !a.inOp || !a.acted && a.movesCalls() }
+// mayBegin reports whether the actor's next step may be the one from which its operation counts.
+func (a *actor) mayBegin() bool { return !a.inOp || !a.tookEffect && a.movesCalls() }
 
-// calledAt returns the time from which an operation that has just ended counts. It is that at which it took effect for what was granted or
-// marked, where the client did it alone. Whoever gives something back has given it up from the beginning. Of what was refused or has no answer
-// nobody knows which step decided, and a number may be drawn by the first read.
+// calledAt returns the time from which a finished operation counts. For a grant or mark by a client with one thread
+// that is when it took effect. A release counts from its first step. So does what was refused or not answered, since
+// the step that decided it is not known, and a number, since the first read may draw it.
 func (a *actor) calledAt(op *harness.Op) time.Duration {
-	if a.acted && !a.slept && a.movesCalls() && op.Outcome == harness.OK && begins(*op) {
-		return a.actedAt
+	if a.tookEffect && !a.slept && a.movesCalls() && op.Outcome == harness.OK && begins(*op) {
+		return a.tookEffectAt
 	}
 	return a.callAt
 }
 
-// begins reports whether an operation that was ok begins a lease, or a mark.
+// begins reports whether a successful operation begins a lease or a mark.
 func begins(op harness.Op) bool {
 	switch op.Kind {
 	case harness.Acquire, harness.Extend, harness.Confirm:

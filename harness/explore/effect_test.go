@@ -15,7 +15,7 @@ import (
 	"github.com/doublegrant/doublegrant/harness/interleave"
 )
 
-// operates makes a client with one operation, which ends as do leaves it.
+// operates returns a client with one operation, whose outcome do sets.
 func operates(kind harness.Kind, do func(ctx context.Context, r redis.UniversalClient, op *harness.Op)) client {
 	return func(ctx context.Context, s *harness.Session, r redis.UniversalClient) {
 		s.Invoke(harness.Op{Kind: kind, Key: "k", Arg: "me", TTL: lease}, func(op *harness.Op) {
@@ -25,7 +25,7 @@ func operates(kind harness.Kind, do func(ctx context.Context, r redis.UniversalC
 	}
 }
 
-// An operation counts from the first step that can have begun what it brings about.
+// An operation counts from the first step that can have begun its effect.
 func TestAnOperationCountsFromItsFirstEffect(t *testing.T) {
 	saying := func(result string, commands ...string) func(context.Context, redis.UniversalClient, *harness.Op) {
 		return func(ctx context.Context, r redis.UniversalClient, op *harness.Op) {
@@ -50,24 +50,27 @@ func TestAnOperationCountsFromItsFirstEffect(t *testing.T) {
 		does func(context.Context, redis.UniversalClient, *harness.Op)
 		from int // the step, from 0
 	}{
-		"a read before the write":        {harness.Acquire, saying("", "GET k", "SET k 1 PX 10000"), 1},
-		"reads only":                     {harness.Acquire, saying("", "GET k", "GET k"), 0},
-		"a write before the lease":       {harness.Acquire, saying("", "INCR n", "SET k 1 PX 10000"), 0},
-		"what is left of a lease":        {harness.Acquire, saying("", "PTTL k", "SET k 1 PX 10000"), 0},
-		"the server's clock":             {harness.Acquire, saying("", "TIME", "SET k 1 PX 10000"), 0},
-		"a client's clock":               {harness.Acquire, saying("", "clock", "SET k 1 PX 10000"), 0},
-		"a clock after a read":           {harness.Acquire, saying("", "GET k", "clock"), 1},
-		"a sleep after a read":           {harness.Acquire, saying("", "GET k", "sleep", "SET k 1 PX 10000"), 0},
-		"a condition that was not met":   {harness.Acquire, saying("", "SET k 1 XX", "SET k 1 PX 10000"), 1},
-		"a script that Redis lacks":      {harness.Acquire, saying("", "EVALSHA 0123456789012345678901234567890123456789 0", "SET k 1 PX 10000"), 1},
+		"a read before the write":      {harness.Acquire, saying("", "GET k", "SET k 1 PX 10000"), 1},
+		"reads only":                   {harness.Acquire, saying("", "GET k", "GET k"), 0},
+		"a write before the lease":     {harness.Acquire, saying("", "INCR n", "SET k 1 PX 10000"), 0},
+		"what is left of a lease":      {harness.Acquire, saying("", "PTTL k", "SET k 1 PX 10000"), 0},
+		"the server's clock":           {harness.Acquire, saying("", "TIME", "SET k 1 PX 10000"), 0},
+		"a client's clock":             {harness.Acquire, saying("", "clock", "SET k 1 PX 10000"), 0},
+		"a clock after a read":         {harness.Acquire, saying("", "GET k", "clock"), 1},
+		"a sleep after a read":         {harness.Acquire, saying("", "GET k", "sleep", "SET k 1 PX 10000"), 0},
+		"a condition that was not met": {harness.Acquire, saying("", "SET k 1 XX", "SET k 1 PX 10000"), 1},
+		"a script that Redis lacks": {harness.Acquire,
+			saying("", "EVALSHA 0123456789012345678901234567890123456789 0", "SET k 1 PX 10000"), 1},
 		"a script":                       {harness.Acquire, saying("", "EVAL return{} 0", "SET k 1 PX 10000"), 0},
 		"an extension":                   {harness.Extend, saying("", "GET k", "PEXPIRE n 5", "SET k 1 PX 10000"), 2},
 		"a release is given up at once":  {harness.Release, saying("", "GET k", "DEL k"), 0},
 		"a refusal may come of the read": {harness.Acquire, refused, 0},
 		"a number may be what was read":  {harness.Next, saying("1", "GET k", "SET k 1"), 0},
-		"a message that is new":          {harness.Claim, saying(harness.ResultFirst, "EXISTS k", "SET k 1 PX 10000"), 1},
-		"a message that was seen":        {harness.Claim, saying(harness.ResultSeen, "EXISTS k", "SET k 1 PX 10000"), 0},
-		"a confirmation":                 {harness.Confirm, saying("", "EXISTS k", "SET k 1 PX 10000"), 1},
+		"a message that is new": {harness.Claim,
+			saying(harness.ResultFirst, "EXISTS k", "SET k 1 PX 10000"), 1},
+		"a message that was seen": {harness.Claim,
+			saying(harness.ResultSeen, "EXISTS k", "SET k 1 PX 10000"), 0},
+		"a confirmation": {harness.Confirm, saying("", "EXISTS k", "SET k 1 PX 10000"), 1},
 	} {
 		p := program(operates(c.kind, c.does))
 		p.Kinds = []harness.Kind{harness.Acquire, harness.Claim, harness.Next}
@@ -78,13 +81,15 @@ func TestAnOperationCountsFromItsFirstEffect(t *testing.T) {
 	}
 }
 
-// What a transaction tells of a lease counts like a command that does, and so does a condition on it.
+// Reading the rest of a lease in a transaction counts like a command that reads it. So does a condition on it.
 func TestWhatIsLeftOfALeaseIsAnEffect(t *testing.T) {
 	for name, asks := range map[string]func(ctx context.Context, r redis.UniversalClient){
 		"in a transaction": func(ctx context.Context, r redis.UniversalClient) {
 			_, _ = transaction(ctx, r, []string{"GET k", "PTTL k"})
 		},
-		"by a condition that was not met": func(ctx context.Context, r redis.UniversalClient) { _, _ = say(ctx, r, "PEXPIRE k 10 GT") },
+		"by a condition that was not met": func(ctx context.Context, r redis.UniversalClient) {
+			_, _ = say(ctx, r, "PEXPIRE k 10 GT")
+		},
 	} {
 		p := program(operates(harness.Extend, func(ctx context.Context, r redis.UniversalClient, _ *harness.Op) {
 			asks(ctx, r)
@@ -92,12 +97,15 @@ func TestWhatIsLeftOfALeaseIsAnEffect(t *testing.T) {
 		}))
 		p.Kinds = []harness.Kind{harness.Acquire}
 		ex := newScheduler(t, timed(p, 1)).run(interleave.Run(0), interleave.Run(0))
-		write := slices.IndexFunc(ex.trace.Steps, func(s interleave.Step) bool { return strings.HasPrefix(s.Command, "SET other") })
+		write := slices.IndexFunc(ex.trace.Steps, func(s interleave.Step) bool {
+			return strings.HasPrefix(s.Command, "SET other")
+		})
 		require.Less(t, ex.ops[0].Call, ex.trace.Steps[write].At, name)
 	}
 }
 
-// claimsLate claims with a look at a mark first, and confirms. Whoever looks before a confirmation and claims after it delivers twice.
+// claimsLate claims and confirms messages. With looks it checks for a mark first; then a claim after a confirmation
+// delivers twice.
 func claimsLate(looks bool) interleave.Program {
 	p := program(func(ctx context.Context, s *harness.Session, r redis.UniversalClient) {
 		claimed := s.Invoke(harness.Op{Kind: harness.Claim, Key: "k", TTL: lease}, func(op *harness.Op) {
@@ -120,7 +128,7 @@ func claimsLate(looks bool) interleave.Program {
 	return p
 }
 
-// Under load nobody knows when a claim that was answered late was executed. In a schedule it is known.
+// Under load it is unknown when a claim that was answered late was executed. In a schedule it is known.
 func TestAClaimAfterAConfirmationIsADuplicateHoweverEarlyItWasAskedFor(t *testing.T) {
 	for _, c := range []struct {
 		looks bool

@@ -11,37 +11,39 @@ import (
 	"github.com/doublegrant/doublegrant/harness/interleave"
 )
 
-// This file keeps the situations that schedules meet. Checkers see some of them in the history; the explorer brings about
-// the others itself.
+// This file collects the situations that schedules meet. Checkers see some of them in the history; the explorer causes
+// the others.
 
-// noteSituation notes a situation that the explorer brings about.
+// noteSituation adds a situation that the explorer caused.
 func (ex *execution) noteSituation(name harness.SituationName) {
 	ex.situations = append(ex.situations, name)
 }
 
-// rerunSituations runs the shortest schedule of each situation again and returns the situations with their steps.
+// rerunSituations runs the shortest schedule of each situation again, and returns the situations with their steps.
 func (s *search) rerunSituations(ctx context.Context, w *world) (all []interleave.Situation, err error) {
 	r := newRunner(s.spec, w)
 	for _, name := range slices.Sorted(maps.Keys(s.seen.Encounters.By)) {
 		e := s.seen.Encounters.By[name]
-		told := interleave.Situation{Situation: e.Situation}
+		situation := interleave.Situation{Situation: e.Situation}
 		if e.Count > 0 {
-			told.Steps, err = r.stepsOf(context.WithoutCancel(ctx), e.Budget, e.Schedule)
-			if err != nil && !errors.Is(err, ErrDiverged) && !errors.Is(err, schedule.ErrStopped) { // of those the verdict tells
+			situation.Steps, err = r.stepsOf(context.WithoutCancel(ctx), e.Budget, e.Schedule)
+			// the verdict reports these two
+			if err != nil && !errors.Is(err, ErrDiverged) && !errors.Is(err, schedule.ErrStopped) {
 				return all, err
 			}
 		}
-		all = append(all, told)
+		all = append(all, situation)
 	}
 	return all, nil
 }
 
 // stepsOf runs a schedule and returns its steps. They are nil if the machine disturbed every attempt.
-func (r runner) stepsOf(ctx context.Context, budget interleave.Budget, choices []interleave.Choice) ([]interleave.Step, error) {
+func (r runner) stepsOf(ctx context.Context, budget interleave.Budget,
+	choices []interleave.Choice) ([]interleave.Step, error) {
 	ex, err := r.replay(ctx, budget, choices)
 	switch {
 	case errors.Is(err, errDisturbed):
-		return nil, nil // there is one, but the machine is too busy to show it
+		return nil, nil // the machine is too busy to show it
 	case err != nil:
 		return nil, err
 	}

@@ -13,15 +13,16 @@ import (
 	"github.com/doublegrant/doublegrant/harness/explore/internal/findings"
 )
 
-// This file holds what has to be equal of two searches that are compared.
+// This file checks what has to be equal in two searches.
 
-// equalTallies wants all that is counted and found.
+// equalTallies requires equal counts and findings.
 func equalTallies(x *trial, want, got came) {
 	x.t.Helper()
 	require.Equal(x.t, []any{want.tally, want.parts, want.stopped}, []any{got.tally, got.parts, got.stopped}, x.what)
 }
 
-// equalButPruning wants the same counterexamples. Pieces know fewer states; where none is known all counts are the same.
+// equalButPruning requires equal counterexamples. Pieces know fewer states; if none are known, all counts have to be
+// equal as well.
 func equalButPruning(x *trial, want, got came) {
 	require.Equal(x.t, want.stopped, got.stopped, x.what)
 	var a, b findings.Tally
@@ -41,7 +42,7 @@ func equalButPruning(x *trial, want, got came) {
 	require.GreaterOrEqual(x.t, b.Schedules, a.Schedules, x.what)
 }
 
-// equalHistories wants the same histories, to the last microsecond.
+// equalHistories requires equal histories, to the microsecond.
 func equalHistories(x *trial, want, got came) {
 	all := func(c came) (texts []string) {
 		for _, ops := range c.histories {
@@ -54,9 +55,9 @@ func equalHistories(x *trial, want, got came) {
 	require.Equal(x.t, all(want), all(got), x.what)
 }
 
-// equalShown wants all that the clients of a program can see and leave in the store, and every order in which their operations can end
-// and begin. A violation in one order is a violation in another that has it. Where clients look at clocks operations may end earlier,
-// so there such an order is enough.
+// equalShown requires equal outcomes: what the clients can see and leave in the store, and every order in which their
+// operations can end and begin. A violation in one order is also one in any order that contains it. With clients that
+// read clocks, operations may end earlier, so such an order suffices.
 func equalShown(x *trial, want, got came) {
 	every, some := showing(want.histories), showing(got.histories)
 	every.in(x.t, some, strings.Contains(x.what, "CLOCK"), x.what+"\nit is lost:")
@@ -64,7 +65,7 @@ func equalShown(x *trial, want, got came) {
 	require.LessOrEqual(x.t, got.schedules, want.schedules)
 }
 
-// endOf holds what a schedule showed: the operations of each client and the contents of the store.
+// endOf describes what a schedule showed: each client's operations and the content of the store.
 func endOf(ops []harness.Op) string {
 	var parts []string
 	for _, op := range ops {
@@ -74,8 +75,8 @@ func endOf(ops []harness.Op) string {
 	return strings.Join(parts, "\n")
 }
 
-// precedence tells which operations of clients had ended before which operations of others began. It leaves out times, the begin
-// of an operation that a crash ended before its first command, and work between two operations.
+// precedence lists which operations of clients had ended before which operations of others began. It leaves out times,
+// the beginning of an operation that a crash ended before its first command, and work between two operations.
 func precedence(ops []harness.Op) (pairs []string) {
 	for _, a := range ops {
 		for _, b := range ops {
@@ -90,7 +91,7 @@ func precedence(ops []harness.Op) (pairs []string) {
 	return pairs
 }
 
-// shown holds what schedules showed: for each outcome, the orders of operations that came with it.
+// shown maps each outcome to the orders of operations in which it was shown.
 type shown map[string]map[string][]string
 
 func showing(histories [][]harness.Op) shown {
@@ -105,14 +106,16 @@ func showing(histories [][]harness.Op) shown {
 	return set
 }
 
-// in fails unless other has all that s has. With more, an order that contains it is enough.
+// in fails unless other has all of s. With more, an order that contains the one in s suffices.
 func (s shown) in(t *testing.T, other shown, more bool, message string) {
 	t.Helper()
 	for o, orders := range s {
 		for text, order := range orders {
 			_, has := other[o][text]
 			for _, wider := range other[o] {
-				has = has || more && !slices.ContainsFunc(order, func(pair string) bool { return !slices.Contains(wider, pair) })
+				has = has || more && !slices.ContainsFunc(order, func(pair string) bool {
+					return !slices.Contains(wider, pair)
+				})
 			}
 			require.True(t, has, "%s\n%s\n%s", message, o, text)
 		}

@@ -17,27 +17,27 @@ import (
 	"github.com/doublegrant/doublegrant/harness/interleave"
 )
 
-// This file tries what a program promises by Symmetric: a schedule in which clients have changed places has to go as it did before, but
-// for their names. Tried are the shortest schedules of the situations that a part has met, and some at random. Where the promise does not
-// hold the search begins anew without it, since it has left out orders that show something of their own.
+// This file tests the promise Program.Symmetric: a schedule in which clients swap places must go as before, apart from
+// their names. It tries the shortest schedules of the situations that a part has met, and some at random. If the
+// promise does not hold, the search starts again without it, since it has left out orders that matter.
 
 const (
-	mostExchanges = 160 // schedules with clients in other places that are run after one part
-	drawnToSwap   = 12  // schedules at random that are tried after one part
+	mostExchanges = 160 // schedules with swapped clients that are run after one part
+	drawnToSwap   = 12  // random schedules that are tried after one part
 )
 
-// places says who acts in whose place: places[i] in that of client i, both counted from 0.
+// places is a permutation of clients: client i takes the place of client places[i], both from 0.
 type places []int
 
-// breaksSymmetry tries the promise on schedules of the part that has just ended, and reports whether it does not hold. From then on the
-// search does not rely on it.
+// breaksSymmetry tests the promise on schedules of the part that has just ended, and reports whether it is broken. If
+// so, the search no longer relies on it.
 func (s *search) breaksSymmetry(ctx context.Context, w *world) bool {
 	if !s.spec.inOneOrder(s.budget) || s.isEnding() {
 		return false
 	}
 	why := ""
 	err := catchPanics(func() (err error) {
-		why, err = s.firstUnlike(context.WithoutCancel(ctx), w)
+		why, err = s.firstAsymmetry(context.WithoutCancel(ctx), w)
 		return err
 	})
 	if err != nil {
@@ -49,11 +49,11 @@ func (s *search) breaksSymmetry(ctx context.Context, w *world) bool {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.unlike, s.spec.Program.Symmetric = why, false
+	s.asymmetry, s.spec.Program.Symmetric = why, false
 	return true
 }
 
-// beginAnew forgets all that the search has counted. What it has found stays: those schedules are run again in the end.
+// beginAnew resets the counts of the search. Counterexamples stay: their schedules are run again at the end.
 func (s *search) beginAnew() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -63,24 +63,26 @@ func (s *search) beginAnew() {
 	s.parts, s.resumed, s.round = nil, nil, nil
 }
 
-// unlikeLimit says in the result that the promise does not hold. It is empty if nothing has shown that.
-func (s *search) unlikeLimit() string {
-	if s.unlike == "" {
+// asymmetryLimit is the line of the result that says that the promise does not hold; empty: it was not broken.
+func (s *search) asymmetryLimit() string {
+	if s.asymmetry == "" {
 		return ""
 	}
-	return "the promise that clients differ in their names only, which does not hold (" + s.unlike + "): clients begin in every order"
+	return "the promise that clients differ in their names only, which does not hold (" + s.asymmetry +
+		"): clients begin in every order"
 }
 
-// exchanged is a schedule that is to be run with clients in each other's places.
-type exchanged struct {
+// exchangeTest is a schedule to be run with swapped clients.
+type exchangeTest struct {
 	budget interleave.Budget
-	path   []interleave.Choice // nil: it is drawn at random
-	number int                 // of the draw
+	path   []interleave.Choice // nil: drawn at random
+	number int                 // of the drawn schedule
 	tried  []places
 }
 
-// toExchange lists the schedules that are tried after a part, and notes that they are. Where not all can be, each is tried about as often.
-func (s *search) toExchange() (all []exchanged) {
+// toExchange lists the schedules to try after a part and marks them as tried. If not all permutations can be tried,
+// each schedule gets about the same number.
+func (s *search) toExchange() (all []exchangeTest) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	most := mostExchanges
@@ -89,34 +91,34 @@ func (s *search) toExchange() (all []exchanged) {
 	}
 	others := otherPlaces(s.budget.Clients)
 	for number := range min(drawnToSwap, most/4) {
-		all = append(all, exchanged{s.budget, nil, number + 1, others[number%len(others):][:1]})
+		all = append(all, exchangeTest{s.budget, nil, number + 1, others[number%len(others):][:1]})
 	}
 	drawn := len(all)
 	for _, name := range slices.Sorted(maps.Keys(s.seen.Encounters.By)) {
 		e := s.seen.Encounters.By[name]
 		key := fmt.Sprint(e.Budget.Place, candidateKey(e.Budget.Clients, e.Schedule))
-		if e.Count == 0 || s.exchanged[key] || len(all) == most || !s.spec.inOneOrder(e.Budget) {
+		if e.Count == 0 || s.triedExchanges[key] || len(all) == most || !s.spec.inOneOrder(e.Budget) {
 			continue
 		}
-		if s.exchanged == nil {
-			s.exchanged = map[string]bool{}
+		if s.triedExchanges == nil {
+			s.triedExchanges = map[string]bool{}
 		}
-		s.exchanged[key] = true
-		all = append(all, exchanged{budget: e.Budget, path: e.Schedule})
+		s.triedExchanges[key] = true
+		all = append(all, exchangeTest{budget: e.Budget, path: e.Schedule})
 	}
-	left := most - drawn
+	remaining := most - drawn
 	for i := range all[drawn:] {
 		x := &all[drawn+i]
-		share := left / (len(all) - drawn - i)
+		share := remaining / (len(all) - drawn - i)
 		x.tried = otherPlaces(x.budget.Clients)
 		x.tried = x.tried[:min(len(x.tried), share)]
-		left -= len(x.tried)
+		remaining -= len(x.tried)
 	}
 	return all
 }
 
-// otherPlaces lists ways in which clients can take each other's places. With up to four clients each two of them take the places of each
-// two in one way (of four these are the even permutations). With more each takes the place of each other.
+// otherPlaces lists the permutations to try. Up to four clients, every pair of clients takes the places of every pair
+// once; of four clients these are the even permutations. With more clients, every client takes every other place.
 func otherPlaces(clients int) (all []places) {
 	if clients > interleave.MaxExhaustive {
 		for by := 1; by < clients; by++ {
@@ -136,7 +138,7 @@ func otherPlaces(clients int) (all []places) {
 	return all
 }
 
-// permutations lists all permutations of so many clients, beginning with the one that changes nothing.
+// permutations lists all permutations of n clients, the identity first.
 func permutations(clients int) (all []places) {
 	if clients == 0 {
 		return []places{{}}
@@ -149,7 +151,7 @@ func permutations(clients int) (all []places) {
 	return all
 }
 
-// isEven reports whether an even number of exchanges of two leads there.
+// isEven reports whether the permutation is a product of an even number of swaps.
 func (p places) isEven() bool {
 	inversions := 0
 	for j := range p {
@@ -162,10 +164,10 @@ func (p places) isEven() bool {
 	return inversions%2 == 0
 }
 
-// whose returns in whose place a client acts.
-func (p places) whose(client int) int { return slices.Index(p, client) }
+// inverse returns the client that takes the given client's place.
+func (p places) inverse(client int) int { return slices.Index(p, client) }
 
-// String says who acts in whose place.
+// String describes the permutation.
 func (p places) String() string {
 	var clients, of []string
 	for i, client := range p {
@@ -179,34 +181,34 @@ func (p places) String() string {
 	return fmt.Sprintf("clients %s in the places of clients %s", strings.Join(clients, ", "), strings.Join(of, ", "))
 }
 
-// firstUnlike tries schedules, and describes the first difference beyond the names of clients. It is empty if there is none.
-func (s *search) firstUnlike(ctx context.Context, w *world) (why string, err error) {
+// firstAsymmetry tries schedules and describes the first difference other than names; empty: none.
+func (s *search) firstAsymmetry(ctx context.Context, w *world) (why string, err error) {
 	free := *s.spec // clients begin in any order
 	free.Program.Symmetric = false
-	kept, every := newRunner(s.spec, w), newRunner(&free, w)
-	kept.traced, every.traced = true, true
-	defer kept.alarm.Stop()
-	defer every.alarm.Stop()
+	asPromised, inAnyOrder := newRunner(s.spec, w), newRunner(&free, w)
+	asPromised.traced, inAnyOrder.traced = true, true
+	defer asPromised.alarm.Stop()
+	defer inAnyOrder.alarm.Stop()
 	random, steps := Random{Seed: 1, Depth: defaultDepth}, 0
 	for _, x := range s.toExchange() {
 		if s.isEnding() {
 			break
 		}
-		first, err := kept.run(ctx, x.budget, func() strategy.Strategy {
+		first, err := asPromised.run(ctx, x.budget, func() strategy.Strategy {
 			if x.path != nil {
 				return &strategy.Replay{Schedule: x.path}
 			}
 			return random.draw(s.spec, x.budget, x.number, steps)
 		})
 		switch {
-		case cannotBeTold(err):
-			continue // the search itself tells what is wrong
+		case isInconclusive(err):
+			continue // the search itself reports what is wrong
 		case err != nil:
 			return "", err
 		}
 		steps = max(steps, len(first.path))
 		for _, p := range x.tried {
-			if why, err = every.unlike(ctx, first, p); why != "" || err != nil {
+			if why, err = inAnyOrder.asymmetryUnder(ctx, first, p); why != "" || err != nil {
 				return why, err
 			}
 		}
@@ -214,29 +216,29 @@ func (s *search) firstUnlike(ctx context.Context, w *world) (why string, err err
 	return "", nil
 }
 
-// cannotBeTold reports whether a schedule could not be run, for a reason that is no error of the harness.
-func cannotBeTold(err error) bool {
+// isInconclusive reports whether a schedule could not be run for a reason other than a failure of the harness.
+func isInconclusive(err error) bool {
 	return errors.Is(err, ErrDiverged) || errors.Is(err, schedule.ErrStopped) || errors.Is(err, errDisturbed)
 }
 
-// unlike runs a schedule with clients in other places, and describes the first difference beyond their names. What differs as well when the
-// same schedule is run again is drawn at random, and no matter of theirs.
-func (r runner) unlike(ctx context.Context, first *execution, p places) (why string, err error) {
+// asymmetryUnder runs a schedule with swapped clients and describes the first difference other than names. A difference
+// that also shows when the same schedule is run twice is random, and ignored.
+func (r runner) asymmetryUnder(ctx context.Context, first *execution, p places) (why string, err error) {
 	image, err := r.replay(ctx, first.budget, exchange(first.path, p))
-	if errors.Is(err, errDisturbed) || err != nil && !cannotBeTold(err) {
+	if errors.Is(err, errDisturbed) || err != nil && !isInconclusive(err) {
 		return "", ignoring(err, errDisturbed)
 	}
-	if why = describeUnlike(first, nil, image, p); why == "" {
+	if why = describeAsymmetry(first, nil, image, p); why == "" {
 		return "", nil
 	}
-	again, err := r.replay(ctx, first.budget, first.path)
+	repeated, err := r.replay(ctx, first.budget, first.path)
 	if err != nil {
 		return "", ignoring(err, ErrDiverged, schedule.ErrStopped, errDisturbed)
 	}
-	return describeUnlike(first, again, image, p), nil
+	return describeAsymmetry(first, repeated, image, p), nil
 }
 
-// ignoring returns nil in the place of an error that wraps one of some others.
+// ignoring returns err, or nil if err wraps one of others.
 func ignoring(err error, others ...error) error {
 	if slices.ContainsFunc(others, func(o error) bool { return errors.Is(err, o) }) {
 		return nil
@@ -244,7 +246,7 @@ func ignoring(err error, others ...error) error {
 	return err
 }
 
-// exchange returns the schedule with clients in other places.
+// exchange returns the schedule with clients swapped.
 func exchange(path []interleave.Choice, p places) []interleave.Choice {
 	out := slices.Clone(path)
 	for at, c := range out {
@@ -255,9 +257,9 @@ func exchange(path []interleave.Choice, p places) []interleave.Choice {
 	return out
 }
 
-// describeUnlike describes the first step, or operation, in which the image of a schedule differs from it beyond names. again is the
-// schedule once more, nil if that was not run. An image that is nil could not begin.
-func describeUnlike(first, again, image *execution, p places) string {
+// describeAsymmetry describes the first step or operation of image that differs from first in more than names. repeated
+// is a second run of first, nil if there was none. image is nil if it could not begin.
+func describeAsymmetry(first, repeated, image *execution, p places) string {
 	whose := p.String()
 	if image == nil {
 		return "a schedule cannot begin with " + whose
@@ -266,39 +268,44 @@ func describeUnlike(first, again, image *execution, p places) string {
 	a, b := first.trace.Steps, image.trace.Steps
 	for i := range min(len(a), len(b)) {
 		x, y, z := a[i], b[i], a[i]
-		if again != nil && i < len(again.trace.Steps) {
-			z = again.trace.Steps[i]
+		if repeated != nil && i < len(repeated.trace.Steps) {
+			z = repeated.trace.Steps[i]
 		}
 		switch {
-		case x.Choice.IsTime() && y.Choice.IsTime(): // it names keys in the order of their names, which is another one here
+		// it lists keys sorted by name, and the names differ here
+		case x.Choice.IsTime() && y.Choice.IsTime():
 			if len(whole(x.Command)) != len(whole(y.Command)) {
 				return fmt.Sprintf("in step %d %s, and with %s %s", i+1, x.Command, whose, y.Command)
 			}
-		case !n.same(x.Command, z.Command, n.exchanged(y.Command)):
+		case !n.same(x.Command, z.Command, n.unswapped(y.Command)):
 			return fmt.Sprintf("in step %d client %d %s, and with %s client %d %s",
 				i+1, x.Client, sentText(x.Command), whose, y.Client, sentText(y.Command))
-		case !n.same(x.Reply, z.Reply, y.Reply) && (x.Reply == y.Reply || !sameReply(x.Reply, y.Reply)) && !enoughAcks(x, y):
-			return fmt.Sprintf("in step %d %s is answered %q, and with %s %s is answered %q", i+1, x.Command, x.Reply, whose, y.Command, y.Reply)
+		case !n.same(x.Reply, z.Reply, y.Reply) &&
+			(x.Reply == y.Reply || !sameReply(x.Reply, y.Reply)) && !enoughAcks(x, y):
+			return fmt.Sprintf("in step %d %s is answered %q, and with %s %s is answered %q", i+1, x.Command, x.Reply,
+				whose, y.Command, y.Reply)
 		}
 	}
 	if len(a) != len(b) {
 		return fmt.Sprintf("a schedule has %d steps, and with %s it has %d", len(a), whose, len(b))
 	}
-	return firstUnlikeOp(first, image, n, whose)
+	return firstAsymmetricOp(first, image, n, whose)
 }
 
-// firstUnlikeOp describes the first operation that came to something else in the image.
-func firstUnlikeOp(first, image *execution, n names, whose string) string {
+// firstAsymmetricOp describes the first operation that has another outcome in image.
+func firstAsymmetricOp(first, image *execution, n names, whose string) string {
 	of := harness.Meta{Workers: len(first.actors) + 1}
 	for i := range min(len(first.ops), len(image.ops)) {
 		x, y := first.ops[i], image.ops[i]
-		client := x.Client // the harness has none in its place
+		client := x.Client // the harness has no place to swap
 		if x.Client != harness.HarnessClient {
 			client = n.places[of.Worker(x.Client)-1] + 1
 		}
-		if client != of.Worker(y.Client) || x.Kind != y.Kind || x.Outcome != y.Outcome || !n.same(x.Result, x.Result, y.Result) {
+		if client != of.Worker(y.Client) || x.Kind != y.Kind || x.Outcome != y.Outcome ||
+			!n.same(x.Result, x.Result, y.Result) {
 			return fmt.Sprintf("client %d's %s is %s %s, and with %s client %d's %s is %s %s",
-				of.Worker(x.Client), x.Kind, x.Outcome, x.Result, whose, of.Worker(y.Client), y.Kind, y.Outcome, y.Result)
+				of.Worker(x.Client), x.Kind, x.Outcome, x.Result, whose, of.Worker(y.Client),
+				y.Kind, y.Outcome, y.Result)
 		}
 	}
 	if len(first.ops) != len(image.ops) {
@@ -315,25 +322,25 @@ type names struct {
 
 func newNames(p places) names { return names{p, map[string]string{}, map[string]string{}} }
 
-// numberedClient matches what a trace calls a client.
+// numberedClient matches how a trace names a client.
 var numberedClient = regexp.MustCompile(`\bclient (\d+)'s\b`)
 
-// exchanged returns a text of the image, in which a trace may have numbered clients, with their numbers as they were.
-func (n names) exchanged(text string) string {
+// unswapped returns a text of the image with the numbers of its clients mapped back.
+func (n names) unswapped(text string) string {
 	return numberedClient.ReplaceAllStringFunc(text, func(s string) string {
 		i, err := strconv.Atoi(numberedClient.FindStringSubmatch(s)[1])
 		if err != nil {
 			return s
 		}
-		return fmt.Sprintf("client %d's", n.whose(i-1)+1)
+		return fmt.Sprintf("client %d's", n.inverse(i-1)+1)
 	})
 }
 
-// same reports whether the words of a text stand for those of the image's, each for the same one everywhere. A word that stands for itself
-// does so everywhere as well. Numbers and short words are what they are, unless they are others in again, the same text of another run.
-// Of a text that is too long to be shown only what comes before its gap counts.
-func (n names) same(text, again, image string) bool {
-	x, y, z := whole(text), whole(image), whole(again)
+// same reports whether the words of text map to those of image, one to one in the whole schedule. Numbers and short
+// words must be equal, unless they differ in repeated, the same text from a second run. Of a shortened text only the
+// part before the gap counts.
+func (n names) same(text, repeated, image string) bool {
+	x, y, z := whole(text), whole(image), whole(repeated)
 	if short := min(len(x), len(y)); clipped(text) || clipped(image) {
 		x, y = x[:short], y[:short]
 	}
@@ -349,12 +356,12 @@ func (n names) same(text, again, image string) bool {
 	return true
 }
 
-// gap stands in a text for what is left out in its middle.
+// gap replaces the middle of a long text.
 const gap = "…"
 
 func clipped(text string) bool { return strings.Contains(text, gap) }
 
-// whole lists the words of a text that come before its gap.
+// whole lists the words before the gap of a text.
 func whole(text string) []string {
 	all := tokens(text)
 	if i := slices.IndexFunc(all, clipped); i >= 0 {
@@ -363,7 +370,7 @@ func whole(text string) []string {
 	return all
 }
 
-// standsFor reports whether a word can stand for another, and notes that it does. Free ones may be short, or numbers.
+// standsFor reports whether a may map to b, and stores the pair. With free, short words and numbers may differ as well.
 func (n names) standsFor(a, b string, free bool) bool {
 	fixed := !free && (min(len(a), len(b)) < shortestToken || isNumber(a) || isNumber(b))
 	if fixed {

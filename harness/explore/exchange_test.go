@@ -17,19 +17,19 @@ import (
 	"github.com/doublegrant/doublegrant/workloads"
 )
 
-// tokenLock is a lock whose value, key and release are made of the owner's name. Its zero value is a right lock.
+// tokenLock is a lock whose value, key and release depend on the owner's name. The zero value is a correct lock.
 type tokenLock struct {
 	redis   redis.UniversalClient
 	value   func(owner string) string // default: the owner
 	key     func(key, owner string) string
-	seizes  func(owner, holder string) bool // it takes the lock of that holder
-	blindly func(owner string) bool         // it releases whatever is there
-	byName  bool                            // it releases what has the owner's name as its value
-	lets    string                          // Lua: the value v is the owner's, whose own is ARGV[1]
-	counts  func(owner string) string       // a key at which it counts; nil: none
-	marks   func(owner string) string       // a key that ends with the lease; nil: none
-	looks   bool                            // it looks at what is left of the lease before it releases
-	mine    map[string]string               // values by owner: a value may be drawn
+	seizes  func(owner, holder string) bool // takes the lock from that holder
+	blindly func(owner string) bool         // releases whatever is there
+	byName  bool                            // releases if the value is the owner's name
+	lets    string                          // Lua condition for value v being the owner's; ARGV[1] is the owner's
+	counts  func(owner string) string       // a key that it counts at; nil: none
+	marks   func(owner string) string       // a key that expires with the lease; nil: none
+	looks   bool                            // reads the rest of the lease before it releases
+	mine    map[string]string               // values by owner, since they may be random
 }
 
 func (l *tokenLock) Acquire(ctx context.Context, key, owner string, ttl time.Duration) (bool, error) {
@@ -62,7 +62,8 @@ func (l *tokenLock) Acquire(ctx context.Context, key, owner string, ttl time.Dur
 	return true, l.redis.Set(ctx, key, value, ttl).Err()
 }
 
-var deletesOwn = redis.NewScript("if redis.call('get', KEYS[1]) == ARGV[1] then return redis.call('del', KEYS[1]) end return 0")
+var deletesOwn = redis.NewScript("if redis.call('get', KEYS[1]) == ARGV[1] then return redis.call('del', KEYS[1]) " +
+	"end return 0")
 
 func (l *tokenLock) Release(ctx context.Context, key, owner string) (bool, error) {
 	if l.key != nil {
@@ -82,7 +83,8 @@ func (l *tokenLock) Release(ctx context.Context, key, owner string) (bool, error
 		value = owner
 	}
 	if l.lets != "" {
-		deletes := redis.NewScript("local v = redis.call('get', KEYS[1]) if v and " + l.lets + " then return redis.call('del', KEYS[1]) end return 0")
+		deletes := redis.NewScript("local v = redis.call('get', KEYS[1]) if v and " + l.lets +
+			" then return redis.call('del', KEYS[1]) end return 0")
 		n, err := deletes.Run(ctx, l.redis, []string{key}, value).Int()
 		return n == 1, err
 	}
@@ -90,7 +92,7 @@ func (l *tokenLock) Release(ctx context.Context, key, owner string) (bool, error
 	return n == 1, err
 }
 
-// symmetricSpec makes the search of such a lock, which promises that it compares names for equality only.
+// symmetricSpec returns the search of such a lock, which promises to compare names only for equality.
 func symmetricSpec(l tokenLock) Spec {
 	p := workloads.LockProgram(workloads.LockOptions{Name: "names"}, func(r redis.UniversalClient) workloads.Locker {
 		l := l
@@ -107,7 +109,7 @@ func strictPrefix(owner, holder string) bool {
 	return holder != owner && strings.HasPrefix(holder, owner)
 }
 
-// brokenPromise returns what a result says of the promise; empty: nothing.
+// brokenPromise returns what a result says about the promise; empty: nothing.
 func brokenPromise(res interleave.Result) string {
 	for _, limit := range res.Limits {
 		if strings.HasPrefix(limit, "the promise that clients differ in their names only") {
@@ -117,19 +119,23 @@ func brokenPromise(res interleave.Result) string {
 	return ""
 }
 
-// A promise that does not hold is dropped: the result is that of a search which never relied on it.
+// A promise that does not hold is dropped: the result is that of a search without it.
 func TestClientsThatAreNotAlikeAreSearchedInEveryOrder(t *testing.T) {
 	const special = "client-12" // the second client
 	for name, l := range map[string]tokenLock{
-		"one client releases blindly":                  {blindly: func(owner string) bool { return owner == special }},
-		"an owner seizes from whom its name begins":    {seizes: strictPrefix},
-		"an owner seizes from whose name comes behind": {seizes: func(owner, holder string) bool { return owner < holder }},
-		"all owners have one client's name":            {value: func(string) string { return special }, byName: true},
-		"a key that is another's name":                 {key: func(_, owner string) string { return "lock:" + owner + "2" }},
+		"one client releases blindly":               {blindly: func(owner string) bool { return owner == special }},
+		"an owner seizes from whom its name begins": {seizes: strictPrefix},
+		"an owner seizes from whose name comes behind": {seizes: func(owner, holder string) bool {
+			return owner < holder
+		}},
+		"all owners have one client's name": {value: func(string) string { return special }, byName: true},
+		"a key that is another's name": {key: func(_, owner string) string {
+			return "lock:" + owner + "2"
+		}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			spec := symmetricSpec(l)
-			if l.seizes != nil || l.key != nil { // two show it
+			if l.seizes != nil || l.key != nil { // two clients suffice
 				spec.Clients = 2
 			}
 			told := searched(t, spec)
@@ -144,7 +150,7 @@ func TestClientsThatAreNotAlikeAreSearchedInEveryOrder(t *testing.T) {
 	}
 }
 
-// A name that is taken for another shows it in one order only. In every other order of those two clients, the lock is right.
+// A confusion of names shows in one order only. In all other orders of those two clients the lock is correct.
 func TestNamesThatAreTakenForOthersBreakThePromise(t *testing.T) {
 	for lets, clients := range map[string]int{
 		"v:sub(1, #ARGV[1]) == ARGV[1]": 3,
@@ -152,7 +158,7 @@ func TestNamesThatAreTakenForOthersBreakThePromise(t *testing.T) {
 		"v:lower() == ARGV[1]:lower()":  3,
 		"ARGV[1] >= v":                  3,
 		"ARGV[1] <= v":                  3,
-		"v:sub(-#ARGV[1]) == ARGV[1]":   4, // the fourth has such a name
+		"v:sub(-#ARGV[1]) == ARGV[1]":   4, // only the fourth client has such a name
 		"ARGV[1]:sub(-#v) == v":         4,
 	} {
 		spec := symmetricSpec(tokenLock{lets: lets})
@@ -163,12 +169,14 @@ func TestNamesThatAreTakenForOthersBreakThePromise(t *testing.T) {
 	}
 }
 
-// A client that does something else is no reason to take the others for unlike: their parts are as they would be without it.
+// A client that does something else does not break the promise of the others: their parts are as they would be without
+// it.
 func TestAClientApartIsNoneOfThoseThatAreAlike(t *testing.T) {
 	told := func(habits bool) interleave.Result {
-		p := workloads.LockProgram(workloads.LockOptions{Habits: habits}, func(r redis.UniversalClient) workloads.Locker {
-			return &tokenLock{redis: r, mine: map[string]string{}}
-		})
+		p := workloads.LockProgram(workloads.LockOptions{Habits: habits},
+			func(r redis.UniversalClient) workloads.Locker {
+				return &tokenLock{redis: r, mine: map[string]string{}}
+			})
 		p.Symmetric, p.NoBackgroundWork = true, true
 		res := searched(t, Spec{Program: p, Checkers: checkers.ForSearch(p.Kinds...)})
 		require.Equal(t, harness.Valid, res.Verdict(), res.Summary())
@@ -182,14 +190,14 @@ func TestAClientApartIsNoneOfThoseThatAreAlike(t *testing.T) {
 	}
 	for i, part := range apart.Parts[len(alike.Parts):] {
 		want := [2]int{1, 0}
-		if i >= 2 { // nobody tells the time
+		if i >= 2 { // no client reads the time
 			want = [2]int{0, 1}
 		}
 		require.Equal(t, want, [2]int{part.Budget.Crashes, part.Budget.Approaches})
 	}
 }
 
-// Where somebody tells the time, a client apart crashes, and time passes beyond the end of a lease only.
+// If a client reads the time, a client of Program.Apart may crash, and time passes only beyond the end of a lease.
 func TestAClientApartOfALockThatTellsTheTime(t *testing.T) {
 	p := workloads.LockProgram(workloads.LockOptions{Habits: true}, func(r redis.UniversalClient) workloads.Locker {
 		return &tokenLock{redis: r, mine: map[string]string{}, looks: true}
@@ -209,7 +217,7 @@ func TestAClientApartOfALockThatTellsTheTime(t *testing.T) {
 	require.Equal(t, 2, n)
 }
 
-// Each two of up to four clients take the places of each two.
+// Every pair of up to four clients takes the places of every pair.
 func TestEachTwoClientsTakeThePlacesOfEachTwo(t *testing.T) {
 	for clients := 2; clients <= interleave.MaxExhaustive; clients++ {
 		all := otherPlaces(clients)
@@ -217,7 +225,7 @@ func TestEachTwoClientsTakeThePlacesOfEachTwo(t *testing.T) {
 		met := map[[4]int]bool{}
 		for _, p := range all {
 			for i, x := range p {
-				require.Equal(t, i, p.whose(x))
+				require.Equal(t, i, p.inverse(x))
 				for j, y := range p {
 					met[[4]int{i, j, x, y}] = true
 				}
@@ -258,17 +266,23 @@ func foundIn(res interleave.Result) (all []string) {
 	return all
 }
 
-// Clients that do differ in their names only keep the promise, whatever they make of them.
+// Clients that differ only in their names keep the promise, however they use them.
 func TestClientsThatAreAlikeKeepTheirPromise(t *testing.T) {
 	for name, l := range map[string]tokenLock{
-		"names as they are":       {},
-		"names within values":     {value: func(owner string) string { return `{"host": "worker-7", "owner": "` + owner + `", "n": 1}` }},
-		"random words":            {value: func(string) string { return fmt.Sprintf("%016x", rand.Uint64()) }},
-		"random numbers":          {value: func(string) string { return fmt.Sprint(1_000_000 + rand.IntN(1_000_000)) }},
-		"random words, beginning": {value: func(owner string) string { return fmt.Sprintf("%s-%08x", owner, rand.Uint32()) }},
-		"statistics by owner":     {counts: func(owner string) string { return "stats:host-of-" + owner }},
-		"keys that end together":  {marks: func(owner string) string { return "mark-" + owner }},
-		"long values":             {value: func(owner string) string { return owner + strings.Repeat(" and more", 30) + owner }},
+		"names as they are": {},
+		"names within values": {value: func(owner string) string {
+			return `{"host": "worker-7", "owner": "` + owner + `", "n": 1}`
+		}},
+		"random words":   {value: func(string) string { return fmt.Sprintf("%016x", rand.Uint64()) }},
+		"random numbers": {value: func(string) string { return fmt.Sprint(1_000_000 + rand.IntN(1_000_000)) }},
+		"random words, beginning": {value: func(owner string) string {
+			return fmt.Sprintf("%s-%08x", owner, rand.Uint32())
+		}},
+		"statistics by owner":    {counts: func(owner string) string { return "stats:host-of-" + owner }},
+		"keys that end together": {marks: func(owner string) string { return "mark-" + owner }},
+		"long values": {value: func(owner string) string {
+			return owner + strings.Repeat(" and more", 30) + owner
+		}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			spec := symmetricSpec(l)
@@ -280,7 +294,7 @@ func TestClientsThatAreAlikeKeepTheirPromise(t *testing.T) {
 	}
 }
 
-// Schedules at random do not begin in order either, and pieces are told that clients are not alike.
+// Random schedules do not begin in one order either, and pieces are told that clients are not interchangeable.
 func TestABrokenPromiseAtRandomInPiecesAndLater(t *testing.T) {
 	spec := symmetricSpec(tokenLock{blindly: func(owner string) bool { return owner == "client-12" }})
 	drawn := spec

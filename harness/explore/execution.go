@@ -15,83 +15,86 @@ import (
 )
 
 const (
-	// start is the virtual time at which a schedule begins, in the middle of a millisecond. Time passes to the middle of others, so each
-	// lease begins in the same phase, and there is room on both sides.
+	// start is the virtual time at which a schedule begins: the middle of a millisecond. Time passes to the middle of
+	// other milliseconds, so every lease begins in the same phase and there is room on both sides.
 	start = keyspace.Grain / 2
-	tick  = time.Microsecond // virtual time that a look at a clock takes; all looks between two passings of time take less than start
+	// tick is the virtual time that reading a clock takes. All readings between two passings of time take less than
+	// start.
+	tick = time.Microsecond
 )
 
-// execution is one schedule under way: its rules, and what they go by.
+// execution is one schedule under way: its choices so far, its history and what may still happen.
 type execution struct {
 	spec    *Spec
 	budget  interleave.Budget
 	w       *world
-	backend backend // makes happen what the schedule says
+	backend backend // carries out the choices
 
 	actors      []*actor // the first thread of each client
-	all         []*actor // every thread, in the order in which they came into being
+	all         []*actor // every thread, in the order in which they started
 	last        *actor   // took the last step; nil: none yet
-	justStepped bool     // the last choice was a step of that client
+	justStepped bool     // the last choice was a step of that actor
 
 	path        []interleave.Choice
-	stepTimes   []time.Duration // stamps of the steps and, after them, of the harness's probes
+	stepTimes   []time.Duration // virtual times of the steps, then of the harness's probes
 	ops         []harness.Op
-	situations  []harness.SituationName // situations that the explorer brought about
+	situations  []harness.SituationName // situations that the explorer caused
 	deadlock    *harness.Anomaly
 	undeclared  *harness.Anomaly // a script has touched a key that it does not declare; nil: none has
-	fingerprint uint64           // of what happened: choices, names of commands and their keys
+	fingerprint uint64           // hash of choices, command names and their keys
 	trace       *trace.Trace     // nil: steps are not written down
 
-	recorded  func(*actor) // called with a client whose operation has just ended; nil: nobody is told
-	finishing bool         // the program looks at the end of the schedule
+	recorded  func(*actor) // called with a client whose operation has just ended; may be nil
+	finishing bool         // the program looks at the store at the end of the schedule
 
-	findings.Coverage // what it has contained so far
+	findings.Coverage // what the schedule has contained so far
 	virtualTime
 	waitBounds
 	faults
 	disturbance
 }
 
-// disturbance is what came between that is no part of the schedule: see runner.undisturbed.
+// disturbance records events that are not part of the schedule: see runner.undisturbed.
 type disturbance struct {
 	missesScript bool // Redis lacked a script that it has in every other schedule
 	waitCutShort bool // a WAIT returned before its replicas had acknowledged
-	stillBefore  int  // standstills of its world before it began
+	stillBefore  int  // standstills of its world before the schedule began
 }
 
-// virtualTime is the time of a schedule. One clock serves the servers, the clients and the history. It goes on by a tick with each look at
-// it, so that no two looks show the same, and stands still in steps without one: what a client reads does not depend on what others do.
+// virtualTime is the time of a schedule. One clock serves the servers, the clients and the history. Each reading moves
+// it on by a tick, so no two readings are equal. In steps that do not read it, it stands still: what a client reads
+// does not depend on what others do.
 type virtualTime struct {
-	now   time.Duration // since the schedule began
-	order time.Duration // the step at hand in microseconds, and what has happened in it in nanoseconds
+	now   time.Duration // time since virtual time 0
+	order time.Duration // number of the current step in microseconds, plus its events so far in nanoseconds
 }
 
-// stamp returns the time of what happens now, as the history has it: the millisecond, which is Redis's unit, and in it the number of the
-// step in microseconds. So a lease is over when as many milliseconds have begun as it has, and what happens in later steps is after it.
+// stamp returns the current time for the history: the millisecond, which is Redis's unit, plus the step's number in
+// microseconds. So a lease is over when as many milliseconds have begun as it has, and later steps have later stamps.
 func (t *virtualTime) stamp() time.Duration { return t.now.Truncate(keyspace.Grain) + t.order }
 
-// nextStep begins a step, and returns its stamp.
+// nextStep begins a step and returns its stamp.
 func (t *virtualTime) nextStep() time.Duration {
 	t.order = t.order.Truncate(time.Microsecond) + time.Microsecond
 	return t.stamp()
 }
 
-// waitBounds keeps waits from going on for ever: see maxEarlyWakes and maxIdleLeases.
+// waitBounds limits waits that would never end: see maxEarlyWakes and maxIdleLeases.
 type waitBounds struct {
-	earlyWakes int           // waits that ended with time although others could have gone on
-	idleFor    time.Duration // time that passed in waits since an operation has ended
+	earlyWakes int           // waits that timed out although others could have run
+	idleFor    time.Duration // time that passed in waits since the last operation ended
 }
 
 // faults is what may still go wrong, and what has begun to.
 type faults struct {
 	remaining          interleave.Budget
 	lateCommands       []lateCommand // commands that their clients have given up
-	replicationStopped bool          // the replica that will be promoted hears nothing
+	replicationStopped bool          // the replica that will be promoted no longer follows its primary
 	wroteSinceStop     bool          // something was written since replication stopped
-	lostFrom           time.Duration // stamp of the step from which it hears nothing
+	lostFrom           time.Duration // stamp of the step in which replication stopped
 	promoted           bool          // the replica has been promoted
-	slowed             bool          // a millisecond has passed inside a script
-	slow               bool          // it does so in the command at hand
+	slowUsed           bool          // a millisecond has passed inside a script
+	slowNow            bool          // a millisecond passes inside the current command
 }
 
 // newExecution returns a schedule that has not begun.
@@ -102,15 +105,16 @@ func newExecution(spec *Spec, budget interleave.Budget, w *world) *execution {
 	}
 }
 
-// record keeps an operation that has ended, and for which that many commands were sent.
+// record keeps a finished operation. commands is the number of commands that it sent.
 func (ex *execution) record(op harness.Op, commands int) {
 	ex.ops, ex.idleFor = append(ex.ops, op), 0
 	if commands == 0 && !ex.sharesMemory() && op.Outcome == harness.OK && grantsExclusive(op) && ex.GrantedFree == "" {
-		ex.GrantedFree = fmt.Sprintf("client %d's %s was answered %s without any command through the client that it was given", op.Client, op.Kind, cmp.Or(op.Result, "yes"))
+		ex.GrantedFree = fmt.Sprintf("client %d's %s was answered %s without any command through the client that it "+
+			"was given", op.Client, op.Kind, cmp.Or(op.Result, "yes"))
 	}
 }
 
-// grantsExclusive reports whether the operation's answer gives its caller something that nobody else may have.
+// grantsExclusive reports whether the operation's answer gives its client something that no other may have.
 func grantsExclusive(op harness.Op) bool {
 	switch op.Kind {
 	case harness.Acquire, harness.Next:
@@ -121,25 +125,26 @@ func grantsExclusive(op harness.Op) bool {
 	return false
 }
 
-// history returns the history for the checkers. Clients' ids count from 1, as people do; there is no worker 0.
+// history returns the history for the checkers. Client ids count from 1; worker 0 does not exist.
 func (ex *execution) history() harness.History {
 	h := harness.History{
 		Meta: harness.Meta{
-			Name: ex.spec.Program.Name, Workers: len(ex.actors) + 1, Clients: len(ex.actors), Groups: 1, Kinds: ex.spec.Program.Kinds,
+			Name: ex.spec.Program.Name, Workers: len(ex.actors) + 1, Clients: len(ex.actors), Groups: 1,
+			Kinds: ex.spec.Program.Kinds,
 		},
 		Ops: harness.OpsOf(ex.ops),
 		End: &harness.End{At: ex.stamp()},
 	}
-	if ex.promoted { // what a lost write brings about is no fault of the operation that finds it
+	if ex.promoted { // checkers do not blame an operation for finding a lost write
 		h.Faults = []harness.Fault{{Name: "failover", Start: ex.lostFrom}}
 	}
 	return h
 }
 
-// abandon ends a schedule early: every parked client crashes. Errors of that are dropped, since the one that led here is
-// reported.
+// abandon ends a schedule early by crashing every parked client. Errors are dropped, since the caller reports the one
+// that led here.
 func (ex *execution) abandon() {
-	if !ex.backend.lasts() {
+	if !ex.backend.hasRealClients() {
 		return
 	}
 	for i, a := range ex.actors {
@@ -149,9 +154,10 @@ func (ex *execution) abandon() {
 	}
 }
 
-// describeNext describes what the client that took the last step would do next, for a schedule that does not end.
+// describeNext describes the next command of the client that took the last step, for a schedule that does not end.
 func (ex *execution) describeNext() string {
-	if a := ex.last; !a.done && a.sends == nil && a.parkedAt.Kind == model.InCommand && len(a.parkedAt.Pending.Queue) > 0 {
+	if a := ex.last; !a.done && a.subscriptionConn == nil && a.parkedAt.Kind == model.InCommand &&
+		len(a.parkedAt.Pending.Queue) > 0 {
 		return fmt.Sprintf("%s's %s", a, strings.TrimSpace(a.parkedAt.Pending.Next().Text(ex.w.Scripts)))
 	}
 	return fmt.Sprintf("%s's", ex.last)

@@ -9,16 +9,16 @@ import (
 	"github.com/doublegrant/doublegrant/harness/interleave"
 )
 
-// This file gives a search fewer clients whose clients wait or have threads, unless somebody has asked for a number of them: each thread
-// counts like one more client, and a search of three with a thread each takes hours.
+// This file gives a search fewer clients if its clients wait or have threads, unless the user asked for a number of
+// clients. Each thread counts like one more client, and a search of three clients with a thread each takes hours.
 
-// fewerClients is the number of such clients.
+// fewerClients is the number of clients in a search whose clients wait or have threads.
 const fewerClients = 2
 
 // budgets returns the budgets of the parts of the search, in their order.
 func (s *search) budgets() []interleave.Budget {
 	all := s.spec.budgets()
-	if s.waits {
+	if s.limitsClients {
 		for i := range all {
 			all[i].Clients = min(all[i].Clients, fewerClients)
 		}
@@ -32,8 +32,9 @@ func (s *search) budgets() []interleave.Budget {
 	return slices.Concat(all, s.stopsApart(all), s.closerLooks(all))
 }
 
-// stopsApart returns the budgets of parts in which time passes to shortly before a lease's end, of each client that does something else.
-// It may not crash there: both are too many schedules. So are all instants of somebody who tells the time.
+// stopsApart returns the budgets of further parts for each client that does something else (Program.Apart), in which
+// time stops shortly before the end of a lease. No client crashes in them, and no client reads the time, since both
+// together are too many schedules.
 func (s *search) stopsApart(all []interleave.Budget) (out []interleave.Budget) {
 	if s.seen.Coverage.TellsTime || s.parts[0].Schedules > manySchedules || s.spec.Program.Timeless {
 		return nil
@@ -47,32 +48,34 @@ func (s *search) stopsApart(all []interleave.Budget) (out []interleave.Budget) {
 	return out
 }
 
-// closerLooks returns the budgets of last parts, where somebody tells the time. They are of two clients, as of three there would be too many
-// schedules: one in which time passes to more instants, if no other part is of those, and one in which a client may crash beside.
+// closerLooks returns the budgets of the last parts, for clients that read the time. They have two clients, since three
+// would be too many schedules. In one of them time passes to more instants, if no other part does so; in the other a
+// client may crash as well.
 func (s *search) closerLooks(all []interleave.Budget) (out []interleave.Budget) {
 	i := slices.IndexFunc(all, func(b interleave.Budget) bool { return b.Approaches > 0 })
 	if i < 0 || !s.spec.EveryPart() || !s.seen.Coverage.TellsTime || s.spec.Program.Timeless {
 		return nil
 	}
-	near := all[i]
-	if near.Clients > 2 {
-		near.Clients = 2
-		out = append(out, near)
+	approach := all[i]
+	if approach.Clients > 2 {
+		approach.Clients = 2
+		out = append(out, approach)
 	}
 	if s.spec.Crashes > 0 {
-		near.Crashes, near.Expiries = s.spec.Crashes, 0
-		out = append(out, near)
+		approach.Crashes, approach.Expiries = s.spec.Crashes, 0
+		out = append(out, approach)
 	}
 	return out
 }
 
-// fewerIfTheyWait reports whether the search may have fewer clients than is usual.
-func (s *search) fewerIfTheyWait() bool {
+// mayLimitClients reports whether the search may use fewer clients than usual.
+func (s *search) mayLimitClients() bool {
 	return s.spec.anyNumber && s.spec.EveryPart() && s.spec.Random == nil && s.spec.Clients > fewerClients
 }
 
-// clientsWait runs a schedule in which each client goes to its end, and one in which they take turns. It reports whether a client starts a
-// thread, or waits in one of the two. A client that cannot be run is for the search to find.
+// clientsWait runs a schedule in which each client runs to its end in turn, and one in which they alternate. It reports
+// whether a client starts a thread or waits in one of the two. Errors are ignored here, since the search itself finds
+// them.
 func (s *search) clientsWait(ctx context.Context, w *world) (yes bool) {
 	r := newRunner(s.spec, w)
 	defer r.alarm.Stop()
@@ -90,13 +93,13 @@ func (s *search) clientsWait(ctx context.Context, w *world) (yes bool) {
 	return yes
 }
 
-// noting is a strategy that notes whether a client has waited.
+// noting is a strategy that records whether a client has waited.
 type noting struct {
 	strategy.Strategy
 	waits bool
 }
 
-// Took notes whether the step was the end of a wait.
+// Took records whether the step was the end of a wait.
 func (n *noting) Took(did schedule.Move) {
 	n.waits = n.waits || did.Silent
 	n.Strategy.Took(did)

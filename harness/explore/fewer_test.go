@@ -12,7 +12,7 @@ import (
 	"github.com/doublegrant/doublegrant/harness/interleave"
 )
 
-// renewing makes a client that sets a key, and renews it by a goroutine until it deletes the key.
+// renewing returns a client that sets a key, renews it in a goroutine, and deletes it.
 func renewing(_ int) client {
 	return does("hold", func(ctx context.Context, r redis.UniversalClient) (string, error) {
 		ctx, stop := context.WithCancel(ctx)
@@ -28,7 +28,8 @@ func renewing(_ int) client {
 	})
 }
 
-// Where clients have goroutines and nobody has asked for a number of clients, the search is of two, and says so. It is run from memory.
+// If clients have goroutines and the user did not ask for a number of clients, the search has two, and says so. It runs
+// from memory.
 func TestClientsWithGoroutinesAreFewer(t *testing.T) {
 	t.Parallel()
 	spec := quiet(program(renewing(0), renewing(1), renewing(2)))
@@ -41,14 +42,15 @@ func TestClientsWithGoroutinesAreFewer(t *testing.T) {
 	require.Equal(t, interleave.MaxExhaustive-1, resultOf(t, spec).Budget.Clients)
 }
 
-// A search that ends early names the part that it was in, and what would leave less of it.
+// A search that ends early names its current part, and what would make that smaller.
 func TestWhatASearchThatEndedEarlyHasLeft(t *testing.T) {
 	t.Parallel()
 	spec := quiet(program(writesTo("k", 5), writesTo("k", 5), writesTo("k", 5)))
 	spec.Clients, spec.Crashes, spec.MaxSchedules = 3, 1, 60
 	res := resultOf(t, spec)
 	require.Len(t, res.Limits, 1)
-	require.Regexp(t, `^\d+ schedules that are planned in part 1 of 1 .*% have a crash \(--clients 2 and --crashes 0 would leave fewer\)$`, res.Limits[0])
+	require.Regexp(t, `^\d+ schedules that are planned in part 1 of 1 .*% have a crash `+
+		`\(--clients 2 and --crashes 0 would leave fewer\)$`, res.Limits[0])
 	spec.Crashes, spec.MaxSchedules, spec.Clients, spec.For = 0, 0, 2, time.Minute
 	require.Empty(t, resultOf(t, spec).Limits)
 }

@@ -12,18 +12,18 @@ import (
 	"github.com/doublegrant/doublegrant/harness/interleave"
 )
 
-// Followed is the outcome of leading another version of a program along a schedule.
+// Followed is the outcome of Follow.
 type Followed struct {
-	Found *interleave.Counterexample // the first violation of this version; nil: none
-	Unfit string                     // the first place where the program could not follow; empty: it followed to the end
-	// Stopped says why the program did not come to an end; empty: it did.
+	Found *interleave.Counterexample // first violation; nil: none
+	Unfit string                     // first choice that the program could not follow; empty: it followed all
+	// Stopped says why the program did not reach an end; empty: it did.
 	Stopped string
 }
 
-// Follow leads spec's program along the schedule of a counterexample that a search found earlier, perhaps in an older
-// version of the program, and has the checkers judge the history. Unlike [Replay] it does not compare commands: it leaves out
-// choices that are not possible any more, and clients that are not done when the schedule ends go on, one after the other.
-// An error says that the harness or its environment failed, or that spec cannot be searched (ErrSpec).
+// Follow runs spec's program along the schedule of an earlier counterexample, perhaps of an older version, and has the
+// checkers judge the history. Unlike [Replay] it does not compare commands. It skips choices that are not possible any
+// more, and when the schedule ends it lets unfinished clients run one after the other. An error says that the harness
+// or its environment failed, or that spec cannot be searched (ErrSpec).
 func Follow(ctx context.Context, spec Spec, c interleave.Counterexample) (Followed, error) {
 	return withReplicas(spec, func(spec Spec) (Followed, error) { return followOnce(ctx, spec, c) })
 }
@@ -46,7 +46,7 @@ func followOnce(ctx context.Context, spec Spec, c interleave.Counterexample) (ou
 	return out, errors.Join(err, w.stop())
 }
 
-// follow leads the program along the schedule and judges what became of it.
+// follow runs the program along the schedule and judges the result.
 func (r runner) follow(ctx context.Context, c interleave.Counterexample) (out Followed, err error) {
 	r.traced, r.stores = true, true
 	budget := r.spec.replayBudget(c)

@@ -18,24 +18,24 @@ import (
 	"github.com/doublegrant/doublegrant/harness/interleave"
 )
 
-// This file lets programs outside this process in: each client has an address, and what connects there goes through a conn, as the
-// connections of clients inside do.
+// This file admits programs outside this process. Each client has an address, and a connection to it goes through a
+// conn, as those of clients in this process do.
 
-// gates are the addresses of a world's clients. The zero value has none.
+// gates holds the addresses of a world's clients. The zero value has none.
 type gates struct {
 	addresses []string // by client
 	listeners []net.Listener
-	remove    func() error // removes the folder of Unix sockets; nil: there is none
+	remove    func() error // removes the folder of Unix sockets; nil: none
 
 	mu      sync.Mutex
 	closed  bool
 	passing map[net.Conn]*conn
 	running sync.WaitGroup
 
-	announced func(address, text string) // see interleave.Program; nil: nothing is announced
+	announced func(address, text string) // see interleave.Program; nil: no announcements
 }
 
-// open opens a gate for each dialer.
+// open opens an address for each dialer.
 func (g *gates) open(kind interleave.Gate, dialers []*dialer, announced func(address, text string)) error {
 	if kind == interleave.InProcess {
 		return nil
@@ -63,25 +63,26 @@ func (g *gates) open(kind interleave.Gate, dialers []*dialer, announced func(add
 	return nil
 }
 
-// accept lets in whoever connects, as the client of d.
+// accept accepts connections as those of the client of d.
 func (g *gates) accept(l net.Listener, d *dialer) {
 	for {
 		outer, err := l.Accept()
 		if err != nil {
-			return // closed
+			return // the listener is closed
 		}
 		g.running.Go(func() { g.serve(outer, d) })
 	}
 }
 
-// serve connects an accepted connection with Redis, once something comes over it, and passes it on. Client libraries connect again by
-// themselves, also for a client that has crashed: such a connection belongs to the schedule in which it is first used.
+// serve relays an accepted connection to Redis. It opens the connection to Redis when the first bytes arrive. Libraries
+// reconnect on their own, even for a client that has crashed, so a connection belongs to the schedule in which it is
+// first used.
 func (g *gates) serve(outer net.Conn, d *dialer) {
-	defer outer.Close() // the error tells nothing new
-	if !g.enter(outer, nil) {
+	defer outer.Close() // the error adds nothing
+	if !g.register(outer, nil) {
 		return
 	}
-	defer g.leave(outer)
+	defer g.unregister(outer)
 	in := make([]byte, 16<<10)
 	n, err := g.read(outer, in)
 	if err != nil {
@@ -89,33 +90,33 @@ func (g *gates) serve(outer net.Conn, d *dialer) {
 	}
 	dialled, err := d.dial(interleave.ForProgram(context.Background()), "", "")
 	inner, ok := dialled.(*conn)
-	if err != nil || !ok || !g.enter(outer, inner) {
+	if err != nil || !ok || !g.register(outer, inner) {
 		return
 	}
 	defer inner.Close()
-	inner.outside, inner.ear.outer = true, outer
-	inner.ear.turns(earActs)
-	read := inner.ear.hear
+	inner.outside, inner.activity.outer = true, outer
+	inner.activity.set(handlesProgram)
+	read := inner.activity.readProgram
 	if g.announced != nil {
 		read = g.read
 	}
 	if err := inner.passOn(outer, in, n, read); errors.Is(err, resp.ErrProtocol) {
 		defer d.takeTurn()()
-		if a := d.acting(); a != nil && a.live.trouble == nil {
-			a.live.trouble = schedule.Stopped("%s: what came to its gate is not RESP in arrays of bulk strings", a)
+		if a := d.acting(); a != nil && a.live.failure == nil {
+			a.live.failure = schedule.Stopped("%s: what came to its gate is not RESP in arrays of bulk strings", a)
 		}
 	}
 }
 
-// passOn takes what the client sends, of which in has the first n bytes, and gives it the replies, until one side ends.
-// read reads more of what it sends.
+// passOn relays between the client and Redis until one side ends. in holds n bytes that were read already; read reads
+// more.
 func (c *conn) passOn(outer net.Conn, in []byte, n int, read func(net.Conn, []byte) (int, error)) (err error) {
 	out := make([]byte, 16<<10)
 	for ; err == nil; n, err = read(outer, in) {
 		if _, err := c.Write(in[:n]); err != nil {
 			return err
 		}
-		for !c.unawaited && (len(c.Queue) > 0 || len(c.out) > 0) {
+		for !c.unawaited && (len(c.Queue) > 0 || len(c.unread) > 0) {
 			n, err := c.Read(out)
 			if err != nil {
 				return err
@@ -128,10 +129,10 @@ func (c *conn) passOn(outer net.Conn, in []byte, n int, read func(net.Conn, []by
 	return err
 }
 
-// announcing begins the text of what a client announces.
+// announcing is the prefix of an announcement.
 const announcing = "dg "
 
-// read reads what a client sends. Announcements at its beginning are answered, and left out.
+// read reads from a client. It answers announcements at the beginning of the bytes and removes them.
 func (g *gates) read(outer net.Conn, in []byte) (n int, err error) {
 	for n == 0 && err == nil {
 		if n, err = outer.Read(in); g.announced == nil || err != nil {
@@ -139,7 +140,8 @@ func (g *gates) read(outer net.Conn, in []byte) (n int, err error) {
 		}
 		for {
 			args, size, parseErr := resp.ParseCommand(in[:n])
-			if parseErr != nil || size == 0 || len(args) != 2 || command.Name(args) != "echo" || !bytes.HasPrefix(args[1], []byte(announcing)) {
+			if parseErr != nil || size == 0 || len(args) != 2 || command.Name(args) != "echo" ||
+				!bytes.HasPrefix(args[1], []byte(announcing)) {
 				break
 			}
 			said := string(args[1])
@@ -153,13 +155,14 @@ func (g *gates) read(outer net.Conn, in []byte) (n int, err error) {
 	return n, err
 }
 
-// enter notes a connection, so that close can end it; inner is nil until it leads to Redis. It reports false if the gates are closed.
-func (g *gates) enter(outer net.Conn, inner *conn) bool {
+// register stores a connection so that close can end it; inner is nil until it leads to Redis. It returns false if the
+// gates are closed.
+func (g *gates) register(outer net.Conn, inner *conn) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.closed {
 		if inner != nil {
-			_ = inner.Close() // it returns no error
+			_ = inner.Close() // always nil
 		}
 		return false
 	}
@@ -167,13 +170,13 @@ func (g *gates) enter(outer net.Conn, inner *conn) bool {
 	return true
 }
 
-func (g *gates) leave(outer net.Conn) {
+func (g *gates) unregister(outer net.Conn) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	delete(g.passing, outer)
 }
 
-// close closes the gates and every connection through them. What passes there ends soon after; running tells when.
+// close closes the gates and all connections through them. Relays end soon after: wait for running.
 func (g *gates) close() (err error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -182,9 +185,9 @@ func (g *gates) close() (err error) {
 		err = errors.Join(err, l.Close())
 	}
 	for outer, inner := range g.passing {
-		_ = outer.Close() // the other side may have closed it
+		_ = outer.Close() // an error: the other side has closed it
 		if inner != nil {
-			_ = inner.Close() // it returns no error
+			_ = inner.Close() // always nil
 		}
 	}
 	if g.remove != nil {

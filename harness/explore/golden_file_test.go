@@ -16,11 +16,12 @@ import (
 	"github.com/doublegrant/doublegrant/harness/testenv"
 )
 
-// This file keeps records in testdata, and compares with them. A record has the server on its first line, and a paragraph for each program.
+// This file writes records to testdata and compares with them. The first line of a record is the server; then it has a
+// paragraph for each program.
 
 var update = flag.Bool("update", false, "write the record of a test in testdata anew")
 
-// unsure stands in a record for a word that was another in a second recording, such as a random token. Any word will do there.
+// unsure replaces a word of a record that differed in a second recording, such as a random token. It matches any word.
 const unsure = "~"
 
 // digest returns the beginning of a hash of v's JSON.
@@ -32,15 +33,15 @@ func digest(t *testing.T, v any) string {
 	return fmt.Sprintf("%x", sum[:8])
 }
 
-// paragraph is what a record says of a program: lines of words with one space between them.
+// paragraph is the part of a record about one program: lines of words separated by single spaces.
 type paragraph struct{ strings.Builder }
 
 func (p *paragraph) add(format string, args ...any) {
 	p.WriteString(strings.Join(strings.Fields(fmt.Sprintf(format, args...)), " ") + "\n")
 }
 
-// compareWithRecord holds what searches come to now to the record of it, or writes that. It leaves the test out with another server than that
-// of the record: what is stored, and so the hash of a state, is another there.
+// compareWithRecord compares the results of searches with their record, or writes it. It skips the test on another
+// server than the record's, where contents and thus the hashes of states differ.
 func compareWithRecord(t *testing.T, file string, searchAll func(t *testing.T) []string) {
 	server, err := cluster.RedisVersion("")
 	require.NoError(t, err)
@@ -52,13 +53,15 @@ func compareWithRecord(t *testing.T, file string, searchAll func(t *testing.T) [
 	require.NoError(t, err, "a record is written with -update")
 	want := strings.Split(strings.TrimSpace(string(text)), "\n\n")
 	if want[0] != server {
-		testenv.Noting(t, "the record of searches", "it needs "+want[0]).Skipf("it is of %s, and this is %s", want[0], server)
+		testenv.Noting(t, "the record of searches",
+			"it needs "+want[0]).Skipf("it is of %s, and this is %s", want[0], server)
 	}
 	got := append([]string{server}, searchAll(t)...)
 	require.Equal(t, len(want), len(got), "the server and programs")
 	for i := range want {
 		if common(want[i], got[i], "\n", " ") != want[i] {
-			assert.Fail(t, firstDifference(want[i], got[i]), "read it; if it is right: DOUBLEGRANT_TESTS=long go test ./harness/explore -run '^%s$' -update", t.Name())
+			assert.Fail(t, firstDifference(want[i], got[i]), "read it; if it is right: DOUBLEGRANT_TESTS=long go "+
+				"test ./harness/explore -run '^%s$' -update", t.Name())
 		}
 	}
 }
@@ -71,7 +74,8 @@ func writeRecord(t *testing.T, file, server string, first, second []string) {
 	text := server + "\n"
 	for i := range first {
 		both := common(first[i], second[i], "\n", " ")
-		require.NotEqual(t, unsure, both, "leave it out, since it is told in more lines at one time than at another: %s", first[i])
+		require.NotEqual(t, unsure, both,
+			"leave it out, since it is told in more lines at one time than at another: %s", first[i])
 		text += "\n" + both + "\n"
 	}
 	require.NoError(t, os.MkdirAll("testdata", 0o755))
@@ -79,8 +83,8 @@ func writeRecord(t *testing.T, file, server string, first, second []string) {
 	t.Logf("%d programs, %d words unsure", len(first), strings.Count(text, unsure))
 }
 
-// common returns a with unsure in the place of whatever is another in b. The first separator cuts both into pieces, the next cuts pieces that
-// differ. If one has more pieces than the other, all of it is unsure.
+// common returns a with unsure in place of what differs in b. The first separator splits both into pieces, the next
+// splits pieces that differ. If their numbers of pieces differ, all of it is unsure.
 func common(a, b string, separators ...string) string {
 	if a == b {
 		return a
@@ -98,7 +102,7 @@ func common(a, b string, separators ...string) string {
 	return strings.Join(x, separators[0])
 }
 
-// firstDifference shows where a program's paragraph is another than it was.
+// firstDifference shows where a program's paragraph has changed.
 func firstDifference(was, is string) string {
 	a, b := strings.Split(was, "\n"), strings.Split(is, "\n")
 	at := 0

@@ -16,16 +16,16 @@ import (
 	"github.com/doublegrant/doublegrant/workloads"
 )
 
-// This file holds searches to a record of what they came to once. Other tests compare two searches of one binary, so they do not notice a
-// change in both.
+// This file compares searches with a record of earlier results. Other tests compare two searches of one binary, so they
+// do not notice a change in both.
 
 const (
 	schedulesToCheckpoint = 20
-	piecesRecorded        = 12   // of a search: those of two rounds, and the first of a third
+	piecesRecorded        = 12   // pieces of a search: two rounds and the first of a third
 	mostOfVariant         = 2000 // schedules of a variant
 )
 
-// A search comes to what it came to when the record was written.
+// Searches give the recorded results.
 func TestTheGoldenRecord(t *testing.T) {
 	compareWithRecord(t, "testdata/golden.txt", func(t *testing.T) []string { return searchRandom(t, comparisons[3]) })
 }
@@ -37,7 +37,7 @@ func TestLongTheGoldenRecord(t *testing.T) {
 	})
 }
 
-// searchRandom searches the first random program of each kind. Those with as many failovers share a world.
+// searchRandom searches the first random program of each kind. Programs with equal failovers share a world.
 func searchRandom(t *testing.T, some ...comparison) (all []string) {
 	for _, c := range some {
 		tryRandom(t, c.kinds, c.stream, false, func(s *scheduler, spec Spec, what string) {
@@ -50,15 +50,16 @@ func searchRandom(t *testing.T, some ...comparison) (all []string) {
 	return all
 }
 
-// searchCatalogue searches the variants whose clients are in this process. Those that wait for replicas are left out, since the last replica
-// acknowledges when it likes.
+// searchCatalogue searches the variants whose clients are in this process, except those that wait for replicas, since
+// the last replica may acknowledge at any time.
 func searchCatalogue(t *testing.T) (all []string) {
 	for _, v := range workloads.Catalogue() {
 		p, ok := v.Program(workloads.Options{Regime: workloads.Growing})
 		if !ok || p.Gate != interleave.InProcess || p.Replicas {
 			continue
 		}
-		spec := Spec{Program: p, Checkers: checkers.ForSearch(p.Kinds...), Bounds: interleave.Bounds{Clients: 2}, Workers: 1, MaxSchedules: mostOfVariant}
+		spec := Spec{Program: p, Checkers: checkers.ForSearch(p.Kinds...), Bounds: interleave.Bounds{Clients: 2},
+			Workers: 1, MaxSchedules: mostOfVariant}
 		if v.ExploredBriefly {
 			spec.Crashes, spec.Expiries, spec.LostAnswers = -1, -1, -1
 		}
@@ -70,10 +71,10 @@ func searchCatalogue(t *testing.T) (all []string) {
 	return all
 }
 
-// The next three functions are all that reaches into a search.
+// Only the next three functions use the internals of a search.
 
-// wholeSearch does what Search does, in the trial's world. counted is a digest of all that was counted and found, and forgot says why no more
-// was run from memory.
+// wholeSearch runs Search in the trial's world. counted is a digest of the counts and findings. forgot says why memory
+// was no longer used.
 func (x *trial) wholeSearch() (res interleave.Result, counted, forgot string) {
 	x.t.Helper()
 	ctx := x.t.Context()
@@ -90,8 +91,8 @@ func (x *trial) wholeSearch() (res interleave.Result, counted, forgot string) {
 	return res, counted, forgot
 }
 
-// firstPieces does the first pieces of the search, if it is cut into small ones. It returns how the ID of each begins, and a digest of its
-// result.
+// firstPieces does the first of many small pieces of the search. It returns the beginning of each one's ID and a digest
+// of its result.
 func (x *trial) firstPieces() (all []string) {
 	x.t.Helper()
 	whole, err := x.spec.withDefaults()
@@ -116,7 +117,8 @@ func (x *trial) firstPieces() (all []string) {
 	return all
 }
 
-// firstCheckpoint stops the search early and returns a digest of its checkpoint without times. One at random goes on to its end.
+// firstCheckpoint stops the search early and returns a digest of its checkpoint without times. A random search runs to
+// its end.
 func (x *trial) firstCheckpoint() string {
 	x.t.Helper()
 	spec := x.spec
@@ -132,14 +134,15 @@ func (x *trial) firstCheckpoint() string {
 	return digest(x.t, c)
 }
 
-// described searches the trial's program in each way that is recorded. The first line names it.
+// described searches the trial's program in each recorded way. Its first line names the program.
 func (x *trial) described() string {
 	x.t.Helper()
 	var p paragraph
 	p.add("%s", x.what)
 	res, counted, forgot := x.wholeSearch()
 	for _, part := range res.Parts {
-		p.add("part of %v, places from %d: %d schedules, %d pruned, exhausted: %v", part.Budget, part.Budget.Place, part.Schedules, part.Pruned, part.Exhausted)
+		p.add("part of %v, places from %d: %d schedules, %d pruned, exhausted: %v", part.Budget, part.Budget.Place,
+			part.Schedules, part.Pruned, part.Exhausted)
 	}
 	p.add("%d steps, exhausted: %v, stopped: %s", res.Steps, res.Exhausted, res.Stopped)
 	p.add("limits: %s", strings.Join(res.Limits, "; "))

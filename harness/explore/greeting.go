@@ -7,11 +7,12 @@ import (
 	"github.com/doublegrant/doublegrant/harness/explore/internal/command"
 )
 
-// This file knows what a library sends when it connects, which is no operation's: INFO, TIME, CLIENT SETNAME, the scripts that it loads. What
-// a client sends first on a new connection while none of its operations is under way is its greeting. On every later connection it
-// passes as it did then, so that a schedule is the same whether a connection was there or not.
+// This file recognises greetings: what a library sends on a new connection outside of any operation, such as INFO,
+// TIME, CLIENT SETNAME or SCRIPT LOAD. A greeting is learned when it is sent between operations. On later connections
+// it passes without a step, so a schedule does not depend on whether the client reconnects.
 
-// greets lets a command pass that greets the server, and reports whether it does. a is whose operation is under way; nil: none is.
+// greets lets the next command pass if it is a greeting, and reports whether it is. a is the actor whose operation is
+// under way; nil: none.
 func (c *conn) greets(a *actor) bool {
 	next, d := &c.Queue[0], c.dialer
 	if c.used || !d.client || c.Multi || !command.Greets(next.Args) {
@@ -21,7 +22,8 @@ func (c *conn) greets(a *actor) bool {
 	switch {
 	case a == nil && !slices.Contains(d.greeting, said):
 		d.greeting = append(d.greeting, said)
-	case a != nil && !slices.Contains(d.greeting, said) && !(c.outside && strings.HasPrefix(said, "client ")): // no operation names its connection
+	// operations do not name their connection
+	case a != nil && !slices.Contains(d.greeting, said) && !(c.outside && strings.HasPrefix(said, "client ")):
 		return false
 	}
 	next.Access, _ = command.AccessOf(next.Args)
@@ -29,7 +31,7 @@ func (c *conn) greets(a *actor) bool {
 	return true
 }
 
-// greetingOf returns a command without what it may say anew each time: with its subcommand, and the text of a script.
+// greetingOf returns what identifies a greeting: name, subcommand, and the text of a script. The rest may vary.
 func greetingOf(args [][]byte) string {
 	n := command.Name(args)
 	switch {
@@ -41,7 +43,7 @@ func greetingOf(args [][]byte) string {
 	return n + " " + strings.ToLower(string(args[1]))
 }
 
-// noteStray notes a command that a client has sent when none of its operations was under way.
+// noteStray counts a command that a client sent outside of its operations.
 func (w *world) noteStray(c command.Command) {
 	w.strayCommands++
 	if text := c.Text(w.Scripts); len(w.strays) < mostStrays && !slices.Contains(w.strays, text) {
@@ -49,5 +51,5 @@ func (w *world) noteStray(c command.Command) {
 	}
 }
 
-// mostStrays is the number of such commands that are named.
+// mostStrays bounds how many of these commands are named.
 const mostStrays = 3

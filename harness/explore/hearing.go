@@ -12,49 +12,50 @@ import (
 	"github.com/doublegrant/doublegrant/harness/explore/internal/schedule"
 )
 
-// This file lets programs outside subscribe. Nobody sees when such a program reads, so it asks before it does, and nothing comes to it
-// that it has not asked for. A SUBSCRIBE is answered as any command is. A program that does not wait for the confirmation says so before:
-// then its way to Redis is an actor of its own, as that of a client inside is, and the confirmation comes as messages do.
+// This file lets programs outside this process subscribe. The explorer cannot see when such a program reads, so the
+// program asks first, and gets no message that it has not asked for. A SUBSCRIBE is answered like any command. A
+// program that does not wait for the confirmation says so before it subscribes. Then its commands are sent by an actor
+// of their own, as for a client in this process, and the confirmation arrives like a message.
 
 var (
 	_ harness.Listener = clientClock{}
 	_ harness.Listener = harnessClock{}
 )
 
-// tell gives the program something to read.
-func (c *conn) tell(b []byte) {
-	if c.ear.outer != nil {
-		_, _ = c.ear.outer.Write(b) // it may have closed the connection
+// give gives the program something to read.
+func (c *conn) give(b []byte) {
+	if c.activity.outer != nil {
+		_, _ = c.activity.outer.Write(b) // an error: the program has closed the connection
 		return
 	}
-	c.out = append(c.out, b...)
+	c.unread = append(c.unread, b...)
 	select {
-	case c.wrote <- struct{}{}: // a relay waits in Read
+	case c.wrote <- struct{}{}: // the relay waits in Read
 	default:
 	}
 }
 
-// settle returns when the gate has done all that follows from what a client's program did in the turn that has just ended: it may have
-// sent something without waiting for an answer, or closed a connection by which it has subscribed.
-func (ex *live) settle(a *actor) error {
+// awaitGate waits until the gate has handled what the client's program did in its last turn. The program may have sent
+// something without waiting for an answer, or closed a subscribed connection.
+func (ex *live) awaitGate(a *actor) error {
 	if len(ex.w.gates.addresses) == 0 {
 		return nil
 	}
 	for g := ex.w.newGrace(); ; {
-		behind := a.expects
+		behind := a.expectsSubscribe
 		for _, c := range ex.waitersOf(a.index) {
-			behind = behind || c.subscription != nil && c.ear.isBehind()
+			behind = behind || c.subscription != nil && c.activity.isBehind()
 		}
-		if !behind || ex.trouble != nil {
+		if !behind || ex.failure != nil {
 			return nil
 		}
 		switch over, err := g.isOver(); {
 		case err != nil:
 			return err
-		case over && a.isCrashed(): // its program was told that all is lost
-			a.expects = false
+		case over && a.isCrashed(): // its program was told that everything is lost
+			a.expectsSubscribe = false
 			return nil
-		case over && a.expects:
+		case over && a.expectsSubscribe:
 			return unsubscribed(a)
 		case over:
 			return schedule.Stopped("%s was not heard to its end within %v", a, parkWithin)
@@ -65,20 +66,22 @@ func (ex *live) settle(a *actor) error {
 	}
 }
 
-// unsubscribed is why a search ends whose program has announced a SUBSCRIBE that does not come.
+// unsubscribed is the error for a program that announced a SUBSCRIBE and did not send it.
 func unsubscribed(a *actor) error {
-	return schedule.Stopped("%s has asked for subscribe, and sent no SUBSCRIBE on a new connection within %v: see Subscriptions in workloads/clients/README.md", a, parkWithin)
+	return schedule.Stopped("%s has asked for subscribe, and sent no SUBSCRIBE on a new connection within %v: see "+
+		"Subscriptions in workloads/clients/README.md", a, parkWithin)
 }
 
-// goesWithMessages reports whether the next command is one of a program outside whose answer comes among messages. Without a connection it is
-// none.
+// goesWithMessages reports whether the next command of a program outside this process is answered among messages. It is
+// false without a connection.
 func (c *conn) goesWithMessages() bool {
-	return c != nil && c.outside && !c.Multi && (c.subscription != nil || command.Subscribes(command.Name(c.Queue[0].Args)))
+	return c != nil && c.outside && !c.Multi &&
+		(c.subscription != nil || command.Subscribes(command.Name(c.Queue[0].Args)))
 }
 
-// sendAmongMessages sends such a command. Messages that came before its answer come with it, as they do from Redis.
+// sendAmongMessages sends such a command. Messages that arrived before its answer come with it, as from Redis itself.
 func (c *conn) sendAmongMessages() error {
-	if err := c.ready(); err != nil || c.failed != nil {
+	if err := c.prepare(); err != nil || c.failed != nil {
 		return err
 	}
 	next := c.Queue[0]
@@ -96,21 +99,23 @@ func (c *conn) sendAmongMessages() error {
 	if err := c.postNow(next.Raw); err != nil {
 		return err
 	}
-	if err := c.listen(); err != nil {
+	if err := c.receive(); err != nil {
 		return err
 	}
 	if len(c.inbox) == before {
-		return schedule.Stopped("a program outside has sent %s on a connection that has subscribed, and waits there: let it use another", strings.ToUpper(name))
+		return schedule.Stopped("a program outside has sent %s on a connection that has subscribed, and waits there: "+
+			"let it use another", strings.ToUpper(name))
 	}
-	c.out, c.inbox = append(c.out, c.inbox...), nil
+	c.unread, c.inbox = append(c.unread, c.inbox...), nil
 	c.Queue = c.Queue[1:]
-	if strings.HasSuffix(name, "unsubscribe") && c.subscription != nil && !c.subscription.sharded && endsSubscription(c.out) {
+	if strings.HasSuffix(name, "unsubscribe") && c.subscription != nil && !c.subscription.sharded &&
+		endsSubscription(c.unread) {
 		c.endSubscription()
 	}
 	return nil
 }
 
-// beginSubscription notes that the connection is about to subscribe.
+// beginSubscription marks the connection as subscribed.
 func (c *conn) beginSubscription() error {
 	id, err := c.wire.ID()
 	if err != nil {
@@ -118,7 +123,7 @@ func (c *conn) beginSubscription() error {
 	}
 	c.subscription = &subscription{id: id}
 	if !c.dialer.client {
-		c.dialer.listens = c
+		c.dialer.subscribedOn = c
 	} else if a := c.dialer.acting(); a != nil {
 		a.live.waiters = append(a.live.waiters, c)
 		a.ex.Subscribed = true
@@ -126,63 +131,63 @@ func (c *conn) beginSubscription() error {
 	return nil
 }
 
-// endsSubscription reports whether the last reply says that no channel and no pattern is left.
+// endsSubscription reports whether the last reply says that no channel and no pattern remains.
 func endsSubscription(replies []byte) bool { return strings.HasSuffix(string(replies), "\r\n:0\r\n") }
 
 // endSubscription makes the connection one for commands again.
 func (c *conn) endSubscription() {
 	c.subscription = nil
 	if a := c.dialer.actor.Load(); a != nil {
-		a.live.forget(c)
+		a.live.stopWaiting(c)
 	}
 }
 
-// sendSubscribing sends a command whose answer comes among messages, in the turn of an actor.
+// sendSubscribing sends a command that is answered among messages, as an actor's step.
 func (ex *live) sendSubscribing(a *actor, c *conn) error {
 	next := c.Queue[0]
 	if ex.w.gates.announced != nil && c.dialer.client {
 		return schedule.Stopped(announcedReader, a.index+1)
 	}
-	before := len(c.out)
+	before := len(c.unread)
 	if err := c.sendAmongMessages(); err != nil {
 		return err
 	}
 	if c.subscription != nil {
-		a.listens = c
+		a.subscribedOn = c
 	}
-	ex.trace.Sent(next, c.out[before:], c.failed)
+	ex.trace.Sent(next, c.unread[before:], c.failed)
 	return nil
 }
 
-// announcedReader is the reason for a search that ends since a program that drives itself has subscribed.
-const announcedReader = "client %d has subscribed, and subscriptions of a program that drives itself are not explored, since it cannot ask when it reads: " +
-	"let it be told what to do, see workloads/clients/README.md"
+// announcedReader is the error for a program that drives itself and has subscribed.
+const announcedReader = "client %d has subscribed, and subscriptions of a program that drives itself are not " +
+	"explored, since it cannot ask when it reads: let it be told what to do, see workloads/clients/README.md"
 
-// expectSubscription makes the next connection of the program that subscribes one that does not wait for confirmations. It reports false if
-// the program has not announced one.
-func (c *conn) expectSubscription() bool {
+// takeAnnouncement uses up the announcement of a SUBSCRIBE: it makes the connection one that does not wait for
+// confirmations. It returns false if there was no announcement.
+func (c *conn) takeAnnouncement() bool {
 	a := c.dialer.acting()
-	if a == nil || !a.expects {
+	if a == nil || !a.expectsSubscribe {
 		return false
 	}
-	a.expects = false
+	a.expectsSubscribe = false
 	if a.isCrashed() {
 		return false
 	}
-	c.unawaited, a.listens, a.ex.Subscribed = true, c, true
+	c.unawaited, a.subscribedOn, a.ex.Subscribed = true, c, true
 	return true
 }
 
-// Subscribe notes that the program's turn does not end before it has sent a SUBSCRIBE. That of a client that has crashed is waited for as
-// well, or it would come in the next schedule.
+// Subscribe announces a SUBSCRIBE: the program's turn lasts until it has sent it. That holds after a crash as well, or
+// the SUBSCRIBE would arrive in the next schedule.
 func (v clientClock) Subscribe() {
 	defer v.a.ex.w.takeTurn()()
-	v.a.running().expects = true
+	v.a.runningActor().expectsSubscribe = true
 }
 
 // AwaitMessage parks the client until its program has something to read.
 func (v clientClock) AwaitMessage(ctx context.Context, within time.Duration) (comes bool, err error) {
-	a, c, err := v.beginHearing(within)
+	a, c, err := v.beginAwaiting(within)
 	if a == nil {
 		return err == nil, err
 	}
@@ -190,34 +195,34 @@ func (v clientClock) AwaitMessage(ctx context.Context, within time.Duration) (co
 	if !<-c.reply {
 		return false, errCrashed
 	}
-	return c.endHearing(ctx)
+	return c.endAwaiting(ctx)
 }
 
-// beginHearing returns the actor that has to wait and the connection on which it does. The actor is nil if the program can read at once, or
-// with an error.
-func (v clientClock) beginHearing(within time.Duration) (*actor, *conn, error) {
+// beginAwaiting returns the actor that has to wait and its connection. The actor is nil if the program can read at
+// once, or if there is an error.
+func (v clientClock) beginAwaiting(within time.Duration) (*actor, *conn, error) {
 	defer v.a.ex.w.takeTurn()()
-	a := v.a.running()
+	a := v.a.runningActor()
 	if a.isCrashed() {
 		a.refuse()
 		return nil, nil, errCrashed
 	}
-	if err := a.live.settle(a); err != nil {
-		a.live.trouble = err
+	if err := a.live.awaitGate(a); err != nil {
+		a.live.failure = err
 		return nil, nil, err
 	}
 	c := a.subscribedBy()
 	if c == nil {
 		return nil, nil, harness.ErrNotSubscribed
 	}
-	a.ex.Heard = true
+	a.ex.AskedForMessage = true
 	switch {
-	case c.failed != nil || c.isGone(): // the program finds it closed
+	case c.failed != nil || c.isGone(): // the program will find it closed
 		return nil, c, nil
 	case len(c.inbox) > 0:
 		message := c.takeMessage()
-		a.live.hear(a, model.Event{Kind: model.Answered, Text: string(message)})
-		c.tell(message)
+		a.live.noteEvent(a, model.Event{Kind: model.Answered, Text: string(message)})
+		c.give(message)
 		return nil, c, nil
 	}
 	if a.wakeAt > a.ex.now && !a.wait(at(model.InSleep)) {
@@ -230,37 +235,37 @@ func (v clientClock) beginHearing(within time.Duration) (*actor, *conn, error) {
 	return a, c, nil
 }
 
-// endHearing gives the program what it has waited for. It reports false if nothing came in time.
-func (c *conn) endHearing(ctx context.Context) (comes bool, err error) {
+// endAwaiting gives the program what it has waited for. It returns false if nothing came in time.
+func (c *conn) endAwaiting(ctx context.Context) (comes bool, err error) {
 	defer c.dialer.takeTurn()()
 	switch {
 	case c.timedOut:
 		c.timedOut = false
 		return false, nil
-	case c.failed == nil && len(c.out) == 0:
+	case c.failed == nil && len(c.unread) == 0:
 		return false, ctx.Err()
 	case c.failed == nil:
-		c.tell(c.out)
-		c.out = nil
+		c.give(c.unread)
+		c.unread = nil
 	}
 	return true, nil
 }
 
-// subscribedBy returns the connection on which the actor reads messages: that by which it has subscribed last, else the only one by which
-// other threads of its client have. It is nil if there is none.
+// subscribedBy returns the connection on which the actor reads messages: the one that it subscribed last, or else the
+// only one that its client's other threads subscribed; nil: none.
 func (a *actor) subscribedBy() *conn {
-	if a.listens != nil {
-		return a.listens
+	if a.subscribedOn != nil {
+		return a.subscribedOn
 	}
 	var only *conn
 	for _, t := range a.ex.threadsOf(a.index) {
-		if t.listens == nil || t.listens == only {
+		if t.subscribedOn == nil || t.subscribedOn == only {
 			continue
 		}
 		if only != nil {
 			return nil
 		}
-		only = t.listens
+		only = t.subscribedOn
 	}
 	return only
 }
@@ -268,14 +273,14 @@ func (a *actor) subscribedBy() *conn {
 // isStopped reports whether a program's thread that waits for a message was told to stop.
 func (p parked) isStopped() bool { return p.Kind == model.InRead && p.ctx != nil && p.ctx.Err() != nil }
 
-// endHearings closes what programs outside have left subscribed in the last schedule.
-func (w *world) endHearings() error {
+// closeSubscriptions closes what programs outside this process left subscribed in the last schedule.
+func (w *world) closeSubscriptions() error {
 	ex := w.current
-	if own := w.own; own.listens != nil {
+	if probe := w.probeDialer; probe.subscribedOn != nil {
 		back := w.giveTurn()
-		_ = own.listens.Close() // it returns no error
+		_ = probe.subscribedOn.Close() // always nil
 		back()
-		own.listens = nil
+		probe.subscribedOn = nil
 	}
 	if ex == nil || len(w.gates.addresses) == 0 {
 		return nil
@@ -291,28 +296,28 @@ func (w *world) endHearings() error {
 		}
 	}
 	for _, a := range ex.all {
-		a.done = a.done || a.sends != nil
+		a.done = a.done || a.subscriptionConn != nil
 	}
 	return nil
 }
 
-// AwaitMessage lets time pass until something comes to the program with which the harness looks.
+// AwaitMessage lets time pass until something arrives for the program's own look at the store.
 func (c harnessClock) AwaitMessage(_ context.Context, within time.Duration) (comes bool, err error) {
-	gate, world := c.ex.w.own.listens, c.ex.w
+	gate, world := c.ex.w.probeDialer.subscribedOn, c.ex.w
 	if gate == nil {
 		return false, harness.ErrNotSubscribed
 	}
-	world.forgoLooks()
-	if err := c.ex.passAlong(gate, within); err != nil {
+	world.forgoMemory()
+	if err := c.ex.passUntilArrival(gate, within); err != nil {
 		return false, err
 	}
 	defer world.takeTurn()()
 	if len(gate.inbox) == 0 {
 		return false, nil
 	}
-	gate.tell(gate.takeMessage())
+	gate.give(gate.takeMessage())
 	return true, nil
 }
 
-// Subscribe does nothing: nobody acts between a SUBSCRIBE of the harness's own and its confirmation.
+// Subscribe does nothing: no other actor runs between the harness's own SUBSCRIBE and its confirmation.
 func (harnessClock) Subscribe() {}

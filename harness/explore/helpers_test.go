@@ -26,13 +26,13 @@ import (
 
 const lease = 10 * time.Second
 
-// No test but those of clients that never act should meet the end of parkWithin, however busy the machine is.
+// Only tests of clients that never act should reach the end of parkWithin, however busy the machine is.
 func TestMain(m *testing.M) {
 	parkWithin *= 10
 	os.Exit(m.Run())
 }
 
-// client does all the work of a client of a test.
+// client does all the work of a client in a test.
 type client func(ctx context.Context, s *harness.Session, r redis.UniversalClient)
 
 // opened is a client with its connection.
@@ -43,7 +43,7 @@ type opened struct {
 
 func (o opened) Step(ctx context.Context, s *harness.Session) { o.does(ctx, s, o.redis) }
 
-// program makes a program in which client i is the ith of clients, or the last if there are fewer.
+// program returns a program in which client i is clients[i], or the last if there are fewer.
 func program(clients ...client) interleave.Program {
 	return interleave.Program{
 		Name: "test", Kinds: []harness.Kind{harness.Next}, Lease: lease,
@@ -53,7 +53,7 @@ func program(clients ...client) interleave.Program {
 	}
 }
 
-// op makes one operation of the commands that do sends. Its result is the one that do returns.
+// op runs one operation with the commands that do sends. do returns its result.
 func op(s *harness.Session, key string, do func() (string, error)) harness.Op {
 	return s.Invoke(harness.Op{Kind: harness.Next, Key: key}, func(op *harness.Op) {
 		result, err := do()
@@ -65,14 +65,14 @@ func op(s *harness.Session, key string, do func() (string, error)) harness.Op {
 	})
 }
 
-// does makes a client with one operation.
+// does returns a client with one operation.
 func does(key string, do func(ctx context.Context, r redis.UniversalClient) (string, error)) client {
 	return func(ctx context.Context, s *harness.Session, r redis.UniversalClient) {
 		op(s, key, func() (string, error) { return do(ctx, r) })
 	}
 }
 
-// sends makes a client with an operation for each of commands, which are given as words.
+// sends returns a client with one operation for each command.
 func sends(commands ...string) client {
 	return func(ctx context.Context, s *harness.Session, r redis.UniversalClient) {
 		for _, c := range commands {
@@ -81,7 +81,7 @@ func sends(commands ...string) client {
 	}
 }
 
-// inTurn makes a client that does what each of clients does.
+// inTurn returns a client that does what each of clients does.
 func inTurn(clients ...client) client {
 	return func(ctx context.Context, s *harness.Session, r redis.UniversalClient) {
 		for _, c := range clients {
@@ -90,7 +90,7 @@ func inTurn(clients ...client) client {
 	}
 }
 
-// say sends one command and returns the text of its reply.
+// say sends a command and returns its reply as text.
 func say(ctx context.Context, r interface {
 	Do(ctx context.Context, args ...any) *redis.Cmd
 }, command string) (string, error) {
@@ -114,7 +114,7 @@ type collector struct {
 func (*collector) Name() string { return "collector" }
 
 func (c *collector) Check(_ context.Context, h harness.History, _ func(harness.Anomaly)) harness.Judgement {
-	if h.End == nil { // of a schedule under way
+	if h.End == nil { // a schedule under way
 		return harness.Judgement{Absent: true}
 	}
 	var ops []harness.Op
@@ -127,7 +127,7 @@ func (c *collector) Check(_ context.Context, h harness.History, _ func(harness.A
 	return harness.Judgement{Absent: true}
 }
 
-// finds is a checker that is shown the operations of a schedule, and has no verdict of its own.
+// finds is a checker that gets the operations of a schedule and has no verdict of its own.
 type finds func(ops []harness.Op, found func(harness.Anomaly))
 
 func (finds) Name() string { return "finds" }
@@ -141,7 +141,7 @@ func (f finds) Check(_ context.Context, h harness.History, found func(harness.An
 	return harness.Judgement{Absent: true}
 }
 
-// finder makes a checker that finds one anomaly, at the first operation for which the function is is true.
+// finder returns a checker that finds one anomaly, at the first operation for which is returns true.
 func finder(is func(op harness.Op) bool) finds {
 	return func(ops []harness.Op, found func(harness.Anomaly)) {
 		if i := slices.IndexFunc(ops, is); i >= 0 {
@@ -154,15 +154,16 @@ func finder(is func(op harness.Op) bool) finds {
 	}
 }
 
-// quiet makes a Spec without crashes, expiries and anything lost. Its time is a bound against hanging.
+// quiet returns a Spec without crashes, expiries and losses. Its time only guards against hanging.
 func quiet(p interleave.Program, c ...harness.Checker) Spec {
 	if c == nil {
 		c = []harness.Checker{&collector{}}
 	}
-	return Spec{Program: p, Checkers: c, Bounds: interleave.Bounds{Clients: 2, Crashes: -1, Expiries: -1, LostAnswers: -1}, For: 10 * time.Minute, Workers: 1}
+	return Spec{Program: p, Checkers: c, Bounds: interleave.Bounds{Clients: 2, Crashes: -1, Expiries: -1,
+		LostAnswers: -1}, For: 10 * time.Minute, Workers: 1}
 }
 
-// resultOf runs a search, whatever ends it.
+// resultOf runs a search, however it ends.
 func resultOf(t *testing.T, s Spec) interleave.Result {
 	t.Helper()
 	res, err := Search(t.Context(), s)
@@ -178,7 +179,7 @@ func searched(t *testing.T, s Spec) interleave.Result {
 	return res
 }
 
-// scheduler runs chosen schedules in a world of its own.
+// scheduler runs chosen schedules in its own world.
 type scheduler struct {
 	t    *testing.T
 	spec Spec
@@ -198,7 +199,7 @@ func newScheduler(t *testing.T, s Spec) *scheduler {
 	return &scheduler{t: t, spec: s, w: w}
 }
 
-// ask sends a command of the world's own to a node and returns the text of the reply.
+// ask sends a command to a node for the world itself and returns the reply as text.
 func (s *scheduler) ask(node int, args ...string) string {
 	s.t.Helper()
 	reply, err := s.w.Ask(node, args...)
@@ -206,7 +207,7 @@ func (s *scheduler) ask(node int, args ...string) string {
 	return resp.ReplyText(reply)
 }
 
-// until runs a search in the scheduler's world, to its end or that of ctx.
+// until runs a search in the scheduler's world until it or ctx ends.
 func (s *scheduler) until(ctx context.Context, spec Spec) *search {
 	s.t.Helper()
 	spec, err := spec.withDefaults()
@@ -217,7 +218,7 @@ func (s *scheduler) until(ctx context.Context, spec Spec) *search {
 	return se
 }
 
-// begin starts a schedule that is written down.
+// begin starts a schedule with a trace.
 func (s *scheduler) begin() *execution {
 	s.t.Helper()
 	ex, err := beginSchedule(s.t.Context(), &s.spec, s.spec.budgets()[0], s.w, time.NewTimer(parkWithin))
@@ -226,7 +227,7 @@ func (s *scheduler) begin() *execution {
 	return ex.execution
 }
 
-// follow takes some choices, each of which has to be possible.
+// follow takes choices, all of which have to be possible.
 func (s *scheduler) follow(ex *execution, choices ...interleave.Choice) {
 	s.t.Helper()
 	for _, c := range choices {
@@ -236,14 +237,14 @@ func (s *scheduler) follow(ex *execution, choices ...interleave.Choice) {
 	}
 }
 
-// finish goes on to the end of a schedule.
+// finish runs the rest of a schedule.
 func (s *scheduler) finish(ex *execution) {
 	s.t.Helper()
-	require.NoError(s.t, ex.leave(s.t.Context()))
+	require.NoError(s.t, ex.runOut(s.t.Context()))
 	require.NoError(s.t, ex.finish(s.t.Context()))
 }
 
-// run runs a schedule to its end, beginning with choices.
+// run runs a schedule that begins with choices.
 func (s *scheduler) run(choices ...interleave.Choice) *execution {
 	s.t.Helper()
 	ex := s.begin()
@@ -267,7 +268,7 @@ func possible(ex *execution) (out []interleave.Choice) {
 	return out
 }
 
-// commands returns the lines of a schedule that was written down: client, command and reply.
+// commands returns the traced lines of a schedule: client, command and reply.
 func commands(ex *execution) (out []string) {
 	for _, s := range ex.trace.Steps {
 		out = append(out, strings.TrimSpace(fmt.Sprintf("%d: %s = %s", s.Client, s.Command, s.Reply)))
@@ -275,7 +276,7 @@ func commands(ex *execution) (out []string) {
 	return out
 }
 
-// results returns the results of the operations, in order of Return.
+// results returns the results of operations in order of Return.
 func results(ops []harness.Op) (out []string) {
 	for _, op := range ops {
 		r := op.Result
@@ -287,19 +288,19 @@ func results(ops []harness.Op) (out []string) {
 	return out
 }
 
-// sameClient is results with the first ids of clients: after an operation of unknown outcome a client takes another.
+// sameClient is results with the clients' first ids. A client takes another id after an operation of unknown outcome.
 func sameClient(ops []harness.Op) []string {
 	ops = slices.Clone(ops)
 	for i := range ops {
 		if ops[i].Client > 0 {
-			ops[i].Client = (ops[i].Client-1)%3 + 1 // of two clients and the harness
+			ops[i].Client = (ops[i].Client-1)%3 + 1 // two clients and the harness
 		}
 	}
 	return results(ops)
 }
 
-// leavesNothing runs f, and fails if processes or goroutines of it are left. Goroutines of toxiproxy do not count: it leaves one
-// behind when a link is cut off just as bytes pass.
+// leavesNothing runs f and fails if it leaves processes or goroutines behind. Goroutines of toxiproxy do not count: it
+// leaves one behind if a link is cut while bytes pass.
 func leavesNothing(t *testing.T, f func()) {
 	t.Helper()
 	before := len(goroutines())

@@ -12,25 +12,28 @@ import (
 	"github.com/doublegrant/doublegrant/harness/interleave"
 )
 
-// This file says to which instants time can pass: around the end of each lease, and where somebody is about to look at a clock or at a TTL,
-// to others that a lease's holder or its rivals may tell apart.
+// This file lists the instants to which time can pass: around the end of each lease and, when a client is about to read
+// a clock or a TTL, further instants that a lease's holder or its rivals may tell apart.
 
-// retention is the TTL from which on a key of a Timeless program counts as kept for good: time does not pass to its end.
+// retention is the TTL from which a key of a Timeless program counts as permanent: time does not pass to its end.
 const retention = 24 * time.Hour
 
-// maxInstants bounds the number of instants of one kind to which time can pass at one moment of a schedule.
+// maxInstants bounds the instants of one kind at one moment of a schedule.
 const maxInstants = interleave.MaxPerKind
 
 const (
-	// early is so soon after the beginning of a lease that hardly anything of it is over, and two milliseconds more than what is not judged.
+	// early is shortly after the beginning of a lease, when hardly any of it is over. It exceeds by two milliseconds
+	// the difference that checkers do not judge.
 	early = 3 * keyspace.Grain
-	// margin is what an algorithm adds to a deadline at most, beside another lease, if time is to pass to where it ends.
+	// margin is the most that an algorithm may add to a deadline, beyond another lease, if time is to pass to that
+	// deadline.
 	margin = time.Minute
 )
 
-// reachableInstants lists the instants to which time can pass from now, in their order: shortly before the end of each lease, and the
-// first millisecond after it. Leases are those of keys, and those that operations asked for. A Timeless program that looks at a clock
-// gets midnight as well. Others need no instant of its own for it: leases of 3 ms or more end after midnight.
+// reachableInstants lists the instants to which time can pass from now, in order: shortly before the end of each lease,
+// and the first millisecond after it. Leases are those of keys and those that operations asked for. For a Timeless
+// program that reads a clock the list has midnight as well. Other programs need no extra instant for it, since leases
+// of 3 ms or more end after midnight.
 func (ex *execution) reachableInstants() ([]schedule.Instant, error) {
 	ends, err := ex.leaseEnds()
 	if err != nil {
@@ -49,16 +52,16 @@ func (ex *execution) reachableInstants() ([]schedule.Instant, error) {
 	return ex.withChoices(inOrderOfTime(append(beyond, before...)), interleave.Pass), nil
 }
 
-// middleOf returns the middle of a millisecond.
+// middleOf returns the middle of the millisecond of t.
 func middleOf(t time.Duration) time.Duration { return t.Truncate(keyspace.Grain) + start }
 
-// inOrderOfTime returns the instants in their order. Of two at one time the first counts.
+// inOrderOfTime sorts instants. Of several at one time it keeps the first.
 func inOrderOfTime(all []schedule.Instant) []schedule.Instant {
 	slices.SortStableFunc(all, func(a, b schedule.Instant) int { return cmp.Compare(a.At, b.At) })
 	return slices.CompactFunc(all, func(a, b schedule.Instant) bool { return a.At == b.At })
 }
 
-// withChoices returns the instants, each with the choice by which time passes to it.
+// withChoices returns the instants, each with its choice.
 func (ex *execution) withChoices(all []schedule.Instant, choice func(n int) interleave.Choice) []schedule.Instant {
 	if len(all) > maxInstants {
 		ex.TooManyEnds = true
@@ -70,10 +73,14 @@ func (ex *execution) withChoices(all []schedule.Instant, choice func(n int) inte
 	return all
 }
 
-// fineInstants lists the instants beside the reachable ones that only a look at a clock or a TTL tells apart. Of the lease that ends next
-// these are early in it, its middle, and its last millisecond, in which a TTL is 0; of all others their last millisecond. Of each
-// instant that a stored value names there are two, see namedNext. The last instant is far beyond the end of all, for deadlines that are
-// kept elsewhere: later than leases end by a margin and another lease. A Timeless program has last milliseconds only.
+// fineInstants lists further instants, which only a clock or a TTL tells apart:
+//
+// - in the lease that ends next: early in it, its middle, and its last millisecond, in which a TTL is 0;
+// - in all other leases: the last millisecond;
+// - for each instant that a stored value names: two, see namedNext;
+// - one far beyond the end of all leases, by a margin and another lease, for deadlines kept elsewhere.
+//
+// A Timeless program has last milliseconds only.
 func (ex *execution) fineInstants() ([]schedule.Instant, error) {
 	if !ex.w.SetsClocks() {
 		return nil, nil
@@ -108,10 +115,12 @@ func (ex *execution) fineInstants() ([]schedule.Instant, error) {
 	}
 	fine := beside(all, coarse)
 	last := beside(more, slices.Concat(coarse, fine))
-	return ex.withChoices(append(fine, last[:min(len(last), max(0, maxInstants-len(fine)))]...), interleave.PassFine), nil
+	return ex.withChoices(append(fine, last[:min(len(last), max(0, maxInstants-len(fine)))]...),
+		interleave.PassFine), nil
 }
 
-// insideLeases lists the fine instants that are not the end of a lease. Who has looked at a clock may act on it later with or without a lease.
+// insideLeases lists the fine instants that do not depend on the end of each lease. They exist without a lease as well,
+// since a client may act later on a time that it read.
 func (ex *execution) insideLeases(ends []time.Duration) []time.Duration {
 	all := []time.Duration{ex.now + early}
 	if len(ends) == 0 {
@@ -124,13 +133,15 @@ func (ex *execution) insideLeases(ends []time.Duration) []time.Duration {
 	return all
 }
 
-// hasRoomAfter reports whether the leases that follow an instant end before the largest time. An instant that is later than that is negative.
+// hasRoomAfter reports whether leases that begin at an instant can end before the largest time. A negative instant is
+// beyond it.
 func (ex *execution) hasRoomAfter(at time.Duration) bool {
 	return at > 0 && at < math.MaxInt64-4*ex.spec.Program.Lease
 }
 
-// moreInstants lists instants that come after all others, as far as there is room: those that values name; and where there are few schedules,
-// parts of the lease that ends next, or if time passes beyond ends only, parts of a lease after it.
+// moreInstants lists lower-priority instants, which are used as far as there is room: those that values name and, where
+// there are few schedules, parts of the lease that ends next. If time only passes beyond ends, these are parts of a
+// lease after it.
 func (ex *execution) moreInstants(ends []time.Duration) ([]time.Duration, error) {
 	all, err := ex.namedNext(ends)
 	if len(ends) == 0 {
@@ -152,18 +163,19 @@ func (ex *execution) moreInstants(ends []time.Duration) ([]time.Duration, error)
 	return all, err
 }
 
-// sixteenths of what is left of a lease are tried in schedules of two clients, each a millisecond later: what begins or ends there has begun
-// or ended then.
+// sixteenths is the number of parts of a lease to which time passes in schedules of two clients, a millisecond after
+// each: what begins or ends there has begun or ended by then.
 const sixteenths = 16
 
-// twentiethsBeyond are those of a lease that are tried after its end. Margins that are added where a deadline is compared are short.
+// twentiethsBeyond are the parts of a lease after its end to which time passes. Most are short, as are the margins that
+// algorithms add when they compare deadlines.
 var twentiethsBeyond = []time.Duration{1, 2, 3, 4, 5, 6, 20, 40}
 
-// namedKept bounds the instants that values name to which time can pass. The next are kept.
+// namedKept bounds the instants named by values: the next ones are kept.
 const namedKept = 3
 
-// namedNext lists the milliseconds of the next instants that stored values name, as those of deadlines, and the ones after them.
-// Those at which leases end are not among them.
+// namedNext lists the next milliseconds that stored values name, such as deadlines, and the millisecond after each.
+// Ends of leases are left out.
 func (ex *execution) namedNext(ends []time.Duration) (all []time.Duration, err error) {
 	named, err := ex.backend.namedInstants()
 	kept := 0
@@ -176,7 +188,7 @@ func (ex *execution) namedNext(ends []time.Duration) (all []time.Duration, err e
 	return all, err
 }
 
-// leaseEnds lists the ends of the leases that are not over yet, in their order, without doubles.
+// leaseEnds lists the ends of leases that have not ended, sorted, each once.
 func (ex *execution) leaseEnds() ([]time.Duration, error) {
 	ends, err := ex.backend.keyEnds()
 	if err != nil {
@@ -201,12 +213,12 @@ func (ex *execution) leaseEnds() ([]time.Duration, error) {
 	return slices.Compact(out), nil
 }
 
-// roundingUnit returns the multiple to which ends are rounded up where Redis's clock cannot be stopped.
+// roundingUnit is the multiple to which ends are rounded up if Redis's clock cannot be stopped.
 func (ex *execution) roundingUnit() time.Duration {
 	return max(keyspace.Grain, ex.spec.Program.Lease/8)
 }
 
-// leaseEndsBefore reports whether some lease ends between now and t.
+// leaseEndsBefore reports whether a lease ends between now and t.
 func (ex *execution) leaseEndsBefore(t time.Duration) (bool, error) {
 	instants, err := ex.leaseEnds()
 	return len(instants) > 0 && instants[0] < t, err

@@ -13,12 +13,12 @@ import (
 	"github.com/doublegrant/doublegrant/harness/interleave"
 )
 
-// nextByTime counts by a key that ends after a millisecond, and shows the time after it has counted.
+// nextByTime counts with a key that expires after a millisecond, and then reads the time.
 const nextByTime = `local n = redis.call('incr', KEYS[1])
 if n == 1 then redis.call('pexpire', KEYS[1], 1) end
 return n .. ' at ' .. math.floor(redis.call('time')[2] / 1000)`
 
-// A millisecond may pass inside a script. Keys end by the time at which it began, and TIME shows that it has passed.
+// A millisecond may pass inside a script. Keys expire by the time at which the script began; TIME shows the new time.
 func TestAMillisecondPassesInsideAScript(t *testing.T) {
 	count := does("count", func(ctx context.Context, r redis.UniversalClient) (string, error) {
 		return r.Eval(ctx, nextByTime, []string{"k"}).Text()
@@ -40,29 +40,31 @@ func TestAMillisecondPassesInsideAScript(t *testing.T) {
 	}
 }
 
-// What stores a deadline names its millisecond, in whatever type and unit it is kept. The numbers are those of 10 s after midnight.
+// A stored deadline names its millisecond, in every type and unit. The numbers are those of 10 s after midnight.
 func TestInstantsThatValuesName(t *testing.T) {
 	const at = keyspace.UntilMidnight + 10*time.Second
 	many := "for i = 1, 200 do redis.call('%s') end "
 	for name, script := range map[string]string{
-		"seconds":                 "redis.call('set', 'k', '1893456010')",
-		"milliseconds":            "redis.call('set', 'k', '1893456010000')",
-		"microseconds":            "redis.call('set', 'k', '1893456010000000')",
-		"nanoseconds":             "redis.call('set', 'k', '1893456010000000000')",
-		"a fraction of seconds":   "redis.call('set', 'k', '1893456010.000')",
-		"JSON":                    `redis.call('set', 'k', cjson.encode({owner = 'a', deadline = 1893456010000}))`,
-		"a word":                  "redis.call('set', 'k', 'client-1:1893456010000.')",
-		"MessagePack":             "redis.call('set', 'k', 'x' .. struct.pack('<I8', 1893456010000))",
-		"a field":                 "redis.call('hset', 'k', 'owner', 'a', 'until', '1893456010')",
-		"a field of many":         fmt.Sprintf(many, "hset', 'k', i, 'v") + "redis.call('hset', 'k', 'until', '1893456010000')",
+		"seconds":               "redis.call('set', 'k', '1893456010')",
+		"milliseconds":          "redis.call('set', 'k', '1893456010000')",
+		"microseconds":          "redis.call('set', 'k', '1893456010000000')",
+		"nanoseconds":           "redis.call('set', 'k', '1893456010000000000')",
+		"a fraction of seconds": "redis.call('set', 'k', '1893456010.000')",
+		"JSON":                  `redis.call('set', 'k', cjson.encode({owner = 'a', deadline = 1893456010000}))`,
+		"a word":                "redis.call('set', 'k', 'client-1:1893456010000.')",
+		"MessagePack":           "redis.call('set', 'k', 'x' .. struct.pack('<I8', 1893456010000))",
+		"a field":               "redis.call('hset', 'k', 'owner', 'a', 'until', '1893456010')",
+		"a field of many": fmt.Sprintf(many, "hset', 'k', i, 'v") +
+			"redis.call('hset', 'k', 'until', '1893456010000')",
 		"a field's name":          "redis.call('hset', 'k', '1893456010000', 'owner')",
 		"a score":                 "redis.call('zadd', 'k', '1893456010000', 'a')",
 		"a score with a fraction": "redis.call('zadd', 'k', '1893456010.0004', 'a')",
-		"a score of many":         fmt.Sprintf(many, "zadd', 'k', i, i..'") + "redis.call('zadd', 'k', '1893456010000', 'a')",
-		"a list":                  "redis.call('rpush', 'k', '1893456010000')",
-		"a set of numbers":        "redis.call('sadd', 'k', '1893456010000')",
-		"a set":                   "redis.call('sadd', 'k', 'a', '1893456010')",
-		"an entry of a stream":    "redis.call('xadd', 'k', '1893456010000-0', 'a', 'b')",
+		"a score of many": fmt.Sprintf(many, "zadd', 'k', i, i..'") +
+			"redis.call('zadd', 'k', '1893456010000', 'a')",
+		"a list":               "redis.call('rpush', 'k', '1893456010000')",
+		"a set of numbers":     "redis.call('sadd', 'k', '1893456010000')",
+		"a set":                "redis.call('sadd', 'k', 'a', '1893456010')",
+		"an entry of a stream": "redis.call('xadd', 'k', '1893456010000-0', 'a', 'b')",
 	} {
 		t.Run(name, func(t *testing.T) {
 			keeps := does("keep", func(ctx context.Context, r redis.UniversalClient) (string, error) {
@@ -77,7 +79,7 @@ func TestInstantsThatValuesName(t *testing.T) {
 	}
 }
 
-// There is room for so many instants. Those that values name come last, and only as many as there is room for.
+// The number of instants is bounded. Those that values name come last, as far as there is room.
 func TestInstantsThatThereIsRoomFor(t *testing.T) {
 	const deadlines = `for i = 1, 25 do redis.call('set', 'k'..i, 1893456010000 + i * 1000, 'PX', 9000 + i * 10) end`
 	keeps := does("keep", func(ctx context.Context, r redis.UniversalClient) (string, error) {

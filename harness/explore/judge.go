@@ -11,10 +11,10 @@ import (
 	"github.com/doublegrant/doublegrant/harness/explore/internal/strategy"
 )
 
-// This file has schedules judged.
+// This file has the checkers judge schedules.
 
-// judge has the checkers look at a schedule that has ended.
-func (s *search) judge(ctx context.Context, v descent) {
+// judge has the checkers judge a schedule that has ended.
+func (s *search) judge(ctx context.Context, v jobRun) {
 	if v.ended != strategy.Finish {
 		s.mu.Lock()
 		defer s.mu.Unlock()
@@ -30,16 +30,17 @@ func (s *search) judge(ctx context.Context, v descent) {
 	s.noteFirst()
 }
 
-// outcome returns what a schedule that has ended came to.
+// outcome returns the result of a schedule that has ended.
 func (ex *execution) outcome() findings.Outcome {
 	return findings.Outcome{
-		Path: ex.path, Times: ex.stepTimes, History: ex.history(), Ops: ex.ops, Situations: ex.situations, Covers: ex.covers(), Deadlock: ex.deadlock, Undeclared: ex.undeclared,
+		Path: ex.path, Times: ex.stepTimes, History: ex.history(), Ops: ex.ops, Situations: ex.situations,
+		Covers: ex.covers(), Deadlock: ex.deadlock, Undeclared: ex.undeclared,
 		KnownUntil: ex.knownUntil(),
 	}
 }
 
-// knownUntil returns the time until which every clock showed the schedule's time. Where the servers' clocks cannot be set they stand still
-// while time passes, so what follows a look at one of them may be wrong.
+// knownUntil returns the time until which every clock showed the schedule's time. Clocks that cannot be set stand still
+// while time passes, so what follows a reading may be wrong.
 func (ex *execution) knownUntil() time.Duration {
 	if ex.ClockRead && !ex.w.SetsClocks() {
 		return keyspace.Grain // no time has passed before

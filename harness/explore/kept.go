@@ -8,25 +8,26 @@ import (
 	"github.com/doublegrant/doublegrant/harness/explore/internal/command"
 )
 
-// This file handles commands that Redis keeps until it can answer, and the connections on which somebody waits.
+// This file handles blocked commands, which Redis holds back until it can answer, and the connections on which clients
+// wait.
 
-// keptCommand is a command that Redis keeps until it can answer.
-type keptCommand struct {
+// blockedCommand is a command that Redis holds back until it can answer.
+type blockedCommand struct {
 	command command.Command
-	id      string // of the connection, as Redis knows it
+	id      string // Redis's ID of the connection
 }
 
-// sendBlocking sends a command that Redis may keep. It returns true if Redis keeps it.
-func (ex *live) sendBlocking(a *actor, gate *conn) (kept bool, err error) {
+// sendBlocking sends a command that Redis may block, and returns whether it does.
+func (ex *live) sendBlocking(a *actor, gate *conn) (blocks bool, err error) {
 	next := gate.Queue[0]
-	if err := gate.keep(); err != nil || gate.failed != nil {
+	if err := gate.sendBlockable(); err != nil || gate.failed != nil {
 		return false, err
 	}
 	ex.noteSent(next, nil)
 	if gate.hasArrived() {
 		reply := gate.takeMessage()
-		gate.release()
-		gate.out = append(gate.out, reply...)
+		gate.clearBlocked()
+		gate.unread = append(gate.unread, reply...)
 		ex.trace.Sent(next, reply, nil)
 		return false, nil
 	}
@@ -40,10 +41,10 @@ func (ex *live) sendBlocking(a *actor, gate *conn) (kept bool, err error) {
 	return true, nil
 }
 
-// keep sends the next command of the connection, which Redis may keep. What Redis has answered at once is in the inbox. Time is
-// the schedule's: Redis gets no time-out.
-func (c *conn) keep() error {
-	if err := c.ready(); err != nil || c.failed != nil {
+// sendBlockable sends the connection's next command, which Redis may block. An immediate answer is in the inbox. The
+// command is sent without its time-out, which passes in the schedule's time.
+func (c *conn) sendBlockable() error {
+	if err := c.prepare(); err != nil || c.failed != nil {
 		return err
 	}
 	id, err := c.wire.ID()
@@ -54,53 +55,53 @@ func (c *conn) keep() error {
 	if err := c.postNow(next.WithoutTimeout()); err != nil {
 		return err
 	}
-	c.kept = &keptCommand{next, id}
-	return c.listen()
+	c.blocked = &blockedCommand{next, id}
+	return c.receive()
 }
 
-// postNow sends a request that Redis may answer when it likes, and returns when Redis has read it.
+// postNow sends a request and returns when Redis has read it. The answer may come later.
 func (c *conn) postNow(request []byte) error {
 	return c.dialer.world.Post(c.wire, c.Node, request)
 }
 
-// release notes that Redis does not keep the connection's command any more.
-func (c *conn) release() {
-	c.kept = nil
+// clearBlocked records that Redis no longer blocks the connection's command.
+func (c *conn) clearBlocked() {
+	c.blocked = nil
 	c.Queue = c.Queue[1:]
 }
 
-// unblock has Redis answer the command that it keeps as if its time-out had passed.
+// unblock makes Redis answer the blocked command as if its time-out had passed.
 func (c *conn) unblock() error {
-	if _, err := c.dialer.world.Ask(c.Node, "CLIENT", "UNBLOCK", c.kept.id, "TIMEOUT"); err != nil {
+	if _, err := c.dialer.world.Ask(c.Node, "CLIENT", "UNBLOCK", c.blocked.id, "TIMEOUT"); err != nil {
 		return err
 	}
-	if err := c.listen(); err != nil {
+	if err := c.receive(); err != nil {
 		return err
 	}
 	if !c.hasArrived() {
-		return fmt.Errorf("explore: Redis did not end %s", strings.ToUpper(command.Name(c.kept.command.Args)))
+		return fmt.Errorf("explore: Redis did not end %s", strings.ToUpper(command.Name(c.blocked.command.Args)))
 	}
 	return nil
 }
 
-// listen takes what has come on the connection. Redis writes all that it has to say before it reads again. So when it has answered one
-// more command of anybody, whatever the commands before it brought about has come.
-func (c *conn) listen() error {
+// receive takes what has arrived on the connection. Redis writes everything it has to say before it reads again. So
+// when it has answered a later command of any client, the effects of earlier commands have arrived.
+func (c *conn) receive() error {
 	if _, err := c.dialer.world.Ask(c.Node, "PING"); err != nil {
 		return err
 	}
-	return c.receive()
+	return c.poll()
 }
 
-// receive takes what has come on the connection, after somebody else has been answered.
-func (c *conn) receive() error {
+// poll takes what has arrived on the connection, after Redis has answered a later command.
+func (c *conn) poll() error {
 	replies, err := c.wire.Poll()
 	c.inbox = append(c.inbox, replies...)
 	return err
 }
 
-// listen takes what has come on all connections on which somebody waits.
-func (ex *live) listen() error {
+// receive takes what has arrived on all connections on which clients wait.
+func (ex *live) receive() error {
 	asked := -1
 	for _, c := range ex.waiters {
 		if c.isGone() || c.failed != nil {
@@ -112,33 +113,32 @@ func (ex *live) listen() error {
 			}
 			asked = c.Node
 		}
-		if err := c.receive(); err != nil {
+		if err := c.poll(); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// forget ends the wait for an answer on a connection.
-func (ex *live) forget(c *conn) {
-	if c.kept != nil {
-		c.release()
+// stopWaiting ends the wait for an answer on a connection.
+func (ex *live) stopWaiting(c *conn) {
+	if c.blocked != nil {
+		c.clearBlocked()
 	}
 	ex.waiters = slices.DeleteFunc(ex.waiters, func(w *conn) bool { return w == c })
 }
 
-// cutOff ends the connection at Redis, at once: a closed socket would be noticed at some time only. Redis then serves nobody on
-// it any more.
+// cutOff ends the connection at Redis at once. Redis would notice a closed socket only later.
 func (ex *live) cutOff(c *conn, why error) error {
 	ex.waiters = slices.DeleteFunc(ex.waiters, func(w *conn) bool { return w == c })
 	id := ""
 	switch {
-	case c.kept != nil:
-		id = c.kept.id
+	case c.blocked != nil:
+		id = c.blocked.id
 	case c.subscription != nil:
 		id = c.subscription.id
 	}
-	defer c.ear.hangUp() // whoever notices it closes the connection
+	defer c.activity.hangUp() // the client closes the connection when it notices
 	if c.failed = why; id == "" || c.wire == nil || c.isGone() {
 		return nil
 	}
@@ -148,7 +148,7 @@ func (ex *live) cutOff(c *conn, why error) error {
 	return err
 }
 
-// waitersOf lists the connections of a client on which it waits, or has subscribed.
+// waitersOf lists a client's connections on which it waits or has subscribed.
 func (ex *live) waitersOf(client int) (out []*conn) {
 	for _, c := range ex.waiters {
 		if c.dialer == ex.dialerOf(client) {
@@ -171,7 +171,7 @@ func (ex *live) loseWaits() error {
 	return nil
 }
 
-// waitAccess returns what the waits of a client touch: its blocked commands and its subscriptions.
+// waitAccess returns what a client's blocked commands and subscriptions touch.
 func (ex *live) waitAccess(client int) (a command.Access) {
 	for _, c := range ex.waitersOf(client) {
 		a.Add(c.waitAccess())
@@ -180,8 +180,8 @@ func (ex *live) waitAccess(client int) (a command.Access) {
 }
 
 func (c *conn) waitAccess() (a command.Access) {
-	if c.kept != nil {
-		a.Add(c.kept.command.Access)
+	if c.blocked != nil {
+		a.Add(c.blocked.command.Access)
 	}
 	if c.subscription != nil {
 		a.Add(c.subscription.access)
@@ -189,7 +189,8 @@ func (c *conn) waitAccess() (a command.Access) {
 	return a
 }
 
-// withWoken adds to what a command touches what the commands touch that it may wake: Redis carries them out with it.
+// withWoken extends a, which is what a command touches, by what the blocked commands touch that it would wake: Redis
+// executes them together.
 func (ex *live) withWoken(a command.Access) command.Access {
 	if len(ex.waiters) == 0 {
 		return a
@@ -198,9 +199,12 @@ func (ex *live) withWoken(a command.Access) command.Access {
 	for again := true; again; {
 		again = false
 		for _, c := range ex.waiters {
-			if c.kept != nil && !woken[c] && !c.hasArrived() && (command.Intersect(a.Writes, c.kept.command.Writes) || command.Intersect(a.Writes, c.kept.command.Reads)) {
+			if c.blocked != nil && !woken[c] && !c.hasArrived() &&
+				(command.Intersect(a.Writes, c.blocked.command.Writes) ||
+					command.Intersect(a.Writes, c.blocked.command.Reads)) {
 				woken[c], again = true, true
-				a.Reads, a.Writes = slices.Concat(a.Reads, c.kept.command.Reads), slices.Concat(a.Writes, c.kept.command.Writes)
+				a.Reads, a.Writes = slices.Concat(a.Reads, c.blocked.command.Reads),
+					slices.Concat(a.Writes, c.blocked.command.Writes)
 			}
 		}
 	}

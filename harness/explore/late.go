@@ -6,34 +6,34 @@ import (
 	"github.com/doublegrant/doublegrant/harness/explore/internal/resp"
 )
 
-// This file is about commands that their client has given up, and that Redis may still execute.
+// This file handles late commands, which their client has given up and Redis may still execute.
 
-// giveUp makes the client go on without an answer. It returns the connection, with the commands not sent yet, for a later
+// giveUp lets the client go on without an answer. It returns the connection with its unsent commands, for a later
 // Arrive.
-func (c *conn) giveUp() (left lateCommand, err error) {
+func (c *conn) giveUp() (late lateCommand, err error) {
 	if err := c.reconnectToPrimary(); err != nil || c.failed != nil {
-		return left, err
+		return late, err
 	}
-	left = lateCommand{wire: c.wire, node: c.Node, commands: c.Queue, pending: c.Snapshot()}
+	late = lateCommand{wire: c.wire, node: c.Node, commands: c.Queue, pending: c.Snapshot()}
 	c.dialer.world.abandonedWires = append(c.dialer.world.abandonedWires, c.wire)
-	c.wire, c.Queue, c.out, c.Watched, c.failed = nil, nil, nil, nil, errUnanswered
-	return left, nil
+	c.wire, c.Queue, c.unread, c.Watched, c.failed = nil, nil, nil, nil, errUnanswered
+	return late, nil
 }
 
-// lateCommand holds a command that its client has given up and Redis may still execute, with the rest of its pipeline.
+// lateCommand is a command that its client has given up and Redis may still execute, with the rest of its pipeline.
 type lateCommand struct {
-	client   int // the client that sent it, from 0
+	client   int // client that sent it, from 0
 	wire     *resp.Conn
-	node     int               // number of the node to which wire leads
-	commands []command.Command // the one that the client waited for, then the rest of its pipeline
+	node     int               // node to which wire leads
+	commands []command.Command // the command that the client waited for, then the rest of its pipeline
 	arrived  bool
 	at       int // length of the schedule when it was given up
 
-	pending *command.Pending // what the connection was like, if the schedule is kept or run from memory
-	watched []model.Watched  // keys that are watched on it
+	pending *command.Pending // state of the connection, if the schedule is learned from or run from memory
+	watched []model.Watched  // keys watched on the connection
 }
 
-// access returns what the late commands touch.
+// access returns what the commands touch.
 func (l lateCommand) access() (a command.Access) {
 	for _, c := range l.commands {
 		a.Add(c.Access)

@@ -9,29 +9,30 @@ import (
 	"github.com/doublegrant/doublegrant/harness/explore/internal/resp"
 )
 
-// This file learns from a command that is really sent what it makes of the store, and how the program looks at the store.
+// This file learns how commands change the store, and how the program looks at the store.
 
-// pendingOutcome holds a command about to be executed, until its outcome is kept.
+// pendingOutcome is a command that is about to be executed, until its outcome is stored in the model.
 type pendingOutcome struct {
 	q        model.Question
 	known    *model.Transition
 	command  *command.Command
 	actor    *actor
-	watching bool // touched keys are to be found out
+	watching bool // find out which watched keys it touches
 
-	undeclared string // as in model.Transition
+	undeclared string // see model.Transition
 }
 
-// questionOf returns the question that a command asks of what is stored now: see model.Memory.Ask.
-func (ex *modelled) questionOf(c *command.Command, on *command.Pending, watched []model.Watched) (model.Question, bool) {
+// questionOf returns the question that a command asks of the current store: see model.Memory.Ask.
+func (ex *modelled) questionOf(c *command.Command, on *command.Pending,
+	watched []model.Watched) (model.Question, bool) {
 	q, ok := ex.memory.Ask(c, on, watched, ex.store, ex.now, ex.hearingReplicas())
-	q.Slow = ex.slow
+	q.Slow = ex.slowNow
 	return q, ok
 }
 
-// beginLearning prepares to keep the outcome of a command about to be executed on a connection. It returns nil if there is nothing
-// to keep.
-func (ex *live) beginLearning(c *command.Command, on *command.Pending, a *actor, watched []model.Watched) (*pendingOutcome, error) {
+// beginLearning prepares to learn the outcome of a command. It returns nil if there is nothing to learn.
+func (ex *live) beginLearning(c *command.Command, on *command.Pending, a *actor,
+	watched []model.Watched) (*pendingOutcome, error) {
 	if !ex.learns() {
 		return nil, nil
 	}
@@ -45,7 +46,7 @@ func (ex *live) beginLearning(c *command.Command, on *command.Pending, a *actor,
 		return nil, nil
 	}
 	q, ok := ex.questionOf(c, on, watched)
-	if !ok { // an EVALSHA of a script that nobody has loaded
+	if !ok { // EVALSHA of a script that was never loaded
 		ex.memory = nil
 		return nil, nil
 	}
@@ -67,7 +68,7 @@ func (ex *live) beginLearning(c *command.Command, on *command.Pending, a *actor,
 	return l, nil
 }
 
-// finishLearning keeps the outcome of a command that was executed.
+// finishLearning stores the outcome of an executed command.
 func (ex *live) finishLearning(l *pendingOutcome, reply []byte) (err error) {
 	if l == nil {
 		return nil
@@ -83,7 +84,7 @@ func (ex *live) finishLearning(l *pendingOutcome, reply []byte) (err error) {
 		return nil
 	}
 	if saysNoScript(reply) && ex.store.Scripts == model.AllScripts {
-		ex.memory = nil // it will be there the next time
+		ex.memory = nil // the script will be cached the next time
 		return nil
 	}
 	t := l.known
@@ -94,9 +95,10 @@ func (ex *live) finishLearning(l *pendingOutcome, reply []byte) (err error) {
 		}
 		m.Keep(ex.store, l.q, t)
 	case t.Reply != string(reply) && l.q.Hearing > 0:
-		t.Reply = string(reply) // the last replica acknowledges when it likes
+		t.Reply = string(reply) // the last replica may acknowledge at any time
 	case t.Reply != string(reply):
-		m.Disable("%s is answered %q and %q where the same is stored", strings.ToUpper(command.Name(l.command.Args)), resp.Clip(resp.ReplyText([]byte(t.Reply)), 40), resp.Clip(resp.ReplyText(reply), 40))
+		m.Disable("%s is answered %q and %q where the same is stored", strings.ToUpper(command.Name(l.command.Args)),
+			resp.Clip(resp.ReplyText([]byte(t.Reply)), 40), resp.Clip(resp.ReplyText(reply), 40))
 	}
 	if l.watching {
 		t.Touched, t.Watched = touched, len(m.Watched)
@@ -128,21 +130,21 @@ func (ex *live) transitionOf(l *pendingOutcome, reply []byte) (*model.Transition
 	return t, nil
 }
 
-// observation is one look of the program at the store, while it is being learned.
+// observation is a look of the program at the store, while it is learned.
 type observation struct {
 	mind  *model.Mind
 	heard model.Event
 	acts  []model.Act
 }
 
-// beginObservation notes that the program begins to look at the store.
+// beginObservation starts to learn a look of the program at the store.
 func (ex *live) beginObservation(began model.Event) {
 	if ex.learns() {
 		ex.observation = &observation{mind: &ex.memory.Root, heard: began}
 	}
 }
 
-// observationAsks notes what the program did since its look at the store heard something, and what it asks for next.
+// observationAsks records what the look did since it read something, and what it asks for next.
 func (ex *live) observationAsks(next model.Ask) {
 	l := ex.observation
 	if l == nil || !ex.learns() {
@@ -152,15 +154,15 @@ func (ex *live) observationAsks(next model.Ask) {
 	l.mind, l.acts = ex.memory.LearnLook(l.mind, l.heard, l.acts, next), nil
 }
 
-// observationHears notes what the program's look at the store has heard.
-func (ex *live) observationHears(heard model.Event) {
+// observationReads records what the look has read.
+func (ex *live) observationReads(event model.Event) {
 	if ex.observation != nil {
-		ex.observation.heard = heard
+		ex.observation.heard = event
 	}
 }
 
-// askedByProgram notes a command of the program's own look at the store, which is about to be sent. The function that it returns is
-// to be called with the reply.
+// askedByProgram prepares to learn from a command of the program's look at the store, which is about to be sent. Call
+// learned with the reply.
 func (c *conn) askedByProgram(next *command.Command) (learned func(reply []byte) error, err error) {
 	ex := c.dialer.world.current
 	if ex == nil || !ex.learns() || !c.dialer.world.asking {
@@ -170,24 +172,25 @@ func (c *conn) askedByProgram(next *command.Command) (learned func(reply []byte)
 		ex.memory.Disable("the program's look at the store is a transaction")
 	}
 	var ungated bool
-	if next.Access, ungated = command.AccessOf(next.Args); ungated { // it concerns the connection
+	if next.Access, ungated = command.AccessOf(next.Args); ungated { // it concerns only the connection
 		return func([]byte) error { return nil }, nil
 	}
 	if next.Scripts {
-		c.dialer.world.Scripts.Learn(next.Args) // or it is missing after the next flush
+		c.dialer.world.Scripts.Learn(next.Args) // otherwise it is missing after the next flush
 	}
-	ex.observationAsks(model.Ask{Kind: model.AsksRedis, Command: command.Command{Raw: next.Raw, Args: next.Args, Access: next.Access}})
+	ex.observationAsks(model.Ask{Kind: model.AsksRedis,
+		Command: command.Command{Raw: next.Raw, Args: next.Args, Access: next.Access}})
 	l, err := ex.beginLearning(next, nil, nil, nil)
 	return func(reply []byte) error {
 		if err := ex.finishLearning(l, reply); err != nil {
 			return err
 		}
-		ex.observationHears(model.Event{Kind: model.Answered, Text: string(reply)})
+		ex.observationReads(model.Event{Kind: model.Answered, Text: string(reply)})
 		return nil
 	}, err
 }
 
-// applyTransition changes the contents as the command changed the store, and notes the keys that it touched for whoever watches them.
+// applyTransition changes the model's store as the command changed Redis, and marks the watched keys that it touched.
 func (ex *modelled) applyTransition(c *command.Command, t *model.Transition, a *actor) {
 	before := ex.store
 	ex.store = t.After
@@ -211,12 +214,12 @@ func (ex *modelled) applyTransition(c *command.Command, t *model.Transition, a *
 	}
 }
 
-// learns reports whether what the schedule shows is kept.
+// learns reports whether the model learns from this schedule.
 func (ex *live) learns() bool {
 	return ex.learning && ex.memory.Works() && !ex.Disturbed() && !ex.stoodStill()
 }
 
-// isWatching reports whether anybody watches keys.
+// isWatching reports whether any key is watched.
 func (ex *execution) isWatching() bool {
 	for _, a := range ex.actors {
 		if len(a.watched) > 0 {

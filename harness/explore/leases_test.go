@@ -12,7 +12,7 @@ import (
 	"github.com/doublegrant/doublegrant/harness/interleave"
 )
 
-// asks makes a client with an operation that asks for a time of 10.5 s by some commands, and gets it, once for each kind.
+// asks returns a client with an operation of each kind that asks for 10.5 s and runs some commands.
 func asks(commands []string, kinds ...harness.Kind) client {
 	return func(ctx context.Context, s *harness.Session, r redis.UniversalClient) {
 		for _, kind := range kinds {
@@ -28,7 +28,8 @@ func asks(commands []string, kinds ...harness.Kind) client {
 	}
 }
 
-// A grant whose key has another lease than the one that was asked for is told at its step. What has a lease of its own beside it is not.
+// If a grant's key has another lease than was asked for, its step says so. A key with a lease of its own beside it does
+// not matter.
 func TestALeaseThatWasNotAskedForIsToldAtItsStep(t *testing.T) {
 	const acquire, claim, confirm = harness.Acquire, harness.Claim, harness.Confirm
 	s := newScheduler(t, quiet(program(sends())))
@@ -38,18 +39,26 @@ func TestALeaseThatWasNotAskedForIsToldAtItsStep(t *testing.T) {
 		kinds    []harness.Kind
 		want     string
 	}{
-		{"cut to whole seconds", []string{"SET lock a EX 10 NX"}, []harness.Kind{acquire}, "lock lasts 10s, 10.5s were asked for"},
-		{"by a command of its own", []string{"SETNX lock a", "EXPIRE lock 10"}, []harness.Kind{acquire}, "lock lasts 10s, 10.5s were asked for"},
-		{"by a script", []string{"EVAL return(redis.call('set',KEYS[1],'a','px',21000)) 1 lock"}, []harness.Kind{acquire}, "lock lasts 21s, 10.5s were asked for"},
+		{"cut to whole seconds", []string{"SET lock a EX 10 NX"}, []harness.Kind{acquire},
+			"lock lasts 10s, 10.5s were asked for"},
+		{"by a command of its own", []string{"SETNX lock a", "EXPIRE lock 10"}, []harness.Kind{acquire},
+			"lock lasts 10s, 10.5s were asked for"},
+		{"by a script", []string{"EVAL return(redis.call('set',KEYS[1],'a','px',21000)) 1 lock"},
+			[]harness.Kind{acquire}, "lock lasts 21s, 10.5s were asked for"},
 		{"of a mark", []string{"SET lock a EX 10"}, []harness.Kind{claim}, "lock lasts 10s, 10.5s were asked for"},
-		{"once", []string{"SET lock a EX 10", "SET lock a EX 11", "SET lock a EX 10"}, []harness.Kind{claim, claim, confirm}, "lock lasts 10s, 10.5s were asked for lock lasts 10s, 10.5s were asked for"},
-		{"the last of two", []string{"SET lock a PX 10500", "EXPIRE lock 10"}, []harness.Kind{acquire}, "lock lasts 10s, 10.5s were asked for"},
-		{"2 ms short", []string{"SET lock a PX 10498"}, []harness.Kind{acquire}, "lock lasts 10.498s, 10.5s were asked for"},
+		{"once", []string{"SET lock a EX 10", "SET lock a EX 11", "SET lock a EX 10"}, []harness.Kind{claim, claim,
+			confirm}, "lock lasts 10s, 10.5s were asked for lock lasts 10s, 10.5s were asked for"},
+		{"the last of two", []string{"SET lock a PX 10500", "EXPIRE lock 10"}, []harness.Kind{acquire},
+			"lock lasts 10s, 10.5s were asked for"},
+		{"2 ms short", []string{"SET lock a PX 10498"}, []harness.Kind{acquire},
+			"lock lasts 10.498s, 10.5s were asked for"},
 
 		{"as asked for", []string{"SET lock a PX 10500 NX"}, []harness.Kind{acquire}, ""},
 		{"rounded by a millisecond", []string{"SET lock a PX 10499 NX"}, []harness.Kind{acquire}, ""},
-		{"a counter with a time of its own", []string{"SET lock a PX 10500 NX", "INCR fence", "EXPIRE fence 3600"}, []harness.Kind{acquire}, ""},
-		{"a short claim that is lengthened", []string{"SET lock a EX 2 NX", "PEXPIRE lock 10500"}, []harness.Kind{acquire}, ""},
+		{"a counter with a time of its own", []string{"SET lock a PX 10500 NX", "INCR fence", "EXPIRE fence 3600"},
+			[]harness.Kind{acquire}, ""},
+		{"a short claim that is lengthened", []string{"SET lock a EX 2 NX", "PEXPIRE lock 10500"},
+			[]harness.Kind{acquire}, ""},
 		{"a key without an end", []string{"SET lock a NX"}, []harness.Kind{acquire}, ""},
 		{"a key of a release", []string{"SET done a EX 60"}, []harness.Kind{harness.Release}, ""},
 	} {
@@ -72,6 +81,8 @@ func TestALeaseThatWasNotAskedForIsToldAtItsStep(t *testing.T) {
 }
 
 func TestALeaseIsShownBesideWhatTheClientBelieves(t *testing.T) {
-	step := interleave.Step{Number: 1, Client: 1, Command: "SET lock a EX 10 NX", Reply: "OK", Belief: "holds lock until 10.5s", Lease: "lock lasts 10s, 10.5s were asked for"}
-	require.Contains(t, interleave.Counterexample{Steps: []interleave.Step{step}}.Text(), "-> holds lock until 10.5s, but lock lasts 10s, 10.5s were asked for")
+	step := interleave.Step{Number: 1, Client: 1, Command: "SET lock a EX 10 NX", Reply: "OK",
+		Belief: "holds lock until 10.5s", Lease: "lock lasts 10s, 10.5s were asked for"}
+	require.Contains(t, interleave.Counterexample{Steps: []interleave.Step{step}}.Text(),
+		"-> holds lock until 10.5s, but lock lasts 10s, 10.5s were asked for")
 }

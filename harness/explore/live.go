@@ -19,28 +19,28 @@ import (
 	"github.com/doublegrant/doublegrant/harness/interleave"
 )
 
-// live makes a schedule happen with real clients and a real Redis.
+// live runs a schedule with real clients and a real Redis.
 type live struct {
 	modelled
-	learning    bool         // what this schedule shows is kept in the model
-	observation *observation // the program's look at the store under way; nil: none, or it is not kept
+	learning    bool         // the model learns from this schedule
+	observation *observation // current look of the program at the store; nil: none, or not learned
 
-	member func(i int) harness.Client // makes the goroutines of the process that is being opened
+	member func(i int) harness.Client // makes the clients of the process that is being started
 
-	running   *actor         // whom the scheduler waits for; nil: nobody
-	waiters   []*conn        // connections on which something may arrive: a command that Redis keeps, a subscription
-	trouble   error          // why the schedule cannot go on, as a client's goroutine has found out; nil: it can
-	ends      []keyspace.End // ends of the keys in the store, valid if endsKnown
+	running   *actor         // the actor that the scheduler waits for; nil: none
+	waiters   []*conn        // connections on which something may arrive: a blocked command, a subscription
+	failure   error          // why the schedule cannot go on, found in a client's goroutine; nil: it can
+	ends      []keyspace.End // when keys expire; valid if endsKnown
 	endsKnown bool
-	stored    []keyspace.Key // keys in the store with their values, valid if it is not nil; some may have ended since
+	stored    []keyspace.Key // keys with values; valid if not nil. Some may have expired since
 	alarm     *time.Timer
-	trails    *trails // by which its state can be told; nil: nobody asks for it
+	trails    *trails // identify the state; nil: not needed
 	leases    givenLeases
 }
 
-func (ex *live) tell(a *actor, heard model.Event) error {
-	a.heard = heard
-	ex.hear(a, heard)
+func (ex *live) notify(a *actor, event model.Event) error {
+	a.lastEvent = event
+	ex.noteEvent(a, event)
 	if a.parkedAt.Kind == model.InCommand {
 		a.parkedAt.conn.reply <- true
 	} else {
@@ -49,99 +49,99 @@ func (ex *live) tell(a *actor, heard model.Event) error {
 	return ex.awaitClient(a)
 }
 
-// crash tells all threads of a client, which are parked, that it has crashed. Their goroutines go on to their end, but its
-// connections send nothing more.
+// crash tells all threads of a client, which are parked, that it has crashed. Their goroutines run to their end, but
+// its connections send nothing more.
 func (ex *live) crash(client int) error {
 	main := ex.actors[client]
 	if kill := ex.spec.Program.Kill; kill != nil && client < len(ex.w.gates.addresses) {
 		kill(ex.w.gates.addresses[client])
 	}
-	ex.hear(main, model.Event{Kind: model.Crashed})
+	ex.noteEvent(main, model.Event{Kind: model.Crashed})
 	for _, c := range ex.waitersOf(client) {
 		if err := ex.cutOff(c, errCrashed); err != nil {
 			return err
 		}
 	}
-	var told []*actor
+	var notified []*actor
 	for _, a := range ex.threadsOf(client) {
-		a.heard = model.Event{Kind: model.Crashed}
+		a.lastEvent = model.Event{Kind: model.Crashed}
 		switch {
-		case a.done || a.astray: // there is nobody to tell
+		case a.done || a.neverParked: // it is not parked
 			continue
-		case a.sends != nil:
+		case a.subscriptionConn != nil:
 			a.done = true
 			continue
-		case a.parkedAt.Kind == model.InMemory: // it goes on when another of its process has ended
+		case a.parkedAt.Kind == model.InMemory: // it runs when another thread of its process has ended
 		case a.parkedAt.Kind == model.InCommand || a.parkedAt.Kind == model.InRead:
 			a.parkedAt.conn.reply <- false
 		default:
 			a.awake <- false
 		}
-		told = append(told, a)
+		notified = append(notified, a)
 	}
 	var first error
-	for _, a := range told { // each has been told, so each is waited for
+	for _, a := range notified { // each was notified, so wait for each
 		first = cmp.Or(first, ex.awaitClient(a))
 	}
 	return first
 }
 
-func (ex *live) send(a *actor) (heard model.Event, kept bool, err error) {
-	if ex.slow {
+func (ex *live) send(a *actor) (event model.Event, blocks bool, err error) {
+	if ex.slowNow {
 		ex.w.SetTimeDuring(ex.nextMillisecond())
 	}
 	gate := a.parkedAt.conn
-	before := len(gate.out)
-	if kept, err = ex.sendNext(a, gate); err != nil || kept {
-		return heard, kept, err
+	before := len(gate.unread)
+	if blocks, err = ex.sendNext(a, gate); err != nil || blocks {
+		return event, blocks, err
 	}
 	if gate.failed == nil {
-		return model.Event{Kind: model.Answered, Text: string(gate.out[before:])}, false, nil
+		return model.Event{Kind: model.Answered, Text: string(gate.unread[before:])}, false, nil
 	}
 	return ex.whyFailed(gate), false, nil
 }
 
-// whyFailed returns what a client hears of a connection that fails. A failure that memory does not know ends its use.
-func (ex *live) whyFailed(gate *conn) (heard model.Event) {
+// whyFailed returns what a client notices when its connection fails. Other failures disable the memory.
+func (ex *live) whyFailed(gate *conn) (event model.Event) {
 	switch gate.failed {
 	case errUnanswered:
-		heard.Kind = model.Unanswered
+		event.Kind = model.Unanswered
 	case errLost:
-		heard.Kind = model.Cut
+		event.Kind = model.Cut
 	default:
 		if !ex.stoodStill() {
 			ex.memory.Disable("a connection fails: %v", gate.failed)
 		}
 	}
-	return heard
+	return event
 }
 
 func (ex *live) sendUnanswered(a *actor) error {
 	gate := a.parkedAt.conn
-	kept, err := ex.sendNext(a, gate)
-	if kept { // the connection breaks before there is an answer
+	blocks, err := ex.sendNext(a, gate)
+	if blocks { // the connection breaks before there is an answer
 		err = errors.Join(err, ex.cutOff(gate, errUnanswered))
-		gate.release()
+		gate.clearBlocked()
 		a.wakeAt = 0
 	}
-	gate.out, gate.failed = nil, errUnanswered
+	gate.unread, gate.failed = nil, errUnanswered
 	return err
 }
 
 func (ex *live) drop(a *actor) { a.parkedAt.conn.failed = errUnanswered }
 
-func (ex *live) giveUp(a *actor) (left lateCommand, heard model.Event, err error) {
+func (ex *live) giveUp(a *actor) (late lateCommand, event model.Event, err error) {
 	gate := a.parkedAt.conn
-	if left, err = gate.giveUp(); err != nil {
-		return left, heard, err
+	if late, err = gate.giveUp(); err != nil {
+		return late, event, err
 	}
-	left.arrived = left.wire == nil
-	return left, ex.whyFailed(gate), nil
+	late.arrived = late.wire == nil
+	return late, ex.whyFailed(gate), nil
 }
 
 func (ex *live) execute(l *lateCommand) error {
 	for _, c := range l.commands {
-		ex.serverLooks(&c, l.pending)
+		ex.readServerClock(&c, l.pending)
 		reply, err := ex.executeAndLearn(l, c)
 		if err != nil {
 			return err
@@ -152,7 +152,7 @@ func (ex *live) execute(l *lateCommand) error {
 	return nil
 }
 
-// executeAndLearn executes a late command and keeps its outcome.
+// executeAndLearn executes a late command and learns its outcome.
 func (ex *live) executeAndLearn(l *lateCommand, c command.Command) (reply []byte, err error) {
 	if c.WantedAcks() > 0 {
 		return ex.executeLate(l, c)
@@ -171,7 +171,7 @@ func (ex *live) executeAndLearn(l *lateCommand, c command.Command) (reply []byte
 	return reply, err
 }
 
-// executeLate executes a late command. One that Redis would keep finds its connection closed instead of an answer.
+// executeLate executes a late command. One that Redis would block gets no answer, since its connection is closed.
 func (ex *live) executeLate(l *lateCommand, c command.Command) (reply []byte, err error) {
 	if !c.Blocks() {
 		return l.wire.Ask(c.Raw, 1)
@@ -181,10 +181,10 @@ func (ex *live) executeLate(l *lateCommand, c command.Command) (reply []byte, er
 		err = ex.w.Post(l.wire, l.node, c.WithoutTimeout())
 	}
 	if err == nil {
-		_, err = ex.w.Ask(l.node, "PING") // Redis has read it by then: see conn.listen
+		_, err = ex.w.Ask(l.node, "PING") // by then Redis has read it: see conn.receive
 	}
 	if err == nil {
-		_, err = ex.w.Ask(l.node, "PING") // and what it brings about has come
+		_, err = ex.w.Ask(l.node, "PING") // and its effects have arrived
 	}
 	if err == nil {
 		reply, err = l.wire.Poll()
@@ -196,14 +196,17 @@ func (ex *live) executeLate(l *lateCommand, c command.Command) (reply []byte, er
 	return []byte("*-1\r\n"), err
 }
 
-// sendNext sends the next command of a connection and looks at the reply. It returns true if Redis keeps the command.
-func (ex *live) sendNext(a *actor, c *conn) (kept bool, err error) {
+// sendNext sends a connection's next command and handles the reply. It returns whether Redis blocks the command.
+func (ex *live) sendNext(a *actor, c *conn) (blocks bool, err error) {
 	next := c.Queue[0]
 	switch {
 	case next.Monitors():
-		return false, schedule.Stopped("client %d's %s shows what others do, which cannot be explored", a.index+1, strings.ToUpper(command.Name(next.Args)))
+		return false, schedule.Stopped("client %d's %s shows what others do, which cannot be explored", a.index+1,
+			strings.ToUpper(command.Name(next.Args)))
 	case ex.w.Scripts.ReadsIdleTime(next.Args):
-		return false, schedule.Stopped("client %d's %s asks how long a key was not used, which Redis measures by the machine's time and not by the schedule's: put it under load instead", a.index+1, strings.ToUpper(command.Name(next.Args)))
+		return false, schedule.Stopped("client %d's %s asks how long a key was not used, which Redis measures by the "+
+			"machine's time and not by the schedule's: put it under load instead", a.index+1,
+			strings.ToUpper(command.Name(next.Args)))
 	case c.goesWithMessages():
 		return false, ex.sendSubscribing(a, c)
 	case next.Blocks() && !c.Multi:
@@ -212,7 +215,7 @@ func (ex *live) sendNext(a *actor, c *conn) (kept bool, err error) {
 	if err := ex.checkReplicas(&next); err != nil {
 		return false, err
 	}
-	before := len(c.out)
+	before := len(c.unread)
 	lesson, err := ex.beginLearningNext(a, c)
 	if err != nil {
 		return false, err
@@ -224,7 +227,7 @@ func (ex *live) sendNext(a *actor, c *conn) (kept bool, err error) {
 	if err := ex.sendForClient(c); err != nil {
 		return false, err
 	}
-	reply := c.out[before:]
+	reply := c.unread[before:]
 	if c.failed == nil {
 		if err := ex.finishScript(lesson, a.index, next, reply, touched); err != nil {
 			return false, err
@@ -239,7 +242,8 @@ func (ex *live) sendNext(a *actor, c *conn) (kept bool, err error) {
 	return false, nil
 }
 
-// sendForClient sends the next command of a client's connection, also while the program looks at the store: its threads may act then.
+// sendForClient sends a client's next command, also while the program looks at the store, since its threads may act
+// then.
 func (ex *live) sendForClient(c *conn) error {
 	asking := ex.w.asking
 	ex.w.asking = false
@@ -247,7 +251,7 @@ func (ex *live) sendForClient(c *conn) error {
 	return c.send()
 }
 
-// noteReply notes the effects of a command that was executed, and what its reply tells of the scripts at Redis.
+// noteReply records the effects of an executed command, and what its reply says about scripts at Redis.
 func (ex *live) noteReply(c command.Command, reply []byte) {
 	if c.Scripts {
 		ex.w.Scripts.Learn(c.Args)
@@ -258,7 +262,7 @@ func (ex *live) noteReply(c command.Command, reply []byte) {
 	}
 }
 
-// noteSent notes the effects of a command that was sent.
+// noteSent records the effects of a command.
 func (ex *live) noteSent(c command.Command, reply []byte) {
 	if c.Changes() {
 		ex.endsKnown, ex.stored = false, nil
@@ -266,7 +270,7 @@ func (ex *live) noteSent(c command.Command, reply []byte) {
 	ex.noteEffects(c, reply)
 }
 
-// beginLearningNext prepares to keep the outcome of the next command of a connection.
+// beginLearningNext prepares to learn the outcome of a connection's next command.
 func (ex *live) beginLearningNext(a *actor, c *conn) (*pendingOutcome, error) {
 	if !ex.learns() || c.isGone() || ex.losesState(&c.Pending) {
 		return nil, nil
@@ -274,8 +278,8 @@ func (ex *live) beginLearningNext(a *actor, c *conn) (*pendingOutcome, error) {
 	return ex.beginLearning(c.Next(), &c.Pending, a, a.watched)
 }
 
-// lacksAcks reports whether a WAIT got fewer acknowledgements than it asked for, or than there are replicas that hear the primary
-// if those are fewer.
+// lacksAcks reports whether a WAIT got fewer acknowledgements than it could: the number it asked for, or that of the
+// replicas that follow the primary if that is smaller.
 func (ex *live) lacksAcks(c command.Command, reply []byte) bool {
 	wanted := min(c.WantedAcks(), ex.hearingReplicas())
 	got, err := resp.Integer(reply)
@@ -298,7 +302,7 @@ func (ex *live) change(c interleave.Choice) error {
 	}
 }
 
-func (ex *live) endStep() error { return ex.listen() }
+func (ex *live) endStep() error { return ex.receive() }
 
 func (ex *live) setTime() { ex.w.SetTime(ex.now) }
 
@@ -309,7 +313,7 @@ func (ex *live) passTime(from, to time.Duration) error {
 	return ex.w.PassTime(from, to)
 }
 
-// keyEnds asks Redis only if some command may have changed them.
+// keyEnds asks Redis only if a command may have changed the ends.
 func (ex *live) keyEnds() (_ []keyspace.End, err error) {
 	if !ex.endsKnown {
 		ex.ends, err = ex.w.KeyEnds(ex.now, ex.roundingUnit())
@@ -318,7 +322,7 @@ func (ex *live) keyEnds() (_ []keyspace.End, err error) {
 	return ex.ends, err
 }
 
-// namedInstants asks Redis, as keyEnds does, if nothing is known of the store.
+// namedInstants asks Redis only if the content is not known.
 func (ex *live) namedInstants() (_ []time.Duration, err error) {
 	if ex.learns() {
 		return ex.store.At(ex.memory, ex.now).Named(), nil
@@ -328,11 +332,13 @@ func (ex *live) namedInstants() (_ []time.Duration, err error) {
 			return nil, err
 		}
 	}
-	ex.stored = slices.DeleteFunc(ex.stored, func(k keyspace.Key) bool { return k.End != keyspace.NoEnd && keyspace.HasEnded(k.End, ex.now) })
+	ex.stored = slices.DeleteFunc(ex.stored, func(k keyspace.Key) bool {
+		return k.End != keyspace.NoEnd && keyspace.HasEnded(k.End, ex.now)
+	})
 	return keyspace.Named(ex.stored), nil
 }
 
-func (ex *live) look(ctx context.Context, began model.Event, look func(context.Context, *live)) error {
+func (ex *live) probe(ctx context.Context, began model.Event, look func(context.Context, *live)) error {
 	ex.beginObservation(began)
 	ex.askForProgram(ctx, func(ctx context.Context) { look(ctx, ex) })
 	ex.observationAsks(model.Ask{Kind: model.AsksNothing})
@@ -347,4 +353,4 @@ func (ex *live) describe(text []byte) []byte {
 	return ex.appendTrails(visited.AppendBools(text, false))
 }
 
-func (ex *live) lasts() bool { return true }
+func (ex *live) hasRealClients() bool { return true }

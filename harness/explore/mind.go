@@ -8,7 +8,7 @@ import (
 
 // This file learns what clients do after what they have read.
 
-// noteAct keeps an act of the actor, until it waits again.
+// noteAct stores an act of the actor until it waits again.
 func (a *actor) noteAct(done model.Act) {
 	if a.live.memory != nil {
 		done.Op.Call, done.Op.Return = 0, 0
@@ -16,7 +16,7 @@ func (a *actor) noteAct(done model.Act) {
 	}
 }
 
-// learnMind keeps what a client that has just come to its next wait has done since the last. The error wraps schedule.ErrNotRepeated if it did
+// learnMind stores what a client has done between its last two waits. The error wraps schedule.ErrNotRepeated if it did
 // something else the last time.
 func (ex *live) learnMind(a *actor) error {
 	m := ex.memory
@@ -37,10 +37,13 @@ func (ex *live) learnMind(a *actor) error {
 	if watches == 0 {
 		a.watched = nil
 	}
-	if first.clockReads > first.records+1 || slices.ContainsFunc(acts, func(d model.Act) bool { return d.Op.Until != 0 || d.Op.Due != 0 }) {
+	if first.clockReads > first.records+1 || slices.ContainsFunc(acts, func(d model.Act) bool {
+		return d.Op.Until != 0 || d.Op.Due != 0
+	}) {
 		m.Disable("a client looks at the time of the schedule")
 	}
-	did := model.Did{Acts: acts, Stop: model.Stop{Kind: a.parkedAt.Kind}, Watches: watches > 0, Threads: len(ex.threadsOf(a.index)) - 1, Cancelled: ex.cancelled(a.index)}
+	did := model.Reaction{Acts: acts, Stop: model.Stop{Kind: a.parkedAt.Kind}, Watches: watches > 0,
+		Threads: len(ex.threadsOf(a.index)) - 1, Cancelled: ex.cancelled(a.index)}
 	switch did.Stop.Kind {
 	case model.InCommand:
 		did.Stop.Pending = a.parkedAt.Pending.Snapshot()
@@ -50,21 +53,22 @@ func (ex *live) learnMind(a *actor) error {
 	default:
 		m.Disable("a client waits for something else than an answer")
 	}
-	a.heard.Promoted, a.heard.Thread = ex.promoted, a.thread
-	next, err := m.Learn(a, first.mind, a.heard, did, ex.w.Scripts)
+	a.lastEvent.Promoted, a.lastEvent.Thread = ex.promoted, a.thread
+	next, err := m.Learn(a, first.mind, a.lastEvent, did, ex.w.Scripts)
 	if err == nil {
 		first.mind = next
 	}
 	return err
 }
 
-// whyUnknowable says why no mind can stand for what a client has read whose thread has just come to its next wait. It is empty if one can.
+// whyUnknowable says why a client's next action depends on more than a mind can hold; empty: it does not. a is the
+// thread that has just come to a wait.
 func (ex *live) whyUnknowable(a *actor) string {
 	if len(ex.waiters) > 0 {
 		return "a client waits in Redis, or listens to messages"
 	}
 	for _, t := range ex.threadsOf(a.index) {
-		if t.sends != nil {
+		if t.subscriptionConn != nil {
 			return "a client listens to messages"
 		}
 		if t != a && len(t.acts) > 0 {
@@ -74,8 +78,8 @@ func (ex *live) whyUnknowable(a *actor) string {
 	return ""
 }
 
-// cancelled returns a bit for each thread of a client whose sleep was ended by its context. What becomes of a client that has crashed is
-// the same with it.
+// cancelled returns a bit for each thread of a client whose sleep was canceled by its context. Threads of a crashed
+// client do not count, since they do the same either way.
 func (ex *live) cancelled(client int) (bits uint32) {
 	for _, t := range ex.threadsOf(client) {
 		if !t.done && !t.isCrashed() && t.parkedAt.Kind == model.InNap && t.parkedAt.isCancelled() {

@@ -13,9 +13,10 @@ import (
 
 // nextMove returns the step that a parked client would take.
 func (ex *execution) nextMove(c interleave.Choice, a *actor) schedule.Move {
-	m := schedule.Move{Choice: c, Memory: ex.memoryOf(a.index), Begins: a.mayBegin(), Ends: true, Observes: ex.spec.Program.Observe != nil, TimePasses: a.wakeAt > ex.now}
-	if a.sends != nil {
-		m.Begins, m.Ends, m.Access = false, false, a.sends.Queue[0].Access
+	m := schedule.Move{Choice: c, Memory: ex.memoryOf(a.index), Begins: a.mayBegin(), Ends: true,
+		Observes: ex.spec.Program.Observe != nil, TimePasses: a.wakeAt > ex.now}
+	if a.subscriptionConn != nil {
+		m.Begins, m.Ends, m.Access = false, false, a.subscriptionConn.Queue[0].Access
 		return m
 	}
 	if a.waits() {
@@ -27,33 +28,35 @@ func (ex *execution) nextMove(c interleave.Choice, a *actor) schedule.Move {
 	case model.InCommand:
 		if isExecuted(c) {
 			first := a.parkedAt.Pending.Next()
-			m.Access, m.Timely = ex.backend.withWoken(first.Access), first.Timely() || ex.asksTTL(first, a.parkedAt.Pending)
+			m.Access = ex.backend.withWoken(first.Access)
+			m.Timely = first.Timely() || ex.asksTTL(first, a.parkedAt.Pending)
 			if ex.readsClock(first, a.parkedAt.Pending) {
-				m = looksAtClock(m)
+				m = withClockRead(m)
 			}
-			m.TimePasses = m.TimePasses || c.Kind() == interleave.Slows || first.WaitTimeout() > 0 && first.WantedAcks() > ex.hearingReplicas()
+			m.TimePasses = m.TimePasses || c.Kind() == interleave.Slows ||
+				first.WaitTimeout() > 0 && first.WantedAcks() > ex.hearingReplicas()
 		}
 	case model.InClock:
-		m = looksAtClock(m)
-	case model.InMillis: // others in the same millisecond see the same
+		m = withClockRead(m)
+	case model.InMillis: // clients that read the clock in the same millisecond see the same
 		m.Timely = true
 	}
 	return m
 }
 
-// isExecuted reports whether the command to which a choice happens is executed at once.
+// isExecuted reports whether the command that a choice applies to is executed at once.
 func isExecuted(c interleave.Choice) bool {
 	return c.Kind() == interleave.Runs || c.Kind() == interleave.LosesAnswers || c.Kind() == interleave.Slows
 }
 
-// looksAtClock returns a move in which somebody looks at a clock. A later look sees a later time, so the order of looks matters.
-func looksAtClock(m schedule.Move) schedule.Move {
+// withClockRead marks a move as reading a clock. Later readings are larger, so their order matters.
+func withClockRead(m schedule.Move) schedule.Move {
 	m.Access.Writes, m.Timely = append(slices.Clip(m.Access.Writes), schedule.ClockKey), true
 	return m
 }
 
-// moves lists what can happen next: the steps of clients, beginning with the thread that took the last step, then everything
-// else. It is empty when nobody can take a step and no late command is left.
+// moves lists what can happen next: the clients' steps, starting with the thread that took the last step, then
+// everything else. It is empty if no client can take a step and no late command is left.
 func (ex *execution) moves() ([]schedule.Move, error) {
 	able := ex.ableActors()
 	if len(able) == 0 {
@@ -62,15 +65,17 @@ func (ex *execution) moves() ([]schedule.Move, error) {
 	current := ex.last != nil && slices.Contains(able, ex.last) && ex.readiness(ex.last) == ready
 	if current {
 		able = slices.Insert(slices.DeleteFunc(able, func(a *actor) bool { return a == ex.last }), 0, ex.last)
-		if ex.last.parkedAt.Kind == model.InWork && !ex.last.hasThreads() { // nobody else can tell when it does that
+		// other clients cannot tell when it takes this step
+		if ex.last.parkedAt.Kind == model.InWork && !ex.last.hasThreads() {
 			return ex.addCrash([]schedule.Move{ex.stepOf(ex.last)}), nil
 		}
 	}
 	var out []schedule.Move
 	scripts := false
-	untouched := true // no client before has yet to take its first step
+	untouched := true // no client so far is still to take its first step
 	for _, a := range able {
-		scripts = scripts || a.sends == nil && a.parkedAt.Kind == model.InCommand && a.parkedAt.Pending.Next().Scripts
+		scripts = scripts || a.subscriptionConn == nil && a.parkedAt.Kind == model.InCommand &&
+			a.parkedAt.Pending.Next().Scripts
 		if !a.started {
 			if ex.spec.inOneOrder(ex.budget) && !untouched {
 				continue
@@ -95,12 +100,12 @@ func (ex *execution) stepOf(a *actor) schedule.Move {
 	return ex.nextMove(interleave.Run(a.index).Of(a.thread), a)
 }
 
-// addUnanswered adds, for each client that can send a command, the moves in which it gets no answer. Whether a command that
-// changes nothing is executed makes no difference, so it comes late only if the budget has no lost answers and commands.
+// addUnanswered adds the moves in which a client's command gets no answer. If the command changes nothing, it does not
+// matter whether it is executed: then it is delayed only if the budget has no lost answers and commands.
 func (ex *execution) addUnanswered(out []schedule.Move) []schedule.Move {
 	for _, run := range slices.Clip(out) {
 		a := ex.actorOf(run.Choice)
-		if run.Choice.Kind() != interleave.Runs || a.sends != nil || a.parkedAt.Kind != model.InCommand {
+		if run.Choice.Kind() != interleave.Runs || a.subscriptionConn != nil || a.parkedAt.Kind != model.InCommand {
 			continue
 		}
 		of := func(c interleave.Choice) interleave.Choice { return c.Of(a.thread) }
@@ -120,26 +125,28 @@ func (ex *execution) addUnanswered(out []schedule.Move) []schedule.Move {
 		if ex.remaining.LostCommands > 0 && !waits {
 			add(of(interleave.LoseCommand(a.index)))
 		}
-		if ex.remaining.Late > 0 && !waits && !a.parkedAt.conn.goesWithMessages() && (changes || ex.budget.LostAnswers+ex.budget.LostCommands == 0) {
+		if ex.remaining.Late > 0 && !waits && !a.parkedAt.conn.goesWithMessages() &&
+			(changes || ex.budget.LostAnswers+ex.budget.LostCommands == 0) {
 			add(of(interleave.Delay(a.index)))
 		}
 	}
 	return out
 }
 
-// addSlow adds, for each client whose next command is a script or a transaction that looks at the server's clock, the move in which a millisecond
-// passes while it is executed. One of a schedule is enough, where time stops within leases at all.
+// addSlow adds the moves in which a millisecond passes inside a script or transaction that reads the server's clock. A
+// schedule has one of them at most, and only if its budget lets time pass within leases.
 func (ex *execution) addSlow(out []schedule.Move) []schedule.Move {
-	if ex.slowed || ex.budget.Approaches == 0 || !ex.w.SetsClocks() {
+	if ex.slowUsed || ex.budget.Approaches == 0 || !ex.w.SetsClocks() {
 		return out
 	}
 	for _, run := range slices.Clip(out) {
 		a := ex.actorOf(run.Choice)
-		if a.sends != nil || a.waits() || a.wakeAt > ex.now || a.parkedAt.Kind != model.InCommand {
+		if a.subscriptionConn != nil || a.waits() || a.wakeAt > ex.now || a.parkedAt.Kind != model.InCommand {
 			continue
 		}
 		next := a.parkedAt.Pending.Next()
-		if n := command.Name(next.Args); n != "eval" && n != "evalsha" && n != "exec" || !ex.readsClock(next, a.parkedAt.Pending) {
+		if n := command.Name(next.Args); n != "eval" && n != "evalsha" && n != "exec" ||
+			!ex.readsClock(next, a.parkedAt.Pending) {
 			continue
 		}
 		m := ex.nextMove(interleave.Slow(a.index).Of(a.thread), a)
@@ -149,7 +156,7 @@ func (ex *execution) addSlow(out []schedule.Move) []schedule.Move {
 	return out
 }
 
-// onlyWakesNext reports whether the client's next step is only waking up, since some lease ends while it sleeps.
+// onlyWakesNext reports whether the client's next step is only waking up, since a lease ends while it sleeps.
 func (ex *execution) onlyWakesNext(a *actor) bool {
 	if a.wakeAt <= ex.now {
 		return false
@@ -158,8 +165,8 @@ func (ex *execution) onlyWakesNext(a *actor) bool {
 	return err == nil && ends
 }
 
-// addArrivals adds the late commands that can be executed now: those after which something else has happened, or all of them
-// if nothing else is left to do.
+// addArrivals adds the late commands that can be executed now: those after which something else has happened, or all of
+// them if nothing else is possible.
 func (ex *execution) addArrivals(out []schedule.Move) []schedule.Move {
 	alone := len(out) == 0
 	for n, l := range ex.lateCommands {
@@ -173,23 +180,25 @@ func (ex *execution) addArrivals(out []schedule.Move) []schedule.Move {
 // arrivalOf returns the move in which a late command is executed.
 func (ex *execution) arrivalOf(n int) schedule.Move {
 	l := &ex.lateCommands[n]
-	m := schedule.Move{Choice: interleave.Arrive(n), Access: l.access(), Timely: true, Observes: ex.spec.Program.Observe != nil}
+	m := schedule.Move{Choice: interleave.Arrive(n), Access: l.access(), Timely: true,
+		Observes: ex.spec.Program.Observe != nil}
 	if slices.ContainsFunc(l.commands, func(c command.Command) bool { return ex.readsClock(&c, l.pending) }) {
-		return looksAtClock(m)
+		return withClockRead(m)
 	}
 	return m
 }
 
-// addCrash adds the crash of the client that took the last step. Crashes of the others were possible right after their own
-// last steps, and nobody can tell the difference.
+// addCrash adds the crash of the client that took the last step. Other clients could have crashed right after their own
+// last steps, with the same effect.
 func (ex *execution) addCrash(out []schedule.Move) []schedule.Move {
 	if ex.remaining.Crashes > 0 && ex.justStepped && ex.isAlive(ex.last.index) {
-		out = append(out, schedule.Move{Choice: interleave.Crash(ex.last.index), Memory: ex.memoryOf(ex.last.index), Cost: 1, Access: ex.backend.waitAccess(ex.last.index)})
+		out = append(out, schedule.Move{Choice: interleave.Crash(ex.last.index), Memory: ex.memoryOf(ex.last.index),
+			Cost: 1, Access: ex.backend.waitAccess(ex.last.index)})
 	}
 	return out
 }
 
-// addInterferences adds what the world can do, where it makes a difference.
+// addInterferences adds failovers, script flushes and passing time, where they make a difference.
 func (ex *execution) addInterferences(out []schedule.Move, scripts bool) ([]schedule.Move, error) {
 	passing, err := ex.timeMoves()
 	if err != nil {

@@ -10,17 +10,17 @@ import (
 )
 
 const (
-	mostOrderRuns = 1000            // schedules that are run to put one counterexample in order
-	orderWithin   = 3 * time.Second // for that, while this process is awake
+	mostOrderRuns = 1000            // schedules that are run to reorder one counterexample
+	orderWithin   = 3 * time.Second // time for that, while this process is awake
 )
 
-// orderFound puts the steps of counterexamples into the order of their clients, where the order does not matter. Of many
-// schedules that show the same, a reader then sees one with few turns to follow, whichever the search came to first.
+// orderFound sorts the steps of counterexamples by client where their order does not matter. Many schedules may show
+// the same violation. A reader gets one with few switches between clients, whichever the search found first.
 func (s *search) orderFound(ctx context.Context, w *world) error {
 	for class, c := range s.seen.Found {
 		h := newShrinker(s.spec, w, c)
 		h.over, h.most = ctx.Err, mostOrderRuns
-		h.hasFor(orderWithin)
+		h.setTimeout(orderWithin)
 		if err := catchPanics(func() error { return h.order(context.WithoutCancel(ctx)) }); err != nil {
 			return err
 		}
@@ -30,7 +30,7 @@ func (s *search) orderFound(ctx context.Context, w *world) error {
 	return nil
 }
 
-// order moves one step of a client to another place, as long as that makes the counterexample tidier.
+// order moves single steps as long as that makes the counterexample tidier.
 func (h *shrinker) order(ctx context.Context) error {
 	for from := 0; from < len(h.best.Schedule); from++ {
 		if h.best.Schedule[from].Kind() != interleave.Runs {
@@ -42,7 +42,7 @@ func (h *shrinker) order(ctx context.Context) error {
 				return err
 			}
 			if tidier {
-				from = -1 // from the beginning
+				from = -1 // start again
 				break
 			}
 		}
@@ -50,7 +50,7 @@ func (h *shrinker) order(ctx context.Context) error {
 	return nil
 }
 
-// moveStep moves a step to another place, and keeps what becomes of the schedule if that is tidier.
+// moveStep moves a step to another place, and keeps the resulting schedule if it is tidier.
 func (h *shrinker) moveStep(ctx context.Context, from, to int) (tidier bool, err error) {
 	old := h.best.Schedule
 	schedule := slices.Insert(slices.Delete(slices.Clone(old), from, from+1), to, old[from])
@@ -65,8 +65,9 @@ func (h *shrinker) moveStep(ctx context.Context, from, to int) (tidier bool, err
 	return true, nil
 }
 
-// isTidier reports whether a schedule has its steps more in the order of their clients than another, and neither more faults nor more
-// turns from one client to another.
+// isTidier reports whether a has its steps more in the order of their clients than b, without more faults or more
+// switches between clients.
 func isTidier(a, than []interleave.Choice) bool {
-	return slices.Compare(a, than) < 0 && findings.FaultsIn(a) <= findings.FaultsIn(than) && countSwitches(a) <= countSwitches(than)
+	return slices.Compare(a, than) < 0 && findings.FaultsIn(a) <= findings.FaultsIn(than) &&
+		countSwitches(a) <= countSwitches(than)
 }

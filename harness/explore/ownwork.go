@@ -19,16 +19,16 @@ import (
 	"github.com/doublegrant/doublegrant/harness/interleave"
 )
 
-// This file finds out whether a program's clients act by themselves: in goroutines that outlive the command at hand, by
-// timers, or by sleeping in real time. None of that is part of a schedule, so the search cannot see it. Two schedules are
-// run for this: one in which clients come one after the other, and one in which they take turns. In them every allocation is
-// recorded, and the goroutines are listed in each step and after each operation.
+// This file finds background work of clients: goroutines that outlive a command, timers, and sleeps in real time. None
+// of it is part of a schedule, so the search cannot see it. The search runs two schedules to find it: one in which
+// clients run one after the other, and one in which they alternate. It records every allocation, and lists goroutines
+// at each step and after each operation.
 
-// profileTurn lets one search at a time run such schedules: the memory profile is one for the whole process.
+// profileTurn admits one search at a time, since the memory profile belongs to the whole process.
 var profileTurn sync.Mutex
 
-// ownWork describes what clients do by themselves, with the line of their source. It is empty if nothing was seen.
-func (s *search) ownWork(ctx context.Context, w *world) (found string, err error) {
+// backgroundWork describes the clients' background work, with lines of their source; empty: none was seen.
+func (s *search) backgroundWork(ctx context.Context, w *world) (found string, err error) {
 	if s.spec.Program.NoBackgroundWork {
 		return "", nil
 	}
@@ -43,18 +43,18 @@ func (s *search) ownWork(ctx context.Context, w *world) (found string, err error
 		if spawned, err = s.watchClients(ctx, w); w.standstills() == still || errors.Is(err, resp.ErrSilent) {
 			break
 		}
-		w.putAway()
+		w.abandonDisturbed()
 	}
 	return strings.Join(slices.Sorted(maps.Keys(spawned)), " and "), err
 }
 
-// watchClients runs two schedules, and returns the lines of code at which clients start something in them that goes on by itself.
+// watchClients runs the two schedules, and returns the lines of code that start background work.
 func (s *search) watchClients(ctx context.Context, w *world) (spawned map[string]bool, err error) {
 	before := countTimers()
 	spawned = map[string]bool{}
 	for _, order := range []strategy.Strategy{&strategy.First{}, strategy.Alternate{}} {
 		if err = s.watchGoroutines(ctx, w, order, spawned); errors.Is(err, schedule.ErrStopped) {
-			err = nil // the search has seen and reported it as well
+			err = nil // the search has reported it as well
 		}
 		if err != nil {
 			break
@@ -68,8 +68,9 @@ func (s *search) watchClients(ctx context.Context, w *world) (spawned map[string
 	return spawned, err
 }
 
-// watchGoroutines runs a schedule of the program step by step, and adds to spawned the code that starts goroutines.
-func (s *search) watchGoroutines(ctx context.Context, w *world, order strategy.Strategy, spawned map[string]bool) error {
+// watchGoroutines runs a schedule, and adds the code that starts goroutines to spawned.
+func (s *search) watchGoroutines(ctx context.Context, w *world, order strategy.Strategy,
+	spawned map[string]bool) error {
 	look := func(a *actor) {
 		for _, origin := range lingeringGoroutines(a.goroutine) {
 			spawned[origin] = true
@@ -79,12 +80,12 @@ func (s *search) watchGoroutines(ctx context.Context, w *world, order strategy.S
 	if err != nil {
 		return err
 	}
-	ex.recorded = look // a watchdog lives from a grant to the release, between which a client need not wait
+	ex.recorded = look // a watchdog may live only from a grant to the release, without a wait of the client in between
 	_, err = ex.drive(ctx, watched{order, ex.execution, look}, ex)
 	return err
 }
 
-// watched is a strategy that looks at every thread before each step.
+// watched is a strategy that calls look for every thread before each step.
 type watched struct {
 	strategy.Strategy
 	ex   *execution
@@ -92,37 +93,39 @@ type watched struct {
 }
 
 // Next looks, and then returns what the strategy does.
-func (w watched) Next(v strategy.View) (interleave.Choice, strategy.Do, error) {
+func (w watched) Next(v strategy.View) (interleave.Choice, strategy.Decision, error) {
 	for _, a := range w.ex.all {
 		w.look(a)
 	}
 	return w.Strategy.Next(v)
 }
 
-// launchFrame and threadFrame are the functions in which every client and every goroutine of harness.Go runs, and startFrame is
-// the one that starts the latter.
+// launchFrame and threadFrame are the functions in which clients and goroutines of harness.Go run. startFrame is the
+// one that starts the latter.
 const (
 	launchFrame = "explore.(*actor).launch."
 	threadFrame = "explore.(*actor).run"
 	startFrame  = "explore.clientClock.Go"
 )
 
-// servingPackages lists the packages whose goroutines and timers only serve the command at hand.
+// servingPackages lists packages whose goroutines and timers only serve the current command.
 var servingPackages = []string{
-	"github.com/redis/go-redis/", "github.com/go-redsync/redsync/", "context.", "net.", "os.", "runtime.", "testing.", "internal/",
+	"github.com/redis/go-redis/", "github.com/go-redsync/redsync/", "context.", "net.", "os.", "runtime.",
+	"testing.", "internal/",
 }
 
 func isAllowed(function string) bool {
 	return slices.ContainsFunc(servingPackages, func(p string) bool { return strings.HasPrefix(function, p) })
 }
 
-// startTimers lists the functions of package time that start a timer, or sleep. Others take memory as well, such as the one that a library
-// writes the time into its log by.
-var startTimers = []string{"time.Sleep", "time.After", "time.AfterFunc", "time.NewTimer", "time.NewTicker", "time.Tick", "time.(*Timer).Reset", "time.(*Ticker).Reset"}
+// startTimers lists the functions of package time that start a timer or sleep. Other functions of the package allocate
+// as well, such as those that format the time for a log.
+var startTimers = []string{"time.Sleep", "time.After", "time.AfterFunc", "time.NewTimer", "time.NewTicker", "time.Tick",
+	"time.(*Timer).Reset", "time.(*Ticker).Reset"}
 
-// countTimers counts the timers and sleeps of clients since the process started, by the line of code that asked for them.
+// countTimers counts the clients' timers and sleeps since the process started, by the line of code that started them.
 func countTimers() map[string]int64 {
-	runtime.GC() // an allocation appears in the profile after the second collection
+	runtime.GC() // an allocation is in the profile after the second collection
 	runtime.GC()
 	var records []runtime.MemProfileRecord
 	for n, ok := runtime.MemProfile(nil, true); !ok; {
@@ -141,8 +144,8 @@ func countTimers() map[string]int64 {
 	return out
 }
 
-// timerOrigin returns the line of code that asked for a timer while a client was at work. It is empty if there was no timer, or
-// one that serves a command.
+// timerOrigin returns the line of a client's code that started a timer; empty: no timer, not a client's, or one that
+// serves a command.
 func timerOrigin(stack []uintptr) string {
 	origin, timer, client := "", "", false
 	for frames := runtime.CallersFrames(stack); ; {
@@ -168,14 +171,14 @@ func timerOrigin(stack []uintptr) string {
 	return origin
 }
 
-// A goroutine with nothing left to do ends within endWithin of real time. If it is runnable, and a busy machine does not let it
-// run, it has until endBusyWithin.
+// A goroutine with nothing left to do ends within endWithin of real time. If it is runnable but a busy machine does not
+// run it, it has until endBusyWithin.
 const (
 	endWithin     = 5 * time.Millisecond
 	endBusyWithin = 20 * endWithin
 )
 
-// lingeringGoroutines returns what spawnedBy does, without goroutines that end in time.
+// lingeringGoroutines calls spawnedBy until the remaining goroutines have had their time to end.
 func lingeringGoroutines(goroutine int) (origins []string) {
 	for began := time.Now(); ; runtime.Gosched() {
 		var ready bool
@@ -186,15 +189,17 @@ func lingeringGoroutines(goroutine int) (origins []string) {
 	}
 }
 
-// spawnedBy lists the lines of code at which a goroutine, or one that it has started, started others that are still there. Those
-// that wait for the explorer to let their command through are left out. ready reports whether Go could run one of the others now.
+// spawnedBy lists the lines of code that started goroutines which still exist: those started by the given goroutine or
+// its descendants. Those that wait for the explorer to send their command do not count. ready reports whether one of
+// them is running or runnable.
 func spawnedBy(goroutine int) (origins []string, ready bool) {
 	if goroutine == 0 {
 		return nil, false
 	}
 	family := []int{goroutine}
 	for _, g := range stacks() {
-		if !slices.Contains(family, g.parent) || isAllowed(g.creator) || strings.HasSuffix(g.creator, startFrame) || strings.Contains(g.text, "explore.(*conn).") {
+		if !slices.Contains(family, g.parent) || isAllowed(g.creator) || strings.HasSuffix(g.creator, startFrame) ||
+			strings.Contains(g.text, "explore.(*conn).") {
 			continue
 		}
 		family = append(family, g.id)
@@ -205,14 +210,14 @@ func spawnedBy(goroutine int) (origins []string, ready bool) {
 	return origins, ready
 }
 
-// stack is a goroutine as the runtime prints it.
+// stack is a goroutine in the runtime's listing.
 type stack struct {
 	id, parent      int
-	creator, origin string // the function that started it, and the file with the line
+	creator, origin string // the function that started it, and its file and line
 	text            string
 }
 
-// stacks lists all goroutines, older ones first.
+// stacks lists all goroutines, the oldest first.
 func stacks() (all []stack) {
 	b := make([]byte, 1<<20)
 	for {
@@ -242,7 +247,7 @@ func stacks() (all []stack) {
 	return all
 }
 
-// goroutineID returns the id of the calling goroutine.
+// goroutineID returns the ID of the calling goroutine.
 func goroutineID() (id int) {
 	b := make([]byte, 64)
 	_, _ = fmt.Sscanf(string(b[:runtime.Stack(b, false)]), "goroutine %d ", &id)

@@ -12,10 +12,10 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 )
 
-// logged keeps what a client logs, which would otherwise take no memory.
+// logged keeps what a client logs, so that the compiler does not remove the allocation.
 var logged string
 
-// A program that acts by itself is not judged, and the reason names the place where it does.
+// A program with background work is not judged, and the reason names the place.
 func TestWhatClientsDoByThemselves(t *testing.T) {
 	before := sends("SET k 1 EX 10")
 	for _, c := range []struct {
@@ -23,23 +23,27 @@ func TestWhatClientsDoByThemselves(t *testing.T) {
 		does client
 		want string // part of the reason; empty: the program is judged
 	}{
-		{"a ticker", func(context.Context, *harness.Session, redis.UniversalClient) { time.NewTicker(time.Hour).Stop() }, "time.NewTicker at ownwork_test.go:26"},
-		{"a sleep", func(context.Context, *harness.Session, redis.UniversalClient) { time.Sleep(time.Microsecond) }, "time.Sleep at ownwork_test.go:27"},
+		{"a ticker", func(context.Context, *harness.Session, redis.UniversalClient) {
+			time.NewTicker(time.Hour).Stop()
+		}, "time.NewTicker at ownwork_test.go:27"},
+		{"a sleep", func(context.Context, *harness.Session, redis.UniversalClient) { time.Sleep(time.Microsecond) },
+			"time.Sleep at ownwork_test.go:29"},
 		{"a goroutine", func(ctx context.Context, s *harness.Session, r redis.UniversalClient) {
 			stop := make(chan struct{})
 			go func() { <-stop }()
 			sends("GET k")(ctx, s, r)
 			close(stop)
-		}, "a goroutine started at ownwork_test.go:30"},
-		{"a goroutine for each command, which is waited for", func(ctx context.Context, s *harness.Session, r redis.UniversalClient) {
-			op(s, "k", func() (string, error) {
-				var sending sync.WaitGroup
-				var err error
-				sending.Go(func() { err = r.Get(ctx, "k").Err() })
-				sending.Wait()
-				return "", err
-			})
-		}, ""},
+		}, "a goroutine started at ownwork_test.go:33"},
+		{"a goroutine for each command, which is waited for",
+			func(ctx context.Context, s *harness.Session, r redis.UniversalClient) {
+				op(s, "k", func() (string, error) {
+					var sending sync.WaitGroup
+					var err error
+					sending.Go(func() { err = r.Get(ctx, "k").Err() })
+					sending.Wait()
+					return "", err
+				})
+			}, ""},
 		{"a time-out for a command", func(ctx context.Context, s *harness.Session, r redis.UniversalClient) {
 			ctx, cancel := context.WithTimeout(ctx, time.Minute)
 			defer cancel()
@@ -72,10 +76,11 @@ func TestWhatClientsDoByThemselves(t *testing.T) {
 	spec := quiet(program(timer, before))
 	spec.MaxSchedules = 1
 	// A search that ends early says so as well.
-	require.Contains(t, resultOf(t, spec).Stopped, "1 schedules were run (it does something by itself: time.NewTimer at ownwork_test.go:")
+	require.Contains(t, resultOf(t, spec).Stopped,
+		"1 schedules were run (it does something by itself: time.NewTimer at ownwork_test.go:")
 }
 
-// A command that is sent when no operation of its client is under way is noticed.
+// A command outside of its client's operations is noticed.
 func TestACommandOutOfTurn(t *testing.T) {
 	var late sync.WaitGroup
 	over := make(chan struct{})

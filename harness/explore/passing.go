@@ -13,12 +13,13 @@ import (
 	"github.com/doublegrant/doublegrant/harness/interleave"
 )
 
-// This file lets time pass in a schedule, and clocks be looked at.
+// This file lets time pass in a schedule and reads its clocks.
 
-// timeMoves lists the moves in which time passes. Time does not pass twice in a row: it could have passed to the second instant
-// at once.
+// timeMoves lists the moves in which time passes. Time does not pass twice in a row, since it could have passed to the
+// second instant at once.
 func (ex *execution) timeMoves() (out []schedule.Move, err error) {
-	if ex.remaining.Expiries == 0 && ex.remaining.Approaches == 0 || len(ex.path) == 0 || ex.path[len(ex.path)-1].IsTime() {
+	if ex.remaining.Expiries == 0 && ex.remaining.Approaches == 0 || len(ex.path) == 0 ||
+		ex.path[len(ex.path)-1].IsTime() {
 		return nil, nil
 	}
 	if ex.spec.Program.Timeless && !ex.TTLSet && !ex.ClockRead {
@@ -33,18 +34,18 @@ func (ex *execution) timeMoves() (out []schedule.Move, err error) {
 	return out, err
 }
 
-// instantsNow lists the instants to which time can pass, and with them the fine ones where somebody may notice the difference.
+// instantsNow lists the instants to which time can pass, including the fine ones if a client may notice them.
 func (ex *execution) instantsNow() ([]schedule.Instant, error) {
 	instants, err := ex.reachableInstants()
 	if err != nil {
 		return nil, err
 	}
-	var clock, left bool
+	var clock, ttl bool
 	for _, a := range ex.ableActors() {
-		seesClock, seesLeft := ex.seesTime(a)
-		clock, left = clock || seesClock, left || seesLeft
+		seesClock, seesTTL := ex.readsTime(a)
+		clock, ttl = clock || seesClock, ttl || seesTTL
 	}
-	if !clock && !left {
+	if !clock && !ttl {
 		return instants, nil
 	}
 	ex.TellsTime = true
@@ -52,16 +53,16 @@ func (ex *execution) instantsNow() ([]schedule.Instant, error) {
 	switch ends, err := ex.leaseEnds(); {
 	case err != nil:
 		return nil, err
-	case !clock && len(ends) == 0: // there is nothing to ask for
+	case !clock && len(ends) == 0: // no lease is there to ask about
 		return instants, nil
-	case !clock: // what is left of a lease tells nothing of deadlines in values
+	case !clock: // a TTL says nothing about deadlines in values
 		fine = slices.DeleteFunc(fine, func(t schedule.Instant) bool { return t.BeyondEnd })
 	}
 	return append(instants, fine...), err
 }
 
-// seesTime reports whether an actor's next step depends on the time of day, or on what is left of a lease.
-func (ex *execution) seesTime(a *actor) (clock, left bool) {
+// readsTime reports whether an actor's next step depends on the time of day, or on the rest of a lease.
+func (ex *execution) readsTime(a *actor) (clock, ttl bool) {
 	switch {
 	case a.waits():
 		return false, false
@@ -74,7 +75,7 @@ func (ex *execution) seesTime(a *actor) (clock, left bool) {
 	return false, false
 }
 
-// passToInstant lets time pass to the instant of a choice. ends reports whether some lease ends on the way.
+// passToInstant lets time pass to the instant of a choice. ends is true if a lease ends on the way.
 func (ex *execution) passToInstant(c interleave.Choice) (ends bool, err error) {
 	list := ex.reachableInstants
 	if c.Kind() == interleave.PassesFine {
@@ -106,25 +107,25 @@ func (ex *execution) passToInstant(c interleave.Choice) (ends bool, err error) {
 	return ends, ex.passTo(t.At)
 }
 
-// tracePassing notes in the trace how long time passes and which keys end with it.
+// tracePassing writes into the trace how much time passes and which keys end.
 func (ex *execution) tracePassing(t schedule.Instant) error {
 	ends, err := ex.backend.keyEnds()
 	if err != nil {
 		return err
 	}
-	var gone, last []string
-	left := ""
+	var ended, aboutToEnd []string
+	timeLeft := ""
 	for _, e := range ends {
 		switch {
 		case keyspace.HasEnded(e.At, ex.now):
 		case keyspace.HasEnded(e.At, t.At):
-			gone = append(gone, e.Key)
+			ended = append(ended, e.Key)
 		case keyspace.HasEnded(e.At, t.At+2*keyspace.Grain):
-			left = fmt.Sprintf("%v is left of", e.At-t.At.Truncate(keyspace.Grain))
-			last = append(last, e.Key)
+			timeLeft = fmt.Sprintf("%v is left of", e.At-t.At.Truncate(keyspace.Grain))
+			aboutToEnd = append(aboutToEnd, e.Key)
 		}
 	}
-	ex.trace.Passed(t.At-ex.now, gone, left, last)
+	ex.trace.Passed(t.At-ex.now, ended, timeLeft, aboutToEnd)
 	return nil
 }
 
@@ -138,47 +139,49 @@ func (ex *execution) passTo(t time.Duration) error {
 	return ex.backend.passTime(from, t)
 }
 
-// nextMillisecond returns the middle of the millisecond after this one.
+// nextMillisecond returns the middle of the next millisecond.
 func (ex *execution) nextMillisecond() time.Duration { return middleOf(ex.now + keyspace.Grain) }
 
-// lookAtClock lets somebody look at a clock: it goes on by that.
-func (ex *execution) lookAtClock() {
+// tickClock moves time on by a tick, for one reading of a clock.
+func (ex *execution) tickClock() {
 	ex.now += tick
 	ex.backend.setTime()
 }
 
-// look lets an actor look at its client's clock, and returns what it shows.
-func (ex *execution) look(a *actor) time.Duration {
+// readClientClock returns the reading of an actor's clock.
+func (ex *execution) readClientClock(a *actor) time.Duration {
 	ex.ClockRead = true
 	if a.parkedAt.Kind == model.InMillis {
 		at := ex.clock(a.index)
-		return (at + 24*time.Hour).Truncate(keyspace.Grain) - 24*time.Hour // a clock may be behind the schedule's beginning
+		// the clock may show a time before virtual time 0
+		return (at + 24*time.Hour).Truncate(keyspace.Grain) - 24*time.Hour
 	}
-	ex.lookAtClock()
+	ex.tickClock()
 	return ex.clock(a.index)
 }
 
-// serverLooks notes that a server is about to execute a command. One that reads the time of day looks at the clock.
-func (ex *execution) serverLooks(c *command.Command, on *command.Pending) {
+// readServerClock moves time on if the command that is about to be executed reads the time of day.
+func (ex *execution) readServerClock(c *command.Command, on *command.Pending) {
 	if ex.readsClock(c, on) {
-		ex.lookAtClock()
+		ex.tickClock()
 	}
 }
 
-// readsClock reports whether the outcome of a command, or of the transaction that it executes, depends on the time of day to the last digit.
+// readsClock reports whether the outcome of a command, or of the transaction that it executes, depends on the exact
+// time of day.
 func (ex *execution) readsClock(c *command.Command, on *command.Pending) bool {
-	if c.Meaning != nil { // it was worked out once
+	if c.Meaning != nil { // computed before
 		return c.Meaning.Exact
 	}
 	return ex.anyCommand(c, on, ex.w.Scripts.ReadsClock)
 }
 
-// anyCommand reports whether something is true of a command, or of one in the transaction that it executes.
+// anyCommand reports whether is returns true for a command, or for one in the transaction that it executes.
 func (ex *execution) anyCommand(c *command.Command, on *command.Pending, is func(args [][]byte) bool) bool {
 	return is(c.Args) || command.Name(c.Args) == "exec" && slices.ContainsFunc(resp.ParseAll(on.OpenTransaction()), is)
 }
 
-// clock returns what a client's clock shows, in virtual time.
+// clock returns the virtual time on a client's clock.
 func (ex *execution) clock(client int) time.Duration {
 	if client == ex.budget.Clients-1 {
 		return ex.now + ex.spec.Skew

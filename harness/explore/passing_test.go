@@ -16,14 +16,14 @@ import (
 	"github.com/doublegrant/doublegrant/harness/interleave"
 )
 
-// timed makes a quiet Spec with a budget of expiries.
+// timed returns a quiet Spec with a budget of expiries.
 func timed(p interleave.Program, expiries int) Spec {
 	spec := quiet(p)
-	spec.Expiries, spec.LostCommands = expiries, -1 // a single part
+	spec.Expiries, spec.LostCommands = expiries, -1 // so that there is a single part
 	return spec
 }
 
-// Each lease ends by itself: the short one first, while the long one lives on.
+// Each lease ends on its own: the short one first, the long one later.
 func TestLeasesEndOneByOne(t *testing.T) {
 	setKeys := sends("SET short 1 PX 1000", "SET long 1 EX 10", "SET year 1 EX 31536000", "SET ever 1")
 	readKeys := sends("PTTL short", "PTTL long", "EXISTS year", "EXISTS ever")
@@ -36,14 +36,18 @@ func TestLeasesEndOneByOne(t *testing.T) {
 		return append(commands(ex)[4:5], results(ex.ops)[4:]...)
 	}
 	for range 2 {
-		require.Equal(t, []string{"0: 999ms pass: 1ms is left of short =", "2: PTTL short = 1", "2: PTTL long = 9001", "2: EXISTS year = 1", "2: EXISTS ever = 1"}, read(0))
-		require.Equal(t, []string{"0: 1.001s pass: short expires =", "2: PTTL short = -2", "2: PTTL long = 8999", "2: EXISTS year = 1", "2: EXISTS ever = 1"}, read(1))
-		require.Equal(t, []string{"0: 10.001s pass: short, long expires =", "2: PTTL short = -2", "2: PTTL long = -2", "2: EXISTS year = 1", "2: EXISTS ever = 1"}, read(3))
-		require.Equal(t, []string{"0: 8760h0m0.001s pass: short, long, year expires =", "2: PTTL short = -2", "2: PTTL long = -2", "2: EXISTS year = 0", "2: EXISTS ever = 1"}, read(5))
+		require.Equal(t, []string{"0: 999ms pass: 1ms is left of short =", "2: PTTL short = 1", "2: PTTL long = 9001",
+			"2: EXISTS year = 1", "2: EXISTS ever = 1"}, read(0))
+		require.Equal(t, []string{"0: 1.001s pass: short expires =", "2: PTTL short = -2", "2: PTTL long = 8999",
+			"2: EXISTS year = 1", "2: EXISTS ever = 1"}, read(1))
+		require.Equal(t, []string{"0: 10.001s pass: short, long expires =", "2: PTTL short = -2", "2: PTTL long = -2",
+			"2: EXISTS year = 1", "2: EXISTS ever = 1"}, read(3))
+		require.Equal(t, []string{"0: 8760h0m0.001s pass: short, long, year expires =", "2: PTTL short = -2",
+			"2: PTTL long = -2", "2: EXISTS year = 0", "2: EXISTS ever = 1"}, read(5))
 	}
 }
 
-// Leases from a millisecond to years end by Redis's own rule: a key is there at its end, and gone a millisecond later.
+// Leases from a millisecond to years end by Redis's own rule: a key exists at its end and is gone a millisecond later.
 func TestLeasesOfEveryLength(t *testing.T) {
 	for _, ttl := range []string{"1", "2", "37", "999", "86400000", "604800000", "3155760000000"} {
 		s := newScheduler(t, timed(program(sends("SET k 1 PX "+ttl), sends("PTTL k")), 1))
@@ -63,13 +67,15 @@ func TestLeasesOfEveryLength(t *testing.T) {
 		require.NoError(t, err)
 		ends, err := ex.leaseEnds()
 		require.NoError(t, err)
-		last := slices.IndexFunc(fine, func(t schedule.Instant) bool { return t.At.Truncate(keyspace.Grain) == ends[0] })
+		last := slices.IndexFunc(fine, func(t schedule.Instant) bool {
+			return t.At.Truncate(keyspace.Grain) == ends[0]
+		})
 		s.follow(ex, fine[last].Choice, interleave.Run(1))
 		require.Equal(t, "2: PTTL k = 0", results(ex.ops)[1], ttl)
 	}
 }
 
-// If no key has a TTL, the lease that an operation was promised ends all the same.
+// If no key has a TTL, the lease that an operation was promised still ends.
 func TestWhatWasPromisedEnds(t *testing.T) {
 	promised := func(ctx context.Context, s *harness.Session, r redis.UniversalClient) {
 		s.Invoke(harness.Op{Kind: harness.Acquire, Key: "k", TTL: lease}, func(op *harness.Op) {
@@ -89,7 +95,7 @@ func TestWhatWasPromisedEnds(t *testing.T) {
 	require.Equal(t, "2: GET k = 1", results(ex.ops)[1])
 }
 
-// A budget of one expiry is one approach to the end of a lease and one passage beyond it, in this order.
+// A budget of one expiry allows time to pass to the end of a lease once and beyond it once, in this order.
 func TestABudgetOfTime(t *testing.T) {
 	s := newScheduler(t, timed(program(sends("SET k 1 PX 1000", "PTTL k", "PTTL k", "SET k 1 PX 1000", "PTTL k")), 1))
 	ex := s.begin()
@@ -98,7 +104,8 @@ func TestABudgetOfTime(t *testing.T) {
 	s.follow(ex, interleave.Pass(0), interleave.Run(0), interleave.Run(0))
 	require.NotContains(t, possible(ex), interleave.Pass(0), "the budget is used up")
 	s.finish(ex)
-	require.Equal(t, []string{"1: SET k 1 PX 1000 = OK", "1: PTTL k = 1", "1: PTTL k = -2", "1: SET k 1 PX 1000 = OK", "1: PTTL k = 1000"}, results(ex.ops)[:5])
+	require.Equal(t, []string{"1: SET k 1 PX 1000 = OK", "1: PTTL k = 1", "1: PTTL k = -2", "1: SET k 1 PX 1000 = OK",
+		"1: PTTL k = 1000"}, results(ex.ops)[:5])
 
 	// The other way round as well: beyond the end of one lease, and to the last instant of the next.
 	ex = s.begin()
@@ -110,11 +117,13 @@ func TestABudgetOfTime(t *testing.T) {
 	require.Equal(t, "1: PTTL k = 1", results(ex.ops)[4])
 }
 
-// Redis's TIME follows the schedule's time, for commands and scripts. A client's clock shows the same plus its skew.
+// Redis's TIME shows the schedule's time in commands and scripts. A client's clock shows the same plus its skew.
 func TestServersAndClientsShowTheSameTime(t *testing.T) {
 	look := func(ctx context.Context, s *harness.Session, r redis.UniversalClient) {
 		for range 2 {
-			op(s, "own", func() (string, error) { return harness.Now(ctx).UTC().Format("2006-01-02 15:04:05.000"), nil })
+			op(s, "own", func() (string, error) {
+				return harness.Now(ctx).UTC().Format("2006-01-02 15:04:05.000"), nil
+			})
 			op(s, "server", func() (string, error) {
 				at, err := r.Time(ctx).Result()
 				return at.UTC().Format("2006-01-02 15:04:05.000"), err
@@ -126,7 +135,8 @@ func TestServersAndClientsShowTheSameTime(t *testing.T) {
 	spec.Skew = time.Hour
 	s := newScheduler(t, spec)
 	for range 2 {
-		ex := s.run(interleave.Run(0), interleave.Run(0), interleave.Run(0), interleave.Pass(1), interleave.Run(0), interleave.Run(0), interleave.Run(0), interleave.Run(1), interleave.Run(1))
+		ex := s.run(interleave.Run(0), interleave.Run(0), interleave.Run(0), interleave.Pass(1), interleave.Run(0),
+			interleave.Run(0), interleave.Run(0), interleave.Run(1), interleave.Run(1))
 		require.Equal(t, []string{
 			"1: own = 2029-12-31 23:59:59.997", "1: server = 2029-12-31 23:59:59.997", "1: SET k 1 PX 5000 = OK",
 			"1: own = 2030-01-01 00:00:04.998", "1: server = 2030-01-01 00:00:04.998", "1: SET k 1 PX 5000 = OK",
@@ -135,7 +145,7 @@ func TestServersAndClientsShowTheSameTime(t *testing.T) {
 	}
 }
 
-// Whoever looks at a clock meets the end of a second, minute, hour and day.
+// A client that reads a clock meets the end of a second, minute, hour and day.
 func TestMidnightMattersToThoseWhoLookAtAClock(t *testing.T) {
 	day := `local t = redis.call('TIME') return tostring(math.floor(t[1] / 86400))`
 	looks := func(ctx context.Context, s *harness.Session, r redis.UniversalClient) {
@@ -150,7 +160,7 @@ func TestMidnightMattersToThoseWhoLookAtAClock(t *testing.T) {
 	require.Equal(t, "0: 3ms pass =", commands(ex)[1])
 }
 
-// Naps pass time although they are no steps, unless a lease ends meanwhile: then others may act before the sleeper.
+// Naps let time pass without being steps, unless a lease ends meanwhile: then others may act before the sleeper.
 func TestNapsOutliveALease(t *testing.T) {
 	naps := does("nap", func(ctx context.Context, r redis.UniversalClient) (string, error) {
 		for range 3 {
@@ -164,18 +174,20 @@ func TestNapsOutliveALease(t *testing.T) {
 	ex := s.begin()
 	s.follow(ex, interleave.Run(0), interleave.Run(0), interleave.Run(1), interleave.Run(0))
 	require.Empty(t, possible(ex))
-	require.Equal(t, []string{"1: SET k 1 EX 5 = OK", "1: waits 9s =", "2: EXISTS k = 0", "1: EXISTS k = 0"}, commands(ex))
+	require.Equal(t, []string{"1: SET k 1 EX 5 = OK", "1: waits 9s =", "2: EXISTS k = 0",
+		"1: EXISTS k = 0"}, commands(ex))
 	require.GreaterOrEqual(t, ex.ops[2].Return, 9*time.Second)
 	require.Less(t, ex.ops[2].Call, time.Second, "it began with its sleep")
 	ex = s.run(interleave.Run(1), interleave.Run(0), interleave.Run(0), interleave.Run(0))
 	require.Equal(t, "2: EXISTS k = 0", results(ex.ops)[0])
 
-	// A nap in which nothing ends is no step.
+	// A nap in which no lease ends is not a step.
 	short := does("nap", func(ctx context.Context, r redis.UniversalClient) (string, error) {
 		require.NoError(t, harness.Sleep(ctx, time.Second))
 		return say(ctx, r, "SET k 1 EX 5")
 	})
-	end := does("end", func(ctx context.Context, r redis.UniversalClient) (string, error) { // the operation ends after its sleep
+	// the operation ends after its sleep
+	end := does("end", func(ctx context.Context, r redis.UniversalClient) (string, error) {
 		_, err := say(ctx, r, "GET k")
 		require.NoError(t, harness.Sleep(ctx, 2*time.Second))
 		return "", err
@@ -186,10 +198,10 @@ func TestNapsOutliveALease(t *testing.T) {
 	require.GreaterOrEqual(t, ex.ops[1].Return, 3*time.Second)
 }
 
-// noCompiler is no C compiler: the servers' clocks cannot be set without one.
+// noCompiler is a compiler that does not exist, so that the servers' clocks cannot be set.
 const noCompiler = "no-such-compiler"
 
-// Where clocks cannot be set, leases end all the same, and whoever looks at a server's clock is not judged.
+// If clocks cannot be set, leases still end, and a client that reads a server's clock is not judged.
 func TestClocksThatCannotBeSet(t *testing.T) {
 	t.Setenv("CC", noCompiler)
 	spec := timed(program(sends("SET short 1 PX 1000", "SET long 1 EX 100"), sends("EXISTS short", "EXISTS long")), 1)
@@ -206,10 +218,12 @@ func TestClocksThatCannotBeSet(t *testing.T) {
 	require.Equal(t, harness.Unknown, res.Verdict())
 	require.Contains(t, res.Stopped, "looks at a clock")
 
-	// What is found after time has passed may come from a clock that stood still. What is found before does not.
+	// What is found after time has passed may be due to a clock that stood still. What is found before is not.
 	for after, want := range map[time.Duration]harness.Verdict{time.Second: harness.Unknown, 0: harness.Invalid} {
 		late := timed(program(looks), 1)
-		late.Checkers = []harness.Checker{finder(func(op harness.Op) bool { return op.Key == "TIME" && op.Return > after })}
+		late.Checkers = []harness.Checker{finder(func(op harness.Op) bool {
+			return op.Key == "TIME" && op.Return > after
+		})}
 		res = resultOf(t, late)
 		require.Equal(t, want, res.Verdict(), res.Summary())
 	}
@@ -222,7 +236,8 @@ func TestQuestionsAreAskedInTheSchedulesTime(t *testing.T) {
 	spec.Program.Observe = func(ctx context.Context, _ *harness.Session, _ redis.UniversalClient, _ harness.Op) {
 		seen = append(seen, harness.Now(ctx).Sub(keyspace.Epoch).Truncate(time.Millisecond))
 	}
-	spec.Program.Finally = func(ctx context.Context, _ *harness.Session, r redis.UniversalClient, after interleave.After) error {
+	spec.Program.Finally = func(ctx context.Context, _ *harness.Session, r redis.UniversalClient,
+		after interleave.After) error {
 		require.NoError(t, after.Pass(500*time.Millisecond))
 		require.NoError(t, harness.Sleep(ctx, 200*time.Millisecond))
 		at, err := r.Time(ctx).Result()
@@ -237,7 +252,7 @@ func TestQuestionsAreAskedInTheSchedulesTime(t *testing.T) {
 	require.Equal(t, 700*time.Millisecond, seen[len(seen)-1])
 }
 
-// Finally may use the connection of a client, which is done by then. For Observe that is refused, and nobody hangs.
+// Finally may use the connection of a client, which is done by then. For Observe that fails without hanging.
 func TestAClientsConnectionIsAskedInTheEndOnly(t *testing.T) {
 	spec := quiet(program(sends("SET k 1", "SET k 2")))
 	var clients []redis.UniversalClient
@@ -250,7 +265,8 @@ func TestAClientsConnectionIsAskedInTheEndOnly(t *testing.T) {
 	spec.Program.Observe = func(ctx context.Context, _ *harness.Session, _ redis.UniversalClient, _ harness.Op) {
 		meanwhile = append(meanwhile, clients[0].Get(ctx, "k").Err())
 	}
-	spec.Program.Finally = func(ctx context.Context, _ *harness.Session, _ redis.UniversalClient, _ interleave.After) error {
+	spec.Program.Finally = func(ctx context.Context, _ *harness.Session, _ redis.UniversalClient,
+		_ interleave.After) error {
 		require.Equal(t, "2", clients[0].Get(ctx, "k").Val())
 		return nil
 	}
@@ -260,7 +276,8 @@ func TestAClientsConnectionIsAskedInTheEndOnly(t *testing.T) {
 	require.Zero(t, s.w.strayCommands)
 }
 
-// Whole milliseconds are the same for all who look in one. So looks need not be tried in every order, and time passes between them all the same.
+// All readings of a clock in one millisecond return the same whole milliseconds. So their orders need not all be tried.
+// Time can still pass between them.
 func TestLooksAtMillisecondsAreTriedInOneOrder(t *testing.T) {
 	looks := func(how func(context.Context) int64) client {
 		return func(ctx context.Context, s *harness.Session, r redis.UniversalClient) {

@@ -14,49 +14,51 @@ import (
 	"github.com/doublegrant/doublegrant/harness/interleave"
 )
 
-// Piece is a piece of a search that can be done anywhere: branches to go through, and all on which it depends what comes of them, but for
-// the program, which is that of the same Spec. Done twice, it has an equal PieceResult. It is JSON.
+// Piece is a part of a search that any machine can do: branches to go through, and everything that the result depends
+// on except the program, which comes from an equal Spec. Doing it twice gives equal results. It is encoded as JSON.
 type Piece struct {
-	Plan   string            `json:"plan"` // hash of the search: a PieceRunner refuses the pieces of another
+	Plan   string            `json:"plan"` // hash of the search; a PieceRunner refuses pieces of another
 	Budget interleave.Budget `json:"budget"`
-	First  bool              `json:"first,omitempty"`  // end at the first counterexample
-	Unlike bool              `json:"unlike,omitempty"` // clients do not stand for each other, though the program promises it
+	First  bool              `json:"first,omitempty"` // end at the first counterexample
+	// clients are not interchangeable, though the program promises it
+	Asymmetric bool `json:"unlike,omitempty"`
 
-	// Of a search that runs every schedule.
+	// For a search that runs every schedule.
 	Items    []frontier.Saved `json:"items,omitempty"`
-	Most     int              `json:"most,omitempty"`     // schedules after which the piece ends, pruned ones included
-	Remember bool             `json:"remember,omitempty"` // schedules are run from memory where they can be
-	Known    []byte           `json:"known,omitempty"`    // states that need not be looked at again
+	Most     int              `json:"most,omitempty"`     // schedules after which the piece ends, including pruned ones
+	Remember bool             `json:"remember,omitempty"` // run schedules from memory where possible
+	Known    []byte           `json:"known,omitempty"`    // states that need not be explored again
 
-	// Of schedules at random: those of a round, or some of them.
+	// For random schedules: some of a round.
 	Drawing *frontier.Round `json:"drawing,omitempty"`
 }
 
-// PieceResult is what came of a piece. It is JSON.
+// PieceResult is the result of a piece. It is encoded as JSON.
 type PieceResult struct {
 	Piece   string           `json:"piece"` // the piece's ID
 	Tally   findings.Tally   `json:"tally"`
-	Left    []frontier.Saved `json:"left,omitempty"`    // branches that were not gone through
-	Undrawn []int            `json:"undrawn,omitempty"` // numbers of schedules at random that were not run
+	Left    []frontier.Saved `json:"left,omitempty"`    // branches that remain
+	Undrawn []int            `json:"undrawn,omitempty"` // numbers of random schedules that were not run
 	Fresh   []byte           `json:"fresh,omitempty"`   // states that were not known before
-	Memory  string           `json:"memory,omitempty"`  // why schedules could not be run from memory any more; empty: they could
-	Stopped string           `json:"stopped,omitempty"` // why the whole search has to end; empty: it can go on
+	// why schedules could no longer be run from memory; empty: they could
+	Memory  string `json:"memory,omitempty"`
+	Stopped string `json:"stopped,omitempty"` // why the whole search has to end; empty: it can go on
 }
 
-// ID names a piece by its content: two pieces of one ID have an equal result.
+// ID names a piece by its content. Pieces with equal IDs have equal results.
 func (p Piece) ID() string {
 	known := sha256.Sum256(p.Known)
 	p.Known = known[:]
 	b, err := json.Marshal(p)
 	if err != nil {
-		panic(fmt.Sprintf("explore: a piece that is no JSON: %v", err)) // it has numbers and texts only
+		panic(fmt.Sprintf("explore: a piece that is no JSON: %v", err)) // it contains only numbers and texts
 	}
 	sum := sha256.Sum256(b)
 	return hex.EncodeToString(sum[:16])
 }
 
-// Claim returns what every result of the piece has in common, as a digest. The words of texts are left out, which may name a machine, and
-// so is the number of commands that clients sent outside of their turns, which is up to time.
+// Claim returns a digest of what every result of the piece has in common. It leaves out the wording of texts, which may
+// name a machine, and the number of commands outside of turns, which depends on timing.
 func (r PieceResult) Claim() (string, error) {
 	some := func(text string) string { return text[:min(1, len(text))] }
 	r.Tally.Strays, r.Tally.Doubt, r.Memory, r.Stopped = 0, some(r.Tally.Doubt), some(r.Memory), some(r.Stopped)
@@ -68,13 +70,14 @@ func (r PieceResult) Claim() (string, error) {
 	return hex.EncodeToString(sum[:]), nil
 }
 
-// PieceRunner does pieces, one after the other, on a Redis of its own.
+// PieceRunner does pieces one after the other, on its own Redis.
 type PieceRunner struct {
 	spec Spec
 	w    *world
 }
 
-// StartPieceRunner starts a Redis for the pieces of a spec's searches. The caller calls Stop. Errors are those of Search.
+// StartPieceRunner starts a Redis for the pieces of a spec's search. Call Stop to end it. It returns the errors of
+// Search.
 func StartPieceRunner(ctx context.Context, spec Spec) (*PieceRunner, error) {
 	spec, err := spec.withDefaults()
 	if err != nil {
@@ -92,9 +95,9 @@ func StartPieceRunner(ctx context.Context, spec Spec) (*PieceRunner, error) {
 // Stop stops the Redis.
 func (r *PieceRunner) Stop() error { return r.w.stop() }
 
-// Run does a piece. What it knows from memory begins anew with each, so that a piece's result depends on nothing that was done before
-// it. The error is that of ctx if it is canceled, wraps ErrSpec if the piece is of another search, and otherwise says that the harness or
-// its environment failed, or that the program or a checker panicked.
+// Run does a piece. Memory starts empty each time, so the result does not depend on earlier pieces. The error is that
+// of ctx if it is canceled; it wraps ErrSpec if the piece belongs to another search. Any other error says that the
+// harness or its environment failed, or that the program or a checker panicked.
 func (r *PieceRunner) Run(ctx context.Context, p Piece) (PieceResult, error) {
 	res, err := r.run(ctx, p)
 	if !errors.Is(err, errAwaitsReplicas) {
@@ -109,7 +112,7 @@ func (r *PieceRunner) Run(ctx context.Context, p Piece) (PieceResult, error) {
 
 func (r *PieceRunner) run(ctx context.Context, p Piece) (PieceResult, error) {
 	spec := r.spec
-	if p.Unlike {
+	if p.Asymmetric {
 		spec.Program.Symmetric = false
 	}
 	if plan := planOf(&spec); p.Plan != plan {
@@ -139,14 +142,14 @@ func (r *PieceRunner) run(ctx context.Context, p Piece) (PieceResult, error) {
 		s.resumed = &savedPart{Budget: p.Budget, Queue: p.Items, Known: p.Known}
 		s.runPart(ctx, p.Budget, []*world{r.w})
 	}
-	if !end() { // ctx was canceled, and s may be told so just now
+	if !end() { // ctx was canceled, and s may just be learning of it
 		return PieceResult{}, ctx.Err()
 	}
 	if s.failure != nil {
 		return PieceResult{}, s.failure
 	}
 	res := PieceResult{Piece: p.ID(), Tally: s.seen.Tally(r.w.strayCommands - strays)}
-	if s.stopped != pieceOver && !s.foundFirst() {
+	if s.stopped != pieceOver && !s.stoppedAtFirst() {
 		res.Stopped = s.stopped
 	}
 	if s.memory != nil {
@@ -160,8 +163,8 @@ func (r *PieceRunner) run(ctx context.Context, p Piece) (PieceResult, error) {
 	return res, nil
 }
 
-// pieceOver is why a piece ended that had more schedules than it may.
+// pieceOver is the reason for ending a piece that reached its number of schedules.
 const pieceOver = "the piece is over"
 
-// foundFirst reports whether the search was to end at the first counterexample, and did.
-func (s *search) foundFirst() bool { return s.spec.First && len(s.seen.Found) > 0 }
+// stoppedAtFirst reports whether the search ended at its first counterexample, as asked.
+func (s *search) stoppedAtFirst() bool { return s.spec.First && len(s.seen.Found) > 0 }

@@ -15,50 +15,52 @@ import (
 	"github.com/doublegrant/doublegrant/harness/explore/internal/visited"
 )
 
-// This file plans a search in pieces, and puts their results together.
+// This file plans a search in pieces and merges their results.
 //
-// A part begins with one piece of all its branches, which ends after some schedules and leaves the others. These are dealt out to
-// piecesAtOnce pieces, neighbours to one piece, since they come to the same states: a round. When all are done, the branches that they
-// left are dealt out again. A piece knows the states to which pieces of earlier rounds have come, and no state of its own round, so
-// nobody waits for anybody within a round.
+// A part begins with one piece that has all its branches. It ends after some schedules and returns the rest. The rest
+// is dealt out to piecesAtOnce pieces: a round. Neighbours go to the same piece, since they reach the same states. When
+// the whole round is done, what its pieces returned is dealt out again. A piece knows the states of earlier rounds but
+// not of its own, so pieces of one round do not wait for each other.
 //
-// The counts, prunings and counterexamples of a search in pieces do not depend on the number of workers, or on which of them dies. A
-// piece's result follows from the piece alone. Results are put together in the order of the pieces, and nothing else decides what the
-// pieces of the next round are: neither the workers, nor their number, nor time. A piece that is done twice counts once.
+// Counts, prunings and counterexamples do not depend on the number of workers or on failures among them. A piece's
+// result follows from the piece alone. Results are merged in the order of the pieces, and only results decide the next
+// round. A piece that is done twice counts once.
 //
-// Nothing is lost. A branch is gone through by the piece that has it, or left to a piece of the next round. A state is known when some
-// schedule has come to it, and then what follows is planned: by that schedule's piece, or in what it left.
+// Nothing is lost. A branch is run by the piece that has it, or returned for the next round. A state is known once a
+// schedule has reached it, and then what follows is planned: by that schedule's piece, or among the branches that it
+// returned.
 
 const (
-	piecesAtOnce = 8    // of a round: as many workers can be busy
-	mostBranches = 1000 // branches of one piece
-	drawnInPiece = 32   // schedules at random of one piece
+	piecesAtOnce = 8    // pieces in a round, so as many workers can be busy
+	mostBranches = 1000 // branches in a piece
+	drawnInPiece = 32   // random schedules in a piece
 
 	checkpointEvery = 2 * time.Second
 )
 
-// Pieces says how a search works in pieces.
+// Pieces configures a search in pieces.
 type Pieces struct {
-	Workers int // pieces that are done at one time; 1 to MaxWorkers
+	Workers int // pieces that are done at the same time, 1 to MaxWorkers
 
-	// Run does a piece as PieceRunner.Run does, somewhere. It is called for several pieces at one time. If the error wraps ErrWorker,
-	// workers were lost and nothing is said about the piece: the search ends, and says so in Result.Stopped. Any other is an error of
-	// the search. When ctx is canceled the result is not wanted any more.
+	// Run does a piece somewhere, as PieceRunner.Run does. It is called concurrently. An error that wraps ErrWorker
+	// says that workers were lost, and nothing about the piece: the search ends with that reason in Result.Stopped. Any
+	// other error is one of the search. After ctx is canceled the result is not needed.
 	Run func(ctx context.Context, p Piece) (PieceResult, error)
 
-	// Settled is called when the last piece is done; may be nil. An error says that results of pieces cannot be relied on: the search ends
-	// early then, with the error in Result.Stopped. Counterexamples stay, since Search runs them again itself.
+	// Settled is called after the last piece; may be nil. An error says that results of pieces are not reliable: the
+	// search then ends early with the error in Result.Stopped. Counterexamples stay, since Search runs them again
+	// itself.
 	Settled func(ctx context.Context) error
 
-	sizes     pieceSizes    // the zero value means the usual ones
-	saveEvery time.Duration // between two checkpoints; 0: checkpointEvery
+	sizes     pieceSizes    // zero: the usual sizes
+	saveEvery time.Duration // time between two checkpoints; 0: checkpointEvery
 }
 
-// pieceSizes bounds the schedules of the first piece of a part, and of later ones.
+// pieceSizes bounds the schedules of a part's first piece, and of later ones.
 type pieceSizes struct{ first, later int }
 
-// Where every schedule is really run, a piece takes a second or some. Where schedules are run from memory each piece begins to learn
-// anew, and has to be worth it.
+// Where schedules are run live, a piece takes about a second. Where they are run from memory, each piece has to learn
+// again, so it is larger.
 var (
 	piecesReallyRun  = pieceSizes{100, 500}
 	piecesFromMemory = pieceSizes{2000, 4000}
@@ -67,16 +69,17 @@ var (
 // MaxWorkers is the most workers that a search in pieces keeps busy.
 const MaxWorkers = piecesAtOnce
 
-// ErrWorker marks the loss of a worker that had a piece to do.
+// ErrWorker marks the loss of a worker that was doing a piece.
 var ErrWorker = errors.New("a worker was lost")
 
-// round is a round under way.
+// round is the current round.
 type round struct {
-	pieces []Piece // that are to be done, or whose results are not added yet. They are kept without the states that are known
+	// unfinished, or finished with results that are not merged yet; without the known states
+	pieces []Piece
 	fresh  []visited.ID
 }
 
-// runPieces runs the part under way in pieces, until nothing is left or the search is over.
+// runPieces runs the current part in pieces, until nothing is left or the search has ended.
 func (s *search) runPieces(ctx context.Context, remembers bool) {
 	for !s.isEnding() {
 		if s.round == nil {
@@ -91,12 +94,12 @@ func (s *search) runPieces(ctx context.Context, remembers bool) {
 		if len(s.round.pieces) > 0 {
 			return
 		}
-		s.states.Know(s.round.fresh)
+		s.states.AddKnown(s.round.fresh)
 		s.round = nil
 	}
 }
 
-// planRound deals the planned branches out to pieces, those that come next first.
+// planRound deals the planned branches out to pieces, in their order.
 func (s *search) planRound(remembers bool) *round {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -116,9 +119,10 @@ func (s *search) planRound(remembers bool) *round {
 		if len(items) == 0 {
 			continue
 		}
-		slices.Reverse(items) // the last of a cost comes first
+		slices.Reverse(items) // within a cost the last comes first
 		r.pieces = append(r.pieces, Piece{
-			Plan: planOf(s.spec), Budget: s.budget, First: s.spec.First, Unlike: s.unlike != "", Items: items, Remember: remembers, Most: s.sizeOfPiece(first, remembers),
+			Plan: planOf(s.spec), Budget: s.budget, First: s.spec.First, Asymmetric: s.asymmetry != "", Items: items,
+			Remember: remembers, Most: s.sizeOfPiece(first, remembers),
 		})
 	}
 	return r
@@ -138,13 +142,13 @@ func (s *search) sizeOfPiece(first, remembers bool) int {
 	return sizes.later
 }
 
-// doPieces does pieces, up to Pieces.Workers at one time, and hands their results to add in their order. It returns when all are done, or
-// the search is over: results that are not added by then are dropped.
+// doPieces does pieces, up to Pieces.Workers concurrently, and calls add with their results in order. It returns when
+// all are done or the search has ended; remaining results are dropped.
 func (s *search) doPieces(ctx context.Context, pieces []Piece, known []byte, add func(PieceResult)) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer s.cancelWhenOver(cancel)()
 	pieces = slices.Clone(pieces)
-	var mu sync.Mutex // of all below
+	var mu sync.Mutex // guards what follows
 	next, added := 0, 0
 	results := make([]*PieceResult, len(pieces))
 	work := func() {
@@ -179,14 +183,14 @@ func (s *search) doPieces(ctx context.Context, pieces []Piece, known []byte, add
 	working.Wait()
 }
 
-// cancelWhenOver calls cancel when the search is over, or when the caller calls stop.
+// cancelWhenOver calls cancel when the search ends, or when the caller calls stop.
 func (s *search) cancelWhenOver(cancel func()) (stop func()) {
-	ended, left := false, make(chan struct{})
+	ended, done := false, make(chan struct{})
 	go func() {
-		defer close(left)
+		defer close(done)
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		for !s.ends() && !ended {
+		for !s.isEndingLocked() && !ended {
 			s.wake.Wait()
 		}
 		cancel()
@@ -196,7 +200,7 @@ func (s *search) cancelWhenOver(cancel func()) (stop func()) {
 		ended = true
 		s.wake.Broadcast()
 		s.mu.Unlock()
-		<-left
+		<-done
 	}
 }
 
@@ -215,7 +219,7 @@ func (s *search) doPiece(ctx context.Context, p Piece) (res PieceResult, err err
 	return res, err
 }
 
-// addPiece adds the result of the first piece of the round.
+// addPiece merges the result of the round's first piece.
 func (s *search) addPiece(res PieceResult) {
 	if err := errors.Join(visited.Check(res.Fresh), frontier.CheckSaved(res.Left, s.budget)); err != nil {
 		s.fail(err)
@@ -241,38 +245,39 @@ func (s *search) afterPiece(res PieceResult) {
 	}
 	s.mu.Lock()
 	s.added++
-	s.endAtLimit()
+	s.endAtLimitLocked()
 	s.mu.Unlock()
 	if time.Since(s.savedAt) >= cmp.Or(s.spec.Pieces.saveEvery, checkpointEvery) {
 		s.save(nil)
 	}
 }
 
-// noPieceDone says that not a single piece is done, if that is so: as often as a search goes on for so short a time, it comes no further.
-// The caller holds s.mu.
+// noPieceDone explains that not one piece was finished: repeating such a short search gets no further. Empty: some
+// were. The caller holds s.mu.
 func (s *search) noPieceDone() string {
 	if s.spec.Pieces == nil || s.added > 0 {
 		return ""
 	}
 	why := ": not one piece of it was done, and a piece that is cut off counts for nothing; give --for more"
-	if s.spec.Resume == nil { // one that goes on stays in pieces
+	if s.spec.Resume == nil { // a resumed search stays in pieces
 		why += ", or use explore without --workers"
 	}
 	return why
 }
 
-// noteFirst notes when the first counterexample was found. The caller holds s.mu.
+// noteFirst records the time of the first counterexample. The caller holds s.mu.
 func (s *search) noteFirst() {
 	if s.untilFirst == 0 && len(s.seen.Found) > 0 {
 		s.untilFirst = time.Since(s.began)
 	}
 }
 
-// drawPieces runs the rest of a round of schedules at random in pieces.
+// drawPieces runs the rest of a round of random schedules in pieces.
 func (s *search) drawPieces(ctx context.Context) {
 	var pieces []Piece
 	for _, part := range s.draws.Split(drawnInPiece) {
-		pieces = append(pieces, Piece{Plan: planOf(s.spec), Budget: s.budget, First: s.spec.First, Unlike: s.unlike != "", Drawing: &part})
+		pieces = append(pieces, Piece{Plan: planOf(s.spec), Budget: s.budget, First: s.spec.First,
+			Asymmetric: s.asymmetry != "", Drawing: &part})
 	}
 	n := 0
 	s.doPieces(ctx, pieces, nil, func(res PieceResult) {
@@ -292,21 +297,21 @@ func (s *search) drawPieces(ctx context.Context) {
 	})
 }
 
-// ranInPart returns the number of schedules that were run, or given up, in the part under way. The caller holds s.mu.
+// ranInPart returns the number of schedules that were run or pruned in the current part. The caller holds s.mu.
 func (s *search) ranInPart() int {
-	ran, pruned := s.before()
+	ran, pruned := s.earlierCounts()
 	return s.seen.Schedules - ran + s.seen.Pruned - pruned
 }
 
-// before returns the counts of the parts before the one under way. The caller holds s.mu, or nobody works.
-func (s *search) before() (schedules, pruned int) {
+// earlierCounts returns the counts of the parts before the current one. The caller holds s.mu, or no worker runs.
+func (s *search) earlierCounts() (schedules, pruned int) {
 	for _, p := range s.parts {
 		schedules, pruned = schedules+p.Schedules, pruned+p.Pruned
 	}
 	return schedules, pruned
 }
 
-// beginPart plans the first branch of a part, or those that a checkpoint left of it.
+// beginPart plans the first branch of a part, or those in a checkpoint.
 func (s *search) beginPart() {
 	s.mu.Lock()
 	s.branches = frontier.NewBranches(s.spec.Unreduced)
@@ -323,12 +328,12 @@ func (s *search) beginPart() {
 	fresh := visited.Decode(from.Fresh)
 	if len(from.Round) > 0 {
 		s.round = &round{pieces: from.Round, fresh: fresh}
-	} else { // its last piece was added just then
-		s.states.Know(fresh)
+	} else { // the checkpoint was written after its last piece
+		s.states.AddKnown(fresh)
 	}
 }
 
-// save hands a checkpoint to those who keep it.
+// save writes a checkpoint.
 func (s *search) save(worlds []*world) {
 	if s.spec.OnCheckpoint == nil {
 		return

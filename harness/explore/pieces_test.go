@@ -37,7 +37,7 @@ func newPool(t *testing.T, spec Spec, size int) *pool {
 	return p
 }
 
-// take makes the pool's runners those of another spec that needs the same servers, in a part of the test.
+// take gives the pool's runners another spec that needs the same servers, for a part of the test.
 func (p *pool) take(t *testing.T, spec Spec) {
 	t.Helper()
 	p.t = t
@@ -67,7 +67,8 @@ func (p *pool) run(ctx context.Context, piece Piece) (PieceResult, error) {
 	return *throughJSON(p.t, &res), nil
 }
 
-// fromEachCheckpoint searches in pieces, and goes on from checkpoints on the way: from those at the end of a round, and some others.
+// fromEachCheckpoint searches in pieces, and resumes from checkpoints on the way: those at the end of a round, and some
+// others.
 func fromEachCheckpoint(x *trial) came {
 	spec := x.pieces(2, x.pool(2).run)
 	whole := x.cameTo(x.t.Context(), spec)
@@ -106,7 +107,7 @@ func TestAPieceOfAnotherSearchIsRefusedAndALostOneIsToldOf(t *testing.T) {
 	_, err = Search(t.Context(), spec)
 	require.ErrorIs(t, err, broken)
 
-	spec.Pieces.Run = func(ctx context.Context, piece Piece) (PieceResult, error) { // it answers with a piece of before
+	spec.Pieces.Run = func(ctx context.Context, piece Piece) (PieceResult, error) { // it answers with an earlier piece
 		res, err := p.run(ctx, piece)
 		res.Piece = "another"
 		return res, err
@@ -125,22 +126,23 @@ func TestASearchWithoutTimeForAPieceSaysSo(t *testing.T) {
 		spec.Resume = throughJSON(t, c)
 		return nil
 	}
-	const none = "the time is up (50ms: not one piece of it was done, and a piece that is cut off counts for nothing; give --for more"
+	const none = "the time is up (50ms: not one piece of it was done, and a piece that is cut off counts for " +
+		"nothing; give --for more"
 	require.Equal(t, none+", or use explore without --workers)", resultOf(t, spec).Stopped)
 	require.NotNil(t, spec.Resume)
 	require.Equal(t, none+")", resultOf(t, spec).Stopped)
 
 	spec.Pieces.Run, spec.Resume, spec.OnCheckpoint, spec.For = newPool(t, spec, 2).run, nil, nil, 0
 	s := newScheduler(t, spec).until(t.Context(), spec)
-	s.stopInTime() // with a piece done
+	s.stopInTime() // with a finished piece
 	require.Equal(t, "the time is up (0s)", s.stopped)
 }
 
-// A piece of schedules at random that ends early says which it has not run. A search that goes on runs them.
+// A piece of random schedules that ends early says which it has not run. A resumed search runs them.
 func TestSchedulesAtRandomThatAPieceLeavesAreRunLater(t *testing.T) {
 	var steps atomic.Int64
 	rarely := does("a", func(ctx context.Context, r redis.UniversalClient) (string, error) {
-		if steps.Add(1) == 50 { // the search ends there: nobody can explore a MONITOR
+		if steps.Add(1) == 50 { // the search ends there, since MONITOR cannot be explored
 			return say(ctx, r, "MONITOR")
 		}
 		return say(ctx, r, "INCR a")
@@ -162,8 +164,8 @@ func TestSchedulesAtRandomThatAPieceLeavesAreRunLater(t *testing.T) {
 		return string(text)
 	}
 	whole()
-	require.Equal(t, []int{50}, left.c.Drawing.Again[:1], "and those after it: %v", left.c.Drawing)
-	require.Greater(t, len(left.c.Drawing.Again), 1)
+	require.Equal(t, []int{50}, left.c.Drawing.Retry[:1], "and those after it: %v", left.c.Drawing)
+	require.Greater(t, len(left.c.Drawing.Retry), 1)
 	spec.Resume = left
 	resumed := whole()
 	require.True(t, left.Done())
@@ -191,7 +193,8 @@ func TestACheckpointOfAnotherSearchIsRefused(t *testing.T) {
 		require.ErrorIs(t, err, ErrSpec)
 		require.ErrorContains(t, err, want)
 	}
-	require.Error(t, json.Unmarshal([]byte(`{"part":{"budget":{"clients":2},"queue":[{"prefix":[5]}]}}`), &Checkpoint{}))
+	require.Error(t, json.Unmarshal([]byte(`{"part":{"budget":{"clients":2},"queue":[{"prefix":[5]}]}}`),
+		&Checkpoint{}))
 	require.Error(t, json.Unmarshal([]byte(`{"part":{"budget":{"clients":2},"known":"AAAA"}}`), &Checkpoint{}))
 	require.Error(t, json.Unmarshal([]byte(`{"drawn":{"next":5,"to":3}}`), &Checkpoint{}))
 }

@@ -8,17 +8,18 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// This file lets libraries of this process have pools of their own, which they open by the dialer of the Redis client that they are given.
-// A pool opens idle connections when it likes, in goroutines of its own, and a library that is made anew for each schedule leaves them
-// open. So such a connection is brought to Redis when it is first used, and closed when it is left behind.
+// This file handles connection pools that libraries open themselves, with the dialer of the Redis client they are
+// given. A pool opens idle connections at any time, in its own goroutines, and a library that is created for each
+// schedule leaves them open. So such a connection is connected to Redis on first use, and closed when it is left
+// behind.
 
-// mostIdle bounds the connections of libraries' own pools that a client may have from earlier schedules.
+// mostIdle bounds the connections of such pools that a client may keep from earlier schedules.
 const mostIdle = 64
 
-// ownDial marks the dials of the Redis clients that the explorer makes.
+// ownDial marks dials of the explorer's Redis clients.
 type ownDial struct{}
 
-// dialsForItself is the hook by which they mark them.
+// dialsForItself is the hook that sets the mark.
 type dialsForItself struct{}
 
 var _ redis.Hook = dialsForItself{}
@@ -35,13 +36,13 @@ func (dialsForItself) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.
 	return next
 }
 
-// pooled holds the open connections of a client that libraries have dialled for pools of their own.
+// pooled holds a client's open connections from libraries' own pools.
 type pooled struct {
 	mu   sync.Mutex
 	open map[*conn]bool
 }
 
-// add notes a connection that was just dialled.
+// add stores a new connection.
 func (p *pooled) add(c *conn) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -51,22 +52,22 @@ func (p *pooled) add(c *conn) {
 	p.open[c] = true
 }
 
-// remove forgets a connection that was closed.
+// remove removes a closed connection.
 func (p *pooled) remove(c *conn) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	delete(p.open, c)
 }
 
-// useFirst connects a connection of a library's own pool when it is first used.
-func (c *conn) useFirst() error {
+// connectOnUse connects a pool's connection on its first use.
+func (c *conn) connectOnUse() error {
 	if c.usedIn = c.dialer.world.schedules; c.wire != nil || c.failed != nil || c.isGone() {
 		return nil
 	}
 	return c.connect()
 }
 
-// leftBehind lists the connections that nobody has used in the last schedule, if there are many.
+// leftBehind lists the connections that were not used in the last schedule, if there are more than mostIdle in all.
 func (p *pooled) leftBehind(schedules int) (all []*conn) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -81,13 +82,13 @@ func (p *pooled) leftBehind(schedules int) (all []*conn) {
 	return all
 }
 
-// closeLeftBehind closes the connections that libraries' pools have left behind. Nobody knows whether a library still has them: one that
-// uses such a connection all the same finds it closed, and opens another.
+// closeLeftBehind closes the connections that libraries' pools have left behind. A library that still uses one finds it
+// closed and opens another.
 func (w *world) closeLeftBehind() {
 	w.schedules++
 	for _, d := range w.dialers {
 		for _, c := range d.pooled.leftBehind(w.schedules) {
-			_ = c.Close() // it returns no error
+			_ = c.Close() // always nil
 		}
 	}
 }

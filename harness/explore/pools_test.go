@@ -11,12 +11,13 @@ import (
 	"github.com/doublegrant/doublegrant/harness/interleave"
 )
 
-// poolOf makes a client of a library, which makes a pool of its own on the dialer of the one that it is given.
+// poolOf returns a client of a library that opens its own pool with the dialer of r.
 func poolOf(r redis.UniversalClient, idle int) *redis.Client {
-	return redis.NewClient(&redis.Options{Addr: "127.0.0.1:1", Dialer: r.(*redis.Client).Options().Dialer, MinIdleConns: idle, MaxRetries: -1, PoolSize: 20})
+	return redis.NewClient(&redis.Options{Addr: "127.0.0.1:1", Dialer: r.(*redis.Client).Options().Dialer,
+		MinIdleConns: idle, MaxRetries: -1, PoolSize: 20})
 }
 
-// bringsAPool makes a program whose clients do what commands say by pools of their own, which get has made.
+// bringsAPool returns a program whose clients run commands on their own pools, which get opens.
 func bringsAPool(get func(i int, r redis.UniversalClient) *redis.Client, commands ...string) interleave.Program {
 	p := program(sends(commands...))
 	open := p.Open
@@ -24,7 +25,7 @@ func bringsAPool(get func(i int, r redis.UniversalClient) *redis.Client, command
 	return p
 }
 
-// A library that makes a pool anew for each schedule, and never closes it, is searched to the end; so is one that keeps its pool.
+// A library that opens a pool for each schedule and never closes it can be searched. So can one that keeps its pool.
 func TestLibrariesMayMakePoolsOfTheirOwn(t *testing.T) {
 	commands := []string{"INCR k", "INCR k", "INCR k"}
 	want := searched(t, quiet(program(sends(commands...)))).Schedules
@@ -47,7 +48,7 @@ func TestLibrariesMayMakePoolsOfTheirOwn(t *testing.T) {
 	}
 }
 
-// A client that opens too many connections in one schedule is told so, whoever dials.
+// A client that opens too many connections in one schedule is reported, whichever code dials.
 func TestConnectionsOfOneScheduleAreBounded(t *testing.T) {
 	p := program(does("k", func(ctx context.Context, r redis.UniversalClient) (string, error) {
 		for range mostConnections + 1 {

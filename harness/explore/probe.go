@@ -11,16 +11,18 @@ import (
 	"github.com/doublegrant/doublegrant/harness/explore/internal/model"
 )
 
-// observe lets the program look at what the operations that have just ended left in the store.
+// observe lets the program look at what ended operations left in the store.
 func (ex *execution) observe(ctx context.Context, ended []harness.Op) error {
 	if ex.spec.Program.Observe == nil {
 		return nil
 	}
 	for _, op := range ended {
 		if op.Outcome == harness.OK {
-			ex.order++ // after the operation, for certain
+			ex.order++ // certainly after the operation
 			began := model.Event{Kind: model.Observes, Promoted: ex.promoted, Text: canonicalOps([]harness.Op{op})}
-			err := ex.backend.look(ctx, began, func(ctx context.Context, ex *live) { ex.spec.Program.Observe(ctx, ex.session(), ex.w.probe, op) })
+			err := ex.backend.probe(ctx, began, func(ctx context.Context, ex *live) {
+				ex.spec.Program.Observe(ctx, ex.session(), ex.w.probe, op)
+			})
 			if err != nil {
 				return err
 			}
@@ -29,8 +31,8 @@ func (ex *execution) observe(ctx context.Context, ended []harness.Op) error {
 	return nil
 }
 
-// askForProgram calls f, which asks something for the program, in the schedule's time. Meanwhile the turn is free: f may use the
-// connection of a client that is done.
+// askForProgram calls f, which looks at the store for the program, in the schedule's time. It gives the turn away,
+// since f may use the connection of a client that is done.
 func (ex *live) askForProgram(ctx context.Context, f func(context.Context)) {
 	ex.w.asking = true
 	defer func() { ex.w.asking = false }()
@@ -47,9 +49,10 @@ func (ex *execution) finish(ctx context.Context) error {
 	ex.nextStep()
 	ops := len(ex.ops)
 	var said error
-	err := ex.backend.look(ctx, model.Event{Kind: model.Finishes, Promoted: ex.promoted}, func(ctx context.Context, ex *live) {
-		said = ex.spec.Program.Finally(ctx, ex.session(), ex.w.probe, after{ex})
-	})
+	err := ex.backend.probe(ctx, model.Event{Kind: model.Finishes, Promoted: ex.promoted},
+		func(ctx context.Context, ex *live) {
+			said = ex.spec.Program.Finally(ctx, ex.session(), ex.w.probe, after{ex})
+		})
 	for _, op := range ex.ops[ops:] {
 		ex.stepTimes = append(ex.stepTimes, op.Return)
 		ex.trace.Probed(op)
@@ -59,10 +62,11 @@ func (ex *execution) finish(ctx context.Context) error {
 
 // session returns the session of the harness's own operations.
 func (ex *live) session() *harness.Session {
-	return harness.NewSession(harnessTimeline{ex}, harness.HarnessClient, len(ex.actors)+1, 0, rand.New(rand.NewPCG(1, 1)))
+	return harness.NewSession(harnessTimeline{ex}, harness.HarnessClient, len(ex.actors)+1, 0,
+		rand.New(rand.NewPCG(1, 1)))
 }
 
-// uncounted stands for the number of commands of a harness's own operation, which are not counted.
+// uncounted is the number of commands of a harness's own operation, which are not counted.
 const uncounted = 1
 
 // harnessTimeline is the timeline of the harness's own operations.
@@ -85,7 +89,7 @@ func (o harnessTimeline) Record(op *harness.Op) {
 	o.ex.recordOwn(op)
 }
 
-// recordOwn stamps an operation of the harness's own that has ended, and keeps it.
+// recordOwn stamps and keeps an operation of the harness itself.
 func (ex *execution) recordOwn(op *harness.Op) {
 	ex.order++
 	op.Return = ex.stamp()
@@ -100,7 +104,8 @@ type harnessClock struct{ ex *live }
 
 var _ harness.Starter = harnessClock{}
 
-// Go starts nothing: the harness asks one question, and what renews its lease would only disturb the schedule.
+// Go starts nothing: the harness asks one question, and a goroutine that renews its lease would only disturb the
+// schedule.
 func (harnessClock) Go(context.Context, func(context.Context)) (wait func()) { return func() {} }
 
 // Goes returns false.
@@ -111,7 +116,7 @@ func (c harnessClock) Now() time.Time {
 	defer c.ex.w.takeTurn()()
 	now := c.ex.now
 	c.ex.observationAsks(model.Ask{Kind: model.AsksClock})
-	c.ex.observationHears(model.Event{Kind: model.Looked, At: now})
+	c.ex.observationReads(model.Event{Kind: model.Looked, At: now})
 	return keyspace.Epoch.Add(now)
 }
 
@@ -122,12 +127,12 @@ func (c harnessClock) Sleep(ctx context.Context, d time.Duration) error {
 		return err
 	}
 	c.ex.observationAsks(model.Ask{Kind: model.AsksPass, For: d})
-	c.ex.observationHears(model.Event{Kind: model.Passed})
+	c.ex.observationReads(model.Event{Kind: model.Passed})
 	return c.ex.passTo(c.ex.now + d)
 }
 
-// lookAtStore adds the content of the store to the step at hand, if the trace is of a counterexample.
-func (ex *execution) lookAtStore() (err error) {
+// traceStore adds the store's content to the current step, if the trace shows it.
+func (ex *execution) traceStore() (err error) {
 	if ex.trace == nil || !ex.trace.Stores {
 		return nil
 	}

@@ -10,18 +10,18 @@ import (
 	"github.com/doublegrant/doublegrant/harness/explore/internal/schedule"
 )
 
-// This file lets clients be goroutines of one process: they share memory, a Redis client, and their crash. One of them goes on at a
-// time, from one command to the next, as threads of a client do. An operation begins with a step of its own, since what it does before
-// its first command depends on what the others have done. A goroutine that waits in memory, such as for a mutex that another holds
-// during a command, takes its next step when that one has gone on.
+// This file handles clients that are goroutines of one process and share memory, a Redis client, and a crash. One of
+// them runs at a time, from one command to the next, like a client's threads. Each operation begins with its own step,
+// since what it does before its first command depends on the others. A goroutine that waits in memory, such as for a
+// mutex, takes its next step when the one that holds it has gone on.
 
-// goroutines returns how many clients are goroutines of one process.
+// goroutines returns how many clients share a process.
 func (s *Spec) goroutines() int { return max(1, s.Program.Goroutines) }
 
-// process returns the first client of the process that a client belongs to.
+// process returns the first client of a client's process.
 func (ex *execution) process(client int) int { return client - client%ex.spec.goroutines() }
 
-// members lists the clients of the process that a client belongs to.
+// members lists the clients of a client's process.
 func (ex *execution) members(client int) (out []int) {
 	first := ex.process(client)
 	for i := first; i < min(first+ex.spec.goroutines(), len(ex.actors)); i++ {
@@ -30,7 +30,7 @@ func (ex *execution) members(client int) (out []int) {
 	return out
 }
 
-// inProcess lists the actors of the process that a client belongs to.
+// inProcess lists the actors of a client's process.
 func (ex *execution) inProcess(client int) (out []*actor) {
 	for _, a := range ex.all {
 		if ex.process(a.index) == ex.process(client) {
@@ -40,10 +40,10 @@ func (ex *execution) inProcess(client int) (out []*actor) {
 	return out
 }
 
-// sharesMemory reports whether clients share memory with others.
+// sharesMemory reports whether clients share a process.
 func (ex *execution) sharesMemory() bool { return ex.spec.goroutines() > 1 }
 
-// memoryOf names the memory that the steps of a client may read and write, for moves; 0: it is the client's alone.
+// memoryOf identifies the memory that a client's steps may read and write: see schedule.Move.Memory.
 func (ex *execution) memoryOf(client int) int {
 	if !ex.sharesMemory() {
 		return 0
@@ -51,15 +51,18 @@ func (ex *execution) memoryOf(client int) int {
 	return ex.process(client) + 1
 }
 
-// hasLiveMates reports whether another goroutine of the actor's process has not ended.
+// hasLiveMates reports whether another client of the actor's process has not ended.
 func (a *actor) hasLiveMates() bool {
-	return slices.ContainsFunc(a.ex.members(a.index), func(i int) bool { return i != a.index && (a.ex.actors[i] == nil || !a.ex.actors[i].done) })
+	return slices.ContainsFunc(a.ex.members(a.index), func(i int) bool {
+		return i != a.index && (a.ex.actors[i] == nil || !a.ex.actors[i].done)
+	})
 }
 
-// dialerOf returns the dialer of the process that a client belongs to.
+// dialerOf returns the dialer of a client's process.
 func (ex *execution) dialerOf(client int) *dialer { return ex.w.dialers[ex.process(client)] }
 
-// openMember makes a client that is a goroutine of a process. The first of the process makes what they share.
+// openMember makes a client that is a goroutine of a process. For the process's first client it also makes what they
+// share.
 func (ex *live) openMember(place, i int) harness.Client {
 	if ex.process(i) == i {
 		ex.member = ex.spec.Program.Process(ex.w.clients[i])
@@ -67,23 +70,26 @@ func (ex *live) openMember(place, i int) harness.Client {
 	return ex.member(place)
 }
 
-// awaitBeginning parks a client before it begins an operation, if its process has others that may act before. The first of a process begins
-// its first operation at once: it does not matter which of them is the first. What follows an operation without a command, which takes no
-// step, is a step as well: what it was granted lasts until then. The caller has the turn.
+// awaitBeginning parks a client before its operation begins, if others of its process may act first. The first client
+// of a process begins its first operation at once, since it does not matter which one is first. After an operation
+// without a command it also parks: that operation took no step, and what it was granted has to last until one. The
+// caller has the turn.
 func (a *actor) awaitBeginning() {
-	if (a.hasLiveMates() || a.free) && (a.records > 0 || a.ex.process(a.index) != a.index) {
+	if (a.hasLiveMates() || a.lastOpSentNothing) && (a.records > 0 || a.ex.process(a.index) != a.index) {
 		a.wait(at(model.InWork))
 	}
 }
 
-// The waits of a goroutine that only another one of its process can end, as the runtime names them.
-var memoryWaits = []string{"sync.Mutex.Lock", "sync.RWMutex.Lock", "sync.RWMutex.RLock", "sync.Cond.Wait", "sync.WaitGroup.Wait", "chan receive", "chan send", "select"}
+// memoryWaits lists the waits that only another goroutine of the process can end, as the runtime names them.
+var memoryWaits = []string{"sync.Mutex.Lock", "sync.RWMutex.Lock", "sync.RWMutex.RLock", "sync.Cond.Wait",
+	"sync.WaitGroup.Wait", "chan receive", "chan send", "select"}
 
-// ownFrames are functions of the explorer in which a client waits for the scheduler, or for its turn.
-var ownFrames = []string{"explore.(*conn).", "explore.(*actor).wait", "explore.clientClock.", "explore.clientTimeline.", "explore.(*dialer).", "explore.(*world)."}
+// ownFrames lists functions of the explorer in which a client waits for the scheduler or its turn.
+var ownFrames = []string{"explore.(*conn).", "explore.(*actor).wait", "explore.clientClock.", "explore.clientTimeline.",
+	"explore.(*dialer).", "explore.(*world)."}
 
-// memoryWait describes where a client waits that waits for something in memory, with all goroutines that it has started. It is empty if
-// one of them does not. The caller has the turn.
+// memoryWait describes where a client's goroutines wait if all of them wait in memory; empty: one does not. The caller
+// has the turn.
 func (a *actor) memoryWait() string {
 	if a.goroutine == 0 {
 		return ""
@@ -106,19 +112,22 @@ func (a *actor) memoryWait() string {
 	return where
 }
 
-// waitsInMemory reports whether a goroutine waits for something in the memory of the code under test.
+// waitsInMemory reports whether a goroutine waits in the memory of the code under test.
 func (g stack) waitsInMemory() bool {
 	_, state, _ := strings.Cut(g.text, "[")
 	state, _, _ = strings.Cut(state, "]")
-	state, _, _ = strings.Cut(state, ",")                                                               // how long it has waited follows
-	if !slices.Contains(memoryWaits, state) || strings.Contains(g.text, "github.com/redis/go-redis/") { // whose pool waits for a moment only
+	state, _, _ = strings.Cut(state, ",") // cuts off how long it has waited
+	// go-redis's pool waits only for a moment
+	if !slices.Contains(memoryWaits, state) || strings.Contains(g.text, "github.com/redis/go-redis/") {
 		return false
 	}
 	for line := range strings.SplitSeq(g.text, "\n") {
 		switch {
-		case strings.HasPrefix(line, "goroutine "), strings.HasPrefix(line, "\t"), strings.HasPrefix(line, "sync."), strings.HasPrefix(line, "internal/"):
-		case strings.Contains(line, "doublegrant/harness/explore."), strings.Contains(line, "doublegrant/harness/granttest."):
-			return false // who waits for its turn, or for the record of another call
+		case strings.HasPrefix(line, "goroutine "), strings.HasPrefix(line, "\t"), strings.HasPrefix(line, "sync."),
+			strings.HasPrefix(line, "internal/"):
+		case strings.Contains(line, "doublegrant/harness/explore."),
+			strings.Contains(line, "doublegrant/harness/granttest."):
+			return false // it waits for its turn, or for the record of another call
 		default:
 			return !slices.ContainsFunc(ownFrames, func(f string) bool { return strings.Contains(g.text, f) })
 		}
@@ -126,7 +135,7 @@ func (g stack) waitsInMemory() bool {
 	return false
 }
 
-// descends reports whether a goroutine is the given one, or was started by it or by one that it has started.
+// descends reports whether a goroutine is the given one or its descendant.
 func descends(all []stack, g stack, from int) bool {
 	for range 10 { // generations
 		if g.id == from {
@@ -141,17 +150,19 @@ func descends(all []stack, g stack, from int) bool {
 	return false
 }
 
-// firstLook is the time after which the explorer looks whether a client that does not park waits in memory. It then takes twice as long
-// to the next look. Two looks have to show the same: what waits for a moment only is soon elsewhere.
+// firstLook is when the explorer first checks whether a client that does not park waits in memory. The time to the next
+// check doubles. Two checks have to show the same, since a short wait soon ends.
 const firstLook = time.Millisecond
 
-// hasWaiters reports whether a goroutine of the actor's process waits in memory, or did when its process went on.
+// hasWaiters reports whether a goroutine of the actor's process waits in memory, or did at the last step.
 func (a *actor) hasWaiters() bool {
-	return a.ex.sharesMemory() && slices.ContainsFunc(a.ex.inProcess(a.index), func(b *actor) bool { return b.parkedAt.Kind == model.InMemory && !b.done })
+	return a.ex.sharesMemory() && slices.ContainsFunc(a.ex.inProcess(a.index), func(b *actor) bool {
+		return b.parkedAt.Kind == model.InMemory && !b.done
+	})
 }
 
-// mate returns the actor of the process whose goroutine calls, or that has started the goroutine that calls; nil: nobody knows.
-func (a *actor) mate() *actor {
+// callingActor returns the actor of the process that the calling goroutine belongs to; nil: unknown.
+func (a *actor) callingActor() *actor {
 	id, all := goroutineID(), []stack(nil)
 	for range 10 { // generations
 		for _, b := range a.ex.inProcess(a.index) {
@@ -171,9 +182,9 @@ func (a *actor) mate() *actor {
 	return nil
 }
 
-// settleMates waits until those goroutines of a process have parked that went on beside one which has just taken a step: what they
-// waited for in memory has come. One that goes on may let others go on.
-func (ex *live) settleMates(client int) error {
+// awaitMates waits until goroutines have parked that one step has released from waits in memory. They may release
+// others.
+func (ex *live) awaitMates(client int) error {
 	for again := ex.sharesMemory(); again; {
 		again = false
 		for _, b := range ex.inProcess(client) {
@@ -187,7 +198,7 @@ func (ex *live) settleMates(client int) error {
 			if p.Kind == model.InMemory {
 				continue
 			}
-			ex.hear(b, model.Event{Kind: model.Awake})
+			ex.noteEvent(b, model.Event{Kind: model.Awake})
 			b.parkedAt, b.done, again = p, p.Kind == model.AtEnd, true
 			if p.err != nil {
 				return p.err
@@ -199,29 +210,31 @@ func (ex *live) settleMates(client int) error {
 
 // neverParks gives up a client that does not park in time.
 func (ex *live) neverParks(a *actor) error {
-	a.astray, ex.actors[a.index].crashed = true, true
-	if ex.trouble != nil {
-		return ex.trouble
+	a.neverParked, ex.actors[a.index].crashed = true, true
+	if ex.failure != nil {
+		return ex.failure
 	}
 	return schedule.Stopped("%s neither sent a command nor finished within %v%s", a, parkWithin, ex.whyStuck(a))
 }
 
-// leaveMates gives up the goroutines of a process that has crashed, if they still wait in memory: nobody is left who would wake them.
-func (ex *execution) leaveMates(client int) {
+// abandonMates gives up the goroutines of a crashed process that still wait in memory: nothing can wake them.
+func (ex *execution) abandonMates(client int) {
 	for _, a := range ex.inProcess(client) {
 		if a.parkedAt.Kind == model.InMemory && !a.done {
-			a.done, a.astray = true, true
+			a.done, a.neverParked = true, true
 		}
 	}
 }
 
-// foreign returns why a command cannot be explored that one client has sent over the connection of another. It is nil if the command is
-// not one of the client that runs: a goroutine or timer of another client's may have sent it.
+// foreign returns the error for a command that one client sent over another's connection. It is nil if the command is
+// not by the running client: a goroutine or timer of another may have sent it.
 func (a *actor) foreign(c *conn) error {
 	r := a.live.running
-	if r == nil || c.outside || a.ex.process(r.index) == a.ex.process(a.index) || r.mate() != r {
+	if r == nil || c.outside || a.ex.process(r.index) == a.ex.process(a.index) || r.callingActor() != r {
 		return nil
 	}
-	return schedule.Stopped("client %d's %s went over client %d's connection: both use one value, or one Redis client in it. Let the constructor make "+
-		"one for each client; goroutines that share a value, as in one process, are tested by granttest.Shared", r.index+1, c.Queue[0].Text(a.ex.w.Scripts), a.index+1)
+	return schedule.Stopped("client %d's %s went over client %d's connection: both use one value, or one Redis "+
+		"client in it. Let the constructor make "+
+		"one for each client; goroutines that share a value, as in one process, are tested by granttest.Shared",
+		r.index+1, c.Queue[0].Text(a.ex.w.Scripts), a.index+1)
 }

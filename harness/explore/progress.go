@@ -6,21 +6,21 @@ import (
 	"github.com/doublegrant/doublegrant/harness/interleave"
 )
 
-// Progress holds the counts of a search under way. All but Planned add up the parts so far.
+// Progress holds the counts of a running search. All except Planned cover all parts so far.
 type Progress struct {
-	Budget      interleave.Budget // budget of the part that is under way
-	Part, Parts int               // number of that part, from 1, and how many the search has
-	Schedules   int               // schedules that were run to their end and judged
-	Pruned      int               // schedules that were given up, since another one shows the same
-	Planned     int               // schedules of this part that are planned and not begun; each may plan others
-	Found       int               // classes of which a counterexample was found
-	Endless     bool              // the last part draws schedules at random until the time is up, so nothing is planned in it
+	Budget      interleave.Budget // of the current part
+	Part, Parts int               // number of the current part, from 1, and of all parts
+	Schedules   int               // schedules that were run and judged
+	Pruned      int               // schedules that were ended early, since another shows the same
+	Planned     int               // schedules of the current part that are planned and not begun; each may plan others
+	Found       int               // classes with a counterexample
+	Endless     bool              // the last part draws random schedules until the time is up, so none are planned
 }
 
 // progressEvery is the time between two calls of Spec.OnProgress.
 const progressEvery = 250 * time.Millisecond
 
-// tellProgress calls spec.OnProgress every progressEvery until the caller calls stop, which makes the last call.
+// tellProgress calls spec.OnProgress every progressEvery until stop is called. stop makes the last call.
 func (s *search) tellProgress() (stop func()) {
 	if s.spec.OnProgress == nil {
 		return func() {}

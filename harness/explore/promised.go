@@ -7,14 +7,14 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 )
 
-// This file tells when a search never met what it promises: the situations in which most locks and filters go wrong.
+// This file checks that a search met the situations in which most locks and filters go wrong.
 
-// promised lists the situations that a search with expiries promises of programs with an operation of that kind. A lock that renews itself
-// has no late releases: one is promised only where another situation was met, in which it would happen.
+// promised lists the situations that a search with expiries has to meet, by a kind of operation of the program. A lock
+// that renews itself has no late releases, so some are required only if another situation was met.
 var promised = []struct {
 	kind      harness.Kind
 	situation harness.SituationName
-	after     harness.SituationName // empty: it is promised in any case
+	after     harness.SituationName // required only if this situation was met; empty: always
 }{
 	{harness.Acquire, harness.TakenAfterLease, ""},
 	{harness.Release, harness.LateReleaseMeets, harness.ReleaseAfterLease},
@@ -22,13 +22,13 @@ var promised = []struct {
 	{harness.Claim, harness.AskedAgainAfter, ""},
 }
 
-// unmet says which promised situation no schedule met, and what to do. It is empty if all were, or if no checker looks for situations.
+// unmet says which required situation no schedule met, and what to do; empty: none, or no checker looks for situations.
 func (s *search) unmet() string {
 	p := s.spec.Program
 	if p.Timeless || s.spec.budgets()[0].Expiries == 0 {
 		return ""
 	}
-	if s.spec.goroutines() >= s.spec.Clients { // of one process, which may keep its own clients apart
+	if s.spec.goroutines() >= s.spec.Clients { // they share a process, which may exclude its own clients
 		return ""
 	}
 	for _, one := range promised {
@@ -39,8 +39,10 @@ func (s *search) unmet() string {
 		if before := s.seen.Encounters.By[one.after]; one.after != "" && (before == nil || before.Count == 0) {
 			continue
 		}
-		return fmt.Sprintf("no schedule met %q, so nothing was shown of that: time passed to the end of each lease of %v, and where somebody looked at a clock to %v "+
-			"beyond another lease. If what it keeps ends later, ask for that lease (--ttl, or TTL of granttest), or let time pass more often (--expiries 2)",
+		return fmt.Sprintf("no schedule met %q, so nothing was shown of that: time passed to the end of each lease "+
+			"of %v, and where somebody looked at a clock to %v "+
+			"beyond another lease. If what it keeps ends later, ask for that lease (--ttl, or TTL of granttest), or "+
+			"let time pass more often (--expiries 2)",
 			one.situation, p.Lease, margin)
 	}
 	return ""

@@ -14,32 +14,34 @@ import (
 	"github.com/doublegrant/doublegrant/harness/interleave"
 )
 
-// Random shapes a search that draws its schedules at random, for programs of which not every schedule can be run. Its verdict is never
-// valid. What a search that found nothing promises is in [interleave.Result.Random]. The zero value draws schedules for as long as
-// Spec.For says.
+// Random configures a search that draws its schedules at random, for programs with too many schedules to run all. Its
+// verdict is never valid. What it promises if it found nothing is in [interleave.Result.Random]. With the zero value
+// Spec.For decides how many are drawn.
 type Random struct {
-	Strategy string `json:",omitempty"` // how they are drawn, one of Strategies; default: the first
+	Strategy string `json:",omitempty"` // one of Strategies; default: the first
 
-	// Schedules is the number of schedules that are drawn. With 0 the time decides, Spec.For: up to three fifths of it go to every
-	// schedule of 2 clients, then of 3, and the rest to schedules at random.
+	// Schedules is the number of schedules. 0: Spec.For decides. Up to three fifths of that time go to all schedules of
+	// 2 clients, then of 3, the rest to random ones.
 	Schedules int
-	Depth     int    // depth of the bugs to look for, 1 to MaxDepth; default 3. A strategy that promises nothing about a depth has none
-	Seed      uint64 // the same seed draws the same schedules; default: drawn as well, and said in the result
+	// depth of the bugs to look for, 1 to MaxDepth; default 3. Only for strategies that make a promise by depth
+	Depth int
+	Seed  uint64 // equal seeds draw equal schedules; default: random, and stated in the result
 }
 
-// MaxDepth bounds the depth of bugs that a search at random looks for. With it, no search ever comes near its promise.
+// MaxDepth bounds the depth of the bugs to look for. At this depth no search comes near its promise.
 const MaxDepth = 10
 
-// Strategies lists how schedules may be drawn at random: "pct", probabilistic concurrency testing, and "pos", partial order sampling.
+// Strategies lists how random schedules may be drawn: "pct", probabilistic concurrency testing, and "pos", partial
+// order sampling.
 func Strategies() []string { return strategy.Names() }
 
-// PromisesDepth reports whether schedules that a strategy draws find bugs up to a depth with a known probability. The empty name is that of
-// the default.
+// PromisesDepth reports whether a strategy finds bugs up to a depth with a known probability. An empty name is the
+// default.
 func PromisesDepth(name string) bool { return strategy.Promises(name) }
 
 const (
 	defaultDepth = 3
-	mostSeeds    = 1_000_000_000 // seeds that are drawn are below, so that people can type them
+	mostSeeds    = 1_000_000_000 // drawn seeds are smaller, so that people can type them
 	longestRound = 512
 )
 
@@ -65,17 +67,18 @@ func (r Random) withDefaults(s Spec) (Random, error) {
 	case strategy.Promises(r.Strategy) && (r.Depth < 1 || r.Depth > MaxDepth):
 		return r, fmt.Errorf("bugs of depth %d: ask for 1 to %d", r.Depth, MaxDepth)
 	case s.MaxSchedules > 0:
-		return r, fmt.Errorf("schedules at random and a bound on schedules: give the number once, as that of schedules at random")
+		return r, fmt.Errorf("schedules at random and a bound on schedules: give the number once, as that of " +
+			"schedules at random")
 	case s.Unreduced:
 		return r, fmt.Errorf("schedules at random leave none out: nothing is to be unreduced")
 	}
 	return r, nil
 }
 
-// DrawSeed draws a seed for Random.
+// DrawSeed returns a seed for Random.
 func DrawSeed() uint64 { return 1 + rand.Uint64N(mostSeeds-1) }
 
-// randomBudget returns the budget of schedules at random: all that base has, and what the other parts of a search have.
+// randomBudget returns the budget of random schedules: base, plus what the other parts of a search have.
 func (s Spec) randomBudget(base interleave.Budget) interleave.Budget {
 	base.Approaches = s.Expiries
 	if s.EveryPart() {
@@ -84,21 +87,22 @@ func (s Spec) randomBudget(base interleave.Budget) interleave.Budget {
 	return base
 }
 
-// runAtRandom draws schedules and runs them, in rounds: in each the length of the longest schedule so far is known, whichever
-// worker ran it, so that the seed alone decides what is drawn.
+// runAtRandom draws and runs schedules in rounds. Each round knows the longest schedule of earlier rounds, whichever
+// worker ran it, so the seed alone decides what is drawn.
 func (s *search) runAtRandom(ctx context.Context, worlds []*world) {
 	if s.spec.Random.Schedules == 0 && !s.runFewerClients(ctx, worlds) {
 		return
 	}
 	s.mu.Lock()
 	s.budget, s.part = s.spec.budgets()[0], len(s.parts)+1
-	s.source, s.states, s.memory = &s.draws, nil, nil // nobody asks where a schedule at random has been before
+	s.source, s.states, s.memory = &s.draws, nil, nil // random schedules do not look up states
 	s.mu.Unlock()
-	ran, pruned := s.before()
+	ran, pruned := s.earlierCounts()
 	s.breaksSymmetry(ctx, worlds[0])
 	for {
-		if s.seen.Random.Steps > s.draws.Known { // the round does not know it, so its schedules do not count
-			s.seen.Random.Judged = 0
+		// the round was drawn with a smaller length, so its schedules do not count for the promise
+		if s.seen.Random.Steps > s.draws.KnownSteps {
+			s.seen.Random.Counted = 0
 		}
 		if s.isEnding() {
 			break
@@ -115,7 +119,8 @@ func (s *search) runAtRandom(ctx context.Context, worlds []*world) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.parts = append(s.parts, interleave.Part{Budget: s.budget, Schedules: s.seen.Schedules - ran, Pruned: s.seen.Pruned - pruned, AtRandom: true})
+	s.parts = append(s.parts, interleave.Part{Budget: s.budget, Schedules: s.seen.Schedules - ran,
+		Pruned: s.seen.Pruned - pruned, AtRandom: true})
 }
 
 // nextRound begins the next round. ok is false if every schedule was drawn.
@@ -125,12 +130,12 @@ func (s *search) nextRound() (ok bool) {
 	if n := s.spec.Random.Schedules; n > 0 {
 		to = min(to, n+1)
 	}
-	s.draws.Round = frontier.Round{From: from, To: to, Known: s.seen.Random.Steps}
+	s.draws.Round = frontier.Round{From: from, To: to, KnownSteps: s.seen.Random.Steps}
 	return from < to
 }
 
-// runFewerClients runs every schedule of 2 clients, and then of 3, each part for a fifth of the time at most. goOn is false if one of the
-// parts ended the search.
+// runFewerClients runs all schedules of 2 clients, then of 3, each part for a fifth of the time at most. goOn is false
+// if the search has ended.
 func (s *search) runFewerClients(ctx context.Context, worlds []*world) (goOn bool) {
 	until := time.Now().Add(s.spec.For * 3 / 5)
 	for _, clients := range []int{2, 3} {
@@ -148,56 +153,57 @@ func (s *search) runFewerClients(ctx context.Context, worlds []*world) (goOn boo
 	return true
 }
 
-// runPartFor runs a part until its time is up. goOn is false if the search is over.
+// runPartFor runs a part until its time is up. goOn is false if the search has ended.
 func (s *search) runPartFor(ctx context.Context, b interleave.Budget, worlds []*world, d time.Duration) (goOn bool) {
 	part := len(s.parts)
 	limit := time.AfterFunc(d, func() {
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		s.timeUp = len(s.parts) == part // or the part has ended just now
+		s.partTimeUp = len(s.parts) == part // false if the part has just ended
 		s.wake.Broadcast()
 	})
 	defer limit.Stop()
 	s.runPart(ctx, b, worlds)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.timeUp, s.branches, s.round = false, nil, nil
+	s.partTimeUp, s.branches, s.round = false, nil, nil
 	return !s.over
 }
 
-// draw draws the schedule of a number. steps is the length of the longest so far.
+// draw draws the schedule with a number. steps is the length of the longest so far.
 func (r Random) draw(spec *Spec, b interleave.Budget, number, steps int) *strategy.Random {
 	return strategy.Draw(rand.New(rand.NewPCG(r.Seed, uint64(number))), strategy.Shape{
 		Strategy: r.Strategy, Depth: r.Depth, Steps: steps, Budget: b, InOrder: spec.symmetric(b),
 	})
 }
 
-// promise says in the result what schedules at random promise. The caller holds s.mu.
+// promise adds what random schedules promise to the result. The caller holds s.mu.
 func (s *search) promise(res *interleave.Result) {
 	r := s.spec.Random
 	if r == nil {
 		return
 	}
 	res.Budget = s.spec.budgets()[0]
-	told := interleave.Random{
-		Strategy: r.Strategy, Seed: r.Seed, Depth: r.Depth, Schedules: s.seen.Random.Drawn, Judged: s.seen.Random.Judged, Clients: max(res.Budget.Clients, s.seen.Random.Actors),
+	random := interleave.Random{
+		Strategy: r.Strategy, Seed: r.Seed, Depth: r.Depth, Schedules: s.seen.Random.Drawn,
+		Counted: s.seen.Random.Counted, Clients: max(res.Budget.Clients, s.seen.Random.Actors),
 		Steps: s.seen.Random.Steps, Faults: res.Budget.Faults(), Instants: s.seen.Random.Instants,
 	}.Promise()
-	res.Random = &told
+	res.Random = &random
 }
 
-// enoughToTell is the number of schedules at random that would have shown a crash or the end of a lease, if there can be one.
+// enoughToTell is the number of random schedules that would have shown a crash or the end of a lease if there were one.
 const enoughToTell = 200
 
-// vacuousAtRandom returns why schedules at random that found nothing have shown nothing, as vacuous does.
-func (s *search) vacuousAtRandom(worlds []*world, own string) string {
+// vacuousAtRandom returns what vacuous returns, for a random search that drew all its schedules and found nothing.
+func (s *search) vacuousAtRandom(worlds []*world, background string) string {
 	if s.stopped != interleave.DrawnAtRandom || len(s.seen.Found) > 0 || s.seen.Random.Drawn < enoughToTell {
 		return ""
 	}
-	return s.vacuous(worlds, own)
+	return s.vacuous(worlds, background)
 }
 
-// catchPanics does what f does, and returns a panic of the program's or a checker's code as an error.
+// catchPanics calls f, and returns a panic of the program or a checker as an error.
 func catchPanics(f func() error) (err error) {
 	defer func() {
 		if p := recover(); p != nil {

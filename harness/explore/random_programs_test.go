@@ -18,17 +18,17 @@ import (
 	"github.com/doublegrant/doublegrant/harness/interleave"
 )
 
-// This file draws the random programs whose searches are compared with each other.
+// This file draws the random programs whose searches are compared.
 
-// kind is a kind of random programs, and what may happen to them.
+// kind is a kind of random program, and what may happen to its clients.
 type kind struct {
 	name     string
-	menu     []string // of their commands
-	first    uint64   // seed
-	programs uint64   // that a long test tries, of as many seeds
+	menu     []string // commands to choose from
+	first    uint64   // first seed
+	programs uint64   // programs in a long test, one for each seed
 	clients  int
-	commands int         // of each client, at least
-	change   func(*Spec) // nil: nothing interferes
+	commands int         // commands of each client, at least
+	change   func(*Spec) // nil: nothing goes wrong
 }
 
 // Menus of commands.
@@ -55,13 +55,15 @@ func mayFailOver(s *Spec)      { s.Failovers = 1 }
 func mayFlush(s *Spec)         { s.Flushes = 1 }
 func mayFailOverAndWait(s *Spec) {
 	mayFailOver(s)
-	s.Program.Replicas = true // nobody begins again: see withReplicas
+	s.Program.Replicas = true // so that withReplicas need not begin again
 }
 func observed(s *Spec) {
-	s.Program.Observe = func(ctx context.Context, s *harness.Session, r redis.UniversalClient, _ harness.Op) { dump(ctx, s, r) }
+	s.Program.Observe = func(ctx context.Context, s *harness.Session, r redis.UniversalClient, _ harness.Op) {
+		dump(ctx, s, r)
+	}
 }
 
-// spec draws a program by its seed and a stream of numbers, and makes its search. what names the program.
+// spec draws a program from a seed and a stream, and returns its search. what names the program.
 func (k kind) spec(seed, stream uint64) (spec Spec, what string) {
 	rng := rand.New(rand.NewPCG(seed, stream))
 	var texts []script
@@ -76,7 +78,8 @@ func (k kind) spec(seed, stream uint64) (spec Spec, what string) {
 	return spec, fmt.Sprintf("%s, seed %d: %v", k.name, seed, texts)
 }
 
-// tryRandom calls f with random programs of each kind, and with a world for them: with long all of them, otherwise the first of each.
+// tryRandom calls f with random programs of each kind and a world for them: with all if long is true, otherwise with
+// the first of each.
 func tryRandom(t *testing.T, kinds []kind, stream uint64, long bool, f func(s *scheduler, spec Spec, what string)) {
 	worlds := map[int]*scheduler{} // by failovers
 	for _, k := range kinds {
@@ -99,10 +102,10 @@ func tryRandom(t *testing.T, kinds []kind, stream uint64, long bool, f func(s *s
 	}
 }
 
-// script lists the operations of a client of a random program, of a few commands each.
+// script lists a client's operations, each with a few commands.
 type script [][]string
 
-// work is an operation without commands, after some time.
+// work is an operation without commands that takes time.
 const work = "WORK"
 
 func (s script) String() string {
@@ -129,7 +132,7 @@ func randomScript(rng *rand.Rand, n int, menu []string) (s script) {
 	return s
 }
 
-// does makes a client of the script.
+// does runs the script as a client.
 func (s script) does(ctx context.Context, session *harness.Session, r redis.UniversalClient) {
 	for i, commands := range s {
 		name := fmt.Sprintf("op %d", i)
@@ -145,7 +148,7 @@ func (s script) does(ctx context.Context, session *harness.Session, r redis.Univ
 	}
 }
 
-// performAll performs commands one after the other, until one fails.
+// performAll runs commands until one fails.
 func performAll(ctx context.Context, r redis.UniversalClient, commands []string) (string, error) {
 	var all []string
 	for _, c := range commands {
@@ -158,9 +161,9 @@ func performAll(ctx context.Context, r redis.UniversalClient, commands []string)
 	return strings.Join(all, " "), nil
 }
 
-// perform sends a command, looks at the clock or sleeps. It makes a transaction ("TX GET a / INCR b"), changes a key under WATCH
-// ("CAS a 5"), runs a script ("RUN bump a"), by its hash first, has a thread do something ("THREAD GET a"), or waits for a message
-// ("LISTEN a").
+// perform sends a command, reads the clock or sleeps. It runs a transaction ("TX GET a / INCR b"), changes a key under
+// WATCH ("CAS a 5"), runs a script ("RUN bump a"), by its hash first, runs a command in a thread ("THREAD GET a"), or
+// waits for a message ("LISTEN a").
 func perform(ctx context.Context, r redis.UniversalClient, c string) (string, error) {
 	word, rest, _ := strings.Cut(c, " ")
 	first, second, _ := strings.Cut(rest, " ")
@@ -207,7 +210,7 @@ func transaction(ctx context.Context, r redis.UniversalClient, commands []string
 // dump reads the whole store.
 var dump = sends("MGET a b")
 
-// inTheEnd has the harness do what a client does, when all clients are done.
+// inTheEnd makes the harness do what a client does, when all clients are done.
 func inTheEnd(look client) func(context.Context, *harness.Session, redis.UniversalClient, interleave.After) error {
 	return func(ctx context.Context, s *harness.Session, r redis.UniversalClient, _ interleave.After) error {
 		look(ctx, s, r)
@@ -215,7 +218,7 @@ func inTheEnd(look client) func(context.Context, *harness.Session, redis.Univers
 	}
 }
 
-// scripted makes a program of scripts that ends with a look at the store.
+// scripted returns a program of scripts that looks at the store at its end.
 func scripted(scripts []script) interleave.Program {
 	var clients []client
 	for _, s := range scripts {
@@ -227,14 +230,14 @@ func scripted(scripts []script) interleave.Program {
 	return p
 }
 
-// Scripts of random programs, by the names that they have there.
+// Scripts of random programs, by name.
 var testScripts = map[string]*redis.Script{
 	"bump":  redis.NewScript(`return redis.call('incr', KEYS[1])`),
 	"lease": redis.NewScript(`return redis.call('set', KEYS[1], redis.call('time')[1], 'NX', 'EX', 10) and 1 or 0`),
 	"left":  redis.NewScript(`return redis.call('pttl', KEYS[1]) > 5000 and redis.call('del', KEYS[1]) or 0`),
 }
 
-// listenOnce subscribes to a channel, and waits for a message, not longer than a lease.
+// listenOnce subscribes to a channel and waits for a message, for a lease at most.
 func listenOnce(ctx context.Context, r redis.UniversalClient, channel string) (string, error) {
 	sub := r.Subscribe(ctx, channel)
 	defer func() { _ = sub.Close() }()

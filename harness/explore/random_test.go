@@ -18,17 +18,18 @@ import (
 	"github.com/doublegrant/doublegrant/harness/testenv"
 )
 
-// plantedDeep makes a program with a bug of depth 4, which client 1 sees: its three reads have to come before, between and after
-// the two writes of client 2. Any other client has one command, which changes nothing about that.
+// plantedDeep returns a program with a bug of depth 4. Client 1 sees it if its three reads come before, between and
+// after the two writes of client 2. Every other client has one command that does not matter.
 func plantedDeep(clients int) Spec {
-	s := quiet(program(together("GET x", "GET x", "GET x"), together("SET x 1", "SET x 2"), sends("INCR other")), seesBoth)
+	s := quiet(program(together("GET x", "GET x", "GET x"), together("SET x 1", "SET x 2"),
+		sends("INCR other")), seesBoth)
 	s.Clients, s.Workers = clients, 2
 	return s
 }
 
 var seesBoth = finder(func(op harness.Op) bool { return op.Result == "(nil) 1 2" })
 
-// PCT promises to find it within 49,034 schedules with 99 %: 8 clients of 11 steps together.
+// PCT promises to find it within 49,034 schedules with 99 %: 8 clients with 11 steps in all.
 func TestLongADeepBugIsFoundAtRandomAmongEightClients(t *testing.T) {
 	testenv.NeedLong(t)
 	exhaustive := searched(t, plantedDeep(2)).Found[0]
@@ -67,14 +68,16 @@ func TestASearchAtRandomThatFindsNothingIsUnknown(t *testing.T) {
 	require.Len(t, res.Parts, 1)
 	require.True(t, res.Parts[0].AtRandom)
 	r := res.Random
-	require.Equal(t, []any{uint64(7), 2, 300, 299, 8, 11, 0}, []any{r.Seed, r.Depth, r.Schedules, r.Judged, r.Clients, r.Steps, r.Faults}, "the first alone measures")
+	require.Equal(t, []any{uint64(7), 2, 300, 299, 8, 11, 0},
+		[]any{r.Seed, r.Depth, r.Schedules, r.Counted, r.Clients, r.Steps, r.Faults}, "the first alone measures")
 	require.InDelta(t, 1.0/88, r.Probability, 1e-9)
 }
 
 // The seed alone decides what is drawn, however many workers there are and whichever is faster.
 func TestRacedTheSeedDecidesWhatIsDrawn(t *testing.T) {
 	draws := func(seed uint64, workers int) interleave.Result {
-		s := quiet(program(together("GET x", "SET x 1 PX 5000"), together("INCR y", "GET x")), finder(func(op harness.Op) bool { return op.Result == "(nil) OK" }))
+		s := quiet(program(together("GET x", "SET x 1 PX 5000"), together("INCR y", "GET x")),
+			finder(func(op harness.Op) bool { return op.Result == "(nil) OK" }))
 		s.Clients, s.Workers, s.Crashes, s.Expiries, s.LostAnswers = 5, workers, 2, 1, 1
 		s.Random = &Random{Schedules: 50, Seed: seed}
 		res := resultOf(t, s)
@@ -90,10 +93,11 @@ func TestRacedTheSeedDecidesWhatIsDrawn(t *testing.T) {
 	require.Equal(t, drawn, draws(drawn.Random.Seed, 1))
 }
 
-// Whatever the budget has happens in some schedule.
+// Everything in the budget happens in some schedule.
 func TestEveryFaultHappensAtRandom(t *testing.T) {
 	s := quiet(program(together("SET x 1 PX 5000", "EVAL redis.call('GET','x') 0", "SET x 2 PX 7000", "DEL x")))
-	s.Clients, s.Crashes, s.Expiries, s.LostAnswers, s.LostCommands, s.Late, s.Failovers, s.Flushes = 5, 1, 1, 1, 1, 1, 1, 1
+	s.Clients, s.Crashes, s.Expiries, s.LostAnswers, s.LostCommands, s.Late, s.Failovers,
+		s.Flushes = 5, 1, 1, 1, 1, 1, 1, 1
 	s.Program.Retries, s.Workers = 1, 2
 	s.Random = &Random{Schedules: 150, Seed: 1}
 	res := resultOf(t, s)
@@ -110,7 +114,7 @@ func TestEveryFaultHappensAtRandom(t *testing.T) {
 	}
 }
 
-// With more clients and a time alone, every schedule of fewer clients comes first, and shows what it can.
+// With more clients and only a time limit, all schedules of fewer clients come first.
 func TestFewerClientsComeFirstWhereTimeDecides(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
@@ -136,7 +140,7 @@ func TestFewerClientsComeFirstWhereTimeDecides(t *testing.T) {
 	require.Equal(t, 5, res.Found[0].Length())
 }
 
-// A search that is interrupted just after the time for fewer clients was up ends all the same. So does one that fails.
+// A search that is interrupted just after the time for fewer clients still ends. So does one that fails.
 func TestASearchEndsWhileTheTimeForFewerClientsIsUp(t *testing.T) {
 	deep := plantedDeep(6)
 	deep.Random = &Random{Schedules: 1}
@@ -152,7 +156,7 @@ func TestASearchEndsWhileTheTimeForFewerClientsIsUp(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			spec, err := s.spec.withDefaults()
 			require.NoError(t, err)
-			spec.Unremembered = true // so that judging holds the search up
+			spec.Unremembered = true // so that judging slows the search down
 			budget := spec.budgets()[0]
 			budget.Clients = 2
 			var se *search
@@ -177,7 +181,8 @@ func TestASearchEndsWhileTheTimeForFewerClientsIsUp(t *testing.T) {
 	}
 }
 
-// oddly makes a checker that finds a violation in about one operation of n, whatever it shows, and so in any kind of schedule.
+// oddly returns a checker that finds a violation in about one operation of n, whatever it shows, and so in any kind of
+// schedule.
 func oddly(n, seed uint64) finds {
 	return finder(func(op harness.Op) bool {
 		h := fnv.New64a()
@@ -186,10 +191,11 @@ func oddly(n, seed uint64) finds {
 	})
 }
 
-// What is shrunk still shows its class, is a schedule like any other, and is as short as what a search of its clients and faults shows:
-// nearly always without making that search, and always if it was made.
+// A shrunk counterexample still shows its class and is a valid schedule. It is nearly always as short as the shortest
+// one with its clients and faults, and always if the final search of these was made.
 func TestShrunkCounterexamplesAreTheSmallest(t *testing.T) {
-	programs := kind{menu: []string{"GET $k", "SET $k $v", "INCR $k", "DEL $k", "SETNX $k $v", "SET $k $v EX 10"}, clients: 4, commands: 2}
+	programs := kind{menu: []string{"GET $k", "SET $k $v", "INCR $k", "DEL $k", "SETNX $k $v", "SET $k $v EX 10"},
+		clients: 4, commands: 2}
 	var s *scheduler
 	tried, alone, runs := 0, 0, 0
 	for seed := uint64(1); seed <= 60; seed++ {
@@ -225,7 +231,8 @@ func TestShrunkCounterexamplesAreTheSmallest(t *testing.T) {
 		tried++
 		smallest := all.seen.Found[harness.DoubleGrant]
 		require.NotNil(t, smallest, "seed %d: what is shrunk is a schedule of its budget", seed)
-		if h.best.Length <= smallest.Length { // a search leaves schedules out, the shorter of two that show the same among them
+		// a search leaves schedules out, perhaps the shorter of two equivalent ones
+		if h.best.Length <= smallest.Length {
 			alone++
 		}
 		all.spec = &spec

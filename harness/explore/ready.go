@@ -10,23 +10,22 @@ import (
 // This file tells which actors can take a step.
 
 const (
-	// maxEarlyWakes bounds the waits of one schedule that end with time although somebody else could have gone on meanwhile.
-	// Without a bound a watchdog that renews a lease for ever, beside a client that takes no step, would never let a schedule
-	// end.
+	// maxEarlyWakes bounds the waits of one schedule that time out although other actors could run. Without it, a
+	// watchdog that renews a lease for ever beside an idle client would never let a schedule end.
 	maxEarlyWakes = 1
 
-	// maxIdleLeases bounds, in leases, how long waits go on that end with time while no operation ends. After that whoever
-	// waits counts as waiting for ever.
+	// maxIdleLeases bounds, in leases, how long waits may time out while no operation ends. After that a waiting client
+	// counts as waiting for ever.
 	maxIdleLeases = 4
 )
 
-// readiness tells when an actor can take its next step.
+// readiness is when an actor can take its next step.
 type readiness uint8
 
 const (
-	blocked readiness = iota // when somebody else has done something
-	byTime                   // the same, or when time has passed
-	ready                    // now; a client that sleeps in an operation without other threads is ready, and its step lets time pass
+	blocked readiness = iota // after a step of another actor
+	byTime                   // after a step of another actor, or when time passes
+	ready                    // now. A sleep inside an operation counts as ready, if its client has one thread
 )
 
 // readiness returns when an actor can take its next step.
@@ -34,15 +33,16 @@ func (ex *execution) readiness(a *actor) readiness {
 	switch {
 	case a.done:
 		return blocked
-	case a.sends != nil:
-		return readyIf(len(a.sends.Queue) > 0)
+	case a.subscriptionConn != nil:
+		return readyIf(len(a.subscriptionConn.Queue) > 0)
 	}
 	switch at := a.parkedAt; {
 	case at.Kind == model.InMemory:
 		return blocked
 	case at.Kind == model.InJoin:
 		return readyIf(at.thread.done)
-	case at.Kind == model.InNap && (at.isCancelled() || ex.isUp(a)), at.waitsForRedis() && at.conn.hasArrived(), at.isStopped():
+	case at.Kind == model.InNap && (at.isCancelled() || ex.isUp(a)),
+		at.waitsForRedis() && at.conn.hasArrived(), at.isStopped():
 		return ready
 	case at.Kind == model.InNap, at.waitsForRedis() && !ex.isUp(a):
 		return byTime
@@ -52,8 +52,8 @@ func (ex *execution) readiness(a *actor) readiness {
 	return ready
 }
 
-// isUp reports whether the time that an actor waits for has come. All waits that end in one millisecond end together: the
-// microseconds that steps take must not decide who comes first.
+// isUp reports whether the time that an actor waits for has come. All waits that end in one millisecond end together,
+// so that the microseconds that steps take do not decide which comes first.
 func (ex *execution) isUp(a *actor) bool { return a.wakeAt.Truncate(keyspace.Grain) <= ex.now }
 
 func readyIf(yes bool) readiness {
@@ -63,18 +63,18 @@ func readyIf(yes bool) readiness {
 	return blocked
 }
 
-// waitsForRedis reports whether Redis has been asked, and may answer when it likes.
+// waitsForRedis reports whether the actor waits for an answer that Redis may send at any time.
 func (p parked) waitsForRedis() bool {
-	return p.conn != nil && (p.Kind == model.InRead || p.conn.kept != nil)
+	return p.conn != nil && (p.Kind == model.InRead || p.conn.blocked != nil)
 }
 
-// hasArrived reports whether there is something to read for whoever waits: an answer, a message or an error.
+// hasArrived reports whether there is something for the waiting client: an answer, a message or an error.
 func (c *conn) hasArrived() bool {
 	return c.failed != nil || len(c.inbox) > 0
 }
 
-// ableActors lists the actors that can take a step, in the order in which they came into being. Those who first have to wait for
-// time come last.
+// ableActors lists the actors that can take a step, in the order in which they started. Those that first wait for time
+// come last.
 func (ex *execution) ableActors() (out []*actor) {
 	var waiting []*actor
 	for _, a := range ex.all {
@@ -98,13 +98,13 @@ func (ex *execution) ableActors() (out []*actor) {
 	return out
 }
 
-// clientsDone reports whether the first thread of every client is done. Threads that still wait then are no part of the
-// schedule any more.
+// clientsDone reports whether every client's first thread is done. Waits of other threads are not part of the schedule
+// then.
 func (ex *execution) clientsDone() bool {
 	return !slices.ContainsFunc(ex.actors, func(a *actor) bool { return !a.done })
 }
 
-// wakesEarly reports whether a wait would end with time although others could go on without it, or would wake up before.
+// wakesEarly reports whether a wait would time out although others could run first, or would wake before it.
 func (ex *execution) wakesEarly(a *actor) bool {
 	for _, b := range ex.all {
 		switch ex.readiness(b) {
@@ -123,10 +123,12 @@ func (ex *execution) wakesEarly(a *actor) bool {
 
 // sleepsLazily reports whether the actor's next step begins with the end of its sleep, if it sleeps.
 func (p parked) sleepsLazily() bool {
-	return (p.Kind == model.InCommand || p.Kind == model.InSleep || p.Kind == model.InClock || p.Kind == model.InMillis || p.Kind == model.InWork) && !p.waitsForRedis()
+	return (p.Kind == model.InCommand || p.Kind == model.InSleep || p.Kind == model.InClock ||
+		p.Kind == model.InMillis || p.Kind == model.InWork) && !p.waitsForRedis()
 }
 
-// waits reports whether the actor's next step is the end of a wait, and not a command, a look at the clock or work.
+// waits reports whether the actor's next step is the end of a wait, and not a command, a clock reading or work.
 func (a *actor) waits() bool {
-	return a.sends != nil || a.parkedAt.Kind == model.InStart || a.parkedAt.Kind == model.InJoin || a.parkedAt.Kind == model.InNap || a.parkedAt.waitsForRedis()
+	return a.subscriptionConn != nil || a.parkedAt.Kind == model.InStart || a.parkedAt.Kind == model.InJoin ||
+		a.parkedAt.Kind == model.InNap || a.parkedAt.waitsForRedis()
 }

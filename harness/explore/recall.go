@@ -17,21 +17,21 @@ import (
 	"github.com/doublegrant/doublegrant/harness/interleave"
 )
 
-// This file runs schedules from memory: what a client does next comes from its mind, what Redis answers from a transition. All else
-// is the schedule's own, as in one that is really run.
+// This file runs schedules from memory: a client's actions come from its mind, Redis's answers from transitions. The
+// rest of the schedule is the same as in a live one.
 
-// modelled is a schedule that is kept in the model, or run from it.
+// modelled is a schedule that the model learns from, or that is run from it.
 type modelled struct {
 	*execution
-	memory  *model.Memory // what the search knows; nil: the schedule is neither
+	memory  *model.Memory // nil: neither
 	store   *model.Contents
-	replica *model.Contents // what the replica will have that is promoted
+	replica *model.Contents // what the replica to be promoted will have
 }
 
-// recalled makes a schedule happen from memory.
+// recalled runs a schedule from memory.
 type recalled struct{ modelled }
 
-// beginFromMemory starts a schedule from memory. The error is model.ErrUnknown if not every client's beginning is known.
+// beginFromMemory starts a schedule from memory. The error is model.ErrUnknown if a client's beginning is unknown.
 func beginFromMemory(spec *Spec, budget interleave.Budget, w *world, m *model.Memory) (*execution, error) {
 	ex := &recalled{modelled{execution: newExecution(spec, budget, w), memory: m, store: m.Empty}}
 	ex.backend = ex
@@ -48,7 +48,8 @@ func beginFromMemory(spec *Spec, budget interleave.Budget, w *world, m *model.Me
 
 // beginning returns the event with which a client begins.
 func beginning(b interleave.Budget, i int) model.Event {
-	return model.Event{Kind: model.Begins, Text: fmt.Sprintf("client %d of %d at place %d", i, b.Clients, placeOf(b, i))}
+	return model.Event{Kind: model.Begins,
+		Text: fmt.Sprintf("client %d of %d at place %d", i, b.Clients, placeOf(b, i))}
 }
 
 // placeOf returns the place of a client: see Program.Open.
@@ -59,11 +60,11 @@ func placeOf(b interleave.Budget, i int) int {
 	return i
 }
 
-// recallMind lets a client do what it does after an event.
-func (ex *recalled) recallMind(a *actor, heard model.Event) error {
-	heard.Promoted, heard.Thread = ex.promoted, a.thread
+// recallMind makes a client do what it did, according to memory, after the same event.
+func (ex *recalled) recallMind(a *actor, event model.Event) error {
+	event.Promoted, event.Thread = ex.promoted, a.thread
 	first := ex.actors[a.index]
-	next := first.mind.After(heard)
+	next := first.mind.After(event)
 	if next == nil {
 		return model.ErrUnknown
 	}
@@ -74,7 +75,7 @@ func (ex *recalled) recallMind(a *actor, heard model.Event) error {
 			continue
 		}
 		op := next.Acts[i].Op
-		a.keep(&op)
+		a.keepOp(&op)
 	}
 	if !next.Watches {
 		a.watched = nil
@@ -90,7 +91,7 @@ func (ex *recalled) recallMind(a *actor, heard model.Event) error {
 	return ex.startThreads()
 }
 
-// recallThreads does what becomes of the threads of a client with what one of them has done.
+// recallThreads updates a client's threads after an action of one of them.
 func (ex *recalled) recallThreads(a *actor, next *model.Mind) {
 	all := ex.threadsOf(a.index)
 	for len(all) <= next.Threads {
@@ -117,7 +118,7 @@ func (ex *recalled) startThreads() error {
 	return nil
 }
 
-func (ex *recalled) tell(a *actor, heard model.Event) error { return ex.recallMind(a, heard) }
+func (ex *recalled) notify(a *actor, event model.Event) error { return ex.recallMind(a, event) }
 
 func (ex *recalled) crash(client int) error {
 	for _, a := range ex.threadsOf(client) {
@@ -131,9 +132,9 @@ func (ex *recalled) crash(client int) error {
 	return nil
 }
 
-func (ex *recalled) send(a *actor) (heard model.Event, kept bool, err error) {
-	heard, err = ex.recallCommand(a)
-	return heard, false, err
+func (ex *recalled) send(a *actor) (event model.Event, blocks bool, err error) {
+	event, err = ex.recallCommand(a)
+	return event, false, err
 }
 
 func (ex *recalled) sendUnanswered(a *actor) error {
@@ -164,15 +165,15 @@ func (ex *recalled) withWoken(a command.Access) command.Access { return a }
 
 func (ex *recalled) waitAccess(int) (none command.Access) { return none }
 
-func (ex *recalled) giveUp(a *actor) (left lateCommand, heard model.Event, err error) {
+func (ex *recalled) giveUp(a *actor) (late lateCommand, event model.Event, err error) {
 	next := a.parkedAt.Pending
-	left.pending = next
-	if heard = (model.Event{Kind: model.Unanswered}); ex.losesState(next) {
-		heard.Kind, left.arrived = model.Cut, true
-		return left, heard, nil
+	late.pending = next
+	if event = (model.Event{Kind: model.Unanswered}); ex.losesState(next) {
+		event.Kind, late.arrived = model.Cut, true
+		return late, event, nil
 	}
-	left.commands = slices.Clone(next.Queue)
-	return left, heard, nil
+	late.commands = slices.Clone(next.Queue)
+	return late, event, nil
 }
 
 func (ex *recalled) change(c interleave.Choice) error {
@@ -196,7 +197,7 @@ func (ex *recalled) namedInstants() ([]time.Duration, error) {
 	return ex.store.At(ex.memory, ex.now).Named(), nil
 }
 
-func (ex *recalled) look(_ context.Context, began model.Event, _ func(context.Context, *live)) error {
+func (ex *recalled) probe(_ context.Context, began model.Event, _ func(context.Context, *live)) error {
 	return ex.recallObservation(began)
 }
 
@@ -208,22 +209,22 @@ func (ex *recalled) describe(text []byte) []byte {
 	return ex.appendMinds(visited.AppendBools(text, true))
 }
 
-func (ex *recalled) lasts() bool { return false }
+func (ex *recalled) hasRealClients() bool { return false }
 
-// takeWatched splits the keys that a client watches: given are those on a connection that it gives up, left are the others.
-func takeWatched(pending *command.Pending, all []model.Watched) (given, left []model.Watched) {
+// takeWatched splits a client's watched keys into those on a connection that it gives up and the others.
+func takeWatched(pending *command.Pending, all []model.Watched) (abandoned, others []model.Watched) {
 	if len(pending.Watched) == 0 {
 		return nil, all
 	}
 	return all, nil
 }
 
-// losesState reports whether a connection cannot follow a failover: see conn.reconnectToPrimary.
+// losesState reports whether a connection cannot survive a failover: see conn.reconnectToPrimary.
 func (ex *execution) losesState(next *command.Pending) bool {
 	return next.Node != ex.primary() && (next.Multi || len(next.Watched) > 0 || next.Next().Pipelined)
 }
 
-// primary returns the node that clients talk to.
+// primary returns the node that clients use.
 func (ex *execution) primary() int {
 	if ex.promoted {
 		return server.Successor
@@ -231,31 +232,33 @@ func (ex *execution) primary() int {
 	return server.FirstPrimary
 }
 
-// hearingReplicas returns the number of replicas that hear what is written now, whether the schedule is really run or from memory.
+// hearingReplicas returns the number of replicas that get what is written now, in a live schedule or from memory.
 func (ex *execution) hearingReplicas() int64 { return ex.w.Hearing(ex.replicationStopped, ex.promoted) }
 
-// recallCommand executes the next command of a connection from memory.
-func (ex *recalled) recallCommand(a *actor) (heard model.Event, err error) {
+// recallCommand executes a connection's next command from memory.
+func (ex *recalled) recallCommand(a *actor) (event model.Event, err error) {
 	pending := a.parkedAt.Pending
 	next := pending.Next()
 	if ex.losesState(pending) {
 		ex.noteEffects(*next, nil)
-		heard.Kind = model.Cut
+		event.Kind = model.Cut
 	} else {
 		t, err := ex.recallTransition(next, pending, a, a.watched)
 		if err != nil {
-			return heard, err
+			return event, err
 		}
-		heard = model.Event{Kind: model.Answered, Text: t.Reply}
+		event = model.Event{Kind: model.Answered, Text: t.Reply}
 	}
-	if means, ok := ex.memory.Scripts.MeaningOf(next, pending.OpenTransaction()); ok && means.Wait > 0 && means.Wants > ex.hearingReplicas() {
-		return heard, ex.passTo(ex.now + means.Wait)
+	if means, ok := ex.memory.Scripts.MeaningOf(next, pending.OpenTransaction()); ok && means.Wait > 0 &&
+		means.Wants > ex.hearingReplicas() {
+		return event, ex.passTo(ex.now + means.Wait)
 	}
-	return heard, nil
+	return event, nil
 }
 
 // recallTransition executes a command from memory.
-func (ex *recalled) recallTransition(c *command.Command, on *command.Pending, a *actor, watched []model.Watched) (*model.Transition, error) {
+func (ex *recalled) recallTransition(c *command.Command, on *command.Pending, a *actor,
+	watched []model.Watched) (*model.Transition, error) {
 	q, ok := ex.questionOf(c, on, watched)
 	if !ok {
 		return nil, model.ErrUnknown
@@ -276,10 +279,10 @@ func (ex *recalled) recallTransition(c *command.Command, on *command.Pending, a 
 func (ex *recalled) execute(l *lateCommand) error {
 	for i := range l.commands {
 		c := &l.commands[i]
-		ex.serverLooks(c, l.pending)
+		ex.readServerClock(c, l.pending)
 		if c.WantedAcks() > 0 {
 			ex.noteEffects(*c, nil)
-			continue // nobody hears its answer
+			continue // its answer is not read
 		}
 		t, err := ex.recallTransition(c, l.pending, nil, l.watched)
 		if err != nil {
@@ -290,7 +293,7 @@ func (ex *recalled) execute(l *lateCommand) error {
 	return nil
 }
 
-// changeStore changes the contents as a choice changes Redis, in a schedule that is kept or run from memory.
+// changeStore applies a choice to the model's store.
 func (ex *modelled) changeStore(c interleave.Choice) {
 	if ex.memory == nil {
 		return
@@ -302,7 +305,7 @@ func (ex *modelled) changeStore(c interleave.Choice) {
 	case interleave.Promote:
 		ex.store = ex.replica.At(ex.memory, ex.now).WithoutScripts(ex.memory)
 		for _, a := range ex.actors {
-			a.watched = nil // who watched keys there is cut off
+			a.watched = nil // watched keys are lost with the connection
 		}
 	case interleave.FlushScripts:
 		ex.store = now.WithoutScripts(ex.memory)
@@ -319,11 +322,11 @@ func canonicalOps(ops []harness.Op) string {
 	return b.String()
 }
 
-// recallObservation does from memory what the program does when it looks at the store. began is the event with which the look begins.
+// recallObservation repeats the program's look at the store from memory. began is the event that starts it.
 func (ex *recalled) recallObservation(began model.Event) error {
-	heard := began
+	event := began
 	for m := &ex.memory.Root; ; {
-		if m = m.After(heard); m == nil {
+		if m = m.After(event); m == nil {
 			return model.ErrUnknown
 		}
 		for _, done := range m.Acts {
@@ -332,35 +335,35 @@ func (ex *recalled) recallObservation(began model.Event) error {
 			ex.recordOwn(&op)
 		}
 		var err error
-		if heard, err = ex.recallAnswer(m.Asks); err != nil || m.Asks.Kind == model.AsksNothing {
+		if event, err = ex.recallAnswer(m.Asks); err != nil || m.Asks.Kind == model.AsksNothing {
 			return err
 		}
 	}
 }
 
-// recallAnswer returns what the program's look at the store hears when it asks for something.
-func (ex *recalled) recallAnswer(q model.Ask) (heard model.Event, err error) {
+// recallAnswer returns what the program's look at the store reads when it asks for something.
+func (ex *recalled) recallAnswer(q model.Ask) (event model.Event, err error) {
 	switch q.Kind {
 	case model.AsksRedis:
 		t, err := ex.recallTransition(&q.Command, nil, nil, nil)
 		if err != nil {
-			return heard, err
+			return event, err
 		}
 		return model.Event{Kind: model.Answered, Text: t.Reply}, nil
 	case model.AsksPass, model.AsksPassAll:
 		if err := ex.passBeside(ex.now+q.For, func() bool { return false }); err != nil {
-			return heard, err
+			return event, err
 		}
-		heard.Kind = model.Passed
+		event.Kind = model.Passed
 		if q.Kind == model.AsksPassAll {
-			heard.Text = strconv.Itoa(len(ex.store.At(ex.memory, ex.now).Keys))
+			event.Text = strconv.Itoa(len(ex.store.At(ex.memory, ex.now).Keys))
 		}
 	case model.AsksClock:
-		heard = model.Event{Kind: model.Looked, At: ex.now}
+		event = model.Event{Kind: model.Looked, At: ex.now}
 	case model.AsksOps:
-		heard = model.Event{Kind: model.Finishes, Text: canonicalOps(ex.ops)}
+		event = model.Event{Kind: model.Finishes, Text: canonicalOps(ex.ops)}
 	case model.AsksOwnerRefused:
-		heard = model.Event{Kind: model.Finishes, Text: strconv.FormatBool(ex.ownerRefused())}
+		event = model.Event{Kind: model.Finishes, Text: strconv.FormatBool(ex.ownerRefused())}
 	}
-	return heard, nil
+	return event, nil
 }

@@ -6,14 +6,15 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 )
 
-// ownerRefused reports whether the last owner was refused its own, and another one may ask for the lock: a promotion explains it, and who waits
-// for a message would wait.
+// ownerRefused reports whether the last owner was refused although it held the lock, and no event excuses that. A
+// promotion excuses it. With subscriptions or threads it is false, since another client may wait for a message instead
+// of asking for the lock.
 func (ex *execution) ownerRefused() bool {
-	return !ex.promoted && !ex.Subscribed && !ex.Heard && !ex.hasThreads() && ownerRefused(ex.ops, ex.stamp())
+	return !ex.promoted && !ex.Subscribed && !ex.AskedForMessage && !ex.hasThreads() && ownerRefused(ex.ops, ex.stamp())
 }
 
-// ownerRefused reports whether the last owner was refused a release or an extend inside its lease, and that lease is not over now. The
-// lock was its own then, unless it was lost: whoever asks for it next hears which.
+// ownerRefused reports whether the last owner was refused a release or an extend within its lease, and that lease is
+// not over. Either the lock was its own, or it was lost: the next acquire shows which.
 func ownerRefused(ops []harness.Op, now time.Duration) bool {
 	type owner struct {
 		client     int
@@ -28,7 +29,8 @@ func ownerRefused(ops []harness.Op, now time.Duration) bool {
 			until[who], refused = op.HeldUntil(0), owner{}
 		case op.Outcome == harness.OK && op.Kind == harness.Extend:
 			until[who] = op.HeldUntil(0)
-		case op.Outcome == harness.Fail && (op.Kind == harness.Release || op.Kind == harness.Extend) && until[who] > op.Return:
+		case op.Outcome == harness.Fail &&
+			(op.Kind == harness.Release || op.Kind == harness.Extend) && until[who] > op.Return:
 			refused = who
 		}
 		if op.Kind == harness.Release && who != refused {

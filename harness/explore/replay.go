@@ -15,24 +15,27 @@ import (
 	"github.com/doublegrant/doublegrant/harness/interleave"
 )
 
-// ErrDiverged marks a replay that did not go as the counterexample says.
+// ErrDiverged marks a replay that differs from the counterexample.
 var ErrDiverged = strategy.ErrDiverged
 
-// Replay runs the schedule of a counterexample again, as often as times says, and compares commands, replies and the anomaly.
-// The error wraps ErrDiverged if something differs, and ErrSpec if spec cannot be searched; any other says that the harness or
-// its environment failed.
+// Replay runs a counterexample's schedule the given number of times, and compares commands, replies and the anomaly.
+// The error wraps ErrDiverged if something differs, and ErrSpec if spec cannot be searched. Any other error says that
+// the harness or its environment failed.
 func Replay(ctx context.Context, spec Spec, c interleave.Counterexample, times int) error {
 	_, err := Rerun(ctx, spec, c, times)
 	return err
 }
 
-// Rerun does what Replay does, and returns the counterexample as it came out the last time. One that has no steps, since it
-// was passed on as a recipe, is compared with its first replay.
+// Rerun does what Replay does, and returns the counterexample as it came out the last time. A counterexample without
+// steps, which comes from a recipe, is compared with its first replay.
 func Rerun(ctx context.Context, spec Spec, c interleave.Counterexample, times int) (interleave.Counterexample, error) {
-	return withReplicas(spec, func(spec Spec) (interleave.Counterexample, error) { return rerunOnce(ctx, spec, c, times) })
+	return withReplicas(spec, func(spec Spec) (interleave.Counterexample, error) {
+		return rerunOnce(ctx, spec, c, times)
+	})
 }
 
-func rerunOnce(ctx context.Context, spec Spec, c interleave.Counterexample, times int) (again interleave.Counterexample, err error) {
+func rerunOnce(ctx context.Context, spec Spec, c interleave.Counterexample,
+	times int) (again interleave.Counterexample, err error) {
 	spec, err = spec.fit(c).withDefaults()
 	if err != nil {
 		return again, err
@@ -56,22 +59,23 @@ func rerunOnce(ctx context.Context, spec Spec, c interleave.Counterexample, time
 	return again, errors.Join(err, ctx.Err(), w.stop())
 }
 
-// addCounterexamples runs the smallest counterexamples again and adds them, with their steps, to res. One that cannot be run again
-// shows only that a client does not do the same each time: res.Stopped then says so.
+// addCounterexamples runs the smallest counterexamples again and adds them with their steps to res. If one cannot be
+// repeated, a client is nondeterministic: res.Stopped then says so.
 func (s *search) addCounterexamples(ctx context.Context, w *world, res *interleave.Result) error {
 	r := newRunner(s.spec, w)
 	r.stores = true
 	for _, c := range s.seen.Found {
-		told, err := r.again(context.WithoutCancel(ctx), c.Budget, c.Schedule, c.Class)
+		again, err := r.again(context.WithoutCancel(ctx), c.Budget, c.Schedule, c.Class)
 		switch {
 		case errors.Is(err, ErrDiverged) || errors.Is(err, schedule.ErrStopped):
 			res.Exhausted = false
-			res.Stopped = fmt.Sprintf("a schedule that ended in %s ended otherwise when it was run again: a client does not do the same each time", c.Class) + remedy(s.spec.Program)
+			res.Stopped = fmt.Sprintf("a schedule that ended in %s ended otherwise when it was run again: a client "+
+				"does not do the same each time", c.Class) + remedy(s.spec.Program)
 		case err != nil:
 			return err
 		default:
-			told.Shrunk = c.Shrunk
-			res.Found = append(res.Found, told)
+			again.Shrunk = c.Shrunk
+			res.Found = append(res.Found, again)
 		}
 	}
 	slices.SortFunc(res.Found, func(a, b interleave.Counterexample) int {
@@ -80,8 +84,9 @@ func (s *search) addCounterexamples(ctx context.Context, w *world, res *interlea
 	return nil
 }
 
-// again runs a schedule once more, and returns it as the counterexample of a class.
-func (r runner) again(ctx context.Context, budget interleave.Budget, choices []interleave.Choice, class harness.Class) (interleave.Counterexample, error) {
+// again runs a schedule again and returns it as the counterexample of a class.
+func (r runner) again(ctx context.Context, budget interleave.Budget, choices []interleave.Choice,
+	class harness.Class) (interleave.Counterexample, error) {
 	ex, err := r.replay(ctx, budget, choices)
 	if err != nil {
 		return interleave.Counterexample{}, err
@@ -89,16 +94,19 @@ func (r runner) again(ctx context.Context, budget interleave.Budget, choices []i
 	return r.counterexample(ctx, ex, budget, class)
 }
 
-// replay runs a schedule once more, and writes its steps down. The error wraps ErrDiverged if it cannot be followed.
+// replay runs a schedule again and writes its steps down. The error wraps ErrDiverged if it cannot be followed.
 func (r runner) replay(ctx context.Context, budget interleave.Budget, choices []interleave.Choice) (*execution, error) {
 	r.traced = true
 	return r.run(ctx, budget, func() strategy.Strategy { return &strategy.Replay{Schedule: choices} })
 }
 
-// counterexample returns the schedule and its steps up to the first anomaly of the class. The error wraps ErrDiverged if there
-// is none.
-func (r runner) counterexample(ctx context.Context, ex *execution, budget interleave.Budget, class harness.Class) (interleave.Counterexample, error) {
-	found := slices.DeleteFunc(ex.outcome().Judge(ctx, r.spec.Checkers).Found, func(a harness.Anomaly) bool { return a.Class != class })
+// counterexample returns the schedule with its steps up to the first anomaly of the class. The error wraps ErrDiverged
+// if there is none.
+func (r runner) counterexample(ctx context.Context, ex *execution, budget interleave.Budget,
+	class harness.Class) (interleave.Counterexample, error) {
+	found := slices.DeleteFunc(ex.outcome().Judge(ctx, r.spec.Checkers).Found, func(a harness.Anomaly) bool {
+		return a.Class != class
+	})
 	if len(found) > 0 {
 		a := slices.MinFunc(found, func(a, b harness.Anomaly) int { return cmp.Compare(a.To, b.To) })
 		a.Note = numberClients(a.Note, budget.Clients+1)
@@ -108,11 +116,11 @@ func (r runner) counterexample(ctx context.Context, ex *execution, budget interl
 	return interleave.Counterexample{}, fmt.Errorf("%w: no %s at its end", ErrDiverged, class)
 }
 
-// clientIDs matches the ids of clients in a checker's note.
+// clientIDs matches client ids in a checker's note.
 var clientIDs = regexp.MustCompile(`\bclients? \d+(?:(?:, | and )\d+)*`)
 
-// numberClients replaces the ids in a note by the numbers of the clients. A client whose operation got no answer has another id from
-// then on, which is its number plus a multiple of the number of workers.
+// numberClients replaces client ids in a note by client numbers. After an operation without an answer a client gets
+// another id: its number plus a multiple of workers.
 func numberClients(note string, workers int) string {
 	return clientIDs.ReplaceAllStringFunc(note, func(s string) string {
 		return digits.ReplaceAllStringFunc(s, func(id string) string {
@@ -127,8 +135,8 @@ func numberClients(note string, workers int) string {
 
 var digits = regexp.MustCompile(`\d+`)
 
-// compareReplay compares a replay with the counterexample. Its error wraps ErrDiverged and describes the first difference; nil: none.
-// Random tokens may differ if each stands for the same one everywhere.
+// compareReplay returns an error that describes the first difference between a replay and the counterexample, and wraps
+// ErrDiverged; nil: none. Random tokens may differ if they map one to one.
 func compareReplay(want, got interleave.Counterexample) error {
 	names := renaming{map[string]string{}, map[string]string{}}
 	for i := range max(len(want.Steps), len(got.Steps)) {
@@ -140,10 +148,12 @@ func compareReplay(want, got interleave.Counterexample) error {
 			a.Command = b.Command
 		}
 		if !sameReply(a.Reply, b.Reply) && !names.same(a.Reply, b.Reply) && !enoughAcks(a, b) {
-			return fmt.Errorf("%w: step %d, %s, was answered %q, recorded is %q", ErrDiverged, i+1, b.Command, b.Reply, a.Reply)
+			return fmt.Errorf("%w: step %d, %s, was answered %q, recorded is %q", ErrDiverged, i+1,
+				b.Command, b.Reply, a.Reply)
 		}
 		if a.Reply, a.Store, a.Lease = b.Reply, b.Store, b.Lease; a != b {
-			return fmt.Errorf("%w: step %d is %q (%s), recorded is %q (%s)", ErrDiverged, i+1, b.Command, b.Belief, a.Command, a.Belief)
+			return fmt.Errorf("%w: step %d is %q (%s), recorded is %q (%s)", ErrDiverged, i+1, b.Command,
+				b.Belief, a.Command, a.Belief)
 		}
 	}
 	if !names.same(want.Anomaly.Note, got.Anomaly.Note) {
@@ -152,8 +162,8 @@ func compareReplay(want, got interleave.Counterexample) error {
 	return nil
 }
 
-// enoughAcks reports whether both steps are a WAIT that got what it waited for. It may have got more: the last replica
-// answers when it likes.
+// enoughAcks reports whether both steps are a WAIT that got the acknowledgements it asked for. It may have got more,
+// since the last replica answers at any time.
 func enoughAcks(a, b interleave.Step) bool {
 	var n int
 	if _, err := fmt.Sscanf(a.Command, "WAIT %d", &n); err != nil || a.Command != b.Command {
@@ -164,8 +174,8 @@ func enoughAcks(a, b interleave.Step) bool {
 	return err1 == nil && err2 == nil && x >= n && y >= n
 }
 
-// sameReply reports whether two replies are the same. Numbers above 100 may differ by a hundredth: where clocks cannot be set, a
-// TTL runs on Redis's own clock.
+// sameReply reports whether two replies are equal. Numbers above 100 may differ by a hundredth, since a TTL runs on
+// Redis's own clock if that cannot be set.
 func sameReply(a, b string) bool {
 	if a == b {
 		return true

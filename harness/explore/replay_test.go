@@ -13,7 +13,7 @@ import (
 	"github.com/doublegrant/doublegrant/harness/interleave"
 )
 
-// raced is the counterexample of the GET/SET race.
+// raced returns the counterexample of the GET/SET race.
 func raced(t *testing.T) (Spec, interleave.Counterexample) {
 	t.Helper()
 	s := quiet(program(marks), secondFirst)
@@ -40,7 +40,8 @@ func TestAReplayThatComesToNothing(t *testing.T) {
 	cancel()
 	require.Error(t, Replay(cancelled, s, c, 100))
 	leavesNothing(t, func() {
-		require.ErrorIs(t, Replay(t.Context(), quiet(program(idle), secondFirst), c, 1), ErrDiverged, "it is of another program")
+		require.ErrorIs(t, Replay(t.Context(), quiet(program(idle), secondFirst), c, 1), ErrDiverged,
+			"it is of another program")
 	})
 }
 
@@ -52,25 +53,36 @@ func TestACounterexampleThatWasChanged(t *testing.T) {
 		do   func(*interleave.Counterexample)
 		want string
 	}{
-		{"a command", func(c *interleave.Counterexample) { c.Steps[2].Command = "SET msg 2" }, `step 3 is "SET msg 1" (), recorded is "SET msg 2" ()`},
-		{"a reply", func(c *interleave.Counterexample) { c.Steps[1].Reply = "1" }, `step 2, GET msg, was answered "(nil)", recorded is "1"`},
+		{"a command", func(c *interleave.Counterexample) { c.Steps[2].Command = "SET msg 2" },
+			`step 3 is "SET msg 1" (), recorded is "SET msg 2" ()`},
+		{"a reply", func(c *interleave.Counterexample) { c.Steps[1].Reply = "1" },
+			`step 2, GET msg, was answered "(nil)", recorded is "1"`},
 		{"a belief", func(c *interleave.Counterexample) { c.Steps[5].Belief = "" }, `step 6 is "EXPIRE msg 20"`},
 		{"a time", func(c *interleave.Counterexample) { c.Steps[3].At++ }, "step 4"},
 		{"a step less", func(c *interleave.Counterexample) { c.Steps = c.Steps[:5] }, "6 steps, 5 were recorded"},
-		{"a step more", func(c *interleave.Counterexample) { c.Steps = append(c.Steps, c.Steps[0]) }, "6 steps, 7 were recorded"},
-		{"the note", func(c *interleave.Counterexample) { c.Anomaly.Note = "all is well" }, `it ends in "clients 2 and 1 are both the first", recorded is "all is well"`},
-		{"the class", func(c *interleave.Counterexample) { c.Anomaly.Class = harness.StuckLock }, "no stuck-lock at its end"},
+		{"a step more", func(c *interleave.Counterexample) { c.Steps = append(c.Steps, c.Steps[0]) },
+			"6 steps, 7 were recorded"},
+		{"the note", func(c *interleave.Counterexample) { c.Anomaly.Note = "all is well" },
+			`it ends in "clients 2 and 1 are both the first", recorded is "all is well"`},
+		{"the class", func(c *interleave.Counterexample) { c.Anomaly.Class = harness.StuckLock },
+			"no stuck-lock at its end"},
 		{"another order", func(c *interleave.Counterexample) {
 			c.Schedule = slices.Repeat([]interleave.Choice{interleave.Run(1)}, 6)
 		}, "step 4, client 2, is not possible"},
 		{"no race", func(c *interleave.Counterexample) {
 			c.Schedule = []interleave.Choice{interleave.Run(0), interleave.Run(0), interleave.Run(0), interleave.Run(1)}
 		}, "no duplicate-delivery at its end"},
-		{"a choice", func(c *interleave.Counterexample) { c.Schedule[1] = interleave.Run(2) }, "step 2, client 3, is not possible"},
-		{"a crash", func(c *interleave.Counterexample) { c.Schedule[2] = interleave.Crash(1) }, "step 3, crash of client 2, is not possible"},
-		{"a choice beyond the budget", func(c *interleave.Counterexample) { c.Schedule[0] = interleave.StopReplication }, "step 1, hold replication, is not possible"},
-		{"no end", func(c *interleave.Counterexample) { c.Schedule = c.Schedule[:5] }, "after its last step clients are not done"},
-		{"a long end", func(c *interleave.Counterexample) { c.Schedule = append(c.Schedule, interleave.Run(0)) }, "step 7, client 1, is not possible"},
+		{"a choice", func(c *interleave.Counterexample) { c.Schedule[1] = interleave.Run(2) },
+			"step 2, client 3, is not possible"},
+		{"a crash", func(c *interleave.Counterexample) { c.Schedule[2] = interleave.Crash(1) },
+			"step 3, crash of client 2, is not possible"},
+		{"a choice beyond the budget",
+			func(c *interleave.Counterexample) { c.Schedule[0] = interleave.StopReplication },
+			"step 1, hold replication, is not possible"},
+		{"no end", func(c *interleave.Counterexample) { c.Schedule = c.Schedule[:5] },
+			"after its last step clients are not done"},
+		{"a long end", func(c *interleave.Counterexample) { c.Schedule = append(c.Schedule, interleave.Run(0)) },
+			"step 7, client 1, is not possible"},
 		{"no schedule", func(c *interleave.Counterexample) { c.Schedule = nil }, "clients are not done"},
 	} {
 		bad := c
@@ -85,7 +97,7 @@ func TestACounterexampleThatWasChanged(t *testing.T) {
 	require.ErrorIs(t, Replay(t.Context(), spec, c, 3), ErrDiverged)
 }
 
-// replay does what Replay does, in the scheduler's world.
+// replay is Replay in the scheduler's world.
 func (s *scheduler) replay(c interleave.Counterexample) error {
 	again, err := newRunner(&s.spec, s.w).again(s.t.Context(), s.spec.replayBudget(c), c.Schedule, c.Anomaly.Class)
 	if err != nil {
@@ -94,20 +106,21 @@ func (s *scheduler) replay(c interleave.Counterexample) error {
 	return compareReplay(c, again)
 }
 
-// Redis counts TTLs down by its own clock, so a reply may differ by a little.
+// Redis counts TTLs down by its own clock, so a reply may differ slightly.
 func TestRepliesThatDifferByALittle(t *testing.T) {
 	for _, c := range []struct {
 		a, b string
 		want bool
 	}{
-		{"OK", "OK", true}, {"OK", "(nil)", false}, {"10000", "9999", true}, {"9999", "10000", true}, {"10000", "9000", false}, {"1", "2", false},
+		{"OK", "OK", true}, {"OK", "(nil)", false}, {"10000", "9999", true}, {"9999", "10000", true},
+		{"10000", "9000", false}, {"1", "2", false},
 		{"99", "100", false}, {"-10000", "-9999", false}, {"10000", "", false}, {"[10000]", "[9999]", false},
 	} {
 		require.Equal(t, c.want, sameReply(c.a, c.b), "%s and %s", c.a, c.b)
 	}
 }
 
-// A client has another id after an operation without an answer, but notes call it by its first.
+// A client gets another id after an operation without an answer, but notes use its first.
 func TestNotesNameClients(t *testing.T) {
 	for note, want := range map[string]string{
 		"client 5 was granted lock, while client 1 held it": "client 2 was granted lock, while client 1 held it",
@@ -118,19 +131,22 @@ func TestNotesNameClients(t *testing.T) {
 	}
 }
 
-// runsAScript makes a program whose first client runs a script by its hash, and may crash.
+// runsAScript returns a program whose first client runs a script by its hash, and may crash.
 func runsAScript() Spec {
 	s := quiet(program(byHash("return redis.call('incr', KEYS[1]) .. ''", 1), idle))
 	s.Crashes, s.Workers = 1, 1
 	return s
 }
 
-// A client that crashes after NOSCRIPT does not load the script. Where that is the first schedule in a world, each attempt is the same.
+// A client that crashes after NOSCRIPT does not load the script. If that is a world's first schedule, each attempt is
+// the same.
 func TestAScriptIsLoadedThoughTheScheduleKeepsItsClientFromIt(t *testing.T) {
-	crash := interleave.Counterexample{Budget: interleave.Budget{Clients: 2, Crashes: 1}, Schedule: []interleave.Choice{interleave.Run(0), interleave.Crash(0)}}
+	crash := interleave.Counterexample{Budget: interleave.Budget{Clients: 2, Crashes: 1},
+		Schedule: []interleave.Choice{interleave.Run(0), interleave.Crash(0)}}
 	out, err := Follow(t.Context(), runsAScript(), crash)
 	require.NoError(t, err)
-	require.Equal(t, "step 2, crash of client 1, is not possible any more", out.Unfit, "with its script the client is done after one command")
+	require.Equal(t, "step 2, crash of client 1, is not possible any more", out.Unfit,
+		"with its script the client is done after one command")
 
 	for seed := range uint64(12) { // some draw the crash first
 		s := runsAScript()

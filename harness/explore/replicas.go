@@ -9,13 +9,13 @@ import (
 	"github.com/doublegrant/doublegrant/harness/explore/internal/schedule"
 )
 
-// This file sees whether clients wait for replicas. Nobody has to declare it: a search that meets its first WAIT begins again, on a Redis that
-// has replicas, and has some after a failover as well.
+// This file detects that clients wait for replicas, so that programs need not declare it. When a search meets its first
+// WAIT, it begins again on a Redis that has replicas, also after a failover.
 
-// errAwaitsReplicas ends a search whose clients wait for replicas, and whose Redis has none.
+// errAwaitsReplicas ends a search whose clients wait for replicas when its Redis has none.
 var errAwaitsReplicas = errors.New("explore: clients wait for the acknowledgement of replicas, and there are none")
 
-// withReplicas does something with a spec, and once more with replicas if its clients turn out to wait for some.
+// withReplicas calls do, and calls it again with replicas if clients turn out to wait for some.
 func withReplicas[T any](spec Spec, do func(Spec) (T, error)) (T, error) {
 	out, err := do(spec)
 	if !errors.Is(err, errAwaitsReplicas) {
@@ -25,7 +25,7 @@ func withReplicas[T any](spec Spec, do func(Spec) (T, error)) (T, error) {
 	return do(spec)
 }
 
-// replace puts a new world in the place of w, for a spec that says of its program what was seen.
+// replace starts a world for s, stores it in at, and stops w.
 func (w *world) replace(ctx context.Context, s *Spec, at **world) error {
 	other, err := newWorld(ctx, s)
 	if err != nil {
@@ -35,13 +35,14 @@ func (w *world) replace(ctx context.Context, s *Spec, at **world) error {
 	return w.stop()
 }
 
-// checkReplicas returns an error if a command that is about to be sent waits for what the search's Redis does not have.
+// checkReplicas returns an error if the next command waits for something that the search's Redis does not have.
 func (ex *live) checkReplicas(next *command.Command) error {
 	switch {
 	case next.WantedAcks() > 0 && !ex.spec.Program.Replicas:
 		return errAwaitsReplicas
 	case command.Name(next.Args) == "waitaof" && ex.w.Knows("WAITAOF"):
-		return schedule.Stopped("%s waits until a disk has what was written, which cannot be explored: put it under load instead", strings.ToUpper(string(next.Args[0])))
+		return schedule.Stopped("%s waits until a disk has what was written, which cannot be explored: put it under "+
+			"load instead", strings.ToUpper(string(next.Args[0])))
 	}
 	return nil
 }

@@ -16,7 +16,8 @@ import (
 	"github.com/doublegrant/doublegrant/workloads"
 )
 
-// waitingLock is a lock that is granted once acks replicas have acknowledged. A grant of which fewer have heard is taken back.
+// waitingLock is a lock that waits for acks replicas to acknowledge a grant. With fewer acknowledgements it takes the
+// grant back.
 type waitingLock struct {
 	*redis.Client
 	acks int
@@ -27,8 +28,8 @@ func (l waitingLock) Acquire(ctx context.Context, key, owner string, ttl time.Du
 	if !taken || err != nil {
 		return false, err
 	}
-	heard, err := l.Wait(ctx, l.acks, 100*time.Millisecond).Result()
-	if err != nil || heard >= int64(l.acks) {
+	event, err := l.Wait(ctx, l.acks, 100*time.Millisecond).Result()
+	if err != nil || event >= int64(l.acks) {
 		return err == nil, err
 	}
 	_, err = l.Release(ctx, key, owner)
@@ -36,11 +37,15 @@ func (l waitingLock) Acquire(ctx context.Context, key, owner string, ttl time.Du
 }
 
 func (l waitingLock) Release(ctx context.Context, key, owner string) (bool, error) {
-	gone, err := l.Eval(ctx, `if redis.call("get", KEYS[1]) == ARGV[1] then return redis.call("del", KEYS[1]) end return 0`, []string{key}, owner).Int()
+	gone,
+		err := l.Eval(ctx,
+		`if redis.call("get", KEYS[1]) == ARGV[1] then return redis.call("del", KEYS[1]) end return 0`,
+		[]string{key}, owner).Int()
 	return gone == 1, err
 }
 
-// waitingSpec makes the search of a lock that waits for replicas, with a failover and nothing else. declared: its program says so.
+// waitingSpec returns the search of a lock that waits for replicas, with a failover and nothing else. declared is true
+// if its program says that it waits.
 func waitingSpec(acks int, declared bool) explore.Spec {
 	p := workloads.LockProgram(workloads.LockOptions{Name: "waits"}, func(r redis.UniversalClient) workloads.Locker {
 		return waitingLock{r.(*redis.Client), acks}
@@ -52,7 +57,7 @@ func waitingSpec(acks int, declared bool) explore.Spec {
 	}
 }
 
-// Whether a lock waits for replicas is seen: the search is the same as that of a lock that declares it, whoever does it. The replica that
+// A search detects that a lock waits for replicas: the result is that for a lock that declares it. The replica that
 // acknowledged need not be the one that is promoted.
 func TestLongWhoWaitsForReplicasIsSeen(t *testing.T) {
 	testenv.NeedLong(t)
@@ -79,7 +84,7 @@ func TestLongWhoWaitsForReplicasIsSeen(t *testing.T) {
 	require.Equal(t, sizes(declared), sizes(inPieces))
 }
 
-// All replicas have acknowledged, so that of them all which is promoted knows the owner.
+// If all replicas have acknowledged, whichever is promoted knows the owner.
 func TestALockThatWaitsForAllReplicasHolds(t *testing.T) {
 	res, err := explore.Search(t.Context(), waitingSpec(2, false))
 	require.NoError(t, err)

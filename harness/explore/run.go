@@ -14,43 +14,45 @@ import (
 	"github.com/doublegrant/doublegrant/harness/interleave"
 )
 
-// This file runs schedules: a strategy chooses each move, and the execution makes it happen.
+// This file runs schedules: a strategy chooses each move, and the execution carries it out.
 
 const (
-	maxAttempts = 20 // runs of one schedule, if something disturbs it or the machine is slow
-	slowness    = 10 // with clocks that cannot be set, a schedule that takes longer than the lease/slowness is run again
+	maxAttempts = 20 // runs of one schedule, if it is disturbed or the machine is slow
+	// if clocks cannot be set, a schedule that takes longer than lease/slowness is run again
+	slowness = 10
 )
 
-// errDisturbed marks a schedule that something disturbed each time.
+// errDisturbed marks a schedule that was disturbed in every attempt.
 var errDisturbed = fmt.Errorf("explore: a schedule was disturbed %d times in a row", maxAttempts)
 
-// drive runs a schedule that has begun to the end that its strategy chooses, and says how it ended. v is what the strategy sees of it.
-func (ex *execution) drive(ctx context.Context, s strategy.Strategy, v strategy.View) (ended strategy.Do, err error) {
+// drive runs a schedule to the end that its strategy chooses, and returns how it ended. v is the strategy's view.
+func (ex *execution) drive(ctx context.Context, s strategy.Strategy,
+	v strategy.View) (ended strategy.Decision, err error) {
 	for {
-		c, do, err := s.Next(v)
+		c, decision, err := s.Next(v)
 		switch {
-		case do == strategy.Leave:
-			return do, errors.Join(err, ex.leave(ctx))
+		case decision == strategy.Leave:
+			return decision, errors.Join(err, ex.runOut(ctx))
 		case err != nil:
 			ex.abandon()
-			return do, err
-		case do == strategy.Finish:
-			return do, ex.finish(ctx)
-		case do == strategy.Stop:
-			return do, nil
+			return decision, err
+		case decision == strategy.Finish:
+			return decision, ex.finish(ctx)
+		case decision == strategy.Stop:
+			return decision, nil
 		}
 		did, err := ex.step(ctx, c)
 		if err != nil {
 			ex.abandon()
-			return do, err
+			return decision, err
 		}
 		s.Took(did)
 	}
 }
 
-// leave runs a schedule to some end that is not judged, so that its clients stay connected.
-func (ex *execution) leave(ctx context.Context) error {
-	if !ex.backend.lasts() {
+// runOut runs a schedule to some end that is not judged, so that its clients stay connected.
+func (ex *execution) runOut(ctx context.Context) error {
+	if !ex.backend.hasRealClients() {
 		return nil
 	}
 	_, err := ex.drive(ctx, &strategy.First{}, ex)
@@ -68,7 +70,7 @@ func (ex *execution) Moves() ([]schedule.Move, error) { return ex.moves() }
 // Instants lists to which instants time can pass.
 func (ex *execution) Instants() ([]schedule.Instant, error) { return ex.instantsNow() }
 
-// Fingerprint returns the fingerprint of what happened. Memory has none.
+// Fingerprint returns a hash of what happened; 0 if the schedule is run from memory.
 func (ex *execution) Fingerprint() uint64 { return ex.fingerprint }
 
 // FingerprintAfter returns the fingerprint after a choice.
@@ -76,13 +78,13 @@ func (ex *execution) FingerprintAfter(c interleave.Choice) uint64 {
 	return ex.backend.fingerprintAfter(c)
 }
 
-// Visited reports false: only a search of every schedule keeps states, and looks by a view of its own.
+// Visited returns false. Only a search of every schedule looks up states, with its own view.
 func (ex *execution) Visited([]*schedule.Move) (bool, error) { return false, nil }
 
-// Unpromoted reports whether replication has stopped and no replica was promoted.
+// Unpromoted reports whether replication has stopped without a promotion.
 func (ex *execution) Unpromoted() bool { return ex.replicationStopped }
 
-// Disturbed reports whether something that is no part of the schedule came between.
+// Disturbed reports whether something happened that is not part of the schedule.
 func (ex *execution) Disturbed() bool { return ex.missesScript || ex.waitCutShort }
 
 // runner runs schedules in one world.
@@ -90,16 +92,16 @@ type runner struct {
 	spec   *Spec
 	w      *world
 	alarm  *time.Timer
-	traced bool // steps are written down
-	stores bool // with what is stored after each
+	traced bool // write down steps
+	stores bool // and the store after each
 }
 
 func newRunner(spec *Spec, w *world) runner {
 	return runner{spec: spec, w: w, alarm: time.NewTimer(parkWithin)}
 }
 
-// run runs one schedule within a budget as the strategy says that next returns. Where something disturbs it, it is run again, by another
-// strategy of next's. The execution is nil if none could begin.
+// run runs one schedule within a budget, with the strategy from next. If it is disturbed, it is run again, each time
+// with another strategy from next. The execution is nil if none could begin.
 func (r runner) run(ctx context.Context, b interleave.Budget, next func() strategy.Strategy) (*execution, error) {
 	return r.undisturbed(ctx, b, func() (*execution, error) { return r.once(ctx, b, next()) })
 }
@@ -117,9 +119,11 @@ func (r runner) once(ctx context.Context, b interleave.Budget, s strategy.Strate
 	return ex.execution, err
 }
 
-// undisturbed calls attempt until it runs a schedule that nothing disturbs, and returns that, with the error of the attempt. The error wraps
-// errDisturbed if that never happens. Where something stood still each time and the schedule went well all the same, it counts.
-func (r runner) undisturbed(ctx context.Context, b interleave.Budget, attempt func() (*execution, error)) (ex *execution, err error) {
+// undisturbed calls attempt until a schedule is not disturbed, and returns that with the attempt's error. The error
+// wraps errDisturbed if all attempts are disturbed. If only standstills disturbed them and the last succeeded, it
+// counts.
+func (r runner) undisturbed(ctx context.Context, b interleave.Budget,
+	attempt func() (*execution, error)) (ex *execution, err error) {
 	why := ""
 	for number := range maxAttempts {
 		began, still, strays := time.Now(), r.w.standstills(), r.w.strayCommands
@@ -127,9 +131,10 @@ func (r runner) undisturbed(ctx context.Context, b interleave.Budget, attempt fu
 		switch {
 		case r.w.standstills() > still && mayComeOfStandstill(ex, err) && (err != nil || number < maxAttempts-1):
 			why = "this machine, this process or its Redis stood still"
-			r.w.putAway()
+			r.w.abandonDisturbed()
 			r.w.strayCommands = strays
-		case ex == nil || err != nil && !(ex.Disturbed() && (errors.Is(err, ErrDiverged) || errors.Is(err, schedule.ErrNotRepeated))):
+		case ex == nil || err != nil &&
+			!(ex.Disturbed() && (errors.Is(err, ErrDiverged) || errors.Is(err, schedule.ErrNotRepeated))):
 			return ex, err
 		case ex.missesScript:
 			why = "a script that Redis had lost was not sent again by any client"
@@ -139,7 +144,8 @@ func (r runner) undisturbed(ctx context.Context, b interleave.Budget, attempt fu
 		case ex.waitCutShort:
 			why = "WAIT returned before its replicas had acknowledged: this machine is too busy"
 		case !r.w.SetsClocks() && time.Since(began) > r.spec.Program.Lease/slowness:
-			why = "it took more than a tenth of the lease: this machine is too busy, or a client waits by itself (time.Sleep) where harness.Sleep would do"
+			why = "it took more than a tenth of the lease: this machine is too busy, or a client waits by itself " +
+				"(time.Sleep) where harness.Sleep would do"
 		default:
 			return ex, nil
 		}
@@ -147,8 +153,8 @@ func (r runner) undisturbed(ctx context.Context, b interleave.Budget, attempt fu
 	return ex, fmt.Errorf("%w: %s", errDisturbed, why)
 }
 
-// mayComeOfStandstill reports whether a schedule may have gone another way since something stood still. One that was run from memory, whose
-// execution is nil, has not. Where Redis does not answer any more nothing can be run again.
+// mayComeOfStandstill reports whether a standstill may have changed a schedule. It cannot have if the schedule was run
+// from memory, where ex is nil. If Redis no longer answers, running it again is pointless.
 func mayComeOfStandstill(ex *execution, err error) bool {
 	if err == nil {
 		return ex != nil
@@ -156,13 +162,14 @@ func mayComeOfStandstill(ex *execution, err error) bool {
 	return !errors.Is(err, resp.ErrSilent) && !errors.Is(err, errDisturbed)
 }
 
-// learnScripts runs a schedule that is drawn at random, so that clients load the scripts that they miss. In the schedule of the attempt
-// something may keep them from that: a crash, or a release that stops the watchdog of a lock. It is another schedule each time, as that
-// may happen in one of them, too.
+// learnScripts runs a random schedule so that clients load missing scripts. In the attempt's own schedule something may
+// prevent that, such as a crash, or a release that stops a lock's watchdog. number varies the schedule, since it may
+// have the same problem.
 func (r runner) learnScripts(ctx context.Context, b interleave.Budget, number, steps int) error {
 	r.traced = false
-	_, err := r.once(ctx, b, strategy.Draw(rand.New(rand.NewPCG(1, uint64(number))), strategy.Shape{Depth: defaultDepth, Steps: steps, Budget: b}))
-	if errors.Is(err, schedule.ErrStopped) { // its end is of no interest
+	_, err := r.once(ctx, b, strategy.Draw(rand.New(rand.NewPCG(1, uint64(number))),
+		strategy.Shape{Depth: defaultDepth, Steps: steps, Budget: b}))
+	if errors.Is(err, schedule.ErrStopped) { // how it ended does not matter
 		return nil
 	}
 	return err

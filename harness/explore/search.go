@@ -17,10 +17,9 @@ import (
 	"github.com/doublegrant/doublegrant/harness/interleave"
 )
 
-// Search runs every schedule of spec's program within its budget, or one that shows the same, and has the checkers judge
-// each. An error says that the harness or its environment failed, that the program or a checker panicked, or that spec cannot
-// be searched (ErrSpec). Violations are no errors: they are in Result.Found. A search that ends early says why in
-// Result.Stopped.
+// Search runs every schedule of spec's program within its budget, or an equivalent one, and has the checkers judge
+// each. Violations are in Result.Found. If the search ends early, Result.Stopped says why. An error says that the
+// harness or its environment failed, that the program or a checker panicked, or that spec cannot be searched (ErrSpec).
 func Search(ctx context.Context, spec Spec) (interleave.Result, error) {
 	return withReplicas(spec, func(spec Spec) (interleave.Result, error) { return searchOnce(ctx, spec) })
 }
@@ -41,18 +40,19 @@ func searchOnce(ctx context.Context, spec Spec) (interleave.Result, error) {
 		s.save(worlds)
 		err = s.failure
 	}
-	own := ""
+	background := ""
 	if err == nil {
-		own, err = s.ownWork(context.WithoutCancel(ctx), worlds[0])
+		background, err = s.backgroundWork(context.WithoutCancel(ctx), worlds[0])
 	}
-	res := s.result(worlds, own)
+	res := s.result(worlds, background)
 	if err == nil {
-		err = s.tellFound(ctx, worlds[0], &res)
+		err = s.addFindings(ctx, worlds[0], &res)
 	}
-	if errors.Is(err, errAwaitsReplicas) && spec.Pieces != nil { // those who did the pieces have seen that, and have replicas
+	// the runners of pieces have met the WAIT, and have replicas
+	if errors.Is(err, errAwaitsReplicas) && spec.Pieces != nil {
 		spec.Program.Replicas = true
 		if err = worlds[0].replace(ctx, &spec, &worlds[0]); err == nil {
-			err = s.tellFound(ctx, worlds[0], &res)
+			err = s.addFindings(ctx, worlds[0], &res)
 		}
 	}
 	for _, w := range worlds {
@@ -61,8 +61,8 @@ func searchOnce(ctx context.Context, spec Spec) (interleave.Result, error) {
 	return res, err
 }
 
-// tellFound adds the counterexamples and the situations to a result, as they come out when they are run again.
-func (s *search) tellFound(ctx context.Context, w *world, res *interleave.Result) (err error) {
+// addFindings runs counterexamples and situations again and adds them to the result.
+func (s *search) addFindings(ctx context.Context, w *world, res *interleave.Result) (err error) {
 	if err = s.shrinkFound(ctx, w); err != nil {
 		return err
 	}
@@ -100,52 +100,67 @@ func startWorlds(ctx context.Context, spec *Spec) ([]*world, error) {
 	return nil, err
 }
 
-// search is a search under way.
+// search is a search under way. Workers share the fields from wake to ending, and pieceState: mu guards these. The
+// others change only while no worker runs.
 type search struct {
 	spec  *Spec
 	began time.Time
 
-	// Workers share what follows, up to elapsed.
 	mu         sync.Mutex
-	wake       *sync.Cond
-	source     frontier.Source    // of the schedules under way: branches or draws
+	wake       *sync.Cond         // signaled when a field that mu guards has changed
+	source     frontier.Source    // current source: branches or draws
 	branches   *frontier.Branches // of the part that runs every schedule; nil: none has begun
-	draws      frontier.Draws     // the round of schedules at random
-	busy       int                // workers on a schedule
+	draws      frontier.Draws     // current round of random schedules
+	busy       int                // workers that run a schedule
 	seen       findings.Findings
 	untilFirst time.Duration // real time to the first counterexample; 0: none
+	ending
 
-	// How the search ended early: it is over, for a reason, or since the harness or its environment failed. A search that comes to its end
-	// is never over.
-	over      bool
-	stopped   string
-	outOfTime bool // since its time was up
-	waits     bool // clients wait or have threads, and nobody has asked for a number of clients: see budgets
-	failure   error
-	elapsed   time.Duration
-	timeUp    bool // of the part under way: see runPartFor
+	currentPart
+	symmetryTest
+	pieceState
 
-	// The part that is under way. It changes only while no worker runs.
-	budget interleave.Budget
-	part   int               // its number, from 1
-	parts  []interleave.Part // those before
-	states *states           // that were met; nil: nobody looks for any
-	memory *model.Memory     // what schedules that were really run have shown, in this part and those before; nil: none is run from memory
-
-	// What became of the promise that clients stand for each other. It changes only while no worker runs.
-	unlike    string          // what shows that they do not; empty: nothing has
-	exchanged map[string]bool // schedules of situations that were tried
-
-	// Pieces and checkpoints.
-	resumed      *savedPart // what a checkpoint left of the part that comes next; nil: nothing
-	whyForgotten string     // why no schedule of later pieces, or after a checkpoint, is run from memory; empty: they may be
-	round        *round     // of pieces; nil: none is under way
-	added        int        // pieces whose results were added
-	mostRuns     int        // of a piece: schedules after which it ends, pruned ones included; 0: no limit
-	savedAt      time.Time  // time of the last checkpoint
+	elapsed       time.Duration // real time of the whole search
+	limitsClients bool          // use fewer clients, since they wait or have threads: see budgets
 }
 
-// run goes through the parts of the search, one after the other.
+// ending is how a search ended early. The zero value: it has not.
+type ending struct {
+	over       bool   // for the reason in stopped, or with failure
+	stopped    string // see interleave.Result.Stopped
+	outOfTime  bool   // the search's time is up
+	partTimeUp bool   // the current part's time is up, but not the search's: see runPartFor
+	failure    error  // of the harness, its environment, the program or a checker; nil: none
+}
+
+// currentPart is the part of a search that is under way, and what earlier parts have left.
+type currentPart struct {
+	budget interleave.Budget
+	part   int               // number of the part, from 1
+	parts  []interleave.Part // earlier parts
+	states *states           // states that were met; nil: they are not looked up
+	// learned from live schedules, also of earlier parts; nil: no schedule is run from memory
+	memory *model.Memory
+}
+
+// symmetryTest is what became of the promise that clients are interchangeable.
+type symmetryTest struct {
+	asymmetry      string          // what shows that they are not; empty: nothing has
+	triedExchanges map[string]bool // schedules of situations that were tried
+}
+
+// pieceState is the state of a search in pieces, of a piece, and of checkpoints.
+type pieceState struct {
+	resumed *savedPart // the next part's state in a checkpoint; nil: none
+	// why later pieces, or a resumed search, do not use memory; empty: they may
+	whyForgotten string
+	round        *round    // current round of pieces; nil: none
+	added        int       // pieces whose results were merged
+	mostRuns     int       // schedules after which a piece ends, including pruned ones; 0: no limit
+	savedAt      time.Time // time of the last checkpoint
+}
+
+// run goes through the parts of the search.
 func (s *search) run(ctx context.Context, worlds []*world) error {
 	if s.spec.For > 0 {
 		limit := time.AfterFunc(s.spec.For, s.stopInTime)
@@ -161,13 +176,13 @@ func (s *search) run(ctx context.Context, worlds []*world) error {
 		s.beginAnew()
 		s.runParts(ctx, worlds)
 	}
-	s.settle(ctx)
+	s.checkPieces(ctx)
 	s.elapsed = time.Since(s.began)
 	return s.failure
 }
 
-// settle asks whether the results of pieces can be relied on.
-func (s *search) settle(ctx context.Context) {
+// checkPieces asks whether the results of pieces are reliable.
+func (s *search) checkPieces(ctx context.Context) {
 	if s.spec.Pieces == nil || s.spec.Pieces.Settled == nil {
 		return
 	}
@@ -176,11 +191,11 @@ func (s *search) settle(ctx context.Context) {
 	}
 }
 
-// runParts goes through the parts of a search that runs every schedule. It is unlike if clients are not as alike as is promised, so that none
-// of it counts.
-func (s *search) runParts(ctx context.Context, worlds []*world) (unlike bool) {
-	s.waits = s.fewerIfTheyWait() && s.clientsWait(context.WithoutCancel(ctx), worlds[0])
-	for i := len(s.parts); i < len(s.budgets()); i++ { // a checkpoint has some
+// runParts goes through the parts of a search of every schedule. asymmetric is true if clients turned out not to be
+// interchangeable, so that none of it counts.
+func (s *search) runParts(ctx context.Context, worlds []*world) (asymmetric bool) {
+	s.limitsClients = s.mayLimitClients() && s.clientsWait(context.WithoutCancel(ctx), worlds[0])
+	for i := len(s.parts); i < len(s.budgets()); i++ { // a checkpoint may have some
 		s.runPart(ctx, s.budgets()[i], worlds)
 		if !s.parts[i].Exhausted {
 			break
@@ -192,12 +207,12 @@ func (s *search) runParts(ctx context.Context, worlds []*world) (unlike bool) {
 	return false
 }
 
-// runPart goes through a part until its queue is empty, or something ends the search.
+// runPart runs a part until its queue is empty or the part ends early.
 func (s *search) runPart(ctx context.Context, b interleave.Budget, worlds []*world) {
 	s.mu.Lock()
 	s.budget, s.part = b, len(s.parts)+1
 	s.mu.Unlock()
-	ran, pruned := s.before()
+	ran, pruned := s.earlierCounts()
 	s.beginPart()
 	if s.spec.Pieces != nil {
 		s.runPieces(context.WithoutCancel(ctx), s.remembers(worlds))
@@ -211,15 +226,16 @@ func (s *search) runPart(ctx context.Context, b interleave.Budget, worlds []*wor
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.parts = append(s.parts, interleave.Part{
-		Budget: b, Schedules: s.seen.Schedules - ran, Pruned: s.seen.Pruned - pruned, Exhausted: !s.ends(),
+		Budget: b, Schedules: s.seen.Schedules - ran, Pruned: s.seen.Pruned - pruned, Exhausted: !s.isEndingLocked(),
 	})
 }
 
-// runSource lets every world's worker go through what the source has.
+// runSource runs the source's schedules, with a worker in each world.
 func (s *search) runSource(ctx context.Context, worlds []*world) {
 	var working sync.WaitGroup
 	ctx = context.WithoutCancel(ctx)
-	toJudge := make(chan descent, judgedAtOnce) // schedules of the first worker that are to be judged; closed when it is done, or goes on without memory
+	// schedules of the first worker that others judge; closed when it is done, or goes on without memory
+	toJudge := make(chan jobRun, judgedAtOnce)
 	for i, w := range worlds {
 		working.Go(func() {
 			if i > 0 {
@@ -238,7 +254,7 @@ func (s *search) runSource(ctx context.Context, worlds []*world) {
 func (s *search) stop(reason string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.end(reason)
+	s.endLocked(reason)
 }
 
 // stopInTime ends the search because its time is up.
@@ -246,30 +262,31 @@ func (s *search) stopInTime() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.outOfTime = !s.over
-	s.end(fmt.Sprintf("the time is up (%v%s)", s.spec.For, s.noPieceDone()))
+	s.endLocked(fmt.Sprintf("the time is up (%v%s)", s.spec.For, s.noPieceDone()))
 }
 
-// end ends the search early, if it is not over. The caller holds s.mu.
-func (s *search) end(reason string) {
+// endLocked ends the search early, if it has not ended. The caller holds s.mu.
+func (s *search) endLocked(reason string) {
 	if !s.over {
 		s.over, s.stopped = true, reason
 	}
 	s.wake.Broadcast()
 }
 
-// ends reports whether the part under way ends early, with the search or alone. The caller holds s.mu.
-func (s *search) ends() bool { return s.over || s.timeUp }
+// isEndingLocked reports whether the current part ends early, alone or with the search. The caller holds s.mu.
+func (s *search) isEndingLocked() bool { return s.over || s.partTimeUp }
 
-// What users can do about a client that does not do the same each time.
+// What users can do about a nondeterministic client.
 const (
-	remedyInside = ". Let it act on what it reads alone: without goroutines and timers of its own, without time.Now (harness.Now), " +
-		"without random numbers that are not seeded, and without the order of a map"
-	remedyOutside = ". Let it act on what it reads alone: one command at a time, nothing between an answer and the next request, so no thread " +
-		"or timer beside it, no random decisions, and no clock but those of workloads/clients/README.md; if it keeps something from one schedule " +
-		"to the next, let it ask for reset in its answer to init, and forget all then (keeps_state of lock.py)"
+	remedyInside = ". Let it act on what it reads alone: without goroutines and timers of its own, without time.Now " +
+		"(harness.Now), without random numbers that are not seeded, and without the order of a map"
+	remedyOutside = ". Let it act on what it reads alone: one command at a time, nothing between an answer and the " +
+		"next request, so no thread or timer beside it, no random decisions, and no clock but those of " +
+		"workloads/clients/README.md; if it keeps something from one schedule to the next, let it ask for reset in " +
+		"its answer to init, and forget all then (keeps_state of lock.py)"
 )
 
-// remedy returns what the author of a program can do about a client that does not do the same each time.
+// remedy returns what the author of a program can do about a nondeterministic client.
 func remedy(p interleave.Program) string {
 	if p.Gate == interleave.TCP {
 		return remedyOutside
@@ -293,7 +310,7 @@ func (s *search) fail(err error) {
 }
 
 // result returns the result so far, without counterexamples and situations.
-func (s *search) result(worlds []*world, own string) interleave.Result {
+func (s *search) result(worlds []*world, background string) interleave.Result {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	r := interleave.Result{
@@ -302,33 +319,37 @@ func (s *search) result(worlds []*world, own string) interleave.Result {
 	}
 	s.promise(&r)
 	if s.seen.Coverage.WakesCut {
-		r.Limits = append(r.Limits, "in one schedule at most one time-out, or sleep of a client with goroutines, ended while others could go on")
+		r.Limits = append(r.Limits, "in one schedule at most one time-out, or sleep of a client with goroutines, "+
+			"ended while others could go on")
 	}
-	if left := s.unfinished(); left != "" {
-		r.Limits = append(r.Limits, left)
+	if unfinished := s.unfinished(); unfinished != "" {
+		r.Limits = append(r.Limits, unfinished)
 	}
-	if s.waits {
-		r.Limits = append(r.Limits, fmt.Sprintf("3 clients or more: these wait, or have goroutines of their own, so the search is of %d (--clients 3 asks for more, and may take long)", fewerClients))
+	if s.limitsClients {
+		r.Limits = append(r.Limits, fmt.Sprintf("3 clients or more: these wait, or have goroutines of their own, so "+
+			"the search is of %d (--clients 3 asks for more, and may take long)", fewerClients))
 	}
-	if why := s.vacuousAtRandom(worlds, own); why != "" {
+	if why := s.vacuousAtRandom(worlds, background); why != "" {
 		r.Stopped = why
 	}
 	r.Exhausted = r.Stopped == "" && s.failure == nil
 	if r.Exhausted && len(s.seen.Found) == 0 {
-		r.Stopped = s.vacuous(worlds, own)
+		r.Stopped = s.vacuous(worlds, background)
 		r.Exhausted = r.Stopped == ""
 	}
-	if own != "" && s.stopped != "" && len(s.seen.Found) == 0 {
-		r.Stopped += " (it does something by itself: " + own + ")"
+	if background != "" && s.stopped != "" && len(s.seen.Found) == 0 {
+		r.Stopped += " (it does something by itself: " + background + ")"
 	}
-	if limit := s.unlikeLimit(); limit != "" {
+	if limit := s.asymmetryLimit(); limit != "" {
 		r.Limits = append(r.Limits, limit)
 	}
 	if s.spec.Program.RealClock {
-		r.Limits = append(r.Limits, "the clients read the machine's clock, so time did not pass, and nobody looked whether all is free in the end")
+		r.Limits = append(r.Limits, "the clients read the machine's clock, so time did not pass, and nobody looked "+
+			"whether all is free in the end")
 	}
 	if why := worlds[0].WhyNoClock; why != "" {
-		r.Limits = append(r.Limits, "the servers' clocks could not be set ("+why+"): leases end early to an eighth, and none was in its last millisecond")
+		r.Limits = append(r.Limits, "the servers' clocks could not be set ("+why+"): leases end early to an eighth, "+
+			"and none was in its last millisecond")
 	}
 	return r
 }

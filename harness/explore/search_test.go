@@ -18,21 +18,21 @@ import (
 	"github.com/doublegrant/doublegrant/harness/internal/processes"
 )
 
-// writesTo makes a client of n writes to one key, each an operation of its own.
+// writesTo returns a client with n writes to one key, each its own operation.
 func writesTo(key string, n int) client {
 	return sends(strings.Split(strings.Repeat("INCR "+key+",", n), ",")[:n]...)
 }
 
-// together makes one operation of all commands, which are performed as those of random programs.
+// together returns one operation of all commands, which run as those of random programs.
 func together(commands ...string) client {
 	return does(strings.Join(commands, ", "), func(ctx context.Context, r redis.UniversalClient) (string, error) {
 		return performAll(ctx, r, commands)
 	})
 }
 
-// How many schedules there are is known of small programs: two clients of k steps each have (2k choose k) orders.
+// The number of schedules of small programs is known: two clients of k steps each have (2k choose k) orders.
 func TestHowManySchedulesThereAre(t *testing.T) {
-	newScheduler(t, quiet(program(idle))) // leaves the test out where clocks cannot be set
+	newScheduler(t, quiet(program(idle))) // skips the test if clocks cannot be set
 	tx := func(last string) client {
 		return does("tx", func(ctx context.Context, r redis.UniversalClient) (string, error) {
 			_, err := transaction(ctx, r, []string{"INCR k", last})
@@ -45,22 +45,37 @@ func TestHowManySchedulesThereAre(t *testing.T) {
 	for name, c := range map[string]struct {
 		clients           []client
 		change            func(*Spec)
-		schedules, pruned int // pruned: -1 if it may be any number
+		schedules, pruned int // pruned: -1 for any number
 	}{
 		"each writes the same key: none is left out": {[]client{writesTo("k", 3)}, func(*Spec) {}, 20, 0},
 		"each writes a key of its own, unpruned":     {apart, every, 20, 0},
 		"the one, then the other, or at once":        {apart, func(*Spec) {}, 3, -1},
 		"clients that differ":                        {[]client{writesTo("k", 2)}, func(*Spec) {}, 6, 0},
-		"only the first of symmetric clients begins": {[]client{writesTo("k", 2)}, func(s *Spec) { s.Program.Symmetric = true }, 3, -1},
-		"with a skew they differ":                    {[]client{writesTo("k", 2)}, func(s *Spec) { s.Program.Symmetric, s.Skew = true, time.Second }, 6, 0},
-		"three clients":                              {[]client{marks}, func(s *Spec) { s.Clients, s.Unreduced, s.Workers = 3, true, 2 }, 702, 0},
-		"three clients, pruned":                      {[]client{marks}, func(s *Spec) { s.Clients, s.Workers = 3, 2 }, 31, -1},
+		"only the first of symmetric clients begins": {[]client{writesTo("k", 2)}, func(s *Spec) {
+			s.Program.Symmetric = true
+		}, 3, -1},
+		"with a skew they differ": {[]client{writesTo("k", 2)}, func(s *Spec) {
+			s.Program.Symmetric, s.Skew = true, time.Second
+		}, 6, 0},
+		"three clients": {[]client{marks}, func(s *Spec) {
+			s.Clients, s.Unreduced, s.Workers = 3, true, 2
+		}, 702, 0},
+		"three clients, pruned": {[]client{marks}, func(s *Spec) {
+			s.Clients, s.Workers = 3, 2
+		}, 31, -1},
 
-		"either may crash after its first command, among two of the other": {[]client{writesTo("k", 2)}, func(s *Spec) { s.Unreduced, s.Crashes = true, 1 }, 6 + 2*3, 0},
-		"after the first command time passes to its last ms, or beyond":    {[]client{sends("SET k 1 EX 10")}, func(s *Spec) { s.Unreduced, s.Expiries = true, 1 }, 6, 0},
-		"nobody runs scripts: a flush changes nothing":                     {[]client{writesTo("k", 1)}, mayFlush, 2, -1},
-		// With a stop H of replication and a promotion P: A B and H A P B are judged for each order, H A B and A H B show nothing.
-		"replication stops, and nobody is promoted": {[]client{writesTo("k", 1)}, func(s *Spec) { s.Unreduced, s.Failovers = true, 1 }, 2 * 2, 2 * 2},
+		"either may crash after its first command, among two of the other": {[]client{writesTo("k", 2)}, func(s *Spec) {
+			s.Unreduced, s.Crashes = true, 1
+		}, 6 + 2*3, 0},
+		"after the first command time passes to its last ms, or " +
+			"beyond": {[]client{sends("SET k 1 EX 10")}, func(s *Spec) { s.Unreduced, s.Expiries = true, 1 }, 6, 0},
+		"nobody runs scripts: a flush changes nothing": {
+			[]client{writesTo("k", 1)}, mayFlush, 2, -1},
+		// With a stop H of replication and a promotion P, each order judges A B and H A P B. H A B and A H B show
+		// nothing.
+		"replication stops, and nobody is promoted": {[]client{writesTo("k", 1)}, func(s *Spec) {
+			s.Unreduced, s.Failovers = true, 1
+		}, 2 * 2, 2 * 2},
 
 		"no lease in a timeless program":   {[]client{sends("INCR k")}, timeless, 2, -1},
 		"a lease in a timeless program":    {[]client{sends("SET k 1 EX 10")}, timeless, 6, -1},
@@ -77,7 +92,7 @@ func TestHowManySchedulesThereAre(t *testing.T) {
 	}
 }
 
-// marks is a dedup filter in two commands: a client that finds no mark sets one.
+// marks is a message filter of two commands: a client that finds no mark sets one.
 func marks(ctx context.Context, s *harness.Session, r redis.UniversalClient) {
 	op(s, "msg", func() (string, error) {
 		if err := r.Get(ctx, "msg").Err(); err != redis.Nil {
@@ -90,7 +105,7 @@ func marks(ctx context.Context, s *harness.Session, r redis.UniversalClient) {
 	})
 }
 
-// crossing is a program of two clients with 26 schedules, and 14 that are pruned.
+// crossing is a program of two clients with 26 schedules and 14 pruned ones.
 func crossing() interleave.Program {
 	both := func(key string) client {
 		return inTurn(together("INCR "+key, "INCR c"), together("INCR c", "INCR "+key))
@@ -110,7 +125,7 @@ func TestRacedMaxSchedulesIsExact(t *testing.T) {
 		}
 	}
 	s := quiet(program(writesTo("k", 1)))
-	s.MaxSchedules = 2 // that is all of them
+	s.MaxSchedules = 2 // these are all
 	res := searched(t, s)
 	require.Equal(t, []int{2, 4}, []int{res.Schedules, res.Steps})
 }
@@ -150,7 +165,7 @@ func TestTheFirstCounterexampleMayEndASearch(t *testing.T) {
 	require.LessOrEqual(t, res.First, res.Elapsed)
 }
 
-// secondFirst finds clients that are told that they are the first although another one was.
+// secondFirst finds clients that are told that they are first although another one was.
 var secondFirst = finds(func(ops []harness.Op, found func(harness.Anomaly)) {
 	firsts := slices.DeleteFunc(ops, func(op harness.Op) bool { return op.Result != "first" })
 	if len(firsts) > 1 {
@@ -162,7 +177,7 @@ var secondFirst = finds(func(ops []harness.Op, found func(harness.Anomaly)) {
 	}
 })
 
-// The race of GET and SET takes six steps: the counterexample is that, however many workers search, and in one order.
+// The race of GET and SET takes six steps. Any number of workers finds it, in one order.
 func TestRacedTheSmallestCounterexampleIsFound(t *testing.T) {
 	var results []interleave.Result
 	for _, workers := range []int{1, 2, 2} {
@@ -196,7 +211,10 @@ func TestNothingIsLeftBehind(t *testing.T) {
 	var found []interleave.Counterexample
 	leavesNothing(t, func() {
 		s := s
-		s.Checkers = append(s.Checkers, finder(func(harness.Op) bool { once.Do(func() { running = processes.Children() }); return false }))
+		s.Checkers = append(s.Checkers, finder(func(harness.Op) bool {
+			once.Do(func() { running = processes.Children() })
+			return false
+		}))
 		found = resultOf(t, s).Found
 	})
 	require.Contains(t, running, "redis-server", "or this test sees nothing")
@@ -216,12 +234,12 @@ func TestRacedProgressCountsUpToWhatTheResultSays(t *testing.T) {
 	var once sync.Once
 	var ops atomic.Int64
 	s := quiet(program(writesTo("k", 5)), finder(func(harness.Op) bool {
-		if ops.Add(1) > 400 { // the search waits in the middle until it was told what is planned
+		if ops.Add(1) > 400 { // the search waits in the middle until what is planned was reported
 			<-told
 		}
 		return false
 	}))
-	var all []Progress // no lock: the race detector would tell if a call came beside another, or after the search
+	var all []Progress // without a lock, so that the race detector finds a concurrent or late call
 	s.OnProgress = func(p Progress) {
 		if all = append(all, p); p.Planned > 0 {
 			once.Do(func() { close(told) })
@@ -230,7 +248,8 @@ func TestRacedProgressCountsUpToWhatTheResultSays(t *testing.T) {
 	res := resultOf(t, s)
 
 	last := all[len(all)-1]
-	require.Equal(t, Progress{Budget: res.Budget, Part: len(res.Parts), Parts: len(res.Parts), Schedules: res.Schedules, Pruned: res.Pruned, Found: len(res.Found)}, last)
+	require.Equal(t, Progress{Budget: res.Budget, Part: len(res.Parts), Parts: len(res.Parts), Schedules: res.Schedules,
+		Pruned: res.Pruned, Found: len(res.Found)}, last)
 	require.Greater(t, len(all), 1, "a search of %v tells nothing before its end", res.Elapsed)
 	require.Less(t, len(all), int(res.Elapsed/progressEvery)+3)
 	for i, p := range all[1:] {
@@ -241,7 +260,7 @@ func TestRacedProgressCountsUpToWhatTheResultSays(t *testing.T) {
 func TestProgressOfASearchThatEndsEarlyNamesThePartItEndedIn(t *testing.T) {
 	s := quiet(program(writesTo("k", 3)))
 	s.MaxSchedules = 5
-	s.LostAnswers, s.LostCommands, s.Late = 0, 0, 0 // several parts
+	s.LostAnswers, s.LostCommands, s.Late = 0, 0, 0 // so that there are several parts
 	var last Progress
 	s.OnProgress = func(p Progress) { last = p }
 	res := resultOf(t, s)

@@ -14,23 +14,24 @@ import (
 	"github.com/doublegrant/doublegrant/harness/interleave"
 )
 
-// This file shrinks counterexamples that were found at random, as delta debugging does: Zeller and Hildebrandt, "Simplifying and
-// Isolating Failure-Inducing Input", IEEE Transactions on Software Engineering 28(2), 2002. Every candidate is run.
+// This file shrinks random counterexamples by delta debugging: Zeller and Hildebrandt, "Simplifying and Isolating
+// Failure-Inducing Input", IEEE Transactions on Software Engineering 28(2), 2002. Every candidate is run.
 
 const (
-	mostShrinkRuns = 4000             // schedules that are run to shrink one counterexample
-	shrinkWithin   = 20 * time.Second // in which one counterexample is shrunk while this process is awake, if the candidates take long
-	mostPolishRuns = 3000             // schedules of the clients and faults that are left
+	mostShrinkRuns = 4000 // schedules that are run to shrink one counterexample
+	// time for that, while this process is awake
+	shrinkWithin   = 20 * time.Second
+	mostPolishRuns = 3000 // schedules that are run with the remaining clients and faults
 )
 
-// shrinkFound shrinks the counterexamples that schedules at random have found.
+// shrinkFound shrinks the counterexamples of random schedules.
 func (s *search) shrinkFound(ctx context.Context, w *world) error {
 	if s.spec.Random == nil {
 		return nil
 	}
 	for class, c := range s.seen.Found {
 		at := s.seen.Random.FirstAt[class]
-		if at == 0 || c.Budget != s.spec.budgets()[0] { // every schedule of fewer clients was run
+		if at == 0 || c.Budget != s.spec.budgets()[0] { // found by running every schedule of fewer clients
 			continue
 		}
 		small, shrunk, err := s.shrink(ctx, w, c)
@@ -44,23 +45,23 @@ func (s *search) shrinkFound(ctx context.Context, w *world) error {
 	return nil
 }
 
-// shrink makes a counterexample as small as it can: fewer clients, then fewer steps, fewer faults and fewer preemptions. At last it
-// runs every schedule of the clients and faults that are left, if those are not too many.
+// shrink makes a counterexample smaller: fewer clients, then fewer steps, faults and preemptions. Finally it runs every
+// schedule of the remaining clients and faults, if there are not too many.
 func (s *search) shrink(ctx context.Context, w *world, c *findings.Found) (*findings.Found, interleave.Shrunk, error) {
 	h := newShrinker(s.spec, w, c)
 	h.over = ctx.Err
 	ctx = context.WithoutCancel(ctx)
-	told := interleave.Shrunk{Clients: c.Budget.Clients, Steps: c.Length}
+	shrunk := interleave.Shrunk{Clients: c.Budget.Clients, Steps: c.Length}
 	err := catchPanics(func() error { return h.shrink(ctx) })
 	if err == nil {
-		told.Smallest, err = s.polish(ctx, w, h)
+		shrunk.Smallest, err = s.polish(ctx, w, h)
 	}
-	told.Runs = h.runs
-	return h.best, told, err
+	shrunk.Runs = h.runs
+	return h.best, shrunk, err
 }
 
-// polish runs every schedule of the clients and faults that are left, up to a bound, and takes the smallest counterexample. all is true
-// if there are no more.
+// polish runs every schedule of the remaining clients and faults, up to a bound, and takes the smallest counterexample.
+// all is true if it ran them all.
 func (s *search) polish(ctx context.Context, w *world, h *shrinker) (all bool, err error) {
 	if h.best.Budget.Clients > interleave.MaxExhaustive || h.over() != nil {
 		return false, nil
@@ -82,12 +83,12 @@ func (s *search) polish(ctx context.Context, w *world, h *shrinker) (all bool, e
 type shrinker struct {
 	runner
 	class  harness.Class
-	budget interleave.Budget // of candidates, but for their clients
+	budget interleave.Budget // of candidates, except for their clients
 	best   *findings.Found
 	seen   map[string]bool // candidates that were run
 	runs   int
-	most   int           // runs
-	until  time.Duration // on the world's clock
+	most   int           // most runs
+	until  time.Duration // by the world's clock
 	over   func() error  // not nil: the search is interrupted
 }
 
@@ -96,21 +97,22 @@ func newShrinker(spec *Spec, w *world, c *findings.Found) *shrinker {
 		runner: newRunner(spec, w), class: c.Class, budget: c.Budget, best: c,
 		seen: map[string]bool{}, most: mostShrinkRuns, over: func() error { return nil },
 	}
-	h.hasFor(shrinkWithin)
+	h.setTimeout(shrinkWithin)
 	return h
 }
 
-// hasFor bounds the time that is left.
-func (h *shrinker) hasFor(d time.Duration) {
+// setTimeout bounds the time that is left.
+func (h *shrinker) setTimeout(d time.Duration) {
 	awake, _ := h.w.awake.Read()
 	h.until = awake + d
 }
 
-// shrink tries smaller and smaller candidates until none is a counterexample of the class.
+// shrink tries smaller candidates until none is a counterexample of the class.
 func (h *shrinker) shrink(ctx context.Context) error {
 	for {
 		before := h.best
-		for _, pass := range []func(context.Context) error{h.dropClients, h.dropChunks, h.cutShort, h.mend, h.bringForward} {
+		for _, pass := range []func(context.Context) error{h.dropClients, h.dropChunks, h.cutShort,
+			h.mend, h.bringForward} {
 			if err := pass(ctx); err != nil {
 				return err
 			}
@@ -126,7 +128,7 @@ func (h *shrinker) isSpent() bool {
 	return h.runs >= h.most || awake > h.until || h.over() != nil
 }
 
-// dropClients leaves clients out, one after the other.
+// dropClients removes clients one by one.
 func (h *shrinker) dropClients(ctx context.Context) error {
 	for i := h.best.Budget.Clients - 1; i >= 0 && h.best.Budget.Clients > 2; i-- {
 		if i >= h.best.Budget.Clients {
@@ -139,12 +141,13 @@ func (h *shrinker) dropClients(ctx context.Context) error {
 	return nil
 }
 
-// dropChunks leaves choices out: half of them, a quarter, ..., one.
+// dropChunks removes choices: half of them, a quarter, ..., one.
 func (h *shrinker) dropChunks(ctx context.Context) error {
 	for size := len(h.best.Schedule) / 2; size > 0; size /= 2 {
 		for at := 0; at < len(h.best.Schedule); {
 			old := h.best.Schedule
-			smaller, err := h.try(ctx, h.best.Budget.Clients, slices.Delete(slices.Clone(old), at, min(at+size, len(old))))
+			smaller, err := h.try(ctx, h.best.Budget.Clients,
+				slices.Delete(slices.Clone(old), at, min(at+size, len(old))))
 			if err != nil {
 				return err
 			}
@@ -156,14 +159,15 @@ func (h *shrinker) dropChunks(ctx context.Context) error {
 	return nil
 }
 
-// cutShort leaves out all from some choice on: clients then go on one after the other.
+// cutShort removes everything after a choice, and lets the clients run to their ends one after the other.
 func (h *shrinker) cutShort(ctx context.Context) error {
 	for n := 0; n < len(h.best.Schedule); n++ {
 		for first := range h.best.Budget.Clients {
 			if n >= len(h.best.Schedule) {
 				break
 			}
-			if _, err := h.try(ctx, h.best.Budget.Clients, append(slices.Clone(h.best.Schedule[:n]), interleave.Run(first))); err != nil {
+			if _, err := h.try(ctx, h.best.Budget.Clients,
+				append(slices.Clone(h.best.Schedule[:n]), interleave.Run(first))); err != nil {
 				return err
 			}
 		}
@@ -171,7 +175,7 @@ func (h *shrinker) cutShort(ctx context.Context) error {
 	return nil
 }
 
-// mend lets a command be answered that was not, and time pass to an earlier instant.
+// mend lets an unanswered command be answered, or time pass to an earlier instant.
 func (h *shrinker) mend(ctx context.Context) error {
 	for at := 0; at < len(h.best.Schedule); at++ {
 		var others []interleave.Choice
@@ -201,8 +205,7 @@ func (h *shrinker) mend(ctx context.Context) error {
 	return nil
 }
 
-// bringForward moves one choice to an earlier place, so that a client goes on without a preemption, or that what shows the
-// violation happens sooner.
+// bringForward moves a choice to an earlier place, so that there are fewer preemptions or the violation shows sooner.
 func (h *shrinker) bringForward(ctx context.Context) error {
 	for from := 1; from < len(h.best.Schedule); from++ {
 		for to := 0; to < from && from < len(h.best.Schedule); to++ {
@@ -217,7 +220,7 @@ func (h *shrinker) bringForward(ctx context.Context) error {
 	return nil
 }
 
-// try runs a candidate, of which it leaves out what is not possible, and keeps what became of it if that is smaller.
+// try runs a candidate, skipping choices that are not possible, and keeps the result if it is smaller.
 func (h *shrinker) try(ctx context.Context, clients int, schedule []interleave.Choice) (smaller bool, err error) {
 	if h.spec.symmetric(h.budget) {
 		schedule = inOrderOfBegin(schedule)
@@ -233,8 +236,9 @@ func (h *shrinker) try(ctx context.Context, clients int, schedule []interleave.C
 	return true, nil
 }
 
-// outcomeOnce does what outcome does, once a candidate and while runs are left. Otherwise it returns nil.
-func (h *shrinker) outcomeOnce(ctx context.Context, budget interleave.Budget, schedule []interleave.Choice) (*findings.Found, error) {
+// outcomeOnce calls outcome unless the candidate was run before or no runs are left. In these cases it returns nil.
+func (h *shrinker) outcomeOnce(ctx context.Context, budget interleave.Budget,
+	schedule []interleave.Choice) (*findings.Found, error) {
 	key := candidateKey(budget.Clients, schedule)
 	if h.seen[key] || h.isSpent() {
 		return nil, nil
@@ -243,8 +247,9 @@ func (h *shrinker) outcomeOnce(ctx context.Context, budget interleave.Budget, sc
 	return h.outcome(ctx, budget, schedule)
 }
 
-// outcome runs a schedule and returns the counterexample of the class that it became. It is nil if it became none.
-func (h *shrinker) outcome(ctx context.Context, budget interleave.Budget, choices []interleave.Choice) (*findings.Found, error) {
+// outcome runs a schedule and returns the resulting counterexample of the class; nil: none.
+func (h *shrinker) outcome(ctx context.Context, budget interleave.Budget,
+	choices []interleave.Choice) (*findings.Found, error) {
 	ex, err := h.run(ctx, budget, func() strategy.Strategy {
 		h.runs++
 		return &strategy.Follow{Schedule: choices}
@@ -260,7 +265,8 @@ func (h *shrinker) outcome(ctx context.Context, budget interleave.Budget, choice
 	var first *findings.Found
 	o := ex.outcome()
 	for _, a := range o.Judge(ctx, h.spec.Checkers).Found {
-		c := &findings.Found{Budget: ex.budget.Without(ex.remaining), Schedule: o.Path, Class: a.Class, Length: o.LengthUntil(a.To)}
+		c := &findings.Found{Budget: ex.budget.Without(ex.remaining), Schedule: o.Path, Class: a.Class,
+			Length: o.LengthUntil(a.To)}
 		if a.Class == h.class && (first == nil || c.Smaller(first)) {
 			first = c
 		}
@@ -268,8 +274,7 @@ func (h *shrinker) outcome(ctx context.Context, budget interleave.Budget, choice
 	return first, nil
 }
 
-// isSmaller reports whether a counterexample has fewer clients than the best so far, or as many and fewer steps, faults or preemptions,
-// in this order.
+// isSmaller reports whether a counterexample is smaller than the best: in clients, then steps, faults and preemptions.
 func (h *shrinker) isSmaller(c *findings.Found) bool {
 	return cmp.Or(
 		cmp.Compare(c.Budget.Clients, h.best.Budget.Clients),
@@ -279,7 +284,7 @@ func (h *shrinker) isSmaller(c *findings.Found) bool {
 	) < 0
 }
 
-// countSwitches counts how often another client goes on than the one before.
+// countSwitches counts how often the client changes from one step to the next.
 func countSwitches(schedule []interleave.Choice) (n int) {
 	last := -1
 	for _, c := range schedule {
@@ -293,7 +298,7 @@ func countSwitches(schedule []interleave.Choice) (n int) {
 	return n
 }
 
-// withoutClient leaves out all that happens to a client. Those after it move up.
+// withoutClient removes a client's choices. Later clients move up.
 func withoutClient(schedule []interleave.Choice, gone int) (out []interleave.Choice) {
 	for _, c := range schedule {
 		i, ok := c.Client()
@@ -308,7 +313,7 @@ func withoutClient(schedule []interleave.Choice, gone int) (out []interleave.Cho
 	return out
 }
 
-// inOrderOfBegin renames clients that stand for each other so that they begin in their order.
+// inOrderOfBegin renumbers interchangeable clients in the order in which they begin.
 func inOrderOfBegin(schedule []interleave.Choice) []interleave.Choice {
 	names := map[int]int{}
 	out := slices.Clone(schedule)
@@ -323,7 +328,7 @@ func inOrderOfBegin(schedule []interleave.Choice) []interleave.Choice {
 	return out
 }
 
-// candidateKey names a candidate among those that were run.
+// candidateKey identifies a candidate among those that were run.
 func candidateKey(clients int, schedule []interleave.Choice) string {
 	b := make([]byte, 0, 1+2*len(schedule))
 	b = append(b, byte(clients))

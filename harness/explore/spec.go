@@ -14,54 +14,58 @@ import (
 	"github.com/doublegrant/doublegrant/harness/interleave"
 )
 
-// Spec describes a search. Program and Checkers are needed; the zero value of any other field means its default.
+// Spec describes a search. Program and Checkers are required. Zero values of other fields are defaults.
 type Spec struct {
 	Program  interleave.Program
 	Checkers []harness.Checker
 
 	interleave.Bounds // what may happen in one schedule
 
-	// Random draws schedules at random. The search then has one part with all that the four parts have. nil: every schedule is run.
+	// Random draws schedules at random. The search then has one part, with everything that the other parts have. nil:
+	// every schedule is run.
 	Random *Random
-	Twice  int // schedules that are run twice before the search, which ends there if a client does not do the same; default 0
+	// schedules to run twice first; the search ends if a client behaves differently; default 0
+	Twice int
 
 	Skew         time.Duration // lead of the last client's clock over the others'; negative: it is behind
-	MaxSchedules int           // schedules after which the search stops; 0: no limit
-	For          time.Duration // real time after which the search stops; 0: no limit
-	First        bool          // stop at the first counterexample, which need not be the smallest
-	Unreduced    bool          // run schedules that differ only in the order of independent commands, too
-	Workers      int           // goroutines that run schedules, each on a Redis of its own; default 2. Where schedules are run from memory, one does and the others judge
-	Unremembered bool          // really run every schedule, and none from memory, and look for no states
-	forgetful    bool          // really run every schedule, and look for states all the same
-	anyNumber    bool          // nobody has asked for a number of clients
-	stuck        chan struct{} // for tests: a client that will not park sends on it, and is not waited for
+	MaxSchedules int           // schedules after which the search ends; 0: no limit
+	For          time.Duration // real time after which the search ends; 0: no limit
+	First        bool          // end at the first counterexample, which need not be the smallest
+	Unreduced    bool          // also run schedules that differ only in the order of independent commands
+	// goroutines that run schedules, each with its own Redis; default 2. If schedules are run from memory, one runs
+	// them and the others judge
+	Workers      int
+	Unremembered bool          // run every schedule live, without memory and without looking up states
+	forgetful    bool          // run every schedule live, but look up states
+	anyNumber    bool          // the user has not asked for a number of clients
+	stuck        chan struct{} // for tests: a client that will not park sends on it, and is not awaited
 	Redis        string        // path of the redis-server binary; default: the one that cluster.FindRedis finds
 
-	// Pieces lets the search work in pieces, which others do: Workers does not count then. Its result is the same whoever does them, but
-	// may differ in counts from that of a search that is not in pieces, and a limit of schedules ends it when the piece that
-	// reaches it is done. nil: it is not in pieces.
+	// Pieces makes others do the search in pieces; Workers is ignored then. The result does not depend on who does
+	// them. Its counts may differ from those of a search without pieces, and a limit of schedules takes effect when the
+	// piece that reaches it is done. nil: no pieces.
 	Pieces *Pieces
-	// Resume is where the search goes on. MaxSchedules and For count from there. nil: it begins.
+	// Resume continues a search. MaxSchedules and For count from there. nil: start from the beginning.
 	Resume *Checkpoint
-	// OnCheckpoint is called when all schedules were run, or the search ended early, before its counterexamples are run again. In a
-	// search in pieces it is called every two seconds as well, as pieces are done. An error ends the search. nil: nobody is told.
+	// OnCheckpoint is called after the last schedule, or when the search ends early, before counterexamples are run
+	// again. In a search in pieces it is also called about every two seconds. An error ends the search. May be nil.
 	OnCheckpoint func(*Checkpoint) error
 
-	// OnProgress is called four times a second while schedules are run, and when the last has ended. It is never called twice at
-	// one time, and holds nothing up but its next call and the end of the search. nil: nobody is told.
+	// OnProgress is called four times a second while schedules are run, and after the last. Calls do not overlap. A
+	// slow call delays only the next one and the end of the search. May be nil.
 	OnProgress func(Progress)
 }
 
 // ShortestLease is the shortest lease that a program may have: Redis's unit of time.
 const ShortestLease = time.Millisecond
 
-// longestLease returns the longest lease that a program may have. All time that passes in one schedule has to fit into a
-// time.Duration, 292 years. In a schedule up to four more leases than may expire go by, such as those in Program.Finally.
+// longestLease returns the longest lease that a program may have. The time that passes in a schedule has to fit into a
+// time.Duration, 292 years. It may be four leases more than may expire, such as in Program.Finally.
 func (s Spec) longestLease() time.Duration {
 	return (math.MaxInt64 / time.Duration(s.Expiries+4)).Truncate(time.Hour)
 }
 
-// ErrSpec marks a Spec that cannot be searched as it stands.
+// ErrSpec marks a Spec that cannot be searched.
 var ErrSpec = errors.New("this cannot be explored")
 
 func (s Spec) withDefaults() (Spec, error) {
@@ -72,25 +76,30 @@ func (s Spec) withDefaults() (Spec, error) {
 		return s, fmt.Errorf("%w: %s", ErrSpec, fmt.Sprintf(format, args...))
 	}
 	switch {
-	case s.Program.Gate == interleave.InProcess && s.Program.Open == nil, s.Program.Gate != interleave.InProcess && s.Program.OpenAt == nil:
+	case s.Program.Gate == interleave.InProcess && s.Program.Open == nil,
+		s.Program.Gate != interleave.InProcess && s.Program.OpenAt == nil:
 		return refuse("the program has no clients")
 	case s.Program.Goroutines > 1 && (s.Program.Process == nil || s.Program.Gate != interleave.InProcess):
 		return refuse("%d goroutines of one process, and nobody makes what they share", s.Program.Goroutines)
 	case s.Program.Gate > interleave.Unix:
 		return refuse("gate %d is not known", s.Program.Gate)
 	case s.Program.Gate != interleave.InProcess && !s.Program.NoBackgroundWork:
-		return refuse("nobody can see from here what a program outside does in the background: let it promise NoBackgroundWork")
+		return refuse("nobody can see from here what a program outside does in the background: let it promise " +
+			"NoBackgroundWork")
 	case s.Program.RealClock && (s.Expiries > 0 || s.Skew != 0):
-		return refuse("the program reads the machine's clock, which does not pass as the schedule's does: leave out what time brings about (--expiries 0), " +
-			"or let it ask for the time, or have its clock preloaded (workloads/clients/README.md)")
+		return refuse("the program reads the machine's clock, which does not pass as the schedule's does: leave out " +
+			"what time brings about (--expiries 0), or let it ask for the time, or have its clock preloaded " +
+			"(workloads/clients/README.md)")
 	case s.Program.Lease <= 0:
 		return refuse("the program has no lease")
 	case s.Program.Lease < ShortestLease || s.Program.Lease > s.longestLease():
-		return refuse("a lease of %v: with expiries of %d ask for %v to %v", s.Program.Lease, s.Expiries, ShortestLease, s.longestLease())
+		return refuse("a lease of %v: with expiries of %d ask for %v to %v", s.Program.Lease, s.Expiries,
+			ShortestLease, s.longestLease())
 	case len(s.Checkers) == 0:
 		return refuse("no checkers, so nothing would be judged")
 	case s.Random == nil && (s.Clients < 2 || s.Clients > interleave.MaxExhaustive):
-		return refuse("%d clients: ask for 2 to %d, or for schedules at random of up to %d", s.Clients, interleave.MaxExhaustive, interleave.MaxClients)
+		return refuse("%d clients: ask for 2 to %d, or for schedules at random of up to %d", s.Clients,
+			interleave.MaxExhaustive, interleave.MaxClients)
 	case s.Clients < 2 || s.Clients > interleave.MaxClients:
 		return refuse("%d clients: ask for 2 to %d", s.Clients, interleave.MaxClients)
 	case s.Failovers < 0 || s.Failovers > 1:
@@ -121,13 +130,13 @@ func (s Spec) withDefaults() (Spec, error) {
 	return s, nil
 }
 
-// symmetric reports whether the clients of a part stand for each other. One that does something else stands for nobody.
+// symmetric reports whether the clients of a part are interchangeable. They are not if one does something else.
 func (s Spec) symmetric(b interleave.Budget) bool {
 	return s.Program.Symmetric && s.Skew == 0 && !s.isApart(b)
 }
 
-// inOneOrder reports whether the clients of a part begin in one order only, since they stand for each other. If not, the search
-// runs every order in which they can begin.
+// inOneOrder reports whether the clients of a part begin in one order only, since they are interchangeable. If not, the
+// search tries every order.
 func (s Spec) inOneOrder(part interleave.Budget) bool {
 	return s.symmetric(part) && !s.Unreduced
 }
@@ -145,8 +154,8 @@ func (s Spec) budgets() []interleave.Budget {
 	fewer := interleave.Budget{Clients: 2, Expiries: s.Expiries, Place: interleave.MaxExhaustive - 2}
 	lost, late := fewer, fewer
 	lost.LostAnswers, late.Late = 1, 1
-	near := interleave.Budget{Clients: s.Clients, Expiries: s.Expiries, Approaches: s.Expiries}
-	all := []interleave.Budget{base, near, lost, late}
+	approach := interleave.Budget{Clients: s.Clients, Expiries: s.Expiries, Approaches: s.Expiries}
+	all := []interleave.Budget{base, approach, lost, late}
 	if s.Expiries == 0 {
 		all = []interleave.Budget{base, lost, late}
 	}
@@ -156,18 +165,18 @@ func (s Spec) budgets() []interleave.Budget {
 	return all
 }
 
-// fit returns s with as many clients and failovers as the counterexample has.
+// fit returns s with at least the clients and failovers of the counterexample.
 func (s Spec) fit(c interleave.Counterexample) Spec {
 	if c.Budget.Clients > 0 {
 		s.Clients, s.Failovers = max(s.Clients, c.Budget.Clients), max(s.Failovers, c.Budget.Failovers)
 	}
-	if s.Clients > interleave.MaxExhaustive && s.Random == nil { // schedules at random alone have so many
+	if s.Clients > interleave.MaxExhaustive && s.Random == nil { // only random schedules have so many clients
 		s.Random = &Random{Schedules: 1}
 	}
 	return s
 }
 
-// replayBudget returns the budget under which the counterexample can be replayed.
+// replayBudget returns the budget for replaying the counterexample.
 func (s Spec) replayBudget(c interleave.Counterexample) interleave.Budget {
 	if c.Budget.Clients > 0 {
 		return c.Budget
@@ -175,10 +184,10 @@ func (s Spec) replayBudget(c interleave.Counterexample) interleave.Budget {
 	return s.budgets()[0]
 }
 
-// manySchedules is the number of schedules of the first part above which the part of last instants has two clients only.
+// manySchedules is the size of the first part above which the part of last instants has only two clients.
 const manySchedules = 3000
 
-// fitToFirstPart returns the budget of a part, fitted to the number of schedules that the first part had.
+// fitToFirstPart adjusts a part's budget to the number of schedules in the first part.
 func fitToFirstPart(b interleave.Budget, schedules int) interleave.Budget {
 	if b.Approaches > 0 && schedules > manySchedules {
 		b.Clients = 2
@@ -191,13 +200,13 @@ func (s Spec) isApart(b interleave.Budget) bool {
 	return slices.Contains(s.Program.Apart, placeOf(b, 1))
 }
 
-// after implements interleave.After for a schedule.
+// after implements interleave.After.
 type after struct{ ex *live }
 
 func (a after) Ops() []harness.Op {
 	defer a.ex.w.takeTurn()()
 	a.ex.observationAsks(model.Ask{Kind: model.AsksOps})
-	a.ex.observationHears(model.Event{Kind: model.Finishes, Text: canonicalOps(a.ex.ops)})
+	a.ex.observationReads(model.Event{Kind: model.Finishes, Text: canonicalOps(a.ex.ops)})
 	return a.ex.ops
 }
 
@@ -205,7 +214,7 @@ func (a after) OwnerRefused() bool {
 	defer a.ex.w.takeTurn()()
 	refused := a.ex.ownerRefused()
 	a.ex.observationAsks(model.Ask{Kind: model.AsksOwnerRefused})
-	a.ex.observationHears(model.Event{Kind: model.Finishes, Text: strconv.FormatBool(refused)})
+	a.ex.observationReads(model.Event{Kind: model.Finishes, Text: strconv.FormatBool(refused)})
 	return refused
 }
 
@@ -216,7 +225,7 @@ func (a after) Pass(d time.Duration) error {
 func (a after) pass(kind model.AskKind, d time.Duration) error {
 	defer a.ex.w.takeTurn()()
 	a.ex.observationAsks(model.Ask{Kind: kind, For: d})
-	a.ex.observationHears(model.Event{Kind: model.Passed})
+	a.ex.observationReads(model.Event{Kind: model.Passed})
 	return a.ex.passBeside(a.ex.now+d, func() bool { return false })
 }
 
@@ -226,6 +235,6 @@ func (a after) PassAll(d time.Duration) (left int, err error) {
 	}
 	defer a.ex.w.takeTurn()()
 	left, err = a.ex.w.CountKeys()
-	a.ex.observationHears(model.Event{Kind: model.Passed, Text: strconv.Itoa(left)})
+	a.ex.observationReads(model.Event{Kind: model.Passed, Text: strconv.Itoa(left)})
 	return left, err
 }

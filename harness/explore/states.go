@@ -15,35 +15,35 @@ import (
 	"github.com/doublegrant/doublegrant/harness/interleave"
 )
 
-// This file finds schedules that come to the same state as one before. What follows is the same for both, step by step, and so is what
-// checkers can see of it, so it is looked at once. Equal are:
+// This file detects that two schedules reach the same state. What follows is then the same for both, step by step, and
+// so is what checkers see of it. So it is explored once. Two states are the same if these are equal:
 //
-//   - what is stored, at the primary and at the replica to be promoted, and what is watched;
-//   - every client's mind, its sleep, and the operation that it is in;
-//   - the number of steps, the time, what is left of the budget, late commands, and the moves that are asleep, since a part of what
-//     follows is pruned on their account;
-//   - the history, but for the order of operations that were under way at one time: the order independent moves can change as well.
-//     Of two times only the millisecond counts, and whether an operation had ended when the other began. Where a checker has found
-//     something already, its place in the schedule counts as well, or a shorter counterexample would be lost.
+// - the content of the primary, and of the replica to be promoted, and the watched keys;
+// - every client's mind, its sleep and its current operation;
+// - the number of steps, the time, the rest of the budget, the late commands, and the sleep set, since it prunes what
+//   follows;
+// - the history, except for the order of concurrent operations, which independent moves can change. Of a time only the
+//   millisecond counts, and which operations had ended when another began. If a checker has found something, its place
+//   in the schedule counts too, or a shorter counterexample would be lost.
 //
-// A state is kept as a hash of 128 bits. It is the same in every process, so that a search can go on in another: it has no pointers, and
-// no numbers that are given as things become known.
+// A state is stored as a hash of 128 bits. The hash is the same in every process, so that another can continue the
+// search: it contains no pointers, and no numbers that depend on the order of discovery.
 
-// states holds the states to which the schedules of a part have come.
+// states holds the states that a part's schedules have reached.
 type states struct {
 	*visited.Table
-	describing sync.Mutex          // of all below
+	describing sync.Mutex          // guards what follows
 	suspects   map[visited.ID]bool // by history: whether a checker finds something in it
 	buf        []byte
 }
 
-// newStates returns the states of a part that has come to those of a table.
+// newStates returns the states of a part, starting with known.
 func newStates(known *visited.Table) *states {
 	return &states{Table: known, suspects: map[visited.ID]bool{}}
 }
 
-// isKnown reports whether a schedule has come to this state before. If not, it is known from now on.
-func (t *states) isKnown(ctx context.Context, ex *execution, asleep []*schedule.Move) (id visited.ID, known bool) {
+// visit returns the schedule's current state and whether it is known. If not, it is from now on.
+func (t *states) visit(ctx context.Context, ex *execution, asleep []*schedule.Move) (id visited.ID, known bool) {
 	t.describing.Lock()
 	defer t.describing.Unlock()
 	t.buf = ex.appendHistory(t.buf[:0])
@@ -51,7 +51,8 @@ func (t *states) isKnown(ctx context.Context, ex *execution, asleep []*schedule.
 	t.buf = ex.appendState(t.buf, asleep)
 	if t.suspicious(ctx, history, ex) {
 		for _, a := range findings.Check(ctx, ex.spec.Checkers, ex.historySoFar()).Found {
-			t.buf = visited.AppendInts(visited.AppendText(t.buf, string(a.Class)), findings.LengthUntil(ex.stepTimes, a.To))
+			t.buf = visited.AppendInts(visited.AppendText(t.buf, string(a.Class)),
+				findings.LengthUntil(ex.stepTimes, a.To))
 		}
 	}
 	if a := ex.undeclared; a != nil {
@@ -76,14 +77,14 @@ func (t *states) suspicious(ctx context.Context, history visited.ID, ex *executi
 	return found
 }
 
-// historySoFar returns the history of a schedule under way: it has no end.
+// historySoFar returns the history of a schedule under way, which has no end.
 func (ex *execution) historySoFar() harness.History {
 	h := ex.history()
 	h.End = nil
 	return h
 }
 
-// appendHistory describes the operations so far, those of each client in their order.
+// appendHistory describes the operations so far, client by client.
 func (ex *execution) appendHistory(b []byte) []byte {
 	of := harness.Meta{Workers: len(ex.actors) + 1}
 	for client := harness.HarnessClient; client <= len(ex.actors); client++ {
@@ -94,19 +95,20 @@ func (ex *execution) appendHistory(b []byte) []byte {
 			}
 			b = visited.AppendInts(b, client+2, op.Client)
 			b = visited.AppendText(b, string(op.Kind))
-			b = visited.AppendText(visited.AppendText(visited.AppendText(visited.AppendText(b, op.Key), op.Arg), op.Result), op.Err)
+			b = visited.AppendText(visited.AppendText(visited.AppendText(visited.AppendText(b, op.Key), op.Arg),
+				op.Result), op.Err)
 			b = visited.AppendInts(b, op.TTL, op.Until, op.Due, op.Call/keyspace.Grain, op.Return/keyspace.Grain)
 			b = visited.AppendInts(b, op.Outcome)
 			b = ex.appendEndedBefore(b, op.Call)
 		}
 	}
-	if ex.promoted { // the checkers are told
+	if ex.promoted { // the checkers know it
 		b = ex.appendInstant(append(b, 1), ex.lostFrom)
 	}
 	return append(b, 0)
 }
 
-// appendCall appends from when the operation at hand may count.
+// appendCall describes from when the current operation may count.
 func (a *actor) appendCall(b []byte) []byte {
 	if a.slept && a.movesCalls() {
 		b = append(b, 2)
@@ -115,18 +117,18 @@ func (a *actor) appendCall(b []byte) []byte {
 		return b
 	}
 	b = a.ex.appendInstant(b, a.callAt)
-	if a.acted && a.movesCalls() {
-		b = a.ex.appendInstant(append(b, 1), a.actedAt)
+	if a.tookEffect && a.movesCalls() {
+		b = a.ex.appendInstant(append(b, 1), a.tookEffectAt)
 	}
 	return b
 }
 
-// appendInstant appends the millisecond of a time, and what had ended before it.
+// appendInstant describes a time: its millisecond, and what had ended before it.
 func (ex *execution) appendInstant(b []byte, at time.Duration) []byte {
 	return ex.appendEndedBefore(visited.AppendInts(b, at/keyspace.Grain), at)
 }
 
-// appendEndedBefore appends how many operations of each client had ended before a time.
+// appendEndedBefore describes how many operations of each client had ended before a time.
 func (ex *execution) appendEndedBefore(b []byte, at time.Duration) []byte {
 	of := harness.Meta{Workers: len(ex.actors) + 1}
 	var counts [interleave.MaxClients + 2]uint8
@@ -138,14 +140,17 @@ func (ex *execution) appendEndedBefore(b []byte, at time.Duration) []byte {
 	return append(b, counts[:len(ex.actors)+2]...)
 }
 
-// appendState describes everything else that decides what can follow.
+// appendState describes everything else that decides what follows.
 func (ex *execution) appendState(b []byte, asleep []*schedule.Move) []byte {
 	b = visited.AppendInts(b, len(ex.path))
 	b = ex.backend.describe(b)
 	r := ex.remaining
-	b = visited.AppendInts(b, r.Crashes, r.Expiries, r.Approaches, r.Failovers, r.Flushes, r.LostAnswers, r.LostCommands, r.Late)
-	b = visited.AppendBools(b, ex.replicationStopped, ex.wroteSinceStop, ex.promoted, ex.slowed, ex.TTLSet, ex.ClockRead, ex.Expired, ex.TooManyEnds, ex.GrantedFree != "")
-	if ex.last != nil && r.Crashes > 0 { // who can crash; else it only decides in which order the moves are tried
+	b = visited.AppendInts(b, r.Crashes, r.Expiries, r.Approaches, r.Failovers, r.Flushes,
+		r.LostAnswers, r.LostCommands, r.Late)
+	b = visited.AppendBools(b, ex.replicationStopped, ex.wroteSinceStop, ex.promoted, ex.slowUsed, ex.TTLSet,
+		ex.ClockRead, ex.Expired, ex.TooManyEnds, ex.GrantedFree != "")
+	// decides which client can crash, and otherwise only the order in which moves are tried
+	if ex.last != nil && r.Crashes > 0 {
 		b = visited.AppendBools(visited.AppendInts(b, ex.last.index+1, ex.last.thread), ex.justStepped)
 	}
 	if len(ex.path) > 0 { // time does not pass twice in a row
@@ -177,7 +182,7 @@ func (ex *execution) appendState(b []byte, asleep []*schedule.Move) []byte {
 	return b
 }
 
-// appendMinds describes what is stored, and each client, in a schedule that is run from memory.
+// appendMinds describes the store and each client, in a schedule from memory.
 func (ex *modelled) appendMinds(b []byte) []byte {
 	ex.store = ex.store.At(ex.memory, ex.now)
 	b = visited.AppendID(b, ex.store.ID)
@@ -199,7 +204,7 @@ func (ex *modelled) appendMinds(b []byte) []byte {
 	return b
 }
 
-// appendState describes a client. Of one that is done or has crashed nothing can follow, whatever it has read.
+// appendState describes a client. If it is done or has crashed, what it has read does not matter.
 func (a *actor) appendState(b []byte) []byte {
 	if a.done {
 		return append(b, 2)
@@ -210,7 +215,7 @@ func (a *actor) appendState(b []byte) []byte {
 	if a.wakeAt > a.ex.now {
 		b = visited.AppendInts(b, a.wakeAt)
 	}
-	return appendWatched(visited.AppendText(append(b, 0), string(a.lost)), a.watched)
+	return appendWatched(visited.AppendText(append(b, 0), string(a.unansweredCommand)), a.watched)
 }
 
 func appendWatched(b []byte, watched []model.Watched) []byte {

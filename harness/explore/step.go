@@ -19,7 +19,8 @@ import (
 // step carries out a choice and returns the move that it was.
 func (ex *execution) step(ctx context.Context, c interleave.Choice) (did schedule.Move, err error) {
 	if len(ex.path) == schedule.MaxSteps {
-		return did, schedule.Stopped("a schedule of %d steps does not end: the last command was %s: does a client try for ever?", schedule.MaxSteps, ex.describeNext())
+		return did, schedule.Stopped("a schedule of %d steps does not end: the last command was %s: does a client "+
+			"try for ever?", schedule.MaxSteps, ex.describeNext())
 	}
 	ex.fingerprint = ex.backend.fingerprintAfter(c)
 	ex.path = append(ex.path, c)
@@ -40,7 +41,7 @@ func (ex *execution) step(ctx context.Context, c interleave.Choice) (did schedul
 		err = ex.backend.endStep()
 	}
 	if err != nil {
-		return did, err // a client may be astray and still at work: what it records is not judged
+		return did, err // a client may still be running, so what it records is not judged
 	}
 	ex.justStepped = isClient && !c.IsCrash()
 	ended := ex.ops[ops:]
@@ -51,18 +52,18 @@ func (ex *execution) step(ctx context.Context, c interleave.Choice) (did schedul
 		return did, err
 	}
 	ex.trace.FinishStep(ended, ex.ops[ops+len(ended):])
-	return did, ex.lookAtStore()
+	return did, ex.traceStore()
 }
 
-// fingerprintWith returns the fingerprint after a choice. Clients that act on what they read alone leave the same fingerprint for
-// the same choices. Of a command's arguments only the keys count: tokens may be random.
+// fingerprintWith returns the fingerprint after a choice. Deterministic clients have equal fingerprints for equal
+// choices. Only the keys among a command's arguments count, since tokens may be random.
 func (ex *live) fingerprintWith(c interleave.Choice) uint64 {
 	h := fnv.New64a()
-	_ = binary.Write(h, binary.LittleEndian, ex.fingerprint) // to memory
+	_ = binary.Write(h, binary.LittleEndian, ex.fingerprint) // never fails
 	_, _ = h.Write([]byte{byte(c), byte(c >> 8)})
 	if a := ex.actorOf(c); a != nil {
 		_, _ = h.Write([]byte{byte(a.parkedAt.Kind)})
-		if a.parkedAt.Kind == model.InCommand && a.sends == nil && !a.done {
+		if a.parkedAt.Kind == model.InCommand && a.subscriptionConn == nil && !a.done {
 			next := a.parkedAt.Pending.Next()
 			_, _ = h.Write(next.Args[0])
 			for _, key := range slices.Concat(next.Reads, next.Writes) {
@@ -73,10 +74,10 @@ func (ex *live) fingerprintWith(c interleave.Choice) uint64 {
 	return h.Sum64()
 }
 
-// stepClient lets a client take its next step, or lets its command or its answer be lost or late. A client that sleeps wakes up
-// first. If some lease ends during its sleep, waking up is the whole step.
+// stepClient lets a client take its next step, perhaps with a lost or late command or a lost answer. A sleeping client
+// wakes first. If a lease ends during its sleep, waking is the whole step.
 func (ex *execution) stepClient(c interleave.Choice, a *actor) (did schedule.Move, err error) {
-	if a.done || a.parkedAt.Kind == model.InMemory || a.sends != nil && len(a.sends.Queue) == 0 {
+	if a.done || a.parkedAt.Kind == model.InMemory || a.subscriptionConn != nil && len(a.subscriptionConn.Queue) == 0 {
 		return did, schedule.Diverged(a)
 	}
 	did = ex.nextMove(c, a)
@@ -92,7 +93,7 @@ func (ex *execution) stepClient(c interleave.Choice, a *actor) (did schedule.Mov
 		did.Access, did.Ends = command.Access{}, false
 		return did, err
 	}
-	heard := model.Event{Kind: model.Awake}
+	event := model.Event{Kind: model.Awake}
 	switch a.parkedAt.Kind {
 	case model.InCommand:
 		at, next := ex.stamp(), a.parkedAt.Pending.Next()
@@ -101,40 +102,40 @@ func (ex *execution) stepClient(c interleave.Choice, a *actor) (did schedule.Mov
 		ex.countCommand(a)
 		ex.backend.noteOutcome(a.parkedAt.Pending)
 		if isExecuted(c) {
-			ex.serverLooks(next, a.parkedAt.Pending)
+			ex.readServerClock(next, a.parkedAt.Pending)
 		}
-		var kept bool
-		if heard, kept, err = ex.deliver(c, a); err != nil {
+		var blocks bool
+		if event, blocks, err = ex.deliver(c, a); err != nil {
 			return did, err
 		}
 		ex.order++
-		if took(heard.Text) {
-			a.act(at)
+		if took(event.Text) {
+			a.noteEffect(at)
 		}
-		if kept {
+		if blocks {
 			did.Ends = false
 			return did, nil
 		}
 	case model.InWork:
-		if ex.sharesMemory() { // what it does then, others of its process may notice
+		if ex.sharesMemory() { // other clients of its process may notice what it does then
 			ex.trace.WentOn("begins its next operation")
 		}
 	case model.InClock, model.InMillis:
 		at := ex.stamp()
 		a.beginOp(at)
-		a.act(at)
-		heard = model.Event{Kind: model.Looked, At: ex.look(a)}
-		ex.trace.Looked(heard.At)
+		a.noteEffect(at)
+		event = model.Event{Kind: model.Looked, At: ex.readClientClock(a)}
+		ex.trace.ClockRead(event.At)
 	}
-	if err := ex.backend.tell(a, heard); err != nil {
+	if err := ex.backend.notify(a, event); err != nil {
 		return did, err
 	}
 	did.Ends = len(ex.ops) > ops
 	return did, nil
 }
 
-// wake lets time pass until the client's sleep is over, if it sleeps. slept is true if some lease ended meanwhile, so that
-// others may have something to do before the client goes on.
+// wake lets time pass until the client's sleep is over, if it sleeps. slept is true if a lease ended meanwhile, so that
+// others may act before the client goes on.
 func (ex *execution) wake(a *actor) (slept bool, err error) {
 	if a.wakeAt <= ex.now {
 		return false, nil
@@ -143,15 +144,15 @@ func (ex *execution) wake(a *actor) (slept bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	if !a.rests {
+	if !a.sleepsBetweenOps {
 		a.beginOp(ex.stamp())
 	}
-	a.rests = false
+	a.sleepsBetweenOps = false
 	ex.trace.Waited(a.wakeAt - ex.now)
 	return slept && a.parkedAt.Kind != model.InSleep, ex.passTo(a.wakeAt)
 }
 
-// crash ends a client before its next step. The outcome of the operation that it cuts off stays unknown.
+// crash ends a client before its next step. The outcome of the interrupted operation stays unknown.
 func (ex *execution) crash(c interleave.Choice, a *actor) (schedule.Move, error) {
 	if !ex.isAlive(a.index) {
 		return schedule.Move{}, schedule.Diverged(a)
@@ -163,7 +164,7 @@ func (ex *execution) crash(c interleave.Choice, a *actor) (schedule.Move, error)
 	return did, ex.endClient(a.index)
 }
 
-// stepWorld carries out a choice that happens to no client.
+// stepWorld carries out a choice that does not belong to a client.
 func (ex *execution) stepWorld(ctx context.Context, c interleave.Choice) (schedule.Move, error) {
 	did := schedule.Move{Choice: c, World: true}
 	switch {

@@ -22,7 +22,8 @@ func TestTheContentOfTheStore(t *testing.T) {
 	}
 	require.Equal(t, &interleave.Store{}, look())
 	for _, args := range [][]string{
-		{"SET", "b", "v\n1", "PX", "10000"}, {"HSET", "a", "f", "1"}, {"RPUSH", "list", "x", "y"}, {"SADD", "set", "z", "m"}, {"ZADD", "z", "2", "m"},
+		{"SET", "b", "v\n1", "PX", "10000"}, {"HSET", "a", "f", "1"}, {"RPUSH", "list", "x", "y"},
+		{"SADD", "set", "z", "m"}, {"ZADD", "z", "2", "m"},
 		{"XADD", "stream", "1-1", "f", "v"}, {"SET", "long", strings.Repeat("l", 500)},
 	} {
 		s.ask(w.Primary, args...)
@@ -36,7 +37,8 @@ func TestTheContentOfTheStore(t *testing.T) {
 	require.Less(t, len(long), 100)
 	require.Contains(t, long, "…")
 	require.Equal(t, &interleave.Store{Keys: []interleave.Stored{
-		{Key: "a", Value: "[f, 1]"}, {Key: "b", Value: "v 1"}, {Key: "list", Value: "[x, y]"}, {Key: "long", Value: long}, {Key: "set", Value: "[m, z]"},
+		{Key: "a", Value: "[f, 1]"}, {Key: "b", Value: "v 1"}, {Key: "list", Value: "[x, y]"},
+		{Key: "long", Value: long}, {Key: "set", Value: "[m, z]"},
 		{Key: "stream", Value: "[[1-1, [f, v]]]"}, {Key: "z", Value: "[m, 2]"},
 	}}, got)
 	for i := range 20 {
@@ -47,7 +49,7 @@ func TestTheContentOfTheStore(t *testing.T) {
 	require.Equal(t, 27-server.MostKeys, got.More)
 }
 
-// A counterexample shows after each step what is stored; nothing that is compared or counted depends on it.
+// A counterexample shows the store after each step. Comparisons and counts do not depend on it.
 func TestACounterexampleShowsWhatIsStored(t *testing.T) {
 	s, c := raced(t)
 	for _, step := range c.Steps {
@@ -64,7 +66,7 @@ func TestACounterexampleShowsWhatIsStored(t *testing.T) {
 	require.NoError(t, Replay(t.Context(), s, c, 2))
 }
 
-// What was passed on as a recipe has no steps: the first replay shows them, and the others are compared with it.
+// A recipe has no steps: the first replay finds them, and the others are compared with it.
 func TestAReplayWithoutSteps(t *testing.T) {
 	s, c := raced(t)
 	bare := interleave.Counterexample{Budget: c.Budget, Schedule: c.Schedule}
@@ -77,5 +79,6 @@ func TestAReplayWithoutSteps(t *testing.T) {
 	require.ErrorIs(t, err, ErrDiverged)
 	s.Clients = 2
 	c.Budget.Clients = 3
-	require.NotPanics(t, func() { _ = Replay(t.Context(), s, c, 1) }, "the counterexample has more clients than the search")
+	require.NotPanics(t, func() { _ = Replay(t.Context(), s, c, 1) },
+		"the counterexample has more clients than the search")
 }

@@ -14,22 +14,24 @@ import (
 	"github.com/doublegrant/doublegrant/harness/interleave"
 )
 
-// This file lets clients subscribe. Whoever writes SUBSCRIBE does not wait for an answer, so its way to Redis is an actor of its
-// own: the command takes effect at any time until somebody reads its confirmation. A message arrives when it is published. The
-// step of a reader is that it reads one.
+// This file lets clients subscribe. A client that sends SUBSCRIBE does not wait for an answer, so an actor of its own
+// sends it: the command may take effect at any time until the client reads its confirmation. A message arrives when it
+// is published. Reading one is a step of the reader.
 
-// subscription holds what the explorer knows of a connection that has subscribed.
+// subscription is the state of a subscribed connection.
 type subscription struct {
-	id     string         // of the connection, as Redis knows it
-	access command.Access // channels that it listens to, as keys
+	id     string         // Redis's ID of the connection
+	access command.Access // its channels, as keys
 
-	sharded bool // some are of shards; kept for programs outside only
+	sharded bool // it has sharded channels; only set for programs outside this process
 }
 
-// subscribe turns the connection into that of a subscription, if the client has written such a command on it. What it writes from
-// then on is sent by an actor of its own.
+// subscribe turns the connection into a subscription if the client has written a subscribing command. From then on an
+// actor of its own sends what the client writes on it.
 func (c *conn) subscribe() {
-	wants := slices.ContainsFunc(c.Queue, func(next command.Command) bool { return command.Subscribes(command.Name(next.Args)) })
+	wants := slices.ContainsFunc(c.Queue, func(next command.Command) bool {
+		return command.Subscribes(command.Name(next.Args))
+	})
 	if c.subscription == nil && (!wants || c.Multi) {
 		return
 	}
@@ -37,7 +39,7 @@ func (c *conn) subscribe() {
 		return // its commands are answered one by one
 	}
 	defer c.dialer.takeTurn()()
-	if c.outside && !c.unawaited && !c.expectSubscription() {
+	if c.outside && !c.unawaited && !c.takeAnnouncement() {
 		return
 	}
 	for i := range c.Queue {
@@ -50,50 +52,51 @@ func (c *conn) subscribe() {
 	c.subscription = &subscription{}
 	if a := c.dialer.acting(); a != nil && !a.isCrashed() {
 		if sender := a.live.senderOf(a.index); sender != nil {
-			sender.sends = c
+			sender.subscriptionConn = c
 		}
 		a.live.waiters = append(a.live.waiters, c)
 	}
 }
 
-// unsubscribeNow sends each UNSUBSCRIBE that is next at once. Whether it takes effect now or later only changes how many messages come that
-// nobody waits for.
+// unsubscribeNow sends leading UNSUBSCRIBE commands at once. Whether they take effect now or later only changes how
+// many unread messages arrive.
 func (c *conn) unsubscribeNow() {
 	a := c.dialer.actor.Load()
-	for a != nil && c.failed == nil && len(c.Queue) > 0 && strings.HasSuffix(command.Name(c.Queue[0].Args), "unsubscribe") {
+	for a != nil && c.failed == nil && len(c.Queue) > 0 &&
+		strings.HasSuffix(command.Name(c.Queue[0].Args), "unsubscribe") {
 		next := c.Queue[0]
 		c.Queue = c.Queue[1:]
 		if err := c.postNow(next.Raw); err != nil {
-			a.live.trouble = err
+			a.live.failure = err
 		}
 	}
 }
 
-// senderOf returns an actor for a new subscription of a client: that of one that was closed, or a new one. It is nil if the
+// senderOf returns an actor for a client's new subscription: that of a closed one, or a new one. It is nil if the
 // client has too many threads.
 func (ex *live) senderOf(client int) *actor {
 	for _, a := range ex.threadsOf(client) {
-		if a.sends != nil && a.sends.isGone() {
+		if a.subscriptionConn != nil && a.subscriptionConn.isGone() {
 			return a
 		}
 	}
 	if len(ex.threadsOf(client)) == interleave.MaxThreads {
-		ex.trouble = tooManyThreads(client)
+		ex.failure = tooManyThreads(client)
 		return nil
 	}
 	return ex.addThread(client)
 }
 
-// unsubscribe ends the subscription of a connection that is about to be closed, at once.
+// unsubscribe ends the subscription of a connection that is being closed.
 func (c *conn) unsubscribe() {
 	a := c.dialer.actor.Load()
-	if a == nil && !c.outside || c.subscription == nil && c.kept == nil {
+	if a == nil && !c.outside || c.subscription == nil && c.blocked == nil {
 		return
 	}
-	if !c.outside { // or Close has the turn
+	if !c.outside { // otherwise Close has the turn
 		defer c.dialer.takeTurn()()
 	}
-	ex := c.dialer.world.current // also where a client outside is done: its program may close what it has left open
+	ex := c.dialer.world.current // a program outside this process may close connections after its client is done
 	if a != nil {
 		ex = a.live
 	}
@@ -105,20 +108,20 @@ func (c *conn) unsubscribe() {
 		why = net.ErrClosed
 	}
 	if err := ex.cutOff(c, why); err != nil {
-		ex.trouble = err
+		ex.failure = err
 	}
 }
 
-// sendSubscription sends the next command of a connection that has subscribed. Its confirmation comes as messages do.
+// sendSubscription sends a subscribed connection's next command. Its confirmation arrives like a message.
 func (ex *live) sendSubscription(c *conn) error {
-	if c.failed != nil { // it was cut off after the client had written, as by a failover
+	if c.failed != nil { // it was cut off after the client had written, for example by a failover
 		ex.trace.Unsent(c.Queue[0], "its connection is closed")
 		c.Queue = nil
 		return nil
 	}
 	next := c.Queue[0]
 	if c.subscription.id == "" {
-		if err := c.ready(); err != nil || c.failed != nil {
+		if err := c.prepare(); err != nil || c.failed != nil {
 			return err
 		}
 		id, err := c.wire.ID()
@@ -133,11 +136,13 @@ func (ex *live) sendSubscription(c *conn) error {
 	return c.postNow(next.Raw)
 }
 
-// foreignReader is the reason for a search that ends since a goroutine reads that the explorer does not know.
-const foreignReader = "client %d reads its subscription in a goroutine that the explorer does not know, such as that of PubSub.Channel: " +
-	"read by ReceiveTimeout or ReceiveMessage, in the goroutine that was called or in one of harness.Go"
+// foreignReader is the error for a subscription that is read in a goroutine unknown to the explorer.
+const foreignReader = "client %d reads its subscription in a goroutine that the explorer does not know, such as that " +
+	"of PubSub.Channel: read by ReceiveTimeout or ReceiveMessage, in the goroutine that was called or in one of " +
+	"harness.Go"
 
-// awaitMessage gets one more message into out. The actor that reads waits until there is one, or its time is over.
+// awaitMessage adds one message to the unread replies. The reading actor waits until there is one, or its time-out has
+// passed.
 func (c *conn) awaitMessage() error {
 	a, err := c.reader()
 	if a == nil {
@@ -154,7 +159,7 @@ func (c *conn) awaitMessage() error {
 	return nil
 }
 
-// reader returns the actor that has to wait for a message. It is nil if there is one, or an error.
+// reader returns the actor that has to wait for a message; nil: there is one, or an error.
 func (c *conn) reader() (*actor, error) {
 	defer c.dialer.takeTurn()()
 	if c.isGone() {
@@ -167,47 +172,47 @@ func (c *conn) reader() (*actor, error) {
 	case a == nil:
 		return nil, c.askMessage()
 	case a.goroutine != goroutineID():
-		a.live.trouble = schedule.Stopped(foreignReader, a.index+1)
+		a.live.failure = schedule.Stopped(foreignReader, a.index+1)
 		back := c.dialer.world.giveTurn()
 		<-c.gone
 		back()
 		return nil, net.ErrClosed
 	case len(c.inbox) > 0:
-		c.out = append(c.out, c.takeMessage()...)
-		a.live.hearFrom(a, c, 0)
+		c.unread = append(c.unread, c.takeMessage()...)
+		a.live.noteReceived(a, c, 0)
 		return nil, nil
 	}
 	if a.wakeAt > a.ex.now && !a.wait(at(model.InSleep)) {
 		return nil, errCrashed
 	}
 	a.wakeAt = 0
-	if c.patience > 0 {
-		a.wakeAt = a.ex.now + c.patience
+	if c.readTimeout > 0 {
+		a.wakeAt = a.ex.now + c.readTimeout
 	}
 	return a, nil
 }
 
-// askMessage reads a message for the harness itself, or for a client when no schedule is under way.
+// askMessage reads a message for the harness itself, or for a client while no schedule is under way.
 func (c *conn) askMessage() error {
-	c.dialer.world.forgoLooks()
+	c.dialer.world.forgoMemory()
 	if err := c.sendAll(); err != nil {
 		return err
 	}
 	if ex := c.dialer.world.current; ex != nil && ex.finishing && !c.hasArrived() {
-		if err := ex.passAlong(c, c.patience); err != nil {
+		if err := ex.passUntilArrival(c, c.readTimeout); err != nil {
 			return err
 		}
 	}
 	if len(c.inbox) == 0 {
 		return &net.OpError{Op: "read", Net: "unix", Err: errTimedOut}
 	}
-	c.out = append(c.out, c.takeMessage()...)
+	c.unread = append(c.unread, c.takeMessage()...)
 	return nil
 }
 
-// sendAll sends what was written on a connection that has subscribed.
+// sendAll sends everything that was written on a subscribed connection.
 func (c *conn) sendAll() error {
-	if err := c.ready(); err != nil || c.failed != nil {
+	if err := c.prepare(); err != nil || c.failed != nil {
 		return errors.Join(err, c.failed)
 	}
 	for _, next := range c.Queue {
@@ -216,26 +221,26 @@ func (c *conn) sendAll() error {
 		}
 	}
 	c.Queue = nil
-	return c.listen()
+	return c.receive()
 }
 
-// setPatience notes until when the next read of a subscription may wait. The instant is one of the machine's clock, a given time
-// from now on, so the time left is rounded up to a unit far longer than the way here takes.
-func (c *conn) setPatience(until time.Time) {
+// setReadTimeout sets how long the next read of a subscription may wait. The deadline is by the machine's clock, so the
+// remaining time is rounded up to a unit much longer than the call takes.
+func (c *conn) setReadTimeout(until time.Time) {
 	if c.subscription == nil {
 		return
 	}
-	if c.patience = 0; !until.IsZero() {
-		c.patience = keyspace.RoundUp(max(time.Until(until), 1), c.dialer.world.patienceUnit)
+	if c.readTimeout = 0; !until.IsZero() {
+		c.readTimeout = keyspace.RoundUp(max(time.Until(until), 1), c.dialer.world.readTimeoutUnit)
 	}
 }
 
 // The unit of read time-outs is a hundredth of the lease, within these bounds.
 const (
-	leastPatienceUnit = time.Millisecond
-	mostPatienceUnit  = 100 * time.Millisecond
+	leastReadTimeoutUnit = time.Millisecond
+	mostReadTimeoutUnit  = 100 * time.Millisecond
 )
 
-func patienceUnit(p interleave.Program) time.Duration {
-	return min(max((p.Lease/100).Truncate(keyspace.Grain), leastPatienceUnit), mostPatienceUnit)
+func readTimeoutUnit(p interleave.Program) time.Duration {
+	return min(max((p.Lease/100).Truncate(keyspace.Grain), leastReadTimeoutUnit), mostReadTimeoutUnit)
 }

@@ -11,8 +11,8 @@ import (
 // testFor bounds the search of Test if spec.For is 0. It is less than the time that go test gives a package.
 const testFor = 5 * time.Minute
 
-// Test searches spec inside a test, for at most five minutes if spec.For is 0. It fails the test unless every schedule was run
-// and none broke the program. It logs the counterexamples and returns the result, so that a test may check more.
+// Test searches spec inside a test, for at most five minutes if spec.For is 0. The test fails unless every schedule was
+// run without a violation. It logs the counterexamples and returns the result for further checks.
 func Test(t harness.TB, spec Spec) interleave.Result {
 	t.Helper()
 	spec.For = cmp.Or(spec.For, testFor)

@@ -14,16 +14,16 @@ import (
 	"github.com/doublegrant/doublegrant/harness/interleave"
 )
 
-// This file starts and ends the threads of a client: goroutines that it starts by harness.Go, and its subscriptions. Each is an
-// actor. They end with their client, or at the end of the schedule.
+// This file starts and ends a client's threads: goroutines that it starts by harness.Go, and subscriptions. Each is an
+// actor. They end with their client, or with the schedule.
 
 var (
 	_ harness.Starter   = clientClock{}
 	_ harness.Abandoner = clientClock{}
 )
 
-// Go starts a goroutine of the client. It runs to its first command, sleep or look at a clock when the goroutine that called has
-// come to its next.
+// Go starts a goroutine of the client. It runs to its first command, sleep or clock reading when the calling goroutine
+// has come to its next.
 func (v clientClock) Go(ctx context.Context, f func(context.Context)) (wait func()) {
 	t := v.start()
 	if t == nil { // the client has crashed
@@ -42,25 +42,25 @@ func (v clientClock) Goes() bool {
 // Abandon ends the search with why, and the goroutine that calls it.
 func (v clientClock) Abandon(why error) {
 	end := v.a.ex.w.takeTurn()
-	client := v.a.running()
-	client.live.trouble = cmp.Or(client.live.trouble, schedule.Stopped("client %d: %v", client.index+1, why))
+	client := v.a.runningActor()
+	client.live.failure = cmp.Or(client.live.failure, schedule.Stopped("client %d: %v", client.index+1, why))
 	end()
 	runtime.Goexit()
 }
 
-// start makes the actor of a new goroutine. It is nil if the client has crashed. If the client has too many, start ends the
-// goroutine that called it.
+// start makes the actor of a new goroutine; nil: the client has crashed. If the client has too many, it ends the
+// calling goroutine.
 func (v clientClock) start() *actor {
 	defer v.a.ex.w.takeTurn()()
-	a := v.a.running()
+	a := v.a.runningActor()
 	if a.isCrashed() {
 		return nil
 	}
-	if a.wakeAt > a.ex.now && !a.wait(at(model.InSleep)) { // what it starts begins after its sleep
+	if a.wakeAt > a.ex.now && !a.wait(at(model.InSleep)) { // the new goroutine begins after the sleep
 		return nil
 	}
 	if len(a.ex.threadsOf(a.index)) == interleave.MaxThreads {
-		a.live.trouble = tooManyThreads(a.index)
+		a.live.failure = tooManyThreads(a.index)
 		runtime.Goexit()
 	}
 	t := a.live.addThread(a.index)
@@ -69,7 +69,8 @@ func (v clientClock) start() *actor {
 }
 
 func tooManyThreads(client int) error {
-	return schedule.Stopped("client %d has started %d goroutines and subscriptions in one schedule, and more are not explored: does it start some without end?",
+	return schedule.Stopped("client %d has started %d goroutines and subscriptions in one schedule, and more are not "+
+		"explored: does it start some without end?",
 		client+1, interleave.MaxThreads-1)
 }
 
@@ -77,7 +78,7 @@ func tooManyThreads(client int) error {
 func (ex *live) startThreads() error {
 	for _, t := range slices.Clone(ex.all) {
 		if t.parkedAt.Kind == model.InStart && !t.isCrashed() {
-			t.heard = model.Event{Kind: model.Awake}
+			t.lastEvent = model.Event{Kind: model.Awake}
 			t.awake <- true
 			if err := ex.awaitClient(t); err != nil {
 				return err
@@ -87,14 +88,15 @@ func (ex *live) startThreads() error {
 	return nil
 }
 
-// addThread makes one more actor of a client.
+// addThread adds an actor to a client.
 func (ex *live) addThread(client int) *actor {
-	t := &actor{index: client, thread: len(ex.threadsOf(client)), ex: ex.execution, live: ex, started: true, park: make(chan parked, 4), awake: make(chan bool)}
+	t := &actor{index: client, thread: len(ex.threadsOf(client)), ex: ex.execution, live: ex, started: true,
+		park: make(chan parked, 4), awake: make(chan bool)}
 	ex.all = append(ex.all, t)
 	return t
 }
 
-// threadsOf lists the actors of a client, its first included.
+// threadsOf lists a client's actors, including its first.
 func (ex *execution) threadsOf(client int) (out []*actor) {
 	for _, a := range ex.all {
 		if a.index == client {
@@ -104,23 +106,25 @@ func (ex *execution) threadsOf(client int) (out []*actor) {
 	return out
 }
 
-// hasThreads reports whether the actor's client has, or had, threads other than its first, or shares memory with other clients.
+// hasThreads reports whether the actor's client has, or had, more than one thread, or shares memory with other clients.
 func (a *actor) hasThreads() bool {
 	return a.ex.sharesMemory() || a.ex.hasThreads() && len(a.ex.threadsOf(a.index)) > 1
 }
 
-// hasThreads reports whether some client has, or had, threads other than its first.
+// hasThreads reports whether some client has, or had, more than one thread.
 func (ex *execution) hasThreads() bool { return len(ex.all) > len(ex.actors) }
 
 // hasLiveThreads reports whether the actor's client has goroutines of harness.Go that have not ended.
 func (a *actor) hasLiveThreads() bool {
-	return slices.ContainsFunc(a.ex.threadsOf(a.index), func(t *actor) bool { return t.thread > 0 && t.sends == nil && !t.done })
+	return slices.ContainsFunc(a.ex.threadsOf(a.index), func(t *actor) bool {
+		return t.thread > 0 && t.subscriptionConn == nil && !t.done
+	})
 }
 
-// running returns the actor of the same process that runs at the moment, or a itself if none does.
-func (a *actor) running() *actor {
+// runningActor returns the actor of the same process that runs now, or a if none does.
+func (a *actor) runningActor() *actor {
 	if a.hasWaiters() { // one that has waited may run as well
-		if b := a.mate(); b != nil {
+		if b := a.callingActor(); b != nil {
 			return b
 		}
 	}
@@ -138,7 +142,8 @@ func (t *actor) run(ctx context.Context, f func(context.Context)) {
 	end := at(model.AtEnd)
 	defer func() {
 		if p := recover(); p != nil {
-			end.err = fmt.Errorf("explore: thread %d of client %d panicked: %v\n%s", t.thread+1, t.index+1, p, debug.Stack())
+			end.err = fmt.Errorf("explore: thread %d of client %d panicked: %v\n%s", t.thread+1,
+				t.index+1, p, debug.Stack())
 		}
 		t.park <- end
 	}()
@@ -166,7 +171,7 @@ func (a *actor) String() string {
 	return fmt.Sprintf("client %d's thread %d", a.index+1, a.thread+1)
 }
 
-// actorOf returns the actor to which a choice happens. It is nil if there is none.
+// actorOf returns the actor that a choice applies to; nil: none.
 func (ex *execution) actorOf(c interleave.Choice) *actor {
 	i, ok := c.Client()
 	if !ok || i >= len(ex.actors) {
@@ -183,7 +188,7 @@ func (ex *execution) actorOf(c interleave.Choice) *actor {
 	return nil
 }
 
-// stepThread lets the thread of a client take its next step.
+// stepThread lets a client's thread take its next step.
 func (ex *execution) stepThread(c interleave.Choice) (schedule.Move, error) {
 	a := ex.actorOf(c)
 	if a == nil {
@@ -192,7 +197,7 @@ func (ex *execution) stepThread(c interleave.Choice) (schedule.Move, error) {
 	return ex.stepClient(c, a)
 }
 
-// endWait ends the wait of an actor, which then runs on to its next step. It reports whether an operation ended with that.
+// endWait ends an actor's wait; the actor then runs to its next step. endedOp is true if an operation ended.
 func (ex *live) endWait(c interleave.Choice, a *actor) (endedOp bool, err error) {
 	ops := len(ex.ops)
 	runs, err := ex.resume(c, a)
@@ -202,7 +207,8 @@ func (ex *live) endWait(c interleave.Choice, a *actor) (endedOp bool, err error)
 	return len(ex.ops) > ops, err
 }
 
-// countCommand counts a command for the operation at hand: that of the client's first thread, if it waits for this one.
+// countCommand counts a command for the current operation. It also counts for that of the client's first thread, if
+// that waits for this one.
 func (ex *execution) countCommand(a *actor) {
 	first := ex.actors[a.index]
 	if a != first && first.parkedAt.Kind == model.InJoin && !first.done {
@@ -213,22 +219,24 @@ func (ex *execution) countCommand(a *actor) {
 	a.commands++
 }
 
-// isAlive reports whether a goroutine of the client's process is left.
+// isAlive reports whether a goroutine of the client's process has not ended.
 func (ex *execution) isAlive(client int) bool {
-	return slices.ContainsFunc(ex.inProcess(client), func(a *actor) bool { return !a.done && a.sends == nil })
+	return slices.ContainsFunc(ex.inProcess(client), func(a *actor) bool {
+		return !a.done && a.subscriptionConn == nil
+	})
 }
 
-// stubborn bounds how often a client that has crashed may still ask for the time or sleep. After that its goroutine is ended.
-const stubborn = 100
+// mostRefusals bounds how often a crashed client may still read the time or sleep. After that its goroutine is ended.
+const mostRefusals = 100
 
-// refuse counts what a client tries that has crashed, and ends a goroutine that never stops trying.
+// refuse counts an attempt by a crashed client to go on, and ends a goroutine that never stops trying.
 func (a *actor) refuse() {
-	if a.refused++; a.refused > stubborn {
+	if a.refusals++; a.refusals > mostRefusals {
 		runtime.Goexit()
 	}
 }
 
-// endClient notes that a client has crashed, with its process. Nothing that it sends or records counts from then on.
+// endClient crashes a client with its process. What it sends or records afterwards does not count.
 func (ex *execution) endClient(client int) (err error) {
 	members := ex.members(client)
 	for _, i := range members {
@@ -242,33 +250,34 @@ func (ex *execution) endClient(client int) (err error) {
 			err = cmp.Or(err, ex.backend.crash(i))
 		}
 	}
-	if ex.backend.lasts() {
-		err = cmp.Or(err, ex.actors[client].live.settleMates(client))
+	if ex.backend.hasRealClients() {
+		err = cmp.Or(err, ex.actors[client].live.awaitMates(client))
 	}
-	ex.leaveMates(client)
+	ex.abandonMates(client)
 	return err
 }
 
-// putAway ends the clients of a schedule in which something stood still. A client whose library did not wait any longer may have sent
-// something else meanwhile, and sends it again when it is told that it has crashed, so it is told twice. What goes wrong is of no interest.
-func (w *world) putAway() {
+// abandonDisturbed ends the clients of a schedule that a standstill disturbed. A client whose library stopped waiting
+// may have sent another command, and sends it again when it is told of the crash, so it is told twice. Errors do not
+// matter.
+func (w *world) abandonDisturbed() {
 	if ex := w.current; ex != nil {
-		_ = w.endHearings()
+		_ = w.closeSubscriptions()
 		ex.abandon()
 		ex.abandon()
-		ex.trouble = nil
+		ex.failure = nil
 	}
 }
 
-// endThreads ends what is left of the clients of the last schedule: waits, threads and subscriptions.
+// endThreads ends what remains of the last schedule's clients: waits, threads and subscriptions.
 func (w *world) endThreads() error {
 	ex := w.current
-	if err := w.endHearings(); err != nil || ex == nil {
+	if err := w.closeSubscriptions(); err != nil || ex == nil {
 		return err
 	}
 	w.current = nil
 	for i, a := range ex.actors {
-		if a == nil || !slices.ContainsFunc(ex.threadsOf(i), func(a *actor) bool { return !a.done && !a.astray }) {
+		if a == nil || !slices.ContainsFunc(ex.threadsOf(i), func(a *actor) bool { return !a.done && !a.neverParked }) {
 			continue
 		}
 		if err := ex.endClient(i); err != nil {

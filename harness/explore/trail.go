@@ -14,54 +14,55 @@ import (
 	"github.com/doublegrant/doublegrant/harness/interleave"
 )
 
-// This file tells when a schedule that is really run comes to a state where another has been: see states.go. Clients that wait, subscribe
-// or have several threads have no mind in the memory of the search. In its place each has a trail: a hash of all that its threads
-// have read, in their order.
+// This file detects that a live schedule reaches a known state: see states.go. Clients that wait, subscribe or have
+// several threads have no mind in the model. Instead each has a trail: a hash of everything that its threads have read,
+// in order.
 
-// trails holds what a schedule that is really run has to know for that.
+// trails holds what a live schedule needs for that.
 type trails struct {
-	of     []visited.ID   // by client
-	blind  bool           // the outcome of some command depends on more than what is stored
-	strays int64          // stray commands of the world when the schedule began
-	stored []keyspace.Key // what is stored now
-	loaded []byte         // which scripts are in the cache now, if it was emptied in this schedule
+	byClient      []visited.ID   // by client
+	unpredictable bool           // the outcome of some command depends on more than the store
+	strays        int64          // the world's stray commands when the schedule began
+	stored        []keyspace.Key // current content of the store
+	loaded        []byte         // which scripts are cached, if the cache was emptied in this schedule
 }
 
-// followsTrails reports whether the search looks for states of schedules that are really run.
+// followsTrails reports whether the search looks up states of live schedules.
 func (s *search) followsTrails(w *world) bool {
 	return !s.spec.Unremembered && !s.spec.Unreduced && w.SetsClocks() && s.spec.Program.Gate == interleave.InProcess
 }
 
-// beginTrails makes a schedule that has just begun follow its clients' trails.
+// beginTrails starts to follow the clients' trails.
 func (ex *live) beginTrails() {
-	ex.trails = &trails{of: make([]visited.ID, len(ex.actors)), strays: ex.w.strayCommands}
+	ex.trails = &trails{byClient: make([]visited.ID, len(ex.actors)), strays: ex.w.strayCommands}
 }
 
-// hear adds what a thread of a client has read or noticed to the client's trail.
-func (ex *live) hear(a *actor, heard model.Event) {
+// noteEvent adds what a client's thread has read or noticed to the client's trail.
+func (ex *live) noteEvent(a *actor, event model.Event) {
 	if ex.trails == nil {
 		return
 	}
-	trail := &ex.trails.of[ex.process(a.index)]
-	b := visited.AppendInts(visited.AppendID(nil, *trail), int64(a.thread), int64(heard.Kind), int64(heard.At))
-	*trail = visited.IDOf(visited.AppendText(visited.AppendBools(b, ex.promoted), heard.Text))
+	trail := &ex.trails.byClient[ex.process(a.index)]
+	b := visited.AppendInts(visited.AppendID(nil, *trail), int64(a.thread), int64(event.Kind), int64(event.At))
+	*trail = visited.IDOf(visited.AppendText(visited.AppendBools(b, ex.promoted), event.Text))
 }
 
-// hearFrom adds what a thread has got on a connection on which it waited, beyond the first bytes of its replies.
-func (ex *live) hearFrom(a *actor, on *conn, first int) {
+// noteReceived adds what a thread got on a connection on which it waited: its unread replies from byte first on.
+func (ex *live) noteReceived(a *actor, on *conn, first int) {
 	switch {
 	case on.failed != nil:
-		ex.hear(a, model.Event{Kind: model.Cut, Text: on.failed.Error()})
+		ex.noteEvent(a, model.Event{Kind: model.Cut, Text: on.failed.Error()})
 	case on.timedOut:
-		ex.hear(a, model.Event{Kind: model.Unanswered})
+		ex.noteEvent(a, model.Event{Kind: model.Unanswered})
 	default:
-		ex.hear(a, model.Event{Kind: model.Answered, Text: string(on.out[first:])})
+		ex.noteEvent(a, model.Event{Kind: model.Answered, Text: string(on.unread[first:])})
 	}
 }
 
-// noteOutcome notes whether the outcome of the next command of a connection follows from what is stored, and from what others wait for.
+// noteOutcome records whether the outcome of a connection's next command follows from the store and from blocked
+// commands.
 func (ex *live) noteOutcome(pending *command.Pending) {
-	if ex.trails == nil || ex.trails.blind {
+	if ex.trails == nil || ex.trails.unpredictable {
 		return
 	}
 	all := [][][]byte{pending.Next().Args}
@@ -69,17 +70,19 @@ func (ex *live) noteOutcome(pending *command.Pending) {
 		all = append(all, resp.ParseAll(pending.OpenTransaction())...)
 	}
 	for _, args := range all {
-		if !command.Repeats(args) && !(command.Command{Args: args}).Blocks() || !ex.w.Scripts.TraitsOf(ex.w.Scripts.Of(args)).Repeats {
-			ex.trails.blind = true
+		if !command.Repeats(args) && !(command.Command{Args: args}).Blocks() ||
+			!ex.w.Scripts.TraitsOf(ex.w.Scripts.Of(args)).Repeats {
+			ex.trails.unpredictable = true
 		}
 	}
 }
 
-// seesState looks at what is stored, and reports whether the state of the schedule can be told. It cannot while a connection has a
-// state at Redis that nobody sees.
+// seesState reads the store, and reports whether the state of the schedule is fully known. It is not while a connection
+// has a hidden state at Redis.
 func (ex *live) seesState() (ok bool, err error) {
 	t := ex.trails
-	if t == nil || t.blind || ex.Disturbed() || ex.stoodStill() || len(ex.w.stateful) > 0 || ex.w.strayCommands > t.strays {
+	if t == nil || t.unpredictable || ex.Disturbed() || ex.stoodStill() || len(ex.w.stateful) > 0 ||
+		ex.w.strayCommands > t.strays {
 		return false, nil
 	}
 	for i := range ex.actors {
@@ -107,14 +110,14 @@ func (ex *live) seesState() (ok bool, err error) {
 	return err == nil, err
 }
 
-// appendTrails describes what is stored, what every client has read, and what each of its threads waits for.
+// appendTrails describes the store, what every client has read, and what its threads wait for.
 func (ex *live) appendTrails(b []byte) []byte {
 	b = appendKeys(b, ex.trails.stored)
 	if ex.replicationStopped {
 		b = appendKeys(b, ex.w.HeldKeys())
 	}
 	b = visited.AppendText(b, string(ex.trails.loaded))
-	for client, trail := range ex.trails.of {
+	for client, trail := range ex.trails.byClient {
 		if slices.ContainsFunc(ex.threadsOf(client), func(a *actor) bool { return !a.done }) {
 			b = visited.AppendID(b, trail)
 		}
@@ -122,7 +125,7 @@ func (ex *live) appendTrails(b []byte) []byte {
 	return ex.appendWaiters(append(ex.appendThreads(b), 0))
 }
 
-// appendThreads describes the time, and where every thread is, but not what its client has read.
+// appendThreads describes the time and every thread, but not what clients have read.
 func (ex *execution) appendThreads(b []byte) []byte {
 	b = visited.AppendInts(b, ex.millisecond(ex.now), ex.idleFor.Round(keyspace.Grain))
 	b = visited.AppendBools(visited.AppendInts(b, ex.earlyWakes), ex.WakesCut)
@@ -142,7 +145,7 @@ func appendKeys(b []byte, all []keyspace.Key) []byte {
 	return append(b, 0)
 }
 
-// millisecond returns the millisecond of a time. Where somebody has looked at a clock it returns the time as it is.
+// millisecond returns the millisecond of a time, or the exact time once a clock has been read.
 func (ex *execution) millisecond(t time.Duration) time.Duration {
 	if ex.ClockRead {
 		return t
@@ -150,20 +153,21 @@ func (ex *execution) millisecond(t time.Duration) time.Duration {
 	return t.Truncate(keyspace.Grain)
 }
 
-// appendThread describes a thread. Where it is follows from what its client has read. Of one that is done nothing can follow.
+// appendThread describes a thread. Its position in the code follows from what its client has read.
 func (a *actor) appendThread(b []byte) []byte {
 	b = visited.AppendInts(b, a.index, a.thread, int(a.parkedAt.Kind))
 	if a.done {
 		return append(b, 2)
 	}
-	b = visited.AppendBools(b, a.started, a.done, a.crashed, a.cutOffUnrecorded, a.inOp, a.commands > 0, a.parkedAt.isCancelled())
+	b = visited.AppendBools(b, a.started, a.done, a.crashed, a.cutOffUnrecorded, a.inOp, a.commands > 0,
+		a.parkedAt.isCancelled())
 	b = a.appendCall(b)
 	if a.wakeAt > a.ex.now {
 		b = visited.AppendInts(b, a.ex.millisecond(a.wakeAt))
 	}
-	b = visited.AppendText(append(b, 0), string(a.lost))
-	if a.sends != nil {
-		b = a.live.appendWait(b, a.index, a.sends)
+	b = visited.AppendText(append(b, 0), string(a.unansweredCommand))
+	if a.subscriptionConn != nil {
+		b = a.live.appendWait(b, a.index, a.subscriptionConn)
 	}
 	return b
 }
@@ -175,17 +179,17 @@ func (ex *execution) sleepers() []*actor {
 	return out
 }
 
-// appendWaiters describes what Redis keeps for clients, and what they have not read yet: commands in the order in which it answers
-// them, then subscriptions.
+// appendWaiters describes what Redis holds for clients and what they have not read: blocked commands in the order in
+// which Redis answers them, then subscriptions.
 func (ex *live) appendWaiters(b []byte) []byte {
 	for _, c := range ex.waiters {
-		if c.kept != nil {
+		if c.blocked != nil {
 			b = ex.appendWait(b, ex.clientOf(c), c)
 		}
 	}
 	for i := range ex.actors {
 		for _, c := range ex.waitersOf(i) {
-			if c.kept == nil {
+			if c.blocked == nil {
 				b = ex.appendWait(b, i, c)
 			}
 		}
@@ -193,7 +197,7 @@ func (ex *live) appendWaiters(b []byte) []byte {
 	return append(b, 0)
 }
 
-// clientOf returns the client whose connection it is.
+// clientOf returns the client of a connection.
 func (ex *live) clientOf(c *conn) int {
 	return slices.IndexFunc(ex.actors, func(a *actor) bool { return ex.dialerOf(a.index) == c.dialer })
 }
@@ -201,12 +205,12 @@ func (ex *live) clientOf(c *conn) int {
 // appendWait describes a connection on which a client waits.
 func (ex *live) appendWait(b []byte, client int, c *conn) []byte {
 	b = visited.AppendInts(append(b, 1), client, c.Node, len(c.Queue))
-	b = visited.AppendBools(b, c.kept != nil, c.subscription != nil, c.failed != nil, c.timedOut, c.isGone())
+	b = visited.AppendBools(b, c.blocked != nil, c.subscription != nil, c.failed != nil, c.timedOut, c.isGone())
 	for _, next := range c.Queue {
 		b = visited.AppendText(b, string(next.Raw))
 	}
 	for _, t := range ex.threadsOf(client) {
-		b = visited.AppendBools(b, t.parkedAt.conn == c || t.sends == c)
+		b = visited.AppendBools(b, t.parkedAt.conn == c || t.subscriptionConn == c)
 	}
 	return visited.AppendText(b, string(c.inbox))
 }

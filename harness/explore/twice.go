@@ -10,12 +10,12 @@ import (
 	"github.com/doublegrant/doublegrant/harness/explore/internal/strategy"
 )
 
-// This file runs some schedules twice before a search, and ends the search there if a client does not do the same both times.
+// This file runs some schedules twice before a search, and ends the search if a client behaves differently.
 
-// DefaultTwice is a number of schedules to run twice that finds most clients that do not do the same each time.
+// DefaultTwice is a number of schedules to run twice that finds most nondeterministic clients.
 const DefaultTwice = 50
 
-// runTwice runs as many schedules twice as the spec asks for. If one differs, the search is over.
+// runTwice runs schedules twice, as many as the spec asks for. It ends the search if one differs.
 func (s *search) runTwice(ctx context.Context, w *world) {
 	if s.spec.Twice == 0 {
 		return
@@ -33,8 +33,7 @@ func (s *search) runTwice(ctx context.Context, w *world) {
 	}
 }
 
-// firstDifference runs schedules that are drawn at random, each twice, and describes the first step that differs. It is empty if none
-// does.
+// firstDifference runs random schedules twice and describes the first step that differs; empty: none.
 func (s *search) firstDifference(ctx context.Context, w *world) (string, error) {
 	random := Random{Seed: 1, Depth: defaultDepth}
 	if s.spec.Random != nil {
@@ -57,7 +56,7 @@ func (s *search) firstDifference(ctx context.Context, w *world) (string, error) 
 	return "", nil
 }
 
-// twice runs a schedule the second time, and describes the first step that differs.
+// twice runs a schedule again and describes the first step that differs; empty: none.
 func (r runner) twice(ctx context.Context, first *execution) (why string, err error) {
 	second, err := r.replay(ctx, first.budget, first.path)
 	if err != nil && !errors.Is(err, ErrDiverged) && !errors.Is(err, schedule.ErrStopped) {
@@ -69,38 +68,42 @@ func (r runner) twice(ctx context.Context, first *execution) (why string, err er
 	return describeDifference(first, second), nil
 }
 
-// notTheSame begins the reason for a search that ends before it has begun.
+// notTheSame begins the reason for ending a search before its first schedule.
 const notTheSame = "a client does not do the same each time: "
 
-// describeDifference describes the first step in which two runs of a schedule differ: what its client sent the first and the second
-// time, or else what it was answered. The second run may have left the schedule, where a step was not possible.
+// describeDifference describes the first step that differs between two runs of a schedule: what its client sent, or
+// else the answer. The second run may have left the schedule where a step was not possible.
 func describeDifference(first, second *execution) string {
-	together := 0
-	for together < min(len(first.path), len(second.path)) && first.path[together] == second.path[together] {
-		together++
+	common := 0
+	for common < min(len(first.path), len(second.path)) && first.path[common] == second.path[common] {
+		common++
 	}
 	a, b := first.trace.Steps, second.trace.Steps
-	left := together < len(first.path) || together < len(second.path)
-	if left { // probes after it are of another schedule
+	diverged := common < len(first.path) || common < len(second.path)
+	if diverged { // later probes belong to another schedule
 		a, b = a[:min(len(a), len(first.path))], b[:min(len(b), len(second.path))]
 	}
 	names := renaming{map[string]string{}, map[string]string{}}
 	for i := range min(len(a), len(b)) {
-		if left && i >= together {
+		if diverged && i >= common {
 			break
 		}
 		switch a, b := a[i], b[i]; {
 		case !names.same(a.Command, b.Command):
-			return fmt.Sprintf(notTheSame+"in step %d, client %d %s the first time, and %s the second time", i+1, a.Client, sentText(a.Command), sentText(b.Command))
+			return fmt.Sprintf(notTheSame+"in step %d, client %d %s the first time, and %s the second time", i+1,
+				a.Client, sentText(a.Command), sentText(b.Command))
 		case !names.same(a.Reply, b.Reply) && !sameReply(a.Reply, b.Reply) && !enoughAcks(a, b):
-			return fmt.Sprintf(notTheSame+"in step %d, client %d's %s is answered %q the first time, and %q the second time", i+1, a.Client, a.Command, a.Reply, b.Reply)
+			return fmt.Sprintf(notTheSame+"in step %d, client %d's %s is answered %q the first time, and %q the "+
+				"second time", i+1, a.Client, a.Command, a.Reply, b.Reply)
 		}
 	}
 	switch {
-	case left && together < len(a):
-		return fmt.Sprintf(notTheSame+"in step %d, client %d %s the first time, and cannot the second time", together+1, a[together].Client, sentText(a[together].Command))
-	case left && together < len(b):
-		return fmt.Sprintf(notTheSame+"after step %d all are done the first time, and client %d %s the second time", together, b[together].Client, sentText(b[together].Command))
+	case diverged && common < len(a):
+		return fmt.Sprintf(notTheSame+"in step %d, client %d %s the first time, and cannot the second time", common+1,
+			a[common].Client, sentText(a[common].Command))
+	case diverged && common < len(b):
+		return fmt.Sprintf(notTheSame+"after step %d all are done the first time, and client %d %s the second time",
+			common, b[common].Client, sentText(b[common].Command))
 	}
 	return ""
 }
@@ -119,10 +122,10 @@ func sentText(command string) string {
 // renaming maps the random tokens of one run to those of another, and back.
 type renaming struct{ to, from map[string]string }
 
-// shortestToken is the number of characters from which on a word may be a random token, which differs each time.
+// shortestToken is the length from which a word may be a random token.
 const shortestToken = 8
 
-// same reports whether two texts differ at most in tokens, each of which stands for the same one everywhere.
+// same reports whether two texts differ only in tokens, which map one to one.
 func (r renaming) same(a, b string) bool {
 	x, y := tokens(a), tokens(b)
 	if len(x) != len(y) {

@@ -13,10 +13,11 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 )
 
-// A client that does not do the same each time is refused before the search, with the first step that differs.
+// A nondeterministic client is refused before the search, with the first step that differs.
 func TestWhatIsNotTheSameTwiceIsRefused(t *testing.T) {
-	for want, second := range map[string]func(n int64) client{ // in the nth schedule, from 1
-		"client 2 sent SET k 1 the first time, and sent SET k 2 the second time. Let it act on what it reads alone": func(n int64) client {
+	for want, second := range map[string]func(n int64) client{ // in its nth schedule, from 1
+		"client 2 sent SET k 1 the first time, and sent SET k 2 the second time. " +
+			"Let it act on what it reads alone": func(n int64) client {
 			return sends(fmt.Sprintf("SET k %d", n))
 		},
 		"client 2 sent GET again the first time, and cannot the second time": func(n int64) client {
@@ -44,7 +45,7 @@ func TestWhatIsNotTheSameTwiceIsRefused(t *testing.T) {
 	}
 }
 
-// What is the same twice is searched as without it. Tokens may differ: each stands for the same one everywhere.
+// Deterministic clients are searched as usual. Tokens may differ if they map one to one.
 func TestWhatIsTheSameTwiceIsSearched(t *testing.T) {
 	s := quiet(program(does("lock", func(ctx context.Context, r redis.UniversalClient) (string, error) {
 		if _, err := say(ctx, r, "SET lock "+rand.Text()+" PX 5000"); err != nil {

@@ -11,7 +11,7 @@ import (
 	"github.com/doublegrant/doublegrant/harness/interleave"
 )
 
-// lossy makes a quiet Spec with a budget of one lost answer, one lost command and one late command.
+// lossy returns a quiet Spec with a budget of one lost answer, one lost command and one late command.
 func lossy(p interleave.Program) Spec {
 	spec := quiet(p)
 	spec.LostAnswers, spec.LostCommands, spec.Late = 1, 1, 1
@@ -28,13 +28,14 @@ func TestAnAnswerOrACommandThatIsLost(t *testing.T) {
 			interleave.LoseCommand(0): {"1: INCR a = (the command is lost)", "(nil)"},
 		} {
 			ex := s.run(lost, interleave.Run(1), interleave.Run(0))
-			require.Equal(t, []string{"1: INCR a = " + waitedInVain, "2: GET a = " + c.read, "1: GET a = " + c.read}, sameClient(ex.ops))
+			require.Equal(t, []string{"1: INCR a = " + waitedInVain, "2: GET a = " + c.read, "1: GET a = " + c.read},
+				sameClient(ex.ops))
 			require.Equal(t, c.told, commands(ex)[0])
 		}
 	}
 }
 
-// A late command is executed once its client has gone on, at the latest when all are done.
+// A late command is executed after its client has gone on, at the latest when all are done.
 func TestACommandThatIsLate(t *testing.T) {
 	s := newScheduler(t, lossy(program(sends("INCR a", "GET a"), sends("GET a", "GET a"))))
 	for range 2 {
@@ -43,8 +44,10 @@ func TestACommandThatIsLate(t *testing.T) {
 		require.NotContains(t, possible(ex), interleave.Arrive(0), "that would be a lost answer")
 		s.follow(ex, interleave.Run(0), interleave.Run(1), interleave.Arrive(0), interleave.Run(1))
 		require.Empty(t, possible(ex))
-		require.Equal(t, []string{"1: INCR a = " + waitedInVain, "1: GET a = (nil)", "2: GET a = (nil)", "2: GET a = 1"}, sameClient(ex.ops))
-		require.Equal(t, []string{"1: INCR a = (no answer: the command is late)", "0: client 1's INCR a arrives = 1"}, []string{commands(ex)[0], commands(ex)[3]})
+		require.Equal(t, []string{"1: INCR a = " + waitedInVain, "1: GET a = (nil)", "2: GET a = (nil)",
+			"2: GET a = 1"}, sameClient(ex.ops))
+		require.Equal(t, []string{"1: INCR a = (no answer: the command is late)", "0: client 1's INCR a arrives = 1"},
+			[]string{commands(ex)[0], commands(ex)[3]})
 		ex = s.begin()
 		s.follow(ex, interleave.Delay(0), interleave.Run(0), interleave.Run(1), interleave.Run(1))
 		require.Equal(t, []interleave.Choice{interleave.Arrive(0)}, possible(ex))
@@ -52,7 +55,7 @@ func TestACommandThatIsLate(t *testing.T) {
 	}
 }
 
-// A transaction that arrives late still watches its keys.
+// A late transaction still watches its keys.
 func TestALateTransaction(t *testing.T) {
 	for meanwhile, arrives := range map[string]string{"SET a 7": " arrives = (nil)", "SET c 7": " arrives = [OK]"} {
 		s := newScheduler(t, lossy(program(together("CAS a 1"), sends(meanwhile))))
@@ -61,18 +64,20 @@ func TestALateTransaction(t *testing.T) {
 	}
 }
 
-// A command that changes nothing makes no difference, lost or late: it is not late if it can be lost.
+// A command that changes nothing makes no difference if lost or late: it is not delayed if it can be lost.
 func TestWhatNeedNotBeLost(t *testing.T) {
 	s := newScheduler(t, lossy(program(sends("GET a", "SET a 1"), idle)))
 	ex := s.begin()
-	require.Equal(t, []interleave.Choice{interleave.Run(0), interleave.LoseAnswer(0), interleave.LoseCommand(0)}, possible(ex))
+	require.Equal(t, []interleave.Choice{interleave.Run(0), interleave.LoseAnswer(0),
+		interleave.LoseCommand(0)}, possible(ex))
 	s.follow(ex, interleave.Run(0))
-	require.Equal(t, []interleave.Choice{interleave.Run(0), interleave.LoseAnswer(0), interleave.LoseCommand(0), interleave.Delay(0)}, possible(ex))
+	require.Equal(t, []interleave.Choice{interleave.Run(0), interleave.LoseAnswer(0), interleave.LoseCommand(0),
+		interleave.Delay(0)}, possible(ex))
 	s.follow(ex, interleave.LoseAnswer(0))
 	require.Empty(t, possible(ex))
 }
 
-// A client whose library tries again is refused by the key that it has set itself.
+// A client whose library tries again is refused because of the key that it has set itself.
 func TestALibraryThatTriesAgain(t *testing.T) {
 	setNX := does("lock", func(ctx context.Context, r redis.UniversalClient) (string, error) {
 		var err error
@@ -87,10 +92,11 @@ func TestALibraryThatTriesAgain(t *testing.T) {
 	s := newScheduler(t, lossy(program(setNX, idle)))
 	ex := s.run(interleave.LoseAnswer(0), interleave.Run(0))
 	require.Equal(t, []string{"1: lock = refused"}, results(ex.ops))
-	require.Equal(t, []string{"1: SET lock mine ex 10 nx = OK (the answer is lost)", "1: SET lock mine ex 10 nx = (nil)"}, commands(ex))
+	require.Equal(t, []string{"1: SET lock mine ex 10 nx = OK (the answer is lost)",
+		"1: SET lock mine ex 10 nx = (nil)"}, commands(ex))
 }
 
-// The same client waits in Redis: the answer that is lost comes later, and its next try is a second one all the same.
+// With a client that waits in Redis, the lost answer comes later, and the client's next try is still a second one.
 func TestAWaitingClientThatTriesAgain(t *testing.T) {
 	pops := does("q", func(ctx context.Context, r redis.UniversalClient) (got string, err error) {
 		for range 2 {

@@ -13,21 +13,24 @@ import (
 	"github.com/doublegrant/doublegrant/harness/explore/internal/server"
 )
 
-// This file compares the keys that scripts touch with those that they declare. A Cluster goes by KEYS alone: it looks for a script's node
-// there, and refuses what another node has. A script whose keys are all of one slot is not blamed, whatever it declares: it can be sent there.
+// This file compares the keys that scripts touch with those that they declare. A Cluster uses only KEYS to find a
+// script's node, and refuses other nodes' keys. A script whose keys are all in one slot is not reported, whatever it
+// declares, since it can be sent there.
 //
-// Source: Redis documentation, "Scripting with Lua": "all names of keys that a script accesses must be explicitly provided as input key
-// arguments".
+// Source: Redis documentation, "Scripting with Lua": "all names of keys that a script accesses must be explicitly
+// provided as input key arguments".
 
-// runsScripts reports whether a command runs scripts, or a transaction that does.
+// runsScripts reports whether a command runs a script, or a transaction that may.
 func runsScripts(c *command.Command) bool {
 	n := command.Name(c.Args)
 	return c.Scripts && (n == "exec" || strings.HasPrefix(n, "eval") || strings.HasPrefix(n, "fcall"))
 }
 
-// watchScripts prepares to see what the next command's scripts do. The function that it returns is to be called after the command: it
-// returns the first key that a script has touched and not declared, in words that begin with it, or "". Of what is known nothing is watched.
-func (ex *live) watchScripts(l *pendingOutcome, next command.Command, transaction []byte) (touched func() (string, error), err error) {
+// watchScripts prepares to monitor the next command's scripts. Call touched after the command: it returns the first key
+// that a script has touched and not declared, as the beginning of a description, or "". Nothing is monitored if the
+// outcome is known.
+func (ex *live) watchScripts(l *pendingOutcome, next command.Command,
+	transaction []byte) (touched func() (string, error), err error) {
 	if !runsScripts(&next) || ex.w.Scripts.TouchesKEYSOnly(next.Args) {
 		return func() (string, error) { return "", nil }, nil
 	}
@@ -48,7 +51,8 @@ func (ex *live) watchScripts(l *pendingOutcome, next command.Command, transactio
 		}
 		for _, args := range sent {
 			at := len(all) - 1
-			for at >= 0 && !slices.Equal(all[at].Args, args) { // scripts of the explorer's own, and of earlier steps
+			// skips the explorer's own scripts, and those of earlier steps
+			for at >= 0 && !slices.Equal(all[at].Args, args) {
 				at--
 			}
 			if at < 0 {
@@ -62,8 +66,9 @@ func (ex *live) watchScripts(l *pendingOutcome, next command.Command, transactio
 	}, nil
 }
 
-// finishScript does what finishLearning does, with what touched says of the command.
-func (ex *live) finishScript(l *pendingOutcome, client int, c command.Command, reply []byte, touched func() (string, error)) error {
+// finishScript calls touched, notes what it returns, and then does what finishLearning does.
+func (ex *live) finishScript(l *pendingOutcome, client int, c command.Command, reply []byte,
+	touched func() (string, error)) error {
 	said, err := touched()
 	if err != nil {
 		return err
@@ -75,13 +80,15 @@ func (ex *live) finishScript(l *pendingOutcome, client int, c command.Command, r
 	return ex.finishLearning(l, reply)
 }
 
-// undeclaredIn returns the first key that a script has touched and not declared, if it has touched keys of several slots, as watchScripts does.
+// undeclaredIn returns the first undeclared key that a script has touched, in the form of watchScripts. It is empty if
+// all touched keys are in one slot.
 func (ex *live) undeclaredIn(s server.ScriptCall) (string, error) {
 	declared, undeclared := declaredKeys(s.Args), ""
 	var touched []string
 	for _, call := range s.Calls {
 		if call.Database != "0" {
-			return "", schedule.Stopped("a script has used database %s, and only database 0 can be explored", call.Database)
+			return "", schedule.Stopped("a script has used database %s, and only database 0 can be explored",
+				call.Database)
 		}
 		keys, err := ex.keysOf(call.Args)
 		if err != nil {
@@ -101,11 +108,12 @@ func (ex *live) undeclaredIn(s server.ScriptCall) (string, error) {
 }
 
 func describeUndeclared(key string, declared []string) string {
-	return fmt.Sprintf("%s, which is not among its KEYS (%s), and keys of another slot: a Cluster refuses that, or looks for one where it is not",
+	return fmt.Sprintf("%s, which is not among its KEYS (%s), and keys of another slot: a Cluster refuses that, or "+
+		"looks for one where it is not",
 		key, strings.Join(declared, " "))
 }
 
-// declaredKeys returns KEYS of EVAL, FCALL and their like.
+// declaredKeys returns the KEYS of EVAL, FCALL and the like.
 func declaredKeys(args []string) []string {
 	if len(args) < 3 {
 		return nil
@@ -117,7 +125,7 @@ func declaredKeys(args []string) []string {
 	return args[3 : 3+n]
 }
 
-// flagsOf returns the first line of a script that says how it may be run, such as "#!lua flags=no-cluster". It is empty if there is none.
+// flagsOf returns the first line of a script that has flags, such as "#!lua flags=no-cluster"; empty: it has none.
 func (ex *live) flagsOf(args []string) string {
 	words := make([][]byte, len(args))
 	for i, a := range args {
@@ -130,7 +138,7 @@ func (ex *live) flagsOf(args []string) string {
 	return first
 }
 
-// keysOf returns the keys that a command touches. Channels are none.
+// keysOf returns the keys that a command touches. Channels are not keys.
 func (ex *live) keysOf(words []string) ([]string, error) {
 	args := make([][]byte, len(words))
 	for i, word := range words {
@@ -144,7 +152,7 @@ func (ex *live) keysOf(words []string) ([]string, error) {
 	return slices.DeleteFunc(keys, command.IsNoKey), nil
 }
 
-// noteUndeclared notes that a script of a client has touched a key that it does not declare. Only the first counts.
+// noteUndeclared records the first undeclared key that a client's script touches.
 func (ex *execution) noteUndeclared(client int, c command.Command, said string) {
 	if said == "" || ex.undeclared != nil {
 		return
@@ -152,6 +160,7 @@ func (ex *execution) noteUndeclared(client int, c command.Command, said string) 
 	at := ex.stepTimes[len(ex.stepTimes)-1]
 	key, _, _ := strings.Cut(said, ", ")
 	ex.undeclared = &harness.Anomaly{
-		Class: harness.UndeclaredKey, Key: key, From: at, To: at, Note: fmt.Sprintf("client %d's %s touches %s", client+1, c.Text(ex.w.Scripts), said),
+		Class: harness.UndeclaredKey, Key: key, From: at, To: at,
+		Note: fmt.Sprintf("client %d's %s touches %s", client+1, c.Text(ex.w.Scripts), said),
 	}
 }

@@ -11,14 +11,15 @@ import (
 	"github.com/doublegrant/doublegrant/harness/testenv"
 )
 
-// evals makes a client that runs a script once, with the keys and arguments that follow it.
+// evals returns a client that runs a script once, with keys and arguments.
 func evals(text string, keys []string, args ...any) client {
 	return does("script", func(ctx context.Context, r redis.UniversalClient) (string, error) {
 		return "ran", r.Eval(ctx, text, keys, args...).Err()
 	})
 }
 
-// undeclared searches two clients, and returns what the smallest counterexample says of a key that is not declared; empty: there is none.
+// undeclared searches two clients and returns what the smallest counterexample says about an undeclared key; empty:
+// none.
 func undeclared(t *testing.T, change func(*Spec), clients ...client) string {
 	t.Helper()
 	s := quiet(program(clients...))
@@ -43,15 +44,20 @@ func TestAKeyThatAScriptDoesNotDeclareIsFound(t *testing.T) {
 		says    string
 		clients []client
 	}{
-		"one that it makes of another": {`touches a:count, which is not among its KEYS (a), and keys of another slot`, []client{
-			evals(`redis.call('get', KEYS[1]) return redis.call('incr', KEYS[1] .. ':count')`, []string{"a"}), other,
-		}},
-		"one that is an argument, and read": {`touches b, which`, []client{evals(`return redis.call('exists', KEYS[1], ARGV[1])`, []string{"a"}, "b"), other}},
-		"no KEYS at all":                    {`touches a, which is not among its KEYS ()`, []client{evals(`redis.call('set', 'a', 1) return redis.call('set', 'b', 1)`, nil), other}},
+		"one that it makes of another": {
+			`touches a:count, which is not among its KEYS (a), and keys of another slot`, []client{
+				evals(`redis.call('get', KEYS[1]) return redis.call('incr', KEYS[1] .. ':count')`, []string{"a"}),
+				other,
+			}},
+		"one that is an argument, and read": {`touches b, which`,
+			[]client{evals(`return redis.call('exists', KEYS[1], ARGV[1])`, []string{"a"}, "b"), other}},
+		"no KEYS at all": {`touches a, which is not among its KEYS ()`,
+			[]client{evals(`redis.call('set', 'a', 1) return redis.call('set', 'b', 1)`, nil), other}},
 		"by a command that only the server knows": {`touches b, which`, []client{
 			evals(`return redis.call('sunionstore', KEYS[1], KEYS[1], 'b')`, []string{"a"}), other,
 		}},
-		"in a call that may fail": {`touches b, which`, []client{evals(`redis.call('get', KEYS[1]) redis.pcall('incr', 'b') return 1`, []string{"a"}), other}},
+		"in a call that may fail": {`touches b, which`,
+			[]client{evals(`redis.call('get', KEYS[1]) redis.pcall('incr', 'b') return 1`, []string{"a"}), other}},
 		"where somebody was there before": {`client 2's EVAL`, []client{
 			evals(`return redis.call('set', KEYS[1], 1)`, []string{"a"}),
 			evals(`if redis.call('exists', KEYS[1]) == 1 then redis.call('get', 'last') end return 1`, []string{"a"}),
@@ -68,7 +74,8 @@ func TestAKeyThatAScriptDoesNotDeclareIsFound(t *testing.T) {
 		}},
 		"in a function": {`touches b, which`, []client{
 			does("function", func(ctx context.Context, r redis.UniversalClient) (string, error) {
-				if err := r.FunctionLoadReplace(ctx, "#!lua name=mine\nredis.register_function('f', function(keys) redis.call('get', keys[1]) return redis.call('set', 'b', 1) end)").Err(); err != nil {
+				if err := r.FunctionLoadReplace(ctx, "#!lua name=mine\nredis.register_function('f', function(keys) "+
+					"redis.call('get', keys[1]) return redis.call('set', 'b', 1) end)").Err(); err != nil {
 					return "", err
 				}
 				return "done", r.FCall(ctx, "f", []string{"a"}).Err()
@@ -82,11 +89,13 @@ func TestAKeyThatAScriptDoesNotDeclareIsFound(t *testing.T) {
 	}
 }
 
-// A key in a branch that is taken after the end of a lease only is found there, whether the schedule is really run or from memory.
+// A key that a script touches only after the end of a lease is found, in a live schedule and from memory.
 func TestAKeyThatIsTouchedOnceALeaseIsOverIsFound(t *testing.T) {
 	t.Parallel()
-	takes := evals(`if redis.call('set', KEYS[1], 1, 'NX', 'PX', ARGV[1]) then return 1 end return 0`, []string{"a"}, lease.Milliseconds())
-	late := evals(`if redis.call('exists', KEYS[1]) == 0 and redis.call('exists', KEYS[2]) == 1 then redis.call('set', 'takeovers', 1) end return 1`, []string{"a", "seen"})
+	takes := evals(`if redis.call('set', KEYS[1], 1, 'NX', 'PX', ARGV[1]) then return 1 end return 0`,
+		[]string{"a"}, lease.Milliseconds())
+	late := evals(`if redis.call('exists', KEYS[1]) == 0 and redis.call('exists', KEYS[2]) == 1 then `+
+		`redis.call('set', 'takeovers', 1) end return 1`, []string{"a", "seen"})
 	seen := evals(`return redis.call('set', KEYS[1], 1)`, []string{"seen"})
 	for _, really := range []bool{false, true} {
 		note := undeclared(t, func(s *Spec) { s.Expiries, s.Unremembered = 1, really }, inTurn(takes, seen), late)
@@ -95,11 +104,12 @@ func TestAKeyThatIsTouchedOnceALeaseIsOverIsFound(t *testing.T) {
 	}
 }
 
-// Scripts that keep to what they declare, however odd, are not blamed.
+// Scripts that touch only what they declare are not reported, however odd they are.
 func TestScriptsThatDeclareTheirKeysAreRight(t *testing.T) {
 	requireDeclared(t, map[string][]client{
 		"two keys of one slot": {
-			evals(`redis.call('set', KEYS[1], 1) return redis.call('incr', KEYS[2])`, []string{"{a}:lock", "{a}:count"}),
+			evals(`redis.call('set', KEYS[1], 1) return redis.call('incr', KEYS[2])`,
+				[]string{"{a}:lock", "{a}:count"}),
 			evals(`return redis.call('mget', unpack(KEYS))`, []string{"{a}:lock", "{a}:count"}),
 		},
 		"one that it makes of another, and no other": {
@@ -121,7 +131,8 @@ func TestLongScriptsThatDeclareTheirKeysAreRight(t *testing.T) {
 			evals(`return redis.call('sunionstore', KEYS[1], KEYS[2])`, []string{"c", "d"}),
 		},
 		"channels and clocks are no keys": {
-			evals(`redis.call('publish', ARGV[1], 'free') redis.call('time') return redis.call('ping')`, []string{"a"}, "channel:a"),
+			evals(`redis.call('publish', ARGV[1], 'free') redis.call('time') return redis.call('ping')`,
+				[]string{"a"}, "channel:a"),
 			evals(`return redis.status_reply(redis.call('echo', KEYS[1]))`, []string{"a"}),
 		},
 		"one with the same tag": {
@@ -129,7 +140,8 @@ func TestLongScriptsThatDeclareTheirKeysAreRight(t *testing.T) {
 			evals(`return redis.call('mget', KEYS[1], '{' .. KEYS[1] .. '}')`, []string{"a"}),
 		},
 		"one made of the words of its keys": {
-			evals(`return redis.call('get', string.sub(KEYS[1], 1, 1) .. string.sub(KEYS[1], 2))`, []string{"a\"b \r\n\xff"}),
+			evals(`return redis.call('get', string.sub(KEYS[1], 1, 1) .. string.sub(KEYS[1], 2))`,
+				[]string{"a\"b \r\n\xff"}),
 			evals(`return redis.pcall('get')`, []string{"a"}),
 		},
 	})
@@ -146,10 +158,11 @@ func requireDeclared(t *testing.T, all map[string][]client) {
 	}
 }
 
-// A program that keeps something in another database would find it there in the next schedule.
+// If a program keeps data in another database, it would find it in the next schedule.
 func TestAScriptThatUsesAnotherDatabaseIsRefused(t *testing.T) {
 	t.Parallel()
-	res, err := Search(t.Context(), quiet(program(evals(`redis.call('select', 1) return redis.call('incr', KEYS[1])`, []string{"a"}), sends("GET a"))))
+	res, err := Search(t.Context(), quiet(
+		program(evals(`redis.call('select', 1) return redis.call('incr', KEYS[1])`, []string{"a"}), sends("GET a"))))
 	require.NoError(t, err)
 	require.Equal(t, "a script has used database 1, and only database 0 can be explored", res.Stopped)
 }

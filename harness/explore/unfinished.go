@@ -10,9 +10,10 @@ import (
 	"github.com/doublegrant/doublegrant/harness/interleave"
 )
 
-// This file says of a search that ended early what it has covered, what most of the work is of that is left, and what to ask for instead.
+// This file describes, for a search that ended early, what it has covered, what most of the remaining work is, and what
+// to ask for instead.
 
-// share is a part of the schedules that are planned, and the flag without which there are none of them.
+// share is a part of the planned schedules, and the flag that would avoid them.
 type share struct {
 	of, flag string
 	has      func(interleave.Choice) bool
@@ -29,20 +30,23 @@ func shares() []share {
 		{of: "a lost answer", flag: "--lost-answers 0", has: kind(interleave.LosesAnswers)},
 		{of: "a lost command", flag: "--lost-commands 0", has: kind(interleave.LosesCommands)},
 		{of: "a late command", flag: "--late 0", has: kind(interleave.Delays)},
-		{of: "a failover", flag: "--failovers 0", has: func(c interleave.Choice) bool { return c == interleave.StopReplication }},
-		{of: "a script flush", flag: "--flushes 0", has: func(c interleave.Choice) bool { return c == interleave.FlushScripts }},
+		{of: "a failover", flag: "--failovers 0", has: func(c interleave.Choice) bool {
+			return c == interleave.StopReplication
+		}},
+		{of: "a script flush", flag: "--flushes 0", has: func(c interleave.Choice) bool {
+			return c == interleave.FlushScripts
+		}},
 		{of: "steps of goroutines or subscriptions", has: func(c interleave.Choice) bool { return c.Thread() > 0 }},
 	}
 }
 
-// moreTime is how many times as long a search is advised to be whose time was up.
+// moreTime is the factor by which a search should run longer if its time was up.
 const moreTime = 5
 
-// mostShares is the number of shares, and of flags, that are named.
+// mostShares bounds the shares, and the flags, that are named.
 const mostShares = 2
 
-// unfinished says what is left of the part that was not run to its end. It is empty if all parts were, or it is not known. The caller holds
-// s.mu.
+// unfinished says what is left of the unfinished part; empty: nothing, or unknown. The caller holds s.mu.
 func (s *search) unfinished() string {
 	f, ok := s.source.(*frontier.Branches)
 	if !ok || s.stopped == "" || f.Planned() == 0 || s.spec.Pieces != nil {
@@ -72,7 +76,8 @@ func (s *search) unfinished() string {
 	}
 	var advice []string
 	if s.outOfTime {
-		advice = append(advice, fmt.Sprintf("--for %v gives it more time", max(time.Second, (moreTime*s.spec.For).Round(time.Second))))
+		advice = append(advice, fmt.Sprintf("--for %v gives it more time",
+			max(time.Second, (moreTime*s.spec.For).Round(time.Second))))
 	}
 	if len(flags) > 0 {
 		advice = append(advice, strings.Join(flags, " and ")+" would leave fewer")

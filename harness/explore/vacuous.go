@@ -9,25 +9,30 @@ import (
 	"github.com/doublegrant/doublegrant/harness/interleave"
 )
 
-// This file tells when a search that found nothing has shown nothing.
+// This file decides whether a search that found nothing has shown anything.
 
-// vacuous returns why a search that ran every schedule and found nothing has shown nothing. It is empty if it has shown
+// vacuous returns why a search that ran every schedule and found nothing has shown nothing; empty: it has shown
 // something.
-func (s *search) vacuous(worlds []*world, own string) string {
+func (s *search) vacuous(worlds []*world, background string) string {
 	b := s.spec.budgets()[0]
 	switch strays := s.seen.Strays + countStrays(worlds); {
 	case s.seen.Coverage.GrantedFree != "":
-		return s.seen.Coverage.GrantedFree + ": whatever it does, it is not part of the search; send its commands through that client"
-	case s.seen.Coverage.Subscribed && !s.seen.Coverage.Heard:
-		return "it has subscribed, and never asked for a message, so whatever it reads there is not part of the search: see Subscriptions in workloads/clients/README.md"
-	case own != "":
-		return "it does something by itself, which is not part of the search: " + own + ". Wait by harness.Sleep and read harness.Now in the goroutine that was called; start a watchdog by harness.Go, or put it under load"
+		return s.seen.Coverage.GrantedFree +
+			": whatever it does, it is not part of the search; send its commands through that client"
+	case s.seen.Coverage.Subscribed && !s.seen.Coverage.AskedForMessage:
+		return "it has subscribed, and never asked for a message, so whatever it reads there is not part of the " +
+			"search: see Subscriptions in workloads/clients/README.md"
+	case background != "":
+		return "it does something by itself, which is not part of the search: " + background +
+			". Wait by harness.Sleep and " +
+			"read harness.Now in the goroutine that was called; start a watchdog by harness.Go, or put it under load"
 	case strays > 0:
 		return describeStrays(strays, worlds, s.spec.Program)
 	case s.neverOK() != "":
 		return fmt.Sprintf("no %s ever succeeded, so nothing was shown", s.neverOK())
 	case s.seen.Coverage.SoleOwner() > 0:
-		return fmt.Sprintf("only client %d ever acquired anything, so nothing was shown of two owners", s.seen.Coverage.SoleOwner())
+		return fmt.Sprintf("only client %d ever acquired anything, so nothing was shown of two owners",
+			s.seen.Coverage.SoleOwner())
 	case s.spec.Program.Fenced && !s.seen.Coverage.Tokens:
 		return "no grant had a fencing token: each was empty"
 	case b.Expiries > 0 && !s.spec.Program.Timeless && !s.seen.Coverage.Expired:
@@ -35,7 +40,8 @@ func (s *search) vacuous(worlds []*world, own string) string {
 	case b.Crashes > 0 && !s.seen.Coverage.Crashed:
 		return "no client could crash: each is done with its first command"
 	case s.seen.Coverage.TooManyEnds:
-		return fmt.Sprintf("there were more than %d leases of different ends at one time, and time passed to the ends of the first only", maxInstants/2)
+		return fmt.Sprintf("there were more than %d leases of different ends at one time, and time passed to the "+
+			"ends of the first only", maxInstants/2)
 	case s.seen.Coverage.ClockRead && !worlds[0].SetsClocks():
 		return "it looks at a clock, and the servers' clocks cannot be set: " + worlds[0].WhyNoClock
 	case s.unmet() != "":
@@ -46,7 +52,7 @@ func (s *search) vacuous(worlds []*world, own string) string {
 	return ""
 }
 
-// neverOK returns a kind of Program.Kinds of which no operation was ok. It is empty if there is none.
+// neverOK returns a kind of Program.Kinds that never succeeded; empty: all did.
 func (s *search) neverOK() harness.Kind {
 	for _, k := range s.spec.Program.Kinds {
 		if !s.seen.OKKinds[k] {
@@ -71,10 +77,12 @@ func describeStrays(n int64, worlds []*world, p interleave.Program) string {
 		said += " (" + strings.Join(named, ", ") + ")"
 	}
 	if p.Gate == interleave.TCP {
-		return said + ", which is not part of the search: let the program send nothing before its first operation but what it connects with, " +
-			"nothing between an answer and the next request, and ask to start each thread: see In a search, and Threads, in workloads/clients/README.md"
+		return said + ", which is not part of the search: let the program send nothing before its first operation " +
+			"but what it connects with, nothing between an answer and the next request, and ask to start each " +
+			"thread: see In a search, and Threads, in workloads/clients/README.md"
 	}
-	return said + ", so by a goroutine or timer of its own, which is not part of the search: start it by harness.Go, or put it under load instead"
+	return said + ", so by a goroutine or timer of its own, which is not part of the search: start it by harness.Go, " +
+		"or put it under load instead"
 }
 
 // countStrays counts the commands that clients sent outside of their turns.

@@ -13,13 +13,12 @@ import (
 	"github.com/doublegrant/doublegrant/harness/interleave"
 )
 
-// This file lets actors wait: for the answer to a command that Redis keeps, for a message, for time, or for another thread of
-// their client.
+// This file lets actors wait: for the answer to a blocked command, for a message, for time, or for another thread.
 
-// resume ends an actor's wait. It returns true if the actor then runs, so that the scheduler has to wait for it.
+// resume ends an actor's wait. runs is true if the actor then runs, so that the scheduler has to wait for it.
 func (ex *live) resume(c interleave.Choice, a *actor) (runs bool, err error) {
-	if a.sends != nil {
-		return false, ex.sendSubscription(a.sends)
+	if a.subscriptionConn != nil {
+		return false, ex.sendSubscription(a.subscriptionConn)
 	}
 	at := a.parkedAt
 	if a.thread == 0 && at.Kind != model.InStart {
@@ -32,11 +31,11 @@ func (ex *live) resume(c interleave.Choice, a *actor) (runs bool, err error) {
 	}
 	if !at.waitsForRedis() {
 		ex.trace.WentOn(at.howItGoesOn())
-		a.heard = model.Event{Kind: model.Awake}
-		ex.hear(a, a.heard)
+		a.lastEvent = model.Event{Kind: model.Awake}
+		ex.noteEvent(a, a.lastEvent)
 		a.awake <- true
 	} else {
-		got := len(at.conn.out)
+		got := len(at.conn.unread)
 		if at.conn.hasArrived() {
 			ex.takeArrived(c, a)
 		} else if at.isStopped() {
@@ -44,7 +43,7 @@ func (ex *live) resume(c interleave.Choice, a *actor) (runs bool, err error) {
 		} else if err := ex.timeOut(a); err != nil {
 			return false, err
 		}
-		ex.hearFrom(a, at.conn, min(got, len(at.conn.out)))
+		ex.noteReceived(a, at.conn, min(got, len(at.conn.unread)))
 		at.conn.reply <- true
 	}
 	a.wakeAt = 0
@@ -61,7 +60,7 @@ func (ex *execution) waitUntil(a *actor) error {
 	return ex.passTo(a.wakeAt)
 }
 
-// takeArrived hands what has arrived to whoever waits for it, unless the choice says that it is lost.
+// takeArrived passes what has arrived to the waiting actor, unless the choice loses it.
 func (ex *live) takeArrived(c interleave.Choice, a *actor) {
 	at, gate := a.parkedAt, a.parkedAt.conn
 	if gate.failed != nil {
@@ -71,16 +70,16 @@ func (ex *live) takeArrived(c interleave.Choice, a *actor) {
 	first := gate.takeMessage()
 	ex.trace.Received(ex.awaitedWords(at), resp.ReplyText(first))
 	lost := c.Kind() == interleave.LosesAnswers
-	if k := gate.kept; k != nil {
+	if k := gate.blocked; k != nil {
 		if lost && k.command.Changes() {
-			a.lost = k.command.Raw
+			a.unansweredCommand = k.command.Raw
 		}
-		ex.forget(gate)
+		ex.stopWaiting(gate)
 	}
-	gate.out = append(gate.out, first...)
+	gate.unread = append(gate.unread, first...)
 	if lost {
 		ex.remaining.LostAnswers--
-		gate.out, gate.failed = nil, errUnanswered
+		gate.unread, gate.failed = nil, errUnanswered
 		ex.trace.Unanswered("the answer is lost")
 		ex.noteSituation(harness.AnswerLost)
 	}
@@ -97,7 +96,7 @@ func (p parked) howItGoesOn() string {
 	return "goes on"
 }
 
-// awaitedWords says what an actor waits for at Redis.
+// awaitedWords says what an actor waits for from Redis.
 func (ex *live) awaitedWords(at parked) string {
 	switch {
 	case ex.trace == nil:
@@ -110,16 +109,16 @@ func (ex *live) awaitedWords(at parked) string {
 
 // takeMessage takes the first whole reply out of the inbox.
 func (c *conn) takeMessage() []byte {
-	n, _ := resp.ReplySize(c.inbox) // it was measured when it came
+	n, _ := resp.ReplySize(c.inbox) // its size was checked on arrival
 	first := slices.Clone(c.inbox[:n])
 	c.inbox = c.inbox[n:]
 	return first
 }
 
-// timeOut ends a wait whose time-out has passed. Redis itself answers a command that it keeps.
+// timeOut ends a wait whose time-out has passed. For a blocked command Redis itself answers.
 func (ex *live) timeOut(a *actor) error {
 	gate := a.parkedAt.conn
-	if gate.kept == nil {
+	if gate.blocked == nil {
 		gate.timedOut = true
 		ex.trace.TimedOut(ex.awaitedWords(a.parkedAt))
 		return nil
@@ -128,15 +127,15 @@ func (ex *live) timeOut(a *actor) error {
 		return err
 	}
 	ex.trace.TimedOut(ex.awaitedWords(a.parkedAt))
-	ex.forget(gate)
-	gate.out = append(gate.out, gate.takeMessage()...)
+	ex.stopWaiting(gate)
+	gate.unread = append(gate.unread, gate.takeMessage()...)
 	return nil
 }
 
 // errTimedOut is the error of a read whose time-out has passed.
 var errTimedOut = os.ErrDeadlineExceeded
 
-// nap lets an actor sleep that has other threads beside it. It returns when the time is over or ctx has ended.
+// nap makes an actor sleep that has other threads. It returns when the time is over or ctx is canceled.
 func (a *actor) nap(ctx context.Context, d time.Duration) error {
 	a.wakeAt = max(a.wakeAt, a.ex.now) + d
 	a.noteAct(model.Act{Sleep: d})

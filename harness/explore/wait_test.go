@@ -11,14 +11,14 @@ import (
 	"github.com/doublegrant/doublegrant/harness/interleave"
 )
 
-// waitSpec makes a Spec of clients that wait: one part, without anything that interferes.
+// waitSpec returns a Spec of clients that wait: one part in which nothing goes wrong.
 func waitSpec(clients ...client) Spec {
 	s := quiet(program(clients...))
 	s.Clients = len(clients)
 	return s
 }
 
-// deadlocked wants a search to find a deadlock and nothing else, and returns it.
+// deadlocked runs a search that has to find exactly a deadlock, and returns it.
 func deadlocked(t *testing.T, spec Spec) interleave.Counterexample {
 	t.Helper()
 	res := resultOf(t, spec)
@@ -42,7 +42,7 @@ func everyResult(t *testing.T, s Spec) map[string]bool {
 	return seen
 }
 
-// For each command that waits: a client that is woken by another goes on, one that nobody wakes is a deadlock, and one whose
+// For each blocking command: a client that another wakes goes on, one that is not woken is a deadlock, and one whose
 // time-out passes is answered in the schedule's time.
 func TestCommandsThatWait(t *testing.T) {
 	s := newScheduler(t, waitSpec(idle, idle))
@@ -75,8 +75,8 @@ func TestCommandsThatWait(t *testing.T) {
 	require.Regexp(t, "client 1  BLPOP q 0 +\\(waits\\)", found.Text())
 }
 
-// subscribes makes a client with one operation: it subscribes, waits for the confirmation if it is careful, looks at key, and if
-// that is not there waits for a message.
+// subscribesAndLooks returns a client with one operation. It subscribes, waits for the confirmation if careful is true,
+// reads key, and waits for a message if key is not there.
 func subscribesAndLooks(careful bool) client {
 	return does("wait", func(ctx context.Context, r redis.UniversalClient) (string, error) {
 		sub := r.Subscribe(ctx, "done")
@@ -101,7 +101,7 @@ func subscribesAndLooks(careful bool) client {
 	})
 }
 
-// Whoever waits for a message has to have subscribed for certain before it looks whether there is anything to wait for.
+// A client that waits for a message has to be subscribed before it checks whether it has to wait.
 func TestRacedSubscriptions(t *testing.T) {
 	tells := together("SET key 1", "PUBLISH done now")
 	require.Empty(t, searched(t, waitSpec(subscribesAndLooks(true), tells)).Found)
@@ -111,7 +111,7 @@ func TestRacedSubscriptions(t *testing.T) {
 	found := deadlocked(t, waitSpec(subscribesAndLooks(false), tells))
 	require.Contains(t, found.Anomaly.Note, "client 1 waits for ever for a message on done")
 
-	early := together("PUBLISH done now", "SET key 1") // the message comes before there is anything to see
+	early := together("PUBLISH done now", "SET key 1") // the message comes before the key is set
 	deadlocked(t, waitSpec(subscribesAndLooks(true), early))
 }
 
@@ -125,10 +125,11 @@ func TestRacedThreads(t *testing.T) {
 		wait()
 		return say(ctx, r, "GET k")
 	})
-	require.Equal(t, map[string]bool{"1: both = thread": true, "1: both = parent": true}, everyResult(t, waitSpec(parent, idle)))
+	require.Equal(t, map[string]bool{"1: both = thread": true, "1: both = parent": true},
+		everyResult(t, waitSpec(parent, idle)))
 }
 
-// A watchdog that goes on after its client is done still acts when time passes at the end of the schedule.
+// A watchdog that outlives its client still acts when time passes at the end of the schedule.
 func TestAThreadThatOutlivesItsClient(t *testing.T) {
 	renews := does("lock", func(ctx context.Context, r redis.UniversalClient) (string, error) {
 		harness.Go(ctx, func(ctx context.Context) {
@@ -139,7 +140,8 @@ func TestAThreadThatOutlivesItsClient(t *testing.T) {
 	})
 	spec := waitSpec(renews, idle)
 	left := map[int]bool{}
-	spec.Program.Finally = func(_ context.Context, _ *harness.Session, _ redis.UniversalClient, after interleave.After) error {
+	spec.Program.Finally = func(_ context.Context, _ *harness.Session, _ redis.UniversalClient,
+		after interleave.After) error {
 		n, err := after.PassAll(2 * lease)
 		left[n] = true
 		return err

@@ -22,7 +22,7 @@ import (
 
 func TestACrashCutsOneOperationOff(t *testing.T) {
 	two := together("INCR a", "INCR a")
-	spec := quiet(program(inTurn(two, two, two), sends("GET a"))) // nobody hears of the second and the third
+	spec := quiet(program(inTurn(two, two, two), sends("GET a"))) // the second and third do not begin
 	spec.Crashes = 1
 	s := newScheduler(t, spec)
 	ex := s.run(interleave.Run(0), interleave.Crash(0), interleave.Run(1))
@@ -38,7 +38,7 @@ func TestACrashCutsOneOperationOff(t *testing.T) {
 	require.Equal(t, "1: INCR a, INCR a = 1 2", results(ex.ops)[1])
 }
 
-// A crash between two operations cuts none off.
+// A crash between two operations interrupts none.
 func TestACrashBetweenOperations(t *testing.T) {
 	worker := func(ctx context.Context, s *harness.Session, r redis.UniversalClient) {
 		sends("INCR a")(ctx, s, r)
@@ -51,10 +51,11 @@ func TestACrashBetweenOperations(t *testing.T) {
 	ex := s.run(interleave.Run(0), interleave.Crash(0))
 	require.Equal(t, []string{"1: INCR a = 1", "2: INCR a = 2", "2: INCR b = 1"}, results(ex.ops))
 	ex = s.run(interleave.Run(0), interleave.Run(0), interleave.Crash(0))
-	require.Equal(t, []string{"1: INCR a = 1", "2: INCR a = 2", "2: INCR b = 1"}, results(ex.ops), "nothing was sent of INCR b")
+	require.Equal(t, []string{"1: INCR a = 1", "2: INCR a = 2", "2: INCR b = 1"}, results(ex.ops),
+		"nothing was sent of INCR b")
 }
 
-// A client that crashed cannot crash again, nor can a client that has done nothing since another one took a step.
+// A crashed client cannot crash again, nor can a client that has done nothing since another took a step.
 func TestWhoCanCrash(t *testing.T) {
 	spec := quiet(program(writesTo("a", 3)))
 	spec.Crashes = 2
@@ -70,7 +71,7 @@ func TestWhoCanCrash(t *testing.T) {
 	require.Empty(t, possible(ex))
 }
 
-// byHash runs a Lua script as go-redis does: by its hash and, when Redis lacks it, by its text.
+// byHash runs a Lua script as go-redis does: by its hash and, if Redis lacks it, by its text.
 func byHash(text string, times int) client {
 	script := redis.NewScript(text)
 	return func(ctx context.Context, s *harness.Session, r redis.UniversalClient) {
@@ -85,7 +86,7 @@ func TestAFlushOfTheScriptCache(t *testing.T) {
 	spec.Flushes = 1
 	s := newScheduler(t, spec)
 	require.True(t, s.run().Disturbed(), "in the first schedule the cache is cold")
-	for range 2 { // after a flush the cache is as it was
+	for range 2 { // after a flush the cache is restored
 		ex := s.run(interleave.Run(0), interleave.FlushScripts, interleave.Run(0), interleave.Run(0))
 		require.False(t, ex.Disturbed())
 		require.Equal(t, []string{
@@ -100,7 +101,7 @@ func TestAFlushOfTheScriptCache(t *testing.T) {
 	}
 }
 
-// The next schedule begins with every script that clients ever loaded, not only with those that were loaded again after the
+// The next schedule begins with every script that clients ever loaded, not only with those loaded again after the
 // flush.
 func TestAFlushIsUndone(t *testing.T) {
 	one, two := byHash("return 'one'", 1), byHash("return 'two'", 1)
@@ -114,7 +115,7 @@ func TestAFlushIsUndone(t *testing.T) {
 	}
 }
 
-// failover makes a scheduler with a budget of one failover, hence with replicas.
+// failover returns a scheduler with a budget of one failover, and so with replicas.
 func failover(t *testing.T, p interleave.Program) *scheduler {
 	t.Helper()
 	spec := quiet(p)
@@ -122,7 +123,7 @@ func failover(t *testing.T, p interleave.Program) *scheduler {
 	return newScheduler(t, spec)
 }
 
-// whole fails unless the first node is the primary and the replicas are in step with it.
+// whole fails unless the first node is the primary and its replicas are in step.
 func (s *scheduler) whole() {
 	s.t.Helper()
 	require.NoError(s.t, s.w.reset())
@@ -137,23 +138,27 @@ func (s *scheduler) whole() {
 }
 
 func TestAFailoverLosesWhatCameAfterReplicationStopped(t *testing.T) {
-	s := failover(t, program(sends("SET before 1", "SET after 1"), sends("GET before", "GET after", "SET later 1", "GET later")))
+	s := failover(t, program(sends("SET before 1", "SET after 1"),
+		sends("GET before", "GET after", "SET later 1", "GET later")))
 	for range 2 {
-		ex := s.run(interleave.Run(0), interleave.StopReplication, interleave.Run(0), interleave.Promote, interleave.Run(1), interleave.Run(1), interleave.Run(1), interleave.Run(1))
+		ex := s.run(interleave.Run(0), interleave.StopReplication, interleave.Run(0), interleave.Promote,
+			interleave.Run(1), interleave.Run(1), interleave.Run(1), interleave.Run(1))
 		require.Equal(t, []string{
-			"1: SET before 1 = OK", "1: SET after 1 = OK", "2: GET before = 1", "2: GET after = (nil)", "2: SET later 1 = OK", "2: GET later = 1",
+			"1: SET before 1 = OK", "1: SET after 1 = OK", "2: GET before = 1", "2: GET after = (nil)",
+			"2: SET later 1 = OK", "2: GET later = 1",
 		}, results(ex.ops))
 		require.Equal(t, "0: the replica becomes the primary, without what it did not hear =", commands(ex)[3])
 		s.whole()
 		ex = s.run(interleave.Run(0), interleave.Run(0), interleave.Run(1), interleave.Run(1))
-		require.Equal(t, []string{"2: GET before = 1", "2: GET after = 1"}, results(ex.ops)[2:4], "no failover in this one")
+		require.Equal(t, []string{"2: GET before = 1", "2: GET after = 1"}, results(ex.ops)[2:4],
+			"no failover in this one")
 		s.whole()
-		s.run(interleave.Run(0), interleave.StopReplication, interleave.Run(0)) // nobody is promoted
+		s.run(interleave.Run(0), interleave.StopReplication, interleave.Run(0)) // without a promotion
 		s.whole()
 	}
 }
 
-// As long as nothing was written since replication stopped, a promotion loses nothing, so there is none.
+// A promotion is not tried while nothing was written since replication stopped, since it would lose nothing.
 func TestNobodyIsPromotedForNothing(t *testing.T) {
 	s := failover(t, program(sends("GET a", "SET a 1")))
 	ex := s.begin()
@@ -173,11 +178,13 @@ func TestTheStateOfAConnectionDiesWithItsPrimary(t *testing.T) {
 	s := failover(t, program(inTurn(together("CAS a x"), sends("GET a")), sends("SET b 1")))
 	lost := errLost.Error()
 	for _, path := range [][]interleave.Choice{
-		{interleave.Run(0), interleave.StopReplication, interleave.Run(1), interleave.Promote},                    // between WATCH and GET
-		{interleave.Run(0), interleave.Run(0), interleave.StopReplication, interleave.Run(1), interleave.Promote}, // between GET and EXEC
+		{interleave.Run(0), interleave.StopReplication, interleave.Run(1), interleave.Promote}, // between WATCH and GET
+		// between GET and EXEC
+		{interleave.Run(0), interleave.Run(0), interleave.StopReplication, interleave.Run(1), interleave.Promote},
 	} {
 		ex := s.run(path...)
-		require.Equal(t, []string{"2: SET b 1 = OK", "1: CAS a x = info " + lost, "1: GET a = (nil)"}, sameClient(ex.ops))
+		require.Equal(t, []string{"2: SET b 1 = OK", "1: CAS a x = info " + lost, "1: GET a = (nil)"},
+			sameClient(ex.ops))
 		require.Contains(t, strings.Join(commands(ex), "\n"), "= (lost) "+lost)
 	}
 	ex := s.run(interleave.StopReplication, interleave.Run(1), interleave.Promote) // before WATCH
@@ -194,20 +201,23 @@ func TestAPipelineThatSpansAFailover(t *testing.T) {
 	})
 	s := failover(t, program(inTurn(pipeline, sends("MGET a b c")), sends("SET c 1")))
 	ex := s.run(interleave.StopReplication, interleave.Run(0), interleave.Promote) // half of it was sent
-	require.Equal(t, []string{"1: pipeline = info " + errLost.Error(), "1: MGET a b c = [<nil> <nil> <nil>]"}, sameClient(ex.ops)[:2])
+	require.Equal(t, []string{"1: pipeline = info " + errLost.Error(), "1: MGET a b c = [<nil> <nil> <nil>]"},
+		sameClient(ex.ops)[:2])
 	ex = s.run(interleave.Run(0), interleave.StopReplication, interleave.Run(1), interleave.Promote)
-	require.Equal(t, []string{"1: pipeline = info " + errLost.Error(), "1: MGET a b c = [1 <nil> <nil>]"}, sameClient(ex.ops)[1:])
-	ex = s.run(interleave.StopReplication, interleave.Run(1), interleave.Promote) // nothing was
+	require.Equal(t, []string{"1: pipeline = info " + errLost.Error(), "1: MGET a b c = [1 <nil> <nil>]"},
+		sameClient(ex.ops)[1:])
+	ex = s.run(interleave.StopReplication, interleave.Run(1), interleave.Promote) // none of it was sent
 	require.Equal(t, []string{"1: pipeline = incr a: 1; incr b: 1", "1: MGET a b c = [1 1 <nil>]"}, results(ex.ops)[1:])
 	s.whole()
 }
 
-// A new primary knows no scripts; clients load them again, and the old one has forgotten none.
+// A new primary has no scripts: clients load them again. The old one keeps them.
 func TestScriptsAfterAFailover(t *testing.T) {
 	s := failover(t, program(byHash("return redis.call('incr', KEYS[1]) .. ''", 1), sends("SET c 1")))
 	s.run()
 	for range 2 {
-		ex := s.run(interleave.StopReplication, interleave.Run(1), interleave.Promote, interleave.Run(0), interleave.Run(0))
+		ex := s.run(interleave.StopReplication, interleave.Run(1), interleave.Promote,
+			interleave.Run(0), interleave.Run(0))
 		require.Contains(t, strings.Join(commands(ex), "\n"), "NOSCRIPT")
 		require.Equal(t, "1: script = 1", results(ex.ops)[1])
 		ex = s.run()
@@ -216,7 +226,7 @@ func TestScriptsAfterAFailover(t *testing.T) {
 	}
 }
 
-// A command of the explorer's own that Redis refuses is an error of the harness.
+// If Redis refuses a command of the explorer, the harness has failed.
 func TestTheWorldsOwnCommands(t *testing.T) {
 	s := newScheduler(t, quiet(program(idle)))
 	_, err := s.w.Ask(server.FirstPrimary, "NONSENSE", "x")
@@ -232,7 +242,8 @@ func TestTheWorldsOwnCommands(t *testing.T) {
 	require.False(t, errors.Is(err, schedule.ErrStopped))
 }
 
-// incrThenWait makes a client that adds one and, in the same pipeline, waits for two replicas for the given time in milliseconds.
+// incrThenWait returns a client that increments a key and, in the same pipeline, waits for two replicas for the given
+// milliseconds.
 func incrThenWait(within string) func(context.Context, *harness.Session, redis.UniversalClient) {
 	return does("wait", func(ctx context.Context, r redis.UniversalClient) (string, error) {
 		p := r.Pipeline()
@@ -243,19 +254,22 @@ func incrThenWait(within string) func(context.Context, *harness.Session, redis.U
 	})
 }
 
-// The replica that hears nothing acknowledges nothing. After a promotion the other replica acknowledges to the new primary.
+// The replica that lags acknowledges nothing. After a promotion the other replica acknowledges to the new primary.
 func TestAcknowledgements(t *testing.T) {
 	p := program(incrThenWait("20"), sends("SET c 1"))
 	p.Replicas = true
 	s := failover(t, p)
 	require.Contains(t, results(s.run(interleave.Run(0), interleave.Run(0)).ops), "1: wait = WAIT 2 20: 2")
-	require.Contains(t, results(s.run(interleave.Run(0), interleave.StopReplication, interleave.Run(0)).ops), "1: wait = WAIT 2 20: 2", "all have heard of it before replication stops")
-	require.Contains(t, results(s.run(interleave.StopReplication, interleave.Run(0), interleave.Run(0)).ops), "1: wait = WAIT 2 20: 1")
-	require.Contains(t, results(s.run(interleave.StopReplication, interleave.Run(1), interleave.Promote, interleave.Run(0), interleave.Run(0)).ops), "1: wait = WAIT 2 20: 1")
+	require.Contains(t, results(s.run(interleave.Run(0), interleave.StopReplication, interleave.Run(0)).ops),
+		"1: wait = WAIT 2 20: 2", "all have heard of it before replication stops")
+	require.Contains(t, results(s.run(interleave.StopReplication, interleave.Run(0), interleave.Run(0)).ops),
+		"1: wait = WAIT 2 20: 1")
+	require.Contains(t, results(s.run(interleave.StopReplication, interleave.Run(1), interleave.Promote,
+		interleave.Run(0), interleave.Run(0)).ops), "1: wait = WAIT 2 20: 1")
 	s.whole()
 }
 
-// A replica that takes longer in real time than the WAIT allows answers at once in the schedule's time.
+// A replica that takes longer in real time than the WAIT allows still answers at once in the schedule's time.
 func TestAWaitDoesNotEndBeforeABusyReplicaHasAnswered(t *testing.T) {
 	p := program(incrThenWait("1"), sends("SET c 1"))
 	p.Replicas = true
@@ -270,8 +284,8 @@ func TestAWaitDoesNotEndBeforeABusyReplicaHasAnswered(t *testing.T) {
 	s.whole()
 }
 
-// A program may leave a subscription open in each schedule, as one that expects its process to end. The Redis clients of a search live
-// on, and would keep them all.
+// A program may leave a subscription open in each schedule, as if its process would end. The search's Redis clients
+// live on and would keep them all.
 func TestSubscriptionsThatAreLeftOpenArePutAway(t *testing.T) {
 	leaves := does("news", func(ctx context.Context, r redis.UniversalClient) (string, error) {
 		_, err := r.Subscribe(ctx, "news").Receive(ctx)
@@ -288,15 +302,16 @@ func TestSubscriptionsThatAreLeftOpenArePutAway(t *testing.T) {
 	require.NotNil(t, s.w.clients[1])
 }
 
-// The new primary has all that the replica held: values of every type with their ends, one of them in its last millisecond, and
-// functions. It has nothing of an earlier promotion.
+// The new primary has everything that the replica had: values of every type with their ends, one in its last
+// millisecond, and functions. It has nothing of an earlier promotion.
 func TestTheNewPrimaryHasWhatTheReplicaHeld(t *testing.T) {
 	const library = "#!lua name=lib\nredis.register_function('answer', function() return 42 end)"
 	write := does("write", func(ctx context.Context, r redis.UniversalClient) (string, error) {
 		_, err := r.Pipelined(ctx, func(p redis.Pipeliner) error {
 			p.FunctionLoadReplace(ctx, library)
 			for _, c := range []string{
-				"RPUSH list x y", "HSET hash f v", "ZADD sorted 1.5 m", "SADD set 1 2 3", "XADD stream 5-1 f v", "XGROUP CREATE stream group 0",
+				"RPUSH list x y", "HSET hash f v", "ZADD sorted 1.5 m", "SADD set 1 2 3", "XADD stream 5-1 f v",
+				"XGROUP CREATE stream group 0",
 				"SET year 1 EX 31536000",
 			} {
 				_, _ = say(ctx, p, c)
@@ -306,7 +321,8 @@ func TestTheNewPrimaryHasWhatTheReplicaHeld(t *testing.T) {
 		})
 		return "", err
 	})
-	look := sends("LRANGE list 0 -1", "HGETALL hash", "ZRANGE sorted 0 -1 WITHSCORES", "SMEMBERS set", "XINFO GROUPS stream", "GET short", "PEXPIRETIME short",
+	look := sends("LRANGE list 0 -1", "HGETALL hash", "ZRANGE sorted 0 -1 WITHSCORES", "SMEMBERS set",
+		"XINFO GROUPS stream", "GET short", "PEXPIRETIME short",
 		"PEXPIRETIME year", "GET lost", "FCALL answer 0")
 	spec := quiet(program(inTurn(write, sends("DEL list", "SET lost 1")), look))
 	spec.Failovers, spec.Expiries, spec.LostCommands = 1, 1, 1
@@ -318,7 +334,8 @@ func TestTheNewPrimaryHasWhatTheReplicaHeld(t *testing.T) {
 	for _, failover := range []bool{false, true, true} {
 		then := []interleave.Choice{interleave.Pass(0)}
 		if failover {
-			then = []interleave.Choice{interleave.StopReplication, interleave.Run(0), interleave.Run(0), interleave.Pass(0), interleave.Promote}
+			then = []interleave.Choice{interleave.StopReplication, interleave.Run(0), interleave.Run(0),
+				interleave.Pass(0), interleave.Promote}
 		}
 		seen := results(s.run(slices.Concat(steps(0, 9), then, steps(1, 10))...).ops)
 		seen = slices.DeleteFunc(seen, func(r string) bool { return !strings.HasPrefix(r, "2: ") })
@@ -332,7 +349,7 @@ func TestTheNewPrimaryHasWhatTheReplicaHeld(t *testing.T) {
 	s.whole()
 }
 
-// A script that clients run by its hash is shown by its first line once some client has loaded it.
+// A script that is run by its hash is shown by its first line once a client has loaded it.
 func TestScriptsThatClientsLoadAreLearned(t *testing.T) {
 	load := does("load", func(ctx context.Context, r redis.UniversalClient) (string, error) {
 		return r.ScriptLoad(ctx, "-- first\nreturn 1").Result()
@@ -345,6 +362,8 @@ func TestScriptsThatClientsLoadAreLearned(t *testing.T) {
 			})
 		}
 	}
-	ex := newScheduler(t, quiet(program(load, run))).run(interleave.Run(0), interleave.Run(1), interleave.Run(1), interleave.Run(1))
-	require.Equal(t, []string{"2: EVAL {second} = 2", "2: EVALSHA {first} = 1", "2: EVALSHA {second} = 2"}, commands(ex)[1:])
+	ex := newScheduler(t, quiet(program(load, run))).run(interleave.Run(0), interleave.Run(1),
+		interleave.Run(1), interleave.Run(1))
+	require.Equal(t, []string{"2: EVAL {second} = 2", "2: EVALSHA {first} = 1", "2: EVALSHA {second} = 2"},
+		commands(ex)[1:])
 }

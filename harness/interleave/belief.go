@@ -6,22 +6,23 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 )
 
-// Never is the index of a step that does not come.
+// Never is the index of a step that does not exist.
 const Never = -1
 
-// Belief is a stretch of steps in which a client has a lock as far as it knows. What it certainly holds, the checkers judge: see
-// [harness.Anomaly].
+// Belief is a range of steps in which a client has a lock as far as it knows. Checkers decide what it certainly holds:
+// see [harness.Anomaly].
 type Belief struct {
 	Client    int    // from 0
-	Key       string // of the lock
+	Key       string // key of the lock
 	From      int    // index of the step whose reply granted it
 	LeaseEnds int    // index of the step in which the lease ends, or Never
-	To        int    // index of the step in which the client begins to give the lock up, crashes, or gets it anew; or Never
-	Renewed   bool   // the client gets the lock anew at To
+	// index of the step in which the client begins to release the lock, crashes, or gets the lock again; or Never
+	To      int
+	Renewed bool // the client gets the lock again at To
 }
 
-// Beliefs lists which client of a schedule had which lock, as far as it knew, in the order of their operations. The lease ends as it
-// does for the checkers, on a clock without drift. A client's crash ends what it believed.
+// Beliefs lists which client of a schedule had which lock, as far as it knew, in the order of operations. A lease ends
+// as for the checkers, on a clock without drift. A crash ends a client's beliefs.
 func (c Counterexample) Beliefs(clients int) []Belief {
 	var all []Belief
 	steps := c.Answers(clients)
@@ -29,22 +30,24 @@ func (c Counterexample) Beliefs(clients int) []Belief {
 		if !grantsLock(op) || steps[i] == Never || op.Client < 0 {
 			continue
 		}
-		b := Belief{Client: ClientOf(op.Client, clients), Key: op.Key, From: steps[i], LeaseEnds: c.leaseEnds(steps[i], op)}
-		b.To, b.Renewed = c.letsGoStep(steps, i, clients)
+		b := Belief{Client: ClientOf(op.Client, clients), Key: op.Key, From: steps[i],
+			LeaseEnds: c.leaseEnds(steps[i], op)}
+		b.To, b.Renewed = c.endOfBelief(steps, i, clients)
 		all = append(all, b)
 	}
 	return all
 }
 
-// ClientOf returns the number of the client, from 0, that has the given id in an operation of a schedule; -1 for the harness. Client 0
-// begins with id 1. After an operation of unknown outcome, clients+1 is added to a client's id: see [harness.Meta.Worker].
+// ClientOf returns the client, from 0, with the given id in an operation of a schedule; -1 is the harness. Client 0
+// begins with id 1. After an operation of unknown outcome, clients+1 is added to the client's id: see
+// [harness.Meta.Worker].
 func ClientOf(id, clients int) int { return max(-1, harness.Meta{Workers: clients + 1}.Worker(id)-1) }
 
-// Answers returns for each operation the index of the step that completed it, or Never. Times alone cannot tell, since an operation
-// that sends nothing has no step; so it goes through the steps of each client in order.
+// Answers returns for each operation the index of the step that completed it, or Never. Times do not suffice, since an
+// operation that sends nothing has no step, so it matches each client's steps in order.
 func (c Counterexample) Answers(clients int) []int {
 	steps := make([]int, len(c.Ops))
-	next := map[int]int{} // by client: the first step that no earlier operation has taken
+	next := map[int]int{} // by client: first step after those of earlier operations
 	for i, op := range c.Ops {
 		client := ClientOf(op.Client, clients)
 		steps[i] = c.stepOfOp(next[client], client, op)
@@ -55,7 +58,8 @@ func (c Counterexample) Answers(clients int) []int {
 	return steps
 }
 
-// stepOfOp returns the first step of op, from next on, after which its client believes something, or else the last step of op.
+// stepOfOp returns the first step of op, from next on, after which its client believes something; if there is none, the
+// last step of op.
 func (c Counterexample) stepOfOp(next, client int, op harness.Op) int {
 	step := Never
 	for i := next; i < len(c.Steps); i++ {
@@ -73,12 +77,12 @@ func (c Counterexample) stepOfOp(next, client int, op harness.Op) int {
 	return step
 }
 
-// grantsLock reports whether op gave its client a lock, or renewed it.
+// grantsLock reports whether op granted or renewed a lock.
 func grantsLock(op harness.Op) bool {
 	return op.Outcome == harness.OK && (op.Kind == harness.Acquire || op.Kind == harness.Extend)
 }
 
-// leaseEnds returns the first step after from in which the lease that op was granted is over, or Never.
+// leaseEnds returns the first step after from in which the lease of op is over, or Never.
 func (c Counterexample) leaseEnds(from int, op harness.Op) int {
 	end := op.HeldUntil(0)
 	if end == harness.Forever {
@@ -87,11 +91,10 @@ func (c Counterexample) leaseEnds(from int, op harness.Op) int {
 	return c.StepAt(end, from+1)
 }
 
-// StepAt returns the index of the first step, from the given one on, in which the time t comes or has come. It returns Never if there
-// is none.
+// StepAt returns the index of the first step, starting at from, in which the time is t or later; Never: none.
 func (c Counterexample) StepAt(t time.Duration, from int) int {
 	for i := from; i < len(c.Steps); i++ {
-		after := t // the last step is taken to reach t: no later step shows how much time it lets pass
+		after := t // the last step counts as reaching t, since no later step shows how much time it lets pass
 		if i+1 < len(c.Steps) {
 			after = c.Steps[i+1].At
 		}
@@ -102,26 +105,27 @@ func (c Counterexample) StepAt(t time.Duration, from int) int {
 	return Never
 }
 
-// letsGoStep returns the step in which the client lets go of the lock that operation i granted, and whether it gets the lock anew there.
-func (c Counterexample) letsGoStep(steps []int, i, clients int) (step int, renewed bool) {
+// endOfBelief returns the step in which the client loses or begins to release the lock that operation i granted, and
+// whether it gets the lock again there.
+func (c Counterexample) endOfBelief(steps []int, i, clients int) (step int, renewed bool) {
 	client := ClientOf(c.Ops[i].Client, clients)
-	gives, again := c.nextOfOwner(steps, i, clients)
+	releasesAt, renewedAt := c.nextByOwner(steps, i, clients)
 	for k := steps[i] + 1; k < len(c.Steps); k++ {
 		s := c.Steps[k]
 		own := s.Client == client+1
-		if k == again {
+		if k == renewedAt {
 			return k, true
 		}
-		if own && (s.Choice.IsCrash() || gives >= 0 && s.At >= gives) {
+		if own && (s.Choice.IsCrash() || releasesAt >= 0 && s.At >= releasesAt) {
 			return k, false
 		}
 	}
 	return Never, false
 }
 
-// nextOfOwner returns what the client of operation i does next with its lock: the time at which it begins to give the lock up, or -1;
-// and the step that grants it anew, or Never.
-func (c Counterexample) nextOfOwner(steps []int, i, clients int) (gives time.Duration, again int) {
+// nextByOwner returns what the client of operation i does next with its lock: when it begins to release it, or -1, and
+// the step that grants it again, or Never.
+func (c Counterexample) nextByOwner(steps []int, i, clients int) (releasesAt time.Duration, renewedAt int) {
 	for j := i + 1; j < len(c.Ops); j++ {
 		switch x := c.Ops[j]; {
 		case ClientOf(x.Client, clients) != ClientOf(c.Ops[i].Client, clients) || x.Key != c.Ops[i].Key:

@@ -33,7 +33,8 @@ func TestACrashEndsABeliefAndAPromisedEndItsLease(t *testing.T) {
 	p.Does(2, "GET lock", "0-1")
 	p.Does(2, "GET lock", "0-1")
 	p.Crashes(1)
-	require.Equal(t, []interleave.Belief{{Client: 0, Key: "lock", From: 0, LeaseEnds: 2, To: 3}}, p.Counterexample.Beliefs(2))
+	require.Equal(t, []interleave.Belief{{Client: 0, Key: "lock", From: 0, LeaseEnds: 2, To: 3}},
+		p.Counterexample.Beliefs(2))
 }
 
 func TestOperationsFindTheirSteps(t *testing.T) {
@@ -41,8 +42,10 @@ func TestOperationsFindTheirSteps(t *testing.T) {
 	p.Does(1, "GET msg", "(nil)")
 	p.Does(2, "GET msg", "(nil)")
 	p.Ends(1, "SET msg 1", "OK", "is the first", analysistest.Claim(harness.ResultFirst))
-	p.Ops = append(p.Ops, harness.Op{Kind: harness.Deliver, Call: p.Now + time.Millisecond/2, Return: p.Now + time.Millisecond/2})
-	p.Ops = append(p.Ops, harness.Op{Client: harness.HarnessClient, Kind: harness.Inspect, Call: p.Now, Return: p.Now + time.Millisecond/4})
+	p.Ops = append(p.Ops, harness.Op{Kind: harness.Deliver, Call: p.Now + time.Millisecond/2,
+		Return: p.Now + time.Millisecond/2})
+	p.Ops = append(p.Ops, harness.Op{Client: harness.HarnessClient, Kind: harness.Inspect, Call: p.Now,
+		Return: p.Now + time.Millisecond/4})
 	p.Ends(1, "DEL msg", "1", "", analysistest.LockOp(harness.Release, ""))
 	require.Equal(t, []int{2, interleave.Never, interleave.Never, 3}, p.Counterexample.Answers(2))
 }

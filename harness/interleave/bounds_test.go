@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Every field has a row in the table, with the names by which others know it.
+// Every field has a row in the table, with its name for users.
 func TestTheTableHasEveryBound(t *testing.T) {
 	var b Bounds
 	var of Budget
@@ -53,5 +53,6 @@ func TestDefaultsOfBounds(t *testing.T) {
 		}
 	}
 	asked := Bounds{Clients: 7, Crashes: -1, Expiries: 5, LostAnswers: -1}.OrDefaults()
-	require.Equal(t, []int{7, 0, 5, -1, 0}, []int{asked.Clients, asked.Crashes, asked.Expiries, asked.LostAnswers, asked.Late})
+	require.Equal(t, []int{7, 0, 5, -1, 0},
+		[]int{asked.Clients, asked.Crashes, asked.Expiries, asked.LostAnswers, asked.Late})
 }

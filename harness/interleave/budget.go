@@ -5,24 +5,27 @@ import (
 	"strings"
 )
 
-// Budget bounds what may happen in one schedule. A count of 0 means never; none is negative. The zero value is not a search's
-// budget: it has no clients.
+// Budget bounds what may happen in one schedule. 0 means never, and counts are not negative. The zero value has no
+// clients, so a search cannot use it.
 type Budget struct {
-	Clients      int `json:"clients"`                // clients of a schedule, 2 to MaxClients
-	Crashes      int `json:"crashes"`                // clients that crash
-	Expiries     int `json:"expiries"`               // times that time passes beyond the end of a lease
-	Approaches   int `json:"approaches,omitempty"`   // times that time passes to shortly before the end of a lease; more than 0 lets one script take a millisecond as well
-	Failovers    int `json:"failovers"`              // promotions of a replica that has not heard everything, 0 or 1
-	Flushes      int `json:"flushes"`                // times that the script cache is flushed
-	LostAnswers  int `json:"lostAnswers,omitempty"`  // commands that are executed, whose client gets no answer
-	LostCommands int `json:"lostCommands,omitempty"` // commands that are not executed, whose client gets no answer
-	// Place is added to the place of every client but the first: see Program.Open. A client's name depends on its place, so with
-	// it two clients can have names other than those of the first two.
+	Clients  int `json:"clients"`  // 2 to MaxClients
+	Crashes  int `json:"crashes"`  // clients that crash
+	Expiries int `json:"expiries"` // how often time passes beyond the end of a lease
+	// how often time passes to shortly before the end of a lease; if more than 0, one script may also take a
+	// millisecond
+	Approaches   int `json:"approaches,omitempty"`
+	Failovers    int `json:"failovers"`              // promotions of a lagging replica, 0 or 1
+	Flushes      int `json:"flushes"`                // flushes of the script cache
+	LostAnswers  int `json:"lostAnswers,omitempty"`  // commands that are executed without an answer
+	LostCommands int `json:"lostCommands,omitempty"` // commands that are not executed, without an answer
+	// Place is added to the place of every client but the first: see Program.Open. Names depend on places, so two
+	// clients can have other names than those of the first two.
 	Place int `json:"place,omitempty"`
-	Late  int `json:"late,omitempty"` // commands that are executed after their client has gone on without an answer, at most MaxPerKind
+	// commands that are executed after their client has gone on without an answer, at most MaxPerKind
+	Late int `json:"late,omitempty"`
 }
 
-// limits lists the counts of what may go wrong, with their names: all fields but Clients and Place.
+// limits lists the counts of what may go wrong with their names: all fields except Clients and Place.
 func (b *Budget) limits() []limit {
 	return []limit{
 		{&b.Crashes, "crash", "crashes"},
@@ -48,7 +51,7 @@ func (b Budget) Faults() (n int) {
 	return n
 }
 
-// Without returns the budget that is used where left is what is left of b.
+// Without returns the part of b that was used, if left remains.
 func (b Budget) Without(left Budget) Budget {
 	for i, l := range left.limits() {
 		*b.limits()[i].n -= *l.n
@@ -69,7 +72,7 @@ func (l limit) String() string {
 	return fmt.Sprintf("%d %s", *l.n, l.many)
 }
 
-// String says in words what may happen: "3 clients, at most 1 crash and 1 expiry".
+// String describes the budget: "3 clients, at most 1 crash and 1 expiry".
 func (b Budget) String() string {
 	s := fmt.Sprintf("%d clients", b.Clients)
 	if most := b.AtMost(); most != "" {
@@ -78,8 +81,7 @@ func (b Budget) String() string {
 	return s
 }
 
-// AtMost says in words how often the world may interfere: "at most 1 crash and 1 expiry". It is empty if it never
-// may.
+// AtMost describes what may go wrong: "at most 1 crash and 1 expiry". It is empty if nothing may.
 func (b Budget) AtMost() string {
 	var limits []string
 	for _, l := range b.limits() {

@@ -15,7 +15,8 @@ func everyChoice() []Choice {
 	for i := range MaxClients {
 		all = append(all, Run(i), Crash(i), LoseAnswer(i), LoseCommand(i), Delay(i), Slow(i))
 		for thread := 1; thread < MaxThreads; thread++ {
-			all = append(all, Run(i).Of(thread), LoseAnswer(i).Of(thread), LoseCommand(i).Of(thread), Delay(i).Of(thread), Slow(i).Of(thread))
+			all = append(all, Run(i).Of(thread), LoseAnswer(i).Of(thread), LoseCommand(i).Of(thread),
+				Delay(i).Of(thread), Slow(i).Of(thread))
 		}
 	}
 	return all
@@ -35,12 +36,15 @@ func TestEveryChoiceIsReadAsItWasWritten(t *testing.T) {
 	}
 	b, err := json.Marshal([]Choice{Run(0), Crash(1), Pass(0), LoseAnswer(1), Delay(0), Arrive(31)})
 	require.NoError(t, err)
-	require.JSONEq(t, `["client 1", "crash of client 2", "time 1", "lost answer to client 2", "late command of client 1", "arrival 32"]`, string(b))
+	require.JSONEq(t, `["client 1", "crash of client 2", "time 1", "lost answer to client 2",
+		"late command of client 1", "arrival 32"]`, string(b))
 }
 
 func TestWhatIsNoChoiceIsRefused(t *testing.T) {
-	for _, text := range []string{"", "1", "1, thread 2", "client", "client 0", "client 17", "client 1 ", "crash of", "crash of expiry", "crash of client 17", "expiry", "time 0", "time 33", "time 01", "time", "arrival +1",
-		"client 1, thread 1", "client 1, thread 33", "client 1, thread", "client 1, thread 02", "crash of client 1, thread 2", "time 1, thread 2", "client 17, thread 2"} {
+	for _, text := range []string{"", "1", "1, thread 2", "client", "client 0", "client 17", "client 1 ", "crash of",
+		"crash of expiry", "crash of client 17", "expiry", "time 0", "time 33", "time 01", "time", "arrival +1",
+		"client 1, thread 1", "client 1, thread 33", "client 1, thread", "client 1, thread 02",
+		"crash of client 1, thread 2", "time 1, thread 2", "client 17, thread 2"} {
 		c := Run(3)
 		require.ErrorContains(t, c.UnmarshalText([]byte(text)), "unknown choice", "%q", text)
 		require.Equal(t, Run(3), c, "an error leaves it alone")
@@ -51,7 +55,8 @@ func TestWhomAChoiceIsAbout(t *testing.T) {
 	require.Equal(t, []int{2, 0}, []int{Run(3).Of(2).Thread(), Run(3).Thread()})
 	require.Equal(t, Run(3), Run(3).Of(2).Of(0))
 	for kind, of := range map[Kind]func(int) Choice{
-		Runs: Run, Crashes: Crash, LosesAnswers: LoseAnswer, LosesCommands: LoseCommand, Delays: Delay, Passes: Pass, Arrives: Arrive, PassesFine: PassFine, Slows: Slow,
+		Runs: Run, Crashes: Crash, LosesAnswers: LoseAnswer, LosesCommands: LoseCommand, Delays: Delay, Passes: Pass,
+		Arrives: Arrive, PassesFine: PassFine, Slows: Slow,
 	} {
 		for i := range MaxClients {
 			c := of(i)
@@ -60,7 +65,8 @@ func TestWhomAChoiceIsAbout(t *testing.T) {
 			require.True(t, !ok || who == i, c)
 			require.Equal(t, []any{kind, i}, []any{c.Kind(), c.Number()})
 			lost := kind == LosesAnswers || kind == LosesCommands || kind == Delays
-			require.Equal(t, []bool{kind == Crashes, kind == Passes || kind == PassesFine, lost}, []bool{c.IsCrash(), c.IsTime(), c.Unanswered()}, c)
+			require.Equal(t, []bool{kind == Crashes, kind == Passes || kind == PassesFine, lost},
+				[]bool{c.IsCrash(), c.IsTime(), c.Unanswered()}, c)
 		}
 	}
 	for _, c := range []Choice{StopReplication, Promote, FlushScripts, Probe} {

@@ -11,32 +11,36 @@ import (
 
 // Counterexample is one schedule that ends in a violation.
 type Counterexample struct {
-	Budget   Budget          `json:"budget"`   // budget of the part that found it; 0 clients: the budget of the search's first part
-	Schedule []Choice        `json:"schedule"` // choices that a replay takes again
-	Steps    []Step          `json:"steps"`    // one for each thing that happened, up to the violation
+	// budget of the part that found it; with 0 clients: that of the search's first part
+	Budget   Budget          `json:"budget"`
+	Schedule []Choice        `json:"schedule"` // choices for a replay
+	Steps    []Step          `json:"steps"`    // what happened, up to the violation
 	Anomaly  harness.Anomaly `json:"anomaly"`
-	Ops      []harness.Op    `json:"ops"` // the whole history, in virtual time
-	// Shrunk says what it was before it was shrunk. nil: it was found as it is.
+	Ops      []harness.Op    `json:"ops"` // all operations, in virtual time
+	// Shrunk says what it was before it was shrunk; nil: it was not shrunk.
 	Shrunk *Shrunk `json:"shrunk,omitempty"`
-	// Recipe is the counterexample as one short word, which a replay takes: see [Recipe]. It is empty if nobody has named the
-	// program.
+	// Recipe is the counterexample as one word for a replay: see [Recipe]. It is empty if the program has no name.
 	Recipe string `json:"recipe,omitempty"`
 }
 
 // Step is one line of a counterexample.
 type Step struct {
-	Number  int           `json:"number"`           // place in the counterexample, from 1
-	At      time.Duration `json:"at"`               // virtual time since the schedule began
-	Client  int           `json:"client"`           // client that acts, from 1; 0: the world acts, see Choice
-	Choice  Choice        `json:"choice"`           // choice that led to the step
-	Command string        `json:"command"`          // what is sent: "SET lock client-1 NX PX 10000"; or what happens: "10 s pass: lock expires"
-	Reply   string        `json:"reply,omitempty"`  // what is answered: "OK", "(nil)", "1", "(error) NOSCRIPT ..."; empty: nothing
-	Belief  string        `json:"belief,omitempty"` // what the client believes from now on: "holds lock until 10.001s"; empty: nothing new
-	Lease   string        `json:"lease,omitempty"`  // how a key's lease differs from the one that was asked for: "lock lasts 10s, 10.5s were asked for"
-	Store   *Store        `json:"store,omitempty"`  // what is stored after the step; nil: nobody looked
+	Number int           `json:"number"` // position in the counterexample, from 1
+	At     time.Duration `json:"at"`     // virtual time since the schedule began
+	Client int           `json:"client"` // client that acts, from 1; 0: none, see Choice
+	Choice Choice        `json:"choice"` // choice that led to the step
+	// what is sent: "SET lock client-1 NX PX 10000", or what happens: "10 s pass: lock expires"
+	Command string `json:"command"`
+	// the answer: "OK", "(nil)", "1", "(error) NOSCRIPT ..."; empty: none
+	Reply string `json:"reply,omitempty"`
+	// what the client believes from now on: "holds lock until 10.001s"; empty: nothing new
+	Belief string `json:"belief,omitempty"`
+	// how a key's lease differs from the one that was asked for: "lock lasts 10s, 10.5s were asked for"
+	Lease string `json:"lease,omitempty"`
+	Store *Store `json:"store,omitempty"` // the store after the step; nil: not read
 }
 
-// BeliefText returns what the client believes from now on, with how the key's lease differs from that, as readers are shown it.
+// BeliefText returns Belief and Lease as one text for readers.
 func (s Step) BeliefText() string {
 	if s.Belief == "" || s.Lease == "" {
 		return s.Belief + s.Lease
@@ -46,19 +50,19 @@ func (s Step) BeliefText() string {
 
 // Store is the content of the server's store.
 type Store struct {
-	Keys []Stored `json:"keys,omitempty"` // in the order of their names
+	Keys []Stored `json:"keys,omitempty"` // sorted by name
 	More int      `json:"more,omitempty"` // number of keys that are left out
 }
 
 // Stored is one key of the store.
 type Stored struct {
 	Key   string        `json:"key"`
-	Value string        `json:"value"`          // as redis-cli shows it, on one line; the middle of a long one is left out
-	Ends  time.Duration `json:"ends,omitempty"` // last virtual time at which the key is there; 0: it stays
+	Value string        `json:"value"`          // on one line, as redis-cli shows it; a long value lacks its middle
+	Ends  time.Duration `json:"ends,omitempty"` // last virtual time at which the key exists; 0: it does not expire
 }
 
-// Who names the client that acts, and its thread if it is not the client's first: "client 1", "client 1, thread 2". It is "-"
-// if the world acts.
+// Who names the client that acts, and its thread unless that is the first: "client 1", "client 1, thread 2"; "-": no
+// client.
 func (s Step) Who() string {
 	switch {
 	case s.Client <= 0:
@@ -72,13 +76,13 @@ func (s Step) Who() string {
 // Length counts the steps.
 func (c Counterexample) Length() int { return len(c.Steps) }
 
-// Text writes the counterexample as a person would write it on a whiteboard: one step a line.
+// Text writes the counterexample as on a whiteboard: one step per line.
 func (c Counterexample) Text() string { return whiteboard(c.Steps) }
 
 // Text writes the shortest schedule that met the situation as [Counterexample.Text] does.
 func (s Situation) Text() string { return whiteboard(s.Steps) }
 
-// whiteboard writes steps in columns: number, who acts, command, reply, belief.
+// whiteboard writes steps in columns: number, client, command, reply, belief.
 func whiteboard(steps []Step) string {
 	var b strings.Builder
 	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
@@ -89,6 +93,6 @@ func whiteboard(steps []Step) string {
 		}
 		fmt.Fprintf(w, "  %d\t%s\t%s\t%s\t%s\n", s.Number, s.Who(), s.Command, s.Reply, belief)
 	}
-	_ = w.Flush() // to memory
+	_ = w.Flush() // never fails
 	return b.String()
 }

@@ -5,28 +5,28 @@ import (
 	"errors"
 )
 
-// Gate is the way by which the clients of a program reach Redis.
+// Gate is how a program's clients reach Redis.
 type Gate uint8
 
-// The gates. All but InProcess are for programs outside this process: each client gets an address of its own, and whatever
-// connects to that address is the client. They speak RESP 2 or 3 in arrays of bulk strings, as client libraries do.
+// Kinds of Gate. All except InProcess are for programs outside this process: each client gets an address, and
+// connections to it are that client's. They speak RESP 2 or 3 in arrays of bulk strings, as client libraries do.
 const (
 	InProcess Gate = iota // the go-redis client that Program.Open is given
 	TCP                   // a port of 127.0.0.1; the address is "127.0.0.1:PORT"
 	Unix                  // a Unix socket; the address is its path
 )
 
-// ErrOutside says that the program outside for which a client stands has broken down: it died, or what it said makes no
-// sense. The search then ends and says so. That is not a violation.
+// ErrOutside says that the program outside this process that a client stands for has broken down: it died, or what it
+// said makes no sense. The search then ends and reports it. It is not a violation.
 var ErrOutside = errors.New("the program outside has broken down")
 
-// forProgram is the key of contexts of ForProgram.
+// forProgram is the context key of ForProgram.
 type forProgram struct{}
 
-// ForProgram returns a context for dialling a connection that a program outside will use.
+// ForProgram returns a context for dialling a connection for a program outside this process.
 func ForProgram(ctx context.Context) context.Context {
 	return context.WithValue(ctx, forProgram{}, true)
 }
 
-// IsForProgram reports whether ctx is one of ForProgram.
+// IsForProgram reports whether ctx comes from ForProgram.
 func IsForProgram(ctx context.Context) bool { return ctx.Value(forProgram{}) != nil }

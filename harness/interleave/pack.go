@@ -9,35 +9,36 @@ import (
 	"unicode/utf8"
 )
 
-// This file packs the parts of a recipe into bytes. What the bytes stand for is a file format: codes are added, and none changes.
+// This file packs the parts of a recipe into bytes. The bytes are a file format: add codes, never change one.
 
-// packedKinds and packedWorld give each choice a code that stays when the numbers of choices move: the place in the list.
+// packedKinds and packedWorld give choices codes that stay when the numbers of kinds change: the index in the list.
 var (
 	packedKinds = []Kind{Runs, Crashes, LosesAnswers, LosesCommands, Delays, Passes, Arrives, PassesFine, Slows}
 	packedWorld = []Choice{StopReplication, Promote, FlushScripts}
 )
 
-// Codes of choices beside those of packedKinds.
+// Codes of other choices.
 const (
-	codeWorld = 14 // the number is the place in packedWorld
-	codeWords = 15 // the number is the size of the choice's String, which follows
+	codeWorld = 14 // its number is the index in packedWorld
+	codeWords = 15 // its number is the length of the choice's String, which follows
 	codes     = 16
 )
 
 // packedCounts lists the counts of a budget. Add new ones at the end.
 func packedCounts(b *Budget) []*int {
 	return []*int{
-		&b.Clients, &b.Crashes, &b.Expiries, &b.Approaches, &b.Failovers, &b.Flushes, &b.LostAnswers, &b.LostCommands, &b.Place, &b.Late,
+		&b.Clients, &b.Crashes, &b.Expiries, &b.Approaches, &b.Failovers, &b.Flushes, &b.LostAnswers,
+		&b.LostCommands, &b.Place, &b.Late,
 	}
 }
 
-// mostCount bounds the counts of a budget that is read.
+// mostCount bounds each count of a budget that is unpacked.
 const mostCount = 1 << 20
 
-// mostText bounds the texts that are read, in bytes.
+// mostText bounds each text that is unpacked, in bytes.
 const mostText = 1 << 10
 
-// packer writes the parts of a recipe one after the other.
+// packer writes the parts of a recipe.
 type packer []byte
 
 func (p *packer) number(n uint64) { *p = binary.AppendUvarint(*p, n) }
@@ -49,7 +50,7 @@ func (p *packer) text(s string) {
 	*p = append(*p, s...)
 }
 
-// budget writes a number that has a bit for each count that is not 0, and then these counts.
+// budget writes a bit for each count that is not 0, and then these counts.
 func (p *packer) budget(b Budget) {
 	bits := uint64(0)
 	for i, n := range packedCounts(&b) {
@@ -65,7 +66,7 @@ func (p *packer) budget(b Budget) {
 	}
 }
 
-// choice writes the code of a choice and its number. A choice that has no code is written in words.
+// choice writes a choice's code and number. A choice without a code is written as text.
 func (p *packer) choice(c Choice) {
 	if code := slices.Index(packedKinds, c.Kind()); code >= 0 && c.Thread() == 0 {
 		p.number(uint64(c.Number())*codes + uint64(code))
@@ -78,7 +79,7 @@ func (p *packer) choice(c Choice) {
 	}
 }
 
-// unpacker reads what a packer wrote. After the first thing that it cannot read, wrong says what that is, and the rest is zero.
+// unpacker reads what a packer wrote. wrong describes the first error; after it everything reads as zero.
 type unpacker struct {
 	rest  []byte
 	wrong string
@@ -177,7 +178,7 @@ func (u *unpacker) choice() (c Choice) {
 	return c
 }
 
-// isValidChoice reports whether a choice is one that files may hold.
+// isValidChoice reports whether files may hold a choice.
 func isValidChoice(c Choice) bool {
 	var again Choice
 	return again.UnmarshalText([]byte(c.String())) == nil && again == c

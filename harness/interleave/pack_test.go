@@ -18,7 +18,7 @@ func packed(numbers ...uint64) *unpacker {
 	return u
 }
 
-// What is too large, or ends too early, is refused, and nothing of it is returned.
+// Numbers that are too large, or end too early, are refused.
 func TestWhatCannotBeUnpackedIsRefused(t *testing.T) {
 	long := bytes.Repeat([]byte{0xff}, 11)
 	for name, f := range map[string]func() (any, *unpacker){

@@ -5,59 +5,64 @@ import (
 	"math"
 )
 
-// Random sums up a search whose schedules were drawn at random, and says what it promises. The promise of PCT is that of
-// Burckhardt, Kothari, Musuvathi and Nagarakatte, "A Randomized Scheduler with Probabilistic Guarantees of Finding Bugs",
-// ASPLOS 2010, times what drawing the faults costs. Other strategies promise nothing here.
+// Random sums up a random search and says what it promises. For PCT that is the bound of Burckhardt, Kothari, Musuvathi
+// and Nagarakatte, "A Randomized Scheduler with Probabilistic Guarantees of Finding Bugs", ASPLOS 2010, times the
+// probability of drawing the right faults. Other strategies promise nothing here.
 //
-// The depth of a bug is the number of pairs of steps whose order has to be right for it to show.
+// The depth of a bug is the number of pairs of steps that have to be in the right order for it to show.
 type Random struct {
-	Seed      uint64 `json:"seed"`               // the same seed draws the same schedules
-	Strategy  string `json:"strategy,omitempty"` // how they were drawn: see explore.Strategies; empty: by PCT
-	Depth     int    `json:"depth"`              // the promise is about bugs of this depth or less; 0: there is none
+	Seed      uint64 `json:"seed"`               // equal seeds draw equal schedules
+	Strategy  string `json:"strategy,omitempty"` // see explore.Strategies; empty: PCT
+	Depth     int    `json:"depth"`              // most depth of the bugs that the promise is about; 0: no promise
 	Schedules int    `json:"schedules"`          // schedules that were drawn
-	Judged    int    `json:"judged"`             // those of them that were drawn when Steps was known: the promise counts no others
-	Clients   int    `json:"clients"`            // n of the promise: the clients, or their threads if those are more
-	Steps     int    `json:"steps"`              // k of the promise: the steps of the longest schedule
-	Faults    int    `json:"faults"`             // faults that the budget allows in one schedule
-	Instants  int    `json:"instants"`           // the most instants, at one moment, to which time could pass by one kind of fault
+	Counted   int    `json:"judged"`             // schedules drawn knowing Steps: the promise counts only these
+	Clients   int    `json:"clients"`            // n of the promise: the clients, or their threads if there are more
+	Steps     int    `json:"steps"`              // k of the promise: steps of the longest schedule
+	Faults    int    `json:"faults"`             // faults in the budget of one schedule
+	// most instants, at one moment, to which time could pass by one kind of fault
+	Instants int `json:"instants"`
 
-	// Probability is the least probability with which one schedule finds a bug of Depth that needs no fault.
+	// Probability is a lower bound of the probability that one schedule finds a bug of Depth that needs no fault.
 	Probability float64 `json:"probability"`
-	// WithFault is the same for a bug that needs one fault, at one place. 0: the budget has no faults.
+	// WithFault is the same for a bug that needs one fault at one place. 0: the budget has no faults.
 	WithFault float64 `json:"withFault,omitempty"`
-	// Needed is the number of schedules after which a bug of Depth without a fault is found with a probability of 99 %.
+	// Needed is the number of schedules that find a bug of Depth without a fault with a probability of 99 %.
 	Needed float64 `json:"needed"`
 }
 
-// DrawnAtRandom is [Result.Stopped] of a search at random that came to its end.
+// DrawnAtRandom is the [Result.Stopped] of a random search that drew all its schedules.
 const DrawnAtRandom = "its schedules were drawn at random"
 
-// Promise returns r with what it promises, computed from its other fields.
+// Promise returns r with the promise computed from its other fields.
 func (r Random) Promise() Random {
 	if r.Clients == 0 || r.Steps == 0 || r.Depth == 0 {
 		return r
 	}
-	// PCT's own bound, times the probability that no fault is drawn. The number of faults is drawn first: 0 to Faults, all as likely.
+	// PCT's bound, times the probability that no fault is drawn. The number of faults is drawn uniformly from 0 to
+	// Faults.
 	pct := 1 / (float64(r.Clients) * math.Pow(float64(r.Steps), float64(r.Depth-1)))
 	r.Probability = pct / float64(r.Faults+1)
-	if r.Faults > 0 { // times the probabilities of one fault, of this fault, of its place, and of the instant to which time passes
+	// times the probabilities of one fault, this fault, its place, and the instant to which time passes
+	if r.Faults > 0 {
 		r.WithFault = pct / float64(r.Faults+1) / float64(r.Faults) / float64(r.Steps) / float64(max(1, r.Instants))
 	}
 	r.Needed = triesNeeded(r.Probability)
 	return r
 }
 
-// triesNeeded returns the number of tries after which something of a probability has happened with a probability of 99 %.
+// triesNeeded returns the number of tries after which an event of that probability has happened with a probability of
+// 99 %.
 func triesNeeded(probability float64) float64 {
 	return math.Ceil(math.Log(0.01) / math.Log1p(-probability))
 }
 
-// Odds returns the least probability, 0 to 1, with which all schedules so far would have found a bug of Depth that needs no fault.
+// Odds returns a lower bound of the probability, 0 to 1, that the schedules so far would have found a bug of Depth that
+// needs no fault.
 func (r Random) Odds() float64 {
-	return -math.Expm1(float64(r.Judged) * math.Log1p(-r.Probability))
+	return -math.Expm1(float64(r.Counted) * math.Log1p(-r.Probability))
 }
 
-// Guarantee says in a sentence or two what the search promises: "One schedule finds a bug of depth 3 that needs no fault with a
+// Guarantee writes the promise in a sentence or two: "One schedule finds a bug of depth 3 that needs no fault with a
 // probability of 1 in 4,800 at least ...".
 func (r Random) Guarantee() string {
 	if r.Depth == 0 {
@@ -70,15 +75,17 @@ func (r Random) Guarantee() string {
 	if r.Faults == 0 {
 		need = ""
 	}
-	s := fmt.Sprintf("One schedule finds a bug of depth %d or less %swith a probability of at least 1 in %s (%d clients, %d steps); %s find it with 99 %%, and these have found it with %s at least.",
-		r.Depth, need, roundedUpCount(1/r.Probability), r.Clients, r.Steps, roundedUpCount(r.Needed), percentRoundedDown(r.Odds()))
+	s := fmt.Sprintf("One schedule finds a bug of depth %d or less %swith a probability of at least 1 in %s (%d "+
+		"clients, %d steps); %s find it with 99 %%, and these have found it with %s at least.",
+		r.Depth, need, roundedUpCount(1/r.Probability), r.Clients, r.Steps, roundedUpCount(r.Needed),
+		percentRoundedDown(r.Odds()))
 	if r.WithFault > 0 {
 		s += fmt.Sprintf(" If it needs one fault, at one place, 1 in %s.", roundedUpCount(1/r.WithFault))
 	}
 	return s + " Nothing is claimed about deeper bugs."
 }
 
-// percentRoundedDown writes a probability for people, rounded down, so that nothing is promised that is not so.
+// percentRoundedDown writes a probability, rounded down so that it promises no more than is true.
 func percentRoundedDown(p float64) string {
 	switch {
 	case p < 0.0001:
@@ -89,7 +96,7 @@ func percentRoundedDown(p float64) string {
 	return fmt.Sprintf("%d %%", int(p*100))
 }
 
-// roundedUpCount writes a count for people, rounded up: "4,800", and from a million on "2.4 million" or "3.1e+12".
+// roundedUpCount writes a count, rounded up: "4,800", and from a million on "2.4 million" or "3.1e+12".
 func roundedUpCount(n float64) string {
 	switch n = math.Ceil(n - 1e-6); {
 	case n >= 1e9:
@@ -104,16 +111,18 @@ func roundedUpCount(n float64) string {
 
 // Shrunk says what a counterexample was before it was shrunk.
 type Shrunk struct {
-	Schedule int  `json:"schedule"` // number of the schedule, from 1, that found this class first
-	Clients  int  `json:"clients"`  // clients of the schedule that was shrunk
-	Steps    int  `json:"steps"`    // its length
-	Runs     int  `json:"runs"`     // schedules that were run to shrink it
-	Smallest bool `json:"smallest"` // a search of the clients and faults that are left came to its end, and found none that is shorter
+	Schedule int `json:"schedule"` // number, from 1, of the schedule that first found this class
+	Clients  int `json:"clients"`  // clients before
+	Steps    int `json:"steps"`    // steps before
+	Runs     int `json:"runs"`     // schedules that were run to shrink it
+	// every schedule of the remaining clients and faults was run, and none is shorter
+	Smallest bool `json:"smallest"`
 }
 
-// String says it in words.
+// String writes it in words.
 func (s Shrunk) String() string {
-	text := fmt.Sprintf("first found by schedule %s; shrunk from %d steps of %d clients by running %s schedules", roundedUpCount(float64(s.Schedule)), s.Steps, s.Clients, roundedUpCount(float64(s.Runs)))
+	text := fmt.Sprintf("first found by schedule %s; shrunk from %d steps of %d clients by running %s schedules",
+		roundedUpCount(float64(s.Schedule)), s.Steps, s.Clients, roundedUpCount(float64(s.Runs)))
 	if s.Smallest {
 		text += "; a search of these clients and faults finds none that is shorter"
 	}

@@ -15,28 +15,29 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 )
 
-// Recipe holds what it takes to run a counterexample again. Its String is one short word, to be passed on in a message or an issue;
-// ParseRecipe reads it. The steps are not in it: a replay finds them out again, and Commands tells whether they are the same.
+// Recipe is what a replay needs to run a counterexample again. Its String is one short word to pass on in a message or
+// an issue; ParseRecipe reads it. The steps are left out: a replay finds them again, and Commands tells whether they
+// are the same.
 type Recipe struct {
 	Program  string        // name of the program
-	Text     uint32        // fingerprint of the program's text, if the text is the user's own; 0: it is not
+	Text     uint32        // fingerprint of the program's text, if a user wrote it; 0: no
 	Regime   string        // how callers propose numbers; empty: they propose none
 	Lease    time.Duration // lease that clients ask for; 0: the program's own
 	Skew     time.Duration // lead of the last client's clock
-	Server   string        // version of the server on which it was found; empty: unknown
-	Class    harness.Class // what the schedule ends in
+	Server   string        // version of the server that it was found on; empty: unknown
+	Class    harness.Class // class of the violation
 	Budget   Budget
 	Schedule []Choice
 	Commands uint32 // CommandsOf the counterexample's steps
 }
 
-// RecipeOf returns the recipe of a counterexample. The caller adds what it knows of the program and the server.
+// RecipeOf returns the recipe of a counterexample. The caller fills in the program and the server.
 func RecipeOf(c Counterexample) Recipe {
 	return Recipe{Class: c.Anomaly.Class, Budget: c.Budget, Schedule: c.Schedule, Commands: CommandsOf(c.Steps)}
 }
 
-// CommandsOf returns a fingerprint of what the clients send and do in steps: of each command its name and first argument. Later
-// arguments are left out, since tokens may be random, and so are names of scripts, replies, and beliefs.
+// CommandsOf returns a fingerprint of what clients do in steps: the name and first argument of each command. Later
+// arguments may be random tokens, so they are left out, and so are names of scripts, replies and beliefs.
 func CommandsOf(steps []Step) uint32 {
 	h := fnv.New32a()
 	for _, s := range steps {
@@ -45,13 +46,13 @@ func CommandsOf(steps []Step) uint32 {
 			if len(words) > 1 && strings.HasPrefix(strings.ToUpper(words[0]), "EVAL") {
 				words = words[:1]
 			}
-			_, _ = fmt.Fprintln(h, s.Client, words[:min(2, len(words))]) // to memory
+			_, _ = fmt.Fprintln(h, s.Client, words[:min(2, len(words))]) // never fails
 		}
 	}
 	return h.Sum32()
 }
 
-// ErrRecipe marks a text that ParseRecipe cannot read.
+// ErrRecipe marks a text that is not a valid recipe.
 var ErrRecipe = errors.New("this string holds no schedule")
 
 const (
@@ -59,14 +60,14 @@ const (
 	checksumSize = 4
 )
 
-// recipeLike matches what is meant to be a recipe, of any version. A path of a file has dots or slashes.
+// recipeLike matches what looks like a recipe of any version. The path of a file has dots or slashes.
 var recipeLike = regexp.MustCompile(`^dg\d+-[\w\s-]*$`)
 
-// IsRecipe reports whether s is meant to be a recipe and not the path of a file. ParseRecipe may refuse it all the same.
+// IsRecipe reports whether s looks like a recipe and not like the path of a file. ParseRecipe may still refuse it.
 func IsRecipe(s string) bool { return recipeLike.MatchString(strings.TrimSpace(s)) }
 
-// String writes the recipe as one word of letters, digits, dashes and underscores. About 60 characters are names and numbers;
-// a step takes one or two more.
+// String writes the recipe as one word of letters, digits, dashes and underscores. Names and numbers take about 60
+// characters, each step one or two more.
 func (r Recipe) String() string {
 	var b packer
 	b.text(r.Program)
@@ -85,7 +86,7 @@ func (r Recipe) String() string {
 	return withChecksum(b)
 }
 
-// withChecksum writes packed bytes as text, with their checksum.
+// withChecksum writes packed bytes with their checksum as text.
 func withChecksum(b []byte) string {
 	b = binary.BigEndian.AppendUint32(b[:len(b):len(b)], checksum(b))
 	return recipePrefix + base64.RawURLEncoding.EncodeToString(b)
@@ -93,8 +94,8 @@ func withChecksum(b []byte) string {
 
 func checksum(b []byte) uint32 { return crc32.ChecksumIEEE(append([]byte(recipePrefix), b...)) }
 
-// ParseRecipe reads what Recipe.String wrote. Spaces and line breaks in s do not matter: mail programs add some. An error wraps
-// ErrRecipe and says on one line what is wrong and what to do.
+// ParseRecipe reads what Recipe.String wrote. It ignores spaces and line breaks, which mail programs may add. An error
+// wraps ErrRecipe and says in one line what is wrong and what to do.
 func ParseRecipe(s string) (Recipe, error) {
 	s = strings.Map(func(r rune) rune {
 		if unicode.IsSpace(r) {
@@ -105,7 +106,8 @@ func ParseRecipe(s string) (Recipe, error) {
 	coded, ok := strings.CutPrefix(s, recipePrefix)
 	if !ok {
 		if version, _, like := strings.Cut(s, "-"); like && IsRecipe(s) {
-			return refuseRecipe("it is of version %s of the format and this program reads %s: take a newer doublegrant", version, strings.TrimSuffix(recipePrefix, "-"))
+			return refuseRecipe("it is of version %s of the format and this program reads %s: take a newer doublegrant",
+				version, strings.TrimSuffix(recipePrefix, "-"))
 		}
 		return refuseRecipe("one begins with %s: copy it again", recipePrefix)
 	}
@@ -115,7 +117,8 @@ func ParseRecipe(s string) (Recipe, error) {
 	}
 	b, sum := b[:len(b)-checksumSize], binary.BigEndian.Uint32(b[len(b)-checksumSize:])
 	if sum != checksum(b) {
-		return refuseRecipe("it is damaged, since its checksum is another: copy it again, from %s to its end", recipePrefix)
+		return refuseRecipe("it is damaged, since its checksum is another: copy it again, from %s to its end",
+			recipePrefix)
 	}
 	u := unpacker{rest: b}
 	r := u.recipe()
@@ -129,10 +132,11 @@ func refuseRecipe(format string, args ...any) (Recipe, error) {
 	return Recipe{}, fmt.Errorf("%w: %s", ErrRecipe, fmt.Sprintf(format, args...))
 }
 
-// recipe reads all of a recipe.
+// recipe reads a whole recipe.
 func (u *unpacker) recipe() Recipe {
 	r := Recipe{
-		Program: u.text(), Text: u.fingerprint(), Regime: u.text(), Lease: time.Duration(u.signed()), Skew: time.Duration(u.signed()),
+		Program: u.text(), Text: u.fingerprint(), Regime: u.text(), Lease: time.Duration(u.signed()),
+		Skew:   time.Duration(u.signed()),
 		Server: u.text(), Class: harness.Class(u.text()), Budget: u.budget(),
 	}
 	for n := u.number(); n > 0 && u.wrong == ""; n-- {
@@ -155,7 +159,7 @@ func (u *unpacker) recipe() Recipe {
 	return r
 }
 
-// clients refuses a schedule with a client that its budget does not have.
+// clients fails on a schedule with a client that is not in its budget.
 func (u *unpacker) clients(r Recipe) {
 	for _, c := range r.Schedule {
 		if i, ok := c.Client(); ok && i >= r.Budget.Clients {

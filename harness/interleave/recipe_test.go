@@ -15,13 +15,14 @@ import (
 // full is a recipe with something in every field.
 func full() Recipe {
 	return Recipe{
-		Program: "lock/set-nx-px-blind-del", Text: 0xdeadbeef, Regime: "growing", Lease: 10500 * time.Millisecond, Skew: -time.Second, Server: "7.0.15",
+		Program: "lock/set-nx-px-blind-del", Text: 0xdeadbeef, Regime: "growing", Lease: 10500 * time.Millisecond,
+		Skew: -time.Second, Server: "7.0.15",
 		Class: harness.DoubleGrant, Budget: Budget{Clients: 3, Crashes: 1, Expiries: 1},
 		Schedule: []Choice{Run(0), Run(1), Pass(1), Run(0), Crash(2), LoseAnswer(1), Promote}, Commands: 12345,
 	}
 }
 
-// usual is a recipe as most are.
+// usual is a typical recipe.
 func usual() Recipe {
 	r := full()
 	r.Text, r.Regime, r.Lease, r.Skew = 0, "", 0, 0
@@ -51,11 +52,12 @@ func TestARecipeHoldsEveryChoice(t *testing.T) {
 	}
 }
 
-// The bytes of a recipe keep their meaning when the numbers of choices move.
+// The bytes of a recipe keep their meaning when the numbers of kinds change.
 func TestTheCodesOfARecipeStay(t *testing.T) {
 	var b packer
 	for _, c := range []Choice{
-		Run(2), Crash(2), LoseAnswer(2), LoseCommand(2), Delay(2), Pass(2), Arrive(2), StopReplication, Promote, FlushScripts, Probe,
+		Run(2), Crash(2), LoseAnswer(2), LoseCommand(2), Delay(2), Pass(2), Arrive(2), StopReplication,
+		Promote, FlushScripts, Probe,
 	} {
 		b.choice(c)
 	}
@@ -75,7 +77,7 @@ func TestARecipeHoldsEveryCountOfABudget(t *testing.T) {
 	require.Equal(t, r.Budget, again.Budget, "packedCounts lacks one")
 }
 
-// Whatever character is lost, changed or added, the checksum tells.
+// The checksum detects any lost, changed or added character.
 func TestADamagedRecipeIsRefused(t *testing.T) {
 	s := full().String()
 	for i := range s {
@@ -107,7 +109,8 @@ func TestARecipeOfAnotherVersionIsRefusedWithTheReason(t *testing.T) {
 		return r.String()
 	}
 	for s, says := range map[string]string{
-		"dg2-AAAA":               "it is of version dg2 of the format and this program reads dg1: take a newer doublegrant",
+		"dg2-AAAA": "it is of version dg2 of the format and this program reads dg1: take a newer " +
+			"doublegrant",
 		"hello":                  "one begins with dg1-",
 		"":                       "one begins with dg1-",
 		"dg1-":                   "damaged",
@@ -120,9 +123,10 @@ func TestARecipeOfAnotherVersionIsRefusedWithTheReason(t *testing.T) {
 		with(func(r *Recipe) { r.Schedule = nil }):                  "no steps",
 		with(func(r *Recipe) { r.Budget.Clients = 1 }):              "1 clients",
 		with(func(r *Recipe) { r.Budget.Clients = MaxClients + 1 }): "this version runs 2 to",
-		with(func(r *Recipe) { r.Budget.Place = MaxPlaces - 2 }):    "its last client has place 20, and this version has 19",
-		with(func(r *Recipe) { r.Schedule = []Choice{Run(3)} }):     "client 4 is one of 3 clients",
-		with(func(r *Recipe) { r.Budget.Late = mostCount + 1 }):     "of one thing",
+		with(func(r *Recipe) { r.Budget.Place = MaxPlaces - 2 }): "its last client has place 20, and this version " +
+			"has 19",
+		with(func(r *Recipe) { r.Schedule = []Choice{Run(3)} }): "client 4 is one of 3 clients",
+		with(func(r *Recipe) { r.Budget.Late = mostCount + 1 }): "of one thing",
 	} {
 		_, err := ParseRecipe(s)
 		require.ErrorIs(t, err, ErrRecipe, s)
@@ -131,7 +135,8 @@ func TestARecipeOfAnotherVersionIsRefusedWithTheReason(t *testing.T) {
 	}
 	_, err := ParseRecipe(with(func(r *Recipe) { r.Budget.Place = MaxPlaces - r.Budget.Clients }))
 	require.NoError(t, err, "the last place")
-	for _, code := range []uint64{9, 13, 3*codes + codeWorld, (MaxPerKind)*codes + 5, 200*codes + codeWords, MaxClients * codes} {
+	for _, code := range []uint64{9, 13, 3*codes + codeWorld, (MaxPerKind)*codes + 5,
+		200*codes + codeWords, MaxClients * codes} {
 		u := unpacker{}
 		var p packer
 		p.number(code)
@@ -143,7 +148,8 @@ func TestARecipeOfAnotherVersionIsRefusedWithTheReason(t *testing.T) {
 
 func TestARecipeIsNoPath(t *testing.T) {
 	for s, want := range map[string]bool{
-		"results/latest/anomalies/001-x.json": false, "dg1-old.json": false, "./dg1-x": false, "dg-1": false, "dg1": false, "": false,
+		"results/latest/anomalies/001-x.json": false, "dg1-old.json": false, "./dg1-x": false, "dg-1": false,
+		"dg1": false, "": false,
 		"dg1-": true, "dg12-AbC_-9": true, " dg1-AB\nCD ": true,
 	} {
 		require.Equal(t, want, IsRecipe(s), s)
@@ -151,19 +157,22 @@ func TestARecipeIsNoPath(t *testing.T) {
 }
 
 func TestTheFingerprintIsOfWhatClientsDo(t *testing.T) {
-	steps := []Step{{Client: 1, Command: "GET k", Reply: "1"}, {Command: "10 s pass"}, {Client: 2, Command: "SET k 1 NX", Belief: "holds it"}}
+	steps := []Step{{Client: 1, Command: "GET k", Reply: "1"}, {Command: "10 s pass"},
+		{Client: 2, Command: "SET k 1 NX", Belief: "holds it"}}
 	same := []Step{{Client: 1, Command: "GET k", Reply: "2"}, {Client: 2, Command: "SET k 2 NX"}}
 	require.Equal(t, CommandsOf(steps), CommandsOf(same))
-	require.Equal(t, CommandsOf([]Step{{Client: 1, Command: "EVALSHA mine.lua k"}}), CommandsOf([]Step{{Client: 1, Command: "EVALSHA yours.lua k"}}))
+	require.Equal(t, CommandsOf([]Step{{Client: 1, Command: "EVALSHA mine.lua k"}}),
+		CommandsOf([]Step{{Client: 1, Command: "EVALSHA yours.lua k"}}))
 	for _, other := range [][]Step{
-		steps[:1], {steps[0], {Client: 2, Command: "SET j 1 NX"}}, {steps[0], {Client: 1, Command: "SET k 1 NX"}}, {steps[2], steps[0]}, {steps[0], {Client: 2}},
+		steps[:1], {steps[0], {Client: 2, Command: "SET j 1 NX"}}, {steps[0], {Client: 1, Command: "SET k 1 NX"}},
+		{steps[2], steps[0]}, {steps[0], {Client: 2}},
 	} {
 		require.NotEqual(t, CommandsOf(steps), CommandsOf(other))
 	}
 }
 
-// FuzzPackedRecipe looks for bytes whose checksum is right and whose recipe is another once it was written and read again, and for an
-// error of more than one line.
+// FuzzPackedRecipe looks for packed recipes that change when they are written and read again, and for errors of more
+// than one line.
 func FuzzPackedRecipe(f *testing.F) {
 	for _, r := range []Recipe{full(), usual()} {
 		b, err := base64.RawURLEncoding.DecodeString(strings.TrimPrefix(r.String(), recipePrefix))

@@ -8,29 +8,31 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 )
 
-// Result says what a search found. Its counts add up all parts of the search. The zero value has run nothing, and its
-// verdict is unknown.
+// Result is what a search found. Its counts cover all parts. The zero value has run nothing, so its verdict is unknown.
 type Result struct {
-	Schedules int           `json:"schedules"`         // schedules that were run to their end and judged
-	Pruned    int           `json:"pruned"`            // schedules that were given up, since another one shows the same
-	Steps     int           `json:"steps"`             // steps of all schedules together, pruned ones included
-	Exhausted bool          `json:"exhausted"`         // whether every schedule within the budgets was run, or one that shows the same
-	Stopped   string        `json:"stopped,omitempty"` // why it is not exhausted: what ended it early, or why its schedules show nothing
-	First     time.Duration `json:"first"`             // real time from the start of the search to the first counterexample; 0: none
-	Elapsed   time.Duration `json:"elapsed"`           // real time that the search took
-	Budget    Budget        `json:"budget"`            // budget of the first part
-	Parts     []Part        `json:"parts,omitempty"`   // searches that make up this one, in their order
-	// Random says what a search at random promises. nil: every schedule was to be run.
+	Schedules int `json:"schedules"` // schedules that were run and judged
+	Pruned    int `json:"pruned"`    // schedules that were ended early, since another shows the same
+	Steps     int `json:"steps"`     // steps of all schedules, including pruned ones
+	// every schedule within the budgets was run, or an equivalent one
+	Exhausted bool `json:"exhausted"`
+	// why it is not exhausted: what ended it early, or why its schedules show nothing
+	Stopped string `json:"stopped,omitempty"`
+	// real time from the start of the search to the first counterexample; 0: none
+	First   time.Duration `json:"first"`
+	Elapsed time.Duration `json:"elapsed"`         // real time of the search
+	Budget  Budget        `json:"budget"`          // budget of the first part
+	Parts   []Part        `json:"parts,omitempty"` // searches that make up this one, in order
+	// Random is the promise of a random search. nil: the search was to run every schedule.
 	Random *Random `json:"random,omitempty"`
-	// Limits says in words what the search could not look at on this machine, or could not rely on. It is empty if there is nothing.
+	// Limits says what the search could not examine or rely on, on this machine. May be empty.
 	Limits []string `json:"limits,omitempty"`
-	// Situations lists the situations that schedules met and, with a count of 0, those that they could have met and did not.
+	// Situations lists the situations that were met, and with a count of 0 those that could have been.
 	Situations []Situation `json:"situations,omitempty"`
 	// Found lists the smallest counterexample of each class, the shortest first.
 	Found []Counterexample `json:"found"`
 }
 
-// Situation is a situation with the shortest schedule that met it. If none did, Count is 0 and there are no steps.
+// Situation is a situation with the shortest schedule that met it. If none did, Count is 0 and Steps is empty.
 type Situation struct {
 	harness.Situation
 	Steps []Step `json:"steps,omitempty"` // steps of that schedule
@@ -39,13 +41,14 @@ type Situation struct {
 // Part sums up a search with one budget.
 type Part struct {
 	Budget    Budget `json:"budget"`
-	Schedules int    `json:"schedules"`          // schedules that were run to their end and judged
-	Pruned    int    `json:"pruned"`             // schedules that were given up, since another one shows the same
-	Exhausted bool   `json:"exhausted"`          // whether every schedule within the budget was run, or one that shows the same
-	AtRandom  bool   `json:"atRandom,omitempty"` // whether its schedules were drawn at random
+	Schedules int    `json:"schedules"`          // schedules that were run and judged
+	Pruned    int    `json:"pruned"`             // schedules that were ended early, since another shows the same
+	Exhausted bool   `json:"exhausted"`          // every schedule within the budget was run, or an equivalent one
+	AtRandom  bool   `json:"atRandom,omitempty"` // its schedules were drawn at random
 }
 
-// Verdict is Invalid if anything was found, Valid if the search ran every schedule and at least one, and Unknown otherwise.
+// Verdict is Invalid if anything was found, Valid if the search ran every schedule and at least one, and Unknown
+// otherwise.
 func (r Result) Verdict() harness.Verdict {
 	switch {
 	case len(r.Found) > 0:
@@ -56,7 +59,7 @@ func (r Result) Verdict() harness.Verdict {
 	return harness.Unknown
 }
 
-// Rate returns schedules per second of real time, pruned ones included. It is 0 for a search that took no time.
+// Rate returns schedules per second of real time, including pruned ones; 0: the search took no time.
 func (r Result) Rate() float64 {
 	if r.Elapsed <= 0 {
 		return 0
@@ -64,7 +67,7 @@ func (r Result) Rate() float64 {
 	return float64(r.Schedules+r.Pruned) / r.Elapsed.Seconds()
 }
 
-// Summary says in one sentence what the search came to.
+// Summary sums up the search in one sentence.
 func (r Result) Summary() string {
 	switch {
 	case len(r.Found) > 0:
@@ -77,8 +80,8 @@ func (r Result) Summary() string {
 	return fmt.Sprintf("nothing can be said after %d schedules: %s", r.Schedules, r.Stopped)
 }
 
-// WhyAtRandom says why a search at random ended early, or shows nothing. The sentence begins with a space, to follow another. It is
-// empty if the search came to its end.
+// WhyAtRandom says why a random search ended early or shows nothing, in a sentence that begins with a space. It is
+// empty if all schedules were drawn.
 func (r Result) WhyAtRandom() string {
 	if r.Stopped == "" || r.Stopped == DrawnAtRandom {
 		return ""
@@ -95,8 +98,8 @@ func (r Result) describeParts() string {
 	return strings.Join(parts, "; and ")
 }
 
-// describeExtent says how much of the part was run: "all 50 schedules of", "500 schedules at random of". all says that the whole search
-// is exhausted.
+// describeExtent says how much of the part was run: "all 50 schedules of", "500 schedules at random of". all is true if
+// the whole search is exhausted.
 func (p Part) describeExtent(all bool) string {
 	switch {
 	case p.AtRandom:

@@ -15,7 +15,8 @@ func race() Counterexample {
 		Budget:   Budget{Clients: 2, Crashes: 1},
 		Schedule: []Choice{Run(0), Crash(0), Pass(1)},
 		Steps: []Step{
-			{Number: 1, At: time.Microsecond, Client: 1, Choice: Run(0), Command: "SETNX k a", Reply: "1", Belief: "holds k"},
+			{Number: 1, At: time.Microsecond, Client: 1, Choice: Run(0), Command: "SETNX k a",
+				Reply: "1", Belief: "holds k"},
 			{Number: 2, At: 2 * time.Microsecond, Client: 1, Choice: Crash(0), Command: "crashes"},
 			{Number: 3, At: time.Second, Choice: Pass(1), Command: "10s pass"},
 		},
@@ -25,7 +26,8 @@ func race() Counterexample {
 
 func TestWhatASearchCameTo(t *testing.T) {
 	all := []Part{{Budget: Budget{Clients: 3, Crashes: 1}, Schedules: 50}, {Budget: Budget{Clients: 2}, Schedules: 4}}
-	random := []Part{{Budget: Budget{Clients: 2}, Schedules: 4, Exhausted: true}, {Budget: Budget{Clients: 3}, Schedules: 9},
+	random := []Part{{Budget: Budget{Clients: 2}, Schedules: 4, Exhausted: true},
+		{Budget: Budget{Clients: 3}, Schedules: 9},
 		{Budget: Budget{Clients: 5}, Schedules: 500, AtRandom: true}}
 	for _, c := range []struct {
 		name    string
@@ -36,15 +38,24 @@ func TestWhatASearchCameTo(t *testing.T) {
 		{"nothing", Result{}, harness.Unknown, "nothing can be said after 0 schedules: "},
 		{"no schedule", Result{Exhausted: true}, harness.Unknown, "no order of commands breaks it: "},
 		{"all", Result{Exhausted: true, Schedules: 54, Parts: all}, harness.Valid,
-			"no order of commands breaks it: all 50 schedules of 3 clients, at most 1 crash; and all 4 schedules of 2 clients"},
-		{"some", Result{Schedules: 9, Stopped: "interrupted"}, harness.Unknown, "nothing can be said after 9 schedules: interrupted"},
-		{"at random", Result{Schedules: 504, Stopped: DrawnAtRandom, Random: &Random{Schedules: 500, Strategy: "walks"}, Parts: random}, harness.Unknown,
-			"nothing was found: all 4 schedules of 2 clients; and 9 schedules of 3 clients; and 500 schedules at random of 5 clients. They were drawn by walks, which promises nothing about a depth."},
-		{"at random, not to the end", Result{Schedules: 500, Stopped: "interrupted.", Random: &Random{Schedules: 500, Strategy: "walks"}, Parts: random[2:]}, harness.Unknown,
-			"nothing was found: 500 schedules at random of 5 clients. They were drawn by walks, which promises nothing about a depth. The search ended: interrupted."},
-		{"at random, all run", Result{Schedules: 500, Random: &Random{Schedules: 500, Strategy: "walks"}, Parts: random[2:]}, harness.Unknown,
-			"nothing was found: 500 schedules at random of 5 clients. They were drawn by walks, which promises nothing about a depth."},
-		{"none at random", Result{Stopped: "interrupted", Random: &Random{Strategy: "walks"}}, harness.Unknown, "nothing can be said after 0 schedules: interrupted"},
+			"no order of commands breaks it: all 50 schedules of 3 clients, at most 1 crash; and all 4 schedules of " +
+				"2 clients"},
+		{"some", Result{Schedules: 9, Stopped: "interrupted"}, harness.Unknown,
+			"nothing can be said after 9 schedules: interrupted"},
+		{"at random", Result{Schedules: 504, Stopped: DrawnAtRandom, Random: &Random{Schedules: 500, Strategy: "walks"},
+			Parts: random}, harness.Unknown,
+			"nothing was found: all 4 schedules of 2 clients; and 9 schedules of 3 clients; and 500 schedules at " +
+				"random of 5 clients. They were drawn by walks, which promises nothing about a depth."},
+		{"at random, not to the end", Result{Schedules: 500, Stopped: "interrupted.",
+			Random: &Random{Schedules: 500, Strategy: "walks"}, Parts: random[2:]}, harness.Unknown,
+			"nothing was found: 500 schedules at random of 5 clients. They were drawn by walks, which promises " +
+				"nothing about a depth. The search ended: interrupted."},
+		{"at random, all run", Result{Schedules: 500, Random: &Random{Schedules: 500, Strategy: "walks"},
+			Parts: random[2:]}, harness.Unknown,
+			"nothing was found: 500 schedules at random of 5 clients. They were drawn by walks, which promises " +
+				"nothing about a depth."},
+		{"none at random", Result{Stopped: "interrupted", Random: &Random{Strategy: "walks"}}, harness.Unknown,
+			"nothing can be said after 0 schedules: interrupted"},
 		{"found", Result{Exhausted: true, Schedules: 9, Found: []Counterexample{race()}}, harness.Invalid,
 			"a counterexample of 3 steps: stuck-lock"},
 		{"found early", Result{Stopped: "interrupted", Found: []Counterexample{race()}}, harness.Invalid,
@@ -61,15 +72,13 @@ func TestTheRateCountsWhatWasPruned(t *testing.T) {
 }
 
 func TestStepsOnAWhiteboard(t *testing.T) {
-	want := "  1  client 1  SETNX k a  1  -> holds k\n" +
-		"  2  client 1  crashes       \n" +
-		"  3  -         10s pass      \n"
+	want := "  1  client 1  SETNX k a  1  -> holds k\n  2  client 1  crashes       \n  3  -         10s pass      \n"
 	require.Equal(t, want, race().Text())
 	require.Equal(t, want, Situation{Steps: race().Steps}.Text())
 	require.Empty(t, Counterexample{}.Text())
 }
 
-// Files of older programs are read as they are.
+// Files of older programs can still be read.
 func TestTheFileFormatStays(t *testing.T) {
 	c := race()
 	c.Steps = c.Steps[:1]
@@ -81,7 +90,8 @@ func TestTheFileFormatStays(t *testing.T) {
 	require.JSONEq(t, `{
 		"budget": {"clients": 2, "crashes": 1, "expiries": 0, "failovers": 0, "flushes": 0},
 		"schedule": ["client 1", "crash of client 1", "time 2"],
-		"steps": [{"number": 1, "at": 1000, "client": 1, "choice": "client 1", "command": "SETNX k a", "reply": "1", "belief": "holds k"}],
+		"steps": [{"number": 1, "at": 1000, "client": 1, "choice": "client 1", "command": "SETNX k a", "reply": "1",
+			"belief": "holds k"}],
 		"anomaly": `+string(anomaly)+`, "ops": null}`, string(b))
 	var again Counterexample
 	require.NoError(t, json.Unmarshal(b, &again))
@@ -91,7 +101,8 @@ func TestTheFileFormatStays(t *testing.T) {
 func TestTheFormatOfAResultStays(t *testing.T) {
 	b, err := json.Marshal(Result{
 		Schedules: 1, Pruned: 2, Steps: 3, Stopped: "interrupted", First: 4, Elapsed: 5, Budget: Budget{
-			Clients: 2, Crashes: 1, Expiries: 2, Approaches: 3, Failovers: 1, Flushes: 4, LostAnswers: 5, LostCommands: 6, Place: 2, Late: 7},
+			Clients: 2, Crashes: 1, Expiries: 2, Approaches: 3, Failovers: 1, Flushes: 4, LostAnswers: 5,
+			LostCommands: 6, Place: 2, Late: 7},
 		Parts: []Part{{Schedules: 1, Pruned: 2}}, Limits: []string{"clocks"},
 	})
 	require.NoError(t, err)

@@ -9,7 +9,7 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 )
 
-// acts returns a step of a client, from 1; 0 is the world, which lets time pass.
+// acts returns a step of a client, from 1; 0 lets time pass.
 func acts(client int, at time.Duration, belief string) Step {
 	if client == 0 {
 		return Step{At: at, Choice: Pass(0)}
@@ -21,20 +21,23 @@ func does(kind harness.Kind, call, ret time.Duration) harness.Op {
 	return harness.Op{Client: 1, Kind: kind, Key: "k", Call: call, Return: ret, Outcome: harness.OK}
 }
 
-// Operations of one instant take their steps in order, and none that came when they had returned.
+// Operations of one instant take their steps in order, and no step after their return.
 func TestOperationsOfOneInstantFindTheirSteps(t *testing.T) {
-	c := Counterexample{Steps: []Step{acts(1, 5, "holds k"), acts(1, 5, "lets go")}, Ops: []harness.Op{does(harness.Acquire, 5, 5), does(harness.Release, 5, 5)}}
+	c := Counterexample{Steps: []Step{acts(1, 5, "holds k"), acts(1, 5, "lets go")},
+		Ops: []harness.Op{does(harness.Acquire, 5, 5), does(harness.Release, 5, 5)}}
 	require.Equal(t, []int{0, 1}, c.Answers(2))
 	c = Counterexample{Steps: []Step{acts(1, 5, ""), acts(1, 9, "")}, Ops: []harness.Op{does(harness.Acquire, 5, 8)}}
 	require.Equal(t, []int{0}, c.Answers(2))
 }
 
 func TestBeliefsAtTheBeginningAndForEver(t *testing.T) {
-	c := Counterexample{Steps: []Step{acts(1, 0, "holds k"), acts(1, 0, ""), acts(0, 9, "")}, Ops: []harness.Op{does(harness.Acquire, 0, 0), does(harness.Release, 0, 0)}}
-	require.Equal(t, []Belief{{Client: 0, Key: "k", From: 0, LeaseEnds: Never, To: 1}}, c.Beliefs(2), "a lease without an end, given up at once")
+	c := Counterexample{Steps: []Step{acts(1, 0, "holds k"), acts(1, 0, ""), acts(0, 9, "")},
+		Ops: []harness.Op{does(harness.Acquire, 0, 0), does(harness.Release, 0, 0)}}
+	require.Equal(t, []Belief{{Client: 0, Key: "k", From: 0, LeaseEnds: Never, To: 1}}, c.Beliefs(2),
+		"a lease without an end, given up at once")
 }
 
-// Time that passes reaches the time at which the next step is done.
+// A step that lets time pass reaches the time of the next step.
 func TestTheStepInWhichATimeComes(t *testing.T) {
 	c := Counterexample{Steps: []Step{acts(0, 1, ""), acts(1, 5, ""), acts(0, 6, "")}}
 	for at, want := range map[time.Duration]int{1: 0, 5: 0, 6: 2, 100: 2} {

@@ -10,38 +10,39 @@ import (
 	"time"
 )
 
-// Memory is a queue inside one process: it ends with the process. Each worker has a view of its own, see As.
+// Memory is a queue inside one process; it ends with the process. Each worker uses it through As.
 type Memory struct {
 	lease time.Duration
 
 	mu       sync.Mutex
-	changed  chan struct{} // closed, and made anew, at each change that somebody may wait for
+	changed  chan struct{} // closed and replaced at each change that a caller may wait for
 	over     bool
 	waiting  []*entry // units to be handed out, in order
-	out      map[*entry]*memoryJob
+	leased   map[*entry]*memoryJob
 	entries  map[string]*entry
 	outcomes map[string]Outcome
 	disputed map[string]bool
-	seen     map[string]time.Time // when a worker last asked for a unit, or said that it is at one
+	seen     map[string]time.Time // when each worker last asked for a unit or renewed a lease
 	barred   map[string]string
 }
 
 // entry is a unit that was put.
 type entry struct {
 	Unit
-	id    string
-	tries []Try
-	from  time.Time // it is not handed out before
-	since time.Time // when it was handed out, or came back
+	id        string
+	tries     []Try
+	notBefore time.Time // not handed out before this time
+	since     time.Time // when it was last handed out or returned
 }
 
-// NewMemory returns an empty queue. A worker that says nothing for so long as lease (0: 30s) loses its unit.
+// NewMemory returns an empty queue. A worker that says nothing for the lease (0: 30s) loses its unit.
 func NewMemory(lease time.Duration) *Memory {
 	if lease <= 0 {
 		lease = DefaultLease
 	}
 	return &Memory{
-		lease: lease, changed: make(chan struct{}), out: map[*entry]*memoryJob{}, entries: map[string]*entry{}, outcomes: map[string]Outcome{},
+		lease: lease, changed: make(chan struct{}), leased: map[*entry]*memoryJob{}, entries: map[string]*entry{},
+		outcomes: map[string]Outcome{},
 		disputed: map[string]bool{}, seen: map[string]time.Time{}, barred: map[string]string{},
 	}
 }
@@ -49,10 +50,10 @@ func NewMemory(lease time.Duration) *Memory {
 // DefaultLease is how long a worker may say nothing before its unit goes to another.
 const DefaultLease = 30 * time.Second
 
-// As returns the queue as the worker of that name has it.
+// As returns the queue for the worker with a name.
 func (m *Memory) As(worker string) Queue { return memoryView{m, worker} }
 
-// memoryView is the queue in the hands of one worker, or of the coordinator.
+// memoryView is the queue as used by one worker, or by the coordinator.
 type memoryView struct {
 	*Memory
 	worker string
@@ -63,7 +64,7 @@ func (m *Memory) wake() {
 	m.changed = make(chan struct{})
 }
 
-// Put is Queue's.
+// Put implements Queue.
 func (m *Memory) Put(ctx context.Context, u Unit) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -81,7 +82,7 @@ func (m *Memory) Put(ctx context.Context, u Unit) error {
 	return nil
 }
 
-// Await is Queue's.
+// Await implements Queue.
 func (m *Memory) Await(ctx context.Context, id string) (Outcome, error) {
 	for {
 		m.mu.Lock()
@@ -99,13 +100,13 @@ func (m *Memory) Await(ctx context.Context, id string) (Outcome, error) {
 	}
 }
 
-// Watch is Queue's.
+// Watch implements Queue.
 func (m *Memory) Watch() Watched {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	w := Watched{Done: len(m.outcomes), Barred: maps.Clone(m.barred)}
 	for id, e := range m.entries {
-		j := m.out[e]
+		j := m.leased[e]
 		if _, settled := m.outcomes[id]; settled || j == nil && len(e.tries) == 0 {
 			continue
 		}
@@ -119,14 +120,14 @@ func (m *Memory) Watch() Watched {
 	return w
 }
 
-// Disputed is Queue's.
+// Disputed implements Queue.
 func (m *Memory) Disputed(ctx context.Context) ([]string, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return slices.Sorted(maps.Keys(m.disputed)), ctx.Err()
 }
 
-// End is Queue's.
+// End implements Queue.
 func (m *Memory) End(ctx context.Context) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -135,7 +136,7 @@ func (m *Memory) End(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// Look is Queue's.
+// Look implements Queue.
 func (v memoryView) Look(ctx context.Context, id string) (s Standing, err error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -148,7 +149,7 @@ func (v memoryView) Look(ctx context.Context, id string) (s Standing, err error)
 	return s, ctx.Err()
 }
 
-// HasOther is Queue's. A worker is there that was heard of within a lease.
+// HasOther implements Queue. A worker is present if it was active within the last lease.
 func (v memoryView) HasOther(ctx context.Context, is func(string) bool) (bool, error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -160,7 +161,7 @@ func (v memoryView) HasOther(ctx context.Context, is func(string) bool) (bool, e
 	return false, ctx.Err()
 }
 
-// Bar is Queue's.
+// Bar implements Queue.
 func (v memoryView) Bar(ctx context.Context, why string) error {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -169,7 +170,7 @@ func (v memoryView) Bar(ctx context.Context, why string) error {
 	return ctx.Err()
 }
 
-// Take is Queue's.
+// Take implements Queue.
 func (v memoryView) Take(ctx context.Context) (Job, error) {
 	for {
 		job, changed, next, err := v.tryTake(time.Now())
@@ -188,8 +189,8 @@ func (v memoryView) Take(ctx context.Context) (Job, error) {
 	}
 }
 
-// tryTake hands a unit out if one waits. Otherwise it returns what to wait for: a change, and the time until the next lease, or the next
-// pause, ends.
+// tryTake hands a unit out if one is available. Otherwise it returns what to wait for: a change, or the time until the
+// next lease or pause ends.
 func (v memoryView) tryTake(now time.Time) (job Job, changed <-chan struct{}, next time.Duration, err error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -197,37 +198,37 @@ func (v memoryView) tryTake(now time.Time) (job Job, changed <-chan struct{}, ne
 		return nil, nil, 0, ErrOver
 	}
 	v.seen[v.worker] = now
-	next = v.lease / 3 // and it is heard of in time
-	for _, j := range v.out {
-		if left := j.until.Sub(now); left > 0 {
-			next = min(next, left)
+	next = v.lease / 3 // so that it counts as present
+	for _, j := range v.leased {
+		if remaining := j.until.Sub(now); remaining > 0 {
+			next = min(next, remaining)
 			continue
 		}
-		v.failed(j, Try{j.worker, fmt.Sprintf("%s said nothing for %v", j.worker, v.lease), false}, now)
+		v.noteFailed(j, Try{j.worker, fmt.Sprintf("%s said nothing for %v", j.worker, v.lease), false}, now)
 	}
 	for i, e := range v.waiting {
-		if left := e.from.Sub(now); left > 0 {
-			next = min(next, left)
+		if remaining := e.notBefore.Sub(now); remaining > 0 {
+			next = min(next, remaining)
 			continue
 		}
 		v.waiting = slices.Delete(v.waiting, i, i+1)
 		e.since = now
 		j := &memoryJob{v.Memory, e, v.worker, slices.Clone(e.tries), now.Add(v.lease)}
-		v.out[e] = j
+		v.leased[e] = j
 		return j, nil, 0, nil
 	}
 	return nil, v.changed, next, nil
 }
 
-// failed notes that a try came to nothing. The unit waits until the time from. The caller holds m.mu.
-func (m *Memory) failed(j *memoryJob, t Try, from time.Time) {
+// noteFailed records a try without a result. The unit is not handed out again before notBefore. The caller holds m.mu.
+func (m *Memory) noteFailed(j *memoryJob, t Try, notBefore time.Time) {
 	e := j.e
-	delete(m.out, e)
+	delete(m.leased, e)
 	e.tries, e.since = append(e.tries, t), time.Now()
 	if _, there := m.outcomes[e.id]; there {
 		return
 	}
-	if e.from = from; len(e.tries) < Tries {
+	if e.notBefore = notBefore; len(e.tries) < Tries {
 		m.waiting = append(m.waiting, e)
 	} else {
 		m.outcomes[e.id] = Outcome{Failed: Whys(e.tries)}
@@ -240,7 +241,7 @@ type memoryJob struct {
 	m      *Memory
 	e      *entry
 	worker string
-	tries  []Try     // before this one
+	tries  []Try     // earlier tries
 	until  time.Time // end of the lease
 }
 
@@ -248,8 +249,8 @@ func (j *memoryJob) Unit() Unit { return j.e.Unit }
 
 func (j *memoryJob) Tries() []Try { return j.tries }
 
-// holds reports whether the worker still has its lease. The caller holds m.mu.
-func (j *memoryJob) holds() bool { return j.m.out[j.e] == j }
+// hasLease reports whether the worker still has its lease. The caller holds m.mu.
+func (j *memoryJob) hasLease() bool { return j.m.leased[j.e] == j }
 
 func (j *memoryJob) Alive(ctx context.Context) error {
 	j.m.mu.Lock()
@@ -258,7 +259,7 @@ func (j *memoryJob) Alive(ctx context.Context) error {
 		return ErrOver
 	}
 	j.m.seen[j.worker] = time.Now()
-	if j.holds() {
+	if j.hasLease() {
 		j.until = time.Now().Add(j.m.lease)
 	}
 	return ctx.Err()
@@ -270,8 +271,8 @@ func (j *memoryJob) Done(ctx context.Context, r Result) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	if j.holds() {
-		delete(j.m.out, j.e)
+	if j.hasLease() {
+		delete(j.m.leased, j.e)
 	}
 	if first, there := j.m.outcomes[j.e.id]; there {
 		if first.Contradicts(r.Claim) {
@@ -288,8 +289,8 @@ func (j *memoryJob) Done(ctx context.Context, r Result) error {
 func (j *memoryJob) Fail(ctx context.Context, why string) error {
 	j.m.mu.Lock()
 	defer j.m.mu.Unlock()
-	if j.holds() {
-		j.m.failed(j, Try{j.worker, fmt.Sprintf("%s: %s", j.worker, why), true}, time.Now().Add(RetryAfter))
+	if j.hasLease() {
+		j.m.noteFailed(j, Try{j.worker, fmt.Sprintf("%s: %s", j.worker, why), true}, time.Now().Add(RetryAfter))
 	}
 	return ctx.Err()
 }
@@ -297,10 +298,10 @@ func (j *memoryJob) Fail(ctx context.Context, why string) error {
 func (j *memoryJob) GiveBack(ctx context.Context, after time.Duration) error {
 	j.m.mu.Lock()
 	defer j.m.mu.Unlock()
-	if j.holds() {
-		delete(j.m.out, j.e)
-		if _, there := j.m.outcomes[j.e.id]; !there { // a late result has come meanwhile
-			j.e.from = time.Now().Add(after)
+	if j.hasLease() {
+		delete(j.m.leased, j.e)
+		if _, there := j.m.outcomes[j.e.id]; !there { // otherwise a late result has come meanwhile
+			j.e.notBefore = time.Now().Add(after)
 			j.m.waiting = slices.Insert(j.m.waiting, 0, j.e)
 		}
 		j.m.wake()

@@ -9,26 +9,28 @@ import (
 )
 
 const (
-	mostFailures  = 2               // units in a row that a worker failed and others did: after them it is barred
-	probationTime = time.Minute     // after which a worker on probation takes new units again, though nobody has tried what it failed
-	leaveFor      = time.Second / 2 // how long a worker waits that has left a unit to others
+	mostFailures = 2 // a worker is barred after failing this many units in a row that others did
+	// after this time a worker on probation takes new units, even if no other worker has tried what it failed
+	probationTime = time.Minute
+	leavePause    = time.Second / 2 // how long a worker pauses after it has left a unit to others
 )
 
-// probation is what a worker goes through once it has failed a unit. The zero value of its maps and counts is that of one that has not.
+// probation tracks a worker's failures. A worker is on probation once it has failed a unit.
 type probation struct {
 	queue Queue
 	name  string
 
-	failed   map[string]string // units that it failed and nobody else has tried, by ID, each with why
-	since    time.Time         // when it failed the last of them
-	failures int               // units in a row that it failed and another did
-	why      string            // it failed the last of these
+	failed   map[string]string // units that it failed and no other worker has tried, by ID, with the reasons
+	since    time.Time         // time of its last failure
+	failures int               // units in a row that it failed and another worker did
+	why      string            // the reason for the last of these failures
 }
 
-// fails notes that the worker has failed a unit.
-func (p *probation) fails(id, why string) { p.failed[id], p.since = why, time.Now() }
+// noteFailure records that the worker has failed a unit.
+func (p *probation) noteFailure(id, why string) { p.failed[id], p.since = why, time.Now() }
 
-// judge looks at what became of the units that the worker has failed. The error wraps ErrBarred if they show that it is the worker's fault.
+// judge checks what became of the units that the worker has failed. The error wraps ErrBarred if they show that the
+// worker is at fault.
 func (p *probation) judge(ctx context.Context) error {
 	for id, why := range p.failed {
 		s, err := p.queue.Look(ctx, id)
@@ -56,9 +58,9 @@ func (p *probation) judge(ctx context.Context) error {
 	return fmt.Errorf("%w: %s", ErrBarred, why)
 }
 
-// leaves reports whether the worker leaves a unit to others, and after what time the unit is handed out again. One that it has failed itself waits,
-// so that others are handed out before.
-func (p *probation) leaves(ctx context.Context, job Job) (leaves bool, after time.Duration, err error) {
+// shouldLeave reports whether the worker leaves a unit to others, and when the unit may be handed out again. One that
+// it has failed itself waits longer, so that other units come first.
+func (p *probation) shouldLeave(ctx context.Context, job Job) (leaves bool, after time.Duration, err error) {
 	tries := job.Tries()
 	mine := FailedBy(tries, p.name)
 	if !mine && len(p.failed) == 0 {
@@ -68,7 +70,8 @@ func (p *probation) leaves(ctx context.Context, job Job) (leaves bool, after tim
 	if !mine && (!isNew || time.Since(p.since) >= probationTime) {
 		return false, 0, nil
 	}
-	if mine { // by chance, since two workers that each leave a unit to the other would take their own again in step
+	// at random, since two workers that leave units to each other would otherwise keep taking their own back in step
+	if mine {
 		after = RetryAfter/2 + rand.N(RetryAfter)
 	}
 	leaves, err = p.queue.HasOther(ctx, func(other string) bool { return !FailedBy(tries, other) })

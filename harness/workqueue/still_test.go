@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// What a machine that stood still has found wrong is done again. What it found out all the same counts.
+// A failure after a standstill is tried again. A result after one counts.
 func TestAResultOfAMachineThatStoodStill(t *testing.T) {
 	t.Parallel()
 	late, refused, says := errors.New("too late"), fmt.Errorf("%w: no", ErrRefused), Result{Claim: "x"}

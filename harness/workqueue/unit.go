@@ -9,38 +9,38 @@ import (
 	"time"
 )
 
-// Unit is a piece of work: all on which its result depends.
+// Unit is a piece of work: everything that its result depends on.
 type Unit struct {
-	Kind    string `json:"kind"`             // says who can do it, such as "piece"
-	Program string `json:"program"`          // version of doublegrant, which plans and judges
-	Server  string `json:"server,omitempty"` // that the work is done on, such as "Redis 7.0.15"; empty: any
-	Body    []byte `json:"body"`             // the work itself, in the format of its kind; at most MostBytes
+	Kind    string `json:"kind"`             // says which code can do it, for example "piece"
+	Program string `json:"program"`          // version of doublegrant
+	Server  string `json:"server,omitempty"` // server to run on, for example "Redis 7.0.15"; empty: any
+	Body    []byte `json:"body"`             // the work, in the format of its kind; at most MostBytes
 }
 
-// ID names a unit by its content. It has letters and digits only.
+// ID names a unit by its content. It consists of letters and digits.
 func (u Unit) ID() string {
 	hash := sha256.New()
 	for _, part := range []string{u.Kind, u.Program, u.Server, string(u.Body)} {
-		_ = binary.Write(hash, binary.BigEndian, uint64(len(part))) // a hash takes all
+		_ = binary.Write(hash, binary.BigEndian, uint64(len(part))) // never fails
 		hash.Write([]byte(part))
 	}
 	return hex.EncodeToString(hash.Sum(nil)[:16])
 }
 
-// MostBytes bounds the body of a unit, and that of a result: both are held in memory.
+// MostBytes bounds the body of a unit or a result. Bodies are held in memory.
 const MostBytes = 512 << 20
 
 // Tries is how often a unit is handed out before it is given up.
 const Tries = 3
 
-// RetryAfter is how long a unit that a worker has failed waits for its next try. What was in the way may go meanwhile.
+// RetryAfter is how long a failed unit waits for its next try. The cause may be gone by then.
 const RetryAfter = time.Second
 
-// Try is a unit in the hands of one worker.
+// Try is one attempt of a worker at a unit.
 type Try struct {
 	Worker string `json:"worker"`
-	Why    string `json:"why"`              // what became of it, with the worker's name
-	Failed bool   `json:"failed,omitempty"` // the worker said so; otherwise it may be under way, or was lost
+	Why    string `json:"why"`              // what became of it, starting with the worker's name
+	Failed bool   `json:"failed,omitempty"` // the worker reported a failure; false: it is under way, or was lost
 }
 
 // Whys lists what became of tries.
@@ -56,29 +56,29 @@ func FailedBy(tries []Try, worker string) bool {
 	return slices.ContainsFunc(tries, func(t Try) bool { return t.Failed && t.Worker == worker })
 }
 
-// Result is what came of a unit.
+// Result is the result of a unit.
 type Result struct {
 	Body []byte // in the format of the unit's kind; at most MostBytes
 
-	// Claim is what every result of the unit has to have in common, usually a digest. Empty: this one claims nothing, so that no other
-	// can contradict it.
+	// Claim is what every result of the unit has to have in common, usually a digest. Empty: it claims nothing and
+	// contradicts nothing.
 	Claim string
 }
 
-// Contradicts reports whether two results of one unit cannot both be right.
+// Contradicts reports whether a result with another claim contradicts this one.
 func (r Result) Contradicts(claim string) bool {
 	return r.Claim != "" && claim != "" && r.Claim != claim
 }
 
-// Outcome is what is kept of a unit.
+// Outcome is the final state of a unit.
 type Outcome struct {
 	Result
-	Worker string   // who did it; empty: the unit was given up
-	Failed []string // what became of the tries that came to nothing, in order
+	Worker string   // worker that did it; empty: the unit was given up
+	Failed []string // what became of tries without a result, in order
 }
 
-// GivenUp reports whether the unit came to no result.
+// GivenUp reports whether the unit was given up without a result.
 func (o Outcome) GivenUp() bool { return o.Worker == "" }
 
-// Why says what became of the tries that came to nothing.
+// Why joins the texts of Failed.
 func (o Outcome) Why() string { return strings.Join(o.Failed, "; ") }

@@ -11,22 +11,25 @@ import (
 	"github.com/doublegrant/doublegrant/harness/internal/awake"
 )
 
-// Worker takes units from a queue and does them, one at a time.
+// Worker takes units from a queue and does them one at a time.
 //
-// A worker that has failed a unit leaves it to the other workers that are there, and takes no new unit until one of them has done it, or
-// has failed it, too: then the unit is to blame. When others have done mostFailures units in a row that the worker had failed, it is barred.
+// A worker that has failed a unit leaves it to other workers, if there are any. It takes no new unit until another
+// worker has done it or has failed it as well; in the latter case the unit is to blame. A worker that has failed
+// mostFailures units in a row which others then did is barred.
 type Worker struct {
-	// Do does a unit. Its ctx is canceled when the unit is not wanted any more. An error that wraps ErrRefused ends the worker, and the
-	// unit goes to another. After any other the try counts as failed.
+	// Do does a unit. Its ctx is canceled when the unit is not needed any more. An error that wraps ErrRefused ends the
+	// worker, and the unit goes to another. After any other error the try counts as failed.
 	Do func(ctx context.Context, u Unit) (Result, error)
 
-	AliveEvery time.Duration // how often the worker says that it is at work; default 1s. A lease has to be several times as long
+	// how often to renew the lease; default 1s. A lease has to be several times as long
+	AliveEvery time.Duration
 
-	End func(Unit, time.Duration, error) // called after a unit was done; may be nil
+	End func(Unit, time.Duration, error) // called after each unit; may be nil
 }
 
-// Work does units until no more are wanted, and returns nil then, or until ctx is canceled: it gives its unit back and returns the
-// error of ctx. name is the worker's own in the queue. The error wraps ErrBarred if the worker fails where others do not.
+// Work does units until none are needed, and then returns nil. If ctx is canceled, it gives its unit back and returns
+// the error of ctx. name has to be unique in the queue. The error wraps ErrBarred if the worker fails where others
+// succeed.
 func (w Worker) Work(ctx context.Context, q Queue, name string) error {
 	p := probation{queue: q, name: name, failed: map[string]string{}}
 	for {
@@ -41,14 +44,14 @@ func (w Worker) Work(ctx context.Context, q Queue, name string) error {
 		if err != nil {
 			return err
 		}
-		leaves, after, err := p.leaves(ctx, job)
+		leaves, after, err := p.shouldLeave(ctx, job)
 		switch {
 		case err != nil:
 			err = errors.Join(err, giveBack(ctx, job))
 		case leaves:
-			err = cmp.Or(job.GiveBack(ctx, after), wait(ctx, leaveFor))
+			err = cmp.Or(job.GiveBack(ctx, after), wait(ctx, leavePause))
 		default:
-			err = w.one(ctx, job, &p)
+			err = w.doUnit(ctx, job, &p)
 		}
 		if err != nil && !errors.Is(err, ErrOver) {
 			return err
@@ -56,7 +59,7 @@ func (w Worker) Work(ctx context.Context, q Queue, name string) error {
 	}
 }
 
-// wait waits, and returns the error of ctx if that ends first.
+// wait waits for d, or returns the error of ctx if that ends first.
 func wait(ctx context.Context, d time.Duration) error {
 	select {
 	case <-ctx.Done():
@@ -66,8 +69,8 @@ func wait(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// one does one unit. The error ends the worker.
-func (w Worker) one(ctx context.Context, job Job, p *probation) error {
+// doUnit does one unit. An error ends the worker.
+func (w Worker) doUnit(ctx context.Context, job Job, p *probation) error {
 	began := time.Now()
 	res, err := w.do(ctx, job)
 	why, err := w.handIn(ctx, job, res, err, p)
@@ -77,7 +80,7 @@ func (w Worker) one(ctx context.Context, job Job, p *probation) error {
 	return err
 }
 
-// handIn hands the result of a unit in, or says what became of it instead. why says why there is no result; err ends the worker.
+// handIn hands in a unit's result, or reports the failure. why is the reason for having no result; err ends the worker.
 func (w Worker) handIn(ctx context.Context, job Job, res Result, why error, p *probation) (_, err error) {
 	if why == nil {
 		if why = job.Done(ctx, res); why == nil {
@@ -85,7 +88,7 @@ func (w Worker) handIn(ctx context.Context, job Job, res Result, why error, p *p
 		}
 	}
 	switch {
-	case why == nil || errors.Is(why, ErrOver): // Take tells the same
+	case why == nil || errors.Is(why, ErrOver): // Take returns the same
 		return why, nil
 	case ctx.Err() != nil:
 		return why, errors.Join(ctx.Err(), giveBack(ctx, job))
@@ -95,30 +98,32 @@ func (w Worker) handIn(ctx context.Context, job Job, res Result, why error, p *p
 		ctx, cancel := context.WithTimeout(ctx, giveBackTime)
 		defer cancel()
 		return why, errors.Join(why, p.queue.Bar(ctx, oneLine(why)), job.GiveBack(ctx, 0))
-	case !errors.Is(why, errStill) && !errors.Is(why, ErrFull): // they say nothing of this worker beside others
-		p.fails(job.Unit().ID(), oneLine(why))
+	// these errors do not show that the worker is at fault
+	case !errors.Is(why, errStoodStill) && !errors.Is(why, ErrFull):
+		p.noteFailure(job.Unit().ID(), oneLine(why))
 	}
 	return why, job.Fail(ctx, oneLine(why))
 }
 
-// giveBackTime bounds how long a worker that ends tries to give its unit back. Without that the lease ends.
+// giveBackTime is how long a worker that ends tries to give its unit back. If that fails, the lease ends.
 const giveBackTime = 5 * time.Second
 
-// giveBack gives a unit back, also when the worker is interrupted.
+// giveBack gives a unit back, even if ctx is canceled.
 func giveBack(ctx context.Context, job Job) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), giveBackTime)
 	defer cancel()
 	return job.GiveBack(ctx, 0)
 }
 
-// stoodStill is the time for which a process stands still from which on what it has measured and timed meanwhile tells nothing of others.
+// stoodStill is the shortest standstill of a process after which its measurements and time-outs say nothing about
+// others.
 const stoodStill = 2 * time.Second
 
-// errStill marks what went wrong while the process stood still.
-var errStill = errors.New("this machine stood still")
+// errStoodStill marks a failure during a standstill of the process.
+var errStoodStill = errors.New("this machine stood still")
 
-// do does a unit while the queue is told, again and again, that it is at work. If the process stood still meanwhile, an error or a result that
-// tells nothing may be due to that: the try came to nothing then.
+// do does a unit and renews its lease meanwhile. If the process stood still, an error or a result without a claim may
+// be due to that: then the try counts as failed.
 func (w Worker) do(ctx context.Context, job Job) (res Result, err error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -147,15 +152,16 @@ func (w Worker) do(ctx context.Context, job Job) (res Result, err error) {
 	return res, err
 }
 
-// afterStandstill returns the error of a unit during which the process stood still for so long.
+// afterStandstill returns the error for a unit, given the longest standstill during it.
 func afterStandstill(still time.Duration, res Result, err error) error {
 	if still < stoodStill || err == nil && res.Claim != "" || errors.Is(err, ErrRefused) {
 		return err
 	}
-	return fmt.Errorf("%w for %v meanwhile: %w", errStill, still.Round(time.Second/10), cmp.Or(err, errors.New("its result tells nothing")))
+	return fmt.Errorf("%w for %v meanwhile: %w", errStoodStill, still.Round(time.Second/10),
+		cmp.Or(err, errors.New("its result tells nothing")))
 }
 
-// sayAlive renews the lease until ctx is canceled. It cancels the work when the unit is not wanted any more.
+// sayAlive renews the lease until ctx is canceled. It cancels the work when the unit is not needed any more.
 func (w Worker) sayAlive(ctx context.Context, cancel context.CancelCauseFunc, job Job) {
 	every := w.AliveEvery
 	if every <= 0 {
@@ -176,7 +182,7 @@ func (w Worker) sayAlive(ctx context.Context, cancel context.CancelCauseFunc, jo
 	}
 }
 
-// mostWords bounds the characters of what became of a try: all of them may stand in one line.
+// mostWords bounds the text about a try in characters, since several may stand in one line.
 const mostWords = 300
 
 // oneLine returns the text of an error, shortened, without line breaks.

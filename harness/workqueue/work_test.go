@@ -36,7 +36,7 @@ func (deafQueue) Bar(ctx context.Context, _ string) error {
 
 func (deafQueue) Take(context.Context) (workqueue.Job, error) { return deafJob{}, nil }
 
-// TestAWorkerThatEndsWaitsForNoDeafQueue, whether it is interrupted or refuses.
+// TestAWorkerThatEndsWaitsForNoDeafQueue ends a worker whose queue does not answer, by an interruption or a refusal.
 func TestAWorkerThatEndsWaitsForNoDeafQueue(t *testing.T) {
 	t.Parallel()
 	for name, does := range map[string]func(ctx context.Context, interrupt func()) error{

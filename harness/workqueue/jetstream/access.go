@@ -16,24 +16,24 @@ import (
 	"github.com/doublegrant/doublegrant/harness/workqueue"
 )
 
-// Access says where a NATS is and how it is reached.
+// Access is where a NATS is and how to reach it.
 type Access struct {
-	URL         string // such as "nats://127.0.0.1:4222"; tls:// for TLS; several separated by commas
+	URL         string // for example "nats://127.0.0.1:4222"; tls:// for TLS; several separated by commas
 	Token       string // empty: none
 	Credentials string // path of a .creds file; empty: none
-	CA          string // path of the certificates that the server's is checked with; empty: the machine's
+	CA          string // path of the CA certificates for checking the server's; empty: the machine's
 
-	// Patience is how long a NATS may be away, at the beginning and later, before workqueue.ErrUnreachable. Default 2m.
+	// Patience is how long NATS may be away, at the beginning or later, before workqueue.ErrUnreachable. Default 2m.
 	Patience time.Duration
 
-	// Waiting is called when NATS is away, or has no coordination of the name yet, once each time; may be nil. It must not block.
+	// Waiting is called each time NATS is away, or does not have the coordination yet; may be nil. It must not block.
 	Waiting func(why string)
 
-	// Broken returns why the NATS will keep nothing any more, or nil; may be nil. An own NATS knows.
+	// Broken returns why the NATS can no longer store anything, or nil; may be nil. Only an embedded NATS sets it.
 	Broken func() error
 }
 
-// health returns why the NATS will keep nothing any more, or nil if nothing is known.
+// health returns why the NATS can no longer store anything, or nil if it can or that is unknown.
 func (a Access) health() error {
 	if a.Broken == nil {
 		return nil
@@ -41,37 +41,37 @@ func (a Access) health() error {
 	return a.Broken()
 }
 
-// DefaultPatience is how long a NATS may be away.
+// DefaultPatience is the default of Access.Patience.
 const DefaultPatience = 2 * time.Minute
 
 var (
-	// ErrAccess marks a URL, token, file or name that cannot be right.
+	// ErrAccess marks a URL, token, file or name that is wrong.
 	ErrAccess = errors.New("no access to NATS")
 
-	// ErrNoCoordination says that NATS answers, and that no coordination of that name has begun there.
+	// ErrNoCoordination says that NATS answers, but has no coordination with that name.
 	ErrNoCoordination = errors.New("no such coordination")
 
-	// ErrTaken says that another coordinator of that name is at work.
+	// ErrTaken says that another coordinator with that name is at work.
 	ErrTaken = errors.New("another coordinator of this name is at work")
 
-	// ErrOther says that what was begun under a name is something else.
+	// ErrOther says that something else was begun under a name.
 	ErrOther = errors.New("something else was begun under this name")
 )
 
 const (
 	pause       = 100 * time.Millisecond // between two attempts
-	firstTime   = 2 * time.Second        // of the first attempt at anything
-	attemptTime = 5 * time.Second        // of one attempt at what is small
-	readTime    = time.Second            // of a question that is asked again soon
+	firstTime   = 2 * time.Second        // for the first attempt at anything
+	attemptTime = 5 * time.Second        // for an attempt at something small
+	readTime    = time.Second            // for a question that is soon asked again
 )
 
-// connect connects to NATS. It tries again until the patience is over, unless nothing will change.
+// connect connects to NATS. It tries again until the patience is over, unless the error is permanent.
 func (a Access) connect(ctx context.Context, as string) (*nats.Conn, error) {
 	options, err := a.options(as)
 	if err != nil {
 		return nil, err
 	}
-	told := false
+	warned := false
 	for end := time.Now().Add(a.patience()); ; {
 		nc, err := nats.Connect(a.URL, options...)
 		if err == nil {
@@ -80,13 +80,14 @@ func (a Access) connect(ctx context.Context, as string) (*nats.Conn, error) {
 		err = a.redacted(err)
 		switch {
 		case isAccess(err):
-			return nil, fmt.Errorf("%w: %s refuses the token or credentials (%w): take those that the coordinator names", ErrAccess, a, err)
+			return nil, fmt.Errorf("%w: %s refuses the token or credentials (%w): take those that the coordinator "+
+				"names", ErrAccess, a, err)
 		case time.Now().After(end):
 			return nil, fmt.Errorf("%w: %s, tried for %v: %w", workqueue.ErrUnreachable, a, a.patience(), err)
 		}
-		if !told && a.Waiting != nil {
+		if !warned && a.Waiting != nil {
 			a.Waiting(fmt.Sprintf("%s cannot be reached (%v): trying for %v", a, err, a.patience()))
-			told = true
+			warned = true
 		}
 		select {
 		case <-ctx.Done():
@@ -96,23 +97,28 @@ func (a Access) connect(ctx context.Context, as string) (*nats.Conn, error) {
 	}
 }
 
-// isAccess reports whether an error says that the server does not let us in.
+// isAccess reports whether an error says that the server refused the credentials.
 func isAccess(err error) bool {
-	return errors.Is(err, nats.ErrAuthorization) || errors.Is(err, nats.ErrAuthExpired) || strings.Contains(strings.ToLower(err.Error()), "authorization violation")
+	return errors.Is(err, nats.ErrAuthorization) || errors.Is(err, nats.ErrAuthExpired) ||
+		strings.Contains(strings.ToLower(err.Error()), "authorization violation")
 }
 
-// options returns the options of a connection. The error wraps ErrAccess.
+// options returns a connection's options. An error wraps ErrAccess.
 func (a Access) options(as string) ([]nats.Option, error) {
 	for _, one := range strings.Split(a.URL, ",") {
 		u, err := url.Parse(strings.TrimSpace(one))
-		if err != nil || u.Hostname() == "" || strings.Contains(u.Path+u.RawQuery+u.Fragment, "@") || !strings.Contains(" nats tls ws wss ", " "+u.Scheme+" ") {
-			return nil, fmt.Errorf("%w: %q is no URL of a NATS: give one such as nats://127.0.0.1:4222", ErrAccess, a.String())
+		if err != nil || u.Hostname() == "" || strings.Contains(u.Path+u.RawQuery+u.Fragment, "@") ||
+			!strings.Contains(" nats tls ws wss ", " "+u.Scheme+" ") {
+			return nil, fmt.Errorf("%w: %q is no URL of a NATS: give one such as nats://127.0.0.1:4222",
+				ErrAccess, a.String())
 		}
 	}
 	o := []nats.Option{
-		nats.Name(as), nats.MaxReconnects(-1), nats.ReconnectWait(pause), nats.ReconnectJitter(pause/2, pause/2), nats.Timeout(attemptTime),
-		nats.PingInterval(5 * time.Second), nats.MaxPingsOutstanding(2), nats.ErrorHandler(func(*nats.Conn, *nats.Subscription, error) {}),
-		nats.ReconnectBufSize(-1), // what was asked while NATS was away is asked anew, never sent late
+		nats.Name(as), nats.MaxReconnects(-1), nats.ReconnectWait(pause), nats.ReconnectJitter(pause/2, pause/2),
+		nats.Timeout(attemptTime),
+		nats.PingInterval(5 * time.Second), nats.MaxPingsOutstanding(2),
+		nats.ErrorHandler(func(*nats.Conn, *nats.Subscription, error) {}),
+		nats.ReconnectBufSize(-1), // a request made while NATS was away is repeated, never sent late
 		nats.SetCustomDialer(dialer{}),
 	}
 	if a.Waiting != nil {
@@ -128,7 +134,10 @@ func (a Access) options(as string) ([]nats.Option, error) {
 	for _, file := range []struct {
 		path   string
 		option func() nats.Option
-	}{{a.Credentials, func() nats.Option { return nats.UserCredentials(a.Credentials) }}, {a.CA, func() nats.Option { return nats.RootCAs(a.CA) }}} {
+	}{
+		{a.Credentials, func() nats.Option { return nats.UserCredentials(a.Credentials) }},
+		{a.CA, func() nats.Option { return nats.RootCAs(a.CA) }},
+	} {
 		if file.path == "" {
 			continue
 		}
@@ -142,16 +151,16 @@ func (a Access) options(as string) ([]nats.Option, error) {
 
 func (a Access) patience() time.Duration { return cmp.Or(max(0, a.Patience), DefaultPatience) }
 
-// dialer keeps what the system has yet to send short: a sign of life waits behind it.
+// dialer limits the system's send buffer, since a sign of life waits behind it.
 type dialer struct{}
 
-// sendBuffer is how many bytes the system may have yet to send on a connection.
+// sendBuffer is the size of that buffer, in bytes.
 const sendBuffer = 128 << 10
 
 func (dialer) Dial(network, address string) (net.Conn, error) {
 	conn, err := net.DialTimeout(network, address, attemptTime)
 	if tcp, ok := conn.(*net.TCPConn); ok {
-		_ = tcp.SetWriteBuffer(sendBuffer) // without it a slow link delays signs of life for longer
+		_ = tcp.SetWriteBuffer(sendBuffer) // if that fails, a slow link delays signs of life for longer
 	}
 	return conn, err
 }

@@ -46,7 +46,8 @@ func TestAccessThatCannotBeRight(t *testing.T) {
 
 func TestANATSThatNobodyReaches(t *testing.T) {
 	t.Parallel()
-	a := jetstream.Access{URL: "nats://canary-user:canary-pass@127.0.0.1:1", Token: "canary-token", Patience: 300 * time.Millisecond}
+	a := jetstream.Access{URL: "nats://canary-user:canary-pass@127.0.0.1:1", Token: "canary-token",
+		Patience: 300 * time.Millisecond}
 	var told []string
 	a.Waiting = func(why string) { told = append(told, why) }
 	_, _, err := jetstream.Join(t.Context(), a, "main", "w")
@@ -68,7 +69,7 @@ func TestACoordinationThatHasNotBegun(t *testing.T) {
 	require.Contains(t, told[0], "no coordination called main has begun there: waiting for it, 300ms at most")
 }
 
-// What somebody else keeps in the NATS under a name of ours is left as it is.
+// A stream of something else with the name of ours is left alone.
 func TestAStreamOfSomebodyElse(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"KV_doublegrant-main", "OBJ_doublegrant-main", "DOUBLEGRANT_main"} {
@@ -78,14 +79,15 @@ func TestAStreamOfSomebodyElse(t *testing.T) {
 		_, err := js.CreateStream(t.Context(), theirs)
 		require.NoError(t, err)
 		_, _, err = jetstream.Lead(t.Context(), a, "main", "coordinator", head, jetstream.Sizes{})
-		oneLineWith(t, err, jetstream.ErrOther, "the NATS has a stream "+name+" of somebody else, or of an older doublegrant: choose another --name")
+		oneLineWith(t, err, jetstream.ErrOther,
+			"the NATS has a stream "+name+" of somebody else, or of an older doublegrant: choose another --name")
 		s, err := js.Stream(t.Context(), name)
 		require.NoError(t, err)
 		require.Equal(t, theirs.Subjects, s.CachedInfo().Config.Subjects)
 	}
 }
 
-// A coordination that another version has begun is refused by name, on both sides.
+// A coordination of another version is refused by name, on both sides.
 func TestACoordinationOfAnotherFormat(t *testing.T) {
 	t.Parallel()
 	a := served(t).Access
@@ -99,7 +101,8 @@ func TestACoordinationOfAnotherFormat(t *testing.T) {
 	oneLineWith(t, err, jetstream.ErrOther, "it was begun by doublegrant v99, and this is v1")
 }
 
-// A store that cannot be written ends the wait of its coordinator, though it can still be read. Workers hear of it by the end of the NATS.
+// If the store cannot be written, the coordinator stops waiting, though the store can still be read. Workers notice
+// when the NATS ends.
 func TestAStoreThatCannotBeWritten(t *testing.T) {
 	t.Parallel()
 	s := served(t)
@@ -111,7 +114,8 @@ func TestAStoreThatCannotBeWritten(t *testing.T) {
 		waited <- err
 	}()
 	s.Log("[ACC > OBJ] Critical write error: write /x/1.blk: no space left on device")
-	oneLineWith(t, <-waited, workqueue.ErrFull, "cannot be written: write /x/1.blk: no space left on device: make room, and give the same command again")
+	oneLineWith(t, <-waited, workqueue.ErrFull,
+		"cannot be written: write /x/1.blk: no space left on device: make room, and give the same command again")
 }
 
 func TestTwoCoordinatorsOfOneName(t *testing.T) {
@@ -187,7 +191,7 @@ func TestAFullObjectStore(t *testing.T) {
 	}
 }
 
-// TestANATSThatGoesAway ends and comes back at the same address, with all that it had: everybody goes on.
+// TestANATSThatGoesAway restarts a NATS at the same address with its data: everything goes on.
 func TestANATSThatGoesAway(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -207,7 +211,7 @@ func TestANATSThatGoesAway(t *testing.T) {
 	require.Equal(t, "r", string(outcome(t, q, u).Body))
 }
 
-// TestSecretsAreKept searches all that a server leaves in its folder, but the file that is for it.
+// TestSecretsAreKept searches everything that a server leaves in its folder, except the token's file.
 func TestSecretsAreKept(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -15,17 +15,17 @@ import (
 )
 
 const (
-	stallTime = 30 * time.Second // in which something of a body has to move
-	bodyTime  = time.Hour        // of one attempt at a body, however well it moves
+	stallTime = 30 * time.Second // time in which some of a body has to arrive
+	bodyTime  = time.Hour        // time for one attempt at a body, even if it makes progress
 
-	mostUnit = workqueue.MostBytes/3*4 + 1<<20 // bytes of a unit in the object store, where its body is in base64
-	window   = 8                               // pieces of a body, of 128 KiB, that are asked for at a time
+	mostUnit = workqueue.MostBytes/3*4 + 1<<20 // most bytes of a unit in the object store, with its body in base64
+	window   = 8                               // pieces of a body, of 128 KiB, that are requested at a time
 )
 
-// tryBody moves a body, as try does things. An attempt may take as long as it needs: it is given up when nothing moves. do calls moved when
-// something has.
+// tryBody is try for moving a body. An attempt may take as long as it makes progress, which do reports by calling
+// moved.
 func (q *Queue) tryBody(ctx context.Context, what string, do func(_ context.Context, moved func()) error) error {
-	return q.again(ctx, what, stallTime, func(ctx context.Context, allowed time.Duration) error {
+	return q.retry(ctx, what, stallTime, func(ctx context.Context, allowed time.Duration) error {
 		one, cancel := context.WithTimeout(ctx, bodyTime)
 		defer cancel()
 		stall := time.AfterFunc(allowed, cancel)
@@ -38,25 +38,25 @@ func (q *Queue) tryBody(ctx context.Context, what string, do func(_ context.Cont
 	})
 }
 
-// putBody keeps a body under a name, over what is there.
+// putBody stores a body under a name, replacing what is there.
 func (q *Queue) putBody(ctx context.Context, name string, body []byte, moved func()) error {
-	_, err := q.objects.Put(ctx, jetstream.ObjectMeta{Name: name}, telling{bytes.NewReader(body), moved})
+	_, err := q.objects.Put(ctx, jetstream.ObjectMeta{Name: name}, progressReader{bytes.NewReader(body), moved})
 	return err
 }
 
-// telling tells when something was read.
-type telling struct {
+// progressReader calls moved on each read.
+type progressReader struct {
 	io.Reader
 	moved func()
 }
 
-func (t telling) Read(p []byte) (int, error) {
+func (t progressReader) Read(p []byte) (int, error) {
 	t.moved()
 	return t.Reader.Read(p)
 }
 
-// getBody returns a body of at most so many bytes. It asks for a few pieces at a time, so that no more than these are on their way: what is
-// behind them, such as the answer to a sign of life, comes soon.
+// getBody returns a body of at most the given bytes. It requests a few pieces at a time, so that what is queued behind
+// them, such as the answer to a sign of life, comes soon.
 func (q *Queue) getBody(ctx context.Context, name string, most int, moved func()) (body []byte, err error) {
 	info, err := q.objects.GetInfo(ctx, name)
 	if err != nil {
@@ -67,31 +67,32 @@ func (q *Queue) getBody(ctx context.Context, name string, most int, moved func()
 	}
 	moved()
 	pieces, err := q.js.CreateConsumer(ctx, q.objectStream(), jetstream.ConsumerConfig{
-		FilterSubject: q.chunkSubject(info.NUID), AckPolicy: jetstream.AckNonePolicy, InactiveThreshold: time.Minute, MemoryStorage: true, Replicas: 1,
+		FilterSubject: q.chunkSubject(info.NUID), AckPolicy: jetstream.AckNonePolicy, InactiveThreshold: time.Minute,
+		MemoryStorage: true, Replicas: 1,
 	})
 	if err != nil {
 		return nil, err
 	}
-	defer func() { // without it the consumer goes after a minute
+	defer func() { // if that fails the consumer disappears after a minute
 		one, cancel := context.WithTimeout(ctx, pause)
 		defer cancel()
 		_ = q.js.DeleteConsumer(one, q.objectStream(), pieces.CachedInfo().Name)
 	}()
 	body = make([]byte, 0, info.Size)
-	for left := int(info.Chunks); left > 0; {
-		batch, err := pieces.Fetch(min(left, window), jetstream.FetchContext(ctx))
+	for missing := int(info.Chunks); missing > 0; {
+		batch, err := pieces.Fetch(min(missing, window), jetstream.FetchContext(ctx))
 		if err != nil {
 			return nil, err
 		}
 		for m := range batch.Messages() {
 			body = append(body, m.Data()...)
-			left--
+			missing--
 			moved()
 		}
 		if err := errors.Join(batch.Error(), ctx.Err()); err != nil {
 			return nil, err
 		}
-		if uint64(len(body)) > info.Size { // whoever wrote it need not have told the truth
+		if uint64(len(body)) > info.Size { // do not trust the size that its writer gave
 			return nil, fmt.Errorf("jetstream: %s has more than the %d bytes that it says it has", name, info.Size)
 		}
 	}
@@ -107,5 +108,5 @@ func (q *Queue) getBody(ctx context.Context, name string, most int, moved func()
 func (q *Queue) removeBody(ctx context.Context, name string) {
 	one, cancel := context.WithTimeout(ctx, attemptTime)
 	defer cancel()
-	_ = q.objects.Delete(one, name) // if that fails, it goes with the coordination
+	_ = q.objects.Delete(one, name) // if that fails, it is removed with the coordination
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Coordinators that begin while another one removes its state wait their turn. None loses what it keeps to the other.
+// A coordinator that begins while another removes its state waits. Neither loses its state to the other.
 func TestTheLockIsGivenBackLast(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "above", "state")

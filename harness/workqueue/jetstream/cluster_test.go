@@ -23,10 +23,10 @@ import (
 	"github.com/doublegrant/doublegrant/harness/workqueue/jetstream"
 )
 
-// asServer, in the environment, makes the test binary a server of NATS: a process can be killed as no server in this one can.
+// asServer is the environment variable that makes the test binary a NATS server, so that it can be killed.
 const asServer = "DOUBLEGRANT_TEST_AS_NATS"
 
-// serverOptions say what such a process is.
+// serverOptions configures such a process.
 type serverOptions struct {
 	Name, Store   string
 	Port, Cluster int
@@ -40,15 +40,17 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// serve is a server of NATS until it is killed.
+// serve runs a NATS server until it is killed.
 func serve(text string) int {
 	var o serverOptions
 	if err := json.Unmarshal([]byte(text), &o); err != nil {
 		return 1
 	}
 	s, err := server.NewServer(&server.Options{
-		ServerName: o.Name, Host: "127.0.0.1", Port: o.Port, JetStream: true, StoreDir: o.Store, NoLog: true, NoSigs: true,
-		Cluster: server.ClusterOpts{Name: "three", Host: "127.0.0.1", Port: o.Cluster}, Routes: server.RoutesFromStr(o.Routes),
+		ServerName: o.Name, Host: "127.0.0.1", Port: o.Port, JetStream: true, StoreDir: o.Store,
+		NoLog: true, NoSigs: true,
+		Cluster: server.ClusterOpts{Name: "three", Host: "127.0.0.1", Port: o.Cluster},
+		Routes:  server.RoutesFromStr(o.Routes),
 	})
 	if err != nil {
 		return 1
@@ -58,7 +60,7 @@ func serve(text string) int {
 	return 0
 }
 
-// cluster is three servers of NATS in processes of their own.
+// cluster is three NATS servers, each in its own process.
 type cluster struct {
 	*testing.T
 	options [3]serverOptions
@@ -101,11 +103,11 @@ func (c *cluster) start(i int) {
 	c.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
 }
 
-// kill ends a server as nothing else does: it has no time for a last word.
+// kill ends a server abruptly.
 func (c *cluster) kill(i int) {
 	c.Helper()
 	require.NoError(c, c.running[i].Process.Signal(syscall.SIGKILL))
-	_ = c.running[i].Wait() // it says that it was killed
+	_ = c.running[i].Wait() // an error: it was killed
 }
 
 func (c *cluster) access() jetstream.Access {
@@ -126,7 +128,7 @@ func TestLongACluster(t *testing.T) {
 	})
 }
 
-// TestAKilledServerOfThree: nothing is lost with it, since all is there three times.
+// TestAKilledServerOfThree checks that nothing is lost, since everything has three replicas.
 func TestAKilledServerOfThree(t *testing.T) { killServers(t, 1) }
 
 func TestLongAKilledServerOfThree(t *testing.T) {
@@ -134,8 +136,8 @@ func TestLongAKilledServerOfThree(t *testing.T) {
 	killServers(t, 3)
 }
 
-// killServers kills so many of three processes, one after the other, each of which comes back, while units are under way. Each unit has
-// the one outcome that its work has.
+// killServers kills servers of a cluster one after the other while units are under way; each is restarted. Each unit
+// has the one outcome of its work.
 func killServers(t *testing.T, kills int) {
 	t.Parallel()
 	c := startCluster(t)
@@ -167,7 +169,7 @@ func killServers(t *testing.T, kills int) {
 		}
 		require.NoError(t, q.Put(ctx, unit(i)))
 		require.NoError(t, q.Put(ctx, unit(i)), "again")
-		if i%6 == 5 { // what is under way goes on without it; then it comes back
+		if i%6 == 5 { // work goes on without it; then it comes back
 			for u := i - 5; u <= i; u++ {
 				await(u)
 			}
@@ -184,7 +186,7 @@ func killServers(t *testing.T, kills int) {
 	}
 }
 
-// TestLongAWorkerThatComesBackToACluster after the end learns of it at once.
+// TestLongAWorkerThatComesBackToACluster checks that a worker that returns after the end learns of it at once.
 func TestLongAWorkerThatComesBackToACluster(t *testing.T) {
 	testenv.NeedLong(t)
 	t.Parallel()

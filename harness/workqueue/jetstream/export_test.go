@@ -8,7 +8,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// Raw is what tests look into a coordination with.
+// Raw gives tests direct access to a coordination.
 type Raw struct {
 	NC      *nats.Conn
 	JS      jetstream.JetStream
@@ -19,17 +19,17 @@ type Raw struct {
 // RawOf returns the connection of a coordinator or a worker.
 func RawOf(q *Queue) Raw { return Raw{q.nc, q.js, q.keys, q.objects} }
 
-// FetchSettled reads the body of a unit that has an outcome, as a worker does that has looked for the outcome before it was there. It reports
+// FetchSettled reads the body of a unit with an outcome, as a worker that looked for the outcome too early. It returns
 // whether it learns of the outcome.
 func FetchSettled(ctx context.Context, q *Queue, id string) (bool, error) {
 	err := (&job{q: q, id: id}).fetch(ctx)
-	return errors.Is(err, errSettled), err
+	return errors.Is(err, errHasOutcome), err
 }
 
-// Redacted returns the text of an error as it is told to users.
+// Redacted returns the text of an error as users see it.
 func Redacted(a Access, text string) string { return a.redacted(errors.New(text)).Error() }
 
-// FallSilent makes a coordinator or a worker answer nobody any more, as one that stands still. What it asks is answered.
+// FallSilent makes a coordinator or worker stop answering others, as if it stood still. Its own requests still work.
 func FallSilent(q *Queue) error { return q.answers.Unsubscribe() }
 
 // Log lets the server's NATS log an error.

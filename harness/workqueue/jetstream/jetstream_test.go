@@ -24,7 +24,7 @@ func served(t *testing.T) *jetstream.Server {
 	return s
 }
 
-// as returns the function that the contract wants: the coordinator first, and then workers.
+// as returns the contract's function: first for the coordinator, then for workers.
 func as(t *testing.T, a jetstream.Access, name string, sizes jetstream.Sizes) func(string) workqueue.Queue {
 	t.Helper()
 	lead, first := leadOf(t, a, name, head, sizes), true
@@ -53,7 +53,7 @@ func joinTo(t *testing.T, a jetstream.Access, name, worker string) *jetstream.Qu
 	return q
 }
 
-// lead coordinates under the name main, and join works for it.
+// lead coordinates under the name main. join works for it.
 func lead(t *testing.T, a jetstream.Access, sizes jetstream.Sizes) *jetstream.Queue {
 	return leadOf(t, a, "main", head, sizes)
 }
@@ -61,7 +61,7 @@ func join(t *testing.T, a jetstream.Access, worker string) *jetstream.Queue {
 	return joinTo(t, a, "main", worker)
 }
 
-// one takes a unit, outcome waits for the outcome of one, and disputed lists those that are in dispute.
+// one takes a unit, outcome waits for an outcome, and disputed lists disputed units.
 func one(t *testing.T, w workqueue.Queue) workqueue.Job {
 	t.Helper()
 	job, err := w.Take(t.Context())
@@ -83,10 +83,12 @@ func disputed(t *testing.T, q workqueue.Queue) []string {
 	return ids
 }
 
-// The good case, and what leases and late results are: make test-long has the whole contract. Servers that are lost are in files of their own.
+// The usual case, leases and late results. make test-long runs the whole contract. Tests of lost servers are in other
+// files.
 func TestOneServer(t *testing.T) {
 	t.Parallel()
-	contract.Test(t, contract.InRealTime, oneServer, "each unit has one outcome", "a lease ends", "the first result wins over a different one", "the end")
+	contract.Test(t, contract.InRealTime, oneServer, "each unit has one outcome", "a lease ends",
+		"the first result wins over a different one", "the end")
 }
 
 func TestLongOneServer(t *testing.T) {

@@ -16,18 +16,18 @@ import (
 	"github.com/doublegrant/doublegrant/harness/workqueue"
 )
 
-// note is the message of a unit in the stream.
+// note is a unit's message in the stream.
 type note struct {
 	ID   string          `json:"id"`
-	Unit *workqueue.Unit `json:"unit,omitempty"` // nil: it is larger than mostNoted, and an object
+	Unit *workqueue.Unit `json:"unit,omitempty"` // nil: it is larger than mostNoted and stored as an object
 }
 
-// mostNoted bounds the body of a unit that comes with its message. A message has less than a mebibyte.
+// mostNoted bounds the body of a unit in a message. A message has less than a mebibyte.
 const mostNoted = 64 << 10
 
 func unitObject(id string) string { return "unit." + id }
 
-// Put is workqueue.Queue's.
+// Put implements workqueue.Queue.
 func (q *Queue) Put(ctx context.Context, u workqueue.Unit) error {
 	id := u.ID()
 	if _, err := q.outcome(ctx, id); err == nil || !isGone(err) {
@@ -42,14 +42,14 @@ func (q *Queue) Put(ctx context.Context, u workqueue.Unit) error {
 	}
 	return q.try(ctx, "put a unit", attemptTime, func(ctx context.Context) error {
 		_, err := q.js.Publish(ctx, q.subject()+id, encoded(n))
-		if isThere(err) {
+		if isDuplicate(err) {
 			return nil
 		}
 		return err
 	})
 }
 
-// putLarge keeps a unit as an object.
+// putLarge stores a unit as an object.
 func (q *Queue) putLarge(ctx context.Context, id string, u workqueue.Unit) error {
 	return q.tryBody(ctx, "put a unit", func(ctx context.Context, moved func()) error {
 		if _, err := q.objects.GetInfo(ctx, unitObject(id)); err == nil || !isGone(err) {
@@ -59,16 +59,17 @@ func (q *Queue) putLarge(ctx context.Context, id string, u workqueue.Unit) error
 	})
 }
 
-// isThere reports whether a unit was not published because its subject has it already. NATS counts that among the errors of its store.
-func isThere(err error) bool {
+// isDuplicate reports whether a unit was not published because its subject has it already. NATS reports that as a store
+// error.
+func isDuplicate(err error) bool {
 	var api *jetstream.APIError
 	return errors.As(err, &api) && strings.Contains(api.Description, "maximum messages per subject exceeded")
 }
 
-// takeFor is how long JetStream is asked to wait for a unit, before it is asked again.
+// takeFor is how long one request for a unit waits.
 const takeFor = time.Second
 
-// Take is workqueue.Queue's.
+// Take implements workqueue.Queue.
 func (q *Queue) Take(ctx context.Context) (workqueue.Job, error) {
 	for {
 		if err := ctx.Err(); err != nil {
@@ -78,12 +79,12 @@ func (q *Queue) Take(ctx context.Context) (workqueue.Job, error) {
 			return nil, cmp.Or(err, workqueue.ErrOver)
 		}
 		msg, err := q.next(ctx)
-		if err != nil { // askOver tells whether NATS is away, or the coordination has gone
+		if err != nil { // askOver reports whether NATS is away or the coordination is gone
 			q.pauseAfter(ctx, err)
 			continue
 		}
 		if ctx.Err() != nil {
-			_ = msg.Nak() // without it the lease ends
+			_ = msg.Nak() // if that fails, the lease ends
 			return nil, ctx.Err()
 		}
 		job, err := q.accept(ctx, msg)
@@ -93,7 +94,7 @@ func (q *Queue) Take(ctx context.Context) (workqueue.Job, error) {
 	}
 }
 
-// next waits for a message, until takeFor is over, ctx ends, or the coordinator tells of the end.
+// next waits for a message, until takeFor is over, ctx ends, or the coordinator announces the end.
 func (q *Queue) next(ctx context.Context) (jetstream.Msg, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, takeFor, nats.ErrTimeout)
 	defer cancel()
@@ -113,7 +114,7 @@ func (q *Queue) next(ctx context.Context) (jetstream.Msg, error) {
 	return msg, err
 }
 
-// pauseAfter keeps errors that come at once from being asked for again and again.
+// pauseAfter delays the next request after an error that came at once.
 func (q *Queue) pauseAfter(ctx context.Context, err error) {
 	if errors.Is(err, nats.ErrTimeout) || errors.Is(err, jetstream.ErrNoMessages) {
 		return
@@ -124,17 +125,17 @@ func (q *Queue) pauseAfter(ctx context.Context, err error) {
 	}
 }
 
-// accept makes a job of a message. It returns nil if the unit has an outcome already, or has none left to hope for.
+// accept turns a message into a job. It returns nil if the unit has an outcome, or is given up now.
 func (q *Queue) accept(ctx context.Context, msg jetstream.Msg) (workqueue.Job, error) {
 	var n note
 	if err := json.Unmarshal(msg.Data(), &n); err != nil || !isID(n.ID) {
-		q.acknowledge(ctx, msg) // it is no message of ours
+		q.acknowledge(ctx, msg) // not a message of ours
 		return nil, nil
 	}
-	j := &job{q: q, msg: msg, id: n.ID, me: unique()}
+	j := &job{q: q, msg: msg, id: n.ID, tryID: unique()}
 	defer j.sayAlive()()
 	if _, err := q.outcome(ctx, n.ID); err == nil {
-		j.settled(ctx)
+		j.discard(ctx)
 		return nil, nil
 	} else if !isGone(err) {
 		return nil, err
@@ -143,7 +144,7 @@ func (q *Queue) accept(ctx context.Context, msg jetstream.Msg) (workqueue.Job, e
 	if err != nil {
 		return nil, err
 	}
-	j.before = tries[:len(tries)-1]
+	j.earlier = tries[:len(tries)-1]
 	if len(tries) > workqueue.Tries {
 		return nil, j.giveUp(ctx)
 	}
@@ -153,18 +154,18 @@ func (q *Queue) accept(ctx context.Context, msg jetstream.Msg) (workqueue.Job, e
 		err = j.fetch(ctx)
 	}
 	switch {
-	case errors.Is(err, errSettled):
-		j.settled(ctx)
+	case errors.Is(err, errHasOutcome):
+		j.discard(ctx)
 		return nil, nil
 	case errors.Is(err, workqueue.ErrOver):
 		return nil, err
 	case errors.Is(err, workqueue.ErrUnreachable):
 		_ = msg.Nak()
 		return nil, err
-	case ctx.Err() != nil: // its user has ended it
+	case ctx.Err() != nil: // the caller has canceled it
 		giving, cancel := context.WithTimeout(context.WithoutCancel(ctx), attemptTime)
 		defer cancel()
-		_ = j.GiveBack(giving, 0) // without it the lease ends
+		_ = j.GiveBack(giving, 0) // if that fails, the lease ends
 		return nil, ctx.Err()
 	case err != nil:
 		return nil, j.Fail(ctx, "what the unit is cannot be read from the object store")
@@ -172,20 +173,20 @@ func (q *Queue) accept(ctx context.Context, msg jetstream.Msg) (workqueue.Job, e
 	return j, nil
 }
 
-// errSettled says that a unit got its outcome meanwhile.
-var errSettled = errors.New("the unit has an outcome")
+// errHasOutcome says that a unit got its outcome meanwhile.
+var errHasOutcome = errors.New("the unit has an outcome")
 
-// fetch reads what the unit is. A body that is not there may have been removed, so an outcome is looked for first.
+// fetch reads the unit from the object store. A missing body may have been removed, so it first checks for an outcome.
 func (j *job) fetch(ctx context.Context) error {
 	return j.q.tryBody(ctx, "get a unit", func(ctx context.Context, moved func()) error {
 		text, err := j.q.getBody(ctx, unitObject(j.id), mostUnit, moved)
 		if isGone(err) {
 			if _, err := j.q.keys.Get(ctx, keyOutcome+j.id); err == nil {
-				return errSettled
+				return errHasOutcome
 			}
 		}
 		if err != nil {
-			return waiting(err, "the body of a unit is not there")
+			return retryIfGone(err, "the body of a unit is not there")
 		}
 		if err = json.Unmarshal(text, &j.unit); err == nil && j.unit.ID() != j.id {
 			err = errors.New("jetstream: it is another unit")
@@ -194,15 +195,15 @@ func (j *job) fetch(ctx context.Context) error {
 	})
 }
 
-// settled takes a unit that has an outcome out of the stream and the object store: nobody needs it any more.
-func (j *job) settled(ctx context.Context) {
-	if len(j.unit.Body) == 0 || len(j.unit.Body) > mostNoted { // or it came with its message
+// discard removes a unit with an outcome from the stream and the object store.
+func (j *job) discard(ctx context.Context) {
+	if len(j.unit.Body) == 0 || len(j.unit.Body) > mostNoted { // it was not part of its message
 		j.q.removeBody(ctx, unitObject(j.id))
 	}
 	j.q.acknowledge(ctx, j.msg)
 }
 
-// sayAlive renews the lease, again and again, until the function that it returns is called: while a body comes or goes, nobody else does.
+// sayAlive renews the lease until the returned function is called. It is used while a body is transferred.
 func (j *job) sayAlive() (stop func()) {
 	done := make(chan struct{})
 	var saying sync.WaitGroup
@@ -214,14 +215,14 @@ func (j *job) sayAlive() (stop func()) {
 			case <-done:
 				return
 			case <-tick.C:
-				_ = j.msg.InProgress() // if it fails, the next may not
+				_ = j.msg.InProgress() // if that fails, the next may not
 			}
 		}
 	})
 	return func() { close(done); saying.Wait() }
 }
 
-// isID reports whether a text may be the ID of a unit. It becomes part of a key.
+// isID reports whether a text may be a unit's ID. It becomes part of a key.
 func isID(text string) bool {
 	for _, r := range text {
 		if (r < '0' || r > '9') && (r < 'a' || r > 'f') {
@@ -231,27 +232,28 @@ func isID(text string) bool {
 	return len(text) == 32
 }
 
-// acknowledge takes a message out of the stream. If that fails, as when NATS was started anew meanwhile, it comes again and is acknowledged then.
+// acknowledge removes a message from the stream. If that fails, for example during a restart of NATS, the message is
+// redelivered and acknowledged then.
 func (q *Queue) acknowledge(ctx context.Context, msg jetstream.Msg) {
 	ctx, cancel := context.WithTimeout(ctx, readTime) // a worker that waits for it misses the end
 	defer cancel()
 	_ = msg.DoubleAck(ctx)
 }
 
-// job is a unit in the hands of this worker.
+// job is a unit held by this worker.
 type job struct {
-	q    *Queue
-	msg  jetstream.Msg
-	id   string
-	unit workqueue.Unit
-	me   string // of this try alone
+	q     *Queue
+	msg   jetstream.Msg
+	id    string
+	unit  workqueue.Unit
+	tryID string // ID of this try
 
-	before []oneTry // tries before this one
+	earlier []oneTry // earlier tries
 }
 
 func (j *job) Unit() workqueue.Unit { return j.unit }
 
-func (j *job) Tries() []workqueue.Try { return triesOf(j.before) }
+func (j *job) Tries() []workqueue.Try { return triesOf(j.earlier) }
 
 func (j *job) Alive(ctx context.Context) error {
 	if err := j.msg.InProgress(); err != nil {
@@ -266,7 +268,7 @@ func (j *job) Alive(ctx context.Context) error {
 	return nil
 }
 
-// oneTry is a try of a unit, on record from its beginning on: whoever is killed has had one.
+// oneTry is a try of a unit. It is recorded at its beginning, so that a killed worker's try counts.
 type oneTry struct {
 	Me string `json:"me"`
 	workqueue.Try
@@ -279,21 +281,22 @@ func triesOf(all []oneTry) (tries []workqueue.Try) {
 	return tries
 }
 
-// try returns this try, with what became of it.
+// try returns the record of this try, with what became of it.
 func (j *job) try(why string, failed bool, args ...any) oneTry {
-	return oneTry{j.me, workqueue.Try{Worker: j.q.as, Why: fmt.Sprintf(why, args...), Failed: failed}}
+	return oneTry{j.tryID, workqueue.Try{Worker: j.q.as, Why: fmt.Sprintf(why, args...), Failed: failed}}
 }
 
-// begin notes that a try begins, and returns all tries, this one included.
+// begin records the beginning of a try, and returns all tries including this one.
 func (j *job) begin(ctx context.Context) ([]oneTry, error) {
 	return j.changeTries(ctx, func(others []oneTry, _ bool) []oneTry {
 		return append(others, j.try("%s said nothing for %v", false, j.q.as, j.q.head.Lease))
 	})
 }
 
-// changeTries changes the tries of the unit that are on record. change gets them without this one, and whether this one is the last. It
-// returns nil to leave them alone.
-func (j *job) changeTries(ctx context.Context, change func(others []oneTry, last bool) []oneTry) (all []oneTry, err error) {
+// changeTries changes the unit's recorded tries. change gets all except this one, and whether this one is the last. It
+// returns nil for no change.
+func (j *job) changeTries(ctx context.Context,
+	change func(others []oneTry, last bool) []oneTry) (all []oneTry, err error) {
 	err = j.q.try(ctx, "note a try", attemptTime, func(ctx context.Context) error {
 		var revision uint64
 		if all, revision, err = j.q.tries(ctx, j.id); err != nil {
@@ -301,11 +304,11 @@ func (j *job) changeTries(ctx context.Context, change func(others []oneTry, last
 		}
 		var others []oneTry
 		for _, t := range all {
-			if t.Me != j.me {
+			if t.Me != j.tryID {
 				others = append(others, t)
 			}
 		}
-		last := len(all) > 0 && all[len(all)-1].Me == j.me
+		last := len(all) > 0 && all[len(all)-1].Me == j.tryID
 		if all = change(others, last); all == nil {
 			return nil
 		}
@@ -318,13 +321,14 @@ func (j *job) changeTries(ctx context.Context, change func(others []oneTry, last
 	return all, err
 }
 
-// tries returns the tries of a unit that are on record, and the revision of their key: 0 if there is none.
+// tries returns a unit's recorded tries, and the revision of their key; 0: no key.
 func (q *Queue) tries(ctx context.Context, id string) (all []oneTry, revision uint64, err error) {
 	revision, err = q.read(ctx, keyTries+id, &all)
 	return all, revision, err
 }
 
-// read reads the value of a key into a variable, and returns its revision: 0 if there is none, and then the variable stays as it is.
+// read reads a key's value into a variable, and returns its revision. If there is no key, the revision is 0 and the
+// variable is not changed.
 func (q *Queue) read(ctx context.Context, key string, into any) (revision uint64, err error) {
 	e, err := q.keys.Get(ctx, key)
 	if errors.Is(err, jetstream.ErrKeyNotFound) {
@@ -339,7 +343,7 @@ func (q *Queue) read(ctx context.Context, key string, into any) (revision uint64
 	return e.Revision(), nil
 }
 
-// Look is workqueue.Queue's.
+// Look implements workqueue.Queue.
 func (q *Queue) Look(ctx context.Context, id string) (s workqueue.Standing, err error) {
 	k, err := q.outcome(ctx, id)
 	if err != nil && !isGone(err) {
@@ -354,9 +358,10 @@ func (q *Queue) Look(ctx context.Context, id string) (s workqueue.Standing, err 
 	return s, err
 }
 
-// endTry changes the tries on record as this one ends. It leaves them alone if a later try has begun: then the lease was lost, and the unit
-// is another's.
-func (j *job) endTry(ctx context.Context, change func(others []oneTry) []oneTry) (tries []oneTry, lost bool, err error) {
+// endTry changes the recorded tries at the end of this one. If a later try has begun, it changes nothing and lost is
+// true: the lease was lost and the unit belongs to another worker.
+func (j *job) endTry(ctx context.Context,
+	change func(others []oneTry) []oneTry) (tries []oneTry, lost bool, err error) {
 	tries, err = j.changeTries(ctx, func(others []oneTry, last bool) []oneTry {
 		if lost = !last; lost {
 			return nil
@@ -367,21 +372,23 @@ func (j *job) endTry(ctx context.Context, change func(others []oneTry) []oneTry)
 }
 
 func (j *job) Fail(ctx context.Context, why string) error {
-	tries, lost, err := j.endTry(ctx, func(others []oneTry) []oneTry { return append(others, j.try("%s: %s", true, j.q.as, why)) })
+	tries, lost, err := j.endTry(ctx, func(others []oneTry) []oneTry {
+		return append(others, j.try("%s: %s", true, j.q.as, why))
+	})
 	if err != nil || lost {
 		return err
 	}
-	if j.before = tries; len(tries) >= workqueue.Tries {
+	if j.earlier = tries; len(tries) >= workqueue.Tries {
 		return j.giveUp(ctx)
 	}
-	_ = j.msg.NakWithDelay(workqueue.RetryAfter) // without it the lease ends
+	_ = j.msg.NakWithDelay(workqueue.RetryAfter) // if that fails, the lease ends
 	return nil
 }
 
 func (j *job) GiveBack(ctx context.Context, after time.Duration) error {
 	_, lost, err := j.endTry(ctx, func(others []oneTry) []oneTry { return append([]oneTry{}, others...) })
 	if !lost {
-		_ = j.msg.NakWithDelay(after) // without it the lease ends
+		_ = j.msg.NakWithDelay(after) // if that fails, the lease ends
 	}
 	return err
 }

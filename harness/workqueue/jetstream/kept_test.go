@@ -14,7 +14,7 @@ import (
 	"github.com/doublegrant/doublegrant/harness/workqueue/jetstream"
 )
 
-// tried waits until a try of a unit is on record.
+// tried waits until a try of a unit is recorded.
 func tried(t *testing.T, q *jetstream.Queue, u workqueue.Unit) {
 	t.Helper()
 	require.Eventually(t, func() bool {
@@ -23,7 +23,7 @@ func tried(t *testing.T, q *jetstream.Queue, u workqueue.Unit) {
 	}, time.Minute, time.Millisecond)
 }
 
-// bodies lists the bodies that the object store has.
+// bodies lists the bodies in the object store.
 func bodies(t *testing.T, q *jetstream.Queue) (names []string) {
 	t.Helper()
 	all, err := jetstream.RawOf(q).Objects.List(t.Context())
@@ -43,7 +43,7 @@ func messages(t *testing.T, q *jetstream.Queue) uint64 {
 	return s.CachedInfo().State.Msgs
 }
 
-// A coordinator that goes on puts all its units again, whenever that is.
+// A coordinator that takes over puts all its units again, at any time.
 func TestAUnitIsInTheStreamOnce(t *testing.T) {
 	t.Parallel()
 	a := served(t).Access
@@ -62,15 +62,15 @@ func TestAUnitIsInTheStreamOnce(t *testing.T) {
 	put(u, 1, "when it has an outcome")
 }
 
-// The body of a unit goes with its outcome, that of the result stays for a coordinator that goes on.
+// A unit's body is removed with its outcome. A result's body stays for a coordinator that takes over.
 func TestTheBodyOfAUnitGoesWithItsOutcome(t *testing.T) {
 	t.Parallel()
 	a := served(t).Access
 	q := lead(t, a, jetstream.Sizes{})
-	large := bytes.Repeat([]byte("1"), 100<<10) // it does not come with its message
+	large := bytes.Repeat([]byte("1"), 100<<10) // too large for its message
 	done, failed := workqueue.Unit{Kind: "x", Body: large}, workqueue.Unit{Kind: "y", Body: large}
 	w := join(t, a, "w")
-	for range workqueue.Tries { // given up
+	for range workqueue.Tries { // until it is given up
 		require.NoError(t, q.Put(t.Context(), failed))
 		require.Equal(t, []string{"unit." + failed.ID()}, bodies(t, q))
 		job := one(t, w)
@@ -91,7 +91,7 @@ func TestTheBodyOfAUnitGoesWithItsOutcome(t *testing.T) {
 	require.Less(t, time.Since(began), a.Patience/2, "who misses the body does not wait for it")
 }
 
-// A dispute is noted before the second result goes: whoever is killed in between has told it.
+// A dispute is recorded before the second result is removed, so that it survives if the worker is killed in between.
 func TestADisputeIsNotedFirst(t *testing.T) {
 	t.Parallel()
 	a := served(t).Access
@@ -100,7 +100,8 @@ func TestADisputeIsNotedFirst(t *testing.T) {
 	require.NoError(t, q.Put(t.Context(), u))
 	late, next := one(t, join(t, a, "late")), one(t, join(t, a, "next"))
 	require.NoError(t, next.Done(t.Context(), workqueue.Result{Body: []byte("1"), Claim: "1"}))
-	come := make(chan *nats.Msg, 100) // one for both, as each subscription with a function has a goroutine of its own
+	// one channel for both, since each subscription with a function has its own goroutine
+	come := make(chan *nats.Msg, 100)
 	for _, subject := range []string{"$KV.doublegrant-main.disputed", "$O.doublegrant-main.M.>"} {
 		_, err := jetstream.RawOf(q).NC.ChanSubscribe(subject, come)
 		require.NoError(t, err)
@@ -124,7 +125,7 @@ func TestADisputeIsNotedFirst(t *testing.T) {
 	require.Equal(t, []string{u.ID()}, disputed(t, q))
 }
 
-// Who reads a key asks the leader of its replicas: of another it might learn what was true before.
+// A key is read at the leader of its replicas, since another replica may be out of date.
 func TestKeysAreReadAtTheirLeader(t *testing.T) {
 	t.Parallel()
 	q := lead(t, served(t).Access, jetstream.Sizes{})
@@ -133,7 +134,7 @@ func TestKeysAreReadAtTheirLeader(t *testing.T) {
 	require.False(t, s.CachedInfo().Config.AllowDirect)
 }
 
-// Several disputes at a time are all noted, though they share a key.
+// Concurrent disputes are all recorded, though they share a key.
 func TestDisputesDoNotOverwriteEachOther(t *testing.T) {
 	t.Parallel()
 	a := served(t).Access
@@ -154,7 +155,7 @@ func TestDisputesDoNotOverwriteEachOther(t *testing.T) {
 	require.Len(t, disputed(t, q), units)
 }
 
-// take puts units, unless they are there, and lets a worker take them all.
+// take puts units that are not there, and lets a worker take all units.
 func take(t *testing.T, q *jetstream.Queue, a jetstream.Access, worker string, units int) (jobs []workqueue.Job) {
 	t.Helper()
 	w := join(t, a, worker)

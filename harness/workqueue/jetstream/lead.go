@@ -14,15 +14,16 @@ import (
 	"github.com/doublegrant/doublegrant/harness/workqueue"
 )
 
-// Sizes bounds a coordination. Zero values mean the defaults named beside them.
+// Sizes bounds a coordination. Zero means the default.
 type Sizes struct {
 	Lease      time.Duration // how long a worker may say nothing; default workqueue.DefaultLease
-	MostStored int64         // bytes that the object store may have; default: no bound but the server's own
+	MostStored int64         // most bytes in the object store; default: the server's limit
 }
 
-// Lead begins a coordination, or goes on with one whose coordinator has ended or was killed. Only one coordinator of a name is at work: the
-// error wraps ErrTaken if another answers, and ErrOther if what was begun under the name differs from head. It returns the head that was begun
-// with: its Seed is that of then. Two coordinators that begin in the same moment do the same work, which counts once.
+// Lead begins a coordination, or takes over one whose coordinator has ended or was killed. There is one coordinator for
+// a name: the error wraps ErrTaken if another answers, and ErrOther if something else than head was begun under the
+// name. It returns the head that the coordination was begun with, including its Seed. Two coordinators that begin at
+// the same moment do the same work, which counts once.
 func Lead(ctx context.Context, a Access, name, as string, head Head, sizes Sizes) (*Queue, Head, error) {
 	q, err := open(ctx, a, name, as)
 	if err != nil {
@@ -30,7 +31,7 @@ func Lead(ctx context.Context, a Access, name, as string, head Head, sizes Sizes
 	}
 	head.Format, head.ID, head.Lease = Format, unique(), sizes.Lease
 	if head.Task == nil {
-		head.Task = json.RawMessage("null") // as it is read again
+		head.Task = json.RawMessage("null") // as it is when read back
 	}
 	if head.Lease <= 0 {
 		head.Lease = workqueue.DefaultLease
@@ -39,7 +40,8 @@ func Lead(ctx context.Context, a Access, name, as string, head Head, sizes Sizes
 	if q.nc.ConnectedClusterName() != "" {
 		replicas = 3
 	}
-	for err = workqueue.ErrOver; errors.Is(err, workqueue.ErrOver); { // another may just remove what it had under this name
+	// another coordinator may just be removing its coordination
+	for err = workqueue.ErrOver; errors.Is(err, workqueue.ErrOver); {
 		err = q.lead(ctx, head, replicas, sizes)
 	}
 	if err != nil {
@@ -58,7 +60,7 @@ func (q *Queue) lead(ctx context.Context, head Head, replicas int, sizes Sizes) 
 	}
 	q.opened = true
 	if wasThere {
-		err = q.goOn(ctx, head)
+		err = q.takeOver(ctx, head)
 	} else {
 		err = q.agree(ctx, head)
 	}
@@ -73,12 +75,12 @@ func (q *Queue) lead(ctx context.Context, head Head, replicas int, sizes Sizes) 
 	return q.answerAs(coordinator)
 }
 
-// goOn agrees on what was begun under the name. The error wraps ErrTaken if another coordinates. What nobody needs any more is removed, and
-// then the error wraps workqueue.ErrOver.
-func (q *Queue) goOn(ctx context.Context, head Head) error {
+// takeOver continues what was begun under the name. The error wraps ErrTaken if another coordinates. If nothing is
+// needed any more it removes everything, and the error wraps workqueue.ErrOver.
+func (q *Queue) takeOver(ctx context.Context, head Head) error {
 	name := ""
 	err := q.try(ctx, "begin "+q.name, attemptTime, func(ctx context.Context) (err error) {
-		name, err = q.there(ctx, coordinator, answerWithin, anybody)
+		name, err = q.findMember(ctx, coordinator, answerWithin, anybody)
 		return err
 	})
 	if err != nil {
@@ -100,10 +102,10 @@ func (q *Queue) goOn(ctx context.Context, head Head) error {
 	return err
 }
 
-// IsOver reports whether the coordination had ended before this coordinator went on with it. Its results are all that is left then.
+// IsOver reports whether the coordination had ended before this coordinator took it over. Then only its results remain.
 func (q *Queue) IsOver() bool { return q.over }
 
-// KeepResults keeps where the results are, for a coordinator that goes on after this one was killed.
+// KeepResults stores where the results are, for a coordinator that takes over if this one is killed.
 func (q *Queue) KeepResults(ctx context.Context, dir string) error {
 	return q.try(ctx, "keep where the results are", attemptTime, func(ctx context.Context) error {
 		if err := q.checkOurs(ctx); err != nil {
@@ -114,7 +116,7 @@ func (q *Queue) KeepResults(ctx context.Context, dir string) error {
 	})
 }
 
-// Results returns where the results are; empty: there are none yet.
+// Results returns where the results are; empty: none yet.
 func (q *Queue) Results(ctx context.Context) (dir string, err error) {
 	err = q.try(ctx, "ask where the results are", attemptTime, func(ctx context.Context) error {
 		_, err := q.read(ctx, keyResults, &dir)
@@ -123,10 +125,11 @@ func (q *Queue) Results(ctx context.Context) (dir string, err error) {
 	return dir, err
 }
 
-// mark is in what doublegrant makes in a NATS: something else of the same name is left alone.
+// mark is set on everything that doublegrant creates in a NATS, so that it never touches anything else of the same
+// name.
 var mark = map[string]string{"doublegrant": "coordination"}
 
-// notOurs returns an error that wraps ErrOther if a stream of that name is somebody else's. It need not be there.
+// notOurs returns an error that wraps ErrOther if the stream exists and was created by something else.
 func (q *Queue) notOurs(ctx context.Context, stream string) error {
 	s, err := q.js.Stream(ctx, stream)
 	if err != nil {
@@ -136,13 +139,14 @@ func (q *Queue) notOurs(ctx context.Context, stream string) error {
 		return err
 	}
 	if s.CachedInfo().Config.Metadata["doublegrant"] != mark["doublegrant"] {
-		return fmt.Errorf("%w: the NATS has a stream %s of somebody else, or of an older doublegrant: choose another --name", ErrOther, stream)
+		return fmt.Errorf("%w: the NATS has a stream %s of somebody else, or of an older doublegrant: choose another "+
+			"--name", ErrOther, stream)
 	}
 	return nil
 }
 
-// openKeys opens the coordination's keys, which it makes unless they are there. They differ from those that NATS makes by itself in one thing:
-// whoever reads a key asks the leader of their replicas, and none that lags.
+// openKeys opens the coordination's key bucket, and creates it if necessary. Unlike buckets that NATS creates by
+// default, reads go to the leader of its replicas and not to one that lags.
 func (q *Queue) openKeys(ctx context.Context, replicas int) (wasThere bool, err error) {
 	err = q.try(ctx, "begin "+q.name, attemptTime, func(ctx context.Context) (err error) {
 		if err := q.notOurs(ctx, q.keyStream()); err != nil {
@@ -167,7 +171,7 @@ func (q *Queue) openKeys(ctx context.Context, replicas int) (wasThere bool, err 
 	return wasThere, err
 }
 
-// begin makes what else the coordination keeps in NATS, unless it is there.
+// begin creates the other streams and stores of the coordination, if necessary.
 func (q *Queue) begin(ctx context.Context, replicas int, sizes Sizes) error {
 	return q.try(ctx, "begin "+q.name, attemptTime, func(ctx context.Context) (err error) {
 		if err := cmp.Or(q.notOurs(ctx, q.objectStream()), q.notOurs(ctx, q.stream())); err != nil {
@@ -179,13 +183,16 @@ func (q *Queue) begin(ctx context.Context, replicas int, sizes Sizes) error {
 			return err
 		}
 		if _, err = q.js.CreateOrUpdateStream(ctx, jetstream.StreamConfig{
-			Name: q.stream(), Subjects: []string{q.subject() + "*"}, Retention: jetstream.WorkQueuePolicy, Replicas: replicas, Metadata: mark,
-			Discard: jetstream.DiscardNew, MaxMsgsPerSubject: 1, DiscardNewPerSubject: true, // a unit is there once, however often it is put
+			Name: q.stream(), Subjects: []string{q.subject() + "*"}, Retention: jetstream.WorkQueuePolicy,
+			Replicas: replicas, Metadata: mark,
+			// a unit is there once, however often it is put
+			Discard: jetstream.DiscardNew, MaxMsgsPerSubject: 1, DiscardNewPerSubject: true,
 		}); err != nil {
 			return err
 		}
 		q.consumer, err = q.js.CreateOrUpdateConsumer(ctx, q.stream(), jetstream.ConsumerConfig{
-			Durable: "workers", AckPolicy: jetstream.AckExplicitPolicy, AckWait: q.head.Lease, MaxDeliver: -1, MaxAckPending: 10_000,
+			Durable: "workers", AckPolicy: jetstream.AckExplicitPolicy, AckWait: q.head.Lease,
+			MaxDeliver: -1, MaxAckPending: 10_000,
 		})
 		return err
 	})
@@ -195,10 +202,11 @@ func (q *Queue) begin(ctx context.Context, replicas int, sizes Sizes) error {
 func isConflict(err error) bool {
 	var api *jetstream.APIError
 	return errors.Is(err, jetstream.ErrKeyExists) ||
-		errors.As(err, &api) && (api.ErrorCode == jetstream.JSErrCodeStreamWrongLastSequence || api.ErrorCode == jetstream.JSErrCodeStreamWrongLastSequenceConstant)
+		errors.As(err, &api) && (api.ErrorCode == jetstream.JSErrCodeStreamWrongLastSequence ||
+			api.ErrorCode == jetstream.JSErrCodeStreamWrongLastSequenceConstant)
 }
 
-// agree writes the head, or reads the one that was begun with.
+// agree writes the head, or reads the one that the coordination was begun with.
 func (q *Queue) agree(ctx context.Context, head Head) error {
 	return q.try(ctx, "begin "+q.name, attemptTime, func(ctx context.Context) error {
 		_, err := q.keys.Create(ctx, keyHead, encoded(head))
@@ -211,7 +219,7 @@ func (q *Queue) agree(ctx context.Context, head Head) error {
 		}
 		e, err := q.keys.Get(ctx, keyHead)
 		if err != nil {
-			return waiting(err, "its head is not there yet")
+			return retryIfGone(err, "its head is not there yet")
 		}
 		var was Head
 		if err := json.Unmarshal(e.Value(), &was); err != nil {
@@ -225,7 +233,7 @@ func (q *Queue) agree(ctx context.Context, head Head) error {
 	})
 }
 
-// differs says in what a coordination that goes on is another than the one that was begun.
+// differs says how the coordination to be continued differs from this one; empty: it does not.
 func (h Head) differs(now Head) string {
 	switch {
 	case h.Format != now.Format || h.Program != now.Program:
@@ -243,15 +251,15 @@ func (h Head) differs(now Head) string {
 func encoded(v any) []byte {
 	b, err := json.Marshal(v)
 	if err != nil {
-		panic("jetstream: what is no JSON: " + err.Error()) // all of it is made of texts and numbers
+		panic("jetstream: what is no JSON: " + err.Error()) // all of it consists of texts and numbers
 	}
 	return b
 }
 
-// leaveWithin is how long workers have to hear of the end before all is removed.
+// leaveWithin is how long workers have to notice the end before everything is removed.
 const leaveWithin = 5 * time.Second
 
-// End is workqueue.Queue's. Whoever is killed meanwhile leaves a name that can be used: what is over is removed when the name is used again.
+// End implements workqueue.Queue. If it is interrupted, the name can still be used: what is over is removed then.
 func (q *Queue) End(ctx context.Context) error {
 	err := q.try(ctx, "end "+q.name, attemptTime, func(ctx context.Context) error {
 		if err := q.checkOurs(ctx); err != nil {
@@ -263,7 +271,7 @@ func (q *Queue) End(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	_ = q.nc.Publish(q.overSubject(), nil) // whoever misses it asks
+	_ = q.nc.Publish(q.overSubject(), nil) // a worker that misses it asks
 	for end := time.Now().Add(leaveWithin); time.Now().Before(end); {
 		if has, err := q.HasOther(ctx, anybody); err != nil || !has {
 			break
@@ -276,7 +284,7 @@ func (q *Queue) End(ctx context.Context) error {
 	return q.remove(ctx)
 }
 
-// checkOurs returns an error unless the coordination of this name is the one that this process has begun, or gone on with.
+// checkOurs returns an error unless this process leads the coordination that has the name now.
 func (q *Queue) checkOurs(ctx context.Context) error {
 	if !q.leads {
 		return fmt.Errorf("jetstream: %s does not coordinate %s", q.as, q.name)
@@ -287,12 +295,14 @@ func (q *Queue) checkOurs(ctx context.Context) error {
 	}
 	var now Head
 	if err := json.Unmarshal(e.Value(), &now); err != nil || now.ID != q.head.ID {
-		return fmt.Errorf("%w: %s has ended, and was begun anew: its results are with whoever ended it", ErrTaken, q.name)
+		return fmt.Errorf("%w: %s has ended, and was begun anew: its results are with whoever ended it",
+			ErrTaken, q.name)
 	}
 	return nil
 }
 
-// remove removes all that the coordination keeps in NATS, the keys last: until then whoever looks sees that it is over.
+// remove removes everything that the coordination keeps in NATS. The keys go last, so that until then others see that
+// it is over.
 func (q *Queue) remove(ctx context.Context) error {
 	err := q.try(ctx, "remove "+q.name, attemptTime, func(ctx context.Context) error {
 		for _, step := range []struct {
@@ -305,13 +315,13 @@ func (q *Queue) remove(ctx context.Context) error {
 		}
 		return nil
 	})
-	if errors.Is(err, workqueue.ErrOver) { // an answer was lost, and nothing is there
+	if errors.Is(err, workqueue.ErrOver) { // an earlier attempt removed it, and its answer was lost
 		return nil
 	}
 	return err
 }
 
-// askOver asks NATS whether the coordination has ended. One that is gone has.
+// askOver asks NATS whether the coordination has ended or was removed.
 func (q *Queue) askOver(ctx context.Context) (over bool, err error) {
 	err = q.try(ctx, "ask whether "+q.name+" is over", attemptTime, func(ctx context.Context) error {
 		_, err := q.keys.Get(ctx, keyOver)

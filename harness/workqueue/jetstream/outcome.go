@@ -9,17 +9,17 @@ import (
 	"github.com/doublegrant/doublegrant/harness/workqueue"
 )
 
-// kept is what the key of an outcome holds.
-type kept struct {
+// storedOutcome is the value of an outcome's key.
+type storedOutcome struct {
 	Worker string   `json:"worker,omitempty"` // empty: the unit was given up
 	Claim  string   `json:"claim,omitempty"`
-	Object string   `json:"object,omitempty"` // of the result's body
-	Failed []string `json:"failed,omitempty"` // what became of the tries before
-	Try    string   `json:"try,omitempty"`    // that it came of
+	Object string   `json:"object,omitempty"` // object with the result's body
+	Failed []string `json:"failed,omitempty"` // what became of earlier tries
+	Try    string   `json:"try,omitempty"`    // ID of the try that made it
 }
 
-// outcome reads the outcome of a unit. The error is one of isGone if it has none.
-func (q *Queue) outcome(ctx context.Context, id string) (k kept, err error) {
+// outcome reads a unit's outcome. If there is none, isGone is true for the error.
+func (q *Queue) outcome(ctx context.Context, id string) (k storedOutcome, err error) {
 	err = q.try(ctx, "look for an outcome", attemptTime, func(ctx context.Context) error {
 		e, err := q.keys.Get(ctx, keyOutcome+id)
 		if err != nil {
@@ -30,7 +30,7 @@ func (q *Queue) outcome(ctx context.Context, id string) (k kept, err error) {
 	return k, err
 }
 
-// Await is workqueue.Queue's.
+// Await implements workqueue.Queue.
 func (q *Queue) Await(ctx context.Context, id string) (workqueue.Outcome, error) {
 	for {
 		changed := q.change()
@@ -43,7 +43,7 @@ func (q *Queue) Await(ctx context.Context, id string) (workqueue.Outcome, error)
 		}
 		select {
 		case <-changed:
-		case <-time.After(time.Second): // what was followed may be broken off
+		case <-time.After(time.Second): // the watch may be broken
 			if err := q.access.health(); err != nil {
 				return workqueue.Outcome{}, err
 			}
@@ -54,21 +54,22 @@ func (q *Queue) Await(ctx context.Context, id string) (workqueue.Outcome, error)
 }
 
 // whole reads the body of an outcome.
-func (q *Queue) whole(ctx context.Context, k kept) (workqueue.Outcome, error) {
+func (q *Queue) whole(ctx context.Context, k storedOutcome) (workqueue.Outcome, error) {
 	o := workqueue.Outcome{Result: workqueue.Result{Claim: k.Claim}, Worker: k.Worker, Failed: k.Failed}
 	if k.Object == "" {
 		return o, nil
 	}
 	err := q.tryBody(ctx, "get a result", func(ctx context.Context, moved func()) (err error) {
 		o.Body, err = q.getBody(ctx, k.Object, workqueue.MostBytes, moved)
-		return waiting(err, "the body of a result is not there")
+		return retryIfGone(err, "the body of a result is not there")
 	})
 	return o, err
 }
 
 func (j *job) Done(ctx context.Context, r workqueue.Result) error {
 	defer j.sayAlive()()
-	k := kept{Worker: j.q.as, Claim: r.Claim, Try: j.me, Failed: workqueue.Whys(j.Tries()), Object: "result." + j.id + "." + j.me}
+	k := storedOutcome{Worker: j.q.as, Claim: r.Claim, Try: j.tryID, Failed: workqueue.Whys(j.Tries()),
+		Object: "result." + j.id + "." + j.tryID}
 	if len(r.Body) == 0 {
 		k.Object = ""
 	} else if err := j.q.tryBody(ctx, "keep a result", func(ctx context.Context, moved func()) error {
@@ -79,8 +80,8 @@ func (j *job) Done(ctx context.Context, r workqueue.Result) error {
 	return j.keep(ctx, k)
 }
 
-// keep keeps the outcome if it is the first, and takes the unit out of the stream.
-func (j *job) keep(ctx context.Context, k kept) error {
+// keep stores the outcome if it is the first, and discards the unit.
+func (j *job) keep(ctx context.Context, k storedOutcome) error {
 	first := k
 	err := j.q.try(ctx, "keep an outcome", attemptTime, func(ctx context.Context) error {
 		_, err := j.q.keys.Create(ctx, keyOutcome+j.id, encoded(k))
@@ -89,9 +90,9 @@ func (j *job) keep(ctx context.Context, k kept) error {
 		}
 		e, err := j.q.keys.Get(ctx, keyOutcome+j.id)
 		if err != nil {
-			return waiting(err, "the first outcome is not there yet")
+			return retryIfGone(err, "the first outcome is not there yet")
 		}
-		first = kept{}
+		first = storedOutcome{}
 		return json.Unmarshal(e.Value(), &first)
 	})
 	if err != nil {
@@ -100,12 +101,13 @@ func (j *job) keep(ctx context.Context, k kept) error {
 	if first.Try != k.Try {
 		err = j.compare(ctx, first, k)
 	}
-	j.settled(ctx)
+	j.discard(ctx)
 	return err
 }
 
-// compare compares a second result with the first, and removes it. A dispute is noted first: whoever is killed in between has told it.
-func (j *job) compare(ctx context.Context, first, second kept) error {
+// compare compares a second result with the first, and removes it. A dispute is recorded first, so that it survives if
+// this process is killed.
+func (j *job) compare(ctx context.Context, first, second storedOutcome) error {
 	if (workqueue.Result{Claim: first.Claim}).Contradicts(second.Claim) {
 		if err := j.dispute(ctx); err != nil {
 			return err
@@ -117,7 +119,7 @@ func (j *job) compare(ctx context.Context, first, second kept) error {
 	return nil
 }
 
-// dispute notes that the unit is disputed.
+// dispute marks the unit as disputed.
 func (j *job) dispute(ctx context.Context) error {
 	return j.q.try(ctx, "note a dispute", attemptTime, func(ctx context.Context) error {
 		ids, revision, err := j.q.disputes(ctx)
@@ -132,18 +134,18 @@ func (j *job) dispute(ctx context.Context) error {
 	})
 }
 
-// disputes returns the units that are disputed, and the revision of their key: 0 if there is none.
+// disputes returns the disputed units, and the revision of their key; 0: no key.
 func (q *Queue) disputes(ctx context.Context) (ids []string, revision uint64, err error) {
 	revision, err = q.read(ctx, keyDisputed, &ids)
 	return ids, revision, err
 }
 
-// giveUp keeps that the unit came to no result, by the tries before this one.
+// giveUp stores that the unit came to no result.
 func (j *job) giveUp(ctx context.Context) error {
-	return j.keep(ctx, kept{Try: j.me, Failed: workqueue.Whys(j.Tries())})
+	return j.keep(ctx, storedOutcome{Try: j.tryID, Failed: workqueue.Whys(j.Tries())})
 }
 
-// Disputed is workqueue.Queue's.
+// Disputed implements workqueue.Queue.
 func (q *Queue) Disputed(ctx context.Context) (ids []string, err error) {
 	err = q.try(ctx, "look for disputes", attemptTime, func(ctx context.Context) (err error) {
 		ids, _, err = q.disputes(ctx)

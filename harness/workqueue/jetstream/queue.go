@@ -15,28 +15,29 @@ import (
 	"github.com/nats-io/nuid"
 )
 
-// Format of what a coordination keeps: raised when older programs cannot read it any more.
+// Format is the version of what a coordination stores. It is raised when older programs cannot read it.
 const Format = 3
 
-// Head says what a coordination is of. Workers refuse one that they cannot work for.
+// Head describes a coordination. Workers refuse one that they cannot work for.
 type Head struct {
-	Format  int             `json:"format"`
-	ID      string          `json:"id"`      // of this coordination alone: another of its name has another
-	Kind    string          `json:"kind"`    // such as "suite"
-	Program string          `json:"program"` // version of doublegrant
-	Server  string          `json:"server"`  // that units are done on
-	Task    json.RawMessage `json:"task"`    // what is to be done, as the coordinator has it: a coordinator that goes on has an equal one
-	Lease   time.Duration   `json:"lease"`   // how long a worker may say nothing
-	Seed    uint64          `json:"seed,omitempty"`
+	Format  int    `json:"format"`
+	ID      string `json:"id"`      // unique, even among coordinations of one name
+	Kind    string `json:"kind"`    // for example "suite"
+	Program string `json:"program"` // version of doublegrant
+	Server  string `json:"server"`  // server that units run on
+	// the work, from the coordinator; equal when another takes over
+	Task  json.RawMessage `json:"task"`
+	Lease time.Duration   `json:"lease"` // how long a worker may say nothing
+	Seed  uint64          `json:"seed,omitempty"`
 
-	Anew bool `json:"-"` // of a coordinator: what an earlier one has begun under the name is removed, not gone on with
+	Anew bool `json:"-"` // for Lead: remove what was begun under the name instead of taking it over
 }
 
-// Queue is a coordination, as its coordinator or one worker has it.
+// Queue is a coordination, as seen by its coordinator or a worker.
 type Queue struct {
 	access Access
 	name   string
-	as     string // who we are
+	as     string // name of this member
 	head   Head
 
 	nc       *nats.Conn
@@ -46,20 +47,20 @@ type Queue struct {
 	consumer jetstream.Consumer
 
 	mu      sync.Mutex
-	changed chan struct{} // closed, and made anew, when an outcome may be there
+	changed chan struct{} // closed and replaced when an outcome may have arrived
 	seen    watched
 
-	opened bool               // the keys were there: if they are not, they were removed
+	opened bool               // the keys have existed: if they do not, they were removed
 	leads  bool               // this is the coordinator
-	over   bool               // it went on with what had ended
-	stop   context.CancelFunc // ends watching
+	over   bool               // it took over a coordination that had ended
+	stop   context.CancelFunc // ends the watch
 	watch  sync.WaitGroup
 
-	answers *nats.Subscription // to those who ask who is there
-	ending  chan struct{}      // of a worker: has one when the coordinator has told of the end
+	answers *nats.Subscription // to questions who is there
+	ending  chan struct{}      // for a worker: gets a value when the coordinator announces the end
 }
 
-// Keys of the bucket. Those of a unit and of a worker end in its name.
+// Keys of the bucket. Keys of a unit or worker end in its ID or name.
 const (
 	keyHead     = "head"
 	keyOver     = "over"
@@ -67,25 +68,26 @@ const (
 	keyOutcome  = "outcome."
 	keyTries    = "tries."
 	keyBarred   = "barred."
-	keyDisputed = "disputed" // the IDs of all disputed units, in one key: who reads it misses none
+	keyDisputed = "disputed" // IDs of all disputed units; in one key, so that a reader misses none
 )
 
-// nameFormat is what the name of a coordination has to match: it becomes part of names in NATS.
+// nameFormat matches valid names of coordinations. They become part of names in NATS.
 var nameFormat = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_-]{0,39}$`)
 
-// CheckName returns an error that wraps ErrAccess if a coordination cannot have the name.
+// CheckName returns an error that wraps ErrAccess if name is not valid for a coordination.
 func CheckName(name string) error {
 	if !nameFormat.MatchString(name) {
-		return fmt.Errorf("%w: %q cannot be the name of a coordination: take 1 to 40 letters, digits, - and _", ErrAccess, name)
+		return fmt.Errorf("%w: %q cannot be the name of a coordination: take 1 to 40 letters, digits, - and _",
+			ErrAccess, name)
 	}
 	return nil
 }
 
 func (q *Queue) bucket() string  { return "doublegrant-" + q.name }
 func (q *Queue) stream() string  { return "DOUBLEGRANT_" + q.name }
-func (q *Queue) subject() string { return "doublegrant." + q.name + ".unit." } // ends in the unit's ID
+func (q *Queue) subject() string { return "doublegrant." + q.name + ".unit." } // followed by the unit's ID
 
-// The streams of a bucket of keys and of an object store, and the subject of a key, as NATS names them.
+// Names that NATS gives to the streams of a key bucket and an object store, and to a key's subject.
 func (q *Queue) keyStream() string            { return "KV_" + q.bucket() }
 func (q *Queue) keySubject(key string) string { return "$KV." + q.bucket() + "." + key }
 func (q *Queue) objectStream() string         { return "OBJ_" + q.bucket() }
@@ -93,12 +95,13 @@ func (q *Queue) chunkSubject(of string) string {
 	return "$O." + q.bucket() + ".C." + of
 }
 
-// open connects.
+// open connects to NATS.
 func open(ctx context.Context, a Access, name, as string) (*Queue, error) {
 	if err := CheckName(name); err != nil {
 		return nil, err
 	}
-	q := &Queue{access: a, name: name, as: as, changed: make(chan struct{}), stop: func() {}, ending: make(chan struct{}, 1)}
+	q := &Queue{access: a, name: name, as: as, changed: make(chan struct{}), stop: func() {},
+		ending: make(chan struct{}, 1)}
 	var err error
 	if q.nc, err = a.connect(ctx, "doublegrant "+as); err != nil {
 		return nil, err
@@ -110,7 +113,8 @@ func open(ctx context.Context, a Access, name, as string) (*Queue, error) {
 	return q, nil
 }
 
-// Join joins a coordination as a worker, whose name has to be its own. It waits for the coordination to begin, until the patience is over.
+// Join joins a coordination as a worker. Each worker needs its own name. Join waits for the coordination to begin,
+// until the patience is over.
 func Join(ctx context.Context, a Access, name, worker string) (*Queue, Head, error) {
 	q, err := open(ctx, a, name, worker)
 	if err != nil {
@@ -127,20 +131,21 @@ func Join(ctx context.Context, a Access, name, worker string) (*Queue, Head, err
 func (q *Queue) join(ctx context.Context) error {
 	err := q.try(ctx, "join "+q.name, attemptTime, func(ctx context.Context) (err error) {
 		if q.keys, err = q.js.KeyValue(ctx, q.bucket()); err != nil {
-			return waiting(err, "no coordination called "+q.name+" has begun there")
+			return retryIfGone(err, "no coordination called "+q.name+" has begun there")
 		}
 		e, err := q.keys.Get(ctx, keyHead)
 		if err != nil {
-			return waiting(err, "no coordination called "+q.name+" has begun there")
+			return retryIfGone(err, "no coordination called "+q.name+" has begun there")
 		}
 		if err := json.Unmarshal(e.Value(), &q.head); err != nil || q.head.Format != Format {
-			return fmt.Errorf("%w: %s is of format %d, and this program knows %d: take the version of doublegrant that coordinates", ErrOther, q.name, q.head.Format, Format)
+			return fmt.Errorf("%w: %s is of format %d, and this program knows %d: take the version of doublegrant "+
+				"that coordinates", ErrOther, q.name, q.head.Format, Format)
 		}
 		if q.objects, err = q.js.ObjectStore(ctx, q.bucket()); err != nil {
-			return waiting(err, "its object store is not there")
+			return retryIfGone(err, "its object store is not there")
 		}
 		if q.consumer, err = q.js.Consumer(ctx, q.stream(), "workers"); err != nil {
-			return waiting(err, "its stream is not there")
+			return retryIfGone(err, "its stream is not there")
 		}
 		return nil
 	})
@@ -150,13 +155,13 @@ func (q *Queue) join(ctx context.Context) error {
 	return q.answerAs(worker)
 }
 
-// notYet marks errors of what may be there later: a replica that has just come back answers with what it had.
+// notYet is the error for something that may be there later, for example because a replica lags.
 type notYet struct{ why string }
 
 func (e notYet) Error() string { return e.why }
 
-// waiting replaces the error of what is not there by one that is worth trying again.
-func waiting(err error, why string) error {
+// retryIfGone turns the error for something missing into one that is worth a retry.
+func retryIfGone(err error, why string) error {
 	if isGone(err) {
 		return notYet{why}
 	}
@@ -173,13 +178,14 @@ func token(name string) string {
 	}, name)
 }
 
-// unique returns a name that nobody else has.
+// unique returns a unique name.
 func unique() string { return nuid.Next() }
 
-// isGone reports whether what was asked for is not there.
+// isGone reports whether an error says that something is missing.
 func isGone(err error) bool {
 	for _, is := range []error{
-		jetstream.ErrBucketNotFound, jetstream.ErrKeyNotFound, jetstream.ErrKeyDeleted, jetstream.ErrStreamNotFound, jetstream.ErrConsumerNotFound,
+		jetstream.ErrBucketNotFound, jetstream.ErrKeyNotFound, jetstream.ErrKeyDeleted, jetstream.ErrStreamNotFound,
+		jetstream.ErrConsumerNotFound,
 		jetstream.ErrConsumerDeleted, jetstream.ErrObjectNotFound, jetstream.ErrNoStreamResponse,
 	} {
 		if errors.Is(err, is) {
@@ -189,8 +195,8 @@ func isGone(err error) bool {
 	return false
 }
 
-// wakeHolding wakes whoever waits for an outcome. The caller holds q.mu.
-func (q *Queue) wakeHolding() {
+// wakeLocked wakes callers that wait for an outcome. The caller holds q.mu.
+func (q *Queue) wakeLocked() {
 	close(q.changed)
 	q.changed = make(chan struct{})
 }
@@ -201,7 +207,7 @@ func (q *Queue) change() <-chan struct{} {
 	return q.changed
 }
 
-// Close leaves the coordination. The work that is left stays there.
+// Close leaves the coordination. Its remaining work stays in NATS.
 func (q *Queue) Close() {
 	q.stop()
 	q.watch.Wait()

@@ -11,7 +11,8 @@ import (
 	"github.com/doublegrant/doublegrant/harness/workqueue/jetstream"
 )
 
-// TestAKilledEndPoisonsNoName, whenever it is killed: whoever uses the name next gets results, old or new, and no outcome without its body.
+// TestAKilledEndPoisonsNoName kills an end at each of its steps. The next user of the name gets results, old or new,
+// and never an outcome without its body.
 func TestAKilledEndPoisonsNoName(t *testing.T) {
 	t.Parallel()
 	for steps := range 5 {
@@ -54,7 +55,7 @@ func TestAKilledEndPoisonsNoName(t *testing.T) {
 	}
 }
 
-// A coordinator that was killed after its results were there is found by the next. Where they are not, that one begins anew.
+// If a coordinator was killed after its results were stored, the next one finds them. Otherwise that one begins anew.
 func TestWhereTheResultsAreIsKept(t *testing.T) {
 	t.Parallel()
 	a := served(t).Access
@@ -92,7 +93,7 @@ func doOne(t *testing.T, q, w *jetstream.Queue, u workqueue.Unit) {
 	require.Equal(t, "r"+string(u.Body), string(outcome(t, q, u).Body))
 }
 
-// TestNothingIsLeft of a coordination that was removed.
+// TestNothingIsLeft checks that nothing of a removed coordination remains.
 func TestNothingIsLeft(t *testing.T) {
 	t.Parallel()
 	a := served(t).Access
@@ -111,7 +112,8 @@ func TestNothingIsLeft(t *testing.T) {
 	require.Equal(t, 3, count(), "of the other alone")
 }
 
-// TestACoordinatorThatWasReplacedEndsNothing that another has begun under the name by then. While both do the same work, whoever is first ends it.
+// TestACoordinatorThatWasReplacedEndsNothing checks that a coordinator does not end what another has begun under the
+// name. While both do the same work, the first one ends it.
 func TestACoordinatorThatWasReplacedEndsNothing(t *testing.T) {
 	t.Parallel()
 	a := served(t).Access
@@ -131,7 +133,7 @@ func TestACoordinatorThatWasReplacedEndsNothing(t *testing.T) {
 	doOne(t, third, join(t, a, "x"), u)
 }
 
-// TestAWorkerThatComesBackAfterTheEnd learns of it at once, whatever it asks first.
+// TestAWorkerThatComesBackAfterTheEnd checks that it learns of the end at once, whatever it asks first.
 func TestAWorkerThatComesBackAfterTheEnd(t *testing.T) {
 	t.Parallel()
 	comesBackAfterTheEnd(t, served(t).Access)

@@ -14,20 +14,21 @@ import (
 	"github.com/doublegrant/doublegrant/harness/workqueue"
 )
 
-// try does something that NATS may not answer just now: a server is away, or the cluster chooses another leader. It tries again until the
-// patience is over. each is the longest that one attempt may take; the first ones are shorter, since an answer that was lost with a server
-// never comes. What was tried may have happened although it failed, so everything that is tried has to bear being done twice.
+// try calls do until it succeeds or the patience is over, since NATS may be away or choosing a leader. each bounds one
+// attempt; the first attempts are shorter, since an answer that was lost with a server never comes. A failed attempt
+// may have had its effect, so do has to tolerate being repeated.
 func (q *Queue) try(ctx context.Context, what string, each time.Duration, do func(context.Context) error) error {
-	return q.again(ctx, what, each, func(ctx context.Context, allowed time.Duration) error {
+	return q.retry(ctx, what, each, func(ctx context.Context, allowed time.Duration) error {
 		one, cancel := context.WithTimeout(ctx, allowed)
 		defer cancel()
 		return do(one)
 	})
 }
 
-// again is try with attempts that heed by themselves how long they are allowed.
-func (q *Queue) again(ctx context.Context, what string, each time.Duration, attempt func(_ context.Context, allowed time.Duration) error) error {
-	end, told := time.Now().Add(q.access.patience()), false
+// retry is try for attempts that enforce their own time limit.
+func (q *Queue) retry(ctx context.Context, what string, each time.Duration,
+	attempt func(_ context.Context, allowed time.Duration) error) error {
+	end, warned := time.Now().Add(q.access.patience()), false
 	for allowed := firstTime; ; allowed = min(2*allowed, each) {
 		err := attempt(ctx, min(allowed, max(pause, q.access.patience())))
 		switch {
@@ -38,7 +39,8 @@ func (q *Queue) again(ctx context.Context, what string, each time.Duration, atte
 		case q.access.health() != nil:
 			return q.access.health()
 		case isFull(err):
-			return fmt.Errorf("%w: %s: %w: give it more room, and what was not kept is done again", workqueue.ErrFull, what, q.access.redacted(err))
+			return fmt.Errorf("%w: %s: %w: give it more room, and what was not kept is done again", workqueue.ErrFull,
+				what, q.access.redacted(err))
 		case q.mayBeRemoved(err) && q.isRemoved(ctx):
 			return workqueue.ErrOver
 		case q.nc.IsClosed() && q.nc.LastError() != nil && isAccess(q.nc.LastError()):
@@ -48,11 +50,12 @@ func (q *Queue) again(ctx context.Context, what string, each time.Duration, atte
 		case time.Now().After(end) && isMissing(err) && q.head.Format == 0:
 			return fmt.Errorf("%w: %s, waited for %v: %w", ErrNoCoordination, q.access, q.access.patience(), err)
 		case time.Now().After(end):
-			return fmt.Errorf("%w: %s: %s: %w: given up after %v", workqueue.ErrUnreachable, q.access, what, q.access.redacted(err), q.access.patience())
+			return fmt.Errorf("%w: %s: %s: %w: given up after %v", workqueue.ErrUnreachable, q.access, what,
+				q.access.redacted(err), q.access.patience())
 		}
-		if !told && isMissing(err) && q.head.Format == 0 && q.access.Waiting != nil {
+		if !warned && isMissing(err) && q.head.Format == 0 && q.access.Waiting != nil {
 			q.access.Waiting(fmt.Sprintf("%s: %v: waiting for it, %v at most", q.access, err, q.access.patience()))
-			told = true
+			warned = true
 		}
 		select {
 		case <-ctx.Done():
@@ -62,13 +65,14 @@ func (q *Queue) again(ctx context.Context, what string, each time.Duration, atte
 	}
 }
 
-// mayBeRemoved reports whether an error is one that is met when the coordination was removed.
+// mayBeRemoved reports whether an error may mean that the coordination was removed.
 func (q *Queue) mayBeRemoved(err error) bool {
 	if !q.opened {
 		return false
 	}
 	for _, is := range []error{
-		jetstream.ErrBucketNotFound, jetstream.ErrStreamNotFound, jetstream.ErrConsumerNotFound, jetstream.ErrNoStreamResponse, nats.ErrNoResponders,
+		jetstream.ErrBucketNotFound, jetstream.ErrStreamNotFound, jetstream.ErrConsumerNotFound,
+		jetstream.ErrNoStreamResponse, nats.ErrNoResponders,
 	} {
 		if errors.Is(err, is) {
 			return true
@@ -77,7 +81,7 @@ func (q *Queue) mayBeRemoved(err error) bool {
 	return isMissing(err)
 }
 
-// isRemoved reports whether NATS answers that it has no coordination of the name. The keys are what is removed last.
+// isRemoved reports whether NATS says that the coordination does not exist. The keys are removed last.
 func (q *Queue) isRemoved(ctx context.Context) bool {
 	one, cancel := context.WithTimeout(ctx, attemptTime)
 	defer cancel()
@@ -85,20 +89,22 @@ func (q *Queue) isRemoved(ctx context.Context) bool {
 	return errors.Is(err, jetstream.ErrStreamNotFound)
 }
 
-// isMissing reports whether NATS has answered that something is not there yet.
+// isMissing reports whether NATS says that something is not there yet.
 func isMissing(err error) bool {
 	var later notYet
 	return errors.As(err, &later)
 }
 
-// isTransient reports whether the same may succeed later.
+// isTransient reports whether a retry may succeed.
 func isTransient(err error) bool {
 	if isMissing(err) {
 		return true
 	}
 	for _, is := range []error{
-		context.DeadlineExceeded, nats.ErrTimeout, nats.ErrNoResponders, nats.ErrConnectionClosed, nats.ErrDisconnected, nats.ErrConnectionReconnecting,
-		nats.ErrReconnectBufExceeded, nats.ErrNoServers, jetstream.ErrNoStreamResponse, jetstream.ErrNoHeartbeat, nats.ErrStaleConnection,
+		context.DeadlineExceeded, nats.ErrTimeout, nats.ErrNoResponders, nats.ErrConnectionClosed, nats.ErrDisconnected,
+		nats.ErrConnectionReconnecting,
+		nats.ErrReconnectBufExceeded, nats.ErrNoServers, jetstream.ErrNoStreamResponse, jetstream.ErrNoHeartbeat,
+		nats.ErrStaleConnection,
 		jetstream.ErrJetStreamNotEnabled, jetstream.ErrServerShutdown, syscall.ECONNRESET, syscall.EPIPE,
 	} {
 		if errors.Is(err, is) {

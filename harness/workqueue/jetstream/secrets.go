@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// String returns the URL without what stands before its hosts: users, passwords and tokens.
+// String returns the URL without users, passwords and tokens.
 func (a Access) String() string {
 	text, from := "", 0
 	for _, span := range userinfos(a.URL) {
@@ -19,15 +19,16 @@ func (a Access) String() string {
 }
 
 var (
-	// scheme matches the beginning of each URL of a list.
+	// scheme matches the beginning of each URL in a list.
 	scheme = regexp.MustCompile(`(?:^|,)\s*[a-z]+:?//`)
 
 	// userinfo matches what a library may have put before a host.
 	userinfo = regexp.MustCompile(`//[^\s]*@`)
 )
 
-// userinfos returns where, in a list of URLs, users, passwords and tokens are: between each scheme and the last @ before the next. A password may
-// have an @, a comma or a slash, and so may what is no URL at all: nothing is read here that a reader of URLs could take for something else.
+// userinfos returns the positions of users, passwords and tokens in a list of URLs: between each scheme and the last @
+// before the next scheme. A password may contain an @, a comma or a slash, and the text need not be a valid URL, so it
+// is not parsed as one.
 func userinfos(text string) (all [][2]int) {
 	starts := []int{0}
 	for _, at := range scheme.FindAllStringIndex(text, -1) {
@@ -45,7 +46,7 @@ func userinfos(text string) (all [][2]int) {
 	return all
 }
 
-// secrets returns what no text may have, the longest first.
+// secrets returns the texts that must not be shown, the longest first.
 func (a Access) secrets() (all []string) {
 	infos := []string{a.Token}
 	for _, span := range userinfos(a.URL) {
@@ -55,7 +56,7 @@ func (a Access) secrets() (all []string) {
 		user, password, both := strings.Cut(info, ":")
 		all = append(all, info, password)
 		if !both {
-			all = append(all, user) // a token
+			all = append(all, user) // it is a token
 		}
 	}
 	for _, secret := range all {

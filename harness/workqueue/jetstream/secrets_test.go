@@ -10,7 +10,7 @@ import (
 	"github.com/doublegrant/doublegrant/harness/workqueue/jetstream"
 )
 
-// TestNoPasswordIsShown: each canary is a part of a user, a password or a token.
+// TestNoPasswordIsShown looks for canaries: parts of a user, a password or a token.
 func TestNoPasswordIsShown(t *testing.T) {
 	t.Parallel()
 	for url, want := range map[string]string{
@@ -42,7 +42,7 @@ func TestNoPasswordIsShown(t *testing.T) {
 	}
 }
 
-// TestNoSecretOfALibrarysErrorIsShown, however the library has taken the URL apart.
+// TestNoSecretOfALibrarysErrorIsShown looks for secrets however the library has split the URL.
 func TestNoSecretOfALibrarysErrorIsShown(t *testing.T) {
 	t.Parallel()
 	a := jetstream.Access{URL: "nats://user:canary1@canary2%40@h1,nats://canary3@h2", Token: "canary4"}

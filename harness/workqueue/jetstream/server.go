@@ -15,21 +15,21 @@ import (
 	"github.com/nats-io/nats-server/v2/server"
 )
 
-// Server is a NATS in this process.
+// Server is an embedded NATS.
 type Server struct {
-	Access Access // how this machine reaches it
+	Access Access // for this machine
 
 	dir  string // state folder
-	join string // where others reach it; empty: where this machine does
+	join string // URL for other machines; empty: the same
 	nats *server.Server
 	lock *os.File
 	log  storeLog
 }
 
-// Serve starts a NATS on the address listen, host:port, of which an empty or 0 port means a free one. It keeps its store, its address and a
-// token made by chance in the folder dir, and a later Serve with that folder goes on with them: listen is then the address of before if
-// it names no port. The error wraps ErrAccess if listen is no address, ErrTaken if another process serves from dir, and ErrFolder if somebody else's
-// files are in it. After an error nothing is left in a folder from which nobody has served before.
+// Serve starts an embedded NATS at listen, a host:port; an empty port or 0 means a free one. Its store, address and
+// random token are kept in the folder dir. A later Serve with that folder uses them again: the address too, if listen
+// has no port. The error wraps ErrAccess if listen is not an address, ErrTaken if another process serves from dir, and
+// ErrFolder if other files are in it. If it fails in a folder without earlier state, it leaves nothing behind.
 func Serve(dir, listen string) (*Server, error) {
 	host, port, err := splitAddress(listen)
 	if err != nil {
@@ -41,7 +41,7 @@ func Serve(dir, listen string) (*Server, error) {
 	}
 	s := &Server{dir: dir, lock: lock}
 	if err := s.start(dir, host, port); err != nil {
-		if isNew { // and nothing is kept in it
+		if isNew { // and nothing needs to be kept in it
 			err = errors.Join(err, removeState(dir))
 		}
 		return nil, errors.Join(err, lock.Close())
@@ -58,7 +58,8 @@ func (s *Server) start(dir, host string, port int) (err error) {
 		was.token = rand.Text()
 	}
 	s.nats, err = server.NewServer(&server.Options{
-		ServerName: "doublegrant", Host: host, Port: cmp.Or(port, server.RANDOM_PORT), Authorization: was.token, JetStream: true, StoreDir: filepath.Join(dir, storeDir),
+		ServerName: "doublegrant", Host: host, Port: cmp.Or(port, server.RANDOM_PORT), Authorization: was.token,
+		JetStream: true, StoreDir: filepath.Join(dir, storeDir),
 		NoLog: true, NoSigs: true, MaxPayload: 1 << 20, DisableJetStreamBanner: true,
 	})
 	if err != nil {
@@ -71,7 +72,8 @@ func (s *Server) start(dir, host string, port int) (err error) {
 		if why := s.log.fatal.Load(); why != nil && !strings.Contains(*why, "istening") {
 			return fmt.Errorf("jetstream: NATS cannot start in %s: %s", dir, *why)
 		}
-		return fmt.Errorf("jetstream: NATS cannot listen on %s: is the address taken, or not of this machine? Give another with --listen", net.JoinHostPort(host, strconv.Itoa(port)))
+		return fmt.Errorf("jetstream: NATS cannot listen on %s: is the address taken, or not of this machine? Give "+
+			"another with --listen", net.JoinHostPort(host, strconv.Itoa(port)))
 	}
 	addr, _ := s.nats.Addr().(*net.TCPAddr)
 	was.Listen = net.JoinHostPort(host, strconv.Itoa(addr.Port))
@@ -90,7 +92,7 @@ func (s *Server) start(dir, host string, port int) (err error) {
 	return nil
 }
 
-// readyWithin bounds the start of a NATS.
+// readyWithin bounds the start of an embedded NATS.
 const readyWithin = 10 * time.Second
 
 // awaitReady waits until the NATS listens, and reports whether it does.
@@ -103,13 +105,13 @@ func (s *Server) awaitReady() bool {
 	return false
 }
 
-// isEvery reports whether a host stands for all addresses of this machine, which is where nobody else finds it.
+// isEvery reports whether a host stands for all addresses of this machine. Other machines cannot use it.
 func isEvery(host string) bool {
 	ip := net.ParseIP(strings.Trim(host, "[]"))
 	return host == "" || ip != nil && ip.IsUnspecified()
 }
 
-// JoinURL returns where others reach the server: with this machine's name if it listens on all its addresses.
+// JoinURL returns the URL for other machines. It has this machine's name if the server listens on all addresses.
 func (s *Server) JoinURL() string { return cmp.Or(s.join, s.Access.URL) }
 
 func splitAddress(listen string) (host string, port int, err error) {
@@ -119,20 +121,22 @@ func splitAddress(listen string) (host string, port int, err error) {
 	}
 	if text != "" {
 		if port, err = strconv.Atoi(text); err != nil || port < 0 || port > 65535 {
-			return "", 0, fmt.Errorf("%w: %q is no address to listen on: give one such as 127.0.0.1:4222", ErrAccess, listen)
+			return "", 0, fmt.Errorf("%w: %q is no address to listen on: give one such as 127.0.0.1:4222",
+				ErrAccess, listen)
 		}
 	}
 	return host, port, nil
 }
 
-// Stop stops the NATS. Its folder stays.
+// Stop stops the NATS and keeps its folder.
 func (s *Server) Stop() error {
 	s.nats.Shutdown()
 	s.nats.WaitForShutdown()
 	return s.lock.Close()
 }
 
-// Remove stops the NATS and removes what it has kept, and its folder if nothing else is in it. Until then nobody else serves from the folder.
+// Remove stops the NATS and removes its state, and the folder if nothing else is in it. Until then no other process
+// serves from the folder.
 func (s *Server) Remove() error {
 	s.nats.Shutdown()
 	s.nats.WaitForShutdown()

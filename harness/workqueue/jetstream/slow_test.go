@@ -20,20 +20,20 @@ const (
 	slowRate  = 1 << 20 // bytes a second
 )
 
-// slowAndFast returns a coordination with a unit of so many bytes, a worker behind a slow link, and one that is not.
+// slowAndFast returns a coordination with a unit of that body, a worker behind a slow link, and a fast one.
 func slowAndFast(t *testing.T, body []byte) (q, slow, fast *jetstream.Queue, u workqueue.Unit) {
 	t.Helper()
 	s := served(t)
 	q = lead(t, s.Access, jetstream.Sizes{Lease: slowLease})
 	over := slowLink(t, s.Access, slowRate)
-	over.Patience = slowLease // less than a body takes: it is no time without an answer
+	over.Patience = slowLease // less than a body takes: time in which it makes progress does not count
 	slow, fast = join(t, over, "slow"), join(t, s.Access, "fast")
 	u = workqueue.Unit{Kind: "x", Body: body}
 	require.NoError(t, q.Put(t.Context(), u))
 	return q, slow, fast, u
 }
 
-// nobodyElse lets a worker ask for a unit while another is at something with the only one, which takes longer than two leases.
+// nobodyElse checks that a worker gets no unit while another works at the only one for more than two leases.
 func nobodyElse(t *testing.T, asks *jetstream.Queue, at func()) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -79,7 +79,7 @@ func TestLongAResultThatGoesSlowlyIsNotLost(t *testing.T) {
 	require.True(t, bytes.Equal(body, o.Body))
 }
 
-// slowLink returns the access to a NATS over a link that carries so many bytes a second, in each direction.
+// slowLink returns the access to a NATS over a link of that rate in each direction.
 func slowLink(t *testing.T, to jetstream.Access, bytesPerSecond int) jetstream.Access {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -98,7 +98,7 @@ func slowLink(t *testing.T, to jetstream.Access, bytesPerSecond int) jetstream.A
 				return
 			}
 			for _, c := range []net.Conn{near, far} {
-				_ = c.(*net.TCPConn).SetReadBuffer(16 << 10) // what waits, waits at the sender
+				_ = c.(*net.TCPConn).SetReadBuffer(16 << 10) // so that data waits at the sender
 			}
 			go carry(near, far, bytesPerSecond)
 			go carry(far, near, bytesPerSecond)
@@ -117,6 +117,7 @@ func carry(from, to net.Conn, bytesPerSecond int) {
 		if _, late := to.Write(some[:n]); err != nil || late != nil {
 			return
 		}
-		time.Sleep(time.Duration(n) * time.Second / time.Duration(bytesPerSecond)) // what they take on the link
+		// the time that they take on the link
+		time.Sleep(time.Duration(n) * time.Second / time.Duration(bytesPerSecond))
 	}
 }

@@ -13,25 +13,28 @@ import (
 
 // Files in the state folder.
 const (
-	markFile = ".doublegrant-nats" // says that the folder is ours: what else is named here may be removed. Who serves from the folder holds its lock
-	natsFile = "nats.json"         // address
-	// TokenFile has the token alone, for workers. Only its owner can read it.
+	// marks the folder as ours, so that the other files named here may be removed. The process that serves from the
+	// folder holds its lock
+	markFile = ".doublegrant-nats"
+	natsFile = "nats.json" // address
+	// TokenFile has only the token, for workers. Only its owner can read it.
 	TokenFile = "token"
 	storeDir  = "jetstream"
 )
 
-// ErrFolder says that a folder cannot be a state folder, since what somebody else keeps there has the names of our files.
+// ErrFolder says that a folder cannot be a state folder, since it has other files with the names of ours.
 var ErrFolder = errors.New("the state folder has files of somebody else's")
 
-// mostClaims bounds how often a folder is claimed while others begin and end there.
+// mostClaims bounds the attempts to claim a folder while other processes start and end there.
 const mostClaims = 100
 
-// claim makes the state folder, marks it as ours, and locks the mark. isNew reports whether no server has left anything there.
+// claim creates the state folder, marks it as ours and locks the mark. isNew is true if the folder has no earlier
+// state.
 func claim(dir string) (lock *os.File, isNew bool, err error) {
 	mark := filepath.Join(dir, markFile)
 	for range mostClaims {
 		if _, none := os.Lstat(mark); none != nil {
-			if err = claimFolder(dir); err != nil { // or its files are of a server that has begun, or ended, just now
+			if err = claimFolder(dir); err != nil { // or another process has just started or ended there
 				continue
 			}
 		}
@@ -54,7 +57,7 @@ func claim(dir string) (lock *os.File, isNew bool, err error) {
 	return nil, false, cmp.Or(err, fmt.Errorf("%w: others come and go at %s", ErrTaken, dir))
 }
 
-// claimFolder makes the folder, and returns an error if it has files of somebody else's.
+// claimFolder creates the folder, and returns an error if it has other files with the names of ours.
 func claimFolder(dir string) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return fmt.Errorf("jetstream: %w", err)
@@ -77,13 +80,13 @@ func isAt(f *os.File, path string) bool {
 	return err == nil && os.SameFile(is, at)
 }
 
-// served is what the state folder keeps of a server, so that it comes back at the same address.
+// served is what the state folder keeps so that a server returns at the same address.
 type served struct {
 	Listen string `json:"listen"`
-	token  string // in a file of its own
+	token  string // in its own file
 }
 
-// readServed reads what was served from a folder. What cannot be read is made anew.
+// readServed reads a folder's state. Unreadable parts stay empty.
 func readServed(dir string) (was served) {
 	text, err := os.ReadFile(filepath.Join(dir, natsFile))
 	if err == nil && json.Unmarshal(text, &was) != nil {
@@ -97,10 +100,11 @@ func readServed(dir string) (was served) {
 }
 
 func (s served) write(dir string) error {
-	return errors.Join(writeAside(filepath.Join(dir, natsFile), encoded(s)), writeAside(filepath.Join(dir, TokenFile), []byte(s.token+"\n")))
+	return errors.Join(writeAside(filepath.Join(dir, natsFile), encoded(s)),
+		writeAside(filepath.Join(dir, TokenFile), []byte(s.token+"\n")))
 }
 
-// writeAside writes a file that only its owner can read, so that whoever reads it finds it whole.
+// writeAside writes a file that only its owner can read, and replaces it at once, so that readers never see a part.
 func writeAside(path string, text []byte) error {
 	aside := path + ".new"
 	if err := os.WriteFile(aside, text, 0o600); err != nil {
@@ -109,8 +113,9 @@ func writeAside(path string, text []byte) error {
 	return os.Rename(aside, path)
 }
 
-// removeState removes what Serve has made in a state folder, and the folder if nothing else is in it. The caller holds the mark's lock, and gives
-// it back after that. The mark goes last: whoever is killed in between leaves a folder that is ours.
+// removeState removes what Serve made in a state folder, and the folder if nothing else is in it. The caller holds the
+// mark's lock and releases it afterwards. The mark is removed last, so that if the process is killed the folder is
+// still ours.
 func removeState(dir string) error {
 	errs := []error{os.RemoveAll(filepath.Join(dir, storeDir))}
 	for _, name := range []string{natsFile, TokenFile, natsFile + ".new", TokenFile + ".new", markFile} {
@@ -118,6 +123,6 @@ func removeState(dir string) error {
 			errs = append(errs, err)
 		}
 	}
-	_ = os.Remove(dir) // it may have files of its owner's
+	_ = os.Remove(dir) // it may have the owner's files
 	return errors.Join(errs...)
 }

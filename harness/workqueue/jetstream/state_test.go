@@ -11,7 +11,8 @@ import (
 	"github.com/doublegrant/doublegrant/harness/workqueue/jetstream"
 )
 
-// Somebody may name a folder of theirs, which has other files. One of its own goes with the server: the fleets of harness/cli show that.
+// The state folder may have other files of its owner, which stay. For a folder of the server's own see the fleets of
+// harness/cli.
 func TestTheEndOfAServerRemovesItsOwnFilesOnly(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -26,7 +27,7 @@ func TestTheEndOfAServerRemovesItsOwnFilesOnly(t *testing.T) {
 	require.Equal(t, "letters.txt", left[0].Name())
 }
 
-// Somebody may name a folder of theirs whose files have the names of ours: they are neither used nor removed.
+// If a folder has files with the names of ours, they are neither used nor removed.
 func TestAFolderOfSomebodysIsRefused(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"token", "nats.json", "jetstream/letters"} {
@@ -52,7 +53,7 @@ func TestAnAddressThatCannotBeLeavesNoFolder(t *testing.T) {
 	require.NoDirExists(t, dir)
 }
 
-// A folder whose files cannot be written has no server either.
+// If a folder's files cannot be written, no server is left either.
 func TestAServerThatCannotBeFoundEnds(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -69,11 +70,12 @@ func TestAServerThatCannotBeFoundEnds(t *testing.T) {
 	require.NoError(t, os.Remove(filepath.Join(dir, "token.new")))
 	again, err := jetstream.Serve(dir, "127.0.0.1")
 	require.NoError(t, err)
-	require.Equal(t, []string{s.Access.URL, s.Access.Token}, []string{again.Access.URL, again.Access.Token}, "as before")
+	require.Equal(t, []string{s.Access.URL, s.Access.Token},
+		[]string{again.Access.URL, again.Access.Token}, "as before")
 	require.NoError(t, again.Stop())
 }
 
-// An address that is taken leaves no folder, and keeps what a server has left in one.
+// An address that is taken leaves no new folder, and keeps what an earlier server has left.
 func TestATakenAddressLeavesWhatWasThere(t *testing.T) {
 	t.Parallel()
 	l, err := net.Listen("tcp", "127.0.0.1:0")

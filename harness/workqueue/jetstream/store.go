@@ -8,20 +8,21 @@ import (
 	"github.com/doublegrant/doublegrant/harness/workqueue"
 )
 
-// This file tells that the store of an own NATS cannot be written any more, as when its disk is full. From then on NATS acknowledges
-// nothing, also when there is room again, until it is started anew. It tells so in its log alone.
+// This file detects that the store of an embedded NATS can no longer be written, for example because its disk is full.
+// From then on NATS acknowledges nothing until it is restarted, even if there is room again. It says so only in its
+// log.
 
-// storeLog is the log of an own NATS. It keeps the first line about a store that cannot be written, and the first about
-// a server that cannot begin.
+// storeLog is the log of an embedded NATS. It keeps the first line about an unwritable store, and the first about a
+// failed start.
 type storeLog struct {
 	broken atomic.Pointer[string]
 	fatal  atomic.Pointer[string]
 }
 
-// brokenStore lists what such lines have.
+// brokenStore lists words by which the log says that the store cannot be written.
 var brokenStore = []string{"Critical write error", "out of space", "out of resources"}
 
-// Errorf is server.Logger's.
+// Errorf implements server.Logger.
 func (l *storeLog) Errorf(format string, args ...any) {
 	line := strings.ReplaceAll(fmt.Sprintf(format, args...), "\n", " ")
 	for _, words := range brokenStore {
@@ -31,26 +32,26 @@ func (l *storeLog) Errorf(format string, args ...any) {
 	}
 }
 
-// Fatalf is server.Logger's.
+// Fatalf implements server.Logger.
 func (l *storeLog) Fatalf(format string, args ...any) {
 	line := fmt.Sprintf(format, args...)
 	l.fatal.CompareAndSwap(nil, &line)
 	l.Errorf("%s", line)
 }
 
-// Warnf is server.Logger's.
+// Warnf implements server.Logger.
 func (l *storeLog) Warnf(format string, args ...any) { l.Errorf(format, args...) }
 
-// Noticef is server.Logger's.
+// Noticef implements server.Logger.
 func (*storeLog) Noticef(string, ...any) {}
 
-// Debugf is server.Logger's.
+// Debugf implements server.Logger.
 func (*storeLog) Debugf(string, ...any) {}
 
-// Tracef is server.Logger's.
+// Tracef implements server.Logger.
 func (*storeLog) Tracef(string, ...any) {}
 
-// broken returns an error that wraps workqueue.ErrFull if the store cannot be written any more.
+// broken returns an error that wraps workqueue.ErrFull if the store can no longer be written.
 func (s *Server) broken() error {
 	line := s.log.broken.Load()
 	if line == nil {
@@ -65,5 +66,6 @@ func (s *Server) broken() error {
 
 // notWritten says that a state folder cannot be written, and what to do.
 func notWritten(dir, why string) error {
-	return fmt.Errorf("%w: the state folder %s cannot be written: %s: make room, and give the same command again", workqueue.ErrFull, dir, why)
+	return fmt.Errorf("%w: the state folder %s cannot be written: %s: make room, and give the same command again",
+		workqueue.ErrFull, dir, why)
 }

@@ -9,10 +9,10 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// This file tells who is there: whoever is connected answers by name. Nothing is kept of it, so that nobody is taken for being there who was
-// killed, or stands still.
+// This file finds the connected members of a coordination: they answer with their names. Nothing is stored, so a member
+// that was killed or stands still does not count.
 
-// role is what somebody is in a coordination.
+// role is what a member of a coordination is.
 type role string
 
 const (
@@ -20,18 +20,18 @@ const (
 	coordinator role = "coordinator"
 )
 
-// answerWithin is how long one that is at work may take to answer, also where the load is high or the link slow.
+// answerWithin is how long a working member may take to answer, even under high load or on a slow link.
 const answerWithin = 2 * time.Second
 
-// overSubject is where a coordinator tells of the end, so that workers who wait for a unit need not ask first.
+// overSubject is where a coordinator announces the end, so that workers that wait for a unit need not ask.
 func (q *Queue) overSubject() string { return "doublegrant." + q.name + ".over" }
 
 func (q *Queue) hereSubject(r role) string { return "doublegrant." + q.name + ".here." + string(r) }
 
-// answerAs has this process answer to those who ask who is there.
+// answerAs makes this process answer to questions who is there.
 func (q *Queue) answerAs(r role) (err error) {
 	q.answers, err = q.nc.Subscribe(q.hereSubject(r), func(m *nats.Msg) {
-		_ = m.Respond([]byte(q.as)) // whoever asked asks again
+		_ = m.Respond([]byte(q.as)) // if that fails, the sender asks again
 	})
 	if err == nil {
 		_, err = q.nc.Subscribe(q.overSubject(), func(*nats.Msg) {
@@ -47,14 +47,15 @@ func (q *Queue) answerAs(r role) (err error) {
 	return nil
 }
 
-// there returns the name of one who is there beside this one, and for whom is holds; empty: nobody answers within a time.
-func (q *Queue) there(ctx context.Context, r role, within time.Duration, is func(string) bool) (name string, err error) {
+// findMember returns the name of another member with the role for which is returns true; empty: none answered in time.
+func (q *Queue) findMember(ctx context.Context, r role, within time.Duration,
+	is func(string) bool) (name string, err error) {
 	inbox := q.nc.NewInbox()
 	sub, err := q.nc.SubscribeSync(inbox)
 	if err != nil {
 		return "", err
 	}
-	defer func() { _ = sub.Unsubscribe() }() // it fails on a closed connection only
+	defer func() { _ = sub.Unsubscribe() }() // fails only on a closed connection
 	if err := q.nc.PublishRequest(q.hereSubject(r), inbox, nil); err != nil {
 		return "", err
 	}
@@ -63,7 +64,8 @@ func (q *Queue) there(ctx context.Context, r role, within time.Duration, is func
 	for {
 		m, err := sub.NextMsgWithContext(ctx)
 		switch {
-		case errors.Is(err, nats.ErrNoResponders), errors.Is(err, context.DeadlineExceeded), err == nil && m.Header.Get("Status") != "":
+		case errors.Is(err, nats.ErrNoResponders), errors.Is(err, context.DeadlineExceeded),
+			err == nil && m.Header.Get("Status") != "":
 			return "", nil
 		case err != nil:
 			return "", err
@@ -73,10 +75,10 @@ func (q *Queue) there(ctx context.Context, r role, within time.Duration, is func
 	}
 }
 
-// HasOther is workqueue.Queue's.
+// HasOther implements workqueue.Queue.
 func (q *Queue) HasOther(ctx context.Context, is func(string) bool) (has bool, err error) {
 	err = q.try(ctx, "ask who works for "+q.name, attemptTime, func(ctx context.Context) error {
-		name, err := q.there(ctx, worker, answerWithin, is)
+		name, err := q.findMember(ctx, worker, answerWithin, is)
 		has = name != ""
 		return err
 	})

@@ -18,17 +18,18 @@ import (
 	"github.com/doublegrant/doublegrant/harness/workqueue/jetstream"
 )
 
-// certificate returns one for 127.0.0.1 that signs itself, the one of httptest, and a file with it for those who are to trust it.
+// certificate returns httptest's self-signed certificate for 127.0.0.1, and a file with it for clients.
 func certificate(t *testing.T) (tls.Certificate, string) {
 	t.Helper()
 	web := httptest.NewTLSServer(nil)
 	defer web.Close()
 	file := filepath.Join(t.TempDir(), "ca.pem")
-	require.NoError(t, os.WriteFile(file, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: web.Certificate().Raw}), 0o644))
+	require.NoError(t, os.WriteFile(file,
+		pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: web.Certificate().Raw}), 0o644))
 	return web.TLS.Certificates[0], file
 }
 
-// identity is a pair of keys, and its public one.
+// identity returns a key pair and its public key.
 func identity(t *testing.T, create func() (nkeys.KeyPair, error)) (nkeys.KeyPair, string) {
 	t.Helper()
 	pair, err := create()
@@ -38,7 +39,7 @@ func identity(t *testing.T, create func() (nkeys.KeyPair, error)) (nkeys.KeyPair
 	return pair, public
 }
 
-// credentials makes an operator, an account that may use JetStream, and a .creds file of a user of it.
+// credentials returns an operator, an account that may use JetStream, and a .creds file of one of its users.
 func credentials(t *testing.T) (operator *jwt.OperatorClaims, accounts server.AccountResolver, system, file string) {
 	t.Helper()
 	operatorKey, operatorID := identity(t, nkeys.CreateOperator)
@@ -48,7 +49,8 @@ func credentials(t *testing.T) (operator *jwt.OperatorClaims, accounts server.Ac
 		key, id := identity(t, nkeys.CreateAccount)
 		claims := jwt.NewAccountClaims(id)
 		if jetStream {
-			claims.Limits.JetStreamLimits = jwt.JetStreamLimits{DiskStorage: jwt.NoLimit, MemoryStorage: jwt.NoLimit, Streams: jwt.NoLimit, Consumer: jwt.NoLimit}
+			claims.Limits.JetStreamLimits = jwt.JetStreamLimits{DiskStorage: jwt.NoLimit, MemoryStorage: jwt.NoLimit,
+				Streams: jwt.NoLimit, Consumer: jwt.NoLimit}
 		}
 		text, err := claims.Encode(operatorKey)
 		require.NoError(t, err)
@@ -69,14 +71,16 @@ func credentials(t *testing.T) (operator *jwt.OperatorClaims, accounts server.Ac
 	return operator, accounts, system, file
 }
 
-// TestTLSAndCredentials: a server that asks for both is reached with both, and not otherwise.
+// TestTLSAndCredentials checks that a server that requires both is reached only with both.
 func TestTLSAndCredentials(t *testing.T) {
 	t.Parallel()
 	cert, ca := certificate(t)
 	operator, accounts, system, creds := credentials(t)
 	s, err := server.NewServer(&server.Options{
-		ServerName: "tls", Host: "127.0.0.1", Port: server.RANDOM_PORT, JetStream: true, StoreDir: t.TempDir(), NoLog: true, NoSigs: true,
-		TLS: true, TLSConfig: &tls.Config{Certificates: []tls.Certificate{cert}, MinVersion: tls.VersionTLS12}, TLSTimeout: 10,
+		ServerName: "tls", Host: "127.0.0.1", Port: server.RANDOM_PORT, JetStream: true, StoreDir: t.TempDir(),
+		NoLog: true, NoSigs: true,
+		TLS: true, TLSConfig: &tls.Config{Certificates: []tls.Certificate{cert}, MinVersion: tls.VersionTLS12},
+		TLSTimeout:       10,
 		TrustedOperators: []*jwt.OperatorClaims{operator}, AccountResolver: accounts, SystemAccount: system,
 	})
 	require.NoError(t, err)

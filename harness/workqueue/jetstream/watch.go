@@ -14,16 +14,16 @@ import (
 	"github.com/doublegrant/doublegrant/harness/workqueue"
 )
 
-// This file has what a coordinator sees of the work: it follows the keys of tries, outcomes and barred workers as they change.
+// This file shows a coordinator the state of the work: it watches the keys of tries, outcomes and barred workers.
 
 // watched is what was seen so far.
 type watched struct {
 	begun  map[string]workqueue.Begun // by ID
-	done   map[string]bool            // what comes later of such a unit counts for nothing
+	done   map[string]bool            // later changes of these units are ignored
 	barred map[string]string
 }
 
-// Watch is workqueue.Queue's.
+// Watch implements workqueue.Queue.
 func (q *Queue) Watch() workqueue.Watched {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -34,14 +34,16 @@ func (q *Queue) Watch() workqueue.Watched {
 	return w
 }
 
-// follow follows the keys until stop is called. While it cannot, only Watch knows less: whoever waits for an outcome looks by himself, too.
+// follow watches the keys until stop is called. If it cannot, only Watch is out of date: Await also reads the keys
+// itself.
 func (q *Queue) follow(ctx context.Context) {
 	ctx, q.stop = context.WithCancel(context.WithoutCancel(ctx))
 	q.seen = watched{map[string]workqueue.Begun{}, map[string]bool{}, map[string]string{}}
 	q.watch.Go(func() {
 		for ctx.Err() == nil {
-			if keys, err := q.keys.WatchFiltered(ctx, []string{keyTries + "*", keyOutcome + "*", keyBarred + "*"}); err == nil {
-				q.seeAll(ctx, keys)
+			if keys, err := q.keys.WatchFiltered(ctx,
+				[]string{keyTries + "*", keyOutcome + "*", keyBarred + "*"}); err == nil {
+				q.applyAll(ctx, keys)
 			}
 			select {
 			case <-ctx.Done():
@@ -51,9 +53,9 @@ func (q *Queue) follow(ctx context.Context) {
 	})
 }
 
-// seeAll takes changes in until they are broken off.
-func (q *Queue) seeAll(ctx context.Context, keys jetstream.KeyWatcher) {
-	defer func() { _ = keys.Stop() }() // it fails on a closed connection only
+// applyAll applies changes until the watch ends.
+func (q *Queue) applyAll(ctx context.Context, keys jetstream.KeyWatcher) {
+	defer func() { _ = keys.Stop() }() // fails only on a closed connection
 	for {
 		select {
 		case <-ctx.Done():
@@ -62,15 +64,15 @@ func (q *Queue) seeAll(ctx context.Context, keys jetstream.KeyWatcher) {
 			if !open {
 				return
 			}
-			if e != nil { // nil: all that was there has come
-				q.see(e)
+			if e != nil { // nil: all existing keys have been sent
+				q.apply(e)
 			}
 		}
 	}
 }
 
-// see takes a change of a key in.
-func (q *Queue) see(e jetstream.KeyValueEntry) {
+// apply applies the change of a key.
+func (q *Queue) apply(e jetstream.KeyValueEntry) {
 	kind, of, _ := strings.Cut(e.Key(), ".")
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -78,7 +80,7 @@ func (q *Queue) see(e jetstream.KeyValueEntry) {
 	case keyOutcome:
 		delete(q.seen.begun, of)
 		q.seen.done[of] = true
-		q.wakeHolding()
+		q.wakeLocked()
 	case keyBarred:
 		var b barred
 		if json.Unmarshal(e.Value(), &b) == nil {
@@ -89,14 +91,14 @@ func (q *Queue) see(e jetstream.KeyValueEntry) {
 		if json.Unmarshal(e.Value(), &tries) != nil || q.seen.done[of] {
 			return
 		}
-		if q.seen.begun[of] = begun(of, tries); len(tries) == 0 { // it was given back
+		if q.seen.begun[of] = begunOf(of, tries); len(tries) == 0 { // it was given back
 			delete(q.seen.begun, of)
 		}
 	}
 }
 
-// begun says how a unit stands whose tries have changed just now.
-func begun(id string, tries []oneTry) workqueue.Begun {
+// begunOf returns the state of a unit whose tries have just changed.
+func begunOf(id string, tries []oneTry) workqueue.Begun {
 	b := workqueue.Begun{ID: id, Since: time.Now()}
 	for i, t := range tries {
 		if t.Failed || i < len(tries)-1 {
@@ -108,13 +110,13 @@ func begun(id string, tries []oneTry) workqueue.Begun {
 	return b
 }
 
-// barred is what the key of a barred worker holds.
+// barred is the value of a barred worker's key.
 type barred struct {
 	Worker string `json:"worker"`
 	Why    string `json:"why"`
 }
 
-// Bar is workqueue.Queue's.
+// Bar implements workqueue.Queue.
 func (q *Queue) Bar(ctx context.Context, why string) error {
 	return q.try(ctx, "leave", attemptTime, func(ctx context.Context) error {
 		_, err := q.keys.Put(ctx, keyBarred+token(q.as), encoded(barred{q.as, why}))

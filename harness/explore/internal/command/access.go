@@ -7,23 +7,24 @@ import (
 	"github.com/doublegrant/doublegrant/harness/explore/internal/resp"
 )
 
-// This file knows what commands touch.
+// This file knows which keys commands touch.
 
-// Access lists the keys that a command reads and writes. It decides which commands may change places without anybody noticing.
+// Access lists the keys that a command reads and writes. It decides which commands may swap places without a
+// difference.
 type Access struct {
 	Reads, Writes []string
-	Everything    bool // may touch anything: scripts, and commands that are not in touches
+	Everything    bool // may touch anything: a script, or a command that is not in touches
 	Scripts       bool // needs the script cache
 	TTL           bool // inside a MULTI: may give a key a TTL
 }
 
-// touch tells how a command touches keys.
+// touch is how a command uses its arguments as keys.
 type touch uint8
 
 const (
 	unknown  touch = iota
-	nothing        // connection state only: passes ungated
-	own            // WAIT: about what its connection wrote; commands of others do not change its reply, but the world may
+	nothing        // no key: the command concerns its connection and passes without a step
+	own            // WAIT: concerns what its connection wrote, so only a failover may change its reply
 	reads          // reads its first argument
 	readsAll       // reads all its arguments
 	writes         // writes its first argument
@@ -34,23 +35,24 @@ const (
 	streams        // reads the keys that follow STREAMS
 	group          // writes the keys that follow STREAMS
 	publish        // sends to its first argument, a channel
-	channel        // listens, or does not listen any more, to its arguments, which are channels
-	pattern        // the same for patterns
+	channel        // subscribes to or unsubscribes from its arguments, which are channels
+	pattern        // subscribes to or unsubscribes from patterns
 )
 
-// touches lists the commands that locks, filters and sequences use. A command that is missing here is taken to touch
+// touches lists the commands that locks, filters and sequences use. A command that is not listed counts as touching
 // everything, which costs schedules but never changes a verdict.
 var touches = func() map[string]touch {
 	m := map[string]touch{}
 	for t, names := range map[touch]string{
-		own:     "wait",
-		nothing: "hello auth client select ping echo multi unwatch discard readonly readwrite command quit info cluster role",
-		reads: "get ttl pttl expiretime pexpiretime type strlen getrange hget hexists hgetall hmget hlen scard smembers " +
-			"sismember llen lrange lindex zscore zrange zcard xlen xrange",
+		own: "wait",
+		nothing: "hello auth client select ping echo multi unwatch discard readonly readwrite command quit info " +
+			"cluster role",
+		reads: "get ttl pttl expiretime pexpiretime type strlen getrange hget hexists hgetall hmget hlen scard " +
+			"smembers sismember llen lrange lindex zscore zrange zcard xlen xrange",
 		readsAll: "exists mget watch",
-		writes: "set setnx setex psetex getset getdel getex incr incrby decr decrby append setrange expire pexpire expireat " +
-			"pexpireat persist hset hsetnx hmset hincrby hdel sadd srem lpush rpush lpop rpop lrem ltrim zadd zrem zpopmin zpopmax " +
-			"xadd xdel xtrim",
+		writes: "set setnx setex psetex getset getdel getex incr incrby decr decrby append setrange expire pexpire " +
+			"expireat pexpireat persist hset hsetnx hmset hincrby hdel sadd srem lpush rpush lpop rpop lrem ltrim " +
+			"zadd zrem zpopmin zpopmax xadd xdel xtrim",
 		writeAll: "del unlink",
 		popsAny:  "blpop brpop bzpopmin bzpopmax",
 		moves:    "brpoplpush blmove rpoplpush lmove",
@@ -68,7 +70,7 @@ var touches = func() map[string]touch {
 	return m
 }()
 
-// AccessOf returns what a command touches. ungated is true if it concerns its connection alone.
+// AccessOf returns what a command touches. ungated is true if it concerns only its connection.
 func AccessOf(args [][]byte) (a Access, ungated bool) {
 	a, t := touched(args)
 	return a, t == nothing
@@ -76,7 +78,7 @@ func AccessOf(args [][]byte) (a Access, ungated bool) {
 
 // touched returns what a command touches, and how.
 func touched(args [][]byte) (a Access, t touch) {
-	t, known := touches[string(args[0])] // most clients send one case
+	t, known := touches[string(args[0])] // most clients send names in one case
 	n := ""
 	if !known {
 		n = Name(args)
@@ -121,10 +123,12 @@ func touched(args [][]byte) (a Access, t touch) {
 	return a, t
 }
 
-// Add adds to a what b touches.
+// Add adds what b touches.
 func (a *Access) Add(b Access) {
 	a.Reads, a.Writes = append(a.Reads, b.Reads...), append(a.Writes, b.Writes...)
-	a.Everything, a.Scripts, a.TTL = a.Everything || b.Everything, a.Scripts || b.Scripts, a.TTL || b.TTL
+	a.Everything = a.Everything || b.Everything
+	a.Scripts = a.Scripts || b.Scripts
+	a.TTL = a.TTL || b.TTL
 }
 
 // Changes reports whether the command may write.
@@ -143,11 +147,11 @@ func Intersect(a, b []string) bool {
 	return slices.ContainsFunc(a, func(s string) bool { return slices.Contains(b, s) })
 }
 
-// ChannelKey returns the name that stands for a channel among keys. No client's key has it.
+// ChannelKey returns the name of a channel among keys. Clients' keys never have it.
 func ChannelKey(channel string) string { return "\x00channel " + channel }
 
 // IsNoKey reports whether a name among keys stands for something else, such as a channel.
 func IsNoKey(name string) bool { return strings.HasPrefix(name, "\x00") }
 
-// patternsKey stands for all patterns that clients listen to: any channel may fit any of them.
+// patternsKey stands for all subscribed patterns: any channel may match one.
 const patternsKey = "\x00patterns"

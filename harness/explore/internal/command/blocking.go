@@ -9,19 +9,19 @@ import (
 	"github.com/doublegrant/doublegrant/harness/explore/internal/resp"
 )
 
-// This file knows the commands that Redis keeps until somebody else has done something.
+// This file knows the commands that Redis may block.
 
-// Blocks reports whether Redis may keep the command until others have done something.
+// Blocks reports whether Redis may hold the command back until other clients act.
 func (c Command) Blocks() bool {
 	_, _, ok := c.timeoutArg()
 	return ok
 }
 
-// Monitors reports whether the command shows what others do.
+// Monitors reports whether the command shows other clients' commands.
 func (c Command) Monitors() bool { return Name(c.Args) == "monitor" }
 
-// timeoutArg returns the place of the time-out among the arguments of a command that blocks, and its unit. ok is false for any
-// other command, and for one that Redis refuses.
+// timeoutArg returns the index of a blocking command's time-out among its arguments, and its unit. ok is false for
+// other commands, and for one that Redis rejects.
 func (c Command) timeoutArg() (place int, unit time.Duration, ok bool) {
 	n := len(c.Args)
 	switch Name(c.Args) {
@@ -40,7 +40,7 @@ func (c Command) timeoutArg() (place int, unit time.Duration, ok bool) {
 	return 0, 0, false
 }
 
-// BlocksFor returns the time-out of a command that blocks. It is 0 for any other command, and for one that waits for ever.
+// BlocksFor returns the time-out of a blocking command; 0: it has none, or the command does not block.
 func (c Command) BlocksFor() time.Duration {
 	place, unit, ok := c.timeoutArg()
 	if !ok {
@@ -53,7 +53,8 @@ func (c Command) BlocksFor() time.Duration {
 	return time.Duration(n * float64(unit))
 }
 
-// WithoutTimeout returns the bytes of a command that blocks, with a time-out of 0. A time-out that Redis refuses stays.
+// WithoutTimeout returns the bytes of a blocking command with its time-out set to 0. A time-out that Redis rejects
+// stays.
 func (c Command) WithoutTimeout() []byte {
 	if c.BlocksFor() == 0 {
 		return c.Raw
@@ -74,7 +75,7 @@ func streamKeys(args [][]byte) []string {
 	return resp.Words(rest[:len(rest)/2])
 }
 
-// countedKeys returns the keys of BLMPOP and BZMPOP, whose number stands before them.
+// countedKeys returns the keys of BLMPOP and BZMPOP, which follow their number.
 func countedKeys(args [][]byte) []string {
 	n, err := strconv.Atoi(string(args[min(1, len(args)-1)]))
 	if err != nil || n < 1 || n+2 > len(args) {

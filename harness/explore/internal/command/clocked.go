@@ -7,16 +7,16 @@ import (
 	"strings"
 )
 
-// This file tells which commands depend on the time of day.
+// This file knows which commands depend on the time of day.
 
-// clockWords lists the commands and options by which Redis tells its time of day or is given one.
+// clockWords lists the commands and options that return the server's time of day or take one.
 var clockWords = []string{"time", "expireat", "pexpireat", "expiretime", "pexpiretime", "exat", "pxat", "lastsave"}
 
-// quotedClockWord finds clockWords in the text of a Lua script.
+// quotedClockWord finds clockWords in a Lua script.
 var quotedClockWord = regexp.MustCompile(`(?i)["'](` + strings.Join(clockWords, "|") + `|xadd)["']`)
 
-// ReadsClock reports whether the outcome of a command depends on the time of day that the server shows, as far as can be seen. That of a function
-// may.
+// ReadsClock reports whether the outcome of a command depends on the server's time of day, as far as can be seen. It is
+// true for a function, whose text is unknown.
 func (s *Scripts) ReadsClock(args [][]byte) bool {
 	switch n := Name(args); {
 	case callsHidden(n):
@@ -26,19 +26,22 @@ func (s *Scripts) ReadsClock(args [][]byte) bool {
 	case n == "xadd":
 		return slices.ContainsFunc(args, func(a []byte) bool { return bytes.Equal(a, []byte("*")) })
 	case n == "set", n == "getex":
-		return slices.ContainsFunc(args[min(2, len(args)):], func(a []byte) bool { return slices.Contains(clockWords, strings.ToLower(string(a))) })
+		return slices.ContainsFunc(args[min(2, len(args)):], func(a []byte) bool {
+			return slices.Contains(clockWords, strings.ToLower(string(a)))
+		})
 	default:
 		return slices.Contains(clockWords, n)
 	}
 }
 
-// ttlWords lists the commands by which Redis tells what is left of a key, or whose outcome depends on that.
+// ttlWords lists the commands whose outcome depends on the rest of a key's lease.
 var ttlWords = []string{"ttl", "pttl", "expiretime", "pexpiretime"}
 
-// quotedTTLWord finds ttlWords in the text of a Lua script, and the options of EXPIRE that compare.
+// quotedTTLWord finds in a Lua script ttlWords, and the options of EXPIRE that compare.
 var quotedTTLWord = regexp.MustCompile(`(?i)["'](` + strings.Join(ttlWords, "|") + `|gt|lt)["']`)
 
-// ReadsTTL reports whether the outcome of a command depends on what is left of a key's lease, as far as can be seen. That of a function may.
+// ReadsTTL reports whether the outcome of a command depends on the rest of a key's lease, as far as can be seen. It is
+// true for a function, whose text is unknown.
 func (s *Scripts) ReadsTTL(args [][]byte) bool {
 	switch n := Name(args); {
 	case callsHidden(n):
@@ -46,17 +49,19 @@ func (s *Scripts) ReadsTTL(args [][]byte) bool {
 	case runsScript(n):
 		return s.TraitsOf(s.Of(args)).ttl
 	case strings.Contains(n, "expire") && len(args) > 3:
-		return slices.ContainsFunc(args[3:], func(a []byte) bool { return bytes.EqualFold(a, []byte("gt")) || bytes.EqualFold(a, []byte("lt")) })
+		return slices.ContainsFunc(args[3:], func(a []byte) bool {
+			return bytes.EqualFold(a, []byte("gt")) || bytes.EqualFold(a, []byte("lt"))
+		})
 	default:
 		return slices.Contains(ttlWords, n)
 	}
 }
 
-// quotedIdleTime finds in the text of a Lua script where it asks how long, or how often, a key was not used.
+// quotedIdleTime finds where a Lua script asks how long or how often a key was not used.
 var quotedIdleTime = regexp.MustCompile(`(?i)["']object["']\s*,\s*["'](idletime|freq)["']`)
 
-// ReadsIdleTime reports whether the outcome of a command depends on how long a key was not used, as far as can be seen. Redis measures that by the
-// machine's time, whatever the time of day is set to.
+// ReadsIdleTime reports whether the outcome of a command depends on how long a key was not used, as far as can be seen.
+// Redis measures that by the machine's clock, whatever the time of day is set to.
 func (s *Scripts) ReadsIdleTime(args [][]byte) bool {
 	switch n := Name(args); {
 	case runsScript(n):

@@ -1,5 +1,5 @@
-// Package command knows what the commands of clients do: what they touch, whether Redis may keep them waiting, and on what their outcome
-// depends; and the same of Lua scripts.
+// Package command knows what commands and Lua scripts do: what they touch, whether Redis may block them, and what their
+// outcome depends on.
 package command
 
 import (
@@ -14,7 +14,7 @@ import (
 type Command struct {
 	Raw       []byte
 	Args      [][]byte
-	Pipelined bool // came in one piece with the command before, as in a pipeline
+	Pipelined bool // arrived in one piece with the command before
 	Meaning   *Meaning
 	Access
 }
@@ -27,7 +27,7 @@ func Name(args [][]byte) string {
 	return string(bytes.ToLower(args[0]))
 }
 
-// lowered maps the names that most clients send, in one case, to those in lower case. Looking a name up takes no memory.
+// lowered maps command names in one case to lower case, without allocating.
 var lowered = func() map[string]string {
 	m := map[string]string{}
 	for n := range touches {
@@ -39,7 +39,7 @@ var lowered = func() map[string]string {
 	return m
 }()
 
-// Subscribes reports whether the command belongs to a subscription.
+// Subscribes reports whether a command name belongs to subscriptions.
 func Subscribes(n string) bool {
 	switch n {
 	case "subscribe", "psubscribe", "ssubscribe", "unsubscribe", "punsubscribe", "sunsubscribe":
@@ -48,7 +48,8 @@ func Subscribes(n string) bool {
 	return false
 }
 
-// SeenByOthers reports whether a CLIENT command changes what others see of the connection, or asks about other connections.
+// SeenByOthers reports whether a CLIENT command changes what other clients see of the connection, or asks about other
+// connections.
 func SeenByOthers(args [][]byte) bool {
 	if len(args) < 2 {
 		return false
@@ -60,7 +61,7 @@ func SeenByOthers(args [][]byte) bool {
 	return true
 }
 
-// Timely reports whether the command's effect or reply depends on the time of day: it asks for a TTL, sets one, or may do
+// Timely reports whether the command's effect or reply depends on the time of day: it reads a TTL, sets one, or may do
 // either.
 func (c Command) Timely() bool {
 	switch Name(c.Args) {
@@ -70,7 +71,7 @@ func (c Command) Timely() bool {
 	return c.Everything || c.SetsTTL()
 }
 
-// WantedAcks returns the number of replicas that a WAIT asks for. It is 0 for any other command.
+// WantedAcks returns the number of replicas that a WAIT asks for; 0: another command.
 func (c Command) WantedAcks() int64 {
 	if Name(c.Args) != "wait" || len(c.Args) < 2 {
 		return 0
@@ -82,7 +83,7 @@ func (c Command) WantedAcks() int64 {
 	return n
 }
 
-// WaitTimeout returns the time-out of a WAIT. It is 0 for any other command, and for a WAIT that waits for ever.
+// WaitTimeout returns the time-out of a WAIT; 0: it has none, or it is another command.
 func (c Command) WaitTimeout() time.Duration {
 	if Name(c.Args) != "wait" || len(c.Args) < 3 {
 		return 0
@@ -108,8 +109,8 @@ func (c Command) SetsTTL() bool {
 	}
 }
 
-// ChangedNothing reports whether a reply says that the command has written nothing: its condition was not met, a watched key was touched, or
-// Redis lacks the script.
+// ChangedNothing reports whether a reply says that the command wrote nothing: its condition was not met, a watched key
+// was touched, or Redis lacks the script.
 func (c Command) ChangedNothing(reply string) bool {
 	n := Name(c.Args)
 	if strings.HasPrefix(reply, "-NOSCRIPT") {
@@ -130,7 +131,9 @@ func isNull(reply string) bool {
 	return strings.HasPrefix(reply, "$-1") || strings.HasPrefix(reply, "*-1") || strings.HasPrefix(reply, "_")
 }
 
-// hasOption reports whether a word stands among the options of a SET.
+// hasOption reports whether a SET has an option.
 func (c Command) hasOption(word string) bool {
-	return slices.ContainsFunc(c.Args[min(3, len(c.Args)):], func(a []byte) bool { return bytes.EqualFold(a, []byte(word)) })
+	return slices.ContainsFunc(c.Args[min(3, len(c.Args)):], func(a []byte) bool {
+		return bytes.EqualFold(a, []byte(word))
+	})
 }

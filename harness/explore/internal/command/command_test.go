@@ -27,7 +27,7 @@ func parsed(t testing.TB, args ...string) Command {
 	return c
 }
 
-// The table of commands agrees with what Redis itself says that its commands read and write.
+// The table of commands agrees with Redis about what its commands read and write.
 func TestTheTableOfCommandsIsTrue(t *testing.T) {
 	c := clustertest.Start(t, cluster.Standalone(cluster.Options{}))
 	socket, err := c.Socket(c.RedisNodes()[0])
@@ -51,19 +51,22 @@ func TestTheTableOfCommandsIsTrue(t *testing.T) {
 		case publish, channel, pattern:
 			require.Contains(t, flags, "pubsub", n)
 			require.NotContains(t, flags, "write", n)
-			continue // sharded channels count as keys
+			continue // Redis counts sharded channels as keys
 		default:
 			require.NotContains(t, flags, "write", n)
 			require.NotContains(t, flags, "readonly", n)
 		}
-		require.Equal(t, touch == counted || touch == streams || touch == group, strings.Contains(flags, "movablekeys"), n)
+		require.Equal(t, touch == counted || touch == streams ||
+			touch == group, strings.Contains(flags, "movablekeys"), n)
 		require.Equal(t, keysOf[touch], [2]int8{c.FirstKeyPos, c.LastKeyPos}, n)
 		require.LessOrEqual(t, c.StepCount, int8(1), n)
 	}
 }
 
-// keysOf holds the first and last position of keys of a kind of command, as COMMAND INFO gives them: -1 is the last argument.
-var keysOf = map[touch][2]int8{reads: {1, 1}, writes: {1, 1}, readsAll: {1, -1}, writeAll: {1, -1}, popsAny: {1, -2}, moves: {1, 2}}
+// keysOf has the first and last position of the keys of each kind of command, as in COMMAND INFO: -1 is the last
+// argument.
+var keysOf = map[touch][2]int8{reads: {1, 1}, writes: {1, 1}, readsAll: {1, -1}, writeAll: {1, -1},
+	popsAny: {1, -2}, moves: {1, 2}}
 
 func TestWhatACommandTouches(t *testing.T) {
 	for _, c := range []struct {
@@ -104,9 +107,12 @@ func TestWhatACommandTouches(t *testing.T) {
 
 func TestCommandsThatMaySetATTL(t *testing.T) {
 	for c, want := range map[string]bool{
-		"SET k v": false, "SET k v EX 5": true, "SET k v NX PX 5": true, "SETEX k 5 v": true, "PSETEX k 5 v": true, "GETEX k EX 5": true,
-		"EXPIRE k 5": true, "pexpire k 5": true, "EXPIREAT k 5": true, "PEXPIREAT k 5": true, "SETNX k v": false, "GET k": false,
-		"HSET k f v": false, "PERSIST k": false, "EVAL x 0": true, "EVALSHA x 0": true, "RESTORE k 5 x": true, "INCR k": false,
+		"SET k v": false, "SET k v EX 5": true, "SET k v NX PX 5": true, "SETEX k 5 v": true,
+		"PSETEX k 5 v": true, "GETEX k EX 5": true,
+		"EXPIRE k 5": true, "pexpire k 5": true, "EXPIREAT k 5": true, "PEXPIREAT k 5": true,
+		"SETNX k v": false, "GET k": false,
+		"HSET k f v": false, "PERSIST k": false, "EVAL x 0": true, "EVALSHA x 0": true,
+		"RESTORE k 5 x": true, "INCR k": false,
 	} {
 		require.Equal(t, want, parsed(t, strings.Fields(c)...).SetsTTL(), c)
 	}
@@ -143,7 +149,7 @@ func TestACommandAsAPersonWouldWriteIt(t *testing.T) {
 	require.NotContains(t, long, "\uFFFD")
 }
 
-// Two scripts are shown in two ways, whatever they begin with.
+// Two scripts are shown differently, however they begin.
 func TestAScriptIsShownByWhatTellsItFromOthers(t *testing.T) {
 	const owns = "if redis.call('get', KEYS[1]) == ARGV[1] then\n  return redis.call('%s', KEYS[1])\nend\nreturn 0"
 	names, known := Names{}, NewScripts(nil)
@@ -152,8 +158,10 @@ func TestAScriptIsShownByWhatTellsItFromOthers(t *testing.T) {
 	}
 	require.Equal(t, "EVAL {GET, DEL}", shown(fmt.Sprintf(owns, "del")))
 	require.Equal(t, "EVAL {GET, PERSIST}", shown(fmt.Sprintf(owns, "persist")))
-	require.Equal(t, "EVAL {GET, DEL}", shown("-- Copyright 2026 by its author\n" + fmt.Sprintf(owns, "del"))[:len("EVAL {GET, DEL}")])
-	require.Equal(t, "EVAL {HGET, HSET, HDEL, EXPIRE, …}", shown("redis.call('hget') redis.call('hset') redis.call('hdel') redis.call('expire') redis.call('ttl')"))
+	require.Equal(t, "EVAL {GET, DEL}",
+		shown("-- Copyright 2026 by its author\n" + fmt.Sprintf(owns, "del"))[:len("EVAL {GET, DEL}")])
+	require.Equal(t, "EVAL {HGET, HSET, HDEL, EXPIRE, …}",
+		shown("redis.call('hget') redis.call('hset') redis.call('hdel') redis.call('expire') redis.call('ttl')"))
 	require.Equal(t, "EVAL {local f = redis.call}", shown("local f = redis.call\nreturn f('get', KEYS[1])"))
 	another := "return redis.call('get', KEYS[1]) and redis.call('del', KEYS[1])"
 	require.Equal(t, "EVAL {GET, DEL}#"+Hash(another)[:4], shown(another))
@@ -161,7 +169,7 @@ func TestAScriptIsShownByWhatTellsItFromOthers(t *testing.T) {
 	require.Equal(t, "EVAL {GET, DEL}", parsed(t, "EVAL", another, "0").Text(known), "by itself")
 }
 
-// Long keys of one schedule are told apart.
+// Long keys of one schedule stay distinguishable.
 func TestKeysAreShortenedInTheMiddle(t *testing.T) {
 	names, known := Names{}, NewScripts(nil)
 	key := func(queue, end string) string {
@@ -176,7 +184,7 @@ func TestKeysAreShortenedInTheMiddle(t *testing.T) {
 	require.Equal(t, "DEL "+short, shown(short))
 }
 
-// Properties of commands that the tests of the table of commands do not see. Each line kills a mutant that went unnoticed, see
+// Properties of commands that the tests of the table do not check. Each line kills a mutant that had survived, see
 // `make mutate`.
 func TestWhatCommandsAreByTheirWords(t *testing.T) {
 	const sha = "0123456789abcdef0123456789abcdef01234567"
@@ -211,7 +219,7 @@ func TestWhatCommandsAreByTheirWords(t *testing.T) {
 		{words: "evalsha 1123456789abcdef0123456789abcdef01234567 0", timely: true},
 		{words: "evalsha", timely: true},
 		{words: "eval", timely: true},
-		{words: "wait", timely: true}, // it may do anything, as may all that is not known
+		{words: "wait", timely: true}, // an incomplete command may do anything
 		{words: "wait 1", acks: 1},
 		{words: "wait x 5", waits: 5 * time.Millisecond},
 		{words: "wait 1 x", acks: 1},
@@ -229,8 +237,10 @@ func TestWhatCommandsAreByTheirWords(t *testing.T) {
 
 func TestHowLongAKeyWasNotUsedIsAskedInAScript(t *testing.T) {
 	known := NewScripts(nil)
-	require.True(t, known.ReadsIdleTime(parsed(t, "EVAL", `return redis.call("object", "freq", KEYS[1])`, "1", "k").Args))
-	require.False(t, known.ReadsIdleTime(parsed(t, "EVAL", `return redis.call("object", "encoding", KEYS[1])`, "1", "k").Args))
+	require.True(t, known.ReadsIdleTime(
+		parsed(t, "EVAL", `return redis.call("object", "freq", KEYS[1])`, "1", "k").Args))
+	require.False(t, known.ReadsIdleTime(
+		parsed(t, "EVAL", `return redis.call("object", "encoding", KEYS[1])`, "1", "k").Args))
 }
 
 func TestWhichClientCommandsOthersSee(t *testing.T) {
@@ -276,7 +286,7 @@ func TestWhichScriptsRepeat(t *testing.T) {
 	}
 }
 
-// The project's own scripts are run from memory, but for the one that lists keys.
+// The project's own scripts can be run from memory, except the one that lists keys.
 func TestTheProjectsScriptsRepeat(t *testing.T) {
 	for name, body := range lua.All() {
 		require.Equal(t, name != "scan_on_primary.lua", scriptRepeats(body), name)

@@ -33,7 +33,9 @@ func TestScriptsThatTouchTheirKEYSOnly(t *testing.T) {
 		`return redis.call("eval", KEYS[1])`:                                             false,
 	} {
 		known := NewScripts(nil)
-		require.Equal(t, want, known.TouchesKEYSOnly([][]byte{[]byte("EVAL"), []byte(body), []byte("1"), []byte("k")}), body)
-		require.False(t, known.TouchesKEYSOnly([][]byte{[]byte("EVALSHA"), []byte(Hash(body)), []byte("1"), []byte("k")}), "nobody has seen it")
+		require.Equal(t, want, known.TouchesKEYSOnly([][]byte{[]byte("EVAL"), []byte(body), []byte("1"), []byte("k")}),
+			body)
+		require.False(t, known.TouchesKEYSOnly(
+			[][]byte{[]byte("EVALSHA"), []byte(Hash(body)), []byte("1"), []byte("k")}), "nobody has seen it")
 	}
 }

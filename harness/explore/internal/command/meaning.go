@@ -6,21 +6,21 @@ import (
 	"github.com/doublegrant/doublegrant/harness/explore/internal/resp"
 )
 
-// This file tells on what the outcome of a command depends.
+// This file knows what the outcome of a command depends on.
 
-// Meaning holds the text of a command and what its outcome depends on, apart from the contents of the store.
+// Meaning is the text of a command and what its outcome depends on besides the store.
 type Meaning struct {
-	Text  string // its bytes
-	MS    bool   // on the time of day, in milliseconds
-	Exact bool   // on the time of day, to the last digit
-	Sets  bool   // it may give a key a TTL
-	Clock bool   // as Scripts.ReadsClock says
-	Wants int64  // of a WAIT: the acknowledgements that it asks for
+	Text  string // bytes of the command
+	MS    bool   // depends on the time of day in milliseconds
+	Exact bool   // depends on the exact time of day
+	Sets  bool   // may give a key a TTL
+	Clock bool   // see Scripts.ReadsClock
+	Wants int64  // acknowledgements that a WAIT asks for
 	Wait  time.Duration
 }
 
-// MeaningOf returns the meaning of a command; of an EXEC, with the commands of its transaction. ok is false if its outcome does not follow
-// from what is kept, or if it runs a script that was never seen.
+// MeaningOf returns the meaning of a command; for an EXEC, together with its transaction. ok is false if the outcome
+// depends on more, or if a script has never been seen.
 func (s *Scripts) MeaningOf(c *Command, transaction []byte) (*Meaning, bool) {
 	if c.Meaning != nil {
 		return c.Meaning, true
@@ -30,7 +30,8 @@ func (s *Scripts) MeaningOf(c *Command, transaction []byte) (*Meaning, bool) {
 		return nil, false
 	}
 	means := Meaning{
-		Text: string(c.Raw), MS: c.Timely() || n == "exec", Sets: c.SetsTTL(), Clock: s.ReadsClock(c.Args), Wants: c.WantedAcks(), Wait: c.WaitTimeout(),
+		Text: string(c.Raw), MS: c.Timely() || n == "exec", Sets: c.SetsTTL(), Clock: s.ReadsClock(c.Args),
+		Wants: c.WantedAcks(), Wait: c.WaitTimeout(),
 	}
 	all := [][][]byte{c.Args}
 	if n == "exec" {

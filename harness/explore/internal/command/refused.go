@@ -5,18 +5,19 @@ import (
 	"strings"
 )
 
-// This file knows commands that would outlive a schedule, or stop Redis itself.
+// This file knows commands that would affect later schedules, or stop Redis.
 
-// serverCommands are about the server, its copies and its data as a whole.
+// serverCommands concern the server, its copies or all of its data.
 var serverCommands = func() map[string]bool {
 	m := map[string]bool{}
-	for _, n := range strings.Fields("shutdown replicaof slaveof failover debug module migrate psync sync swapdb move") {
+	for _, n := range strings.Fields(
+		"shutdown replicaof slaveof failover debug module migrate psync sync swapdb move") {
 		m[n] = true
 	}
 	return m
 }()
 
-// WhyRefused says why a command cannot be explored, for whoever reads "client 1's NAME ...". It is empty if it can.
+// WhyRefused says why a command cannot be explored, as the end of the sentence "client 1's NAME ..."; empty: it can.
 func WhyRefused(args [][]byte) string {
 	n := Name(args)
 	sub := ""
@@ -25,7 +26,8 @@ func WhyRefused(args [][]byte) string {
 	}
 	const outlives = "changes the server for all that follows, which is no part of a schedule"
 	switch {
-	case n == "select" && !bytes.Equal(args[len(args)-1], []byte("0")), n == "move", n == "swapdb", n == "copy" && hasWord(args, "db"):
+	case n == "select" && !bytes.Equal(args[len(args)-1], []byte("0")), n == "move", n == "swapdb",
+		n == "copy" && hasWord(args, "db"):
 		return "is about another database, and only database 0 can be explored: let it use that"
 	case n == "module" && sub == "list", n == "debug" && sub == "object":
 		return ""
@@ -46,13 +48,19 @@ func hasWord(args [][]byte, word string) bool {
 	return false
 }
 
-// Loads reports whether a command changes what is loaded into the server beside keys and scripts: its functions.
+// Loads reports whether a command changes the server's functions.
 func Loads(args [][]byte) bool {
-	return Name(args) == "function" && len(args) > 1 && !strings.EqualFold(string(args[1]), "list") && !strings.EqualFold(string(args[1]), "dump") &&
-		!strings.EqualFold(string(args[1]), "stats")
+	if Name(args) != "function" || len(args) < 2 {
+		return false
+	}
+	switch strings.ToLower(string(args[1])) {
+	case "list", "dump", "stats":
+		return false
+	}
+	return true
 }
 
-// Greets reports whether a command is one that libraries send when they connect. It touches no key.
+// Greets reports whether a command is one that libraries send when they connect. Such a command touches no key.
 func Greets(args [][]byte) bool {
 	sub := ""
 	if len(args) > 1 {
@@ -71,7 +79,7 @@ func Greets(args [][]byte) bool {
 	return false
 }
 
-// Configures returns the parameters that a CONFIG SET sets. It is nil for any other command.
+// Configures returns the parameters that a CONFIG SET changes; nil: another command.
 func Configures(args [][]byte) (parameters []string) {
 	if Name(args) != "config" || len(args) < 4 || !strings.EqualFold(string(args[1]), "set") {
 		return nil

@@ -8,35 +8,35 @@ import (
 	"strings"
 )
 
-// Scripts holds the Lua scripts that were seen. One goroutine uses it at a time.
+// Scripts holds the Lua scripts that were seen. It is not safe for concurrent use.
 type Scripts struct {
-	texts  map[string]string // by hash
+	texts  map[string]string // texts, by hash
 	titles map[string]string // names, by text; may be nil
-	read   map[string]Traits // by text, so that each is read once
+	read   map[string]Traits // traits, by text
 }
 
-// NewScripts returns a table without scripts. titles has the names of some, by their texts.
+// NewScripts returns an empty table. titles names scripts, by text.
 func NewScripts(titles map[string]string) *Scripts {
 	return &Scripts{map[string]string{}, titles, map[string]Traits{}}
 }
 
-// Learn keeps the text of the script that EVAL or SCRIPT LOAD brings.
+// Learn stores the text of the script in an EVAL or SCRIPT LOAD.
 func (s *Scripts) Learn(args [][]byte) {
 	if body, ok := ScriptIn(args); ok {
 		s.texts[Hash(body)] = body
 	}
 }
 
-// LearnFrom keeps the texts that another table has.
+// LearnFrom stores the texts of another table.
 func (s *Scripts) LearnFrom(other *Scripts) { maps.Copy(s.texts, other.texts) }
 
-// Hashes lists the hashes of all scripts, in order.
+// Hashes lists the hashes of all scripts, sorted.
 func (s *Scripts) Hashes() []string { return slices.Sorted(maps.Keys(s.texts)) }
 
-// TextOf returns the text of the script with a hash. It is empty if the script was never seen.
+// TextOf returns the text of the script with a hash; empty: never seen.
 func (s *Scripts) TextOf(hash string) string { return s.texts[strings.ToLower(hash)] }
 
-// callsHidden reports whether a command calls a function, whose text is not known here.
+// callsHidden reports whether a command calls a function, whose text is unknown.
 func callsHidden(name string) bool { return name == "fcall" || name == "fcall_ro" }
 
 // runsScript reports whether a command runs a script, by its text or by its hash.
@@ -44,7 +44,7 @@ func runsScript(name string) bool {
 	return name == "eval" || name == "evalsha" || name == "eval_ro" || name == "evalsha_ro"
 }
 
-// Of returns the text of the script that a command runs or loads. It is empty if there is none, or if it was never seen.
+// Of returns the text of the script that a command runs or loads; empty: none, or never seen.
 func (s *Scripts) Of(args [][]byte) string {
 	if body, ok := ScriptIn(args); ok {
 		return body
@@ -74,7 +74,7 @@ func (s *Scripts) TraitsOf(body string) Traits {
 	return t
 }
 
-// ScriptIn returns the text of the script that EVAL or SCRIPT LOAD brings.
+// ScriptIn returns the text of the script in an EVAL or SCRIPT LOAD.
 func ScriptIn(args [][]byte) (body string, ok bool) {
 	switch n := Name(args); {
 	case (n == "eval" || n == "eval_ro") && len(args) > 1:
@@ -86,4 +86,4 @@ func ScriptIn(args [][]byte) (body string, ok bool) {
 }
 
 // Hash returns the hash by which Redis knows a script.
-func Hash(body string) string { return fmt.Sprintf("%x", sha1.Sum([]byte(body))) } // SHA-1 is Redis's choice
+func Hash(body string) string { return fmt.Sprintf("%x", sha1.Sum([]byte(body))) } // Redis uses SHA-1

@@ -2,8 +2,8 @@ package command
 
 import "strings"
 
-// Slot returns the slot of a Cluster to which a key belongs: by what is in its first pair of braces, if there is something.
-// Source: the specification of Redis Cluster, "Hash tags", and its appendix of CRC-16.
+// Slot returns the Cluster slot of a key. If its first pair of braces is not empty, only what is inside counts. Source:
+// Redis Cluster specification, "Hash tags", and its appendix on CRC-16.
 func Slot(key string) int {
 	if _, after, ok := strings.Cut(key, "{"); ok {
 		if tag, _, ok := strings.Cut(after, "}"); ok && tag != "" {

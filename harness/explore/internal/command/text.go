@@ -9,24 +9,25 @@ import (
 	"github.com/doublegrant/doublegrant/harness/explore/internal/resp"
 )
 
-// This file writes commands as a person would.
+// This file writes commands for people.
 
 const (
-	longText  = 160 // bounds a command, in bytes
-	longWord  = 48  // a word of more is shortened
-	shortWord = 36  // to so much, or more where another would look the same
-	longHead  = 40  // bounds the comment or the line by which a script is shown
-	mostCalls = 4   // bounds the commands by which a script is shown
+	longText  = 160 // most bytes of a command
+	longWord  = 48  // a longer word is shortened
+	shortWord = 36  // to this length, or longer where another word would look the same
+	longHead  = 40  // most bytes of the comment or line by which a script is shown
+	mostCalls = 4   // most commands by which a script is shown
 )
 
-// Names holds how the texts of one schedule show long words and scripts, each its own way. A nil Names takes each for itself.
-type Names map[string]string // what is shown for what
+// Names maps short forms of words and scripts to what they stand for, so that each is unique in a schedule. With a nil
+// Names every text stands alone.
+type Names map[string]string // short form to original
 
-// Text writes the command as a person would. A script is shown by its name, else by the comment with which it begins and the commands
-// that it calls, else, if the explorer has not seen its text, by the beginning of its hash.
+// Text writes the command for people. A script is shown by its title, else by its first comment and the commands that
+// it calls, or, if its text is unknown, by the beginning of its hash.
 func (c Command) Text(s *Scripts) string { return c.TextAmong(s, nil) }
 
-// TextAmong is Text, beside other texts with the same names.
+// TextAmong is Text with short forms that are unique among names.
 func (c Command) TextAmong(s *Scripts, names Names) string {
 	parts := resp.Words(c.Args)
 	parts[0] = strings.ToUpper(parts[0])
@@ -47,7 +48,7 @@ func (c Command) TextAmong(s *Scripts, names Names) string {
 	return resp.Clip(resp.Printable(strings.Join(parts, " ")), longText)
 }
 
-// Short leaves out the middle of a word that is long, and less of it where another word would look the same.
+// Short leaves out the middle of a long word, or less of it where another word would look the same.
 func (n Names) Short(word string) string {
 	if len(word) <= longWord {
 		return word
@@ -60,7 +61,7 @@ func (n Names) Short(word string) string {
 	return word
 }
 
-// take makes short stand for what it was made of. It reports false if it stands for something else.
+// take makes short stand for of. It returns false if short stands for something else.
 func (n Names) take(short, of string) bool {
 	if other, taken := n[short]; taken {
 		return other == of
@@ -71,8 +72,8 @@ func (n Names) take(short, of string) bool {
 	return true
 }
 
-// script returns how to show a script, which is given as its text or its hash. Where another is shown by the same name, the beginning of
-// its hash follows.
+// script returns how to show a script, given as text or hash. If another script has the same name, the beginning of its
+// hash is added.
 func (n Names) script(script string, s *Scripts) string {
 	body := script
 	if isSHA(script) {
@@ -87,7 +88,7 @@ func (n Names) script(script string, s *Scripts) string {
 	return name
 }
 
-// name returns the name of a script with that text.
+// name returns the name of a script.
 func (s *Scripts) name(body string) string {
 	if title := s.titles[body]; title != "" {
 		return title
@@ -104,10 +105,10 @@ func (s *Scripts) name(body string) string {
 	return "{" + calls + "}"
 }
 
-// saysLittle matches comments that many scripts begin with.
+// saysLittle matches comments that are common to many scripts.
 var saysLittle = regexp.MustCompile(`\b(?:KEYS|ARGV)\b|(?i)copyright|licen[cs]e`)
 
-// callsText lists the commands that a script names where it calls them, in order, each once.
+// callsText lists the commands that a script calls, in order, each once.
 func callsText(body string) string {
 	var names []string
 	for _, call := range luaCommand.FindAllStringSubmatch(body, -1) {

@@ -2,40 +2,45 @@ package findings
 
 import "github.com/doublegrant/doublegrant/harness"
 
-// Drawn holds what a search at random has seen. The search's lock guards it.
+// Drawn is what a random search has seen. The search's lock guards it.
 type Drawn struct {
-	Drawn    int                   `json:"drawn,omitempty"`    // schedules that were drawn and run to their end
-	Judged   int                   `json:"judged,omitempty"`   // those of them that were drawn knowing the length of the longest
-	Actors   int                   `json:"actors,omitempty"`   // the most actors that one had
-	Steps    int                   `json:"steps,omitempty"`    // steps of the longest
-	Instants int                   `json:"instants,omitempty"` // the most instants to which time could have passed by one kind of fault
-	FirstAt  map[harness.Class]int `json:"firstAt,omitempty"`  // number of the first schedule that showed a class
+	Drawn int `json:"drawn,omitempty"` // schedules that were drawn and run to their end
+	// those that were drawn knowing the length of the longest
+	Counted int `json:"judged,omitempty"`
+	Actors  int `json:"actors,omitempty"` // most actors in one schedule
+	Steps   int `json:"steps,omitempty"`  // steps of the longest schedule
+	// most instants to which time could pass by one kind of fault
+	Instants int                   `json:"instants,omitempty"`
+	FirstAt  map[harness.Class]int `json:"firstAt,omitempty"` // by class: number of the first schedule that showed it
 }
 
-// Draw says how a schedule was drawn at random. The zero value says that it was not.
+// Draw says how a schedule was drawn at random. The zero value: it was not.
 type Draw struct {
-	Number   int // of the schedule, from 1
-	Actors   int // that it had
-	Instants int // the most instants, at one moment, to which time could pass by one kind of fault
+	Number   int // number of the schedule, from 1
+	Actors   int // actors in it
+	Instants int // most instants, at one moment, to which time could pass by one kind of fault
 }
 
-// count counts a schedule with its number of steps, if it was drawn at random.
+// count adds a schedule of that many steps, if it was drawn at random.
 func (r *Drawn) count(steps int, d Draw) {
 	if d.Number > 0 {
-		r.add(Drawn{Drawn: 1, Judged: 1, Actors: d.Actors, Steps: steps, Instants: d.Instants})
+		r.add(Drawn{Drawn: 1, Counted: 1, Actors: d.Actors, Steps: steps, Instants: d.Instants})
 	}
 }
 
-// add adds what another search, or a piece of this one, has seen.
+// add merges what another search, or a piece of this one, has seen.
 func (r *Drawn) add(more Drawn) {
-	r.Drawn, r.Judged = r.Drawn+more.Drawn, r.Judged+more.Judged
-	r.Actors, r.Steps, r.Instants = max(r.Actors, more.Actors), max(r.Steps, more.Steps), max(r.Instants, more.Instants)
+	r.Drawn += more.Drawn
+	r.Counted += more.Counted
+	r.Actors = max(r.Actors, more.Actors)
+	r.Steps = max(r.Steps, more.Steps)
+	r.Instants = max(r.Instants, more.Instants)
 	for class, number := range more.FirstAt {
 		r.note(class, number)
 	}
 }
 
-// note notes that a schedule drawn at random showed a class. Those that were not drawn have the number 0.
+// note records that a schedule showed a class. number is 0 if the schedule was not drawn at random.
 func (r *Drawn) note(c harness.Class, number int) {
 	if number == 0 {
 		return

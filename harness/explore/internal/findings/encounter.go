@@ -15,12 +15,12 @@ type Encounter struct {
 	Schedule Schedule          `json:"schedule,omitempty"`
 }
 
-// Encounters holds the situations of a search.
+// Encounters holds the situations that a search has met.
 type Encounters struct {
 	By map[harness.SituationName]*Encounter
 }
 
-// possibleSituations lists the situations that the explorer can bring about within a budget.
+// possibleSituations lists the situations that the explorer can cause within a budget.
 func possibleSituations(b interleave.Budget) (names []harness.SituationName) {
 	for _, of := range []struct {
 		n    int
@@ -36,7 +36,7 @@ func possibleSituations(b interleave.Budget) (names []harness.SituationName) {
 	return names
 }
 
-// entry returns the encounter of a situation, and makes it if there is none yet.
+// entry returns the encounter of a situation. It adds it if necessary.
 func (e *Encounters) entry(name harness.SituationName) *Encounter {
 	if e.By == nil {
 		e.By = map[harness.SituationName]*Encounter{}
@@ -47,7 +47,7 @@ func (e *Encounters) entry(name harness.SituationName) *Encounter {
 	return e.By[name]
 }
 
-// add takes what one schedule met.
+// add adds what one schedule met.
 func (e *Encounters) add(b interleave.Budget, o Outcome, seen []harness.Situation) {
 	for _, s := range seen {
 		e.entry(s.Name).update(s, b, o.Path)
@@ -60,8 +60,8 @@ func (e *Encounters) add(b interleave.Budget, o Outcome, seen []harness.Situatio
 	}
 }
 
-// update counts the situation of one schedule, and keeps the schedule if it is the shortest so far, or of equal length the first
-// by its choices.
+// update counts a situation of one schedule. It keeps the schedule if it is the shortest so far, or the first by its
+// choices among equally short ones.
 func (e *Encounter) update(s harness.Situation, b interleave.Budget, path []interleave.Choice) {
 	if e.Count += s.Count; s.Count == 0 {
 		return

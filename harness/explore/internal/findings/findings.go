@@ -1,5 +1,6 @@
-// Package findings keeps what the schedules of a search came to: counts, the smallest counterexample of each class, the situations that were
-// met. A schedule that has ended is an [Outcome]. What was found can be written down and added to what another search has found.
+// Package findings holds the results of a search's schedules: counts, the smallest counterexample of each class, and
+// the situations that were met. The result of one schedule is an [Outcome]. Findings can be written down and merged
+// with those of another search.
 package findings
 
 import (
@@ -15,21 +16,21 @@ import (
 // Findings is what a search has counted and found so far. The search's lock guards it.
 type Findings struct {
 	Schedules, Pruned, Steps int
-	Strays                   int64                 // commands that clients sent outside of their turns in other processes
-	Doubt                    string                // why some schedule could not be judged; empty: all could
-	OKKinds                  map[harness.Kind]bool // kinds of which at least one operation was ok
+	Strays                   int64                 // commands sent outside of clients' turns, in other processes
+	Doubt                    string                // why a schedule could not be judged; empty: all could
+	OKKinds                  map[harness.Kind]bool // kinds of operation that succeeded at least once
 	Found                    map[harness.Class]*Found
 	Coverage                 Coverage
 	Encounters               Encounters
-	Random                   Drawn // of a search at random
+	Random                   Drawn // for a random search
 }
 
-// New returns findings of no schedule.
+// New returns empty findings.
 func New() Findings {
 	return Findings{Found: map[harness.Class]*Found{}, OKKinds: map[harness.Kind]bool{}}
 }
 
-// Note counts a schedule that was judged, and keeps what was found in it.
+// Note adds a schedule that was judged.
 func (f *Findings) Note(b interleave.Budget, o Outcome, said Judgement) {
 	f.Schedules++
 	f.Random.count(len(o.Path), o.Draw)
@@ -42,43 +43,44 @@ func (f *Findings) Note(b interleave.Budget, o Outcome, said Judgement) {
 			f.OKKinds[o.Ops[i].Kind] = true
 		}
 	}
-	if o.Covers.GrantedFree != "" { // something was granted without a command, so nobody knows when: the history shows nothing
+	// something was granted without a command at an unknown time, so the history shows nothing
+	if o.Covers.GrantedFree != "" {
 		return
 	}
 	for _, a := range said.Found {
 		if a.To >= o.KnownUntil {
-			continue // the search says that it cannot tell
+			continue // the search reports that it cannot tell
 		}
 		f.keep(&Found{Budget: b, Schedule: o.Path, Class: a.Class, Length: o.LengthUntil(a.To)})
 		f.Random.note(a.Class, o.Draw.Number)
 	}
 }
 
-// NotePruned counts a schedule whose end shows nothing new.
+// NotePruned adds a schedule that was ended early because it shows nothing new.
 func (f *Findings) NotePruned(steps int, d Draw) {
 	f.Pruned++
 	f.Random.count(steps, d)
 	f.Steps += steps
 }
 
-// keep keeps a counterexample if it is the smallest of its class.
+// keep stores a counterexample if it is the smallest of its class.
 func (f *Findings) keep(c *Found) {
 	if old := f.Found[c.Class]; old == nil || c.Smaller(old) {
 		f.Found[c.Class] = c
 	}
 }
 
-// Found is the smallest counterexample of a class so far.
+// Found is a counterexample of a class.
 type Found struct {
 	Class    harness.Class      `json:"class"`
 	Budget   interleave.Budget  `json:"budget"`
-	Length   int                `json:"length"` // steps and probes until it shows
+	Length   int                `json:"length"` // steps and probes up to the violation
 	Schedule Schedule           `json:"schedule"`
-	Shrunk   *interleave.Shrunk `json:"-"` // nil: it is as it was found
+	Shrunk   *interleave.Shrunk `json:"-"` // nil: it is not shrunk
 }
 
-// Smaller reports whether c comes before than. Counterexamples are ordered by length, by the faults in them, then by their choices,
-// so that the result does not depend on which worker was faster.
+// Smaller reports whether c is smaller than another counterexample: by length, then by faults, then by choices. The
+// order is total, so the result does not depend on which worker was faster.
 func (c *Found) Smaller(than *Found) bool {
 	return cmp.Or(
 		cmp.Compare(c.Length, than.Length),
@@ -87,7 +89,7 @@ func (c *Found) Smaller(than *Found) bool {
 	) < 0
 }
 
-// FaultsIn counts the choices of a schedule that are no step of a client.
+// FaultsIn counts the choices that are not a client's step.
 func FaultsIn(schedule []interleave.Choice) (n int) {
 	for _, c := range schedule {
 		if c.Kind() != interleave.Runs {
@@ -97,8 +99,8 @@ func FaultsIn(schedule []interleave.Choice) (n int) {
 	return n
 }
 
-// Tally is what a search, or a piece of one, has counted and found, as it is written down. Tallies are added up in the order of their
-// pieces; all but the texts in it come out the same in any order.
+// Tally is the serialised form of Findings, for a search or a piece of one. Tallies are added in the order of their
+// pieces. All but their texts come out the same in any order.
 type Tally struct {
 	Schedules  int            `json:"schedules"`
 	Pruned     int            `json:"pruned"`
@@ -112,10 +114,11 @@ type Tally struct {
 	Random     Drawn          `json:"random"`
 }
 
-// Tally writes down what was counted and found so far.
+// Tally returns what was counted and found so far.
 func (f *Findings) Tally(strays int64) Tally {
 	t := Tally{
-		Schedules: f.Schedules, Pruned: f.Pruned, Steps: f.Steps, Strays: f.Strays + strays, Doubt: f.Doubt, OK: slices.Sorted(maps.Keys(f.OKKinds)),
+		Schedules: f.Schedules, Pruned: f.Pruned, Steps: f.Steps, Strays: f.Strays + strays, Doubt: f.Doubt,
+		OK:       slices.Sorted(maps.Keys(f.OKKinds)),
 		Coverage: f.Coverage, Random: f.Random,
 	}
 	t.Random.FirstAt = maps.Clone(f.Random.FirstAt)
@@ -128,9 +131,12 @@ func (f *Findings) Tally(strays int64) Tally {
 	return t
 }
 
-// Add adds what another search, or a piece of this one, has counted and found.
+// Add merges what another search, or a piece of this one, has counted and found.
 func (f *Findings) Add(t Tally) {
-	f.Schedules, f.Pruned, f.Steps, f.Strays = f.Schedules+t.Schedules, f.Pruned+t.Pruned, f.Steps+t.Steps, f.Strays+t.Strays
+	f.Schedules += t.Schedules
+	f.Pruned += t.Pruned
+	f.Steps += t.Steps
+	f.Strays += t.Strays
 	f.Doubt = cmp.Or(f.Doubt, t.Doubt)
 	for _, k := range t.OK {
 		f.OKKinds[k] = true
@@ -145,7 +151,7 @@ func (f *Findings) Add(t Tally) {
 	}
 }
 
-// Schedule is a schedule whose choices are written as numbers, which are those of one version of the program.
+// Schedule is a schedule that is written as numbers, which are valid for one version of the program.
 type Schedule []interleave.Choice
 
 // MarshalJSON writes the choices as numbers.

@@ -9,28 +9,29 @@ import (
 	"github.com/doublegrant/doublegrant/harness/interleave"
 )
 
-// Outcome is what a schedule came to, for whoever judges it. It does not change.
+// Outcome is the result of one schedule, for its judges. It does not change.
 type Outcome struct {
 	Path       []interleave.Choice
-	Times      []time.Duration // virtual times of the steps and, after them, of the harness's probes
+	Times      []time.Duration // virtual times of the steps, then of the harness's probes
 	History    harness.History
-	Ops        []harness.Op            // those of History
-	Situations []harness.SituationName // that the explorer brought about
+	Ops        []harness.Op            // operations of History
+	Situations []harness.SituationName // situations that the explorer caused
 	Covers     Coverage
-	Deadlock   *harness.Anomaly // nil: nobody waits for ever
-	Undeclared *harness.Anomaly // nil: every script declares the keys that it has touched
-	KnownUntil time.Duration    // what is found from then on is not kept, as some clock showed another time than the schedule's; math.MaxInt64: all is
-	Draw       Draw             // zero: it was not drawn at random
+	Deadlock   *harness.Anomaly // nil: no client waits for ever
+	Undeclared *harness.Anomaly // nil: every script declares the keys that it touched
+	// findings from this time on are dropped, since a clock did not show the schedule's time; math.MaxInt64: none are
+	KnownUntil time.Duration
+	Draw       Draw // zero: not drawn at random
 }
 
-// Judgement is what checkers say of one schedule.
+// Judgement is what the checkers say about one schedule.
 type Judgement struct {
 	Found      []harness.Anomaly
 	situations []harness.Situation
-	doubt      string // why a checker has no answer although there was something to judge; empty: all have one
+	doubt      string // why a checker could not judge although there was something to judge; empty: all could
 }
 
-// Check has the checkers look at a history.
+// Check runs the checkers on a history.
 func Check(ctx context.Context, checkers []harness.Checker, h harness.History) (v Judgement) {
 	for _, c := range checkers {
 		g := c.Check(ctx, h, func(a harness.Anomaly) { v.Found = append(v.Found, a) })
@@ -42,7 +43,7 @@ func Check(ctx context.Context, checkers []harness.Checker, h harness.History) (
 	return v
 }
 
-// Judge has the checkers look at the schedule. A deadlock, and a key that is not declared, are the explorer's own findings.
+// Judge runs the checkers on the schedule, and adds the explorer's own findings: a deadlock and an undeclared key.
 func (o Outcome) Judge(ctx context.Context, checkers []harness.Checker) Judgement {
 	v := Check(ctx, checkers, o.History)
 	for _, own := range []*harness.Anomaly{o.Deadlock, o.Undeclared} {

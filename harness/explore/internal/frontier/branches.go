@@ -8,19 +8,19 @@ import (
 	"github.com/doublegrant/doublegrant/harness/interleave"
 )
 
-// Branches is the source of a search that goes through every schedule. It hands out the cheapest branch first: that of the fewest preemptions
-// and interferences. Of those that cost the same the last planned comes first.
+// Branches is the source of a search that runs every schedule. It hands out the branch with the fewest preemptions and
+// faults first. Among equals the last planned comes first.
 type Branches struct {
 	byCost    [][]strategy.Branch
 	planned   int
 	unreduced bool
 }
 
-// NewBranches returns a source without branches. With unreduced, schedules that differ only in the order of independent moves are planned as
-// well.
+// NewBranches returns an empty source. With unreduced, schedules that differ only in the order of independent moves are
+// planned as well.
 func NewBranches(unreduced bool) *Branches { return &Branches{unreduced: unreduced} }
 
-// Plan plans branches.
+// Plan adds branches.
 func (f *Branches) Plan(all ...strategy.Branch) {
 	for _, b := range all {
 		for len(f.byCost) <= b.Cost {
@@ -34,7 +34,7 @@ func (f *Branches) Plan(all ...strategy.Branch) {
 // Planned counts the branches.
 func (f *Branches) Planned() int { return f.planned }
 
-// Count counts the branches in which some choice is of a kind.
+// Count counts the branches with a choice for which is returns true.
 func (f *Branches) Count(is func(interleave.Choice) bool) (n int) {
 	for _, all := range f.byCost {
 		for _, b := range all {
@@ -46,7 +46,7 @@ func (f *Branches) Count(is func(interleave.Choice) bool) (n int) {
 	return n
 }
 
-// Next takes the branch that comes next.
+// Next takes the next branch.
 func (f *Branches) Next() (Job, bool) {
 	b, ok := f.take()
 	if !ok {

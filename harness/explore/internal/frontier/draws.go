@@ -8,45 +8,46 @@ import (
 	"github.com/doublegrant/doublegrant/harness/explore/internal/strategy"
 )
 
-// Round is a round of schedules that are drawn at random. In each the length of the longest schedule of earlier rounds is known, so that the
-// seed alone decides what is drawn, whichever worker is faster.
+// Round is a round of random schedules. Each is drawn knowing the longest schedule of earlier rounds, so the seed alone
+// decides what is drawn, whichever worker is faster.
 type Round struct {
-	From  int   `json:"next"`            // number of the next schedule, from 1; 0: no round has begun
-	To    int   `json:"to"`              // number before which the round ends
-	Known int   `json:"known"`           // steps of the longest schedule before the round; 0: nothing is known
-	Again []int `json:"again,omitempty"` // numbers before From of schedules that could not be run
+	From       int   `json:"next"`            // number of the next schedule, from 1; 0: no round has begun
+	To         int   `json:"to"`              // number after the last schedule of the round
+	KnownSteps int   `json:"known"`           // steps of the longest schedule before the round; 0: unknown
+	Retry      []int `json:"again,omitempty"` // numbers below From of schedules that could not be run
 }
 
-// Clone returns a copy that shares nothing with the round.
+// Clone returns an independent copy.
 func (r Round) Clone() Round {
-	r.Again = slices.Clone(r.Again)
+	r.Retry = slices.Clone(r.Retry)
 	return r
 }
 
-// Left counts the schedules of the round that are to be run.
-func (r Round) Left() int { return r.To - r.From + len(r.Again) }
+// Left counts the schedules of the round that remain.
+func (r Round) Left() int { return r.To - r.From + len(r.Retry) }
 
 // Numbers lists them.
 func (r Round) Numbers() []int {
-	all := slices.Clone(r.Again)
+	all := slices.Clone(r.Retry)
 	for n := r.From; n < r.To; n++ {
 		all = append(all, n)
 	}
 	return all
 }
 
-// Split deals the schedules that are to be run out to rounds of up to n.
+// Split deals the remaining schedules out to rounds of up to n.
 func (r Round) Split(n int) (parts []Round) {
-	if len(r.Again) > 0 {
-		parts = append(parts, Round{From: r.From, To: r.From, Known: r.Known, Again: slices.Clone(r.Again)})
+	if len(r.Retry) > 0 {
+		parts = append(parts, Round{From: r.From, To: r.From, KnownSteps: r.KnownSteps, Retry: slices.Clone(r.Retry)})
 	}
 	for from := r.From; from < r.To; from += n {
-		parts = append(parts, Round{From: from, To: min(from+n, r.To), Known: r.Known})
+		parts = append(parts, Round{From: from, To: min(from+n, r.To), KnownSteps: r.KnownSteps})
 	}
 	return parts
 }
 
-// Ran notes that the first of the parts that are left was run, but for some numbers. The error says that they are not of that part.
+// Ran records that the first of the remaining parts was run, except for the undrawn numbers. It returns an error if
+// these are not numbers of that part.
 func (r *Round) Ran(part Round, undrawn []int) error {
 	all := part.Numbers()
 	for i, n := range undrawn {
@@ -54,40 +55,41 @@ func (r *Round) Ran(part Round, undrawn []int) error {
 			return fmt.Errorf("schedule %d at random was not run, and was not asked for, or is named twice", n)
 		}
 	}
-	if len(part.Again) > 0 {
-		r.Again = nil
+	if len(part.Retry) > 0 {
+		r.Retry = nil
 	}
-	r.From, r.Again = part.To, append(r.Again, undrawn...)
+	r.From, r.Retry = part.To, append(r.Retry, undrawn...)
 	return nil
 }
 
 // Check returns an error if no search can have such a round.
 func (r Round) Check() error {
-	for _, number := range r.Again {
+	for _, number := range r.Retry {
 		if number < 1 || number >= r.From {
 			return fmt.Errorf("a schedule %d that is to be drawn again before number %d", number, r.From)
 		}
 	}
-	if r.From < 0 || r.To < r.From || r.From == 0 && r.To > 0 || r.Known < 0 {
-		return fmt.Errorf("a round of the schedules from %d to %d, the longest of %d steps", r.From, r.To, r.Known)
+	if r.From < 0 || r.To < r.From || r.From == 0 && r.To > 0 || r.KnownSteps < 0 {
+		return fmt.Errorf("a round of the schedules from %d to %d, the longest of %d steps", r.From, r.To, r.KnownSteps)
 	}
 	return nil
 }
 
-// Draws is the source of a search that draws its schedules at random.
+// Draws is the source of a random search.
 type Draws struct {
 	Round
-	Make func(number, known int) *strategy.Random // draws the schedule of a number
+	// draws the schedule with a number, knowing the steps of the longest one
+	Make func(number, known int) *strategy.Random
 }
 
-// Planned counts the schedules that are left of the round.
+// Planned counts the schedules that remain of the round.
 func (f *Draws) Planned() int { return f.Left() }
 
 // Next takes the next number of the round.
 func (f *Draws) Next() (Job, bool) {
-	if n := len(f.Again); n > 0 {
-		j := &drawJob{from: f, number: f.Again[n-1]}
-		f.Again = f.Again[:n-1]
+	if n := len(f.Retry); n > 0 {
+		j := &drawJob{from: f, number: f.Retry[n-1]}
+		f.Retry = f.Retry[:n-1]
 		return j, true
 	}
 	if f.From >= f.To {
@@ -97,7 +99,7 @@ func (f *Draws) Next() (Job, bool) {
 	return &drawJob{from: f, number: f.From - 1}, true
 }
 
-// drawJob is a schedule that is drawn at random.
+// drawJob is a random schedule.
 type drawJob struct {
 	from   *Draws
 	number int
@@ -105,13 +107,13 @@ type drawJob struct {
 }
 
 func (j *drawJob) Strategy() strategy.Strategy {
-	j.last = j.from.Make(j.number, j.from.Known)
+	j.last = j.from.Make(j.number, j.from.KnownSteps)
 	return j.last
 }
 
 func (j *drawJob) Done() {}
 
-func (j *drawJob) PutBack() { j.from.Again = append(j.from.Again, j.number) }
+func (j *drawJob) PutBack() { j.from.Retry = append(j.from.Retry, j.number) }
 
 func (j *drawJob) Draw() findings.Draw {
 	return findings.Draw{Number: j.number, Actors: j.last.Actors, Instants: j.last.Instants}

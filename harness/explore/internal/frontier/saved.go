@@ -10,7 +10,7 @@ import (
 	"github.com/doublegrant/doublegrant/harness/interleave"
 )
 
-// Saved is a branch that is written down.
+// Saved is the serialised form of a branch.
 type Saved struct {
 	Prefix      findings.Schedule `json:"prefix"`
 	Fingerprint uint64            `json:"fingerprint,omitempty"`
@@ -18,7 +18,7 @@ type Saved struct {
 	Asleep      []savedMove       `json:"asleep,omitempty"`
 }
 
-// savedMove is a move of a sleep set that is written down. Keys may hold any bytes.
+// savedMove is the serialised form of a move in a sleep set. Keys may hold any bytes.
 type savedMove struct {
 	Choice uint16   `json:"choice"`
 	Flags  uint16   `json:"flags,omitempty"`
@@ -26,7 +26,7 @@ type savedMove struct {
 	Writes [][]byte `json:"writes,omitempty"`
 }
 
-// flagsOf lists what a move is beside its choice and its keys. New ones come last.
+// flagsOf lists the flags of a move in the order of their bits. Add new ones at the end.
 func flagsOf(m *schedule.Move) []*bool {
 	return []*bool{
 		&m.World, &m.TimePasses, &m.Approaches, &m.Timely, &m.Begins, &m.Ends, &m.Silent, &m.Observes,
@@ -51,7 +51,8 @@ func saveBranch(b strategy.Branch) Saved {
 func (saved Saved) branch() strategy.Branch {
 	b := strategy.Branch{Prefix: saved.Prefix, Fingerprint: saved.Fingerprint, Cost: saved.Cost}
 	for _, s := range saved.Asleep {
-		m := &schedule.Move{Choice: interleave.Choice(s.Choice), Access: command.Access{Reads: readKeys(s.Reads), Writes: readKeys(s.Writes)}}
+		m := &schedule.Move{Choice: interleave.Choice(s.Choice),
+			Access: command.Access{Reads: readKeys(s.Reads), Writes: readKeys(s.Writes)}}
 		for i, set := range flagsOf(m) {
 			*set = s.Flags&(1<<i) > 0
 		}
@@ -74,7 +75,7 @@ func readKeys(all [][]byte) (keys []string) {
 	return keys
 }
 
-// Save writes all branches down, those of one cost in the order in which they were planned: read back, the same one comes next.
+// Save returns all branches in an order that PlanSaved restores: the same one comes next.
 func (f *Branches) Save() (all []Saved) {
 	for _, branches := range f.byCost {
 		for _, b := range branches {
@@ -84,7 +85,7 @@ func (f *Branches) Save() (all []Saved) {
 	return all
 }
 
-// TakeSaved takes the next branches, up to n, and writes them down.
+// TakeSaved takes up to n of the next branches.
 func (f *Branches) TakeSaved(n int) (all []Saved) {
 	for range n {
 		b, ok := f.take()
@@ -96,14 +97,14 @@ func (f *Branches) TakeSaved(n int) (all []Saved) {
 	return all
 }
 
-// PlanSaved plans branches that were written down.
+// PlanSaved adds saved branches.
 func (f *Branches) PlanSaved(all []Saved) {
 	for _, saved := range all {
 		f.Plan(saved.branch())
 	}
 }
 
-// CheckSaved returns an error if the branches cannot be of a search with that budget.
+// CheckSaved returns an error if the branches cannot belong to a search with that budget.
 func CheckSaved(all []Saved, b interleave.Budget) error {
 	for _, it := range all {
 		if it.Cost < 0 || it.Cost > schedule.MaxSteps || len(it.Prefix) > schedule.MaxSteps {

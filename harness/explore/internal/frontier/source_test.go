@@ -13,12 +13,12 @@ import (
 	"github.com/doublegrant/doublegrant/harness/interleave"
 )
 
-// named returns a branch that is told from others by its one step.
+// named returns a branch that is identified by its one step.
 func named(client, cost int) strategy.Branch {
 	return strategy.Branch{Prefix: []interleave.Choice{interleave.Run(client)}, Cost: cost}
 }
 
-// rest takes all branches, and returns the clients of their steps.
+// rest takes all branches and returns the clients of their steps.
 func rest(t *testing.T, f *Branches) (clients []int) {
 	for {
 		left := f.Planned()
@@ -46,12 +46,13 @@ func TestTheCheapestAndOfThemTheLastPlannedComesFirst(t *testing.T) {
 	require.False(t, ok)
 }
 
-// What is written down and read back hands out the same branches in the same order, with what sleeps in them.
+// Saved branches come back in the same order, with the moves that sleep in them.
 func TestBranchesAreWrittenDown(t *testing.T) {
 	f := NewBranches(false)
 	asleep := named(2, 1)
 	asleep.SleepSet = []*schedule.Move{
-		{Choice: interleave.Run(1), Begins: true, Timely: true, Access: command.Access{Reads: []string{"\x00\xff"}, Writes: []string{"k"}, TTL: true}},
+		{Choice: interleave.Run(1), Begins: true, Timely: true,
+			Access: command.Access{Reads: []string{"\x00\xff"}, Writes: []string{"k"}, TTL: true}},
 		{Choice: interleave.Pass(1), World: true, Approaches: true},
 	}
 	asleep.Fingerprint = 1 << 63
@@ -85,10 +86,10 @@ func TestABranchPlansWhatItsLastAttemptCameUpon(t *testing.T) {
 	require.Equal(t, []int{3}, rest(t, f))
 }
 
-// Each number of a round is handed out once, but for one that could not be run. It comes again, also from what was written down.
+// Each number of a round is handed out once, except one that could not be run: it comes again, also after saving.
 func TestARoundHandsEachNumberOutOnce(t *testing.T) {
 	var drawn []int
-	f := &Draws{Round: Round{From: 3, To: 6, Known: 7}, Make: func(number, known int) *strategy.Random {
+	f := &Draws{Round: Round{From: 3, To: 6, KnownSteps: 7}, Make: func(number, known int) *strategy.Random {
 		require.Equal(t, 7, known)
 		drawn = append(drawn, number)
 		return &strategy.Random{Actors: 10 * number, Instants: 2}
@@ -113,7 +114,7 @@ func TestARoundHandsEachNumberOutOnce(t *testing.T) {
 	f.Round = f.Clone()
 	third, fourth = next(), next() // 3 and 5
 	fourth.PutBack()
-	require.Equal(t, []int{3}, before.Again, "a clone shares nothing")
+	require.Equal(t, []int{3}, before.Retry, "a clone shares nothing")
 	third.PutBack()
 	drawn = drawn[:2]
 	f.Round = Round{}
@@ -127,27 +128,28 @@ func TestARoundHandsEachNumberOutOnce(t *testing.T) {
 }
 
 func TestARoundThatNoSearchCanHaveIsRefused(t *testing.T) {
-	for _, r := range []Round{{}, {From: 1, To: 1}, {From: 3, To: 9, Known: 4, Again: []int{1, 2}}} {
+	for _, r := range []Round{{}, {From: 1, To: 1}, {From: 3, To: 9, KnownSteps: 4, Retry: []int{1, 2}}} {
 		require.NoError(t, r.Check(), "%+v", r)
 	}
-	for _, r := range []Round{{From: -1, To: 1}, {To: 5}, {From: 2, To: 1}, {Known: -1}, {From: 3, To: 9, Again: []int{3}}, {From: 3, To: 9, Again: []int{0}}} {
+	for _, r := range []Round{{From: -1, To: 1}, {To: 5}, {From: 2, To: 1}, {KnownSteps: -1},
+		{From: 3, To: 9, Retry: []int{3}}, {From: 3, To: 9, Retry: []int{0}}} {
 		require.Error(t, r.Check(), "%+v", r)
 	}
 }
 
-// Dealt out to parts, each number of a round is run once, whatever a part leaves.
+// If a round is dealt out, each number is run once, whatever a part leaves.
 func TestARoundIsDealtOut(t *testing.T) {
-	r := Round{From: 4, To: 14, Known: 7, Again: []int{2}}
+	r := Round{From: 4, To: 14, KnownSteps: 7, Retry: []int{2}}
 	ran := map[int]int{}
 	for tries := 0; r.Left() > 0; tries++ {
 		require.Less(t, tries, 10)
 		for _, part := range r.Split(4) {
 			require.NoError(t, part.Check())
-			require.Equal(t, 7, part.Known)
+			require.Equal(t, 7, part.KnownSteps)
 			require.LessOrEqual(t, part.Left(), 4)
 			all := part.Numbers()
 			require.Len(t, all, part.Left())
-			undrawn := all[len(all)/2+1:] // it stops half way
+			undrawn := all[len(all)/2+1:] // the part stops half way
 			for _, n := range all[:len(all)/2+1] {
 				ran[n]++
 			}

@@ -9,19 +9,20 @@ import (
 	"time"
 )
 
-// near is the time after Epoch in which a number that is stored counts as an instant.
-const near = 24 * time.Hour
+// horizon is how long after Epoch a stored number still counts as an instant.
+const horizon = 24 * time.Hour
 
-// footer is the number of bytes that DUMP writes after a value: a version and a checksum.
+// footer is the number of bytes that DUMP adds to a value: version and checksum.
 const footer = 10
 
-// units are those in which algorithms count the time since 1970.
+// units are the units in which algorithms count the time since 1970.
 var units = []time.Duration{time.Second, time.Millisecond, time.Microsecond, time.Nanosecond}
 
-// Instants returns the instants that a value names, as DUMP writes it without compression: virtual times in whole milliseconds, in their
-// order. These are numbers, as text or in binary, that count the seconds, milliseconds, microseconds or nanoseconds since 1970. Redis writes
-// whole numbers in 4 or 8 bytes, scores as floating-point numbers, and ids of streams with the first byte first. A number that stands for
-// something else is one too many, which makes a search longer, never wrong.
+// Instants returns the instants that a value names, as virtual times in whole milliseconds, sorted. dump is the value
+// as DUMP writes it, uncompressed. Any number counts, as text or in binary, that is a time since 1970 in seconds,
+// milliseconds, microseconds or nanoseconds. Redis writes whole numbers in 4 or 8 bytes, scores as floating-point
+// numbers, and stream ids in big-endian order. A number with another meaning only adds an instant, which makes a search
+// longer, never wrong.
 func Instants(dump string) (all []time.Duration) {
 	dump = dump[:max(0, len(dump)-footer)]
 	all = textInstants(dump)
@@ -41,7 +42,7 @@ func Instants(dump string) (all []time.Duration) {
 	return slices.Compact(all)
 }
 
-// Named returns the instants that the values of keys name, in their order, without doubles.
+// Named returns the instants that the values of keys name, sorted, each once.
 func Named(keys []Key) (all []time.Duration) {
 	for _, k := range keys {
 		all = append(all, Instants(k.Dump)...)
@@ -50,7 +51,7 @@ func Named(keys []Key) (all []time.Duration) {
 	return slices.Compact(all)
 }
 
-// textInstants returns the instants that are written as decimal numbers.
+// textInstants returns the instants that are written in decimal.
 func textInstants(text string) (all []time.Duration) {
 	isNumber := func(r byte) bool { return r >= '0' && r <= '9' || r == '.' }
 	for at := 0; at < len(text); {
@@ -66,11 +67,12 @@ func textInstants(text string) (all []time.Duration) {
 	return all
 }
 
-// appendInstant appends the instant that n stands for in some unit, if it comes after Epoch and is near. A float of today's nanoseconds is
-// exact to a quarter of a microsecond.
+// appendInstant appends the instants that n stands for in any unit, if they are within horizon after Epoch. A float
+// with today's nanoseconds is exact to a quarter of a microsecond.
 func appendInstant(all []time.Duration, n float64) []time.Duration {
 	for _, unit := range units {
-		if after := n*float64(unit) - float64(Epoch.UnixNano()); after > 0 && after < float64(near) { // not for NaN
+		// false for NaN
+		if after := n*float64(unit) - float64(Epoch.UnixNano()); after > 0 && after < float64(horizon) {
 			all = append(all, time.Duration(after).Round(time.Microsecond).Truncate(Grain))
 		}
 	}

@@ -1,9 +1,9 @@
-// Package model holds what a search knows from the schedules that it has really run, so that others can be run from memory.
+// Package model holds what a search has learned from live schedules, so that others can be run from memory.
 //
-// A client acts on what it reads alone, so what it does next is a function of all that it has read: a [Mind]. What Redis answers, and
-// what is stored after that, is a function of what was stored before ([Contents]), the command, and for some commands the time (a [Question]):
-// a [Transition]. A step whose mind and whose transition are known needs neither the client nor Redis. Where something is not known, a
-// schedule that begins in the same way is really run, and what it shows is kept.
+// A client acts only on what it reads, so its next action is a function of everything that it has read: a [Mind].
+// Redis's answer and the store after it are a function of the store before ([Contents]), the command, and for some
+// commands the time (a [Question]): a [Transition]. A step whose mind and transition are known needs neither the client
+// nor Redis. Otherwise a schedule with the same beginning is run live, and the model learns from it.
 package model
 
 import (
@@ -14,24 +14,24 @@ import (
 	"github.com/doublegrant/doublegrant/harness/explore/internal/command"
 )
 
-// mostRemembered bounds what a search keeps: minds, contents of the store and transitions together. Each takes about half a kilobyte.
+// mostRemembered bounds the minds, contents and transitions together. Each takes about half a kilobyte.
 const mostRemembered = 1_000_000
 
-// ErrUnknown marks a step that nobody has seen yet: it has to be really run.
+// ErrUnknown marks a step that memory does not know and that has to be run live.
 var ErrUnknown = errors.New("explore: not known from memory")
 
-// Memory holds what a search knows. One goroutine uses it at a time. Where a step turns out not to follow from what is kept, Broken says
-// why, and the search goes on without memory.
+// Memory holds what a search has learned. It is not safe for concurrent use. If a step turns out to depend on more than
+// what is stored here, Broken says why, and the search goes on without memory.
 type Memory struct {
 	Root     Mind      // of every client, and of the program's own looks at the store
-	Empty    *Contents // what is stored when a schedule begins
+	Empty    *Contents // the store when a schedule begins
 	Scripts  *command.Scripts
 	Watched  []string // keys that some client has watched
 	Recalled int      // schedules that were run from memory to their end
-	Broken   string   // empty: it works
+	Broken   string   // why memory is no longer used; empty: it is
 
 	stores map[string]*Contents // by all that they hold
-	size   int                  // minds, contents and transitions
+	size   int                  // number of minds, contents and transitions
 }
 
 // New returns an empty memory.
@@ -41,25 +41,25 @@ func New() *Memory {
 	return m
 }
 
-// Works reports whether schedules can be run from memory. A nil memory does not work.
+// Works reports whether schedules can be run from memory. It is false for a nil memory.
 func (m *Memory) Works() bool { return m != nil && m.Broken == "" }
 
-// Disable ends the use of the memory, for a reason.
+// Disable stops the use of the memory and stores the reason.
 func (m *Memory) Disable(format string, args ...any) {
 	if m.Works() {
 		m.Broken = fmt.Sprintf(format, args...)
 	}
 }
 
-// grow counts what is kept anew.
+// grow counts a new entry.
 func (m *Memory) grow() {
 	if m.size++; m.size > mostRemembered {
 		m.Disable("there are more than %d minds, contents and replies to remember", mostRemembered)
 	}
 }
 
-// WhyNotRepeatable says why the outcome of a command does not follow from what is kept. It is empty if it does, or if all that is
-// missing is the text of its script.
+// WhyNotRepeatable says why the outcome of a command depends on more than the store, the command and the time. It is
+// empty if it does not, or if only the text of its script is missing.
 func (m *Memory) WhyNotRepeatable(c *command.Command, transaction []byte) string {
 	if _, ok := m.Scripts.MeaningOf(c, transaction); ok || m.Scripts.IsUnseen(c.Args) {
 		return ""

@@ -13,117 +13,119 @@ import (
 	"github.com/doublegrant/doublegrant/harness/explore/internal/visited"
 )
 
-// Mind stands for all that the threads of a client have read so far, in their order, and holds what the one did then that read the last.
-// Minds form a tree: each branch is one thing that is read. The program's own looks at the store are in the same tree.
+// Mind stands for everything that a client's threads have read so far, in order. It holds what the thread that read
+// last did then. Minds form a tree with a branch for each thing read. The program's own looks at the store are in the
+// same tree.
 type Mind struct {
-	Did
-	Asks Ask // of the program's look at the store: what it asks for; Stop is not used
+	Reaction
+	Asks Ask // for the program's look at the store: what it asks for; Stop is unused
 	ID   visited.ID
 
 	after map[Event]*Mind
 }
 
-// Did is what a client did after an event, until it waited again.
-type Did struct {
-	Acts    []Act // in their order
+// Reaction is what a client did after an event, until it waited again.
+type Reaction struct {
+	Acts    []Act // in order
 	Stop    Stop  // where it waits
 	Watches bool  // it watches keys
 
-	Threads   int    // threads that the client has or had beside its first
-	Cancelled uint32 // a bit for each thread whose sleep was ended by its context
+	Threads   int    // threads that the client has or had besides its first
+	Cancelled uint32 // a bit for each thread whose sleep was canceled by its context
 }
 
-// Act is one thing that a client does without waiting: it ends an operation or goes to sleep.
+// Act is something that a client does without waiting: it ends an operation or goes to sleep.
 type Act struct {
-	Op    harness.Op    // valid if Sleep is 0. Times are not valid
-	Took  time.Duration // of an operation of the program's own: how long it took
+	Op    harness.Op    // valid if Sleep is 0; its times are not valid
+	Took  time.Duration // for an operation of the program itself: how long it took
 	Sleep time.Duration
 	Rests bool // it sleeps between two operations
 }
 
-// isLike reports whether two acts are the same, as IsLike does of operations.
-func (a Act) isLike(b Act) bool {
-	return a.Took == b.Took && a.Sleep == b.Sleep && a.Rests == b.Rests && IsLike(a.Op, b.Op)
+// equal reports whether two acts are the same, comparing operations with EqualOps.
+func (a Act) equal(b Act) bool {
+	return a.Took == b.Took && a.Sleep == b.Sleep && a.Rests == b.Rests && EqualOps(a.Op, b.Op)
 }
 
-// IsLike reports whether two operations are the same, but for the words in which a library says that it knows nothing: how it finds the
-// end of a connection may be chance.
-func IsLike(a, b harness.Op) bool {
-	if a.Outcome == harness.Info && b.Outcome == harness.Info && isOwnWords(a.Err) && isOwnWords(b.Err) {
+// EqualOps reports whether two operations are the same. The wording in which a library says that an outcome is unknown
+// does not count, since how it notices the end of a connection may be chance.
+func EqualOps(a, b harness.Op) bool {
+	if a.Outcome == harness.Info && b.Outcome == harness.Info && isFreeText(a.Err) && isFreeText(b.Err) {
 		a.Err = b.Err
 	}
 	return a == b
 }
 
-// isOwnWords reports whether no checker goes by the reason of an operation.
-func isOwnWords(reason string) bool {
+// isFreeText reports whether no checker depends on an operation's reason.
+func isFreeText(reason string) bool {
 	return reason != harness.Crashed && reason != harness.FewAcks && !harness.IsErrorReply(reason)
 }
 
-// Stop is the place at which a client waits for the scheduler.
+// Stop is where a client waits for the scheduler.
 type Stop struct {
 	Kind    StopKind
 	Pending *command.Pending // for InCommand
-	Joins   int              // for InJoin: the thread for whose end it waits
+	Joins   int              // for InJoin: the thread that it waits for
 }
 
 // StopKind is a kind of Stop.
 type StopKind uint8
 
-// Where a client may wait.
+// Kinds of Stop.
 const (
 	InCommand StopKind = iota // waits for the reply to a command
 	InSleep                   // waits for time to pass, inside an operation
-	InClock                   // is about to look at its clock
+	InClock                   // is about to read its clock
 	InWork                    // works between two operations, such as delivering a message
-	InNap                     // sleeps, and has other threads beside it
+	InNap                     // sleeps, and has other threads
 	InRead                    // waits for a message of its subscription
-	InJoin                    // waits for the end of another thread of its client
+	InJoin                    // waits for another thread of its client to end
 	InStart                   // a new thread that has not begun
-	AtEnd                     // has done all it had to do
+	AtEnd                     // is done
 	InMemory                  // waits in memory for another goroutine of its process
-	InMillis                  // is about to look at its clock, which then shows whole milliseconds
+	InMillis                  // is about to read its clock in whole milliseconds
 )
 
-// Event is one thing that a client, or the program's look at the store, reads or notices.
+// Event is something that a client, or the program's look at the store, reads or notices.
 type Event struct {
 	Kind     EventKind
-	Thread   int  // of the client, from 0: who reads it
-	Promoted bool // a replica has been promoted: a connection may lead to the old primary
+	Thread   int  // the client's thread that reads it, from 0
+	Promoted bool // a replica has been promoted, so a connection may lead to the old primary
 	Text     string
-	At       time.Duration // of a clock
+	At       time.Duration // reading of a clock
 }
 
 // EventKind is a kind of Event.
 type EventKind uint8
 
-// What may be read or noticed.
+// Kinds of Event.
 const (
-	Begins     EventKind = iota // the schedule begins; Text says for whom
+	Begins     EventKind = iota // the schedule begins; Text names the client
 	Answered                    // Text is the reply
-	Unanswered                  // there is no answer
+	Unanswered                  // there was no answer
 	Cut                         // the connection's state was lost with its primary
-	Looked                      // At is what the clock shows
-	Awake                       // its work or its sleep is over
-	Crashed                     // nothing is answered any more
-	Observes                    // the program looks at the store after an operation, which Text describes
-	Finishes                    // the program looks at the store at the end of the schedule, or has asked for the operations, which Text describes
-	Passed                      // time has passed; Text says how many keys are left
+	Looked                      // At is the reading of the clock
+	Awake                       // its work or sleep is over
+	Crashed                     // the client has crashed and gets no answers
+	Observes                    // the program looks at the store after the operation in Text
+	// the program looks at the store at the end of the schedule, or has asked for the operations, which Text describes
+	Finishes
+	Passed // time has passed; Text is the number of remaining keys
 )
 
-// Ask is something that the program's look at the store waits for.
+// Ask is a request by the program's look at the store.
 type Ask struct {
 	Kind    AskKind
 	Command command.Command // for AsksRedis
-	For     time.Duration   // by how much time is to pass
+	For     time.Duration   // how much time is to pass
 }
 
 // AskKind is a kind of Ask.
 type AskKind uint8
 
-// What the program's look at the store may wait for.
+// Kinds of Ask.
 const (
-	AsksNothing AskKind = iota // it has ended
+	AsksNothing AskKind = iota // the look has ended
 	AsksRedis
 	AsksPass
 	AsksPassAll
@@ -132,24 +134,24 @@ const (
 	AsksOwnerRefused
 )
 
-// After returns the mind after an event; nil if nobody has seen it.
-func (n *Mind) After(heard Event) *Mind { return n.after[heard] }
+// After returns the mind after an event; nil: unknown.
+func (n *Mind) After(event Event) *Mind { return n.after[event] }
 
-// child returns the mind after an event, and makes it if it is not known yet.
-func (m *Memory) child(of *Mind, heard Event) (next *Mind, isNew bool) {
-	if next := of.after[heard]; next != nil {
+// child returns the mind after an event, and adds it if necessary.
+func (m *Memory) child(of *Mind, event Event) (next *Mind, isNew bool) {
+	if next := of.after[event]; next != nil {
 		return next, false
 	}
 	if of.after == nil {
 		of.after = map[Event]*Mind{}
 	}
 	m.grow()
-	next = &Mind{ID: heard.IDAfter(of.ID)}
-	of.after[heard] = next
+	next = &Mind{ID: event.IDAfter(of.ID)}
+	of.after[event] = next
 	return next, true
 }
 
-// IDAfter returns the ID of the mind that has noticed the event after all that of stands for.
+// IDAfter returns the ID of the mind that follows of after the event.
 func (e Event) IDAfter(of visited.ID) visited.ID {
 	b := visited.AppendInts(visited.AppendID(nil, of), e.Kind)
 	if e.Thread > 0 {
@@ -158,43 +160,49 @@ func (e Event) IDAfter(of visited.ID) visited.ID {
 	return visited.IDOf(visited.AppendText(visited.AppendInts(visited.AppendBools(b, e.Promoted), e.At), e.Text))
 }
 
-// Learn keeps what a client did after an event, and returns its mind from then on. The error wraps schedule.ErrNotRepeated if it did something
-// else the last time: it names the client, and its commands in the words of scripts.
-func (m *Memory) Learn(client fmt.Stringer, of *Mind, heard Event, did Did, scripts *command.Scripts) (*Mind, error) {
-	next, isNew := m.child(of, heard)
+// Learn stores what a client did after an event, and returns its mind from then on. The error wraps
+// schedule.ErrNotRepeated if the client did something else the last time. scripts names scripts in the error.
+func (m *Memory) Learn(client fmt.Stringer, of *Mind, event Event, did Reaction,
+	scripts *command.Scripts) (*Mind, error) {
+	next, isNew := m.child(of, event)
 	if isNew {
-		next.Did = did
+		next.Reaction = did
 		return next, nil
 	}
-	switch known := next.Did; {
+	switch known := next.Reaction; {
 	case (did.Stop.Kind == AtEnd) != (known.Stop.Kind == AtEnd):
 		return nil, schedule.Diverged(client)
 	case len(known.Acts) != len(did.Acts):
-		return nil, fmt.Errorf("%w: %s ended %s and then %s, but ended %s and then %s when all was the same before", schedule.ErrNotRepeated,
-			client, did.ended(), did.Stop.inWords(scripts), known.ended(), known.Stop.inWords(scripts))
-	case !known.Stop.isLike(did.Stop):
-		return nil, fmt.Errorf("%w: %s %s, and %s when all was the same before", schedule.ErrNotRepeated, client, did.Stop.inWords(scripts), known.Stop.inWords(scripts))
+		return nil, fmt.Errorf("%w: %s ended %s and then %s, but ended %s and then %s when all was the same before",
+			schedule.ErrNotRepeated,
+			client, did.endedText(), did.Stop.inWords(scripts), known.endedText(), known.Stop.inWords(scripts))
+	case !known.Stop.sameCommand(did.Stop):
+		return nil, fmt.Errorf("%w: %s %s, and %s when all was the same before", schedule.ErrNotRepeated, client,
+			did.Stop.inWords(scripts), known.Stop.inWords(scripts))
 	case known.Threads != did.Threads || known.Cancelled != did.Cancelled || known.Stop.Joins != did.Stop.Joins:
 		m.Disable("a client's threads do not do the same each time")
-	case !slices.EqualFunc(known.Acts, did.Acts, Act.isLike) || known.Watches != did.Watches || !known.Stop.equals(did.Stop):
+	case !slices.EqualFunc(known.Acts, did.Acts, Act.equal) || known.Watches != did.Watches ||
+		!known.Stop.sameBytes(did.Stop):
 		m.Disable("a client's commands or results differ each time, as random tokens do")
 	}
 	return next, nil
 }
 
-// LearnLook keeps what the program did after an event in its look at the store, and what it asked for next. It returns the mind from then on.
-func (m *Memory) LearnLook(of *Mind, heard Event, acts []Act, next Ask) *Mind {
-	n, isNew := m.child(of, heard)
+// LearnLook stores what the program's look at the store did after an event, and what it asked for next. It returns the
+// mind from then on.
+func (m *Memory) LearnLook(of *Mind, event Event, acts []Act, next Ask) *Mind {
+	n, isNew := m.child(of, event)
 	if isNew {
 		n.Acts, n.Asks = acts, next
-	} else if !slices.Equal(n.Acts, acts) || n.Asks.Kind != next.Kind || n.Asks.For != next.For || !bytes.Equal(n.Asks.Command.Raw, next.Command.Raw) {
+	} else if !slices.Equal(n.Acts, acts) || n.Asks.Kind != next.Kind || n.Asks.For != next.For ||
+		!bytes.Equal(n.Asks.Command.Raw, next.Command.Raw) {
 		m.Disable("the program does not look at the store in the same way each time")
 	}
 	return n
 }
 
-// ended says how many operations a client has ended.
-func (d Did) ended() string {
+// endedText says how many operations a client has ended.
+func (d Reaction) endedText() string {
 	n := 0
 	for _, a := range d.Acts {
 		if a.Sleep == 0 {
@@ -210,8 +218,9 @@ func (d Did) ended() string {
 	return fmt.Sprintf("%d operations", n)
 }
 
-// isLike reports whether two stops are of one kind and, if a command comes next, it has the same name and touches the same keys.
-func (s Stop) isLike(other Stop) bool {
+// sameCommand reports whether two stops have the same kind and, if a command comes next, the same command name and
+// keys.
+func (s Stop) sameCommand(other Stop) bool {
 	if s.Kind != other.Kind || s.Kind != InCommand {
 		return s.Kind == other.Kind
 	}
@@ -219,13 +228,15 @@ func (s Stop) isLike(other Stop) bool {
 	return bytes.Equal(x.Args[0], y.Args[0]) && slices.Equal(x.Reads, y.Reads) && slices.Equal(x.Writes, y.Writes)
 }
 
-// equals reports whether the same is sent next, if the two are alike.
-func (s Stop) equals(other Stop) bool {
+// sameBytes reports whether two stops for which sameCommand is true send the same bytes.
+func (s Stop) sameBytes(other Stop) bool {
 	return s.Kind != InCommand || bytes.Equal(s.Pending.Transaction, other.Pending.Transaction) &&
-		slices.EqualFunc(s.Pending.Queue, other.Pending.Queue, func(a, b command.Command) bool { return bytes.Equal(a.Raw, b.Raw) })
+		slices.EqualFunc(s.Pending.Queue, other.Pending.Queue, func(a, b command.Command) bool {
+			return bytes.Equal(a.Raw, b.Raw)
+		})
 }
 
-// inWords says what a client does at the place where it waits, after its name.
+// inWords describes the stop, after a client's name.
 func (s Stop) inWords(scripts *command.Scripts) string {
 	switch s.Kind {
 	case InCommand:

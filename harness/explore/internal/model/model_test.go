@@ -17,7 +17,7 @@ type name string
 
 func (n name) String() string { return string(n) }
 
-// parse returns a command, with what it touches.
+// parse returns a command with what it touches.
 func parse(t *testing.T, args ...string) command.Command {
 	t.Helper()
 	parsed, size, err := resp.ParseCommand(resp.Request(args...))
@@ -27,17 +27,17 @@ func parse(t *testing.T, args ...string) command.Command {
 	return c
 }
 
-// sends is what a client does that sends a command next.
-func sends(t *testing.T, args ...string) Did {
+// sends is the reaction of a client that sends a command next.
+func sends(t *testing.T, args ...string) Reaction {
 	t.Helper()
-	return Did{Stop: Stop{Kind: InCommand, Pending: &command.Pending{Queue: []command.Command{parse(t, args...)}}}}
+	return Reaction{Stop: Stop{Kind: InCommand, Pending: &command.Pending{Queue: []command.Command{parse(t, args...)}}}}
 }
 
 func TestWhatAClientDoesAgainIsKnown(t *testing.T) {
 	m := New()
 	scripts := command.NewScripts(nil)
-	learn := func(heard string, did Did) (*Mind, error) {
-		return m.Learn(name("client 1"), &m.Root, Event{Kind: Answered, Text: heard}, did, scripts)
+	learn := func(event string, did Reaction) (*Mind, error) {
+		return m.Learn(name("client 1"), &m.Root, Event{Kind: Answered, Text: event}, did, scripts)
 	}
 	set, err := learn("", sends(t, "SET", "k", "1"))
 	require.NoError(t, err)
@@ -46,16 +46,17 @@ func TestWhatAClientDoesAgainIsKnown(t *testing.T) {
 	again, err := learn("", sends(t, "SET", "k", "1"))
 	require.NoError(t, err)
 	require.Same(t, set, again)
-	other, err := learn("+OK", Did{Stop: Stop{Kind: AtEnd}})
+	other, err := learn("+OK", Reaction{Stop: Stop{Kind: AtEnd}})
 	require.NoError(t, err)
 	require.NotEqual(t, set.ID, other.ID)
 	require.True(t, m.Works())
 
-	for what, did := range map[string]Did{
+	for what, did := range map[string]Reaction{
 		"client 1 sent SET z 1, and sent SET k 1 when all was the same before": sends(t, "SET", "z", "1"),
 		"client 1 sent GET k, and sent SET k 1 when all was the same before":   sends(t, "GET", "k"),
 		"client 1 slept, and sent SET k 1 when all was the same before":        {Stop: Stop{Kind: InSleep}},
-		"client 1 ended 1 operation and then sent SET k 1, but ended no operation and then sent SET k 1 when all was the same before": {
+		"client 1 ended 1 operation and then sent SET k 1, but ended no operation and then sent SET k 1 when all was " +
+			"the same before": {
 			Acts: []Act{{Op: harness.Op{Kind: harness.Next}}}, Stop: sends(t, "SET", "k", "1").Stop,
 		},
 		"client 1 is done where it had a step to take before": {Stop: Stop{Kind: AtEnd}},
@@ -67,12 +68,12 @@ func TestWhatAClientDoesAgainIsKnown(t *testing.T) {
 	require.True(t, m.Works(), "the search ends by these errors")
 }
 
-// A client with random tokens does the same with other words. It is not run from memory.
+// A client with random tokens does the same in other words. It is not run from memory.
 func TestRandomTokensEndTheUseOfMemory(t *testing.T) {
-	for what, did := range map[string]func(*Did){
-		"another value":  func(d *Did) { *d = sends(t, "SET", "k", "token-2") },
-		"another result": func(d *Did) { d.Acts = []Act{{Op: harness.Op{Result: "token-2"}}} },
-		"a watched key":  func(d *Did) { d.Watches = true },
+	for what, did := range map[string]func(*Reaction){
+		"another value":  func(d *Reaction) { *d = sends(t, "SET", "k", "token-2") },
+		"another result": func(d *Reaction) { d.Acts = []Act{{Op: harness.Op{Result: "token-2"}}} },
+		"a watched key":  func(d *Reaction) { d.Watches = true },
 	} {
 		m := New()
 		first := sends(t, "SET", "k", "token-1")
@@ -82,7 +83,7 @@ func TestRandomTokensEndTheUseOfMemory(t *testing.T) {
 		if len(second.Acts) == 0 {
 			second.Acts = first.Acts
 		}
-		for _, d := range []Did{first, second} {
+		for _, d := range []Reaction{first, second} {
 			_, err := m.Learn(name("client 1"), &m.Root, Event{}, d, command.NewScripts(nil))
 			require.NoError(t, err)
 		}
@@ -94,14 +95,15 @@ func TestRandomTokensEndTheUseOfMemory(t *testing.T) {
 func TestContentsEndAsTheirKeysDo(t *testing.T) {
 	m := New()
 	ends := func(ms int) time.Duration { return time.Duration(ms) * time.Millisecond }
-	c := m.Contents([]keyspace.Key{{Name: "a", Dump: "1", End: ends(20)}, {Name: "b", Dump: "2", End: keyspace.NoEnd}, {Name: "c", Dump: "3", End: ends(10)}}, AllScripts)
+	c := m.Contents([]keyspace.Key{{Name: "a", Dump: "1", End: ends(20)}, {Name: "b", Dump: "2", End: keyspace.NoEnd},
+		{Name: "c", Dump: "3", End: ends(10)}}, AllScripts)
 	require.Equal(t, []keyspace.End{{Key: "c", At: ends(10)}, {Key: "a", At: ends(20)}}, c.Ends)
 	require.Same(t, c, c.At(m, ends(9)))
-	left := c.At(m, ends(15))
-	require.Same(t, left, m.Contents(left.Keys, AllScripts), "equal contents are one object")
-	require.True(t, left.Has("a") && left.Has("b") && !left.Has("c"))
+	remaining := c.At(m, ends(15))
+	require.Same(t, remaining, m.Contents(remaining.Keys, AllScripts), "equal contents are one object")
+	require.True(t, remaining.Has("a") && remaining.Has("b") && !remaining.Has("c"))
 	require.Len(t, c.At(m, ends(30)).Keys, 1)
-	require.NotEqual(t, c.ID, left.ID)
+	require.NotEqual(t, c.ID, remaining.ID)
 
 	flushed := c.WithoutScripts(m)
 	require.NotSame(t, c, flushed)
@@ -109,7 +111,7 @@ func TestContentsEndAsTheirKeysDo(t *testing.T) {
 	require.Same(t, c, c.WithScript(m, "x"), "it has all of them")
 }
 
-// An EXEC is another question when a watched key was written to, and when one has ended by itself.
+// An EXEC asks another question if a watched key was written, or has expired.
 func TestAQuestionHasAllThatDecidesItsAnswer(t *testing.T) {
 	m := New()
 	store := m.Contents([]keyspace.Key{{Name: "k", Dump: "1", End: 10 * time.Millisecond}}, AllScripts)
@@ -130,7 +132,8 @@ func TestAQuestionHasAllThatDecidesItsAnswer(t *testing.T) {
 	Touch(k, []string{"other"})
 	require.Equal(t, asked[0], ask(exec, open, k, early, 0))
 	Touch(k, []string{"k"})
-	asked = append(asked, ask(exec, open, k, early, 0), ask(exec, &command.Pending{Multi: true, Transaction: get.Raw}, nil, early, 0))
+	asked = append(asked, ask(exec, open, k, early, 0),
+		ask(exec, &command.Pending{Multi: true, Transaction: get.Raw}, nil, early, 0))
 	for i, x := range asked {
 		for _, y := range asked[:i] {
 			require.NotEqual(t, x, y)

@@ -12,53 +12,54 @@ import (
 	"github.com/doublegrant/doublegrant/harness/explore/internal/visited"
 )
 
-// Contents is all that clients can find in a store: its keys, and the scripts in its cache. Equal contents are one object.
+// Contents is everything that clients can find in a store: its keys and its script cache. Equal contents are one
+// object.
 type Contents struct {
-	Keys    []keyspace.Key // in their order; none has ended when it was looked at
-	Scripts string         // hashes of the scripts in the cache, each followed by a space; AllScripts: all that anybody runs
-	Ends    []keyspace.End // in their order
-	ID      visited.ID     // tells contents apart
+	Keys    []keyspace.Key // sorted; none had ended when it was read
+	Scripts string         // hashes of cached scripts, each followed by a space; or AllScripts
+	Ends    []keyspace.End // sorted
+	ID      visited.ID     // identifies the contents
 
-	first  time.Duration // the first of Ends; keyspace.NoEnd: there is none
-	after  map[Question]*Transition
-	named  []time.Duration // by values; see Named
-	isRead bool            // so that named is known
+	first      time.Duration // first of Ends; keyspace.NoEnd: none
+	after      map[Question]*Transition
+	named      []time.Duration // see Named; valid if namedKnown
+	namedKnown bool            // named was computed
 }
 
-// Named returns the instants that values name, in their order, without doubles: see keyspace.Instants.
+// Named returns the instants that values name, sorted, each once: see keyspace.Instants.
 func (c *Contents) Named() []time.Duration {
-	if !c.isRead {
-		c.named, c.isRead = keyspace.Named(c.Keys), true
+	if !c.namedKnown {
+		c.named, c.namedKnown = keyspace.Named(c.Keys), true
 	}
 	return c.named
 }
 
-// AllScripts is the state of a script cache that nobody has flushed.
+// AllScripts stands for a script cache that was never flushed.
 const AllScripts = "all"
 
-// Question holds a command and whatever else decides its outcome, apart from what is stored.
+// Question is a command and everything that decides its outcome besides the store.
 type Question struct {
-	Transaction string // commands of the MULTI, for an EXEC
-	Hearing     int64  // 1 more than the replicas that hear what is written, for a WAIT; 0: it is none
+	Transaction string // for an EXEC: commands of its MULTI
+	Hearing     int64  // for a WAIT: 1 more than the replicas that follow the primary; 0: another command
 	Slow        bool   // a millisecond passes while it is executed
 
 	text    string
-	at      time.Duration // time of day, as exact as it matters; 0: it does not
-	touched bool          // for an EXEC: a watched key was written to
-	ended   bool          // for an EXEC: a watched key has ended by itself
+	at      time.Duration // time of day as precisely as it matters; 0: it does not matter
+	touched bool          // for an EXEC: a watched key was written
+	ended   bool          // for an EXEC: a watched key has expired
 }
 
 // Transition is the outcome of a command.
 type Transition struct {
 	Reply   string
 	After   *Contents
-	Touched []string // watched keys that were written to
-	Watched int      // how many of Memory.Watched were looked at for Touched
+	Touched []string // watched keys that were written
+	Watched int      // number of Memory.Watched that were checked for Touched
 
-	Undeclared string // a key that a script has touched and not declared, in words that begin with it; empty: none
+	Undeclared string // a key that a script touched and did not declare, as the beginning of a description; empty: none
 }
 
-// Contents returns the object for what a store holds.
+// Contents returns the object for a store's keys and scripts.
 func (m *Memory) Contents(keys []keyspace.Key, scripts string) *Contents {
 	var id []byte
 	for _, k := range keys {
@@ -70,13 +71,16 @@ func (m *Memory) Contents(keys []keyspace.Key, scripts string) *Contents {
 		return c
 	}
 	m.grow()
-	c := &Contents{Keys: keys, Scripts: scripts, first: keyspace.NoEnd, ID: visited.IDOf(id), after: map[Question]*Transition{}}
+	c := &Contents{Keys: keys, Scripts: scripts, first: keyspace.NoEnd, ID: visited.IDOf(id),
+		after: map[Question]*Transition{}}
 	for _, k := range keys {
 		if k.End != keyspace.NoEnd {
 			c.Ends = append(c.Ends, keyspace.End{Key: k.Name, At: k.End})
 		}
 	}
-	slices.SortFunc(c.Ends, func(a, b keyspace.End) int { return cmp.Or(cmp.Compare(a.At, b.At), cmp.Compare(a.Key, b.Key)) })
+	slices.SortFunc(c.Ends, func(a, b keyspace.End) int {
+		return cmp.Or(cmp.Compare(a.At, b.At), cmp.Compare(a.Key, b.Key))
+	})
 	if len(c.Ends) > 0 {
 		c.first = c.Ends[0].At
 	}
@@ -84,16 +88,18 @@ func (m *Memory) Contents(keys []keyspace.Key, scripts string) *Contents {
 	return c
 }
 
-// At returns what is left of the contents at a time.
+// At returns the contents without the keys that have expired by now.
 func (c *Contents) At(m *Memory, now time.Duration) *Contents {
 	if c.first == keyspace.NoEnd || !keyspace.HasEnded(c.first, now) {
 		return c
 	}
-	left := slices.DeleteFunc(slices.Clone(c.Keys), func(k keyspace.Key) bool { return k.End != keyspace.NoEnd && keyspace.HasEnded(k.End, now) })
-	return m.Contents(left, c.Scripts)
+	remaining := slices.DeleteFunc(slices.Clone(c.Keys), func(k keyspace.Key) bool {
+		return k.End != keyspace.NoEnd && keyspace.HasEnded(k.End, now)
+	})
+	return m.Contents(remaining, c.Scripts)
 }
 
-// Has reports whether a key is there.
+// Has reports whether a key exists.
 func (c *Contents) Has(key string) bool {
 	return slices.ContainsFunc(c.Keys, func(k keyspace.Key) bool { return k.Name == key })
 }
@@ -116,10 +122,10 @@ func (c *Contents) WithScript(m *Memory, sha string) *Contents {
 // WithoutScripts returns the contents with an empty script cache.
 func (c *Contents) WithoutScripts(m *Memory) *Contents { return m.Contents(c.Keys, "") }
 
-// After returns the outcome of a command; nil if nobody has seen it.
+// After returns the outcome of a command; nil: unknown.
 func (c *Contents) After(q Question) *Transition { return c.after[q] }
 
-// Keep keeps the outcome of a command.
+// Keep stores the outcome of a command.
 func (m *Memory) Keep(c *Contents, q Question, t *Transition) {
 	m.grow()
 	c.after[q] = t
@@ -128,21 +134,22 @@ func (m *Memory) Keep(c *Contents, q Question, t *Transition) {
 // Watched is a key that a client watches.
 type Watched struct {
 	Name    string
-	There   bool // it was there when the client began to watch it
-	Touched bool // it was written to since
+	There   bool // it existed when the client began to watch it
+	Touched bool // it was written since then
 }
 
-// Touch notes which keys were written to.
+// Touch records that keys were written.
 func Touch(watched []Watched, keys []string) {
 	for i := range watched {
 		watched[i].Touched = watched[i].Touched || slices.Contains(keys, watched[i].Name)
 	}
 }
 
-// Ask returns the question that a command asks of a store at a time. on is what its connection has to send; nil: it has none. watched are
-// the keys that are watched there, hearing is the number of replicas that hear what is written. ok is false if it is not known what
-// the outcome depends on.
-func (m *Memory) Ask(c *command.Command, on *command.Pending, watched []Watched, store *Contents, now time.Duration, hearing int64) (q Question, ok bool) {
+// Ask returns the question that a command asks of a store at a time. on is its connection's state; nil: none. watched
+// are the keys watched there, hearing is the number of replicas that follow the primary. ok is false if the outcome
+// depends on unknown things.
+func (m *Memory) Ask(c *command.Command, on *command.Pending, watched []Watched, store *Contents, now time.Duration,
+	hearing int64) (q Question, ok bool) {
 	means, ok := m.Scripts.MeaningOf(c, on.OpenTransaction())
 	if !ok {
 		return q, false
@@ -152,17 +159,17 @@ func (m *Memory) Ask(c *command.Command, on *command.Pending, watched []Watched,
 	case means.Exact:
 		q.at = now
 	case means.MS:
-		q.at = now.Truncate(keyspace.Grain) + 1 // which is not 0
+		q.at = now.Truncate(keyspace.Grain) + 1 // so that it is not 0
 	}
 	if means.Wants > 0 {
 		q.Hearing = hearing + 1
 	}
 	if on != nil && on.Multi && command.Name(c.Args) == "exec" {
 		q.Transaction = string(on.Transaction)
-		left := store.At(m, now)
+		remaining := store.At(m, now)
 		for _, k := range watched {
 			q.touched = q.touched || k.Touched
-			q.ended = q.ended || k.There && !k.Touched && !left.Has(k.Name)
+			q.ended = q.ended || k.There && !k.Touched && !remaining.Has(k.Name)
 		}
 	}
 	return q, true

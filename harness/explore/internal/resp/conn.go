@@ -11,38 +11,39 @@ import (
 	"time"
 )
 
-// A reply is waited for in spells, so that time in which this process stands still counts for one spell at most. Redis may have to wait
-// for replicas, and may stand still itself. After mostSpells it counts as dead.
+// A connection waits for a reply in slices of time, so that a standstill of this process counts as one slice at most.
+// Redis may have to wait for replicas, or may itself stand still. After mostSlices it counts as dead.
 const (
-	spell      = 500 * time.Millisecond
-	mostSpells = 120
+	waitSlice  = 500 * time.Millisecond
+	mostSlices = 120
 )
 
-// ErrSilent marks the error of a Redis that has stopped answering.
+// ErrSilent marks the error for a Redis that has stopped answering.
 var ErrSilent = errors.New("explore: Redis did not answer")
 
-// Silence is what all connections to a server know of how long it does not answer. Whoever uses one of them has the others, too.
+// Silence counts, for all connections to a server, how long it does not answer. Connections that share a Silence are
+// used by one goroutine at a time.
 type Silence struct {
 	times atomic.Int64
-	dead  bool // nobody waits for longer than a spell any more
+	dead  bool // connections wait for one more slice at most
 }
 
-// Times counts the spells in which a reply was waited for and did not come. Anybody may call it.
+// Times counts the slices in which a reply did not come. It is safe for concurrent use.
 func (s *Silence) Times() int { return int(s.times.Load()) }
 
-// Conn is a connection to a Redis node, at its Unix socket. It blocks in system calls and does not use the runtime's poller.
+// Conn is a connection to a Redis node at its Unix socket. It blocks in system calls and bypasses the runtime's poller.
 // That halves the time of a round trip, since only one command is under way at a time.
 type Conn struct {
 	fd  int
 	buf []byte // replies to the last request
 
-	rest    []byte // what poll has read and not returned: part of a reply
+	rest    []byte // bytes that were read and not returned: part of a reply
 	silence *Silence
 }
 
-// Dial connects to the node that listens at a Unix socket. What it does not answer is noted in silence.
+// Dial connects to the node at a Unix socket. Missing answers are counted in silence.
 func Dial(socket string, silence *Silence) (*Conn, error) {
-	syscall.ForkLock.RLock() // no child gets it
+	syscall.ForkLock.RLock() // no child process inherits the socket
 	fd, err := syscall.Socket(syscall.AF_UNIX, syscall.SOCK_STREAM, 0)
 	if err == nil {
 		syscall.CloseOnExec(fd)
@@ -52,7 +53,7 @@ func Dial(socket string, silence *Silence) (*Conn, error) {
 		return nil, fmt.Errorf("explore: socket: %w", err)
 	}
 	c := &Conn{fd: fd, buf: make([]byte, 0, 512), silence: silence}
-	timeout := syscall.NsecToTimeval(spell.Nanoseconds())
+	timeout := syscall.NsecToTimeval(waitSlice.Nanoseconds())
 	err = errors.Join(
 		syscall.SetsockoptTimeval(fd, syscall.SOL_SOCKET, syscall.SO_RCVTIMEO, &timeout),
 		syscall.Connect(fd, &syscall.SockaddrUnix{Name: socket}),
@@ -67,7 +68,7 @@ func Dial(socket string, silence *Silence) (*Conn, error) {
 // Close closes the connection.
 func (c *Conn) Close() { _ = syscall.Close(c.fd) }
 
-// Post sends request and waits for no reply.
+// Post sends a request without waiting for a reply.
 func (c *Conn) Post(request []byte) error {
 	for sent := 0; sent < len(request); {
 		m, err := syscall.Write(c.fd, request[sent:])
@@ -79,7 +80,7 @@ func (c *Conn) Post(request []byte) error {
 	return nil
 }
 
-// Poll returns the whole replies that have come since the last call. Part of a reply is kept for the next.
+// Poll returns the whole replies that have arrived since the last call. It keeps part of a reply for the next call.
 func (c *Conn) Poll() (replies []byte, err error) {
 	var b [4096]byte
 	for {
@@ -110,7 +111,7 @@ func (c *Conn) Poll() (replies []byte, err error) {
 	}
 }
 
-// Ask sends request, which holds n commands, and returns their n replies. They are valid until the next call.
+// Ask sends a request of n commands and returns their n replies, which are valid until the next call.
 func (c *Conn) Ask(request []byte, n int) ([]byte, error) {
 	if err := c.Post(request); err != nil {
 		return nil, err
@@ -135,37 +136,37 @@ func (c *Conn) Ask(request []byte, n int) ([]byte, error) {
 	return c.buf, nil
 }
 
-// Until returns what Redis sends by itself, up to an end. What comes after that is kept for the next call.
+// Until returns what Redis sends by itself, up to end. It keeps what follows for the next call.
 func (c *Conn) Until(end []byte) ([]byte, error) {
 	c.buf, c.rest = append(c.buf[:0], c.rest...), nil
-	for looked := 0; ; {
-		if at := bytes.Index(c.buf[looked:], end); at >= 0 {
-			whole := looked + at + len(end)
+	for searched := 0; ; {
+		if at := bytes.Index(c.buf[searched:], end); at >= 0 {
+			whole := searched + at + len(end)
 			c.rest = slices.Clone(c.buf[whole:])
 			return c.buf[:whole], nil
 		}
-		looked = max(0, len(c.buf)-len(end))
+		searched = max(0, len(c.buf)-len(end))
 		if err := c.fill(); err != nil {
 			return nil, err
 		}
 	}
 }
 
-// fill reads the bytes that have come, and waits for some if there are none. It waits for mostSpells at most.
+// fill reads the bytes that have arrived. If there are none it waits, for mostSlices at most.
 func (c *Conn) fill() error {
 	if len(c.buf) == cap(c.buf) {
 		c.buf = append(make([]byte, 0, 4*cap(c.buf)), c.buf...)
 	}
-	for spells := 0; ; {
+	for waited := 0; ; {
 		m, err := syscall.Read(c.fd, c.buf[len(c.buf):cap(c.buf)])
 		switch {
 		case err == syscall.EINTR:
 			continue
 		case err == syscall.EAGAIN:
 			c.silence.times.Add(1)
-			if spells++; spells == mostSpells || c.silence.dead {
+			if waited++; waited == mostSlices || c.silence.dead {
 				c.silence.dead = true
-				return fmt.Errorf("%w within %v", ErrSilent, mostSpells*spell)
+				return fmt.Errorf("%w within %v", ErrSilent, mostSlices*waitSlice)
 			}
 			continue
 		case err != nil:
@@ -178,7 +179,7 @@ func (c *Conn) fill() error {
 	}
 }
 
-// ID returns the id of the connection, as Redis knows it.
+// ID returns Redis's ID of the connection.
 func (c *Conn) ID() (string, error) {
 	reply, err := c.Ask(Request("CLIENT", "ID"), 1)
 	if err != nil {

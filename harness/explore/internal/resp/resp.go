@@ -1,4 +1,4 @@
-// Package resp reads and writes just enough of RESP, Redis's protocol, and connects to a node.
+// Package resp reads and writes the parts of RESP, Redis's protocol, that the explorer needs, and connects to a node.
 package resp
 
 import (
@@ -15,11 +15,11 @@ import (
 // ErrProtocol marks bytes that are not RESP.
 var ErrProtocol = errors.New("explore: what was sent is not RESP")
 
-// maxReply bounds the text of a reply in a counterexample, in bytes.
+// maxReply bounds a reply in a counterexample, in bytes.
 const maxReply = 200
 
-// Line returns the first line of b without its end, and its size with its end, in bytes; size 0: it is not whole yet. An empty
-// line is returned as one zero byte, with which no header begins, so that callers may look at the first byte.
+// Line returns the first line of b without its end, and its size with it; size 0: the line is incomplete. An empty line
+// is returned as one zero byte, which begins no header, so that callers may look at the first byte.
 func Line(b []byte) ([]byte, int) {
 	i := bytes.IndexByte(b, '\n')
 	if i < 0 {
@@ -31,7 +31,7 @@ func Line(b []byte) ([]byte, int) {
 	return b[:i-1], i + 1
 }
 
-// ArrayLength reads the number in a header such as "*3". It is -1 for null.
+// ArrayLength reads the number in a header such as "*3"; -1: null.
 func ArrayLength(header []byte) (int, error) {
 	n := 0
 	digits := header[1:]
@@ -47,8 +47,7 @@ func ArrayLength(header []byte) (int, error) {
 	return n, nil
 }
 
-// Bulk returns the contents of the bulk string at the start of b, and the size of the whole in bytes; size 0: it is not whole
-// yet.
+// Bulk returns the bulk string at the start of b, and its whole size; size 0: it is incomplete.
 func Bulk(b []byte) (s []byte, size int, err error) {
 	header, at := Line(b)
 	if at == 0 {
@@ -67,8 +66,8 @@ func Bulk(b []byte) (s []byte, size int, err error) {
 	return b[at : at+n], at + n + 2, nil
 }
 
-// ParseCommand reads one command at the start of b: an array of bulk strings, which is how clients send them. Size 0
-// means that it is not whole yet.
+// ParseCommand reads one command at the start of b: an array of bulk strings, as clients send them. Size 0: it is
+// incomplete.
 func ParseCommand(b []byte) (args [][]byte, size int, err error) {
 	header, at := Line(b)
 	if at == 0 {
@@ -92,7 +91,7 @@ func ParseCommand(b []byte) (args [][]byte, size int, err error) {
 	return args, at, nil
 }
 
-// ParseAll returns the commands in a piece of bytes.
+// ParseAll returns the whole commands in b.
 func ParseAll(b []byte) (all [][][]byte) {
 	for len(b) > 0 {
 		args, size, err := ParseCommand(b)
@@ -104,7 +103,7 @@ func ParseAll(b []byte) (all [][][]byte) {
 	return all
 }
 
-// Words returns the arguments of a command as texts.
+// Words returns a command's arguments as strings.
 func Words(args [][]byte) []string {
 	out := make([]string, len(args))
 	for i, a := range args {
@@ -113,7 +112,7 @@ func Words(args [][]byte) []string {
 	return out
 }
 
-// ReplySize returns the size of the reply at the start of b, in bytes. It is 0 if the reply is not whole yet.
+// ReplySize returns the size of the reply at the start of b; 0: it is incomplete.
 func ReplySize(b []byte) (int, error) {
 	header, at := Line(b)
 	if at == 0 {
@@ -153,13 +152,13 @@ func ReplySize(b []byte) (int, error) {
 	return 0, ErrProtocol
 }
 
-// ReplyText writes the reply at the start of b much as redis-cli does, on one line of about maxReply bytes at most.
+// ReplyText writes the reply at the start of b roughly as redis-cli does, on one line of about maxReply bytes.
 func ReplyText(b []byte) string {
 	text, _ := ReadReply(b)
 	return Clip(text, maxReply)
 }
 
-// ReadReply writes the reply at the start of b in full, and returns what follows it.
+// ReadReply writes the whole reply at the start of b, and returns what follows it.
 func ReadReply(b []byte) (text string, rest []byte) {
 	header, at := Line(b)
 	if at == 0 {
@@ -198,7 +197,7 @@ func readArray(header, rest []byte) (string, []byte) {
 	return "[" + strings.Join(parts, ", ") + "]", rest
 }
 
-// Request encodes a command of the explorer's own.
+// Request encodes a command.
 func Request(args ...string) []byte {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "*%d\r\n", len(args))
@@ -217,7 +216,7 @@ func Integer(reply []byte) (int64, error) {
 	return strconv.ParseInt(string(header[1:]), 10, 64)
 }
 
-// Printable writes s on one line, without control characters.
+// Printable replaces control characters in s, so that it fits on one line.
 func Printable(s string) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) {

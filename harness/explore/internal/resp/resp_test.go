@@ -28,14 +28,16 @@ func TestACommandIsReadWhereverItIsSplit(t *testing.T) {
 
 func TestWhatIsNoCommandAndNoReplyIsRefused(t *testing.T) {
 	for _, sent := range []string{
-		"PING\r\n", "\r\n", "\n", "x\n", "+OK\r\n", "*0\r\n", "*-1\r\n", "*x\r\n", "*1x\r\n", "*1\r\n:1\r\n", "*1\r\n\r\n", "*1\r\n$-2\r\n",
+		"PING\r\n", "\r\n", "\n", "x\n", "+OK\r\n", "*0\r\n", "*-1\r\n", "*x\r\n", "*1x\r\n", "*1\r\n:1\r\n",
+		"*1\r\n\r\n", "*1\r\n$-2\r\n",
 		"*99999999999999999999\r\n", "*1\r\n$99999999999999999999\r\n",
 	} {
 		_, size, err := ParseCommand([]byte(sent))
 		require.ErrorIs(t, err, ErrProtocol, "%q", sent)
 		require.Zero(t, size, "%q", sent)
 	}
-	for _, reply := range []string{"OK\r\n", "\r\n", "\n", "x\n", "$x\r\n", "$-2\r\n", "*1\r\nOK\r\n", "*-\r\n", "%x\r\n", "$99999999999999999999\r\n"} {
+	for _, reply := range []string{"OK\r\n", "\r\n", "\n", "x\n", "$x\r\n", "$-2\r\n", "*1\r\nOK\r\n", "*-\r\n",
+		"%x\r\n", "$99999999999999999999\r\n"} {
 		size, err := ReplySize([]byte(reply))
 		require.ErrorIs(t, err, ErrProtocol, "%q", reply)
 		require.Zero(t, size, "%q", reply)
@@ -98,9 +100,12 @@ func TestIntegers(t *testing.T) {
 // FuzzWire reads bytes as a reply and as a command.
 func FuzzWire(f *testing.F) {
 	for _, seed := range []string{
-		"", "\r\n", "\n", "x\n", "+OK\r\n", "$3\r\nabc\r\n", "$-1\r\n", "*2\r\n:1\r\n*-1\r\n", "%1\r\n+a\r\n_\r\n", "%-1\r\n",
-		"*9999999999\r\n", "$9999999999\r\nx", ">1\r\n,1\r\n", "*1\r\n*1\r\n*1\r\n*1\r\n#t\r\n", "!3\r\nERR\r\n", "PING\r\n",
-		"*1\r\n$4\r\nPING\r\n", "*2\r\n$3\r\nGET\r\n$1\r\nk\r\n*1\r\n", "*0\r\n", "*1\r\n$-1\r\n", "*1\r\n$9999999999\r\nx",
+		"", "\r\n", "\n", "x\n", "+OK\r\n", "$3\r\nabc\r\n", "$-1\r\n", "*2\r\n:1\r\n*-1\r\n",
+		"%1\r\n+a\r\n_\r\n", "%-1\r\n",
+		"*9999999999\r\n", "$9999999999\r\nx", ">1\r\n,1\r\n", "*1\r\n*1\r\n*1\r\n*1\r\n#t\r\n",
+		"!3\r\nERR\r\n", "PING\r\n",
+		"*1\r\n$4\r\nPING\r\n", "*2\r\n$3\r\nGET\r\n$1\r\nk\r\n*1\r\n", "*0\r\n", "*1\r\n$-1\r\n",
+		"*1\r\n$9999999999\r\nx",
 		"*2\r\n$0\r\n\r\n$2\r\n\r\n\r\n",
 	} {
 		f.Add([]byte(seed))

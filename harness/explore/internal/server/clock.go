@@ -13,10 +13,10 @@ import (
 	"github.com/doublegrant/doublegrant/harness/explore/internal/resp"
 )
 
-// This file sets the time of day that servers show. It stands still until the schedule lets time pass.
+// This file sets the servers' time of day, which stands still until the schedule lets time pass.
 
-// fixTime stops the servers' clocks. If they cannot be set, WhyNoClock says why, and the explorer's own commands end leases
-// instead.
+// fixTime stops the servers' clocks. If they cannot be set, WhyNoClock says why, and commands of the explorer end
+// leases instead.
 func (s *Server) fixTime(ctx context.Context) error {
 	if s.WhyNoClock != "" {
 		return nil
@@ -32,8 +32,10 @@ func (s *Server) fixTime(ctx context.Context) error {
 		}
 		s.fixed = append(s.fixed, clock)
 	}
-	for i := range s.Names { // keys expire when they are read only, and a jump of the clock breaks no replication link
-		for _, args := range [][]string{{"DEBUG", "SET-ACTIVE-EXPIRE", "0"}, {"CONFIG", "SET", "repl-timeout", "2000000000"}} {
+	// then keys expire only when they are read, and a jump of the clock breaks no replication link
+	for i := range s.Names {
+		for _, args := range [][]string{{"DEBUG", "SET-ACTIVE-EXPIRE", "0"},
+			{"CONFIG", "SET", "repl-timeout", "2000000000"}} {
 			if _, err := s.Ask(i, args...); err != nil {
 				return err
 			}
@@ -42,14 +44,15 @@ func (s *Server) fixTime(ctx context.Context) error {
 	return nil
 }
 
-// SetTime moves the servers' clocks to an instant of the schedule. Clocks that cannot be set go on by themselves.
+// SetTime sets the servers' clocks to an instant of the schedule. It has no effect on clocks that cannot be set.
 func (s *Server) SetTime(now time.Duration) {
 	for _, clock := range s.fixed {
 		clock.Set(keyspace.Epoch.Add(now))
 	}
 }
 
-// SetTimeDuring lets time pass to another instant while a server executes the next command: see cluster.FixedClock.SetDuring. SetTime ends it.
+// SetTimeDuring lets time pass to another instant while a server executes the next command: see
+// cluster.FixedClock.SetDuring. SetTime ends it.
 func (s *Server) SetTimeDuring(then time.Duration) {
 	for _, clock := range s.fixed {
 		clock.SetDuring(keyspace.Epoch.Add(then))
@@ -63,12 +66,12 @@ func (s *Server) PassTime(from, to time.Duration) error {
 		return nil
 	}
 	if s.resumeReplication != nil {
-		s.unheard += to - from
+		s.missedTime += to - from
 	}
 	return s.ageKeys(to - from)
 }
 
-// ageKeys brings the end of every key nearer by d.
+// ageKeys moves the end of every key forward by d.
 func (s *Server) ageKeys(d time.Duration) error {
 	_, err := s.Ask(s.Primary, "EVAL", ageScript, "0", strconv.FormatInt(d.Milliseconds(), 10))
 	return err
@@ -82,7 +85,7 @@ const ageScript = `for _, k in ipairs(redis.call('keys', '*')) do
 end
 return 1`
 
-// keysWithEnd returns a script that lists the keys with a TTL, each after its end as the given command tells it, in ms.
+// keysWithEnd returns a script that lists the keys with a TTL, each after its end in ms, as returned by command.
 func keysWithEnd(command string) string {
 	return `local out = {}
 for _, k in ipairs(redis.call('keys', '*')) do
@@ -97,8 +100,8 @@ var (
 	endsFromNow = keysWithEnd("pttl")
 )
 
-// KeyEnds lists the keys that end by themselves, in the order of their ends. Where clocks cannot be set, the time to the end
-// is rounded up to a multiple of unit.
+// KeyEnds lists the keys that expire, in the order of their ends. If clocks cannot be set, the time to the end is
+// rounded up to a multiple of unit.
 func (s *Server) KeyEnds(now, unit time.Duration) ([]keyspace.End, error) {
 	script := endsByClock
 	if s.fixed == nil {
@@ -123,11 +126,14 @@ func (s *Server) KeyEnds(now, unit time.Duration) ([]keyspace.End, error) {
 		at += size + keySize
 		out = append(out, keyspace.End{Key: string(key), At: s.virtualEnd(ms, now, unit)})
 	}
-	slices.SortFunc(out, func(a, b keyspace.End) int { return cmp.Or(cmp.Compare(a.At, b.At), cmp.Compare(a.Key, b.Key)) })
+	slices.SortFunc(out, func(a, b keyspace.End) int {
+		return cmp.Or(cmp.Compare(a.At, b.At), cmp.Compare(a.Key, b.Key))
+	})
 	return out, nil
 }
 
-// virtualEnd returns the virtual time at which a key ends. ms is what Redis says: time of day if clocks are set, else the TTL.
+// virtualEnd returns the virtual time at which a key ends. ms is Redis's answer: the time of day if clocks are set,
+// else the TTL.
 func (s *Server) virtualEnd(ms int64, now, unit time.Duration) time.Duration {
 	if s.fixed != nil {
 		return time.UnixMilli(ms).Sub(keyspace.Epoch)
@@ -135,12 +141,12 @@ func (s *Server) virtualEnd(ms int64, now, unit time.Duration) time.Duration {
 	return now.Truncate(keyspace.Grain) + keyspace.RoundUp(time.Duration(ms)*time.Millisecond, unit)
 }
 
-// countScript counts the keys that are there. If there are none, it removes what is left of keys that have expired.
+// countScript counts the keys. If there are none, it removes what remains of expired keys.
 const countScript = `local n = #redis.call('keys', '*')
 if n == 0 then redis.call('flushdb') end
 return n`
 
-// CountKeys returns the number of keys that are there. If there are none, the store is as it was in the beginning.
+// CountKeys returns the number of keys. If it is 0, the store is as it was at the beginning.
 func (s *Server) CountKeys() (int, error) {
 	reply, err := s.Ask(s.Primary, "EVAL", countScript, "0")
 	if err != nil {

@@ -14,63 +14,64 @@ import (
 	"github.com/doublegrant/doublegrant/harness/explore/internal/resp"
 )
 
-// This file promotes a replica that has not heard everything.
+// This file promotes a replica that lags.
 //
-// Redis takes a whole synchronisation to make a promoted node a replica again, as long as a hundred steps. So the replica stays
-// one. A primary of its own, the successor, gets what the replica holds, and clients go on there.
+// Making a promoted node a replica again takes a full synchronisation, as long as a hundred steps. So the replica is
+// not promoted itself. Another primary, the successor, gets what the replica holds, and clients continue there.
 
-// Nodes of a server by their number. One without replicas has the first alone, one without failovers the first three.
+// Nodes of a server, by number. A server without replicas has only the first, one without failovers the first three.
 const (
 	FirstPrimary = iota
-	Lagging      // its replica that hears nothing once replication has stopped
-	Bystander    // its replica that hears everything, whose acknowledgement is all that WAIT 1 gets meanwhile
+	Lagging      // its replica, which gets nothing once replication has stopped
+	Bystander    // its other replica, which gets everything: the only one to acknowledge a WAIT meanwhile
 	Successor    // the primary after a promotion
-	follower     // its replica, where clients wait for acknowledgements
+	follower     // its replica, if clients wait for acknowledgements
 )
 
-// newHeirs makes the successor, and its replica if it is to have one.
-func newHeirs(acknowledge bool, o cluster.Options) *cluster.Cluster {
+// newSuccessor makes the successor, with a second node if acknowledge is true.
+func newSuccessor(acknowledge bool, o cluster.Options) *cluster.Cluster {
 	if acknowledge {
-		return cluster.Masters(2, o) // joinHeirs makes the second a replica
+		return cluster.Masters(2, o) // joinSuccessor makes the second a replica
 	}
 	return cluster.Masters(1, o)
 }
 
-// joinHeirs makes the follower, if there is one, a replica of the successor.
-func (s *Server) joinHeirs(ctx context.Context) error {
-	if s.heirs == nil || !s.awaitsAcks {
+// joinSuccessor makes the follower, if there is one, a replica of the successor.
+func (s *Server) joinSuccessor(ctx context.Context) error {
+	if s.successor == nil || !s.awaitsAcks {
 		return nil
 	}
-	names := s.heirs.RedisNodes()
-	if err := s.heirs.Follow(ctx, names[1], names[0]); err != nil {
+	names := s.successor.RedisNodes()
+	if err := s.successor.Follow(ctx, names[1], names[0]); err != nil {
 		return err
 	}
-	return s.heirs.AwaitReplicas(ctx, names[0], names[1])
+	return s.successor.AwaitReplicas(ctx, names[0], names[1])
 }
 
-// heldData is what a replica holds.
-type heldData struct {
+// replicaData is the content of a replica.
+type replicaData struct {
 	keys      []keyspace.Key
-	functions string // as FUNCTION DUMP writes them
+	functions string // in the format of FUNCTION DUMP
 }
 
-// SettleWithin is the time in milliseconds that a replica has to acknowledge what it hears: far more than it needs.
-const SettleWithin = "2000"
+// AckWithinMillis is how long a replica may take to acknowledge, in milliseconds: far more than it needs.
+const AckWithinMillis = "2000"
 
-// settle has both replicas hear everything so far. WAIT counts from the last write of its own connection.
-var settle = slices.Concat(resp.Request("SET", "{doublegrant}", ""), resp.Request("DEL", "{doublegrant}"), resp.Request("WAIT", "2", SettleWithin))
+// replicateAll has both replicas acknowledge everything so far. It writes first, since WAIT counts from its own
+// connection's last write.
+var replicateAll = slices.Concat(resp.Request("SET", "{doublegrant}", ""), resp.Request("DEL", "{doublegrant}"),
+	resp.Request("WAIT", "2", AckWithinMillis))
 
-// StopReplication waits until the replicas have heard everything so far. From then on the one that may be promoted hears
-// nothing.
+// StopReplication waits until both replicas have everything. From then on the one to be promoted gets nothing.
 func (s *Server) StopReplication() error {
-	replies, err := s.askAll(FirstPrimary, settle, 3)
+	replies, err := s.askAll(FirstPrimary, replicateAll, 3)
 	if err != nil {
 		return err
 	}
 	if n, err := resp.Integer(replies[2]); err != nil || n < 2 {
 		return errors.Join(err, fmt.Errorf("explore: only %d of 2 replicas have heard everything", n))
 	}
-	if s.held.keys, err = s.StoredKeys(Lagging); err != nil {
+	if s.lagging.keys, err = s.StoredKeys(Lagging); err != nil {
 		return err
 	}
 	reply, err := s.Ask(Lagging, "FUNCTION", "DUMP")
@@ -81,12 +82,13 @@ func (s *Server) StopReplication() error {
 	if err != nil {
 		return err
 	}
-	s.held.functions = string(functions)
-	s.resumeReplication, err = s.Cluster.Impair(harness.Between([]string{s.Names[Lagging]}, []string{s.Names[FirstPrimary]}), harness.Withhold())
+	s.lagging.functions = string(functions)
+	s.resumeReplication, err = s.Cluster.Impair(
+		harness.Between([]string{s.Names[Lagging]}, []string{s.Names[FirstPrimary]}), harness.Withhold())
 	return err
 }
 
-// resumeIfStopped lets the replica that hears nothing, if there is one, hear its primary again.
+// resumeIfStopped resumes replication, if it was stopped.
 func (s *Server) resumeIfStopped() error {
 	if s.resumeReplication == nil {
 		return nil
@@ -96,38 +98,40 @@ func (s *Server) resumeIfStopped() error {
 	return err
 }
 
-// Promote gives the successor what the replica that hears nothing holds. Its script cache is empty, as that of every new primary.
-// RESTORE drops a key that is in its last millisecond, so the servers' clocks go back for it.
+// Promote copies the lagging replica's content to the successor. Its script cache is empty, like that of any new
+// primary. RESTORE drops a key in its last millisecond, so the servers' clocks are set back meanwhile.
 func (s *Server) Promote(now time.Duration) error {
 	s.SetTime(0)
 	defer s.SetTime(now)
-	all := slices.Concat(resp.Request("SCRIPT", "FLUSH"), flushDB, resp.Request("FUNCTION", "RESTORE", s.held.functions, "FLUSH"))
-	for _, k := range s.held.keys {
+	all := slices.Concat(resp.Request("SCRIPT", "FLUSH"), flushDB,
+		resp.Request("FUNCTION", "RESTORE", s.lagging.functions, "FLUSH"))
+	for _, k := range s.lagging.keys {
 		end := "0"
 		if k.End != keyspace.NoEnd {
 			end = strconv.FormatInt(keyspace.Epoch.Add(k.End).UnixMilli(), 10)
 		}
 		all = append(all, resp.Request("RESTORE", k.Name, end, k.Dump, "ABSTTL")...)
 	}
-	if _, err := s.askAll(Successor, all, 3+len(s.held.keys)); err != nil {
+	if _, err := s.askAll(Successor, all, 3+len(s.lagging.keys)); err != nil {
 		return err
 	}
 	s.Primary = Successor
 	s.closeWitnesses()
-	if s.unheard > 0 { // keys of this replica age by the time that it did not hear of
-		if err := s.ageKeys(s.unheard); err != nil {
+	if s.missedTime > 0 { // this replica's keys age by the time that passed meanwhile
+		if err := s.ageKeys(s.missedTime); err != nil {
 			return err
 		}
 	}
 	return s.resumeIfStopped()
 }
 
-// HearingReplicas returns the number of replicas that hear what is written now.
+// HearingReplicas returns the number of replicas that get what is written now.
 func (s *Server) HearingReplicas() int64 {
 	return s.Hearing(s.resumeReplication != nil, s.Primary != FirstPrimary)
 }
 
-// Hearing returns the number of replicas that hear what is written while replication is stopped, after a promotion, or before both.
+// Hearing returns the number of replicas that get what is written, given whether replication is stopped and whether a
+// replica was promoted.
 func (s *Server) Hearing(stopped, promoted bool) int64 {
 	switch {
 	case len(s.Names) == 1:

@@ -8,11 +8,11 @@ import (
 	"github.com/doublegrant/doublegrant/harness/explore/internal/resp"
 )
 
-// This file sees what scripts do: MONITOR shows each command that one calls.
+// This file monitors scripts: MONITOR shows each command that a script calls.
 
-// ScriptCall is a script that was run, with the commands that it called.
+// ScriptCall is a script that ran, with the commands that it called.
 type ScriptCall struct {
-	Args  []string // of EVAL, EVALSHA, FCALL and their like
+	Args  []string // of EVAL, EVALSHA, FCALL and the like
 	Calls []LuaCall
 }
 
@@ -22,7 +22,7 @@ type LuaCall struct {
 	Args     []string
 }
 
-// WatchScripts begins to see what scripts do at the primary. It may be called again.
+// WatchScripts starts to monitor scripts at the primary. It may be called again.
 func (s *Server) WatchScripts() error {
 	if s.monitors[s.Primary] != nil {
 		return nil
@@ -42,7 +42,7 @@ func (s *Server) WatchScripts() error {
 	return nil
 }
 
-// ScriptCalls lists what was run at the primary since WatchScripts or the last call. Scripts of the explorer's own are among it.
+// ScriptCalls lists what ran at the primary since WatchScripts or the last call, including the explorer's own scripts.
 func (s *Server) ScriptCalls() (all []ScriptCall, err error) {
 	s.marks++
 	mark := "doublegrant-" + strconv.Itoa(s.marks)
@@ -73,7 +73,7 @@ func (s *Server) ScriptCalls() (all []ScriptCall, err error) {
 	return all, nil
 }
 
-// unquoted splits a line of MONITOR, whose words are in quotes.
+// unquoted splits a line of MONITOR into its quoted words.
 func unquoted(line string) (words []string) {
 	for line = strings.TrimSpace(line); line != ""; line = strings.TrimSpace(line) {
 		quoted, err := strconv.QuotedPrefix(line)
@@ -89,10 +89,10 @@ func unquoted(line string) (words []string) {
 	return words
 }
 
-// KeysOf asks the server which keys a command touches.
+// KeysOf returns the keys that a command touches, according to the server.
 func (s *Server) KeysOf(args []string) (keys []string, err error) {
 	reply, err := s.admin[s.Primary].Ask(resp.Request(append([]string{"COMMAND", "GETKEYS"}, args...)...), 1)
-	if err != nil || reply[0] != '*' { // an error of Redis: it touches none
+	if err != nil || reply[0] != '*' { // an error from Redis: the command touches none
 		return nil, err
 	}
 	header, at := resp.Line(reply)

@@ -1,5 +1,5 @@
-// Package server runs the Redis of one worker of a search: its nodes and their clocks, what is stored there, the promotion of a replica that
-// has not heard everything.
+// Package server runs the Redis of one worker of a search: its nodes, their clocks and content, and the promotion of a
+// lagging replica.
 package server
 
 import (
@@ -19,42 +19,41 @@ import (
 	"github.com/doublegrant/doublegrant/harness/explore/internal/resp"
 )
 
-// Server is the Redis of one worker: its nodes and their clocks, what is stored there, and what may happen to it. One goroutine uses it at
-// a time.
+// Server is the Redis of one worker. It is not safe for concurrent use.
 type Server struct {
 	Cluster           *cluster.Cluster // the first primary and its replicas
-	heirs             *cluster.Cluster // the successor and its replica; nil without failovers
+	successor         *cluster.Cluster // the successor and its replica; nil without failovers
 	Names             []string         // of the nodes, by number
 	sockets           []string
-	admin             []*resp.Conn       // the explorer's own connections, one to each node
-	Primary           int                // number of the node that clients talk to
-	resumeReplication func() error       // lets the replica hear its primary again; nil: it does
-	held              heldData           // what that replica held when replication was stopped
-	awaitsAcks        bool               // clients wait for acknowledgements: a replica follows a new primary
+	admin             []*resp.Conn       // the explorer's own connections, one per node
+	Primary           int                // node that clients use
+	resumeReplication func() error       // lets the lagging replica follow its primary again; nil: it does
+	lagging           replicaData        // what that replica held when replication stopped
+	awaitsAcks        bool               // clients wait for acknowledgements, so a replica follows a new primary
 	witnesses         []*resp.Conn       // see WatchKeys
-	monitors          map[int]*resp.Conn // by node: see WatchScripts
+	monitors          map[int]*resp.Conn // see WatchScripts; by node
 	marks             int                // see ScriptCalls
 	clean             bool               // database 0 is empty
-	Silence           resp.Silence       // of its nodes
+	Silence           resp.Silence       // of all its nodes
 
-	fixed      []*cluster.FixedClock // the servers' time of day, by cluster; nil: it cannot be set
-	WhyNoClock string                // why it cannot be set; empty: it can
-	unheard    time.Duration         // virtual time that passed since replication stopped; 0 if clocks can be set
+	fixed      []*cluster.FixedClock // the servers' clocks, by cluster; nil: they cannot be set
+	WhyNoClock string                // why clocks cannot be set; empty: they can
+	missedTime time.Duration         // virtual time since replication stopped; 0 if clocks can be set
 
-	set     settings
-	Scripts *command.Scripts // all that were seen
-	Flushed bool             // the script cache was flushed and is to be filled again
+	changed settings
+	Scripts *command.Scripts // every script that was seen
+	Flushed bool             // the script cache was flushed and has to be filled again
 }
 
-// Options says what kind of server it is.
+// Options configures a server.
 type Options struct {
-	Binary   string            // path of redis-server; empty: the one that cluster.FindRedis finds
+	Binary   string            // path of redis-server; empty: as cluster.FindRedis finds it
 	Replicas bool              // it has replicas, also after a failover
-	Failover bool              // a replica can be promoted that has not heard everything
-	Titles   map[string]string // names of scripts, by their text
+	Failover bool              // a lagging replica can be promoted
+	Titles   map[string]string // names of scripts, by text
 }
 
-// Start starts a server. The caller calls Stop.
+// Start starts a server. Call Stop to end it.
 func Start(ctx context.Context, o Options) (_ *Server, err error) {
 	s := &Server{awaitsAcks: o.Replicas, Scripts: command.NewScripts(o.Titles)}
 	if err := s.start(ctx, o); err != nil {
@@ -94,7 +93,7 @@ func (s *Server) Stop() error {
 	return errors.Join(errs...)
 }
 
-// start starts Redis, with clocks that can be set if there is a compiler to make them.
+// start starts Redis, with settable clocks if there is a compiler to build them.
 func (s *Server) start(ctx context.Context, o Options) error {
 	for _, clocks := range []bool{true, false} {
 		with := cluster.Options{RedisServer: o.Binary, Clocks: clocks}
@@ -103,14 +102,14 @@ func (s *Server) start(ctx context.Context, o Options) error {
 			s.Cluster = cluster.Replicated(with)
 		}
 		if o.Failover {
-			s.heirs = newHeirs(s.awaitsAcks, with)
+			s.successor = newSuccessor(s.awaitsAcks, with)
 		}
 		all := s.clusters()
-		err := cmp.Or(await.All(len(all), func(i int) error { // what one cluster lacks the other lacks as well
+		err := cmp.Or(await.All(len(all), func(i int) error { // every cluster fails for the same lack
 			return all[i].Start(ctx, harness.NewClock(), func(harness.Event) {}, slog.New(slog.DiscardHandler))
 		})...)
 		if err == nil {
-			err = s.joinHeirs(ctx)
+			err = s.joinSuccessor(ctx)
 		}
 		if err == nil {
 			return nil
@@ -128,10 +127,10 @@ func (s *Server) start(ctx context.Context, o Options) error {
 
 // clusters lists the clusters of the server.
 func (s *Server) clusters() []*cluster.Cluster {
-	if s.heirs == nil {
+	if s.successor == nil {
 		return []*cluster.Cluster{s.Cluster}
 	}
-	return []*cluster.Cluster{s.Cluster, s.heirs}
+	return []*cluster.Cluster{s.Cluster, s.successor}
 }
 
 // dialNodes connects to each node of a cluster.
@@ -145,11 +144,12 @@ func (s *Server) dialNodes(c *cluster.Cluster) error {
 		if err != nil {
 			return err
 		}
-		if c == s.heirs {
+		if c == s.successor {
 			name = "heir " + name
 		}
 		s.Names, s.sockets, s.admin = append(s.Names, name), append(s.sockets, socket), append(s.admin, admin)
-		if _, err := s.Ask(len(s.admin)-1, "CONFIG", "SET", "rdbcompression", "no"); err != nil { // so that what is in a value can be read in its DUMP
+		// so that values can be read in a DUMP
+		if _, err := s.Ask(len(s.admin)-1, "CONFIG", "SET", "rdbcompression", "no"); err != nil {
 			return err
 		}
 	}
@@ -168,23 +168,25 @@ func (s *Server) Ask(node int, args ...string) ([]byte, error) {
 // Knows reports whether the server has a command.
 func (s *Server) Knows(name string) bool {
 	reply, err := s.Ask(s.Primary, "COMMAND", "INFO", name)
-	return err == nil && !strings.HasPrefix(string(reply), "*1\r\n*-1") && !strings.HasPrefix(string(reply), "*1\r\n$-1")
+	return err == nil && !strings.HasPrefix(string(reply), "*1\r\n*-1") &&
+		!strings.HasPrefix(string(reply), "*1\r\n$-1")
 }
 
-// askAll sends several commands to a node, and returns the reply to each.
+// askAll sends several commands to a node and returns each reply.
 func (s *Server) askAll(node int, requests []byte, n int) (replies [][]byte, err error) {
 	all, err := s.admin[node].Ask(requests, n)
 	for len(all) > 0 && err == nil {
-		size, _ := resp.ReplySize(all) // ask has measured it
+		size, _ := resp.ReplySize(all) // Ask has measured it
 		if all[0] == '-' {
-			return nil, fmt.Errorf("explore: %s refused a command of the explorer's own: %s", s.Names[node], resp.ReplyText(all[:size]))
+			return nil, fmt.Errorf("explore: %s refused a command of the explorer's own: %s", s.Names[node],
+				resp.ReplyText(all[:size]))
 		}
 		replies, all = append(replies, all[:size]), all[size:]
 	}
 	return replies, err
 }
 
-// list runs a script that lists something, and returns the elements of its reply, and how many there are.
+// list runs a script that returns a list. It returns the encoded elements and their number.
 func (s *Server) list(node int, script string, args ...string) (elements []byte, n int, err error) {
 	reply, err := s.Ask(node, append([]string{"EVAL", script, "0"}, args...)...)
 	if err != nil {
@@ -200,21 +202,22 @@ func (s *Server) DialNode(node int) (*resp.Conn, error) {
 	return resp.Dial(s.sockets[node], &s.Silence)
 }
 
-// Kill ends a connection at a node by its id. It may be gone already.
+// Kill closes a connection at a node by its ID. It may be closed already.
 func (s *Server) Kill(node int, id string) error {
 	_, err := s.admin[node].Ask(resp.Request("CLIENT", "KILL", "ID", id), 1)
 	return err
 }
 
-// flushDB empties the node between schedules. It takes a third of the time of FLUSHALL, and clients use database 0 only.
+// flushDB empties the node between schedules. It takes a third of the time of FLUSHALL, and clients use only database
+// 0.
 var flushDB = resp.Request("FLUSHDB")
 
-// Reset empties the server: no keys, the first primary, and in its cache the scripts that were seen so far.
+// Reset restores the beginning of a schedule: no keys, the first primary, and a cache with all scripts seen so far.
 func (s *Server) Reset() error {
 	if err := s.resumeIfStopped(); err != nil {
 		return err
 	}
-	s.unheard = 0
+	s.missedTime = 0
 	if !s.clean || s.Primary != FirstPrimary {
 		if _, err := s.admin[FirstPrimary].Ask(flushDB, 1); err != nil {
 			return err
@@ -241,14 +244,14 @@ func (s *Server) Reset() error {
 	return nil
 }
 
-// NoteWrites notes that a command is sent which may write.
+// NoteWrites has to be called before a command that may write.
 func (s *Server) NoteWrites() { s.clean = false }
 
 // SetsClocks reports whether the servers' clocks can be set. If not, WhyNoClock says why.
 func (s *Server) SetsClocks() bool { return s.fixed != nil }
 
-// HeldKeys lists the keys that the replica held when replication was stopped.
-func (s *Server) HeldKeys() []keyspace.Key { return s.held.keys }
+// HeldKeys lists the lagging replica's keys when replication stopped.
+func (s *Server) HeldKeys() []keyspace.Key { return s.lagging.keys }
 
 // Flush empties the script cache.
 func (s *Server) Flush() error {
@@ -257,8 +260,8 @@ func (s *Server) Flush() error {
 	return err
 }
 
-// Post sends a request on a connection to a node, which may answer when it likes, and returns when Redis has read it. Redis reads in the order in which bytes come in, so when it has
-// answered the PING, it has read the request.
+// Post sends a request on a connection to a node and returns when Redis has read it. The answer may come later. Redis
+// reads in the order in which bytes arrive, so once it has answered the PING it has read the request.
 func (s *Server) Post(to *resp.Conn, node int, request []byte) error {
 	if err := to.Post(request); err != nil {
 		return err

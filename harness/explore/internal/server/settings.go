@@ -8,17 +8,17 @@ import (
 	"github.com/doublegrant/doublegrant/harness/explore/internal/resp"
 )
 
-// This file puts back what clients have loaded and set beside keys: functions, and settings. What they do in no operation, such as when they
-// connect for the first time, stays, since they do it once for all schedules.
+// This file restores functions and settings that clients have changed. What clients change outside of operations, such
+// as on their first connection, stays, since they do it only once for all schedules.
 
-// settings is what clients have changed. The zero value is a server that nobody has changed.
+// settings is what clients have changed. The zero value: nothing.
 type settings struct {
-	functions string            // as FUNCTION DUMP writes those that stay; empty: none
-	loaded    bool              // others were loaded, or some deleted
-	before    map[string]string // of settings that were changed: what they were
+	functions string            // functions that stay, in the format of FUNCTION DUMP; empty: none
+	loaded    bool              // other functions were loaded, or some were deleted
+	before    map[string]string // previous values of changed settings
 }
 
-// NoteSettings is told of a command before it is sent; stays: it is no operation's.
+// NoteSettings has to be called before a command. stays is true for one outside of operations, whose changes stay.
 func (s *Server) NoteSettings(args [][]byte, stays bool) error {
 	if command.FlushesScripts(args) {
 		s.Flushed = true
@@ -26,9 +26,9 @@ func (s *Server) NoteSettings(args [][]byte, stays bool) error {
 	if stays {
 		return nil
 	}
-	s.set.loaded = s.set.loaded || command.Loads(args)
+	s.changed.loaded = s.changed.loaded || command.Loads(args)
 	for _, p := range command.Configures(args) {
-		if _, known := s.set.before[p]; known {
+		if _, known := s.changed.before[p]; known {
 			continue
 		}
 		reply, err := s.Ask(s.Primary, "CONFIG", "GET", p)
@@ -37,22 +37,22 @@ func (s *Server) NoteSettings(args [][]byte, stays bool) error {
 		}
 		_, rest := resp.Line(reply)
 		_, size, err := resp.Bulk(reply[rest:])
-		if err != nil { // it is none, and Redis says so
+		if err != nil { // there is no such setting, and Redis will say so
 			continue
 		}
 		old, _, err := resp.Bulk(reply[rest+size:])
 		if err != nil {
 			continue
 		}
-		if s.set.before == nil {
-			s.set.before = map[string]string{}
+		if s.changed.before == nil {
+			s.changed.before = map[string]string{}
 		}
-		s.set.before[p] = string(old)
+		s.changed.before[p] = string(old)
 	}
 	return nil
 }
 
-// KeepSettings keeps what a command that was no operation's has loaded.
+// KeepSettings keeps the functions that a command outside of operations has loaded.
 func (s *Server) KeepSettings(args [][]byte) error {
 	if !command.Loads(args) {
 		return nil
@@ -62,27 +62,27 @@ func (s *Server) KeepSettings(args [][]byte) error {
 		return err
 	}
 	functions, _, err := resp.Bulk(reply)
-	s.set.functions = string(functions)
+	s.changed.functions = string(functions)
 	return err
 }
 
-// restoreSettings makes the first primary what it was before the last schedule.
+// restoreSettings undoes the changes of the last schedule at the first primary.
 func (s *Server) restoreSettings() error {
-	if s.set.loaded {
+	if s.changed.loaded {
 		restore := []string{"FUNCTION", "FLUSH"}
-		if s.set.functions != "" {
-			restore = []string{"FUNCTION", "RESTORE", s.set.functions, "FLUSH"}
+		if s.changed.functions != "" {
+			restore = []string{"FUNCTION", "RESTORE", s.changed.functions, "FLUSH"}
 		}
 		if _, err := s.Ask(FirstPrimary, restore...); err != nil {
 			return err
 		}
-		s.set.loaded = false
+		s.changed.loaded = false
 	}
-	for _, p := range slices.Sorted(maps.Keys(s.set.before)) {
-		if _, err := s.Ask(FirstPrimary, "CONFIG", "SET", p, s.set.before[p]); err != nil {
+	for _, p := range slices.Sorted(maps.Keys(s.changed.before)) {
+		if _, err := s.Ask(FirstPrimary, "CONFIG", "SET", p, s.changed.before[p]); err != nil {
 			return err
 		}
 	}
-	s.set.before = nil
+	s.changed.before = nil
 	return nil
 }

@@ -11,14 +11,14 @@ import (
 	"github.com/doublegrant/doublegrant/harness/interleave"
 )
 
-// Bounds of what a counterexample shows of the store.
+// Bounds of the store in a counterexample.
 const (
 	MostKeys  = 12 // keys
 	mostValue = 80 // bytes of one value
 )
 
-// content lists all keys: each with its end as endsBy tells it, in ms, and its value. ARGV[1] bounds their number. The first
-// element of the answer is the number of keys that are left out.
+// content returns a script that lists all keys: each with its end in ms, as returned by endsBy, and its value. ARGV[1]
+// bounds their number. The first element is the number of keys left out.
 func content(endsBy string) string {
 	return `local keys = redis.call('keys', '*')
 table.sort(keys)
@@ -44,7 +44,7 @@ var (
 	contentFromNow = content("pttl")
 )
 
-// Content returns what the primary stores at virtual time now.
+// Content returns the primary's content at virtual time now.
 func (s *Server) Content(now, unit time.Duration) (*interleave.Store, error) {
 	script := contentByClock
 	if s.fixed == nil {
@@ -75,7 +75,8 @@ func (s *Server) Content(now, unit time.Duration) (*interleave.Store, error) {
 		one.Key, one.Value = resp.Clip(one.Key, mostValue), resp.Clip(one.Value, mostValue)
 		store.Keys = append(store.Keys, one)
 	}
-	slices.SortFunc(store.Keys, func(a, b interleave.Stored) int { return cmp.Compare(a.Key, b.Key) }) // bytes, as Lua's locale may differ
+	// sorted by bytes, since Lua's locale may differ
+	slices.SortFunc(store.Keys, func(a, b interleave.Stored) int { return cmp.Compare(a.Key, b.Key) })
 	return store, nil
 }
 
@@ -88,7 +89,7 @@ for _, k in ipairs(redis.call('keys', '*')) do
 end
 return out`
 
-// StoredKeys lists what is stored at a node.
+// StoredKeys lists the content of a node.
 func (s *Server) StoredKeys(node int) ([]keyspace.Key, error) {
 	reply, n, err := s.list(node, contentScript)
 	if err != nil {

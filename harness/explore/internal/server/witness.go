@@ -7,9 +7,9 @@ import (
 	"github.com/doublegrant/doublegrant/harness/explore/internal/resp"
 )
 
-// This file finds out which keys somebody writes to, as a client would that watches them.
+// This file finds which keys are written, by watching them as a client would.
 
-// WatchKeys watches keys by connections of the explorer's own, one for each.
+// WatchKeys watches keys, each on its own connection.
 func (s *Server) WatchKeys(keys []string) error {
 	for len(s.witnesses) < len(keys) {
 		to, err := s.DialNode(s.Primary)
@@ -26,7 +26,7 @@ func (s *Server) WatchKeys(keys []string) error {
 	return nil
 }
 
-// TouchedKeys lists the keys that were written to since WatchKeys, by the answer of EXEC.
+// TouchedKeys lists the keys that were written since WatchKeys, according to EXEC.
 func (s *Server) TouchedKeys(keys []string) (touched []string, err error) {
 	for i, k := range keys {
 		reply, err := s.witnesses[i].Ask(slices.Concat(resp.Request("MULTI"), resp.Request("EXEC")), 2)
@@ -41,7 +41,7 @@ func (s *Server) TouchedKeys(keys []string) (touched []string, err error) {
 	return touched, nil
 }
 
-// closeWitnesses closes the connections of WatchKeys: the next ones lead to another primary.
+// closeWitnesses closes the connections of WatchKeys, since later ones lead to another primary.
 func (s *Server) closeWitnesses() {
 	for _, to := range s.witnesses {
 		to.Close()

@@ -9,37 +9,38 @@ import (
 	"github.com/doublegrant/doublegrant/harness/interleave"
 )
 
-// Branch is a branch of a search: every schedule that begins with Prefix, but for those that other branches have.
+// Branch is a part of a search: all schedules that begin with Prefix, except those that belong to other branches.
 type Branch struct {
 	Prefix      []interleave.Choice
-	Fingerprint uint64           // that Prefix had when it was planned; 0: it is not known
-	SleepSet    []*schedule.Move // moves that were asleep before the last choice of Prefix: other branches have what begins with them
-	Cost        int              // preemptions and interferences in Prefix
+	Fingerprint uint64 // when Prefix was planned; 0: unknown
+	// moves that were asleep before the last choice of Prefix: what begins with them belongs to other branches
+	SleepSet []*schedule.Move
+	Cost     int // preemptions and faults in Prefix
 }
 
-// Exhaustive runs the first schedule of a branch, and plans the branches that leave it on the way. A search that goes through all of them
-// has gone through every schedule, but for those that differ from one only in the order of independent moves (sleep sets: Godefroid,
+// Exhaustive runs the first schedule of a branch and plans the branches that leave it. Going through all of them covers
+// every schedule, except those that differ from another only in the order of independent moves (sleep sets: Godefroid,
 // LNCS 1032, 1996).
 type Exhaustive struct {
 	Branch
-	Planned []Branch // what it has planned
+	Planned []Branch // branches that it has planned
 
-	unreduced bool // schedules that differ only in the order of independent moves are planned as well
+	unreduced bool // plans also schedules that differ only in the order of independent moves
 
 	taken  int
 	asleep []*schedule.Move
-	next   *schedule.Move // the choice under way; nil: it is one of Prefix
+	next   *schedule.Move // current choice; nil: it belongs to Prefix
 	cost   int
 }
 
-// NewExhaustive returns the strategy for the first schedule of a branch. With unreduced it also plans schedules that differ from one only in
-// the order of independent moves.
+// NewExhaustive returns the strategy for the first schedule of a branch. With unreduced it also plans schedules that
+// differ from another only in the order of independent moves.
 func NewExhaustive(b Branch, unreduced bool) *Exhaustive {
 	return &Exhaustive{Branch: b, unreduced: unreduced, asleep: b.SleepSet, cost: b.Cost}
 }
 
-// Next takes the choices of the prefix, then the first move that is not asleep each time.
-func (e *Exhaustive) Next(v View) (c interleave.Choice, do Do, err error) {
+// Next takes the choices of the prefix, then always the first move that is not asleep.
+func (e *Exhaustive) Next(v View) (c interleave.Choice, decision Decision, err error) {
 	if e.taken < len(e.Prefix) {
 		return e.Prefix[e.taken], Take, nil
 	}
@@ -67,21 +68,22 @@ func (e *Exhaustive) Next(v View) (c interleave.Choice, do Do, err error) {
 	return e.next.Choice, Take, nil
 }
 
-// compareFingerprint compares what the prefix has led to with what it led to when it was planned.
+// compareFingerprint returns an error if the prefix has not led to the same commands as when it was planned.
 func (e *Exhaustive) compareFingerprint(v View) error {
 	if now := v.Fingerprint(); e.Fingerprint == 0 || now == 0 || now == e.Fingerprint {
 		return nil
 	}
-	return fmt.Errorf("%w: the same choices led to other commands before: %s (explore --twice, or Twice of a search in Go, names the first that differs)",
+	return fmt.Errorf("%w: the same choices led to other commands before: %s (explore --twice, or Twice of a search "+
+		"in Go, names the first that differs)",
 		schedule.ErrNotRepeated, InWords(e.Prefix))
 }
 
-// Took notes what has happened: it wakes the moves that are not independent of it.
+// Took wakes the moves that are not independent of what has happened.
 func (e *Exhaustive) Took(did schedule.Move) {
 	e.taken++
 	switch {
 	case e.next != nil:
-		e.next.Ends = did.Ends // known now: later moves are more often independent of it
+		e.next.Ends = did.Ends // known now, so later moves are more often independent of it
 		e.cost += e.next.Cost
 		e.asleep = asleepAfter(e.asleep, did)
 	case e.taken == len(e.Prefix):
@@ -89,9 +91,9 @@ func (e *Exhaustive) Took(did schedule.Move) {
 	}
 }
 
-// branch picks the first move that is not asleep and plans the others; nil: all are asleep. The moves tried before a move are asleep after
-// it, until something happens that is not independent of them. A crash is possible at this place only, so a crash is never asleep, and
-// its branch has no moves asleep but those that were so before.
+// branch returns the first move that is not asleep and plans the others; nil: all are asleep. A move that was tried is
+// asleep in later branches, until something happens that is not independent of it. A crash is only possible at its
+// place, so it is never asleep, and its branch keeps only the moves that were asleep before.
 func (e *Exhaustive) branch(v View, moves []schedule.Move) (next *schedule.Move) {
 	tried := e.asleep
 	for i := range moves {
@@ -103,7 +105,8 @@ func (e *Exhaustive) branch(v View, moves []schedule.Move) (next *schedule.Move)
 			next = m
 		} else {
 			b := Branch{
-				Prefix: append(slices.Clone(v.Path()), m.Choice), Fingerprint: v.FingerprintAfter(m.Choice), SleepSet: tried, Cost: e.cost + m.Cost,
+				Prefix: append(slices.Clone(v.Path()), m.Choice), Fingerprint: v.FingerprintAfter(m.Choice),
+				SleepSet: tried, Cost: e.cost + m.Cost,
 			}
 			if m.Choice.IsCrash() {
 				b.SleepSet = e.asleep
@@ -121,7 +124,7 @@ func isAsleep(m *schedule.Move, asleep []*schedule.Move) bool {
 	return slices.ContainsFunc(asleep, func(s *schedule.Move) bool { return s.Choice == m.Choice })
 }
 
-// asleepAfter returns the moves that stay asleep after one has happened.
+// asleepAfter returns the moves that stay asleep after a move.
 func asleepAfter(asleep []*schedule.Move, did schedule.Move) (out []*schedule.Move) {
 	for _, s := range asleep {
 		if schedule.Independent(did, *s) {

@@ -11,33 +11,34 @@ import (
 	"github.com/doublegrant/doublegrant/harness/interleave"
 )
 
-// search goes through all schedules of a toy. It returns those that came to their end.
+// search goes through all schedules of a toy, and returns those that came to their end.
 func (y toy) search(t *testing.T, unreduced bool) (ended [][]interleave.Choice) {
 	t.Helper()
 	for todo := []Branch{{}}; len(todo) > 0; {
 		s := NewExhaustive(todo[len(todo)-1], unreduced)
-		path, do, err := y.schedule(t, s)
+		path, decision, err := y.schedule(t, s)
 		require.NoError(t, err)
 		todo = append(todo[:len(todo)-1], s.Planned...)
-		if do == Finish {
+		if decision == Finish {
 			ended = append(ended, path)
 		}
 	}
 	return ended
 }
 
-// Of orders that differ only in independent steps one is run.
+// Of orders that differ only in independent steps, one is run.
 func TestASearchRunsEachOrderOnce(t *testing.T) {
 	for name, c := range map[string]struct {
 		toy         toy
 		all, orders int
 	}{
-		"two of two, one key":         {toy{steps: []int{2, 2}}, 6, 6},
-		"two of two, a key each":      {toy{steps: []int{2, 2}, keys: []string{"a", "b"}}, 6, 1},
-		"three, one key":              {toy{steps: []int{1, 1, 1}}, 6, 6},
-		"three, two of them one key":  {toy{steps: []int{2, 2, 2}, keys: []string{"a", "a", "b"}}, 90, 6},
-		"two, and time passes":        {toy{steps: []int{1, 1}, budget: interleave.Budget{Expiries: 1}}, 10, 10},
-		"two apart, and time passes":  {toy{steps: []int{1, 1}, keys: []string{"a", "b"}, budget: interleave.Budget{Expiries: 1}}, 10, 7},
+		"two of two, one key":        {toy{steps: []int{2, 2}}, 6, 6},
+		"two of two, a key each":     {toy{steps: []int{2, 2}, keys: []string{"a", "b"}}, 6, 1},
+		"three, one key":             {toy{steps: []int{1, 1, 1}}, 6, 6},
+		"three, two of them one key": {toy{steps: []int{2, 2, 2}, keys: []string{"a", "a", "b"}}, 90, 6},
+		"two, and time passes":       {toy{steps: []int{1, 1}, budget: interleave.Budget{Expiries: 1}}, 10, 10},
+		"two apart, and time passes": {
+			toy{steps: []int{1, 1}, keys: []string{"a", "b"}, budget: interleave.Budget{Expiries: 1}}, 10, 7},
 		"one alone":                   {toy{steps: []int{3}}, 1, 1},
 		"three of three, a key each":  {toy{steps: []int{3, 3, 3}, keys: []string{"a", "b", "c"}}, 1680, 1},
 		"nobody":                      {toy{}, 1, 1},
@@ -56,21 +57,21 @@ func TestASearchRunsEachOrderOnce(t *testing.T) {
 	}
 }
 
-// No schedule is begun for nothing, and a branch costs what its prefix does.
+// Every schedule that is begun comes to its end, and a branch costs what its prefix does.
 func TestABranchRunsToItsEndAndKnowsItsCost(t *testing.T) {
 	y := toy{steps: []int{2, 2}}
 	for todo := []Branch{{}}; len(todo) > 0; {
 		b := todo[len(todo)-1]
 		s := NewExhaustive(b, true)
-		path, do, err := y.schedule(t, s)
+		path, decision, err := y.schedule(t, s)
 		require.NoError(t, err)
-		require.Equal(t, Finish, do, InWords(path))
+		require.Equal(t, Finish, decision, InWords(path))
 		require.Equal(t, costOf(y, b.Prefix), b.Cost, InWords(b.Prefix))
 		todo = append(todo[:len(todo)-1], s.Planned...)
 	}
 }
 
-// costOf counts in how many places another actor goes on than the one that could.
+// costOf counts where an actor takes a step although the previous one could go on.
 func costOf(y toy, path []interleave.Choice) (cost int) {
 	left := slices.Clone(y.steps)
 	for i, c := range path {
@@ -85,9 +86,9 @@ func costOf(y toy, path []interleave.Choice) (cost int) {
 func TestABranchEndsWhereOthersHaveBeen(t *testing.T) {
 	v := &toyView{toy: toy{}, left: []int{1, 1}, visited: func(path []interleave.Choice) bool { return true }}
 	s := NewExhaustive(Branch{}, false)
-	_, do, err := s.Next(v)
+	_, decision, err := s.Next(v)
 	require.NoError(t, err)
-	require.Equal(t, Leave, do)
+	require.Equal(t, Leave, decision)
 	require.Empty(t, s.Planned)
 }
 
@@ -101,26 +102,27 @@ func TestABranchWhoseClientsDoSomethingElseIsRefused(t *testing.T) {
 	require.NoError(t, err, "memory knows none")
 }
 
-// The program does not look at the end of a schedule in which replication stopped for nothing.
+// The program does not look at the end of a schedule in which replication stopped without a promotion.
 func TestAFailoverThatNobodyCanTell(t *testing.T) {
 	for _, s := range []Strategy{NewExhaustive(Branch{}, false), Draw(random(1), Shape{}), &First{LooksAtEnd: true}} {
-		_, do, err := s.Next(&toyView{unpromoted: true})
+		_, decision, err := s.Next(&toyView{unpromoted: true})
 		require.NoError(t, err)
-		require.Equal(t, Stop, do, "%T", s)
-		_, do, err = s.Next(&toyView{})
+		require.Equal(t, Stop, decision, "%T", s)
+		_, decision, err = s.Next(&toyView{})
 		require.NoError(t, err)
-		require.Equal(t, Finish, do, "%T", s)
+		require.Equal(t, Finish, decision, "%T", s)
 	}
 }
 
-// What a schedule could not be asked ends it, whatever chooses its moves.
+// An error of the schedule ends it, with every strategy.
 func TestAnErrorOfAScheduleEndsEveryStrategy(t *testing.T) {
 	broken := errors.New("broken")
-	for _, s := range []Strategy{NewExhaustive(Branch{}, false), Draw(random(1), Shape{}), &First{}, &Follow{}, &Replay{}, Alternate{}} {
+	for _, s := range []Strategy{NewExhaustive(Branch{}, false), Draw(random(1), Shape{}), &First{}, &Follow{},
+		&Replay{}, Alternate{}} {
 		for _, left := range [][]int{nil, {1}} {
-			_, do, err := s.Next(&toyView{left: left, err: broken})
+			_, decision, err := s.Next(&toyView{left: left, err: broken})
 			require.ErrorIs(t, err, broken, "%T", s)
-			require.Equal(t, Take, do, "%T", s)
+			require.Equal(t, Take, decision, "%T", s)
 		}
 	}
 	_, _, err := NewExhaustive(Branch{}, false).Next(&toyView{left: []int{1}, visitedErr: broken})

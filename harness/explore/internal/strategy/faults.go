@@ -9,16 +9,16 @@ import (
 	"github.com/doublegrant/doublegrant/harness/interleave"
 )
 
-// This file draws what goes wrong in a schedule at random: how many faults of the budget, which of them, and the step from which on each
-// happens as soon as it can.
+// This file draws the faults of a random schedule: how many of the budget, which, and the earliest step of each. A
+// fault happens as soon as it can from that step on.
 
-// placedFault is a fault that happens at the first step, from place on, at which it can.
+// placedFault is a fault and its earliest step.
 type placedFault struct {
 	kind  faultKind
 	place int // steps before it, at least
 }
 
-// faultKind says what a fault does.
+// faultKind is what a fault does.
 type faultKind uint8
 
 const (
@@ -35,10 +35,10 @@ const (
 	slows
 )
 
-// completes maps a kind of fault to the one that completes it later, at a place of its own.
+// completes maps a kind of fault to the one that completes it later, at another place.
 var completes = map[faultKind]faultKind{stopsReplication: promotes, delays: arrives}
 
-// drawFaults draws the faults of a schedule of so many steps, in the order of their places.
+// drawFaults draws the faults of a schedule of that many steps, sorted by place.
 func drawFaults(rng *rand.Rand, steps int, budget interleave.Budget) (faults []placedFault) {
 	possible := faultsOf(budget)
 	rng.Shuffle(len(possible), func(i, j int) { possible[i], possible[j] = possible[j], possible[i] })
@@ -55,13 +55,14 @@ func drawFaults(rng *rand.Rand, steps int, budget interleave.Budget) (faults []p
 	return faults
 }
 
-// faultsOf lists the faults of a budget, one for each time that it may happen.
+// faultsOf lists the faults of a budget, each as often as it may happen.
 func faultsOf(b interleave.Budget) (all []faultKind) {
 	for _, of := range []struct {
 		n    int
 		kind faultKind
 	}{
-		{b.Crashes, crashes}, {b.Expiries, passesBeyond}, {b.Approaches, passesToLast}, {b.Failovers, stopsReplication}, {b.Flushes, flushesScripts},
+		{b.Crashes, crashes}, {b.Expiries, passesBeyond}, {b.Approaches, passesToLast}, {b.Failovers, stopsReplication},
+		{b.Flushes, flushesScripts},
 		{b.LostAnswers, losesAnswer}, {b.LostCommands, losesCommand}, {b.Late, delays}, {b.SlowScripts(), slows},
 	} {
 		for range of.n {
@@ -71,9 +72,10 @@ func faultsOf(b interleave.Budget) (all []faultKind) {
 	return all
 }
 
-// move returns the move by which a fault happens now, drawn at random if there are several. What happens to a command happens to that of
-// the actor whose turn it is, which would take next.
-func (k faultKind) move(rng *rand.Rand, moves []schedule.Move, next interleave.Choice, instants []schedule.Instant) (c interleave.Choice, ok bool) {
+// move returns a move that causes the fault now, drawn at random if there are several. A fault of a command applies to
+// the actor whose turn it is: next is its step.
+func (k faultKind) move(rng *rand.Rand, moves []schedule.Move, next interleave.Choice,
+	instants []schedule.Instant) (c interleave.Choice, ok bool) {
 	var all []interleave.Choice
 	for _, m := range moves {
 		if k.matches(m.Choice, next, instants) {
@@ -86,14 +88,16 @@ func (k faultKind) move(rng *rand.Rand, moves []schedule.Move, next interleave.C
 	return all[rng.IntN(len(all))], true
 }
 
-// matches reports whether a choice is a fault of the kind.
+// matches reports whether a choice is a fault of this kind.
 func (k faultKind) matches(c, next interleave.Choice, instants []schedule.Instant) bool {
 	happensToNext := c.Number() == next.Number() && c.Thread() == next.Thread()
 	switch k {
 	case crashes:
 		return c.IsCrash()
 	case passesBeyond, passesToLast:
-		return slices.ContainsFunc(instants, func(t schedule.Instant) bool { return t.Choice == c && t.BeyondEnd == (k == passesBeyond) })
+		return slices.ContainsFunc(instants, func(t schedule.Instant) bool {
+			return t.Choice == c && t.BeyondEnd == (k == passesBeyond)
+		})
 	case stopsReplication:
 		return c == interleave.StopReplication
 	case promotes:
@@ -111,5 +115,5 @@ func (k faultKind) matches(c, next interleave.Choice, instants []schedule.Instan
 	case arrives:
 		return c.Kind() == interleave.Arrives
 	}
-	panic("explore: a fault that no choice brings about") // a kind that was added has a case here
+	panic("explore: a fault that no choice brings about") // add a case for each new kind
 }

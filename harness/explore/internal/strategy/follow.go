@@ -9,16 +9,17 @@ import (
 	"github.com/doublegrant/doublegrant/harness/interleave"
 )
 
-// This file has the strategies that follow a schedule which is known already.
+// This file has the strategies that follow a given schedule.
 
-// ErrDiverged marks a replay that did not go as its schedule says.
+// ErrDiverged marks a replay that differs from its schedule.
 var ErrDiverged = errors.New("the replay went another way")
 
-// Replay takes the choices of a schedule, each of which has to be possible, and no other. An error of Next wraps ErrDiverged.
+// Replay takes exactly the choices of a schedule. Next returns an error that wraps ErrDiverged if one is not possible,
+// or if the schedule goes on after them.
 type Replay struct{ Schedule []interleave.Choice }
 
 // Next returns the next choice of the schedule.
-func (r *Replay) Next(v View) (c interleave.Choice, do Do, err error) {
+func (r *Replay) Next(v View) (c interleave.Choice, decision Decision, err error) {
 	if v.Disturbed() {
 		return c, Leave, nil
 	}
@@ -28,11 +29,13 @@ func (r *Replay) Next(v View) (c interleave.Choice, do Do, err error) {
 	case err != nil:
 		return c, Take, err
 	case taken < len(r.Schedule) && !schedule.Contains(moves, r.Schedule[taken]):
-		return c, Leave, fmt.Errorf("%w: step %d, %v, is not possible: it belongs to another version of this variant", ErrDiverged, taken+1, r.Schedule[taken])
+		return c, Leave, fmt.Errorf("%w: step %d, %v, is not possible: it belongs to another version of this variant",
+			ErrDiverged, taken+1, r.Schedule[taken])
 	case taken < len(r.Schedule):
 		return r.Schedule[taken], Take, nil
 	case len(moves) > 0:
-		return c, Leave, fmt.Errorf("%w: after its last step clients are not done: it belongs to another version of this variant", ErrDiverged)
+		return c, Leave, fmt.Errorf("%w: after its last step clients are not done: it belongs to another version of "+
+			"this variant", ErrDiverged)
 	}
 	return c, Finish, nil
 }
@@ -40,15 +43,16 @@ func (r *Replay) Next(v View) (c interleave.Choice, do Do, err error) {
 // Took does nothing.
 func (*Replay) Took(schedule.Move) {}
 
-// Follow takes those choices of a schedule that are possible. After the last it lets clients go on, one after the other.
+// Follow takes those choices of a schedule that are possible. Afterwards it lets the clients run to their ends one
+// after the other.
 type Follow struct {
 	Schedule []interleave.Choice
-	Unfit    string // describes the first choice that was not possible; empty: all were
+	Unfit    string // first choice that was not possible, described; empty: none
 	at       int
 }
 
 // Next returns the next choice that is possible.
-func (f *Follow) Next(v View) (c interleave.Choice, do Do, err error) {
+func (f *Follow) Next(v View) (c interleave.Choice, decision Decision, err error) {
 	moves, err := v.Moves()
 	if err != nil {
 		return c, Take, err
@@ -70,14 +74,14 @@ func (f *Follow) Next(v View) (c interleave.Choice, do Do, err error) {
 // Took does nothing.
 func (*Follow) Took(schedule.Move) {}
 
-// First takes the choices of a prefix without asking whether they are possible, and then the first move each time.
+// First takes the choices of a prefix without checking whether they are possible, and then always the first move.
 type First struct {
 	Prefix     []interleave.Choice
-	LooksAtEnd bool // the program looks at the end of the schedule
+	LooksAtEnd bool // the program looks at the store at the end of the schedule
 }
 
 // Next returns the next choice of the prefix, or the first move.
-func (f *First) Next(v View) (c interleave.Choice, do Do, err error) {
+func (f *First) Next(v View) (c interleave.Choice, decision Decision, err error) {
 	if taken := len(v.Path()); taken < len(f.Prefix) {
 		return f.Prefix[taken], Take, nil
 	}
@@ -96,11 +100,11 @@ func (f *First) Next(v View) (c interleave.Choice, do Do, err error) {
 // Took does nothing.
 func (*First) Took(schedule.Move) {}
 
-// Alternate lets the clients take turns, and nothing go wrong.
+// Alternate makes the clients take turns, without faults.
 type Alternate struct{}
 
-// Next returns the last step that a client can take: those of the others come after those of the client whose turn it was.
-func (Alternate) Next(v View) (c interleave.Choice, do Do, err error) {
+// Next returns the last client step among the moves: the client whose turn it was comes first in the list.
+func (Alternate) Next(v View) (c interleave.Choice, decision Decision, err error) {
 	moves, err := v.Moves()
 	switch {
 	case err != nil:

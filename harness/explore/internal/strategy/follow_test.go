@@ -22,21 +22,21 @@ func TestAReplayTakesWhatItIsGivenAndNothingElse(t *testing.T) {
 		"too long":        {[]interleave.Choice{a, b, a, a}, "step 4, client 1, is not possible"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			path, do, err := y.schedule(t, &Replay{Schedule: r.choices})
+			path, decision, err := y.schedule(t, &Replay{Schedule: r.choices})
 			if r.wrong == "" {
 				require.NoError(t, err)
-				require.Equal(t, Finish, do)
+				require.Equal(t, Finish, decision)
 				require.Equal(t, r.choices, path)
 				return
 			}
 			require.ErrorIs(t, err, ErrDiverged)
 			require.ErrorContains(t, err, r.wrong)
-			require.Equal(t, Leave, do, "no client is left in the middle")
+			require.Equal(t, Leave, decision, "no client is left in the middle")
 		})
 	}
-	_, do, err := (&Replay{Schedule: []interleave.Choice{a}}).Next(&toyView{left: []int{1}, disturbed: true})
+	_, decision, err := (&Replay{Schedule: []interleave.Choice{a}}).Next(&toyView{left: []int{1}, disturbed: true})
 	require.NoError(t, err)
-	require.Equal(t, Leave, do)
+	require.Equal(t, Leave, decision)
 }
 
 func TestFollowingLeavesOutWhatIsNotPossible(t *testing.T) {
@@ -45,16 +45,19 @@ func TestFollowingLeavesOutWhatIsNotPossible(t *testing.T) {
 		choices, want []interleave.Choice
 		unfit         string
 	}{
-		"as it was":         {[]interleave.Choice{b, a, a}, []interleave.Choice{b, a, a}, ""},
-		"one too many":      {[]interleave.Choice{b, b, a, a}, []interleave.Choice{b, a, a}, "step 2, client 2, is not possible any more"},
-		"too short":         {[]interleave.Choice{b}, []interleave.Choice{b, a, a}, "after its last step clients are not done"},
-		"the first is told": {[]interleave.Choice{b, b, a, b}, []interleave.Choice{b, a, a}, "step 2, client 2, is not possible any more"},
+		"as it was": {[]interleave.Choice{b, a, a}, []interleave.Choice{b, a, a}, ""},
+		"one too many": {[]interleave.Choice{b, b, a, a}, []interleave.Choice{b, a, a},
+			"step 2, client 2, is not possible any more"},
+		"too short": {[]interleave.Choice{b}, []interleave.Choice{b, a, a},
+			"after its last step clients are not done"},
+		"the first is told": {[]interleave.Choice{b, b, a, b}, []interleave.Choice{b, a, a},
+			"step 2, client 2, is not possible any more"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := &Follow{Schedule: f.choices}
-			path, do, err := y.schedule(t, s)
+			path, decision, err := y.schedule(t, s)
 			require.NoError(t, err)
-			require.Equal(t, Finish, do)
+			require.Equal(t, Finish, decision)
 			require.Equal(t, f.want, path)
 			require.Equal(t, f.unfit, s.Unfit)
 		})
@@ -63,12 +66,12 @@ func TestFollowingLeavesOutWhatIsNotPossible(t *testing.T) {
 
 func TestFirstAndInTurn(t *testing.T) {
 	y := toy{steps: []int{2, 2}}
-	path, do, err := y.schedule(t, &First{Prefix: []interleave.Choice{b}})
+	path, decision, err := y.schedule(t, &First{Prefix: []interleave.Choice{b}})
 	require.NoError(t, err)
-	require.Equal(t, Stop, do)
+	require.Equal(t, Stop, decision)
 	require.Equal(t, []interleave.Choice{b, a, a, b}, path)
-	path, do, err = y.schedule(t, Alternate{})
+	path, decision, err = y.schedule(t, Alternate{})
 	require.NoError(t, err)
-	require.Equal(t, Stop, do)
+	require.Equal(t, Stop, decision)
 	require.Equal(t, []interleave.Choice{b, b, a, a}, path, "a toy lists its actors in one order")
 }

@@ -7,32 +7,33 @@ import (
 	"github.com/doublegrant/doublegrant/harness/interleave"
 )
 
-// pos is partial order sampling: Yuan, Yang and Gu, "Partial Order Aware Concurrency Sampling", CAV 2018. Each step that an actor can take
-// has a priority drawn at random, and the one with the highest is taken. Then those steps draw anew that could have been taken in its
-// place and are not independent of it. So orders of independent steps are not drawn over and over again.
+// pos is partial order sampling: Yuan, Yang and Gu, "Partial Order Aware Concurrency Sampling", CAV 2018. Each possible
+// step has a random priority, and the highest is taken. Then the steps that could have been taken instead and are not
+// independent of it get new priorities. So it does not keep drawing equivalent orders of independent steps.
 type pos struct {
 	rng      *rand.Rand
-	priority map[int]float64 // of the next step of each actor; not there: it is still to be drawn
+	priority map[int]float64 // by actor, of its next step; missing: not drawn yet
 }
 
 func drawPOS(rng *rand.Rand, _ Shape) sampler { return &pos{rng, map[int]float64{}} }
 
 // pick returns the step with the highest priority.
 func (p *pos) pick(steps []schedule.Move) (best interleave.Choice) {
-	top := -1.0
+	highest := -1.0
 	for _, m := range steps {
 		actor, _ := actorOf(m.Choice)
 		if _, drawn := p.priority[actor]; !drawn {
 			p.priority[actor] = p.rng.Float64()
 		}
-		if own := p.priority[actor]; own > top {
-			best, top = m.Choice, own
+		if candidate := p.priority[actor]; candidate > highest {
+			best, highest = m.Choice, candidate
 		}
 	}
 	return best
 }
 
-// took lets those steps draw anew that are not independent of what has happened, the next of the same actor among them.
+// took drops the priorities of steps that are not independent of what has happened, including the actor's own next
+// step.
 func (p *pos) took(did schedule.Move, _ int, steps []schedule.Move) {
 	for _, m := range steps {
 		if actor, _ := actorOf(m.Choice); !schedule.Independent(did, m) {

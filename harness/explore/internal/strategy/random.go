@@ -8,27 +8,26 @@ import (
 	"github.com/doublegrant/doublegrant/harness/interleave"
 )
 
-// sampler says whose turn it is in a schedule at random. An actor is a thread of a client: see actorOf.
+// sampler chooses the actor that takes the next step of a random schedule. An actor is a thread of a client: see
+// actorOf.
 type sampler interface {
-	// pick returns one of the steps that actors can take, or the zero Choice if there is none.
+	// pick returns one of the possible steps; the zero Choice if there is none.
 	pick(steps []schedule.Move) interleave.Choice
 
-	// took is told of each move that has happened, which was that many from the beginning, and of the steps that actors could have taken in
-	// its place.
+	// took is called after each move. number counts moves from 1. steps are the steps that were possible instead.
 	took(did schedule.Move, number int, steps []schedule.Move)
 }
 
-// Shape says how schedules are drawn at random.
+// Shape configures random schedules.
 type Shape struct {
-	Strategy string // one of Names; empty: the first
-	Depth    int    // of the bugs to look for, for a strategy that promises something about a depth; 1 or more
-	Steps    int    // of a schedule at most, as far as is known; 0: nothing is known, so nothing goes wrong
-	InOrder  bool   // clients stand for each other, and begin in their order
+	Strategy string // one of Names; empty: the default
+	Depth    int    // depth of the bugs to look for, 1 or more; used only if the strategy makes a promise by depth
+	Steps    int    // most steps of a schedule; 0: unknown, so nothing goes wrong
+	InOrder  bool   // clients are interchangeable and begin in order
 	Budget   interleave.Budget
 }
 
-// samplers holds the strategies that draw schedules at random, by their names. pctBound: the bound of
-// PCT holds for it.
+// samplers holds the random strategies by name. pctBound is true if PCT's bound holds.
 var samplers = []struct {
 	name     string
 	pctBound bool
@@ -38,7 +37,7 @@ var samplers = []struct {
 	{"pos", false, drawPOS},
 }
 
-// Names lists the strategies that draw schedules at random. The first is the default.
+// Names lists the random strategies. The first is the default.
 func Names() (all []string) {
 	for _, s := range samplers {
 		all = append(all, s.name)
@@ -46,7 +45,7 @@ func Names() (all []string) {
 	return all
 }
 
-// named returns the place of a strategy among the samplers, -1 if there is none of that name. The empty name is that of the first.
+// named returns the index of a strategy in samplers; -1: none of that name. An empty name is the default.
 func named(name string) int {
 	if name == "" {
 		return 0
@@ -54,26 +53,27 @@ func named(name string) int {
 	return slices.Index(Names(), name)
 }
 
-// Promises reports whether a strategy promises to find bugs up to a depth, by the bound of PCT. The empty name is that of the default.
+// Promises reports whether PCT's bound holds for a strategy: it finds bugs up to a depth with a known probability. An
+// empty name is the default.
 func Promises(name string) bool {
 	i := named(name)
 	return i >= 0 && samplers[i].pctBound
 }
 
-// Random draws one schedule: a sampler decides whose turn it is. The faults are drawn before.
+// Random draws one schedule. Its faults are drawn first; then a sampler chooses whose turn it is.
 type Random struct {
-	Actors   int // actors that could take a step so far
-	Instants int // the most instants, at one moment, to which time could pass by one kind of fault
+	Actors   int // actors that have been able to take a step
+	Instants int // most instants, at one moment, to which time could pass by one kind of fault
 
 	sampler sampler
 	rng     *rand.Rand
-	faults  []placedFault   // those that have not happened yet, in the order of their places
-	steps   []schedule.Move // that actors can take
+	faults  []placedFault   // faults that have not happened, sorted by place
+	steps   []schedule.Move // steps that are possible now
 	taken   int
 	seen    map[int]bool // actors
 }
 
-// Draw returns the schedule that the random numbers of rng make. The name of its strategy is one of Names, or empty.
+// Draw returns the schedule that rng determines. shape.Strategy is one of Names, or empty.
 func Draw(rng *rand.Rand, shape Shape) *Random {
 	r := &Random{rng: rng, seen: map[int]bool{}}
 	r.sampler = samplers[named(shape.Strategy)].draw(rng, shape)
@@ -83,8 +83,8 @@ func Draw(rng *rand.Rand, shape Shape) *Random {
 	return r
 }
 
-// Next returns the first fault whose place is reached and that can happen, or else the step of the actor whose turn it is.
-func (r *Random) Next(v View) (c interleave.Choice, do Do, err error) {
+// Next returns the first fault that is due and possible, or else the sampler's step.
+func (r *Random) Next(v View) (c interleave.Choice, decision Decision, err error) {
 	moves, err := v.Moves()
 	switch {
 	case err != nil:
@@ -114,13 +114,13 @@ func (r *Random) choose(moves []schedule.Move, instants []schedule.Instant) (nex
 			return c
 		}
 	}
-	if len(r.steps) == 0 { // all that is left is late commands
+	if len(r.steps) == 0 { // only late commands remain
 		return moves[r.rng.IntN(len(moves))].Choice
 	}
 	return next
 }
 
-// note keeps the steps among the moves, and counts what the promise of a search is made of.
+// note stores which moves are steps, and counts what the search's promise depends on.
 func (r *Random) note(moves []schedule.Move, instants []schedule.Instant) {
 	r.steps = r.steps[:0]
 	for _, m := range moves {
@@ -139,13 +139,13 @@ func (r *Random) note(moves []schedule.Move, instants []schedule.Instant) {
 	r.Instants = max(r.Instants, beyond, len(instants)-beyond)
 }
 
-// Took tells the sampler what has happened.
+// Took passes the move on to the sampler.
 func (r *Random) Took(did schedule.Move) {
 	r.taken++
 	r.sampler.took(did, r.taken, r.steps)
 }
 
-// actorOf returns the actor that takes a step by the choice: a thread of a client. ok is false if the choice is no step of an actor.
+// actorOf returns the actor, a thread of a client, that takes a step by the choice. ok is false for any other choice.
 func actorOf(c interleave.Choice) (actor int, ok bool) {
 	if c.Kind() != interleave.Runs {
 		return 0, false

@@ -15,7 +15,7 @@ import (
 
 func random(seed uint64) *rand.Rand { return rand.New(rand.NewPCG(seed, 2)) }
 
-// odds returns how often a schedule of a toy that is drawn at random has a bug.
+// odds returns the share of a toy's random schedules that have a bug.
 func (y toy) odds(t *testing.T, shape Shape, runs int, bug func([]interleave.Choice) bool) float64 {
 	t.Helper()
 	shape.Steps, shape.Budget = y.length(), y.budget
@@ -23,9 +23,9 @@ func (y toy) odds(t *testing.T, shape Shape, runs int, bug func([]interleave.Cho
 	rng := random(1)
 	hits := 0
 	for range runs {
-		path, do, err := y.schedule(t, Draw(rng, shape))
+		path, decision, err := y.schedule(t, Draw(rng, shape))
 		require.NoError(t, err)
-		require.Equal(t, Finish, do)
+		require.Equal(t, Finish, decision)
 		if bug(path) {
 			hits++
 		}
@@ -33,38 +33,45 @@ func (y toy) odds(t *testing.T, shape Shape, runs int, bug func([]interleave.Cho
 	return float64(hits) / float64(runs)
 }
 
-// contains makes a bug that a schedule shows if, of all that happens to those who are in order, it has exactly that.
+// contains returns a bug that shows in a schedule if its choices, limited to those in order, are exactly order.
 func contains(order ...interleave.Choice) func([]interleave.Choice) bool {
 	return func(path []interleave.Choice) bool {
-		own := slices.DeleteFunc(slices.Clone(path), func(c interleave.Choice) bool { return !slices.Contains(order, c) })
-		return slices.Equal(own, order)
+		candidate := slices.DeleteFunc(slices.Clone(path), func(c interleave.Choice) bool {
+			return !slices.Contains(order, c)
+		})
+		return slices.Equal(candidate, order)
 	}
 }
 
-// The theorem: a bug of depth d among n actors with k steps together is found with a probability of at least 1/(n*k^(d-1)).
+// The theorem: a bug of depth d among n actors with k steps in all is found with a probability of at least
+// 1/(n*k^(d-1)).
 func TestBugsAreFoundAsOftenAsPCTPromises(t *testing.T) {
 	expiry := interleave.Budget{Expiries: 1}
 	for name, e := range map[string]struct {
 		toy    toy
-		depth  int // that is asked for
-		faults int // that the bug needs
+		depth  int // depth to look for
+		faults int // faults that the bug needs
 		bug    func([]interleave.Choice) bool
 	}{
-		"depth 1: the last before the first":       {toy{steps: []int{1, 1, 1, 4}}, 1, 0, contains(b, a)},
-		"depth 2: within the other":                {toy{steps: []int{2, 1, 3, 3}}, 2, 0, contains(a, b, a)},
-		"depth 2 with more falls than it needs":    {toy{steps: []int{2, 1, 3, 3}}, 3, 0, contains(a, b, a)},
-		"depth 3: to and fro":                      {toy{steps: []int{2, 2, 3}}, 3, 0, contains(a, b, a, b)},
-		"depth 4: to and fro again":                {toy{steps: []int{3, 2, 1}}, 4, 0, contains(a, b, a, b, a)},
-		"depth 3: three in a ring":                 {toy{steps: []int{2, 1, 1, 2}}, 3, 0, contains(a, b, c, a)},
-		"depth 2 without the fault that may come":  {toy{steps: []int{2, 1, 2}, budget: expiry}, 2, 0, contains(a, b, a)},
-		"an expiry within, and the right one":      {toy{steps: []int{2, 1, 2}, budget: expiry}, 1, 1, contains(a, interleave.Pass(1), a)},
-		"depth 2 and an expiry, the right one too": {toy{steps: []int{2, 1, 2}, budget: expiry}, 2, 1, contains(a, b, interleave.Pass(1), a)},
+		"depth 1: the last before the first":    {toy{steps: []int{1, 1, 1, 4}}, 1, 0, contains(b, a)},
+		"depth 2: within the other":             {toy{steps: []int{2, 1, 3, 3}}, 2, 0, contains(a, b, a)},
+		"depth 2 with more falls than it needs": {toy{steps: []int{2, 1, 3, 3}}, 3, 0, contains(a, b, a)},
+		"depth 3: to and fro":                   {toy{steps: []int{2, 2, 3}}, 3, 0, contains(a, b, a, b)},
+		"depth 4: to and fro again":             {toy{steps: []int{3, 2, 1}}, 4, 0, contains(a, b, a, b, a)},
+		"depth 3: three in a ring":              {toy{steps: []int{2, 1, 1, 2}}, 3, 0, contains(a, b, c, a)},
+		"depth 2 without the fault that may come": {toy{steps: []int{2, 1, 2}, budget: expiry},
+			2, 0, contains(a, b, a)},
+		"an expiry within, and the right one": {toy{steps: []int{2, 1, 2}, budget: expiry}, 1, 1,
+			contains(a, interleave.Pass(1), a)},
+		"depth 2 and an expiry, the right one too": {toy{steps: []int{2, 1, 2}, budget: expiry}, 2, 1,
+			contains(a, b, interleave.Pass(1), a)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			const runs = 15_000
 			promise := interleave.Random{
-				Depth: e.depth, Clients: len(e.toy.steps), Steps: e.toy.length(), Faults: e.toy.budget.Expiries, Instants: 2,
+				Depth: e.depth, Clients: len(e.toy.steps), Steps: e.toy.length(),
+				Faults: e.toy.budget.Expiries, Instants: 2,
 			}.Promise()
 			p := promise.Probability
 			if e.faults > 0 {
@@ -77,18 +84,19 @@ func TestBugsAreFoundAsOftenAsPCTPromises(t *testing.T) {
 	}
 }
 
-// Every step that meets the one before draws anew, and no other does.
+// Steps that depend on the previous one get new priorities, others do not.
 func TestOddsOfPartialOrderSampling(t *testing.T) {
 	for name, e := range map[string]struct {
 		toy  toy
 		bug  func([]interleave.Choice) bool
 		want float64
 	}{
-		"within the other":                     {toy{steps: []int{2, 1}}, contains(a, b, a), 1.0 / 4},
-		"to and fro again":                     {toy{steps: []int{3, 2}}, contains(a, b, a, b, a), 1.0 / 16},
-		"one order of three":                   {toy{steps: []int{1, 1, 1}}, contains(b, c, a), 1.0 / 6},
-		"after five steps that it never meets": {toy{steps: []int{5, 1}, keys: []string{"a", "b"}}, contains(a, a, a, a, a, b), 1.0 / 6},
-		"after five steps that it meets":       {toy{steps: []int{5, 1}}, contains(a, a, a, a, a, b), 1.0 / 32},
+		"within the other":   {toy{steps: []int{2, 1}}, contains(a, b, a), 1.0 / 4},
+		"to and fro again":   {toy{steps: []int{3, 2}}, contains(a, b, a, b, a), 1.0 / 16},
+		"one order of three": {toy{steps: []int{1, 1, 1}}, contains(b, c, a), 1.0 / 6},
+		"after five steps that it never meets": {toy{steps: []int{5, 1}, keys: []string{"a", "b"}},
+			contains(a, a, a, a, a, b), 1.0 / 6},
+		"after five steps that it meets": {toy{steps: []int{5, 1}}, contains(a, a, a, a, a, b), 1.0 / 32},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -99,7 +107,7 @@ func TestOddsOfPartialOrderSampling(t *testing.T) {
 	}
 }
 
-// Nobody falls without a place to fall at, so that a bug that needs one is never found.
+// Without change points no actor falls, so a bug that needs one is never found.
 func TestABugDeeperThanAskedForNeedsLuck(t *testing.T) {
 	y := toy{steps: []int{2, 2, 1}}
 	for depth := 1; depth <= 2; depth++ {
@@ -107,7 +115,7 @@ func TestABugDeeperThanAskedForNeedsLuck(t *testing.T) {
 	}
 }
 
-// Actors that stand for each other begin in their order: the first of those that have not begun is the only one that may.
+// Interchangeable actors begin in order: only the first that has not begun may begin.
 func TestActorsThatStandForEachOtherBeginInOrder(t *testing.T) {
 	y := toy{steps: []int{2, 2, 2, 2}}
 	y.odds(t, Shape{Depth: 3, InOrder: true}, 100, func(path []interleave.Choice) bool {
@@ -126,12 +134,12 @@ func TestNothingGoesWrongWhileNothingIsKnown(t *testing.T) {
 		r := Draw(random(1), Shape{Strategy: name, Depth: 5, Budget: interleave.Budget{Clients: 2, Crashes: 9}})
 		require.Empty(t, r.faults)
 		if p, ok := r.sampler.(*pct); ok {
-			require.Empty(t, p.falls)
+			require.Empty(t, p.changePoints)
 		}
 	}
 }
 
-// What needs another after it gets a place for both, in that order.
+// A fault with a completing one gets two places, in that order.
 func TestFaultsOfTwoPlaces(t *testing.T) {
 	rng := random(1)
 	both := 0
@@ -151,16 +159,17 @@ func TestFaultsOfTwoPlaces(t *testing.T) {
 	require.Positive(t, both)
 }
 
-// A budget has as many faults as can be drawn of it.
+// A budget has as many faults as can be drawn from it.
 func TestFaultsOfABudget(t *testing.T) {
 	for _, b := range []interleave.Budget{
-		{}, {Crashes: 1, Expiries: 2, Approaches: 3, Failovers: 1, Flushes: 1, LostAnswers: 2, LostCommands: 1, Late: 2},
+		{}, {Crashes: 1, Expiries: 2, Approaches: 3, Failovers: 1, Flushes: 1, LostAnswers: 2,
+			LostCommands: 1, Late: 2},
 	} {
 		require.Len(t, faultsOf(b), b.Faults())
 	}
 }
 
-// What happens to a command happens to that of the actor whose turn it is.
+// A fault of a command applies to the actor whose turn it is.
 func TestAnswersAreLostToTheActorWhoseTurnItIs(t *testing.T) {
 	for kind, to := range map[faultKind]func(int) interleave.Choice{
 		losesAnswer: interleave.LoseAnswer, losesCommand: interleave.LoseCommand, delays: interleave.Delay,
@@ -178,7 +187,7 @@ func TestAnswersAreLostToTheActorWhoseTurnItIs(t *testing.T) {
 	}
 }
 
-// A thread beside clients that stand for each other has every place among them, each as often.
+// A thread besides interchangeable clients is equally likely at every place among them.
 func TestThreadsAmongClientsInOrder(t *testing.T) {
 	const clients, runs = 3, 8000
 	places := make([]int, clients+1)
@@ -199,7 +208,7 @@ func TestThreadsAmongClientsInOrder(t *testing.T) {
 	}
 }
 
-// Two such threads are before each other equally often, wherever they are among the clients.
+// Of two such threads each is equally likely to be first, wherever they are among the clients.
 func TestThreadsAmongClientsAreInNoOrder(t *testing.T) {
 	const runs = 8000
 	moves := []schedule.Move{{Choice: interleave.Run(0).Of(1)}, {Choice: interleave.Run(1).Of(1)}}
@@ -213,10 +222,10 @@ func TestThreadsAmongClientsAreInNoOrder(t *testing.T) {
 	require.InDelta(t, runs/2, first, 4*math.Sqrt(runs)/2)
 }
 
-// An actor that falls is below all that have not, and the falls have an order of their own.
+// An actor falls below all that have not fallen, and each change point has its own priority.
 func TestAnActorFallsBelowTheOthers(t *testing.T) {
 	moves := []schedule.Move{{Choice: a}, {Choice: b}, {Choice: c}}
-	p := &pct{rng: random(1), priority: map[int]float64{0: 0.9, 1: 0.8, 2: 0}, falls: []int{3, 2, 1}}
+	p := &pct{rng: random(1), priority: map[int]float64{0: 0.9, 1: 0.8, 2: 0}, changePoints: []int{3, 2, 1}}
 	for number, want := range []interleave.Choice{a, b, c} {
 		require.Equal(t, want, p.pick(moves))
 		p.took(schedule.Move{Choice: want}, number+1, moves)
@@ -232,38 +241,44 @@ func TestOnlyPCTPromises(t *testing.T) {
 	}
 }
 
-// Each kind of fault is brought about by its own choice and no other.
+// Each kind of fault is caused only by its own choice.
 func TestTheChoicesOfAFault(t *testing.T) {
 	instants := []schedule.Instant{{Choice: interleave.Pass(0), BeyondEnd: true}, {Choice: interleave.Pass(1)}}
 	owns := map[faultKind][]interleave.Choice{
-		crashes: {interleave.Crash(0), interleave.Crash(1)}, passesBeyond: {interleave.Pass(0)}, passesToLast: {interleave.Pass(1)},
-		stopsReplication: {interleave.StopReplication}, promotes: {interleave.Promote}, flushesScripts: {interleave.FlushScripts},
-		losesAnswer: {interleave.LoseAnswer(0)}, losesCommand: {interleave.LoseCommand(0)}, delays: {interleave.Delay(0)},
-		slows: {interleave.Slow(0)}, arrives: {interleave.Arrive(0), interleave.Arrive(1)},
+		crashes: {interleave.Crash(0), interleave.Crash(1)}, passesBeyond: {interleave.Pass(0)},
+		passesToLast:     {interleave.Pass(1)},
+		stopsReplication: {interleave.StopReplication}, promotes: {interleave.Promote},
+		flushesScripts: {interleave.FlushScripts},
+		losesAnswer:    {interleave.LoseAnswer(0)}, losesCommand: {interleave.LoseCommand(0)},
+		delays: {interleave.Delay(0)},
+		slows:  {interleave.Slow(0)}, arrives: {interleave.Arrive(0), interleave.Arrive(1)},
 	}
 	all := []interleave.Choice{
-		a, b, interleave.LoseAnswer(1), interleave.LoseCommand(1), interleave.Delay(1), interleave.Slow(1), interleave.Slow(0).Of(1), interleave.Pass(2),
+		a, b, interleave.LoseAnswer(1), interleave.LoseCommand(1), interleave.Delay(1), interleave.Slow(1),
+		interleave.Slow(0).Of(1), interleave.Pass(2),
 	}
-	for _, own := range owns {
-		all = append(all, own...)
+	for _, candidate := range owns {
+		all = append(all, candidate...)
 	}
-	for kind, own := range owns {
+	for kind, candidate := range owns {
 		for _, choice := range all {
-			require.Equal(t, slices.Contains(own, choice), kind.matches(choice, a, instants), "fault %d, %v", kind, choice)
+			require.Equal(t, slices.Contains(candidate, choice), kind.matches(choice, a, instants),
+				"fault %d, %v", kind, choice)
 		}
 	}
 }
 
-// A fault that cannot happen waits, and keeps no actor from its step.
+// A fault that is not possible yet waits, and does not delay any actor.
 func TestAFaultWaitsUntilItCanHappen(t *testing.T) {
 	r := Draw(random(1), Shape{Depth: 1})
 	r.faults = []placedFault{{crashes, 0}}
 	require.Equal(t, a, r.choose([]schedule.Move{{Choice: a}}, nil))
 	require.Equal(t, interleave.Crash(0), r.choose([]schedule.Move{{Choice: a}, {Choice: interleave.Crash(0)}}, nil))
-	require.Equal(t, interleave.Arrive(3), r.choose([]schedule.Move{{Choice: interleave.Arrive(3)}}, nil), "all that is left is a late command")
+	require.Equal(t, interleave.Arrive(3), r.choose([]schedule.Move{{Choice: interleave.Arrive(3)}}, nil),
+		"all that is left is a late command")
 }
 
-// Instants are asked for only where time can pass.
+// Instants are read only if time can pass.
 func TestInstantsAreAskedForWhereTimeCanPass(t *testing.T) {
 	for moves, want := range map[*movesOnly]int{
 		{moves: []schedule.Move{{Choice: a}, {Choice: interleave.Crash(0)}}}: 0,
@@ -278,7 +293,7 @@ func TestInstantsAreAskedForWhereTimeCanPass(t *testing.T) {
 	require.ErrorIs(t, err, unknown.err)
 }
 
-// movesOnly is a schedule with given moves. It counts how often it is asked for instants.
+// movesOnly is a schedule with given moves. It counts how often its instants are read.
 type movesOnly struct {
 	toyView
 	moves []schedule.Move
@@ -293,7 +308,7 @@ func (m *movesOnly) Instants() ([]schedule.Instant, error) {
 	return nil, m.err
 }
 
-// The promise counts actors, and instants of the kind of which there were most at one moment.
+// The promise counts actors, and the most instants of one kind at one moment.
 func TestWhatAPromiseIsMadeOf(t *testing.T) {
 	r := Draw(random(1), Shape{Depth: 1})
 	moves := []schedule.Move{{Choice: a}, {Choice: interleave.Crash(1)}, {Choice: interleave.Run(0).Of(1)}}

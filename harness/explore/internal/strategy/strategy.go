@@ -1,8 +1,8 @@
-// Package strategy chooses, move by move, what happens in a schedule. A strategy sees the schedule through a [View] only, so a toy in its
-// test is enough to try it: no client and no Redis takes part.
+// Package strategy chooses, move by move, what happens in a schedule. A strategy sees the schedule only through a
+// [View], so its tests use a toy: no client or Redis is needed.
 //
-// To add a strategy, write a file with a type that has Next and Took. One that draws its schedules at random is a [sampler], which says
-// whose turn it is: pos.go is an example. It needs a row in [samplers], and has its name in the flag --strategy from then on.
+// To add a strategy, write a type with Next and Took. A random strategy is a [sampler], which chooses whose turn it is:
+// see pos.go. Add a row to [samplers]; then --strategy knows its name.
 package strategy
 
 import (
@@ -12,55 +12,58 @@ import (
 
 // Strategy chooses the moves of one schedule.
 type Strategy interface {
-	// Next returns what happens next. The choice counts only with Take. An error ends the schedule early; with Leave, after it was run to
-	// some end.
-	Next(View) (interleave.Choice, Do, error)
+	// Next returns what happens next. The choice counts only with Take. An error ends the schedule early; together with
+	// Leave, the schedule first runs to some end.
+	Next(View) (interleave.Choice, Decision, error)
 
-	// Took is told of each move that Next has chosen, when it has happened.
+	// Took is called after each move that Next has chosen.
 	Took(did schedule.Move)
 }
 
-// Do is what a schedule does next.
-type Do uint8
+// Decision is what a schedule does next.
+type Decision uint8
 
-// What a schedule may do next. Checkers judge those that end with Finish.
+// Decisions. Checkers judge schedules that end with Finish.
 const (
-	Take   Do = iota // take a choice
-	Finish           // it is over, and the program looks at its end
-	Stop             // it is over, and shows nothing new: nobody looks
-	Leave            // what is left of it shows nothing new: its clients go on to some end
+	Take   Decision = iota // take the choice
+	Finish                 // end the schedule; the program looks at the store
+	Stop                   // end the schedule; it shows nothing new, so nothing is judged
+	Leave                  // the rest of the schedule shows nothing new: its clients run to some end
 )
 
-// View is what a strategy sees of the schedule under way.
+// View is what a strategy sees of a schedule.
 type View interface {
-	// Path returns the choices so far, which are not to be changed.
+	// Path returns the choices so far. Do not change them.
 	Path() []interleave.Choice
 
-	// Moves lists what can happen next, beginning with the thread that took the last step. It is empty if the schedule is over.
+	// Moves lists what can happen next, starting with the thread that took the last step. It is empty if the schedule
+	// is over.
 	Moves() ([]schedule.Move, error)
 
-	// Instants lists to which instants time can pass next.
+	// Instants lists the instants to which time can pass next.
 	Instants() ([]schedule.Instant, error)
 
-	// Fingerprint tells the schedule so far from others of the same choices whose clients sent something else. 0: it is not known.
+	// Fingerprint distinguishes the schedule so far from others with the same choices in which clients sent something
+	// else; 0: unknown.
 	Fingerprint() uint64
 
-	// FingerprintAfter returns the fingerprint that the schedule will have after a choice. 0: it is not known.
+	// FingerprintAfter returns the fingerprint after a choice; 0: unknown.
 	FingerprintAfter(interleave.Choice) uint64
 
-	// Visited reports whether another schedule has come to this state before, with the same moves asleep. If not, this one now has.
+	// Visited reports whether another schedule was in this state with the same moves asleep. If not, the state counts
+	// as visited from now on.
 	Visited(asleep []*schedule.Move) (bool, error)
 
-	// Unpromoted reports whether replication has stopped and no replica was promoted. Nobody can tell that from a schedule without a
-	// failover.
+	// Unpromoted reports whether replication has stopped without a promotion. Such a schedule shows nothing that one
+	// without a failover does not.
 	Unpromoted() bool
 
-	// Disturbed reports whether something came between that is no part of the schedule.
+	// Disturbed reports whether something happened that is not part of the schedule.
 	Disturbed() bool
 }
 
-// end says what a schedule does that has no moves left.
-func end(v View) Do {
+// end returns how a schedule without moves ends.
+func end(v View) Decision {
 	if v.Unpromoted() {
 		return Stop
 	}

@@ -11,11 +11,12 @@ import (
 	"github.com/doublegrant/doublegrant/harness/interleave"
 )
 
-// toy is a program without Redis: each actor has so many steps, each of which writes the actor's key. Until all are done time can pass, if
-// the budget has an expiry, to one of two ends of leases. It costs 1 to let another actor go on than the one that could.
+// toy is a program without Redis. Each actor has some steps, which write the actor's key. If the budget has an expiry,
+// time can pass to one of two ends of leases until all are done. A step costs 1 if the previous actor could have gone
+// on.
 type toy struct {
 	steps  []int
-	keys   []string // by actor; beyond its end: all write one
+	keys   []string // by actor; for further actors: one key for all
 	budget interleave.Budget
 }
 
@@ -26,14 +27,14 @@ func (y toy) length() (n int) {
 	return n + y.budget.Expiries
 }
 
-// schedule runs one schedule as a strategy says.
-func (y toy) schedule(t *testing.T, s Strategy) (path []interleave.Choice, end Do, err error) {
+// schedule runs one schedule with a strategy.
+func (y toy) schedule(t *testing.T, s Strategy) (path []interleave.Choice, end Decision, err error) {
 	t.Helper()
 	v := &toyView{toy: y, left: slices.Clone(y.steps), expiries: y.budget.Expiries}
 	for {
-		c, do, err := s.Next(v)
-		if do != Take || err != nil {
-			return v.path, do, err
+		c, decision, err := s.Next(v)
+		if decision != Take || err != nil {
+			return v.path, decision, err
 		}
 		moves, err := v.Moves()
 		require.NoError(t, err)
@@ -56,10 +57,10 @@ type toyView struct {
 	expiries    int
 	path        []interleave.Choice
 	fingerprint uint64
-	visited     func([]interleave.Choice) bool // nil: no state is known
+	visited     func([]interleave.Choice) bool // nil: no state was visited
 	unpromoted  bool
 	disturbed   bool
-	err         error // of Moves and Instants
+	err         error // returned by Moves and Instants
 	visitedErr  error
 }
 
@@ -74,11 +75,12 @@ func (v *toyView) Visited([]*schedule.Move) (bool, error) {
 }
 
 func (v *toyView) Instants() ([]schedule.Instant, error) {
-	return []schedule.Instant{{Choice: interleave.Pass(0), At: 1, BeyondEnd: true}, {Choice: interleave.Pass(1), At: 2, BeyondEnd: true}}, v.err
+	return []schedule.Instant{{Choice: interleave.Pass(0), At: 1, BeyondEnd: true},
+		{Choice: interleave.Pass(1), At: 2, BeyondEnd: true}}, v.err
 }
 
 func (v *toyView) Moves() (moves []schedule.Move, err error) {
-	last := -1 // actor of the last step, if it could go on
+	last := -1 // actor of the last step, if it can go on
 	if len(v.path) > 0 {
 		if i, ok := v.path[len(v.path)-1].Client(); ok && v.left[i] > 0 {
 			last = i
@@ -98,7 +100,8 @@ func (v *toyView) Moves() (moves []schedule.Move, err error) {
 		}
 	}
 	if len(moves) > 0 && v.expiries > 0 {
-		moves = append(moves, schedule.Move{Choice: interleave.Pass(0), World: true}, schedule.Move{Choice: interleave.Pass(1), World: true})
+		moves = append(moves, schedule.Move{Choice: interleave.Pass(0), World: true},
+			schedule.Move{Choice: interleave.Pass(1), World: true})
 	}
 	return moves, v.err
 }

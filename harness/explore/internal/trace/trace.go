@@ -1,4 +1,5 @@
-// Package trace writes down the steps of a schedule, for people: what was sent and answered, and what each client then takes for true.
+// Package trace writes down the steps of a schedule for people: what was sent and answered, and what the client
+// believes then.
 package trace
 
 import (
@@ -13,18 +14,18 @@ import (
 	"github.com/doublegrant/doublegrant/harness/interleave"
 )
 
-// Trace writes down the steps of a schedule, for people. A nil trace writes nothing.
+// Trace writes down the steps of a schedule for people. A nil trace writes nothing.
 type Trace struct {
 	Steps   []interleave.Step
-	Stores  bool             // what is stored after each step is written down, too
-	Scripts *command.Scripts // for their names
-	names   command.Names    // of long words and scripts in the steps so far
+	Stores  bool             // also write down the store after each step
+	Scripts *command.Scripts // name scripts
+	names   command.Names    // short forms of words and scripts in the steps so far
 }
 
-// text writes a command as a person would, in the names of this schedule.
+// text writes a command, with this schedule's short forms.
 func (t *Trace) text(c command.Command) string { return c.TextAmong(t.Scripts, t.among()) }
 
-// Keys lists keys, in the names of this schedule.
+// Keys writes keys, with this schedule's short forms.
 func (t *Trace) Keys(all ...string) string {
 	var shown []string
 	for _, k := range all {
@@ -43,7 +44,7 @@ func (t *Trace) among() command.Names {
 	return t.names
 }
 
-// Current returns the step at hand.
+// Current returns the current step.
 func (t *Trace) Current() *interleave.Step { return &t.Steps[len(t.Steps)-1] }
 
 // StartStep begins a step.
@@ -68,13 +69,13 @@ func (t *Trace) StartStep(at time.Duration, c interleave.Choice) {
 	t.Steps = append(t.Steps, s)
 }
 
-// Sent notes a command and its reply.
+// Sent writes a command and its reply.
 func (t *Trace) Sent(c command.Command, reply []byte, lost error) {
 	if t == nil {
 		return
 	}
 	s := t.Current()
-	waits := s.Command // of a client that slept
+	waits := s.Command // the client slept before
 	if waits != "" {
 		waits += ", then "
 	}
@@ -93,13 +94,13 @@ func (t *Trace) Sent(c command.Command, reply []byte, lost error) {
 	}
 }
 
-// Unsent notes a command that is not executed now.
+// Unsent writes a command that is not executed now.
 func (t *Trace) Unsent(c command.Command, why string) {
 	t.Sent(c, nil, nil)
 	t.Unanswered(why)
 }
 
-// Unanswered notes that the client gets no answer, and why.
+// Unanswered writes that the client gets no answer, and why.
 func (t *Trace) Unanswered(why string) {
 	if t == nil {
 		return
@@ -108,7 +109,7 @@ func (t *Trace) Unanswered(why string) {
 	s.Reply = strings.TrimSpace(s.Reply + " (" + why + ")")
 }
 
-// Crashed notes which other clients crash with one, since they are of its process.
+// Crashed writes which other clients of the process crash with client.
 func (t *Trace) Crashed(members []int, client int) {
 	if t == nil {
 		return
@@ -120,8 +121,8 @@ func (t *Trace) Crashed(members []int, client int) {
 	}
 }
 
-// Looked notes what a client's clock shows.
-func (t *Trace) Looked(at time.Duration) {
+// ClockRead writes the reading of a client's clock.
+func (t *Trace) ClockRead(at time.Duration) {
 	if t == nil {
 		return
 	}
@@ -133,7 +134,7 @@ func (t *Trace) Looked(at time.Duration) {
 	s.Reply = at.String()
 }
 
-// Arrived notes a late command that is executed, and the client that sent it, counted from 0.
+// Arrived writes a late command that is executed. client sent it, from 0.
 func (t *Trace) Arrived(client int, c command.Command, reply []byte) {
 	if t == nil {
 		return
@@ -146,7 +147,7 @@ func (t *Trace) Arrived(client int, c command.Command, reply []byte) {
 	s.Reply = resp.ReplyText(reply)
 }
 
-// WentOn notes that a wait for something other than Redis has ended, and how.
+// WentOn writes how a wait for something other than Redis has ended.
 func (t *Trace) WentOn(how string) {
 	if t == nil {
 		return
@@ -156,7 +157,7 @@ func (t *Trace) WentOn(how string) {
 	}
 }
 
-// Received notes what somebody has waited for, when it comes.
+// Received writes what arrived for a waiting client.
 func (t *Trace) Received(what, reply string) {
 	if t == nil {
 		return
@@ -165,7 +166,7 @@ func (t *Trace) Received(what, reply string) {
 	s.Command, s.Reply = "gets the "+what, reply
 }
 
-// TimedOut notes the end of a wait for something whose time is over.
+// TimedOut writes that a wait has timed out.
 func (t *Trace) TimedOut(what string) {
 	if t == nil {
 		return
@@ -177,7 +178,7 @@ func (t *Trace) TimedOut(what string) {
 	s.Command += "no " + what
 }
 
-// Waited notes that a client slept before its step.
+// Waited writes that a client slept before its step.
 func (t *Trace) Waited(d time.Duration) {
 	if t == nil {
 		return
@@ -188,8 +189,8 @@ func (t *Trace) Waited(d time.Duration) {
 	}
 }
 
-// Passed notes how long time passed, which keys are gone, and which are about to go, with what is left of them.
-func (t *Trace) Passed(d time.Duration, gone []string, left string, last []string) {
+// Passed writes how much time passed, which keys are gone, and which will soon end, with the time left.
+func (t *Trace) Passed(d time.Duration, gone []string, timeLeft string, last []string) {
 	if t == nil {
 		return
 	}
@@ -199,14 +200,14 @@ func (t *Trace) Passed(d time.Duration, gone []string, left string, last []strin
 		s.Command += ": " + t.Keys(gone...) + " expires"
 	}
 	if len(last) > 0 {
-		s.Command += ": " + left + " " + t.Keys(last...)
+		s.Command += ": " + timeLeft + " " + t.Keys(last...)
 	}
 }
 
-// rounded returns d without the microseconds that steps have taken of it.
+// rounded returns d without the microseconds that steps took.
 func rounded(d time.Duration) time.Duration { return keyspace.RoundUp(d, keyspace.Grain) }
 
-// FinishStep ends a step. ended lists the operations that ended in it, seen what the program saw in the store after them.
+// FinishStep ends a step. ended lists the operations that ended in it, seen what the program then read from the store.
 func (t *Trace) FinishStep(ended, seen []harness.Op) {
 	if t == nil {
 		return
@@ -227,14 +228,15 @@ func (t *Trace) FinishStep(ended, seen []harness.Op) {
 	s.Belief = resp.Printable(strings.Join(beliefs, "; "))
 }
 
-// Probed notes one operation of the harness after the last step.
+// Probed writes an operation of the harness after the last step.
 func (t *Trace) Probed(op harness.Op) {
 	if t == nil {
 		return
 	}
 	t.Steps = append(t.Steps, interleave.Step{
-		Number: len(t.Steps) + 1, At: op.Return, Choice: interleave.Probe, Command: strings.TrimSpace(string(op.Kind) + " " + op.Key),
-		Reply: answer(op), Belief: probeBelief(op),
+		Number: len(t.Steps) + 1, At: op.Return, Choice: interleave.Probe,
+		Command: strings.TrimSpace(string(op.Kind) + " " + op.Key),
+		Reply:   answer(op), Belief: probeBelief(op),
 	})
 }
 
@@ -248,7 +250,7 @@ func answer(op harness.Op) string {
 	return strings.TrimSpace(op.Outcome.String() + " " + resp.Printable(op.Err))
 }
 
-// belief returns what a client takes for true when its operation has ended; empty: nothing new.
+// belief returns what a client believes when its operation has ended; empty: nothing new.
 func belief(op harness.Op) string {
 	switch {
 	case op.Outcome == harness.Info:

@@ -1,5 +1,5 @@
-// Package visited remembers to which states the schedules of a search have come. A state is described by whoever knows it, and kept as a
-// hash.
+// Package visited remembers the states that a search's schedules have reached. Callers describe a state; the package
+// stores its hash.
 package visited
 
 import (
@@ -12,27 +12,27 @@ import (
 	"github.com/cespare/xxhash/v2"
 )
 
-// MostStates bounds the states that a part of a search keeps, of about 50 bytes each. Beyond that no more are kept, and what follows
-// a state is looked at again: that costs time only.
+// MostStates bounds the states of a part, of about 50 bytes each. Beyond it no more are stored, and what follows a
+// state is explored again, which only costs time.
 const MostStates = 8_000_000
 
-// Table holds states. Several goroutines may use it.
+// Table is a set of states. It is safe for concurrent use.
 type Table struct {
-	mu    sync.Mutex
-	seen  map[ID]struct{}
-	news  bool // fresh is kept
-	fresh []ID // states that came to be known since the table was made
+	mu          sync.Mutex
+	seen        map[ID]struct{}
+	tracksFresh bool // fresh is kept
+	fresh       []ID // states added by Visit
 }
 
-// NewTable returns a table of states that are known from before. With news it keeps those that are new, for Fresh.
-func NewTable(news bool, known ...ID) *Table {
-	t := &Table{seen: make(map[ID]struct{}, len(known)), news: news}
-	t.Know(known)
+// NewTable returns a table with known states. With tracksFresh it also keeps a list of new ones, for Fresh.
+func NewTable(tracksFresh bool, known ...ID) *Table {
+	t := &Table{seen: make(map[ID]struct{}, len(known)), tracksFresh: tracksFresh}
+	t.AddKnown(known)
 	return t
 }
 
-// Know adds states that others have come to.
-func (t *Table) Know(all []ID) {
+// AddKnown adds states that others have reached.
+func (t *Table) AddKnown(all []ID) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for _, id := range all {
@@ -40,7 +40,7 @@ func (t *Table) Know(all []ID) {
 	}
 }
 
-// Visit reports whether a schedule has come to a state before. If not, it is known from now on.
+// Visit reports whether a state is known. If not, it is from now on.
 func (t *Table) Visit(id ID) (known bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -48,13 +48,13 @@ func (t *Table) Visit(id ID) (known bool) {
 		return known
 	}
 	t.seen[id] = struct{}{}
-	if t.news {
+	if t.tracksFresh {
 		t.fresh = append(t.fresh, id)
 	}
 	return false
 }
 
-// Forget forgets states from which a schedule did not go on after all.
+// Forget removes states from which a schedule did not go on.
 func (t *Table) Forget(all []ID) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -64,28 +64,28 @@ func (t *Table) Forget(all []ID) {
 	t.fresh = slices.DeleteFunc(t.fresh, func(id ID) bool { return slices.Contains(all, id) })
 }
 
-// Fresh returns the states that came to be known since the table was made, in order.
+// Fresh returns the states that Visit has added, sorted.
 func (t *Table) Fresh() []ID {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return Sort(slices.Clone(t.fresh))
 }
 
-// Sorted returns the states of the table in order.
+// Sorted returns all states, sorted.
 func (t *Table) Sorted() []ID {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return Sort(slices.Collect(maps.Keys(t.seen)))
 }
 
-// ID is a hash of what makes up a state, or a part of it.
+// ID is the hash of a state, or of a part of one.
 type ID [2]uint64
 
 // IDOf returns the hash of a description.
 func IDOf(b []byte) ID {
 	var second xxhash.Digest
 	second.ResetWithSeed(1)
-	_, _ = second.Write(b) // to memory
+	_, _ = second.Write(b) // never fails
 	return ID{xxhash.Sum64(b), second.Sum64()}
 }
 
@@ -119,10 +119,10 @@ func AppendBools(b []byte, all ...bool) []byte {
 	return b
 }
 
-// stateSize is the size of a state that is written down, in bytes.
+// stateSize is the size of an encoded state, in bytes.
 const stateSize = 16
 
-// Encode writes states down, in their order.
+// Encode writes states in the given order.
 func Encode(all []ID) []byte {
 	b := make([]byte, 0, stateSize*len(all))
 	for _, id := range all {
@@ -131,7 +131,7 @@ func Encode(all []ID) []byte {
 	return b
 }
 
-// Check returns an error if Encode cannot have written b.
+// Check returns an error if b is not a result of Encode.
 func Check(b []byte) error {
 	if len(b)%stateSize > 0 {
 		return fmt.Errorf("%d bytes of states: each has %d", len(b), stateSize)
@@ -148,7 +148,7 @@ func Decode(b []byte) []ID {
 	return all
 }
 
-// Sort sorts states, and drops those that are there twice.
+// Sort sorts states and removes duplicates.
 func Sort(all []ID) []ID {
 	slices.SortFunc(all, func(a, b ID) int { return slices.Compare(a[:], b[:]) })
 	return slices.Compact(all)

@@ -17,39 +17,40 @@ import (
 	"github.com/doublegrant/doublegrant/harness/workqueue"
 )
 
-// Open returns an empty queue for one test, as several workers have it: each call of the function it returns is one worker more. A worker
-// that says nothing for so long as lease loses its unit.
+// Open returns an empty queue for one test. Each call of the returned function gives the queue to one more worker. A
+// worker that says nothing for the lease loses its unit.
 type Open func(t *testing.T, lease time.Duration) func(worker string) workqueue.Queue
 
-// InRealTime runs a test of a queue whose server knows no other time. A queue of this process alone takes synctest.Test.
+// InRealTime runs a test in real time, for a queue with a server. A queue inside one process uses synctest.Test.
 func InRealTime(t *testing.T, test func(*testing.T)) { test(t) }
 
-// Test tests a queue, each test in a time of its own. It does all tests, or those that are named.
+// Test runs the tests of a queue, or only those with the given names. in decides in what time each runs.
 func Test(t *testing.T, in func(*testing.T, func(*testing.T)), open Open, names ...string) {
 	all := map[string]func(*testing.T, Open){
-		"each unit has one outcome":                          eachUnitHasOneOutcome,
-		"a unit is named by its content":                     aUnitIsNamedByItsContent,
-		"a lease ends":                                       aLeaseEnds,
-		"a lease is renewed":                                 aLeaseIsRenewed,
-		"the first result wins over an equal one":            theFirstResultWins(result("x"), false),
-		"the first result wins over a different one":         theFirstResultWins(result("y"), true),
-		"the first result wins over one that claims nothing": theFirstResultWins(workqueue.Result{Body: []byte("y")}, false),
-		"three tries":                                        threeTries,
-		"a worker that never answers":                        aWorkerThatNeverAnswers,
-		"a unit given back is not a try":                     aUnitGivenBackIsNotATry,
-		"the end":                                            theEnd,
-		"large bodies":                                       largeBodies,
-		"whatever workers do":                                whateverWorkersDo,
-		"a canceled wait ends":                               aCanceledWaitEnds,
-		"a late result of a unit given up":                   aLateResultOfAUnitGivenUp,
-		"a late fail":                                        aLateFail,
-		"a late give back":                                   aLateGiveBack,
-		"given back after a late result":                     givenBackAfterALateResult,
-		"a worker that fails where another does not":         aWorkerThatFailsWhereAnotherDoesNot,
-		"a unit that fails everywhere":                       aUnitThatFailsEverywhere,
-		"a worker that fails and is alone":                   aWorkerThatFailsAndIsAlone,
-		"a worker that failed once":                          aWorkerThatFailedOnce,
-		"what a coordinator sees":                            whatACoordinatorSees,
+		"each unit has one outcome":                  eachUnitHasOneOutcome,
+		"a unit is named by its content":             aUnitIsNamedByItsContent,
+		"a lease ends":                               aLeaseEnds,
+		"a lease is renewed":                         aLeaseIsRenewed,
+		"the first result wins over an equal one":    theFirstResultWins(result("x"), false),
+		"the first result wins over a different one": theFirstResultWins(result("y"), true),
+		"the first result wins over one that claims nothing": theFirstResultWins(
+			workqueue.Result{Body: []byte("y")}, false),
+		"three tries":                                threeTries,
+		"a worker that never answers":                aWorkerThatNeverAnswers,
+		"a unit given back is not a try":             aUnitGivenBackIsNotATry,
+		"the end":                                    theEnd,
+		"large bodies":                               largeBodies,
+		"whatever workers do":                        whateverWorkersDo,
+		"a canceled wait ends":                       aCanceledWaitEnds,
+		"a late result of a unit given up":           aLateResultOfAUnitGivenUp,
+		"a late fail":                                aLateFail,
+		"a late give back":                           aLateGiveBack,
+		"given back after a late result":             givenBackAfterALateResult,
+		"a worker that fails where another does not": aWorkerThatFailsWhereAnotherDoesNot,
+		"a unit that fails everywhere":               aUnitThatFailsEverywhere,
+		"a worker that fails and is alone":           aWorkerThatFailsAndIsAlone,
+		"a worker that failed once":                  aWorkerThatFailedOnce,
+		"what a coordinator sees":                    whatACoordinatorSees,
 	}
 	if len(names) == 0 {
 		names = slices.Collect(maps.Keys(all))
@@ -64,8 +65,8 @@ func Test(t *testing.T, in func(*testing.T, func(*testing.T)), open Open, names 
 
 const (
 	longLease  = time.Minute
-	shortLease = 300 * time.Millisecond // of what is to end
-	someLease  = 3 * time.Second        // of what is not to end while it is worked at, and is seen to stay away for two of it
+	shortLease = 300 * time.Millisecond // for leases that are to end
+	someLease  = 3 * time.Second        // for leases that are to be renewed, and whose units are watched for two leases
 )
 
 func unit(body string) workqueue.Unit {
@@ -92,7 +93,7 @@ func outcome(t *testing.T, q workqueue.Queue, u workqueue.Unit) workqueue.Outcom
 	return o
 }
 
-// nothingToTake shows that no unit waits, nor comes back: it asks for two leases, which are those of the queue.
+// nothingToTake checks that no unit waits or comes back, for two leases.
 func nothingToTake(t *testing.T, q workqueue.Queue, lease time.Duration) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 2*lease)
@@ -150,7 +151,7 @@ func aLeaseIsRenewed(t *testing.T, open Open) {
 	var saying sync.WaitGroup
 	saying.Go(func() {
 		for ctx.Err() == nil {
-			_ = job.Alive(ctx) // says nothing else here
+			_ = job.Alive(ctx) // the error does not matter here
 			select {
 			case <-ctx.Done():
 			case <-time.After(someLease / 6):
@@ -163,7 +164,8 @@ func aLeaseIsRenewed(t *testing.T, open Open) {
 	require.NoError(t, job.Done(t.Context(), result("x")))
 }
 
-// theFirstResultWins returns the test in which a second result, which may be in dispute with the first, comes from a worker that was cut off.
+// theFirstResultWins returns a test in which a worker that lost its lease hands in a second result. disputed is true if
+// it contradicts the first.
 func theFirstResultWins(second workqueue.Result, disputed bool) func(*testing.T, Open) {
 	return func(t *testing.T, open Open) {
 		as, q, late := cutOff(t, open, "cut off")
@@ -197,7 +199,7 @@ func threeTries(t *testing.T, open Open) {
 	o := outcome(t, q, unit("1"))
 	require.True(t, o.GivenUp())
 	require.Len(t, o.Failed, workqueue.Tries)
-	for i, worker := range workers { // in order, each with who it was and why
+	for i, worker := range workers { // in order, each with its worker and reason
 		require.Contains(t, o.Failed[i], worker+":")
 		require.Contains(t, o.Failed[i], "broken by "+worker)
 	}
@@ -274,8 +276,10 @@ func aLateResultOfAUnitGivenUp(t *testing.T, open Open) {
 	require.True(t, outcome(t, q, unit("1")).GivenUp(), "the first outcome stays")
 }
 
-// cutOff opens a queue with one unit, in the hands of a worker that says nothing: the next who asks gets it when the lease is over.
-func cutOff(t *testing.T, open Open, worker string) (as func(string) workqueue.Queue, q workqueue.Queue, late workqueue.Job) {
+// cutOff opens a queue with one unit, held by a worker that says nothing, so that the next worker gets it when the
+// lease ends.
+func cutOff(t *testing.T, open Open,
+	worker string) (as func(string) workqueue.Queue, q workqueue.Queue, late workqueue.Job) {
 	t.Helper()
 	as = open(t, shortLease)
 	q = as("q")
@@ -283,7 +287,7 @@ func cutOff(t *testing.T, open Open, worker string) (as func(string) workqueue.Q
 	return as, q, take(t, as(worker))
 }
 
-// aLateFail is that of a worker that has lost its lease, while another does the unit in the last try.
+// aLateFail fails a unit after its lease, while another worker does it in the last try.
 func aLateFail(t *testing.T, open Open) {
 	as, q, late := cutOff(t, open, "a")
 	require.NoError(t, take(t, as("b")).Fail(t.Context(), "x"))
@@ -293,7 +297,7 @@ func aLateFail(t *testing.T, open Open) {
 	require.Equal(t, result("y"), outcome(t, q, unit("1")).Result)
 }
 
-// aLateGiveBack takes no try back: the worker said nothing for its lease.
+// aLateGiveBack checks that giving a unit back after its lease does not undo the try.
 func aLateGiveBack(t *testing.T, open Open) {
 	as, q, late := cutOff(t, open, "a")
 	next := take(t, as("b"))
@@ -313,7 +317,7 @@ func givenBackAfterALateResult(t *testing.T, open Open) {
 	nothingToTake(t, q, shortLease)
 }
 
-// whateverWorkersDo lets workers do units right, fail, give back, vanish, and come back late, in an order that nobody knows.
+// whateverWorkersDo makes workers succeed, fail, give back, vanish and return late, in random order.
 func whateverWorkersDo(t *testing.T, open Open) {
 	const units, workers = 40, 4
 	as := open(t, shortLease)
@@ -338,10 +342,10 @@ func whateverWorkersDo(t *testing.T, open Open) {
 					_ = job.Fail(t.Context(), "by chance")
 				case 1:
 					_ = job.GiveBack(t.Context(), 0)
-				case 2: // it vanishes
+				case 2: // the worker vanishes
 				case 3:
 					late.Go(func() {
-						time.Sleep(2 * shortLease) // it is cut off for longer than its lease
+						time.Sleep(2 * shortLease) // longer than its lease
 						_ = job.Done(t.Context(), right)
 					})
 				default:

@@ -14,19 +14,21 @@ import (
 	"github.com/doublegrant/doublegrant/harness/workqueue"
 )
 
-// This file has the tests of a queue with workers who fail, each its own way.
+// This file tests a queue whose workers fail in different ways.
 
-// works lets workers work until the queue is over. It returns how each ended, by name.
-func works(t *testing.T, as func(string) workqueue.Queue, workers map[string]func(workqueue.Unit) error) func() map[string]error {
+// works runs workers until the queue is over. It returns how each ended, by name.
+func works(t *testing.T, as func(string) workqueue.Queue,
+	workers map[string]func(workqueue.Unit) error) func() map[string]error {
 	var mu sync.Mutex
 	var working sync.WaitGroup
 	ended := map[string]error{}
 	for name, does := range workers {
 		q := as(name)
 		working.Go(func() {
-			err := workqueue.Worker{AliveEvery: time.Second / 4, Do: func(_ context.Context, u workqueue.Unit) (workqueue.Result, error) {
-				return workqueue.Result{Body: []byte(name), Claim: "x"}, does(u)
-			}}.Work(t.Context(), q, name)
+			err := workqueue.Worker{AliveEvery: time.Second / 4,
+				Do: func(_ context.Context, u workqueue.Unit) (workqueue.Result, error) {
+					return workqueue.Result{Body: []byte(name), Claim: "x"}, does(u)
+				}}.Work(t.Context(), q, name)
 			mu.Lock()
 			defer mu.Unlock()
 			ended[name] = err
@@ -35,7 +37,8 @@ func works(t *testing.T, as func(string) workqueue.Queue, workers map[string]fun
 	return func() map[string]error { working.Wait(); return ended }
 }
 
-// aWorkerThatFailsWhereAnotherDoesNot is faster than the other: without care it would take all tries of all units.
+// aWorkerThatFailsWhereAnotherDoesNot has a failing worker that is faster than the other: without precautions it would
+// use up all tries.
 func aWorkerThatFailsWhereAnotherDoesNot(t *testing.T, open Open) {
 	as := open(t, someLease)
 	q := as("q")
@@ -43,7 +46,7 @@ func aWorkerThatFailsWhereAnotherDoesNot(t *testing.T, open Open) {
 	ended := works(t, as, map[string]func(workqueue.Unit) error{
 		"good": func(workqueue.Unit) error {
 			select {
-			case <-failed: // the other is faster, as long as it has something to do
+			case <-failed: // the other is faster while it has work
 			case <-time.After(time.Second):
 			}
 			return nil
@@ -64,7 +67,8 @@ func aWorkerThatFailsWhereAnotherDoesNot(t *testing.T, open Open) {
 			require.LessOrEqual(t, len(o.Failed), 1)
 		}
 	}
-	require.Contains(t, q.Watch().Barred["bad"], "it failed 2 units in a row that others did; the last: no space left, which good then did")
+	require.Contains(t, q.Watch().Barred["bad"],
+		"it failed 2 units in a row that others did; the last: no space left, which good then did")
 	require.NoError(t, q.End(t.Context()))
 	come := ended()
 	require.NoError(t, come["good"])
@@ -112,13 +116,13 @@ func aWorkerThatFailsAndIsAlone(t *testing.T, open Open) {
 	require.Equal(t, map[string]error{"a": nil}, ended())
 }
 
-// aWorkerThatFailedOnce works on when others have done what it failed.
+// aWorkerThatFailedOnce keeps working after others have done what it failed.
 func aWorkerThatFailedOnce(t *testing.T, open Open) {
 	as := open(t, someLease)
 	q := as("q")
 	var failed atomic.Bool
 	ended := works(t, as, map[string]func(workqueue.Unit) error{"good": func(workqueue.Unit) error {
-		time.Sleep(time.Second / 20) // it leaves some to the other
+		time.Sleep(time.Second / 20) // leave some units to the other
 		return nil
 	}, "once": func(workqueue.Unit) error {
 		if failed.CompareAndSwap(false, true) {
@@ -150,7 +154,8 @@ func whatACoordinatorSees(t *testing.T, open Open) {
 	}
 	require.NoError(t, take(t, as("a")).Fail(t.Context(), "broken"))
 	sees("a try that failed", func(all []workqueue.Begun) bool {
-		return len(all) == 1 && all[0].ID == unit("1").ID() && all[0].Worker == "" && len(all[0].Failed) == 1 && all[0].Failed[0] == "a: broken"
+		return len(all) == 1 && all[0].ID == unit("1").ID() && all[0].Worker == "" && len(all[0].Failed) == 1 &&
+			all[0].Failed[0] == "a: broken"
 	})
 	job := take(t, as("b"))
 	sees("who has it", func(all []workqueue.Begun) bool {
