@@ -127,7 +127,8 @@ func judgeWithin(
 type verdictCase struct {
 	name string
 	h    harness.History
-	// classes of the anomalies, in the order in which they are found; valid if both this and unknown are empty
+	// want has the classes of the anomalies, in the order in which they are found. If it and unknown are empty, the
+	// verdict is valid.
 	want    []harness.Class
 	unknown string // part of the reason of an Unknown; "": not Unknown
 	note    string // part of the first anomaly's note

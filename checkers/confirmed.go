@@ -143,7 +143,7 @@ func (m *mark) shorten(c harness.Op, drift float64) {
 	}
 }
 
-// keepSuspect keeps s until no confirm that was called in time can come any more.
+// keepSuspect keeps s until every confirm that was called in time has come.
 func (p *dedupPass) keepSuspect(s *suspected) {
 	if !p.awaitsConfirms {
 		p.decide(s)

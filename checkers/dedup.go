@@ -57,8 +57,8 @@ type dedup struct{ confirmed, byHarness bool }
 
 func (dedup) Name() string { return "dedup" }
 
-func (c dedup) Check(ctx context.Context, h harness.History, found func(harness.Anomaly)) harness.Judgement {
-	p := newDedupPass(h, c, found)
+func (c dedup) Check(ctx context.Context, h harness.History, report func(harness.Anomaly)) harness.Judgement {
+	p := newDedupPass(h, c, report)
 	err := eachOp(ctx, h, p.op)
 	undecidedDoubt := p.end(err == nil && isComplete(h))
 	return p.judge(judgement{
@@ -69,9 +69,9 @@ func (c dedup) Check(ctx context.Context, h harness.History, found func(harness.
 	})
 }
 
-func newDedupPass(h harness.History, c dedup, found func(harness.Anomaly)) *dedupPass {
+func newDedupPass(h harness.History, c dedup, report func(harness.Anomaly)) *dedupPass {
 	promised := c.confirmed || slices.Contains(h.Meta.Kinds, harness.Confirm)
-	p := &dedupPass{tally: newTally(h, found), marks: map[string][]mark{}, promised: promised}
+	p := &dedupPass{tally: newTally(h, report), marks: map[string][]mark{}, promised: promised}
 	p.awaitsConfirms = promised || len(h.Meta.Kinds) == 0
 	if promised {
 		p.watermark.workers = h.Meta.Workers

@@ -58,9 +58,9 @@ type delivery struct{}
 
 func (delivery) Name() string { return "delivery" }
 
-func (c delivery) Check(ctx context.Context, h harness.History, found func(harness.Anomaly)) harness.Judgement {
+func (c delivery) Check(ctx context.Context, h harness.History, report func(harness.Anomaly)) harness.Judgement {
 	p := &deliveryPass{
-		tally: newTally(h, found), messages: map[string]*message{},
+		tally: newTally(h, report), messages: map[string]*message{},
 		leases: slices.Contains(h.Meta.Kinds, harness.Confirm),
 	}
 	err := eachOp(ctx, h, p.collect)
@@ -104,8 +104,8 @@ type deliveryPass struct {
 // message holds what is known about one key.
 type message struct {
 	windowsOver time.Duration // the latest end of all windows asked for so far
-	// the first claim that obliged its client to deliver, and the last claim or confirm that may have marked the
-	// message
+	// obliging is the first claim that obliged its client to deliver. last is the last claim or confirm that may have
+	// marked the message.
 	obliging, last *harness.Op
 	refused        *harness.Op // the first client's claim told "seen" although nothing can have marked the message
 	unanswered     bool        // a claim may have marked it and lost its answer
@@ -297,7 +297,7 @@ func (p *deliveryPass) end() string {
 	return fmt.Sprintf("%d of %d messages asked for may be lost or not", remaining, p.asked)
 }
 
-// none returns a doubt if the history has no probes.
+// noProbes returns a doubt if the history has no probes.
 func (p *deliveryPass) noProbes() string {
 	if p.asked > 0 {
 		return ""

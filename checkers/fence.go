@@ -23,8 +23,8 @@ import (
 //     and before its lease, or that of a renewal which returned in time, can have ended.
 //
 // Two different owners with one token are a violation in either order, however late they were answered. An owner (the
-// worker together with Arg) that gets its own token again is none: who acquires again what it holds is granted nothing
-// new.
+// worker together with Arg) that gets its own token again is no violation: an acquire of a lock that it holds grants it
+// nothing new.
 //
 // Nothing is said about acquires in info, which may have drawn a token. A command of B's owner that may still be
 // executed may shorten B's lease. In a widened history B's release is not known well enough, so only the first rule
@@ -45,8 +45,8 @@ type fence struct{}
 
 func (fence) Name() string { return "fence" }
 
-func (c fence) Check(ctx context.Context, h harness.History, found func(harness.Anomaly)) harness.Judgement {
-	p := &fencePass{tally: newTally(h, found), peaks: map[string]*peaks{}, latest: map[string]*latestGrants{},
+func (c fence) Check(ctx context.Context, h harness.History, report func(harness.Anomaly)) harness.Judgement {
+	p := &fencePass{tally: newTally(h, report), peaks: map[string]*peaks{}, latest: map[string]*latestGrants{},
 		watermark: watermark{workers: h.Meta.Workers, widened: h.Meta.Widened}}
 	err := eachOp(ctx, h, p.op)
 	if err == nil && isComplete(h) {
@@ -143,7 +143,8 @@ func (p *fencePass) rejudge(before peaks, x peak) {
 	}
 }
 
-// largerBefore returns the grant among before, with the largest token, that forbids x to get this token.
+// largerBefore returns the grant that forbids x this token: of those in before the one with the largest token, if that
+// is larger, or as large and another owner's.
 func (p *fencePass) largerBefore(before peaks, x harness.Op, token number) (harness.Op, bool) {
 	for _, a := range slices.Backward(before) {
 		switch c := a.number.compare(token); {
@@ -157,13 +158,13 @@ func (p *fencePass) largerBefore(before peaks, x harness.Op, token number) (harn
 }
 
 func (p *fencePass) regressionAnomaly(a harness.Op, b peak) harness.Anomaly {
-	found := pairAnomaly(harness.FenceRegression, a, b.Op, fmt.Sprintf(
+	anomaly := pairAnomaly(harness.FenceRegression, a, b.Op, fmt.Sprintf(
 		"%s was granted %s with the fencing token %s by %s, after %s had been granted it with %s by %s",
 		clientName(b.Client), b.Key, b.Result, formatTime(b.Return), clientName(a.Client), a.Result,
 		formatTime(a.Return)))
-	found.From = min(a.Call, b.Call)
-	found.Spans = []harness.Span{{Client: a.Client, Kind: harness.LargestToken, From: a.Return, To: b.orderedAfter}}
-	return found
+	anomaly.From = min(a.Call, b.Call)
+	anomaly.Spans = []harness.Span{{Client: a.Client, Kind: harness.LargestToken, From: a.Return, To: b.orderedAfter}}
+	return anomaly
 }
 
 // noTokens returns a doubt if the history has no tokens.

@@ -17,7 +17,8 @@ type fenceHold struct {
 	grant peak
 	until time.Duration // the earliest end of the grant and its renewals, as far as known
 	chain []link        // the grant and its renewals, each before the earlier one can have ended
-	// grants with a larger token that were called before this one returned, and returned after it but before until
+	// larger has grants with a larger token. They were called before this one returned, and returned after it but
+	// before until.
 	larger []peak
 	done   bool // it has ended, or was reported
 }
@@ -133,8 +134,8 @@ func (h *fenceHold) evidenceUntil(t time.Duration) (all []harness.Op) {
 	return all
 }
 
-// decide reports h if a larger grant returned before heldUntil, until when h was certainly not released, and before h
-// can have ended.
+// decide reports h if a grant with a larger token returned while h certainly lasted: before h can have ended, and
+// before heldUntil. Until then h was certainly not released.
 func (h *fenceHold) decide(heldUntil time.Duration, report func(h *fenceHold, first peak)) {
 	h.larger = slices.DeleteFunc(h.larger, func(a peak) bool { return a.Return >= h.until })
 	var first *peak
@@ -164,15 +165,15 @@ func (f *fenceHolds) end(report func(h *fenceHold, first peak)) {
 // returned.
 func (p *fencePass) lateTokenAnomaly(h *fenceHold, first peak) harness.Anomaly {
 	a, b := first.Op, h.grant.Op
-	found := pairAnomaly(harness.FenceRegression, a, b, fmt.Sprintf(
+	anomaly := pairAnomaly(harness.FenceRegression, a, b, fmt.Sprintf(
 		"%s was granted %s with the fencing token %s by %s, and still had it at %s, when %s was granted it with %s, "+
 			"for which it had asked by %s: that grant came first, so its token has to be smaller",
 		clientName(b.Client), b.Key, b.Result, formatTime(b.Return), formatTime(a.Return), clientName(a.Client),
 		a.Result, formatTime(a.Call)))
-	found.From, found.To = min(a.Call, b.Call), a.Return
+	anomaly.From, anomaly.To = min(a.Call, b.Call), a.Return
 	if b.Return < a.Return {
-		found.Spans = []harness.Span{{Client: b.Client, Kind: harness.StillHeld, From: b.Return, To: a.Return}}
+		anomaly.Spans = []harness.Span{{Client: b.Client, Kind: harness.StillHeld, From: b.Return, To: a.Return}}
 	}
-	found.Ops = append(h.evidenceUntil(a.Return), a)
-	return found
+	anomaly.Ops = append(h.evidenceUntil(a.Return), a)
+	return anomaly
 }

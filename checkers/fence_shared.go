@@ -62,11 +62,11 @@ func (l *latestGrants) add(x peak, low time.Duration) {
 
 // sharedTokenAnomaly returns the anomaly of two owners with one token, where second returned later.
 func sharedTokenAnomaly(first, second harness.Op) harness.Anomaly {
-	found := pairAnomaly(harness.FenceRegression, first, second, fmt.Sprintf(
+	anomaly := pairAnomaly(harness.FenceRegression, first, second, fmt.Sprintf(
 		"%s and %s were both granted %s with the fencing token %s, by %s and by %s: whoever came second should have "+
 			"got a larger one",
 		clientName(first.Client), clientName(second.Client), second.Key, second.Result, formatTime(first.Return),
 		formatTime(second.Return)))
-	found.From = min(first.Call, second.Call)
-	return found
+	anomaly.From = min(first.Call, second.Call)
+	return anomaly
 }

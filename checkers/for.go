@@ -51,14 +51,14 @@ func Watchers(cs []harness.Checker) []harness.Checker {
 // Finds returns the classes that the checkers of these workloads may report, for a load or a search, in the order of
 // [harness.Classes].
 func Finds(loads ...harness.Workload) []harness.Class {
-	var found []harness.Class
+	var classes []harness.Class
 	for _, d := range harness.Classes() {
 		finds := func(r role) bool { return slices.Contains(r.finds, d.Class) && r.judgesAny(loads) }
 		if slices.ContainsFunc(roles, finds) {
-			found = append(found, d.Class)
+			classes = append(classes, d.Class)
 		}
 	}
-	return found
+	return classes
 }
 
 // Fenced is a [harness.Workload] that says whether the grants of its locks carry fencing tokens.

@@ -51,9 +51,9 @@ type gates struct{}
 
 func (gates) Name() string { return "gates" }
 
-func (c gates) Check(ctx context.Context, h harness.History, found func(harness.Anomaly)) harness.Judgement {
+func (c gates) Check(ctx context.Context, h harness.History, report func(harness.Anomaly)) harness.Judgement {
 	p := &gatesPass{
-		tally: newTally(h, found), h: h, phases: phasesOf(h), ok: map[harness.Kind]int{},
+		tally: newTally(h, report), h: h, phases: phasesOf(h), ok: map[harness.Kind]int{},
 		situations: newSituationsOfShares(h),
 		gaveNumber: map[string]bool{}, clockBound: widestClockBound(h.Events),
 	}

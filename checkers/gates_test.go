@@ -182,8 +182,8 @@ func TestGates(t *testing.T) {
 			h: said(clocksKnown("1ms"), harness.Event{Kind: harness.EventRole, Detail: "1h"},
 				harness.Event{Kind: harness.EventClockBound, Detail: "x"})},
 		{name: "clocks known too little", h: clocksKnown("1ms", "20.1ms", "3ms"),
-			unknown: "the clocks of the generators were known to within 20.1ms only, and the shortest lease or window " +
-				"is 80ms"},
+			unknown: "the clocks of the generators were known to within 20.1ms only, " +
+				"and the shortest lease or window is 80ms"},
 	})
 }
 

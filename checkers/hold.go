@@ -27,10 +27,11 @@ type hold struct {
 	confirmedUntil time.Duration // every overlap before this time is decided; the hold lasted at least that long
 	lastExcluded   time.Duration // the Return of the latest hold that this one may exclude, or noTime
 	overlap        *overlap      // with earlier holds; nil if it excludes none
-	// late releases by other owners that may have removed this lock, in the order of the history
+	// thefts are late releases by other owners that may have removed this lock, in the order of the history.
 	thefts   []*theft
 	reported bool // it was reported as the second hold of an overlap
-	// the owner has certainly had the lock since then: the Return of the first of links, or of op
+	// certainFrom is the time from which on the owner certainly had the lock: the Return of the first of links, or of
+	// op.
 	certainFrom  time.Duration
 	links        []*link // earlier grants of the owner that prove certainFrom
 	linksDropped bool    // links misses some of these

@@ -32,7 +32,7 @@ import (
 // its Call and its Return. A client that is paused or slow for longer than its lease does write too late. That is no
 // false alarm: the lock does not protect from it.
 //
-// Every such write is one violation. A refused write is none, whatever the reason. Writes of owners without a known
+// Every such write is one violation. A refused write is not, whatever the reason. Writes of owners without a known
 // grant are doubts. Porcupine is not asked: the operations came one after the other, and a model could only repeat the
 // rule about the time between them. Sources: Kleppmann 2016; Jepsen, etcd 3.4.3; soundness rules 1, 2 and 5.
 //
@@ -45,8 +45,8 @@ type holders struct{}
 
 func (holders) Name() string { return "holders" }
 
-func (c holders) Check(ctx context.Context, h harness.History, found func(harness.Anomaly)) harness.Judgement {
-	p := &holdersPass{tally: newTally(h, found), grants: map[int][]*grantee{}, successors: map[string]successors{},
+func (c holders) Check(ctx context.Context, h harness.History, report func(harness.Anomaly)) harness.Judgement {
+	p := &holdersPass{tally: newTally(h, report), grants: map[int][]*grantee{}, successors: map[string]successors{},
 		watermark: watermark{workers: h.Meta.Workers, widened: h.Meta.Widened}}
 	err := eachOp(ctx, h, p.op)
 	return p.judge(judgement{
@@ -135,7 +135,7 @@ func (p *holdersPass) noteLease(x harness.Op) {
 	g.leaseOver = max(g.leaseOver, over)
 }
 
-// leaseOver returns the latest end of the lease of x. It has none if its owner has commands that may still renew it.
+// leaseOver returns the latest end of the lease of x: forever if its owner has commands that may still renew it.
 func (p *holdersPass) leaseOver(x harness.Op) time.Duration {
 	if x.Outcome != harness.OK {
 		p.pending.add(x, p.meta)

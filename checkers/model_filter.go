@@ -16,7 +16,7 @@ type filterInput struct {
 	confirms   int  // the confirm that takes effect; 0: none
 	lapses     int  // the confirm whose window ends; 0: none
 	asks       int  // the claim that is called; 0: none
-	told       int  // the claim that returns; 0: none
+	returns    int  // the claim that returns; 0: none
 	impossible bool // the claim that returns came while its message was certainly marked
 }
 
@@ -71,9 +71,9 @@ func (s filterState) after(step filterInput) (ok bool, next filterState) {
 	case step.asks > 0:
 		next.asked = s.withoutClaim(step.asks)
 		next.asked[step.asks] = s.confirms
-	case step.told > 0:
-		before, asked := s.asked[step.told]
-		next.asked = s.withoutClaim(step.told)
+	case step.returns > 0:
+		before, asked := s.asked[step.returns]
+		next.asked = s.withoutClaim(step.returns)
 		ok = asked && !step.impossible && !slices.ContainsFunc(before,
 			func(c int) bool { return slices.Contains(s.confirms, c) })
 	default:
@@ -109,7 +109,7 @@ func filterOperations(ops []harness.Op, meta harness.Meta) []porcupine.Operation
 		if toldFirst(x) && confirmed {
 			steps = append(steps, toOperation(opAt(x, x.Call),
 				filterInput{asks: n, markInput: markInput{text: describeOp(x) + ", asked for"}}),
-				toOperation(opAt(x, x.Return), filterInput{told: n, impossible: toldWhileMarked(ops, i, meta),
+				toOperation(opAt(x, x.Return), filterInput{returns: n, impossible: toldWhileMarked(ops, i, meta),
 					markInput: markInput{text: describeOp(x) + ", told"}}))
 		}
 		if end < forever {

@@ -44,11 +44,11 @@ func (s lockState) after(step lockInput) (bool, lockState) {
 		free := len(s.holds) == 0 || s.owner == step.owner
 		return free, lockState{step.owner, append(slices.Clip(s.holds), step.takes)}
 	}
-	left := slices.DeleteFunc(slices.Clone(s.holds), func(h int) bool { return slices.Contains(step.ends, h) })
-	if len(left) == 0 {
+	remaining := slices.DeleteFunc(slices.Clone(s.holds), func(h int) bool { return slices.Contains(step.ends, h) })
+	if len(remaining) == 0 {
 		return true, lockState{}
 	}
-	return true, lockState{s.owner, left}
+	return true, lockState{s.owner, remaining}
 }
 
 // String says who holds the lock.

@@ -59,8 +59,8 @@ type mutex struct{}
 
 func (mutex) Name() string { return "mutex" }
 
-func (c mutex) Check(ctx context.Context, h harness.History, found func(harness.Anomaly)) harness.Judgement {
-	p := &mutexPass{tally: newTally(h, found), faults: harness.Influences(h.Faults), holdsOf: map[int]*workerHolds{},
+func (c mutex) Check(ctx context.Context, h harness.History, report func(harness.Anomaly)) harness.Judgement {
+	p := &mutexPass{tally: newTally(h, report), faults: harness.Influences(h.Faults), holdsOf: map[int]*workerHolds{},
 		locks: map[string]*lock{}}
 	err := eachOp(ctx, h, p.op)
 	undecidedDoubt := p.end(err == nil && isComplete(h))

@@ -119,7 +119,7 @@ type familyKey struct {
 	key    string
 }
 
-// keyOps holds the operations of a key. They are nil once they were too many.
+// keyOps holds the operations of a key, or nil once there were too many.
 type keyOps struct {
 	familyKey
 	ops []harness.Op
@@ -268,7 +268,7 @@ func (p *opinionPass) describeAsked() string {
 	return strings.Join(append([]string{out}, rest...), "; ")
 }
 
-// differAtMost bounds the differences that a reason names.
+// differencesNamed bounds the differences that a reason names.
 const differencesNamed = 3
 
 func (p *opinionPass) defect() string {

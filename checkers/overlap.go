@@ -172,8 +172,8 @@ func (o *overlap) spans() []harness.Span {
 // that time is empty.
 func (h *hold) span(began harness.Op, owner int) []harness.Span {
 	until, why := h.until, harness.LeaseEnds
-	if given := h.tenure.releasedAt; given >= 0 && given < until {
-		until, why = given, harness.OwnRelease
+	if releasedAt := h.tenure.releasedAt; releasedAt != noTime && releasedAt < until {
+		until, why = releasedAt, harness.OwnRelease
 	}
 	return certainSpan(harness.Span{Client: began.Client, Owner: owner, From: began.Return, To: until, Until: why})
 }

@@ -27,8 +27,8 @@ import (
 //   - when X returned, the last lease of B's owner had ended, or its release had returned.
 //
 // Two owners at one time are for [Mutex] to report. If X's owner has an acquire or extend in info, nothing is said:
-// that may take the lock anew at any later time. An extend granted after its lease is none if nobody else had the lock
-// meanwhile.
+// that may take the lock anew at any later time. An extend granted after its lease is no violation if nobody else had
+// the lock meanwhile.
 //
 // A release or extend X that was refused (Outcome fail, and Err empty or [harness.NotMine]) is a
 // [harness.RefusedRelease] if all of these hold:
@@ -44,8 +44,9 @@ import (
 //     while, so it counts as ok.
 //   - No fault may have made Redis forget anything from A.Call to the Return of E.
 //
-// So a lock whose lease is shorter than asked for is none: it is free when it refuses its owner, and the next one gets
-// it. Nor is a release that its client sent twice because the first answer was lost: the first one released the lock.
+// So a lock whose lease is shorter than asked for is no violation: it is free when it refuses its owner, and the next
+// one gets it. Nor is a release that its client sent twice because the first answer was lost: the first one released
+// the lock.
 //
 // Each such operation is one violation. Porcupine is not asked. Sources: the contract of workloads.Locker and
 // workloads.Extender; soundness rules 1, 2 and 5.
@@ -59,8 +60,8 @@ type owners struct{}
 
 func (owners) Name() string { return "owners" }
 
-func (c owners) Check(ctx context.Context, h harness.History, found func(harness.Anomaly)) harness.Judgement {
-	p := &ownersPass{tally: newTally(h, found), faults: harness.Influences(h.Faults),
+func (c owners) Check(ctx context.Context, h harness.History, report func(harness.Anomaly)) harness.Judgement {
+	p := &ownersPass{tally: newTally(h, report), faults: harness.Influences(h.Faults),
 		grantsOf: map[int][]*currentGrant{}, locks: map[string]*ownersLock{},
 		watermark: watermark{workers: h.Meta.Workers, widened: h.Meta.Widened, heedsHarness: true}}
 	err := eachOp(ctx, h, p.op)
@@ -98,7 +99,8 @@ type ownersPass struct {
 type currentGrant struct {
 	owner owner
 	indexedOp
-	// the owner has certainly had the lock since then: its Return, or that of a grant which it and others renewed
+	// certainFrom is the time from which on the owner certainly had the lock: its Return, or that of an earlier grant
+	// which it and others renewed in time.
 	certainFrom time.Duration
 	until       time.Duration // its earliest end
 	entries     int           // ok acquires since the last release
@@ -357,7 +359,8 @@ func (p *ownersPass) dropExplained(l *ownersLock, x harness.Op, isExplained func
 	}
 }
 
-// reportBefore reports the refusals whose evidence returned before low. No operation still to come was called by then.
+// reportBefore reports the refusals whose evidence returned before low. No operation that was called by then can still
+// come.
 func (p *ownersPass) reportBefore(low time.Duration) {
 	n := 0
 	for ; n < len(p.awaiting) && p.awaiting[n].shownBy.Return < low; n++ {

@@ -26,8 +26,8 @@ type peak struct {
 	gapBefore    bool          // others between this one and the one before were dropped
 }
 
-// addIfLarger adds x, unless two owners have returned as much already. Operations come in order of Return, and none is
-// called before low any more.
+// addIfLarger adds x, unless two owners have returned as much already. Operations come in order of Return, and no later
+// one is called before low.
 func (p *peaks) addIfLarger(x peak, meta harness.Meta, low time.Duration) {
 	all := *p
 	if k := len(all); k > 0 {

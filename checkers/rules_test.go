@@ -62,7 +62,7 @@ func byKey(ops []harness.Op) map[string][]harness.Op {
 	return out
 }
 
-// each judges each key separately.
+// perKey judges each key separately.
 func perKey(rule func(ops []harness.Op, meta harness.Meta, c counted)) func([]harness.Op, harness.Meta) counted {
 	return func(ops []harness.Op, meta harness.Meta) counted {
 		c := counted{}

@@ -34,8 +34,8 @@ type sequence struct{}
 
 func (sequence) Name() string { return "sequence" }
 
-func (c sequence) Check(ctx context.Context, h harness.History, found func(harness.Anomaly)) harness.Judgement {
-	p := &sequencePass{tally: newTally(h, found), series: map[string]*series{},
+func (c sequence) Check(ctx context.Context, h harness.History, report func(harness.Anomaly)) harness.Judgement {
+	p := &sequencePass{tally: newTally(h, report), series: map[string]*series{},
 		watermark: watermark{workers: h.Meta.Workers, widened: h.Meta.Widened}}
 	err := eachOp(ctx, h, p.op)
 	p.recall(ctx, h)

@@ -76,10 +76,11 @@ type leftFilter struct {
 	excused   bool // nobody has to deliver the message
 	asked     int  // index of the harness's first claim, from 1; 0: none
 	last      int  // index of the harness's last operation
-	// index of the probe that shows that the message is lost, from 1; 0: none. It is withdrawn if the message is new
-	// while a mark may be left.
+	// lost is the index of the probe that shows that the message is lost, from 1; 0: none. It is withdrawn if the
+	// message is new while a mark may be left.
 	lost int
-	// index of the probe that shows a mark without an end, from 1, unless the message is new in the end; 0: none
+	// immortal is the index of the probe that shows a mark without an end, from 1; 0: none. It is withdrawn if the
+	// message is new in the end.
 	immortal int
 }
 

@@ -13,7 +13,8 @@ import (
 // as known then. Otherwise Mutex may report two owners.
 type turnServer struct {
 	granted []deed
-	// grants that their owner may have released at the instant of its answer; the record shows later whether it did
+	// givenUp has grants that their owner may have released at the instant of its answer. The record shows later
+	// whether it did.
 	givenUp []int
 }
 
@@ -151,9 +152,9 @@ type takenServer struct {
 	holder *deed // the owner that must not be refused, or was when the lock became free; nil: none
 	free   bool
 	by     harness.Kind // the kind of request the holder was refused, if that left the lock free
-	// the Return of the last of several possible owners at once; whoever asked before that may be one of them
+	// crowd is the Return of the last of several possible owners at once. Whoever asked before that may be one of them.
 	crowd time.Duration
-	// the Return of a release after a refused extend; whoever asked before that may have been refused
+	// gaveUp is the Return of a release after a refused extend. Whoever asked before that may have been refused.
 	gaveUp time.Duration
 }
 

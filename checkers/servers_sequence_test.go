@@ -44,8 +44,8 @@ type storedServer struct {
 	limited bool          // it had a TTL at the last inspection
 	seen    time.Duration // the Call of the last inspection
 	last    int           // the index of the last inspection
-	// the Return of the last inspection that found nothing of a sequence with a TTL; numbers called by then may have
-	// been drawn before. -1: none
+	// nothing is the Return of the last inspection that found nothing of a sequence with a TTL, or -1. Numbers called
+	// by then may have been drawn before.
 	nothing time.Duration
 	drawn   []deed
 }
@@ -53,8 +53,8 @@ type storedServer struct {
 // lookFacts describes an inspection as known at the end.
 type lookFacts struct {
 	mortal bool // the sequence had been seen to have a TTL
-	// a Next was under way that had been called a whole TTL before, so nothing is said about numbers that are not
-	// stored
+	// slow says that a Next was under way that had been called a whole TTL before. Then nothing is said about numbers
+	// that are not stored.
 	slow bool
 }
 

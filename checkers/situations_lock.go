@@ -58,7 +58,7 @@ func (c *Situations) noteAcquire(worker int, x harness.Op) {
 	}
 }
 
-// noteSimilarNames counts x if the name of the holder, or that of the owner who asks, begins with the other.
+// noteSimilarNames counts x if the holder's name is a prefix of the name in x, or the other way round.
 func (c *Situations) noteSimilarNames(h *ownership, x harness.Op) {
 	if x.Arg != "" && x.Arg != h.token && (strings.HasPrefix(x.Arg, h.token) || strings.HasPrefix(h.token, x.Arg)) {
 		c.meet(harness.NameBeginsAnother, h.lease, x)

@@ -7,7 +7,7 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 )
 
-// marksKept bounds the messages that are watched.
+// marksKept bounds the messages whose last mark is kept.
 const marksKept = 16384
 
 // sampledMarks holds the last mark of each message, or of a sample of the messages if they are too many. The zero value

@@ -79,7 +79,7 @@ func wantedOf(kinds []harness.Kind) (wanted []harness.SituationName) {
 	return slices.DeleteFunc(wanted, IsByChance)
 }
 
-// QuotaLacks is the text by which Lacking, and a verdict that cites it, can be recognised.
+// QuotaLacks is the part of Lacking's text, and of a verdict that cites it, by which others recognise it.
 const QuotaLacks = "not every situation had occurred"
 
 // Lacking names the situations that occurred too seldom. It returns "" if there are none.

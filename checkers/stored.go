@@ -51,8 +51,8 @@ type stored struct{}
 
 func (stored) Name() string { return "stored" }
 
-func (c stored) Check(ctx context.Context, h harness.History, found func(harness.Anomaly)) harness.Judgement {
-	p := &storedPass{tally: newTally(h, found), keys: map[string]*sequenceState{},
+func (c stored) Check(ctx context.Context, h harness.History, report func(harness.Anomaly)) harness.Judgement {
+	p := &storedPass{tally: newTally(h, report), keys: map[string]*sequenceState{},
 		watermark: watermark{workers: h.Meta.Workers, widened: h.Meta.Widened, heedsHarness: true}}
 	err := eachOp(ctx, h, p.op)
 	undecidedDoubt := p.end(err == nil && isComplete(h))
@@ -81,7 +81,7 @@ type storedPass struct {
 	decidedUntil         time.Duration               // findings before this time are decided
 	inspections, numbers int                         // ok ones
 	tooLateInspections   int                         // inspections after the sequence may have ended
-	// inspections that cannot be judged, since too many numbers came meanwhile
+	// overtaken counts the inspections that cannot be judged, since too many numbers came meanwhile.
 	overtaken  int
 	nonNumbers nonNumbers
 }
@@ -222,8 +222,9 @@ func (p *storedPass) inspect(r *sequenceState, i peak) {
 	}
 }
 
-// addUnlessEnded reports a once it is certain that the sequence had not ended when a ends: no Next under way may have
-// begun it, at begunFrom or later, with so early an end. If the sequence has no TTL, it reports a at once.
+// addUnlessEnded reports the finding a once it is certain that the sequence had not ended by a.To. A Next still under
+// way may have begun the sequence, at begunFrom or later, with a TTL that ends by then. If the sequence has no TTL, a
+// is reported at once.
 func (p *storedPass) addUnlessEnded(r *sequenceState, begunFrom time.Duration, a harness.Anomaly) {
 	if r.hasNoTTL {
 		p.add(a)

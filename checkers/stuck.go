@@ -37,8 +37,8 @@ type stuck struct{}
 
 func (stuck) Name() string { return "stuck" }
 
-func (c stuck) Check(ctx context.Context, h harness.History, found func(harness.Anomaly)) harness.Judgement {
-	p := &stuckPass{tally: newTally(h, found), locks: map[string]*probedLock{}}
+func (c stuck) Check(ctx context.Context, h harness.History, report func(harness.Anomaly)) harness.Judgement {
+	p := &stuckPass{tally: newTally(h, report), locks: map[string]*probedLock{}}
 	err := eachOp(ctx, h, p.op)
 	undecidedDoubt := p.end()
 	return p.judge(judgement{
@@ -149,7 +149,7 @@ func (p *stuckPass) end() string {
 		remaining, len(p.tried))
 }
 
-// none returns a doubt if the history has no probes.
+// noProbes returns a doubt if the history has no probes.
 func (p *stuckPass) noProbes() string {
 	if p.probes > 0 {
 		return ""

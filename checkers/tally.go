@@ -19,15 +19,15 @@ const certifyAtMost = 10_000
 // tally collects the anomalies of one Check and makes its judgement.
 type tally struct {
 	meta      harness.Meta
-	found     func(harness.Anomaly)
+	onAnomaly func(harness.Anomaly)
 	counts    map[harness.Class]int
 	asked     int            // anomalies shown to porcupine
 	certified int            // those of them that porcupine found illegal
 	broken    map[string]int // violations by key, for as many keys as are named
 }
 
-func newTally(h harness.History, found func(harness.Anomaly)) *tally {
-	return &tally{meta: h.Meta, found: found}
+func newTally(h harness.History, report func(harness.Anomaly)) *tally {
+	return &tally{meta: h.Meta, onAnomaly: report}
 }
 
 // add counts one anomaly, has porcupine certify it and passes it on. The checker gives its Ops in the order of the
@@ -45,7 +45,7 @@ func (t *tally) add(a harness.Anomaly) {
 	}
 	t.counts[a.Class] += a.Violations()
 	t.countBroken(a)
-	t.found(a)
+	t.onAnomaly(a)
 }
 
 // keysNamed bounds the broken keys that are counted one by one.

@@ -46,8 +46,8 @@ type writes struct{}
 
 func (writes) Name() string { return "writes" }
 
-func (c writes) Check(ctx context.Context, h harness.History, found func(harness.Anomaly)) harness.Judgement {
-	p := &writesPass{tally: newTally(h, found), sets: map[string]*set{}, counts: newWriteCounts(h)}
+func (c writes) Check(ctx context.Context, h harness.History, report func(harness.Anomaly)) harness.Judgement {
+	p := &writesPass{tally: newTally(h, report), sets: map[string]*set{}, counts: newWriteCounts(h)}
 	err := eachOp(ctx, h, p.collect)
 	if err == nil {
 		err = p.compare(ctx, h)
