@@ -12,13 +12,13 @@ import (
 	"github.com/doublegrant/doublegrant/harness/interleave"
 )
 
-// This file is for programs that drive themselves: tests that a user has already. They say what they are about to do, and what came of
-// it, over their own connection to Redis.
+// This file is for programs that drive themselves, such as tests that a user has already. They announce each operation
+// and its outcome, over their own connection to Redis.
 
 // Driving is one process that drives itself, in one schedule.
 type Driving interface {
-	// Next lets the process go on, and returns what it announces next. It reports false when the process has ended. What the process
-	// asks a preloaded clock meanwhile is answered on the clock of ctx.
+	// Next lets the process go on until its next announcement, and returns that. more is false when the process has
+	// ended. If the process asks a preloaded clock meanwhile, the clock of ctx answers.
 	Next(ctx context.Context) (text string, more bool)
 }
 
@@ -29,15 +29,17 @@ var announcedKinds = map[Family]map[string]harness.Kind{
 	Sequence: {DoNext: harness.Next},
 }
 
-// announcedProgram is what the clients of a program that drives itself do in a search: whatever they announce.
+// announcedProgram returns what the clients of a program that drives itself do in a search: whatever they announce.
 func (c Client) announcedProgram(o Options, run Outside) interleave.Program {
 	p := interleave.Program{
-		Name: c.ID(), Lease: cmp.Or(o.TTL, ExploredLease), Kinds: []harness.Kind{announcedKinds[c.As][needed[c.As][0]]}, NoBackgroundWork: true,
+		Name: c.ID(), Lease: cmp.Or(o.TTL, ExploredLease),
+		Kinds: []harness.Kind{announcedKinds[c.As][requiredOperations[c.As][0]]}, NoBackgroundWork: true,
 		Announced: run.Announced,
 	}
 	return c.outsideProgram(p, func(i int, address string) harness.Client {
 		a := &announcer{family: c.As, lease: p.Lease, owner: exploredNames[i]}
-		d := run.Drive(address, "DOUBLEGRANT_CLIENT="+strconv.Itoa(i+1), "DOUBLEGRANT_TTL_MS="+strconv.FormatInt(p.Lease.Milliseconds(), 10))
+		d := run.Drive(address, "DOUBLEGRANT_CLIENT="+strconv.Itoa(i+1),
+			"DOUBLEGRANT_TTL_MS="+strconv.FormatInt(p.Lease.Milliseconds(), 10))
 		return clientFunc(func(ctx context.Context, s *harness.Session) { a.step(ctx, s, d) })
 	}, run.Kill)
 }
@@ -46,7 +48,7 @@ func (c Client) announcedProgram(o Options, run Outside) interleave.Program {
 type announcer struct {
 	family  Family
 	lease   time.Duration
-	owner   string // its name, for the tokens of its attempts
+	owner   string // the client's name, with which its tokens begin
 	attempt int
 }
 
@@ -56,22 +58,23 @@ func (a *announcer) step(ctx context.Context, s *harness.Session, d Driving) {
 		if !more {
 			return
 		}
-		op := a.begun(text)
+		op := a.parseInvocation(text)
 		s.Invoke(op, func(op *harness.Op) {
 			text, more := d.Next(ctx)
 			if !more {
 				op.Outcome, op.Err = harness.Info, "the program ended"
 				return
 			}
-			a.ended(op, text)
+			a.applyReturn(op, text)
 		})
 	}
 }
 
 const announcedPage = "see workloads/clients/README.md"
 
-// begun returns the operation that an announcement begins: "invoke acquire lock-1", perhaps with the lease in milliseconds.
-func (a *announcer) begun(text string) (op harness.Op) {
+// parseInvocation returns the operation that an announcement begins: "invoke acquire lock-1", optionally followed by
+// the lease in milliseconds.
+func (a *announcer) parseInvocation(text string) (op harness.Op) {
 	w := strings.Fields(text)
 	if len(w) < 3 || len(w) > 4 || w[0] != "invoke" {
 		panic(wrongAnnouncement(text, "want invoke, an operation and a name, before each return"))
@@ -103,9 +106,9 @@ func (a *announcer) begun(text string) (op harness.Op) {
 	return op
 }
 
-// ended fills in what came of the operation: "return ok", "return no", "return fail" or "return info", the last two with a reason, and
-// for a number "return ok 7".
-func (a *announcer) ended(op *harness.Op, text string) {
+// applyReturn sets the outcome of op from an announcement: "return ok", "return no", "return fail" or "return info",
+// the last two with a reason, and for a number "return ok 7".
+func (a *announcer) applyReturn(op *harness.Op, text string) {
 	w := strings.SplitN(text, " ", 3)
 	if len(w) < 2 || w[0] != "return" {
 		panic(wrongAnnouncement(text, "want a return before anything else is invoked"))
