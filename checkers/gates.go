@@ -246,8 +246,10 @@ func (p *gatesPass) missingLoad() (missing []string) {
 	h.Faults = h.FaultsByStart()
 	slow := false
 	for _, ph := range p.phases {
-		from, to, rate := max(ph.from, p.firstCall), min(ph.to, p.lastReturn), p.meta.Rate/10
-		if ph.fault { // It lasts as long as it lasts, whether or not clients speak.
+		from := max(ph.from, p.firstCall)
+		to := min(ph.to, p.lastReturn)
+		rate := p.meta.Rate / 10
+		if ph.fault { // the phase of a fault counts in full, whether or not clients act
 			end := ph.to
 			if end == harness.Forever { // The record stops while it is in force.
 				end = max(ph.from, p.lastReturn)
@@ -256,7 +258,8 @@ func (p *gatesPass) missingLoad() (missing []string) {
 			if awake == 0 {
 				continue
 			}
-			from, to, rate = ph.from, end, awake*min(rate, float64(p.meta.Workers)/2)
+			from, to = ph.from, end
+			rate = awake * min(rate, float64(p.meta.Workers)/2)
 		}
 		missingHere, slowHere := ph.missing(rate, to-from)
 		missing, slow = append(missing, missingHere...), slow || slowHere

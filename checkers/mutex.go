@@ -284,7 +284,8 @@ func (p *mutexPass) addHold(worker int, h *hold) {
 // openOverlap finds the holds that h may exclude. It opens one overlap for all of them, if there is room.
 func (p *mutexPass) openOverlap(l *lock, h *hold) {
 	hasRoom := p.undecidedOverlaps < maxUndecided
-	firsts, ties, mayExclude := 0, 0, false
+	var firsts, ties int
+	var mayExclude bool // an earlier hold may exclude h, but its links were dropped
 	for _, first := range l.holds {
 		if !first.excludes(h) {
 			mayExclude = mayExclude || first.linksDropped && first.outlives(h)
@@ -350,7 +351,9 @@ func (p *mutexPass) renew(h *hold, x harness.Op) {
 // remove takes h out of its lock and clears its references. Otherwise each theft would keep the one before it in
 // memory.
 func (p *mutexPass) remove(h *hold) {
-	h.overlap, h.thefts, h.previous = nil, nil, nil
+	h.overlap = nil
+	h.thefts = nil
+	h.previous = nil
 	l := p.locks[h.op.Key]
 	l.holds = slices.DeleteFunc(l.holds, func(other *hold) bool { return other == h })
 }

@@ -190,7 +190,9 @@ func (p *opinionPass) ask(ctx context.Context, h harness.History) {
 // compare asks porcupine and the checkers about one key, and compares their answers.
 func (p *opinionPass) compare(ctx context.Context, k *keyOps, h harness.History, within time.Duration) {
 	h.Ops = harness.OpsOf(k.ops)
-	answers, same, illegal := 0, true, false
+	answers := 0
+	same := true // all answers agree
+	illegal := false
 	all := k.questions(p.meta)
 	for _, o := range all {
 		said := porcupine.CheckOperationsTimeout(o.model, o.operations, within/time.Duration(len(all)))

@@ -101,7 +101,10 @@ func (o *overlap) confirmFirst(first *hold, release *indexedOp) {
 	if o.first != nil && o.first.seq < first.seq {
 		return
 	}
-	o.first, o.firstUntil, o.releases[0], o.theft = first, first.until, release, first.theftBefore(o.second)
+	o.first = first
+	o.firstUntil = first.until
+	o.releases[0] = release
+	o.theft = first.theftBefore(o.second)
 	if release != nil {
 		o.firstUntil = min(o.firstUntil, release.op.Call)
 	}
@@ -257,7 +260,9 @@ func (p *mutexPass) confirm(o *overlap) {
 	if o.second.alreadyCounted() {
 		return
 	}
-	o.second.reported, o.first.tenure.reported, o.second.tenure.reported = true, true, true
+	o.second.reported = true
+	o.first.tenure.reported = true
+	o.second.tenure.reported = true
 	a := o.anomaly()
 	if o.theft != nil && !p.faultMayExplain(a) {
 		o.blameRelease(&a)

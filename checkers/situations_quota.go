@@ -47,7 +47,10 @@ func (*quota) Name() string { return "quota" }
 // Check counts the situations of a growing record, and calls onEnough once each has occurred often enough. It finds
 // nothing.
 func (q *quota) Check(ctx context.Context, h harness.History, _ func(harness.Anomaly)) harness.Judgement {
-	s, wanted, done, first := newSituationsOfShares(h), wantedOf(h.Meta.Kinds), false, time.Duration(-1)
+	s := newSituationsOfShares(h)
+	wanted := wantedOf(h.Meta.Kinds)
+	done := false
+	first := noTime
 	rare := func(name harness.SituationName) bool { return s.Count(name) < q.count }
 	err := eachOp(ctx, h, func(op harness.Op) {
 		if first < 0 {

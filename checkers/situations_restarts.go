@@ -64,7 +64,8 @@ func (c *Situations) noteSurvivor(grant, x harness.Op) {
 	}
 }
 
-// vacuousRestarts lists the restarts that no lock or mark of a promised kind survived.
+// vacuousRestarts lists the restarts through which no lock was held, or no message was marked, if that kind is
+// promised.
 func (s situationsOfShares) vacuousRestarts() (missing []string) {
 	for _, r := range s.restarts {
 		for _, promised := range []struct {

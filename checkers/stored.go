@@ -200,7 +200,9 @@ func (p *storedPass) inspect(r *sequenceState, i peak) {
 			fmt.Sprintf("%s was given %s of %s by %s, but at %s %s is stored",
 				clientName(n.Client), n.Result, i.Key, formatTime(n.Return), formatTime(i.Return), numberName(i))))
 	}
-	r.behind, r.last, r.ends = behind, i, 0
+	r.behind = behind
+	r.last = i
+	r.ends = 0
 	if i.number != "" {
 		r.endNoLaterThan(earliestEndOfTTL(i.Call, i.TTL, p.meta.Drift))
 	}

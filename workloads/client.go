@@ -129,7 +129,10 @@ func (c Client) Described(can []string, symmetric bool, clock ClientClock, maste
 		return c, fmt.Errorf("it says that it asks %d masters: say 2 to %d, or leave masters out where it uses one "+
 			"Redis", masters, mostMasters)
 	}
-	c.Can, c.Symmetric, c.Clock, c.Masters = can, symmetric, clock, masters
+	c.Can = can
+	c.Symmetric = symmetric
+	c.Clock = clock
+	c.Masters = masters
 	return c, nil
 }
 
@@ -215,7 +218,10 @@ func (c Client) onMasters(id string, run Outside, v Variant) Variant {
 func (c Client) outsideProgram(
 	p interleave.Program, openAt func(i int, address string) harness.Client, kill func(address string),
 ) interleave.Program {
-	p.Gate, p.Open, p.OpenAt, p.Kill = interleave.TCP, nil, openAt, kill
+	p.Gate = interleave.TCP
+	p.Open = nil
+	p.OpenAt = openAt
+	p.Kill = kill
 	if c.Clock == RealClock {
 		p.RealClock, p.Finally = true, nil // Finally would let time pass
 	}

@@ -20,7 +20,8 @@ const (
 	placeComesBack // the place of the client that comes back after its lease or window
 )
 
-// habits returns places if asked is set: the places of clients for which a search has parts of their own.
+// habits returns places if asked is set, and nothing otherwise. They are clients for which a search has parts of their
+// own.
 func habits(asked bool, places ...int) []int {
 	if !asked {
 		return nil
@@ -28,7 +29,8 @@ func habits(asked bool, places ...int) []int {
 	return places
 }
 
-// lockHabits returns the places of such clients of a lock. A lock that cannot be renewed has none that renews.
+// lockHabits returns the places of clients that use a lock more than once. A lock that cannot be renewed has no client
+// that renews.
 func lockHabits(o LockOptions, newLocker func(redis.UniversalClient) Locker) []int {
 	places := habits(o.Habits, placeTwoNames, placeComesBack)
 	if o.Habits {

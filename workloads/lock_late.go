@@ -109,7 +109,7 @@ func (l *lateHolds) takeFirstWay() int {
 	return int(l.started.Add(1) - 1)
 }
 
-// newLateHolds allows most locks to be held late at one time.
+// newLateHolds allows up to most locks to be held late at one time.
 func newLateHolds(most int) *lateHolds {
 	l := &lateHolds{}
 	l.free.Store(int64(most))

@@ -54,7 +54,9 @@ func (v Variant) Program(o Options) (interleave.Program, bool) {
 	if p.Retries = v.Retries; p.Retries > 0 {
 		p.Hooks = []redis.Hook{tracer{retries: true}}
 	}
-	p.Symmetric, p.NoBackgroundWork, p.Fenced = v.symmetric(), true, v.Fenced()
+	p.Symmetric = v.symmetric()
+	p.NoBackgroundWork = true
+	p.Fenced = v.Fenced()
 	return p, true
 }
 

@@ -101,7 +101,7 @@ func timestamp17(t time.Time, rng *rand.Rand) string {
 	return fmt.Sprintf("%s%03d%02d", t.Format("060102150405"), t.Nanosecond()/int(time.Millisecond), rng.IntN(100))
 }
 
-// clockBack returns t, or for some callers t less one second or more, as a clock that has stepped back shows it.
+// clockBack returns t as a caller's clock shows it. Some clocks have stepped back, by a second or more.
 func clockBack(t time.Time, rng *rand.Rand) time.Time {
 	if rng.Float64() >= steppedBack {
 		return t

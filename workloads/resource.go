@@ -117,7 +117,7 @@ func (r *guardedResource) readAll(s *harness.Session, lock string) {
 	})
 }
 
-// tokenTooOld is the reason for which a resource refuses a write.
+// tokenTooOld is the reason that a resource gives when it refuses a write.
 const tokenTooOld = "stale token"
 
 // update reads the guarded value, thinks, and writes it back. The client may be paused or crash between its read and

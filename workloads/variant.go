@@ -273,7 +273,9 @@ func lockVariant(id string, newLocker func(redis.UniversalClient) Locker, v Vari
 
 // quorumVariant returns a lock on at least three masters: a majority of two is both, so fewer gain nothing.
 func quorumVariant(id string, newQuorum func([]redis.UniversalClient) Locker, v Variant) Variant {
-	v.ID, v.Family, v.newQuorum, v.Masters, v.Claim = id, Lock, newQuorum, 3, MinorityMayFail
+	v.ID, v.Family, v.newQuorum = id, Lock, newQuorum
+	v.Masters = 3
+	v.Claim = MinorityMayFail
 	return v
 }
 
