@@ -15,7 +15,7 @@ const benchOps = 1_000_000
 // stream makes operations one by one, 10 microseconds apart.
 type stream = func(i int, t time.Duration) harness.Op
 
-// One lock of ten goes round 1000 workers; every other acquire is refused.
+// Ten locks and 1000 workers; every other acquire is refused.
 func benchLock(i int, t time.Duration) harness.Op {
 	key, w := "lock-"+strconv.Itoa(i/30%10), i/3
 	switch i % 3 {
@@ -34,7 +34,7 @@ var benchmarks = []struct {
 	at   stream
 }{
 	{"Mutex", Mutex(), harness.Valid, benchLock},
-	// Nobody is ever refused: up to 100 holds are open on one key, and each acquire overlaps all of them.
+	// A lock that refuses nobody: up to 100 holds are open on one key, and each acquire overlaps all of them.
 	{"MutexBroken", Mutex(), harness.Invalid, func(i int, t time.Duration) harness.Op {
 		if i%1000 >= 100 {
 			return claim(i%1000, t, t, 1)
@@ -63,7 +63,8 @@ var benchmarks = []struct {
 	}},
 	{"Gates", Gates(), harness.Valid, benchLock},
 	{"Fence", Fence(), harness.Valid, func(i int, t time.Duration) harness.Op {
-		return token(strconv.Itoa(i+1), on("lock-"+strconv.Itoa(i%10), acquire(i%1000, "t", t, t+time.Microsecond, time.Second)))
+		return token(strconv.Itoa(i+1), on("lock-"+strconv.Itoa(i%10),
+			acquire(i%1000, "t", t, t+time.Microsecond, time.Second)))
 	}},
 	{"Stuck", Stuck(), harness.Valid, func(i int, t time.Duration) harness.Op {
 		if i >= benchOps-10 {
@@ -93,19 +94,21 @@ var benchmarks = []struct {
 		return next(i%999, t, t+time.Microsecond, fmt.Sprintf("160818172%08d", i))
 	}},
 	// The default budget is used up: 100 keys of 500 operations.
-	{"SecondOpinionOfLocks", SecondOpinion(unhurried(Budget{})), harness.Valid, func(i int, t time.Duration) harness.Op {
-		key, token, ret := strconv.Itoa(i/500), strconv.Itoa(i/2), t+2*time.Microsecond
-		if i%2 == 1 {
-			return on(key, release(i/2%3, token, t, ret))
-		}
-		return on(key, acquire(i/2%3, token, t, ret, 3*time.Microsecond))
-	}},
-	{"SecondOpinionOfNumbers", SecondOpinion(unhurried(Budget{})), harness.Valid, func(i int, t time.Duration) harness.Op {
-		return on(strconv.Itoa(i/500), next(i%3, t, t+15*time.Microsecond, strconv.Itoa(i)))
-	}},
+	{"SecondOpinionOfLocks", SecondOpinion(unhurried(Budget{})), harness.Valid,
+		func(i int, t time.Duration) harness.Op {
+			key, token, ret := strconv.Itoa(i/500), strconv.Itoa(i/2), t+2*time.Microsecond
+			if i%2 == 1 {
+				return on(key, release(i/2%3, token, t, ret))
+			}
+			return on(key, acquire(i/2%3, token, t, ret, 3*time.Microsecond))
+		}},
+	{"SecondOpinionOfNumbers", SecondOpinion(unhurried(Budget{})), harness.Valid,
+		func(i int, t time.Duration) harness.Op {
+			return on(strconv.Itoa(i/500), next(i%3, t, t+15*time.Microsecond, strconv.Itoa(i)))
+		}},
 }
 
-// BenchmarkCheckers has each checker judge benchOps operations.
+// BenchmarkCheckers measures each checker on benchOps operations.
 func BenchmarkCheckers(b *testing.B) {
 	for _, v := range benchmarks {
 		b.Run(v.name, func(b *testing.B) {
@@ -114,7 +117,8 @@ func BenchmarkCheckers(b *testing.B) {
 				ops[i] = v.at(i, time.Duration(i)*10*time.Microsecond)
 			}
 			h := of()
-			h.Meta = harness.Meta{Workers: 1000, Clients: 1000, Groups: 2, Drift: 0.01, Kinds: []harness.Kind{ops[0].Kind}}
+			h.Meta = harness.Meta{Workers: 1000, Clients: 1000, Groups: 2, Drift: 0.01,
+				Kinds: []harness.Kind{ops[0].Kind}}
 			h.Ops = harness.OpsOf(ops)
 			b.ReportAllocs()
 			for b.Loop() {

@@ -19,7 +19,8 @@ import (
 const testWorkers = 3
 
 func acquire(client int, token string, call, ret, ttl time.Duration) harness.Op {
-	return harness.Op{Client: client, Kind: harness.Acquire, Key: "k", Arg: token, Call: call, Return: ret, TTL: ttl, Outcome: harness.OK}
+	return harness.Op{Client: client, Kind: harness.Acquire, Key: "k", Arg: token, Call: call, Return: ret, TTL: ttl,
+		Outcome: harness.OK}
 }
 
 func extend(client int, token string, call, ret, ttl time.Duration) harness.Op {
@@ -29,15 +30,18 @@ func extend(client int, token string, call, ret, ttl time.Duration) harness.Op {
 }
 
 func release(client int, token string, call, ret time.Duration) harness.Op {
-	return harness.Op{Client: client, Kind: harness.Release, Key: "k", Arg: token, Call: call, Return: ret, Outcome: harness.OK}
+	return harness.Op{Client: client, Kind: harness.Release, Key: "k", Arg: token, Call: call, Return: ret,
+		Outcome: harness.OK}
 }
 
 func claim(client int, call, ret, window time.Duration) harness.Op {
-	return harness.Op{Client: client, Kind: harness.Claim, Key: "m", Result: harness.ResultFirst, Call: call, Return: ret, TTL: window, Outcome: harness.OK}
+	return harness.Op{Client: client, Kind: harness.Claim, Key: "m", Result: harness.ResultFirst, Call: call,
+		Return: ret, TTL: window, Outcome: harness.OK}
 }
 
 func confirm(client int, call, ret, window time.Duration) harness.Op {
-	return harness.Op{Client: client, Kind: harness.Confirm, Key: "m", Call: call, Return: ret, TTL: window, Outcome: harness.OK}
+	return harness.Op{Client: client, Kind: harness.Confirm, Key: "m", Call: call, Return: ret, TTL: window,
+		Outcome: harness.OK}
 }
 
 func deliver(client int, call, ret time.Duration) harness.Op {
@@ -45,19 +49,23 @@ func deliver(client int, call, ret time.Duration) harness.Op {
 }
 
 func next(client int, call, ret time.Duration, result string) harness.Op {
-	return harness.Op{Client: client, Kind: harness.Next, Key: "seq-0", Result: result, Call: call, Return: ret, Outcome: harness.OK}
+	return harness.Op{Client: client, Kind: harness.Next, Key: "seq-0", Result: result, Call: call, Return: ret,
+		Outcome: harness.OK}
 }
 
 func add(client, value int, call, ret time.Duration) harness.Op {
-	return harness.Op{Client: client, Kind: harness.Add, Key: "set", Arg: strconv.Itoa(value), Call: call, Return: ret, Outcome: harness.OK}
+	return harness.Op{Client: client, Kind: harness.Add, Key: "set", Arg: strconv.Itoa(value), Call: call, Return: ret,
+		Outcome: harness.OK}
 }
 
 func read(call, ret time.Duration, result string) harness.Op {
-	return harness.Op{Client: harness.HarnessClient, Kind: harness.Read, Key: "set", Result: result, Call: call, Return: ret, Outcome: harness.OK}
+	return harness.Op{Client: harness.HarnessClient, Kind: harness.Read, Key: "set", Result: result, Call: call,
+		Return: ret, Outcome: harness.OK}
 }
 
 func inspect(call, ret time.Duration, result string, ttl time.Duration) harness.Op {
-	return harness.Op{Client: harness.HarnessClient, Kind: harness.Inspect, Key: "seq-0", Result: result, TTL: ttl, Call: call, Return: ret, Outcome: harness.OK}
+	return harness.Op{Client: harness.HarnessClient, Kind: harness.Inspect, Key: "seq-0", Result: result, TTL: ttl,
+		Call: call, Return: ret, Outcome: harness.OK}
 }
 
 func byHarness(op harness.Op) harness.Op { op.Client = harness.HarnessClient; return op }
@@ -87,7 +95,7 @@ func of(ops ...harness.Op) harness.History {
 	}
 }
 
-// torn returns a history of ops whose end nobody saw.
+// torn returns a history of ops whose record stops before the run did.
 func torn(ops ...harness.Op) harness.History {
 	h := of(ops...)
 	h.End = nil
@@ -102,8 +110,10 @@ func judge(t testing.TB, c harness.Checker, h harness.History) (harness.Judgemen
 	return judgeWithin(t.Context(), c, h)
 }
 
-// judgeWithin holds every checker to the classes that its role says it finds.
-func judgeWithin(ctx context.Context, c harness.Checker, h harness.History) (g harness.Judgement, found []harness.Anomaly) {
+// judgeWithin runs c over h and checks that it finds only the classes that its role names.
+func judgeWithin(
+	ctx context.Context, c harness.Checker, h harness.History,
+) (g harness.Judgement, found []harness.Anomaly) {
 	g = c.Check(ctx, h, func(a harness.Anomaly) { found = append(found, a) })
 	for _, a := range found {
 		if !slices.Contains(roleOf(c).finds, a.Class) {
@@ -115,14 +125,16 @@ func judgeWithin(ctx context.Context, c harness.Checker, h harness.History) (g h
 
 // verdictCase is a history and what a checker must say about it.
 type verdictCase struct {
-	name    string
-	h       harness.History
-	want    []harness.Class // of the anomalies, in the order in which they are found; none and no unknown: valid
-	unknown string          // part of the reason of an Unknown; empty: none
-	note    string          // part of the first anomaly's note
+	name string
+	h    harness.History
+	// want has the classes of the anomalies, in the order in which they are found. If it and unknown are empty, the
+	// verdict is valid.
+	want    []harness.Class
+	unknown string // part of the reason of an Unknown; "": not Unknown
+	note    string // part of the first anomaly's note
 }
 
-// runCases judges every case, and asks that porcupine agrees wherever it has a model, of the anomalies and of whole keys.
+// runCases judges every case. Where porcupine has a model, it has to agree on the anomalies and on whole keys.
 func runCases(t *testing.T, c harness.Checker, cases []verdictCase) {
 	for _, tc := range cases {
 		t.Run(tc.name, func(t *testing.T) {
@@ -136,7 +148,8 @@ func runCases(t *testing.T, c harness.Checker, cases []verdictCase) {
 				for _, s := range a.Spans {
 					require.True(t, s.To == 0 || s.From < s.To, "%+v", s)
 				}
-				require.True(t, slices.IsSortedFunc(a.Ops, func(x, y harness.Op) int { return cmp.Compare(x.Call, y.Call) }))
+				require.True(t, slices.IsSortedFunc(a.Ops,
+					func(x, y harness.Op) int { return cmp.Compare(x.Call, y.Call) }))
 			}
 			require.Equal(t, tc.verdict(), g.Verdict, g.Reason)
 			require.Contains(t, g.Reason, tc.unknown)

@@ -7,16 +7,16 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 )
 
-// certifyWithin bounds the time that porcupine may take for one anomaly. A window of a few operations takes microseconds.
+// certifyWithin bounds the time porcupine may take for one anomaly. A window of a few operations takes microseconds.
 const certifyWithin = time.Second
 
-// certifyOperations bounds the window of one anomaly, and with it porcupine's memory: it keeps a copy of the window's bits for each
-// state that it visits. Windows are the smallest that show an anomaly, a handful of steps.
+// certifyOperations bounds the window of one anomaly and with it porcupine's memory: porcupine keeps a copy of the
+// window's bits for each state that it visits. Windows are minimal, usually a handful of steps.
 const certifyOperations = 64
 
-// certify has porcupine judge the operations of a alone, together with what may happen by the rules alone: leases and
-// windows may end, and releases that were not answered may be executed at any later time. It reports whether no order
-// of all that explains them. It needs nothing but a, so a reader of a stored anomaly can ask again.
+// certify asks porcupine whether any legal order explains the operations of a, and reports whether there is none.
+// Leases and windows may end, and unanswered releases may be executed at any later time. It needs only a, so a reader
+// of a stored anomaly can ask again.
 func certify(a harness.Anomaly, meta harness.Meta) bool {
 	w, ok := windowOf(a.Class, a.Ops, meta)
 	return ok && len(w.operations) <= certifyOperations && askAgain(func() porcupine.CheckResult {
@@ -24,8 +24,8 @@ func certify(a harness.Anomaly, meta harness.Meta) bool {
 	}) == porcupine.Illegal
 }
 
-// askAgain asks again if there was no answer in time: time-outs run on the wall's clock, and of 100,000 windows some are open
-// when a busy machine stands still.
+// askAgain asks a second time if the first try timed out. Time-outs follow the wall clock, so some strike when a busy
+// machine stands still.
 func askAgain(ask func() porcupine.CheckResult) porcupine.CheckResult {
 	if said := ask(); said != porcupine.Unknown {
 		return said

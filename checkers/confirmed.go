@@ -7,8 +7,8 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 )
 
-// setsAnew returns the earliest end that the mark m can have if the confirm c is executed after m.
-func setsAnew(c, m harness.Op, drift float64) time.Duration {
+// endAfterConfirm returns the earliest end of the mark m if the confirm c is executed after it.
+func endAfterConfirm(c, m harness.Op, drift float64) time.Duration {
 	return harness.EarliestEnd(max(c.Call, m.Call), c.TTL, drift)
 }
 
@@ -17,12 +17,12 @@ func mayFollow(c, m harness.Op) bool {
 	return c.Kind == harness.Confirm && c.Outcome != harness.Fail && (c.Outcome == harness.Info || c.Return >= m.Call)
 }
 
-// confirmsKept bounds the messages whose confirms are kept for marks still under way, once for confirms that were ok and once
-// for those that ended in info. Each takes about 300 bytes.
+// confirmsKept bounds the messages whose confirms are kept for later marks: once for ok confirms and once for those in
+// info. Each takes about 300 bytes.
 const confirmsKept = 1 << 13
 
-// confirms holds the confirms that may be executed after a mark that is still to come. A confirm that ended in info may be
-// executed at any later time, an ok one after a mark that was called before it returned.
+// confirms holds the confirms that the server may execute after a mark still to come. A confirm in info may be executed
+// at any later time, an ok one after any mark that was called before it returned.
 type confirms struct {
 	young, old, late map[string][]harness.Op
 
@@ -31,7 +31,7 @@ type confirms struct {
 	droppedUntil           time.Duration
 }
 
-// add keeps c, which comes in order of Return.
+// add keeps c. Confirms come in order of Return.
 func (all *confirms) add(c harness.Op, drift float64) {
 	if c.Outcome == harness.Info {
 		if len(all.late) >= confirmsKept && all.late[c.Key] == nil {
@@ -41,30 +41,30 @@ func (all *confirms) add(c harness.Op, drift float64) {
 		if all.late == nil {
 			all.late = map[string][]harness.Op{}
 		}
-		all.late[c.Key] = withoutNeedless(all.late[c.Key], c)
+		all.late[c.Key] = withoutRedundant(all.late[c.Key], c)
 		return
 	}
 	if len(all.young) >= confirmsKept && all.young[c.Key] == nil {
 		all.droppedOK = shortestWindow(all.droppedOK, all.old, drift)
-		for _, of := range all.old {
-			all.droppedUntil = max(all.droppedUntil, of[len(of)-1].Return)
+		for _, ofMessage := range all.old {
+			all.droppedUntil = max(all.droppedUntil, ofMessage[len(ofMessage)-1].Return)
 		}
 		all.young, all.old = nil, all.young
 	}
 	if all.young == nil {
 		all.young = map[string][]harness.Op{}
 	}
-	all.young[c.Key] = withoutNeedless(all.young[c.Key], c)
+	all.young[c.Key] = withoutRedundant(all.young[c.Key], c)
 }
 
-// withoutNeedless returns the confirms of one message together with c, without needless ones. A confirm is needless if another was
-// called no later, returned no earlier, and has no longer window.
-func withoutNeedless(of []harness.Op, c harness.Op) []harness.Op {
+// withoutRedundant returns all, the confirms of one message, together with c, less those that are redundant. A confirm
+// is redundant if another was called no later, returned no earlier and has no longer window.
+func withoutRedundant(all []harness.Op, c harness.Op) []harness.Op {
 	window := func(x harness.Op) time.Duration { return harness.EarliestEnd(0, x.TTL, 0) }
-	kept := of[:0]
-	for _, x := range of {
+	kept := all[:0]
+	for _, x := range all {
 		if x.Outcome == harness.Info && x.Call <= c.Call && window(x) <= window(c) {
-			return of
+			return all
 		}
 		if c.Call > x.Call || window(c) > window(x) {
 			kept = append(kept, x)
@@ -73,10 +73,10 @@ func withoutNeedless(of []harness.Op, c harness.Op) []harness.Op {
 	return append(kept, c)
 }
 
-// shortestWindow returns the shortest window of those confirms, or n if that is smaller and not 0.
-func shortestWindow(n time.Duration, of map[string][]harness.Op, drift float64) time.Duration {
-	for _, cs := range of {
-		for _, c := range cs {
+// shortestWindow returns the shortest window of these confirms, or n if that is shorter and not 0.
+func shortestWindow(n time.Duration, byMessage map[string][]harness.Op, drift float64) time.Duration {
+	for _, ofMessage := range byMessage {
+		for _, c := range ofMessage {
 			if w := max(1, harness.EarliestEnd(0, c.TTL, drift)); n == 0 || w < n {
 				n = w
 			}
@@ -85,17 +85,17 @@ func shortestWindow(n time.Duration, of map[string][]harness.Op, drift float64) 
 	return n
 }
 
-// earliestEnd returns the earliest end of the mark m, given the confirms that have come before it. It is unsure if that depends on a
-// confirm that was dropped.
-func (all *confirms) earliestEnd(m harness.Op, drift float64) (end time.Duration, unsure bool) {
+// earliestEnd returns the earliest end of the mark m, given the confirms seen before it. dependsOnDropped says that a
+// confirm which was dropped may have set this end.
+func (all *confirms) earliestEnd(m harness.Op, drift float64) (end time.Duration, dependsOnDropped bool) {
 	end = harness.EarliestEnd(m.Call, m.TTL, drift)
-	for _, from := range [...]map[string][]harness.Op{all.young, all.old, all.late} {
-		if len(from) == 0 {
+	for _, byMessage := range [...]map[string][]harness.Op{all.young, all.old, all.late} {
+		if len(byMessage) == 0 {
 			continue
 		}
-		for _, c := range from[m.Key] {
+		for _, c := range byMessage[m.Key] {
 			if mayFollow(c, m) {
-				end = min(end, setsAnew(c, m, drift))
+				end = min(end, endAfterConfirm(c, m, drift))
 			}
 		}
 	}
@@ -109,19 +109,19 @@ func (all *confirms) earliestEnd(m harness.Op, drift float64) (end time.Duration
 	return end, false
 }
 
-// suspected is a claim that marks rule out, unless a confirm that is still under way set these anew meanwhile.
+// suspected is a claim that earlier marks rule out, unless a confirm still under way has shortened these.
 type suspected struct {
-	claim   mark
-	against []mark // marks that rule it out, the first againstKept of them
-	more    bool   // more marks rule it out
+	claim       mark
+	against     []mark // the first againstKept marks that rule it out
+	moreAgainst bool   // there are more of these
 }
 
-// againstKept bounds the marks that are kept for one claim which they rule out. The first ones are kept.
+// againstKept bounds the marks kept for one claim that they rule out. The first ones are kept.
 const againstKept = 16
 
-// noteConfirm notes the confirm c, which may have set marks anew before claims were told "first".
+// noteConfirm applies the confirm c, which may have shortened marks before later claims were told "first".
 func (p *dedupPass) noteConfirm(c harness.Op) {
-	p.heeded = true
+	p.sawConfirm = true
 	marks := p.marks[c.Key]
 	for i := range marks {
 		marks[i].shorten(c, p.meta.Drift)
@@ -135,17 +135,17 @@ func (p *dedupPass) noteConfirm(c harness.Op) {
 	p.confirmed.add(c, p.meta.Drift)
 }
 
-// shorten notes the confirm c, which may have set m anew, and the marks with which it goes on.
+// shorten applies the confirm c to m and to the marks that m continues.
 func (m *mark) shorten(c harness.Op, drift float64) {
-	m.ends = min(m.ends, setsAnew(c, m.Op, drift))
-	for _, b := range m.bases {
-		b.shorten(c, drift)
+	m.ends = min(m.ends, endAfterConfirm(c, m.Op, drift))
+	for _, earlier := range m.continued {
+		earlier.shorten(c, drift)
 	}
 }
 
-// keepSuspect keeps s until no confirm that was called in time can come any more.
+// keepSuspect keeps s until every confirm that was called in time has come.
 func (p *dedupPass) keepSuspect(s *suspected) {
-	if !p.waits {
+	if !p.awaitsConfirms {
 		p.decide(s)
 		return
 	}
@@ -160,7 +160,7 @@ func (p *dedupPass) keepSuspect(s *suspected) {
 	p.suspects[s.claim.Key] = append(p.suspects[s.claim.Key], s)
 }
 
-// decideBefore decides what returned before low, the time before which no operation to come was called.
+// decideBefore decides the claims that returned before low. No operation still to come was called before low.
 func (p *dedupPass) decideBefore(low time.Duration) {
 	n := 0
 	for ; n < len(p.queue) && p.queue[n].claim.Return < low; n++ {
@@ -174,7 +174,7 @@ func (p *dedupPass) decideBefore(low time.Duration) {
 	p.queue = p.queue[n:]
 }
 
-// decide says whether the claim of s is a duplicate.
+// decide reports the claim of s as a duplicate, if it is one.
 func (p *dedupPass) decide(s *suspected) {
 	for i := range s.against {
 		if m := &s.against[i]; m.rulesOut(&s.claim) {
@@ -185,17 +185,17 @@ func (p *dedupPass) decide(s *suspected) {
 			return
 		}
 	}
-	if s.more {
+	if s.moreAgainst {
 		p.unjudged++
 		return
 	}
 	p.messages++
 }
 
-// undecided returns a doubt if the record stops before it is known of each claim whether it is a duplicate. A history without any
-// confirm, where none was promised, counts as that of a filter without confirms.
-func (p *dedupPass) undecided(complete bool) string {
-	if complete || !p.heeded && !p.promised {
+// end decides the remaining claims, and returns a doubt if the record stops too early for that. A history without
+// confirms, where none was promised, counts as that of a filter without confirms.
+func (p *dedupPass) end(complete bool) string {
+	if complete || !p.sawConfirm && !p.promised {
 		p.decideBefore(forever)
 	}
 	if len(p.queue) == 0 {
@@ -204,10 +204,11 @@ func (p *dedupPass) undecided(complete bool) string {
 	return fmt.Sprintf("the record stops before %d possible duplicates were decided", len(p.queue))
 }
 
-// tooManyClaims returns a doubt if claims could not be judged for lack of room.
+// tooManyClaims returns a doubt if claims were not judged for lack of room.
 func (p *dedupPass) tooManyClaims() string {
 	if p.unjudged == 0 {
 		return ""
 	}
-	return fmt.Sprintf("%d claims were not judged: too many others waited, or confirms with shorter windows were too many", p.unjudged)
+	return fmt.Sprintf("%d claims were not judged: too many others waited, or confirms with shorter windows were too "+
+		"many", p.unjudged)
 }

@@ -13,29 +13,40 @@ import (
 func TestDedup(t *testing.T) {
 	twice := []harness.Class{harness.DuplicateDelivery}
 	runCases(t, Dedup(), []verdictCase{
-		{name: "a slow claim across a confirm that came in time", want: []harness.Class{harness.DuplicateDelivery}, note: "had confirmed it",
-			h: of(claim(0, 0, 1, 10), confirm(0, 5, 6, 100), claim(1, 3, 50, 10))},
+		{name: "a slow claim across a confirm that came in time", want: []harness.Class{harness.DuplicateDelivery},
+			note: "had confirmed it",
+			h:    of(claim(0, 0, 1, 10), confirm(0, 5, 6, 100), claim(1, 3, 50, 10))},
 		{name: "a slow claim across two confirms that came in time", want: []harness.Class{harness.DuplicateDelivery},
 			h: of(claim(0, 0, 1, 10), confirm(0, 5, 6, 20), confirm(0, 15, 16, 100), claim(1, 3, 50, 10))},
-		{name: "a slow claim across two confirms, the first of which had returned before", want: []harness.Class{harness.DuplicateDelivery},
-			h: of(claim(0, 0, 1, 10), confirm(0, 2, 3, 20), confirm(0, 15, 16, 100), claim(1, 10, 50, 10))},
-		{name: "a slow claim across a confirm that may have come after the lease", h: of(claim(0, 0, 1, 10), confirm(0, 5, 10, 100), claim(1, 3, 50, 10))},
-		{name: "a slow claim that may have come before the other", h: of(claim(0, 0, 4, 10), confirm(0, 5, 6, 100), claim(1, 0, 50, 3))},
-		{name: "a slow claim whose window can be over when the other is told", h: of(claim(0, 0, 3, 10), confirm(0, 5, 6, 100), claim(1, 0, 50, 3))},
-		{name: "a slow claim whose window cannot be over then", want: twice, h: of(claim(0, 0, 3, 10), confirm(0, 5, 6, 100), claim(1, 0, 50, 4))},
-		{name: "a slow claim after the confirm's window", h: of(claim(0, 0, 1, 10), confirm(0, 5, 6, 45), claim(1, 3, 50, 10))},
+		{name: "a slow claim across two confirms, the first of which had returned before",
+			want: []harness.Class{harness.DuplicateDelivery},
+			h:    of(claim(0, 0, 1, 10), confirm(0, 2, 3, 20), confirm(0, 15, 16, 100), claim(1, 10, 50, 10))},
+		{name: "a slow claim across a confirm that may have come after the lease",
+			h: of(claim(0, 0, 1, 10), confirm(0, 5, 10, 100), claim(1, 3, 50, 10))},
+		{name: "a slow claim that may have come before the other",
+			h: of(claim(0, 0, 4, 10), confirm(0, 5, 6, 100), claim(1, 0, 50, 3))},
+		{name: "a slow claim whose window can be over when the other is told",
+			h: of(claim(0, 0, 3, 10), confirm(0, 5, 6, 100), claim(1, 0, 50, 3))},
+		{name: "a slow claim whose window cannot be over then", want: twice,
+			h: of(claim(0, 0, 3, 10), confirm(0, 5, 6, 100), claim(1, 0, 50, 4))},
+		{name: "a slow claim after the confirm's window",
+			h: of(claim(0, 0, 1, 10), confirm(0, 5, 6, 45), claim(1, 3, 50, 10))},
 		{name: "empty", h: of(), unknown: "no claim was recorded"},
 		{name: "first and seen", h: of(claim(0, 1, 2, 10), seen(claim(1, 1, 3, 10)))},
 		{name: "first twice", want: twice, h: of(claim(0, 1, 2, 10), claim(1, 1, 3, 10))},
 		{name: "answered when the window was over", unknown: "only 0 of 2 claims were answered inside their window",
 			h: of(claim(0, 1, 12, 10), claim(1, 13, 24, 10))},
 		{name: "confirmed, then first", want: twice, h: of(claim(0, 1, 2, 5), confirm(0, 3, 4, 20), claim(1, 7, 8, 5))},
-		{name: "a confirm sets the mark anew, to a shorter window", h: of(claim(0, 1, 2, 20), confirm(0, 3, 4, 2), claim(1, 7, 8, 5))},
-		{name: "a shorter confirm of an earlier mark, executed late", h: of(info(confirm(0, 0, 1, 2)), claim(1, 3, 4, 20), claim(2, 5, 6, 5))},
-		{name: "torn, a slow confirm may be under way", unknown: "1 possible duplicates", h: torn(confirm(0, 1, 2, 20), claim(2, 3, 4, 20))},
+		{name: "a confirm sets the mark anew, to a shorter window",
+			h: of(claim(0, 1, 2, 20), confirm(0, 3, 4, 2), claim(1, 7, 8, 5))},
+		{name: "a shorter confirm of an earlier mark, executed late",
+			h: of(info(confirm(0, 0, 1, 2)), claim(1, 3, 4, 20), claim(2, 5, 6, 5))},
+		{name: "torn, a slow confirm may be under way", unknown: "1 possible duplicates",
+			h: torn(confirm(0, 1, 2, 20), claim(2, 3, 4, 20))},
 		{name: "torn, and nobody confirms", want: twice, h: torn(claim(0, 1, 2, 20), claim(2, 3, 4, 20))},
 		{name: "first twice, where nobody confirms", want: twice, h: claimed(claim(0, 1, 2, 10), claim(1, 1, 3, 10))},
-		{name: "a confirm on its way explains it", h: of(claim(0, 1, 2, 100), claim(1, 20, 21, 100), confirm(2, 3, 30, 5))},
+		{name: "a confirm on its way explains it",
+			h: of(claim(0, 1, 2, 100), claim(1, 20, 21, 100), confirm(2, 3, 30, 5))},
 		{name: "a slow claim across a confirm that a late one may have come before",
 			h: of(claim(0, 1, 2, 100), confirm(2, 9, 10, 100), claim(0, 5, 14, 100), info(confirm(1, 4, 30, 6)))},
 		{name: "a slow claim across a confirm that a late one cannot have come before", want: twice,
@@ -74,7 +85,7 @@ func TestDedupDecidesOnTheWay(t *testing.T) {
 	require.Equal(t, 2, found, "nobody confirms")
 }
 
-// A confirm of the harness may be under way for longer than all workers, if it is known to confirm.
+// A confirm of the harness may be under way for longer than those of all workers, if the harness is known to confirm.
 func TestDedupConfirmedByTheHarness(t *testing.T) {
 	busy := func(from time.Duration) (ops []harness.Op) {
 		for i := range time.Duration(4 * watermarkEvery) {
@@ -99,7 +110,7 @@ func TestDedupConfirmedByTheHarness(t *testing.T) {
 	require.Equal(t, 1, found(torn(ops...)), "nobody is left who could confirm in time")
 }
 
-// A confirm may be called at the instant from which on everything is called: it is waited for.
+// A claim waits for a confirm that may be called at the instant of the watermark.
 func TestDedupWaitsForAConfirmOfThatInstant(t *testing.T) {
 	h := drifting(0.3, of())
 	h.Meta.Workers, h.Meta.Kinds = 2, []harness.Kind{harness.Claim, harness.Confirm}
@@ -111,9 +122,11 @@ func TestDedupWaitsForAConfirmOfThatInstant(t *testing.T) {
 	p.decideBefore(forever)
 }
 
-// Of more marks than are kept that rule a claim out it is not known which the later confirms leave.
+// If more marks rule a claim out than are kept, later confirms may shorten those that were kept, and the claim is not
+// judged.
 func TestDedupManyMarksAgainstAClaim(t *testing.T) {
-	for n, want := range map[time.Duration]string{againstKept: "none of 1 messages", againstKept + 1: "1 claims were not judged"} {
+	for n, want := range map[time.Duration]string{againstKept: "none of 1 messages",
+		againstKept + 1: "1 claims were not judged"} {
 		var ops []harness.Op
 		for i := range n {
 			ops = append(ops, confirm(0, i, i, 1000))
@@ -125,7 +138,7 @@ func TestDedupManyMarksAgainstAClaim(t *testing.T) {
 	}
 }
 
-// Of more claims than may wait for confirms the later ones are not judged.
+// If more claims wait for confirms than are kept, the later ones are not judged.
 func TestDedupManyClaimsThatWait(t *testing.T) {
 	var ops []harness.Op
 	for i := range time.Duration(maxUndecided + 1) {
@@ -137,30 +150,38 @@ func TestDedupManyClaimsThatWait(t *testing.T) {
 	require.Contains(t, g.Reason, "; 1 claims were not judged")
 }
 
-// Messages whose window goes on are kept, however many they are.
+// Messages are kept while their window lasts, however many they are.
 func TestDedupOfManyMessages(t *testing.T) {
 	var ops []harness.Op
 	for i := range time.Duration(3000) {
-		ops = append(ops, on(i.String(), claim(0, 2*i, 2*i+1, 10_000)), on(i.String(), confirm(0, 2*i+1, 2*i+1, 10_000)))
+		ops = append(ops, on(i.String(), claim(0, 2*i, 2*i+1, 10_000)),
+			on(i.String(), confirm(0, 2*i+1, 2*i+1, 10_000)))
 	}
 	_, found := judge(t, Dedup(), of(append(ops, on("0s", claim(1, 7000, 7001, 10_000)))...))
 	require.Len(t, found, 1)
 }
 
-// Of several confirms of one message those are kept that can make a mark shorter than the others do.
+// Of several confirms of one message, those are kept that may shorten a mark more than the others do.
 func TestDedupKeepsConfirmsThatMatter(t *testing.T) {
 	runCases(t, Dedup(), []verdictCase{
-		{name: "answered later than one like it", h: of(confirm(0, 1, 2, 5), confirm(1, 1, 10, 5), claim(2, 5, 11, 100), claim(0, 20, 21, 100))},
-		{name: "called earlier than one like it", h: of(info(confirm(0, 4, 4, 5)), info(confirm(1, 1, 5, 5)), claim(2, 2, 6, 100), claim(4, 8, 8, 100))},
-		{name: "called earlier, with a longer window", h: of(info(confirm(0, 1, 2, 6)), info(confirm(1, 4, 5, 5)), claim(2, 1, 6, 100), claim(4, 8, 8, 100))},
-		{name: "a shorter window, late", h: of(info(confirm(0, 1, 2, 50)), info(confirm(1, 3, 4, 5)), claim(2, 5, 6, 100), claim(4, 20, 21, 100))},
-		{name: "a shorter window, answered earlier", h: of(confirm(0, 1, 2, 5), confirm(1, 1, 3, 9), claim(2, 2, 4, 100), claim(0, 8, 8, 100))},
-		{name: "those of other messages do not matter", want: []harness.Class{harness.DuplicateDelivery}, h: of(info(on("a", confirm(0, 1, 2, 1))),
-			info(on("b", confirm(1, 1, 2, 1))), on("c", confirm(2, 1, 2, 1)), on("d", confirm(2, 2, 3, 1)), claim(3, 3, 4, 100), claim(4, 20, 21, 100))},
+		{name: "answered later than one like it",
+			h: of(confirm(0, 1, 2, 5), confirm(1, 1, 10, 5), claim(2, 5, 11, 100), claim(0, 20, 21, 100))},
+		{name: "called earlier than one like it",
+			h: of(info(confirm(0, 4, 4, 5)), info(confirm(1, 1, 5, 5)), claim(2, 2, 6, 100), claim(4, 8, 8, 100))},
+		{name: "called earlier, with a longer window",
+			h: of(info(confirm(0, 1, 2, 6)), info(confirm(1, 4, 5, 5)), claim(2, 1, 6, 100), claim(4, 8, 8, 100))},
+		{name: "a shorter window, late", h: of(info(confirm(0, 1, 2, 50)), info(confirm(1, 3, 4, 5)),
+			claim(2, 5, 6, 100), claim(4, 20, 21, 100))},
+		{name: "a shorter window, answered earlier",
+			h: of(confirm(0, 1, 2, 5), confirm(1, 1, 3, 9), claim(2, 2, 4, 100), claim(0, 8, 8, 100))},
+		{name: "those of other messages do not matter", want: []harness.Class{harness.DuplicateDelivery},
+			h: of(info(on("a", confirm(0, 1, 2, 1))),
+				info(on("b", confirm(1, 1, 2, 1))), on("c", confirm(2, 1, 2, 1)), on("d", confirm(2, 2, 3, 1)),
+				claim(3, 3, 4, 100), claim(4, 20, 21, 100))},
 	})
 }
 
-// If more confirms come than are kept, the checker invents no duplicate. It says so where that matters.
+// If more confirms come than are kept, the checker reports no false duplicate, and says so if it matters.
 func TestDedupManyConfirms(t *testing.T) {
 	for _, outcome := range []harness.Outcome{harness.OK, harness.Info} {
 		judge := func(window, call time.Duration) (harness.Judgement, int) {
@@ -185,7 +206,7 @@ func TestDedupManyConfirms(t *testing.T) {
 			_, found = judge(200_000, 0)
 			require.Zero(t, found)
 		}
-		for _, window := range []time.Duration{3, 5} { // no longer than the confirms'
+		for _, window := range []time.Duration{3, 5} { // no longer than the confirms' windows
 			g, _ := judge(window, 10)
 			require.NotContains(t, g.Reason, "not judged")
 		}
@@ -195,12 +216,13 @@ func TestDedupManyConfirms(t *testing.T) {
 	}
 }
 
-// Of confirms that are not kept any more the shortest window counts, of those that were answered and those that were not.
+// Of the confirms that were dropped the shortest window counts, separately for ok ones and for those in info.
 func TestDedupShortestOfManyConfirms(t *testing.T) {
 	var ops []harness.Op
 	for i := range time.Duration(3*confirmsKept + 1) {
 		window := 50_000 + 80_000*(i%2)
-		ops = append(ops, on(i.String(), confirm(0, i, i, window)), on(i.String(), info(confirm(1, i, i, 100_000+window))))
+		ops = append(ops, on(i.String(), confirm(0, i, i, window)),
+			on(i.String(), info(confirm(1, i, i, 100_000+window))))
 	}
 	h := of(append(ops, claim(2, 10, 100_000, 200_000), claim(0, 100_001, 100_002, 200_000))...)
 	h.Meta.Workers = 0
@@ -208,7 +230,7 @@ func TestDedupShortestOfManyConfirms(t *testing.T) {
 	require.Empty(t, found)
 }
 
-// Once the messages have doubled, marks that can be gone are forgotten, and no others.
+// Each time the messages have doubled, marks that can have ended are dropped, and no others.
 func TestMarksThatArePastAreForgotten(t *testing.T) {
 	const now = 100
 	marked := func(ends ...time.Duration) (all []mark) {
@@ -219,7 +241,8 @@ func TestMarksThatArePastAreForgotten(t *testing.T) {
 	}
 	fill := func(n int) *dedupPass {
 		p := &dedupPass{marks: map[string][]mark{
-			"one in force": marked(now + 1), "one that ends": marked(now), "two": marked(now+1, now+2), "one of two": marked(now-1, now+2), "none of two": marked(1, now),
+			"one in force": marked(now + 1), "one that ends": marked(now), "two": marked(now+1, now+2),
+			"one of two": marked(now-1, now+2), "none of two": marked(1, now),
 		}}
 		for i := len(p.marks); i < n; i++ {
 			p.marks[strconv.Itoa(i)] = marked(1)
@@ -231,7 +254,8 @@ func TestMarksThatArePastAreForgotten(t *testing.T) {
 	require.Len(t, few.marks, 1023)
 	p := fill(1024)
 	p.sweep(now)
-	require.Equal(t, map[string][]mark{"one in force": marked(now + 1), "two": marked(now+1, now+2), "one of two": marked(now + 2)}, p.marks)
+	require.Equal(t, map[string][]mark{"one in force": marked(now + 1), "two": marked(now+1, now+2),
+		"one of two": marked(now + 2)}, p.marks)
 	for i := range 1020 + 2*len(p.marks) {
 		p.marks[strconv.Itoa(i)] = marked(1)
 	}

@@ -10,68 +10,79 @@ import (
 	"github.com/doublegrant/doublegrant/harness/units"
 )
 
-// Delivery returns the checker of what a dedup filter leaves behind: no message is marked without having been handed on,
-// and no mark outlives its window.
+// Delivery returns the checker of what a dedup filter leaves behind: no message is marked without having been
+// delivered, and no mark outlives its window.
 //
-// A probe is a claim by [harness.HarnessClient] after the load. A probe P that was answered ok with [harness.ResultSeen] is
+// A probe is a claim by [harness.HarnessClient] after the load. A probe P that was answered ok with
+// [harness.ResultSeen] shows
 //
-//   - a [harness.LostMessage] if no Deliver of its Key that did not fail is in the history, and a client's claim before it
-//     was told [harness.ResultFirst], or may have marked it and ended in info with its client: because that crashed (Err is
-//     [harness.Crashed]), or was told to go no further (Err is an error reply of Redis, or [harness.FewAcks]). Any other
-//     claim that ended in info may have marked it too, and its answer may only have got lost: where there is one, the
-//     message is not judged. Nor does anybody deliver a message of which each client's claim was told "seen", though nobody
-//     may have marked it: that is lost as well. No earlier probe may have marked it. Where [harness.Meta].Kinds promises confirms,
-//     a claim is a lease, and P has to come after every end as below;
-//   - a [harness.ImmortalMark] if P.Call > Return + TTL*(1+Meta.Drift) of every claim and confirm of its Key before it that
-//     did not fail, those of the harness among them. One at least may have marked it, and none has TTL 0, which marks for
-//     ever. A TTL of a millisecond or more counts as one more, as in [Stuck].
+//   - a [harness.LostMessage] if the message was claimed and never delivered, see below;
+//   - a [harness.ImmortalMark] if P.Call > Return + TTL*(1+Meta.Drift) of every earlier claim and confirm of its Key
+//     that did not fail, those of the harness included. At least one of them may have marked the message, and none has
+//     TTL 0, which never ends. A TTL of a millisecond or more counts as one more, as in [Stuck].
 //
-// Neither is said if a claim or confirm of a client turns out later to have been called by the time of P.Return. No mark is immortal of a
-// message of which a later claim is told "first". Nor is that message lost, unless the claim came after every end as below: whoever asked
-// before was told that somebody hands it on.
+// A message is lost if no Deliver of its Key that did not fail is in the history, no earlier probe may have marked it,
+// and one of these holds:
 //
-// An ok Inspect of a message by the harness that finds a mark (Result) without an end (TTL 0) is an immortal mark as well,
-// under the same conditions but for the time: a mark that was asked for with a window has an end from the beginning.
+//   - a client's claim before P was told [harness.ResultFirst];
+//   - a client's claim before P ended in info with the end of its client's work: the client crashed (Err is
+//     [harness.Crashed]) or was told to stop (Err is an error reply of Redis, or [harness.FewAcks]);
+//   - every client's claim was told "seen", although nobody can have marked the message.
 //
-// One probe may be both. Each message is reported once for each class, at the end, for the first such probe. A message
-// whose probes show neither that it is lost nor that it is not makes the verdict Unknown, and so does a history without
-// probes. Whether marks end is judged only of messages asked for after their windows, or looked at; figures count them.
+// Any other claim in info may have set the mark and only lost its answer. A message with such a claim is not judged.
+// Where [harness.Meta].Kinds promises confirms, a claim is a lease, and P has to come after every lease and window as
+// for an immortal mark.
 //
-// The harness promises to ask only when nobody is left who could deliver, when nothing that a client has sent can still
-// be executed or was executed after the Return of its operation, and, of a filter that claims for a lease, when the lease
-// is over. It promises a store that was empty at the start, and to look only at what is known to be a mark. Sources:
-// "Atomic operations by Lua" (see workloads); soundness rules 2, 3 and 5.
+// Neither class is reported if a claim or confirm of a client turns out to have been called by the time of P.Return. A
+// message of which a later claim is told "first" has no immortal mark. It is not lost either, unless that claim came
+// after every lease and window: earlier callers were told that somebody delivers it.
 //
-// Any message may be asked for in the end, so the first pass over the history collects which are, and a second one judges
-// these. Memory is about 400 bytes for each of them, 1,300 where it is lost, whatever the length of the run. Time is O(1)
-// an operation. Where the history cannot be read again, as while a run goes on, the verdict is Unknown.
+// An ok Inspect by the harness that finds a mark (Result) without an end (TTL 0) is an immortal mark under the same
+// conditions, at any time: a mark that was asked for with a window has an end from the start.
+//
+// One probe may show both. Each message is reported once for each class, at the end, for its first such probe. A
+// message whose probes decide nothing makes the verdict Unknown, and so does a history without probes. Whether marks
+// end is judged only for messages probed after their windows, or inspected; figures count them.
+//
+// The harness promises to probe only when no client is left that could deliver, when nothing that a client sent can
+// still be executed or was executed after the Return of its operation, and, where claims are leases, after the lease.
+// It promises that the store was empty at the start, and that it inspects only keys known to be marks. Sources: "Atomic
+// operations by Lua" (see workloads); soundness rules 2, 3 and 5.
+//
+// The first pass over the history collects the messages that are probed, the second one judges them. Memory is about
+// 400 bytes for each of them, or 1,300 if it is lost, whatever the length of the run. Time is O(1) per operation. Where
+// the history cannot be read again, as while a run goes on, the verdict is Unknown.
 func Delivery() harness.Checker { return delivery{} }
 
 type delivery struct{}
 
 func (delivery) Name() string { return "delivery" }
 
-func (c delivery) Check(ctx context.Context, h harness.History, found func(harness.Anomaly)) harness.Judgement {
+func (c delivery) Check(ctx context.Context, h harness.History, report func(harness.Anomaly)) harness.Judgement {
 	p := &deliveryPass{
-		tally: newTally(h, found), messages: map[string]*message{}, leases: slices.Contains(h.Meta.Kinds, harness.Confirm),
+		tally: newTally(h, report), messages: map[string]*message{},
+		leases: slices.Contains(h.Meta.Kinds, harness.Confirm),
 	}
 	err := eachOp(ctx, h, p.collect)
 	if again := eachOp(ctx, h, p.op); err == nil {
 		err = again
 	}
-	undecided := p.end()
+	undecidedDoubt := p.end()
 	if err == nil && p.read != p.ops {
 		err = errOnce
 	}
 	return p.judge(judgement{
 		name: c.Name(), err: err,
-		valid: fmt.Sprintf("none of %s messages asked for is lost, none of the %s asked for after their window is still marked, "+
-			"none of %s marks looked at is without an end", units.Count(int64(p.asked)), units.Count(int64(p.outlived)), units.Count(int64(p.looked))),
-		absent: []string{p.none()}, doubts: []string{undecided},
+		valid: fmt.Sprintf("none of %s messages asked for is lost, none of the %s asked for after their window is "+
+			"still marked, "+
+			"none of %s marks looked at is without an end", units.Count(int64(p.asked)), units.Count(int64(p.outlived)),
+			units.Count(int64(p.marksFound))),
+		absent: []string{p.noProbes()}, doubts: []string{undecidedDoubt},
 		figures: []harness.Figure{
 			figureAsked.Count(p.asked), figureOutlived.Count(p.outlived),
-			figureLooked.Count(p.looked), figureExcused.Count(p.excused),
-			figureLostMessages.Count(p.counts[harness.LostMessage]), figureImmortal.Count(p.counts[harness.ImmortalMark]),
+			figureLooked.Count(p.marksFound), figureExcused.Count(p.excused),
+			figureLostMessages.Count(p.counts[harness.LostMessage]),
+			figureImmortal.Count(p.counts[harness.ImmortalMark]),
 		},
 	})
 }
@@ -79,40 +90,42 @@ func (c delivery) Check(ctx context.Context, h harness.History, found func(harne
 // deliveryPass makes the two passes over a history.
 type deliveryPass struct {
 	*tally
-	leases   bool                // claims are leases, which confirms make windows
-	ops      int                 // of the first pass
-	read     int                 // of the second
-	messages map[string]*message // those asked for or looked at
-	probed   []*message          // asked for or looked at, in that order
-	asked    int                 // messages
-	looked   int                 // marks found
-	outlived int                 // asked for, with an answer, when every window was over
-	excused  int                 // marked and not delivered, perhaps because an answer got lost
+	leases     bool                // confirms are promised, so a claim is a lease
+	ops        int                 // operations of the first pass
+	read       int                 // operations of the second pass
+	messages   map[string]*message // those probed or inspected
+	probed     []*message          // the same, in order of their first probe or inspection
+	asked      int                 // messages probed
+	marksFound int                 // marks found by inspections
+	outlived   int                 // messages probed, with an answer, after every window
+	excused    int                 // messages marked and not delivered, where an answer may have been lost
 }
 
 // message holds what is known about one key.
 type message struct {
-	over        time.Duration // latest time at which a window asked for so far can be over
-	owing, last *harness.Op   // the first claim that obliged its client, and the last claim or confirm, that may have marked it
-	refused     *harness.Op   // the first client's claim that was told "seen", though nothing may have marked it
-	unanswered  bool          // a claim that may have marked it may only have lost its answer
-	delivered   bool
+	windowsOver time.Duration // the latest end of all windows asked for so far
+	// obliging is the first claim that obliged its client to deliver. last is the last claim or confirm that may have
+	// marked the message.
+	obliging, last *harness.Op
+	refused        *harness.Op // the first client's claim told "seen" although nothing can have marked the message
+	unanswered     bool        // a claim may have marked it and lost its answer
+	delivered      bool
 
-	// What a probe shows, unless something later shows that it is not so.
+	// What a probe shows, unless a later operation disproves it.
 	lost, immortal *harness.Anomaly
 
-	probed   bool // asked for or looked at
-	asked    bool // there was a probe
-	free     bool // from the first probe on a claim was told "first"
-	own      bool // a probe ended in info: the mark may be its
-	seen     bool // a probe was told "seen"
-	outlived bool // a probe was answered when every window was over
+	probed            bool // probed or inspected
+	asked             bool // probed
+	claimedAfterProbe bool // a claim was told "first" since the first probe
+	probeUnanswered   bool // a probe ended in info, so it may have set the mark
+	probeSeen         bool // a probe was told "seen"
+	outlived          bool // a probe was answered after every window
 }
 
-// collect sees an operation in the first pass: it notes which messages are asked for or looked at.
+// collect handles an operation of the first pass: it notes the messages that are probed or inspected.
 func (p *deliveryPass) collect(x harness.Op) {
 	p.ops++
-	if (isProbe(x) || inspects(x)) && p.messages[x.Key] == nil {
+	if (isProbe(x) || isInspection(x)) && p.messages[x.Key] == nil {
 		p.messages[x.Key] = &message{}
 	}
 }
@@ -120,31 +133,31 @@ func (p *deliveryPass) collect(x harness.Op) {
 // isProbe reports whether x is a probe.
 func isProbe(x harness.Op) bool { return x.Client == harness.HarnessClient && x.Kind == harness.Claim }
 
-// inspects reports whether x is the harness's look at a mark.
-func inspects(x harness.Op) bool {
+// isInspection reports whether x is an ok inspection of a mark by the harness.
+func isInspection(x harness.Op) bool {
 	return x.Client == harness.HarnessClient && x.Kind == harness.Inspect && x.Outcome == harness.OK
 }
 
-// op sees an operation in the second pass.
+// op handles an operation of the second pass.
 func (p *deliveryPass) op(x harness.Op) {
 	p.read++
 	switch x.Kind {
 	case harness.Claim, harness.Confirm, harness.Deliver, harness.Inspect:
 		if m := p.messages[x.Key]; m != nil {
-			p.useToJudge(m, x)
+			p.apply(m, x)
 		}
 	}
 }
 
-// useToJudge uses x to judge the message m, which is asked for or looked at.
-func (p *deliveryPass) useToJudge(m *message, x harness.Op) {
+// apply applies x to the message m, which is probed or inspected.
+func (p *deliveryPass) apply(m *message, x harness.Op) {
 	probe := isProbe(x)
 	switch {
 	case x.Outcome == harness.Fail && !probe:
 	case x.Kind == harness.Deliver:
 		m.delivered = true
-	case inspects(x):
-		p.look(m, x)
+	case isInspection(x):
+		p.inspect(m, x)
 	case x.Kind == harness.Claim || x.Kind == harness.Confirm:
 		m.withdraw(x)
 		if probe {
@@ -164,10 +177,10 @@ func (p *deliveryPass) probe(m *message, x harness.Op) {
 		p.asked++
 	}
 	if x.Outcome != harness.OK {
-		m.own = m.own || x.Outcome == harness.Info
+		m.probeUnanswered = m.probeUnanswered || x.Outcome == harness.Info
 		return
 	}
-	over := m.last != nil && x.Call > m.over
+	over := m.last != nil && x.Call > m.windowsOver
 	if over && !m.outlived {
 		m.outlived = true
 		p.outlived++
@@ -175,8 +188,9 @@ func (p *deliveryPass) probe(m *message, x harness.Op) {
 	if x.Result != harness.ResultSeen {
 		return
 	}
-	m.seen = true
-	if m.lost == nil && m.isOwed() && !m.unanswered && !m.delivered && !m.free && !m.own && (x.Call > m.over || !p.leases) {
+	m.probeSeen = true
+	if m.lost == nil && m.isOwed() && !m.unanswered && !m.delivered && !m.claimedAfterProbe && !m.probeUnanswered &&
+		(x.Call > m.windowsOver || !p.leases) {
 		m.lost = m.lostMessage(x, p.leases)
 	}
 	if m.immortal == nil && over {
@@ -184,14 +198,14 @@ func (p *deliveryPass) probe(m *message, x harness.Op) {
 	}
 }
 
-// look judges x, which looked at the message's mark.
-func (p *deliveryPass) look(m *message, x harness.Op) {
+// inspect judges the inspection x.
+func (p *deliveryPass) inspect(m *message, x harness.Op) {
 	if x.Result == "" {
 		return
 	}
 	p.noteProbed(m)
-	p.looked++
-	if m.immortal == nil && x.TTL == 0 && m.last != nil && m.over < forever {
+	p.marksFound++
+	if m.immortal == nil && x.TTL == 0 && m.last != nil && m.windowsOver < forever {
 		m.immortal = m.immortalMark(x)
 	}
 }
@@ -204,10 +218,10 @@ func (p *deliveryPass) noteProbed(m *message) {
 	}
 }
 
-// withdraw takes back what x, a claim or confirm, shows to be wrong.
+// withdraw withdraws findings that x, a claim or confirm, disproves.
 func (m *message) withdraw(x harness.Op) {
 	underWay := func(a *harness.Anomaly) bool { return x.Client != harness.HarnessClient && x.Call <= a.To }
-	if m.lost != nil && (toldFirst(x) && x.Call <= m.over || underWay(m.lost)) {
+	if m.lost != nil && (toldFirst(x) && x.Call <= m.windowsOver || underWay(m.lost)) {
 		m.lost = nil
 	}
 	if m.immortal != nil && (toldFirst(x) || underWay(m.immortal)) {
@@ -215,11 +229,11 @@ func (m *message) withdraw(x harness.Op) {
 	}
 }
 
-// noteWindow notes x, a claim or confirm that did not fail, whose window is over by then at the latest.
+// noteWindow notes x, a claim or confirm that did not fail. Its window has ended by over at the latest.
 func (m *message) noteWindow(x harness.Op, over time.Duration) {
-	m.over = max(m.over, over)
-	m.free = m.free || toldFirst(x) && m.asked
-	if x.Outcome == harness.OK && x.Kind == harness.Claim && !toldFirst(x) { // it found a mark
+	m.windowsOver = max(m.windowsOver, over)
+	m.claimedAfterProbe = m.claimedAfterProbe || toldFirst(x) && m.asked
+	if x.Outcome == harness.OK && x.Kind == harness.Claim && !toldFirst(x) { // It found a mark.
 		if m.refused == nil && m.last == nil && x.Client != harness.HarnessClient {
 			m.refused = copyOf(x)
 		}
@@ -230,18 +244,20 @@ func (m *message) noteWindow(x harness.Op, over time.Duration) {
 	case x.Kind != harness.Claim:
 	case !obligesDelivery(x):
 		m.unanswered = m.unanswered || x.Client != harness.HarnessClient
-	case m.owing == nil:
-		m.owing = m.last
+	case m.obliging == nil:
+		m.obliging = m.last
 	}
 }
 
-// isOwed reports whether some client had to deliver the message, or each was told that another one had, which nobody had.
-func (m *message) isOwed() bool { return m.owing != nil || m.refused != nil && m.last == nil }
+// isOwed reports whether the message ought to have been delivered: a claim obliged its client to, or every client was
+// told that another one had, although none can have.
+func (m *message) isOwed() bool { return m.obliging != nil || m.refused != nil && m.last == nil }
 
-// obligesDelivery reports whether a message that the claim x has marked is lost if nobody delivers it: x was told "first", or it
-// ended in info because its client crashed or was told to go no further.
+// obligesDelivery reports whether the claim x, if it set the mark, leaves the message lost unless somebody delivers it:
+// x was told "first", or ended in info because its client crashed or was told to stop.
 func obligesDelivery(x harness.Op) bool {
-	return x.Outcome == harness.OK || x.Err == harness.Crashed || x.Err == harness.FewAcks || harness.IsErrorReply(x.Err)
+	return x.Outcome == harness.OK || x.Err == harness.Crashed || x.Err == harness.FewAcks ||
+		harness.IsErrorReply(x.Err)
 }
 
 // toldFirst reports whether x is a claim that was told that its message is new.
@@ -252,13 +268,13 @@ func toldFirst(x harness.Op) bool {
 // copyOf returns a pointer to a copy of x.
 func copyOf(x harness.Op) *harness.Op { return &x }
 
-// end reports what was found, and returns a doubt if nothing is known of some messages. A second pass with fewer operations than
-// the first may lack the delivery of a message, so it shows nothing.
+// end reports the findings and returns a doubt if nothing is known about some messages. A second pass with fewer
+// operations than the first may lack a delivery, so it shows nothing.
 func (p *deliveryPass) end() string {
 	if p.read != p.ops {
 		return ""
 	}
-	undecided := 0
+	remaining := 0
 	for _, m := range p.probed {
 		lost := m.lost != nil && !m.delivered
 		if lost {
@@ -268,21 +284,21 @@ func (p *deliveryPass) end() string {
 			p.add(*m.immortal)
 		}
 		switch {
-		case lost || !m.asked || m.free || m.seen && m.delivered:
-		case m.seen && m.unanswered && !m.own:
+		case lost || !m.asked || m.claimedAfterProbe || m.probeSeen && m.delivered:
+		case m.probeSeen && m.unanswered && !m.probeUnanswered:
 			p.excused++
 		default:
-			undecided++
+			remaining++
 		}
 	}
-	if undecided == 0 {
+	if remaining == 0 {
 		return ""
 	}
-	return fmt.Sprintf("%d of %d messages asked for may be lost or not", undecided, p.asked)
+	return fmt.Sprintf("%d of %d messages asked for may be lost or not", remaining, p.asked)
 }
 
-// none returns a doubt if the history has no probes.
-func (p *deliveryPass) none() string {
+// noProbes returns a doubt if the history has no probes.
+func (p *deliveryPass) noProbes() string {
 	if p.asked > 0 {
 		return ""
 	}
@@ -290,15 +306,16 @@ func (p *deliveryPass) none() string {
 }
 
 func (m *message) lostMessage(probe harness.Op, claimsAreLeases bool) *harness.Anomaly {
-	by, claimed := m.owing, "which %s claimed at %s"
+	by, claimed := m.obliging, "which %s claimed at %s"
 	if by == nil {
-		by, claimed = m.refused, "which nobody had claimed when %s asked for it at %s and was told that it had been seen"
+		by, claimed = m.refused, "which nobody had claimed when %s asked for it at %s and was told that it had been "+
+			"seen"
 	}
 	a := pairAnomaly(harness.LostMessage, *by, probe, fmt.Sprintf(
 		"%s, "+claimed+", was never delivered, and %s is told at %s that it was",
 		by.Key, clientName(by.Client), formatTime(by.Call), clientName(probe.Client), formatTime(probe.Return)))
 	if claimsAreLeases {
-		a.Spans = pastLease(*by, m.over, probe)
+		a.Spans = pastLease(*by, m.windowsOver, probe)
 	}
 	return &a
 }
@@ -307,12 +324,13 @@ func (m *message) immortalMark(probe harness.Op) *harness.Anomaly {
 	by := *m.last
 	a := pairAnomaly(harness.ImmortalMark, by, probe, fmt.Sprintf(
 		"%s is %s at %s; %s's %s at %s, for %s, was the last that may have marked it",
-		by.Key, howFound(probe), formatTime(probe.Return), clientName(by.Client), by.Kind, formatTime(by.Call), windowName(by)))
-	a.Spans = pastLease(by, m.over, probe)
+		by.Key, howFound(probe), formatTime(probe.Return), clientName(by.Client), by.Kind, formatTime(by.Call),
+		windowName(by)))
+	a.Spans = pastLease(by, m.windowsOver, probe)
 	return &a
 }
 
-// howFound says what the probe has found out about a mark.
+// howFound says what the probe found out about the mark.
 func howFound(probe harness.Op) string {
 	if probe.Kind == harness.Inspect {
 		return "marked without an end"
@@ -320,7 +338,7 @@ func howFound(probe harness.Op) string {
 	return "still marked"
 }
 
-// pairAnomaly returns the anomaly that two operations on one key show, b called after a.
+// pairAnomaly returns an anomaly shown by two operations on one key, of which a was called first.
 func pairAnomaly(class harness.Class, a, b harness.Op, note string) harness.Anomaly {
 	return harness.Anomaly{Class: class, Key: b.Key, From: a.Call, To: b.Return, Ops: []harness.Op{a, b}, Note: note}
 }

@@ -16,11 +16,11 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 )
 
-// update writes testdata/evidence.txt anew: read what has changed.
+// update rewrites testdata/evidence.txt; read what has changed.
 var update = flag.Bool("update", false, "write testdata/evidence.txt anew")
 
-// evidence holds histories for which testdata/evidence.txt has all that a checker says: reason, figures, and each anomaly with
-// its operations and the spans that were judged.
+// evidence holds histories. testdata/evidence.txt has all that a checker says about each: reason, figures, and every
+// anomaly with its operations and spans.
 var evidence = []struct {
 	name string
 	c    harness.Checker
@@ -33,81 +33,110 @@ var evidence = []struct {
 	{"the second one's release comes first", Mutex(),
 		of(acquire(0, "a", 1, 2, 100), acquire(1, "b", 3, 4, 100), release(1, "b", 6, 7), release(0, "a", 9, 10))},
 	{"no TTL", Mutex(), of(acquire(0, "a", 1, 2, 0), acquire(1, "b", 3, 4, 0))},
-	{"no TTL, and a release", Mutex(), of(acquire(0, "a", 1, 2, 0), acquire(1, "b", 3, 4, 20), release(0, "a", 30, 31))},
+	{"no TTL, and a release", Mutex(),
+		of(acquire(0, "a", 1, 2, 0), acquire(1, "b", 3, 4, 20), release(0, "a", 30, 31))},
 	{"an extended hold", Mutex(), of(acquire(0, "a", 1, 2, 10), extend(0, "a", 3, 4, 20), acquire(1, "b", 15, 16, 20))},
-	{"extended while the other was granted", Mutex(), of(acquire(0, "a", 1, 2, 10), acquire(1, "b", 2, 5, 10), extend(0, "a", 4, 9, 20))},
-	{"extended after the other was granted", Mutex(), of(acquire(0, "a", 1, 2, 100), acquire(1, "b", 3, 5, 10), extend(0, "a", 6, 7, 9))},
+	{"extended while the other was granted", Mutex(),
+		of(acquire(0, "a", 1, 2, 10), acquire(1, "b", 2, 5, 10), extend(0, "a", 4, 9, 20))},
+	{"extended after the other was granted", Mutex(),
+		of(acquire(0, "a", 1, 2, 100), acquire(1, "b", 3, 5, 10), extend(0, "a", 6, 7, 9))},
 	{"extended by the harness", Mutex(), of(acquire(0, "a", 1, 2, 10), byHarness(extend(0, "p", 3, 4, 10)))},
 	{"a release under a new client id", Mutex(),
-		of(acquire(0, "a", 1, 2, 30), info(extend(0, "a", 3, 4, 30)), acquire(1, "b", 5, 6, 20), release(3, "a", 8, 9))},
+		of(acquire(0, "a", 1, 2, 30), info(extend(0, "a", 3, 4, 30)), acquire(1, "b", 5, 6, 20),
+			release(3, "a", 8, 9))},
 	{"the second one's answer after its own lease", Mutex(), of(acquire(0, "a", 1, 5, 30), acquire(1, "b", 6, 20, 10))},
 	{"a stolen release", Mutex(), of(acquire(0, "a", 1, 2, 10), acquire(1, "b", 12, 13, 30), release(0, "a", 14, 15),
 		acquire(2, "c", 16, 17, 30), release(1, "b", 20, 21), release(2, "c", 21, 22))},
-	{"a stolen release, where both had extended", Mutex(), of(acquire(0, "a", 1, 2, 10), extend(0, "a", 5, 6, 10), acquire(1, "b", 16, 17, 30),
-		extend(1, "b", 17, 18, 30), release(0, "a", 19, 20), acquire(2, "c", 21, 22, 30), release(1, "b", 23, 24))},
-	// If a grant is excluded at equal instants, the anomaly has only the operations that suffice to show it.
-	{"a renewal answered when the other's lease may be over", Mutex(), of(acquire(0, "a", 1, 2, 30), extend(0, "a", 3, 8, 30), acquire(1, "b", 4, 10, 4))},
-	{"a lease over when the other is granted", Mutex(), of(acquire(0, "a", 1, 2, 9), extend(0, "a", 3, 8, 30), acquire(1, "b", 4, 10, 4))},
+	{"a stolen release, where both had extended", Mutex(),
+		of(acquire(0, "a", 1, 2, 10), extend(0, "a", 5, 6, 10), acquire(1, "b", 16, 17, 30),
+			extend(1, "b", 17, 18, 30), release(0, "a", 19, 20), acquire(2, "c", 21, 22, 30), release(1, "b", 23, 24))},
+	// A grant that is excluded at equal instants: the anomaly has only the operations that suffice to show it.
+	{"a renewal answered when the other's lease may be over", Mutex(),
+		of(acquire(0, "a", 1, 2, 30), extend(0, "a", 3, 8, 30), acquire(1, "b", 4, 10, 4))},
+	{"a lease over when the other is granted", Mutex(),
+		of(acquire(0, "a", 1, 2, 9), extend(0, "a", 3, 8, 30), acquire(1, "b", 4, 10, 4))},
 	{"a lease over when the next but one renewal and the other return", Mutex(),
 		of(acquire(0, "a", 1, 2, 9), extend(0, "a", 2, 3, 40), extend(0, "a", 3, 10, 40), acquire(1, "b", 4, 10, 4))},
 	{"no anomaly, without an extend", Mutex(), of(acquire(0, "a", 1, 2, 10))},
 	{"no anomaly, with an extend", Mutex(), of(acquire(0, "a", 1, 2, 10), extend(0, "a", 3, 4, 10))},
 	{"torn", Mutex(), torn(acquire(0, "a", 1, 2, 100), acquire(1, "b", 3, 6, 100))},
 
-	{"lost in silence, and released by the next owner", Owners(), of(acquire(0, "a", 1, 2, 10), acquire(1, "b", 12, 13, 10), release(1, "b", 14, 15), extend(0, "a", 16, 17, 10))},
-	{"a rightful owner is refused", Owners(), of(acquire(0, "a", 1, 2, 20), withErr(harness.NotMine, fail(release(0, "a", 5, 6))), withErr(harness.Held, fail(acquire(2, "c", 8, 9, 20))))},
+	{"lost in silence, and released by the next owner", Owners(),
+		of(acquire(0, "a", 1, 2, 10), acquire(1, "b", 12, 13, 10), release(1, "b", 14, 15),
+			extend(0, "a", 16, 17, 10))},
+	{"a rightful owner is refused", Owners(),
+		of(acquire(0, "a", 1, 2, 20), withErr(harness.NotMine, fail(release(0, "a", 5, 6))),
+			withErr(harness.Held, fail(acquire(2, "c", 8, 9, 20))))},
 
-	{"who asked before the last grant left nothing behind", Stuck(), of(info(acquire(1, "x", 1, 2, 10)), acquire(0, "a", 3, 4, 10), probe(5, 6), probe(40, 41))},
-	{"who asked at that time may have", Stuck(), of(info(acquire(1, "x", 1, 3, 10)), acquire(0, "a", 3, 4, 10), probe(40, 41))},
-	{"a crash after the last grant, and a probe after the violation", Stuck(), of(info(acquire(1, "x", 1, 2, 10)), acquire(0, "a", 3, 4, 10),
-		info(acquire(1, "b", 15, 26, 10)), probe(40, 41), info(probe(50, 60)))},
+	{"who asked before the last grant left nothing behind", Stuck(),
+		of(info(acquire(1, "x", 1, 2, 10)), acquire(0, "a", 3, 4, 10), probe(5, 6), probe(40, 41))},
+	{"who asked at that time may have", Stuck(),
+		of(info(acquire(1, "x", 1, 3, 10)), acquire(0, "a", 3, 4, 10), probe(40, 41))},
+	{"a crash after the last grant, and a probe after the violation", Stuck(),
+		of(info(acquire(1, "x", 1, 2, 10)), acquire(0, "a", 3, 4, 10),
+			info(acquire(1, "b", 15, 26, 10)), probe(40, 41), info(probe(50, 60)))},
 	{"not decided", Stuck(), of(acquire(0, "a", 1, 2, 100), probe(50, 51))},
 
-	{"against the largest", Fence(), of(token("5", acquire(2, "c", 1, 2, 10)), token("90", acquire(0, "a", 2, 3, 10)), token("7", acquire(1, "b", 5, 6, 10)))},
-	{"a token that is no number", Fence(), of(token("5", acquire(0, "a", 1, 2, 9)), token("x", acquire(1, "b", 3, 4, 9)))},
+	{"against the largest", Fence(), of(token("5", acquire(2, "c", 1, 2, 10)), token("90", acquire(0, "a", 2, 3, 10)),
+		token("7", acquire(1, "b", 5, 6, 10)))},
+	{"a token that is no number", Fence(),
+		of(token("5", acquire(0, "a", 1, 2, 9)), token("x", acquire(1, "b", 3, 4, 9)))},
 
 	{"a mark for ever", Dedup(), of(claim(0, 1, 2, 10), claim(1, 3, 4, 0))},
 	{"two messages, against the earliest mark in force", Dedup(),
 		of(claim(0, 1, 2, 100), on("n", claim(1, 1, 3, 100)), claim(1, 3, 4, 100), claim(2, 3, 5, 100))},
-	{"a confirmed message", Dedup(), of(claim(1, 1, 2, 3), claim(0, 5, 6, 3), confirm(0, 7, 8, 100), claim(2, 10, 11, 3))},
-	{"the claim of another worker is not what was confirmed", Dedup(), of(claim(1, 1, 2, 3), confirm(0, 7, 8, 100), claim(2, 10, 11, 3))},
+	{"a confirmed message", Dedup(), of(claim(1, 1, 2, 3), claim(0, 5, 6, 3), confirm(0, 7, 8, 100),
+		claim(2, 10, 11, 3))},
+	{"the claim of another worker is not what was confirmed", Dedup(),
+		of(claim(1, 1, 2, 3), confirm(0, 7, 8, 100), claim(2, 10, 11, 3))},
 	{"seen only", Dedup(), of(seen(claim(0, 1, 2, 10)))},
 
-	{"a crash, and a claim after it", Delivery(), of(seen(claim(1, 0, 1, 3)), dead(claim(0, 1, 2, 3)), claim(2, 3, 4, 3), asked(8, 9, 3), info(asked(10, 11, 3)))},
-	{"a mark without an end, and one whose claim was not answered", Delivery(), of(claim(0, 1, 2, 3), withErr("timeout", info(on("n", claim(1, 1, 2, 3)))),
-		look(4, 5, 0), on("n", look(4, 5, 1)), on("n", asked(5, 6, 3)))},
+	{"a crash, and a claim after it", Delivery(),
+		of(seen(claim(1, 0, 1, 3)), dead(claim(0, 1, 2, 3)), claim(2, 3, 4, 3), asked(8, 9, 3),
+			info(asked(10, 11, 3)))},
+	{"a mark without an end, and one whose claim was not answered", Delivery(),
+		of(claim(0, 1, 2, 3), withErr("timeout", info(on("n", claim(1, 1, 2, 3)))),
+			look(4, 5, 0), on("n", look(4, 5, 1)), on("n", asked(5, 6, 3)))},
 	{"claimed by nobody", Delivery(), of(seen(claim(1, 0, 1, 3)), asked(2, 3, 3))},
 	{"one of two messages lost", Delivery(),
-		of(claim(0, 1, 2, 3), asked(4, 5, 3), on("n", claim(0, 1, 2, 3)), on("n", told(asked(6, 7, 3))), on("n", asked(11, 12, 3)))},
+		of(claim(0, 1, 2, 3), asked(4, 5, 3), on("n", claim(0, 1, 2, 3)), on("n", told(asked(6, 7, 3))),
+			on("n", asked(11, 12, 3)))},
 	{"not decided", Delivery(), of(claim(0, 1, 2, 5), byHarness(fail(claim(0, 20, 21, 5))))},
 
 	{"everybody proposes 23, and the script compares strings", Sequence(), of(proposals()...)},
 	{"the first of the largest", Sequence(), of(next(0, 1, 2, "5"), next(1, 3, 4, "5"), next(0, 5, 6, "3"))},
 	{"the first duplicate of two sequences", Sequence(), of(next(0, 1, 2, "1"), next(0, 3, 4, "2"), next(0, 5, 6, "2"),
 		on("b", next(0, 7, 8, "1")), on("b", next(0, 9, 10, "1")))},
-	{"the first duplicate of two sequences, the other way", Sequence(), of(on("b", next(0, 1, 2, "1")), on("b", next(0, 3, 4, "1")),
-		next(0, 5, 6, "1"), next(0, 7, 8, "2"), next(0, 9, 10, "2"))},
+	{"the first duplicate of two sequences, the other way", Sequence(),
+		of(on("b", next(0, 1, 2, "1")), on("b", next(0, 3, 4, "1")),
+			next(0, 5, 6, "1"), next(0, 7, 8, "2"), next(0, 9, 10, "2"))},
 	{"none twice", Sequence(), of(next(0, 1, 2, "5"), next(1, 3, 4, "6"))},
 
-	{"went back twice, and without an end", Stored(), of(inspect(1, 2, "100", 50), next(0, 3, 4, "120"), inspect(5, 6, "23", 0), inspect(7, 8, "", 0))},
+	{"went back twice, and without an end", Stored(),
+		of(inspect(1, 2, "100", 50), next(0, 3, 4, "120"), inspect(5, 6, "23", 0), inspect(7, 8, "", 0))},
 
-	{"a stale write, against the latest owner", Holders(), of(acquire(0, "a", 1, 2, 10), acquire(1, "b", 20, 21, 10), guarded(1, "b", 7, 22, 23),
-		fail(guarded(0, "a", 5, 24, 25)), acquire(2, "c", 30, 31, 10), guarded(2, "c", 9, 32, 33), guarded(0, "a", 8, 34, 35))},
+	{"a stale write, against the latest owner", Holders(),
+		of(acquire(0, "a", 1, 2, 10), acquire(1, "b", 20, 21, 10), guarded(1, "b", 7, 22, 23),
+			fail(guarded(0, "a", 5, 24, 25)), acquire(2, "c", 30, 31, 10), guarded(2, "c", 9, 32, 33),
+			guarded(0, "a", 8, 34, 35))},
 	{"by nobody who has the lock", Holders(), of(guarded(0, "a", 1, 3, 4))},
 
 	{"a run of lost writes", Writes(), of(add(0, 1, 1, 2), info(add(0, 2, 3, 4)), add(3, 3, 5, 6), read(7, 8, ""))},
-	// A run that ends is reported at once, and the others at the end.
-	{"two runs, the second ends first", Writes(), of(add(0, 1, 1, 2), add(1, 2, 1, 3), add(1, 3, 3, 4), add(1, 4, 5, 6), add(0, 5, 6, 7), read(8, 9, "4"))},
+	// A run of lost writes that ends is reported at once, the others at the end.
+	{"two runs, the second ends first", Writes(),
+		of(add(0, 1, 1, 2), add(1, 2, 1, 3), add(1, 3, 3, 4), add(1, 4, 5, 6), add(0, 5, 6, 7), read(8, 9, "4"))},
 	{"a partition", Writes(), partitioned()},
-	// A write acknowledged just before a kill is lost by it, so its anomaly reaches up to the kill.
+	// A write acknowledged just before a kill is lost by the kill, so its anomaly reaches up to it.
 	{"before a kill", Writes(), during(of(add(0, 1, 1, 2), add(0, 2, 3, 4), read(900, 901, "1")),
-		harness.Fault{Name: "kill", Start: 6, Active: 7, Heal: 20, End: 30}, harness.Fault{Name: "kill", Start: 60, Active: 70, Heal: 80, End: 90})},
+		harness.Fault{Name: "kill", Start: 6, Active: 7, Heal: 20, End: 30},
+		harness.Fault{Name: "kill", Start: 60, Active: 70, Heal: 80, End: 90})},
 	{"updates of what locks guard are counted apart", Writes(), of(
-		add(0, 1, 1, 2), add(1, 2, 1, 2), read(9, 9, "1"), // a rider's
+		add(0, 1, 1, 2), add(1, 2, 1, 2), read(9, 9, "1"), // by a rider
 		guarded(0, "a", 1, 1, 2), guarded(1, "b", 2, 3, 4), guarded(2, "c", 3, 5, 6), guarded(0, "d", 4, 7, 8),
 		fail(guarded(1, "e", 5, 7, 8)), on(harness.Guarded("k"), read(9, 9, "1-2,4")))},
 
-	{"porcupine agrees", SecondOpinion(unhurried(Budget{})), of(acquire(0, "a", 1, 2, 100), acquire(1, "b", 3, 4, 100), extend(0, "a", 5, 6, 100))},
+	{"porcupine agrees", SecondOpinion(unhurried(Budget{})),
+		of(acquire(0, "a", 1, 2, 100), acquire(1, "b", 3, 4, 100), extend(0, "a", 5, 6, 100))},
 
 	{"all open", Gates(), soak()},
 	{"the clocks of generators", Gates(), soakBut(func(h *harness.History) {
@@ -138,7 +167,8 @@ func partitioned() harness.History {
 		at(0, 2, 1500), at(1, 3, 1600), at(2, 4, 2500), info(at(1, 5, 2600)), at(0, 6, 2900), // during
 		at(0, 7, 3500), fail(at(0, 8, 3600)),
 		read(9*time.Second, 9*time.Second, "0,1,3,5,6-7"),
-	), harness.Fault{Name: "partition", Start: time.Second, Active: time.Second, Heal: 3 * time.Second, End: 4 * time.Second, Groups: []int{0}})
+	), harness.Fault{Name: "partition", Start: time.Second, Active: time.Second, Heal: 3 * time.Second,
+		End: 4 * time.Second, Groups: []int{0}})
 }
 
 func TestEvidence(t *testing.T) {
@@ -156,13 +186,16 @@ func TestEvidence(t *testing.T) {
 			writeOps(&b, s.Example)
 		}
 		for _, a := range found {
-			fmt.Fprintf(&b, "  %d %s of %s, %v to %v, certified: %v\n    %s\n", a.Violations(), a.Class, a.Key, a.From, a.To, a.Certified, a.Note)
+			fmt.Fprintf(&b, "  %d %s of %s, %v to %v, certified: %v\n    %s\n", a.Violations(), a.Class, a.Key, a.From,
+				a.To, a.Certified, a.Note)
 			writeOps(&b, a.Ops)
 			for _, s := range a.Spans {
-				fmt.Fprintf(&b, "      span of client %d (owner %d) %s %v to %v %s\n", s.Client, s.Owner, s.Kind, s.From, s.To, s.Until)
+				fmt.Fprintf(&b, "      span of client %d (owner %d) %s %v to %v %s\n", s.Client, s.Owner, s.Kind,
+					s.From, s.To, s.Until)
 			}
 			for _, o := range a.Overlaps() {
-				fmt.Fprintf(&b, "      overlap of client %d (owner %d) %v to %v %s\n", o.Client, o.Owner, o.From, o.To, o.Until)
+				fmt.Fprintf(&b, "      overlap of client %d (owner %d) %v to %v %s\n", o.Client, o.Owner, o.From, o.To,
+					o.Until)
 			}
 		}
 		b.WriteString("\n")
@@ -173,7 +206,8 @@ func TestEvidence(t *testing.T) {
 	}
 	want, err := os.ReadFile(golden)
 	require.NoError(t, err)
-	require.Equal(t, string(want), b.String(), "read the difference; if it is right: go test ./checkers -run Evidence -update")
+	require.Equal(t, string(want), b.String(),
+		"read the difference; if it is right: go test ./checkers -run Evidence -update")
 }
 
 func writeOps(b *strings.Builder, ops []harness.Op) {
@@ -182,7 +216,7 @@ func writeOps(b *strings.Builder, ops []harness.Op) {
 	}
 }
 
-// declaration finds the declaration of a figure; those of groups have the group's number in their names.
+// declaration returns the declaration of a figure. Figures of groups have the group's number in their names.
 func declaration(checker, name string) int {
 	return slices.IndexFunc(declared, func(m harness.Metric) bool {
 		before, after, group := strings.Cut(m.Name, "%d")
@@ -191,7 +225,7 @@ func declaration(checker, name string) int {
 	})
 }
 
-// The histories of the evidence together have all figures. A checker that is renamed takes its figures along.
+// Together the histories of the evidence have all figures, so a checker that is renamed takes its figures along.
 func TestEveryFigureIsDeclaredAndReported(t *testing.T) {
 	reported := map[int]bool{}
 	for _, e := range evidence {
@@ -209,5 +243,6 @@ func TestEveryFigureIsDeclaredAndReported(t *testing.T) {
 	}
 	text, err := os.ReadFile("figures.go")
 	require.NoError(t, err)
-	require.Len(t, declared, strings.Count(string(text), " = harness.Metric{"), "the list of those that figures.go declares is whole")
+	require.Len(t, declared, strings.Count(string(text), " = harness.Metric{"),
+		"the list of those that figures.go declares is whole")
 }

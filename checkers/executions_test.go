@@ -8,39 +8,42 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 )
 
-// Brute force: whether any execution explains a short history. It shares nothing with the checkers, their rules and porcupine
-// but the vocabulary: a specification is a plain server that does one thing after the other, and every order is tried.
+// Brute force decides whether any execution explains a short history. It shares only the vocabulary with the checkers,
+// their rules and porcupine. A specification is a plain server that does one thing after the other, and every order is
+// tried.
 
-// deed is the effect of one operation on the server. It happens at one instant of [from, to]; an optional deed may never happen.
+// deed is the effect of one operation on the server. It happens at one instant in [from, to]. An optional deed may
+// never happen.
 type deed struct {
 	harness.Op
-	index    int // of the operation in the history
+	index    int // index of the operation in the history
 	worker   int
 	from, to time.Duration
 	optional bool
-	length   time.Duration // of the lease or window that it asks for, the shortest
+	length   time.Duration // the shortest length of the lease or window that it asks for
 	ends     time.Duration // the earliest end of the lease or window that it begins
-	lasts    time.Duration // the latest end of it, if it was begun by its Return
-	passed   []deed        // an extend: grants to another owner, who is over, since its own owner's last one
-	owner    guard         // a write: who does it
-	nested   bool          // a release by an owner that acquired more than once
-	kept     time.Duration // the same, as far as it was known when it returned
+	lasts    time.Duration // the latest end of that, if it began by its Return
+	passed   []deed        // for an extend: grants to other owners that have ended, since its own owner's last grant
+	owner    guard         // for a write: the owner that writes
+	nested   bool          // for a release: its owner acquired more than once
+	kept     time.Duration // ends, as known when it returned
 }
 
 // world is a specification: a server in some state. It is never changed in place.
 type world interface {
-	// do returns the server after it executed d at that instant; false if it would have given another answer.
+	// do returns the server after it executed d at that instant, or false if it would have answered differently.
 	do(d deed, at time.Duration) (world, bool)
 }
 
-// execution is the search for an order in which the deeds can have been done.
+// execution searches for an order in which the deeds can have happened.
 type execution struct {
 	deeds []deed
-	end   time.Duration // later than everything that is bound to happen
-	every bool          // try every instant for each deed, not only the first at which it can be done
+	end   time.Duration // after everything that has to happen
+	every bool          // try every instant for each deed, not only the first at which it can happen
 }
 
-// explains reports whether some execution, beginning with w, does all deeds that are not optional, each within its time.
+// explains reports whether some execution, beginning with w, does all deeds that are not optional, each within its
+// time.
 func (e execution) explains(w world) bool {
 	for _, d := range e.deeds {
 		if !d.optional {
@@ -50,9 +53,9 @@ func (e execution) explains(w world) bool {
 	return e.goOn(w, 0, make([]bool, len(e.deeds)))
 }
 
-// goOn tries each deed that is not done as the next one, at now or later. What happens in one instant may have happened in any
-// order, even if one worker did it. The first instant at which a deed can be done is enough: a later one only leaves less time to
-// the others.
+// goOn tries each remaining deed as the next one, at now or later. Deeds of one instant may happen in any order, even
+// those of one worker. The first instant at which a deed can happen suffices: a later one only leaves less time for the
+// others.
 func (e execution) goOn(w world, now time.Duration, done []bool) bool {
 	finished := true
 	for i, d := range e.deeds {
@@ -85,14 +88,15 @@ func (e execution) goOn(w world, now time.Duration, done []bool) bool {
 	return false
 }
 
-// deedsOf turns ops, which are in order of Return, into deeds, as far as does says so. Those that were ok were done between
-// Call and Return, others at any time after Call, or never.
+// deedsOf returns the deeds of ops for which does returns true. ops are in order of Return. Ok operations happened
+// between Call and Return, the others at any time after Call, or never.
 func deedsOf(ops []harness.Op, meta harness.Meta, does func(harness.Op) bool) (out []deed) {
 	for i, x := range ops {
 		if !does(x) {
 			continue
 		}
-		d := deed{Op: x, index: i, worker: meta.Worker(x.Client), from: x.Call, to: x.Return, length: length(x.TTL, meta.Drift)}
+		d := deed{Op: x, index: i, worker: meta.Worker(x.Client), from: x.Call, to: x.Return,
+			length: length(x.TTL, meta.Drift)}
 		d.ends, d.lasts = d.Call+d.length, d.Return+longest(d.TTL, meta.Drift)
 		if x.Until > 0 {
 			d.ends = min(d.ends, x.Until)
@@ -105,7 +109,8 @@ func deedsOf(ops []harness.Op, meta harness.Meta, does func(harness.Op) bool) (o
 	return out
 }
 
-// lastly returns deeds with one more after all others, of no kind: the server is asked whether it may end as it is.
+// lastly returns deeds with one more after all others, of no kind, which asks the server whether it may end in its
+// state.
 func lastly(deeds []deed) []deed {
 	var end time.Duration
 	for _, d := range deeds {
@@ -114,7 +119,7 @@ func lastly(deeds []deed) []deed {
 	return append(deeds, deed{from: end, to: end})
 }
 
-// differs reports whether brute force differs from what c says of one history among so many.
+// differs reports whether brute force and c disagree on a history.
 func (p property) differs(t *testing.T, c harness.Checker, limit int) bool {
 	for seed := range limit {
 		one := p.small(seeded(uint64(seed)))

@@ -12,44 +12,52 @@ import (
 
 // Fence returns the checker of fencing tokens: a later grant has a larger one.
 //
-// The Result of an ok acquire is its token, if there is one. An ok acquire B with a token that is not larger than
-// that of an ok acquire A on the same Key that certainly was granted before is a [harness.FenceRegression], reported
-// once, against the largest such token. A was granted before B if it had returned before B was called, or before B's
-// lease could be over: had B come first, its owner would still have had the lock when A was granted, since it
-// releases after B's Return. So it was, too, if A was called before B returned, and returned later, while B's owner
-// certainly had the lock: before B can have been released, and before its lease can be over, nor that of a renewal
-// which returned before then. Two owners with one token are one in either order, however late they were answered.
-// Only an owner (the worker together with Arg) that got its own token again is not: who acquires again what it holds
-// is granted nothing new. Nothing is said about acquires that ended in info, which may have drawn a token. If a
-// command of B's owner may still be executed it may have ended B's lease earlier; in a widened history nobody knows
-// when B was released. Source: Kleppmann 2016; soundness rules 1, 2, 4 and 5.
+// The token of an ok acquire is its Result, if it has one. A pair of ok acquires A and B on one Key is a
+// [harness.FenceRegression] if A was certainly granted before B and B's token is not larger. It is reported once for
+// each B, against the largest such token. A was certainly granted before B if
 //
-// Tokens are non-negative decimal numbers of any length, compared as such and never as floats; a Result that is something
-// else makes the verdict Unknown, if nothing worse was found, and so does a history without tokens. Grants without a
-// token are passed over, since another lock may have made them.
+//   - A returned before B was called; or
+//   - A returned before B's lease can have ended. Had B come first, its owner would still have had the lock when A was
+//     granted, since an owner releases after its Return; or
+//   - A was called before B returned, and returned later, while B's owner certainly had the lock: before B's release,
+//     and before its lease, or that of a renewal which returned in time, can have ended.
 //
-// Time is O(log n) a grant. Memory is bounded: of each key the grants are kept that had the largest token so far,
-// since the slowest worker's last operation, 2,048 at most, and those that may last, with 16 others that returned
-// meanwhile. A call that more than those overtook is judged at the end, in a second pass over the history; of more
-// than 1,000 such, and where there is no second pass, the verdict is Unknown. Of two grants with one token that were
-// under way at once nothing is said if more than 2,048 others returned between them.
+// Two different owners with one token are a violation in either order, however late they were answered. An owner (the
+// worker together with Arg) that gets its own token again is no violation: an acquire of a lock that it holds grants it
+// nothing new.
+//
+// Nothing is said about acquires in info, which may have drawn a token. A command of B's owner that may still be
+// executed may shorten B's lease. In a widened history B's release is not known well enough, so only the first rule
+// applies. Sources: Kleppmann 2016; soundness rules 1, 2, 4 and 5.
+//
+// Tokens are non-negative decimal numbers of any length, compared as such and never as floats. A Result that is
+// something else makes the verdict Unknown if nothing worse was found, and so does a history without tokens. Grants
+// without a token are skipped, since another lock may have made them.
+//
+// Time is O(log n) per grant. Memory is bounded. Of each key it holds the grants with the largest token so far since
+// the slowest worker's last operation, at most 2,048, and the grants that may still last, with 16 others that returned
+// meanwhile. A call overtaken by more than those is judged at the end, in a second pass over the history. With more
+// than 1,000 such calls, or without a second pass, the verdict is Unknown. Two grants with one token that were under
+// way at once go unnoticed if more than 2,048 others returned between them.
 func Fence() harness.Checker { return fence{} }
 
 type fence struct{}
 
 func (fence) Name() string { return "fence" }
 
-func (c fence) Check(ctx context.Context, h harness.History, found func(harness.Anomaly)) harness.Judgement {
-	p := &fencePass{tally: newTally(h, found), peaks: map[string]*peaks{}, latest: map[string]*latestGrants{}, mark: watermark{workers: h.Meta.Workers, widened: h.Meta.Widened}}
+func (c fence) Check(ctx context.Context, h harness.History, report func(harness.Anomaly)) harness.Judgement {
+	p := &fencePass{tally: newTally(h, report), peaks: map[string]*peaks{}, latest: map[string]*latestGrants{},
+		watermark: watermark{workers: h.Meta.Workers, widened: h.Meta.Widened}}
 	err := eachOp(ctx, h, p.op)
 	if err == nil && isComplete(h) {
-		p.holds.end(p.lateToken)
+		p.holds.end(p.reportLateToken)
 	}
-	p.late.retry(ctx, h, harness.Acquire, p.rejudge)
+	p.overtaken.retry(ctx, h, harness.Acquire, p.rejudge)
 	return p.judge(judgement{
 		name: c.Name(), err: err,
 		valid:  fmt.Sprintf("%s fencing tokens, each larger than those granted before", units.Count(int64(p.tokens))),
-		absent: []string{p.none()}, doubts: []string{p.oddities.doubt(), overtakenDoubt(p.late.unsure, harness.Acquire)},
+		absent: []string{p.noTokens()}, doubts: []string{p.nonNumbers.doubt(),
+			overtakenDoubt(p.overtaken.unjudged, harness.Acquire)},
 		figures: []harness.Figure{
 			figureTokens.Count(p.tokens), figureFenceRegressions.Count(p.counts[harness.FenceRegression]),
 		},
@@ -59,20 +67,21 @@ func (c fence) Check(ctx context.Context, h harness.History, found func(harness.
 // fencePass is one pass over a history.
 type fencePass struct {
 	*tally
-	mark     watermark
-	peaks    map[string]*peaks
-	latest   map[string]*latestGrants
-	tokens   int
-	pending  lateOwners // commands that may still be executed
-	holds    fenceHolds
-	late     lateCalls
-	oddities oddities
+	watermark  watermark
+	peaks      map[string]*peaks
+	latest     map[string]*latestGrants
+	tokens     int
+	pending    lateOwners // late commands, by owner
+	holds      fenceHolds
+	overtaken  overtakenCalls
+	nonNumbers nonNumbers
 }
 
 func (p *fencePass) op(x harness.Op) {
-	p.mark.hear(x)
-	p.holds.settle(x, func() time.Duration { return p.keptUntil(x) }, p.meta, p.lateToken)
-	if x.Outcome == harness.Info && (x.Kind == harness.Acquire || x.Kind == harness.Extend || x.Kind == harness.Release) {
+	p.watermark.note(x)
+	p.holds.apply(x, func() time.Duration { return p.earliestEnd(x) }, p.meta, p.reportLateToken)
+	if x.Outcome == harness.Info && (x.Kind == harness.Acquire || x.Kind == harness.Extend ||
+		x.Kind == harness.Release) {
 		p.pending.add(x, p.meta)
 	}
 	if x.Kind != harness.Acquire || x.Outcome != harness.OK || x.Result == "" {
@@ -80,7 +89,7 @@ func (p *fencePass) op(x harness.Op) {
 	}
 	token, ok := parseNumber(x.Result)
 	if !ok {
-		p.oddities.add(x)
+		p.nonNumbers.add(x)
 		return
 	}
 	p.tokens++
@@ -89,35 +98,37 @@ func (p *fencePass) op(x harness.Op) {
 		before, latest = &peaks{}, &latestGrants{}
 		p.peaks[x.Key], p.latest[x.Key] = before, latest
 	}
-	until := p.keptUntil(x)
-	grant := peak{Op: x, number: token, after: grantedAfter(x, until, p.meta)}
-	p.holds.meet(grant, p.meta)
-	if a, ok := p.largerBefore(before.returnedBefore(grant.after), x, token); ok {
+	until := p.earliestEnd(x)
+	grant := peak{Op: x, number: token, orderedAfter: grantedAfter(x, until, p.meta)}
+	p.holds.noteGrant(grant, p.meta)
+	if a, ok := p.largerBefore(before.returnedBefore(grant.orderedAfter), x, token); ok {
 		p.add(p.regressionAnomaly(a, grant))
-	} else if a, ok := latest.sharing(grant, p.meta); ok {
+	} else if a, ok := latest.withSameToken(grant, p.meta); ok {
 		p.add(sharedTokenAnomaly(a, x))
-	} else if before.unsure(grant.after, token) {
-		p.late.add(grant)
+	} else if before.mayMissLarger(grant.orderedAfter, token) {
+		p.overtaken.add(grant)
 	} else if until > x.Return && !p.meta.Widened {
 		h := p.holds.begin(grant, until, p.meta.Worker(x.Client))
-		for a := range latest.returnedWith(x.Return) {
+		for a := range latest.returnedAt(x.Return) {
 			h.note(a, p.meta)
 		}
 	}
-	before.addIfLarger(peak{Op: x, number: token}, p.meta, p.mark.low)
-	latest.add(grant, p.mark.low)
+	before.addIfLarger(peak{Op: x, number: token}, p.meta, p.watermark.low)
+	latest.add(grant, p.watermark.low)
 }
 
-// keptUntil returns the earliest end of the lease of x, an ok acquire or extend, as far as is known when x returns.
-func (p *fencePass) keptUntil(x harness.Op) time.Duration {
+// earliestEnd returns the earliest end of the lease of x, an ok acquire or extend, as far as known when x returns.
+func (p *fencePass) earliestEnd(x harness.Op) time.Duration {
 	late, _ := p.pending.commandsOf(x, p.meta)
-	return late.keptUntil(x, p.meta.Drift)
+	return late.endOf(x, p.meta.Drift)
 }
 
-// lateToken reports a grant whose owner still had the lock when another with a token as large, or larger, returned.
-func (p *fencePass) lateToken(h *fenceHold, first peak) { p.add(p.lateTokenAnomaly(h, first)) }
+// reportLateToken reports a grant whose owner still had the lock when first, another grant with a token as large or
+// larger, returned.
+func (p *fencePass) reportLateToken(h *fenceHold, first peak) { p.add(p.lateTokenAnomaly(h, first)) }
 
-// grantedAfter returns the time before which whatever had returned was granted before x, an ok acquire that was kept until then at least.
+// grantedAfter returns a time for x, an ok acquire whose lease ends at until or later: every grant that returned before
+// this time was given before x.
 func grantedAfter(x harness.Op, until time.Duration, meta harness.Meta) time.Duration {
 	if meta.Widened {
 		return x.Call
@@ -125,14 +136,15 @@ func grantedAfter(x harness.Op, until time.Duration, meta harness.Meta) time.Dur
 	return min(x.Return, until)
 }
 
-// rejudge holds x against the largest tokens that had been given before it.
+// rejudge compares x with the largest tokens that were given before it.
 func (p *fencePass) rejudge(before peaks, x peak) {
 	if a, ok := p.largerBefore(before, x.Op, x.number); ok {
 		p.add(p.regressionAnomaly(a, x))
 	}
 }
 
-// largerBefore returns the grant with the largest token that came before x and whose token forbids x to get this one.
+// largerBefore returns the grant that forbids x this token: of those in before the one with the largest token, if that
+// is larger, or as large and another owner's.
 func (p *fencePass) largerBefore(before peaks, x harness.Op, token number) (harness.Op, bool) {
 	for _, a := range slices.Backward(before) {
 		switch c := a.number.compare(token); {
@@ -146,17 +158,18 @@ func (p *fencePass) largerBefore(before peaks, x harness.Op, token number) (harn
 }
 
 func (p *fencePass) regressionAnomaly(a harness.Op, b peak) harness.Anomaly {
-	found := pairAnomaly(harness.FenceRegression, a, b.Op, fmt.Sprintf(
+	anomaly := pairAnomaly(harness.FenceRegression, a, b.Op, fmt.Sprintf(
 		"%s was granted %s with the fencing token %s by %s, after %s had been granted it with %s by %s",
-		clientName(b.Client), b.Key, b.Result, formatTime(b.Return), clientName(a.Client), a.Result, formatTime(a.Return)))
-	found.From = min(a.Call, b.Call)
-	found.Spans = []harness.Span{{Client: a.Client, Kind: harness.LargestToken, From: a.Return, To: b.after}}
-	return found
+		clientName(b.Client), b.Key, b.Result, formatTime(b.Return), clientName(a.Client), a.Result,
+		formatTime(a.Return)))
+	anomaly.From = min(a.Call, b.Call)
+	anomaly.Spans = []harness.Span{{Client: a.Client, Kind: harness.LargestToken, From: a.Return, To: b.orderedAfter}}
+	return anomaly
 }
 
-// none returns a doubt if the history has no tokens.
-func (p *fencePass) none() string {
-	if p.tokens+p.oddities.n > 0 {
+// noTokens returns a doubt if the history has no tokens.
+func (p *fencePass) noTokens() string {
+	if p.tokens+p.nonNumbers.count > 0 {
 		return ""
 	}
 	return "no fencing token was recorded"

@@ -9,95 +9,101 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 )
 
-// This file finds fencing tokens that were drawn after the lock was lost. A grant that returned while another owner certainly held the lock
-// came before that owner's: so its token has to be smaller.
+// This file finds fencing tokens that were drawn after the lock was lost. A grant that returned while another owner
+// certainly held the lock came before that owner's grant, so its token has to be smaller.
 
-// fenceHold is a grant with a token, while it may last.
+// fenceHold is a grant with a token that may still last.
 type fenceHold struct {
-	grant   peak
-	until   time.Duration // what was granted, or its last renewal, can be over from here on, as far as is known
-	chain   []link        // the grant and the renewals that show it, each before the one before it could be over
-	above   []peak        // grants with a larger token that had been called by the time this one returned, and did not return before it, but before until
-	settled bool          // it is over, or was reported
+	grant peak
+	until time.Duration // the earliest end of the grant and its renewals, as far as known
+	chain []link        // the grant and its renewals, each before the earlier one can have ended
+	// larger has grants with a larger token. They were called before this one returned, and returned after it but
+	// before until.
+	larger []peak
+	done   bool // it has ended, or was reported
 }
 
 const (
-	mostAbove = 16 // grants that wait for what comes of a hold: a lock that is right has none for long
-	mostHeld  = 16 // holds of a lock that may last: a lock that is right has one
+	largerKept     = 16 // larger grants kept for one hold; a correct lock has none for long
+	fenceHoldsKept = 16 // holds kept for one lock; a correct lock has one
 )
 
-// fenceHolds keeps the holds that may last.
+// fenceHolds keeps the holds that may still last.
 type fenceHolds struct {
 	ofWorker map[int][]*fenceHold
 	ofKey    map[string][]*fenceHold
 }
 
-// begin adds a grant that can be over at until. Its worker does one thing after the other, so all its operations settle it.
+// begin adds the hold of grant, which can end at until. A worker does one thing after the other, so each of its
+// operations says something about its holds.
 func (f *fenceHolds) begin(grant peak, until time.Duration, worker int) *fenceHold {
 	if f.ofWorker == nil {
 		f.ofWorker, f.ofKey = map[int][]*fenceHold{}, map[string][]*fenceHold{}
 	}
-	h := &fenceHold{grant: grant, until: until, chain: []link{{sight{op: grant.Op}, until}}}
+	h := &fenceHold{grant: grant, until: until, chain: []link{{indexedOp{op: grant.Op}, until}}}
 	f.ofWorker[worker] = append(f.ofWorker[worker], h)
 	all := f.ofKey[grant.Key]
-	if len(all) == mostHeld {
-		all[0].settled = true
+	if len(all) == fenceHoldsKept {
+		all[0].done = true
 		all = slices.Delete(all, 0, 1)
 	}
 	f.ofKey[grant.Key] = append(all, h)
 	return h
 }
 
-// meet notes for which holds of its key x, which has just returned, may have come too late.
-func (f *fenceHolds) meet(x peak, meta harness.Meta) {
+// noteGrant notes x, which has just returned, for the holds of its key that may forbid its token.
+func (f *fenceHolds) noteGrant(x peak, meta harness.Meta) {
 	all := f.ofKey[x.Key]
 	if len(all) == 0 {
 		return
 	}
-	all = slices.DeleteFunc(all, func(h *fenceHold) bool { return h.settled || h.until <= x.Return && len(h.above) == 0 })
+	all = slices.DeleteFunc(all, func(h *fenceHold) bool { return h.done || h.until <= x.Return && len(h.larger) == 0 })
 	for _, h := range all {
 		h.note(x, meta)
 	}
 	f.ofKey[x.Key] = all
 }
 
-// note keeps x if it came before h, should h last beyond the Return of x.
+// note keeps x if it came before h, provided that h lasts beyond the Return of x.
 func (h *fenceHold) note(x peak, meta harness.Meta) {
 	during := x.Call <= h.grant.Return && h.grant.Return <= x.Return && x.Return < h.until
-	if during && x.number.compare(h.grant.number) > 0 && ownerOf(x.Op, meta) != ownerOf(h.grant.Op, meta) && len(h.above) < mostAbove {
-		h.above = append(h.above, x)
+	if during && x.number.compare(h.grant.number) > 0 && ownerOf(x.Op, meta) != ownerOf(h.grant.Op, meta) &&
+		len(h.larger) < largerKept {
+		h.larger = append(h.larger, x)
 	}
 }
 
-// settle learns what x says about the holds of its worker. A release ends them, and a renewal, kept until then at least, may make them shorter or
-// longer. Anything else shows that they were not released before x returned. late is told of a hold and the grant with the largest token that
-// came before it.
-func (f *fenceHolds) settle(x harness.Op, kept func() time.Duration, meta harness.Meta, late func(h *fenceHold, first peak)) {
+// apply applies x to the holds of its worker. A release ends them. A renewal makes them end at newUntil, which may be
+// earlier or later. Anything else proves that they were not released before x returned. report gets each hold that a
+// grant with a larger token contradicts, and the one of these grants that has the largest token.
+func (f *fenceHolds) apply(
+	x harness.Op, newUntil func() time.Duration, meta harness.Meta, report func(h *fenceHold, first peak),
+) {
 	worker := meta.Worker(x.Client)
 	held := f.ofWorker[worker]
 	if len(held) == 0 {
 		return
 	}
 	f.ofWorker[worker] = slices.DeleteFunc(held, func(h *fenceHold) bool {
-		if h.settled {
+		if h.done {
 			return true
 		}
-		about := x.Key == h.grant.Key && ownerOf(x, meta) == ownerOf(h.grant.Op, meta)
-		released := about && x.Kind == harness.Release
+		sameLockAndOwner := x.Key == h.grant.Key && ownerOf(x, meta) == ownerOf(h.grant.Op, meta)
+		released := sameLockAndOwner && x.Kind == harness.Release
 		switch {
 		case released:
 			h.endBy(x.Call)
-		case about && setsLease(x):
+		case sameLockAndOwner && setsLease(x):
 			h.endBy(renewedUntil(x, meta.Drift))
-			h.renew(x, kept)
+			h.renew(x, newUntil)
 		}
-		h.decide(x.Return, late)
-		h.settled = h.settled || released || h.until <= x.Return
-		return h.settled
+		h.decide(x.Return, report)
+		h.done = h.done || released || h.until <= x.Return
+		return h.done
 	})
 }
 
-// endBy notes that what was granted so far can be over at t.
+// endBy notes that the hold and its renewals can end at t.
 func (h *fenceHold) endBy(t time.Duration) {
 	h.until = min(h.until, t)
 	for i := range h.chain {
@@ -105,20 +111,20 @@ func (h *fenceHold) endBy(t time.Duration) {
 	}
 }
 
-// renew makes h last as long as x, if that is a renewal that returned before h could be over. Of more than linksKept that are needed to show it the
-// later ones count for nothing.
-func (h *fenceHold) renew(x harness.Op, kept func() time.Duration) {
+// renew makes h last as long as x, if x is a renewal that returned before h can have ended. Renewals beyond linksKept
+// are ignored.
+func (h *fenceHold) renew(x harness.Op, newUntil func() time.Duration) {
 	if x.Outcome != harness.OK || x.Return >= h.until {
 		return
 	}
 	if n := slices.IndexFunc(h.chain, func(l link) bool { return l.until > x.Return }); n >= 0 && n < linksKept {
-		h.until = kept()
-		h.chain = append(h.chain[:n+1], link{sight{op: x}, h.until})
+		h.until = newUntil()
+		h.chain = append(h.chain[:n+1], link{indexedOp{op: x}, h.until})
 	}
 }
 
-// shownAt lists the grant and the renewals that show that h lasted beyond t.
-func (h *fenceHold) shownAt(t time.Duration) (all []harness.Op) {
+// evidenceUntil lists the grant and the renewals which show that h lasted beyond t.
+func (h *fenceHold) evidenceUntil(t time.Duration) (all []harness.Op) {
 	for _, l := range h.chain {
 		all = append(all, l.op)
 		if l.until > t {
@@ -128,42 +134,46 @@ func (h *fenceHold) shownAt(t time.Duration) (all []harness.Op) {
 	return all
 }
 
-// decide reports h if a grant that waits for it returned before it can have been released at lasted, or be over.
-func (h *fenceHold) decide(lasted time.Duration, late func(h *fenceHold, first peak)) {
-	h.above = slices.DeleteFunc(h.above, func(a peak) bool { return a.Return >= h.until })
+// decide reports h if a grant with a larger token returned while h certainly lasted: before h can have ended, and
+// before heldUntil. Until then h was certainly not released.
+func (h *fenceHold) decide(heldUntil time.Duration, report func(h *fenceHold, first peak)) {
+	h.larger = slices.DeleteFunc(h.larger, func(a peak) bool { return a.Return >= h.until })
 	var first *peak
-	for i := range h.above {
-		if a := &h.above[i]; a.Return < lasted && (first == nil || a.number.compare(first.number) > 0) {
+	for i := range h.larger {
+		if a := &h.larger[i]; a.Return < heldUntil && (first == nil || a.number.compare(first.number) > 0) {
 			first = a
 		}
 	}
 	if first != nil {
-		late(h, *first)
-		h.settled = true
+		report(h, *first)
+		h.done = true
 	}
 }
 
-// end decides what still waits, in a record that is complete: who was silent since has released nothing.
-func (f *fenceHolds) end(late func(h *fenceHold, first peak)) {
+// end decides the remaining holds of a complete record. Owners that were silent since have released nothing.
+func (f *fenceHolds) end(report func(h *fenceHold, first peak)) {
 	for _, worker := range slices.Sorted(maps.Keys(f.ofWorker)) {
 		for _, h := range f.ofWorker[worker] {
-			if !h.settled {
-				h.decide(forever, late)
+			if !h.done {
+				h.decide(forever, report)
 			}
 		}
 	}
 }
 
-// lateTokenAnomaly is about h, whose owner certainly had the lock when first returned, with a larger token.
+// lateTokenAnomaly returns the anomaly of h, whose owner certainly had the lock when first, with a larger token,
+// returned.
 func (p *fencePass) lateTokenAnomaly(h *fenceHold, first peak) harness.Anomaly {
 	a, b := first.Op, h.grant.Op
-	found := pairAnomaly(harness.FenceRegression, a, b, fmt.Sprintf(
-		"%s was granted %s with the fencing token %s by %s, and still had it at %s, when %s was granted it with %s, for which it had asked by %s: that grant came first, so its token has to be smaller",
-		clientName(b.Client), b.Key, b.Result, formatTime(b.Return), formatTime(a.Return), clientName(a.Client), a.Result, formatTime(a.Call)))
-	found.From, found.To = min(a.Call, b.Call), a.Return
+	anomaly := pairAnomaly(harness.FenceRegression, a, b, fmt.Sprintf(
+		"%s was granted %s with the fencing token %s by %s, and still had it at %s, when %s was granted it with %s, "+
+			"for which it had asked by %s: that grant came first, so its token has to be smaller",
+		clientName(b.Client), b.Key, b.Result, formatTime(b.Return), formatTime(a.Return), clientName(a.Client),
+		a.Result, formatTime(a.Call)))
+	anomaly.From, anomaly.To = min(a.Call, b.Call), a.Return
 	if b.Return < a.Return {
-		found.Spans = []harness.Span{{Client: b.Client, Kind: harness.StillHeld, From: b.Return, To: a.Return}}
+		anomaly.Spans = []harness.Span{{Client: b.Client, Kind: harness.StillHeld, From: b.Return, To: a.Return}}
 	}
-	found.Ops = append(h.shownAt(a.Return), a)
-	return found
+	anomaly.Ops = append(h.evidenceUntil(a.Return), a)
+	return anomaly
 }

@@ -9,20 +9,22 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 )
 
-// This file finds two owners with one fencing token. Whichever was granted the lock later should have got a larger one. If one grant had
-// returned before the other was asked for, the largest tokens show it; here are grants that were under way at once.
+// This file finds two owners with one fencing token. The one that was granted the lock later should have got a larger
+// token. If one grant had returned before the other was called, the largest tokens show it. This file finds grants that
+// were under way at once.
 
-// latestKept bounds the grants of one lock that are kept: at most twice as many.
+// latestKept bounds the grants kept for one lock, which are at most twice as many.
 const latestKept = 1024
 
-// latestGrants holds the grants of one lock that returned since the slowest worker's last operation, in order of Return, and some older ones.
+// latestGrants holds the grants of one lock since the slowest worker's last operation, in order of Return, and some
+// older ones.
 type latestGrants struct {
-	grants []peak
-	room   int // the number of grants from which on older ones are dropped
+	grants  []peak
+	pruneAt int // the number of grants at which older ones are dropped
 }
 
-// sharing returns a grant to another owner with the token of x that had not returned when x was called.
-func (l *latestGrants) sharing(x peak, meta harness.Meta) (harness.Op, bool) {
+// withSameToken returns a grant to another owner that has the token of x and had not returned when x was called.
+func (l *latestGrants) withSameToken(x peak, meta harness.Meta) (harness.Op, bool) {
 	for _, a := range slices.Backward(l.grants) {
 		if a.Return < x.Call {
 			break
@@ -34,8 +36,8 @@ func (l *latestGrants) sharing(x peak, meta harness.Meta) (harness.Op, bool) {
 	return harness.Op{}, false
 }
 
-// returnedWith ranges over the grants that returned at t, the latest instant.
-func (l *latestGrants) returnedWith(t time.Duration) iter.Seq[peak] {
+// returnedAt ranges over the grants that returned at t, the latest instant.
+func (l *latestGrants) returnedAt(t time.Duration) iter.Seq[peak] {
 	return func(yield func(peak) bool) {
 		for _, a := range slices.Backward(l.grants) {
 			if a.Return < t || !yield(a) {
@@ -45,24 +47,26 @@ func (l *latestGrants) returnedWith(t time.Duration) iter.Seq[peak] {
 	}
 }
 
-// add keeps x. No operation to come was called before low.
+// add keeps x. No later operation was called before low.
 func (l *latestGrants) add(x peak, low time.Duration) {
-	if len(l.grants) >= max(16, l.room) {
+	if len(l.grants) >= max(16, l.pruneAt) {
 		first := slices.IndexFunc(l.grants, func(a peak) bool { return a.Return >= low })
 		if first < 0 {
 			first = len(l.grants)
 		}
 		l.grants = slices.Delete(l.grants, 0, max(first, len(l.grants)-latestKept))
-		l.room = 2 * len(l.grants)
+		l.pruneAt = 2 * len(l.grants)
 	}
 	l.grants = append(l.grants, x)
 }
 
-// sharedTokenAnomaly is about two owners with one token, of which the second returned later.
+// sharedTokenAnomaly returns the anomaly of two owners with one token, where second returned later.
 func sharedTokenAnomaly(first, second harness.Op) harness.Anomaly {
-	found := pairAnomaly(harness.FenceRegression, first, second, fmt.Sprintf(
-		"%s and %s were both granted %s with the fencing token %s, by %s and by %s: whoever came second should have got a larger one",
-		clientName(first.Client), clientName(second.Client), second.Key, second.Result, formatTime(first.Return), formatTime(second.Return)))
-	found.From = min(first.Call, second.Call)
-	return found
+	anomaly := pairAnomaly(harness.FenceRegression, first, second, fmt.Sprintf(
+		"%s and %s were both granted %s with the fencing token %s, by %s and by %s: whoever came second should have "+
+			"got a larger one",
+		clientName(first.Client), clientName(second.Client), second.Key, second.Result, formatTime(first.Return),
+		formatTime(second.Return)))
+	anomaly.From = min(first.Call, second.Call)
+	return anomaly
 }

@@ -2,11 +2,11 @@ package checkers
 
 import "github.com/doublegrant/doublegrant/harness"
 
-// This file declares every figure that the checkers report. Judged.Figure looks one up, such as Figure(checkers.FigureLost).
-// Names and units are part of verdict.json and of pages, so they must not change. A Sparse figure is left out where there was
-// nothing to count.
+// This file declares every figure that the checkers report. Judged.Figure looks one up, such as
+// Figure(checkers.FigureLost). Names and units are part of verdict.json and of pages, so they must not change. A Sparse
+// figure is omitted if there was nothing to count.
 
-// The figures.
+// The figures, by checker.
 var (
 	// of mutex
 	figureGrants   = harness.Metric{Checker: "mutex", Name: "grants"}
@@ -76,13 +76,15 @@ var (
 	FigureRecovered          = harness.Metric{Checker: "writes", Name: "survived unknown"}
 	figureGroupAdded         = harness.Metric{Checker: "writes", Name: "acknowledged by group %d", Sparse: true}
 	figureGroupLost          = harness.Metric{Checker: "writes", Name: "lost from group %d", Sparse: true}
-	figureCutAdded           = harness.Metric{Checker: "writes", Name: "acknowledged by cut groups during partition", Sparse: true}
-	figureOthersAdded        = harness.Metric{Checker: "writes", Name: "acknowledged by other groups during partition", Sparse: true}
-	figureCutLost            = harness.Metric{Checker: "writes", Name: "lost from cut groups", Sparse: true}
-	figureOthersLost         = harness.Metric{Checker: "writes", Name: "lost from other groups", Sparse: true}
-	figureLostRate           = harness.Metric{Checker: "writes", Name: "lost per second of fault", Unit: "1/s"}
-	figureFirstLost          = harness.Metric{Checker: "writes", Name: "first lost write after fault start", Unit: "s"}
-	figureLastLost           = harness.Metric{Checker: "writes", Name: "last lost write after fault start", Unit: "s"}
+	figureCutAdded           = harness.Metric{Checker: "writes", Name: "acknowledged by cut groups during partition",
+		Sparse: true}
+	figureOthersAdded = harness.Metric{Checker: "writes", Name: "acknowledged by other groups during partition",
+		Sparse: true}
+	figureCutLost    = harness.Metric{Checker: "writes", Name: "lost from cut groups", Sparse: true}
+	figureOthersLost = harness.Metric{Checker: "writes", Name: "lost from other groups", Sparse: true}
+	figureLostRate   = harness.Metric{Checker: "writes", Name: "lost per second of fault", Unit: "1/s"}
+	figureFirstLost  = harness.Metric{Checker: "writes", Name: "first lost write after fault start", Unit: "s"}
+	figureLastLost   = harness.Metric{Checker: "writes", Name: "last lost write after fault start", Unit: "s"}
 
 	// of gates
 	FigureOps        = harness.Metric{Checker: "gates", Name: "ops"}
@@ -115,7 +117,9 @@ var declared = []harness.Metric{
 	figureAsked, figureOutlived, figureLooked, figureExcused, figureLostMessages, figureImmortal,
 	figureCalls, figureDuplicateNumbers, figureRegressions, figureFirstDuplicate,
 	figureInspections, figureNumbers, figureRestarts, figureNotStored, figureTTLsLost,
-	FigureAdded, FigureLost, FigureLostPercent, figureUpdates, FigureLostUpdates, figureLostUpdatesPercent, FigureRefused, FigureUnknown, FigureRecovered, figureGroupAdded, figureGroupLost, figureCutAdded, figureOthersAdded, figureCutLost, figureOthersLost, figureLostRate, figureFirstLost, figureLastLost,
+	FigureAdded, FigureLost, FigureLostPercent, figureUpdates, FigureLostUpdates, figureLostUpdatesPercent,
+	FigureRefused, FigureUnknown, FigureRecovered, figureGroupAdded, figureGroupLost, figureCutAdded, figureOthersAdded,
+	figureCutLost, figureOthersLost, figureLostRate, figureFirstLost, figureLastLost,
 	FigureOps, figureOK, figureFailed, FigureUnanswered, figureContended, figureClockBound,
 	figureKeysAsked, figureKeysAgreed, figureKeysIllegal, figureKeysLarge, figureKeysSlow,
 	figureCertified, figureCertifyAsked,

@@ -6,32 +6,32 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 )
 
-// For returns the checkers of a load by these workloads, riders included: those that judge what their Kinds promise, one
-// that asks porcupine for a second opinion, and last [Gates], which says whether the run could have shown anything. The tokens
-// of a workload that is [Fenced] are judged, too. If no checker knows any of the kinds it returns none, and a run without
-// checkers is refused.
+// For returns the checkers of a load by these workloads, riders included: those that judge what the workloads' Kinds
+// promise, one that asks porcupine for a second opinion, and last [Gates], which says whether the run could have shown
+// anything. Fencing tokens are judged if a workload is [Fenced]. If no checker knows any of the kinds, For returns
+// none; a run without checkers is refused.
 func For(loads ...harness.Workload) []harness.Checker {
 	return checkersFor(inLoads, func(r role) bool { return r.judgesAny(loads) })
 }
 
-// ForSearch returns the checkers of the explorer's schedules, in which operations of these kinds occur, such as the Kinds
-// of a program. [Gates] is not among them, since a schedule has no load to judge. A lock whose grants carry no tokens leaves
-// [Fence] without anything to judge, which does no harm in a search.
+// ForSearch returns the checkers of the explorer's schedules, for operations of these kinds, such as the Kinds of a
+// program. [Gates] is not among them, since a schedule has no load to judge. [Fence] is, whether or not grants carry
+// tokens: without any it has nothing to judge, which does no harm in a search.
 func ForSearch(kinds ...harness.Kind) []harness.Checker {
 	return checkersFor(inSearches, func(r role) bool { return r.judges(kinds, true) })
 }
 
-// Seen says what a history that another program recorded holds.
+// Seen describes a history that another program recorded.
 type Seen struct {
 	Kinds  []harness.Kind // of its operations
-	Tokens bool           // some grant of a lock came with a fencing token
+	Tokens bool           // some grant of a lock carried a fencing token
 
-	Confirms        bool // some message was confirmed, whatever came of it
+	Confirms        bool // some message was confirmed, whatever the outcome
 	HarnessConfirms bool // [harness.HarnessClient] confirmed some
 }
 
-// ForHistory returns the checkers of a history that another program recorded. Such a history lacks the probes that the harness
-// makes at the end of its own runs, so neither [Stuck] nor [Delivery] nor [Stored] is among them. [Gates] is the last.
+// ForHistory returns the checkers of a history that another program recorded. Such a history lacks the probes with
+// which the harness ends its own runs, so [Stuck], [Delivery] and [Stored] are not among them. [Gates] is the last.
 func ForHistory(seen Seen) []harness.Checker {
 	out := checkersFor(inHistories, func(r role) bool { return r.judges(seen.Kinds, seen.Tokens) })
 	for i, c := range out {
@@ -42,22 +42,23 @@ func ForHistory(seen Seen) []harness.Checker {
 	return out
 }
 
-// Watchers returns those of cs that find violations while a load goes on: they need neither the end of a run nor its faults.
+// Watchers returns those of cs that find violations while a load goes on. They need neither the end of a run nor its
+// faults.
 func Watchers(cs []harness.Checker) []harness.Checker {
 	return slices.DeleteFunc(slices.Clone(cs), func(c harness.Checker) bool { return !roleOf(c).watches })
 }
 
-// Finds returns the classes that the checkers of these workloads may report, of a load or of a search, in the order of
+// Finds returns the classes that the checkers of these workloads may report, for a load or a search, in the order of
 // [harness.Classes].
 func Finds(loads ...harness.Workload) []harness.Class {
-	var found []harness.Class
+	var classes []harness.Class
 	for _, d := range harness.Classes() {
 		finds := func(r role) bool { return slices.Contains(r.finds, d.Class) && r.judgesAny(loads) }
 		if slices.ContainsFunc(roles, finds) {
-			found = append(found, d.Class)
+			classes = append(classes, d.Class)
 		}
 	}
-	return found
+	return classes
 }
 
 // Fenced is a [harness.Workload] that says whether the grants of its locks carry fencing tokens.
@@ -81,26 +82,27 @@ const (
 	everywhere = inLoads | inSearches | inHistories
 )
 
-// role says which operations a checker belongs to.
+// role says which operations a checker judges.
 type role struct {
-	checker  harness.Checker
-	settings setting
-	needs    []harness.Kind // all of them occur
-	tokens   bool           // and grants carry fencing tokens
-	watches  bool           // finds violations while a load goes on
-	finds    []harness.Class
+	checker     harness.Checker
+	settings    setting
+	needs       []harness.Kind // all of these kinds have to occur
+	needsTokens bool           // grants have to carry fencing tokens
+	watches     bool           // it finds violations while a load goes on
+	finds       []harness.Class
 }
 
-// roles lists the checkers that judge operations, in the order in which reports name them. A change here is a change of
-// checkers/README.md.
+// roles lists the checkers that judge operations, in the order in which reports name them. A change here needs a change
+// in checkers/README.md.
 var roles = []role{
 	{checker: Mutex(), settings: everywhere, needs: kindList(harness.Acquire), watches: true,
 		finds: classList(harness.DoubleGrant, harness.StolenRelease)},
-	{checker: Stuck(), settings: inLoads | inSearches, needs: kindList(harness.Acquire, harness.Release), // probes come with releases
+	// probes come with releases
+	{checker: Stuck(), settings: inLoads | inSearches, needs: kindList(harness.Acquire, harness.Release),
 		finds: classList(harness.StuckLock)},
 	{checker: Owners(), settings: everywhere, needs: kindList(harness.Acquire, harness.Release), watches: true,
 		finds: classList(harness.SilentReacquire, harness.RefusedRelease)},
-	{checker: Fence(), settings: everywhere, needs: kindList(harness.Acquire), tokens: true, watches: true,
+	{checker: Fence(), settings: everywhere, needs: kindList(harness.Acquire), needsTokens: true, watches: true,
 		finds: classList(harness.FenceRegression)},
 	{checker: Dedup(), settings: everywhere, needs: kindList(harness.Claim), watches: true,
 		finds: classList(harness.DuplicateDelivery)},
@@ -110,8 +112,9 @@ var roles = []role{
 		finds: classList(harness.DuplicateNumber, harness.Regression)},
 	{checker: Stored(), settings: inSearches, needs: kindList(harness.Next), // a load inspects nothing
 		finds: classList(harness.SequenceRestart, harness.ReturnedNotStored, harness.TTLLost)},
-	{checker: Holders(), settings: inLoads, needs: kindList(harness.Acquire, harness.Release, harness.Add), watches: true,
-		finds: classList(harness.StaleHolder)},
+	{checker: Holders(), settings: inLoads, needs: kindList(harness.Acquire, harness.Release, harness.Add),
+		watches: true,
+		finds:   classList(harness.StaleHolder)},
 	{checker: Writes(), settings: inLoads | inHistories, needs: kindList(harness.Add, harness.Read),
 		finds: classList(harness.LostWrite, harness.UnexpectedWrite)},
 }
@@ -119,19 +122,20 @@ var roles = []role{
 func kindList(all ...harness.Kind) []harness.Kind    { return all }
 func classList(all ...harness.Class) []harness.Class { return all }
 
-// judges reports whether a load, search or history with operations of those kinds has something for the checker to judge.
+// judges reports whether the checker has something to judge in a load, search or history with operations of those
+// kinds.
 func (r role) judges(kinds []harness.Kind, tokens bool) bool {
 	missing := func(k harness.Kind) bool { return !slices.Contains(kinds, k) }
-	return (tokens || !r.tokens) && !slices.ContainsFunc(r.needs, missing)
+	return (tokens || !r.needsTokens) && !slices.ContainsFunc(r.needs, missing)
 }
 
-// judgesAny reports whether one of the workloads has something for the checker. It does not put the kinds of several together:
-// no lock guards what a rider adds.
+// judgesAny reports whether the checker has something to judge in one of the workloads alone. The kinds of several are
+// not combined: what a rider adds is not guarded by another workload's lock.
 func (r role) judgesAny(loads []harness.Workload) bool {
 	return slices.ContainsFunc(loads, func(w harness.Workload) bool { return r.judges(w.Kinds(), hasTokens(w)) })
 }
 
-// roleOf returns the role of the checker with the name of c; the zero value if it judges no operations.
+// roleOf returns the role of the checker with the name of c, or the zero value if that judges no operations.
 func roleOf(c harness.Checker) role {
 	for _, r := range roles {
 		if r.checker.Name() == c.Name() {
@@ -141,10 +145,10 @@ func roleOf(c harness.Checker) role {
 	return role{}
 }
 
-// checkersFor lists the checkers that have something to judge in that place, together with those that the place always has.
+// checkersFor lists the checkers that have something to judge in that setting, and those that the setting always has.
 func checkersFor(in setting, judges func(role) bool) []harness.Checker {
 	var out []harness.Checker
-	seconded := false // porcupine has a model of what is judged
+	seconded := false // porcupine has a model of something that is judged
 	for _, r := range roles {
 		if r.settings&in != 0 && judges(r) {
 			out = append(out, r.checker)

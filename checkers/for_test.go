@@ -42,12 +42,15 @@ func TestWhichCheckersBelongToALoad(t *testing.T) {
 		{[]harness.Workload{lock}, "mutex stuck owners porcupine gates"},
 		{[]harness.Workload{load{kinds: lock.kinds, fenced: true}}, "mutex stuck owners fence porcupine gates"},
 		{[]harness.Workload{resource}, "mutex stuck owners holders writes porcupine gates"},
-		{[]harness.Workload{load{kinds: resource.kinds, fenced: true}}, "mutex stuck owners fence holders writes porcupine gates"},
+		{[]harness.Workload{load{kinds: resource.kinds, fenced: true}},
+			"mutex stuck owners fence holders writes porcupine gates"},
 		{[]harness.Workload{loadOf(harness.Claim, harness.Deliver, harness.Confirm)}, "dedup delivery porcupine gates"},
 		{[]harness.Workload{loadOf(harness.Next)}, "sequence porcupine gates"},
 		{[]harness.Workload{writes}, "writes gates"},
-		{[]harness.Workload{loadOf(harness.Add, harness.Read, harness.Acquire)}, "mutex writes porcupine gates"}, // rounds with locks
-		{[]harness.Workload{lock, writes}, "mutex stuck owners writes porcupine gates"},                          // a rider guards nothing
+		// rounds with locks
+		{[]harness.Workload{loadOf(harness.Add, harness.Read, harness.Acquire)}, "mutex writes porcupine gates"},
+		// a rider guards nothing
+		{[]harness.Workload{lock, writes}, "mutex stuck owners writes porcupine gates"},
 		{[]harness.Workload{loadOf(harness.Next), lock, lock}, "mutex stuck owners sequence porcupine gates"},
 		{[]harness.Workload{loadOf("dance")}, ""},
 		{nil, ""},
@@ -76,28 +79,32 @@ func TestWhichCheckersBelongToAHistory(t *testing.T) {
 		{Seen{Kinds: locks}, []harness.Checker{Mutex(), Owners(), Gates()}},
 		{Seen{Kinds: locks, Tokens: true}, []harness.Checker{Mutex(), Owners(), Fence(), Gates()}},
 		{Seen{Kinds: claims}, []harness.Checker{Dedup(), Gates()}},
-		{Seen{Kinds: append(claims, harness.Acquire), Confirms: true, HarnessConfirms: true}, []harness.Checker{Mutex(), DedupConfirmed(true), Gates()}},
+		{Seen{Kinds: append(claims, harness.Acquire), Confirms: true, HarnessConfirms: true},
+			[]harness.Checker{Mutex(), DedupConfirmed(true), Gates()}},
 	} {
 		require.Equal(t, c.want, ForHistory(c.seen))
 	}
 }
 
 func TestWhatCheckersMayFind(t *testing.T) {
-	require.Equal(t, []harness.Class{harness.DuplicateNumber, harness.Regression, harness.ReturnedNotStored, harness.SequenceRestart, harness.TTLLost},
+	require.Equal(t, []harness.Class{harness.DuplicateNumber, harness.Regression, harness.ReturnedNotStored,
+		harness.SequenceRestart, harness.TTLLost},
 		Finds(loadOf(harness.Next)))
 	require.Empty(t, Finds(loadOf("dance")))
 }
 
 func TestWatchersNeedNoEndOfTheRun(t *testing.T) {
-	every := loadOf(harness.Acquire, harness.Release, harness.Claim, harness.Deliver, harness.Next, harness.Add, harness.Read)
+	every := loadOf(harness.Acquire, harness.Release, harness.Claim, harness.Deliver, harness.Next, harness.Add,
+		harness.Read)
 	every.fenced = true
 	require.Equal(t, "mutex owners fence dedup sequence holders", namesOf(Watchers(For(every))))
 }
 
-// lookedAt are the kinds that checkers judge beside those of roles: what a lock, filter or sequence may record besides.
+// lookedAt lists the kinds that checkers judge besides those of roles: what a lock, filter or sequence may also record.
 var lookedAt = []harness.Kind{harness.Extend, harness.Confirm, harness.Inspect}
 
-// ofTheExplorer are the classes that no checker finds: the explorer sees that nobody can go on, and what scripts touch, and a history does not.
+// ofTheExplorer lists the classes that no checker finds. The explorer sees that nobody can go on and which keys scripts
+// touch; a history does not show that.
 var ofTheExplorer = []harness.Class{harness.Deadlock, harness.UndeclaredKey}
 
 func TestEveryKindHasACheckerAndEveryClassAFinderAndADescription(t *testing.T) {
@@ -106,7 +113,8 @@ func TestEveryKindHasACheckerAndEveryClassAFinderAndADescription(t *testing.T) {
 	require.Len(t, classes, 19)
 	for _, kind := range kinds {
 		needed := slices.ContainsFunc(roles, func(r role) bool { return slices.Contains(r.needs, harness.Kind(kind)) })
-		require.True(t, needed || slices.Contains(lookedAt, harness.Kind(kind)), "no checker judges %s: add it to roles", kind)
+		require.True(t, needed || slices.Contains(lookedAt, harness.Kind(kind)),
+			"no checker judges %s: add it to roles", kind)
 	}
 	for _, name := range classes {
 		class := harness.Class(name)
@@ -114,13 +122,14 @@ func TestEveryKindHasACheckerAndEveryClassAFinderAndADescription(t *testing.T) {
 		require.NotEmpty(t, d.Meaning, "%s has no line in harness/class.go", name)
 		require.NotEmpty(t, d.Harm, name)
 		require.NotEmpty(t, d.Remedy, name)
-		found := slices.Contains(ofTheExplorer, class) || slices.ContainsFunc(roles, func(r role) bool { return slices.Contains(r.finds, class) })
+		found := slices.Contains(ofTheExplorer, class) ||
+			slices.ContainsFunc(roles, func(r role) bool { return slices.Contains(r.finds, class) })
 		require.True(t, found, "no checker finds %s: add it to roles", name)
 	}
 	require.Len(t, harness.Classes(), len(classes))
 }
 
-// constants lists those of package harness that have that type, which stand in one file.
+// constants lists the constants of that type in package harness, which are all in one file.
 func constants(t *testing.T, file, typ string) (all []string) {
 	text, err := os.ReadFile(filepath.Join("..", "harness", file))
 	require.NoError(t, err)

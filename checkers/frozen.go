@@ -7,8 +7,8 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 )
 
-// awakeShare returns the part, from 0 to 1, of the workers' time in [from, to] in which no fault froze their client groups. Faults
-// are in order of their Start. If from equals to it is 1.
+// awakeShare returns the share, from 0 to 1, of the workers' time in [from, to] in which no fault froze their client
+// groups. It is 1 if from equals to. Faults are in order of their Start.
 func awakeShare(h harness.History, from, to time.Duration) float64 {
 	length := to - from
 	if length <= 0 {
@@ -23,7 +23,7 @@ func awakeShare(h harness.History, from, to time.Duration) float64 {
 	return acting / (float64(workers) * float64(length))
 }
 
-// frozenFor returns for how long of [from, to] faults froze the group. Time in which faults overlap counts once.
+// frozenFor returns for how much of [from, to] faults froze the group. Overlapping faults count once.
 func frozenFor(faults []harness.Fault, group int, from, to time.Duration) (sum time.Duration) {
 	for _, f := range faults {
 		if start, end := max(from, f.Start), min(to, f.Until()); slices.Contains(f.Frozen, group) && start < end {

@@ -12,53 +12,57 @@ import (
 	"github.com/doublegrant/doublegrant/harness/units"
 )
 
-// Gates returns the checker of the run itself: could it have shown a violation at all? It never says Invalid. It says Unknown,
-// with everything that is missing, unless
+// Gates returns the checker of the run itself: could it have shown a violation at all? It never says Invalid. It says
+// Unknown, with everything that is missing, unless
 //
 //   - the record is complete and the run came to its end;
-//   - every kind in Meta.Kinds has an operation that is ok; of [harness.HarnessClient] only reads and inspections count, not
-//     what it tried in the clients' place;
-//   - two workers asked for one key at one time and one of them got it, if acquires, claims or numbers are promised: for each
-//     of these kinds;
+//   - every kind in Meta.Kinds has an ok operation. Of [harness.HarnessClient] only reads and inspections count;
+//   - for each of acquires, claims and numbers that is promised, two workers asked for one key at one time and one of
+//     them got it;
 //   - a claim was told [harness.ResultFirst], if claims are promised;
 //   - every sequence that was asked for a number gave one;
 //   - every situation in Meta.Situations was met;
 //   - every fault was proved and ended;
-//   - through every restart of a primary at once, which may have lost its data, a lock was held that somebody asked for afterwards, if
-//     acquires are promised, and a message was marked, if claims are;
-//   - no Sentinel entered TILT mode, in which it does nothing, but as a consequence of a fault: it was a target of one that
-//     was in force, or had not ended, or had healed less than a second before;
-//   - there was load in each phase, [harness.HarnessClient] aside: before the first fault and after the end of the last one
-//     also with an ok operation of a promised kind from the main workload, and during each fault, from its Active to its
-//     Heal. An operation belongs to a phase that its interval meets; a delivery to none, since it asks nothing of the
-//     system. Load is at least one operation, and at least Meta.Rate/10 a second if a rate was asked for; during a fault,
-//     where workers may hang until their time-outs, no more than an operation of each worker every two seconds. Nothing
-//     is asked of workers for as long as a fault keeps their client group from doing anything ([harness.Fault].Frozen), and
-//     of a phase in which all were frozen all the time no load. A run without faults is one phase;
+//   - through every restart of a primary, which may have lost its data, a lock was held, if acquires are promised, and
+//     a message was marked, if claims are promised, and somebody asked for it afterwards;
+//   - no Sentinel entered TILT mode, in which it does nothing, except by a fault: the Sentinel was the target of one
+//     that was in force, had not ended, or had healed less than a second before;
+//   - there was load in each phase, see below;
 //   - the clocks of its generators, if it has some, were known to within a quarter of the shortest lease or window, and
-//     each had an operation that was ok. What met what is then counted inside of each, where times
+//     each generator had an ok operation. Contention and situations are then counted inside each generator, where times
 //     are certain.
 //
-// It counts the situations of [Situations] as well.
+// The phases of a run are the time before the first fault, each fault from its Active to its Heal, and the time after
+// the last fault ended. A run without faults is one phase. An operation belongs to every phase that its interval meets.
+// Operations of [harness.HarnessClient] do not count, nor do deliveries, which ask nothing of the system. Load means at
+// least one operation, and at least Meta.Rate/10 per second if a rate was asked for. During a fault, when workers may
+// hang until they time out, one operation per worker every two seconds suffices. A worker owes nothing while a fault
+// freezes its client group ([harness.Fault].Frozen). The phases before and after all faults also need an ok operation
+// of a promised kind by the main workload.
 //
-// Source: soundness rule 6. Time is O(faults) an operation. Memory is constant: of very many keys only the latest 8,192
-// to 16,384 are watched for contention and situations, so that they may be undercounted, and of sequences 4,096.
+// Gates also counts the situations of [Situations].
+//
+// Source: soundness rule 6. Time is O(faults) per operation. Memory is constant. With very many keys only the latest
+// 8,192 to 16,384 are watched for contention and situations, which may then be undercounted, and only 4,096 sequences
+// are watched.
 func Gates() harness.Checker { return gates{} }
 
 type gates struct{}
 
 func (gates) Name() string { return "gates" }
 
-func (c gates) Check(ctx context.Context, h harness.History, found func(harness.Anomaly)) harness.Judgement {
+func (c gates) Check(ctx context.Context, h harness.History, report func(harness.Anomaly)) harness.Judgement {
 	p := &gatesPass{
-		tally: newTally(h, found), h: h, phases: phasesOf(h), ok: map[harness.Kind]int{}, situations: newSituationsOfShares(h),
-		drawn: map[string]bool{}, clocks: clocksOf(h.Events),
+		tally: newTally(h, report), h: h, phases: phasesOf(h), ok: map[harness.Kind]int{},
+		situations: newSituationsOfShares(h),
+		gaveNumber: map[string]bool{}, clockBound: widestClockBound(h.Events),
 	}
 	err := eachOp(ctx, h, p.op)
-	doubts := slices.Concat(p.missingRecord(), p.missingKinds(), p.missingContention(), p.missingGrants(), p.missingProofs(), p.tiltsWithoutFault(), p.missingLoad(), p.looseClocks(), p.situations.idle(),
+	doubts := slices.Concat(p.missingRecord(), p.missingKinds(), p.missingContention(), p.missingGrants(),
+		p.missingProofs(), p.tiltsWithoutFault(), p.missingLoad(), p.looseClocks(), p.situations.idleShares(),
 		p.situations.vacuousRestarts())
 	if err != nil {
-		doubts = nil // what is missing may only not have been read
+		doubts = nil // what is missing may just not have been read
 	}
 	j := p.judge(judgement{
 		name: c.Name(), err: err, doubts: doubts, figures: p.figures(),
@@ -71,18 +75,18 @@ func (c gates) Check(ctx context.Context, h harness.History, found func(harness.
 // gatesPass is one pass over a history.
 type gatesPass struct {
 	*tally
-	h          harness.History
-	situations situationsOfShares
-	phases     []*phase
-	ok         map[harness.Kind]int
-	outcomes   [3]int
-	marked     bool            // a claim was told "first"
-	drawn      map[string]bool // sequences that were asked, and whether they gave a number
-	started    bool
-	first      time.Duration // the first Call of a worker
-	last       time.Duration // the last Return of one
-	clocks     time.Duration // how well the generators' clocks were known; 0: there are none
-	shortest   time.Duration // lease or window; 0: none
+	h             harness.History
+	situations    situationsOfShares
+	phases        []*phase
+	ok            map[harness.Kind]int
+	outcomes      [3]int
+	toldFirst     bool            // a claim was told "first"
+	gaveNumber    map[string]bool // sequences that were asked, and whether they gave a number
+	started       bool
+	firstCall     time.Duration // the earliest Call of a worker
+	lastReturn    time.Duration // the latest Return of a worker
+	clockBound    time.Duration // the uncertainty of the generators' clocks; 0 without generators
+	shortestLease time.Duration // the shortest lease or window; 0: none
 }
 
 func (p *gatesPass) op(x harness.Op) {
@@ -93,31 +97,31 @@ func (p *gatesPass) op(x harness.Op) {
 	if x.Client == harness.HarnessClient || x.Kind == harness.Deliver {
 		return
 	}
-	if !p.started || x.Call < p.first {
-		p.started, p.first = true, x.Call
+	if !p.started || x.Call < p.firstCall {
+		p.started, p.firstCall = true, x.Call
 	}
-	p.last = x.Return
+	p.lastReturn = x.Return
 	p.situations.Op(x)
-	p.noteGiven(x)
+	p.noteResult(x)
 	p.noteLease(x)
 	for _, ph := range p.phases {
 		if x.Call <= ph.to && x.Return >= ph.from {
 			ph.ops++
 			if x.Outcome == harness.OK && p.isMain(x) {
-				ph.ok = true
+				ph.mainOK = true
 			}
 		}
 	}
 }
 
-// noteGiven notes what x, a claim or a draw, was given.
-func (p *gatesPass) noteGiven(x harness.Op) {
+// noteResult notes what x, a claim or a draw, was given.
+func (p *gatesPass) noteResult(x harness.Op) {
 	switch x.Kind {
 	case harness.Claim:
-		p.marked = p.marked || gotIt(x)
+		p.toldFirst = p.toldFirst || gotIt(x)
 	case harness.Next:
-		if gave, asked := p.drawn[x.Key]; asked && !gave || !asked && len(p.drawn) < sequencesWatched {
-			p.drawn[x.Key] = x.Outcome == harness.OK
+		if gave, asked := p.gaveNumber[x.Key]; asked && !gave || !asked && len(p.gaveNumber) < sequencesWatched {
+			p.gaveNumber[x.Key] = x.Outcome == harness.OK
 		}
 	}
 }
@@ -130,18 +134,19 @@ func (p *gatesPass) isMain(x harness.Op) bool {
 	return slices.Contains(p.meta.Kinds, x.Kind) && (p.meta.Clients == 0 || p.meta.Worker(x.Client) < p.meta.Clients)
 }
 
-// isLook reports whether k is what the harness does itself, in no client's place.
+// isLook reports whether the harness does operations of kind k for itself, not in a client's place.
 func isLook(k harness.Kind) bool { return k == harness.Read || k == harness.Inspect }
 
-// contests lists the kinds that contend, each with the situation in which two of them do.
+// contests lists the kinds for which workers contend, with the situation that counts their contention.
 var contests = []struct {
 	kind harness.Kind
 	name harness.SituationName
 }{
-	{harness.Acquire, harness.AcquiresAtOnce}, {harness.Claim, harness.ClaimsAtOnce}, {harness.Next, harness.DrawsAtOnce},
+	{harness.Acquire, harness.AcquiresAtOnce}, {harness.Claim, harness.ClaimsAtOnce},
+	{harness.Next, harness.DrawsAtOnce},
 }
 
-// missingRecord returns what is missing if the run was not recorded to its end.
+// missingRecord returns a doubt if the run was not recorded to its end.
 func (p *gatesPass) missingRecord() []string {
 	switch {
 	case p.h.End == nil:
@@ -165,31 +170,35 @@ func (p *gatesPass) missingKinds() (missing []string) {
 	return missing
 }
 
-// missingContention lists the promised kinds that should contend and did not: no two workers wanted one key at one time, of whom one
-// got it.
+// missingContention lists the promised kinds without contention: no two workers asked for one key at one time so that
+// one of them got it.
 func (p *gatesPass) missingContention() (missing []string) {
 	for _, c := range contests {
 		if slices.Contains(p.meta.Kinds, c.kind) && p.ok[c.kind] > 0 && p.situations.Count(c.name) == 0 {
-			missing = append(missing, fmt.Sprintf("no contention: never did the %ss of two workers meet and one of them get what both wanted", c.kind))
+			missing = append(missing,
+				fmt.Sprintf("no contention: never did the %ss of two workers meet and one of them get what both wanted",
+					c.kind))
 		}
 	}
 	return missing
 }
 
-// missingGrants lists what is missing of three things: a claim that was told that its message is new, a number from every sequence, and
-// the promised situations.
+// missingGrants lists what was never granted or met: a claim told "first", a number of each sequence, the promised
+// situations.
 func (p *gatesPass) missingGrants() (missing []string) {
-	if slices.Contains(p.meta.Kinds, harness.Claim) && p.ok[harness.Claim] > 0 && !p.marked {
+	if slices.Contains(p.meta.Kinds, harness.Claim) && p.ok[harness.Claim] > 0 && !p.toldFirst {
 		missing = append(missing, `no claim was told "first", so nothing was marked that could be claimed twice`)
 	}
-	for _, key := range slices.Sorted(maps.Keys(p.drawn)) {
-		if !p.drawn[key] {
+	for _, key := range slices.Sorted(maps.Keys(p.gaveNumber)) {
+		if !p.gaveNumber[key] {
 			missing = append(missing, fmt.Sprintf("%s never gave a number", key))
 		}
 	}
 	for _, name := range p.meta.Situations {
 		if p.situations.Count(name) == 0 {
-			missing = append(missing, fmt.Sprintf("never occurred: %s (let the run last for several leases or windows, or ask for shorter ones)", name))
+			missing = append(missing,
+				fmt.Sprintf("never occurred: %s (let the run last for several leases or windows, or ask for shorter "+
+					"ones)", name))
 		}
 	}
 	return missing
@@ -199,7 +208,8 @@ func (p *gatesPass) missingGrants() (missing []string) {
 func (p *gatesPass) missingProofs() (missing []string) {
 	for _, f := range p.h.Faults {
 		if !f.Proved {
-			missing = append(missing, fmt.Sprintf("the fault %s at %s was not proved: %s", f.Name, formatTime(f.Start), f.Proof))
+			missing = append(missing, fmt.Sprintf("the fault %s at %s was not proved: %s", f.Name, formatTime(f.Start),
+				f.Proof))
 		}
 		if f.End == 0 {
 			missing = append(missing, fmt.Sprintf("the fault %s at %s never healed", f.Name, formatTime(f.Start)))
@@ -208,23 +218,26 @@ func (p *gatesPass) missingProofs() (missing []string) {
 	return missing
 }
 
-// tiltsWithoutFault lists Sentinels that stopped acting without a fault: one whose clock jumps, or that is stopped, does nothing for 30
-// seconds. Unless a fault did that to it, it is the machine's failure and says nothing about the system under test.
+// tiltsWithoutFault lists the Sentinels that entered TILT mode without a fault. A Sentinel does so when its clock jumps
+// or it was stopped, and then does nothing for 30 seconds. Unless a fault caused that, the machine failed, not the
+// system under test.
 func (p *gatesPass) tiltsWithoutFault() (missing []string) {
 	for _, e := range p.h.Events {
-		if e.Kind == "+tilt" && !slices.ContainsFunc(p.h.Faults, func(f harness.Fault) bool { return tilted(f, e) }) {
+		if e.Kind == "+tilt" && !slices.ContainsFunc(p.h.Faults,
+			func(f harness.Fault) bool { return explainsTilt(f, e) }) {
 			missing = append(missing, fmt.Sprintf("the Sentinel %s entered TILT mode at %s", e.Node, formatTime(e.At)))
 		}
 	}
 	return missing
 }
 
-// tiltSeen bounds how long after the heal a Sentinel that was stopped says so; its timer runs ten times a second.
-const tiltSeen = time.Second
+// tiltDelay bounds the time after the heal within which a stopped Sentinel reports TILT. Its timer runs ten times a
+// second.
+const tiltDelay = time.Second
 
-// tilted reports whether the Sentinel of e, which entered TILT mode, did so because of f.
-func tilted(f harness.Fault, e harness.Event) bool {
-	return slices.Contains(f.Targets, e.Node) && (f.Overlaps(e.At, e.At) || f.Start <= e.At && e.At <= f.Heal+tiltSeen)
+// explainsTilt reports whether the fault f made the Sentinel of e enter TILT mode.
+func explainsTilt(f harness.Fault, e harness.Event) bool {
+	return slices.Contains(f.Targets, e.Node) && (f.Overlaps(e.At, e.At) || f.Start <= e.At && e.At <= f.Heal+tiltDelay)
 }
 
 // missingLoad lists the phases without enough operations.
@@ -233,24 +246,29 @@ func (p *gatesPass) missingLoad() (missing []string) {
 	h.Faults = h.FaultsByStart()
 	slow := false
 	for _, ph := range p.phases {
-		from, to, rate := max(ph.from, p.first), min(ph.to, p.last), p.meta.Rate/10
-		if ph.fault { // it lasts as long as it lasts, whether or not clients speak
+		from := max(ph.from, p.firstCall)
+		to := min(ph.to, p.lastReturn)
+		rate := p.meta.Rate / 10
+		if ph.fault { // the phase of a fault counts in full, whether or not clients act
 			end := ph.to
-			if end == harness.Forever { // the record stops while it is in force
-				end = max(ph.from, p.last)
+			if end == harness.Forever { // The record stops while it is in force.
+				end = max(ph.from, p.lastReturn)
 			}
 			awake := awakeShare(h, ph.from, end)
 			if awake == 0 {
 				continue
 			}
-			from, to, rate = ph.from, end, awake*min(rate, float64(p.meta.Workers)/2)
+			from, to = ph.from, end
+			rate = awake * min(rate, float64(p.meta.Workers)/2)
 		}
-		lacks, short := ph.lackOfLoad(rate, to-from)
-		missing, slow = append(missing, lacks...), slow || short
+		missingHere, slowHere := ph.missing(rate, to-from)
+		missing, slow = append(missing, missingHere...), slow || slowHere
 	}
 	if slow {
-		missing = append(missing, fmt.Sprintf("a tenth of the %s operations a second that were aimed at is enough: aim at a lower rate (--rate), or let the load take longer (--duration)",
-			units.Whole(p.meta.Rate)))
+		missing = append(missing,
+			fmt.Sprintf("a tenth of the %s operations a second that were aimed at is enough: aim at a lower rate "+
+				"(--rate), or let the load take longer (--duration)",
+				units.Whole(p.meta.Rate)))
 	}
 	return missing
 }
@@ -269,8 +287,8 @@ func (p *gatesPass) figures() []harness.Figure {
 		FigureOps.Count(ok + fail + info), figureOK.Count(ok), figureFailed.Count(fail), FigureUnanswered.Count(info),
 		figureContended.Count(p.countRivals()),
 	}
-	if p.clocks > 0 {
-		all = append(all, figureClockBound.Of(p.clocks.Seconds()*1000))
+	if p.clockBound > 0 {
+		all = append(all, figureClockBound.Of(p.clockBound.Seconds()*1000))
 	}
 	return all
 }
@@ -279,12 +297,12 @@ func (p *gatesPass) figures() []harness.Figure {
 type phase struct {
 	name     string
 	from, to time.Duration
-	fault    bool // during one, where nothing has to be ok
+	fault    bool // it is the time of a fault, in which nothing has to be ok
 	ops      int
-	ok       bool // one of the main workload
+	mainOK   bool // an operation of the main workload was ok
 }
 
-// phasesOf splits a run at its faults. A phase that an unhealed fault leaves open is not asked for.
+// phasesOf splits a run at its faults. A fault that never healed leaves no phase after it.
 func phasesOf(h harness.History) []*phase {
 	if len(h.Faults) == 0 {
 		return []*phase{{name: "during the run", to: forever}}
@@ -310,14 +328,16 @@ func phasesOf(h harness.History) []*phase {
 	return phases
 }
 
-// lackOfLoad says what the phase, of the given length, lacks of its load: rate operations a second.
-func (ph *phase) lackOfLoad(rate float64, length time.Duration) (lacks []string, slow bool) {
+// missing lists what the phase, of the given length, lacks: a load of rate operations per second, and an ok operation.
+// slow says that the load was too small.
+func (ph *phase) missing(rate float64, length time.Duration) (all []string, slow bool) {
 	if need := max(1, rate*length.Seconds()); float64(ph.ops) < need {
 		slow = true
-		lacks = append(lacks, fmt.Sprintf("%s operations %s, where at least %s were wanted", units.Count(int64(ph.ops)), ph.name, units.Whole(math.Ceil(need))))
+		all = append(all, fmt.Sprintf("%s operations %s, where at least %s were wanted", units.Count(int64(ph.ops)),
+			ph.name, units.Whole(math.Ceil(need))))
 	}
-	if !ph.fault && ph.ops > 0 && !ph.ok {
-		lacks = append(lacks, "no operation of the main workload was ok "+ph.name)
+	if !ph.fault && ph.ops > 0 && !ph.mainOK {
+		all = append(all, "no operation of the main workload was ok "+ph.name)
 	}
-	return lacks, slow
+	return all, slow
 }

@@ -73,35 +73,48 @@ func duringFault(op harness.Op) bool { return op.Call == 120 }
 func afterFault(op harness.Op) bool  { return op.Call > 300 }
 
 func TestGates(t *testing.T) {
-	const before, during, after = "0 operations before the first fault", "0 operations during kill", "0 operations after the last fault"
-	freeze := harness.Fault{Name: "freeze", Start: 105, Active: 108, Heal: 190, End: 200, Proved: true, Frozen: []int{0, 1}}
+	const (
+		before = "0 operations before the first fault"
+		during = "0 operations during kill"
+		after  = "0 operations after the last fault"
+	)
+	freeze := harness.Fault{Name: "freeze", Start: 105, Active: 108, Heal: 190, End: 200, Proved: true,
+		Frozen: []int{0, 1}}
 	freezeLater := freeze
 	freezeLater.Start, freezeLater.Active, freezeLater.Heal = 111, 111, 200
-	pause := harness.Fault{Name: "pause", Targets: []string{"s1"}, Start: 120, Active: 130, Heal: 140, End: 260, Proved: true}
+	pause := harness.Fault{Name: "pause", Targets: []string{"s1"}, Start: 120, Active: 130, Heal: 140, End: 260,
+		Proved: true}
 	runCases(t, Gates(), []verdictCase{
 		{name: "empty", h: of(), unknown: "the run promised no kind of operation; 0 operations during the run"},
-		{name: "early end", unknown: "the run ended early: interrupted", h: soakBut(func(h *harness.History) { h.End.Reason = "interrupted" })},
+		{name: "early end", unknown: "the run ended early: interrupted",
+			h: soakBut(func(h *harness.History) { h.End.Reason = "interrupted" })},
 		{name: "a promised kind was never ok", unknown: "no release was ok",
 			h: soakBut(without(func(op harness.Op) bool { return op.Kind == harness.Release }))},
 		{name: "no contention", unknown: "no contention", h: soakBut(without(refused))},
 		{name: "contention among the refused alone", unknown: "no contention",
-			h: soakBut(without(func(op harness.Op) bool { return op.Call == 11 }), with(fail(acquire(0, "e", 340, 342, 5)), fail(acquire(1, "f", 341, 343, 5))))},
+			h: soakBut(without(func(op harness.Op) bool { return op.Call == 11 }),
+				with(fail(acquire(0, "e", 340, 342, 5)), fail(acquire(1, "f", 341, 343, 5))))},
 		{name: "contention is asked of each kind", unknown: "never did the nexts of two workers meet",
 			h: soakBut(promised(harness.Next), with(next(0, 340, 341, "1")))},
-		{name: "nobody is first", unknown: `no claim was told "first"`, h: claimed(seen(claim(0, 1, 3, 9)), seen(claim(1, 2, 4, 9)))},
+		{name: "nobody is first", unknown: `no claim was told "first"`,
+			h: claimed(seen(claim(0, 1, 3, 9)), seen(claim(1, 2, 4, 9)))},
 		{name: "somebody is first", h: claimed(claim(0, 1, 3, 9), seen(claim(1, 2, 4, 9)))},
 		{name: "two ask when somebody else has been told that it is first", unknown: "no contention",
 			h: claimed(claim(0, 1, 2, 9), seen(claim(1, 3, 5, 9)), seen(claim(2, 4, 6, 9)))},
-		{name: "a sequence that never gave a number", unknown: "seq-1 never gave a number", h: numbersDrawn(fail(on("seq-1", next(0, 5, 6, ""))))},
+		{name: "a sequence that never gave a number", unknown: "seq-1 never gave a number",
+			h: numbersDrawn(fail(on("seq-1", next(0, 5, 6, ""))))},
 		{name: "a sequence that gave one at last",
-			h: numbersDrawn(fail(on("seq-1", next(0, 5, 6, ""))), on("seq-1", next(0, 7, 8, "1")), fail(on("seq-1", next(0, 9, 10, ""))))},
+			h: numbersDrawn(fail(on("seq-1", next(0, 5, 6, ""))), on("seq-1", next(0, 7, 8, "1")),
+				fail(on("seq-1", next(0, 9, 10, ""))))},
 		{name: "a situation was promised and not met", unknown: "never occurred: extend after the lease",
 			h: soakBut(situations(harness.LeaseEndedInside, harness.ExtendAfterLease))},
 		{name: "and met", h: soakBut(situations(harness.LeaseEndedInside))},
 		{name: "no contention is needed for writes", h: soakBut(func(h *harness.History) {
-			h.Ops, h.Meta.Kinds, h.Faults = harness.OpsOf([]harness.Op{add(0, 1, 1, 2)}), []harness.Kind{harness.Add}, nil
+			h.Ops, h.Meta.Kinds, h.Faults = harness.OpsOf([]harness.Op{add(0, 1, 1,
+				2)}), []harness.Kind{harness.Add}, nil
 		})},
-		{name: "not healed", unknown: "the fault kill at 100ns never healed", h: soakBut(func(h *harness.History) { h.Faults[0].End = 0 })},
+		{name: "not healed", unknown: "the fault kill at 100ns never healed",
+			h: soakBut(func(h *harness.History) { h.Faults[0].End = 0 })},
 		{name: "no load before", unknown: before, h: soakBut(without(beforeFault))},
 		{name: "no load during", unknown: during, h: soakBut(without(duringFault))},
 		{name: "load that hangs all through the fault", h: soakBut(without(duringFault), without(afterFault),
@@ -109,12 +122,15 @@ func TestGates(t *testing.T) {
 		{name: "no load after", unknown: after, h: soakBut(without(afterFault))},
 		{name: "load that meets the beginning of the first fault", h: soakBut(without(beforeFault),
 			with(fail(acquire(1, "b", 99, 101, 5)), acquire(0, "a", 100, 101, 5)), inTheirOrder)},
-		{name: "load that meets the end of the last fault", h: soakBut(without(afterFault), with(acquire(1, "d", 198, 199, 5), release(1, "d", 199, 200)))},
+		{name: "load that meets the end of the last fault",
+			h: soakBut(without(afterFault), with(acquire(1, "d", 198, 199, 5), release(1, "d", 199, 200)))},
 		{name: "the final read is no load", unknown: after, h: soakBut(without(afterFault), with(read(400, 401, "")))},
 		{name: "a delivery is no load", unknown: after, h: soakBut(without(afterFault), with(deliver(0, 400, 401)))},
 		{name: "a granted probe is no ok acquire", unknown: "no acquire was ok", h: soakBut(
-			without(func(op harness.Op) bool { return op.Kind == harness.Acquire && op.Outcome == harness.OK }), with(granted(probe(400, 401))))},
-		{name: "an inspection is an ok inspection", h: soakBut(promised(harness.Inspect), with(inspect(400, 401, "1", 0)))},
+			without(func(op harness.Op) bool { return op.Kind == harness.Acquire && op.Outcome == harness.OK }),
+			with(granted(probe(400, 401))))},
+		{name: "an inspection is an ok inspection",
+			h: soakBut(promised(harness.Inspect), with(inspect(400, 401, "1", 0)))},
 		{name: "a probe is no contention", unknown: "no contention",
 			h: soakBut(without(refused), with(acquire(0, "e", 399, 400, 5), granted(probe(400, 401))))},
 		{name: "only refusals before", unknown: "no operation of the main workload was ok before the first fault",
@@ -127,24 +143,30 @@ func TestGates(t *testing.T) {
 
 		{name: "TILT", unknown: "the Sentinel s1 entered TILT mode at 150ns", h: soakBut(tilt(150))},
 		{name: "TILT of a Sentinel that a fault stopped", h: soakBut(tilt(150, "s1"))},
-		{name: "TILT just after the fault", h: soakBut(tilt(190+tiltSeen, "s1"))},
+		{name: "TILT just after the fault", h: soakBut(tilt(190+tiltDelay, "s1"))},
 		{name: "TILT at the start of a fault", h: soakBut(tilt(100, "s1"))},
-		{name: "TILT long after the fault", unknown: "the Sentinel s1 entered TILT", h: soakBut(tilt(191+tiltSeen, "s1"))},
-		{name: "TILT before the fault", unknown: "the Sentinel s1 entered TILT mode at 99ns", h: soakBut(tilt(99, "s1"))},
-		{name: "TILT of another Sentinel", unknown: "the Sentinel s1 entered TILT mode at 150ns", h: soakBut(tilt(150, "r1", "s2"))},
+		{name: "TILT long after the fault", unknown: "the Sentinel s1 entered TILT",
+			h: soakBut(tilt(191+tiltDelay, "s1"))},
+		{name: "TILT before the fault", unknown: "the Sentinel s1 entered TILT mode at 99ns",
+			h: soakBut(tilt(99, "s1"))},
+		{name: "TILT of another Sentinel", unknown: "the Sentinel s1 entered TILT mode at 150ns",
+			h: soakBut(tilt(150, "r1", "s2"))},
 		{name: "TILT while a later fault that it suffers has not ended", h: soakBut(tilt(250, "r1"), andFault(pause))},
 		{name: "TILT long after the heal of a fault that has not ended", h: soakBut(tilt(2*time.Second, "s1"),
-			func(h *harness.History) { h.Faults[0].End = 3 * time.Second }, with(acquire(1, "e", 4*time.Second, 5*time.Second, 5)))},
+			func(h *harness.History) { h.Faults[0].End = 3 * time.Second }, with(acquire(1, "e", 4*time.Second,
+				5*time.Second, 5)))},
 
 		{name: "all clients frozen", h: soakBut(frozen(0, 1))},
 		{name: "some clients frozen", unknown: during + ", where at least 1", h: soakBut(frozen(0))},
 		{name: "frozen after the bite only", unknown: during, h: soakBut(frozen(), andFault(freezeLater))},
 		{name: "frozen all through another fault", h: soakBut(frozen(), andFault(freeze))},
-		{name: "load is asked of those only who can act", unknown: "1 operations during kill, where at least 2 were wanted",
-			h: soakBut(func(h *harness.History) { frozenAt(h, 1e9, 0) })}, // one of three for 4 s
+		{name: "load is asked of those only who can act",
+			unknown: "1 operations during kill, where at least 2 were wanted",
+			h:       soakBut(func(h *harness.History) { frozenAt(h, 1e9, 0) })}, // one of three workers, for 4 s
 		{name: "load is not asked of those who cannot", h: soakBut(func(h *harness.History) { frozenAt(h, 5e8, 0) })},
 		{name: "too little load, and what to do", h: soakBut(rate(1e9)),
-			unknown: "1,000,000,000 operations a second that were aimed at is enough: aim at a lower rate (--rate), or"},
+			unknown: "1,000,000,000 operations a second that were aimed at is enough: aim at a lower rate (--rate), " +
+				"or"},
 		{name: "too little load during a fault", unknown: "operations during kill, where at least",
 			h: soakBut(rate(1e9), func(h *harness.History) { h.Meta.Workers = 1e9 })},
 		{name: "load enough", h: soakBut(rate(1e8))},
@@ -152,20 +174,25 @@ func TestGates(t *testing.T) {
 		{name: "clocks known well enough", h: clocksKnown("1ms", "20ms", "3ms")},
 		{name: "clocks known too little beside a lease without an end", unknown: "were known to within 20.1ms only",
 			h: andOps(clocksKnown("20.1ms"), acquire(0, "a", 101*time.Millisecond, 102*time.Millisecond, 0))},
-		{name: "an extend is no new lease", h: andOps(clocksKnown("20ms"), extend(0, "a", 101*time.Millisecond, 102*time.Millisecond, 1))},
+		{name: "an extend is no new lease", h: andOps(clocksKnown("20ms"),
+			extend(0, "a", 101*time.Millisecond, 102*time.Millisecond, 1))},
 		{name: "clocks known too little for a window", unknown: "the shortest lease or window is 1ms",
 			h: andOps(clocksKnown("20ms"), claim(0, 101*time.Millisecond, 102*time.Millisecond, time.Millisecond))},
-		{name: "what others say is no bound", h: said(clocksKnown("1ms"), harness.Event{Kind: harness.EventRole, Detail: "1h"},
-			harness.Event{Kind: harness.EventClockBound, Detail: "x"})},
+		{name: "what others say is no bound",
+			h: said(clocksKnown("1ms"), harness.Event{Kind: harness.EventRole, Detail: "1h"},
+				harness.Event{Kind: harness.EventClockBound, Detail: "x"})},
 		{name: "clocks known too little", h: clocksKnown("1ms", "20.1ms", "3ms"),
-			unknown: "the clocks of the generators were known to within 20.1ms only, and the shortest lease or window is 80ms"},
+			unknown: "the clocks of the generators were known to within 20.1ms only, " +
+				"and the shortest lease or window is 80ms"},
 	})
 }
 
-// lateLoad returns a run whose three operations come in a hundredth of a second, an hour after its start, and at which so many a second were aimed.
+// lateLoad returns a run whose three operations come within a hundredth of a second, an hour after its start. It aimed
+// at that rate.
 func lateLoad(aimed float64) harness.History {
 	const hour, ms = time.Hour, time.Millisecond
-	h := of(acquire(0, "a", hour, hour+ms, 5), fail(acquire(1, "b", hour, hour+2*ms, 5)), acquire(0, "a", hour+2*ms, hour+100*ms, 5))
+	h := of(acquire(0, "a", hour, hour+ms, 5), fail(acquire(1, "b", hour, hour+2*ms, 5)),
+		acquire(0, "a", hour+2*ms, hour+100*ms, 5))
 	h.Meta.Kinds, h.Meta.Rate = []harness.Kind{harness.Acquire}, aimed
 	return h
 }
@@ -176,7 +203,7 @@ func andOps(h harness.History, more ...harness.Op) harness.History {
 	return h
 }
 
-// Of a run in one process no generator is named.
+// A run in one process has no generator to name.
 func TestARunWithoutGeneratorsNamesNone(t *testing.T) {
 	g, _ := judge(t, Gates(), of(fail(acquire(0, "a", 1, 2, 5))))
 	require.NotContains(t, g.Reason, "generator")
@@ -184,7 +211,7 @@ func TestARunWithoutGeneratorsNamesNone(t *testing.T) {
 	require.NotContains(t, g.Reason, "main workload", "there was none at all")
 }
 
-// clocksKnown returns a run with leases of 80 ms and more, whose generators' clocks were known to within those times.
+// clocksKnown returns a run with leases of 80 ms and more, whose generators' clocks were known to within these times.
 func clocksKnown(bounds ...string) harness.History {
 	const ms = time.Millisecond
 	h := of(acquire(0, "a", 0, 100*ms, 80*ms), acquire(1, "b", 0, 101*ms, 320*ms), fail(claim(2, 0, 102*ms, 1)))
@@ -209,7 +236,7 @@ func numbersDrawn(ops ...harness.Op) harness.History {
 	return h
 }
 
-// tilt lets the Sentinel s1 enter TILT mode, where the fault has those targets.
+// tilt lets the Sentinel s1 enter TILT mode while a fault has those targets.
 func tilt(at time.Duration, targets ...string) change {
 	return func(h *harness.History) {
 		h.Faults[0].Targets = targets
@@ -217,7 +244,7 @@ func tilt(at time.Duration, targets ...string) change {
 	}
 }
 
-// frozen lets the fault freeze groups, and nobody act while it is in force. Worker 1 alone is in group 1.
+// frozen lets the fault freeze groups, so that nobody acts while it is in force. Worker 1 alone is in group 1.
 func frozen(groups ...int) change {
 	return func(h *harness.History) {
 		without(duringFault)(h)
@@ -225,7 +252,8 @@ func frozen(groups ...int) change {
 	}
 }
 
-// frozenAt makes the fault 4 rounds long, with one operation in it, and asks for enough that the workers' number decides.
+// frozenAt makes the fault 4 rounds long, with one operation in it, and aims at so high a rate that the number of
+// workers decides.
 func frozenAt(h *harness.History, round time.Duration, groups ...int) {
 	f := &h.Faults[0]
 	f.Frozen, f.Heal, f.End = groups, f.Active+4*round, f.Active+4*round
@@ -241,7 +269,7 @@ func TestAwake(t *testing.T) {
 	for _, tc := range []struct {
 		name   string
 		faults []harness.Fault
-		want   float64 // of [10, 20]; workers 0 and 2 are in group 0, worker 1 in group 1
+		want   float64 // share of [10, 20]; workers 0 and 2 are in group 0, worker 1 in group 1
 	}{
 		{"all frozen, never healed", []harness.Fault{fault(0, 0, 0, 1)}, 0},
 		{"the other", []harness.Fault{fault(10, 20, 1)}, 2.0 / 3},
@@ -259,7 +287,8 @@ func TestAwake(t *testing.T) {
 }
 
 func TestAReasonHasAnEnd(t *testing.T) {
-	g, _ := judge(t, Gates(), during(soak(), slices.Repeat([]harness.Fault{{Name: "cut", Start: 1, Heal: 2, End: 3}}, 100)...))
+	g, _ := judge(t, Gates(), during(soak(),
+		slices.Repeat([]harness.Fault{{Name: "cut", Start: 1, Heal: 2, End: 3}}, 100)...))
 	require.Equal(t, harness.Unknown, g.Verdict)
 	require.Equal(t, mostReasons+1, len(strings.Split(g.Reason, "; ")))
 	require.Regexp(t, `; and [0-9]+ more$`, g.Reason)

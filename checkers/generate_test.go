@@ -13,16 +13,16 @@ import (
 	"pgregory.net/rapid"
 )
 
-// dice make the choices of a random history. The smallest number is the simplest choice.
+// dice makes the choices of a random history. The smallest number is the simplest choice.
 type dice interface{ IntN(n int) int }
 
-// throws are dice whose results rapid chooses, so that it can shrink a history that fails.
+// throws is dice whose results rapid chooses, so that it can shrink a failing history.
 type throws struct {
 	t   *rapid.T
 	bit *rapid.Generator[bool]
 }
 
-// IntN is nearly uniform: rapid's own ranges prefer small numbers, which makes too few violations.
+// IntN is nearly uniform. Rapid's own ranges prefer small numbers, which gives too few violations.
 func (d throws) IntN(n int) int {
 	v := 0
 	for range bits.Len(uint(n-1)) + 2 {
@@ -44,7 +44,8 @@ type history struct {
 func (one history) GoString() string { return one.String() }
 
 func (one history) String() string {
-	out := []string{fmt.Sprintf("workers %d, drift %v, kinds %v", one.h.Meta.Workers, one.h.Meta.Drift, one.h.Meta.Kinds)}
+	out := []string{fmt.Sprintf("workers %d, drift %v, kinds %v", one.h.Meta.Workers, one.h.Meta.Drift,
+		one.h.Meta.Kinds)}
 	for _, op := range one.ops {
 		out = append(out, html.UnescapeString(describeMetadata(op)))
 	}
@@ -57,15 +58,15 @@ func (p property) generator() *rapid.Generator[history] {
 	return rapid.Custom(func(t *rapid.T) history { return p.small(throws{t, bit}) })
 }
 
-// small makes a few operations of 2 or 3 workers, on one key or two, in a range of time so small that ties are common.
-// After the load the harness may have its turn.
+// small makes a few operations of 2 or 3 workers, on one key or two, in so short a time that ties are common. After the
+// load the harness may act.
 func (p property) small(d dice) history {
 	workers := make([]worker, 2+d.IntN(2))
 	for i := range workers {
 		workers[i] = worker{dice: d, id: i, workers: len(workers), constant: d.IntN(2) == 0}
 	}
 	if p.harness && d.IntN(6) == 0 {
-		workers[0].id, workers[0].workers = harness.HarnessClient, 0 // it has one id for good
+		workers[0].id, workers[0].workers = harness.HarnessClient, 0 // it keeps one id
 	}
 	var ops []harness.Op
 	two, last := d.IntN(4) == 0, time.Duration(0)
@@ -76,7 +77,7 @@ func (p property) small(d dice) history {
 			p.told(d, &op)
 		}
 		if _, guarded := harness.GuardedBy(op.Key); guarded {
-			op.Arg = strconv.Itoa(len(ops)) // as writes are: unique
+			op.Arg = strconv.Itoa(len(ops)) // writes are unique
 		}
 		if two && d.IntN(3) == 0 {
 			op.Key = "other" + op.Key
@@ -124,21 +125,22 @@ type worker struct {
 
 	owns         string        // the token of the last acquire
 	asked        bool          // the last operation asked for a lease
-	lease, until time.Duration // its length; when those that were asked for under owns are over
+	lease, until time.Duration // its length; the latest end of all leases under owns
 }
 
-// finish puts op at the worker's present, and moves on.
+// finish puts op at the worker's current time and advances that.
 func (w *worker) finish(op harness.Op) harness.Op {
 	op.Client = w.id
 	op.Call = w.now + time.Duration(w.IntN(3))
 	op.Return = op.Call + time.Duration(w.IntN(5))
 	if w.IntN(8) == 0 {
-		op.Return += 8 // a slow one
+		op.Return += 8 // a slow operation
 	}
 	if op.Until > 0 {
 		op.Until += op.Call
 	}
-	op.Outcome = []harness.Outcome{harness.Info, harness.Fail, harness.OK, harness.OK, harness.OK, harness.OK}[w.IntN(6)]
+	op.Outcome = []harness.Outcome{harness.Info, harness.Fail, harness.OK, harness.OK, harness.OK,
+		harness.OK}[w.IntN(6)]
 	w.now = op.Return
 	if op.Outcome == harness.Info {
 		w.id += w.workers
@@ -146,7 +148,7 @@ func (w *worker) finish(op harness.Op) harness.Op {
 	return op
 }
 
-// owner is a lock's client, who now and then forgets the token.
+// owner is a client of a lock that now and then forgets the token.
 func (w *worker) owner() harness.Op {
 	op := w.lock()
 	if w.IntN(10) == 0 {
@@ -177,7 +179,7 @@ func (w *worker) lock() harness.Op {
 	return op
 }
 
-// extend sets the lease anew, now and then without having the lock, and to any length.
+// extend renews the lease, now and then without having the lock, and to any length.
 func (w *worker) extend(token string) harness.Op {
 	if w.IntN(8) == 0 {
 		token = "lost"
@@ -189,7 +191,7 @@ func (w *worker) extend(token string) harness.Op {
 	return op
 }
 
-// loser has short leases, and often extends them late. What one worker does touches in no instant.
+// loser has short leases and often extends them late. No two operations of one worker touch in one instant.
 func (w *worker) loser() harness.Op {
 	w.now++
 	op := w.brief()
@@ -200,14 +202,14 @@ func (w *worker) loser() harness.Op {
 	return op
 }
 
-// neverRefused lets what failed have failed by an error.
+// neverRefused turns refusals into errors.
 func neverRefused(_ dice, op *harness.Op) {
 	if op.Outcome == harness.Fail {
 		op.Err = "READONLY"
 	}
 }
 
-// keeper has long leases, for one owner at a time most of the time. What one worker does touches in no instant.
+// keeper has long leases, mostly for one owner at a time. No two operations of one worker touch in one instant.
 func (w *worker) keeper() harness.Op {
 	w.now++
 	op := w.lock()
@@ -217,7 +219,7 @@ func (w *worker) keeper() harness.Op {
 	return op
 }
 
-// oftenRefused refuses most acquires, no extend is granted, and many releases are refused.
+// oftenRefused refuses most acquires, all extends and many releases.
 func oftenRefused(d dice, op *harness.Op) {
 	switch {
 	case op.Outcome == harness.OK && (op.Kind == harness.Extend || d.IntN(3) > 0):
@@ -238,7 +240,7 @@ func (w *worker) dedup() harness.Op {
 	return harness.Op{Kind: harness.Claim, Key: "k", Result: result, TTL: time.Duration(w.IntN(9))}
 }
 
-// confirmed claims for a lease and confirms what it was told to deliver, or what it was not.
+// confirmed claims for a lease. It confirms what it was told to deliver, and now and then something else.
 func (w *worker) confirmed() harness.Op {
 	if w.IntN(3) == 0 {
 		return harness.Op{Kind: harness.Confirm, Key: "k", TTL: time.Duration(w.IntN(20))}
@@ -250,8 +252,8 @@ func (w *worker) confirmed() harness.Op {
 	return op
 }
 
-// fence draws tokens that grow with time, more or less; now and then an acquire has none, or the owner's last one again. Now and then it
-// releases or extends.
+// fence draws tokens that roughly grow with time. Now and then an acquire has no token, or the owner's last one again.
+// Now and then it releases or extends.
 func (w *worker) fence() harness.Op {
 	if w.IntN(5) == 0 {
 		op := w.lock()
@@ -270,8 +272,9 @@ func (w *worker) fence() harness.Op {
 	return op
 }
 
-// fenceOnce does as fence does, but for two things. What one worker does touches in no instant: in which order it may be taken then, checkers
-// leave open. And an owner that may still have the lock does not acquire it again: checkers compare any two of its tokens with another's, and not all.
+// fenceOnce is like fence with two differences. No two operations of one worker touch in one instant, since checkers
+// leave their order open. And an owner that may still have the lock does not acquire it again, since checkers compare
+// any two of its tokens with another's, not all at once.
 func (w *worker) fenceOnce() harness.Op {
 	if w.asked {
 		w.until, w.asked = max(w.until, w.now+w.lease), false
@@ -291,7 +294,7 @@ func (w *worker) fenceOnce() harness.Op {
 	return op
 }
 
-// sequence draws numbers that grow with time, more or less, across the widths 9 to 10.
+// sequence draws numbers that roughly grow with time, across the widths 9 to 10.
 func (w *worker) sequence() harness.Op {
 	n := 3*int(w.now) + w.IntN(14)
 	return harness.Op{Kind: harness.Next, Key: "k", Result: fmt.Sprintf("%0*d", w.IntN(4), n)}
@@ -299,10 +302,11 @@ func (w *worker) sequence() harness.Op {
 
 // probe returns the harness's acquire.
 func (w *worker) probe() harness.Op {
-	return harness.Op{Kind: harness.Acquire, Arg: "probe", TTL: time.Duration(1 + w.IntN(4)), Err: []string{harness.Held, harness.Held, "", "READONLY"}[w.IntN(4)]}
+	return harness.Op{Kind: harness.Acquire, Arg: "probe", TTL: time.Duration(1 + w.IntN(4)),
+		Err: []string{harness.Held, harness.Held, "", "READONLY"}[w.IntN(4)]}
 }
 
-// brief acquires and extends with leases that are soon over.
+// brief acquires and extends with short leases.
 func (w *worker) brief() harness.Op {
 	op := w.lock()
 	if op.TTL > 0 {
@@ -318,22 +322,24 @@ func (w *worker) deliverer() harness.Op {
 	case 0:
 		op = harness.Op{Kind: harness.Deliver, Key: "k"}
 	case 1:
-		op.Err = []string{harness.Crashed, harness.FewAcks, "ERR", "timeout"}[w.IntN(4)] // it counts where the operation ends in info
+		// the reason counts if the operation ends in info
+		op.Err = []string{harness.Crashed, harness.FewAcks, "ERR", "timeout"}[w.IntN(4)]
 	}
 	op.TTL = op.TTL / 2
 	return op
 }
 
-// asker returns the harness's claim, or its look at a mark.
+// asker returns the harness's claim, or its inspection of a mark.
 func (w *worker) asker() harness.Op {
 	if w.IntN(3) == 0 {
-		return harness.Op{Kind: harness.Inspect, Result: []string{"1", "1", ""}[w.IntN(3)], TTL: time.Duration(w.IntN(2))}
+		return harness.Op{Kind: harness.Inspect, Result: []string{"1", "1", ""}[w.IntN(3)],
+			TTL: time.Duration(w.IntN(2))}
 	}
 	return harness.Op{Kind: harness.Claim, TTL: time.Duration(1 + w.IntN(4)),
 		Result: []string{harness.ResultSeen, harness.ResultSeen, harness.ResultSeen, harness.ResultFirst}[w.IntN(4)]}
 }
 
-// storer draws numbers and looks at what is stored.
+// storer draws numbers and inspects what is stored.
 func (w *worker) storer() harness.Op {
 	op := w.sequence()
 	op.Result = strconv.Itoa(int(w.now) + w.IntN(3))
@@ -355,7 +361,8 @@ func oneTTL(d dice, ops []harness.Op) {
 	}
 }
 
-// onlooker is storer, but the first worker looks at what is stored and the others draw. What one worker does touches in no instant.
+// onlooker is like storer, but the first worker inspects and the others draw. No two operations of one worker touch in
+// one instant.
 func (w *worker) onlooker() harness.Op {
 	w.now++
 	op := w.storer()
@@ -377,7 +384,7 @@ func (w *worker) adder() harness.Op {
 	return harness.Op{Kind: harness.Add, Key: "k", Arg: strconv.Itoa(w.tokens*w.workers + w.id%w.workers)}
 }
 
-// reader returns the harness's read, of some of the numbers that workers may have added.
+// reader returns the harness's read of some of the numbers that workers may have added.
 func (w *worker) reader() harness.Op {
 	var there []string
 	for v := range 18 {

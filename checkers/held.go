@@ -13,40 +13,40 @@ type lockToken struct{ key, token string }
 
 func lockTokenOf(op harness.Op) lockToken { return lockToken{op.Key, op.Arg} }
 
-// fewHeld is the number of locks held by one worker up to which they are searched one by one; more are looked up in a map.
+// fewHeld is the number of locks held by one worker up to which they are searched linearly. More are kept in a map.
 const fewHeld = 8
 
-// possessions holds what one worker was granted and has not released. Lapsed leases stay in it for the sake of late releases.
-// The latest hold of each lock and token is kept. Earlier ones that an overlap still waits for hang on it.
-type possessions struct {
-	few     []*hold
-	many    map[lockToken]*hold // instead of few
-	swept   int                 // grips that the last sweep left
-	waiting []*hold             // those for which an overlap waits, and some for which one did
+// workerHolds holds what one worker was granted and has not released. It keeps the latest hold of each lock and token;
+// earlier ones whose overlaps are undecided hang on that. Ended leases stay, since their release may come late.
+type workerHolds struct {
+	few            []*hold
+	many           map[lockToken]*hold // instead of few
+	sizeAfterSweep int                 // holds after the last sweep
+	waiting        []*hold             // those that are awaited by an overlap, and some that were
 }
 
-// last returns the latest hold of a lock under a token, or nil.
-func (w *possessions) last(g lockToken) *hold {
+// latest returns the latest hold of a lock under a token, or nil.
+func (w *workerHolds) latest(id lockToken) *hold {
 	if w.many != nil {
-		return w.many[g]
+		return w.many[id]
 	}
-	if i := w.index(g); i >= 0 {
+	if i := w.index(id); i >= 0 {
 		return w.few[i]
 	}
 	return nil
 }
 
-func (w *possessions) index(g lockToken) int {
-	return slices.IndexFunc(w.few, func(h *hold) bool { return lockTokenOf(h.op) == g })
+func (w *workerHolds) index(id lockToken) int {
+	return slices.IndexFunc(w.few, func(h *hold) bool { return lockTokenOf(h.op) == id })
 }
 
-// set makes h the latest hold of its lock and token. If h is nil, they are dropped.
-func (w *possessions) set(g lockToken, h *hold) {
-	switch i := w.index(g); {
+// set makes h the latest hold of its lock and token, or drops them if h is nil.
+func (w *workerHolds) set(id lockToken, h *hold) {
+	switch i := w.index(id); {
 	case w.many != nil && h == nil:
-		delete(w.many, g)
+		delete(w.many, id)
 	case w.many != nil:
-		w.many[g] = h
+		w.many[id] = h
 	case i < 0 && h != nil:
 		w.few = append(w.few, h)
 	case i >= 0 && h == nil:
@@ -56,20 +56,20 @@ func (w *possessions) set(g lockToken, h *hold) {
 	}
 }
 
-// sweep drops lapsed leases, each time that the holds have doubled. Nothing waits for these: whatever did was settled when
-// the worker spoke.
-func (w *possessions) sweep(now time.Duration) {
-	if len(w.few)+len(w.many) <= 2*w.swept+fewHeld {
+// sweep drops ended leases each time the number of holds has doubled. No overlap waits for them: those that did were
+// decided when the worker spoke.
+func (w *workerHolds) sweep(now time.Duration) {
+	if len(w.few)+len(w.many) <= 2*w.sizeAfterSweep+fewHeld {
 		return
 	}
-	over := func(h *hold) bool { return h.until <= now && h.op.Return < now && !h.waits() && h.before == nil }
+	over := func(h *hold) bool { return h.until <= now && h.op.Return < now && !h.isAwaited() && h.previous == nil }
 	w.few = slices.DeleteFunc(w.few, over)
-	for g, h := range w.many {
+	for id, h := range w.many {
 		if over(h) {
-			delete(w.many, g)
+			delete(w.many, id)
 		}
 	}
-	w.swept = len(w.few) + len(w.many)
+	w.sizeAfterSweep = len(w.few) + len(w.many)
 	if len(w.few) > fewHeld {
 		w.many = make(map[lockToken]*hold, 2*len(w.few))
 		for _, h := range w.few {
@@ -80,20 +80,20 @@ func (w *possessions) sweep(now time.Duration) {
 }
 
 // queue notes that an overlap waits for how long h lasts.
-func (w *possessions) queue(h *hold) {
+func (w *workerHolds) queue(h *hold) {
 	if !h.queued {
 		h.queued = true
 		w.waiting = append(w.waiting, h)
 	}
 }
 
-// takeConcerned appends to holds those about which the next operation of the worker says something: those of its own
-// lock and token, of which latest is the last, and those that are waited for. They come in the order of the history, and leave the queue.
-func (w *possessions) takeConcerned(holds []*hold, latest *hold) []*hold {
+// takeAffected appends to holds those that the next operation of the worker affects: those of its lock and token, of
+// which latest is the last, and those awaited by an overlap. They come in the order of the history and leave the queue.
+func (w *workerHolds) takeAffected(holds []*hold, latest *hold) []*hold {
 	holds = append(holds, w.waiting...)
 	clear(w.waiting)
 	w.waiting = w.waiting[:0]
-	for h := latest; h != nil; h = h.before {
+	for h := latest; h != nil; h = h.previous {
 		if !h.queued {
 			holds = append(holds, h)
 		}
@@ -105,10 +105,10 @@ func (w *possessions) takeConcerned(holds []*hold, latest *hold) []*hold {
 	return holds
 }
 
-// all lists everything, in the order of the history.
-func (w *possessions) all() (out []*hold) {
+// all lists all holds, in the order of the history.
+func (w *workerHolds) all() (out []*hold) {
 	add := func(h *hold) {
-		for ; h != nil; h = h.before {
+		for ; h != nil; h = h.previous {
 			out = append(out, h)
 		}
 	}

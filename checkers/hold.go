@@ -9,130 +9,157 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 )
 
-// sight is an operation with its place in the history. Operations that share all their times, as those of one worker may,
-// are told apart by nothing else.
-type sight struct {
+// indexedOp is an operation with its place in the history. Operations of one worker may share all their times, so only
+// the place tells them apart.
+type indexedOp struct {
 	op  harness.Op
 	seq int
 }
 
-// hold is the hold of one ok acquire or extend.
+// hold is what one ok acquire or extend was granted. See [Mutex] for its end.
 type hold struct {
-	sight
-	owner    owner
-	tenure   *tenure
-	own      tenure        // the tenure, if it began with this hold
-	until    time.Duration // when it can be over, if nobody releases it; not before op.Call
-	least    time.Duration // the value of until when op returned
-	known    time.Duration // it is known to have lasted until then: what it overlaps before is decided
-	latest   time.Duration // the Return of the latest hold that it may overlap as the first of the two; -1: none
-	overlap  *overlap      // with an earlier one; nil: there is none to overlap
-	thefts   []*theft      // releases by other owners that may have removed the lock, in the order of the history
-	reported bool          // as the second of an overlap
-	since    time.Duration // the owner has had the lock for certain since then: the Return of the first of links, or its own
-	links    []*link       // the earlier grants that show it
-	cut      bool          // there are more of these
-	queued   bool          // among the waiting of its worker
-	before   *hold         // an earlier one of the same lock and token that is still waited for
+	indexedOp
+	owner          owner
+	tenure         *tenure
+	ownTenure      tenure        // the tenure that this hold starts, if it does
+	until          time.Duration // the end of the hold if nobody releases it; not before op.Call
+	untilAtReturn  time.Duration // until, as it was known when op returned
+	confirmedUntil time.Duration // every overlap before this time is decided; the hold lasted at least that long
+	lastExcluded   time.Duration // the Return of the latest hold that this one may exclude, or noTime
+	overlap        *overlap      // with earlier holds; nil if it excludes none
+	// thefts are late releases by other owners that may have removed this lock, in the order of the history.
+	thefts   []*theft
+	reported bool // it was reported as the second hold of an overlap
+	// certainFrom is the time from which on the owner certainly had the lock: the Return of the first of links, or of
+	// op.
+	certainFrom  time.Duration
+	links        []*link // earlier grants of the owner that prove certainFrom
+	linksDropped bool    // links misses some of these
+	queued       bool    // it is in the queue of its worker
+	previous     *hold   // an earlier hold of the same lock and token whose overlaps are undecided
 }
 
-// waits reports whether an overlap waits for how long h lasts.
-func (h *hold) waits() bool {
-	return h.latest >= h.known || h.overlap.open() && h.overlap.needsSecond()
+// noTime stands for a time that is not known. Times of a run are never negative.
+const noTime time.Duration = -1
+
+// newHold returns the hold of an ok acquire or extend of o, which lasts until then if nobody releases it. It starts a
+// tenure.
+func newHold(op indexedOp, o owner, until time.Duration) *hold {
+	h := &hold{
+		indexedOp:      op,
+		owner:          o,
+		until:          until,
+		untilAtReturn:  until,
+		confirmedUntil: op.op.Return,
+		lastExcluded:   noTime,
+		certainFrom:    op.op.Return,
+		ownTenure:      tenure{seq: op.seq, releasedAt: noTime},
+	}
+	h.tenure = &h.ownTenure
+	return h
 }
 
-// meets reports whether h and later, which returned after it or at the same time, exclude each other by their leases: neither can
-// be over before the other is granted.
-func (h *hold) meets(later *hold) bool { return h.outlives(later) && h.since < later.least }
+// isAwaited reports whether an overlap is undecided until it is known how long h lasts.
+func (h *hold) isAwaited() bool {
+	return h.lastExcluded >= h.confirmedUntil || h.overlap.open() && h.overlap.needsSecond()
+}
 
-// outlives reports whether h is of another owner, and its lease is not over when later is granted.
+// excludes reports whether h and later exclude each other by their leases: each was granted before the other can have
+// ended. later returned after h or at the same time.
+func (h *hold) excludes(later *hold) bool {
+	return h.outlives(later) && h.certainFrom < later.untilAtReturn
+}
+
+// outlives reports whether later is granted to another owner before the lease of h can have ended.
 func (h *hold) outlives(later *hold) bool { return h.owner != later.owner && later.op.Return < h.until }
 
-// beginsAtReturnOf reports whether later returned at the instant when h began: then they exclude each other only if later lasts beyond it.
-func (h *hold) beginsAtReturnOf(later *hold) bool { return h.since == later.op.Return }
+// beginsAtReturnOf reports whether h begins at the instant at which later returned. Then the two exclude each other
+// only if later lasts beyond that instant.
+func (h *hold) beginsAtReturnOf(later *hold) bool { return h.certainFrom == later.op.Return }
 
-// link is a grant that its owner renewed before it could be over.
+// link is a grant that its owner renewed before it can have ended.
 type link struct {
-	sight
+	indexedOp
 	until time.Duration
 }
 
-// linksKept bounds the renewals through which an owner's hold is followed back, not counting those inside an earlier lease.
+// linksKept bounds the renewals through which a hold is traced back. Renewals inside an earlier lease do not count.
 const linksKept = 16
 
-// continueFrom makes h go on with before, a hold of the same owner. If that could not be over when h returned, nobody else can have
-// been granted the lock between the two.
-func (h *hold) continueFrom(before *hold) {
-	h.tenure = before.tenure
-	if before.until <= h.op.Return {
+// continueFrom makes h continue previous, a hold of the same owner. If previous cannot have ended when h returned,
+// nobody else can have been granted the lock in between, so h is certain from where previous was.
+func (h *hold) continueFrom(previous *hold) {
+	h.tenure = previous.tenure
+	if previous.until <= h.op.Return {
 		return
 	}
-	links := before.links
+	links := previous.links
 	n := slices.IndexFunc(links, func(l *link) bool { return l.until > h.op.Return })
 	if n >= 0 {
 		links = slices.Clip(links[:n+1])
 	} else {
-		links = append(slices.Clip(links), &link{before.sight, before.until})
+		links = append(slices.Clip(links), &link{previous.indexedOp, previous.until})
 	}
-	h.cut = before.cut || len(links) > linksKept
+	h.linksDropped = previous.linksDropped || len(links) > linksKept
 	h.links = links[max(0, len(links)-linksKept):]
-	h.since = h.links[0].op.Return
+	h.certainFrom = h.links[0].op.Return
 }
 
 // evidenceAgainst lists the operations of h and its links that are needed to exclude later.
-func (h *hold) evidenceAgainst(later *hold) []sight {
-	if h.op.Return < later.least {
-		return []sight{h.sight}
+func (h *hold) evidenceAgainst(later *hold) []indexedOp {
+	if h.op.Return < later.untilAtReturn {
+		return []indexedOp{h.indexedOp}
 	}
-	var all []sight
+	var all []indexedOp
 	for _, l := range h.links {
-		all = append(all, l.sight)
+		all = append(all, l.indexedOp)
 		if l.until > later.op.Return {
 			break
 		}
 	}
 	if h.links[len(all)-1].until <= later.op.Return {
-		all = append(all, h.sight)
+		all = append(all, h.indexedOp)
 	}
-	for len(all) > 1 && all[1].op.Return < later.least {
+	for len(all) > 1 && all[1].op.Return < later.untilAtReturn {
 		all = all[1:]
 	}
 	return all
 }
 
-// tenure is a hold of a lock together with the holds that renew it, until the owner gives the lock up.
+// tenure is a series of holds in which each renews the one before, until the owner releases the lock.
 type tenure struct {
-	seq      int           // of its first hold
-	reported bool          // it is part of a violation
-	given    time.Duration // the Call of the release that gave it up; -1: none was seen
+	seq        int           // place of its first hold in the history
+	reported   bool          // one of its holds is part of a reported violation
+	releasedAt time.Duration // the Call of its release, or noTime
 }
 
-// alreadyCounted reports whether the violation that h completes was counted before.
+// alreadyCounted reports whether the violation that h completes was counted before. An extend is not counted if its
+// tenure was.
 func (h *hold) alreadyCounted() bool {
 	return h.reported || h.op.Kind == harness.Extend && h.tenure.reported
 }
 
-// expiredBefore reports whether the release, by its owner, may have been executed when the lease was over.
+// expiredBefore reports whether release, by the owner of h, may have been executed after the lease had ended.
 func (h *hold) expiredBefore(release harness.Op) bool { return release.Return > h.until }
 
-// theft is a late release that was answered ok, with the hold for which it was called: the latest of its owner.
+// theft is a release that came after its owner's lease and was answered ok. hold is the latest hold of that owner.
 type theft struct {
 	hold    *hold
-	release sight
+	release indexedOp
 }
 
-// mayHaveRemoved reports whether the release may have removed the lock of h, a later hold of somebody else: h can have begun before
-// the release was over.
+// mayHaveRemoved reports whether the release may have removed the lock of h, a later hold of another owner. It may if h
+// can have begun before the release returned.
 func (t *theft) mayHaveRemoved(h *hold) bool {
 	return t.hold.tenure.seq < h.seq && t.hold.owner != h.owner && t.release.op.Return >= h.op.Call
 }
 
-// theftsKept bounds the thefts of one hold that are kept. The latest are kept.
+// theftsKept bounds the thefts kept for one hold. The latest are kept.
 const theftsKept = 16
 
-// thief returns the theft that explains why second could be granted the lock of h: the last one before that grant, or else the
-// first that was under way then.
-func (h *hold) thief(second *hold) (before *theft) {
+// theftBefore returns the theft that explains why second was granted the lock of h: the last one before that grant, or
+// else the first that was under way during it. It returns nil if there is none.
+func (h *hold) theftBefore(second *hold) (before *theft) {
 	for _, t := range h.thefts {
 		switch {
 		case t.release.seq < second.seq:
@@ -146,53 +173,56 @@ func (h *hold) thief(second *hold) (before *theft) {
 
 // lock is one key.
 type lock struct {
-	open      []*hold    // unreleased, and inside their lease or waited for
-	undecided []*overlap // in the order of the history; some are decided, see sweep
-	decided   int        // of those
-	late      *theft     // the last release that was late
+	holds           []*hold    // not released, and either inside their lease or awaited by an overlap
+	overlaps        []*overlap // in the order of the history; sweep removes those that are decided
+	decidedOverlaps int        // how many of overlaps are decided
+	lateRelease     *theft     // the last late release
 }
 
-// prune drops the holds that x, an acquire, and everything after it comes too late to overlap.
+// prune drops the holds that ended before x, an acquire, returned. Nothing from x on can overlap them.
 func (l *lock) prune(x harness.Op) {
-	l.open = slices.DeleteFunc(l.open, func(h *hold) bool { return h.until <= x.Return && !h.waits() })
+	l.holds = slices.DeleteFunc(l.holds, func(h *hold) bool { return h.until <= x.Return && !h.isAwaited() })
 }
 
-// undecidedAfter ranges over what is undecided and may have h as its first hold, from the one that returned at from on.
-func (l *lock) undecidedAfter(h *hold, from time.Duration) iter.Seq[*overlap] {
-	from = max(from, h.known)
+// overlapsAfter ranges over the undecided overlaps in which h may be the first hold and whose second hold returned at
+// from or later.
+func (l *lock) overlapsAfter(h *hold, from time.Duration) iter.Seq[*overlap] {
+	from = max(from, h.confirmedUntil)
 	return func(yield func(*overlap) bool) {
-		n, _ := slices.BinarySearchFunc(l.undecided, from, func(o *overlap, t time.Duration) int { return cmp.Compare(o.second.op.Return, t) })
-		for _, o := range l.undecided[n:] {
+		n, _ := slices.BinarySearchFunc(l.overlaps, from,
+			func(o *overlap, t time.Duration) int { return cmp.Compare(o.second.op.Return, t) })
+		for _, o := range l.overlaps[n:] {
 			s := o.second
-			if s.seq > h.seq && h.meets(s) && !(o.over && !o.widened && h.beginsAtReturnOf(s)) && !yield(o) {
+			if s.seq > h.seq && h.excludes(s) && !(o.secondOver && !o.widened && h.beginsAtReturnOf(s)) && !yield(o) {
 				return
 			}
 		}
 	}
 }
 
-// sweep drops what is decided once it is half of all: those that wait for somebody who stays silent can be many.
+// sweep drops the decided overlaps once they are half of all. Overlaps that wait for a silent owner can be many.
 func (l *lock) sweep() {
-	if 2*l.decided > len(l.undecided) {
-		l.undecided = slices.DeleteFunc(l.undecided, func(o *overlap) bool { return o.decided })
-		l.decided = 0
+	if 2*l.decidedOverlaps > len(l.overlaps) {
+		l.overlaps = slices.DeleteFunc(l.overlaps, func(o *overlap) bool { return o.decided })
+		l.decidedOverlaps = 0
 	}
 }
 
-// noteSuspectRelease notes a release that may have removed the lock of others. A release inside its own lease is not suspect: it
-// removed its own lock, and did not cause a hold beside it, on the other side of a split brain.
+// noteSuspectRelease notes a late release that may have removed the lock of others. A release inside its own lease is
+// not suspect: it removed its owner's lock. A hold beside it comes from another cause, such as a second primary.
 func (l *lock) noteSuspectRelease(t *theft) {
-	for _, h := range l.open {
+	for _, h := range l.holds {
 		if t.mayHaveRemoved(h) {
 			h.thefts = lastOf(append(h.thefts, t), theftsKept)
 		}
 	}
-	l.late = t
+	l.lateRelease = t
 }
 
-// blameRelease looks for a release that returned before h did and may have removed its lock all the same.
+// blameRelease notes the last late release against h if it may have removed the lock of h, although it returned before
+// h did.
 func (l *lock) blameRelease(h *hold) {
-	if l.late != nil && l.late.mayHaveRemoved(h) {
-		h.thefts = append(h.thefts, l.late)
+	if l.lateRelease != nil && l.lateRelease.mayHaveRemoved(h) {
+		h.thefts = append(h.thefts, l.lateRelease)
 	}
 }

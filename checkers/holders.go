@@ -11,32 +11,33 @@ import (
 	"github.com/doublegrant/doublegrant/harness/units"
 )
 
-// Holders returns the checker of the protected resource: nobody writes to what a lock guards when its lease is over and
-// the next owner has written.
+// Holders returns the checker of the guarded resource: no owner writes to what a lock guards after its lease has ended
+// and the next owner has written.
 //
 // An ok add W to the resource of a lock ([harness.Guarded]) by the owner in its Result is a [harness.StaleHolder] if
+// both hold:
 //
-//   - its owner (the worker together with that token) has been granted the lock, has not called a release since, and
-//     W.Call > Return + TTL*(1+Meta.Drift) of every acquire and extend by that owner since then that did not fail. None of
-//     these has TTL 0, which is never over, and no acquire or extend by that owner, however long ago, ended in info, which
-//     may set the lease anew at any later time;
-//   - another owner was granted the lock by an acquire that was called after the last ok acquire A of W's owner had
-//     returned, so certainly after A, and has written: an ok add of that owner had returned before W.Call.
+//   - Its owner (the worker together with that token) was granted the lock, has not called a release since, and W.Call
+//     > Return + TTL*(1+Meta.Drift) of every acquire and extend by that owner since then that did not fail. None of
+//     these has TTL 0, which never ends. No acquire or extend by that owner ever ended in info, since such a command
+//     may renew the lease at any later time.
+//   - Another owner was granted the lock by an acquire that was called after the last ok acquire of W's owner had
+//     returned, and an ok add of that owner had returned before W.Call.
 //
-// That the other one has written, and not only been granted the lock, is asked because a resource that compares fencing
-// tokens learns of a grant only when its owner comes: until then the older owner's write does no harm, since the newer one
-// reads it. Whatever a stale owner wrote in that gap and was lost, [Writes] counts. Delays of the lock's own operations make
-// their Return later and so the rule weaker, never stronger; a write itself is executed between its Call and its Return.
-// A client that is paused, or slow, for longer than its lease does write too late: it is no false alarm, but what the
-// lock does not protect from.
+// The other owner has to have written, not only been granted the lock, because a resource that compares fencing tokens
+// learns of a grant only when its owner comes. Until then the older owner's write does no harm, since the newer one
+// reads it. What a stale owner wrote in that gap and was lost, [Writes] counts.
 //
-// Every such write is one violation. A write that was refused, with whatever reason, is none. Writes of owners of whose
-// grant nothing is known are doubts. Porcupine is not asked: the operations came one after the other, and a model could
-// only repeat what the rule says about the time between them. Sources: Kleppmann 2016; Jepsen, etcd 3.4.3;
-// soundness rules 1, 2 and 5.
+// Delays of the lock's operations make their Return later, so they only weaken the rule. A write is executed between
+// its Call and its Return. A client that is paused or slow for longer than its lease does write too late. That is no
+// false alarm: the lock does not protect from it.
 //
-// Time is O(log n) an operation. Memory is bounded: of each worker its latest 8 unreleased grants are kept, and of each
-// lock the first writes of the owners since the slowest worker's last operation, the latest 512 to 1024 at most. A write
+// Every such write is one violation. A refused write is not, whatever the reason. Writes of owners without a known
+// grant are doubts. Porcupine is not asked: the operations came one after the other, and a model could only repeat the
+// rule about the time between them. Sources: Kleppmann 2016; Jepsen, etcd 3.4.3; soundness rules 1, 2 and 5.
+//
+// Time is O(log n) per operation. Memory is bounded: the latest 8 unreleased grants of each worker and, of each lock,
+// the first writes of the owners since the slowest worker's last operation, at most the latest 512 to 1024. A write
 // that was called before those is not judged.
 func Holders() harness.Checker { return holders{} }
 
@@ -44,14 +45,16 @@ type holders struct{}
 
 func (holders) Name() string { return "holders" }
 
-func (c holders) Check(ctx context.Context, h harness.History, found func(harness.Anomaly)) harness.Judgement {
-	p := &holdersPass{tally: newTally(h, found), grants: map[int][]*grantee{}, written: map[string]successors{}, mark: watermark{workers: h.Meta.Workers, widened: h.Meta.Widened}}
+func (c holders) Check(ctx context.Context, h harness.History, report func(harness.Anomaly)) harness.Judgement {
+	p := &holdersPass{tally: newTally(h, report), grants: map[int][]*grantee{}, successors: map[string]successors{},
+		watermark: watermark{workers: h.Meta.Workers, widened: h.Meta.Widened}}
 	err := eachOp(ctx, h, p.op)
 	return p.judge(judgement{
 		name: c.Name(), err: err,
-		valid: fmt.Sprintf("none of %s guarded writes came after its lease and after a write of the next owner; %s were refused",
+		valid: fmt.Sprintf("none of %s guarded writes came after its lease and after a write of the next owner; %s "+
+			"were refused",
 			units.Count(int64(p.accepted)), units.Count(int64(p.refused))),
-		absent: []string{p.noWrites()}, doubts: []string{p.unknownOwners(), overtakenDoubt(p.unsure, harness.Add)},
+		absent: []string{p.noWrites()}, doubts: []string{p.unknownOwners(), overtakenDoubt(p.overtaken, harness.Add)},
 		figures: []harness.Figure{
 			figureGuarded.Count(p.accepted), figureGuardedRefused.Count(p.refused),
 			figureLate.Count(p.late), figureStale.Count(p.counts[harness.StaleHolder]),
@@ -62,39 +65,40 @@ func (c holders) Check(ctx context.Context, h harness.History, found func(harnes
 // holdersPass is one pass over a history.
 type holdersPass struct {
 	*tally
-	mark     watermark
-	grants   map[int][]*grantee    // by worker: granted and not released, the latest last
-	written  map[string]successors // by lock
-	pending  lateOwners            // acquires and extends that may still be executed
-	accepted int
-	refused  int
-	late     int // of the accepted, those after the lease of their owner
-	unsure   int // of the late, those that more owners overtook than are kept
-	foreign  int // of the accepted, those of an owner without a grant
+	watermark     watermark
+	grants        map[int][]*grantee    // by worker: granted and not released, the latest last
+	successors    map[string]successors // by lock
+	pending       lateOwners            // late acquires and extends, by owner
+	accepted      int
+	refused       int
+	late          int // accepted writes after their owner's lease
+	overtaken     int // late writes that more owners overtook than are kept
+	unknownGrants int // accepted writes of owners without a known grant
 }
 
 // maxUnreleased bounds the unreleased grants of one worker that are kept.
 const maxUnreleased = 8
 
-// grantee is an owner that has been granted a lock, or may have been.
+// grantee is an owner that was granted a lock, or may have been.
 type grantee struct {
-	lock    string
-	owner   owner
-	acquire harness.Op    // the last that was ok; Kind empty: none
-	over    time.Duration // when every lease it has asked for is over at the latest
-	wrote   bool          // since that acquire
+	lock      string
+	owner     owner
+	acquire   harness.Op    // the last ok one; Kind empty if there is none
+	leaseOver time.Duration // the latest end of all leases it asked for
+	wrote     bool          // it has written since that acquire
 }
 
 func (p *holdersPass) op(x harness.Op) {
-	p.mark.hear(x)
+	p.watermark.note(x)
 	switch x.Kind {
 	case harness.Acquire, harness.Extend:
 		if x.Outcome != harness.Fail {
-			p.lease(x)
+			p.noteLease(x)
 		}
 	case harness.Release:
 		worker := p.meta.Worker(x.Client)
-		p.grants[worker] = slices.DeleteFunc(p.grants[worker], func(g *grantee) bool { return g.matches(x.Key, ownerOf(x, p.meta)) })
+		p.grants[worker] = slices.DeleteFunc(p.grants[worker],
+			func(g *grantee) bool { return g.matches(x.Key, ownerOf(x, p.meta)) })
 	case harness.Add:
 		if lock, ok := harness.GuardedBy(x.Key); ok {
 			p.write(lock, x)
@@ -114,8 +118,8 @@ func (p *holdersPass) find(lock string, o owner) *grantee {
 	return nil
 }
 
-// lease notes x, which may have granted or renewed a lease.
-func (p *holdersPass) lease(x harness.Op) {
+// noteLease notes x, which may have started or renewed a lease.
+func (p *holdersPass) noteLease(x harness.Op) {
 	o := ownerOf(x, p.meta)
 	g, over := p.find(x.Key, o), p.leaseOver(x)
 	if g == nil && x.Kind == harness.Extend {
@@ -128,21 +132,21 @@ func (p *holdersPass) lease(x harness.Op) {
 	if x.Kind == harness.Acquire && x.Outcome == harness.OK {
 		g.acquire, g.wrote = x, false
 	}
-	g.over = max(g.over, over)
+	g.leaseOver = max(g.leaseOver, over)
 }
 
-// leaseOver returns when the lease of x is over at the latest: never, if its owner has commands that may still set it anew.
+// leaseOver returns the latest end of the lease of x: forever if its owner has commands that may still renew it.
 func (p *holdersPass) leaseOver(x harness.Op) time.Duration {
 	if x.Outcome != harness.OK {
 		p.pending.add(x, p.meta)
 	}
-	if l, known := p.pending.commandsOf(x, p.meta); !known || l.sets {
+	if l, known := p.pending.commandsOf(x, p.meta); !known || l.maySetLease {
 		return forever
 	}
 	return leaseOver(x, p.meta.Drift)
 }
 
-// lastOf drops all but the last n.
+// lastOf returns the last n of all.
 func lastOf[T any](all []T, n int) []T {
 	if len(all) > n {
 		return slices.Delete(all, 0, len(all)-n)
@@ -161,22 +165,23 @@ func (p *holdersPass) write(lock string, x harness.Op) {
 	p.accepted++
 	g := p.find(lock, owner{p.meta.Worker(x.Client), x.Result})
 	if g == nil || g.acquire.Kind == "" {
-		p.foreign++
+		p.unknownGrants++
 		return
 	}
-	if x.Call > g.over {
+	if x.Call > g.leaseOver {
 		p.late++
-		s, ok := p.written[lock].lastBefore(x.Call)
+		s, ok := p.successors[lock].lastBefore(x.Call)
 		switch {
 		case ok && s.acquire.Call > g.acquire.Return:
 			p.add(p.staleAnomaly(g, s, x))
-		case !ok && len(p.written[lock]) > 0 && p.written[lock][0].gap:
-			p.unsure++
+		case !ok && len(p.successors[lock]) > 0 && p.successors[lock][0].gapBefore:
+			p.overtaken++
 		}
 	}
 	if !g.wrote {
 		g.wrote = true
-		p.written[lock] = p.written[lock].prune(p.mark.low).withSuccessor(successor{acquire: g.acquire, write: x})
+		p.successors[lock] = p.successors[lock].prune(p.watermark.low).withSuccessor(successor{acquire: g.acquire,
+			write: x})
 	}
 }
 
@@ -185,26 +190,27 @@ func (p *holdersPass) staleAnomaly(g *grantee, s successor, x harness.Op) harnes
 	return harness.Anomaly{
 		Class: harness.StaleHolder, Key: x.Key, From: g.acquire.Call, To: x.Return,
 		Ops: []harness.Op{g.acquire, s.acquire, s.write, x},
-		Note: fmt.Sprintf("%s wrote %s to %s at %s, although its lease was over by %s and %s, granted %s by %s, had written %s "+
-			"by %s", clientName(x.Client), x.Arg, x.Key, formatTime(x.Call), formatTime(g.over),
-			clientName(s.acquire.Client), g.lock, formatTime(s.acquire.Return), s.write.Arg, formatTime(s.write.Return)),
-		Spans: append(pastLease(g.acquire, g.over, x), harness.Span{
+		Note: fmt.Sprintf("%s wrote %s to %s at %s, although its lease was over by %s and %s, granted %s by %s, had "+
+			"written %s by %s", clientName(x.Client), x.Arg, x.Key, formatTime(x.Call), formatTime(g.leaseOver),
+			clientName(s.acquire.Client), g.lock, formatTime(s.acquire.Return), s.write.Arg,
+			formatTime(s.write.Return)),
+		Spans: append(pastLease(g.acquire, g.leaseOver, x), harness.Span{
 			Client: s.acquire.Client, Owner: 1, Kind: harness.NextOwner, From: s.acquire.Return, To: x.Call,
 		}),
 	}
 }
 
-// successor holds the first write of an owner since it was granted the lock, and that grant.
+// successor is an owner that has written: its acquire, and its first write since.
 type successor struct {
 	acquire, write harness.Op
-	gap            bool // others before this one were dropped
+	gapBefore      bool // others before this one were dropped
 }
 
-// successors lists the first write of each later owner of one lock, in order of the writes' Return. An entry whose acquire was
-// not called later than all before it is left out, so that the last entry written by some time was granted the lock last.
+// successors lists the owners of one lock that have written, in order of the writes' Return. An owner whose acquire was
+// not called later than all before it is left out, so the last entry written by some time was granted the lock last.
 type successors []successor
 
-// successorsKept is the least number of a lock's latest successors that are kept.
+// successorsKept is how many of a lock's latest successors are kept at least.
 const successorsKept = 512
 
 // withSuccessor adds s, whose write returned after all others.
@@ -215,19 +221,19 @@ func (all successors) withSuccessor(s successor) successors {
 	all = append(all, s)
 	if len(all) >= 2*successorsKept {
 		all = lastOf(all, successorsKept)
-		all[0].gap = true
+		all[0].gapBefore = true
 	}
 	return all
 }
 
-// prune drops entries that no write to come needs: every write from now on is called at low or later, after the next entry.
+// prune drops the entries that no later write needs: every later write is called at low or after it.
 func (all successors) prune(low time.Duration) successors {
 	if len(all) < 2 || all[1].write.Return >= low {
 		return all
 	}
 	n := sort.Search(len(all), func(i int) bool { return all[i].write.Return >= low })
 	if n > 1 {
-		all[n-1].gap = true
+		all[n-1].gapBefore = true
 	}
 	return slices.Delete(all, 0, n-1)
 }
@@ -249,11 +255,11 @@ func (p *holdersPass) noWrites() string {
 	return "no write to what a lock guards was recorded"
 }
 
-// unknownOwners returns a doubt if nothing can be said of some writes, since no grant of their owners is known.
+// unknownOwners returns a doubt if some writes are by owners without a known grant.
 func (p *holdersPass) unknownOwners() string {
-	if p.foreign == 0 {
+	if p.unknownGrants == 0 {
 		return ""
 	}
 	return fmt.Sprintf("%d of %d writes to what a lock guards are of owners that are not known to have been granted it",
-		p.foreign, p.accepted)
+		p.unknownGrants, p.accepted)
 }

@@ -8,61 +8,64 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 )
 
-// lateCommands says how short the commands of one owner that ended in info, and may still be executed, can make a lease. The zero value
-// stands for no such command. See soundness rule 2 in the README.
+// lateCommands says how short the late commands of one owner can make a lease. A late command is one that ended in
+// info, so the server may still execute it. The zero value stands for no such command. See soundness rule 2 in the
+// README.
 type lateCommands struct {
-	released bool          // a release may still come
-	sets     bool          // an acquire or extend may still set the lease anew:
-	length   time.Duration // to this at least, from its execution on
-	until    time.Duration // to no longer than this, which one of them promised; 0: nothing is promised
+	mayRelease    bool          // a release may still be executed
+	maySetLease   bool          // an acquire or extend may still start a new lease
+	shortestLease time.Duration // the shortest such lease, from its execution on
+	promisedUntil time.Duration // the earliest end that one of them promised; 0: none did
 }
 
 // withOp returns l with x added, an operation on a lock that ended in info.
 func (l lateCommands) withOp(x harness.Op, drift float64) lateCommands {
 	if x.Kind == harness.Release {
-		l.released = true
+		l.mayRelease = true
 		return l
 	}
 	length := harness.EarliestEnd(0, x.TTL, drift)
-	if !l.sets || length < l.length {
-		l.length = length
+	if !l.maySetLease || length < l.shortestLease {
+		l.shortestLease = length
 	}
-	if x.Until > 0 && (l.until == 0 || x.Until < l.until) {
-		l.until = x.Until
+	if x.Until > 0 && (l.promisedUntil == 0 || x.Until < l.promisedUntil) {
+		l.promisedUntil = x.Until
 	}
-	l.sets = true
+	l.maySetLease = true
 	return l
 }
 
-// earliestEnd returns the earliest end of a lease asked for at call, after those commands: they may be executed right after it.
+// earliestEnd returns the earliest end that those commands can give a lease which was asked for at call. They may be
+// executed right after it.
 func (l lateCommands) earliestEnd(call time.Duration) time.Duration {
 	end := forever
 	switch {
-	case l.released:
+	case l.mayRelease:
 		return call
-	case l.sets && l.length < forever-call:
-		end = call + l.length
+	case l.maySetLease && l.shortestLease < forever-call:
+		end = call + l.shortestLease
 	}
-	if l.until > 0 {
-		end = min(end, l.until)
+	if l.promisedUntil > 0 {
+		end = min(end, l.promisedUntil)
 	}
 	return max(call, end)
 }
 
-// keptUntil returns the earliest end of the lease of x, an ok acquire or extend, after those commands of its owner. It is not before x.Call.
-func (l lateCommands) keptUntil(x harness.Op, drift float64) time.Duration {
+// endOf returns the earliest end of the lease of x, an ok acquire or extend, given the late commands of its owner. It
+// is not before x.Call.
+func (l lateCommands) endOf(x harness.Op, drift float64) time.Duration {
 	return max(x.Call, min(x.HeldUntil(drift), l.earliestEnd(x.Call)))
 }
 
-// lateKept bounds the owners that are kept together with their late commands, about 200 bytes each. Of further owners only a
-// hash is kept.
+// lateKept bounds the owners whose late commands are kept, at about 200 bytes each. Of further owners only a hash is
+// kept.
 const lateKept = 1 << 14
 
-// lateOwners knows which owners of locks have commands that may still be executed. Such a command may come at any later
-// time, so none is ever forgotten: memory is about 16 bytes for each owner beyond lateKept.
+// lateOwners knows which owners of locks have late commands. Such a command may be executed at any later time, so no
+// owner is dropped entirely: each one beyond lateKept costs about 16 bytes for good.
 type lateOwners struct {
-	kept map[lateOwner]lateCommands
-	old  map[uint64]struct{} // hashes of owners
+	commands  map[lateOwner]lateCommands
+	forgotten map[uint64]struct{} // hashes of owners
 }
 
 type lateOwner struct {
@@ -73,41 +76,42 @@ type lateOwner struct {
 // add notes x, an operation on a lock that ended in info.
 func (all *lateOwners) add(x harness.Op, meta harness.Meta) {
 	o := lateOwner{x.Key, ownerOf(x, meta)}
-	if len(all.kept) == lateKept {
+	if len(all.commands) == lateKept {
 		all.forget()
 	}
-	if all.kept == nil {
-		all.kept = map[lateOwner]lateCommands{}
+	if all.commands == nil {
+		all.commands = map[lateOwner]lateCommands{}
 	}
-	all.kept[o] = all.kept[o].withOp(x, meta.Drift)
+	all.commands[o] = all.commands[o].withOp(x, meta.Drift)
 }
 
-// forget keeps nothing of the owners but their hashes.
+// forget drops the late commands and keeps only the hashes of their owners.
 func (all *lateOwners) forget() {
-	if all.old == nil {
-		all.old = map[uint64]struct{}{}
+	if all.forgotten == nil {
+		all.forgotten = map[uint64]struct{}{}
 	}
-	for o := range all.kept {
-		all.old[o.hash()] = struct{}{}
+	for o := range all.commands {
+		all.forgotten[o.hash()] = struct{}{}
 	}
-	clear(all.kept)
+	clear(all.commands)
 }
 
-// commandsOf returns what late commands of the owner of x may leave of its leases. known is false for an owner that was forgotten.
+// commandsOf returns the late commands of the owner of x. known is false if they were forgotten.
 func (all *lateOwners) commandsOf(x harness.Op, meta harness.Meta) (l lateCommands, known bool) {
-	if len(all.kept) == 0 && all.old == nil {
+	if len(all.commands) == 0 && all.forgotten == nil {
 		return lateCommands{}, true
 	}
 	o := lateOwner{x.Key, ownerOf(x, meta)}
-	if all.old != nil {
-		if _, forgotten := all.old[o.hash()]; forgotten {
-			return lateCommands{released: true}, false
+	if all.forgotten != nil {
+		if _, isForgotten := all.forgotten[o.hash()]; isForgotten {
+			return lateCommands{mayRelease: true}, false
 		}
 	}
-	return all.kept[o], true
+	return all.commands[o], true
 }
 
-// hash tells owners apart, except by a chance of 1 in 2^64: who is taken for another is not judged, no more.
+// hash returns a hash of o. Two owners share one with a chance of 1 in 2^64; then one of them goes unjudged, nothing
+// worse.
 func (o lateOwner) hash() uint64 {
 	h := fnv.New64a()
 	var n [16]byte

@@ -11,7 +11,7 @@ import (
 // forever is the end of a lease or window that never ends.
 const forever = harness.Forever
 
-// formatTime writes a time on the run's clock for a note, to the microsecond.
+// formatTime writes a time on the run's clock for a note. Times above a millisecond are rounded to the microsecond.
 func formatTime(t time.Duration) string {
 	switch {
 	case t == forever:
@@ -22,9 +22,9 @@ func formatTime(t time.Duration) string {
 	return t.String()
 }
 
-// leaseOver returns the latest time at which a lease or window that op asked for can be over, on a clock as for
-// [harness.EarliestEnd]. The server starts it at op.Return at the latest. If op ended in info the caller has to know that it was
-// executed by then, or never will be. A ttl of 0 never ends.
+// leaseOver returns the latest time at which a lease or window that op asked for can end. It allows for the same clocks
+// as [harness.EarliestEnd]. The server starts the lease at op.Return at the latest. If op ended in info, the caller has
+// to know that the server executed it by then or never will. A TTL of 0 never ends.
 func leaseOver(op harness.Op, drift float64) time.Duration {
 	length := float64(op.TTL) * (1 + drift)
 	if op.TTL == 0 || length >= float64(forever-op.Return) {
@@ -33,9 +33,10 @@ func leaseOver(op harness.Op, drift float64) time.Duration {
 	return op.Return + time.Duration(math.Ceil(length))
 }
 
-// lastKept returns the last instant at which a server may keep a lease or window that op asked for, under the conditions of
-// leaseOver. Redis counts in whole milliseconds and keeps a key until its last one has passed, which may be a millisecond of
-// its clock longer than was asked for. Redis has no ttl of less than a millisecond, so to such a ttl nothing is added.
+// lastKept returns the last instant at which a server may keep a lease or window that op asked for, under the
+// conditions of leaseOver. Redis counts in whole milliseconds and keeps a key until the last one has passed, so the key
+// may live up to a millisecond longer than was asked for. Redis has no TTL below a millisecond, so such a TTL gets
+// nothing added.
 func lastKept(op harness.Op, drift float64) time.Duration {
 	if op.TTL < time.Millisecond || op.TTL == forever {
 		return leaseOver(op, drift)
@@ -47,8 +48,8 @@ func lastKept(op harness.Op, drift float64) time.Duration {
 	return forever
 }
 
-// earliestEndOfTTL returns the earliest time at which a key can be gone that showed a remaining ttl when asked at call. A millisecond may
-// stand for less, since 0 would mean that the key has no end.
+// earliestEndOfTTL returns the earliest time at which a key can expire that showed this remaining TTL when asked at
+// call. A TTL of one millisecond may stand for less, since 0 would mean that the key has no end.
 func earliestEndOfTTL(call, ttl time.Duration, drift float64) time.Duration {
 	if ttl == time.Millisecond {
 		return call
@@ -56,19 +57,20 @@ func earliestEndOfTTL(call, ttl time.Duration, drift float64) time.Duration {
 	return harness.EarliestEnd(call, ttl, drift)
 }
 
-// setsLease reports whether x, an operation of the owner of a lock, may have set the lease anew.
+// setsLease reports whether x, an operation on a lock, may have started a new lease for its owner.
 func setsLease(x harness.Op) bool {
 	return (x.Kind == harness.Acquire || x.Kind == harness.Extend) && x.Outcome != harness.Fail
 }
 
-// renewedUntil returns when the earlier holds of the owner of x, which renews, stop being certain: x may have made the lease
-// shorter, but was not executed before its Call.
+// renewedUntil returns the end that x, an acquire or extend, may set for the earlier holds of its owner. The server
+// executes x after its Call, so the end is not before that.
 func renewedUntil(x harness.Op, drift float64) time.Duration {
 	return max(x.Call, x.HeldUntil(drift))
 }
 
-// owner identifies the holder of a lock: a worker under one token. The client id alone is not enough, since a worker changes it
-// after an operation that ended in Info; nor is the token, since some locks use one token for all.
+// owner identifies the holder of a lock: a worker with one token. The client id alone does not suffice, since a worker
+// changes it after an operation that ended in info. The token alone does not suffice either, since some locks use one
+// token for everybody.
 type owner struct {
 	worker int
 	token  string

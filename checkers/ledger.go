@@ -13,13 +13,13 @@ type writeCounts struct {
 	meta             harness.Meta
 	faults           []faultCounts
 	total            count
-	guarded          count // those to what locks guard
+	guarded          count // writes to what locks guard
 	groups           map[int]*count
-	cut, others      count // during partitions, by the side of the client group
+	cut, others      count // during partitions, by the side of the client's group
 	partitions       int
 	refused, unknown int
 	recovered        int
-	lost             []harness.Op // the first and the last, by Return
+	lost             []harness.Op // the first and the last lost write, by Return
 	lostInFaults     int
 }
 
@@ -33,7 +33,8 @@ func (c *count) add(lost bool) {
 	}
 }
 
-// percent returns the figure of the share of acknowledged writes that were lost; nothing if none was acknowledged.
+// percent returns the share of acknowledged writes that were lost, as a figure. It returns nothing if none was
+// acknowledged.
 func (c count) percent(m harness.Metric) []harness.Figure {
 	if c.acknowledged == 0 {
 		return nil
@@ -58,7 +59,7 @@ func newWriteCounts(h harness.History) *writeCounts {
 	return l
 }
 
-// count counts one write. present says that it is there in the end, lost that it should be and is not.
+// count counts one write. present says that the final read shows it, lost that the read should show it and does not.
 func (l *writeCounts) count(w harness.Op, present, lost bool) {
 	switch w.Outcome {
 	case harness.OK:
@@ -83,7 +84,7 @@ func (l *writeCounts) acknowledge(w harness.Op, lost bool) {
 	if lost {
 		l.widenLostSpan(w)
 	}
-	inFault, sided := false, false
+	inFault, inPartition := false, false
 	for i := range l.faults {
 		f := &l.faults[i]
 		if !f.during(w.Return) {
@@ -91,8 +92,8 @@ func (l *writeCounts) acknowledge(w harness.Op, lost bool) {
 		}
 		inFault = true
 		f.total.add(lost)
-		if len(f.Groups) > 0 && !sided {
-			sided = true
+		if len(f.Groups) > 0 && !inPartition {
+			inPartition = true
 			l.sideOf(f.Fault, group).add(lost)
 		}
 	}
@@ -101,7 +102,7 @@ func (l *writeCounts) acknowledge(w harness.Op, lost bool) {
 	}
 }
 
-// sideOf returns the count for the side of a partition on which a client group is.
+// sideOf returns the count for the client group's side of a partition.
 func (l *writeCounts) sideOf(f harness.Fault, group int) *count {
 	if slices.Contains(f.Groups, group) {
 		return &l.cut
@@ -109,7 +110,7 @@ func (l *writeCounts) sideOf(f harness.Fault, group int) *count {
 	return &l.others
 }
 
-// widenLostSpan widens the span of lost writes.
+// widenLostSpan extends the span of lost writes to w.
 func (l *writeCounts) widenLostSpan(w harness.Op) {
 	switch {
 	case l.lost == nil:
@@ -126,7 +127,7 @@ func (f *faultCounts) during(t time.Duration) bool {
 	return f.Start <= t && (t <= f.Heal || f.Heal == 0)
 }
 
-// untilNextFault returns the end of the span [from, to], extended to the start of the next fault if it overlaps none.
+// untilNextFault returns to, the end of a span, or the start of the next fault if the span overlaps none.
 func (l *writeCounts) untilNextFault(from, to time.Duration) time.Duration {
 	next := forever
 	for _, f := range l.faults {
@@ -143,7 +144,7 @@ func (l *writeCounts) untilNextFault(from, to time.Duration) time.Duration {
 	return next
 }
 
-// figures lists everything in a fixed order. Groups without an acknowledged write are left out.
+// figures lists all counts in a fixed order. Groups without an acknowledged write are left out.
 func (l *writeCounts) figures() []harness.Figure {
 	out := []harness.Figure{FigureAdded.Count(l.total.acknowledged), FigureLost.Count(l.total.lost)}
 	out = append(out, l.total.percent(FigureLostPercent)...)
@@ -151,7 +152,8 @@ func (l *writeCounts) figures() []harness.Figure {
 		out = append(out, figureUpdates.Count(l.guarded.acknowledged), FigureLostUpdates.Count(l.guarded.lost))
 		out = append(out, l.guarded.percent(figureLostUpdatesPercent)...)
 	}
-	out = append(out, FigureRefused.Count(l.refused), FigureUnknown.Count(l.unknown), FigureRecovered.Count(l.recovered))
+	out = append(out, FigureRefused.Count(l.refused), FigureUnknown.Count(l.unknown),
+		FigureRecovered.Count(l.recovered))
 	for _, g := range slices.Sorted(maps.Keys(l.groups)) {
 		out = append(out,
 			figureGroupAdded.In(g).Count(l.groups[g].acknowledged),
@@ -167,8 +169,8 @@ func (l *writeCounts) figures() []harness.Figure {
 	return append(out, l.lostTimes()...)
 }
 
-// lostTimes says when writes were lost, relative to the start of the first fault that their span meets or that follows it,
-// so that a write lost by being acknowledged just before a kill has a negative time.
+// lostTimes says when writes were lost, relative to the start of the first fault that overlaps or follows their span. A
+// write that was acknowledged just before a kill has a negative time.
 func (l *writeCounts) lostTimes() []harness.Figure {
 	if l.lost == nil {
 		return nil
@@ -185,7 +187,7 @@ func (l *writeCounts) lostTimes() []harness.Figure {
 	return nil
 }
 
-// lostRate returns how many writes were lost in each second of the faults during which any were.
+// lostRate returns how many writes were lost per second of those faults in which any were lost.
 func (l *writeCounts) lostRate() []harness.Figure {
 	var length time.Duration
 	for _, f := range l.faults {

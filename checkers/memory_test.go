@@ -14,11 +14,11 @@ import (
 const (
 	growthOps  = 120_000
 	growthAt   = 30_000  // where the heap is measured first
-	growthMost = 9 << 19 // about 50 bytes an operation, and a quarter of what the evidence of each would be
+	growthMost = 9 << 19 // about 50 bytes per operation, and a quarter of the size of all the evidence
 )
 
-// heapGrowth measures by how much the heap in use grows in Check between operation growthAt and the last one. The operations are
-// made while they are read.
+// heapGrowth returns by how much the heap in use grows in Check between operation growthAt and the last one. The
+// operations are made while they are read.
 func heapGrowth(t *testing.T, c harness.Checker, at stream) int64 {
 	var before, after uint64
 	h := of()
@@ -46,7 +46,8 @@ func heapInUse() uint64 {
 	return m.HeapAlloc
 }
 
-// No checker keeps what grows with the length of the run: keys of messages, tokens of owners, ids of clients, draws.
+// No checker keeps data in proportion to the length of the run: keys of messages, tokens of owners, ids of clients,
+// draws.
 func TestMemoryDoesNotGrowWithTheRun(t *testing.T) {
 	sequence := func(i int, t time.Duration) harness.Op { return next(i%100, t, t, fmt.Sprintf("160818172%08d", i)) }
 	message := func(i int, t time.Duration) harness.Op {
@@ -59,10 +60,10 @@ func TestMemoryDoesNotGrowWithTheRun(t *testing.T) {
 		}
 		return on(key, op)
 	}
-	retired := func(i int, t time.Duration) harness.Op { // every client goes after its first operation
+	retired := func(i int, t time.Duration) harness.Op { // every client id is used once
 		return info(acquire(i, strconv.Itoa(i), t, t, time.Second))
 	}
-	guarding := func(i int, t time.Duration) harness.Op { // grants, writes, and releases by one owner after the other
+	guarding := func(i int, t time.Duration) harness.Op { // grants, writes and releases by one owner after the other
 		w, token := i/3%100, strconv.Itoa(i/3)
 		switch i % 3 {
 		case 0:
@@ -72,19 +73,20 @@ func TestMemoryDoesNotGrowWithTheRun(t *testing.T) {
 		}
 		return release(w, token, t, t)
 	}
-	late := func(i int, t time.Duration) harness.Op { // each release comes after the next one's grant, and too late
+	late := func(i int, t time.Duration) harness.Op { // each release is late: it comes after the next owner's grant
 		if i%2 == 0 {
 			return acquire(i/2%100, "t", t, t, 5*time.Microsecond)
 		}
 		return release((i/2+99)%100, "t", t-15*time.Microsecond, t)
 	}
-	crowd := func(i int, t time.Duration) harness.Op { // nobody is refused: 100 hold at once
+	crowd := func(i int, t time.Duration) harness.Op { // nobody is refused: 100 owners hold at once
 		if i/100%2 == 0 {
 			return acquire(i%100, "t", t, t, time.Second)
 		}
 		return release(i%100, "t", t, t)
 	}
-	silent := func(i int, t time.Duration) harness.Op { // the first owner keeps the lock for good, and others get it all the same
+	// the first owner keeps the lock for good, and others are granted it all the same
+	silent := func(i int, t time.Duration) harness.Op {
 		if i == 0 {
 			return acquire(0, "a", t, t, 0)
 		}
@@ -98,9 +100,11 @@ func TestMemoryDoesNotGrowWithTheRun(t *testing.T) {
 		c    harness.Checker
 		at   stream
 	}{
-		{"locks", Mutex(), benchLock}, {"retired ids", Mutex(), retired}, {"guarding", Mutex(), guarding}, {"late releases", Mutex(), late}, {"crowd", Mutex(), crowd}, {"silent owner", Mutex(), silent},
+		{"locks", Mutex(), benchLock}, {"retired ids", Mutex(), retired}, {"guarding", Mutex(), guarding},
+		{"late releases", Mutex(), late}, {"crowd", Mutex(), crowd}, {"silent owner", Mutex(), silent},
 		{"owners that never release", Mutex(), oneAfterTheOther},
-		{"extends of two owners", Mutex(), func(i int, t time.Duration) harness.Op { // much more often than the leases need
+		// much more often than the leases need
+		{"extends of two owners", Mutex(), func(i int, t time.Duration) harness.Op {
 			if i < 2 {
 				return acquire(i, "t", t, t, time.Second)
 			}

@@ -10,26 +10,26 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 )
 
-// fenceInput is the beginning or the end of a grant: it is asked for, or it is given.
+// fenceInput is the request of a grant, or its answer.
 type fenceInput struct {
-	grant int // its number
-	asked bool
-	token number
-	first number // the largest token of the grants that are known to have come before it, though they returned later; "": none
-	taken bool   // another owner has the same token
-	text  string // for pages
+	grant         int // the grant's number
+	isRequest     bool
+	token         number
+	largestBefore number // the largest token of grants known to come before it that returned later; "": none
+	duplicate     bool   // another owner has the same token
+	text          string // for pages
 }
 
-// fenceState holds the largest token granted so far, and the largest when each grant under way was asked for; "": none. It is never changed
-// in place.
+// fenceState holds the largest token granted so far, and for each grant under way the largest token when it was asked
+// for. "" stands for none. It is never changed in place.
 type fenceState struct {
 	top   number
 	asked map[int]number
 }
 
-// fenceModel returns porcupine's model of the fencing tokens of a whole lock. A token may not be smaller than those that had been
-// given when it was asked for, or when its owner's lease could at the earliest be over, nor be another owner's. Grants that overlap
-// may come in any order, so asking and giving are two operations.
+// fenceModel returns porcupine's model of the fencing tokens of a whole lock. A token must not be smaller than those
+// given before it was asked for, or before its owner's lease can have ended, and must not be another owner's. Grants
+// that overlap may come in any order, so request and answer are two operations.
 func fenceModel() porcupine.Model {
 	return porcupine.Model{
 		Init: func() any { return fenceState{} },
@@ -48,7 +48,7 @@ func fenceModel() porcupine.Model {
 
 func (s fenceState) after(step fenceInput) (bool, fenceState) {
 	asked := maps.Clone(s.asked)
-	if step.asked {
+	if step.isRequest {
 		if asked == nil {
 			asked = map[int]number{}
 		}
@@ -57,31 +57,31 @@ func (s fenceState) after(step fenceInput) (bool, fenceState) {
 	}
 	before, known := asked[step.grant]
 	delete(asked, step.grant)
-	fits := before.compare(step.token) <= 0 && step.first.compare(step.token) <= 0
+	fits := before.compare(step.token) <= 0 && step.largestBefore.compare(step.token) <= 0
 	top := s.top
 	if top.compare(step.token) < 0 {
 		top = step.token
 	}
-	return known && !step.taken && fits, fenceState{top, asked}
+	return known && !step.duplicate && fits, fenceState{top, asked}
 }
 
-// fenceOperations turns the ok acquires of ops that have a token into operations of the model.
+// fenceOperations returns the model's operations for the ok acquires of ops that have a token.
 func fenceOperations(ops []harness.Op, meta harness.Meta) []porcupine.Operation {
 	var steps []porcupine.Operation
-	for i, x := range sinceGranted(ops, meta) {
+	for i, x := range inGrantOrder(ops, meta) {
 		token, ok := tokenOf(x)
 		if !ok {
 			continue
 		}
 		ask, grant := opAt(x, x.Call), opAt(x, x.Return)
 		owner := ownerOf(x, meta)
-		s := fenceInput{grant: i, token: token, first: firstOf(ops, i, meta), text: describeOp(x)}
-		s.taken = slices.ContainsFunc(ops, func(y harness.Op) bool {
+		s := fenceInput{grant: i, token: token, largestBefore: largestBefore(ops, i, meta), text: describeOp(x)}
+		s.duplicate = slices.ContainsFunc(ops, func(y harness.Op) bool {
 			other, ok := tokenOf(y)
 			return ok && other == token && ownerOf(y, meta) != owner
 		})
 		steps = append(steps, toOperation(grant, s))
-		s.asked, s.text = true, s.text+", asked for"
+		s.isRequest, s.text = true, s.text+", asked for"
 		steps = append(steps, toOperation(ask, s))
 	}
 	return steps
@@ -95,9 +95,9 @@ func tokenOf(x harness.Op) (number, bool) {
 	return parseNumber(x.Result)
 }
 
-// firstOf returns the largest token of those that were granted before ops[i], an ok acquire: called by the time it returned, they returned while its
-// owner certainly held the lock. It is "" if there is none.
-func firstOf(ops []harness.Op, i int, meta harness.Meta) (largest number) {
+// largestBefore returns the largest token that was granted before ops[i], an ok acquire, and returned after it: called
+// before ops[i] returned, and answered while its owner certainly held the lock. It returns "" if there is none.
+func largestBefore(ops []harness.Op, i int, meta harness.Meta) (largest number) {
 	if meta.Widened {
 		return ""
 	}
@@ -112,7 +112,8 @@ func firstOf(ops []harness.Op, i int, meta harness.Meta) (largest number) {
 	return largest
 }
 
-// renewedEnd returns when what ops[i], an ok acquire or extend, was granted can be over at the earliest, renewals included that returned before that.
+// renewedEnd returns the earliest end of the hold of ops[i], an ok acquire or extend, including renewals that returned
+// in time.
 func renewedEnd(ops []harness.Op, i int, meta harness.Meta) time.Duration {
 	end := certainEnd(ops, i, meta)
 	until := end
@@ -124,7 +125,7 @@ func renewedEnd(ops []harness.Op, i int, meta harness.Meta) time.Duration {
 	return until
 }
 
-// certainEnd returns when what ops[i], an ok acquire or extend, was granted can be over at the earliest. ops are in order of Return.
+// certainEnd returns the earliest end of the hold of ops[i], an ok acquire or extend. ops are in order of Return.
 func certainEnd(ops []harness.Op, i int, meta harness.Meta) time.Duration {
 	h, late := ops[i], lateCommands{}
 	until := forever
@@ -139,19 +140,19 @@ func certainEnd(ops []harness.Op, i int, meta harness.Meta) time.Duration {
 			until = min(until, renewedUntil(x, meta.Drift))
 		}
 	}
-	return min(until, late.keptUntil(h, meta.Drift))
+	return min(until, late.endOf(h, meta.Drift))
 }
 
-// sinceGranted returns ops, which are in order of Return, with the Call of each ok acquire moved to the time before which whatever had
-// returned was granted before it.
-func sinceGranted(ops []harness.Op, meta harness.Meta) []harness.Op {
+// inGrantOrder returns ops with the Call of each ok acquire moved to its grantedAfter, so that calls show which grants
+// came first. ops are in order of Return.
+func inGrantOrder(ops []harness.Op, meta harness.Meta) []harness.Op {
 	ops = slices.Clone(ops)
 	late := map[owner]lateCommands{}
 	for i, x := range ops {
 		o := ownerOf(x, meta)
 		switch {
 		case x.Kind == harness.Acquire && x.Outcome == harness.OK:
-			ops[i].Call = grantedAfter(x, late[o].keptUntil(x, meta.Drift), meta)
+			ops[i].Call = grantedAfter(x, late[o].endOf(x, meta.Drift), meta)
 		case x.Outcome == harness.Info:
 			late[o] = late[o].withOp(x, meta.Drift)
 		}

@@ -10,35 +10,40 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 )
 
-// filterInput is a claim's mark, one end of a claim, or a confirm's.
+// filterInput is one step of a claim, or a confirm.
 type filterInput struct {
 	markInput
-	confirms int  // the confirm that is in force from now on; 0: none
-	lapses   int  // the confirm whose window ends; 0: none
-	asks     int  // the claim that is called; 0: none
-	told     int  // the claim that returns; 0: none
-	never    bool // that claim came between a mark and what went on with it
+	confirms   int  // the confirm that takes effect; 0: none
+	lapses     int  // the confirm whose window ends; 0: none
+	asks       int  // the claim that is called; 0: none
+	returns    int  // the claim that returns; 0: none
+	impossible bool // the claim that returns came while its message was certainly marked
 }
 
-// filterState is a message with its marks, the confirms in force, and those that were in force when each claim under way was
-// called. It is never changed in place.
+// filterState holds the marks of a message, the confirms in force, and for each claim under way the confirms in force
+// at its call. It is never changed in place.
 type filterState struct {
 	marks    markState
 	confirms []int
 	asked    map[int][]int
 }
 
-// filterModel returns porcupine's model of a whole message where claims are confirmed. Claims exclude each other as in dedupModel.
-// A confirm excludes only the claims that are called after it has returned, however late others are answered, and those that it shows to have been
-// told while a mark was in force with which it went on. So it is one
-// operation of the model, at its Return, and a claim is three: at its Call, at its mark and at its Return.
+// filterModel returns porcupine's model of a whole message where claims are confirmed. Claims exclude each other as in
+// dedupModel. A confirm excludes the claims that are called after it has returned, and those told "first" while a mark
+// that it continues was in force. So a confirm is one operation, at its Return, and a claim is three: at its Call, at
+// its mark and at its Return.
 func filterModel() porcupine.Model {
 	return porcupine.Model{
-		Init:                      func() any { return filterState{} },
-		Step:                      func(state, input, _ any) (bool, any) { return state.(filterState).after(input.(filterInput)) },
-		Equal:                     func(a, b any) bool { return a.(filterState).equal(b.(filterState)) },
-		DescribeOperation:         func(input, _ any) string { return input.(filterInput).text },
-		DescribeState:             func(state any) string { return html.EscapeString(state.(filterState).marks.String()) },
+		Init: func() any { return filterState{} },
+		Step: func(state, input, _ any) (bool,
+			any) {
+			return state.(filterState).after(input.(filterInput))
+		},
+		Equal:             func(a, b any) bool { return a.(filterState).equal(b.(filterState)) },
+		DescribeOperation: func(input, _ any) string { return input.(filterInput).text },
+		DescribeState: func(state any) string {
+			return html.EscapeString(state.(filterState).marks.String())
+		},
 		DescribeOperationMetadata: describeMetadata,
 	}
 }
@@ -66,17 +71,18 @@ func (s filterState) after(step filterInput) (ok bool, next filterState) {
 	case step.asks > 0:
 		next.asked = s.withoutClaim(step.asks)
 		next.asked[step.asks] = s.confirms
-	case step.told > 0:
-		before, asked := s.asked[step.told]
-		next.asked = s.withoutClaim(step.told)
-		ok = asked && !step.never && !slices.ContainsFunc(before, func(c int) bool { return slices.Contains(s.confirms, c) })
+	case step.returns > 0:
+		before, asked := s.asked[step.returns]
+		next.asked = s.withoutClaim(step.returns)
+		ok = asked && !step.impossible && !slices.ContainsFunc(before,
+			func(c int) bool { return slices.Contains(s.confirms, c) })
 	default:
 		ok, next.marks = s.marks.after(step.markInput)
 	}
 	return ok, next
 }
 
-// withoutClaim returns a copy of what was asked, without one claim.
+// withoutClaim returns a copy of asked without one claim.
 func (s filterState) withoutClaim(claim int) map[int][]int {
 	out := map[int][]int{}
 	maps.Copy(out, s.asked)
@@ -84,23 +90,27 @@ func (s filterState) withoutClaim(claim int) map[int][]int {
 	return out
 }
 
-// filterOperations turns the claims of ops that were told "first", and the confirms that were ok, into operations of the model.
+// filterOperations returns the model's operations for the claims of ops that were told "first" and the ok confirms.
 func filterOperations(ops []harness.Op, meta harness.Meta) []porcupine.Operation {
 	var steps []porcupine.Operation
-	confirmed := slices.ContainsFunc(ops, func(x harness.Op) bool { return x.Kind == harness.Confirm && x.Outcome == harness.OK })
+	confirmed := slices.ContainsFunc(ops,
+		func(x harness.Op) bool { return x.Kind == harness.Confirm && x.Outcome == harness.OK })
 	for i, x := range ops {
 		n, confirm, end := i+1, x.Kind == harness.Confirm, windowEnd(ops, i, meta)
 		switch {
 		case confirm && x.Outcome == harness.OK:
-			steps = append(steps, toOperation(opAt(x, x.Return), filterInput{confirms: n, markInput: markInput{text: describeOp(x)}}))
+			steps = append(steps, toOperation(opAt(x, x.Return),
+				filterInput{confirms: n, markInput: markInput{text: describeOp(x)}}))
 		case toldFirst(x):
 			steps = append(steps, toOperation(x, filterInput{markInput: markInput{marks: n, text: describeOp(x)}}))
 		default:
 			continue
 		}
 		if toldFirst(x) && confirmed {
-			steps = append(steps, toOperation(opAt(x, x.Call), filterInput{asks: n, markInput: markInput{text: describeOp(x) + ", asked for"}}),
-				toOperation(opAt(x, x.Return), filterInput{told: n, never: toldMeanwhile(ops, i, meta), markInput: markInput{text: describeOp(x) + ", told"}}))
+			steps = append(steps, toOperation(opAt(x, x.Call),
+				filterInput{asks: n, markInput: markInput{text: describeOp(x) + ", asked for"}}),
+				toOperation(opAt(x, x.Return), filterInput{returns: n, impossible: toldWhileMarked(ops, i, meta),
+					markInput: markInput{text: describeOp(x) + ", told"}}))
 		}
 		if end < forever {
 			s := filterInput{markInput: markInput{unmarks: n, text: "a window may end"}}
@@ -113,23 +123,26 @@ func filterOperations(ops []harness.Op, meta harness.Meta) []porcupine.Operation
 	return steps
 }
 
-// toldMeanwhile reports whether the claim ops[i] was told "first" when a confirm before it was in force that had gone on with a mark which came
-// before the claim.
-func toldMeanwhile(ops []harness.Op, i int, meta harness.Meta) bool {
+// toldWhileMarked reports whether the claim ops[i] was told "first" while an earlier confirm was in force that
+// continues a mark set before the claim.
+func toldWhileMarked(ops []harness.Op, i int, meta harness.Meta) bool {
 	for k, c := range ops[:i] {
-		if c.Kind == harness.Confirm && c.Outcome == harness.OK && ops[i].Return < windowEnd(ops, k, meta) && wentOn(ops, k, i, meta) {
+		if c.Kind == harness.Confirm && c.Outcome == harness.OK && ops[i].Return < windowEnd(ops, k, meta) &&
+			continuesMarkBefore(ops, k, i, meta) {
 			return true
 		}
 	}
 	return false
 }
 
-// wentOn reports whether the confirm ops[k] was executed when the message was still marked by a claim that came before the claim ops[i].
-func wentOn(ops []harness.Op, k, i int, meta harness.Meta) bool {
+// continuesMarkBefore reports whether the confirm ops[k] was executed while the message was still marked by a claim
+// that came before the claim ops[i].
+func continuesMarkBefore(ops []harness.Op, k, i int, meta harness.Meta) bool {
 	for j, b := range ops[:k] {
 		switch {
 		case b.Outcome != harness.OK || ops[k].Return >= windowEnd(ops, j, meta):
-		case toldFirst(b) && b.Return < windowEnd(ops, i, meta), b.Kind == harness.Confirm && wentOn(ops, j, i, meta):
+		case toldFirst(b) && b.Return < windowEnd(ops, i, meta), b.Kind == harness.Confirm &&
+			continuesMarkBefore(ops, j, i, meta):
 			return true
 		}
 	}

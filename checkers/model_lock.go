@@ -13,18 +13,18 @@ import (
 // lockInput begins a hold, or ends some.
 type lockInput struct {
 	owner owner
-	takes int    // the number of the hold that begins; 0: none
-	ends  []int  // the holds that end, as far as they are still there
+	takes int    // the hold that begins; 0: none
+	ends  []int  // the holds that end, if they have not yet
 	text  string // for pages
 }
 
-// lockState holds the lock's owner and its holds; without holds the lock is free. It is never changed in place.
+// lockState holds the lock's owner and its holds. Without holds the lock is free. It is never changed in place.
 type lockState struct {
 	owner owner
 	holds []int
 }
 
-// lockModel returns porcupine's model of a lock: its owner can take it again, and anybody can take it while it is free.
+// lockModel returns porcupine's model of a lock: anybody can take it while it is free, and its owner can take it again.
 func lockModel() porcupine.Model {
 	return porcupine.Model{
 		Init: func() any { return lockState{} },
@@ -44,11 +44,11 @@ func (s lockState) after(step lockInput) (bool, lockState) {
 		free := len(s.holds) == 0 || s.owner == step.owner
 		return free, lockState{step.owner, append(slices.Clip(s.holds), step.takes)}
 	}
-	left := slices.DeleteFunc(slices.Clone(s.holds), func(h int) bool { return slices.Contains(step.ends, h) })
-	if len(left) == 0 {
+	remaining := slices.DeleteFunc(slices.Clone(s.holds), func(h int) bool { return slices.Contains(step.ends, h) })
+	if len(remaining) == 0 {
 		return true, lockState{}
 	}
-	return true, lockState{s.owner, left}
+	return true, lockState{s.owner, remaining}
 }
 
 // String says who holds the lock.
@@ -59,12 +59,12 @@ func (s lockState) String() string {
 	return fmt.Sprintf("held by worker %d with %s", s.owner.worker, s.owner.token)
 }
 
-// lockGrant is the grant of one ok acquire or extend in a short list of operations, by the plain definition (see Mutex).
+// lockGrant is the hold of one ok acquire or extend in a short list of operations, by the plain definition (see Mutex).
 type lockGrant struct {
 	number int // from 1
-	index  int // of that operation
+	index  int // index of that operation
 	owner  owner
-	until  time.Duration // when it can be over at the earliest, if nobody releases it
+	until  time.Duration // its earliest end if nobody releases it
 }
 
 // grantsOf applies the definition to ops, which are in order of Return.
@@ -74,9 +74,10 @@ func grantsOf(ops []harness.Op, meta harness.Meta) []lockGrant {
 		if !setsLease(a) || a.Outcome != harness.OK {
 			continue
 		}
-		g := lockGrant{number: len(out) + 1, index: i, owner: ownerOf(a, meta), until: max(a.Call, a.HeldUntil(meta.Drift))}
+		g := lockGrant{number: len(out) + 1, index: i, owner: ownerOf(a, meta),
+			until: max(a.Call, a.HeldUntil(meta.Drift))}
 		for j, x := range ops {
-			late := j < i && x.Outcome == harness.Info // executed after a, perhaps
+			late := j < i && x.Outcome == harness.Info // it may be executed after a
 			if j == i || j < i && !late || ownerOf(x, meta) != g.owner {
 				continue
 			}
@@ -93,9 +94,9 @@ func grantsOf(ops []harness.Op, meta harness.Meta) []lockGrant {
 	return out
 }
 
-// lockOperations turns ops, which are in order of Return, into steps. A release ends the holds that its owner had before, from
-// its Call on: until its Return if it is ok, at any later time if not. The end of a lease may come at any time from the
-// earliest one, and what commands that were executed late may do to it is part of that.
+// lockOperations returns the model's operations for ops, which are in order of Return. A release ends its owner's
+// earlier holds from its Call on: by its Return if it was ok, else at any later time. A lease may end at any time from
+// its earliest end on, which accounts for late commands.
 func lockOperations(ops []harness.Op, meta harness.Meta) []porcupine.Operation {
 	var steps []porcupine.Operation
 	holds := grantsOf(ops, meta)
@@ -120,7 +121,7 @@ func lockOperations(ops []harness.Op, meta harness.Meta) []porcupine.Operation {
 	return steps
 }
 
-// heldBy lists the holds of o that were acquired before operation index.
+// heldBy lists the holds of o that come from operations before index.
 func heldBy(o owner, holds []lockGrant, index int) []int {
 	var out []int
 	for _, h := range holds {

@@ -13,7 +13,7 @@ type sequenceInput struct {
 	text   string // for pages
 }
 
-// sequenceModel returns porcupine's model of a sequence: its state is the last number it returned, "" for none, and the next
+// sequenceModel returns porcupine's model of a sequence. Its state is the last number returned, "" at first. The next
 // number has to be larger.
 func sequenceModel() porcupine.Model {
 	return porcupine.Model{
@@ -30,7 +30,7 @@ func sequenceModel() porcupine.Model {
 	}
 }
 
-// sequenceOperations turns the ok calls of ops that returned a number into operations of the model.
+// sequenceOperations returns the model's operations for the ok calls of ops that returned a number.
 func sequenceOperations(ops []harness.Op) []porcupine.Operation {
 	var steps []porcupine.Operation
 	for _, x := range ops {

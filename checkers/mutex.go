@@ -13,52 +13,63 @@ import (
 
 // Mutex returns the checker of mutual exclusion: no two owners certainly hold one lock at one time.
 //
-// What an ok acquire or extend A was granted can be over at the earliest of
+// An owner is a worker together with its token, Arg. It may acquire a lock again that it holds.
 //
-//   - the Call of the next release of that key by the same owner, whatever came of that release;
-//   - A.Call + TTL*(1-Meta.Drift), the earliest end of the lease; TTL 0 has none;
-//   - A.Until, where the variant promises an end of its own;
-//   - that same end of any later acquire or extend X of that key by the same owner, unless X failed, though not before
-//     X.Call: it may have set the lease anew, to a shorter one;
-//   - that same end, counted from A.Call, of any earlier X by the same owner that ended in info, since X may be executed after
-//     A; and A.Call, if such an X is a release.
+// The lease of an acquire or extend X, counted from a time t, ends at t + TTL*(1-Meta.Drift), or at X.Until if the
+// variant promises that and it comes first. A TTL of 0 has no end.
 //
-// That end is never before A.Call. From A.Return until then the hold is certain. The owner is the worker together with Arg, its
-// token; an owner may acquire again what it holds. An operation that ended in info or fail is granted nothing. Two grants A and B
-// to different owners violate mutual exclusion if neither can be over when the other one returns: B.Return < end of A and
-// A.Return < end of B. If A renewed an earlier grant of its owner before that could be over, the Return of the earlier grant counts
-// instead of A.Return. Holds that only touch are no violation: intervals are closed, so what happens in one instant is concurrent
-// and may have happened in the better order. Porcupine reads intervals in the same way. Sources: soundness rules 1, 2 and 5.
+// Every ok acquire or extend A begins a hold. The hold ends at the first of:
 //
-// Every acquire that overlaps an earlier hold is one violation, reported once, however many holds it overlaps. An extend is
-// one as well, unless its owner was part of one already since it got the lock: two owners that go on extending are not
-// counted again and again. The class is [harness.StolenRelease] if a third party's release that was answered ok explains
-// it: one that was late, after the last lease of its own owner, and may have met the earlier hold. Only releases seen before
-// the overlap is certain count; not those that had returned before the earlier hold's owner called an extend that was ok, so
-// still had the lock; and only where no fault is in force: a second primary would explain the overlap as well.
-// Otherwise it is [harness.DoubleGrant].
+//   - the end of A's lease, counted from A.Call;
+//   - the Call of the owner's next release of that key, whatever its outcome;
+//   - for each later acquire or extend X of the owner that did not fail, the end of X's lease, counted from X.Call, but
+//     not before X.Call. X may have replaced the lease by a shorter one;
+//   - for each earlier acquire or extend X of the owner that ended in info, the end of X's lease, counted from A.Call.
+//     The server may execute X after A;
+//   - A.Call, if an earlier release of the owner ended in info, for the same reason.
 //
-// Grants, in the figures, are acquires only, those of [harness.HarnessClient] among them.
+// The end is never before A.Call. A hold is certain from A.Return to its end.
 //
-// Time is O(1) amortised for each operation, and each open hold of its key: how many other locks its worker holds does not matter.
-// Memory is bounded by the keys, the workers and the open holds, by 16 bytes for each owner that ended in info, and by
-// 4,096 grants that can only be judged once an owner that has fallen silent speaks again. Of further ones, of a call that was
-// under way for more than 16 leases of an owner that renewed them, and of an owner that ended in info and comes back
-// when 16,384 others have done so since, nothing is said, and the verdict is Unknown if no violation is found.
+// Two holds A and B of different owners are a violation if A.Return < end of B and B.Return < end of A. If A renewed an
+// earlier hold of its owner before that had ended, the Return of the earlier grant counts in place of A.Return. Holds
+// that only touch are no violation. Intervals are closed, so operations that meet in one instant may have happened in
+// the harmless order. Porcupine reads intervals the same way. Sources: soundness rules 1, 2 and 5.
+//
+// Every acquire that overlaps an earlier hold is one violation, however many holds it overlaps. So is an extend, unless
+// its owner was part of a violation already since it got the lock. Two owners that keep extending are therefore not
+// counted again and again.
+//
+// The class is [harness.StolenRelease] if a late release explains the overlap: one that was answered ok, came after the
+// last lease of its own owner, and may have removed the earlier hold. Only releases seen before the overlap is certain
+// count. If the earlier hold's owner called an ok extend after the release had returned, it still had the lock, so that
+// release does not count. If a fault is in force, none counts: a second primary would explain the overlap as well.
+// Otherwise the class is [harness.DoubleGrant].
+//
+// The figure "grants" counts acquires only, those of [harness.HarnessClient] included.
+//
+// Time per operation is amortised O(1) plus the open holds of its key. How many other locks the worker holds does not
+// matter. Memory is bounded by the keys, the workers, the open holds, 16 bytes for each owner with an operation in
+// info, and 4,096 grants that wait for an owner that has fallen silent. Three kinds of grant are not judged: those
+// beyond the 4,096; those of a call that was under way for more than 16 renewed leases of another owner; and those of
+// an owner with an operation in info, after 16,384 other owners had one. They make the verdict Unknown if no violation
+// is found.
 func Mutex() harness.Checker { return mutex{} }
 
 type mutex struct{}
 
 func (mutex) Name() string { return "mutex" }
 
-func (c mutex) Check(ctx context.Context, h harness.History, found func(harness.Anomaly)) harness.Judgement {
-	p := &mutexPass{tally: newTally(h, found), faults: harness.Influences(h.Faults), held: map[int]*possessions{}, locks: map[string]*lock{}}
+func (c mutex) Check(ctx context.Context, h harness.History, report func(harness.Anomaly)) harness.Judgement {
+	p := &mutexPass{tally: newTally(h, report), faults: harness.Influences(h.Faults), holdsOf: map[int]*workerHolds{},
+		locks: map[string]*lock{}}
 	err := eachOp(ctx, h, p.op)
-	undecided := p.end(err == nil && isComplete(h))
+	undecidedDoubt := p.end(err == nil && isComplete(h))
 	return p.judge(judgement{
 		name: c.Name(), err: err,
 		valid:  fmt.Sprintf("no two certain holds overlap in %s grants", units.Count(int64(p.grants))),
-		absent: []string{noneSeen(p.acquires, harness.Acquire), p.uncertain()}, doubts: []string{undecided, p.tooManyWaiting(), p.tooLittleKnown(), overtakenDoubt(p.overtaken, harness.Acquire)},
+		absent: []string{noneSeen(p.acquires, harness.Acquire), p.uncertain()},
+		doubts: []string{undecidedDoubt, p.tooManyWaiting(), p.tooLittleKnown(),
+			overtakenDoubt(p.overtaken, harness.Acquire)},
 		figures: p.figures(),
 	})
 }
@@ -74,12 +85,14 @@ func (p *mutexPass) figures() []harness.Figure {
 	return out[:]
 }
 
-// uncertain returns a doubt if most grants were answered when their lease could be over: such a history cannot show much.
+// uncertain returns a doubt if most grants were answered after their lease may have ended. Such a history cannot show
+// much.
 func (p *mutexPass) uncertain() string {
 	if p.grants == 0 || 2*p.certain >= p.grants {
 		return ""
 	}
-	return fmt.Sprintf("only %d of %d grants were answered inside their lease: the TTL is too short for this load", p.certain, p.grants)
+	return fmt.Sprintf("only %d of %d grants were answered inside their lease: the TTL is too short for this load",
+		p.certain, p.grants)
 }
 
 // tooManyWaiting returns a doubt if too many grants waited for a silent owner.
@@ -87,15 +100,17 @@ func (p *mutexPass) tooManyWaiting() string {
 	if p.unjudged == 0 {
 		return ""
 	}
-	return fmt.Sprintf("%d grants were not judged: %d others waited already for owners that have fallen silent", p.unjudged, maxUndecided)
+	return fmt.Sprintf("%d grants were not judged: %d others waited already for owners that have fallen silent",
+		p.unjudged, maxUndecided)
 }
 
-// tooLittleKnown returns a doubt if too little is known of the late commands of owners that were granted locks.
+// tooLittleKnown returns a doubt if the late commands of some owners were forgotten before these were granted a lock.
 func (p *mutexPass) tooLittleKnown() string {
 	if p.forgotten == 0 {
 		return ""
 	}
-	return fmt.Sprintf("%d grants were not judged: their owners have commands that may still be executed, and more than %d other owners have had some since",
+	return fmt.Sprintf("%d grants were not judged: their owners have commands that may still be executed, and more "+
+		"than %d other owners have had some since",
 		p.forgotten, lateKept)
 }
 
@@ -103,37 +118,37 @@ func (p *mutexPass) tooLittleKnown() string {
 type mutexPass struct {
 	*tally
 	faults                     []harness.Influence
-	held                       map[int]*possessions // by worker
+	holdsOf                    map[int]*workerHolds // by worker
 	locks                      map[string]*lock
-	late                       lateOwners
-	seq                        int // of the operation at hand, from 1
+	pending                    lateOwners
+	seq                        int // place of the current operation in the history, from 1
 	acquires, grants, releases int
-	extends                    int // that were ok
-	certain                    int // grants that held something for certain
-	undecided                  int // overlaps
-	unjudged                   int // grants for whose overlaps there was no room
-	overtaken                  int // grants that were under way while an owner renewed its lease again and again
-	forgotten                  int // grants of owners whose late commands are not known any more
+	extends                    int // ok ones
+	certain                    int // grants answered before their hold ended
+	undecidedOverlaps          int // overlaps
+	unjudged                   int // grants whose overlaps found no room
+	overtaken                  int // grants that were under way while another owner renewed its lease many times
+	forgotten                  int // grants of owners whose late commands were forgotten
 }
 
-// op first learns what x says about the holds of its worker, then what x itself does.
+// op first applies x to the holds of its worker, then begins the hold that x was granted.
 func (p *mutexPass) op(x harness.Op) {
 	p.seq++
 	worker := p.meta.Worker(x.Client)
-	before := p.settleWorker(worker, x)
+	previous := p.applyToHolds(worker, x)
 	switch x.Kind {
 	case harness.Acquire:
 		p.acquires++
 		p.lock(x.Key)
 		if x.Outcome == harness.OK {
 			p.grants++
-			p.grant(worker, x, before)
+			p.grant(worker, x, previous)
 		}
 	case harness.Extend:
 		p.lock(x.Key)
 		if x.Outcome == harness.OK {
 			p.extends++
-			p.grant(worker, x, before)
+			p.grant(worker, x, previous)
 		}
 	case harness.Release:
 		p.lock(x.Key)
@@ -144,7 +159,7 @@ func (p *mutexPass) op(x harness.Op) {
 		return
 	}
 	if x.Outcome == harness.Info {
-		p.late.add(x, p.meta)
+		p.pending.add(x, p.meta)
 	}
 }
 
@@ -157,89 +172,89 @@ func (p *mutexPass) lock(key string) *lock {
 	return l
 }
 
-// settleWorker settles what x, an operation of worker, decides about the holds of that worker. A release ends them. Anything
-// else shows that they lasted until x returned, unless x set their lease anew: a worker does one thing after the other, so
-// a release still to come is called after that. It returns the latest hold that x goes on with or ends, if there is one.
-func (p *mutexPass) settleWorker(worker int, x harness.Op) *hold {
-	w := p.held[worker]
+// applyToHolds applies x, an operation of worker, to the worker's holds. A release ends them. Anything else proves that
+// they lasted until x returned, unless x started a new lease: a worker does one thing after the other, so its next
+// release comes later. It returns the latest hold of x's lock and token, which x renews or ends; nil if there is none.
+func (p *mutexPass) applyToHolds(worker int, x harness.Op) *hold {
+	w := p.holdsOf[worker]
 	if w == nil {
 		return nil
 	}
-	g := lockTokenOf(x)
-	same := w.last(g)
-	if same == nil && len(w.waiting) == 0 {
+	id := lockTokenOf(x)
+	latest := w.latest(id)
+	if latest == nil && len(w.waiting) == 0 {
 		return nil
 	}
-	var room [4]*hold
-	var left *hold // the latest of that lock and token that is kept
-	for _, h := range w.takeConcerned(room[:0], same) {
-		about := lockTokenOf(h.op) == g
-		if p.settle(h, x, about) {
+	var buffer [4]*hold
+	var kept *hold // the latest of that lock and token so far
+	for _, h := range w.takeAffected(buffer[:0], latest) {
+		sameLockAndToken := lockTokenOf(h.op) == id
+		if p.apply(h, x, sameLockAndToken) {
 			continue
 		}
-		if about {
-			h.before, left = left, h
+		if sameLockAndToken {
+			h.previous, kept = kept, h
 		}
-		if h.waits() {
+		if h.isAwaited() {
 			w.queue(h)
 		}
 	}
-	if same == nil {
+	if latest == nil {
 		return nil
 	}
-	w.set(g, left)
-	if x.Kind == harness.Release && x.Outcome == harness.OK && same.expiredBefore(x) {
-		p.locks[x.Key].noteSuspectRelease(&theft{hold: same, release: sight{x, p.seq}})
+	w.set(id, kept)
+	if x.Kind == harness.Release && x.Outcome == harness.OK && latest.expiredBefore(x) {
+		p.locks[x.Key].noteSuspectRelease(&theft{hold: latest, release: indexedOp{x, p.seq}})
 	}
-	return same
+	return latest
 }
 
-// settle decides what x, by the worker of h, says about h, and reports whether h need not be kept any more: because x
-// gave it up, or because x is a hold of the same owner that lasts as long at least and nothing waits for h.
-func (p *mutexPass) settle(h *hold, x harness.Op, about bool) (done bool) {
-	if about && x.Kind == harness.Release {
+// apply decides what x, by the worker of h, says about h. It reports whether h is done with: x released it, or x is a
+// hold of the same owner that lasts at least as long and no overlap waits for h.
+func (p *mutexPass) apply(h *hold, x harness.Op, sameLockAndToken bool) (done bool) {
+	if sameLockAndToken && x.Kind == harness.Release {
 		p.release(h, x)
 		return true
 	}
-	if about && setsLease(x) {
+	if sameLockAndToken && setsLease(x) {
 		p.renew(h, x)
 	}
-	if h.waits() {
-		t := p.lastedUntil(x)
-		p.noteLasted(h, t, nil)
-		p.confirmLasted(h, t, nil)
+	if h.isAwaited() {
+		p.heldUntil(h, p.heldAtLeastUntil(x), nil)
 		p.locks[h.op.Key].sweep()
 	}
-	if !about || !setsLease(x) || x.Outcome != harness.OK || h.waits() {
+	superseded := sameLockAndToken && setsLease(x) && x.Outcome == harness.OK
+	if !superseded || h.isAwaited() {
 		return false
 	}
 	p.remove(h)
 	return true
 }
 
-// lastedUntil returns until when a worker that did x had not called a release that is still to come: it did one thing after the other.
-func (p *mutexPass) lastedUntil(x harness.Op) time.Duration {
+// heldAtLeastUntil returns the time until which a worker that did x certainly called no later release. It did one thing
+// after the other. In a widened history x.Return may be too late, so x.Call counts.
+func (p *mutexPass) heldAtLeastUntil(x harness.Op) time.Duration {
 	if p.meta.Widened {
 		return x.Call
 	}
 	return x.Return
 }
 
-// grant begins the hold of the ok acquire or extend x, which goes on with before if that is not nil, and notes which holds it
-// may exclude.
-func (p *mutexPass) grant(worker int, x harness.Op, before *hold) {
-	h := &hold{
-		sight: sight{x, p.seq}, owner: owner{worker, x.Arg},
-		until: p.leastEnd(x), known: x.Return, latest: -1, since: x.Return,
+// grant begins the hold of the ok acquire or extend x, which renews previous if that is not nil. It also opens the
+// overlap with earlier holds, if there may be one.
+func (p *mutexPass) grant(worker int, x harness.Op, previous *hold) {
+	late, known := p.pending.commandsOf(x, p.meta)
+	if !known {
+		p.forgotten++
 	}
-	h.least, h.own, h.tenure = h.until, tenure{seq: p.seq, given: -1}, &h.own
-	if before != nil {
-		h.continueFrom(before)
+	h := newHold(indexedOp{x, p.seq}, owner{worker, x.Arg}, late.endOf(x, p.meta.Drift))
+	if previous != nil {
+		h.continueFrom(previous)
 	}
 	l := p.lock(x.Key)
 	l.prune(x)
 	p.openOverlap(l, h)
-	p.keep(worker, h)
+	p.addHold(worker, h)
 	if h.until <= x.Return {
 		return // nothing later can be granted too early
 	}
@@ -247,82 +262,72 @@ func (p *mutexPass) grant(worker int, x harness.Op, before *hold) {
 		p.certain++
 	}
 	l.blameRelease(h)
-	l.open = append(l.open, h)
+	l.holds = append(l.holds, h)
 }
 
-// leastEnd returns the earliest end of the lease of x, as far as is known when x returns: its own end, or an earlier one that
-// commands of its owner which may still be executed can set.
-func (p *mutexPass) leastEnd(x harness.Op) time.Duration {
-	l, known := p.late.commandsOf(x, p.meta)
-	if !known {
-		p.forgotten++
-	}
-	return l.keptUntil(x, p.meta.Drift)
-}
-
-// keep puts h into the possessions of its worker.
-func (p *mutexPass) keep(worker int, h *hold) {
-	w := p.held[worker]
+// addHold makes h the latest hold of its lock and token, and queues it if an overlap waits for it.
+func (p *mutexPass) addHold(worker int, h *hold) {
+	w := p.holdsOf[worker]
 	if w == nil {
-		w = &possessions{}
-		p.held[worker] = w
+		w = &workerHolds{}
+		p.holdsOf[worker] = w
 	}
-	g := lockTokenOf(h.op)
-	h.before = w.last(g)
-	w.set(g, h)
-	if h.waits() {
+	id := lockTokenOf(h.op)
+	h.previous = w.latest(id)
+	w.set(id, h)
+	if h.isAwaited() {
 		w.queue(h)
 	}
 	w.sweep(h.op.Return)
 }
 
-// openOverlap notes which open holds h may exclude, and opens an overlap if there are any and there is room for it.
+// openOverlap finds the holds that h may exclude. It opens one overlap for all of them, if there is room.
 func (p *mutexPass) openOverlap(l *lock, h *hold) {
-	room := p.undecided < maxUndecided
-	firsts, ties, unsure := 0, 0, false
-	for _, first := range l.open {
-		if !first.meets(h) {
-			unsure = unsure || first.cut && first.outlives(h)
+	hasRoom := p.undecidedOverlaps < maxUndecided
+	var firsts, ties int
+	var mayExclude bool // an earlier hold may exclude h, but its links were dropped
+	for _, first := range l.holds {
+		if !first.excludes(h) {
+			mayExclude = mayExclude || first.linksDropped && first.outlives(h)
 			continue
 		}
 		firsts++
 		if !p.meta.Widened && first.beginsAtReturnOf(h) {
 			ties++
 		}
-		if room {
-			first.latest = h.op.Return
-			p.held[first.owner.worker].queue(first)
+		if hasRoom {
+			first.lastExcluded = h.op.Return
+			p.holdsOf[first.owner.worker].queue(first)
 		}
 	}
 	switch {
-	case firsts > 0 && room:
+	case firsts > 0 && hasRoom:
 		h.overlap = &overlap{second: h, firsts: firsts, ties: ties, widened: p.meta.Widened}
-		l.undecided = append(l.undecided, h.overlap)
-		p.undecided++
+		l.overlaps = append(l.overlaps, h.overlap)
+		p.undecidedOverlaps++
 	case firsts > 0:
 		p.unjudged++
-	case unsure:
+	case mayExclude:
 		p.overtaken++
 	}
 }
 
-// release ends h at the Call of r and decides every overlap that waited for it.
+// release ends h at the Call of r and decides the overlaps that waited for it.
 func (p *mutexPass) release(h *hold, r harness.Op) {
-	h.tenure.given = r.Call
-	if h.waits() {
-		ended := &sight{r, p.seq}
+	h.tenure.releasedAt = r.Call
+	if h.isAwaited() {
+		released := &indexedOp{r, p.seq}
 		if r.Call <= h.op.Return {
-			p.endedAtReturn(h, r.Call, ended)
+			p.endedAtReturn(h, r.Call, released)
 		}
-		p.noteLasted(h, r.Call, ended)
-		p.confirmLasted(h, r.Call, ended)
+		p.heldUntil(h, r.Call, released)
 		p.locks[h.op.Key].sweep()
 	}
 	p.remove(h)
 }
 
-// renew notes that x may have made the lease of h shorter, and drops the overlaps that this undoes. An ok extend shows as
-// well that no release which had returned before it was called removed the lock.
+// renew applies the lease of x, which may be shorter, to h and drops the overlaps that no longer hold. An ok extend
+// also proves that no release which had returned before it was called removed the lock.
 func (p *mutexPass) renew(h *hold, x harness.Op) {
 	if x.Kind == harness.Extend && x.Outcome == harness.OK {
 		h.thefts = slices.DeleteFunc(h.thefts, func(t *theft) bool { return x.Call > t.release.op.Return })
@@ -331,49 +336,52 @@ func (p *mutexPass) renew(h *hold, x harness.Op) {
 	if until >= h.until {
 		return
 	}
-	if until <= h.op.Return && !p.meta.Widened { // in a widened history a release that is still to come may have been called before that
+	// In a widened history a release still to come may have been called earlier.
+	if until <= h.op.Return && !p.meta.Widened {
 		p.endedAtReturn(h, until, nil)
 	}
 	l := p.locks[h.op.Key]
-	for o := range l.undecidedAfter(h, until) {
+	for o := range l.overlapsAfter(h, until) {
 		p.dropFirst(o, h)
 	}
 	h.until = until
 	l.sweep()
 }
 
-// remove takes h out of its lock, and clears its references to others: otherwise each theft would keep the one before it in
-// memory for ever.
+// remove takes h out of its lock and clears its references. Otherwise each theft would keep the one before it in
+// memory.
 func (p *mutexPass) remove(h *hold) {
-	h.overlap, h.thefts, h.before = nil, nil, nil
+	h.overlap = nil
+	h.thefts = nil
+	h.previous = nil
 	l := p.locks[h.op.Key]
-	l.open = slices.DeleteFunc(l.open, func(other *hold) bool { return other == h })
+	l.holds = slices.DeleteFunc(l.holds, func(other *hold) bool { return other == h })
 }
 
-// end decides what still waits. In a complete record an owner that was silent since has not given its lock up, so leases alone
-// end the holds. An incomplete record may lack a release that was under way: then end decides nothing, and returns a doubt.
+// end decides the remaining overlaps. In a complete record, owners that were silent since have not released anything,
+// so their holds end with their leases. An incomplete record may lack a release, so end decides nothing and returns a
+// doubt.
 func (p *mutexPass) end(complete bool) string {
-	var rest []*hold
-	for _, w := range p.held {
-		rest = append(rest, w.all()...)
+	var all []*hold
+	for _, w := range p.holdsOf {
+		all = append(all, w.all()...)
 	}
-	slices.SortFunc(rest, func(a, b *hold) int { return cmp.Compare(a.seq, b.seq) })
-	undecided := 0
+	slices.SortFunc(all, func(a, b *hold) int { return cmp.Compare(a.seq, b.seq) })
+	remaining := 0
 	if complete {
-		for _, h := range rest {
-			p.noteLasted(h, forever, nil)
-			p.confirmLasted(h, forever, nil)
+		for _, h := range all {
+			p.heldUntil(h, forever, nil)
 		}
 	}
 	for _, l := range p.locks {
-		for _, o := range l.undecided {
+		for _, o := range l.overlaps {
 			if o.open() && !o.second.alreadyCounted() {
-				undecided++
+				remaining++
 			}
 		}
 	}
-	if undecided == 0 {
+	if remaining == 0 {
 		return ""
 	}
-	return fmt.Sprintf("the record stops before %d possible overlaps of holds were decided", undecided)
+	return fmt.Sprintf("the record stops before %d possible overlaps of holds were decided", remaining)
 }

@@ -17,7 +17,7 @@ var (
 func TestMutex(t *testing.T) {
 	a, b := acquire(0, "a", 1, 2, 10), acquire(1, "b", 3, 4, 10)
 	long, other := acquire(0, "a", 1, 2, 100), acquire(1, "b", 1, 2, 100)
-	taken := func(ops ...harness.Op) harness.History { // the lease of a is over, and b has been granted the lock
+	taken := func(ops ...harness.Op) harness.History { // the lease of a has ended, and b has been granted the lock
 		return of(append([]harness.Op{a, acquire(1, "b", 12, 13, 30)}, ops...)...)
 	}
 	theft, given := release(0, "a", 14, 15), release(1, "b", 20, 21)
@@ -26,92 +26,133 @@ func TestMutex(t *testing.T) {
 	twoGrants := append(doubleGrant, harness.DoubleGrant)
 	runCases(t, Mutex(), []verdictCase{
 		{name: "empty", h: of(), unknown: "no acquire was recorded"},
-		{name: "one after the other", h: of(acquire(0, "a", 1, 2, 10), release(0, "a", 3, 4), acquire(1, "b", 3, 5, 10))},
+		{name: "one after the other", h: of(acquire(0, "a", 1, 2, 10), release(0, "a", 3, 4),
+			acquire(1, "b", 3, 5, 10))},
 		{name: "two at once", want: doubleGrant, h: of(acquire(0, "a", 1, 2, 10), acquire(1, "b", 1, 3, 10))},
 		{name: "lease over at the boundary", h: of(acquire(0, "a", 1, 2, 10), acquire(1, "b", 3, 11, 10))},
 		{name: "both owners go on extending: one violation", want: doubleGrant, h: of(a, b,
 			extend(0, "a", 5, 6, 10), extend(1, "b", 7, 8, 10), extend(0, "a", 9, 10, 10), extend(1, "b", 12, 13, 10))},
-		{name: "extending after a release is another violation", want: twoGrants, h: of(acquire(0, "a", 1, 2, 10), acquire(1, "b", 3, 4, 50),
-			release(0, "a", 5, 6), extend(0, "a", 7, 8, 10))},
-		{name: "a third owner beside two that extend", want: twoGrants, h: of(a, b, extend(0, "a", 5, 6, 10), acquire(2, "c", 7, 8, 10))},
+		{name: "extending after a release is another violation", want: twoGrants,
+			h: of(acquire(0, "a", 1, 2, 10), acquire(1, "b", 3, 4, 50),
+				release(0, "a", 5, 6), extend(0, "a", 7, 8, 10))},
+		{name: "a third owner beside two that extend", want: twoGrants,
+			h: of(a, b, extend(0, "a", 5, 6, 10), acquire(2, "c", 7, 8, 10))},
 
-		{name: "an owner that renewed, after one that was answered late", h: of(acquire(0, "a", 1, 5, 100), extend(0, "a", 6, 7, 100), acquire(1, "b", 1, 14, 3))},
-		{name: "of two late acquires one promised an earlier end", h: of(info(promising(5, acquire(0, "a", 0, 0, 50))), info(promising(9, acquire(3, "a", 1, 1, 50))),
-			acquire(6, "a", 2, 3, 100), acquire(1, "b", 7, 8, 10))},
+		{name: "an owner that renewed, after one that was answered late",
+			h: of(acquire(0, "a", 1, 5, 100), extend(0, "a", 6, 7, 100), acquire(1, "b", 1, 14, 3))},
+		{name: "of two late acquires one promised an earlier end",
+			h: of(info(promising(5, acquire(0, "a", 0, 0, 50))), info(promising(9, acquire(3, "a", 1, 1, 50))),
+				acquire(6, "a", 2, 3, 100), acquire(1, "b", 7, 8, 10))},
 		{name: "released at the instant of its answer, beside an earlier one", want: doubleGrant,
-			h: of(acquire(0, "a", 1, 2, 100), acquire(1, "b", 3, 5, 10), release(1, "b", 5, 6), release(0, "a", 20, 21))},
-		{name: "released at the instant of its answer, before another is granted it", h: of(acquire(0, "a", 1, 5, 100), acquire(1, "b", 6, 7, 100), release(0, "a", 5, 9))},
+			h: of(acquire(0, "a", 1, 2, 100), acquire(1, "b", 3, 5, 10), release(1, "b", 5, 6),
+				release(0, "a", 20, 21))},
+		{name: "released at the instant of its answer, before another is granted it",
+			h: of(acquire(0, "a", 1, 5, 100), acquire(1, "b", 6, 7, 100), release(0, "a", 5, 9))},
 		{name: "torn, one has spoken, and the other gave it up at the instant of both answers",
-			h: torn(acquire(0, "a", 1, 5, 100), acquire(1, "b", 1, 5, 100), on("z", acquire(0, "z", 6, 7, 5)), release(1, "b", 5, 8))},
+			h: torn(acquire(0, "a", 1, 5, 100), acquire(1, "b", 1, 5, 100), on("z", acquire(0, "z", 6, 7, 5)),
+				release(1, "b", 5, 8))},
 		{name: "torn, one gave it up before, and one at the instant of two answers",
-			h: torn(acquire(0, "a", 1, 2, 100), acquire(2, "t", 1, 5, 100), acquire(1, "b", 1, 5, 100), release(0, "a", 4, 6), release(1, "b", 5, 7))},
-		{name: "the second spoke of another lock at the instant of both answers, and gave it up then", h: of(acquire(0, "a", 1, 5, 100), acquire(1, "b", 1, 5, 100),
-			on("z", acquire(1, "z", 5, 5, 5)), on("y", acquire(0, "y", 6, 7, 5)), release(1, "b", 5, 8))},
-		{name: "released at the instant at which both were answered", h: of(acquire(0, "a", 1, 5, 10), acquire(1, "b", 1, 5, 10), release(1, "b", 5, 6))},
-		{name: "over at the instant at which both were answered", h: of(acquire(0, "a", 1, 5, 10), acquire(1, "b", 1, 5, 10), promising(5, extend(1, "b", 5, 6, 10)))},
-		{name: "in machines what a worker asks later may have come before its last answer", h: inMachines(of(acquire(0, "a", 1, 2, 100), acquire(1, "b", 3, 10, 100),
-			on("z", acquire(0, "z", 5, 20, 5)), release(0, "a", 6, 21)))},
-		{name: "in machines, what it asked later still", want: doubleGrant, h: inMachines(of(acquire(0, "a", 1, 2, 100), acquire(1, "b", 3, 10, 100),
-			on("z", acquire(0, "z", 11, 20, 5)), release(0, "a", 12, 21)))},
-		{name: "release inside the extended lease is not late", want: twoGrants, h: taken(extend(0, "a", 9, 10, 30), theft, c, given)},
-		{name: "extended before the late release", want: stolenRelease, h: taken(extend(1, "b", 13, 14, 30), release(0, "a", 15, 16), acquire(2, "c", 17, 18, 30), given)},
-		{name: "extended after the late release, which so removed nothing", want: doubleGrant, h: taken(theft, extend(1, "b", 16, 17, 30), later, given)},
-		{name: "extended in vain after the late release", want: stolenRelease, h: taken(theft, fail(extend(1, "b", 16, 17, 30)), later, given)},
-		{name: "extended at the instant of the late release", want: stolenRelease, h: taken(theft, extend(1, "b", 15, 17, 30), later, given)},
-		{name: "extended at the instant of the late release, as is heard after the other grant", want: stolenRelease, h: taken(theft, acquire(2, "c", 17, 18, 30), extend(1, "b", 15, 19, 30), release(2, "c", 20, 21))},
-		{name: "extended after the late release, perhaps", want: stolenRelease, h: taken(theft, info(extend(1, "b", 16, 17, 30)), later, release(4, "b", 20, 21))},
-		{name: "release answered at the end of its lease is not late", want: doubleGrant, h: of(acquire(0, "a", 1, 2, 10), acquire(1, "b", 9, 10, 30),
-			release(0, "a", 10, 11), acquire(2, "c", 12, 13, 30), given)},
-		{name: "extended after the late release, as is heard after the other grant", want: doubleGrant, h: taken(theft, acquire(2, "c", 17, 18, 30), extend(1, "b", 16, 19, 30), release(2, "c", 20, 21))},
-		{name: "a thief that had extended after the other's grant", want: append(doubleGrant, harness.StolenRelease), h: of(acquire(0, "a", 1, 2, 10), acquire(1, "b", 12, 13, 60),
-			extend(0, "a", 14, 15, 5), release(0, "a", 25, 26), acquire(2, "c", 27, 28, 60), release(1, "b", 30, 31))},
+			h: torn(acquire(0, "a", 1, 2, 100), acquire(2, "t", 1, 5, 100), acquire(1, "b", 1, 5, 100),
+				release(0, "a", 4, 6), release(1, "b", 5, 7))},
+		{name: "the second spoke of another lock at the instant of both answers, and gave it up then",
+			h: of(acquire(0, "a", 1, 5, 100), acquire(1, "b", 1, 5, 100),
+				on("z", acquire(1, "z", 5, 5, 5)), on("y", acquire(0, "y", 6, 7, 5)), release(1, "b", 5, 8))},
+		{name: "released at the instant at which both were answered",
+			h: of(acquire(0, "a", 1, 5, 10), acquire(1, "b", 1, 5, 10), release(1, "b", 5, 6))},
+		{name: "over at the instant at which both were answered",
+			h: of(acquire(0, "a", 1, 5, 10), acquire(1, "b", 1, 5, 10), promising(5, extend(1, "b", 5, 6, 10)))},
+		{name: "in machines what a worker asks later may have come before its last answer",
+			h: inMachines(of(acquire(0, "a", 1, 2, 100), acquire(1, "b", 3, 10, 100),
+				on("z", acquire(0, "z", 5, 20, 5)), release(0, "a", 6, 21)))},
+		{name: "in machines, what it asked later still", want: doubleGrant,
+			h: inMachines(of(acquire(0, "a", 1, 2, 100), acquire(1, "b", 3, 10, 100),
+				on("z", acquire(0, "z", 11, 20, 5)), release(0, "a", 12, 21)))},
+		{name: "release inside the extended lease is not late", want: twoGrants,
+			h: taken(extend(0, "a", 9, 10, 30), theft, c, given)},
+		{name: "extended before the late release", want: stolenRelease,
+			h: taken(extend(1, "b", 13, 14, 30), release(0, "a", 15, 16), acquire(2, "c", 17, 18, 30), given)},
+		{name: "extended after the late release, which so removed nothing", want: doubleGrant,
+			h: taken(theft, extend(1, "b", 16, 17, 30), later, given)},
+		{name: "extended in vain after the late release", want: stolenRelease,
+			h: taken(theft, fail(extend(1, "b", 16, 17, 30)), later, given)},
+		{name: "extended at the instant of the late release", want: stolenRelease,
+			h: taken(theft, extend(1, "b", 15, 17, 30), later, given)},
+		{name: "extended at the instant of the late release, as is heard after the other grant", want: stolenRelease,
+			h: taken(theft, acquire(2, "c", 17, 18, 30), extend(1, "b", 15, 19, 30), release(2, "c", 20, 21))},
+		{name: "extended after the late release, perhaps", want: stolenRelease,
+			h: taken(theft, info(extend(1, "b", 16, 17, 30)), later, release(4, "b", 20, 21))},
+		{name: "release answered at the end of its lease is not late", want: doubleGrant,
+			h: of(acquire(0, "a", 1, 2, 10), acquire(1, "b", 9, 10, 30),
+				release(0, "a", 10, 11), acquire(2, "c", 12, 13, 30), given)},
+		{name: "extended after the late release, as is heard after the other grant", want: doubleGrant,
+			h: taken(theft, acquire(2, "c", 17, 18, 30), extend(1, "b", 16, 19, 30), release(2, "c", 20, 21))},
+		{name: "a thief that had extended after the other's grant", want: append(doubleGrant, harness.StolenRelease),
+			h: of(acquire(0, "a", 1, 2, 10), acquire(1, "b", 12, 13, 60),
+				extend(0, "a", 14, 15, 5), release(0, "a", 25, 26), acquire(2, "c", 27, 28, 60),
+				release(1, "b", 30, 31))},
 		{name: "released and acquired again within an instant", want: stolenRelease, h: of(acquire(0, "t", 0, 1, 2),
 			acquire(1, "b", 1, 3, 8), release(0, "t", 3, 3), acquire(0, "t", 3, 3, 4), release(0, "t", 5, 8))},
 
-		{name: "the thief itself is granted it", want: stolenRelease, h: taken(theft, acquire(0, "c", 16, 17, 30), given)},
+		{name: "the thief itself is granted it", want: stolenRelease,
+			h: taken(theft, acquire(0, "c", 16, 17, 30), given)},
 		{name: "late release answered before the grant it undoes", want: stolenRelease,
 			h: of(a, acquire(1, "b", 12, 16, 30), release(0, "a", 13, 15), c, given)},
-		{name: "late release answered after the grant it allows", want: stolenRelease, h: taken(release(0, "a", 14, 19), c, given)},
-		{name: "late release answered when the hold it ended is over", want: stolenRelease, h: taken(acquire(2, "c", 16, 17, 10), release(2, "c", 30, 31), acquire(2, "d", 43, 44, 5), release(0, "a", 14, 50))},
+		{name: "late release answered after the grant it allows", want: stolenRelease,
+			h: taken(release(0, "a", 14, 19), c, given)},
+		{name: "late release answered when the hold it ended is over", want: stolenRelease,
+			h: taken(acquire(2, "c", 16, 17, 10), release(2, "c", 30, 31), acquire(2, "d", 43, 44, 5),
+				release(0, "a", 14, 50))},
 		{name: "late release refused", want: doubleGrant, h: taken(fail(theft), c, given)},
-		{name: "release in time explains nothing", want: doubleGrant, h: of(acquire(0, "a", 1, 2, 100), release(0, "a", 5, 9), acquire(1, "b", 6, 8, 90), c, given)},
+		{name: "release in time explains nothing", want: doubleGrant,
+			h: of(acquire(0, "a", 1, 2, 100), release(0, "a", 5, 9), acquire(1, "b", 6, 8, 90), c, given)},
 		{name: "split brain: an owner that releases its own in time is no thief", want: twoGrants, h: of(
 			acquire(0, "a", 1, 2, 100), acquire(1, "b", 3, 4, 100), release(0, "a", 5, 6), acquire(2, "c", 7, 8, 100))},
 		{name: "with a fault in force a second primary explains it as well", want: doubleGrant,
 			h: during(taken(theft, c, given), harness.Fault{Name: "partition", End: 1000, Proved: true})},
-		{name: "most grants answered after their lease", unknown: "only 1 of 3 grants were answered inside their lease", h: of(
-			acquire(0, "a", 1, 20, 10), acquire(1, "b", 21, 40, 10), acquire(2, "c", 41, 42, 10))},
-		{name: "half of the grants answered after their lease", h: of(acquire(0, "a", 1, 20, 10), acquire(2, "c", 41, 42, 10))},
-		{name: "late release after the second grant explains nothing", want: doubleGrant, h: taken(c, release(0, "a", 18, 19), given)},
+		{name: "most grants answered after their lease", unknown: "only 1 of 3 grants were answered inside their lease",
+			h: of(
+				acquire(0, "a", 1, 20, 10), acquire(1, "b", 21, 40, 10), acquire(2, "c", 41, 42, 10))},
+		{name: "half of the grants answered after their lease",
+			h: of(acquire(0, "a", 1, 20, 10), acquire(2, "c", 41, 42, 10))},
+		{name: "late release after the second grant explains nothing", want: doubleGrant,
+			h: taken(c, release(0, "a", 18, 19), given)},
 
-		// Equal instants, each of which a mutant of the checker got wrong: see `make mutate`.
+		// Equal instants. A mutant of the checker got each of them wrong: see `make mutate`.
 		{name: "answered when its lease is over", unknown: "only 0 of 1 grants", h: of(acquire(0, "a", 1, 11, 10))},
-		{name: "a release called when the other is granted explains it", want: stolenRelease, h: taken(acquire(2, "c", 14, 16, 30), release(0, "a", 16, 20), release(1, "b", 22, 23))},
-		{name: "a release called after the other is granted does not", want: doubleGrant, h: taken(acquire(2, "c", 14, 16, 30), release(0, "a", 17, 20), release(1, "b", 22, 23))},
+		{name: "a release called when the other is granted explains it", want: stolenRelease,
+			h: taken(acquire(2, "c", 14, 16, 30), release(0, "a", 16, 20), release(1, "b", 22, 23))},
+		{name: "a release called after the other is granted does not", want: doubleGrant,
+			h: taken(acquire(2, "c", 14, 16, 30), release(0, "a", 17, 20), release(1, "b", 22, 23))},
 
 		{name: "late extends, the longer one first", h: of(info(extend(0, "a", 1, 2, 9)), info(extend(3, "a", 3, 4, 5)),
 			acquire(6, "a", 5, 6, 100), acquire(1, "b", 12, 13, 10))},
 		{name: "a late promise, then a late extend without one", h: of(info(promising(10, extend(0, "a", 1, 2, 100))),
 			info(extend(3, "a", 3, 4, 100)), acquire(6, "a", 5, 6, 100), acquire(1, "b", 12, 13, 10))},
 
-		{name: "torn, the first one speaks of another lock in that instant, and after it", want: doubleGrant, h: torn(acquire(0, "a", 1, 2, 100),
-			acquire(1, "b", 3, 6, 100), on("j", acquire(0, "x", 5, 6, 9)), on("j", release(0, "x", 7, 8)))},
+		{name: "torn, the first one speaks of another lock in that instant, and after it", want: doubleGrant,
+			h: torn(acquire(0, "a", 1, 2, 100),
+				acquire(1, "b", 3, 6, 100), on("j", acquire(0, "x", 5, 6, 9)), on("j", release(0, "x", 7, 8)))},
 		{name: "torn, granted in one instant, and both speak of another lock", want: doubleGrant, h: torn(long, other,
 			on("j", acquire(0, "x", 3, 4, 1)), on("l", acquire(1, "x", 3, 4, 1)))},
-		{name: "torn, granted in one instant, and one speaks of another lock", unknown: "1 possible overlap", h: torn(long, other,
-			on("j", acquire(0, "x", 3, 4, 1)))},
-		{name: "granted in one instant, one of them shortened later", want: doubleGrant, h: of(long, other, info(extend(1, "b", 3, 4, 10)))},
+		{name: "torn, granted in one instant, and one speaks of another lock", unknown: "1 possible overlap",
+			h: torn(long, other,
+				on("j", acquire(0, "x", 3, 4, 1)))},
+		{name: "granted in one instant, one of them shortened later", want: doubleGrant,
+			h: of(long, other, info(extend(1, "b", 3, 4, 10)))},
 
-		// An operation that ended in info may be executed at any later time, under the same token: a lease is certain as far as that leaves it.
-		{name: "a late extend to less can be over", h: of(shortened, renewed, acquire(0, "a", 0, 1, 99), acquire(1, "b", 13, 14, 99))},
-		{name: "and just before it cannot", want: doubleGrant, h: of(shortened, renewed, acquire(0, "a", 0, 1, 99), acquire(1, "b", 12, 13, 99))},
-		// A grant whose own lease was over when it was answered is a violation if another owner had the lock all the while.
+		// An operation in info may be executed at any later time, under the same token, and may shorten a lease.
+		{name: "a late extend to less can be over",
+			h: of(shortened, renewed, acquire(0, "a", 0, 1, 99), acquire(1, "b", 13, 14, 99))},
+		{name: "and just before it cannot", want: doubleGrant,
+			h: of(shortened, renewed, acquire(0, "a", 0, 1, 99), acquire(1, "b", 12, 13, 99))},
+		// A grant that was answered after its own lease is a violation if another owner had the lock all the while.
 		{name: "held all the while", want: doubleGrant, h: of(acquire(0, "a", 1, 2, 0), acquire(1, "b", 6, 40, 10))},
-		{name: "renewed when it can be over", h: of(acquire(0, "a", 1, 2, 16), extend(0, "a", 16, 17, 30), acquire(1, "b", 6, 40, 10))},
+		{name: "renewed when it can be over",
+			h: of(acquire(0, "a", 1, 2, 16), extend(0, "a", 16, 17, 30), acquire(1, "b", 6, 40, 10))},
 	})
 }
 
-// Renewals inside the lease of an earlier one do not count among those that are followed back; of others 16 do.
+// Renewals inside an earlier lease do not count among the 16 through which a hold is traced back.
 func TestMutexFollowsRenewals(t *testing.T) {
 	renewed := func(times int, ttl time.Duration, other harness.Op) harness.History {
 		ops := []harness.Op{acquire(0, "a", 1, 2, ttl)}
@@ -130,12 +171,13 @@ func TestMutexFollowsRenewals(t *testing.T) {
 	})
 }
 
-// A worker may have any number of locks at once, and give up each.
+// A worker may have any number of locks at once, and release each.
 func TestMutexManyLocksOfOneWorker(t *testing.T) {
 	const locks = 60
 	var ops []harness.Op
 	for i := range time.Duration(locks) {
-		ops = append(ops, on(i.String(), acquire(0, "a", i, i, 1000)), on(i.String(), acquire(1, "b", 200+2*i, 200+2*i, 1000)))
+		ops = append(ops, on(i.String(), acquire(0, "a", i, i, 1000)),
+			on(i.String(), acquire(1, "b", 200+2*i, 200+2*i, 1000)))
 	}
 	_, found := judge(t, Mutex(), of(ops...))
 	require.Len(t, found, locks)
@@ -146,8 +188,8 @@ func TestMutexManyLocksOfOneWorker(t *testing.T) {
 	require.Empty(t, found)
 }
 
-// The latest owners with late commands are known in full. If an earlier one comes back, the checker reports no violation of it and
-// says that it was not judged.
+// The late commands of the latest owners are kept. If an earlier owner comes back, the checker reports no violation of
+// it and says that it was not judged.
 func TestMutexForgetsLateCommands(t *testing.T) {
 	forgotten := func(last ...harness.Op) harness.History {
 		ops := []harness.Op{acquire(0, "a", 0, 1, 10), info(release(0, "a", 2, 3))}
@@ -159,14 +201,16 @@ func TestMutexForgetsLateCommands(t *testing.T) {
 	const id, at = 3 + 3*lateKept, lateKept + 10
 	other := acquire(1, "b", at+2, at+3, 0)
 	runCases(t, Mutex(), []verdictCase{
-		{name: "the first owner comes back", unknown: "1 grants were not judged: their owners", h: forgotten(acquire(id, "a", at, at+1, 0))},
-		{name: "and another is granted it", unknown: "1 grants were not judged", h: forgotten(acquire(id, "a", at, at+1, 0), other)},
+		{name: "the first owner comes back", unknown: "1 grants were not judged: their owners",
+			h: forgotten(acquire(id, "a", at, at+1, 0))},
+		{name: "and another is granted it", unknown: "1 grants were not judged",
+			h: forgotten(acquire(id, "a", at, at+1, 0), other)},
 		{name: "beside a new owner", want: doubleGrant, h: forgotten(acquire(id, "new", at, at+1, 0), other)},
 	})
 }
 
-// Each grant beside a silent owner waits for that owner's next operation. All grants for which there is room are decided then. The
-// rest is not judged.
+// Each grant beside a silent owner waits for that owner's next operation. Then all grants for which there was room are
+// decided. The others are not judged.
 func TestManyGrantsBesideASilentOwner(t *testing.T) {
 	for _, more := range []int{0, 5} {
 		ops, end := []harness.Op{acquire(0, "a", 0, 1, 0)}, time.Duration(10)
@@ -189,26 +233,28 @@ func TestManyGrantsBesideASilentOwner(t *testing.T) {
 	}
 }
 
-// Each client speaks once, and the next one is granted its lock before its lease is over.
+// Each client acts once, and the next one is granted its lock before its lease has ended.
 func oneAfterTheOther(i int, t time.Duration) harness.Op {
 	return acquire(i, strconv.Itoa(i), t, t, 15*time.Microsecond)
 }
 
-// Any of them may yet say that it had given up before, but no more are waited for than there is room for.
+// Any of them may yet have released before, but only as many are awaited as there is room for.
 func TestMoreSilentOwnersThanThereIsRoomFor(t *testing.T) {
-	p := &mutexPass{tally: newTally(of(), func(harness.Anomaly) {}), held: map[int]*possessions{}, locks: map[string]*lock{}}
+	p := &mutexPass{tally: newTally(of(), func(harness.Anomaly) {}), holdsOf: map[int]*workerHolds{},
+		locks: map[string]*lock{}}
 	p.meta.Workers = 0 // each client is a worker
 	for i := range maxUndecided + 1000 {
 		p.op(oneAfterTheOther(i, time.Duration(i)*10*time.Microsecond))
 	}
-	require.Len(t, p.locks["k"].undecided, maxUndecided)
-	require.LessOrEqual(t, len(p.locks["k"].open), maxUndecided+3, "one more than overlaps in their chain, and two inside their lease")
+	require.Len(t, p.locks["k"].overlaps, maxUndecided)
+	require.LessOrEqual(t, len(p.locks["k"].holds), maxUndecided+3,
+		"one more than overlaps in their chain, and two inside their lease")
 	require.Equal(t, 999, p.unjudged, "the first one had nobody before it")
 	require.Empty(t, p.end(true))
 	require.Equal(t, maxUndecided, p.counts[harness.DoubleGrant])
 }
 
-// Times that were widened leave open whether an owner had the lock for long: it may have ended before its own answer.
+// With widened times it is open whether an owner had the lock for long: its hold may have ended before its own answer.
 func TestMutexInMachines(t *testing.T) {
 	run := func(ops ...harness.Op) harness.History {
 		return inMachines(of(append(ops, release(0, "a", 30, 31))...))
@@ -216,7 +262,7 @@ func TestMutexInMachines(t *testing.T) {
 	from := func(since time.Duration) harness.Op { return acquire(0, "a", 1, since, 100) }
 	b := acquire(1, "b", 3, 10, 100)
 	given := func(call time.Duration) harness.Op { return release(1, "b", call, 20) }
-	shorter := extend(1, "b", 4, 12, 1) // over at 5
+	shorter := extend(1, "b", 4, 12, 1) // its lease ends at 5
 	spoke := on("z", acquire(0, "z", 15, 16, 5))
 	runCases(t, Mutex(), []verdictCase{
 		{name: "both had it at once", want: doubleGrant, h: run(from(2), b, given(20))},
@@ -225,28 +271,31 @@ func TestMutexInMachines(t *testing.T) {
 		{name: "the second gave it up at the instant from which the first had it", h: run(from(5), b, given(5))},
 		{name: "the second gave it up just after that", want: doubleGrant, h: run(from(5), b, given(6))},
 		{name: "the second made its lease short", want: doubleGrant, h: run(from(4), b, shorter, given(20))},
-		{name: "the second made its lease short, to the instant from which the first had it", h: run(from(5), b, shorter, given(20))},
-		{name: "the first has spoken, and it is not known how long the second had it", h: run(from(5), b, spoke, given(5))},
+		{name: "the second made its lease short, to the instant from which the first had it",
+			h: run(from(5), b, shorter, given(20))},
+		{name: "the first has spoken, and it is not known how long the second had it",
+			h: run(from(5), b, spoke, given(5))},
 		{name: "the first has spoken, and then the second", want: doubleGrant, h: run(from(5), b, spoke, given(17))},
 		{name: "answered at one instant", want: doubleGrant, h: run(from(10), b, given(12))},
 		{name: "answered at one instant, and given up", h: run(from(10), b, given(10))},
 	})
 }
 
-// Of several owners who had the lock the earliest is named, whoever spoke first.
+// If several owners had the lock, the earliest is named, whichever acted first.
 func TestMutexNamesTheEarliest(t *testing.T) {
 	spoke := func(client int, at time.Duration) harness.Op {
 		return on(strconv.Itoa(client), acquire(client, "z", at, at, 5))
 	}
 	for _, order := range [][2]time.Duration{{30, 40}, {40, 30}} {
-		_, found := judge(t, Mutex(), inMachines(of(acquire(0, "a", 1, 2, 100), acquire(2, "c", 1, 3, 100), acquire(1, "b", 4, 5, 100),
+		_, found := judge(t, Mutex(), inMachines(of(acquire(0, "a", 1, 2, 100), acquire(2, "c", 1, 3, 100),
+			acquire(1, "b", 4, 5, 100),
 			spoke(0, order[0]), spoke(2, order[1]), spoke(1, 50), spoke(0, 60), spoke(2, 60))))
 		require.Len(t, found, 2)
 		require.Equal(t, "a", found[1].Ops[0].Arg)
 	}
 }
 
-// However many overlaps are decided, there is room for more.
+// However many overlaps were decided, there is room for more.
 func TestMutexOfManyOverlaps(t *testing.T) {
 	var ops []harness.Op
 	const many = 2 * maxUndecided
@@ -258,38 +307,40 @@ func TestMutexOfManyOverlaps(t *testing.T) {
 	require.Len(t, found, many)
 }
 
-// Overlaps that are decided are dropped once they are more than half, and the others stay.
+// Decided overlaps are dropped once they are more than half, and the others stay.
 func TestLocksDropDecidedOverlaps(t *testing.T) {
 	decided := &overlap{decided: true}
 	for n, left := range map[int]int{1: 4, 2: 4, 3: 1} {
-		l := lock{decided: n}
+		l := lock{decidedOverlaps: n}
 		for i := range 4 {
 			if i < n {
-				l.undecided = append(l.undecided, decided)
+				l.overlaps = append(l.overlaps, decided)
 			} else {
-				l.undecided = append(l.undecided, &overlap{})
+				l.overlaps = append(l.overlaps, &overlap{})
 			}
 		}
 		l.sweep()
-		require.Len(t, l.undecided, left)
-		require.False(t, l.undecided[left-1].decided)
+		require.Len(t, l.overlaps, left)
+		require.False(t, l.overlaps[left-1].decided)
 	}
 }
 
-// A hold that is given up when its lease ends has ended with the lease.
+// A hold that is released when its lease ends has ended with the lease.
 func TestHowAHoldEnds(t *testing.T) {
 	h := holdUntil("a", 5)
-	for given, why := range map[time.Duration]harness.SpanEnd{-1: harness.LeaseEnds, 4: harness.OwnRelease, 5: harness.LeaseEnds, 6: harness.LeaseEnds} {
-		h.tenure = &tenure{given: given}
+	for given, why := range map[time.Duration]harness.SpanEnd{-1: harness.LeaseEnds, 4: harness.OwnRelease,
+		5: harness.LeaseEnds, 6: harness.LeaseEnds} {
+		h.tenure = &tenure{releasedAt: given}
 		require.Equal(t, why, h.span(h.op, 0)[0].Until, given)
 	}
-	h.tenure = &tenure{given: 0}
+	h.tenure = &tenure{releasedAt: 0}
 	require.Empty(t, h.span(h.op, 0), "given up at the beginning of the run")
 }
 
-// A release gives up every grant that its owner renewed, so that no span goes on after it.
+// A release ends every grant that its owner renewed, so no span goes on after it.
 func TestAReleaseEndsWhatWasRenewed(t *testing.T) {
-	ops := []harness.Op{acquire(0, "a", 0, 8, 0), acquire(1, "b", 16, 24, 0), promising(25, acquire(1, "b", 24, 24, 0)), release(1, "b", 24, 32)}
+	ops := []harness.Op{acquire(0, "a", 0, 8, 0), acquire(1, "b", 16, 24, 0), promising(25, acquire(1, "b", 24, 24, 0)),
+		release(1, "b", 24, 32)}
 	_, found := judgeWithin(t.Context(), Mutex(), of(ops...))
 	require.NotEmpty(t, found)
 	for _, a := range found {
@@ -297,19 +348,21 @@ func TestAReleaseEndsWhatWasRenewed(t *testing.T) {
 	}
 }
 
-// An overlap whose second hold did not last beyond its own Return has lost those first holds that began then. They are not taken from it
-// again.
+// If the second hold of an overlap did not last beyond its own Return, the first holds that began in that instant are
+// ruled out. They must not be ruled out twice.
 func TestWhatMayBecomeAFirstHold(t *testing.T) {
-	second := &hold{sight: sight{acquire(1, "b", 5, 5, 4), 2}, owner: owner{1, "b"}, until: 9, least: 9, since: 5}
+	second := &hold{indexedOp: indexedOp{acquire(1, "b", 5, 5, 4), 2}, owner: owner{1, "b"}, until: 9, untilAtReturn: 9,
+		certainFrom: 5}
 	for _, c := range []struct {
 		over, widened bool
 		since         time.Duration
 		want          int
 	}{{false, false, 4, 1}, {false, false, 5, 1}, {true, false, 4, 1}, {true, false, 5, 0}, {true, true, 5, 1}} {
-		l := lock{undecided: []*overlap{{second: second, over: c.over, widened: c.widened}}}
-		first := &hold{sight: sight{acquire(0, "a", 3, c.since, 10), 1}, owner: owner{0, "a"}, until: 13, least: 13, since: c.since}
+		l := lock{overlaps: []*overlap{{second: second, secondOver: c.over, widened: c.widened}}}
+		first := &hold{indexedOp: indexedOp{acquire(0, "a", 3, c.since, 10), 1}, owner: owner{0, "a"}, until: 13,
+			untilAtReturn: 13, certainFrom: c.since}
 		n := 0
-		for range l.undecidedAfter(first, 0) {
+		for range l.overlapsAfter(first, 0) {
 			n++
 		}
 		require.Equal(t, c.want, n, "%+v", c)

@@ -9,12 +9,12 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 )
 
-// tailDigits is the number of decimal digits that always fit into 64 bits.
+// tailDigits is how many decimal digits always fit into 64 bits.
 const tailDigits = 19
 
-// numbers is a set of numbers of one key that share all but their last 19 digits. It keeps those digits in Roaring bitmaps: two
-// bits a number where numbers lie close together, 20 bytes and more where each lies alone, 160 where it is alone among four
-// billion.
+// numbers is a set of numbers of one key that share all but their last 19 digits. It keeps those digits in Roaring
+// bitmaps. A number costs two bits where numbers are dense, 20 bytes and more where they are sparse, and 160 bytes if
+// it is alone among four billion.
 type numbers struct {
 	bits    map[uint32]*roaring.Bitmap // by the upper half
 	largest uint64                     // ever drawn
@@ -31,7 +31,7 @@ func (s *numbers) add(tail uint64) {
 	s.bits[upper].Add(uint32(tail))
 }
 
-// raiseLargest notes a tail that is larger than every one before, and reports whether it is. Such a tail is not in the set.
+// raiseLargest makes tail the largest number drawn, if it is. It reports whether it was: then it cannot be in the set.
 func (s *numbers) raiseLargest(tail uint64) bool {
 	if tail <= s.largest {
 		return false
@@ -64,7 +64,7 @@ func parseNumber(s string) (number, bool) {
 	return number(s), true
 }
 
-// splitTail returns the digits of n before its last 19, and the value of those 19.
+// splitTail returns the digits of n before its last 19, and the value of the last 19.
 func (n number) splitTail() (head string, tail uint64) {
 	cut := max(0, len(n)-tailDigits)
 	for i := cut; i < len(n); i++ {
@@ -73,7 +73,7 @@ func (n number) splitTail() (head string, tail uint64) {
 	return string(n[:cut]), tail
 }
 
-// compare orders numbers by their value: the longer is the larger, and those of one length compare by their digits.
+// compare orders numbers by value: the longer is larger, and numbers of one length compare by their digits.
 func (n number) compare(m number) int {
 	if c := cmp.Compare(len(n), len(m)); c != 0 {
 		return c
@@ -81,22 +81,22 @@ func (n number) compare(m number) int {
 	return strings.Compare(string(n), string(m))
 }
 
-// oddities counts results that are not numbers.
-type oddities struct {
-	n     int
+// nonNumbers counts results that are not numbers.
+type nonNumbers struct {
+	count int
 	first string // what the first of them said
 }
 
-func (o *oddities) add(x harness.Op) {
-	if o.n++; o.n == 1 {
+func (o *nonNumbers) add(x harness.Op) {
+	if o.count++; o.count == 1 {
 		o.first = fmt.Sprintf("%s was given %q at %s", clientName(x.Client), x.Result, formatTime(x.Return))
 	}
 }
 
-// doubt returns the doubt that such results raise; empty without any.
-func (o oddities) doubt() string {
-	if o.n == 0 {
+// doubt returns the doubt that such results raise, or "".
+func (o nonNumbers) doubt() string {
+	if o.count == 0 {
 		return ""
 	}
-	return fmt.Sprintf("%d results are not decimal numbers, the first: %s", o.n, o.first)
+	return fmt.Sprintf("%d results are not decimal numbers, the first: %s", o.count, o.first)
 }

@@ -14,10 +14,10 @@ import (
 
 // Budget bounds what a [SecondOpinion] may cost. A field that is 0 takes its default.
 type Budget struct {
-	Ops  int           // operations of a key that is asked of, at most, refused ones not counted; default 1000
-	Kept int           // operations kept at one time, and keys known, at most; default 50,000, about 12 MB
-	For  time.Duration // how long porcupine may think in all; default 1 s
-	Key  time.Duration // and about one key; default 100 ms
+	Ops  int           // most operations of a key that porcupine is asked about, refused ones not counted; default 1000
+	Kept int           // most operations kept at one time, and most keys known; default 50,000, about 12 MB
+	For  time.Duration // time for porcupine in all; default 1 s
+	Key  time.Duration // time for porcupine per key; default 100 ms
 }
 
 func (b Budget) withDefaults() Budget {
@@ -37,16 +37,17 @@ func (b Budget) withDefaults() Budget {
 	return b
 }
 
-// SecondOpinion returns the checker that asks porcupine about whole keys of locks, dedup filters and sequences, and compares
-// its answer with that of [Mutex], [Fence], [Dedup] or [Sequence] about the same operations. It reports no anomaly, and by
-// itself makes no run Invalid: two opinions that differ are a defect of the harness, and make the verdict Unknown. Where
-// porcupine could be asked of no key it says why, and is Unasked: nothing is missing that the others rest on.
+// SecondOpinion returns the checker that asks porcupine about whole keys of locks, dedup filters and sequences, and
+// compares its answer with that of [Mutex], [Fence], [Dedup] or [Sequence] about the same operations. It reports no
+// anomaly and never makes a run Invalid. If two opinions differ, that is a defect of the harness and makes the verdict
+// Unknown. If porcupine could be asked about no key, the judgement says why and is Unasked: the other verdicts do not
+// rest on it.
 //
-// A key has to be whole and within the budget: of a torn record nothing is asked. The operations of a key are kept until
-// they are too many, then they are freed. When as many are kept as may be, the key at hand is freed and none is taken up
-// any more, so memory is bounded. Porcupine takes time and memory that grow with the square of a key, and worse where many
-// operations meet: its thinking is bounded by time, and what it keeps in a key's time is a few ten megabytes at worst.
-// Which keys fit depends on the history alone unless that time runs out.
+// A key has to be complete and within the budget, so a torn record is not asked about. The operations of a key are kept
+// until they are too many, then freed. Once the budget for kept operations is used up, the current key is freed and no
+// further key is kept, so memory is bounded. Porcupine's time and memory grow with the square of a key's operations,
+// and faster where many operations overlap. Its time is bounded, and in the time for one key it keeps some tens of
+// megabytes at worst. Which keys fit depends on the history alone, unless that time runs out.
 func SecondOpinion(b Budget) harness.Checker { return opinion{b.withDefaults()} }
 
 type opinion struct{ budget Budget }
@@ -61,7 +62,7 @@ func (c opinion) Check(ctx context.Context, h harness.History, _ func(harness.An
 	}
 	out := harness.Judgement{Checker: c.Name(), Verdict: harness.Valid, Figures: p.figures()}
 	switch {
-	case len(p.differ) > 0:
+	case len(p.differences) > 0:
 		out.Verdict, out.Reason = harness.Unknown, p.defect()
 	case err != nil:
 		out.Verdict, out.Reason = harness.Unknown, err.Error()
@@ -87,7 +88,7 @@ const (
 	sequences
 )
 
-// familyOf returns the family whose operations have that kind; 0: none.
+// familyOf returns the family of systems with operations of that kind, or 0.
 func familyOf(kind harness.Kind) family {
 	switch kind {
 	case harness.Acquire, harness.Extend, harness.Release:
@@ -100,8 +101,8 @@ func familyOf(kind harness.Kind) family {
 	return 0
 }
 
-// hasNoEffect reports whether models and rules can pass x over, since it certainly had no effect that they know: it was refused, or
-// found a mark. Releases are never idle.
+// hasNoEffect reports whether models and rules can skip x, since it certainly changed nothing that they track: it was
+// refused, or found a mark. It is false for every release.
 func hasNoEffect(x harness.Op) bool {
 	switch x.Kind {
 	case harness.Release:
@@ -118,7 +119,7 @@ type familyKey struct {
 	key    string
 }
 
-// keyOps holds the operations of a key; nil when they were too many.
+// keyOps holds the operations of a key, or nil once there were too many.
 type keyOps struct {
 	familyKey
 	ops []harness.Op
@@ -131,12 +132,12 @@ type opinionPass struct {
 	keys   map[familyKey]*keyOps
 	order  []*keyOps // by their first operation
 	kept   int       // operations
-	full   bool      // no key is taken up any more
-	beyond int       // operations of keys that were not taken up
+	full   bool      // no further key is kept
+	beyond int       // operations of keys that were not kept
 
 	asked, agreed, illegal int      // keys
-	large, slow            int      // keys that were not asked of, and those of which porcupine gave no answer in time
-	differ                 []string // what porcupine and a checker say differently
+	large, slow            int      // keys that were too large to ask about, and those without an answer in time
+	differences            []string // where porcupine and a checker differ
 }
 
 func (p *opinionPass) op(x harness.Op) {
@@ -170,26 +171,28 @@ func (p *opinionPass) op(x harness.Op) {
 	p.kept++
 }
 
-// ask has porcupine and the checkers judge every key that was kept, as long as the budget lasts.
+// ask has porcupine and the checkers judge every kept key, as long as the budget lasts.
 func (p *opinionPass) ask(ctx context.Context, h harness.History) {
 	end := time.Now().Add(p.budget.For)
 	for _, k := range p.order {
 		if k.ops == nil {
 			continue
 		}
-		left := min(p.budget.Key, time.Until(end))
-		if ctx.Err() != nil || left <= 0 {
+		remaining := min(p.budget.Key, time.Until(end))
+		if ctx.Err() != nil || remaining <= 0 {
 			p.slow++
 			continue
 		}
-		p.compare(ctx, k, h, left)
+		p.compare(ctx, k, h, remaining)
 	}
 }
 
 // compare asks porcupine and the checkers about one key, and compares their answers.
 func (p *opinionPass) compare(ctx context.Context, k *keyOps, h harness.History, within time.Duration) {
 	h.Ops = harness.OpsOf(k.ops)
-	answers, same, illegal := 0, true, false
+	answers := 0
+	same := true // all answers agree
+	illegal := false
 	all := k.questions(p.meta)
 	for _, o := range all {
 		said := porcupine.CheckOperationsTimeout(o.model, o.operations, within/time.Duration(len(all)))
@@ -201,7 +204,8 @@ func (p *opinionPass) compare(ctx context.Context, k *keyOps, h harness.History,
 		illegal = illegal || said == porcupine.Illegal
 		if (g.Verdict == harness.Invalid) != (said == porcupine.Illegal) {
 			same = false
-			p.differ = append(p.differ, fmt.Sprintf("of %s porcupine says %s, %s says %s (%s)", k, said, o.checker.Name(), g.Verdict, g.Reason))
+			p.differences = append(p.differences, fmt.Sprintf("of %s porcupine says %s, %s says %s (%s)", k, said,
+				o.checker.Name(), g.Verdict, g.Reason))
 		}
 	}
 	if answers < len(all) && same {
@@ -217,7 +221,7 @@ func (p *opinionPass) compare(ctx context.Context, k *keyOps, h harness.History,
 	}
 }
 
-// keyQuestion is one question about a key that porcupine and a checker are both asked.
+// keyQuestion is one question about a key, put to porcupine and to a checker.
 type keyQuestion struct {
 	window
 	checker harness.Checker
@@ -238,10 +242,10 @@ func (k *keyOps) questions(meta harness.Meta) []keyQuestion {
 	return out
 }
 
-// String names a key with its size.
+// String names the key with its size.
 func (k *keyOps) String() string { return fmt.Sprintf("%q (%d operations)", k.key, len(k.ops)) }
 
-// describeAsked says what was asked and what was not.
+// describeAsked says which keys were asked about, and which were not.
 func (p *opinionPass) describeAsked() string {
 	out := fmt.Sprintf("porcupine agreed with the checkers on %d of %d keys", p.agreed, p.asked)
 	switch {
@@ -254,7 +258,8 @@ func (p *opinionPass) describeAsked() string {
 	}
 	var rest []string
 	if p.large > 0 {
-		rest = append(rest, fmt.Sprintf("%d were too large to ask, with more than %s operations or beyond the %s kept", p.large, units.Count(int64(p.budget.Ops)), units.Count(int64(p.budget.Kept))))
+		rest = append(rest, fmt.Sprintf("%d were too large to ask, with more than %s operations or beyond the %s kept",
+			p.large, units.Count(int64(p.budget.Ops)), units.Count(int64(p.budget.Kept))))
 	}
 	if p.slow > 0 {
 		rest = append(rest, fmt.Sprintf("%d took too long", p.slow))
@@ -265,13 +270,14 @@ func (p *opinionPass) describeAsked() string {
 	return strings.Join(append([]string{out}, rest...), "; ")
 }
 
-// differAtMost bounds the differences that a reason names.
-const differAtMost = 3
+// differencesNamed bounds the differences that a reason names.
+const differencesNamed = 3
 
 func (p *opinionPass) defect() string {
-	named := strings.Join(p.differ[:min(len(p.differ), differAtMost)], "; ")
-	return fmt.Sprintf("the checkers and porcupine differ in %d cases, which is a defect of the harness: please report it with the history: %s",
-		len(p.differ), named)
+	named := strings.Join(p.differences[:min(len(p.differences), differencesNamed)], "; ")
+	return fmt.Sprintf("the checkers and porcupine differ in %d cases, which is a defect of the harness: please "+
+		"report it with the history: %s",
+		len(p.differences), named)
 }
 
 func (p *opinionPass) figures() []harness.Figure {

@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// unhurried returns b with time enough on any machine: its default is a tenth of a second for each key.
+// unhurried returns b with time enough on any machine. The default is a tenth of a second for each key.
 func unhurried(b Budget) Budget {
 	if b.For == 0 {
 		b.For, b.Key = time.Minute, time.Minute
@@ -34,24 +34,38 @@ func TestSecondOpinion(t *testing.T) {
 		want   string
 	}{
 		{name: "empty", h: of(), want: "porcupine was asked of no key: no lock, message or sequence was recorded"},
-		{name: "one name, three families", h: of(on("x", acquire(0, "a", 1, 2, 10)), on("x", claim(0, 3, 4, 5)), on("x", next(0, 5, 6, "7"))),
+		{name: "one name, three families", h: of(on("x", acquire(0, "a", 1, 2, 10)), on("x", claim(0, 3, 4, 5)),
+			on("x", next(0, 5, 6, "7"))),
 			want: "porcupine agreed with the checkers on 3 of 3 keys"},
-		{name: "a fence regression", h: of(token("2", acquire(0, "a", 1, 2, 1)), token("1", acquire(1, "b", 3, 4, 1))), want: "agreed with the checkers on 1 of 1 keys, 1 of them illegal"},
-		{name: "a number that goes back", h: of(next(0, 1, 2, "2"), next(0, 3, 4, "1")), want: "agreed with the checkers on 1 of 1 keys, 1 of them illegal"},
-		{name: "re-entry with the same token", h: of(token("2", acquire(0, "a", 1, 2, 9)), token("2", acquire(0, "a", 3, 4, 9))), want: "agreed with the checkers on 1 of 1 keys"},
-		{name: "torn", h: torn(acquire(0, "a", 1, 2, 10)), want: "porcupine was asked of no key: the record is not whole"},
-		{name: "too large", h: of(next(0, 1, 2, "1"), next(0, 3, 4, "2"), next(0, 5, 6, "3"), on("seq-1", next(0, 7, 8, "1"))), budget: Budget{Ops: 2},
-			want: "porcupine agreed with the checkers on 1 of 1 keys; 1 were too large to ask, with more than 2 operations"},
-		{name: "all too large", h: of(next(0, 1, 2, "1"), next(0, 3, 4, "2"), next(0, 5, 6, "3")), budget: Budget{Ops: 2},
-			want: "porcupine was asked of none of 1 keys; 1 were too large to ask"},
-		{name: "refused ones take no room", h: of(acquire(0, "a", 1, 2, 10), fail(acquire(1, "b", 3, 4, 10)), fail(acquire(1, "b", 5, 6, 10)), release(0, "a", 7, 8)),
+		{name: "a fence regression", h: of(token("2", acquire(0, "a", 1, 2, 1)), token("1", acquire(1, "b", 3, 4, 1))),
+			want: "agreed with the checkers on 1 of 1 keys, 1 of them illegal"},
+		{name: "a number that goes back", h: of(next(0, 1, 2, "2"), next(0, 3, 4, "1")),
+			want: "agreed with the checkers on 1 of 1 keys, 1 of them illegal"},
+		{name: "re-entry with the same token",
+			h:    of(token("2", acquire(0, "a", 1, 2, 9)), token("2", acquire(0, "a", 3, 4, 9))),
+			want: "agreed with the checkers on 1 of 1 keys"},
+		{name: "torn", h: torn(acquire(0, "a", 1, 2, 10)),
+			want: "porcupine was asked of no key: the record is not whole"},
+		{name: "too large", h: of(next(0, 1, 2, "1"), next(0, 3, 4, "2"), next(0, 5, 6, "3"),
+			on("seq-1", next(0, 7, 8, "1"))), budget: Budget{Ops: 2},
+			want: "porcupine agreed with the checkers on 1 of 1 keys; 1 were too large to ask, with more than 2 " +
+				"operations"},
+		{name: "all too large", h: of(next(0, 1, 2, "1"), next(0, 3, 4, "2"), next(0, 5, 6, "3")),
+			budget: Budget{Ops: 2},
+			want:   "porcupine was asked of none of 1 keys; 1 were too large to ask"},
+		{name: "refused ones take no room", h: of(acquire(0, "a", 1, 2, 10), fail(acquire(1, "b", 3, 4, 10)),
+			fail(acquire(1, "b", 5, 6, 10)), release(0, "a", 7, 8)),
 			budget: Budget{Ops: 2}, want: "porcupine agreed with the checkers on 1 of 1 keys"},
-		{name: "those that found a mark take no room", h: of(claim(0, 1, 2, 10), seen(claim(1, 3, 4, 10)), claim(1, 5, 6, 10)), budget: Budget{Ops: 2},
+		{name: "those that found a mark take no room",
+			h: of(claim(0, 1, 2, 10), seen(claim(1, 3, 4, 10)), claim(1, 5, 6, 10)), budget: Budget{Ops: 2},
 			want: "porcupine agreed with the checkers on 1 of 1 keys, 1 of them illegal"},
-		{name: "too many keys", h: of(on("a", next(0, 1, 2, "1")), on("b", next(0, 3, 4, "1")), on("a", next(0, 5, 6, "2")), on("c", next(0, 7, 8, "1"))),
-			budget: Budget{Kept: 2}, want: "porcupine agreed with the checkers on 1 of 1 keys; 1 were too large to ask, with more than 1,000 operations or beyond the 2 kept; " +
+		{name: "too many keys", h: of(on("a", next(0, 1, 2, "1")), on("b", next(0, 3, 4, "1")),
+			on("a", next(0, 5, 6, "2")), on("c", next(0, 7, 8, "1"))),
+			budget: Budget{Kept: 2}, want: "porcupine agreed with the checkers on 1 of 1 keys; 1 were too large to " +
+				"ask, with more than 1,000 operations or beyond the 2 kept; " +
 				"1 operations of further keys were not kept"},
-		{name: "no time", h: of(next(0, 1, 2, "1"), on("b", next(0, 3, 4, "1"))), budget: Budget{For: 1}, want: "porcupine was asked of none of 2 keys; 2 took too long"},
+		{name: "no time", h: of(next(0, 1, 2, "1"), on("b", next(0, 3, 4, "1"))), budget: Budget{For: 1},
+			want: "porcupine was asked of none of 2 keys; 2 took too long"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			g, found := judge(t, SecondOpinion(unhurried(tc.budget)), tc.h)
@@ -65,7 +79,7 @@ func TestSecondOpinion(t *testing.T) {
 	}
 }
 
-// A key about which porcupine thinks for too long is not asked of, and the others are.
+// A key about which porcupine thinks for too long is skipped, and the others are asked about.
 func TestSecondOpinionOfAHardKey(t *testing.T) {
 	var ops []harness.Op
 	for i := range 200 {
@@ -92,12 +106,12 @@ func TestSecondOpinionFrees(t *testing.T) {
 	require.Equal(t, 100, p.large, "each had too many")
 }
 
-// A checker that overlooks something, or sees what is not there, is named.
+// A checker that misses a violation, or reports a false one, is named.
 func TestSecondOpinionNamesADefect(t *testing.T) {
 	h := of(acquire(0, "a", 1, 2, 10), acquire(1, "a", 3, 4, 10))
 	p := &opinionPass{budget: unhurried(Budget{}).withDefaults(), meta: h.Meta, keys: map[familyKey]*keyOps{}}
 	require.NoError(t, eachOp(t.Context(), h, p.op))
-	p.meta.Workers = 1 // one worker behind both: porcupine is told another story than the checker
+	p.meta.Workers = 1 // one worker for both, so porcupine and the checker see different histories
 	p.ask(t.Context(), h)
 	require.Equal(t, []int{1, 0}, []int{p.asked, p.agreed})
 	require.Contains(t, p.defect(), "the checkers and porcupine differ in 1 cases, which is a defect of the harness")

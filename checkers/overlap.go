@@ -9,56 +9,57 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 )
 
-// overlap is a hold that excludes an earlier one of its lock, provided that the earlier one lasts beyond its Return. If both
-// returned at one instant, it has to last beyond that as well. There is one for all earlier holds together: where nobody
-// is ever refused, pairs would be too many.
+// overlap is a hold that may exclude earlier holds of its lock. It does if one of them lasts beyond its Return. If both
+// returned in one instant, the second has to last beyond that instant as well. One overlap stands for all the earlier
+// holds: where a lock refuses nobody, pairs would be too many.
 type overlap struct {
-	second      *hold
-	firsts      int           // holds that may be the first, as long as that is not known
-	ties        int           // of these, those that returned at the same instant as the second
-	lasted      bool          // the second did last beyond that
-	over        bool          // it did not
-	first       *hold         // the earliest that is known to have lasted; nil: none
-	secondEnded [2]*sight     // the releases that ended the two, where those have shown that they lasted
-	heldUntil   time.Duration // when the first hold ended, as far as seen
-	thief       *theft        // who may have removed the first one's lock
-	decided     bool          // reported, or none
+	second       *hold
+	firsts       int           // earlier holds for which it is not yet decided whether they are excluded
+	ties         int           // how many of these returned at the same instant as the second
+	secondLasted bool          // the second lasted beyond its own Return
+	secondOver   bool          // it did not
+	first        *hold         // the earliest that lasted beyond the Return of the second; nil if none is known
+	releases     [2]*indexedOp // the releases of the first and the second, where these proved that they lasted
+	firstUntil   time.Duration // when the first hold ended, as far as known
+	theft        *theft        // the release that may have removed the first one's lock
+	decided      bool          // it was reported or ruled out
 
-	// widened: the second may have ended before its own Return, at overAt if it is over, since times were widened. So the overlap is
-	// decided once that is known.
-	widened bool
-	overAt  time.Duration
+	// widened says that times were widened. Then the second may have ended before its own Return, at secondOverAt if
+	// secondOver is set, so the overlap is decided only once that is known.
+	widened      bool
+	secondOverAt time.Duration
 }
 
-// maxUndecided bounds the overlaps that may wait at a time, about 400 bytes each: where somebody who holds a lock without a
-// lease stays silent, and others get it, every grant of the rest of a run does.
+// maxUndecided bounds the overlaps that may be undecided at one time, at about 400 bytes each. If an owner without a
+// lease stays silent and others get its lock, every further grant of the run is one.
 const maxUndecided = 1 << 12
 
 // open reports whether o is not decided yet. It returns false for nil.
 func (o *overlap) open() bool { return o != nil && !o.decided }
 
-// needsSecond reports whether o, which is open, cannot be decided before it is known if its second hold lasts beyond its own Return.
+// needsSecond reports whether o, which is open, depends on whether its second hold lasts beyond its own Return.
 func (o *overlap) needsSecond() bool {
-	return !o.lasted && !o.over && (o.widened || o.ties > 0 || o.first != nil && o.first.beginsAtReturnOf(o.second))
+	return !o.secondLasted && !o.secondOver &&
+		(o.widened || o.ties > 0 || o.first != nil && o.first.beginsAtReturnOf(o.second))
 }
 
-// close decides o, if that has not been done. It removes the second hold's reference to o: otherwise chains of overlaps would
-// keep every hold of a run in memory.
+// close marks o as decided. It removes the second hold's reference to o: otherwise chains of overlaps would keep every
+// hold of a run in memory.
 func (p *mutexPass) close(o *overlap) {
 	if o.open() {
 		o.decided, o.second.overlap = true, nil
-		p.locks[o.second.op.Key].decided++
-		p.undecided--
+		p.locks[o.second.op.Key].decidedOverlaps++
+		p.undecidedOverlaps--
 	}
 }
 
-// dropFirst notes that h is not the first hold of o, as it may have been.
+// dropFirst rules out h as a first hold of o.
 func (p *mutexPass) dropFirst(o *overlap, h *hold) {
 	o.removeFirst(h)
-	p.decideIfHopeless(o)
+	p.closeIfNoFirst(o)
 }
 
-// removeFirst removes h from the holds that may be the first of o.
+// removeFirst takes h out of the count of possible first holds.
 func (o *overlap) removeFirst(h *hold) {
 	o.firsts--
 	if !o.widened && h.beginsAtReturnOf(o.second) {
@@ -66,23 +67,23 @@ func (o *overlap) removeFirst(h *hold) {
 	}
 }
 
-// decideIfHopeless decides o if it has no first hold any more, and none that may become it.
-func (p *mutexPass) decideIfHopeless(o *overlap) {
+// closeIfNoFirst closes o if it has no first hold and none can become it.
+func (p *mutexPass) closeIfNoFirst(o *overlap) {
 	if o.firsts == 0 && o.first == nil {
 		p.close(o)
 	}
 }
 
-// endedAtReturn notes that h, which was over at t, did not last beyond its own Return: it excludes nothing that returned at that instant.
-// ended gave it up, if that is not nil.
-func (p *mutexPass) endedAtReturn(h *hold, t time.Duration, ended *sight) {
+// endedAtReturn notes that h ended at t, not after its own Return, so it excludes nothing that returned in that
+// instant. release ended it, unless it is nil.
+func (p *mutexPass) endedAtReturn(h *hold, t time.Duration, release *indexedOp) {
 	o := h.overlap
-	if !o.open() || o.lasted || o.over {
+	if !o.open() || o.secondLasted || o.secondOver {
 		return
 	}
-	o.over = true
+	o.secondOver = true
 	if o.widened {
-		o.overAt, o.secondEnded[1] = t, ended
+		o.secondOverAt, o.releases[1] = t, release
 		p.confirm(o)
 		return
 	}
@@ -91,43 +92,50 @@ func (p *mutexPass) endedAtReturn(h *hold, t time.Duration, ended *sight) {
 	if o.first != nil && o.first.beginsAtReturnOf(h) {
 		o.first = nil
 	}
-	p.decideIfHopeless(o)
+	p.closeIfNoFirst(o)
 }
 
-// confirmFirst notes that first lasted beyond the Return of the second hold, until the release ended if that is not nil.
-func (o *overlap) confirmFirst(first *hold, ended *sight) {
+// confirmFirst notes that first lasted beyond the Return of the second hold. release ended it, unless it is nil. The
+// earliest such hold counts.
+func (o *overlap) confirmFirst(first *hold, release *indexedOp) {
 	if o.first != nil && o.first.seq < first.seq {
 		return
 	}
-	o.first, o.heldUntil, o.secondEnded[0], o.thief = first, first.until, ended, first.thief(o.second)
-	if ended != nil {
-		o.heldUntil = min(o.heldUntil, ended.op.Call)
+	o.first = first
+	o.firstUntil = first.until
+	o.releases[0] = release
+	o.theft = first.theftBefore(o.second)
+	if release != nil {
+		o.firstUntil = min(o.firstUntil, release.op.Call)
 	}
 }
 
-// secondLastsBeyondFirst reports whether the second hold is known to have lasted beyond the moment from which the first is certain. If it
-// was over by then, o has no first hold any more.
-func (o *overlap) secondLastsBeyondFirst() bool {
-	if !o.widened {
-		return o.lasted || !o.first.beginsAtReturnOf(o.second)
+// secondEndedFirst reports whether the second hold ended before the first became certain. Only widened times allow
+// that.
+func (o *overlap) secondEndedFirst() bool {
+	return o.widened && (o.secondOver && o.first.certainFrom >= o.secondOverAt || o.first.certainFrom >= o.second.until)
+}
+
+// isSecondDecided reports whether enough is known of how long the second hold lasted.
+func (o *overlap) isSecondDecided() bool {
+	if o.widened {
+		return o.secondLasted || o.secondOver
 	}
-	if o.over && o.first.since >= o.overAt || o.first.since >= o.second.until {
-		o.first = nil
-		return false
-	}
-	return o.lasted || o.over
+	return o.secondLasted || !o.first.beginsAtReturnOf(o.second)
 }
 
 func (o *overlap) anomaly() harness.Anomaly {
 	a, b := o.first.op, o.second.op
 	return harness.Anomaly{
-		Class: harness.DoubleGrant, Key: a.Key, From: a.Call, To: b.Return, Ops: inOrder(o.sights()), Spans: o.spans(),
+		Class: harness.DoubleGrant, Key: a.Key, From: a.Call, To: b.Return, Ops: inOrder(o.evidence()),
+		Spans: o.spans(),
 		Note: fmt.Sprintf("%s %s %s by %s, while %s certainly held it from %s until %s",
-			clientName(b.Client), describeGrant(b), b.Key, formatTime(b.Return), clientName(a.Client), formatTime(a.Return), formatTime(o.heldUntil)),
+			clientName(b.Client), describeGrant(b), b.Key, formatTime(b.Return), clientName(a.Client),
+			formatTime(a.Return), formatTime(o.firstUntil)),
 	}
 }
 
-// describeGrant describes how an operation came to hold a lock.
+// describeGrant says how an operation came to hold a lock.
 func describeGrant(op harness.Op) string {
 	if op.Kind == harness.Extend {
 		return "extended"
@@ -137,41 +145,45 @@ func describeGrant(op harness.Op) string {
 
 // blameRelease attributes a to the release that may have removed the first hold's lock.
 func (o *overlap) blameRelease(a *harness.Anomaly) {
-	t := o.thief
+	t := o.theft
 	a.Class = harness.StolenRelease
-	a.Ops = inOrder(append(o.sights(), t.hold.sight, t.release))
+	a.Ops = inOrder(append(o.evidence(), t.hold.indexedOp, t.release))
 	a.Spans = append(a.Spans, t.hold.span(t.hold.op, 2)...)
 	a.Note += fmt.Sprintf("; %s, which %s it at %s, had it removed by a release from %s to %s",
-		clientName(t.release.op.Client), describeGrant(t.hold.op), formatTime(t.hold.op.Return), formatTime(t.release.op.Call), formatTime(t.release.op.Return))
+		clientName(t.release.op.Client), describeGrant(t.hold.op), formatTime(t.hold.op.Return),
+		formatTime(t.release.op.Call), formatTime(t.release.op.Return))
 }
 
-// sights lists the operations that suffice to show the overlap.
-func (o *overlap) sights() []sight {
-	out := append(o.first.evidenceAgainst(o.second), o.second.sight)
-	for _, ended := range o.secondEnded {
-		if ended != nil {
-			out = append(out, *ended)
+// evidence lists the operations that suffice to show the overlap.
+func (o *overlap) evidence() []indexedOp {
+	out := append(o.first.evidenceAgainst(o.second), o.second.indexedOp)
+	for _, release := range o.releases {
+		if release != nil {
+			out = append(out, *release)
 		}
 	}
 	return out
 }
 
-// spans lists the certain holds of the two owners. The first owner's span may begin with an earlier grant, which it renewed.
+// spans lists the certain holds of the two owners. The first owner's span begins with its earliest grant that is needed
+// as evidence.
 func (o *overlap) spans() []harness.Span {
 	return append(o.first.span(o.first.evidenceAgainst(o.second)[0].op, 0), o.second.span(o.second.op, 1)...)
 }
 
-// span returns the time from that grant of h's owner until h ended, as far as was seen; none if the lease could be over at once.
+// span returns the time from the grant began, of the owner of h, to the end of h as far as known. It returns nothing if
+// that time is empty.
 func (h *hold) span(began harness.Op, owner int) []harness.Span {
 	until, why := h.until, harness.LeaseEnds
-	if given := h.tenure.given; given >= 0 && given < until {
-		until, why = given, harness.OwnRelease
+	if releasedAt := h.tenure.releasedAt; releasedAt != noTime && releasedAt < until {
+		until, why = releasedAt, harness.OwnRelease
 	}
 	return certainSpan(harness.Span{Client: began.Client, Owner: owner, From: began.Return, To: until, Until: why})
 }
 
-// pastLease returns the spans of an anomaly in which late met what only the grant by may have left behind, although every lease was
-// surely over at over: from the Call of by until then, and on to the Call of late, if that came after it.
+// pastLease returns the spans of an anomaly in which late met a lock or mark that only by can have left behind,
+// although every lease had ended by over: one from the Call of by to over, and one from there to the Call of late, if
+// that is later.
 func pastLease(by harness.Op, over time.Duration, late harness.Op) []harness.Span {
 	all := []harness.Span{{Client: by.Client, Kind: harness.PossibleHold, From: by.Call, To: over}}
 	if late.Call > over {
@@ -180,7 +192,7 @@ func pastLease(by harness.Op, over time.Duration, late harness.Op) []harness.Spa
 	return all
 }
 
-// certainSpan returns s with its end in the form of reports; none if s could be over at once.
+// certainSpan returns s with its end as reports want it. It returns nothing for an empty span.
 func certainSpan(s harness.Span) []harness.Span {
 	switch {
 	case s.To == forever:
@@ -191,9 +203,9 @@ func certainSpan(s harness.Span) []harness.Span {
 	return []harness.Span{s}
 }
 
-// inOrder lists operations in the order of the history.
-func inOrder(sights []sight) []harness.Op {
-	slices.SortFunc(sights, func(a, b sight) int { return cmp.Compare(a.seq, b.seq) })
+// inOrder lists the operations in the order of the history.
+func inOrder(sights []indexedOp) []harness.Op {
+	slices.SortFunc(sights, func(a, b indexedOp) int { return cmp.Compare(a.seq, b.seq) })
 	ops := make([]harness.Op, len(sights))
 	for i, s := range sights {
 		ops[i] = s.op
@@ -201,52 +213,64 @@ func inOrder(sights []sight) []harness.Op {
 	return ops
 }
 
-// noteLasted notes that h was not given up before t, and that ended gave it up if that is not nil. If t is later than h's Return, h
-// noteLasted beyond it, for which its own overlap may wait.
-func (p *mutexPass) noteLasted(h *hold, t time.Duration, ended *sight) {
-	if o := h.overlap; o.open() && !o.lasted && !o.over && h.op.Return < t {
-		o.lasted, o.secondEnded[1] = true, ended
+// heldUntil notes that h was not released before t. release ended it then, unless it is nil. h is first confirmed as
+// the second hold of its own overlap, then as the first hold of later ones: an order that reports overlaps as the
+// history does.
+func (p *mutexPass) heldUntil(h *hold, t time.Duration, release *indexedOp) {
+	p.confirmSecond(h, t, release)
+	p.confirmFirsts(h, t, release)
+}
+
+// confirmSecond decides the overlap of h with earlier holds, if h lasted beyond its own Return.
+func (p *mutexPass) confirmSecond(h *hold, t time.Duration, release *indexedOp) {
+	if o := h.overlap; o.open() && !o.secondLasted && !o.secondOver && h.op.Return < t {
+		o.secondLasted, o.releases[1] = true, release
 		p.confirm(o)
 	}
 }
 
-// confirmLasted notes that h was not given up before t, and that ended gave it up if that is not nil. h overlaps what began before t and
-// before the end of its lease. If it was given up, it overlaps nothing else.
-func (p *mutexPass) confirmLasted(h *hold, t time.Duration, ended *sight) {
-	if h.latest < h.known || ended == nil && t <= h.known {
+// confirmFirsts decides the overlaps in which h may be the first hold. h excludes the holds that were granted before t
+// and before its lease ended. If release ended it, h excludes nothing else.
+func (p *mutexPass) confirmFirsts(h *hold, t time.Duration, release *indexedOp) {
+	if h.lastExcluded < h.confirmedUntil || release == nil && t <= h.confirmedUntil {
 		return
 	}
-	for o := range p.locks[h.op.Key].undecidedAfter(h, h.known) {
+	for o := range p.locks[h.op.Key].overlapsAfter(h, h.confirmedUntil) {
 		if o.second.op.Return < t {
 			o.removeFirst(h)
-			o.confirmFirst(h, ended)
+			o.confirmFirst(h, release)
 			p.confirm(o)
-		} else if ended != nil {
+		} else if release != nil {
 			p.dropFirst(o, h)
 		}
 	}
-	h.known = max(h.known, t)
+	h.confirmedUntil = max(h.confirmedUntil, t)
 }
 
-// confirm reports o if its holds are known to exclude each other.
+// confirm reports o once its holds are known to exclude each other.
 func (p *mutexPass) confirm(o *overlap) {
-	if !o.open() || o.first == nil || !o.secondLastsBeyondFirst() {
-		p.decideIfHopeless(o)
+	if o.open() && o.first != nil && o.secondEndedFirst() {
+		o.first = nil
+	}
+	if !o.open() || o.first == nil || !o.isSecondDecided() {
+		p.closeIfNoFirst(o)
 		return
 	}
 	p.close(o)
 	if o.second.alreadyCounted() {
 		return
 	}
-	o.second.reported, o.first.tenure.reported, o.second.tenure.reported = true, true, true
+	o.second.reported = true
+	o.first.tenure.reported = true
+	o.second.tenure.reported = true
 	a := o.anomaly()
-	if o.thief != nil && !p.faultMayExplain(a) {
+	if o.theft != nil && !p.faultMayExplain(a) {
 		o.blameRelease(&a)
 	}
 	p.add(a)
 }
 
-// faultMayExplain reports whether a fault may explain what happened in the span of a.
+// faultMayExplain reports whether a fault may explain what happened in the time of a.
 func (p *mutexPass) faultMayExplain(a harness.Anomaly) bool {
 	return slices.ContainsFunc(p.faults, func(f harness.Influence) bool { return f.Overlaps(a.From, a.To) })
 }

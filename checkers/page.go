@@ -11,11 +11,11 @@ import (
 )
 
 // Draw writes porcupine's page of the window that shows a: one self-contained HTML file with the operations, what the
-// rules allow to happen besides, and the faults that overlap them. The rows of the page are not client ids, which may be
-// in the hundred thousands: each operation names its client. Times are nanoseconds since the start of the run.
+// rules allow to happen besides, and the faults that overlap them. Client ids may be in the hundred thousands, so rows
+// are not client ids; each operation names its client. Times are nanoseconds since the start of the run.
 //
-// Porcupine v1.3.1 puts two of its texts into the page as HTML, the description of a state and that of metadata. Both are
-// escaped here; the others reach the page as text and must not be.
+// Porcupine v1.3.1 puts two of its texts into the page as HTML: the description of a state and that of metadata. Both
+// are escaped here. The others reach the page as text and must not be escaped.
 func Draw(w io.Writer, a harness.Anomaly, meta harness.Meta, faults []harness.Fault) error {
 	win, ok := windowOf(a.Class, a.Ops, meta)
 	if !ok || len(win.operations) == 0 {
@@ -30,7 +30,8 @@ func Draw(w io.Writer, a harness.Anomaly, meta harness.Meta, faults []harness.Fa
 	return nil
 }
 
-// assignRows gives each client a row, in order of appearance. Below these, each operation that happens by the rules alone has one.
+// assignRows gives each client a row, in order of appearance. Each operation that follows from the rules alone has a
+// row below these.
 func assignRows(steps []porcupine.Operation) {
 	byClient := map[int]int{}
 	for _, s := range steps {
@@ -85,7 +86,7 @@ func faultDetails(f harness.Fault) string {
 		f.Name, strings.Join(f.Targets, ", "), f.Start, f.Active, heal, whole, f.Proof)
 }
 
-// describeMetadata shows the recorded operation behind one that is drawn, escaped.
+// describeMetadata describes the recorded operation behind a drawn one, escaped.
 func describeMetadata(info any) string {
 	op, ok := info.(harness.Op)
 	if !ok {

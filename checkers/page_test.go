@@ -16,7 +16,7 @@ import (
 
 const script = "<script>alert(1)</script>"
 
-// pageData is the part of a page's data that this test is about.
+// pageData is the part of a page's data that these tests check.
 type pageData struct {
 	Partitions []struct {
 		History []struct {
@@ -28,7 +28,7 @@ type pageData struct {
 	Annotations []struct{ Tag, Description, Details string }
 }
 
-// drawn returns the page of the only violation in h, and the data in it.
+// drawn returns the page of the only violation in h, and its data.
 func drawn(t *testing.T, c harness.Checker, h harness.History) (string, pageData) {
 	t.Helper()
 	_, found := judge(t, c, h)
@@ -43,7 +43,8 @@ func drawn(t *testing.T, c harness.Checker, h harness.History) (string, pageData
 	return page.String(), data
 }
 
-// Keys, tokens and results come from outside. What porcupine's page uses as HTML must not contain theirs.
+// Keys, tokens and results come from outside. They must not reach the parts of porcupine's page that are HTML
+// unescaped.
 func TestPagesCannotBeInjected(t *testing.T) {
 	evil := func(op harness.Op) harness.Op {
 		op.Key, op.Arg, op.Err = "key "+script, script, script
@@ -53,7 +54,8 @@ func TestPagesCannotBeInjected(t *testing.T) {
 		c harness.Checker
 		h harness.History
 	}{
-		"lock":     {Mutex(), of(evil(acquire(0, "", 1, 2, 10)), evil(acquire(1, "", 3, 4, 10)), evil(release(0, "", 5, 6)))},
+		"lock": {Mutex(), of(evil(acquire(0, "", 1, 2, 10)), evil(acquire(1, "", 3, 4, 10)),
+			evil(release(0, "", 5, 6)))},
 		"dedup":    {Dedup(), of(evil(claim(0, 1, 2, 10)), evil(claim(1, 3, 4, 10)))},
 		"sequence": {Sequence(), of(evil(next(0, 1, 2, "1")), evil(next(1, 3, 4, "1")))},
 	} {
@@ -97,16 +99,20 @@ func TestDraw(t *testing.T) {
 	}, got[:3])
 	require.Len(t, data.Annotations, 1)
 	require.Equal(t, "kill", data.Annotations[0].Description)
-	require.Equal(t, "kill on node-1, from 25ns, in force from 26ns, healing from 28ns, never seen whole again: the role changed", data.Annotations[0].Details)
+	require.Equal(t,
+		"kill on node-1, from 25ns, in force from 26ns, healing from 28ns, never seen whole again: the role changed",
+		data.Annotations[0].Details)
 }
 
 func TestWhatCannotBeDrawn(t *testing.T) {
 	for _, class := range []harness.Class{harness.LostWrite, harness.UnexpectedWrite, "made-up"} {
 		a := harness.Anomaly{Class: class, Ops: []harness.Op{add(0, 1, 1, 2)}}
 		require.False(t, hasModel(a), class)
-		require.ErrorContains(t, Draw(&strings.Builder{}, a, harness.Meta{}, nil), "checkers: there is no picture of a "+string(class))
+		require.ErrorContains(t, Draw(&strings.Builder{}, a, harness.Meta{}, nil),
+			"checkers: there is no picture of a "+string(class))
 	}
-	require.Error(t, Draw(&strings.Builder{}, harness.Anomaly{Class: harness.DoubleGrant}, harness.Meta{}, nil), "no operations")
+	require.Error(t, Draw(&strings.Builder{}, harness.Anomaly{Class: harness.DoubleGrant}, harness.Meta{}, nil),
+		"no operations")
 }
 
 func TestDrawReportsTheWriter(t *testing.T) {
@@ -116,9 +122,10 @@ func TestDrawReportsTheWriter(t *testing.T) {
 	require.ErrorContains(t, Draw(w, a, harness.Meta{}, nil), "checkers: draw duplicate-number: disk full")
 }
 
-// Clients have rows in the order in which they appear, and what happens by the rules alone has rows below them.
+// Clients have rows in order of appearance. Operations that follow from the rules alone have rows below them.
 func TestRowsOfAPage(t *testing.T) {
-	steps := []porcupine.Operation{{ClientId: 7}, {ClientId: ruleClient}, {ClientId: 3}, {ClientId: 7}, {ClientId: ruleClient}}
+	steps := []porcupine.Operation{{ClientId: 7}, {ClientId: ruleClient}, {ClientId: 3}, {ClientId: 7},
+		{ClientId: ruleClient}}
 	assignRows(steps)
 	var rows []int
 	for _, s := range steps {
@@ -127,14 +134,15 @@ func TestRowsOfAPage(t *testing.T) {
 	require.Equal(t, []int{0, 2, 1, 0, 3}, rows)
 }
 
-// A fault is named where it touches what is drawn.
+// A fault is named if it overlaps what is drawn.
 func TestFaultsOfAPage(t *testing.T) {
 	steps := []porcupine.Operation{{Call: 10, Return: 20}}
 	for _, c := range []struct {
 		start, end time.Duration
 		named      int
 	}{{5, 9, 0}, {5, 10, 1}, {20, 30, 1}, {21, 30, 0}, {15, 0, 1}} {
-		require.Len(t, annotations(steps, []harness.Fault{{Name: "kill", Start: c.start, End: c.end}}), c.named, "%v", c)
+		require.Len(t, annotations(steps, []harness.Fault{{Name: "kill", Start: c.start, End: c.end}}), c.named, "%v",
+			c)
 	}
 	require.Contains(t, faultDetails(harness.Fault{Name: "kill"}), "its heal is not on record")
 	require.Contains(t, faultDetails(harness.Fault{Name: "kill", Heal: 5}), "healing from 5ns")

@@ -11,12 +11,12 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// planted is a checker with a defect: it sees a changed history, or leaves out some of what it finds.
+// planted is a checker with a defect: it sees a changed history, or omits some of what it finds.
 type planted struct {
 	harness.Checker
 	see       func(harness.Op) harness.Op
-	tell      func(n int) bool // whether the n-th anomaly is told; nil: all
-	driftless bool             // it takes every clock for right
+	tell      func(n int) bool // whether the n-th anomaly is reported; nil: all are
+	driftless bool             // it ignores drift
 }
 
 func (b planted) Check(ctx context.Context, h harness.History, found func(harness.Anomaly)) harness.Judgement {
@@ -60,8 +60,8 @@ var blind = map[string]planted{
 	}},
 }
 
-// The properties are able to fail: each finds each defect that is planted in its checker within a thousand histories, where drift
-// is ignored within 5,000, and so does brute force alone, within more.
+// The properties can fail. Each finds each defect that is planted in its checker within a thousand histories, or 5,000
+// if the defect ignores drift. Brute force alone finds it too, within more.
 func TestPlantedBugsAreFound(t *testing.T) {
 	for _, p := range properties {
 		defects := maps.Clone(blind)
@@ -85,7 +85,7 @@ func TestPlantedBugsAreFound(t *testing.T) {
 	}
 }
 
-// foundAfter counts the histories up to the first one on which c breaks the rule of p. It returns 0 if limit histories show nothing.
+// foundAfter returns after how many histories c breaks the rule of p. It returns 0 if limit histories do not show it.
 func (p property) foundAfter(c harness.Checker, limit int) int {
 	for seed := range limit {
 		if p.disagreement(c, p.small(seeded(uint64(seed))), &score{}) != nil {
@@ -95,9 +95,10 @@ func (p property) foundAfter(c harness.Checker, limit int) int {
 	return 0
 }
 
-// An anomaly's operations are the smallest window that is illegal: without any one of those that grant something, the
-// others can be explained. Releases stay, since a hold would look longer without its own. What names the culprit is not
-// part of the window: the claim that a confirm belongs to, and a stolen release's thief, which may be illegal as well.
+// An anomaly's operations are the smallest illegal window: without any one of the grants, the others can be explained.
+// Releases stay, since a hold would look longer without its own. Operations that only name the cause are not part of
+// the window: the claim that a confirm belongs to, and the release of a stolen release with its owner's hold, which may
+// be illegal as well.
 func TestWindowsAreMinimal(t *testing.T) {
 	checked := map[harness.Class]int{}
 	for _, p := range properties[:5] {
@@ -110,7 +111,9 @@ func TestWindowsAreMinimal(t *testing.T) {
 				require.True(t, illegal(a.Class, ops, one.h.Meta), "%v", one)
 				for i := range ops {
 					if len(ops) > 2 && (a.Class == harness.FenceRegression || a.Class == harness.DuplicateDelivery) {
-						break // what renews a lease may have a token of its own, or be needed only as a confirm that is not here makes the mark shorter
+						// A renewal may have a token of its own, or be needed only because a confirm that is not here
+						// shortens the mark.
+						break
 					}
 					if ops[i].Kind != harness.Release && a.Class != harness.StolenRelease {
 						rest := slices.Delete(slices.Clone(ops), i, i+1)
@@ -121,18 +124,21 @@ func TestWindowsAreMinimal(t *testing.T) {
 			}
 		}
 	}
-	for _, class := range []harness.Class{harness.DoubleGrant, harness.DuplicateDelivery, harness.DuplicateNumber, harness.Regression, harness.FenceRegression} {
+	for _, class := range []harness.Class{harness.DoubleGrant, harness.DuplicateDelivery, harness.DuplicateNumber,
+		harness.Regression, harness.FenceRegression} {
 		require.Greater(t, checked[class], 50, class)
 	}
 }
 
-// culprit reports whether x is there to explain a only: a claim beside a confirm that had returned when the second claim was called.
+// culprit reports whether x is in a only to explain it, as a claim is whose confirm had returned when the second claim
+// was called.
 func culprit(a harness.Anomaly, x harness.Op) bool {
 	if x.Kind != harness.Claim || x.Return == a.To {
 		return false
 	}
 	second := slices.IndexFunc(a.Ops, func(o harness.Op) bool { return o.Kind == harness.Claim && o.Return == a.To })
-	return slices.ContainsFunc(a.Ops, func(o harness.Op) bool { return o.Kind == harness.Confirm && o.Return < a.Ops[second].Call })
+	return slices.ContainsFunc(a.Ops,
+		func(o harness.Op) bool { return o.Kind == harness.Confirm && o.Return < a.Ops[second].Call })
 }
 
 func illegal(class harness.Class, ops []harness.Op, meta harness.Meta) bool {
@@ -140,9 +146,10 @@ func illegal(class harness.Class, ops []harness.Op, meta harness.Meta) bool {
 	return !porcupine.CheckOperations(w.model, w.operations)
 }
 
-// A window that is not small is not looked at, and so not certified.
+// A window that is not small is not shown to porcupine, and so not certified.
 func TestCertifyIsBounded(t *testing.T) {
-	a := harness.Anomaly{Class: harness.DuplicateNumber, Ops: slices.Repeat([]harness.Op{next(0, 1, 2, "1")}, certifyOperations)}
+	a := harness.Anomaly{Class: harness.DuplicateNumber,
+		Ops: slices.Repeat([]harness.Op{next(0, 1, 2, "1")}, certifyOperations)}
 	require.True(t, certify(a, harness.Meta{}))
 	a.Ops = append(a.Ops, next(0, 1, 2, "1"))
 	require.False(t, certify(a, harness.Meta{}))

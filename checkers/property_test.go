@@ -16,10 +16,11 @@ import (
 	"pgregory.net/rapid"
 )
 
-// Defaults for CI, which the command line overrides: see verify-checkers in the Makefile. A failure prints the seed that
-// repeats it.
+// Defaults for CI, which the command line overrides: see verify-checkers in the Makefile. A failure prints the seed
+// that repeats it.
 func TestMain(m *testing.M) {
-	for name, value := range map[string]string{"rapid.checks": "2500", "rapid.seed": "1", "rapid.nofailfile": "true", "rapid.shrinktime": "10s"} {
+	for name, value := range map[string]string{"rapid.checks": "2500", "rapid.seed": "1", "rapid.nofailfile": "true",
+		"rapid.shrinktime": "10s"} {
 		if err := flag.Set(name, value); err != nil {
 			panic(err)
 		}
@@ -33,32 +34,44 @@ type property struct {
 	checker  harness.Checker
 	rule     func(ops []harness.Op, meta harness.Meta) counted
 	random   func(*worker) harness.Op
-	after    func(*worker) harness.Op  // what the harness does after the load; nil: nothing
+	after    func(*worker) harness.Op  // the harness's operations after the load; nil: none
 	promised func(dice) []harness.Kind // what the workloads promise; nil: nothing
-	more     int                       // operations than the usual 2 to 8
-	harness  bool                      // the harness may be one of those who work, and the checker judges while they do
-	drifts   bool                      // its rule knows of drift
-	explains specification             // brute force, where executions differ in anything; nil: they do not
-	told     func(dice, *harness.Op)   // what it changes of an operation when it has ended; nil: nothing
-	alike    func(dice, []harness.Op)  // what it changes of all operations of the load; nil: nothing
-	beside   harness.Checker           // whose rule brute force keeps as well; nil: none
+	more     int                       // operations beyond the usual 2 to 8
+	harness  bool                      // the harness may be one of the workers, and the checker reports before the end
+	drifts   bool                      // its rule considers drift
+	explains specification             // brute force, if executions can differ at all; nil: they cannot
+	told     func(dice, *harness.Op)   // a change of an operation after it has ended; nil: none
+	alike    func(dice, []harness.Op)  // a change of all operations of the load; nil: none
+	beside   harness.Checker           // another checker whose rule brute force keeps as well; nil: none
 }
 
 var properties = []property{
-	{name: "mutex", drifts: true, harness: true, checker: Mutex(), rule: perKey(exclusive), random: (*worker).owner, explains: lockExplained},
-	{name: "dedup", drifts: true, harness: true, checker: Dedup(), rule: perKey(duplicated), random: (*worker).dedup, explains: filterExplained},
-	{name: "dedup, confirmed", drifts: true, harness: true, checker: Dedup(), rule: perKey(duplicated), random: (*worker).confirmed, explains: filterExplained, promised: confirmingKinds},
-	{name: "sequence", harness: true, checker: Sequence(), rule: perKey(numbered), random: (*worker).sequence, explains: counterExplained},
+	{name: "mutex", drifts: true, harness: true, checker: Mutex(), rule: perKey(exclusive), random: (*worker).owner,
+		explains: lockExplained},
+	{name: "dedup", drifts: true, harness: true, checker: Dedup(), rule: perKey(duplicated), random: (*worker).dedup,
+		explains: filterExplained},
+	{name: "dedup, confirmed", drifts: true, harness: true, checker: Dedup(), rule: perKey(duplicated),
+		random: (*worker).confirmed, explains: filterExplained, promised: confirmingKinds},
+	{name: "sequence", harness: true, checker: Sequence(), rule: perKey(numbered), random: (*worker).sequence,
+		explains: counterExplained},
 	{name: "fence", harness: true, checker: Fence(), rule: perKey(fenced), random: (*worker).fence},
-	{name: "fence, acquired once", checker: Fence(), rule: perKey(fenced), random: (*worker).fenceOnce, explains: fenceExplained, beside: Mutex()},
-	{name: "owners, silent", drifts: true, harness: true, checker: Owners(), rule: perKey(answered), random: (*worker).loser, told: neverRefused, explains: turnExplained, beside: Mutex()},
-	{name: "owners, refused", harness: true, checker: Owners(), rule: perKey(answered), random: (*worker).keeper, told: oftenRefused, explains: takenExplained, more: 4},
-	{name: "stuck", drifts: true, checker: Stuck(), rule: perKey(jammed), random: (*worker).brief, after: (*worker).probe, explains: jammedExplained},
-	{name: "delivery", checker: Delivery(), rule: perKey(left), random: (*worker).deliverer, after: (*worker).asker, promised: leasing, explains: leftExplained},
+	{name: "fence, acquired once", checker: Fence(), rule: perKey(fenced), random: (*worker).fenceOnce,
+		explains: fenceExplained, beside: Mutex()},
+	{name: "owners, silent", drifts: true, harness: true, checker: Owners(), rule: perKey(answered),
+		random: (*worker).loser, told: neverRefused, explains: turnExplained, beside: Mutex()},
+	{name: "owners, refused", harness: true, checker: Owners(), rule: perKey(answered), random: (*worker).keeper,
+		told: oftenRefused, explains: takenExplained, more: 4},
+	{name: "stuck", drifts: true, checker: Stuck(), rule: perKey(jammed), random: (*worker).brief,
+		after: (*worker).probe, explains: jammedExplained},
+	{name: "delivery", checker: Delivery(), rule: perKey(left), random: (*worker).deliverer, after: (*worker).asker,
+		promised: leasing, explains: leftExplained},
 	{name: "stored", drifts: true, checker: Stored(), rule: perKey(kept), random: (*worker).storer, alike: oneTTL},
-	{name: "stored, one looks", drifts: true, checker: Stored(), rule: perKey(kept), random: (*worker).onlooker, alike: oneTTL, explains: storedExplained, more: 2},
-	{name: "writes", checker: Writes(), rule: perKey(writesRule), random: (*worker).adder, after: (*worker).reader, explains: setExplained},
-	{name: "holders", checker: Holders(), rule: overdue, random: (*worker).holder, more: 10, explains: guardedExplained},
+	{name: "stored, one looks", drifts: true, checker: Stored(), rule: perKey(kept), random: (*worker).onlooker,
+		alike: oneTTL, explains: storedExplained, more: 2},
+	{name: "writes", checker: Writes(), rule: perKey(writesRule), random: (*worker).adder, after: (*worker).reader,
+		explains: setExplained},
+	{name: "holders", checker: Holders(), rule: overdue, random: (*worker).holder, more: 10,
+		explains: guardedExplained},
 }
 
 func confirmingKinds(dice) []harness.Kind { return []harness.Kind{harness.Claim, harness.Confirm} }
@@ -73,10 +86,10 @@ func leasing(d dice) []harness.Kind {
 // score counts the histories of a property.
 type score struct{ histories, violated, asked, agreed, tried int }
 
-// On every small history a checker, its rule as a list of plain comparisons, and porcupine where it has a model, say the
-// same: no false alarm, no miss, and as many violations of each class as the rule counts (of extended
-// holds: as many as it allows). Each anomaly carries the spans that were judged. What a checker that judges on the way says of
-// the first part of a record stays true however the record goes on.
+// On every small history a checker, its rule as a list of plain comparisons, and porcupine where it has a model, agree:
+// no false alarm, no miss, and as many violations of each class as the rule counts (of extended holds, as many as it
+// allows). Each anomaly carries its spans. What a checker reports before the end of a record stays true however the
+// record goes on.
 func TestCheckersKeepTheirRules(t *testing.T) {
 	for _, p := range properties {
 		t.Run(p.name, func(t *testing.T) {
@@ -90,7 +103,8 @@ func TestCheckersKeepTheirRules(t *testing.T) {
 					rt.Fatal(err)
 				}
 			})
-			t.Logf("%8d histories, %8d violated (%2d %%), all as the rule says; porcupine agreed on %d of %d keys, brute force on %d",
+			t.Logf("%8d histories, %8d violated (%2d %%), all as the rule says; porcupine agreed on %d of %d keys, "+
+				"brute force on %d",
 				s.histories, s.violated, 100*s.violated/s.histories, s.agreed, s.asked, s.tried)
 			require.Greater(t, s.violated, s.histories/100, "too few violations to mean anything")
 			require.Greater(t, s.histories-s.violated, s.histories/100, "too few legal histories to mean anything")
@@ -98,7 +112,7 @@ func TestCheckersKeepTheirRules(t *testing.T) {
 	}
 }
 
-// disagreement says how the checker c differs from the rule, or porcupine does, on one history.
+// disagreement says how the checker c, or porcupine, differs from the rule on a history.
 func (p property) disagreement(c harness.Checker, one history, s *score) error {
 	ops, h := one.ops, one.h
 	g, found := judgeWithin(context.Background(), c, h)
@@ -121,13 +135,14 @@ func (p property) disagreement(c harness.Checker, one history, s *score) error {
 	return p.try(one, p.objects(one, g), s)
 }
 
-// objects reports whether the checker that said g, or the one beside it, finds a violation.
+// objects reports whether the checker that gave g, or the one beside it, finds a violation.
 func (p property) objects(one history, g harness.Judgement) bool {
 	return g.Verdict == harness.Invalid ||
-		p.beside != nil && p.beside.Check(context.Background(), one.h, func(harness.Anomaly) {}).Verdict == harness.Invalid
+		p.beside != nil && p.beside.Check(context.Background(), one.h,
+			func(harness.Anomaly) {}).Verdict == harness.Invalid
 }
 
-// ask has porcupine judge each key, where it has a model for the checker, and compares with what legal says.
+// ask has porcupine judge each key, if it has a model for the checker, and compares with what legal says.
 func (p property) ask(one history, s *score, legal func([]harness.Op) bool) error {
 	for key, its := range byKey(one.ops) {
 		k := keyOps{familyKey{familyOf(its[0].Kind), key}, its}
@@ -149,14 +164,16 @@ func (p property) ask(one history, s *score, legal func([]harness.Op) bool) erro
 	return nil
 }
 
-// try has brute force judge each key, where executions can differ, and compares with what the checker said of all.
+// try has brute force judge each key, if executions can differ, and compares with what the checker said about all of
+// them.
 func (p property) try(one history, invalid bool, s *score) error {
 	if p.explains == nil {
 		return nil
 	}
 	s.tried++
 	if explained := p.explained(one, false); explained == invalid {
-		return fmt.Errorf("an execution explains it: %v; invalid to %s: %v, on\n%s", explained, p.checker.Name(), invalid, one)
+		return fmt.Errorf("an execution explains it: %v; invalid to %s: %v, on\n%s", explained, p.checker.Name(),
+			invalid, one)
 	}
 	return nil
 }
@@ -171,7 +188,7 @@ func (p property) explained(one history, every bool) bool {
 	return true
 }
 
-// countsOf counts violations by class. Which double grant is a stolen release is a matter of blame and not counted here.
+// countsOf counts violations by class. Stolen releases count as double grants, since they only differ in who is blamed.
 func countsOf(found []harness.Anomaly) counted {
 	c := counted{}
 	for _, a := range found {
@@ -183,8 +200,8 @@ func countsOf(found []harness.Anomaly) counted {
 	return c
 }
 
-// misreported says what is wrong with the spans of anomalies, and which anomaly of the first n operations of a history is not
-// among those of the whole, in their order.
+// misreported says which anomaly has wrong spans, and which anomaly of the first n operations of a history is missing,
+// in order, among those of the whole.
 func (p property) misreported(one history, n int) error {
 	_, all := judgeWithin(context.Background(), p.checker, one.h)
 	for _, a := range all {
@@ -205,5 +222,5 @@ func (p property) misreported(one history, n int) error {
 	return nil
 }
 
-// seeded returns dice for tests that go on until something is found.
+// seeded returns dice for tests that run until something is found.
 func seeded(seed uint64) dice { return rand.New(rand.NewPCG(seed, 0)) }

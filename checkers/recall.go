@@ -7,36 +7,36 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 )
 
-// recallAtMost bounds the duplicates of one history whose first draw a second pass looks for.
+// recallAtMost bounds the duplicates of one history whose first draw is looked for in a second pass.
 const recallAtMost = 1000
 
-// oldDuplicate is a draw of a number whose first draw is not kept any more.
+// oldDuplicate is a duplicate whose first draw is no longer kept.
 type oldDuplicate struct {
 	draw
 	first *draw // once it is found
 }
 
-// keepOldDuplicate keeps a duplicate for the end, or reports it without evidence if there are too many.
+// keepOldDuplicate keeps a duplicate for the end. If there are too many it reports it at once, without its first draw.
 func (p *sequencePass) keepOldDuplicate(this draw) {
 	d := &oldDuplicate{draw: this}
-	if len(p.old) < recallAtMost {
-		p.old = append(p.old, d)
+	if len(p.oldDuplicates) < recallAtMost {
+		p.oldDuplicates = append(p.oldDuplicates, d)
 		return
 	}
 	p.add(d.anomaly())
 }
 
-// recall looks for the first draws of the old duplicates in a second pass, if there is one, and reports them.
+// recall finds the first draws of the old duplicates in a second pass, if there is one, and reports the duplicates.
 func (p *sequencePass) recall(ctx context.Context, h harness.History) {
-	if len(p.old) == 0 {
+	if len(p.oldDuplicates) == 0 {
 		return
 	}
 	wanted := map[value][]*oldDuplicate{}
-	for _, d := range p.old {
+	for _, d := range p.oldDuplicates {
 		wanted[d.value] = append(wanted[d.value], d)
 	}
 	draws := map[string]int{}
-	// What ends this pass early costs evidence, nothing else.
+	// An error that ends this pass early only costs evidence.
 	_ = eachOp(ctx, h, func(x harness.Op) {
 		n, ok := parseNumber(x.Result)
 		s := p.series[x.Key]
@@ -50,7 +50,7 @@ func (p *sequencePass) recall(ctx context.Context, h harness.History) {
 		}
 		delete(wanted, first.value)
 	})
-	for _, d := range p.old {
+	for _, d := range p.oldDuplicates {
 		p.add(d.anomaly())
 	}
 }
@@ -61,6 +61,7 @@ func (d *oldDuplicate) anomaly() harness.Anomaly {
 	}
 	return harness.Anomaly{
 		Class: harness.DuplicateNumber, Key: d.Key, From: d.Call, To: d.Return, Ops: []harness.Op{d.Op},
-		Note: fmt.Sprintf("call %d of %s returned %s, which a call long before had returned", d.ordinal, d.Key, d.Result),
+		Note: fmt.Sprintf("call %d of %s returned %s, which a call long before had returned", d.ordinal, d.Key,
+			d.Result),
 	}
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// draws returns n draws by workers who take turns, one after the other: draw i is from 10*i until 10*i+5.
+// draws returns n draws by workers who take turns: draw i is called at 10*i and returns at 10*i+5.
 func draws(n, workers int, number func(i int) string) []harness.Op {
 	ops := make([]harness.Op, n)
 	for i := range ops {
@@ -21,15 +21,16 @@ func draws(n, workers int, number func(i int) string) []harness.Op {
 	return ops
 }
 
-// rising returns n draws of rising numbers that begin with first.
+// rising returns n draws of rising numbers, starting with first.
 func rising(n int, first string) []harness.Op {
 	return draws(n, testWorkers, func(i int) string { return first + fmt.Sprintf("%08d", i) })
 }
 
-// onceOnly returns h as a run that goes on shows it: there is nothing to read again.
+// onceOnly returns h as a running load shows it: it cannot be read again.
 func onceOnly(h harness.History) harness.History { return readable(h, 1) }
 
-// readable returns h as a history of which only so many passes show what it holds. The others show only the operations left.
+// readable returns a history of which only so many passes see the operations of h. Further passes see only those in
+// left.
 func readable(h harness.History, passes int, left ...harness.Op) harness.History {
 	whole, n := h.Ops, 0
 	h.Ops = func(yield func(harness.Op, error) bool) {
@@ -42,13 +43,14 @@ func readable(h harness.History, passes int, left ...harness.Op) harness.History
 	return h
 }
 
-// A number that was first drawn longer ago than anything kept is a duplicate all the same, with its first draw where the
-// history can be read again.
+// A number whose first draw is no longer kept is a duplicate all the same. Its first draw is found if the history can
+// be read again.
 func TestOldDuplicates(t *testing.T) {
 	for _, first := range []string{"", "12345678901234567890"} {
 		ops := rising(recentKept+100, first)
 		at := time.Duration(10 * len(ops))
-		ops = append(ops, next(0, at, at+5, ops[7].Result), next(1, at+6, at+7, ops[7].Result), next(2, at+8, at+9, ops[recentKept+50].Result))
+		ops = append(ops, next(0, at, at+5, ops[7].Result), next(1, at+6, at+7, ops[7].Result),
+			next(2, at+8, at+9, ops[recentKept+50].Result))
 		again := ops[len(ops)-3:]
 		n := strconv.Itoa(len(ops) - 2)
 
@@ -67,11 +69,13 @@ func TestOldDuplicates(t *testing.T) {
 		require.Equal(t, 5.0, figureOf(t, g, "asked to certify"))
 		require.Equal(t, again[:1], found[5].Ops)
 		require.False(t, found[5].Certified)
-		require.Equal(t, "call "+n+" of seq-0 returned "+ops[7].Result+", which a call long before had returned", found[5].Note)
+		require.Equal(t, "call "+n+" of seq-0 returned "+ops[7].Result+", which a call long before had returned",
+			found[5].Note)
 	}
 }
 
-// A sequence that begins anew: every number again, all of them found, those beyond the bound without their first draw.
+// A sequence that starts again draws every number twice. All duplicates are found, those beyond the bound without their
+// first draw.
 func TestManyOldDuplicates(t *testing.T) {
 	ops := rising(recentKept+2000, "")
 	at := time.Duration(10 * len(ops))
@@ -86,11 +90,12 @@ func TestManyOldDuplicates(t *testing.T) {
 	require.Len(t, slices.DeleteFunc(found, explained), 1500-recallAtMost)
 }
 
-// Before the watermark only the largest counts, and it is the one that is reported.
+// Before the watermark only the largest number counts, and it is the one that is reported.
 func TestPeaksBehindTheWatermark(t *testing.T) {
 	var p peaks
 	for i := range 100 {
-		p.addIfLarger(peak{Op: next(0, time.Duration(i), time.Duration(i), ""), number: number(strconv.Itoa(100 + i))}, harness.Meta{}, time.Duration(max(0, i-10)))
+		p.addIfLarger(peak{Op: next(0, time.Duration(i), time.Duration(i), ""), number: number(strconv.Itoa(100 + i))},
+			harness.Meta{}, time.Duration(max(0, i-10)))
 		require.LessOrEqual(t, len(p), 12)
 	}
 	require.EqualValues(t, "188", p.returnedBefore(89).top().number)
@@ -98,16 +103,17 @@ func TestPeaksBehindTheWatermark(t *testing.T) {
 }
 
 func TestWatermark(t *testing.T) {
-	for workers, low := range map[int]time.Duration{2: 3*watermarkEvery - 2, 3: 0} { // of a third worker nothing is known
+	// nothing is known of a third worker
+	for workers, low := range map[int]time.Duration{2: 3*watermarkEvery - 2, 3: 0} {
 		w := watermark{workers: workers}
 		for i := range 3 * watermarkEvery {
-			w.hear(next(i%2, time.Duration(i), time.Duration(i), ""))
+			w.note(next(i%2, time.Duration(i), time.Duration(i), ""))
 		}
 		require.Equal(t, low, w.low, "%d workers", workers)
 	}
 }
 
-// TestTheWatermarkOfWidenedTimes is never above the Call of an operation to come.
+// The watermark of widened times is never above the Call of a later operation.
 func TestTheWatermarkOfWidenedTimes(t *testing.T) {
 	const workers, wide = 3, 50
 	w := watermark{workers: workers, widened: true}
@@ -115,19 +121,19 @@ func TestTheWatermarkOfWidenedTimes(t *testing.T) {
 	for i := range 3 * watermarkEvery {
 		x := harness.Op{Client: i % workers, Call: time.Duration(10 * i), Return: time.Duration(10*i + wide)}
 		require.LessOrEqual(t, w.low, x.Call, "operation %d", i)
-		w.hear(x)
+		w.note(x)
 		called[x.Client] = x.Call
 		require.LessOrEqual(t, w.low, slices.Min(called))
 	}
 	require.Positive(t, w.low, "it says something")
-	w.widened = false // as it would be said of times that were not widened
+	w.widened = false // as for times that were not widened
 	for i := 3 * watermarkEvery; i < 6*watermarkEvery; i++ {
-		w.hear(harness.Op{Client: i % workers, Call: time.Duration(10 * i), Return: time.Duration(10*i + wide)})
+		w.note(harness.Op{Client: i % workers, Call: time.Duration(10 * i), Return: time.Duration(10*i + wide)})
 	}
 	require.Greater(t, w.low, slices.Min(called))
 }
 
-// What was not drawn is no first draw of a number, whatever it says.
+// An operation that drew nothing is not the first draw of a number, whatever its Result.
 func TestOldDuplicatesOfWhatWasDrawn(t *testing.T) {
 	ops := rising(recentKept+100, "")
 	at := time.Duration(10 * len(ops))

@@ -2,16 +2,16 @@ package checkers
 
 import "github.com/doublegrant/doublegrant/harness"
 
-// recentKept bounds the draws that are kept whole, over all keys together: about 180 bytes each.
+// recentKept bounds the draws that are kept whole, over all keys together, at about 180 bytes each.
 const recentKept = 1 << 13
 
-// recent keeps the latest draws, to show them again, in two generations. The rest of a run is known by its numbers alone.
+// recent keeps the latest draws whole, in two generations, as evidence. Of older draws only the numbers are kept.
 type recent struct{ young, old generation }
 
-// recentChunk is the number of draws allocated at a time: a slice that grows leaves twice as much behind as it holds.
+// recentChunk is the number of draws allocated at a time. A slice that grows leaves twice its size behind as garbage.
 const recentChunk = 512
 
-// generation holds up to half of the draws that are kept.
+// generation holds up to half of the kept draws.
 type generation struct {
 	n     int
 	draws [][]draw // in chunks, the last of which may be partly full
@@ -28,10 +28,10 @@ type value struct {
 type draw struct {
 	harness.Op
 	value
-	ordinal int // among those of its key, from 1
+	ordinal int // its place among the draws of its key, from 1
 }
 
-// find returns the draw of a number, if it is among the latest.
+// find returns the draw of a number if it is among the latest.
 func (r *recent) find(n value) (*draw, bool) {
 	for _, g := range [...]*generation{&r.young, &r.old} {
 		if i, ok := g.at[n]; ok {
@@ -41,7 +41,7 @@ func (r *recent) find(n value) (*draw, bool) {
 	return nil, false
 }
 
-// add keeps d, whose number is not among the latest.
+// add keeps d. Its number must not be among the latest.
 func (r *recent) add(d draw) {
 	g := &r.young
 	if g.at == nil {

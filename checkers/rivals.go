@@ -6,9 +6,9 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 )
 
-// rivals finds operations that meet another worker's operation of the same kind on the same key, where one of the two got
-// what it asked for. Its memory is bounded: it forgets keys that were not asked for lately, so a meeting on a key that was not
-// seen for long may go unnoticed.
+// rivals finds contention: two operations of one kind by different workers that overlap on one key, of which at least
+// one got what it asked for. Memory is bounded. Keys that were not used lately are forgotten, so contention after a
+// long pause may go unnoticed.
 type rivals struct {
 	asked generations[contested, contest]
 }
@@ -19,17 +19,17 @@ type contested struct {
 	key  string
 }
 
-// contest holds the latest operations that asked for it, and those among them that got it.
+// contest holds the latest operations on one key, and the latest among them that won.
 type contest struct{ all, winners latest }
 
-// latest holds the last operation of the worker that was last seen, and the last one of any other worker.
+// latest holds the last operation of the worker seen last, and the last operation of any other worker.
 type latest struct {
 	seen, otherSeen bool
 	worker          int
 	op, other       glimpse
 }
 
-// glimpse is the part that is kept of an operation whose kind and key are known.
+// glimpse is what is kept of an operation whose kind and key are known.
 type glimpse struct {
 	client         int
 	call, returned time.Duration
@@ -43,10 +43,10 @@ func (g glimpse) op(kind harness.Kind, key string) harness.Op {
 	return harness.Op{Client: g.client, Kind: kind, Key: key, Call: g.call, Return: g.returned, Outcome: g.outcome}
 }
 
-// met returns an operation, seen before and by another worker, that x overlaps, if one of the two won: got what it asked
-// for. Operations come in order of Return, so the latest one of another worker decides: it overlaps x if it had not
-// returned when x was called.
-func (r *rivals) met(x harness.Op, worker int, won bool) (other harness.Op, ok bool) {
+// record adds x and returns the rival that it meets: an earlier operation of another worker that x overlaps. At least
+// one of the two has to have won, that is got what it asked for. Operations come in order of Return, so only the latest
+// one of another worker can be the rival: it overlaps x if it returned no earlier than x was called.
+func (r *rivals) record(x harness.Op, worker int, won bool) (other harness.Op, ok bool) {
 	at := contested{x.Kind, x.Key}
 	c, _ := r.asked.get(at)
 	if won {
@@ -60,7 +60,7 @@ func (r *rivals) met(x harness.Op, worker int, won bool) (other harness.Op, ok b
 	return other, ok
 }
 
-// overlapping returns the last operation of another worker, if x overlaps it.
+// overlapping returns the last operation of another worker, and whether x overlaps it.
 func (l *latest) overlapping(x harness.Op, worker int) (harness.Op, bool) {
 	if l.seen && l.worker != worker {
 		return l.op.op(x.Kind, x.Key), x.Call <= l.op.returned

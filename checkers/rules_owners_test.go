@@ -14,13 +14,16 @@ func answered(ops []harness.Op, meta harness.Meta, c counted) {
 		if i < 0 {
 			continue
 		}
-		c.add(harness.SilentReacquire, x.Kind == harness.Extend && x.Outcome == harness.OK && lostBetween(ops, i, j, meta))
-		refused := x.Outcome == harness.Fail && (x.Err == "" || x.Err == "not mine") && (x.Kind == harness.Extend || x.Kind == harness.Release)
+		c.add(harness.SilentReacquire, x.Kind == harness.Extend && x.Outcome == harness.OK &&
+			lostBetween(ops, i, j, meta))
+		refused := x.Outcome == harness.Fail && (x.Err == "" || x.Err == "not mine") &&
+			(x.Kind == harness.Extend || x.Kind == harness.Release)
 		c.add(harness.RefusedRelease, refused && stillTaken(ops, i, j, meta))
 	}
 }
 
-// grantBefore returns the last grant of the owner of ops[j] before that, if it has asked neither for a release nor in vain since then; else -1.
+// grantBefore returns the current grant of the owner of ops[j] at that operation: its last one, unless it has called a
+// release since or asked in vain. It returns -1 if there is none.
 func grantBefore(ops []harness.Op, j int, meta harness.Meta) int {
 	for i, x := range slices.Backward(ops[:j]) {
 		if !sameOwner(x, ops[j], meta) || x.Kind == harness.Extend && x.Outcome != harness.OK {
@@ -36,11 +39,12 @@ func grantBefore(ops []harness.Op, j int, meta harness.Meta) int {
 
 // grants reports whether x was granted a lock, or may have been.
 func grants(x harness.Op, perhaps bool) bool {
-	return (x.Kind == harness.Acquire || x.Kind == harness.Extend) && (x.Outcome == harness.OK || perhaps && x.Outcome == harness.Info)
+	return (x.Kind == harness.Acquire || x.Kind == harness.Extend) &&
+		(x.Outcome == harness.OK || perhaps && x.Outcome == harness.Info)
 }
 
-// lostBetween reports whether another owner had the lock between the grant ops[i] and the extend ops[j] of one owner, and neither of the
-// two held it when the other one was told.
+// lostBetween reports whether another owner had the lock between the grant ops[i] and the extend ops[j] of one owner,
+// and neither held it when the other was answered.
 func lostBetween(ops []harness.Op, i, j int, meta harness.Meta) bool {
 	upTo := func(k int) time.Duration { return holdEnd(ops[:k+1], k, meta) }
 	before := func(a, b int) bool {
@@ -53,7 +57,8 @@ func lostBetween(ops []harness.Op, i, j int, meta harness.Meta) bool {
 		}
 	}
 	for k := i + 1; k < j; k++ {
-		if b := ops[k]; sameOwner(b, ops[j], meta) || !grants(b, false) || b.Return < holdEnd(ops[:j+1], i, meta) || !before(i, k) || !before(k, j) {
+		if b := ops[k]; sameOwner(b, ops[j], meta) || !grants(b, false) || b.Return < holdEnd(ops[:j+1], i, meta) ||
+			!before(i, k) || !before(k, j) {
 			continue
 		}
 		last, over := k, false
@@ -71,7 +76,7 @@ func lostBetween(ops []harness.Op, i, j int, meta harness.Meta) bool {
 	return false
 }
 
-// sinceWhen returns the Return of the grant ops[i], or of the first of those that it and others renewed before they could be over.
+// sinceWhen returns the Return of the grant ops[i], or of the first of those grants that were renewed in time up to it.
 func sinceWhen(ops []harness.Op, i int, meta harness.Meta) time.Duration {
 	j := grantBefore(ops, i, meta)
 	unanswered := func(x harness.Op) bool { return sameOwner(x, ops[i], meta) && x.Outcome == harness.Info }
@@ -81,7 +86,8 @@ func sinceWhen(ops []harness.Op, i int, meta harness.Meta) time.Duration {
 	return sinceWhen(ops, j, meta)
 }
 
-// stillTaken reports whether ops[j] was refused to the owner of the grant ops[i] although it still had the lock: another one was refused it then.
+// stillTaken reports whether ops[j] was refused although its owner still had the lock by the grant ops[i], as the
+// refusal of another owner shows.
 func stillTaken(ops []harness.Op, i, j int, meta harness.Meta) bool {
 	a, x, end := ops[i], ops[j], holdEnd(ops[:i+1], i, meta)
 	enters := 0
@@ -109,11 +115,15 @@ func stillTaken(ops []harness.Op, i, j int, meta harness.Meta) bool {
 			return sameOwner(y, x, meta) && (gaveUp || y.Kind == harness.Acquire) && y.Call <= e.Return
 		}
 		took := func(y harness.Op) bool {
-			odd := y.Kind == harness.Acquire && y.Outcome == harness.Fail && y.Err != "" && y.Err != "held" && y.Return >= a.Call
-			return (grants(y, true) || odd) && y.Call <= e.Return && (odd || y.Outcome == harness.Info || y.Return >= a.Call && !sameOwner(y, x, meta))
+			odd := y.Kind == harness.Acquire && y.Outcome == harness.Fail && y.Err != "" && y.Err != "held" &&
+				y.Return >= a.Call
+			return (grants(y, true) || odd) && y.Call <= e.Return &&
+				(odd || y.Outcome == harness.Info || y.Return >= a.Call && !sameOwner(y, x, meta))
 		}
-		if m > j && e.Kind == harness.Acquire && e.Outcome == harness.Fail && (e.Err == "" || e.Err == "held") && !sameOwner(e, x, meta) &&
-			e.Call > x.Return && e.Return < end && !slices.ContainsFunc(ops[j+1:], again) && !slices.ContainsFunc(ops, took) {
+		if m > j && e.Kind == harness.Acquire && e.Outcome == harness.Fail && (e.Err == "" || e.Err == "held") &&
+			!sameOwner(e, x, meta) &&
+			e.Call > x.Return && e.Return < end && !slices.ContainsFunc(ops[j+1:], again) &&
+			!slices.ContainsFunc(ops, took) {
 			return true
 		}
 	}

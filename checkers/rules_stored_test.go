@@ -8,7 +8,8 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 )
 
-// kept is the rule of Stored. Nothing is said of what came before an inspection that may have found the sequence ended.
+// kept is the rule of Stored. It says nothing about operations before an inspection that may have found the sequence
+// ended.
 func kept(ops []harness.Op, meta harness.Meta, c counted) {
 	num := func(s string) *big.Int {
 		if s == "" {
@@ -19,7 +20,8 @@ func kept(ops []harness.Op, meta harness.Meta, c counted) {
 	start, last, behind := 0, -1, false
 	ended, empty, mortal := time.Duration(-1), time.Duration(-1), false
 	for i, x := range ops {
-		ours := x.Kind == harness.Next && x.Outcome != harness.Fail || x.Kind == harness.Inspect && x.Outcome == harness.OK
+		ours := x.Kind == harness.Next && x.Outcome != harness.Fail || x.Kind == harness.Inspect &&
+			x.Outcome == harness.OK
 		mortal = mortal || ours && x.TTL > 0
 		if x.Kind != harness.Inspect || x.Outcome != harness.OK {
 			continue
@@ -28,9 +30,10 @@ func kept(ops []harness.Op, meta harness.Meta, c counted) {
 			start, last, behind = i, -1, false
 			ended = x.Return
 		}
-		explained := func(begun time.Duration) bool { // by what was under way, and began the sequence no earlier
+		explained := func(begun time.Duration) bool { // by a Next that was under way and began the sequence no earlier
 			return slices.ContainsFunc(ops[i+1:], func(y harness.Op) bool {
-				return y.Kind == harness.Next && y.Outcome != harness.Fail && y.TTL > 0 && max(begun, y.Call)+length(y.TTL, meta.Drift) <= x.Return
+				return y.Kind == harness.Next && y.Outcome != harness.Fail && y.TTL > 0 &&
+					max(begun, y.Call)+length(y.TTL, meta.Drift) <= x.Return
 			})
 		}
 		if last >= 0 && ops[last].Return < x.Call && !explained(ops[last].Call) {
@@ -39,7 +42,9 @@ func kept(ops []harness.Op, meta harness.Meta, c counted) {
 		}
 		now := false
 		for _, n := range ops[start:i] {
-			if n.Kind == harness.Next && n.Outcome == harness.OK && n.Call > ended && !(n.TTL > 0 && n.Call+length(n.TTL, meta.Drift) <= empty) && n.Return < x.Call && num(n.Result).Cmp(num(x.Result)) > 0 {
+			if n.Kind == harness.Next && n.Outcome == harness.OK && n.Call > ended &&
+				!(n.TTL > 0 && n.Call+length(n.TTL, meta.Drift) <= empty) && n.Return < x.Call &&
+				num(n.Result).Cmp(num(x.Result)) > 0 {
 				now = now || !slices.ContainsFunc(ops[start:i], func(s harness.Op) bool {
 					return s.Kind == harness.Inspect && s.Outcome == harness.OK && num(s.Result).Cmp(num(n.Result)) >= 0
 				})
@@ -56,8 +61,8 @@ func kept(ops []harness.Op, meta harness.Meta, c counted) {
 	}
 }
 
-// mayEnd returns the earliest end of the sequence that ops[i], an inspection, may have met: of what the inspection ops[last]
-// showed, or of what a Next began since then. What began the sequence may set its end a little later, until it returns.
+// mayEnd returns the earliest end of the sequence that ops[i], an inspection, may have met: that of what the inspection
+// ops[last] showed, or that of what a Next has begun since. A Next may set the end a little later, until it returns.
 func mayEnd(ops []harness.Op, last, i int, meta harness.Meta) time.Duration {
 	j, end := ops[last], endless
 	looked := j.Kind == harness.Inspect && j.Outcome == harness.OK

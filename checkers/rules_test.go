@@ -11,10 +11,10 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 )
 
-// The rules of the checkers as their doc comments state them, in the plainest way: every operation against every other, every
-// instant of time. They share nothing with the checkers but the vocabulary.
+// These are the rules of the checkers as their doc comments state them, in the plainest way: every operation is
+// compared with every other, at every instant. They share only the vocabulary with the checkers.
 
-// counted holds the number of violations of each class that a history has. Classes without any are not in it.
+// counted holds the number of violations of each class in a history. Classes without any are not in it.
 type counted map[harness.Class]int
 
 func (c counted) add(class harness.Class, yes bool) {
@@ -23,10 +23,10 @@ func (c counted) add(class harness.Class, yes bool) {
 	}
 }
 
-const endless time.Duration = 1 << 50 // later than everything in a history of these tests
+const endless time.Duration = 1 << 50 // after everything in these histories
 
-// length returns the shortest time that a lease or window may last. By a clock that is wrong at all it may end a millisecond early, as one that
-// counts in those does.
+// length returns the shortest time that a lease or window may last. A clock that may be wrong may end it a millisecond
+// early, as a clock that counts in milliseconds does.
 func length(ttl time.Duration, drift float64) time.Duration {
 	lacks := math.Ceil(float64(ttl) * drift)
 	switch {
@@ -62,7 +62,7 @@ func byKey(ops []harness.Op) map[string][]harness.Op {
 	return out
 }
 
-// each key by itself.
+// perKey judges each key separately.
 func perKey(rule func(ops []harness.Op, meta harness.Meta, c counted)) func([]harness.Op, harness.Meta) counted {
 	return func(ops []harness.Op, meta harness.Meta) counted {
 		c := counted{}
@@ -73,8 +73,8 @@ func perKey(rule func(ops []harness.Op, meta harness.Meta, c counted)) func([]ha
 	}
 }
 
-// exclusive is the rule of Mutex: of two owners one came first, so that what it was granted can be over when the other is told.
-// Who renewed what could not be over has had the lock all the time.
+// exclusive is the rule of Mutex: of two owners one came first, so its hold can have ended when the other is answered.
+// A renewed hold counts from its first grant if each renewal came in time.
 func exclusive(ops []harness.Op, meta harness.Meta, c counted) {
 	ends, since := make([]time.Duration, len(ops)), make([]time.Duration, len(ops))
 	for i, x := range ops {
@@ -98,11 +98,11 @@ func exclusive(ops []harness.Op, meta harness.Meta, c counted) {
 	}
 }
 
-// extended counts extends that overlap an earlier hold. Each is a double grant, unless its owner was part of one already:
-// which of two came first may depend on who spoke first, so their number is a bound.
+// extended counts extends that overlap an earlier hold. Each is a double grant, unless its owner was part of one
+// already. Which of two came first may depend on who acted first, so their number is an upper bound.
 const extended harness.Class = "extended"
 
-// same reports whether a checker counted what its rule does.
+// same reports whether a checker counted as its rule does.
 func (c counted) same(got counted) bool {
 	if c[extended] == 0 {
 		return maps.Equal(c, got)
@@ -111,7 +111,7 @@ func (c counted) same(got counted) bool {
 	return len(got) == 1 && n >= max(1, c[harness.DoubleGrant]) && n <= c[harness.DoubleGrant]+c[extended]
 }
 
-// holdEnd returns the earliest instant at which what ops[i] was granted can be over; -1 if it was granted nothing.
+// holdEnd returns the earliest end of the hold of ops[i], or -1 if it was granted nothing.
 func holdEnd(ops []harness.Op, i int, meta harness.Meta) time.Duration {
 	a := ops[i]
 	if a.Outcome != harness.OK || a.Kind != harness.Acquire && a.Kind != harness.Extend {
@@ -119,8 +119,9 @@ func holdEnd(ops []harness.Op, i int, meta harness.Meta) time.Duration {
 	}
 	end := endless
 	for j, x := range ops {
-		if !sameOwner(x, a, meta) || x.Outcome == harness.Fail && x.Kind != harness.Release || j < i && x.Outcome != harness.Info {
-			continue // a stranger, or nothing that x did was done after a
+		if !sameOwner(x, a, meta) || x.Outcome == harness.Fail && x.Kind != harness.Release || j < i &&
+			x.Outcome != harness.Info {
+			continue // another owner, or x had no effect after a
 		}
 		at := max(a.Call, x.Call) // the earliest instant of x after a
 		if x.Kind != harness.Release {
@@ -135,7 +136,7 @@ func holdEnd(ops []harness.Op, i int, meta harness.Meta) time.Duration {
 	return end
 }
 
-// tenureEnd returns the earliest instant at which what ops[i] was granted can be over, renewals included that returned before that.
+// tenureEnd returns the earliest end of the hold of ops[i], including renewals that returned in time.
 func tenureEnd(ops []harness.Op, i int, meta harness.Meta) time.Duration {
 	end := holdEnd(ops, i, meta)
 	until := end
@@ -152,9 +153,10 @@ func duplicated(ops []harness.Op, meta harness.Meta, c counted) {
 	end := func(x harness.Op) time.Duration {
 		end := x.Call + length(x.TTL, meta.Drift)
 		for _, c := range ops {
-			after := c.Kind == harness.Confirm && (c.Outcome == harness.Info || c.Outcome == harness.OK && c.Return >= x.Call)
+			after := c.Kind == harness.Confirm && (c.Outcome == harness.Info || c.Outcome == harness.OK &&
+				c.Return >= x.Call)
 			if left := max(c.Call, x.Call) + length(c.TTL, meta.Drift); after && left < end {
-				end = left // its own leaves what there is
+				end = left // its own confirm does not shorten it
 			}
 		}
 		return end
@@ -162,10 +164,11 @@ func duplicated(ops []harness.Op, meta harness.Meta, c counted) {
 	marks := func(m harness.Op) bool {
 		return isFirstClaim(m) || m.Kind == harness.Confirm && m.Outcome == harness.OK
 	}
-	var goesOn func(i int, s harness.Op) bool // ops[i] went on with what came before s
+	var goesOn func(i int, s harness.Op) bool // ops[i] continues a mark that came before s
 	goesOn = func(i int, s harness.Op) bool {
 		for j, b := range ops[:i] {
-			if marks(b) && ops[i].Return < end(b) && (isFirstClaim(b) && b.Return < end(s) || b.Kind == harness.Confirm && goesOn(j, s)) {
+			if marks(b) && ops[i].Return < end(b) &&
+				(isFirstClaim(b) && b.Return < end(s) || b.Kind == harness.Confirm && goesOn(j, s)) {
 				return true
 			}
 		}
@@ -174,7 +177,8 @@ func duplicated(ops []harness.Op, meta harness.Meta, c counted) {
 	for j, s := range ops {
 		twice := false
 		for i, m := range ops[:j] {
-			before := isFirstClaim(m) && m.Return < end(s) || m.Kind == harness.Confirm && (m.Return < s.Call || goesOn(i, s))
+			before := isFirstClaim(m) && m.Return < end(s) || m.Kind == harness.Confirm &&
+				(m.Return < s.Call || goesOn(i, s))
 			twice = twice || isFirstClaim(s) && marks(m) && s.Return < end(m) && before
 		}
 		c.add(harness.DuplicateDelivery, twice)
@@ -206,19 +210,23 @@ func numbered(ops []harness.Op, _ harness.Meta, c counted) {
 	}
 }
 
-// fenced is the rule of Fence: what had returned before a grant's owner can have lost the lock again was granted before it, and so was what had
-// been called before that grant returned. Of two owners with one token the second is wrong in any order.
+// fenced is the rule of Fence. A grant that returned before another owner can have lost its lock was given before that
+// owner's, and so was one that had been called before that owner's returned. Of two owners with one token the second is
+// wrong in either order.
 func fenced(ops []harness.Op, meta harness.Meta, c counted) {
 	for j, b := range ops {
 		kept, wrong := holdEnd(ops[:j+1], j, meta), false
 		for i, a := range ops {
 			x, y := bigOf(a.Result), bigOf(b.Result)
-			if a.Kind != harness.Acquire || b.Kind != harness.Acquire || a.Outcome != harness.OK || b.Outcome != harness.OK || x == nil || y == nil {
+			if a.Kind != harness.Acquire || b.Kind != harness.Acquire || a.Outcome != harness.OK ||
+				b.Outcome != harness.OK || x == nil || y == nil {
 				continue
 			}
 			first := a.Return < b.Call || a.Return < b.Return && a.Return < kept
-			still := !meta.Widened && a.Call <= b.Return && b.Return <= a.Return && a.Return < tenureEnd(ops, j, meta) && !sameOwner(a, b, meta)
-			wrong = wrong || (first || still) && y.Cmp(x) < 0 || (first || i < j) && y.Cmp(x) == 0 && !sameOwner(a, b, meta)
+			still := !meta.Widened && a.Call <= b.Return && b.Return <= a.Return &&
+				a.Return < tenureEnd(ops, j, meta) && !sameOwner(a, b, meta)
+			wrong = wrong || (first || still) && y.Cmp(x) < 0 || (first || i < j) && y.Cmp(x) == 0 &&
+				!sameOwner(a, b, meta)
 		}
 		c.add(harness.FenceRegression, wrong)
 	}
@@ -230,11 +238,13 @@ func jammed(ops []harness.Op, meta harness.Meta, c counted) {
 		return (x.Kind == harness.Acquire || x.Kind == harness.Extend) && x.Outcome != harness.Fail
 	}
 	for i, p := range ops {
-		if p.Client != harness.HarnessClient || p.Kind != harness.Acquire || p.Outcome != harness.Fail || p.Err != "" && p.Err != "held" {
+		if p.Client != harness.HarnessClient || p.Kind != harness.Acquire || p.Outcome != harness.Fail || p.Err != "" &&
+			p.Err != "held" {
 			continue
 		}
 		before := slices.DeleteFunc(slices.Clone(ops[:i]), func(x harness.Op) bool { return !takes(x) })
-		early := slices.ContainsFunc(before, func(x harness.Op) bool { return p.Call <= x.Return+longest(x.TTL, meta.Drift) })
+		early := slices.ContainsFunc(before,
+			func(x harness.Op) bool { return p.Call <= x.Return+longest(x.TTL, meta.Drift) })
 		undone := slices.ContainsFunc(ops[i+1:], func(x harness.Op) bool {
 			return takes(x) && (x.Outcome == harness.OK || x.Client != harness.HarnessClient && x.Call <= p.Return)
 		})
@@ -270,7 +280,8 @@ func left(ops []harness.Op, meta harness.Meta, c counted) {
 			continue
 		}
 		m := marksBefore(ops[:i], meta)
-		lost = lost || asked && !freshInTime && (m.owed || m.refused && !m.any) && !m.unanswered && !m.probed && !delivered(ops) &&
+		lost = lost || asked && !freshInTime && (m.owed || m.refused && !m.any) && !m.unanswered && !m.probed &&
+			!delivered(ops) &&
 			(!slices.Contains(meta.Kinds, harness.Confirm) || p.Call > m.over)
 		immortal = immortal || !fresh && m.any && m.over < endless && (looked || p.Call > m.over)
 	}
@@ -283,15 +294,18 @@ func isFirstClaim(x harness.Op) bool {
 }
 
 func delivered(ops []harness.Op) bool {
-	return slices.ContainsFunc(ops, func(x harness.Op) bool { return x.Kind == harness.Deliver && x.Outcome != harness.Fail })
+	return slices.ContainsFunc(ops, func(x harness.Op) bool {
+		return x.Kind == harness.Deliver &&
+			x.Outcome != harness.Fail
+	})
 }
 
-// knownMarks holds what the claims and confirms before a probe of one message say.
+// knownMarks holds what the claims and confirms before a probe of one message show.
 type knownMarks struct {
-	over       time.Duration // of all windows
-	any        bool          // one may have marked it
+	over       time.Duration // the latest end of all windows
+	any        bool          // one of them may have marked it
 	owed       bool          // by a client that was told so, or that knows that nobody will act on it
-	refused    bool          // some client was told that it had been seen
+	refused    bool          // a client was told that it had been seen
 	unanswered bool          // a client's claim may only have lost its answer
 	probed     bool          // a probe may have marked it, or anybody since the first one
 }
@@ -321,7 +335,7 @@ func marksBefore(ops []harness.Op, meta harness.Meta) (m knownMarks) {
 	return m
 }
 
-// writesRule is the rule of Writes, by numbers and not by runs.
+// writesRule is the rule of Writes, by numbers instead of runs.
 func writesRule(ops []harness.Op, _ harness.Meta, c counted) {
 	var last *harness.Op
 	for _, x := range ops {
@@ -344,7 +358,7 @@ func overdue(ops []harness.Op, meta harness.Meta) counted {
 	return perKey(staleWrites)(withTheirLocks(ops), meta)
 }
 
-// withTheirLocks returns ops with what a lock guards under the key of that lock.
+// withTheirLocks returns ops with writes to guarded resources moved to the key of their lock.
 func withTheirLocks(ops []harness.Op) []harness.Op {
 	ops = slices.Clone(ops)
 	for i := range ops {

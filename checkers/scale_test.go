@@ -16,17 +16,17 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// scaleEnv names one measurement of BenchmarkScale, which a process of its own takes: who judges what, of how many
-// operations, on how many keys.
+// scaleEnv is the environment variable that names one measurement of BenchmarkScale for a process of its own: who
+// judges which history, how many operations, on how many keys.
 const scaleEnv = "DOUBLEGRANT_SCALE"
 
 const (
-	scaleWithin = 30 * time.Second // what porcupine may take
-	scaleMemory = 4 << 30          // bytes that it may have
+	scaleWithin = 30 * time.Second // time for porcupine
+	scaleMemory = 4 << 30          // memory for porcupine, in bytes
 )
 
-// scaled are the histories: ten calls are under way at any time. The operation i of a batch is on the key i%keys, and text
-// is its number in decimal digits.
+// scaled lists the histories. Ten calls are under way at any time. Operation i of a batch is on the key i%keys, and
+// text is its number in decimal digits.
 var scaled = map[string]struct {
 	c     harness.Checker
 	class harness.Class
@@ -45,11 +45,11 @@ var scaled = map[string]struct {
 	}},
 }
 
-// scaleBatch counts the operations that are made at a time.
+// scaleBatch is the number of operations that are made at a time.
 const scaleBatch = 1024
 
-// scaledHistory returns a history that is made on the way, in batches, so that no more than one of them is there at a time. It
-// adds the time that this takes to making.
+// scaledHistory returns a history that is made while it is read, in batches, so that only one batch exists at a time.
+// It adds the time for that to making.
 func scaledHistory(what string, ops, keys int, making *time.Duration) harness.History {
 	h := of()
 	h.Meta = harness.Meta{Workers: 10 * keys, Clients: 10 * keys, Groups: 1}
@@ -86,8 +86,8 @@ func numerals(from, n int) string {
 	return out.String()
 }
 
-// BenchmarkScale compares the checkers with porcupine on the same histories, and prints a Markdown table. Of a size that
-// porcupine did not master the larger ones are left out.
+// BenchmarkScale compares the checkers with porcupine on the same histories, and prints a Markdown table. Once a size
+// is too much for porcupine, larger ones are skipped.
 func BenchmarkScale(b *testing.B) {
 	if os.Getenv(scaleEnv) != "" {
 		b.Skip("this is the process of one measurement")
@@ -107,7 +107,7 @@ func BenchmarkScale(b *testing.B) {
 	}
 }
 
-// measured has a process of its own take one measurement.
+// measured takes one measurement in a process of its own.
 func measured(b *testing.B, who, what string, ops, keys int) string {
 	cmd := exec.CommandContext(b.Context(), os.Args[0], "-test.run=^TestScaleMeasurement$", "-test.v")
 	cmd.Env = append(os.Environ(), fmt.Sprintf("%s=%s %s %d %d", scaleEnv, who, what, ops, keys))
@@ -119,7 +119,7 @@ func measured(b *testing.B, who, what string, ops, keys int) string {
 	return line
 }
 
-// TestScaleMeasurement takes the measurement that its environment names; without one it takes a small one.
+// TestScaleMeasurement takes the measurement that its environment names, or a small one.
 func TestScaleMeasurement(t *testing.T) {
 	task, asked := os.LookupEnv(scaleEnv)
 	if !asked {
@@ -145,7 +145,7 @@ func TestScaleMeasurement(t *testing.T) {
 	t.Logf("measured: %s, %d MB", said, peakMemory()>>20)
 }
 
-// checkerOn has c judge h, and returns what it keeps in the end.
+// checkerOn has c judge h, and returns the heap that c keeps at the end.
 func checkerOn(t *testing.T, h harness.History, c harness.Checker, making *time.Duration) string {
 	start := time.Now()
 	before, live := heapInUse(), int64(0)
@@ -162,7 +162,7 @@ func checkerOn(t *testing.T, h harness.History, c harness.Checker, making *time.
 	return fmt.Sprintf("keeps %.1f MB", float64(live)/(1<<20))
 }
 
-// porcupineOn has porcupine judge each key of h as a whole. It returns what kept it from that, if anything did.
+// porcupineOn has porcupine judge each key of h as a whole. It returns why porcupine could not, or "".
 func porcupineOn(t *testing.T, h harness.History, class harness.Class) string {
 	byKey := map[string][]harness.Op{}
 	require.NoError(t, eachOp(t.Context(), h, func(x harness.Op) { byKey[x.Key] = append(byKey[x.Key], x) }))
@@ -197,8 +197,8 @@ func porcupineOn(t *testing.T, h harness.History, class harness.Class) string {
 	}
 }
 
-// peakMemory returns the most memory that this process had, in bytes. Where the system does not tell, it is what Go's runtime has
-// taken from it.
+// peakMemory returns the most memory that this process had, in bytes. If the system does not say, it returns what Go's
+// runtime has taken from it.
 func peakMemory() uint64 {
 	status, _ := os.ReadFile("/proc/self/status")
 	if _, rest, found := strings.Cut(string(status), "VmHWM:"); found {

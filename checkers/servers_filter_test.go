@@ -7,13 +7,14 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 )
 
-// filterServer is a dedup filter: a message is new while it is not marked. A window may end from Call + TTL*(1-drift) on. A confirm
-// that may have been executed after the mark sets a window of its own, which may end as early, and it may be executed again and
-// again. It differs from a real one in what the rule of Dedup leaves open: a confirm sets the mark anew only if that is in force beyond its Return, and
-// is executed after a claim whose mark is. Any other forbids only claims that are called after it has returned, and does so until they return: claims
-// that were under way then, and are answered later, may be told "first".
+// filterServer is a dedup filter: a message is new while it is not marked. A window may end from Call + TTL*(1-drift)
+// on. A confirm that may be executed after the mark sets a window of its own, which may end as early, and it may be
+// executed repeatedly. The server is more lenient than a real one where the rule of Dedup is: a confirm replaces the
+// mark only if its window lasts beyond its Return and it is executed while a claim's mark is in force. Any other
+// confirm forbids only claims that are called after it has returned. Claims that were under way then may still be told
+// "first".
 type filterServer struct {
-	marked    time.Duration // until when
+	marked    time.Duration // end of the mark
 	confirmed []deed
 }
 
@@ -23,18 +24,19 @@ func (s filterServer) do(d deed, at time.Duration) (world, bool) {
 		switch {
 		case d.Outcome != harness.OK:
 		case s.marked > d.Return:
-			s.marked = max(s.marked, d.ends) // what may follow a mark has shortened it already
+			s.marked = max(s.marked, d.ends) // the confirms that may follow have shortened it already
 		case s.marked > at:
-			return nil, false // it comes when that mark can be gone
+			return nil, false // it comes once that mark can have ended
 		}
 		s.confirmed = append(slices.Clip(s.confirmed), d)
 		return s, true
-	case slices.ContainsFunc(s.confirmed, func(c deed) bool { return (c.Return < d.Call || d.index < c.index) && d.Return < c.ends }):
+	case slices.ContainsFunc(s.confirmed,
+		func(c deed) bool { return (c.Return < d.Call || d.index < c.index) && d.Return < c.ends }):
 		return s, d.optional // it may have been told "seen"
 	case slices.ContainsFunc(s.confirmed, func(c deed) bool {
 		return c.Outcome == harness.OK && d.index < c.index && c.Return < d.ends && at < c.ends
 	}):
-		return s, d.optional // the confirm comes after it: then it sets the mark anew
+		return s, d.optional // the confirm comes after it, and then replaces the mark
 	case s.marked > at:
 		return s, d.optional
 	}
@@ -42,7 +44,7 @@ func (s filterServer) do(d deed, at time.Duration) (world, bool) {
 	return s, true
 }
 
-// filterExplained is the specification of Dedup. A claim that was told "seen" may have been told so by any filter.
+// filterExplained is the specification of Dedup. Any filter may tell a claim "seen".
 func filterExplained(ops []harness.Op, meta harness.Meta, every bool) bool {
 	deeds := deedsOf(ops, meta, func(x harness.Op) bool {
 		return x.Outcome == harness.OK && (x.Kind == harness.Confirm || x.Result == harness.ResultFirst) ||
@@ -51,7 +53,8 @@ func filterExplained(ops []harness.Op, meta harness.Meta, every bool) bool {
 	for i := range deeds {
 		d := &deeds[i]
 		for j, c := range ops {
-			if c.Kind != harness.Confirm || c.Outcome == harness.Fail || c.Outcome == harness.OK && c.Return < d.Call || j == d.index {
+			if c.Kind != harness.Confirm || c.Outcome == harness.Fail || c.Outcome == harness.OK && c.Return < d.Call ||
+				j == d.index {
 				continue
 			}
 			d.ends = min(d.ends, max(d.Call, c.Call)+length(c.TTL, meta.Drift))

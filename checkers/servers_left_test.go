@@ -7,17 +7,19 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 )
 
-// What the harness asks after the load, when nobody is left who could act: nothing is executed after its Return.
+// These servers answer the harness's probes after the load, when no client is left that could act: nothing is executed
+// after its Return.
 
-// jammedServer is a lock that is free again when its leases are over. It differs from a real one in what the rule of Stuck leaves open:
+// jammedServer is a lock that is free again when its leases have ended. It is more lenient than a real one where the
+// rule of Stuck is:
 //
 //   - a lease may begin as late as its answer came, and no release ends it;
-//   - who may acquire is no matter here, and a lock that is granted in the end may have refused everybody until then;
-//   - what is refused before anybody has asked for the lock says nothing.
+//   - anybody may be granted the lock, and a lock that is granted in the end may have refused everybody until then;
+//   - a refusal before anybody has asked for the lock shows nothing.
 type jammedServer struct {
 	until time.Duration // the end of all leases
-	last  int           // the harness's last acquire: it does one thing after the other
-	stuck bool          // refused after that
+	last  int           // the harness's last acquire; the harness does one thing after the other
+	stuck bool          // it refused after until
 }
 
 func (s jammedServer) do(d deed, at time.Duration) (world, bool) {
@@ -46,7 +48,8 @@ func jammedExplained(ops []harness.Op, meta harness.Meta, every bool) bool {
 			return false
 		}
 		asked = asked || x.Outcome != harness.Fail
-		probed := x.Client == harness.HarnessClient && x.Kind == harness.Acquire && (x.Err == "" || x.Err == harness.Held)
+		probed := x.Client == harness.HarnessClient && x.Kind == harness.Acquire &&
+			(x.Err == "" || x.Err == harness.Held)
 		return x.Outcome != harness.Fail || probed && asked
 	})
 	for i := range deeds {
@@ -55,33 +58,37 @@ func jammedExplained(ops []harness.Op, meta harness.Meta, every bool) bool {
 	return execution{deeds: lastly(deeds), every: every}.explains(jammedServer{})
 }
 
-// leftFilter is a filter with those who claim, deliver and confirm: what it calls seen is marked, and was handed on by whoever marked it. It differs from
-// a real one in what the rule of Delivery leaves open:
+// leftFilter is a filter together with those who claim, deliver and confirm. A message that it calls seen is marked,
+// and was delivered by the worker that marked it. It is more lenient than a real one where the rule of Delivery is:
 //
-//   - a mark may end at any time, and begin as late as its answer came; a claim that is told "seen" may set it anew;
-//   - it is no matter when the message was delivered, nor what a client was told before anybody had marked it;
-//   - once a claim has got no answer, or the harness has marked the message, nobody need deliver it. Who claimed it and crashed, or was told to go
-//     no further, has marked it, whatever confirms say that nobody can have had a reason for;
-//   - what is told to be new in the end was not marked for ever, nor was it lost, unless all marks are over by then;
-//   - what the harness is told while a client is under way, or before anybody has asked, says nothing.
+//   - a mark may end at any time, and begin as late as its answer came; a claim that is told "seen" may replace it;
+//   - the time of the delivery does not matter, nor do answers to clients before anybody had marked the message;
+//   - once a claim has got no answer, or the harness has marked the message, nobody has to deliver it. A client that
+//     claimed it and crashed, or was told to stop, has marked it, whatever later confirms say;
+//   - a message that is new in the end was not marked for ever. Nor was it lost, unless all marks had ended by then;
+//   - answers to the harness while a client is under way, or before anybody has asked, show nothing.
 type leftFilter struct {
-	probes    map[int]probed // what the harness asked, by index
-	leases    bool           // claims are leases, which confirms make windows
+	probes    map[int]probed // the harness's probes, by index
+	leases    bool           // confirms are promised, so claims are leases
 	delivered bool
 	until     time.Duration // the end of all marks
 	marked    bool
-	excused   bool // nobody has to deliver it
-	asked     int  // the harness's first claim, from 1; 0: none
-	last      int  // the harness's last operation
-	lost      int  // that which shows that the message is lost, from 1, unless it is new while a mark may be left; 0: none
-	immortal  int  // that which shows that a mark has no end, from 1, unless the message is new in the end; 0: none
+	excused   bool // nobody has to deliver the message
+	asked     int  // index of the harness's first claim, from 1; 0: none
+	last      int  // index of the harness's last operation
+	// lost is the index of the probe that shows that the message is lost, from 1; 0: none. It is withdrawn if the
+	// message is new while a mark may be left.
+	lost int
+	// immortal is the index of the probe that shows a mark without an end, from 1; 0: none. It is withdrawn if the
+	// message is new in the end.
+	immortal int
 }
 
-// probed says of something that the harness asked what was asked before.
+// probed describes what was asked before a probe of the harness.
 type probed struct {
-	says  bool // something: a client had asked, and none was under way
+	says  bool // the probe shows something: a client had asked, and none was under way
 	known bool // somebody may have marked the message
-	owed  bool // somebody who did, or may have, has to deliver it
+	owed  bool // somebody who may have marked it has to deliver it
 }
 
 func (s leftFilter) do(d deed, at time.Duration) (world, bool) {
@@ -115,7 +122,7 @@ func (s leftFilter) do(d deed, at time.Duration) (world, bool) {
 	return s, true
 }
 
-// judges reports what of d, which the harness is told, nothing explains.
+// judges reports whether d, a probe, shows something that nothing explains.
 func (s leftFilter) judges(d deed, at time.Duration) (lost, immortal bool) {
 	p := s.probes[d.index]
 	switch {
@@ -127,7 +134,7 @@ func (s leftFilter) judges(d deed, at time.Duration) (lost, immortal bool) {
 	return !s.delivered && !s.excused && (p.owed || !s.marked) && (!s.leases || at > s.until), p.known && at > s.until
 }
 
-// mark notes d, a claim or confirm that may have marked the message, when all marks before it were over or not.
+// mark notes d, a claim or confirm that may have marked the message, and whether all marks before it had ended.
 func (s *leftFilter) mark(d deed, over bool) {
 	s.marked = true
 	if d.Kind == harness.Confirm {
@@ -144,7 +151,8 @@ func (s *leftFilter) mark(d deed, over bool) {
 	}
 }
 
-// obliged reports whether whoever asked for x, a claim that marked its message, was told so, or knows that nobody will act on it.
+// obliged reports whether the client of x, a claim that marked its message, was told so, or knows that nobody will act
+// on it.
 func obliged(x harness.Op) bool {
 	return x.Outcome == harness.OK || slices.Contains([]string{harness.Crashed, harness.FewAcks, "ERR"}, x.Err)
 }
@@ -155,7 +163,8 @@ func leftExplained(ops []harness.Op, meta harness.Meta, every bool) bool {
 	deeds := deedsOf(ops, meta, func(x harness.Op) bool {
 		s.delivered = s.delivered || x.Kind == harness.Deliver && x.Outcome != harness.Fail
 		ours := x.Client == harness.HarnessClient
-		return x.Kind == harness.Claim && (ours || x.Outcome != harness.Fail) || x.Kind == harness.Confirm && x.Outcome != harness.Fail ||
+		return x.Kind == harness.Claim && (ours || x.Outcome != harness.Fail) || x.Kind == harness.Confirm &&
+			x.Outcome != harness.Fail ||
 			x.Kind == harness.Inspect && ours && x.Outcome == harness.OK && x.Result != "" && x.TTL == 0
 	})
 	for i := range deeds {
@@ -168,7 +177,7 @@ func leftExplained(ops []harness.Op, meta harness.Meta, every bool) bool {
 	return execution{deeds: lastly(deeds), every: every}.explains(s)
 }
 
-// askedBefore says what was asked for before d, which the harness asked.
+// askedBefore describes what was asked before d, a probe.
 func askedBefore(d deed, deeds []deed) (p probed) {
 	for _, x := range deeds {
 		ours := x.Client == harness.HarnessClient

@@ -7,16 +7,19 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 )
 
-// turnServer is a lock that its owners have one after the other. An owner may extend what was nobody else's since it was granted to it, also
-// when its lease is over. As with fencedServer, what ends a lease may do so when it is called. Another owner counts only if it was answered between
-// the two answers of the first one, and was over as far as was known at the second: else Mutex may tell of two owners.
+// turnServer is a lock that owners have one after the other. An owner may extend its lock even after its lease, unless
+// another owner was granted it since. As with fencedServer, whatever ends a lease may do so at its call. Another owner
+// counts only if it was answered between the two answers of the first one, and its lease had ended at the second as far
+// as known then. Otherwise Mutex may report two owners.
 type turnServer struct {
 	granted []deed
-	givenUp []int // grants that their owner may have given up at the instant at which it was told: whether it did is in the record only later
+	// givenUp has grants that their owner may have released at the instant of its answer. The record shows later
+	// whether it did.
+	givenUp []int
 }
 
 func (s turnServer) do(d deed, at time.Duration) (world, bool) {
-	lost := false // it was another owner's since it was granted
+	lost := false // another owner was granted it since
 	for _, x := range s.granted {
 		own := sameHolder(x, d)
 		if !own && x.ends > at && !s.gaveUp(x, at) || own && x.index > d.index {
@@ -30,15 +33,16 @@ func (s turnServer) do(d deed, at time.Duration) (world, bool) {
 	return turnServer{append(slices.Clip(s.granted), d), s.givenUp}, true
 }
 
-// gaveUp reports whether the owner of x may have given it up at that instant.
+// gaveUp reports whether the owner of x may have released it at that instant.
 func (s turnServer) gaveUp(x deed, at time.Duration) bool {
 	return slices.ContainsFunc(s.granted, func(y deed) bool {
 		return sameHolder(x, y) && y.index >= x.index && y.Return == at && slices.Contains(s.givenUp, y.index)
 	})
 }
 
-// turnExplained is the specification of Mutex and silent reacquires together: which of two grants came first follows from both. Each extend is
-// judged by itself, with one other owner at a time: some execution has to explain these two, whatever that says of others.
+// turnExplained is the specification of Mutex and silent reacquires together, since which of two grants came first
+// follows from both. Each extend is judged separately, with one other owner at a time: some execution has to explain
+// these two, whatever it says about others.
 func turnExplained(ops []harness.Op, meta harness.Meta, every bool) bool {
 	deeds := grantDeeds(ops, meta)
 	for i, d := range deeds {
@@ -62,10 +66,13 @@ func turnExplained(ops []harness.Op, meta harness.Meta, every bool) bool {
 	return execution{deeds: deeds, every: every}.explains(turnServer{})
 }
 
-// lastGrants lists those deeds, up to the last, that their owner did not renew before they could be over.
+// lastGrants lists those deeds, up to the last, that their owner did not renew in time.
 func lastGrants(deeds []deed, last deed) (all []int) {
 	for i, d := range deeds {
-		renews := func(x deed) bool { return sameHolder(d, x) && x.index <= last.index && min(d.ends, x.kept) > x.Return }
+		renews := func(x deed) bool {
+			return sameHolder(d, x) && x.index <= last.index &&
+				min(d.ends, x.kept) > x.Return
+		}
 		if d.index <= last.index && !slices.ContainsFunc(deeds[i+1:], renews) {
 			all = append(all, d.index)
 		}
@@ -73,16 +80,19 @@ func lastGrants(deeds []deed, last deed) (all []int) {
 	return all
 }
 
-// goesOn reports whether the owner of x went on with that grant: until its next one it asked for no release, and for nothing in vain or without an answer.
+// goesOn reports whether the owner of x continued that grant: until its next one it called no release, and nothing that
+// failed or got no answer.
 func goesOn(x deed, deeds []deed, ops []harness.Op, meta harness.Meta) bool {
 	i := slices.IndexFunc(deeds, func(y deed) bool { return y.index > x.index && sameHolder(x, y) })
 	return i < 0 || !slices.ContainsFunc(ops[x.index:deeds[i].index], func(y harness.Op) bool {
-		gaveUp := y.Kind == harness.Release || y.Outcome == harness.Info || y.Kind == harness.Acquire && y.Outcome != harness.OK
+		gaveUp := y.Kind == harness.Release || y.Outcome == harness.Info || y.Kind == harness.Acquire &&
+			y.Outcome != harness.OK
 		return gaveUp && y.Arg == x.Arg && meta.Worker(y.Client) == x.worker
 	})
 }
 
-// passedBefore lists, for each other owner that is over when d returns, its grants that were answered between the last grant of the owner of d and d.
+// passedBefore lists, for each other owner whose lease has ended when d returns, its grants that were answered between
+// the last grant of d's owner and d.
 func passedBefore(d deed, before []deed, ops []harness.Op, meta harness.Meta) (all [][]deed) {
 	for i, x := range before {
 		n := slices.IndexFunc(all, func(of []deed) bool { return sameHolder(of[0], x) })
@@ -98,7 +108,7 @@ func passedBefore(d deed, before []deed, ops []harness.Op, meta harness.Meta) (a
 	return all
 }
 
-// isOver reports whether the last of some grants to the owner of x is over when d returns.
+// isOver reports whether the last of some grants to the owner of x has ended when d returns.
 func isOver(grants []deed, x, d deed, ops []harness.Op, meta harness.Meta) bool {
 	for _, y := range grants {
 		if sameHolder(x, y) {
@@ -110,8 +120,9 @@ func isOver(grants []deed, x, d deed, ops []harness.Op, meta harness.Meta) bool 
 	})
 }
 
-// hasLock reports whether an owner that did all this was granted a lock and has asked for no release, nor in vain for the lock, since. Of who sent
-// an acquire or extend without an answer nothing is known: it may be granted the lock at any later time.
+// hasLock reports whether an owner that did all this was granted a lock and has neither released it nor asked for it in
+// vain since. It is false for an owner with an acquire or extend without an answer, which may be granted the lock at
+// any later time.
 func hasLock(ops []harness.Op, token string, worker int, meta harness.Meta) (has bool) {
 	for _, x := range ops {
 		switch {
@@ -127,20 +138,24 @@ func hasLock(ops []harness.Op, token string, worker int, meta harness.Meta) (has
 	return has
 }
 
-// takenServer is a lock that refuses only while it is taken, and its owner never. Whoever acquires gets it: who may is no matter here. It differs from
-// a real one in that
+// takenServer is a lock that refuses only while it is taken, and never refuses its owner. Every acquire may be granted.
+// It is more lenient than a real one:
 //
-//   - a lease may end at any time, which leaves the lock free; a release that is refused may leave it free as well, as it may have been sent twice;
-//   - what is released for certain, or when its lease can be over, may go on refusing others;
-//   - where two are owners at once, which Mutex tells of, both may be refused;
-//   - who got no answer may take it again and again, and who gave it back may have had it all the while;
-//   - who acquired twice may be refused a release, and so may an owner of which another command got no answer.
+//   - a lease may end at any time, which leaves the lock free; a refused release may leave it free as well, as it may
+//     have been sent twice;
+//   - a lock that was certainly released, or whose lease can have ended, may go on refusing others;
+//   - if there are two owners at once, which Mutex reports, both may be refused;
+//   - an owner without an answer may take the lock repeatedly, and one that gave it back may have had it all the while;
+//   - an owner that acquired twice may be refused a release, and so may an owner with another command without an
+//     answer.
 type takenServer struct {
-	holder *deed // whom a refusal would be wrong, or from whom it was free; nil: nobody
+	holder *deed // the owner that must not be refused, or was when the lock became free; nil: none
 	free   bool
-	by     harness.Kind  // what the holder was refused, where that left it free
-	crowd  time.Duration // the Return of the last of several who were owners at once, or may have been: who asked before that is one of them
-	gaveUp time.Duration // the Return of a release after a refused extend: who asked before that may have been refused
+	by     harness.Kind // the kind of request the holder was refused, if that left the lock free
+	// crowd is the Return of the last of several possible owners at once. Whoever asked before that may be one of them.
+	crowd time.Duration
+	// gaveUp is the Return of a release after a refused extend. Whoever asked before that may have been refused.
+	gaveUp time.Duration
 }
 
 func (s takenServer) do(d deed, at time.Duration) (world, bool) {

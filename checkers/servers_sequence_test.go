@@ -9,7 +9,7 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 )
 
-// counter is a sequence: the last number that it returned. It may leave numbers out.
+// counter is a sequence: the last number that it returned. It may skip numbers.
 type counter int
 
 func (last counter) do(d deed, _ time.Duration) (world, bool) {
@@ -26,30 +26,36 @@ func counterExplained(ops []harness.Op, meta harness.Meta, every bool) bool {
 	return execution{deeds: deeds, every: every}.explains(counter(-1))
 }
 
-// storedServer is what is stored for a sequence: it never goes back, unless it has come to its end. It differs from a real one in what the rule of
-// Stored leaves open:
+// storedServer is what is stored for a sequence: it never goes back, unless the sequence ends. It is more lenient than
+// a real one where the rule of Stored is:
 //
-//   - it may come to its end at any time from the earliest on, and each Next may have begun it: at its Call, or after the last inspection;
-//   - a Next may give the sequence its end after it has drawn the number: until its Return, and at any later time if that is unknown;
-//   - while a Next is under way for longer than its TTL, and as long as inspections lack what they lacked then, numbers need not be stored;
-//   - whatever is drawn may be stored: a number larger than those that are known to be drawn shows nothing.
+//   - the sequence may end at any time from the earliest on, and each Next may have begun it, at its Call or after the
+//     last inspection;
+//   - a Next may set the TTL after it has drawn the number: until its Return, or at any later time if it is in info;
+//   - while a Next is under way for longer than its TTL, and as long as inspections lack what they lacked then, numbers
+//     need not be stored;
+//   - any drawn number may be stored: one larger than those known to be drawn shows nothing.
 type storedServer struct {
-	facts   map[int]lookFacts // by index of an inspection
-	least   *big.Int          // what is stored, at least, as inspections have shown
-	issued  *big.Int          // and as Nexts have returned
-	behind  bool              // the last inspection showed less than that, which was not judged
+	facts   map[int]lookFacts // by index of the inspection
+	least   *big.Int          // the least that is stored, as inspections have shown
+	issued  *big.Int          // the largest that Nexts have returned
+	behind  bool              // the last inspection showed less than issued, which was not judged
 	ends    time.Duration
-	limited bool          // it had an end at the last inspection
-	seen    time.Duration // the Call of that
-	last    int           // its index
-	nothing time.Duration // the Return of the last inspection that found nothing of a mortal sequence: what was asked for by then may have been drawn before; -1: none
+	limited bool          // it had a TTL at the last inspection
+	seen    time.Duration // the Call of the last inspection
+	last    int           // the index of the last inspection
+	// nothing is the Return of the last inspection that found nothing of a sequence with a TTL, or -1. Numbers called
+	// by then may have been drawn before.
+	nothing time.Duration
 	drawn   []deed
 }
 
-// lookFacts says of an inspection what is known at the end.
+// lookFacts describes an inspection as known at the end.
 type lookFacts struct {
-	mortal bool // the sequence had been seen to have an end
-	slow   bool // a Next was under way that was asked for a whole TTL before: nothing is said of numbers that are not stored
+	mortal bool // the sequence had been seen to have a TTL
+	// slow says that a Next was under way that had been called a whole TTL before. Then nothing is said about numbers
+	// that are not stored.
+	slow bool
 }
 
 func (s storedServer) do(d deed, at time.Duration) (world, bool) {
@@ -100,7 +106,8 @@ func (s storedServer) do(d deed, at time.Duration) (world, bool) {
 func storedExplained(ops []harness.Op, meta harness.Meta, every bool) bool {
 	facts, mortal := map[int]lookFacts{}, false
 	deeds := deedsOf(ops, meta, func(x harness.Op) bool {
-		return x.Kind == harness.Next && x.Outcome != harness.Fail || x.Kind == harness.Inspect && x.Outcome == harness.OK
+		return x.Kind == harness.Next && x.Outcome != harness.Fail || x.Kind == harness.Inspect &&
+			x.Outcome == harness.OK
 	})
 	for i, d := range deeds {
 		mortal = mortal || d.TTL > 0
@@ -109,5 +116,6 @@ func storedExplained(ops []harness.Op, meta harness.Meta, every bool) bool {
 		})}
 	}
 	none := big.NewInt(-1)
-	return execution{deeds: deeds, every: every}.explains(storedServer{facts: facts, least: none, issued: none, ends: endless, last: -1, nothing: -1})
+	return execution{deeds: deeds, every: every}.explains(storedServer{facts: facts, least: none, issued: none,
+		ends: endless, last: -1, nothing: -1})
 }

@@ -18,9 +18,9 @@ func (there element) do(d deed, _ time.Duration) (world, bool) {
 	return element(true), true
 }
 
-// setExplained is the specification of Writes: each element was there, or was not, when the last read came to it. A read of
-// a whole set may take its time, and come to each at an instant of its own. So elements have nothing to do with each
-// other. What is read before it was asked for is not judged, unless it was refused.
+// setExplained is the specification of Writes: each element was present, or not, when the last read came to it. A read
+// of a whole set may take its time and come to each element at another instant, so elements are independent. An element
+// read before its add was called is not judged, unless the add was refused.
 func setExplained(ops []harness.Op, meta harness.Meta, every bool) bool {
 	var last *harness.Op
 	for _, x := range ops {
@@ -41,13 +41,14 @@ func setExplained(ops []harness.Op, meta harness.Meta, every bool) bool {
 	})
 }
 
-// guardedServer is what a lock guards. A write is done at some instant: then its owner's lease is not over, or nobody who was granted the lock later
-// has written. It differs from a real one in what the rule of Holders leaves open:
+// guardedServer is what a lock guards. A write happens at some instant. By then its owner's lease has not ended, or
+// nobody who was granted the lock later has written. It is more lenient than a real one where the rule of Holders is:
 //
-//   - who is granted the lock is no matter here, and of two grants that were under way at one time neither came first;
-//   - a lease may begin as late as its answer came, and that of an owner with an acquire or extend without an answer never ends;
-//   - an owner that has asked for a release, or whose grant is not known, may write at any time.
-type guardedServer struct{ written []deed } // by whoever
+//   - anybody may be granted the lock, and of two grants that were under way at one time neither came first;
+//   - a lease may begin as late as its answer came, and that of an owner with an acquire or extend without an answer
+//     never ends;
+//   - an owner that has called a release, or whose grant is not known, may write at any time.
+type guardedServer struct{ written []deed } // by any owner
 
 func (s guardedServer) do(d deed, at time.Duration) (world, bool) {
 	stale := func(w deed) bool {
@@ -64,13 +65,13 @@ func (s guardedServer) do(d deed, at time.Duration) (world, bool) {
 // guard is the owner of a lock.
 type guard struct {
 	acquire harness.Op    // its grant, which it has not released; Kind empty: none
-	asked   bool          // for a lease, since it released the last one
-	over    time.Duration // its leases
+	asked   bool          // it has asked for a lease since its last release
+	over    time.Duration // the latest end of its leases
 }
 
-// guardAt returns what an owner is after some operations.
+// guardAt returns the state of an owner after these operations.
 func guardAt(ops []harness.Op, worker int, token string, meta harness.Meta) (o guard) {
-	late := false // a command of its own got no answer: it may set the lease anew at any time
+	late := false // a command of the owner got no answer, so it may renew the lease at any time
 	for _, x := range ops {
 		takes := (x.Kind == harness.Acquire || x.Kind == harness.Extend) && x.Outcome != harness.Fail
 		switch {

@@ -10,20 +10,21 @@ import (
 // A specification says whether any execution explains the operations of one key.
 type specification func(ops []harness.Op, meta harness.Meta, every bool) bool
 
-// lockServer is a lock with leases. It differs from a real one in what the rule of Mutex leaves open:
+// lockServer is a lock with leases. It is more lenient than a real one where the rule of Mutex is:
 //
-//   - a lease may end from Call + TTL*(1-drift) on, though the server begins it no earlier than it executes the request;
+//   - a lease may end from Call + TTL*(1-drift) on, although the server begins it no earlier than it executes the
+//     request;
 //   - an extend is granted whenever an acquire would be: nothing is said about how its owner came to hold the lock;
-//   - an owner that asks for a release has given up what it had, even if it is told that nothing was removed;
-//   - a request that ended in info is executed never, once, or again and again.
+//   - an owner that calls a release no longer has the lock, even if it is told that nothing was removed;
+//   - a request in info is executed never, once, or repeatedly.
 type lockServer struct {
 	worker int
 	token  string
 	leases []lease
-	late   []deed // requests that ended in info and have been executed: any of them may be again
+	late   []deed // requests in info that have been executed; any of them may be executed again
 }
 
-// lease is one grant, by the operation with that index.
+// lease is one grant, by the index of its operation.
 type lease struct {
 	index       int
 	call, until time.Duration
@@ -47,7 +48,8 @@ func (s lockServer) do(d deed, at time.Duration) (world, bool) {
 	return s, true
 }
 
-// other executes what somebody asks for who does not have the lock. An acquire or extend takes it if every lease is over.
+// other executes the request of an owner that does not have the lock. An acquire or extend takes it if every lease has
+// ended.
 func (s lockServer) other(d deed, at time.Duration) (world, bool) {
 	switch {
 	case d.Kind == harness.Release || d.Outcome != harness.OK:
@@ -58,7 +60,8 @@ func (s lockServer) other(d deed, at time.Duration) (world, bool) {
 	return lockServer{d.worker, d.Arg, s.granted(d, nil), s.late}, true
 }
 
-// granted returns leases with that of d added, if d grants one. An operation that may be executed again may be so right after d.
+// granted returns leases with that of d added, if d grants one. An operation that may be executed again may be so right
+// after d.
 func (s lockServer) granted(d deed, leases []lease) []lease {
 	if d.Kind == harness.Release || d.Outcome != harness.OK {
 		return leases
@@ -89,13 +92,14 @@ func lockExplained(ops []harness.Op, meta harness.Meta, every bool) bool {
 	return execution{deeds: lockDeedsOf(ops, meta), every: every}.explains(lockServer{})
 }
 
-// lockDeedsOf lists what a lock may have done. A release that was refused may have been executed all the same.
+// lockDeedsOf lists what may have happened to a lock. A refused release may have been executed all the same.
 func lockDeedsOf(ops []harness.Op, meta harness.Meta) []deed {
 	return deedsOf(ops, meta, func(x harness.Op) bool { return x.Outcome != harness.Fail || x.Kind == harness.Release })
 }
 
-// fencedServer is a lock that draws a fencing token for each grant: a larger one than ever before, or for its owner the same again. What one
-// owner asks is done in the order of the history. It is more lenient than lockServer: what ends a lease or makes it shorter may do so when it is called.
+// fencedServer is a lock that draws a fencing token for each grant: a larger one than ever before, or for its owner the
+// same again. It executes an owner's requests in the order of the history. It is more lenient than lockServer: whatever
+// ends or shortens a lease may do so at its call.
 type fencedServer struct{ granted []deed }
 
 func (s fencedServer) do(d deed, at time.Duration) (world, bool) {
@@ -113,8 +117,8 @@ func (s fencedServer) do(d deed, at time.Duration) (world, bool) {
 	return s, true
 }
 
-// fenceExplained is the specification of Mutex and Fence together: which of two grants came first follows from both. The tokens of two owners are judged
-// at a time, whatever their order says of others.
+// fenceExplained is the specification of Mutex and Fence together, since which of two grants came first follows from
+// both. The tokens of two owners are judged at a time, whatever their order says about others.
 func fenceExplained(ops []harness.Op, meta harness.Meta, every bool) bool {
 	deeds := grantDeeds(ops, meta)
 	for i, a := range deeds {
@@ -130,7 +134,7 @@ func fenceExplained(ops []harness.Op, meta harness.Meta, every bool) bool {
 	return execution{deeds: deeds, every: every}.explains(fencedServer{})
 }
 
-// ofTwo lists what the owners of a and b have done.
+// ofTwo lists the deeds of the owners of a and b.
 func ofTwo(deeds []deed, a, b deed) (two []deed) {
 	for _, x := range deeds {
 		if sameHolder(x, a) || sameHolder(x, b) {
@@ -142,10 +146,11 @@ func ofTwo(deeds []deed, a, b deed) (two []deed) {
 
 func sameHolder(a, b deed) bool { return a.worker == b.worker && a.Arg == b.Arg }
 
-// grantDeeds lists the acquires and extends that were ok. Each ends as early as anything else that its owner asked for can have ended it.
+// grantDeeds lists the ok acquires and extends. Each ends as early as any other request of its owner can have ended it.
 func grantDeeds(ops []harness.Op, meta harness.Meta) []deed {
 	asked := deedsOf(ops, meta, func(x harness.Op) bool {
-		return x.Kind == harness.Release || (x.Kind == harness.Acquire || x.Kind == harness.Extend) && x.Outcome != harness.Fail
+		return x.Kind == harness.Release || (x.Kind == harness.Acquire || x.Kind == harness.Extend) &&
+			x.Outcome != harness.Fail
 	})
 	var out []deed
 	for _, d := range asked {
@@ -160,7 +165,8 @@ func grantDeeds(ops []harness.Op, meta harness.Meta) []deed {
 			if x.worker == d.worker && x.Arg == d.Arg && x.Outcome == harness.Info && x.index < d.index {
 				d.kept = min(d.kept, max(x.leaves(d.Call), x.Call))
 			}
-			if x.worker == d.worker && x.Arg == d.Arg && (x.index > d.index || x.Outcome == harness.Info && x.index < d.index) {
+			if x.worker == d.worker && x.Arg == d.Arg &&
+				(x.index > d.index || x.Outcome == harness.Info && x.index < d.index) {
 				d.ends = min(d.ends, max(x.leaves(d.Call), x.Call))
 			}
 		}

@@ -12,21 +12,21 @@ type simFilter struct {
 	*simWorld
 	marks      map[string]simMark
 	confirming bool // claims are leases, and confirms mark
-	owned      bool // confirms of claims that are over, or another's, are refused
-	newest     int  // message
+	owned      bool // confirms are refused if their claim has ended or is another's
+	newest     int  // newest message
 }
 
-// simMark is there up to the end of its last millisecond. The zero value is none.
+// simMark exists up to the end of its last millisecond. The zero value is none.
 type simMark struct {
-	end  int64  // on the server's clock; 0: none
-	by   string // whose it is; empty: there is none
+	end  int64  // end on the server's clock; 0: no end
+	by   string // its owner; "": there is no mark
 	made time.Duration
 }
 
 func newSimFilter(w *simWorld, d dice) service {
 	f := &simFilter{simWorld: w, marks: map[string]simMark{}, confirming: d.IntN(2) == 0, owned: d.IntN(2) == 0}
 	if !f.confirming && w.flaw != "filter that marks for clients that crash" {
-		w.crashes = 0 // such a filter loses what they have claimed
+		w.crashes = 0 // such a filter loses the messages that they have claimed
 	}
 	return f
 }
@@ -55,7 +55,8 @@ func (s *simFilter) ask(c *simClient) harness.Op {
 			s.newest++
 		}
 		c.claimed = strconv.Itoa(s.asked)
-		op := harness.Op{Kind: harness.Claim, Key: "m-" + strconv.Itoa(s.newest+s.IntN(s.keys)), Arg: c.claimed, TTL: s.ttl()}
+		op := harness.Op{Kind: harness.Claim, Key: "m-" + strconv.Itoa(s.newest+s.IntN(s.keys)), Arg: c.claimed,
+			TTL: s.ttl()}
 		if s.percent(2) && !s.confirming {
 			op.TTL = 0
 		}
@@ -93,7 +94,7 @@ func (s *simFilter) do(op harness.Op, _ int) harness.Op {
 	return op
 }
 
-// left returns what PTTL says, at least a millisecond; 0 if there is no end.
+// left returns the reply of PTTL, at least a millisecond; 0 if there is no end.
 func (w *simWorld) left(end int64) time.Duration {
 	if end == 0 {
 		return 0
@@ -145,7 +146,7 @@ func (s *simFilter) ended() time.Duration {
 	return end
 }
 
-// probe looks at the marks and claims their messages, at times around their ends.
+// probe inspects the marks and claims their messages, at times around their ends.
 func (s *simFilter) probe() {
 	for i := range s.newest + s.keys {
 		key := "m-" + strconv.Itoa(i)

@@ -9,24 +9,25 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 )
 
-// simLocks is a lock with owners' tokens and leases, as scripts on one Redis make it, and the resources that it guards.
+// simLocks are locks with owners' tokens and leases, as scripts on one Redis make them, and the resources that they
+// guard.
 type simLocks struct {
 	*simWorld
 	locks     map[string]*simLock
 	resources map[string]*simResource
-	updates   map[string]simUpdate // adds that are on their way, by Arg
+	updates   map[string]simUpdate // adds under way, by Arg
 	reenter   bool                 // an owner that has the lock is granted it again
 	fenced    bool                 // grants have fencing tokens, which the resources compare
-	promises  bool                 // owners say themselves when their leases end (Until)
+	promises  bool                 // owners promise themselves when their leases end (Until)
 }
 
-// simLock is one key. It is there up to the end of its last millisecond.
+// simLock is one key. It exists up to the end of its last millisecond.
 type simLock struct {
 	owner string
-	end   int64         // on the server's clock; 0: none
-	until time.Duration // on the run's; 0: none
+	end   int64         // end on the server's clock; 0: no end
+	until time.Duration // end on the run's clock, as promised; 0: none
 	fence int
-	drawn int // fencing tokens
+	drawn int // fencing tokens drawn
 }
 
 // simResource keeps numbers, and the largest fencing token that it has seen.
@@ -103,7 +104,7 @@ func (s *simLocks) ask(c *simClient) harness.Op {
 	return s.request(harness.Acquire, "lock-"+strconv.Itoa(s.IntN(s.keys)), s.token(c), c)
 }
 
-// token returns the one that the worker always uses, or a new one. One worker's token may be the beginning of another's.
+// token returns the token that the worker always uses, or a new one. A worker's token may be a prefix of another's.
 func (s *simLocks) token(c *simClient) string {
 	if s.percent(60) {
 		c.tokens++
@@ -120,13 +121,14 @@ func (s *simLocks) request(kind harness.Kind, key, token string, c *simClient) h
 		op.TTL = 0
 	}
 	if s.promises && op.TTL > 0 {
-		op.Until = s.now + time.Duration(float64(op.TTL)*(1-s.drift+s.drift*c.clock/2)) - time.Duration(s.IntN(3))*s.grid
+		op.Until = s.now +
+			time.Duration(float64(op.TTL)*(1-s.drift+s.drift*c.clock/2)) - time.Duration(s.IntN(3))*s.grid
 		op.Until = max(1, op.Until)
 	}
 	return op
 }
 
-// update reads what x guards and asks to write it back with a number of its own.
+// update reads what x guards and asks to write it back plus a number of its own.
 func (s *simLocks) update(x simHolding) harness.Op {
 	number := len(s.updates)
 	r := s.resources[x.key]
@@ -195,7 +197,7 @@ func (s *simLocks) acquire(l *simLock, op harness.Op) harness.Op {
 	return op
 }
 
-// renew begins the lease anew. An end that the owner promised, and that is over, ends it at once.
+// renew starts a new lease. If the owner promised an end that is past, the lease ends at once.
 func (s *simLocks) renew(l *simLock, op harness.Op) {
 	l.end, l.until = 0, op.Until
 	switch {
@@ -223,7 +225,7 @@ func (s *simLocks) access(lock string, op harness.Op) harness.Op {
 	return op
 }
 
-// numbersOf lists numbers as the result of a Read.
+// numbersOf formats numbers as the Result of a Read.
 func numbersOf(all []int) string {
 	var out []string
 	for _, n := range slices.Compact(slices.Sorted(slices.Values(all))) {
@@ -236,7 +238,7 @@ func (s *simLocks) told(c *simClient, op harness.Op) {
 	same := func(x simHolding) bool { return x.key == op.Key && x.token == op.Arg }
 	switch {
 	case op.Kind == harness.Add && op.Outcome == harness.Info:
-		// Whoever does not know what it wrote does not write under that token again.
+		// An owner that does not know what it wrote does not write under that token again.
 		c.held = slices.DeleteFunc(c.held, func(x simHolding) bool { return x.token == op.Result })
 		c.lost = slices.DeleteFunc(c.lost, func(x simHolding) bool { return x.token == op.Result })
 		c.tokens++

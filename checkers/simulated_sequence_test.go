@@ -8,8 +8,8 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 )
 
-// simSequences draws numbers: the next one, or the larger one of that and the client's proposal. What is stored may end; the
-// numbers drawn are known beyond that.
+// simSequences draws numbers: the next one, or the client's proposal if that is larger. What is stored may end; the
+// drawn numbers are known beyond that.
 type simSequences struct {
 	*simWorld
 	all map[string]*simSequence
@@ -17,23 +17,24 @@ type simSequences struct {
 
 // simSequence is one key.
 type simSequence struct {
-	last     int // drawn
-	previous int // the one before
+	last     int // last number drawn
+	previous int // number drawn before that
 	drawn    time.Duration
 	stored   bool
-	value    int // stored
+	value    int // stored number
 	end      int64
-	ttl      time.Duration // of all its operations
+	ttl      time.Duration // TTL of all its operations
 	refresh  bool          // each number sets the TTL anew, not only the first one
 	proposed bool          // clients propose
-	width    int           // of the numbers, with leading zeros; 0: as many digits as they have
+	width    int           // width of the numbers, with leading zeros; 0: as many digits as they have
 }
 
 func newSimSequences(w *simWorld, d dice) service {
 	s := &simSequences{simWorld: w, all: map[string]*simSequence{}}
 	for i := range w.keys {
 		ttl := []time.Duration{0, 20 * time.Millisecond, 100 * time.Millisecond, time.Second}[d.IntN(4)]
-		s.all["s-"+strconv.Itoa(i)] = &simSequence{ttl: ttl, refresh: d.IntN(2) == 0, proposed: d.IntN(2) == 0, width: d.IntN(2) * 6}
+		s.all["s-"+strconv.Itoa(i)] = &simSequence{ttl: ttl, refresh: d.IntN(2) == 0, proposed: d.IntN(2) == 0,
+			width: d.IntN(2) * 6}
 	}
 	return s
 }
@@ -81,7 +82,8 @@ func (s *simSequences) do(op harness.Op, _ int) harness.Op {
 	return op
 }
 
-// number returns the next number: one more than the last, or the client's proposal if that is larger. A planted flaw changes that.
+// number returns the next number: one more than the last, or the client's proposal if that is larger. A planted flaw
+// changes that.
 func (s *simSequences) number(q *simSequence, proposal string) int {
 	p, _ := strconv.Atoi(proposal)
 	switch {
@@ -103,7 +105,7 @@ func (s *simSequences) store(q *simSequence, n int) {
 	q.stored, q.value = true, n
 }
 
-// probe looks at each sequence, at times around its end.
+// probe inspects each sequence, at times around its end.
 func (s *simSequences) probe() {
 	for i := range s.keys {
 		for range 3 {
@@ -151,7 +153,7 @@ func (s *simSets) do(op harness.Op, _ int) harness.Op {
 	return op
 }
 
-// probe reads each set; the first time it may be too early to say anything.
+// probe reads each set. The first read may be too early to show anything.
 func (s *simSets) probe() {
 	for i := range s.keys {
 		for range 1 + s.IntN(2) {

@@ -16,29 +16,31 @@ import (
 	"pgregory.net/rapid"
 )
 
-// simulation is a kind of simulated server, the checkers that say Valid of most of its histories, and what can be wrong with it.
+// simulation is a kind of simulated server, with the checkers that say Valid for most of its histories, and the flaws
+// that can be planted in it.
 type simulation struct {
 	name  string
 	serve func(*simWorld, dice) service
 	judge []harness.Checker
-	flaws map[string]harness.Class // each with a class that it must be found as
+	flaws map[string]harness.Class // flaws, each with the class that it has to be found as
 }
 
 var simulations = []simulation{
-	{"lock", newSimLocks, []harness.Checker{Mutex(), Owners(), Stuck(), Fence(), Holders(), Writes()}, map[string]harness.Class{
-		"release that ignores the token":                          harness.StolenRelease,
-		"lease a tenth short":                                     harness.DoubleGrant,
-		"extend without a check of the owner":                     harness.DoubleGrant,
-		"extend that does not renew":                              harness.DoubleGrant,
-		"acquire that takes the last two milliseconds of a lease": harness.DoubleGrant,
-		"acquire that forgets the lease":                          harness.StuckLock,
-		"extend that takes a free lock":                           harness.SilentReacquire,
-		"release that is refused now and then":                    harness.RefusedRelease,
-		"extend that is refused now and then":                     harness.RefusedRelease,
-		"fence that goes back when the lease ends":                harness.FenceRegression,
-		"fence that is drawn once":                                harness.FenceRegression,
-		"resource that ignores tokens":                            harness.StaleHolder,
-	}},
+	{"lock", newSimLocks, []harness.Checker{Mutex(), Owners(), Stuck(), Fence(), Holders(), Writes()},
+		map[string]harness.Class{
+			"release that ignores the token":                          harness.StolenRelease,
+			"lease a tenth short":                                     harness.DoubleGrant,
+			"extend without a check of the owner":                     harness.DoubleGrant,
+			"extend that does not renew":                              harness.DoubleGrant,
+			"acquire that takes the last two milliseconds of a lease": harness.DoubleGrant,
+			"acquire that forgets the lease":                          harness.StuckLock,
+			"extend that takes a free lock":                           harness.SilentReacquire,
+			"release that is refused now and then":                    harness.RefusedRelease,
+			"extend that is refused now and then":                     harness.RefusedRelease,
+			"fence that goes back when the lease ends":                harness.FenceRegression,
+			"fence that is drawn once":                                harness.FenceRegression,
+			"resource that ignores tokens":                            harness.StaleHolder,
+		}},
 	{"filter", newSimFilter, []harness.Checker{Dedup(), Delivery()}, map[string]harness.Class{
 		"window forgotten after half of it":        harness.DuplicateDelivery,
 		"claim that looks before it marks":         harness.DuplicateDelivery,
@@ -59,7 +61,7 @@ var simulations = []simulation{
 	}},
 }
 
-// simulated draws a history of the server, with that flaw if any.
+// simulated draws a history of the server, with that flaw if it is not "".
 func (s simulation) simulated(d dice, flaw string) history {
 	w := newSimWorld(d, flaw)
 	w.service = s.serve(w, d)
@@ -76,11 +78,11 @@ type simScore struct {
 	valid                map[string]int
 }
 
-// alarms says what is wrong with the verdicts on a history of a correct server; "": nothing.
+// alarms says what is wrong with the verdicts on a history of a correct server, or "".
 func (s *simScore) alarms(one history) string {
 	s.histories++
 	s.ops += len(one.ops)
-	for _, r := range roles { // every checker judges every history, of whatever server
+	for _, r := range roles { // every checker judges every history, of any server
 		c := r.checker
 		g, found := judgeWithin(context.Background(), c, one.h)
 		if g.Verdict == harness.Invalid || len(found) > 0 {
@@ -93,7 +95,8 @@ func (s *simScore) alarms(one history) string {
 	return ""
 }
 
-// differences says how porcupine and the checkers differ on a history, one in eight, since it takes most of the time; "": not at all.
+// differences says how porcupine and the checkers differ on a history, or "". It asks about one history in eight, since
+// that takes most of the time.
 func (s *simScore) differences(one history) string {
 	if s.histories%8 > 0 {
 		return ""
@@ -113,10 +116,10 @@ func (s *simScore) differences(one history) string {
 	return ""
 }
 
-// No history of a correct server is invalid, whatever is late or lost, and however little is known of the clocks that took its
-// times; and most show enough to be valid.
+// No history of a correct server is invalid, whatever is late or lost, and however uncertain the clocks are that took
+// its times. Most histories show enough to be valid.
 func TestSimulatedServersAreNeverInvalid(t *testing.T) {
-	atMost := 500 // histories of each server: they are ten times as long as those of the properties
+	atMost := 500 // histories of each server; they are ten times as long as those of the properties
 	if testenv.Deep() {
 		atMost = math.MaxInt
 	}
@@ -137,19 +140,22 @@ func TestSimulatedServersAreNeverInvalid(t *testing.T) {
 					rt.Fatal(said)
 				}
 			})
-			line := fmt.Sprintf("%8d histories of %d operations on average, none invalid; porcupine agreed on %d keys; valid:",
+			line := fmt.Sprintf("%8d histories of %d operations on average, none invalid; porcupine agreed on %d "+
+				"keys; valid:",
 				s.histories, s.ops/s.histories, s.keys+wide.keys)
 			for _, c := range sim.judge {
 				line += fmt.Sprintf(" %s %d", c.Name(), s.valid[c.Name()])
-				require.Greater(t, s.valid[c.Name()], s.histories/10, "%s is valid too seldom to mean anything", c.Name())
+				require.Greater(t, s.valid[c.Name()], s.histories/10, "%s is valid too seldom to mean anything",
+					c.Name())
 			}
 			t.Log(line)
 		})
 	}
 }
 
-// The simulation is able to fail: each defect that is planted in a server is found, as what it is, and so is it in widened
-// histories. Of those with exact times, hundreds of operations long, the checkers count what their rules do.
+// The simulation can fail. Each defect that is planted in a server is found under its class, in histories with exact
+// times and in widened ones. In histories with exact times, hundreds of operations long, the checkers count what their
+// rules do.
 func TestSimulatedFlawsAreFound(t *testing.T) {
 	const least, most = 10, 300
 	for _, sim := range simulations {
@@ -162,21 +168,24 @@ func TestSimulatedFlawsAreFound(t *testing.T) {
 				plain += min(1, sim.counts(t, one)[class])
 				wide += min(1, sim.counts(t, widened(d, one))[class])
 			}
-			t.Logf("%s: %s: found in %d of %d histories, and in %d that were widened", sim.name, flaw, plain, seed, wide)
+			t.Logf("%s: %s: found in %d of %d histories, and in %d that were widened", sim.name, flaw, plain, seed,
+				wide)
 			require.Positive(t, plain, "%s: %s", sim.name, flaw)
 			require.Positive(t, wide, "%s: %s, widened", sim.name, flaw)
 		}
 	}
 }
 
-// counts returns what the checkers count in a history: what their rules do, which know only of exact times.
+// counts returns what the checkers count in a history. Only for exact times does it check that their rules count the
+// same.
 func (s simulation) counts(t *testing.T, one history) counted {
 	t.Helper()
 	all := counted{}
 	for _, c := range s.judge {
 		g, found := judge(t, c, one.h)
 		want, got := ruleOf(c)(one.ops, one.h.Meta), countsOf(found)
-		require.True(t, one.h.Meta.Widened || want.same(got), "%s counts %v (%s), its rule %v, on\n%s", c.Name(), got, g.Reason, want, one)
+		require.True(t, one.h.Meta.Widened || want.same(got),
+			"%s counts %v (%s), its rule %v, on\n%s", c.Name(), got, g.Reason, want, one)
 		for _, a := range found {
 			all[a.Class] += a.Violations()
 		}
@@ -189,8 +198,8 @@ func ruleOf(c harness.Checker) func([]harness.Op, harness.Meta) counted {
 	return properties[slices.IndexFunc(properties, func(p property) bool { return p.checker == c })].rule
 }
 
-// widened returns a history as generators record it whose clocks are known to within some time: the operations of each have times
-// that are wider by that, one way or the other, and stay in the order in which their worker asked.
+// widened returns a history as generators record it whose clocks are known to within some time. The times of each
+// operation are off by up to that, and widened by it. Operations stay in the order in which their worker asked.
 func widened(d dice, one history) history {
 	const most = 8 * time.Millisecond
 	groups := 1 + d.IntN(3)
@@ -208,8 +217,9 @@ func widened(d dice, one history) history {
 		}
 		worker := one.h.Meta.Worker(x.Client)
 		g := worker % groups
-		if d.IntN(16) == 0 { // it is known better now
-			before[g], after[g] = before[g]-time.Duration(d.IntN(int(before[g])+1))/4, after[g]-time.Duration(d.IntN(int(after[g])+1))/4
+		if d.IntN(16) == 0 { // it is known better from here on
+			before[g] -= time.Duration(d.IntN(int(before[g])+1)) / 4
+			after[g] -= time.Duration(d.IntN(int(after[g])+1)) / 4
 		}
 		x.Call, x.Return = max(0, x.Call-before[g], calls[worker]), max(x.Return+after[g], returns[g])
 		calls[worker], returns[g] = x.Call, x.Return

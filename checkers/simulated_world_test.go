@@ -10,31 +10,31 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 )
 
-// This file simulates, event by event and on virtual time, one server and its clients: answers come late or get lost,
-// commands are executed late or twice, clients are slow, give up, crash and live on under a new id. What the server does is
-// a service's: see simulated_lock_test.go and its neighbours.
+// This file simulates one server and its clients, event by event and on virtual time. Answers come late or get lost,
+// commands are executed late or twice, clients are slow, give up, crash and live on under a new id. A service decides
+// what the server does: see simulated_lock_test.go and its neighbours.
 
 // service is a simulated server together with the behaviour of its clients.
 type service interface {
-	// ask returns the operation that c asks for next.
+	// ask returns the next operation of c.
 	ask(c *simClient) harness.Op
-	// local reports whether c does op by itself, without the server.
+	// local reports whether c does op itself, without the server.
 	local(op harness.Op) bool
-	// do executes op now and answers it: it sets Outcome, and Result and Err if there are any.
+	// do executes op now and sets Outcome, Result and Err.
 	do(op harness.Op, worker int) harness.Op
-	// told is called when op of c is over.
+	// told is called when op of c has ended.
 	told(c *simClient, op harness.Op)
-	// owes reports whether c has something to finish after the load: it does not crash before.
+	// owes reports whether c has something to finish after the load. It does not crash before that.
 	owes(c *simClient) bool
-	// again reports whether a library may send op again when it had no answer in time.
+	// again reports whether a library may resend op if it had no answer in time.
 	again(op harness.Op) bool
-	// ended returns the time at which everything stored that has an end is gone. It is never before now.
+	// ended returns the time at which everything stored with an end is gone. It is never before now.
 	ended() time.Duration
 	// probe is called after the load, when nothing is under way any more.
 	probe()
 }
 
-// What most services do.
+// Defaults of most services.
 
 func (w *simWorld) local(harness.Op) bool       { return false }
 func (w *simWorld) owes(*simClient) bool        { return false }
@@ -42,31 +42,32 @@ func (w *simWorld) again(harness.Op) bool       { return true }
 func (w *simWorld) told(*simClient, harness.Op) {}
 func (w *simWorld) ended() time.Duration        { return w.now }
 
-// simWorld holds the surroundings of a simulated history. Its parameters are drawn first, so that rapid makes them smaller first.
+// simWorld holds the surroundings of a simulated history. Its parameters are drawn first, so that rapid shrinks them
+// first.
 type simWorld struct {
 	dice
-	length  int           // operations that the clients ask for
-	workers int           // clients at any time
-	keys    int           // locks, messages, sequences or sets
-	grid    time.Duration // every delay is a multiple of it
-	drift   float64       // of Meta
+	length  int           // number of operations that the clients ask for
+	workers int           // number of clients at any time
+	keys    int           // number of locks, messages, sequences or sets
+	grid    time.Duration // unit of all delays
+	drift   float64       // Meta.Drift
 	rate    float64       // of the server's clock
 	phase   time.Duration // of the server's clock
-	slow    int           // delays in 100 that are long
-	lossy   int           // requests and answers in 100 that get lost
-	crashes int           // operations in 100 in which the client crashes
-	late    bool          // what a client has given up may be executed after that, once or twice
-	retries bool          // libraries send again what is not answered in time
+	slow    int           // percentage of long delays
+	lossy   int           // percentage of lost requests and answers
+	crashes int           // percentage of operations in which the client crashes
+	late    bool          // abandoned requests may be executed later, once or twice
+	retries bool          // libraries resend what is not answered in time
 	flaw    string        // planted in the server; "": none
 
 	service service
 	now     time.Duration
-	events  []simEvent // to come, in their order
+	events  []simEvent // future events, in their order
 	asked   int
 	ops     []harness.Op // in order of Return
 }
 
-// newSimWorld draws the parameters of a world from d, and all that happens in it from the seed among them.
+// newSimWorld draws the parameters of a world from d, one of them the seed of everything that happens in it.
 func newSimWorld(d dice, flaw string) *simWorld {
 	w := &simWorld{length: 20 + d.IntN(281), workers: 2 + d.IntN(6), keys: 1 + d.IntN(4), flaw: flaw}
 	w.grid = []time.Duration{time.Millisecond, time.Millisecond, time.Millisecond / 4, 7 * time.Microsecond}[d.IntN(4)]
@@ -81,7 +82,7 @@ func newSimWorld(d dice, flaw string) *simWorld {
 	return w
 }
 
-// percent reports true n times in 100.
+// percent returns true n times in 100.
 func (w *simWorld) percent(n int) bool { return w.IntN(100) < n }
 
 // clock returns the server's time of day, in whole milliseconds as Redis counts.
@@ -89,7 +90,7 @@ func (w *simWorld) clock() int64 {
 	return int64(math.Floor((float64(w.now)*w.rate + float64(w.phase)) / float64(time.Millisecond)))
 }
 
-// after returns the first time at which the server's clock has passed end, or a little later.
+// after returns a time at which the server's clock has passed end: the first, or a little later.
 func (w *simWorld) after(end int64) time.Duration {
 	return time.Duration(math.Ceil((float64(end+1)*float64(time.Millisecond) - float64(w.phase)) / w.rate))
 }
@@ -97,7 +98,8 @@ func (w *simWorld) after(end int64) time.Duration {
 // ttl draws a lease or window of whole milliseconds.
 func (w *simWorld) ttl() time.Duration { return time.Duration(1+w.IntN(25)) * time.Millisecond }
 
-// delay draws how long a message or a client takes: mostly next to nothing or a few milliseconds, now and then longer than leases.
+// delay draws how long a message or a client takes: mostly nothing or a few milliseconds, now and then longer than
+// leases.
 func (w *simWorld) delay() time.Duration {
 	most := 4 * time.Millisecond
 	if w.percent(w.slow) {
@@ -109,18 +111,19 @@ func (w *simWorld) delay() time.Duration {
 	return time.Duration(w.IntN(int(most/w.grid))) * w.grid
 }
 
-// simEvent is something that happens at a time. Those of one instant happen in a random order.
+// simEvent is something that happens at a time. Events of one instant happen in random order.
 type simEvent struct {
 	at  time.Duration
 	tie int
 	do  func()
 }
 
-// in has do happen after d.
+// in schedules do after d.
 func (w *simWorld) in(d time.Duration, do func()) {
 	this := simEvent{w.now + d, w.IntN(4), do}
 	i, _ := slices.BinarySearchFunc(w.events, this, func(e, this simEvent) int {
-		return cmp.Or(cmp.Compare(e.at, this.at), cmp.Compare(e.tie, this.tie), -1) // what was planned before comes before
+		// what was planned earlier comes first
+		return cmp.Or(cmp.Compare(e.at, this.at), cmp.Compare(e.tie, this.tie), -1)
 	})
 	w.events = slices.Insert(w.events, i, this)
 }
@@ -135,19 +138,19 @@ func (w *simWorld) run() {
 	}
 }
 
-// simClient is a worker, under the id that it has now.
+// simClient is a worker under its current id.
 type simClient struct {
 	worker, id int
-	tokens     int          // drawn so far
+	tokens     int          // tokens drawn so far
 	held       []simHolding // locks that it believes to hold
-	lost       []simHolding // tokens of locks that it does not believe to hold any more
-	message    string       // that it has to deliver, or to confirm
+	lost       []simHolding // tokens of locks that it no longer believes to hold
+	message    string       // message that it has to deliver or confirm
 	claimed    string       // token of its claim
 	delivered  bool
-	clock      float64 // how wrong its clock is, as a part of the drift
+	clock      float64 // error of its clock, as a part of the drift
 }
 
-// simulate lets all clients work, and the harness look at what is left.
+// simulate lets all clients work, and the harness probe afterwards.
 func (w *simWorld) simulate() harness.History {
 	for i := range w.workers {
 		c := &simClient{worker: i, id: i, clock: float64(w.IntN(3)-1) / 2}
@@ -182,10 +185,10 @@ type sending struct {
 	client     *simClient
 	op         harness.Op
 	over       bool
-	unanswered bool // an attempt was executed, or may have been, and sent again
+	unanswered bool // an attempt that may have been executed got no answer, and the request was sent again
 }
 
-// begin sends the request, perhaps again, and gives up after a while.
+// begin sends the request, perhaps repeatedly, and gives up after a while.
 func (s *sending) begin(crash bool) {
 	patience := 5*time.Millisecond + s.delay()
 	if s.percent(20) {
@@ -215,7 +218,7 @@ func (s *sending) answer(o harness.Outcome, err string) harness.Op {
 	return op
 }
 
-// retry sends the request again. What the first attempt did is not known.
+// retry sends the request again. It is not known what the first attempt did.
 func (s *sending) retry() {
 	if !s.over {
 		s.unanswered = true
@@ -223,14 +226,14 @@ func (s *sending) retry() {
 	}
 }
 
-// attempt sends the request once: it may be lost, and so may its answer.
+// attempt sends the request once. It may be lost, and so may its answer.
 func (s *sending) attempt() {
 	if s.percent(s.lossy) {
 		return
 	}
 	s.in(s.delay(), func() {
 		if s.over && (!s.late || s.op.Outcome != harness.Info) {
-			return // what was answered, or given up, is not executed any more
+			return // a request that was answered or given up is not executed any more
 		}
 		got := s.service.do(s.op, s.client.worker)
 		if !s.percent(s.lossy) {
@@ -239,7 +242,8 @@ func (s *sending) attempt() {
 	})
 }
 
-// certain returns the answer, unless an earlier attempt makes it worthless: that attempt may have done what this one was refused.
+// certain returns the answer, unless an earlier attempt makes it worthless: that attempt may have done what this one
+// was refused.
 func (s *sending) certain(got harness.Op) harness.Op {
 	no := got.Outcome == harness.Fail || got.Kind == harness.Claim && got.Result == harness.ResultSeen
 	if s.unanswered && no {
@@ -248,7 +252,7 @@ func (s *sending) certain(got harness.Op) harness.Op {
 	return got
 }
 
-// giveUp ends the operation without an answer. Its request may be executed once more, or twice, long after.
+// giveUp ends the operation without an answer. Its request may be executed once or twice long after.
 func (s *sending) giveUp(err string) {
 	if s.over {
 		return
@@ -261,7 +265,7 @@ func (s *sending) giveUp(err string) {
 	}
 }
 
-// finish records the operation, and lets its client go on.
+// finish records the operation and lets its client go on.
 func (s *sending) finish(op harness.Op) {
 	if s.over {
 		return

@@ -7,36 +7,35 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 )
 
-// Situations counts, operation by operation, the situations that a history meets. It sees operations in order of Return,
-// of a run or of a schedule of the explorer, and reads nothing but them. Operations of [harness.HarnessClient] are passed
-// over.
+// Situations counts the situations that a history meets. It sees the operations of a run or of an explorer's schedule
+// in order of Return, and nothing else. It skips operations of [harness.HarnessClient].
 //
-// Only what is certain is counted: a lease counts as over when it can last no longer, and a lock as held when it certainly is.
-// Memory is bounded: of very many keys only the latest 32,768 to 65,536 are watched, so that counts may be too small,
-// and of one worker the latest 8 locks.
+// Only what is certain is counted: a lease has ended once it can last no longer, and a lock is held while it certainly
+// is. Memory is bounded: of very many keys only the latest 32,768 to 65,536 are watched, and of one worker the latest 8
+// locks. Counts may then be too small.
 type Situations struct {
-	meta    harness.Meta
-	met     map[harness.SituationName]*harness.Situation
-	seen    map[harness.Kind]bool
-	rivals  rivals
-	unknown map[int]harness.Op // by worker: its last operation, if that ended in info
-	locks   generations[string, *situatedLock]
-	owners  map[int][]*ownership // by worker
-	marks   sampledMarks
+	meta       harness.Meta
+	counts     map[harness.SituationName]*harness.Situation
+	seenKinds  map[harness.Kind]bool
+	rivals     rivals
+	unanswered map[int]harness.Op // by worker: its last operation, if it ended in info
+	locks      generations[string, *situatedLock]
+	owners     map[int][]*ownership // by worker
+	marks      sampledMarks
 
-	restarts []*restart // what lived through them is noted
+	restarts []*restart // restarts of the run; what survives them is noted there
 }
 
-// NewSituations returns a counter for a history with that Meta, of which Workers, Drift and Kinds are used.
+// NewSituations returns a counter for a history with that Meta. It uses Workers, Drift and Kinds.
 func NewSituations(meta harness.Meta) *Situations {
 	return &Situations{
-		meta: meta, met: map[harness.SituationName]*harness.Situation{}, seen: map[harness.Kind]bool{},
-		unknown: map[int]harness.Op{}, owners: map[int][]*ownership{},
+		meta: meta, counts: map[harness.SituationName]*harness.Situation{}, seenKinds: map[harness.Kind]bool{},
+		unanswered: map[int]harness.Op{}, owners: map[int][]*ownership{},
 	}
 }
 
-// situationsOf lists the situations that operations of a kind can meet.
-var situationsOf = []struct {
+// situationsByKind lists the situations that operations of each kind can meet.
+var situationsByKind = []struct {
 	kind  harness.Kind
 	names []harness.SituationName
 }{
@@ -50,25 +49,27 @@ var situationsOf = []struct {
 		harness.ExtendInLease, harness.ExtendInLastInstant, harness.ExtendAfterLease, harness.LateExtendMeets,
 	}},
 	{harness.Claim, []harness.SituationName{
-		harness.ClaimsAtOnce, harness.AskedAgainEarly, harness.AskedAgainLater, harness.AskedAgainAtEnd, harness.AskedAgainAfter,
+		harness.ClaimsAtOnce, harness.AskedAgainEarly, harness.AskedAgainLater, harness.AskedAgainAtEnd,
+		harness.AskedAgainAfter,
 	}},
 	{harness.Confirm, []harness.SituationName{harness.ConfirmAfterTime}},
 	{harness.Next, []harness.SituationName{harness.DrawsAtOnce}},
 }
 
-// List lists the situations that were met and, with a count of 0, those that operations of the kinds promised or seen
-// could have met, in a fixed order.
+// List lists in a fixed order the situations that were met, and with a count of 0 those that operations of the kinds
+// promised or seen could have met.
 func (c *Situations) List() (all []harness.Situation) {
-	for _, of := range situationsOf {
-		if c.seen[of.kind] || slices.Contains(c.meta.Kinds, of.kind) {
-			all = append(all, c.situations(of.names)...)
+	for _, byKind := range situationsByKind {
+		if c.seenKinds[byKind.kind] || slices.Contains(c.meta.Kinds, byKind.kind) {
+			all = append(all, c.situations(byKind.names)...)
 		}
 	}
 	if len(all) > 0 {
 		all = append(all, c.situations([]harness.SituationName{harness.RetryAfterUnknown})...)
 	}
-	if c.met[harness.TakenAtLeaseEnd] != nil { // only locks by clocks that are rounded down meet it, so it is not missed
-		all = append(all, *c.met[harness.TakenAtLeaseEnd])
+	// Only locks by clocks that round down meet it, so it is not listed with 0.
+	if c.counts[harness.TakenAtLeaseEnd] != nil {
+		all = append(all, *c.counts[harness.TakenAtLeaseEnd])
 	}
 	return all
 }
@@ -76,7 +77,7 @@ func (c *Situations) List() (all []harness.Situation) {
 func (c *Situations) situations(names []harness.SituationName) (all []harness.Situation) {
 	for _, name := range names {
 		s := harness.Situation{Name: name}
-		if met := c.met[name]; met != nil {
+		if met := c.counts[name]; met != nil {
 			s = *met
 		}
 		all = append(all, s)
@@ -86,69 +87,69 @@ func (c *Situations) situations(names []harness.SituationName) (all []harness.Si
 
 // Count returns how often a situation was met so far.
 func (c *Situations) Count(name harness.SituationName) int {
-	if s := c.met[name]; s != nil {
+	if s := c.counts[name]; s != nil {
 		return s.Count
 	}
 	return 0
 }
 
-// meet counts a situation. The operations are those of the first one, in order of Call.
+// meet counts a situation. The operations of the first one are kept as an example, in order of Call.
 func (c *Situations) meet(name harness.SituationName, ops ...harness.Op) {
-	s := c.met[name]
+	s := c.counts[name]
 	if s == nil {
 		s = &harness.Situation{Name: name, Example: slices.Clone(ops)}
-		c.met[name] = s
+		c.counts[name] = s
 	}
 	s.Count++
 }
 
-// Op looks at the next operation.
+// Op handles the next operation.
 func (c *Situations) Op(x harness.Op) {
 	if x.Client == harness.HarnessClient {
 		return
 	}
 	worker := c.meta.Worker(x.Client)
-	c.seen[x.Kind] = true
+	c.seenKinds[x.Kind] = true
 	c.noteRetry(worker, x)
 	switch x.Kind {
 	case harness.Acquire:
 		c.noteRival(harness.AcquiresAtOnce, worker, x)
-		c.acquire(worker, x)
+		c.noteAcquire(worker, x)
 	case harness.Extend:
-		c.extend(worker, x)
+		c.noteExtend(worker, x)
 	case harness.Release:
-		c.release(worker, x)
+		c.noteRelease(worker, x)
 	case harness.Claim:
 		c.noteRival(harness.ClaimsAtOnce, worker, x)
-		c.claim(x)
+		c.noteClaim(x)
 	case harness.Confirm:
-		c.confirm(x)
+		c.noteConfirm(x)
 	case harness.Next:
 		c.noteRival(harness.DrawsAtOnce, worker, x)
 	}
 }
 
-// noteRetry notes that x asks again for what is not known to have happened.
+// noteRetry counts x if it repeats its worker's last operation, which ended in info.
 func (c *Situations) noteRetry(worker int, x harness.Op) {
-	if last, ok := c.unknown[worker]; ok {
+	if last, ok := c.unanswered[worker]; ok {
 		if last.Kind == x.Kind && last.Key == x.Key {
 			c.meet(harness.RetryAfterUnknown, last, x)
 		}
-		delete(c.unknown, worker)
+		delete(c.unanswered, worker)
 	}
 	if x.Outcome == harness.Info {
-		c.unknown[worker] = x
+		c.unanswered[worker] = x
 	}
 }
 
-// noteRival notes that two workers asked for one key at one time, and at least one of them got it.
+// noteRival counts x if it meets a rival: two workers asked for one key at one time, and at least one of them got it.
 func (c *Situations) noteRival(name harness.SituationName, worker int, x harness.Op) {
-	if other, ok := c.rivals.met(x, worker, gotIt(x)); ok {
+	if other, ok := c.rivals.record(x, worker, gotIt(x)); ok {
 		c.meet(name, byCall(other, x)...)
 	}
 }
 
-// gotIt reports whether x, which contends, got what it asked for.
+// gotIt reports whether x, an operation that can contend, got what it asked for.
 func gotIt(x harness.Op) bool {
 	return x.Outcome == harness.OK && (x.Kind != harness.Claim || x.Result == harness.ResultFirst)
 }
@@ -160,20 +161,20 @@ func byCall(x, y harness.Op) []harness.Op {
 	return []harness.Op{x, y}
 }
 
-// lastInstant reports whether x met the last instant of the lease or window that op asked for: its last twentieth, as long
-// as it is certainly not over.
-func (c *Situations) lastInstant(op, x harness.Op) bool {
+// isInLastInstant reports whether x met the last twentieth of the lease or window that op asked for, before that has
+// certainly ended.
+func (c *Situations) isInLastInstant(op, x harness.Op) bool {
 	end := harness.EarliestEnd(op.Call, op.TTL, c.meta.Drift)
 	return end < forever && x.Return >= end-op.TTL/20 && x.Call < leaseOver(op, c.meta.Drift)
 }
 
-// isOver reports whether the lease or window that op asked for was certainly over when x was called.
+// isOver reports whether the lease or window that op asked for had certainly ended when x was called.
 func (c *Situations) isOver(op, x harness.Op) bool { return x.Call > leaseOver(op, c.meta.Drift) }
 
-// watchedKeys bounds the keys that a generation holds.
+// watchedKeys bounds the keys of one generation.
 const watchedKeys = 8192
 
-// generations is a map that forgets what was not written for long: it keeps the latest keys in two generations.
+// generations is a map that forgets keys that were not written lately: it keeps the latest ones in two generations.
 type generations[K comparable, V any] struct{ young, old map[K]V }
 
 func (g *generations[K, V]) get(k K) (V, bool) {
@@ -191,8 +192,8 @@ func (g *generations[K, V]) put(k K, v V) {
 	g.young[k] = v
 }
 
-// claim notes at what age a message was asked for again.
-func (c *Situations) claim(x harness.Op) {
+// noteClaim counts the age at which a message was claimed again.
+func (c *Situations) noteClaim(x harness.Op) {
 	if x.Outcome != harness.OK {
 		return
 	}
@@ -210,8 +211,8 @@ func (c *Situations) claim(x harness.Op) {
 	}
 }
 
-// situationOfAge returns the situation of a message that was marked by mark and asked for again by x; empty: so near to the end of the
-// window that nothing can be said of its mark.
+// situationOfAge returns the situation of a message that mark marked and x claimed again. It returns "" if x came so
+// close to the end of the window that nothing can be said about the mark.
 func (c *Situations) situationOfAge(mark, x harness.Op) harness.SituationName {
 	end := harness.EarliestEnd(mark.Call, mark.TTL, c.meta.Drift)
 	switch {
@@ -227,8 +228,8 @@ func (c *Situations) situationOfAge(mark, x harness.Op) harness.SituationName {
 	return harness.AskedAgainLater
 }
 
-// confirm notes that a claim was confirmed when its lease was over, and that the message is marked for longer now.
-func (c *Situations) confirm(x harness.Op) {
+// noteConfirm counts a confirm that came after its claim's lease, and notes the longer mark that it sets.
+func (c *Situations) noteConfirm(x harness.Op) {
 	mark, ok := c.marks.lastMark(x.Key)
 	if ok && mark.Kind == harness.Claim && c.meta.Worker(mark.Client) == c.meta.Worker(x.Client) && c.isOver(mark, x) {
 		c.meet(harness.ConfirmAfterTime, mark, x)
@@ -238,5 +239,5 @@ func (c *Situations) confirm(x harness.Op) {
 	}
 }
 
-// certainUntil returns when the lease or window that op asked for stops being certain.
+// certainUntil returns the earliest end of the lease or window that op asked for.
 func (c *Situations) certainUntil(op harness.Op) time.Duration { return op.HeldUntil(c.meta.Drift) }

@@ -6,8 +6,8 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 )
 
-// Met returns a checker that finds nothing and judges nothing: it lists the [Situations] that a history meets. [Gates] does so
-// for runs; Met is for histories without gates, such as a schedule of the explorer.
+// Met returns a checker that judges nothing: it lists the [Situations] that a history meets. [Gates] does so for runs.
+// Met is for histories without gates, such as an explorer's schedule.
 func Met() harness.Checker { return metChecker{} }
 
 type metChecker struct{}

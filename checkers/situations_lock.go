@@ -12,15 +12,15 @@ import (
 
 // situatedLock is one lock.
 type situatedLock struct {
-	holder *ownership // the last who was granted it and has not given it up; nil: nobody
+	holder *ownership // the last owner granted it that has not released it; nil: nobody
 }
 
-// ownership is an owner's state in a lock, until it gives the lock up or another is granted it.
+// ownership is the state of an owner in a lock, until it releases the lock or drops out of the latest kept.
 type ownership struct {
 	owner
-	key     string
-	lease   harness.Op // the last acquire or extend that was ok
-	outlive bool       // its lease ended inside, which was counted
+	key        string
+	lease      harness.Op // the last ok acquire or extend
+	endCounted bool       // the end of its lease was counted
 }
 
 func (c *Situations) lock(key string) *situatedLock {
@@ -32,16 +32,18 @@ func (c *Situations) lock(key string) *situatedLock {
 	return l
 }
 
-// acquire notes how x met the lock's holder, and makes its owner the holder if it was granted.
-func (c *Situations) acquire(worker int, x harness.Op) {
+// noteAcquire counts how x met the lock's holder. If x was granted, its owner becomes the holder.
+func (c *Situations) noteAcquire(worker int, x harness.Op) {
 	l := c.lock(x.Key)
 	if h := l.holder; h != nil && h.owner != (owner{worker, x.Arg}) {
-		if c.lastInstant(h.lease, x) {
+		if c.isInLastInstant(h.lease, x) {
 			c.meet(harness.AskedInLastInstant, h.lease, x)
 		}
 		if x.Outcome == harness.OK && x.Return >= c.certainUntil(h.lease) {
 			c.meet(harness.TakenAfterLease, h.lease, x)
-			if c.meta.Drift == 0 && h.lease.TTL >= time.Millisecond && x.Return < c.certainUntil(h.lease)+time.Millisecond { // times are exact, as in a search
+			// Times are exact, as in a search.
+			if c.meta.Drift == 0 && h.lease.TTL >= time.Millisecond &&
+				x.Return < c.certainUntil(h.lease)+time.Millisecond {
 				c.meet(harness.TakenAtLeaseEnd, h.lease, x)
 			}
 		}
@@ -56,15 +58,15 @@ func (c *Situations) acquire(worker int, x harness.Op) {
 	}
 }
 
-// noteSimilarNames notes that one of the two names, the holder's and that of the owner who asks, begins with the other.
+// noteSimilarNames counts x if the holder's name is a prefix of the name in x, or the other way round.
 func (c *Situations) noteSimilarNames(h *ownership, x harness.Op) {
 	if x.Arg != "" && x.Arg != h.token && (strings.HasPrefix(x.Arg, h.token) || strings.HasPrefix(h.token, x.Arg)) {
 		c.meet(harness.NameBeginsAnother, h.lease, x)
 	}
 }
 
-// owned returns the ownership of the owner that speaks in x; nil if none is known.
-func (c *Situations) owned(worker int, x harness.Op) *ownership {
+// ownershipOf returns the ownership of the owner that calls x, or nil if none is known.
+func (c *Situations) ownershipOf(worker int, x harness.Op) *ownership {
 	all := c.owners[worker]
 	i := slices.IndexFunc(all, func(o *ownership) bool { return o.key == x.Key && o.token == x.Arg })
 	if i < 0 {
@@ -73,33 +75,33 @@ func (c *Situations) owned(worker int, x harness.Op) *ownership {
 	return all[i]
 }
 
-func (c *Situations) extend(worker int, x harness.Op) {
-	o := c.owned(worker, x)
+func (c *Situations) noteExtend(worker int, x harness.Op) {
+	o := c.ownershipOf(worker, x)
 	if o == nil {
 		return
 	}
 	switch {
 	case c.isOver(o.lease, x):
 		c.noteLate(o, x, harness.ExtendAfterLease, harness.LateExtendMeets)
-	case c.lastInstant(o.lease, x):
+	case c.isInLastInstant(o.lease, x):
 		c.meet(harness.ExtendInLastInstant, o.lease, x)
 	default:
 		c.meet(harness.ExtendInLease, o.lease, x)
 	}
 	if x.Outcome == harness.OK {
-		o.lease, o.outlive = x, false
+		o.lease, o.endCounted = x, false
 	}
 }
 
-func (c *Situations) release(worker int, x harness.Op) {
-	o := c.owned(worker, x)
+func (c *Situations) noteRelease(worker int, x harness.Op) {
+	o := c.ownershipOf(worker, x)
 	if o == nil {
 		return
 	}
 	switch {
 	case c.isOver(o.lease, x):
 		c.noteLate(o, x, harness.ReleaseAfterLease, harness.LateReleaseMeets)
-	case c.lastInstant(o.lease, x):
+	case c.isInLastInstant(o.lease, x):
 		c.meet(harness.ReleaseInLastInstant, o.lease, x)
 	}
 	c.owners[worker] = slices.DeleteFunc(c.owners[worker], func(other *ownership) bool { return other == o })
@@ -108,11 +110,12 @@ func (c *Situations) release(worker int, x harness.Op) {
 	}
 }
 
-// noteLate notes that the owner speaks after its lease, and whether another certainly holds the lock meanwhile.
+// noteLate counts x, which its owner called after its lease. meets is counted as well if another owner certainly held
+// the lock then.
 func (c *Situations) noteLate(o *ownership, x harness.Op, after, meets harness.SituationName) {
 	c.meet(after, o.lease, x)
-	if !o.outlive {
-		o.outlive = true
+	if !o.endCounted {
+		o.endCounted = true
 		c.meet(harness.LeaseEndedInside, o.lease, x)
 	}
 	h := c.lock(x.Key).holder

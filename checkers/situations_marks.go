@@ -7,36 +7,38 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 )
 
-// marksKept bounds the messages that are watched.
+// marksKept bounds the messages whose last mark is kept.
 const marksKept = 16384
 
-// sampledMarks knows when messages were marked last: all of them, or a sample where they are too many. The zero value is empty.
+// sampledMarks holds the last mark of each message, or of a sample of the messages if they are too many. The zero value
+// is empty.
 type sampledMarks struct {
 	marks map[string]glimpsedMark
-	mask  uint32 // messages are kept whose hash has none of these bits
+	mask  uint32 // messages are kept if their hash has none of these bits
 }
 
-// glimpsedMark holds what is kept of a claim that was told "first", or of a confirm, both ok.
+// glimpsedMark is what is kept of an ok claim told "first", or of an ok confirm.
 type glimpsedMark struct {
 	confirm             bool
 	client              int32
 	call, returned, ttl time.Duration
 }
 
-// lastMark returns the claim or confirm that marked the message last, if it is watched.
+// lastMark returns the claim or confirm that last marked the message, if it is kept.
 func (s *sampledMarks) lastMark(message string) (harness.Op, bool) {
 	m, ok := s.marks[message]
 	if !ok {
 		return harness.Op{}, false
 	}
-	op := harness.Op{Client: int(m.client), Kind: harness.Confirm, Key: message, TTL: m.ttl, Call: m.call, Return: m.returned, Outcome: harness.OK}
+	op := harness.Op{Client: int(m.client), Kind: harness.Confirm, Key: message, TTL: m.ttl, Call: m.call,
+		Return: m.returned, Outcome: harness.OK}
 	if !m.confirm {
 		op.Kind, op.Result = harness.Claim, harness.ResultFirst
 	}
 	return op, true
 }
 
-// put notes that x has marked its message.
+// put keeps x as the last mark of its message.
 func (s *sampledMarks) put(x harness.Op) {
 	if s.mask != 0 && !s.isKept(x.Key) {
 		return
@@ -57,7 +59,7 @@ func (s *sampledMarks) isKept(message string) bool {
 	return (sum^sum>>16)&s.mask == 0
 }
 
-// shrink forgets marks whose window has been over for long and, until there is room, half of the others.
+// shrink drops marks whose window ended long ago. Until there is room, it also drops half of the others.
 func (s *sampledMarks) shrink(now time.Duration) {
 	for message, m := range s.marks {
 		if m.ttl > 0 && m.ttl < forever/2 && m.call+m.ttl+m.ttl/2 < now {

@@ -11,56 +11,62 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 )
 
-// A load that goes on until each situation has occurred QuotaCount times lasts for QuotaLeast all the same: sequences have met all that they
-// can in no time.
+// A load that goes on until each situation has occurred QuotaCount times lasts for QuotaLeast at least. Sequences would
+// meet all their situations in no time.
 const (
 	QuotaCount = 100
 	QuotaLeast = 10 * time.Second
 )
 
-// byChance lists situations that a load brings about by chance only: they take a lost answer, a slow owner, or certain names.
+// byChance lists the situations that a load meets only by chance, since they take a lost answer, a slow owner, or
+// certain names.
 var byChance = []harness.SituationName{harness.RetryAfterUnknown, harness.ConfirmAfterTime, harness.NameBeginsAnother}
 
-// IsByChance reports whether a load brings a situation about by chance only, so that no quota asks for it.
+// IsByChance reports whether a load meets a situation only by chance, so that no quota asks for it.
 func IsByChance(name harness.SituationName) bool { return slices.Contains(byChance, name) }
 
-// Quota returns the watcher of a load that goes on until each situation of its kinds of operation, but for those that a load does not bring
-// about, has occurred QuotaCount times: see [harness.Spec.Quota].
+// Quota returns the watcher of a load that goes on until each situation has occurred QuotaCount times. It calls enough
+// then. Situations count if they belong to the load's kinds of operation and do not occur by chance only. See
+// [harness.Spec.Quota].
 func Quota(enough func()) harness.Quota {
-	return &quota{count: QuotaCount, least: QuotaLeast, enough: enough}
+	return &quota{count: QuotaCount, minDuration: QuotaLeast, onEnough: enough}
 }
 
 type quota struct {
-	count  int
-	least  time.Duration // from the first operation on
-	enough func()
+	count       int
+	minDuration time.Duration // from the first operation on
+	onEnough    func()
 
-	mu      sync.Mutex
-	lacking []string // each with how often it occurred
-	looked  bool     // at all operations
+	mu        sync.Mutex
+	tooSeldom []string // situations that occurred too seldom, with their counts
+	readToEnd bool     // the record was read to its end
 }
 
 func (*quota) Name() string { return "quota" }
 
-// Check counts the situations of a record that grows, and calls enough when each has occurred often enough. It finds nothing.
+// Check counts the situations of a growing record, and calls onEnough once each has occurred often enough. It finds
+// nothing.
 func (q *quota) Check(ctx context.Context, h harness.History, _ func(harness.Anomaly)) harness.Judgement {
-	s, wanted, done, first := newSituationsOfShares(h), wantedOf(h.Meta.Kinds), false, time.Duration(-1)
+	s := newSituationsOfShares(h)
+	wanted := wantedOf(h.Meta.Kinds)
+	done := false
+	first := noTime
 	rare := func(name harness.SituationName) bool { return s.Count(name) < q.count }
 	err := eachOp(ctx, h, func(op harness.Op) {
 		if first < 0 {
 			first = op.Return
 		}
-		if s.Op(op); !done && op.Return-first >= q.least && !slices.ContainsFunc(wanted, rare) {
+		if s.Op(op); !done && op.Return-first >= q.minDuration && !slices.ContainsFunc(wanted, rare) {
 			done = true
-			q.enough()
+			q.onEnough()
 		}
 	})
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.looked = err == nil
+	q.readToEnd = err == nil
 	for _, name := range wanted {
 		if rare(name) {
-			q.lacking = append(q.lacking, fmt.Sprintf("%s (%d)", name, s.Count(name)))
+			q.tooSeldom = append(q.tooSeldom, fmt.Sprintf("%s (%d)", name, s.Count(name)))
 		}
 	}
 	return harness.Judgement{Absent: true}
@@ -68,26 +74,26 @@ func (q *quota) Check(ctx context.Context, h harness.History, _ func(harness.Ano
 
 // wantedOf lists the situations that a load with operations of these kinds brings about.
 func wantedOf(kinds []harness.Kind) (wanted []harness.SituationName) {
-	for _, of := range situationsOf {
-		if slices.Contains(kinds, of.kind) {
-			wanted = append(wanted, of.names...)
+	for _, byKind := range situationsByKind {
+		if slices.Contains(kinds, byKind.kind) {
+			wanted = append(wanted, byKind.names...)
 		}
 	}
 	return slices.DeleteFunc(wanted, IsByChance)
 }
 
-// QuotaLacks is a part of what Lacking, and a verdict by it, says of situations that occurred too seldom.
+// QuotaLacks is the part of Lacking's text, and of a verdict that cites it, by which others recognise it.
 const QuotaLacks = "not every situation had occurred"
 
-// Lacking says which situations occurred too seldom; empty: none.
+// Lacking names the situations that occurred too seldom. It returns "" if there are none.
 func (q *quota) Lacking() string {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	switch {
-	case !q.looked:
+	case !q.readToEnd:
 		return "nobody counted the situations to the end"
-	case len(q.lacking) == 0:
+	case len(q.tooSeldom) == 0:
 		return ""
 	}
-	return fmt.Sprintf("%s %d times: %s", QuotaLacks, q.count, strings.Join(q.lacking, ", "))
+	return fmt.Sprintf("%s %d times: %s", QuotaLacks, q.count, strings.Join(q.tooSeldom, ", "))
 }

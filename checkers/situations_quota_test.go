@@ -10,19 +10,20 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 )
 
-// lastingHold returns the operations of one hold that outlives its lease while all others ask, from at on: every situation of a lock that
-// cannot be extended.
+// lastingHold returns the operations of one hold that outlives its lease while others ask, from at on. They meet every
+// situation of a lock that cannot be extended.
 func lastingHold(i int, at time.Duration) []harness.Op {
 	token := func(who string) string { return fmt.Sprintf("%s%d", who, i) }
 	return []harness.Op{
 		acquire(0, token("a"), at, at+2, 100), fail(acquire(1, token("b"), at+1, at+3, 100)), // at once
-		fail(acquire(1, token("b"), at+97, at+98, 100)),                                     // in the last instant
-		acquire(1, token("c"), at+110, at+112, 100), release(0, token("a"), at+115, at+116), // taken after the lease; a late release
+		fail(acquire(1, token("b"), at+97, at+98, 100)), // in the last instant
+		// taken after the lease; a late release
+		acquire(1, token("c"), at+110, at+112, 100), release(0, token("a"), at+115, at+116),
 		release(1, token("c"), at+208, at+209), // in the last instant
 	}
 }
 
-// A load has had enough when each situation has occurred often enough, and what is lacking is named.
+// A load is done when each situation has occurred often enough. Until then the situations that are lacking are named.
 func TestALoadGoesOnUntilAllHasOccurred(t *testing.T) {
 	h := of()
 	h.Meta.Kinds = []harness.Kind{harness.Acquire, harness.Release, harness.Add}
@@ -30,7 +31,7 @@ func TestALoadGoesOnUntilAllHasOccurred(t *testing.T) {
 		h.Ops = of(append(opsIn(h), lastingHold(i, time.Duration(1000*i))...)...).Ops
 	}
 	watched := func(count int, kinds ...harness.Kind) (times int, lacking string) {
-		q := &quota{count: count, enough: func() { times++ }}
+		q := &quota{count: count, onEnough: func() { times++ }}
 		h.Meta.Kinds = append(h.Meta.Kinds, kinds...)
 		q.Check(t.Context(), h, func(harness.Anomaly) { t.Error("it finds nothing") })
 		return times, q.Lacking()
@@ -38,12 +39,14 @@ func TestALoadGoesOnUntilAllHasOccurred(t *testing.T) {
 	times, lacking := watched(3)
 	require.Equal(t, 1, times, "told once")
 	require.Empty(t, lacking)
-	early := &quota{count: 3, least: time.Hour, enough: func() { t.Error("it has lasted for too short a time") }}
+	early := &quota{count: 3, minDuration: time.Hour,
+		onEnough: func() { t.Error("it has lasted for too short a time") }}
 	early.Check(t.Context(), h, func(harness.Anomaly) {})
 	require.Empty(t, early.Lacking())
-	for least, want := range map[time.Duration]int{2207: 1, 2208: 0} { // from the first answer, at 2, to the last, at 2209
+	// from the first answer, at 2, to the last, at 2209
+	for least, want := range map[time.Duration]int{2207: 1, 2208: 0} {
 		enough := 0
-		exact := &quota{count: 3, least: least, enough: func() { enough++ }}
+		exact := &quota{count: 3, minDuration: least, onEnough: func() { enough++ }}
 		exact.Check(t.Context(), h, func(harness.Anomaly) {})
 		require.Equal(t, want, enough, least)
 	}
@@ -51,7 +54,7 @@ func TestALoadGoesOnUntilAllHasOccurred(t *testing.T) {
 	fromTheStart.Ops = of(append([]harness.Op{fail(acquire(0, "first", 0, 0, 1))}, opsIn(h)...)...).Ops
 	for least, want := range map[time.Duration]int{2209: 1, 2210: 0} {
 		enough := 0
-		exact := &quota{count: 3, least: least, enough: func() { enough++ }}
+		exact := &quota{count: 3, minDuration: least, onEnough: func() { enough++ }}
 		exact.Check(t.Context(), fromTheStart, func(harness.Anomaly) {})
 		require.Equal(t, want, enough, least)
 	}

@@ -8,20 +8,20 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 )
 
-// situationsOfShares counts situations inside of each generator's share of the workers: the times of one clock are certain beside each
-// other, and widened ones of two would seem to meet. A run in one process is one share.
+// situationsOfShares counts the situations inside each generator's share of the workers. Times of one clock are exact
+// relative to each other, while widened times of two clocks would seem to meet. A run in one process is one share.
 type situationsOfShares struct {
 	shares []harness.Share
-	bound  time.Duration // by how much an operation may have been widened
+	bound  time.Duration // how much an operation may have been widened
 	all    []*Situations // by share
 	ok     []bool        // whether an operation was ok, by share
 
-	restarts []*restart // of nodes, which all shares look at
+	restarts []*restart // shared by all shares
 }
 
 func newSituationsOfShares(h harness.History) situationsOfShares {
 	shares := harness.Shares(h.Meta.Workers, max(1, h.Meta.Generators))
-	s := situationsOfShares{shares: shares, bound: clocksOf(h.Events), restarts: restartsOf(h)}
+	s := situationsOfShares{shares: shares, bound: widestClockBound(h.Events), restarts: restartsOf(h)}
 	for range s.shares {
 		one := NewSituations(h.Meta)
 		one.restarts = s.restarts
@@ -39,7 +39,7 @@ func (s situationsOfShares) Op(x harness.Op) {
 		i = max(0, slices.IndexFunc(s.shares, func(share harness.Share) bool { return worker < share.End }))
 	}
 	s.ok[i] = s.ok[i] || x.Outcome == harness.OK
-	x.Call = min(x.Return, x.Call+s.bound) // all on one scale again, later by what is not known
+	x.Call = min(x.Return, x.Call+s.bound) // On one scale again, later by the clocks' uncertainty.
 	s.all[i].Op(x)
 }
 
@@ -51,7 +51,7 @@ func (s situationsOfShares) Count(name harness.SituationName) (n int) {
 	return n
 }
 
-// List adds up what Situations.List lists of each share.
+// List adds up the lists of all shares.
 func (s situationsOfShares) List() (sum []harness.Situation) {
 	for _, one := range s.all {
 		for _, met := range one.List() {
@@ -69,8 +69,8 @@ func (s situationsOfShares) List() (sum []harness.Situation) {
 	return sum
 }
 
-// idle returns what is missing if a share had no operation that was ok.
-func (s situationsOfShares) idle() (doubts []string) {
+// idleShares returns a doubt for each generator without an ok operation.
+func (s situationsOfShares) idleShares() (doubts []string) {
 	for i, ok := range s.ok {
 		if !ok && len(s.shares) > 1 {
 			doubts = append(doubts, fmt.Sprintf("no operation of generator %d was ok", i+1))

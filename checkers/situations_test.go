@@ -49,40 +49,57 @@ func TestSituations(t *testing.T) {
 		{"released without a lease", ops{withTTL(0, a), release(0, "a", 900, 940)}, counts{}},
 		{"released twice", ops{a, release(0, "a", 103, 104), release(0, "a", 105, 106)}, late},
 		{"released late, another has it", ops{a, b, released},
-			counts{harness.ReleaseAfterLease: 1, harness.LeaseEndedInside: 1, harness.LateReleaseMeets: 1, harness.TakenAfterLease: 1}},
+			counts{harness.ReleaseAfterLease: 1, harness.LeaseEndedInside: 1, harness.LateReleaseMeets: 1,
+				harness.TakenAfterLease: 1}},
 		{"released late, another had it", ops{a, b, release(1, "b", 115, 116), released}, after},
 		{"released late, another's lease is over as well", ops{a, withTTL(10, b), release(0, "a", 121, 122)}, after},
 		{"released late, another's lease can be over from that instant on", ops{a, withTTL(10, b), released},
-			counts{harness.ReleaseAfterLease: 1, harness.LeaseEndedInside: 1, harness.LateReleaseMeets: 1, harness.TakenAfterLease: 1}},
+			counts{harness.ReleaseAfterLease: 1, harness.LeaseEndedInside: 1, harness.LateReleaseMeets: 1,
+				harness.TakenAfterLease: 1}},
 		{"released late, another is granted it at that instant", ops{a, acquire(1, "b", 110, 121, 100), released},
-			counts{harness.ReleaseAfterLease: 1, harness.LeaseEndedInside: 1, harness.LateReleaseMeets: 1, harness.TakenAfterLease: 1}},
-		{"extended in time", ops{a, extend(0, "a", 50, 51, 100), extend(0, "a", 120, 121, 100)}, counts{harness.ExtendInLease: 2}},
-		{"extended at the end, and the lease counts anew", ops{a, extend(0, "a", 99, 101, 100), release(0, "a", 195, 196)},
+			counts{harness.ReleaseAfterLease: 1, harness.LeaseEndedInside: 1, harness.LateReleaseMeets: 1,
+				harness.TakenAfterLease: 1}},
+		{"extended in time", ops{a, extend(0, "a", 50, 51, 100), extend(0, "a", 120, 121, 100)},
+			counts{harness.ExtendInLease: 2}},
+		{"extended at the end, and the lease counts anew",
+			ops{a, extend(0, "a", 99, 101, 100), release(0, "a", 195, 196)},
 			counts{harness.ExtendInLastInstant: 1, harness.ReleaseInLastInstant: 1}},
 		{"extended late, and refused", ops{a, b, fail(extend(0, "a", 120, 121, 100)), release(0, "a", 122, 123)},
-			counts{harness.ExtendAfterLease: 1, harness.LateExtendMeets: 1, harness.LeaseEndedInside: 1, harness.TakenAfterLease: 1, harness.ReleaseAfterLease: 1, harness.LateReleaseMeets: 1}},
+			counts{harness.ExtendAfterLease: 1, harness.LateExtendMeets: 1, harness.LeaseEndedInside: 1,
+				harness.TakenAfterLease: 1, harness.ReleaseAfterLease: 1, harness.LateReleaseMeets: 1}},
 		{"extended by who never had it", ops{extend(0, "a", 50, 51, 100)}, counts{}},
-		{"asked for in the last instant", ops{a, fail(acquire(1, "b", 94, 95, 100)), fail(acquire(1, "c", 10, 94, 100)), fail(acquire(1, "d", 102, 103, 100))},
+		{"asked for in the last instant", ops{a, fail(acquire(1, "b", 94, 95, 100)), fail(acquire(1, "c", 10, 94, 100)),
+			fail(acquire(1, "d", 102, 103, 100))},
 			counts{harness.AskedInLastInstant: 1}},
 		{"two ask at once, one gets it", ops{a, fail(acquire(1, "b", 2, 3, 100))}, counts{harness.AcquiresAtOnce: 1}},
-		{"two ask at once, the later answer is the grant", ops{fail(a), acquire(1, "b", 2, 3, 100)}, counts{harness.AcquiresAtOnce: 1}},
+		{"two ask at once, the later answer is the grant", ops{fail(a), acquire(1, "b", 2, 3, 100)},
+			counts{harness.AcquiresAtOnce: 1}},
 		{"two ask at once, none gets it", ops{fail(a), fail(acquire(1, "b", 1, 3, 100))}, counts{}},
 		{"a lock and a message of one name", ops{acquire(0, "a", 1, 2, 0), on("k", claim(1, 1, 4, 0))}, counts{}},
-		{"one worker asks for one lock at once", ops{acquire(0, "a", 1, 2, 0), acquire(0, "b", 2, 4, 0), acquire(3, "c", 4, 5, 0)}, counts{}},
-		{"a rival meets the first of two", ops{acquire(1, "b", 1, 2, 0), acquire(0, "a", 1, 3, 0), acquire(0, "c", 3, 4, 0), acquire(0, "d", 4, 5, 0)},
+		{"one worker asks for one lock at once",
+			ops{acquire(0, "a", 1, 2, 0), acquire(0, "b", 2, 4, 0), acquire(3, "c", 4, 5, 0)}, counts{}},
+		{"a rival meets the first of two", ops{acquire(1, "b", 1, 2, 0), acquire(0, "a", 1, 3, 0),
+			acquire(0, "c", 3, 4, 0), acquire(0, "d", 4, 5, 0)},
 			counts{harness.AcquiresAtOnce: 1}},
-		{"two meet one after the other", ops{acquire(1, "b", 1, 8, 0), acquire(0, "a", 8, 9, 0), acquire(2, "c", 7, 10, 0)},
+		{"two meet one after the other", ops{acquire(1, "b", 1, 8, 0), acquire(0, "a", 8, 9, 0),
+			acquire(2, "c", 7, 10, 0)},
 			counts{harness.AcquiresAtOnce: 2}},
-		{"one meets another twice in an instant", ops{acquire(1, "b", 1, 2, 0), acquire(0, "a", 2, 2, 0), acquire(0, "c", 2, 3, 0)}, counts{harness.AcquiresAtOnce: 2}},
-		{"many locks", ops{acquire(0, "a", 1, 2, 0), on("i", acquire(2, "x", 3, 4, 0)), on("j", acquire(2, "y", 5, 6, 0)), on("l", acquire(2, "z", 7, 8, 0)),
+		{"one meets another twice in an instant",
+			ops{acquire(1, "b", 1, 2, 0), acquire(0, "a", 2, 2, 0), acquire(0, "c", 2, 3, 0)},
+			counts{harness.AcquiresAtOnce: 2}},
+		{"many locks", ops{acquire(0, "a", 1, 2, 0), on("i", acquire(2, "x", 3, 4, 0)),
+			on("j", acquire(2, "y", 5, 6, 0)), on("l", acquire(2, "z", 7, 8, 0)),
 			fail(acquire(1, "b", 2, 9, 0))}, counts{harness.AcquiresAtOnce: 1}},
-		{"names", ops{acquire(0, "client-1", 0, 2, 100), fail(acquire(1, "client-12", 3, 4, 100)), fail(acquire(1, "client", 5, 6, 100)), fail(acquire(1, "client-2", 7, 8, 100))},
+		{"names", ops{acquire(0, "client-1", 0, 2, 100), fail(acquire(1, "client-12", 3, 4, 100)),
+			fail(acquire(1, "client", 5, 6, 100)), fail(acquire(1, "client-2", 7, 8, 100))},
 			counts{harness.NameBeginsAnother: 2}},
 		{"a name that begins its successor's", ops{a, acquire(1, "ab", 110, 112, 100), released},
-			counts{harness.NameBeginsAnother: 2, harness.ReleaseAfterLease: 1, harness.LeaseEndedInside: 1, harness.LateReleaseMeets: 1, harness.TakenAfterLease: 1}},
+			counts{harness.NameBeginsAnother: 2, harness.ReleaseAfterLease: 1, harness.LeaseEndedInside: 1,
+				harness.LateReleaseMeets: 1, harness.TakenAfterLease: 1}},
 		{"another lock", ops{a, on("j", acquire(1, "ab", 1, 12, 100)), on("j", released)}, counts{}},
 		{"the harness", ops{a, byHarness(acquire(1, "ab", 1, 12, 100))}, counts{}},
-		{"retried", ops{info(a), fail(acquire(3, "b", 3, 4, 100)), fail(acquire(3, "c", 5, 6, 100))}, counts{harness.RetryAfterUnknown: 1}},
+		{"retried", ops{info(a), fail(acquire(3, "b", 3, 4, 100)), fail(acquire(3, "c", 5, 6, 100))},
+			counts{harness.RetryAfterUnknown: 1}},
 		{"retried by another", ops{info(a), fail(acquire(1, "b", 3, 4, 100))}, counts{}},
 		{"ages", ops{
 			claim(0, 0, 2, 100),
@@ -92,26 +109,33 @@ func TestSituations(t *testing.T) {
 			seen(claim(1, 98, 99, 100)), seen(claim(1, 99, 100, 100)), // at the end, in doubt
 			seen(claim(1, 102, 103, 100)), seen(claim(1, 103, 104, 100)), // in doubt, after
 			info(claim(2, 50, 51, 100)),
-		}, counts{harness.ClaimsAtOnce: 1, harness.AskedAgainEarly: 1, harness.AskedAgainLater: 2, harness.AskedAgainAtEnd: 2, harness.AskedAgainAfter: 1}},
-		{"after a third of its window", ops{claim(0, 0, 2, 100), seen(claim(1, 3, 33, 100))}, counts{harness.AskedAgainLater: 1}},
-		{"an age counts from the last mark", ops{claim(0, 0, 2, 100), claim(0, 150, 152, 100), seen(claim(1, 160, 161, 100))},
+		}, counts{harness.ClaimsAtOnce: 1, harness.AskedAgainEarly: 1, harness.AskedAgainLater: 2,
+			harness.AskedAgainAtEnd: 2, harness.AskedAgainAfter: 1}},
+		{"after a third of its window", ops{claim(0, 0, 2, 100), seen(claim(1, 3, 33, 100))},
+			counts{harness.AskedAgainLater: 1}},
+		{"an age counts from the last mark",
+			ops{claim(0, 0, 2, 100), claim(0, 150, 152, 100), seen(claim(1, 160, 161, 100))},
 			counts{harness.AskedAgainAfter: 1, harness.AskedAgainEarly: 1}},
 		{"a mark for ever", ops{claim(0, 0, 2, 0), seen(claim(1, 900, 901, 0))}, counts{}},
-		{"confirmed late, and marked for longer", ops{claim(0, 0, 2, 10), confirm(0, 13, 14, 100), seen(claim(1, 109, 110, 10))},
+		{"confirmed late, and marked for longer",
+			ops{claim(0, 0, 2, 10), confirm(0, 13, 14, 100), seen(claim(1, 109, 110, 10))},
 			counts{harness.ConfirmAfterTime: 1, harness.AskedAgainAtEnd: 1}},
 		{"confirmed in time", ops{claim(0, 0, 2, 10), confirm(0, 12, 14, 100)}, counts{}},
 		{"nobody is first", ops{seen(claim(0, 0, 2, 10)), seen(claim(1, 0, 2, 10))}, counts{}},
-		{"draws at once", ops{next(0, 0, 2, "1"), next(1, 1, 3, "2"), fail(next(1, 4, 6, "")), fail(next(0, 4, 6, ""))}, counts{harness.DrawsAtOnce: 1}},
+		{"draws at once", ops{next(0, 0, 2, "1"), next(1, 1, 3, "2"), fail(next(1, 4, 6, "")), fail(next(0, 4, 6, ""))},
+			counts{harness.DrawsAtOnce: 1}},
 	} {
 		t.Run(tc.name, func(t *testing.T) { require.Equal(t, tc.want, situationsIn(0, tc.ops...)) })
 	}
 }
 
-// A lock that is taken in the millisecond in which another's lease ends may be short of up to one, which is counted.
+// A lock that is taken in the millisecond in which another's lease ends may be too early by up to a millisecond, which
+// is counted.
 func TestALockTakenAtALeasesEnd(t *testing.T) {
 	const lease = 10 * time.Millisecond
 	a := acquire(0, "a", 0, 2, lease)
-	for at, want := range map[time.Duration]int{lease - 1: 0, lease: 1, lease + time.Millisecond - 1: 1, lease + time.Millisecond: 0} {
+	for at, want := range map[time.Duration]int{lease - 1: 0, lease: 1, lease + time.Millisecond - 1: 1,
+		lease + time.Millisecond: 0} {
 		b := acquire(1, "b", lease-2, at, lease)
 		require.Equal(t, want, situationsIn(0, a, b)[harness.TakenAtLeaseEnd], at)
 		require.Zero(t, situationsIn(0.01, a, b)[harness.TakenAtLeaseEnd], "where clocks may be wrong it tells nothing")
@@ -121,7 +145,8 @@ func TestALockTakenAtALeasesEnd(t *testing.T) {
 }
 
 func TestSituationsMindDrift(t *testing.T) {
-	require.Equal(t, counts{harness.ReleaseInLastInstant: 1}, situationsIn(0.5, acquire(0, "a", 0, 2, 100), release(0, "a", 151, 152)))
+	require.Equal(t, counts{harness.ReleaseInLastInstant: 1},
+		situationsIn(0.5, acquire(0, "a", 0, 2, 100), release(0, "a", 151, 152)))
 	require.Equal(t, counts{harness.ReleaseAfterLease: 1, harness.LeaseEndedInside: 1},
 		situationsIn(0.5, acquire(0, "a", 0, 2, 100), release(0, "a", 153, 154)))
 }
@@ -171,12 +196,14 @@ func TestOfVeryManyMessagesASampleIsWatched(t *testing.T) {
 	require.Zero(t, sampled(marksKept/4).mask, "windows that are over need no room")
 }
 
-// TestWideningMakesNobodyMeet: operations of two generators meet by their widened times only, those of one by their own.
+// Operations of two generators that only meet by their widened times do not count. Operations of one generator that
+// meet by their own times do.
 func TestWideningMakesNobodyMeet(t *testing.T) {
 	const wide, lease = 6, time.Second
 	met := func(first, second int, between time.Duration) harness.Judgement {
 		h := of(acquire(first, "a", 100-wide, 101, lease), acquire(second, "b", 101+between-wide, 102+between, lease))
-		h.Meta.Workers, h.Meta.Clients, h.Meta.Generators, h.Meta.Widened, h.Meta.Kinds = 4, 4, 2, true, []harness.Kind{harness.Acquire}
+		h.Meta.Workers, h.Meta.Clients, h.Meta.Generators, h.Meta.Widened = 4, 4, 2, true
+		h.Meta.Kinds = []harness.Kind{harness.Acquire}
 		h.Events = []harness.Event{{Kind: harness.EventClockBound, Detail: "6ns"}}
 		g, _ := judge(t, Gates(), h)
 		return g
@@ -188,7 +215,7 @@ func TestWideningMakesNobodyMeet(t *testing.T) {
 	require.NotContains(t, met(0, 2, 0).Reason, "was ok")
 }
 
-// What generators have met is added up, with an example of one that has met it.
+// Situations of several generators are added up, with an example from one that met them.
 func TestSituationsOfGeneratorsAreAddedUp(t *testing.T) {
 	late := func(client int, at time.Duration) []harness.Op {
 		key := fmt.Sprint(client)
@@ -199,7 +226,8 @@ func TestSituationsOfGeneratorsAreAddedUp(t *testing.T) {
 		want int
 		idle []string
 	}{
-		{late(0, 0), 1, []string{"no operation of generator 2 was ok"}}, {late(2, 0), 1, []string{"no operation of generator 1 was ok"}},
+		{late(0, 0), 1, []string{"no operation of generator 2 was ok"}},
+		{late(2, 0), 1, []string{"no operation of generator 1 was ok"}},
 		{append(late(0, 0), append(late(2, 0), late(3, 50)...)...), 3, nil},
 	} {
 		h := of(append(c.ops, fail(acquire(0, "b", 90, 91, 10)), fail(acquire(2, "b", 90, 91, 10)))...)
@@ -217,7 +245,7 @@ func TestSituationsOfGeneratorsAreAddedUp(t *testing.T) {
 			}
 		}
 		require.Equal(t, 1, names[harness.ReleaseAfterLease])
-		require.Equal(t, c.idle, s.idle())
+		require.Equal(t, c.idle, s.idleShares())
 		for name, n := range names {
 			require.Equal(t, 1, n, name)
 		}

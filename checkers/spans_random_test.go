@@ -8,7 +8,7 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 )
 
-// An anomaly carries the spans that its class speaks of, with the times that plain comparisons of all operations give. Anomalies of
+// An anomaly carries the spans of its class, with the times that plain comparisons of all operations give. Anomalies of
 // classes that compare no leases and no tokens carry none.
 
 // spansIn holds an anomaly and the history in which it was found.
@@ -18,7 +18,7 @@ type spansIn struct {
 	meta harness.Meta
 }
 
-// wrong says what is wrong with the spans. It returns nil if they are as they should be.
+// wrong says what is wrong with the spans, or nil.
 func (a spansIn) wrong() error {
 	for _, s := range a.Spans {
 		if s.To != 0 && s.From >= s.To {
@@ -34,12 +34,13 @@ func (a spansIn) wrong() error {
 		return a.twoCertain()
 	case harness.FenceRegression:
 		first := a.Ops[0]
-		if len(a.Ops) > 2 { // one is overtaken, and the others renew what the first of them was granted
+		if len(a.Ops) > 2 { // one grant is overtaken, and the others renew the first of them
 			i := slices.IndexFunc(a.Ops, func(x harness.Op) bool {
 				return !slices.ContainsFunc(a.Ops, func(y harness.Op) bool { return x != y && sameOwner(x, y, a.meta) })
 			})
 			first, last = slices.Delete(slices.Clone(a.Ops), i, i+1)[0], a.Ops[i]
-			return a.are(harness.Span{Client: first.Client, Kind: harness.StillHeld, From: first.Return, To: last.Return})
+			return a.are(harness.Span{Client: first.Client, Kind: harness.StillHeld, From: first.Return,
+				To: last.Return})
 		}
 		if first.Return > last.Return { // they are in order of Call
 			first, last = last, first
@@ -48,7 +49,8 @@ func (a spansIn) wrong() error {
 			return a.are()
 		}
 		if bigOf(last.Result).Cmp(bigOf(first.Result)) > 0 {
-			return a.are(harness.Span{Client: first.Client, Kind: harness.StillHeld, From: first.Return, To: last.Return})
+			return a.are(harness.Span{Client: first.Client, Kind: harness.StillHeld, From: first.Return,
+				To: last.Return})
 		}
 		lock := byKey(a.all)[last.Key]
 		j := slices.Index(lock, last)
@@ -69,7 +71,7 @@ func (a spansIn) wrong() error {
 	return a.are()
 }
 
-// are compares the spans with those that are wanted.
+// are compares the spans with the wanted ones.
 func (a spansIn) are(want ...harness.Span) error {
 	if !slices.Equal(a.Spans, want) {
 		return fmt.Errorf("want the spans %+v", want)
@@ -77,13 +79,14 @@ func (a spansIn) are(want ...harness.Span) error {
 	return nil
 }
 
-// past compares the spans with the longest time for which anything before the probe can have kept the lock or mark. The probe was answered last, but
-// may have been called first.
+// past compares the spans with the longest time for which anything before the probe can have kept the lock or mark. The
+// probe was answered last, but may have been called first.
 func (a spansIn) past() error {
 	probe := slices.MaxFunc(a.Ops, func(x, y harness.Op) int { return slices.Index(a.all, x) - slices.Index(a.all, y) })
 	over := time.Duration(0)
 	for _, x := range a.all[:slices.Index(a.all, probe)] {
-		lasts := x.Kind == harness.Acquire || x.Kind == harness.Extend || x.Kind == harness.Claim || x.Kind == harness.Confirm
+		lasts := x.Kind == harness.Acquire || x.Kind == harness.Extend || x.Kind == harness.Claim ||
+			x.Kind == harness.Confirm
 		if x.Key == a.Key && lasts && x.Outcome != harness.Fail {
 			over = max(over, x.Return+longest(x.TTL, a.meta.Drift))
 		}
@@ -91,7 +94,7 @@ func (a spansIn) past() error {
 	left := slices.DeleteFunc(slices.Clone(a.Ops), func(x harness.Op) bool { return x == probe })
 	by := left[0]
 	for _, x := range left {
-		if x.Outcome == harness.Info { // rather than one that was answered
+		if x.Outcome == harness.Info { // it counts before one that was answered
 			by = x
 		}
 	}
@@ -100,16 +103,18 @@ func (a spansIn) past() error {
 
 func possiblyUntil(over time.Duration, by, late harness.Op) []harness.Span {
 	all := []harness.Span{{Client: by.Client, Kind: harness.PossibleHold, From: by.Call, To: over}}
-	if late.Kind != harness.Inspect || late.Call > over { // a look at a mark may come before that
+	if late.Kind != harness.Inspect || late.Call > over { // an inspection may come before that
 		all = append(all, harness.Span{Client: by.Client, Kind: harness.PastLease, From: over, To: late.Call})
 	}
 	return all
 }
 
-// stale compares the spans with the leases that the owner of write asked for since it last called a release, by the rule of Holders.
+// stale compares the spans with the leases that the owner of write asked for since it last called a release, by the
+// rule of Holders.
 func (a spansIn) stale(write harness.Op) error {
 	acquire, next, first := a.Ops[0], a.Ops[1], a.Ops[2]
-	before := slices.DeleteFunc(slices.Clone(a.all[:slices.Index(a.all, write)]), func(x harness.Op) bool { return x.Key != acquire.Key })
+	before := slices.DeleteFunc(slices.Clone(a.all[:slices.Index(a.all, write)]),
+		func(x harness.Op) bool { return x.Key != acquire.Key })
 	_, over, _ := holding(before, ownerOf(acquire, a.meta), a.meta)
 	if write.Call <= first.Return || acquire.Return >= next.Call || sameOwner(acquire, next, a.meta) {
 		return fmt.Errorf("the next owner's turn is not after the stale one's")
@@ -118,8 +123,8 @@ func (a spansIn) stale(write harness.Op) error {
 		harness.Span{Client: next.Client, Owner: 1, Kind: harness.NextOwner, From: next.Return, To: write.Call})...)
 }
 
-// twoCertain checks that two certain holds or marks overlap. One of them may be missing, if its lease could be over when it was
-// answered: then the other one covers that answer.
+// twoCertain checks that two certain holds or marks overlap. One of them may be missing if its lease can have ended
+// when it was answered. Then the other one covers that answer.
 func (a spansIn) twoCertain() error {
 	var two []harness.Span
 	for _, s := range a.Spans {
@@ -139,11 +144,13 @@ func (a spansIn) twoCertain() error {
 	return nil
 }
 
-// certain checks that a span begins with the answer to a grant of the anomaly, and ends with its lease, or with a release.
+// certain checks that a span begins with the answer to a grant of the anomaly, and ends with its lease or with a
+// release.
 func (a spansIn) certain(s harness.Span) error {
 	err := fmt.Errorf("nothing was granted at the beginning of %+v", s)
 	for _, x := range a.Ops {
-		if x.Client == s.Client && x.Return == s.From && x.Outcome == harness.OK && x.Kind != harness.Release && s.Kind == harness.CertainHold {
+		if x.Client == s.Client && x.Return == s.From && x.Outcome == harness.OK && x.Kind != harness.Release &&
+			s.Kind == harness.CertainHold {
 			if err = a.hold(s, x); err == nil {
 				return nil
 			}
@@ -160,7 +167,7 @@ func (a spansIn) hold(s harness.Span, x harness.Op) error {
 	}
 	released := func(r harness.Op) bool { return r.Kind == harness.Release && sameOwner(x, r, a.meta) && r.Call == to }
 	sooner := func(r harness.Op) bool {
-		later := slices.Index(a.all, r) > slices.Index(a.all, x) // also at one instant
+		later := slices.Index(a.all, r) > slices.Index(a.all, x) // also in one instant
 		return r.Kind == harness.Release && sameOwner(x, r, a.meta) && later && x.Return <= r.Call && r.Call < to
 	}
 	lock := x.Kind == harness.Acquire || x.Kind == harness.Extend
@@ -192,6 +199,7 @@ func (a spansIn) leaseOf(x harness.Op) time.Duration {
 // renewed reports whether the owner of x renewed the lock inside s, so that a later lease may end it.
 func (a spansIn) renewed(x harness.Op, s harness.Span) bool {
 	return slices.ContainsFunc(a.onKey(), func(y harness.Op) bool {
-		return y.Return >= s.From && sameOwner(x, y, a.meta) && y.Outcome == harness.OK && y.Kind != harness.Release && a.leaseOf(y) >= s.To
+		return y.Return >= s.From && sameOwner(x, y, a.meta) && y.Outcome == harness.OK && y.Kind != harness.Release &&
+			a.leaseOf(y) >= s.To
 	})
 }

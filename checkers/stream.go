@@ -8,14 +8,14 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 )
 
-// ctxEvery is the number of operations between two looks at the context.
+// ctxEvery is the number of operations between two checks of the context.
 const ctxEvery = 1024
 
-// errOrder says that a record cannot have come from a recorder, so that nothing can be concluded from it.
+// errOrder says that a record cannot come from a recorder, so that nothing follows from it.
 var errOrder = errors.New("its operations are not in order of Return, or one returned before it was called")
 
-// eachOp calls f for every operation of h in order. It stops at the end of ctx, at an error of the history, and at an
-// operation that is out of order, since every rule here rests on the order of Return.
+// eachOp calls f for every operation of h in order. It stops when ctx ends, at an error of the history, and at an
+// operation out of order: every rule here relies on the order of Return.
 func eachOp(ctx context.Context, h harness.History, f func(harness.Op)) error {
 	if h.Ops == nil {
 		return nil
@@ -39,5 +39,6 @@ func eachOp(ctx context.Context, h harness.History, f func(harness.Op)) error {
 	return nil
 }
 
-// isComplete reports whether h is the record of a run that came to its end, so that what is not in it did not happen.
+// isComplete reports whether h is the record of a run that came to its end, so that an operation that is not in it did
+// not happen.
 func isComplete(h harness.History) bool { return h.End != nil && h.End.Reason == "" }

@@ -25,12 +25,13 @@ func all() []harness.Checker {
 // clean returns a legal history with an operation of every kind.
 func clean() []harness.Op {
 	return []harness.Op{
-		token("1", acquire(0, "a", 1, 2, 10)), claim(0, 3, 4, 10), deliver(0, 4, 4), next(0, 5, 6, "1"), add(0, 1, 7, 8), read(9, 10, "1"),
+		token("1", acquire(0, "a", 1, 2, 10)), claim(0, 3, 4, 10), deliver(0, 4, 4), next(0, 5, 6, "1"),
+		add(0, 1, 7, 8), read(9, 10, "1"),
 		asked(12, 13, 10), granted(probe(20, 21)), inspect(24, 25, "1", 0),
 	}
 }
 
-// broken has a violation of every kind before anything else.
+// broken returns a history with a violation of every kind before anything else.
 func broken() []harness.Op {
 	return []harness.Op{
 		acquire(0, "a", 1, 2, 10), acquire(1, "b", 1, 3, 10), claim(0, 3, 4, 10), claim(1, 3, 5, 10),
@@ -113,7 +114,8 @@ func TestCertificatesAreBounded(t *testing.T) {
 
 func TestWhoGaveNoAnswerInTimeIsAskedOnceMore(t *testing.T) {
 	for _, answers := range [][]porcupine.CheckResult{
-		{porcupine.Illegal}, {porcupine.Ok}, {porcupine.Unknown, porcupine.Illegal}, {porcupine.Unknown, porcupine.Unknown},
+		{porcupine.Illegal}, {porcupine.Ok}, {porcupine.Unknown, porcupine.Illegal},
+		{porcupine.Unknown, porcupine.Unknown},
 	} {
 		asked := 0
 		said := askAgain(func() porcupine.CheckResult { asked++; return answers[asked-1] })

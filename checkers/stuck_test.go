@@ -18,27 +18,36 @@ func granted(op harness.Op) harness.Op { op.Outcome, op.Err = harness.OK, ""; re
 func TestStuck(t *testing.T) {
 	stuck := []harness.Class{harness.StuckLock}
 	const ms, us = time.Millisecond, time.Microsecond
-	const none, may = "no lock was tried after the load", "1 of 1 locks tried were not granted, though nothing shows that every lease was over"
+	const none, may = "no lock was tried after the load", "1 of 1 locks tried were not granted, though nothing shows " +
+		"that every lease was over"
 	runCases(t, Stuck(), []verdictCase{
 		{name: "empty", h: of(), unknown: none},
-		{name: "no probe", h: of(acquire(0, "a", 1, 2, 10), withErr(harness.Held, fail(acquire(1, "b", 20, 21, 10)))), unknown: none},
+		{name: "no probe", h: of(acquire(0, "a", 1, 2, 10), withErr(harness.Held, fail(acquire(1, "b", 20, 21, 10)))),
+			unknown: none},
 		{name: "granted", h: of(acquire(0, "a", 1, 2, 10), granted(probe(20, 21)))},
 		{name: "refused after the lease", want: stuck, h: of(acquire(0, "a", 1, 2, 10), probe(13, 14))},
 		{name: "refused at the end of the lease", h: of(acquire(0, "a", 1, 2, 10), probe(12, 14)), unknown: may},
-		{name: "refused in the last millisecond of the server's clock", h: of(acquire(0, "a", 1, 2, 10*ms), probe(11*ms, 12*ms)), unknown: may},
+		{name: "refused in the last millisecond of the server's clock",
+			h: of(acquire(0, "a", 1, 2, 10*ms), probe(11*ms, 12*ms)), unknown: may},
 		{name: "refused after it", want: stuck, h: of(acquire(0, "a", 1, 2, 10*ms), probe(11*ms+2, 12*ms))},
-		{name: "that millisecond drifts as well", h: drifting(0.1, of(acquire(0, "a", 1, 2, 10*ms), probe(12*ms+100*us+1, 13*ms))), unknown: may},
-		{name: "and no more than that", want: stuck, h: drifting(0.1, of(acquire(0, "a", 1, 2, 10*ms), probe(12*ms+101*us, 13*ms)))},
+		{name: "that millisecond drifts as well",
+			h: drifting(0.1, of(acquire(0, "a", 1, 2, 10*ms), probe(12*ms+100*us+1, 13*ms))), unknown: may},
+		{name: "and no more than that", want: stuck,
+			h: drifting(0.1, of(acquire(0, "a", 1, 2, 10*ms), probe(12*ms+101*us, 13*ms)))},
 		{name: "no end of the lease", h: of(acquire(0, "a", 1, 2, 0), probe(800, 801)), unknown: may},
-		{name: "a lease that ends beyond all time", h: of(acquire(0, "a", 1, 2, forever-2), probe(800, 801)), unknown: may},
+		{name: "a lease that ends beyond all time", h: of(acquire(0, "a", 1, 2, forever-2), probe(800, 801)),
+			unknown: may},
 		{name: "not answered", h: of(acquire(0, "a", 1, 2, 10), withErr("timeout", info(probe(13, 14)))), unknown: may},
 		{name: "an earlier probe's own lease", h: of(acquire(0, "a", 1, 2, 10), granted(probe(13, 14)), probe(15, 16))},
-		{name: "refused while a client was asking", h: of(acquire(0, "a", 1, 2, 10), probe(13, 14), info(acquire(1, "b", 14, 16, 10))), unknown: may},
-		{name: "one of two not known", h: of(acquire(0, "a", 1, 2, 10), probe(10, 11), on("j", granted(probe(13, 14)))), unknown: "1 of 2 locks"},
+		{name: "refused while a client was asking",
+			h: of(acquire(0, "a", 1, 2, 10), probe(13, 14), info(acquire(1, "b", 14, 16, 10))), unknown: may},
+		{name: "one of two not known", h: of(acquire(0, "a", 1, 2, 10), probe(10, 11), on("j", granted(probe(13, 14)))),
+			unknown: "1 of 2 locks"},
 	})
 }
 
-// A lease can be over from its earliest end on, and surely is at its latest. Both are rounded to the safe side, and none is beyond all time.
+// A lease can have ended from its earliest end on, and certainly has at its latest. Both are rounded to the safe side,
+// and none is beyond forever.
 func TestEndsOfLeases(t *testing.T) {
 	for _, tc := range []struct {
 		at, ttl          time.Duration

@@ -11,26 +11,27 @@ import (
 	"github.com/doublegrant/doublegrant/harness/units"
 )
 
-// certifyAtMost bounds how many anomalies of each class one Check shows to porcupine, the first ones: about 20
-// microseconds each, so a history full of violations costs some tenths of a second more at most. All are counted and reported.
+// certifyAtMost bounds how many anomalies of each class one Check shows to porcupine, the first ones. Each takes about
+// 20 microseconds, so a history full of violations costs at most some tenths of a second more. All anomalies are
+// counted and reported.
 const certifyAtMost = 10_000
 
-// tally takes the anomalies of one Check and makes its judgement.
+// tally collects the anomalies of one Check and makes its judgement.
 type tally struct {
 	meta      harness.Meta
-	found     func(harness.Anomaly)
+	onAnomaly func(harness.Anomaly)
 	counts    map[harness.Class]int
 	asked     int            // anomalies shown to porcupine
-	certified int            // of these, found illegal
-	broken    map[string]int // violations by key, of as many keys as are named
+	certified int            // those of them that porcupine found illegal
+	broken    map[string]int // violations by key, for as many keys as are named
 }
 
-func newTally(h harness.History, found func(harness.Anomaly)) *tally {
-	return &tally{meta: h.Meta, found: found}
+func newTally(h harness.History, report func(harness.Anomaly)) *tally {
+	return &tally{meta: h.Meta, onAnomaly: report}
 }
 
-// add counts one anomaly, has porcupine certify it and passes it on. Its Ops come in the order of the history, which alone orders
-// operations that share all their times.
+// add counts one anomaly, has porcupine certify it and passes it on. The checker gives its Ops in the order of the
+// history, which alone orders operations that share all their times.
 func (t *tally) add(a harness.Anomaly) {
 	slices.SortStableFunc(a.Ops, func(x, y harness.Op) int { return cmp.Compare(x.Call, y.Call) })
 	if t.counts[a.Class] < certifyAtMost && len(a.Ops) > 1 && hasModel(a) {
@@ -44,7 +45,7 @@ func (t *tally) add(a harness.Anomaly) {
 	}
 	t.counts[a.Class] += a.Violations()
 	t.countBroken(a)
-	t.found(a)
+	t.onAnomaly(a)
 }
 
 // keysNamed bounds the broken keys that are counted one by one.
@@ -61,7 +62,7 @@ func (t *tally) countBroken(a harness.Anomaly) {
 	t.broken[key] += a.Violations()
 }
 
-// brokenKeys lists which keys are broken, and how often each.
+// brokenKeys lists the broken keys with their violations.
 func (t *tally) brokenKeys() string {
 	var parts []string
 	for _, key := range slices.Sorted(maps.Keys(t.broken)) {
@@ -70,18 +71,18 @@ func (t *tally) brokenKeys() string {
 	return strings.Join(parts, ", ")
 }
 
-// judgement returns the result of a Check.
+// judgement is the result of a Check.
 type judgement struct {
 	name    string
-	valid   string   // the sentence that a Valid says
-	absent  []string // what was not recorded, which makes it Unknown; empty strings count for nothing
-	doubts  []string // what else makes it Unknown
+	valid   string   // the reason of a Valid
+	absent  []string // what was not recorded, which makes it Unknown; "" is skipped
+	doubts  []string // other doubts, which make it Unknown; "" is skipped
 	err     error    // what ended the pass early
 	figures []harness.Figure
-	byKey   bool // an Invalid names the keys that are broken: there are few of them
+	byKey   bool // an Invalid names the broken keys, of which there are few
 }
 
-// judge weighs violations before doubts, and doubts before validity.
+// judge returns Invalid if there are violations, else Unknown if there are doubts, else Valid.
 func (t *tally) judge(j judgement) harness.Judgement {
 	if j.err != nil {
 		j.doubts = append(j.doubts, j.err.Error())
@@ -115,7 +116,7 @@ func reasons(all []string) string {
 	return strings.Join(all, "; ")
 }
 
-// certifyFigures says how porcupine's part went, if it had one.
+// certifyFigures counts what porcupine was asked to certify, if anything.
 func (t *tally) certifyFigures() []harness.Figure {
 	if t.asked == 0 {
 		return nil
@@ -123,7 +124,7 @@ func (t *tally) certifyFigures() []harness.Figure {
 	return []harness.Figure{figureCertified.Count(t.certified), figureCertifyAsked.Count(t.asked)}
 }
 
-// classCounts names the classes found with their counts, in order of name.
+// classCounts lists the classes found with their counts, in order of name.
 func (t *tally) classCounts() string {
 	var parts []string
 	for class, n := range t.counts {
@@ -135,7 +136,7 @@ func (t *tally) classCounts() string {
 	return strings.Join(parts, ", ")
 }
 
-// noneSeen returns the doubt of a checker that has seen n operations of its kind.
+// noneSeen returns the doubt of a checker that saw n operations of its kind, or "" if n is not 0.
 func noneSeen(n int, kind harness.Kind) string {
 	if n > 0 {
 		return ""

@@ -9,14 +9,14 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Twenty reasons are named, and how many more there are.
+// Twenty reasons are named, with the number of the others.
 func TestReasonsHaveAnEnd(t *testing.T) {
 	all := strings.Split(strings.Repeat("x,", mostReasons)+"x", ",")
 	require.Equal(t, strings.Join(all[:mostReasons], "; "), reasons(all[:mostReasons:mostReasons]))
 	require.Equal(t, strings.Join(all[:mostReasons], "; ")+"; and 1 more", reasons(all))
 }
 
-// A dozen broken keys are counted one by one, and the others together.
+// Twelve broken keys are counted one by one, the others together.
 func TestBrokenKeys(t *testing.T) {
 	c := newTally(of(), func(harness.Anomaly) {})
 	for i := range keysNamed + 2 {
@@ -28,7 +28,7 @@ func TestBrokenKeys(t *testing.T) {
 	require.Equal(t, []int{2, 2, 4}, []int{c.broken["k0"], c.broken["k11"], c.broken["others"]})
 }
 
-// What was not recorded is told from what else is in doubt.
+// What was not recorded is listed before other doubts, and the judgement is Absent if there are no others.
 func TestWhatIsAbsent(t *testing.T) {
 	c := newTally(of(), func(harness.Anomaly) {})
 	require.True(t, c.judge(judgement{absent: []string{"no lock"}, doubts: []string{""}}).Absent)

@@ -12,11 +12,12 @@ import (
 	"github.com/doublegrant/doublegrant/harness/testenv"
 )
 
-// space holds every history of up to so many operations, of three workers at most, whose times are whole numbers up to end.
+// space is every history of up to so many operations, of at most three workers, whose times are whole numbers up to
+// end.
 type space struct {
 	property string
-	can      []harness.Op // what each operation may be
-	read     []harness.Op // what the harness may do after that, at end or the instant before; nil: nothing
+	can      []harness.Op // possible operations
+	read     []harness.Op // reads that the harness may do after that, at end or the instant before; nil: none
 	ops      int
 	end      time.Duration
 	deep     bool
@@ -35,10 +36,12 @@ var spaces = []space{
 	{property: "writes", can: setDeeds, read: reads, ops: 3, end: 3, deep: true},
 }
 
-// What operations may be. Their clients and times are those of the history; some spaces have the first ones only.
+// The possible operations of each space, without clients and times. Some spaces have only the first ones.
 var (
 	lockDeeds = []harness.Op{
-		acquire(0, "", 0, 0, 0), acquire(0, "", 0, 0, 2), release(0, "", 0, 0), info(release(0, "", 0, 0)), extend(0, "", 0, 0, 1), // 5
+		// 5
+		acquire(0, "", 0, 0, 0), acquire(0, "", 0, 0, 2), release(0, "", 0, 0), info(release(0, "", 0, 0)),
+		extend(0, "", 0, 0, 1),
 		info(extend(0, "", 0, 0, 1)), fail(acquire(0, "", 0, 0, 1)), // 7
 		acquire(0, "", 0, 0, 1), info(acquire(0, "", 0, 0, 1)), extend(0, "", 0, 0, 2), fail(release(0, "", 0, 0)),
 	}
@@ -46,14 +49,15 @@ var (
 		claim(0, 0, 0, 0), claim(0, 0, 0, 1), claim(0, 0, 0, 2), info(claim(0, 0, 0, 1)), // 4
 		confirm(0, 0, 0, 1), confirm(0, 0, 0, 3), info(confirm(0, 0, 0, 3)), seen(claim(0, 0, 0, 2)),
 	}
-	counterDeeds = []harness.Op{next(0, 0, 0, "8"), next(0, 0, 0, "9"), next(0, 0, 0, "10"), next(0, 0, 0, "11"), info(next(0, 0, 0, ""))}
-	setDeeds     = []harness.Op{add(0, 0, 0, 0), info(add(0, 0, 0, 0)), fail(add(0, 0, 0, 0))}
-	reads        = []harness.Op{
+	counterDeeds = []harness.Op{next(0, 0, 0, "8"), next(0, 0, 0, "9"), next(0, 0, 0, "10"), next(0, 0, 0, "11"),
+		info(next(0, 0, 0, ""))}
+	setDeeds = []harness.Op{add(0, 0, 0, 0), info(add(0, 0, 0, 0)), fail(add(0, 0, 0, 0))}
+	reads    = []harness.Op{
 		read(0, 0, ""), read(0, 0, "0"), read(0, 0, "1"), read(0, 0, "0,1"), read(0, 0, "0,1,2"), info(read(0, 0, "0")),
 	}
 )
 
-// On every tiny history, none left out, a checker, porcupine and brute force that tries every instant say the same.
+// On every tiny history a checker, porcupine, and brute force that tries every instant agree.
 func TestEveryTinyHistory(t *testing.T) {
 	for _, s := range spaces {
 		t.Run(fmt.Sprintf("%s/%d operations in %d instants", s.property, s.ops, s.end+1), func(t *testing.T) {
@@ -62,14 +66,15 @@ func TestEveryTinyHistory(t *testing.T) {
 			}
 			t.Parallel()
 			sum := s.judge(t)
-			t.Logf("%8d tiny histories, all of %d operations at most in %d instants, %8d violated, all as brute force says; porcupine agreed on %d of %d",
+			t.Logf("%8d tiny histories, all of %d operations at most in %d instants, %8d violated, all as brute force "+
+				"says; porcupine agreed on %d of %d",
 				sum.histories, s.ops, s.end+1, sum.violated, sum.agreed, sum.asked)
 			require.Greater(t, sum.violated, sum.histories/40)
 		})
 	}
 }
 
-// judge has every history of the space judged in three ways.
+// judge judges every history of the space in three ways.
 func (s space) judge(t *testing.T) (sum score) {
 	p := propertyOf(s.property)
 	s.extend(nil, func(ops []harness.Op) {
@@ -79,7 +84,8 @@ func (s space) judge(t *testing.T) (sum score) {
 		explained := p.explained(one, true)
 		g, _ := judge(t, p.checker, h)
 		if explained == (g.Verdict == harness.Invalid) {
-			require.FailNow(t, "brute force differs", "explained: %v; %s: %v, on\n%s", explained, p.checker.Name(), g, one)
+			require.FailNow(t, "brute force differs", "explained: %v; %s: %v, on\n%s", explained, p.checker.Name(), g,
+				one)
 		}
 		require.NoError(t, p.ask(one, &sum, func([]harness.Op) bool { return explained }))
 		sum.histories++
@@ -90,7 +96,8 @@ func (s space) judge(t *testing.T) (sum score) {
 	return sum
 }
 
-// extend calls f for every history of the space that begins with ops. What differs only in the names of workers comes once.
+// extend calls f for every history of the space that begins with ops. Histories that differ only in the names of
+// workers come once.
 func (s space) extend(ops []harness.Op, f func(ops []harness.Op)) {
 	if len(ops) > 0 {
 		s.finish(ops, f)
@@ -114,7 +121,7 @@ func (s space) extend(ops []harness.Op, f func(ops []harness.Op)) {
 	}
 }
 
-// present returns the last Return, and for each worker that can come next the time at which it is free and its id.
+// present returns the last Return, and for each worker that can come next its id and the time from which it is free.
 func (s space) present(ops []harness.Op) (last time.Duration, free []time.Duration, ids []int) {
 	free, ids = []time.Duration{0}, []int{0}
 	for _, x := range ops {
@@ -130,7 +137,7 @@ func (s space) present(ops []harness.Op) (last time.Duration, free []time.Durati
 	return last, free, ids
 }
 
-// finish calls f for ops, with each of the harness's reads after them if there are any.
+// finish calls f for ops, followed by each of the harness's reads if there are any.
 func (s space) finish(ops []harness.Op, f func(ops []harness.Op)) {
 	if s.read == nil {
 		f(ops)

@@ -10,7 +10,7 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 )
 
-// window holds a piece of one key's history in the form that porcupine takes.
+// window is a part of one key's history, as porcupine takes it.
 type window struct {
 	model      porcupine.Model
 	operations []porcupine.Operation
@@ -19,8 +19,8 @@ type window struct {
 // ruleClient is the ClientId of an operation that no client asks for, such as the end of a lease.
 const ruleClient = -2
 
-// windowOf builds the window that a class of anomaly is about from ops, which all have one key. It returns false for a
-// class without a model.
+// windowOf returns the window of ops, which all have one key, for a class of anomaly. It returns false for a class
+// without a model.
 func windowOf(class harness.Class, ops []harness.Op, meta harness.Meta) (window, bool) {
 	ops = slices.Clone(ops)
 	slices.SortStableFunc(ops, func(a, b harness.Op) int { return cmp.Compare(a.Return, b.Return) })
@@ -37,20 +37,20 @@ func windowOf(class harness.Class, ops []harness.Op, meta harness.Meta) (window,
 	return window{}, false
 }
 
-// toOperation returns the model's operation that op asks for, at some time of [op.Call, op.Return].
+// toOperation returns the model's operation for op, at some time in [op.Call, op.Return].
 func toOperation(op harness.Op, input any) porcupine.Operation {
 	return porcupine.Operation{
 		ClientId: op.Client, Input: input, Metadata: op, Call: int64(op.Call), Return: int64(op.Return),
 	}
 }
 
-// fromThenOn returns an operation that happens by the rules alone, at any time from t on.
+// fromThenOn returns an operation that follows from the rules alone, at any time from t on.
 func fromThenOn(t time.Duration, input any) porcupine.Operation {
 	return porcupine.Operation{ClientId: ruleClient, Input: input, Call: int64(t), Return: int64(forever)}
 }
 
-// withEnds gives operations that may happen at any later time an end after everything else, so that they can be drawn. To porcupine
-// any such end is as good as infinity.
+// withEnds gives operations without an end one after everything else, so that they can be drawn. To porcupine any such
+// end is as good as infinity.
 func withEnds(steps []porcupine.Operation) []porcupine.Operation {
 	var horizon int64
 	for _, s := range steps {
@@ -65,7 +65,7 @@ func withEnds(steps []porcupine.Operation) []porcupine.Operation {
 	return steps
 }
 
-// describeOp says what op asked and got.
+// describeOp says what op asked for and got.
 func describeOp(op harness.Op) string {
 	out := fmt.Sprintf("client %d: %s %s", op.Client, op.Kind, op.Key)
 	if op.Arg != "" {

@@ -12,41 +12,43 @@ import (
 	"github.com/doublegrant/doublegrant/harness/units"
 )
 
-// Writes returns the checker of acknowledged writes: what was acknowledged is there in the end, what was refused is not.
+// Writes returns the checker of acknowledged writes: what was acknowledged is there in the end, what was refused is
+// not.
 //
-// Adds put unique integers, their Arg, into the set Key; the last ok Read of that set by [harness.HarnessClient] says what
-// survived. An ok add that returned before the read was called and is absent is lost. A fail add that is present, although
-// no other add can have put that integer there, is a [harness.UnexpectedWrite]. If the record stops before the run did, such an add
-// may be missing from it, and the verdict is Unknown. An info add may be present or not; those present are counted as recovered.
-// What is present and in no add of the record is not judged: it may have been there before. Without a read of every set, after
-// all of its ok adds, the verdict is Unknown, if nothing worse was found.
+// Adds put unique integers, their Arg, into the set Key. The last ok Read of that set by [harness.HarnessClient] says
+// what survived. An ok add that returned before the read was called and is absent is lost. A failed add that is
+// present, although no other add can have put that integer there, is a [harness.UnexpectedWrite]. If the record stops
+// before the run did, the other add may be missing from it, and the verdict is Unknown. An add in info may be present
+// or not; those present are counted as recovered. Integers that are present and in no add of the record are not judged:
+// they may have been there before. The verdict is Unknown, if nothing worse was found, unless every set was read after
+// all of its ok adds.
 //
-// Lost, unexpected and recovered come from Jepsen's set checker (jepsen.checker/set), and only lost means the same there. Its
-// unexpected elements were read although no add of them was ever attempted, which is not judged here. Its recovered elements were
-// read although their add was not ok: an add that failed is among them, which here is an unexpected write.
+// Lost, unexpected and recovered come from Jepsen's set checker (jepsen.checker/set), and only lost means the same
+// there. Its unexpected elements were read although nobody ever attempted to add them, which is not judged here. Its
+// recovered elements were read although their add was not ok; a failed add among them is an unexpected write here.
 //
-// A set that a lock guards ([harness.Guarded]) is updated as a whole: an add writes back the set that its owner has read before.
-// A lost write there is a lost update, which another owner has overwritten; figures count those apart.
+// A set that a lock guards ([harness.Guarded]) is updated as a whole: an add writes back the set that its owner has
+// read before. A lost write there is a lost update, overwritten by another owner. Figures count those apart.
 //
 // Lost writes come in thousands, so there is one [harness.LostWrite] for each run of them: acknowledged writes of one
-// worker in a row, with the first and the last as Ops. The figures count writes, not runs. A write counts as acknowledged
+// worker in a row, with the first and the last as Ops. Figures count writes, not runs. A write counts as acknowledged
 // during a fault if its Return lies in the fault's [Start, Heal]. Sources: Jepsen, Redis, 2013
-// (https://aphyr.com/posts/283-jepsen-redis); Jepsen, Redis redux, 2013 (https://aphyr.com/posts/307-jepsen-redis-redux);
-// Redis documentation, "High availability with Redis Sentinel".
+// (https://aphyr.com/posts/283-jepsen-redis); Jepsen, Redis redux, 2013
+// (https://aphyr.com/posts/307-jepsen-redis-redux); Redis documentation, "High availability with Redis Sentinel".
 //
-// Nothing can be decided before the read, so the first pass over the history collects the final reads, and a second one holds
-// every write against them. Memory is what the reads found, as intervals, one run for each worker and set, and the refused
-// writes that are there. Time is O(log n) an operation, and O(faults) for an acknowledged write. Where the history cannot
-// be read again, as while a run goes on, the verdict is Unknown. If a refused write is there, a third pass looks for another
-// operation that wrote it.
+// Nothing can be decided before the read. The first pass over the history collects the final reads, and a second one
+// compares every write with them. If a refused write is present, a third pass looks for another operation that wrote
+// it. Memory holds what the reads found, as intervals, one run for each worker and set, and the refused writes that are
+// present. Time is O(log n) per operation, and O(faults) for an acknowledged write. Where the history cannot be read
+// again, as while a run goes on, the verdict is Unknown.
 func Writes() harness.Checker { return writes{} }
 
 type writes struct{}
 
 func (writes) Name() string { return "writes" }
 
-func (c writes) Check(ctx context.Context, h harness.History, found func(harness.Anomaly)) harness.Judgement {
-	p := &writesPass{tally: newTally(h, found), sets: map[string]*set{}, counts: newWriteCounts(h)}
+func (c writes) Check(ctx context.Context, h harness.History, report func(harness.Anomaly)) harness.Judgement {
+	p := &writesPass{tally: newTally(h, report), sets: map[string]*set{}, counts: newWriteCounts(h)}
 	err := eachOp(ctx, h, p.collect)
 	if err == nil {
 		err = p.compare(ctx, h)
@@ -64,28 +66,28 @@ var errOnce = errors.New("the history cannot be read again, as long as the run g
 // writesPass makes the passes over a history.
 type writesPass struct {
 	*tally
-	counts     *writeCounts
-	sets       map[string]*set
-	adds, read int    // adds of the first pass, and of the latest
-	odd        string // the doubt that comes from the first add of what is not an integer
-	started    int    // runs
-	unexpected int    // writes that may be unexpected
-	doubts     []string
+	counts      *writeCounts
+	sets        map[string]*set
+	adds, read  int    // adds of the first pass, and of the current one
+	oddAdd      string // the doubt about the first add whose Arg is not an integer
+	runsStarted int    // runs
+	unexpected  int    // writes that may be unexpected
+	doubts      []string
 }
 
-// set is one key, with what was read in the end and what is missing from it.
+// set is one key, with what its final read found and what is missing from it.
 type set struct {
 	key        string
-	guarded    bool       // a lock guards it, so that each write to it is the end of an update
-	final      harness.Op // the last ok read of the harness; Kind empty: none
-	there      intervals
-	err        error        // why nothing is known about what is there
-	late       int          // ok adds that the read may have come before
-	runs       map[int]*run // of lost writes, by worker, those that may go on
+	guarded    bool       // a lock guards it, so each write to it ends an update
+	final      harness.Op // the last ok read by the harness; Kind empty: none
+	present    intervals
+	err        error        // why it is not known what is present
+	lateAdds   int          // ok adds that returned after the read was called
+	runs       map[int]*run // runs of lost writes that may go on, by worker
 	unexpected map[int64]*unexpectedWrite
 }
 
-// unexpectedWrite is a refused write that is there.
+// unexpectedWrite is a refused write that is present.
 type unexpectedWrite struct {
 	harness.Op
 	order int
@@ -98,7 +100,7 @@ type run struct {
 	n             int
 }
 
-// collect sees an operation in the first pass, which finds the final reads.
+// collect handles an operation of the first pass, which finds the final reads.
 func (p *writesPass) collect(x harness.Op) {
 	switch {
 	case x.Kind == harness.Add:
@@ -130,15 +132,15 @@ func (s *set) survivors() (intervals, error) {
 	return there, nil
 }
 
-// compare holds every write against the final read of its set.
+// compare compares every write with the final read of its set.
 func (p *writesPass) compare(ctx context.Context, h harness.History) error {
 	for _, s := range p.sets {
-		s.there, s.err = s.survivors()
+		s.present, s.err = s.survivors()
 	}
 	err := eachOp(ctx, h, p.write)
 	if err == nil && p.read == p.adds && p.unexpected > 0 {
 		p.read = 0
-		err = eachOp(ctx, h, p.excuse)
+		err = eachOp(ctx, h, p.dropExplained)
 	}
 	if err == nil && p.read != p.adds {
 		err = errOnce
@@ -147,7 +149,7 @@ func (p *writesPass) compare(ctx context.Context, h harness.History) error {
 	return err
 }
 
-// write sees an add in the second pass: it books it and follows the runs of lost ones.
+// write handles an operation of the second pass: it counts an add and follows the runs of lost ones.
 func (p *writesPass) write(x harness.Op) {
 	if x.Kind != harness.Add {
 		return
@@ -155,8 +157,8 @@ func (p *writesPass) write(x harness.Op) {
 	p.read++
 	value, err := strconv.ParseInt(x.Arg, 10, 64)
 	if err != nil {
-		if p.odd == "" {
-			p.odd = fmt.Sprintf("client %d added %q, which is not an integer", x.Client, x.Arg)
+		if p.oddAdd == "" {
+			p.oddAdd = fmt.Sprintf("client %d added %q, which is not an integer", x.Client, x.Arg)
 		}
 		return
 	}
@@ -169,10 +171,10 @@ func (p *writesPass) write(x harness.Op) {
 		p.counts.count(x, false, false)
 		return
 	}
-	present := s.there.has(value)
+	present := s.present.has(value)
 	late := x.Outcome == harness.OK && x.Return >= s.final.Call
 	if late {
-		s.late++
+		s.lateAdds++
 	}
 	lost := x.Outcome == harness.OK && !present && !late
 	p.counts.count(x, present, lost)
@@ -187,7 +189,7 @@ func (p *writesPass) write(x harness.Op) {
 	}
 }
 
-// follow begins, goes on with or ends the run of the worker of x, an acknowledged write.
+// follow begins, extends or ends the run of the worker of x, an acknowledged write.
 func (p *writesPass) follow(s *set, x harness.Op, lost bool) {
 	if s.guarded {
 		p.counts.guarded.add(lost)
@@ -196,19 +198,20 @@ func (p *writesPass) follow(s *set, x harness.Op, lost bool) {
 	r := s.runs[worker]
 	switch {
 	case lost && r == nil:
-		p.started++
-		s.runs[worker] = &run{worker: worker, order: p.started, first: x, last: x, n: 1}
+		p.runsStarted++
+		s.runs[worker] = &run{worker: worker, order: p.runsStarted, first: x, last: x, n: 1}
 	case lost:
 		r.last = x
 		r.n++
 	case r != nil:
-		p.add(p.lost(s, r))
+		p.add(p.lostAnomaly(s, r))
 		delete(s.runs, worker)
 	}
 }
 
-// excuse makes the third pass: a write is not unexpected if another add, which was not refused, may have written its integer.
-func (p *writesPass) excuse(x harness.Op) {
+// dropExplained handles an operation of the third pass. A write is not unexpected if another add that was not refused
+// may have written its integer.
+func (p *writesPass) dropExplained(x harness.Op) {
 	if x.Kind != harness.Add {
 		return
 	}
@@ -222,22 +225,24 @@ func (p *writesPass) excuse(x harness.Op) {
 	}
 }
 
-// end reports what the passes leave, in order of key: what was not read, unexpected writes if all passes were whole and the record
-// is complete, and the runs of lost writes that go on to the end.
+// end reports what the passes leave, by key: what was not read, unexpected writes, and the runs of lost writes that
+// last to the end. Unexpected writes are reported only if all passes were whole and the record is complete.
 func (p *writesPass) end(whole, complete bool) {
 	unexplained := 0
-	if p.odd != "" {
-		p.doubts = append(p.doubts, p.odd)
+	if p.oddAdd != "" {
+		p.doubts = append(p.doubts, p.oddAdd)
 	}
 	for _, key := range slices.Sorted(maps.Keys(p.sets)) {
 		s := p.sets[key]
 		if s.err != nil {
 			p.doubts = append(p.doubts, s.err.Error())
 		}
-		if s.late > 0 {
-			p.doubts = append(p.doubts, fmt.Sprintf("%d acknowledged writes to %s came after its final read was called", s.late, key))
+		if s.lateAdds > 0 {
+			p.doubts = append(p.doubts, fmt.Sprintf("%d acknowledged writes to %s came after its final read was called",
+				s.lateAdds, key))
 		}
-		unexpected := slices.SortedFunc(maps.Values(s.unexpected), func(a, b *unexpectedWrite) int { return a.order - b.order })
+		unexpected := slices.SortedFunc(maps.Values(s.unexpected),
+			func(a, b *unexpectedWrite) int { return a.order - b.order })
 		for _, w := range unexpected {
 			switch {
 			case whole && complete:
@@ -247,25 +252,27 @@ func (p *writesPass) end(whole, complete bool) {
 			}
 		}
 		for _, r := range slices.SortedFunc(maps.Values(s.runs), func(a, b *run) int { return a.order - b.order }) {
-			p.add(p.lost(s, r))
+			p.add(p.lostAnomaly(s, r))
 		}
 	}
 	if unexplained > 0 {
-		p.doubts = append(p.doubts, fmt.Sprintf("the record stops before it is known of %d refused writes that are there whether "+
-			"others added the same", unexplained))
+		p.doubts = append(p.doubts,
+			fmt.Sprintf("the record stops before it is known of %d refused writes that are there whether others added "+
+				"the same", unexplained))
 	}
 }
 
 func (s *set) unexpectedAnomaly(x harness.Op) harness.Anomaly {
 	return harness.Anomaly{
 		Class: harness.UnexpectedWrite, Key: s.key, From: x.Call, To: x.Return, Ops: []harness.Op{written(x)},
-		Note: fmt.Sprintf("client %d was refused %s at %s, yet %s holds it in the end", x.Client, written(x).Arg, formatTime(x.Return), s.key),
+		Note: fmt.Sprintf("client %d was refused %s at %s, yet %s holds it in the end", x.Client, written(x).Arg,
+			formatTime(x.Return), s.key),
 	}
 }
 
-// lost returns the anomaly of one run. A write is lost when a fault strikes after it, perhaps just after, so the time it spans
-// reaches up to the start of the next fault if it meets none before.
-func (p *writesPass) lost(s *set, r *run) harness.Anomaly {
+// lostAnomaly returns the anomaly of one run. A write is lost when a fault strikes after it, so the anomaly's time
+// reaches to the start of the next fault if it overlaps none.
+func (p *writesPass) lostAnomaly(s *set, r *run) harness.Anomaly {
 	first, last := written(r.first), written(r.last)
 	a := harness.Anomaly{
 		Class: harness.LostWrite, Key: s.key, From: first.Call, To: p.counts.untilNextFault(first.Call, last.Return),
@@ -281,7 +288,7 @@ func (p *writesPass) lost(s *set, r *run) harness.Anomaly {
 	return a
 }
 
-// written returns x without the token of an owner, otherwise as it was recorded.
+// written returns x without the token of its owner.
 func written(x harness.Op) harness.Op {
 	x.Result = ""
 	return x

@@ -13,16 +13,22 @@ func TestWrites(t *testing.T) {
 	runCases(t, Writes(), []verdictCase{
 		{name: "empty", h: of(), unknown: "no add was recorded"},
 		{name: "nothing was read", h: of(add(0, 7, 1, 2)), unknown: "no final read of set was recorded"},
-		{name: "somebody else's read", h: of(add(0, 7, 1, 2), asClient(1, read(5, 6, ""))), unknown: "no final read of set"},
-		{name: "an odd read", h: of(add(0, 7, 1, 2), read(5, 6, "7-x")), unknown: `the final read of set makes no sense: "7-x" is neither an integer nor a range`},
-		{name: "an odd write", h: of(withArg("x", add(0, 7, 1, 2)), read(5, 6, "7")), unknown: `client 0 added "x", which is not an integer`},
+		{name: "somebody else's read", h: of(add(0, 7, 1, 2), asClient(1, read(5, 6, ""))),
+			unknown: "no final read of set"},
+		{name: "an odd read", h: of(add(0, 7, 1, 2), read(5, 6, "7-x")),
+			unknown: `the final read of set makes no sense: "7-x" is neither an integer nor a range`},
+		{name: "an odd write", h: of(withArg("x", add(0, 7, 1, 2)), read(5, 6, "7")),
+			unknown: `client 0 added "x", which is not an integer`},
 		{name: "there", h: of(add(0, 7, 1, 2), read(5, 6, "7"))},
 		{name: "lost", want: []harness.Class{lost}, h: of(add(0, 7, 1, 2), read(5, 6, ""))},
 		{name: "the last read counts", h: of(add(0, 7, 1, 2), read(3, 4, ""), read(5, 6, "7"))},
-		{name: "acknowledged while the read was under way", h: of(add(0, 7, 1, 5), read(5, 6, "")), unknown: "1 acknowledged writes to set came after its final read was called"},
-		{name: "two sets", want: []harness.Class{lost}, h: of(add(0, 7, 1, 2), on("other", add(0, 8, 3, 4)), read(5, 6, "7"), on("other", read(5, 6, "7")))},
+		{name: "acknowledged while the read was under way", h: of(add(0, 7, 1, 5), read(5, 6, "")),
+			unknown: "1 acknowledged writes to set came after its final read was called"},
+		{name: "two sets", want: []harness.Class{lost},
+			h: of(add(0, 7, 1, 2), on("other", add(0, 8, 3, 4)), read(5, 6, "7"), on("other", read(5, 6, "7")))},
 		{name: "refused, then not", h: of(fail(add(0, 7, 1, 2)), add(0, 7, 3, 4), read(5, 6, "7"))},
-		{name: "torn, refused, there", unknown: "1 refused writes that are there", h: torn(add(0, 1, 1, 2), fail(add(1, 2, 1, 3)), read(5, 6, "1-2"))},
+		{name: "torn, refused, there", unknown: "1 refused writes that are there",
+			h: torn(add(0, 1, 1, 2), fail(add(1, 2, 1, 3)), read(5, 6, "1-2"))},
 		{name: "there, and nobody added it", h: of(add(0, 7, 1, 2), read(5, 6, "6-7"))},
 	})
 }
@@ -58,21 +64,23 @@ func TestIntervals(t *testing.T) {
 	}
 }
 
-// Writes that cannot be read again are not judged, and a record that ends in between shows no unexpected write. Only unexpected
-// writes ask for a third look.
+// Writes that cannot be read again are not judged, and a record that ends in between shows no unexpected write. Only
+// unexpected writes need a third pass.
 func TestWritesNeedASecondPass(t *testing.T) {
 	refused := fail(add(0, 1, 1, 2))
 	h := func() harness.History { return of(refused, add(1, 1, 1, 3), read(7, 8, "1")) }
 	runCases(t, Writes(), []verdictCase{
 		{name: "read once", unknown: "cannot be read again", h: onceOnly(of(add(0, 1, 1, 2), read(7, 8, "1")))},
-		{name: "the second pass has the first write only", unknown: "cannot be read again", h: readable(h(), 1, refused)},
-		{name: "the third pass has the first write only", unknown: "cannot be read again", h: readable(h(), 2, refused)},
+		{name: "the second pass has the first write only", unknown: "cannot be read again",
+			h: readable(h(), 1, refused)},
+		{name: "the third pass has the first write only", unknown: "cannot be read again",
+			h: readable(h(), 2, refused)},
 		{name: "the fourth has", h: readable(h(), 3, refused)},
 		{name: "nothing is unexpected, and read twice", h: readable(of(add(0, 1, 1, 2), read(90, 91, "1")), 2)},
 	})
 }
 
-// What is found in the end comes in the order of the history.
+// Findings at the end come in the order of the history.
 func TestWritesOrder(t *testing.T) {
 	const clients = 12
 	var ops []harness.Op
@@ -89,7 +97,7 @@ func TestWritesOrder(t *testing.T) {
 	}
 }
 
-// Whatever the checker counts as lost is listed, and nothing else.
+// LostWrites lists exactly the writes that the checker counts as lost.
 func TestLostWritesAreThoseOfTheChecker(t *testing.T) {
 	h := of(add(0, 1, 1, 2), add(1, 2, 2, 3), info(add(2, 3, 3, 4)), fail(add(0, 4, 5, 6)), add(0, 5, 6, 7),
 		on("unread", add(0, 6, 7, 8)), add(1, 8, 8, 9), read(9, 10, "1"), add(0, 7, 9, 11))
@@ -104,7 +112,8 @@ func TestLostWritesAreThoseOfTheChecker(t *testing.T) {
 func TestWritesByFault(t *testing.T) {
 	kill := harness.Fault{Name: "kill", Start: 10, Heal: 20, End: 21}
 	cut := harness.Fault{Name: "cut", Start: 10, Heal: 30, End: 31, Groups: []int{1}}
-	h := of(add(0, 1, 1, 9), add(0, 2, 9, 10), add(1, 3, 11, 20), add(0, 4, 21, 30), add(0, 5, 30, 31), read(40, 41, "1,3"))
+	h := of(add(0, 1, 1, 9), add(0, 2, 9, 10), add(1, 3, 11, 20), add(0, 4, 21, 30), add(0, 5, 30, 31),
+		read(40, 41, "1,3"))
 	h.Faults = []harness.Fault{kill, cut}
 	g, _ := judge(t, Writes(), h)
 	for m, want := range map[harness.Metric]float64{

@@ -9,19 +9,19 @@ import (
 )
 
 // This file has an example for every script of the folder. scripts_test.go runs them all, in every way that a script is
-// run: under both protocols, after a flush and a failover, on a Cluster, and with nothing but its own keys.
+// run: under both protocols, after a flush and a failover, on a Cluster, and with access to its own keys only.
 
 // example lists calls of a script in a row, on an empty server, with its answers.
 type example struct {
-	given   string // a command and its key, run before the calls; if any
+	given   string // a command with its key to run before the calls, if any
 	calls   []call
-	misuses bool // passes values as KEYS, as its article does: they share no slot
+	misuses bool // it passes values as KEYS, as its article does: they share no slot
 }
 
 // call is one call of the script. Its keys and arguments are words.
 type call struct {
 	keys, argv string
-	want       any // the reply, the same under RESP2 and RESP3; an int is for an integer
+	want       any // the reply, the same under RESP2 and RESP3; an int stands for an integer
 }
 
 // tooLong is the sample of "Unique serial numbers", beyond 2^53.
@@ -50,13 +50,17 @@ var examples = map[string]example{
 	"lock_signal_release.lua": {given: "set lock a", calls: []call{
 		{"lock signal", "b 20000", 0}, {"lock signal", "a 20000", 1}, {"lock signal", "a 20000", 0},
 	}},
-	"lock_extend_or_take.lua":   {calls: []call{{"lock", "a 20000", 1}, {"lock", "a 20000", 1}, {"lock", "b 20000", 0}}},
-	"lock_release_by_codes.lua": {given: "set lock a", calls: []call{{"lock", "b", 2}, {"lock", "a", 1}, {"lock", "a", 1}}},
-	"lock_setnx_expire.lua":     {calls: []call{{"lock", "a 20", 1}, {"lock", "b 20", 0}}},
-	// It returns true and false, and says nothing about RESP3: so they stay 1 and nil there.
+	"lock_extend_or_take.lua": {calls: []call{{"lock", "a 20000", 1}, {"lock", "a 20000", 1},
+		{"lock", "b 20000", 0}}},
+	"lock_release_by_codes.lua": {given: "set lock a",
+		calls: []call{{"lock", "b", 2}, {"lock", "a", 1}, {"lock", "a", 1}}},
+	"lock_setnx_expire.lua": {calls: []call{{"lock", "a 20", 1}, {"lock", "b 20", 0}}},
+	// It returns true and false without asking for RESP3, so they stay 1 and nil there.
 	"lock_setnx_expire_boolean.lua": {calls: []call{{"lock", "a 20", 1}, {"lock", "b 20", nil}}},
-	"lock_setnx_setex_keys.lua":     {misuses: true, calls: []call{{"lock 20 a", "", "OK"}, {"lock 20 b", "", "faild"}}},
-	"scan_on_primary.lua":           {given: "sadd set 3 1 2", calls: []call{{"set marker", "0", []any{"0", []any{"1", "2", "3"}}}}},
+	"lock_setnx_setex_keys.lua": {misuses: true,
+		calls: []call{{"lock 20 a", "", "OK"}, {"lock 20 b", "", "faild"}}},
+	"scan_on_primary.lua": {given: "sadd set 3 1 2",
+		calls: []call{{"set marker", "0", []any{"0", []any{"1", "2", "3"}}}}},
 	"sequence_digits_compare.lua": {calls: []call{
 		{"seq", tooLong, tooLong}, {"seq", tooLong, "16081817202494580"}, {"seq", tooLong, "16081817202494581"},
 		{"other", "0099", "99"}, {"other", "23", "100"}, {"other", "23", "101"},
@@ -92,7 +96,7 @@ func (x example) tagged() (y example) {
 	return y
 }
 
-// args lists words as a command takes them.
+// args converts words into arguments of a command.
 func args(words string) (all []any) {
 	for _, w := range strings.Fields(words) {
 		all = append(all, w)
@@ -100,8 +104,7 @@ func args(words string) (all []any) {
 	return all
 }
 
-// run empties the server of r, runs the command that comes before the calls, makes the calls, and holds the replies to
-// what the example says.
+// run empties the server of r, runs the command that comes before the calls, makes the calls, and checks the replies.
 func (x example) run(t *testing.T, r *redis.Client, source string) {
 	t.Helper()
 	require.NoError(t, r.FlushAll(t.Context()).Err())
@@ -124,5 +127,5 @@ func (x example) run(t *testing.T, r *redis.Client, source string) {
 	}
 }
 
-// upTo is the reply of what is left of so many milliseconds.
+// upTo matches a reply of at most so many remaining milliseconds.
 type upTo int64

@@ -49,7 +49,7 @@ func TestEveryScriptAnswersTheSameUnderBothProtocols(t *testing.T) {
 	}
 }
 
-// confined returns a client whose user, on the server of r, may touch nothing but keys.
+// confined returns a client whose user, on the server of r, may touch only keys.
 func confined(t *testing.T, r *redis.Client, keys ...string) *redis.Client {
 	t.Helper()
 	rules := []string{"reset", "on", "nopass", "+@all"}
@@ -102,7 +102,7 @@ func comeBack(t *testing.T, r *redis.Client) {
 	})
 }
 
-// load lets the server of r know every script, by SCRIPT LOAD and by EVAL.
+// load makes every script known to the server of r, by SCRIPT LOAD and by EVAL.
 func load(t *testing.T, r *redis.Client) {
 	t.Helper()
 	each(t, func(t *testing.T, source string, x example) {

@@ -20,7 +20,7 @@ import (
 // protocols lists the versions of RESP that a client can speak.
 var protocols = []int{2, 3}
 
-// patience is the longest time that clients wait for an answer. These tests ask what scripts answer, not how soon.
+// patience is the longest time that clients wait for an answer. These tests are about answers, not about speed.
 const patience = 30 * time.Second
 
 func standalone(t *testing.T) *cluster.Cluster {
@@ -36,8 +36,8 @@ func connect(t *testing.T, c *cluster.Cluster) *redis.Client {
 	return r.(*redis.Client)
 }
 
-// options returns those for another client of r's server. The options of r itself may not be used twice: go-redis changes
-// them.
+// options returns the options for another client of r's server. The options of r itself must not be used twice, since
+// go-redis changes them.
 func options(r *redis.Client) *redis.Options {
 	o := r.Options()
 	return &redis.Options{
@@ -68,7 +68,8 @@ func speaking(t *testing.T, r *redis.Client, protocol int) *redis.Client {
 // clusterNode starts one node of a Redis Cluster that has all the slots, and returns a client of it.
 func clusterNode(t *testing.T) *redis.Client {
 	t.Helper()
-	r := connect(t, clustertest.Start(t, cluster.Standalone(cluster.Options{OpTimeout: patience, RedisServer: clusterEnabled(t)})))
+	r := connect(t, clustertest.Start(t,
+		cluster.Standalone(cluster.Options{OpTimeout: patience, RedisServer: clusterEnabled(t)})))
 	ctx := t.Context()
 	require.NoError(t, r.ClusterAddSlotsRange(ctx, 0, 16383).Err())
 	require.Eventually(t, func() bool {
@@ -93,7 +94,7 @@ esac
 	return path
 }
 
-// reply returns what a client is told: nil for a nil reply, and an error where the reply is one.
+// reply returns what a client gets: nil for a nil reply, and an error for an error reply.
 func reply(cmd *redis.Cmd) any {
 	v, err := cmd.Result()
 	switch {

@@ -6,9 +6,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// This file shows what surprises authors of scripts, on a real server, under RESP2 and RESP3. README.md is its summary.
+// This file shows what surprises authors of scripts, on a real server, under RESP2 and RESP3. README.md summarises it.
 
-// trap is a script and its reply. Where the reply differs under RESP3, resp3 has that one.
+// trap is a script and its reply. resp3 is set if the reply differs under RESP3.
 type trap struct {
 	name   string
 	script string
@@ -41,9 +41,10 @@ var replyTraps = []trap{
 	{"and nothing", `return`, nil, nil},
 	{"and no return", `local granted = 1`, nil, nil},
 
-	// Redis translates to RESP3 in a script only when the script asks for it, and that changes more than its replies.
+	// Redis uses RESP3 in a script only if the script asks for it, and that changes more than its replies.
 	{"true is a boolean", `redis.setresp(3); return true`, int64(1), true},
-	{"false is a boolean, and no longer nil for those who speak RESP2", `redis.setresp(3); return false`, int64(0), false},
+	{"false is a boolean, and no longer nil for those who speak RESP2", `redis.setresp(3); return false`, int64(0),
+		false},
 	{"a nil reply is nil in Lua", `redis.setresp(3); return type(redis.call('get', KEYS[1]))`, "nil", nil},
 	{"and not false: it is taken for a value",
 		`redis.setresp(3); if redis.call('get', KEYS[1]) == false then return 'new' end return 'seen'`, "seen", nil},
@@ -53,7 +54,8 @@ var replyTraps = []trap{
 	{"2^53 + 1 is 2^53", `return 9007199254740993`, int64(9007199254740992), nil},
 	{"a number of 17 digits loses the last", `return tonumber('16081817202494579')`, int64(16081817202494580), nil},
 	{"a counter is read wrongly, though it counts well",
-		`redis.call('set', KEYS[1], '9007199254740992'); return {redis.call('incr', KEYS[1]), redis.call('get', KEYS[1])}`,
+		`redis.call('set', KEYS[1], '9007199254740992')
+return {redis.call('incr', KEYS[1]), redis.call('get', KEYS[1])}`,
 		[]any{int64(9007199254740992), "9007199254740993"}, nil},
 	{"tostring writes 14 digits", `return tostring(123456789012345)`, "1.2345678901234e+14", nil},
 	{"cjson writes 14 digits", `return cjson.encode(123456789012345)`, "1.2345678901234e+14", nil},
@@ -63,7 +65,7 @@ var replyTraps = []trap{
 		"16081817202494580", nil},
 }
 
-// Each trap is met under each protocol, on a key that does not exist.
+// Each trap is tried under each protocol, on a key that does not exist.
 func TestReplies(t *testing.T) {
 	r := connect(t, standalone(t))
 	for _, protocol := range protocols {
@@ -86,7 +88,8 @@ func TestRefusals(t *testing.T) {
 	r := connect(t, standalone(t))
 	for _, x := range []struct{ script, refusal string }{
 		{`redis.call('set', KEYS[1], 'a'); redis.call('expire', KEYS[1], 'soon')`, "value is not an integer"},
-		{`redis.call('set', KEYS[1], 'a'); return redis.call('wait', 1, 100)`, "ERR This Redis command is not allowed from script"},
+		{`redis.call('set', KEYS[1], 'a'); return redis.call('wait', 1, 100)`,
+			"ERR This Redis command is not allowed from script"},
 		{`redis.call('set', KEYS[1], 'a'); owner = ARGV[1]`, "Attempt to modify a readonly table"},
 		{`redis.call('set', KEYS[1], 'a'); return owner`, "nonexistent global variable 'owner'"},
 	} {

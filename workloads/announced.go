@@ -12,13 +12,14 @@ import (
 	"github.com/doublegrant/doublegrant/harness/interleave"
 )
 
-// This file is for programs that drive themselves: tests that a user has already. They say what they are about to do, and what came of
-// it, over their own connection to Redis.
+// This file is for programs that drive themselves, such as tests that a user has already. They announce each operation
+// and its outcome, over their own connection to Redis.
 
 // Driving is one process that drives itself, in one schedule.
 type Driving interface {
-	// Next lets the process go on, and returns what it announces next. It reports false when the process has ended. What the process
-	// asks a preloaded clock meanwhile is answered on the clock of ctx. An error says that the process has broken down.
+	// Next lets the process go on until its next announcement, and returns that. more is false when the process has
+	// ended. If the process asks a preloaded clock meanwhile, the clock of ctx answers. An error says that the process
+	// has broken down.
 	Next(ctx context.Context) (text string, more bool, err error)
 }
 
@@ -29,10 +30,11 @@ var announcedKinds = map[Family]map[string]harness.Kind{
 	Sequence: {DoNext: harness.Next},
 }
 
-// announcedProgram is what the clients of a program that drives itself do in a search: whatever they announce.
+// announcedProgram returns what the clients of a program that drives itself do in a search: whatever they announce.
 func (c Client) announcedProgram(o Options, run Outside) interleave.Program {
 	p := interleave.Program{
-		Name: c.ID(), Lease: cmp.Or(o.TTL, ExploredLease), Kinds: []harness.Kind{announcedKinds[c.As][needed[c.As][0]]}, NoBackgroundWork: true,
+		Name: c.ID(), Lease: cmp.Or(o.TTL, ExploredLease),
+		Kinds: []harness.Kind{announcedKinds[c.As][requiredOperations[c.As][0]]}, NoBackgroundWork: true,
 		Announced: run.Announced,
 	}
 	return c.gatedProgram(p, func(i int, address string) (harness.Client, error) {
@@ -54,7 +56,7 @@ func (c Client) announcedProgram(o Options, run Outside) interleave.Program {
 type announcer struct {
 	family  Family
 	lease   time.Duration
-	owner   string // its name, for the tokens of its attempts
+	owner   string // the client's name, with which its tokens begin
 	attempt int
 }
 
@@ -66,14 +68,14 @@ func (a *announcer) step(ctx context.Context, s *harness.Session, d Driving) err
 		if err != nil || !more {
 			return err
 		}
-		op, err := a.begun(text)
+		op, err := a.parseInvocation(text)
 		if err != nil {
 			return err
 		}
 		s.Invoke(op, func(op *harness.Op) {
 			var more bool
 			if text, more, err = d.Next(ctx); err == nil && more {
-				err = a.ended(op, text)
+				err = a.applyReturn(op, text)
 			}
 			if err != nil || !more {
 				op.Outcome, op.Result, op.Err = harness.Info, "", "the program ended"
@@ -87,8 +89,9 @@ func (a *announcer) step(ctx context.Context, s *harness.Session, d Driving) err
 
 const announcedPage = "see workloads/clients/README.md"
 
-// begun returns the operation that an announcement begins: "invoke acquire lock-1", perhaps with the lease in milliseconds.
-func (a *announcer) begun(text string) (op harness.Op, err error) {
+// parseInvocation returns the operation that an announcement begins: "invoke acquire lock-1", optionally followed by
+// the lease in milliseconds.
+func (a *announcer) parseInvocation(text string) (op harness.Op, err error) {
 	w := strings.Fields(text)
 	if len(w) < 3 || len(w) > 4 || w[0] != "invoke" {
 		return op, wrongAnnouncement(text, "want invoke, an operation and a name, before each return")
@@ -120,9 +123,9 @@ func (a *announcer) begun(text string) (op harness.Op, err error) {
 	return op, nil
 }
 
-// ended fills in what came of the operation: "return ok", "return no", "return fail" or "return info", the last two with a reason, and
-// for a number "return ok 7".
-func (a *announcer) ended(op *harness.Op, text string) error {
+// applyReturn sets the outcome of op from an announcement: "return ok", "return no", "return fail" or "return info",
+// the last two with a reason, and for a number "return ok 7".
+func (a *announcer) applyReturn(op *harness.Op, text string) error {
 	w := strings.SplitN(text, " ", 3)
 	if len(w) < 2 || w[0] != "return" {
 		return wrongAnnouncement(text, "want a return before anything else is invoked")

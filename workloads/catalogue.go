@@ -11,7 +11,8 @@ import (
 
 // Catalogue lists every variant that comes with the project, in the order of its documentation.
 func Catalogue() []Variant {
-	return slices.Concat(lockVariants(), foreignVariants(), dedupVariants(), sequenceVariants(), []Variant{saddVariant(), saddWait(waitAcks), roundsVariant(0)})
+	return slices.Concat(lockVariants(), foreignVariants(), dedupVariants(), sequenceVariants(),
+		[]Variant{saddVariant(), saddWait(waitAcks), roundsVariant(0)})
 }
 
 func lockVariants() []Variant {
@@ -80,21 +81,21 @@ func Find(id string) (Variant, error) {
 	if id == "" {
 		return Variant{}, errors.New("no variant is named: `doublegrant list` names them all")
 	}
-	var near, all []string
+	var sameFamily, all []string
 	for _, v := range Catalogue() {
 		if v.ID == id {
 			return v, nil
 		}
 		all = append(all, v.ID)
 		if strings.HasPrefix(v.ID, strings.SplitN(id, "/", 2)[0]+"/") {
-			near = append(near, v.ID)
+			sameFamily = append(sameFamily, v.ID)
 		}
 	}
-	if meant := suggest.Question("", id, all); meant != "" {
-		return Variant{}, fmt.Errorf("unknown variant %q: %s `doublegrant list` names them all", id, meant)
+	if suggestion := suggest.Question("", id, all); suggestion != "" {
+		return Variant{}, fmt.Errorf("unknown variant %q: %s `doublegrant list` names them all", id, suggestion)
 	}
-	if len(near) > 0 {
-		return Variant{}, fmt.Errorf("unknown variant %q: choose one of %s", id, strings.Join(near, ", "))
+	if len(sameFamily) > 0 {
+		return Variant{}, fmt.Errorf("unknown variant %q: choose one of %s", id, strings.Join(sameFamily, ", "))
 	}
 	return Variant{}, fmt.Errorf("unknown variant %q: `doublegrant list` names them all", id)
 }

@@ -15,37 +15,44 @@ import (
 	"github.com/doublegrant/doublegrant/harness/interleave"
 )
 
-// Client is an algorithm in a program outside this process, in any language. It is told what to do in lines of JSON: see
-// clients/README.md. ClientVariant makes a variant of it.
+// Client is an algorithm in a program outside this process, in any language. The program is told what to do in lines of
+// JSON: see clients/README.md. ClientVariant makes a variant of it.
 type Client struct {
-	As      Family   `json:"as,omitempty" yaml:"as,omitempty"`           // Lock, Dedup or Sequence; default: by what the program can do
+	// As is Lock, Dedup or Sequence. By default it is derived from what the program can do.
+	As      Family   `json:"as,omitempty" yaml:"as,omitempty"`
 	Command []string `json:"command,omitempty" yaml:"command,omitempty"` // the program and its arguments
-	Connect string   `json:"connect,omitempty" yaml:"connect,omitempty"` // in place of Command: where a program listens, "unix:" and a path
-	Name    string   `json:"name,omitempty" yaml:"name,omitempty"`       // the variant's id is "client/" and this name; default: by Command
+	// Connect replaces Command: it says where a program listens, "unix:" and a path.
+	Connect string `json:"connect,omitempty" yaml:"connect,omitempty"`
+	// Name follows "client/" in the variant's id. By default it is derived from Command.
+	Name string `json:"name,omitempty" yaml:"name,omitempty"`
 
-	Announces bool `json:"announces,omitempty" yaml:"announces,omitempty"` // it drives itself, and announces its operations by ECHO
-	Processes int  `json:"processes,omitempty" yaml:"processes,omitempty"` // that share the clients of each client group under load; default 1
-	RealCrash bool `json:"realCrash,omitempty" yaml:"realCrash,omitempty"` // a crash in a search kills the process; else it cuts it off from Redis
+	// Announces says that the program drives itself, and announces its operations by ECHO.
+	Announces bool `json:"announces,omitempty" yaml:"announces,omitempty"`
+	// Processes is how many processes share the clients of each client group under load; default 1.
+	Processes int `json:"processes,omitempty" yaml:"processes,omitempty"`
+	// RealCrash says that a crash in a search kills the process. Otherwise it only cuts the connection to Redis.
+	RealCrash bool `json:"realCrash,omitempty" yaml:"realCrash,omitempty"`
 
-	// Can lists the operations that the program has said that it can do, by their names in the protocol. Symmetric repeats its promise
-	// that it compares tokens for equality only, Clock which clock it reads, Masters how many independent masters it asks at least (0: it
-	// uses one Redis). Whoever asks the program fills them in, and overwrites what was there; empty: it was not asked. A program that
-	// Announces is not asked: its user says Clock.
+	// Can lists the operations that the program says it can do, by their names in the protocol. Symmetric says that it
+	// compares tokens for equality only, Clock which clock it reads, Masters how many independent masters it needs at
+	// least (0: it uses one Redis). Whoever asks the program overwrites these fields. If Can is empty, the program was
+	// not asked. A program that Announces is not asked: its user sets Clock.
 	Can       []string    `json:"can,omitempty" yaml:"can,omitempty"`
 	Symmetric bool        `json:"symmetric,omitempty" yaml:"symmetric,omitempty"`
 	Masters   int         `json:"masters,omitempty" yaml:"masters,omitempty"`
 	Clock     ClientClock `json:"clock,omitempty" yaml:"clock,omitempty"`
 }
 
-// ClientClock says which clock a program outside reads in a search, by its name in the protocol. The zero value is AskedClock. Under
-// load every program may read the machine's.
+// ClientClock says which clock a program outside reads in a search, by its name in the protocol. The zero value is
+// AskedClock. Under load every program may read the machine's clock.
 type ClientClock string
 
 // The clocks of programs outside.
 const (
-	AskedClock     ClientClock = "asked"     // it asks the harness for the time, and for sleep, or needs neither
-	PreloadedClock ClientClock = "preloaded" // its time of day and its sleeps are those of the C library, which a preloaded one answers
-	RealClock      ClientClock = "real"      // the machine's: nothing can be said about what happens when time passes
+	AskedClock ClientClock = "asked" // it asks the harness for the time and for sleep, or needs neither
+	// PreloadedClock gets its time and sleeps from the C library, which a preloaded library replaces.
+	PreloadedClock ClientClock = "preloaded"
+	RealClock      ClientClock = "real" // the machine's; then a search can say nothing about the passing of time
 )
 
 // IsKnown reports whether c is one of the clocks, or the zero value.
@@ -58,71 +65,80 @@ type Outside interface {
 	// At returns the client of a search whose Redis is at address, for one schedule. If its process breaks down later,
 	// it calls harness.Abandon.
 	At(address string) (Operations, error)
-	// On returns one more client of a load, whose masters are where the Redis clients lead; most algorithms have one. If the first is nil
-	// it is one that does nothing.
+	// On returns a further client of a load, with a Redis client for each of its masters; most algorithms have one. If
+	// the first is nil, the client does nothing.
 	On(masters ...redis.UniversalClient) Operations
-	// Beside returns the client with which the harness itself looks, in the end of a schedule: one for each r.
+	// Beside returns the client with which the harness itself looks at the end of a schedule, one for each r.
 	Beside(r redis.UniversalClient) Operations
 	// Kill ends the process of the client of a search whose Redis is at address. The next schedule has a new one.
 	Kill(address string)
 	// Drive starts a program that drives itself, as the client of a search whose Redis is at address, for one schedule.
 	Drive(address string, environment ...string) (Driving, error)
-	// Announced hands on what the program whose Redis is at address has announced. It returns when the program may go on.
+	// Announced passes on what the program whose Redis is at address has announced. It returns when the program may go
+	// on.
 	Announced(address, text string)
-	// LogTo keeps what processes that start from now on write to their standard error in files in the folder dir.
+	// LogTo writes the standard error of processes that start from now on to files in the folder dir.
 	LogTo(dir string)
-	// Lead lets processes of a load connect to the address that straight returns for the Redis client of their group, in place of one that
-	// leads through this process. Where it returns "" nothing changes.
+	// Lead lets processes of a load connect straight to a node, at the address that straight returns for the Redis
+	// client of their group. Where it returns "" they still connect through this process.
 	Lead(straight func(redis.UniversalClient) string)
 	// Close ends all processes. It may be called twice.
 	Close()
 }
 
-// Operations are all that the program of a Client may be asked for. Which of them it can do, Client.Can says.
+// Operations are everything that the program of a Client may be asked for. Client.Can says what it can do.
 type Operations interface {
 	Extender
-	Deduper // First marks the message for a window, or claims it for a lease where Confirm is to follow
+	Deduper // First marks the message for a window, or claims it for a lease if Confirm is to follow
 	Sequencer
-	// Confirm marks the message that the caller has claimed as delivered, as that of a Confirmer does.
+	// Confirm marks the message that the caller has claimed as delivered, like that of a Confirmer.
 	Confirm(ctx context.Context, id string, window time.Duration) (bool, error)
 }
 
-// ErrNothingDone is the error of an operation that has certainly changed nothing, and is no answer of the algorithm.
+// ErrNothingDone is the error of an operation that certainly changed nothing, and is not an answer of the algorithm.
 var ErrNothingDone = errors.New("certainly nothing was done")
 
-// needed lists what a program of each family has to be able to do, by the names of the protocol.
-var needed = map[Family][]string{Lock: {DoAcquire, DoRelease}, Dedup: {DoClaim}, Sequence: {DoNext}}
+// requiredOperations lists what a program of each family has to be able to do, by the names of the protocol.
+var requiredOperations = map[Family][]string{Lock: {DoAcquire, DoRelease}, Dedup: {DoClaim}, Sequence: {DoNext}}
 
-// Described returns the client with what its program has said that it can do. An error says why it is no algorithm of a family.
+// Described returns the client with what its program says it can do. An error says why it is not an algorithm of any
+// family.
 func (c Client) Described(can []string, symmetric bool, clock ClientClock, masters int) (Client, error) {
 	if c.As == "" {
 		for _, f := range []Family{Lock, Dedup, Sequence} {
-			if slices.Contains(can, needed[f][0]) {
+			if slices.Contains(can, requiredOperations[f][0]) {
 				c.As = f
 				break
 			}
 		}
 	}
-	for _, want := range needed[c.As] {
+	for _, want := range requiredOperations[c.As] {
 		if !slices.Contains(can, want) {
-			return c, fmt.Errorf("it says that it can do %s: a %s has to say %s", quotedWords(can), c.As, quotedWords(needed[c.As]))
+			return c, fmt.Errorf("it says that it can do %s: a %s has to say %s", quotedWords(can), c.As,
+				quotedWords(requiredOperations[c.As]))
 		}
 	}
 	if c.As == "" {
-		return c, fmt.Errorf("it says that it can do %s, which is neither a lock (acquire, release), a dedup (claim) nor a sequence (next)", quotedWords(can))
+		return c, fmt.Errorf("it says that it can do %s, which is neither a lock (acquire, release), a dedup (claim) "+
+			"nor a sequence (next)", quotedWords(can))
 	}
 	switch {
 	case masters != 0 && c.As != Lock:
-		return c, fmt.Errorf("it says that it asks %d masters, which is for locks: a %s leaves masters out", masters, c.As)
+		return c, fmt.Errorf("it says that it asks %d masters, which is for locks: a %s leaves masters out", masters,
+			c.As)
 	case masters < 0 || masters == 1 || masters > mostMasters:
-		return c, fmt.Errorf("it says that it asks %d masters: say 2 to %d, or leave masters out where it uses one Redis", masters, mostMasters)
+		return c, fmt.Errorf("it says that it asks %d masters: say 2 to %d, or leave masters out where it uses one "+
+			"Redis", masters, mostMasters)
 	}
-	c.Can, c.Symmetric, c.Clock, c.Masters = can, symmetric, clock, masters
+	c.Can = can
+	c.Symmetric = symmetric
+	c.Clock = clock
+	c.Masters = masters
 	return c, nil
 }
 
-// IsOpen reports whether nobody knows yet of which family the program is: its user has not said it, and it was not asked. Of no program it is
-// false.
+// IsOpen reports whether the family of the program is not known yet: its user has not said it, and the program was not
+// asked. It returns false for nil.
 func (c *Client) IsOpen() bool { return c != nil && c.As == "" && len(c.Can) == 0 }
 
 // mostMasters is the largest number of masters that a topology has.
@@ -130,7 +146,8 @@ const mostMasters = 9
 
 func quotedWords(words []string) string { return fmt.Sprintf("%q", words) }
 
-// ClientVariant makes a variant of a program outside, which run runs. An error says what to change in the client's settings.
+// ClientVariant makes a variant of a program outside, which run runs. An error says what to change in the client's
+// settings.
 func ClientVariant(c Client, run Outside) (Variant, error) {
 	if err := c.check(); err != nil {
 		return Variant{}, err
@@ -144,18 +161,21 @@ func ClientVariant(c Client, run Outside) (Variant, error) {
 
 // variant makes the variant of a client whose settings are checked.
 func (c Client) variant(run Outside) (Variant, error) {
-	if c.As != "" && needed[c.As] == nil {
-		return Variant{}, fmt.Errorf("client %s: %q is not a family of clients: choose %s, %s or %s", c.name(), c.As, Lock, Dedup, Sequence)
+	if c.As != "" && requiredOperations[c.As] == nil {
+		return Variant{}, fmt.Errorf("client %s: %q is not a family of clients: choose %s, %s or %s", c.name(), c.As,
+			Lock, Dedup, Sequence)
 	}
 	v := Variant{
-		Doc: "your program " + c.String(), Source: "your program", Claim: OneNode, ComparesNames: !c.Symmetric, outside: run,
+		Doc: "your program " + c.String(), Source: "your program", Claim: OneNode, ComparesNames: !c.Symmetric,
+		outside: run,
 	}
 	id := c.ID()
 	switch c.As {
 	case Dedup:
 		v.Flaws = []Flaw{{harness.LostMessage, Crash}, {harness.DuplicateDelivery, Failover}}
 		v.program = func(o Options) interleave.Program {
-			p := DedupProgram(DedupOptions{Name: id, Window: o.TTL, AtMostOnce: o.AtMostOnce, Habits: true}, func(r redis.UniversalClient) Deduper { return c.deduper(run.Beside(r)) })
+			p := DedupProgram(DedupOptions{Name: id, Window: o.TTL, AtMostOnce: o.AtMostOnce, Habits: true},
+				func(r redis.UniversalClient) Deduper { return c.deduper(run.Beside(r)) })
 			return c.outsideProgram(p, run, func(i int, ops Operations) harness.Client {
 				return exploredDedupClient(c.deduper(ops), DedupOptions{Window: p.Lease}, i)
 			})
@@ -170,13 +190,14 @@ func (c Client) variant(run Outside) (Variant, error) {
 			})
 		}
 		return sequenceVariant(id, func(r redis.UniversalClient) Sequencer { return run.On(r) }, v), nil
-	default: // until the program was asked, the family may be open
+	default: // until the program was asked, its family may be open
 		if c.Masters > 0 {
 			return c.onMasters(id, run, v), nil
 		}
 		v.Flaws = []Flaw{{harness.DoubleGrant, Failover}}
 		v.program = func(o Options) interleave.Program {
-			p := LockProgram(LockOptions{Name: id, TTL: o.TTL, Habits: true}, func(r redis.UniversalClient) Locker { return c.locker(run.Beside(r)) })
+			p := LockProgram(LockOptions{Name: id, TTL: o.TTL, Habits: true},
+				func(r redis.UniversalClient) Locker { return c.locker(run.Beside(r)) })
 			return c.outsideProgram(p, run, func(i int, ops Operations) harness.Client {
 				return exploredLockClient(c.locker(ops), LockOptions{TTL: p.Lease}, exploredLock, i)
 			})
@@ -185,7 +206,8 @@ func (c Client) variant(run Outside) (Variant, error) {
 	}
 }
 
-// onMasters makes the variant of a lock that asks several masters. The explorer has one, so it has no program there.
+// onMasters makes the variant of a lock that asks several masters. The explorer has one Redis, so the variant has no
+// program there.
 func (c Client) onMasters(id string, run Outside, v Variant) Variant {
 	v.Flaws = forgottenByAMaster()
 	v = quorumVariant(id, func(masters []redis.UniversalClient) Locker { return c.locker(run.On(masters...)) }, v)
@@ -193,8 +215,8 @@ func (c Client) onMasters(id string, run Outside, v Variant) Variant {
 	return v
 }
 
-// outsideProgram lets the clients of a program be processes with gates of their own. client makes the one at place i,
-// which asks its process by ops.
+// outsideProgram turns p into a program whose clients are processes, each with a gate of its own. client makes the
+// client at place i, which asks its process by ops.
 func (c Client) outsideProgram(
 	p interleave.Program, run Outside, client func(i int, ops Operations) harness.Client,
 ) interleave.Program {
@@ -207,18 +229,21 @@ func (c Client) outsideProgram(
 	}, c.kill(run))
 }
 
-// gatedProgram lets clients be what openAt makes, with gates of their own.
+// gatedProgram turns p into a program whose clients openAt makes, each with a gate of its own.
 func (c Client) gatedProgram(
 	p interleave.Program, openAt func(i int, address string) (harness.Client, error), kill func(address string),
 ) interleave.Program {
-	p.Gate, p.Open, p.OpenAt, p.Kill = interleave.TCP, nil, openAt, kill
+	p.Gate = interleave.TCP
+	p.Open = nil
+	p.OpenAt = openAt
+	p.Kill = kill
 	if c.Clock == RealClock {
-		p.RealClock, p.Finally = true, nil // which lets time pass
+		p.RealClock, p.Finally = true, nil // Finally would let time pass
 	}
 	return p
 }
 
-// kill returns what a crash in a search does to a process; nil: nothing.
+// kill returns what a crash in a search does to a process; nil if it does nothing.
 func (c Client) kill(run Outside) func(address string) {
 	if !c.RealCrash {
 		return nil
@@ -229,29 +254,35 @@ func (c Client) kill(run Outside) func(address string) {
 // SocketPrefix begins the address of a program that listens on a Unix socket.
 const SocketPrefix = "unix:"
 
-// check returns an error that says what to change in the client's settings.
+// check returns an error that says what to change in the client's settings, or nil.
 func (c Client) check() error {
 	switch path, isSocket := strings.CutPrefix(c.Connect, SocketPrefix); {
 	case c.Connect == "" && (len(c.Command) == 0 || c.Command[0] == ""):
 		return errors.New("client: no command: give the program and its arguments, such as python3 mylock.py")
 	case c.Connect == "":
 	case len(c.Command) > 0:
-		return fmt.Errorf("client: both a command (%s) and where to connect (%s): leave one of them out", c.Command[0], c.Connect)
+		return fmt.Errorf("client: both a command (%s) and where to connect (%s): leave one of them out", c.Command[0],
+			c.Connect)
 	case !isSocket || path == "":
-		return fmt.Errorf("client: connect %q: give %s and the path of the socket on which the program listens", c.Connect, SocketPrefix)
+		return fmt.Errorf("client: connect %q: give %s and the path of the socket on which the program listens",
+			c.Connect, SocketPrefix)
 	case c.RealCrash:
-		return fmt.Errorf("client: a real crash kills the process, and %s was not started here: leave one of them out", c.Connect)
+		return fmt.Errorf("client: a real crash kills the process, and %s was not started here: leave one of them out",
+			c.Connect)
 	}
 	if c.Announces {
 		switch {
 		case c.As == "":
-			return fmt.Errorf("client %s: it drives itself, so say what it is: as %s, %s or %s", c.name(), Lock, Dedup, Sequence)
+			return fmt.Errorf("client %s: it drives itself, so say what it is: as %s, %s or %s", c.name(), Lock, Dedup,
+				Sequence)
 		case c.Connect != "" || c.Processes != 0:
-			return fmt.Errorf("client %s: it drives itself, a process for each client: leave connect and processes out", c.name())
+			return fmt.Errorf("client %s: it drives itself, a process for each client: leave connect and processes out",
+				c.name())
 		}
 	}
 	if !c.Clock.IsKnown() {
-		return fmt.Errorf("client %s: clock %q: choose one of %s, %s and %s, or leave it out and let the program say", c.name(), c.Clock, AskedClock, PreloadedClock, RealClock)
+		return fmt.Errorf("client %s: clock %q: choose one of %s, %s and %s, or leave it out and let the program say",
+			c.name(), c.Clock, AskedClock, PreloadedClock, RealClock)
 	}
 	if c.Processes < 0 {
 		return fmt.Errorf("client: %d processes: ask for 1 or more", c.Processes)
@@ -273,7 +304,7 @@ func (c Client) ID() string { return ClientPrefix + c.name() }
 // ClientPrefix begins the ids of variants that are programs outside.
 const ClientPrefix = "client/"
 
-// name returns what the client is called: by its settings, or by the last word of its command that names a file.
+// name returns the client's name: the one in its settings, or the last file name in its command.
 func (c Client) name() string {
 	if c.Name != "" {
 		return c.Name
@@ -292,7 +323,7 @@ func (c Client) name() string {
 	return strings.TrimSuffix(base, filepath.Ext(base))
 }
 
-// locker returns the operations of a lock, with those methods only that the program can do.
+// locker returns the operations of a lock, with only those methods that the program can do.
 func (c Client) locker(o Operations) Locker {
 	if slices.Contains(c.Can, DoExtend) {
 		return struct{ Extender }{o}
@@ -300,7 +331,7 @@ func (c Client) locker(o Operations) Locker {
 	return struct{ Locker }{o}
 }
 
-// deduper does the same for a filter.
+// deduper returns the operations of a filter, with only those methods that the program can do.
 func (c Client) deduper(o Operations) Deduper {
 	if slices.Contains(c.Can, DoConfirm) {
 		return outsideClaims{o}

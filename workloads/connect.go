@@ -17,21 +17,21 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 )
 
-// Connector hands out the Redis client of a client group; harness/cluster has one. The client does not retry by
-// itself (MaxRetries -1) unless that is what is under test: a retried SET NX can be refused by the lock that it took.
+// Connector returns the Redis client of a client group; harness/cluster has one. The client must not retry by itself
+// (MaxRetries -1) unless that is under test: a retried SET NX can be refused by the lock that it took.
 type Connector interface {
 	Connect(group int) (redis.UniversalClient, error)
 }
 
-// call is the trace of one operation's commands. It decides what an error means for the operation as a whole: it has
-// certainly not happened only if no command of it can have been executed.
+// call traces the commands of one operation. It decides what an error means for the whole operation: the operation
+// certainly did not happen only if none of its commands can have been executed.
 type call struct {
-	seen     atomic.Bool // some command was sent, or tried to be
-	executed atomic.Bool // some command may have been executed
-	masters  ballot      // for a system of several masters
+	sent       atomic.Bool // a command was sent, or tried to be
+	mayHaveRun atomic.Bool // a command may have been executed
+	masters    ballot      // for a system of several masters
 }
 
-// attempt is the trace of one command of a call. Commands of one call may run side by side.
+// attempt traces one command of a call. Commands of one call may run concurrently.
 type attempt struct{ unsent atomic.Bool }
 
 type (
@@ -44,28 +44,28 @@ func withCall(ctx context.Context) (context.Context, *call) {
 	return context.WithValue(ctx, callKey{}, c), c
 }
 
-// settle turns the error of an operation into its outcome, and reports whether there was no error.
-func (c *call) settle(op *harness.Op, err error) bool {
+// finish sets the outcome of op from its error. It reports whether there was no error.
+func (c *call) finish(op *harness.Op, err error) bool {
 	if err == nil {
 		op.Outcome = harness.OK
 		return true
 	}
 	op.Outcome, op.Err = harness.Info, reason(err)
-	// An operation of which no command was seen has sent them in another context: nothing is known about them.
-	if c.seen.Load() && !c.executed.Load() || errors.Is(err, errSaidNo) || errors.Is(err, ErrNothingDone) {
+	// If no command was seen, they were sent in another context, so nothing is known about them.
+	if c.sent.Load() && !c.mayHaveRun.Load() || errors.Is(err, errScriptNo) || errors.Is(err, ErrNothingDone) {
 		op.Outcome = harness.Fail
 	}
 	return false
 }
 
-// tracer is a go-redis hook that notes the commands of each call. Workloads that share a client may each install one: the
-// outermost counts.
+// tracer is a go-redis hook that notes the commands of each call. Workloads that share a client may each install one;
+// the outermost counts.
 type tracer struct {
-	master  int  // which of several masters the client leads to, from 1; 0: there is one
-	retries bool // the client sends a command again that got no answer, so that no error proves that nothing was executed
+	master  int  // the master that the client leads to, from 1; 0: there is only one
+	retries bool // the client resends unanswered commands, so no error proves that nothing was executed
 }
 
-// retriesByItself reports whether a client sends commands again by itself.
+// retriesByItself reports whether a client resends commands by itself.
 func retriesByItself(r redis.UniversalClient) bool {
 	c, ok := r.(*redis.Client)
 	return ok && c.Options().MaxRetries > 0
@@ -75,7 +75,7 @@ func (tracer) DialHook(next redis.DialHook) redis.DialHook { return next }
 
 func (t tracer) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	return func(ctx context.Context, cmd redis.Cmder) error {
-		if cmd.Name() == "hello" { // go-redis greets in the context of the command that needs the connection
+		if cmd.Name() == "hello" { // go-redis sends HELLO in the context of the command that needs the connection
 			err := next(ctx, cmd)
 			var refused redis.Error // go-redis goes on after an error reply
 			if a, ok := ctx.Value(attemptKey{}).(*attempt); ok && err != nil && !errors.As(err, &refused) {
@@ -93,28 +93,28 @@ func (t tracer) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Proces
 	}
 }
 
-// trace sends a command, or the commands of a pipeline, and notes whether any of them can have been executed. The client
-// may crash, or be paused, before and after.
+// trace sends a command, or the commands of a pipeline, and notes whether any of them can have been executed. The
+// client may crash or be paused before and after.
 func (t tracer) trace(ctx context.Context, cmds []redis.Cmder, pipeline bool, send func(context.Context) error) error {
 	c, ok := ctx.Value(callKey{}).(*call)
 	if !ok {
 		return send(ctx)
 	}
-	if a, ok := ctx.Value(attemptKey{}).(*attempt); ok { // another tracer is outside
+	if a, ok := ctx.Value(attemptKey{}).(*attempt); ok { // another tracer is outside this one
 		err := send(ctx)
 		c.masters.note(t.master, t.retries && err != nil || a.mayHaveRun(err, cmds, pipeline), err)
 		return err
 	}
 	a := &attempt{}
-	c.seen.Store(true)
-	if err := harness.Checkpoint(ctx); err != nil && !onlyTidies(cmds) {
+	c.sent.Store(true)
+	if err := harness.Checkpoint(ctx); err != nil && !onlyCleansUp(cmds) {
 		c.masters.note(t.master, false, err)
 		return setError(cmds, err)
 	}
 	err := send(context.WithValue(ctx, attemptKey{}, a))
 	ran := t.retries && err != nil || a.mayHaveRun(err, cmds, pipeline)
 	if ran {
-		c.executed.Store(true)
+		c.mayHaveRun.Store(true)
 	}
 	if crash := harness.Checkpoint(ctx); crash != nil {
 		err = setError(cmds, crash)
@@ -128,13 +128,13 @@ func (a *attempt) mayHaveRun(err error, cmds []redis.Cmder, pipeline bool) bool 
 	return !a.unsent.Load() && !(notExecuted(err) && (!pipeline || noneExecuted(cmds)))
 }
 
-// onlyTidies reports whether the commands only undo what the end of a connection undoes: a crashed client's connections would
-// be closed, and here others go on to use them.
-func onlyTidies(cmds []redis.Cmder) bool {
+// onlyCleansUp reports whether the commands only undo what the end of a connection undoes. A crashed client's
+// connections would be closed, but here other clients go on to use them.
+func onlyCleansUp(cmds []redis.Cmder) bool {
 	return len(cmds) == 1 && (cmds[0].Name() == "unwatch" || cmds[0].Name() == "discard")
 }
 
-// setError sets err as the answer to every one of the commands, and returns it.
+// setError sets err as the answer to each of the commands, and returns it.
 func setError(cmds []redis.Cmder, err error) error {
 	for _, cmd := range cmds {
 		cmd.SetErr(err)
@@ -142,18 +142,19 @@ func setError(cmds []redis.Cmder, err error) error {
 	return err
 }
 
-// noneExecuted reports whether no command of a failed pipeline can have been executed. It looks at each command, since the
-// pipeline's error is only that of the first that failed. If no command has an error of its own, the pipeline was never
-// sent. A WAIT does not count: it has no effect.
+// noneExecuted reports whether no command of a failed pipeline can have been executed. It checks each command, since
+// the pipeline's error is only that of the first that failed. If no command has an error, the pipeline was never sent.
+// A WAIT does not count, since it has no effect.
 func noneExecuted(pipeline []redis.Cmder) bool {
 	failed := func(cmd redis.Cmder) bool { return cmd.Err() != nil }
 	mayHaveRun := func(cmd redis.Cmder) bool { return cmd.Name() != "wait" && !notExecuted(cmd.Err()) }
 	return !slices.ContainsFunc(pipeline, failed) || !slices.ContainsFunc(pipeline, mayHaveRun)
 }
 
-// refusals lists beginnings of error replies which say that the command was not executed, even if it is a script: that
-// meets them at its first write.
-var refusals = []string{"READONLY", "NOREPLICAS", "LOADING", "MASTERDOWN", "NOSCRIPT", "MISCONF", "OOM", "NOAUTH", "CLUSTERDOWN", "CROSSSLOT"}
+// refusals lists the beginnings of error replies which say that the command was not executed. A script meets them at
+// its first write, so that holds for scripts as well.
+var refusals = []string{"READONLY", "NOREPLICAS", "LOADING", "MASTERDOWN", "NOSCRIPT", "MISCONF", "OOM", "NOAUTH",
+	"CLUSTERDOWN", "CROSSSLOT"}
 
 // notExecuted reports whether err proves that its command had no effect.
 func notExecuted(err error) bool {
@@ -162,11 +163,11 @@ func notExecuted(err error) bool {
 	case err == nil:
 		return false
 	case errors.Is(err, redis.ErrPoolTimeout), errors.Is(err, redis.ErrPoolExhausted), errors.Is(err, redis.ErrClosed):
-		return true // never had a connection
+		return true // it never had a connection
 	case errors.As(err, &dial) && dial.Op == "dial":
 		return true
 	case strings.Contains(err.Error(), "sentinels specified in configuration are unreachable"):
-		return true // no primary to send it to
+		return true // there was no primary to send it to
 	}
 	for _, p := range refusals {
 		if redis.HasErrorPrefix(err, p) {
@@ -196,7 +197,8 @@ func reason(err error) string {
 		return "no connection"
 	case errors.Is(err, harness.ErrCrashed):
 		return harness.Crashed
-	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, os.ErrDeadlineExceeded), errors.As(err, &network) && network.Timeout():
+	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, os.ErrDeadlineExceeded),
+		errors.As(err, &network) && network.Timeout():
 		return "timeout"
 	case errors.Is(err, context.Canceled):
 		return "cancelled"
@@ -231,7 +233,7 @@ func (p *pool) client(group int) (redis.UniversalClient, error) {
 	return r, nil
 }
 
-// masters returns the clients of a group, one for each of several masters.
+// masters returns the clients of a group, one for each master.
 func (p *pool) masters(group int) ([]redis.UniversalClient, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -15,11 +15,11 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 )
 
-// settled runs one operation of commands through the tracer and returns its outcome.
+// settled runs one operation of these commands through the tracer and returns its outcome.
 func settled(ctx context.Context, r redis.UniversalClient, commands func(context.Context) error) harness.Op {
 	var op harness.Op
 	ctx, call := withCall(ctx)
-	call.settle(&op, commands(ctx))
+	call.finish(&op, commands(ctx))
 	return op
 }
 
@@ -40,8 +40,10 @@ func TestAnErrorIsAFailOnlyIfNoCommandCanHaveRun(t *testing.T) {
 	}{
 		{"a SET", set, harness.OK},
 		{"a SET that has run", func(ctx context.Context) error { _ = set(ctx); return lost }, harness.Info},
-		{"one without its context", func(context.Context) error { _ = set(context.Background()); return lost }, harness.Info},
-		{"an unknown script", func(ctx context.Context) error { return r.EvalSha(ctx, "0000", []string{"k"}).Err() }, harness.Fail},
+		{"one without its context", func(context.Context) error { _ = set(context.Background()); return lost },
+			harness.Info},
+		{"an unknown script", func(ctx context.Context) error { return r.EvalSha(ctx, "0000", []string{"k"}).Err() },
+			harness.Fail},
 		{"a pipeline whose SET has run", func(ctx context.Context) error {
 			_, err := r.Pipelined(ctx, func(p redis.Pipeliner) error {
 				p.EvalSha(ctx, "0000", []string{"k"})

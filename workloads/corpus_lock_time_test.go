@@ -11,8 +11,8 @@ import (
 	"github.com/doublegrant/doublegrant/workloads"
 )
 
-// timelyLocks lists locks on which the explorer once gave the wrong verdict, most of them by its clock: locks with goroutines and
-// timers of their own, with naps, and with leases of days.
+// timelyLocks lists locks on which the explorer once gave the wrong verdict, mostly because of its clock: locks with
+// goroutines and timers of their own, with short sleeps, and with leases of days.
 func timelyLocks() []algorithm {
 	return []algorithm{
 		codeLock("timer-deletes", "a timer of the client's own deletes the lock after a third of the lease", acquiring(
@@ -22,30 +22,39 @@ func timelyLocks() []algorithm {
 					time.AfterFunc(ttl/3, func() { r.Del(context.Background(), key) })
 				}
 				return ok, err
-			})).leased(time.Hour).says(cannot("time.AfterFunc at corpus_lock_time_test.go"), finds()), // it goes off after the search
-		codeLock("deleted-after-days", "a release deletes whatever is there, of a lease of a day", deletesByAnybody).leased(24*time.Hour).steps(5).says(
+				// it goes off after the search
+			})).leased(time.Hour).says(cannot("time.AfterFunc at corpus_lock_time_test.go"), finds()),
+		codeLock("deleted-after-days", "a release deletes whatever is there, of a lease of a day",
+			deletesByAnybody).leased(24*time.Hour).steps(5).says(
 			finds(harness.StolenRelease, harness.DoubleGrant), finds()),
-		codeLock("extend-without-a-pause", "as extend-in-two-steps, without the pause", getCompareExtend(0)).of(2).steps(6).says(
-			finds(harness.DoubleGrant, harness.SilentReacquire, harness.RefusedRelease), misses("the lease has to end between two commands")),
-		codeLock("three-naps", "takes half of the lease, then naps three times, together for nine tenths of it, in one client", acquiring(
-			func(ctx context.Context, r redis.UniversalClient, key, owner string, ttl time.Duration) (bool, error) {
-				ok, err := r.SetNX(ctx, key, owner, ttl/2).Result()
-				if owner != "client-1" {
-					return ok, err
-				}
-				for range 3 {
-					if err := harness.Sleep(ctx, ttl*3/10); err != nil || !ok {
-						return false, err
+		codeLock("extend-without-a-pause", "as extend-in-two-steps, without the pause",
+			getCompareExtend(0)).of(2).steps(6).says(
+			finds(harness.DoubleGrant, harness.SilentReacquire, harness.RefusedRelease),
+			misses("the lease has to end between two commands")),
+		codeLock("three-naps",
+			"takes half of the lease, then naps three times, together for nine tenths of it, in one client", acquiring(
+				func(ctx context.Context, r redis.UniversalClient, key, owner string, ttl time.Duration) (bool, error) {
+					ok, err := r.SetNX(ctx, key, owner, ttl/2).Result()
+					if owner != "client-1" {
+						return ok, err
 					}
-				}
-				return ok, err
-			})).of(2).says(finds(harness.DoubleGrant), finds()),
-		codeLock("connection-name", "CLIENT SETNAME, unless CLIENT LIST shows that name: two callers may both find nothing", namedConnectionLock).of(2).says(
+					for range 3 {
+						if err := harness.Sleep(ctx, ttl*3/10); err != nil || !ok {
+							return false, err
+						}
+					}
+					return ok, err
+				})).of(2).says(finds(harness.DoubleGrant), finds()),
+		codeLock("connection-name",
+			"CLIENT SETNAME, unless CLIENT LIST shows that name: two callers may both find nothing",
+			namedConnectionLock).of(2).says(
 			finds(harness.DoubleGrant), finds()),
 
-		codeLock("watchdog", "a goroutine of its own renews the lease until the release", watchdogLock(sleepsForReal)).says(
+		codeLock("watchdog", "a goroutine of its own renews the lease until the release",
+			watchdogLock(sleepsForReal)).says(
 			cannot("corpus_lock_time_test.go"), holds),
-		codeLock("sleeping-watchdog", "as watchdog, but it sleeps in the schedule's time", watchdogLock(harness.Sleep)).says(cannot(""), holds),
+		codeLock("sleeping-watchdog", "as watchdog, but it sleeps in the schedule's time",
+			watchdogLock(harness.Sleep)).says(cannot(""), holds),
 		codeLock("end-by-the-clients-clock", "SET NX PXAT by the client's clock", acquiring(
 			func(ctx context.Context, r redis.UniversalClient, key, owner string, ttl time.Duration) (bool, error) {
 				err := r.Do(ctx, "SET", key, owner, "NX", "PXAT", harness.Now(ctx).Add(ttl).UnixMilli()+1).Err()
@@ -63,7 +72,7 @@ func sleepsForReal(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// watchdogLock renews the lease of its owner from a goroutine of its own, until the release.
+// watchdogLock renews its owner's lease in a goroutine, until the release.
 func watchdogLock(sleep func(context.Context, time.Duration) error) func(redis.UniversalClient) workloads.Locker {
 	return func(r redis.UniversalClient) workloads.Locker {
 		stop := map[string]context.CancelFunc{}
@@ -88,7 +97,7 @@ func watchdogLock(sleep func(context.Context, time.Duration) error) func(redis.U
 	}
 }
 
-// namedConnectionLock gives its connection the lock's name, unless some connection has it.
+// namedConnectionLock gives its connection the lock's name, unless some connection has that name.
 func namedConnectionLock(r redis.UniversalClient) workloads.Locker {
 	return goLock{func(ctx context.Context, key, _ string, _ time.Duration) (bool, error) {
 		list, err := r.ClientList(ctx).Result()

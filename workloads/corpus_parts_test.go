@@ -11,34 +11,37 @@ import (
 	"github.com/doublegrant/doublegrant/workloads"
 )
 
-// This file has what algorithms of the corpus are made of.
+// This file has the parts from which algorithms of the corpus are made.
 
 const (
 	takeSetNX = `if redis.call('set', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2]) then return 1 end return 0`
-	extendGet = `if redis.call('get', KEYS[1]) == ARGV[1] then return redis.call('pexpire', KEYS[1], ARGV[2]) end return 0`
+	extendGet = `if redis.call('get', KEYS[1]) == ARGV[1] then return redis.call('pexpire', KEYS[1], ARGV[2]) end
+return 0`
 
-	// Releases that compare the owner, as they should.
+	// Correct releases, which compare the owner.
 	releaseGet   = `if redis.call('get', KEYS[1]) == ARGV[1] then return redis.call('del', KEYS[1]) end return 0`
-	releaseOwner = `if redis.call('hget', KEYS[1], 'owner') == ARGV[1] then return redis.call('del', KEYS[1]) end return 0`
-	releaseZset  = `return redis.call('zrem', KEYS[1], ARGV[1])`
+	releaseOwner = `if redis.call('hget', KEYS[1], 'owner') == ARGV[1] then return redis.call('del', KEYS[1]) end
+return 0`
+	releaseZset = `return redis.call('zrem', KEYS[1], ARGV[1])`
 
-	// nowMS begins scripts that read the server's clock.
+	// nowMS begins a script that reads the server's clock.
 	nowMS = `local t = redis.call('time') local now = t[1]*1000 + math.floor(t[2]/1000)
 `
 )
 
-// lockCall is one of the methods of a lock; a release is given no ttl.
+// lockCall is one method of a lock. A release gets no ttl.
 type lockCall = func(ctx context.Context, key, owner string, ttl time.Duration) (bool, error)
 
-// forOneServer marks a script that makes up a second key, which no Cluster would take: the corpus is about one server.
+// forOneServer marks a script that makes up a second key, which a Cluster would refuse. The corpus is about one server.
 func forOneServer(text string) string {
-	if strings.Contains(text, "KEYS[1]..") || strings.Contains(text, "KEYS[1] ..") || strings.Contains(text, "'keys'") || strings.Contains(text, ":fence") || strings.Contains(text, "'last'") {
+	if strings.Contains(text, "KEYS[1]..") || strings.Contains(text, "KEYS[1] ..") ||
+		strings.Contains(text, "'keys'") || strings.Contains(text, ":fence") || strings.Contains(text, "'last'") {
 		return "#!lua flags=no-cluster\n" + text
 	}
 	return text
 }
 
-// luaCall is a call that runs a script with the owner and the milliseconds of the lease.
+// luaCall is a call that runs a script with the owner and the lease in milliseconds.
 func luaCall(text string) func(redis.UniversalClient) lockCall {
 	s := redis.NewScript(forOneServer(text))
 	return func(r redis.UniversalClient) lockCall {
@@ -65,7 +68,7 @@ func inSteps(texts ...string) func(redis.UniversalClient) lockCall {
 	}
 }
 
-// goLock is a Locker made of functions that cannot renew its lease.
+// goLock is a Locker made of functions. It cannot renew its lease.
 type goLock struct{ take, give lockCall }
 
 func (l goLock) Acquire(ctx context.Context, key, owner string, ttl time.Duration) (bool, error) {
@@ -81,8 +84,10 @@ func pair(take, give func(redis.UniversalClient) lockCall) func(redis.UniversalC
 	return func(r redis.UniversalClient) workloads.Locker { return goLock{take(r), give(r)} }
 }
 
-// acquiring is the right lock with another acquire.
-func acquiring(take func(ctx context.Context, r redis.UniversalClient, key, owner string, ttl time.Duration) (bool, error)) func(redis.UniversalClient) workloads.Locker {
+// acquiring is the correct lock with another acquire.
+func acquiring(
+	take func(ctx context.Context, r redis.UniversalClient, key, owner string, ttl time.Duration) (bool, error),
+) func(redis.UniversalClient) workloads.Locker {
 	return pair(func(r redis.UniversalClient) lockCall {
 		return func(ctx context.Context, key, owner string, ttl time.Duration) (bool, error) {
 			return take(ctx, r, key, owner, ttl)
@@ -100,7 +105,7 @@ func (l extendingLock) Extend(ctx context.Context, key, owner string, ttl time.D
 	return l.extend(ctx, key, owner, ttl)
 }
 
-// extender returns a lock by SET NX PX with that way to extend it.
+// extender returns a lock by SET NX PX with that extend.
 func extender(extend func(redis.UniversalClient) lockCall) func(redis.UniversalClient) workloads.Locker {
 	return func(r redis.UniversalClient) workloads.Locker {
 		return extendingLock{goLock{scripted(r, takeSetNX), scripted(r, releaseGet)}, extend(r)}
@@ -118,7 +123,7 @@ func ignoreNil(err error) error {
 	return err
 }
 
-// getCompareExtend renews whatever lease is there by the time that it has found its own.
+// getCompareExtend renews whatever lease is there after it has found its own.
 func getCompareExtend(pause time.Duration) func(redis.UniversalClient) workloads.Locker {
 	return extender(func(r redis.UniversalClient) lockCall {
 		return func(ctx context.Context, key, owner string, ttl time.Duration) (bool, error) {
@@ -135,7 +140,7 @@ func getCompareExtend(pause time.Duration) func(redis.UniversalClient) workloads
 	})
 }
 
-// deletesByAnybody releases whatever is there.
+// deletesByAnybody releases the lock of any owner.
 func deletesByAnybody(r redis.UniversalClient) workloads.Locker {
 	return pair(luaCall(takeSetNX), luaCall(`return redis.call('del', KEYS[1])`))(r)
 }

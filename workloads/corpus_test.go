@@ -22,13 +22,13 @@ import (
 	"github.com/doublegrant/doublegrant/workloads"
 )
 
-// This file tests the explorer and the load on a corpus of algorithms, of which it is known whether they keep their promise:
-// broken ones, each with another defect, and right but odd ones. CORPUS.md lists them.
+// This file tests the explorer and the load on a corpus of algorithms that are known to keep their promise or not:
+// broken ones, each with another defect, and correct but unusual ones. CORPUS.md lists them.
 
 // algorithm is a script, or one of the constructors.
 type algorithm struct {
 	name string
-	doc  string // what it does, and what is wrong with it; one line
+	doc  string // what it does and what is wrong with it, in one line
 	as   workloads.Family
 
 	script    workloads.Script
@@ -39,20 +39,21 @@ type algorithm struct {
 	explorer said
 	load     said
 
-	// Of the search; 0 is its default.
+	// For the search; 0 is its default.
 	clients  int
-	lease    time.Duration // or window
-	shortest int           // steps that the shortest counterexample has at most; 0: the first one will do
+	lease    time.Duration // lease or window
+	shortest int           // most steps of the shortest counterexample; 0: the first one will do
 }
 
-// A row begins with one of these, and is right unless says says something else.
+// A row begins with one of these. It is correct unless says gives other verdicts.
 
 func scriptLock(name, doc, acquire, release string) algorithm {
 	return script(name, doc, workloads.Script{As: workloads.Lock, Source: acquire, Release: release})
 }
 
 func scriptFilter(name, doc, text string) algorithm {
-	return script(name, doc, workloads.Script{As: workloads.Dedup, Source: text, Args: []string{"{window_ms}", "{key}"}})
+	return script(name, doc, workloads.Script{As: workloads.Dedup, Source: text,
+		Args: []string{"{window_ms}", "{key}"}})
 }
 
 func scriptSequence(name, doc, text string) algorithm {
@@ -106,37 +107,37 @@ func (a algorithm) of(clients int) algorithm {
 	return a
 }
 
-// leased sets the lease or the window that explored clients ask for.
+// leased sets the lease or window that explored clients ask for.
 func (a algorithm) leased(d time.Duration) algorithm {
 	a.lease = d
 	return a
 }
 
-// steps lets the search go on for the shortest counterexample, which has so many steps at most.
+// steps lets the search go on for the shortest counterexample, which has at most so many steps.
 func (a algorithm) steps(n int) algorithm {
 	a.shortest = n
 	return a
 }
 
-// right reports whether the algorithm keeps its promise: one of the two has to hold it valid.
+// right reports whether the algorithm keeps its promise: then explorer or load has to hold it valid.
 func (a algorithm) right() bool { return a.explorer.isHolds() || a.load.isHolds() }
 
 func (a algorithm) id() string { return string(a.as) + "/" + a.name }
 
-// said is the verdict that has to be given on an algorithm.
+// said is the expected verdict on an algorithm.
 type said struct {
 	verdict harness.Verdict
-	classes []harness.Class // every counterexample is of one of these
-	why     string          // of Unknown, a part of the reason; of a defect that is not found, why not
-	perhaps bool            // Invalid will do as well: whether a load meets the defect is chance
+	classes []harness.Class // every counterexample has one of these classes
+	why     string          // for Unknown, a part of the reason; for a defect that is not found, why not
+	perhaps bool            // Invalid will do as well, since a load meets the defect only by chance
 }
 
 func finds(classes ...harness.Class) said { return said{verdict: harness.Invalid, classes: classes} }
 
-// cannot expects the verdict unknown, for that reason.
+// cannot expects the verdict Unknown, for that reason.
 func cannot(why string) said { return said{why: why} }
 
-// misses expects that the defect does not show, or by chance only, and says why.
+// misses expects that the defect does not show, or only by chance, and says why.
 func misses(why string) said { return said{verdict: harness.Valid, perhaps: true, why: why} }
 
 var holds = said{verdict: harness.Valid}
@@ -160,9 +161,10 @@ func (s said) String() string {
 	return "invalid: " + strings.Join(names, " or ")
 }
 
-// corpus lists them all.
+// corpus lists all algorithms.
 func corpus() []algorithm {
-	return slices.Concat(lockScripts(), codeLocks(), extendingLocks(), timelyLocks(), deadlineLocks(), filters(), sequences(), timedSequences())
+	return slices.Concat(lockScripts(), codeLocks(), extendingLocks(), timelyLocks(), deadlineLocks(), filters(),
+		sequences(), timedSequences())
 }
 
 // variant returns a script as a variant.
@@ -173,8 +175,8 @@ func (a algorithm) variant(t *testing.T) workloads.Variant {
 	return v
 }
 
-// programs lists what explored clients do with it: one program, or one for each regime of a sequence. That a filter of one step loses a
-// message with its worker is accepted.
+// programs lists what explored clients do with the algorithm: one program, or one for each regime of a sequence. A
+// filter of one step may lose a message with its worker.
 func (a algorithm) programs(t *testing.T) (all []interleave.Program) {
 	t.Helper()
 	regimes := []workloads.Regime{""}
@@ -186,9 +188,11 @@ func (a algorithm) programs(t *testing.T) (all []interleave.Program) {
 		case a.locker != nil:
 			all = append(all, workloads.LockProgram(workloads.LockOptions{TTL: a.lease, Habits: true}, a.locker))
 		case a.deduper != nil:
-			all = append(all, workloads.DedupProgram(workloads.DedupOptions{Window: a.lease, AtMostOnce: true, Habits: true}, a.deduper))
+			all = append(all, workloads.DedupProgram(workloads.DedupOptions{Window: a.lease, AtMostOnce: true,
+				Habits: true}, a.deduper))
 		case a.sequencer != nil:
-			all = append(all, workloads.SequenceProgram(workloads.SequenceOptions{Regime: regime, Habits: true}, a.sequencer))
+			all = append(all, workloads.SequenceProgram(workloads.SequenceOptions{Regime: regime, Habits: true},
+				a.sequencer))
 		default:
 			program, ok := a.variant(t).Program(workloads.Options{TTL: a.lease, Regime: regime, AtMostOnce: true})
 			require.True(t, ok)
@@ -198,11 +202,12 @@ func (a algorithm) programs(t *testing.T) (all []interleave.Program) {
 	return all
 }
 
-// search searches one program. A right algorithm of several commands has two clients: three take minutes.
+// search searches one program. A correct algorithm of several commands has two clients, since three take minutes.
 func (a algorithm) search(t *testing.T, program interleave.Program) interleave.Result {
 	t.Helper()
 	spec := explore.Spec{
-		Program: program, Checkers: checkers.ForSearch(program.Kinds...), Bounds: interleave.Bounds{Clients: a.clients}, For: 5 * time.Minute,
+		Program: program, Checkers: checkers.ForSearch(program.Kinds...), Bounds: interleave.Bounds{Clients: a.clients},
+		For:   5 * time.Minute,
 		First: !a.right() && a.shortest == 0,
 	}
 	if a.clients == 0 && a.right() && a.script.Source == "" {
@@ -214,14 +219,15 @@ func (a algorithm) search(t *testing.T, program interleave.Program) interleave.R
 	return res
 }
 
-// explore requires the explorer's verdict, in the worst regime of a sequence.
+// explore requires the expected verdict of the explorer, in the worst regime of a sequence.
 func (a algorithm) explore(t *testing.T) {
 	var verdicts []harness.Verdict
 	var found []interleave.Counterexample
 	var reasons []string
 	for _, program := range a.programs(t) {
 		res := a.search(t, program)
-		verdicts, found, reasons = append(verdicts, res.Verdict()), append(found, res.Found...), append(reasons, res.Stopped)
+		verdicts, found, reasons = append(verdicts, res.Verdict()), append(found, res.Found...), append(reasons,
+			res.Stopped)
 		if len(found) > 0 {
 			break
 		}
@@ -250,10 +256,12 @@ func (s said) require(t *testing.T, got harness.Verdict, reason string) {
 	}
 }
 
-// fewExplored is what make test explores: of each family about one algorithm for each verdict.
+// fewExplored is what make test explores: about one algorithm of each family for each verdict.
 var fewExplored = []string{
-	"lock/token-without-case", "lock/end-by-a-second-script", "lock/one-end-for-all-locks", "lock/timer-deletes", "lock/set-nx-px",
-	"dedup/half-buckets", "dedup/second-ask-drops-the-end", "dedup/claim-without-lease", "dedup/bits", "dedup/set-nx-get",
+	"lock/token-without-case", "lock/end-by-a-second-script", "lock/one-end-for-all-locks", "lock/timer-deletes",
+	"lock/set-nx-px",
+	"dedup/half-buckets", "dedup/second-ask-drops-the-end", "dedup/claim-without-lease", "dedup/bits",
+	"dedup/set-nx-get",
 	"sequence/set-of-proposals", "sequence/round-numbers-win", "sequence/errors-only", "sequence/strides",
 }
 
@@ -274,8 +282,8 @@ func TestLongExplorerOfCorpus(t *testing.T) {
 	}
 }
 
-// run puts the algorithm under a load that is less than the default, so that several run side by side. A load that is to find
-// something lasts until it has: how much a machine does in six seconds depends on what else it does.
+// run puts the algorithm under a load that is smaller than the default, so that several run side by side. A load that
+// has to find something lasts until it has: how much a machine does in six seconds depends on its other work.
 func (a algorithm) run(t *testing.T) {
 	c := cluster.Standalone(cluster.Options{})
 	spec := harness.Spec{System: c, Clients: 50, Duration: 6 * time.Second, Rate: 1000}
@@ -326,7 +334,7 @@ func TestLoadOfCorpus(t *testing.T) {
 	runAll(t, slices.DeleteFunc(corpus(), func(a algorithm) bool { return !slices.Contains(fewLoaded, a.id()) }))
 }
 
-// A load gives the right verdict on a sixth of the corpus, which rotates with the seed, and on all in a deep run.
+// A load gives the right verdict on a sixth of the corpus, which rotates with the seed, and in a deep run on all of it.
 func TestLongLoadOfCorpus(t *testing.T) {
 	testenv.NeedLong(t)
 	var some []algorithm
@@ -338,7 +346,7 @@ func TestLongLoadOfCorpus(t *testing.T) {
 	runAll(t, some)
 }
 
-// Every name is there once. Nothing may be found in a right algorithm. A broken one is found, or its row says why not.
+// Every name occurs once. Nothing may be found in a correct algorithm. A broken one is found, or its row says why not.
 func TestCorpusIsDescribed(t *testing.T) {
 	names := map[string]bool{}
 	broken, right := 0, 0
@@ -366,7 +374,7 @@ const corpusFile = "CORPUS.md"
 
 var writeCorpus = flag.Bool("write-corpus", false, "write "+corpusFile+" anew")
 
-// The tables in CORPUS.md agree with the code. What stands before them is written by hand.
+// The tables in CORPUS.md agree with the code. The text before them is written by hand.
 func TestCorpusFile(t *testing.T) {
 	got, err := os.ReadFile(corpusFile)
 	require.NoError(t, err)
@@ -390,7 +398,8 @@ func corpusTables(all []algorithm) string {
 				fmt.Fprintf(&rows, "| %s/%s | %s | %s | %s |\n", p.as, p.name, p.doc, p.explorer, p.load)
 			}
 		}
-		fmt.Fprintf(&b, "\n## %s: %d\n\n| algorithm | what it does | explorer | load |\n|---|---|---|---|\n%s", title, n, rows.String())
+		fmt.Fprintf(&b, "\n## %s: %d\n\n| algorithm | what it does | explorer | load |\n|---|---|---|---|\n%s", title,
+			n, rows.String())
 	}
 	section("Broken", false)
 	section("Right, but unusual", true)

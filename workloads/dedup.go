@@ -14,60 +14,64 @@ import (
 
 // Deduper is a message filter under test. One Deduper serves one client, from one goroutine.
 type Deduper interface {
-	// First marks the message id as seen and reports whether it had not been seen within the window: exactly one of any
-	// number of callers must be told true. Any error leaves open whether the message was marked.
+	// First marks the message id as seen and reports whether it was not yet marked within the window. Of all callers,
+	// exactly one must be told true. An error leaves open whether the message was marked.
 	First(ctx context.Context, id string, window time.Duration) (bool, error)
 }
 
 // Confirmer is a Deduper that marks in two steps: First only claims the message for a lease, and Confirm marks it as
-// delivered. What was claimed and never confirmed can be claimed again when the lease is over, so no message is lost
-// when its worker crashes.
+// delivered. A message that is claimed and never confirmed can be claimed again after the lease, so none is lost when
+// its worker crashes.
 type Confirmer interface {
 	Deduper
-	// Lease returns how long a claim lasts without a confirmation, for messages that stay marked for window.
+	// Lease returns how long an unconfirmed claim lasts, for messages that stay marked for window.
 	Lease(window time.Duration) time.Duration
 	// Confirm marks the message that the caller has claimed as delivered, for window. It returns false without an error
-	// when the claim was no longer the caller's. Any error leaves open whether the message was marked.
+	// if the claim was no longer the caller's. An error leaves open whether the message was marked.
 	Confirm(ctx context.Context, id string, window time.Duration) (bool, error)
 }
 
-// Inspector is a Deduper that can show its marks. When the load is over the harness looks at some of them: one that lasts for
-// ever is an [harness.ImmortalMark]. Marks of a filter without Inspect are judged by claims alone.
+// Inspector is a Deduper that can show its marks. After the load the harness inspects some of them: one that never ends
+// is a [harness.ImmortalMark]. Marks of other filters are judged by claims alone.
 type Inspector interface {
 	Deduper
-	// Inspect looks at the mark of the message id and changes nothing. It reports whether there is a mark, and how long
-	// that still lasts: 0 means for ever, and what is left of a mark that ends is never 0. An error leaves both open.
-	Inspect(ctx context.Context, id string) (marked bool, left time.Duration, err error)
+	// Inspect reports whether the message id is marked, and for how long still. It changes nothing. remaining is 0 if
+	// the mark never ends, and never 0 if it does. An error leaves both open.
+	Inspect(ctx context.Context, id string) (marked bool, remaining time.Duration, err error)
 }
 
 // DedupOptions shape the load on a filter. Zero values mean the defaults.
 type DedupOptions struct {
-	Name   string        // name of the workload in reports; default "dedup"
-	Window time.Duration // for how long a message stays marked; default 1.3s, so that a run of seconds outlives several
-	FanOut int           // how many workers receive each message at about the same time; default 8
-	Share  Share         // of several generators; default: the whole load
-	Prefix string        // with which the name of every message begins
+	Name string // name of the workload in reports; default "dedup"
+	// Window is how long a message stays marked; default 1.3s, so that a run of seconds outlives several windows.
+	Window time.Duration
+	FanOut int    // how many workers receive each message at about the same time; default 8
+	Share  Share  // the share of one of several generators; default: the whole load
+	Prefix string // prefix of every message's name
 
-	// Habits lets a search have clients, each in a part of its own, that use their filter more than once: see habits.go.
+	// Habits adds clients to a search that use their filter more than once, each in a part of the search of its own:
+	// see habits.go.
 	Habits bool
 	// Goroutines is how many clients of a search share one filter: see interleave.Program. 0 or 1: none do.
 	Goroutines int
 
-	// AtMostOnce accepts, in a search, that a message is lost whose worker crashed or got no answer: a filter of one step loses it
-	// by its nature. Marks that never end, and messages that everybody was told to have been seen, are looked for all the same. A
-	// Confirmer must lose nothing.
+	// AtMostOnce accepts, in a search, that a message is lost whose worker crashed or got no answer: a filter of one
+	// step cannot avoid that. Marks that never end are still violations, and so are messages that everybody was told to
+	// have been seen. A Confirmer must lose nothing.
 	AtMostOnce bool
 }
 
-// Dedups lets workers claim messages from a filter that newDeduper makes. Each message goes to FanOut workers at about the
-// same time, as a queue leader would push it. One delivery in twenty repeats a message, at any age in its window and
-// beyond, most often just before the window's end: see dedup_again.go. The worker that is told that a message is new hands
-// it on at once. With a [Confirmer], one claim in some hundreds is slow to be confirmed, by up to 1.6 times its lease.
+// Dedups lets workers claim messages from a filter that newDeduper makes. Each message goes to FanOut workers at about
+// the same time, as a queue would push it. One delivery in twenty repeats a message, at any age in its window and
+// beyond, most often just before the window's end: see dedup_again.go. A worker that is told that a message is new
+// delivers it at once. With a [Confirmer], one claim in some hundreds is confirmed late, after up to 1.6 times its
+// lease.
 //
-// When the load is over the harness itself asks for some messages: the latest ones, some of the oldest, and those that were
-// claimed and not handed on. A message that is not new to the filter is lost if nobody has delivered it. A [Confirmer] is
-// asked after the claims' leases have ended, and not at all if a lease is longer than 15 seconds. The harness does not ask
-// for a message whose window has been over for a short time only: a filter may keep its marks somewhat longer.
+// After the load the harness itself claims some messages: the latest ones, some of the oldest, and those that were
+// claimed and not delivered. If one of them is not new to the filter and nobody has delivered it, it is lost. With a
+// [Confirmer] the harness first waits for the leases of the claims to end; if a lease is longer than 15 seconds, it
+// does not ask at all. It does not ask for a message whose window has only just ended, since a filter may keep its
+// marks somewhat longer.
 func Dedups(c Connector, o DedupOptions, newDeduper func(redis.UniversalClient) Deduper) harness.Workload {
 	o.Name = cmp.Or(o.Name, "dedup")
 	o.Window = cmp.Or(o.Window, defaultWindow)
@@ -77,14 +81,14 @@ func Dedups(c Connector, o DedupOptions, newDeduper func(redis.UniversalClient) 
 	return d
 }
 
-// defaultWindow is not a whole number of seconds, so that a mark cut down to whole seconds is found.
+// defaultWindow is not a whole number of seconds, so that marks truncated to whole seconds are found.
 const defaultWindow = 1300 * time.Millisecond
 
 type dedups struct {
 	pool       *pool
 	opts       DedupOptions
 	newDeduper func(redis.UniversalClient) Deduper
-	delivered  atomic.Int64 // to all workers so far
+	delivered  atomic.Int64 // deliveries to all workers so far
 	claimed    undelivered
 	marks      sampledTimes // messages by the time at which they were marked for the window
 	received   sampledTimes // messages by the time at which they first came
@@ -95,7 +99,7 @@ func (d *dedups) Name() string { return d.opts.Name }
 
 func (d *dedups) Kinds() []harness.Kind { return dedupKinds(d.newDeduper) }
 
-// Situations lists what the load brings about if it lasts for some windows.
+// Situations lists what the load meets if it lasts for several windows.
 func (d *dedups) Situations() []harness.SituationName {
 	return []harness.SituationName{harness.AskedAgainAtEnd, harness.AskedAgainAfter}
 }
@@ -123,14 +127,14 @@ type dedupClient struct {
 	filter Deduper
 	window time.Duration
 
-	// The load that hands out messages, and the client to look for their marks in the end. Both are nil where neither Step
-	// nor probe is called.
+	// The load that gives out messages, and the client with which to inspect marks at the end. Both are nil if neither
+	// Step nor probe is called.
 	load  *dedups
 	redis redis.UniversalClient
 }
 
-// Step receives one message and claims it. A message that is new is handed on and, where the filter asks for it,
-// confirmed.
+// Step receives one message and claims it. It delivers a message that is new and, if the filter asks for it, confirms
+// that.
 func (c *dedupClient) Step(ctx context.Context, s *harness.Session) {
 	number, again := c.load.receive(s)
 	id := c.load.message(number)
@@ -141,7 +145,7 @@ func (c *dedupClient) Step(ctx context.Context, s *harness.Session) {
 	if op.Outcome == harness.OK && op.Result == harness.ResultFirst {
 		c.deliver(s, id)
 		c.load.claimed.remove(number)
-		op = c.confirmed(ctx, s, number, op)
+		op = c.confirmClaim(ctx, s, number, op)
 		if op.Outcome == harness.OK && !again { // a message that is marked twice would have two ages
 			c.load.marks.add(number, op.Call)
 		}
@@ -151,9 +155,9 @@ func (c *dedupClient) Step(ctx context.Context, s *harness.Session) {
 	}
 }
 
-// confirmed confirms a message that was claimed, where the filter asks for it. It returns the operation that marked the
-// message for its window.
-func (c *dedupClient) confirmed(ctx context.Context, s *harness.Session, number int64, claim harness.Op) harness.Op {
+// confirmClaim confirms a claimed message, if the filter asks for it. It returns the operation that marked the message
+// for its window.
+func (c *dedupClient) confirmClaim(ctx context.Context, s *harness.Session, number int64, claim harness.Op) harness.Op {
 	if _, ok := c.filter.(Confirmer); !ok {
 		return claim
 	}
@@ -172,7 +176,7 @@ func (c *dedupClient) claim(ctx context.Context, s *harness.Session, id string) 
 	return s.Invoke(harness.Op{Kind: harness.Claim, Key: id, TTL: ttl}, func(op *harness.Op) {
 		ctx, call := withCall(ctx)
 		first, err := c.filter.First(ctx, id, c.window)
-		if !call.settle(op, err) {
+		if !call.finish(op, err) {
 			return
 		}
 		op.Result = harness.ResultSeen
@@ -182,12 +186,12 @@ func (c *dedupClient) claim(ctx context.Context, s *harness.Session, id string) 
 	})
 }
 
-// deliver hands the message on. No command of the filter is involved, so it always succeeds.
+// deliver delivers the message. No command of the filter is involved, so it always succeeds.
 func (c *dedupClient) deliver(s *harness.Session, id string) harness.Op {
 	return s.Invoke(harness.Op{Kind: harness.Deliver, Key: id}, func(op *harness.Op) { op.Outcome = harness.OK })
 }
 
-// confirm says that the message was handed on. Where the filter does not ask for that, it does nothing and returns the
+// confirm says that the message was delivered. If the filter does not ask for that, it does nothing and returns the
 // zero Op.
 func (c *dedupClient) confirm(ctx context.Context, s *harness.Session, id string) harness.Op {
 	f, ok := c.filter.(Confirmer)
@@ -201,7 +205,7 @@ func (c *dedupClient) confirm(ctx context.Context, s *harness.Session, id string
 	})
 }
 
-// receive returns the number of the message that the caller gets now, and whether it is one that comes again.
+// receive returns the number of the caller's next message, and whether it comes again.
 func (d *dedups) receive(s *harness.Session) (number int64, again bool) {
 	if s.Rand.Float64() < redelivered {
 		if number, ok := d.drawRepeated(s); ok {

@@ -10,17 +10,17 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 )
 
-// This file chooses which messages come again, and when: at ages spread around their window, where a filter may have
-// forgotten them too early, or must have forgotten them.
+// This file chooses which messages come again, and when: at ages spread around their window, where a filter may forget
+// them too early or has to have forgotten them.
 
 // redelivered is the share of deliveries that repeat an earlier message.
 const redelivered = 0.05
 
-// ageBand is a range of ages, in windows, and the share of repeated messages that are of such an age.
+// ageBand is a range of ages, in windows, and the share of repeated messages with such an age.
 type ageBand struct{ share, from, to float64 }
 
-// ageBands cover the window and the time after it, but for a hundredth on both sides of its end: clocks may be wrong by
-// that much, so that an answer there proves nothing.
+// ageBands cover the window and the time after it, except for a hundredth on both sides of its end: clocks may be wrong
+// by that much, so an answer there proves nothing.
 var ageBands = []ageBand{
 	{0.15, 0, 0.1},
 	{0.30, 0.1, 0.94},
@@ -28,7 +28,7 @@ var ageBands = []ageBand{
 	{0.20, 1.012, 1.2},
 }
 
-// drawRepeated draws a message that comes again. It reports false if there is none of the age that was drawn.
+// drawRepeated draws a message that comes again. It returns false if there is none of the age that was drawn.
 func (d *dedups) drawRepeated(s *harness.Session) (int64, bool) {
 	if number, ok := d.slow.draw(s.Rand); ok && s.Rand.IntN(4) == 0 {
 		return number, true
@@ -42,14 +42,14 @@ func (d *dedups) drawRepeated(s *harness.Session) (int64, bool) {
 	return 0, false
 }
 
-// sampledTimes keeps the times at which messages were marked, or came, for a sample that is spread evenly over time. It is safe
-// for concurrent use. The zero value with a window is empty.
+// sampledTimes keeps the times at which messages were marked, or came, for a sample that is spread evenly over time. It
+// is safe for concurrent use. The zero value with a window set is empty.
 type sampledTimes struct {
 	window time.Duration
 
-	mu     sync.Mutex
-	first  []sampledTime // from the beginning of the load, in order of time
-	latest []sampledTime // from the last two windows or more, in order of time
+	mu       sync.Mutex
+	earliest []sampledTime // from the beginning of the load, in order of time
+	latest   []sampledTime // from the last two windows or more, in order of time
 }
 
 // sampledTime is a message and its time.
@@ -64,7 +64,7 @@ const (
 	firstAWindow   = 50
 )
 
-// add enters a message, unless another one was entered just before.
+// add adds a message, unless another one was added just before.
 func (d *sampledTimes) add(number int64, at time.Duration) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -75,12 +75,12 @@ func (d *sampledTimes) add(number int64, at time.Duration) {
 		d.latest = append(d.latest[:0], d.latest[2*entriesAWindow:]...)
 	}
 	d.latest = append(d.latest, sampledTime{number, at})
-	if n := len(d.first); n < firstEntries && (n == 0 || at >= d.first[n-1].at+d.window/firstAWindow) {
-		d.first = append(d.first, sampledTime{number, at})
+	if n := len(d.earliest); n < firstEntries && (n == 0 || at >= d.earliest[n-1].at+d.window/firstAWindow) {
+		d.earliest = append(d.earliest, sampledTime{number, at})
 	}
 }
 
-// draw returns a random message whose time is in [from, to], and false if there is none.
+// draw returns a random message with a time in [from, to], and false if there is none.
 func (d *sampledTimes) draw(rng *rand.Rand, from, to time.Duration) (number int64, ok bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -92,11 +92,11 @@ func (d *sampledTimes) draw(rng *rand.Rand, from, to time.Duration) (number int6
 	return d.latest[i+rng.IntN(j-i)].number, true
 }
 
-// oldest lists up to n of the first messages, whose time is at most before.
+// oldest lists up to n of the first messages with a time up to before.
 func (d *sampledTimes) oldest(n int, before time.Duration) (numbers []int64) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	for _, e := range d.first {
+	for _, e := range d.earliest {
 		if e.at <= before && len(numbers) < n {
 			numbers = append(numbers, e.number)
 		}
@@ -104,11 +104,12 @@ func (d *sampledTimes) oldest(n int, before time.Duration) (numbers []int64) {
 	return numbers
 }
 
-// timeOf returns the approximate time of a message: that of the last entry whose number is not larger, or 0 if there is none.
+// timeOf returns the approximate time of a message: that of the last entry whose number is not larger, or 0 if there is
+// none.
 func (d *sampledTimes) timeOf(number int64) time.Duration {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	for _, entries := range [][]sampledTime{d.latest, d.first} {
+	for _, entries := range [][]sampledTime{d.latest, d.earliest} {
 		i := sort.Search(len(entries), func(i int) bool { return entries[i].number > number })
 		if i > 0 {
 			return entries[i-1].at
@@ -124,11 +125,11 @@ type slowClaims struct {
 }
 
 const (
-	slowToConfirm = 0.002 // share of the claims to confirm that are slow
+	slowToConfirm = 0.002 // share of the claims whose confirm is slow
 	slowAtOnce    = 3
 )
 
-// wait holds a worker up for 0.3 to 1.6 times its claim's lease, unless slowAtOnce others are slow.
+// wait delays a worker by 0.3 to 1.6 times its claim's lease, unless slowAtOnce others are slow.
 func (c *slowClaims) wait(s *harness.Session, number int64, claim harness.Op) {
 	if !c.begin(number) {
 		return

@@ -10,15 +10,15 @@ import (
 	"github.com/doublegrant/doublegrant/lua"
 )
 
-// dedup/claim-confirm, a filter that marks a message only after it was delivered.
+// dedup/claim-confirm, a filter that marks a message only after its delivery.
 //
 //	first    SET id token NX PX window/4, and deliver
 //	confirm  script: if id holds the token, SET id done PX window
 //
-// Source: stream processing practice. A claim that is not confirmed ends with its lease, and the message can be claimed
-// again: no message is lost with its worker. The price is that messages are delivered at least once. A worker that
-// crashes between delivery and confirmation, or that outlives its lease, has delivered what another is told to deliver;
-// only inside the lease is exactly one worker first, on one node.
+// Source: stream processing practice. An unconfirmed claim ends with its lease, and the message can be claimed again,
+// so none is lost with its worker. The price is delivery at least once: a worker that crashes between delivery and
+// confirmation, or outlives its lease, has delivered what another worker is told to deliver. Inside the lease exactly
+// one worker is first, on one node.
 func dedupClaimConfirm() Variant {
 	return dedupVariant("dedup/claim-confirm", newDedupClaimConfirm, Variant{
 		Doc:    "SET NX PX for a short lease; after the delivery a compare-and-set script marks for the window",
@@ -31,7 +31,7 @@ func dedupClaimConfirm() Variant {
 type dedupClaimConfirmFilter struct {
 	redis  redis.UniversalClient
 	script *redis.Script
-	tokens map[string]string // of the claims that were granted and not confirmed, by message
+	tokens map[string]string // tokens of the claims that were granted and not confirmed, by message
 }
 
 func newDedupClaimConfirm(r redis.UniversalClient) Deduper {

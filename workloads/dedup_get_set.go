@@ -13,9 +13,9 @@ import (
 //
 //	first    GET id; if absent SET id 1, EXPIRE id seconds, and deliver
 //
-// Source: "Atomic operations by Lua", plan one. Two workers that GET before either has SET both deliver. A crash after SET
-// leaves a mark that never ends, and so does a failover to a replica that has the SET and not the EXPIRE. A SET that is not
-// answered in time does the same, and on a busy machine that needs no fault: the mark is there, and nobody sends the
+// Source: "Atomic operations by Lua", plan one. Two workers that GET before either has SET both deliver. A crash after
+// SET leaves a mark that never ends, and so does a failover to a replica that has the SET but not the EXPIRE. A SET
+// whose answer is late does the same without any fault, on a busy machine: the mark is there, and nobody sends the
 // EXPIRE.
 func dedupGetSet() Variant {
 	return dedupVariant("dedup/get-set", newDedupGetSet, Variant{

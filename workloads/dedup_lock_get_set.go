@@ -17,9 +17,10 @@ import (
 //	         GET id; if absent SET id 1 EX seconds, and deliver
 //	         script: if id:lock holds the token, DEL id:lock
 //
-// Source: "Atomic operations by Lua", which names a lock as an alternative. A worker that cannot get the lock assumes that
-// the owner delivers the message, and is told "seen". So the message is lost if the owner crashes, even before it has
-// marked the message. The filter is as good as its lock: where the lease ends between GET and SET, two workers are first.
+// Source: "Atomic operations by Lua", which names a lock as an alternative. A worker that cannot get the lock assumes
+// that the owner delivers the message, and is told "seen". So the message is lost if the owner crashes, even before it
+// has marked the message. The filter is as good as its lock: if the lease ends between GET and SET, two workers are
+// first.
 func dedupLockGetSet() Variant {
 	return dedupVariant("dedup/lock-get-set", newDedupLockGetSet, Variant{
 		Doc:    "GET; if absent SET EX: under a lock (SET NX PX, compare-and-delete script)",
@@ -35,7 +36,7 @@ func dedupLockGetSet() Variant {
 
 const (
 	dedupLockTries = 3
-	dedupLockPause = 5 * time.Millisecond // longer than the lock is usually needed for
+	dedupLockPause = 5 * time.Millisecond // longer than the lock is usually held
 )
 
 type dedupLockGetSetFilter struct {
@@ -71,7 +72,7 @@ func (f *dedupLockGetSetFilter) Inspect(ctx context.Context, id string) (bool, t
 	return inspectKey(ctx, f.redis, id)
 }
 
-// underLock does what the lock is for and releases it. After an error the lock ends by itself.
+// underLock claims the message under the lock and releases the lock. After an error the lock ends by itself.
 func (f *dedupLockGetSetFilter) underLock(ctx context.Context, id, token string, window time.Duration) (bool, error) {
 	err := f.redis.Get(ctx, id).Err()
 	first := err == redis.Nil
@@ -91,8 +92,8 @@ func dedupLease(window time.Duration) time.Duration {
 	return max(time.Millisecond, (window / 4).Truncate(time.Millisecond))
 }
 
-// newToken returns a token that nobody else has. It is random and not from a seed, since only equality matters. Under the
-// explorer it is the same in each replay.
+// newToken returns a token that nobody else has. It is random and not from a seed, since only equality matters. Under
+// the explorer it is the same in each replay.
 func newToken(ctx context.Context) string {
 	if next, ok := ctx.Value(tokensKey{}).(func() string); ok {
 		return next()

@@ -12,14 +12,15 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 )
 
-// This file asks a filter for messages when the load is over.
+// This file claims messages after the load, to find out what the filter remembers.
 
 const (
-	probedAtMost = 1000             // of the claimed messages, and of the latest
-	leaseAtMost  = 15 * time.Second // the longest lease that the harness waits for: a run has not much more time to end
+	mostProbed = 1000 // undelivered messages that are probed, and latest ones
+	// the longest lease that the harness waits for; a run has little more time to end
+	longestLeaseAwaited = 15 * time.Second
 )
 
-// undelivered holds the messages that some client may have marked and nobody has delivered yet.
+// undelivered holds the messages that a client may have marked and nobody has delivered yet.
 type undelivered struct {
 	mu      sync.Mutex
 	numbers map[int64]struct{}
@@ -48,7 +49,7 @@ func (c *undelivered) latest(n int) []int64 {
 	return all[max(0, len(all)-n):]
 }
 
-// Finish asks for messages and records the answers. A wrong answer is not an error of Finish.
+// Finish claims messages and records the answers. A wrong answer is not an error of Finish.
 func (d *dedups) Finish(ctx context.Context, s *harness.Session) error {
 	c, err := d.open(0)
 	if err != nil {
@@ -56,7 +57,7 @@ func (d *dedups) Finish(ctx context.Context, s *harness.Session) error {
 	}
 	if f, ok := c.filter.(Confirmer); ok {
 		lease := f.Lease(d.opts.Window)
-		if lease > leaseAtMost {
+		if lease > longestLeaseAwaited {
 			return nil
 		}
 		waitOutLease(s, lease)
@@ -71,38 +72,39 @@ func (d *dedups) Finish(ctx context.Context, s *harness.Session) error {
 	return nil
 }
 
-// messagesToAsk lists the messages to ask for at about now: those that were claimed and not delivered, the latest, and some
-// that came so long ago that their marks have to be gone.
+// messagesToAsk lists the messages to claim at about now: those that were claimed and not delivered, the latest, and
+// some that came so long ago that their marks have to be gone.
 func (d *dedups) messagesToAsk(now time.Duration) []int64 {
-	all := d.claimed.latest(probedAtMost)
+	all := d.claimed.latest(mostProbed)
 	end := (d.delivered.Load() + int64(d.opts.FanOut) - 1) / int64(d.opts.FanOut)
-	for number := max(0, end-probedAtMost); number < end; number++ {
+	for number := max(0, end-mostProbed); number < end; number++ {
 		all = append(all, number)
 	}
-	all = append(all, d.received.oldest(outlivedAtMost, now-d.longGone())...)
+	all = append(all, d.received.oldest(mostOldProbed, now-d.certainlyGoneAge())...)
 	slices.Sort(all)
 	return slices.Compact(all)
 }
 
-const outlivedAtMost = 100 // messages that the harness asks for long after their window
+const mostOldProbed = 100 // old messages that are probed
 
-// longGone returns the age from which a message has to be new again: three windows and a quarter, and a second. It may have
-// been marked again after its window, and a filter may round windows up to seconds and keep its marks in buckets for two of
-// them.
-func (d *dedups) longGone() time.Duration { return d.opts.Window*13/4 + time.Second }
+// certainlyGoneAge returns the age from which a message has to be new again: three windows and a quarter, and a second.
+// It may have been marked again after its window, and a filter may round windows up to seconds and keep marks in
+// buckets of two windows.
+func (d *dedups) certainlyGoneAge() time.Duration { return d.opts.Window*13/4 + time.Second }
 
-// isConclusive reports whether a claim now would tell anything about a message: inside its window, or long after it.
+// isConclusive reports whether a claim now would tell anything about a message: it would inside its window, and long
+// after it.
 func (d *dedups) isConclusive(number int64, now time.Duration) bool {
 	age := now - d.received.timeOf(number)
-	return age < d.opts.Window*97/100 || age > d.longGone()
+	return age < d.opts.Window*97/100 || age > d.certainlyGoneAge()
 }
 
-// probe looks at the message's mark, where the filter can tell, and claims the message once. It claims again, three times in
-// all at most, only if there was no answer: a connection may not have noticed yet that the system is whole.
+// probe inspects the message's mark, if the filter can, and claims the message once. Without an answer it claims again,
+// up to three times in all: a connection may not have noticed yet that the system is whole.
 func (c *dedupClient) probe(ctx context.Context, s *harness.Session, number int64) {
 	id := c.load.message(number)
 	if f, ok := c.filter.(Inspector); ok {
-		c.look(ctx, s, f, id)
+		c.inspect(ctx, s, f, id)
 	}
 	for range 3 {
 		if !c.load.isConclusive(number, s.Now()) {
@@ -115,32 +117,31 @@ func (c *dedupClient) probe(ctx context.Context, s *harness.Session, number int6
 	}
 }
 
-// look asks the filter for the message's mark and records it.
-func (c *dedupClient) look(ctx context.Context, s *harness.Session, f Inspector, id string) {
+// inspect asks the filter for the message's mark and records the answer.
+func (c *dedupClient) inspect(ctx context.Context, s *harness.Session, f Inspector, id string) {
 	s.Invoke(harness.Op{Kind: harness.Inspect, Key: id}, func(op *harness.Op) {
-		marked, left, err := f.Inspect(ctx, id)
+		marked, remaining, err := f.Inspect(ctx, id)
 		switch {
 		case err != nil:
 			op.Outcome, op.Err = harness.Fail, reason(err)
 		case marked:
-			op.Outcome, op.Result, op.TTL = harness.OK, "marked", left
+			op.Outcome, op.Result, op.TTL = harness.OK, "marked", remaining
 		default:
 			op.Outcome = harness.OK
 		}
 	})
 }
 
-// inspectKey does what Inspect does, for a filter whose mark is a Redis key named as the message, which ends by nothing but
-// its TTL.
-func inspectKey(ctx context.Context, r redis.Cmdable, key string) (marked bool, left time.Duration, err error) {
-	left, err = r.PTTL(ctx, key).Result()
+// inspectKey implements Inspect for a filter whose mark is a Redis key named like the message that only its TTL ends.
+func inspectKey(ctx context.Context, r redis.Cmdable, key string) (marked bool, remaining time.Duration, err error) {
+	remaining, err = r.PTTL(ctx, key).Result()
 	switch {
-	case err != nil || left == noKey:
+	case err != nil || remaining == noKey:
 		return false, 0, err
-	case left == noEnd:
+	case remaining == noEnd:
 		return true, 0, nil
 	}
-	return true, max(time.Millisecond, left), nil
+	return true, max(time.Millisecond, remaining), nil
 }
 
 // The values by which go-redis returns the replies of PTTL that are not times.

@@ -15,14 +15,14 @@ import (
 func TestTheHarnessAsksForWhatWasClaimedAndNotDeliveredAndForTheLatest(t *testing.T) {
 	d := Dedups(nil, DedupOptions{FanOut: 2}, newDedupSetNXEX).(*dedups)
 	require.Empty(t, d.messagesToAsk(0))
-	for number := range int64(2 * probedAtMost) {
+	for number := range int64(2 * mostProbed) {
 		d.claimed.add(number)
 	}
 	d.claimed.add(3)
-	for number := range int64(probedAtMost) {
+	for number := range int64(mostProbed) {
 		d.claimed.remove(number + 10)
 	}
-	require.Len(t, d.messagesToAsk(0), probedAtMost, "those that were claimed, bounded")
+	require.Len(t, d.messagesToAsk(0), mostProbed, "those that were claimed, bounded")
 	require.EqualValues(t, 1010, d.messagesToAsk(0)[10], "the latest of them")
 
 	d.claimed = undelivered{}
@@ -32,12 +32,12 @@ func TestTheHarnessAsksForWhatWasClaimedAndNotDeliveredAndForTheLatest(t *testin
 	require.EqualValues(t, 3, all[0])
 	require.EqualValues(t, 4001, all[1])
 	require.EqualValues(t, 5000, all[len(all)-1])
-	require.Len(t, all, 1+probedAtMost)
+	require.Len(t, all, 1+mostProbed)
 	d.claimed.add(4500)
 	require.Equal(t, all, d.messagesToAsk(0), "asked for twice")
 }
 
-// finished lets the harness ask a filter after so many deliveries, and lists what it recorded.
+// finished lets the harness probe a filter after so many deliveries, and lists what it recorded.
 func finished(t *testing.T, w harness.Workload, deliveries int64) []harness.Op {
 	t.Helper()
 	d, timeline := w.(*dedups), &lockTime{}
@@ -73,10 +73,10 @@ func TestTheHarnessLooksOnlyAtMarksThatFiltersShow(t *testing.T) {
 	require.Equal(t, []string{"claim msg-0  first ok "}, lines(finished(t, w, 1)))
 }
 
-// yours is a filter of which nobody knows how it stores its marks.
+// yours is a filter that does not show how it stores its marks.
 type yours struct{ Deduper }
 
-// shown is a filter of somebody else, which shows its marks.
+// shown is a user's filter that shows its marks.
 type shown struct {
 	yours
 	left time.Duration
@@ -122,7 +122,7 @@ func TestTheErrorsOfFinalQuestionsAreRecorded(t *testing.T) {
 	}
 }
 
-// answering is a filter that answers as it was told.
+// answering is a filter with preset answers.
 type answering struct {
 	first bool
 	err   error
@@ -135,7 +135,8 @@ func TestAMessageIsRememberedUntilItIsDelivered(t *testing.T) {
 		answer answering
 		left   int
 	}{
-		"delivered": {answering{first: true}, 0}, "seen": {answering{}, 0}, "not answered": {answering{err: errors.New("timeout")}, 1},
+		"delivered": {answering{first: true}, 0}, "seen": {answering{}, 0},
+		"not answered": {answering{err: errors.New("timeout")}, 1},
 	} {
 		d := Dedups(nil, DedupOptions{}, nil).(*dedups)
 		client := &dedupClient{filter: c.answer, window: time.Second, load: d}

@@ -14,10 +14,10 @@ import (
 //
 //	first    SET id 1 NX EX seconds; WAIT n 20, in one pipeline; an error if the mark is new and fewer replicas have it
 //
-// Source: Redis documentation, SET and WAIT. A mark that a replica has survives the failover to that replica, not the
-// one to another: fewer duplicates, not none. After an error the mark stays where it is. Deleting it would be worse:
-// the DEL may be lost as well, or come after a failover and delete the mark of the next worker. So until the window is
-// over the message is delivered by nobody, unless the worker delivers it without knowing whether somebody else does.
+// Source: Redis documentation, SET and WAIT. A mark that a replica has survives a failover to that replica, not to
+// another: there are fewer duplicates, not none. After an error the mark stays. Deleting it would be worse: the DEL may
+// be lost as well, or come after a failover and delete the next worker's mark. So until the window is over nobody
+// delivers the message, unless the worker delivers it without knowing whether another one does.
 func dedupSetNXEXWait(acks int) Variant {
 	return dedupVariant("dedup/set-nx-ex-wait", newDedupSetNXEXWait(waitFor(acks)), Variant{
 		Doc:     fmt.Sprintf("SET NX EX, WAIT %d; an error if fewer replicas have the mark", acks),
@@ -25,7 +25,8 @@ func dedupSetNXEXWait(acks int) Variant {
 		Claim:   OneNode,
 		Acks:    acks,
 		waiting: dedupSetNXEXWait,
-		Flaws:   []Flaw{{harness.LostMessage, Crash}, {harness.DuplicateDelivery, Failover}, {harness.LostMessage, Failover}},
+		Flaws: []Flaw{{harness.LostMessage, Crash}, {harness.DuplicateDelivery, Failover},
+			{harness.LostMessage, Failover}},
 	})
 }
 
@@ -44,7 +45,7 @@ func (f *dedupSetNXEXWaitFilter) First(ctx context.Context, id string, window ti
 		set = p.SetArgs(ctx, id, "1", redis.SetArgs{Mode: "NX", TTL: fullSeconds(window)})
 	})
 	first, err := repliedOK(set)
-	if err != nil || !first { // whether somebody else's mark is replicated is not this worker's concern
+	if err != nil || !first { // whether somebody else's mark is replicated does not concern this worker
 		return false, err
 	}
 	return true, enough

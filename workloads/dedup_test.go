@@ -16,8 +16,8 @@ import (
 	"github.com/doublegrant/doublegrant/harness/cluster/clustertest"
 )
 
-// muchPatience is for a WAIT that says too little only if there are too few replicas: on a busy machine one may take a
-// while.
+// muchPatience is the timeout of a WAIT that must fall short only if there are too few replicas. On a busy machine one
+// may take a while.
 const muchPatience = 5 * time.Second
 
 // patientWait returns v with a longer timeout for its replicas.
@@ -62,7 +62,7 @@ func end(t *testing.T, r redis.UniversalClient, key string) {
 	require.True(t, r.PExpireAt(t.Context(), key, time.Unix(1, 0)).Val(), "%s does not exist", key)
 }
 
-// isFirst asks a filter for a message.
+// isFirst claims a message from a filter.
 func isFirst(t *testing.T, f Deduper, id string) bool {
 	t.Helper()
 	first, err := f.First(t.Context(), id, dedupWindow)
@@ -72,7 +72,7 @@ func isFirst(t *testing.T, f Deduper, id string) bool {
 
 const dedupWindow = 20 * time.Second
 
-// eachFilter runs f for every filter of the catalogue, on a Redis that has the replicas that it waits for.
+// eachFilter runs f for every filter of the catalogue, on a Redis with the replicas that it waits for.
 func eachFilter(t *testing.T, f func(t *testing.T, v Variant, r redis.UniversalClient)) {
 	_, alone := realRedis(t)
 	replicated := realSentinel(t)
@@ -91,7 +91,7 @@ func TestEveryFilterKeepsItsContractAlone(t *testing.T) {
 	})
 }
 
-// keepsContract lets two workers ask f and g for the same message.
+// keepsContract lets two workers claim the same message from f and g.
 func keepsContract(t *testing.T, f, g Deduper, r redis.UniversalClient) {
 	t.Helper()
 	ctx, id := t.Context(), t.Name()
@@ -186,7 +186,8 @@ func TestAWorkerDeliversWhatItIsTheFirstToClaim(t *testing.T) {
 		c.confirm(ctx, s, id)
 		return p.ops
 	}
-	claim := harness.Op{Kind: harness.Claim, Key: "plain", TTL: window, Result: harness.ResultFirst, Outcome: harness.OK}
+	claim := harness.Op{Kind: harness.Claim, Key: "plain", TTL: window, Result: harness.ResultFirst,
+		Outcome: harness.OK}
 	deliver := harness.Op{Kind: harness.Deliver, Key: "plain", Outcome: harness.OK}
 	require.Equal(t, []harness.Op{claim, deliver}, step(newDedupSetNXEX(r), "plain"))
 

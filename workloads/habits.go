@@ -10,16 +10,18 @@ import (
 	"github.com/doublegrant/doublegrant/harness/interleave"
 )
 
-// This file has what the last clients of a search do where its options ask for Habits: they use their lock, filter or generator more
-// than once, as a process does that has it for long. A search has a part of its own for each of them.
+// This file has the last clients of a search whose options ask for Habits. They use their lock, filter or generator
+// more than once, as a long-lived process does. A search has a part of its own for each of them.
 
 const (
-	renewal  = interleave.MaxClients + iota // the place of the client that renews its lease again and again
-	twoNames                                // the place of the client that uses two names at once, then one of them again
-	comeback                                // the place of the client that comes back when its lease or window is over
+	placeRenews = interleave.MaxClients + iota // the place of the client that renews its lease again and again
+	// the place of the client that uses two names at once, then one of them again
+	placeTwoNames
+	placeComesBack // the place of the client that comes back after its lease or window
 )
 
-// habits returns the places of clients that a search has a part of its own for, if its options ask for that.
+// habits returns places if asked is set, and nothing otherwise. They are clients for which a search has parts of their
+// own.
 func habits(asked bool, places ...int) []int {
 	if !asked {
 		return nil
@@ -27,27 +29,28 @@ func habits(asked bool, places ...int) []int {
 	return places
 }
 
-// lockHabits returns the places of such clients of a lock. One that cannot be renewed has none that renews.
+// lockHabits returns the places of clients that use a lock more than once. A lock that cannot be renewed has no client
+// that renews.
 func lockHabits(o LockOptions, newLocker func(redis.UniversalClient) Locker) []int {
-	places := habits(o.Habits, twoNames, comeback)
+	places := habits(o.Habits, placeTwoNames, placeComesBack)
 	if o.Habits {
 		if _, extends := newLocker(nil).(Extender); extends {
-			places = append(places, renewal)
+			places = append(places, placeRenews)
 		}
 	}
 	return places
 }
 
-// otherName returns the second name that a client uses. The first is its beginning. Nobody else asks for it.
+// otherName returns the second name that a client uses, which begins with the first. No other client uses it.
 func otherName(name string) string { return name + "-2" }
 
-// IsOtherName reports whether a name is the second one that a client of a search uses. No two clients use the same.
+// IsOtherName reports whether name is the second one that a client of a search uses. No two clients use the same.
 func IsOtherName(name string) bool {
 	return name == otherName(exploredLock) || name == otherName(exploredMessage)
 }
 
-// useTwoLocks has two locks at once, the other before the one that all clients try, gives both up in the same order, and goes on with a
-// second use of that one.
+// useTwoLocks holds two locks at once: another one, taken first, and the one that all clients try. It releases both in
+// the same order, and then uses the second again.
 func (c *lockClient) useTwoLocks(ctx context.Context, s *harness.Session, key, owner string) {
 	names, granted := []string{otherName(key), key}, [2]bool{}
 	for i, name := range names {
@@ -61,11 +64,11 @@ func (c *lockClient) useTwoLocks(ctx context.Context, s *harness.Session, key, o
 	c.attempt(ctx, s, key, owner)
 }
 
-// outlive takes a lock, is busy until its lease is long over, takes the lock for something else, and only then renews and gives up what it had
-// first.
-func (c *lockClient) outlive(ctx context.Context, s *harness.Session, key, owner string) {
+// useAfterLease takes a lock and is busy until long after its lease. It takes the lock again under another token, and
+// only then renews and releases what it had first.
+func (c *lockClient) useAfterLease(ctx context.Context, s *harness.Session, key, owner string) {
 	first, second := owner+"-first", owner+"-second"
-	if c.acquire(ctx, s, key, first).Outcome == harness.Fail || harness.Sleep(ctx, longOver(c.opts.TTL)) != nil {
+	if c.acquire(ctx, s, key, first).Outcome == harness.Fail || harness.Sleep(ctx, afterLease(c.opts.TTL)) != nil {
 		return
 	}
 	again := c.acquire(ctx, s, key, second).Outcome
@@ -78,11 +81,11 @@ func (c *lockClient) outlive(ctx context.Context, s *harness.Session, key, owner
 	}
 }
 
-// renewAfter lists, as parts of a lease, how long the client waits before it renews its lease each time: late in it, soon after that, and in its
-// first half.
+// renewAfter lists how long the client waits before each renewal of its lease, as parts of the lease: late in it, soon
+// after that, and in its first half.
 var renewAfter = [...]float64{0.65, 0.1, 0.35}
 
-// renewAgain takes a lock, renews its lease several times, and gives it up.
+// renewAgain takes a lock, renews its lease several times, and releases it.
 func (c *lockClient) renewAgain(ctx context.Context, s *harness.Session, key, owner string) {
 	if c.acquire(ctx, s, key, owner).Outcome != harness.OK {
 		return
@@ -96,28 +99,28 @@ func (c *lockClient) renewAgain(ctx context.Context, s *harness.Session, key, ow
 	c.release(ctx, s, key, owner)
 }
 
-// handleTwo claims two messages before it delivers the first, the other before the one that all clients get.
+// handleTwo claims two messages before it delivers the first: another one, and then the one that all clients get.
 func (c *dedupClient) handleTwo(ctx context.Context, s *harness.Session, id string) {
 	other := otherName(id)
 	claims := []harness.Op{c.claim(ctx, s, other), c.claim(ctx, s, id)}
 	for _, got := range claims {
-		c.handOn(ctx, s, got)
+		c.deliverIfNew(ctx, s, got)
 	}
 }
 
-// handleAgain gets a message twice, and once more when its window is long over.
+// handleAgain claims a message twice, and once more long after its window.
 func (c *dedupClient) handleAgain(ctx context.Context, s *harness.Session, id string) {
-	for _, pause := range []time.Duration{0, 0, longOver(c.window)} {
+	for _, pause := range []time.Duration{0, 0, afterLease(c.window)} {
 		if harness.Sleep(ctx, pause) != nil {
 			return
 		}
-		c.handOn(ctx, s, c.claim(ctx, s, id))
+		c.deliverIfNew(ctx, s, c.claim(ctx, s, id))
 	}
 }
 
-// handOn delivers and confirms a message that its claim says is new.
-func (c *dedupClient) handOn(ctx context.Context, s *harness.Session, claim harness.Op) {
-	// To deliver takes time, in which a worker may crash.
+// deliverIfNew delivers and confirms a message that its claim says is new.
+func (c *dedupClient) deliverIfNew(ctx context.Context, s *harness.Session, claim harness.Op) {
+	// Delivery takes time, in which a worker may crash.
 	if claim.Outcome == harness.OK && claim.Result == harness.ResultFirst && s.Sleep(time.Millisecond) {
 		c.deliver(s, claim.Key)
 		c.confirm(ctx, s, claim.Key)

@@ -4,9 +4,9 @@ import "github.com/doublegrant/doublegrant/harness"
 
 // lib/go-redis-lock, lock/set-nx-px on go-redis with its default options.
 //
-// Source: go-redis, which sends a command that got no answer again, three times at most; redis/go-redis#2985. A SET NX that
-// was executed is then refused because of the key that it has set itself. Its caller is told that somebody else has the
-// lock, and nobody has it until the lease is over.
+// Source: go-redis, which resends a command without an answer up to three times; redis/go-redis#2985. A SET NX that was
+// executed is then refused because of the key that it set itself. Its caller is told that somebody else has the lock,
+// and nobody has it until the lease is over.
 func libGoRedisLock() Variant {
 	return lockVariant("lib/go-redis-lock", newSetNXPX, Variant{
 		Doc:     "SET NX PX and a compare-and-delete script, on go-redis with its default retries",
@@ -19,8 +19,8 @@ func libGoRedisLock() Variant {
 
 // lib/go-redis-dedup, dedup/set-nx-ex on go-redis with its default options.
 //
-// Source: as lib/go-redis-lock. A claim whose answer was lost is sent again and meets its own mark. Its caller is told that
-// somebody else has the message, and nobody delivers it.
+// Source: as lib/go-redis-lock. A claim whose answer was lost is sent again and meets its own mark. Its caller is told
+// that somebody else has the message, and nobody delivers it.
 func libGoRedisDedup() Variant {
 	return dedupVariant("lib/go-redis-dedup", newDedupSetNXEX, Variant{
 		Doc:     "SET NX EX, on go-redis with its default retries",

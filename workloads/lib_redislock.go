@@ -19,8 +19,8 @@ import (
 //	extend   script: GET, compare, PEXPIRE
 //	release  script: GET, compare, DEL
 //
-// Source: the library. It is the reference lock, but grants a lock again to a caller with the same token. Tokens are as
-// long as the library's own, and derived from the owner's name, so that schedules can be run again.
+// Source: the library. It is the reference lock, except that it grants a lock again to a caller with the same token.
+// Tokens are as long as the library's own, and derived from the owner's name, so that schedules can be replayed.
 func libRedislock() Variant {
 	return lockVariant("lib/redislock", newRedislock, Variant{
 		Doc:    "bsm/redislock without retries, with tokens as it makes them",
@@ -33,7 +33,7 @@ func libRedislock() Variant {
 // lib/redislock-token, bsm/redislock with its caller's tokens.
 //
 // Source: the library's Options.Token. Its scripts compare only as many characters as the caller's token has. A caller
-// whose token is a prefix of the owner's takes the lock from that owner.
+// whose token is a prefix of the owner's therefore takes the lock from that owner.
 func libRedislockToken() Variant {
 	return lockVariant("lib/redislock-token", newRedislockToken, Variant{
 		Doc:           "bsm/redislock without retries, with its caller's tokens",
@@ -110,7 +110,7 @@ func (l *redislockLock) Release(ctx context.Context, key, owner string) (bool, e
 	return redislockAnswer(h.Release(ctx)) // a nil lock answers that it is not held
 }
 
-// redislockAnswer tells the library's refusals from its errors.
+// redislockAnswer separates the library's refusals from its errors.
 func redislockAnswer(err error) (bool, error) {
 	if errors.Is(err, redislock.ErrNotObtained) || errors.Is(err, redislock.ErrLockNotHeld) {
 		return false, nil

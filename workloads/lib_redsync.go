@@ -20,7 +20,7 @@ import (
 //	release  script: GET, compare, DEL
 //
 // Source: the library. One pool is a quorum of one: the reference lock. Each command has a twentieth of the lease to be
-// answered. Only "taken" is a refusal; whatever else goes wrong leaves open whether the lock was taken.
+// answered. Only "taken" is a refusal. Any other failure leaves open whether the lock was taken.
 func libRedsync() Variant {
 	return lockVariant("lib/redsync", newRedsync, Variant{
 		Doc:    "go-redsync/redsync v4 with one pool, one try",
@@ -39,7 +39,8 @@ func libRedsyncRetries() Variant {
 		Explored: 2,
 		Source:   "github.com/go-redsync/redsync",
 		Claim:    OneNode,
-		// Both tries have one token. The first SET may come when the lock was lost and another owner has given it back: then it is taken again.
+		// Both tries have one token. The first SET may come after the lock was lost and another owner has released it:
+		// then it is taken again.
 		Flaws: []Flaw{{harness.SilentReacquire, LateCommand}, {harness.DoubleGrant, Failover}},
 	})
 }
@@ -47,7 +48,7 @@ func libRedsyncRetries() Variant {
 type redsyncLock struct {
 	redsync *redsync.Redsync
 	held    map[grant]*redsync.Mutex
-	tries   int // 0: one
+	tries   int // number of tries; 0: one
 }
 
 // grant names a lock that a library has granted and keeps an object for.
@@ -70,7 +71,8 @@ func redsyncOn(pools ...redsyncpool.Pool) redsyncLock {
 
 // mutex returns the library's object for one acquire.
 func (l *redsyncLock) mutex(key, owner string, ttl time.Duration) *redsync.Mutex {
-	return l.redsync.NewMutex(key, redsync.WithExpiry(ttl), redsync.WithTries(max(1, l.tries)), redsync.WithRetryDelay(0),
+	return l.redsync.NewMutex(key, redsync.WithExpiry(ttl), redsync.WithTries(max(1, l.tries)),
+		redsync.WithRetryDelay(0),
 		redsync.WithGenValueFunc(func() (string, error) { return owner, nil }))
 }
 
@@ -91,7 +93,7 @@ func (l *redsyncLock) Acquire(ctx context.Context, key, owner string, ttl time.D
 	return ok, err
 }
 
-// Extend renews the lease for the length of the first: the library takes no other.
+// Extend renews the lease for its first length, since the library takes no other.
 func (l *redsyncLock) Extend(ctx context.Context, key, owner string, _ time.Duration) (bool, error) {
 	m := l.held[grant{key, owner}]
 	if m == nil {
@@ -109,7 +111,8 @@ func (l *redsyncLock) Release(ctx context.Context, key, owner string) (bool, err
 	return redsyncAnswer(m.UnlockContext(ctx))
 }
 
-// redsyncAnswer tells the library's refusals from its errors. The library may report an error although it did as asked.
+// redsyncAnswer separates the library's refusals from its errors. The library may report an error although it did as
+// asked.
 func redsyncAnswer(ok bool, err error) (bool, error) {
 	var taken *redsync.ErrTaken
 	if errors.As(err, &taken) || errors.Is(err, redsync.ErrLockAlreadyExpired) {

@@ -18,9 +18,9 @@ import (
 //	extend   on all pools at once, script: GET, compare, PEXPIRE
 //	release  on all pools at once, script: GET, compare, DEL
 //
-// Source: the library, after Redis documentation, "Distributed Locks with Redis". Unlike lock/redlock it asks all masters
-// at once, so clients that come at the same time split the masters more often, and none is granted the lock. Extending and
-// releasing have no time limit but the client's own.
+// Source: the library, after Redis documentation, "Distributed Locks with Redis". Unlike lock/redlock it asks all
+// masters at once, so clients that come at the same time split the masters more often, and none is granted the lock.
+// Extending and releasing have no time limit but the client's own.
 func libRedsyncQuorum() Variant {
 	return quorumVariant("lib/redsync-quorum", newRedsyncQuorum, Variant{
 		Doc:    "go-redsync/redsync v4 with a pool for each master, one try",
@@ -42,7 +42,7 @@ func newRedsyncQuorum(masters []redis.UniversalClient) Locker {
 	return &redsyncQuorumLock{redsyncOn(pools...), len(pools)}
 }
 
-// Acquire takes the library at its word: after an error, what it took is released again.
+// Acquire returns false only if every master refused. After any other error the library has released what it took.
 func (l *redsyncQuorumLock) Acquire(ctx context.Context, key, owner string, ttl time.Duration) (bool, error) {
 	m := l.mutex(key, owner, ttl)
 	err := m.TryLockContext(ctx)
@@ -56,8 +56,8 @@ func (l *redsyncQuorumLock) Acquire(ctx context.Context, key, owner string, ttl 
 	return false, errors.Join(errGivenBack, err)
 }
 
-// Extend returns an error, which leaves open what became of the lease, unless it was renewed or every master said no: the
-// library does not tell whether some of them renewed it.
+// Extend returns true if the lease was renewed and false if every master refused. Otherwise it returns an error, since
+// the library does not tell whether some masters renewed it.
 func (l *redsyncQuorumLock) Extend(ctx context.Context, key, owner string, _ time.Duration) (bool, error) {
 	m := l.held[grant{key, owner}]
 	if m == nil {
@@ -83,7 +83,7 @@ func (l *redsyncQuorumLock) Release(ctx context.Context, key, owner string) (boo
 	delete(l.held, grant{key, owner})
 	ok, err := m.UnlockContext(ctx)
 	if ok || l.outvoted(err) {
-		return ok, nil // on a majority, whatever the others said
+		return ok, nil // a majority answered so, whatever the others said
 	}
 	return false, err
 }
@@ -91,8 +91,8 @@ func (l *redsyncQuorumLock) Release(ctx context.Context, key, owner string) (boo
 // outvoted reports whether so many masters said no that no majority was left.
 func (l *redsyncQuorumLock) outvoted(err error) bool { return countNoes(err) > l.pools-(l.pools/2+1) }
 
-// countNoes counts the masters that answered no: taken, another's, or gone. The library joins one error for each master. If a
-// majority refused, it names them in one error and drops the others.
+// countNoes counts the masters that said no: the lock was taken, another's, or gone. The library joins one error for
+// each master. If a majority refused, it names those in one error and drops the others.
 func countNoes(err error) int {
 	switch e := err.(type) {
 	case *redsync.ErrTaken:

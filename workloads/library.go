@@ -11,23 +11,25 @@ import (
 	"github.com/doublegrant/doublegrant/harness/interleave"
 )
 
-// Library says how a variant is run whose algorithm is another language's library, as it comes. The zero value is no library.
+// Library says how to run a variant whose algorithm is an unmodified library of another language. The zero value is no
+// library.
 type Library struct {
-	Interpreters []string // the first that passes Probe runs the adapter
-	Probe        []string // arguments with which an interpreter says by exit code 0 that it has the library
-	Packages     string   // Debian packages that have it all
-	File         string   // the adapter, in package clients
-	Args         []string // of the adapter
+	Interpreters []string // interpreters; the first that passes Probe runs the adapter
+	Probe        []string // arguments with which an interpreter says, by exit code 0, that it has the library
+	Packages     string   // Debian packages with all that is needed
+	File         string   // the adapter's file, in package clients
+	Args         []string // arguments of the adapter
 }
 
 var (
-	pythons = []string{"python3", "/usr/bin/python3"} // the PATH's may lack what Debian's has
+	pythons = []string{"python3", "/usr/bin/python3"} // the first one in the PATH may lack what Debian's has
 	phps    = []string{"php"}
 )
 
 // foreignVariants lists the locks of other languages' libraries. They need what Library.Packages names.
 func foreignVariants() []Variant {
-	return []Variant{libRedisPyLock(), libRedisPyLockEndless(), libRQScheduler(), libRQSchedulerTwoQueues(), libToozLock(), libSymfonyLock(), libLaravelLock()}
+	return []Variant{libRedisPyLock(), libRedisPyLockEndless(), libRQScheduler(), libRQSchedulerTwoQueues(),
+		libToozLock(), libSymfonyLock(), libLaravelLock()}
 }
 
 // lib/redis-py-lock, redis.lock.Lock, unmodified.
@@ -37,7 +39,8 @@ func foreignVariants() []Variant {
 //	release  script: GET, compare, DEL
 func libRedisPyLock() Variant {
 	return foreignLock("lib/redis-py-lock", canLock, redisPy(), Variant{
-		Doc: "redis-py's Lock (Python), which tries once", Claim: OneNode, Flaws: []Flaw{{harness.DoubleGrant, Failover}},
+		Doc: "redis-py's Lock (Python), which tries once", Claim: OneNode,
+		Flaws: []Flaw{{harness.DoubleGrant, Failover}},
 	})
 }
 
@@ -47,12 +50,14 @@ func libRedisPyLock() Variant {
 func libRedisPyLockEndless() Variant {
 	return foreignLock("lib/redis-py-lock-endless", canLock, redisPy("timeout=0"), Variant{
 		Doc: "redis-py's Lock(timeout=0) (Python); its reacquire() deletes the lock and returns True", Claim: Nothing,
-		Flaws: []Flaw{{harness.DoubleGrant, Race}, {harness.StuckLock, Crash}, {harness.DoubleGrant, Failover}, {harness.StuckLock, Failover}},
+		Flaws: []Flaw{{harness.DoubleGrant, Race}, {harness.StuckLock, Crash}, {harness.DoubleGrant, Failover},
+			{harness.StuckLock, Failover}},
 	})
 }
 
 func redisPy(args ...string) Library {
-	return Library{Interpreters: pythons, Probe: []string{"-c", "import redis.lock"}, Packages: "python3-redis", File: "python/redis_py_lock.py", Args: args}
+	return Library{Interpreters: pythons, Probe: []string{"-c", "import redis.lock"}, Packages: "python3-redis",
+		File: "python/redis_py_lock.py", Args: args}
 }
 
 // lib/rq-scheduler-lock, the locks by which rq's schedulers share queues, unmodified.
@@ -62,50 +67,60 @@ func redisPy(args ...string) Library {
 //	release  DEL, whoever has the lock
 func libRQScheduler() Variant {
 	return foreignLock("lib/rq-scheduler-lock", canLock, rqScheduler(), Variant{
-		Doc: "rq's scheduler (Python); heartbeat renews and release_locks deletes whatever is there", Claim: Nothing, Lease: rqLease,
+		Doc: "rq's scheduler (Python); heartbeat renews and release_locks deletes whatever is there", Claim: Nothing,
+		Lease: rqLease,
 		Flaws: []Flaw{
-			{harness.DoubleGrant, LateRelease}, {harness.StolenRelease, LateRelease}, {harness.SilentReacquire, LateExtend}, {harness.DoubleGrant, Failover},
+			{harness.DoubleGrant, LateRelease}, {harness.StolenRelease, LateRelease},
+			{harness.SilentReacquire, LateExtend}, {harness.DoubleGrant, Failover},
 		},
 	})
 }
 
-// lib/rq-scheduler-two-queues, schedulers of two queues each. One that stops deletes the locks of both, also the one it never got.
+// lib/rq-scheduler-two-queues, schedulers of two queues each. One that stops deletes the locks of both, including one
+// that it never got.
 func libRQSchedulerTwoQueues() Variant {
 	return foreignLock("lib/rq-scheduler-two-queues", canLock, rqScheduler("two-queues"), Variant{
-		Doc: "rq's schedulers (Python) of two queues; one that stops deletes locks that it never got", Claim: Nothing, Lease: rqLease, ExploredBriefly: true,
+		Doc: "rq's schedulers (Python) of two queues; one that stops deletes locks that it never got", Claim: Nothing,
+		Lease: rqLease, ExploredBriefly: true,
 		Flaws: []Flaw{
-			{harness.DoubleGrant, Race}, {harness.StolenRelease, LateRelease}, {harness.SilentReacquire, LateExtend}, {harness.DoubleGrant, Failover},
+			{harness.DoubleGrant, Race}, {harness.StolenRelease, LateRelease}, {harness.SilentReacquire, LateExtend},
+			{harness.DoubleGrant, Failover},
 		},
 	})
 }
 
-// rqLease is a lease that an rq scheduler can ask for: its interval, of 10 s here, and a minute.
+// rqLease is a lease that an rq scheduler can ask for: its interval, 10 s here, plus a minute.
 const rqLease = 70 * time.Second
 
 func rqScheduler(args ...string) Library {
-	return Library{Interpreters: pythons, Probe: []string{"-c", "import rq.scheduler"}, Packages: "python3-rq", File: "python/rq_scheduler.py", Args: args}
+	return Library{Interpreters: pythons, Probe: []string{"-c", "import rq.scheduler"}, Packages: "python3-rq",
+		File: "python/rq_scheduler.py", Args: args}
 }
 
 // lib/tooz-lock, the lock of OpenStack's tooz, unmodified: redis-py's, with a heartbeat that renews it.
 func libToozLock() Variant {
 	return foreignLock("lib/tooz-lock", canLock, Library{
-		Interpreters: pythons, Probe: []string{"-c", "import redis, tooz.drivers.redis"}, Packages: "python3-tooz python3-redis", File: "python/tooz_lock.py",
+		Interpreters: pythons, Probe: []string{"-c", "import redis, tooz.drivers.redis"},
+		Packages: "python3-tooz python3-redis", File: "python/tooz_lock.py",
 	}, Variant{
 		Doc: "tooz's lock on Redis (Python, OpenStack), which tries once", Claim: OneNode,
-		// Its release tries again by itself when the connection fails. redis-py's lock has forgotten its token by then, so the answer is no.
+		// Its release retries by itself when the connection fails. By then redis-py's lock has forgotten its token, so
+		// the answer is no.
 		Flaws: []Flaw{{harness.RefusedRelease, Unanswered}, {harness.DoubleGrant, Failover}},
 	})
 }
 
-// lib/symfony-lock, Symfony\Component\Lock\Store\RedisStore, unmodified. It keeps each lock as a sorted set, and looks at the client's
-// clock often, so that searches with more than two clients are long.
+// lib/symfony-lock, Symfony\Component\Lock\Store\RedisStore, unmodified. It keeps each lock as a sorted set and reads
+// the client's clock often, so searches with more than two clients take long.
 func libSymfonyLock() Variant {
 	return foreignLock("lib/symfony-lock", canLock, Library{
-		Interpreters: phps, Probe: []string{"-r", phpHas("Symfony/Component/Lock/autoload.php")}, Packages: "php-cli php-redis php-symfony-lock",
-		File: "php/symfony_lock.php",
+		Interpreters: phps, Probe: []string{"-r", phpHas("Symfony/Component/Lock/autoload.php")},
+		Packages: "php-cli php-redis php-symfony-lock",
+		File:     "php/symfony_lock.php",
 	}, Variant{
-		Doc: "Symfony's lock on Redis (PHP), which tries once", Claim: OneNode, Explored: 2, ExploredBriefly: true, ExploredUncrashed: true,
-		Flaws: []Flaw{{harness.DoubleGrant, Failover}},
+		Doc: "Symfony's lock on Redis (PHP), which tries once", Claim: OneNode, Explored: 2, ExploredBriefly: true,
+		ExploredUncrashed: true,
+		Flaws:             []Flaw{{harness.DoubleGrant, Failover}},
 	})
 }
 
@@ -115,14 +130,16 @@ func libSymfonyLock() Variant {
 //	release  script: GET, compare, DEL
 func libLaravelLock() Variant {
 	return foreignLock("lib/laravel-lock", canLock[:2], Library{
-		Interpreters: phps, Probe: []string{"-r", phpHas("Illuminate/Cache/autoload.php", "Illuminate/Redis/autoload.php")},
+		Interpreters: phps, Probe: []string{"-r",
+			phpHas("Illuminate/Cache/autoload.php", "Illuminate/Redis/autoload.php")},
 		Packages: "php-cli php-redis php-illuminate-cache php-illuminate-redis", File: "php/laravel_lock.php",
 	}, Variant{
-		Doc: "Laravel's cache lock on Redis (PHP), in whole seconds", Claim: OneNode, Flaws: []Flaw{{harness.DoubleGrant, Failover}},
+		Doc: "Laravel's cache lock on Redis (PHP), in whole seconds", Claim: OneNode,
+		Flaws: []Flaw{{harness.DoubleGrant, Failover}},
 	})
 }
 
-// phpHas returns a line of PHP that ends with 0 if the extension redis and the files are there.
+// phpHas returns a line of PHP that exits with 0 if the extension redis and the files are there.
 func phpHas(files ...string) string {
 	line := "exit(extension_loaded('redis')"
 	for _, f := range files {
@@ -134,20 +151,21 @@ func phpHas(files ...string) string {
 // canLock lists what most adapters of locks can do, by the names of the protocol.
 var canLock = []string{DoAcquire, DoRelease, DoExtend}
 
-// foreignLock makes the variant of a library. Until RunBy has given it a program it can do nothing.
+// foreignLock makes the variant of a library. It can do nothing until RunBy gives it a program.
 func foreignLock(id string, can []string, l Library, v Variant) Variant {
 	v.ID, v.Family, v.library, v.can = id, Lock, l, can
 	v.Source = "the library, from Debian's " + l.Packages
-	return v.RunBy(idle{})
+	return v.RunBy(notRun{})
 }
 
-// Library returns how the library of another language is run that is the variant. It reports false for all other variants.
+// Library returns how to run the library of another language that is this variant. It returns false for all other
+// variants.
 func (v Variant) Library() (Library, bool) { return v.library, v.library.File != "" }
 
-// RunBy returns the variant of a library as run runs it. Without it the variant is for listings only.
+// RunBy returns the variant of a library with run as its program. Without it the variant can only be listed.
 func (v Variant) RunBy(run Outside) Variant {
 	c := Client{As: Lock, Name: v.ID, Command: []string{v.library.File}, Can: v.can, Symmetric: true}
-	made, _ := c.variant(run) // only a family that is unknown is an error
+	made, _ := c.variant(run) // only an unknown family is an error
 	v.newLocker, v.outside = made.newLocker, run
 	v.program = func(o Options) interleave.Program {
 		p := made.program(o)
@@ -157,28 +175,28 @@ func (v Variant) RunBy(run Outside) Variant {
 	return v
 }
 
-// idle is the program of a variant that nobody runs.
-type idle struct{}
+// notRun is the program of a variant that nobody runs.
+type notRun struct{}
 
-var errIdle = errors.New("this variant is of a listing, and nobody runs its program")
+var errNotRun = errors.New("this variant is of a listing, and nobody runs its program")
 
-func (idle) At(string) (Operations, error)            { return idle{}, nil }
-func (idle) On(...redis.UniversalClient) Operations   { return idle{} }
-func (idle) Beside(redis.UniversalClient) Operations  { return idle{} }
-func (idle) Kill(string)                              {}
-func (idle) Drive(string, ...string) (Driving, error) { return nil, errIdle }
-func (idle) Announced(string, string)                 {}
-func (idle) LogTo(string)                             {}
-func (idle) Lead(func(redis.UniversalClient) string)  {}
-func (idle) Close()                                   {}
+func (notRun) At(string) (Operations, error)            { return notRun{}, nil }
+func (notRun) On(...redis.UniversalClient) Operations   { return notRun{} }
+func (notRun) Beside(redis.UniversalClient) Operations  { return notRun{} }
+func (notRun) Kill(string)                              {}
+func (notRun) Drive(string, ...string) (Driving, error) { return nil, errNotRun }
+func (notRun) Announced(string, string)                 {}
+func (notRun) LogTo(string)                             {}
+func (notRun) Lead(func(redis.UniversalClient) string)  {}
+func (notRun) Close()                                   {}
 
-func (idle) Acquire(context.Context, string, string, time.Duration) (bool, error) {
-	return false, errIdle
+func (notRun) Acquire(context.Context, string, string, time.Duration) (bool, error) {
+	return false, errNotRun
 }
-func (idle) Extend(context.Context, string, string, time.Duration) (bool, error) {
-	return false, errIdle
+func (notRun) Extend(context.Context, string, string, time.Duration) (bool, error) {
+	return false, errNotRun
 }
-func (idle) Release(context.Context, string, string) (bool, error)        { return false, errIdle }
-func (idle) First(context.Context, string, time.Duration) (bool, error)   { return false, errIdle }
-func (idle) Confirm(context.Context, string, time.Duration) (bool, error) { return false, errIdle }
-func (idle) Next(context.Context, string, string) (string, error)         { return "", errIdle }
+func (notRun) Release(context.Context, string, string) (bool, error)        { return false, errNotRun }
+func (notRun) First(context.Context, string, time.Duration) (bool, error)   { return false, errNotRun }
+func (notRun) Confirm(context.Context, string, time.Duration) (bool, error) { return false, errNotRun }
+func (notRun) Next(context.Context, string, string) (string, error)         { return "", errNotRun }

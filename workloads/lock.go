@@ -16,23 +16,23 @@ import (
 
 // Locker is a lock under test. One Locker serves one client, from one goroutine.
 type Locker interface {
-	// Acquire tries once to take the lock key for ttl in the name of owner, a token that no other attempt ever uses. It
-	// returns false without an error when somebody else has the lock. Any error leaves open whether the lock was taken.
+	// Acquire tries once to take the lock key for ttl. owner is a token that no other attempt ever uses. It returns
+	// false without an error if somebody else has the lock. An error leaves open whether the lock was taken.
 	Acquire(ctx context.Context, key, owner string, ttl time.Duration) (bool, error)
-	// Release gives the lock up. It returns false without an error when the lock was no longer owner's.
+	// Release releases the lock. It returns false without an error if the lock was no longer owner's.
 	Release(ctx context.Context, key, owner string) (bool, error)
 }
 
 // Extender is a Locker whose lease can be renewed while it is held.
 type Extender interface {
 	Locker
-	// Extend renews the lease of a lock that owner has, to ttl from now. It returns false without an error when the lock
-	// was no longer owner's. Any error leaves open whether it was renewed.
+	// Extend renews the lease of owner's lock, to ttl from now. It returns false without an error if the lock was no
+	// longer owner's. An error leaves open whether it was renewed.
 	Extend(ctx context.Context, key, owner string, ttl time.Duration) (bool, error)
 }
 
-// Fencer is a Locker whose grants carry fencing tokens: each larger than the tokens of the grants before it, so that a
-// resource can refuse whoever comes with an older one.
+// Fencer is a Locker whose grants carry fencing tokens: each is larger than the tokens of the grants before it, so a
+// resource can refuse an owner with an older one.
 type Fencer interface {
 	Locker
 	// Fence returns the token of the last grant, a decimal number.
@@ -43,37 +43,40 @@ type Fencer interface {
 type LockOptions struct {
 	Name string        // name of the workload in reports; default "lock"
 	Keys int           // locks to race for; default 5
-	TTL  time.Duration // lease asked for; default: each lock has one of its own, see [Locks]
+	TTL  time.Duration // lease asked for; default: different for each lock, see [Locks]
 	Hold time.Duration // mean length of a usual hold; default 5ms
 
-	// Share is that of one of several generators; default: the whole load. Each lock is held late by the clients of one generator.
+	// Share is the share of one of several generators; default: the whole load. Each lock is held late by the clients
+	// of one generator only.
 	Share Share
 
-	Prefix string // with which the name of every lock begins
+	Prefix string // prefix of every lock's name
 
-	// Habits lets a search have clients, each in a part of its own, that use their lock more than once: see habits.go.
+	// Habits adds clients to a search that use their lock more than once, each in a part of the search of its own: see
+	// habits.go.
 	Habits bool
 	// Goroutines is how many clients of a search share one lock: see interleave.Program. 0 or 1: none do.
 	Goroutines int
 
-	// Resource lets each owner update a value that the lock guards: it reads the value, thinks for as long as it usually
-	// holds the lock, and writes back what it has read with a number of its own added. The values live inside the harness,
-	// which reads and records them at the end. A [Fencer]'s token goes with each read and each write, and the resource
-	// refuses a token older than one that it has seen.
+	// Resource lets each owner update a value that the lock guards: it reads the value, thinks for as long as it
+	// usually holds the lock, and writes back what it read plus a number of its own. The values live inside the
+	// harness, which reads and records them at the end. Each read and write carries a [Fencer]'s token, and the
+	// resource refuses a token older than one that it has seen.
 	Resource bool
 }
 
-// Locks races clients for locks that newLocker makes. Every client tries a random lock, once; when it is granted, it holds
-// and releases. Most holds are as short as Hold says; an [Extender] renews its lease half way in one of eight. In between,
-// each lock is held to the end of its lease or beyond; lock_late.go lists what its owner does then. A hold that is longer
-// than the lease does not count against the lock. Other clients try to take the lock in the instant in which that lease
-// ends, some under names that are a prefix of the owner's name or begin with it.
+// Locks lets clients race for locks that newLocker makes. Every client tries a random lock, once. If it is granted the
+// lock, it holds and releases it. Most holds last about as long as Hold says; in one of eight an [Extender] renews its
+// lease half way. Now and then each lock is held to the end of its lease or beyond; lock_late.go lists what its owner
+// does then. A hold that is longer than its lease does not count against the lock. Other clients try to take the lock
+// in the instant in which that lease ends. Some do so under names that are a prefix of the owner's name or begin with
+// it.
 //
 // Without a TTL in the options the locks have leases of different lengths, none a whole number of seconds: 1337ms,
-// 350ms and, where there are at least three locks, 77ms for one in five.
+// 350ms and, if there are at least three locks, 77ms for one in five.
 //
-// When the load is over and every lease has ended, the harness itself tries each lock: if it is refused, the lock is stuck.
-// It does not wait for leases of more than a minute; then a refusal proves nothing.
+// After the load, when every lease has ended, the harness itself tries each lock. If it is refused, the lock is stuck.
+// The harness does not wait for leases of more than a minute; then a refusal proves nothing.
 func Locks(c Connector, o LockOptions, newLocker func(redis.UniversalClient) Locker) harness.Workload {
 	o.Name = cmp.Or(o.Name, "lock")
 	o.Keys = cmp.Or(o.Keys, 5)
@@ -81,9 +84,9 @@ func Locks(c Connector, o LockOptions, newLocker func(redis.UniversalClient) Loc
 	late := newLateHolds(o.Share.part((o.Keys + 1) / 2))
 	for i := range o.Keys {
 		lease := cmp.Or(o.TTL, leaseOf(i, o.Keys))
-		k := &lockKeyState{lease: lease, others: late, due: lease / 4}
+		k := &lockKeyState{lease: lease, lateHolds: late, lateDue: lease / 4}
 		if !o.Share.has(i) {
-			k.due = math.MaxInt64 // it is held late by clients of another generator
+			k.lateDue = math.MaxInt64 // it is held late by the clients of another generator
 		}
 		l.keys[o.key(i)] = k
 	}
@@ -114,7 +117,7 @@ func (l *locks) Kinds() []harness.Kind {
 	return kinds
 }
 
-// Situations lists what the load brings about if it lasts for some leases.
+// Situations lists what the load meets if it lasts for several leases.
 func (l *locks) Situations() []harness.SituationName {
 	return []harness.SituationName{harness.LeaseEndedInside}
 }
@@ -130,7 +133,8 @@ func (l *locks) Fenced() (yes bool) {
 	return yes
 }
 
-// unconnected returns a lock without a connection, to look at its type. It is nil if the constructor cannot do without one.
+// unconnected returns a lock without a connection, to find out its type. It returns nil if the constructor needs a
+// connection.
 func (l *locks) unconnected() (one Locker) {
 	defer func() { _ = recover() }()
 	if l.newQuorum != nil {
@@ -149,17 +153,17 @@ func (l *locks) open(group int) (*lockClient, error) {
 	return &lockClient{lock: lock, opts: l.opts, resource: &l.resource, keys: l.keys}, nil
 }
 
-// longestWait is the longest lease whose end the harness waits for when the load is over.
+// longestWait is the longest lease whose end the harness waits for after the load.
 const longestWait = time.Minute
 
 // Finish reads what the locks guard and tries every lock. Before that it waits for all leases to end, unless they are
-// longer than longestWait. It records the answer to each try; a refusal is not an error of Finish.
+// longer than longestWait. It records each answer; a refusal is not an error of Finish.
 func (l *locks) Finish(ctx context.Context, s *harness.Session) error {
 	c, err := l.open(0)
 	if err != nil {
 		return err
 	}
-	lease := fullSeconds(l.opts.TTL) // as locks take it that count in seconds
+	lease := fullSeconds(l.opts.TTL) // as locks that count in seconds take it
 	if lease <= longestWait {
 		waitOutLease(s, lease)
 	}
@@ -172,7 +176,7 @@ func (l *locks) Finish(ctx context.Context, s *harness.Session) error {
 	return nil
 }
 
-// waitOutLease waits until a lease that nobody renews is over, with 5 % and 50 ms to spare for clocks that differ.
+// waitOutLease waits until a lease that nobody renews has ended, with 5 % and 50 ms to spare for clocks that differ.
 func waitOutLease(s *harness.Session, lease time.Duration) {
 	s.Sleep(lease + lease/20 + 50*time.Millisecond)
 }
@@ -184,9 +188,10 @@ func lockKey(i int) string { return fmt.Sprintf("lock-%d", i) }
 type lockClient struct {
 	lock     Locker
 	opts     LockOptions
-	resource *guardedResource         // that Step updates, if the options ask for it
-	keys     map[string]*lockKeyState // shared by all clients, by name of the lock; nil: every lock has the lease of opts
-	tries    int
+	resource *guardedResource // updated by Step if the options ask for it
+	// keys is shared by all clients, by name of the lock. If it is nil, every lock has the lease of opts.
+	keys  map[string]*lockKeyState
+	tries int
 }
 
 // newOwner returns a token that no other attempt uses.
@@ -203,7 +208,8 @@ func (c *lockClient) lease(key string) time.Duration {
 	return c.opts.TTL
 }
 
-// Step tries one lock once and, if it was granted, does what the lock is for, holds it and releases it.
+// Step tries one lock once. If it is granted the lock, it updates the resource if there is one, holds the lock and
+// releases it.
 func (c *lockClient) Step(ctx context.Context, s *harness.Session) {
 	key := c.opts.key(s.Rand.IntN(c.opts.Keys))
 	k := c.keys[key]
@@ -233,11 +239,13 @@ func (c *lockClient) Step(ctx context.Context, s *harness.Session) {
 	}
 }
 
-// renewsOneIn says that one in so many usual holds renews its lease: in a load shorter than a lease nothing else does.
+// renewsOneIn says how many usual holds there are for each one that renews its lease. In a load shorter than a lease
+// nothing else renews.
 const renewsOneIn = 8
 
-// hold keeps the lock, which the acquire got was granted, until the given time. Some owners renew their lease half way. An
-// owner that is told that the lock is another's does no more, and releases it as late: others may be seen to be refused meanwhile.
+// hold keeps the lock that the acquire got was granted until the given time. Some owners renew their lease half way. An
+// owner that is told that the lock is another's releases it at the usual time all the same, so that others are seen to
+// be refused meanwhile.
 func (c *lockClient) hold(ctx context.Context, s *harness.Session, got harness.Op, until time.Duration) {
 	if _, extender := c.lock.(Extender); extender && s.Rand.IntN(renewsOneIn) == 0 {
 		if s.Sleep((until - s.Now()) / 2) {
@@ -247,8 +255,8 @@ func (c *lockClient) hold(ctx context.Context, s *harness.Session, got harness.O
 	s.Sleep(until - s.Now())
 }
 
-// probe tries the lock until it is granted, probes times at most: a connection may not have noticed yet that the system is
-// whole, and an algorithm may repair a lock as it refuses it.
+// probe tries the lock until it is granted, at most probes times. A connection may not have noticed yet that the system
+// is whole, and an algorithm may repair a lock while it refuses it.
 func (c *lockClient) probe(ctx context.Context, s *harness.Session, key string) {
 	for range probes {
 		owner := c.newOwner(s)
@@ -286,7 +294,7 @@ func (c *lockClient) extend(ctx context.Context, s *harness.Session, key, owner 
 	})
 }
 
-// release gives the lock up and records it.
+// release releases the lock and records it.
 func (c *lockClient) release(ctx context.Context, s *harness.Session, key, owner string) harness.Op {
 	return s.Invoke(harness.Op{Kind: harness.Release, Key: key, Arg: owner}, func(op *harness.Op) {
 		ctx, call := withCall(ctx)
@@ -295,19 +303,19 @@ func (c *lockClient) release(ctx context.Context, s *harness.Session, key, owner
 	})
 }
 
-// setOutcome sets the outcome of op by a lock's answer; no is the reason recorded for a definite no.
+// setOutcome sets the outcome of op from a lock's answer. no is the reason recorded for a definite no.
 func setOutcome(op *harness.Op, c *call, yes bool, err error, no string) {
 	switch {
-	case !yes && c.masters.doubtful(op, err):
+	case !yes && c.masters.markInDoubt(op, err):
 	case errors.Is(err, errGivenBack):
 		op.Outcome, op.Err = harness.Fail, errGivenBack.Error()
-	case c.settle(op, err) && !yes:
+	case c.finish(op, err) && !yes:
 		op.Outcome, op.Err = harness.Fail, no
 	}
 }
 
-// errGivenBack is the error of an Acquire that took the lock on too few servers, or too late, and has certainly given it
-// back. It is not a refusal: perhaps nobody has the lock.
+// errGivenBack is the error of an Acquire that took the lock on too few servers, or too late, and has certainly
+// released it again. It is not a refusal, since perhaps nobody has the lock.
 var errGivenBack = errors.New("given back")
 
 // usualHoldMean is the default mean length of a usual hold.
@@ -315,11 +323,11 @@ const usualHoldMean = 5 * time.Millisecond
 
 func (c *lockClient) holdMean() time.Duration { return cmp.Or(c.opts.Hold, usualHoldMean) }
 
-// usualHold draws the length of a usual hold, a quarter of the lease at most.
+// usualHold draws the length of a usual hold, at most a quarter of the lease.
 func (c *lockClient) usualHold(rng *rand.Rand, k *lockKeyState) time.Duration {
 	return min(time.Duration(rng.ExpFloat64()*float64(c.holdMean())), k.lease/4)
 }
 
-// probes bounds how often the harness asks for a lock that is refused when no lease is left. A lock that is granted in the end
-// was not stuck: algorithms may tidy up as they refuse.
+// probes bounds how often the harness tries a lock that is refused after all leases have ended. A lock that is granted
+// in the end was not stuck: algorithms may repair a lock while they refuse it.
 const probes = 3

@@ -9,23 +9,23 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 )
 
-// This file has what the other clients do while a lock is held to its lease's end: they wait for that instant, and some
+// This file has the clients that race for a lock which is held to its lease's end. They wait for that instant, and some
 // take a name like the owner's.
 
-// watchedLease is a lease whose end clients wait for. The zero value means that there is none.
+// watchedLease is a lease whose end clients wait for. The zero value stands for none.
 type watchedLease struct {
 	owner string
-	end   time.Duration // about when it is over
+	end   time.Duration // its approximate end
 }
 
-// watch tells everybody that the owner holds the lock until end.
+// watch announces that the owner holds the lock until end.
 func (k *lockKeyState) watch(owner string, end time.Duration) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.watched, k.names = watchedLease{owner, end}, 0
 }
 
-// renewed notes that the owner, if it is watched, holds the lock until end now.
+// renewed notes the new end of the owner's lease, if that lease is watched.
 func (k *lockKeyState) renewed(owner string, end time.Duration) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -35,20 +35,20 @@ func (k *lockKeyState) renewed(owner string, end time.Duration) {
 }
 
 const (
-	ambushFrom    = 8 * time.Millisecond // a client waits for a lease's end that is no further away
-	ambushClients = 8                    // wait for one end at most
-	ambushTries   = 8                    // of each client at most
+	ambushFrom    = 8 * time.Millisecond // a client waits for a lease's end at most this far away
+	ambushClients = 8                    // clients that wait for one end, at most
+	ambushTries   = 8                    // tries of each client, at most
 )
 
-// ambush lets a client that was refused the lock wait for the end of its owner's lease, if that is near, and try again and
-// again around it. It returns the last try.
+// ambush lets a client that was refused the lock wait for the end of its owner's lease, if that is close, and try again
+// and again around it. It returns the last try.
 func (c *lockClient) ambush(ctx context.Context, s *harness.Session, key string, got harness.Op) harness.Op {
 	k := c.keys[key]
-	end, ok := k.lieInWait(s.Now())
+	end, ok := k.joinAmbush(s.Now())
 	if !ok {
 		return got
 	}
-	defer k.rise()
+	defer k.leaveAmbush()
 	if !s.Sleep(end - lastInstant + drawPart(s.Rand, lastInstant, 0, 1) - s.Now()) {
 		return got
 	}
@@ -60,29 +60,30 @@ func (c *lockClient) ambush(ctx context.Context, s *harness.Session, key string,
 	return got
 }
 
-// lieInWait takes a place among the clients that wait for the end of the lock's lease, and returns that end. It reports
-// false if the end is not near, or if no place is left.
-func (k *lockKeyState) lieInWait(now time.Duration) (end time.Duration, ok bool) {
+// joinAmbush takes a place among the clients that wait for the end of the lock's lease, and returns that end. It
+// returns false if the end is too far away, or if no place is free.
+func (k *lockKeyState) joinAmbush(now time.Duration) (end time.Duration, ok bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	end = k.watched.end
-	if left := end - now; k.watched.owner == "" || left < 0 || left > ambushFrom || k.waiting == ambushClients {
+	if untilEnd := end - now; k.watched.owner == "" || untilEnd < 0 || untilEnd > ambushFrom ||
+		k.waiting == ambushClients {
 		return 0, false
 	}
 	k.waiting++
 	return end, true
 }
 
-func (k *lockKeyState) rise() {
+func (k *lockKeyState) leaveAmbush() {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.waiting--
 }
 
-// nameTail ends every name, so that those of all owners end alike, as they begin alike.
+// nameTail ends every name, so that the names of all owners end alike, as they begin alike.
 const nameTail = "owner"
 
-// likeHolder is the share of tries at a watched lock that are made under a name like its owner's.
+// likeHolder is the share of tries at a watched lock that use a name like its owner's.
 const likeHolder = 0.4
 
 // nameFor returns the name for a try at a lock.
@@ -95,7 +96,7 @@ func (c *lockClient) nameFor(s *harness.Session, k *lockKeyState) string {
 	return c.newOwner(s)
 }
 
-// similarName returns a name like the watched owner's, which nobody else gets. It is empty if nobody is watched.
+// similarName returns a name like the watched owner's, which nobody else gets. It returns "" if nobody is watched.
 func (k *lockKeyState) similarName() string {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -106,9 +107,9 @@ func (k *lockKeyState) similarName() string {
 	return nameLike(k.watched.owner, k.names)
 }
 
-// nameLike returns the n-th name, from 1, that is like owner: it adds digits, before or behind, is only the beginning, or differs in the
-// last letter or in case. The names of one owner are all different. A name that was made so itself only gets digits added, if its tail is no
-// longer whole, so that no two names are ever the same.
+// nameLike returns the n-th name, from 1, that resembles owner: it adds digits before or behind, is a prefix, or
+// differs in the last letter or in case. The names for one owner are all different. If owner was itself made so and its
+// tail is no longer intact, only digits are added, so that no two names are ever the same.
 func nameLike(owner string, n int) string {
 	const kinds = 5
 	round, whole := (n-1)/kinds, strings.HasSuffix(owner, "-"+nameTail)
@@ -125,7 +126,7 @@ func nameLike(owner string, n int) string {
 	return owner + "." + strconv.Itoa(n)
 }
 
-// inOtherCase returns small letters with some in upper case: those whose bit is set.
+// inOtherCase returns lower-case letters with those in upper case whose bit is set.
 func inOtherCase(letters string, bits int) string {
 	out := []byte(letters)
 	for i := range out {

@@ -12,58 +12,62 @@ import (
 
 // lock/blpop-signal, a lock without a lease whose waiters wait for a signal.
 //
-//	acquire  SET key owner NX. Who is refused: BLPOP signal 0, and the same again
+//	acquire  SET key owner NX. If refused: BLPOP signal 0, and the same again
 //	release  script: GET, compare; DEL signal, LPUSH signal, PEXPIRE signal, DEL key
 //
-// Source: python-redis-lock, as it is without its option expire. A release leaves one signal, which wakes one waiter. If the owner
-// crashes there is no release: the lock is stuck, and whoever waits does so for ever. If the waiter crashes that the signal has
-// woken, the lock is free and the others wait for ever all the same. So does a waiter who was refused, and waits only when the
-// signal has ended, a second after the release. Under load a waiter gives up after a second.
+// Source: python-redis-lock without its option expire. A release leaves one signal, which wakes one waiter. If the
+// owner crashes, nothing releases the lock: it is stuck, and the waiters wait for ever. If the waiter that the signal
+// woke crashes, the lock is free and the others still wait for ever. So does a waiter that was refused before the
+// release and starts to wait only after the signal has ended, a second later. Under load a waiter gives up after a
+// second.
 func blpopSignal() Variant {
-	return lockVariant("lock/blpop-signal", func(r redis.UniversalClient) Locker { return signalLock(r, time.Second) }, Variant{
-		OwnKeys: true,
-		Doc:     "SET NX without a TTL; who is refused waits by BLPOP for the signal of a release",
-		Source:  "python-redis-lock",
-		Claim:   Nothing,
-		Flaws: []Flaw{
-			{harness.StuckLock, Crash}, {harness.Deadlock, Crash}, {harness.Deadlock, SignalEnds}, {harness.StuckLock, Unanswered}, {harness.Deadlock, Unanswered},
-			{harness.DoubleGrant, Failover}, {harness.Deadlock, Failover}, {harness.StuckLock, Failover},
-		},
-		Explored: 2, ExploredBriefly: true,
-		newExplored: func(r redis.UniversalClient) Locker { return signalLock(r, 0) },
-	})
+	return lockVariant("lock/blpop-signal", func(r redis.UniversalClient) Locker { return signalLock(r, time.Second) },
+		Variant{
+			OwnKeys: true,
+			Doc:     "SET NX without a TTL; who is refused waits by BLPOP for the signal of a release",
+			Source:  "python-redis-lock",
+			Claim:   Nothing,
+			Flaws: []Flaw{
+				{harness.StuckLock, Crash}, {harness.Deadlock, Crash}, {harness.Deadlock, SignalEnds},
+				{harness.StuckLock, Unanswered}, {harness.Deadlock, Unanswered},
+				{harness.DoubleGrant, Failover}, {harness.Deadlock, Failover}, {harness.StuckLock, Failover},
+			},
+			Explored: 2, ExploredBriefly: true,
+			newExplored: func(r redis.UniversalClient) Locker { return signalLock(r, 0) },
+		})
 }
 
 // lock/blpop-signal-lease, the same with a lease.
 //
-//	acquire  SET key owner NX PX ttl. Who is refused: BLPOP signal ttl, and the same once more
+//	acquire  SET key owner NX PX ttl. If refused: BLPOP signal ttl, and the same once more
 //	release  as lock/blpop-signal
 //
-// Source: python-redis-lock, with its option expire. A waiter that no signal wakes looks again when a lease is over, in full
+// Source: python-redis-lock with its option expire. A waiter that no signal wakes tries again after one lease, in full
 // seconds. Then the lock is free, or somebody else has taken it since. Safe on one node.
 func blpopSignalLease() Variant {
-	return lockVariant("lock/blpop-signal-lease", func(r redis.UniversalClient) Locker { return &signalLeaseLock{*signalLock(r, 0)} }, Variant{
-		OwnKeys: true,
-		Doc:     "SET NX PX; who is refused waits by BLPOP for the signal of a release, for one lease at most",
-		Source:  "python-redis-lock",
-		Claim:   OneNode,
-		Flaws:   []Flaw{{harness.DoubleGrant, Failover}},
+	return lockVariant("lock/blpop-signal-lease",
+		func(r redis.UniversalClient) Locker { return &signalLeaseLock{*signalLock(r, 0)} }, Variant{
+			OwnKeys: true,
+			Doc:     "SET NX PX; who is refused waits by BLPOP for the signal of a release, for one lease at most",
+			Source:  "python-redis-lock",
+			Claim:   OneNode,
+			Flaws:   []Flaw{{harness.DoubleGrant, Failover}},
 
-		Explored: 2, ExploredBriefly: true,
-	})
+			Explored: 2, ExploredBriefly: true,
+		})
 }
 
 type blpopSignalLock struct {
-	redis redis.UniversalClient
-	leave *redis.Script
-	wait  time.Duration // how long to wait for a signal, in whole seconds; 0: for ever
+	redis         redis.UniversalClient
+	releaseScript *redis.Script
+	maxWait       time.Duration // how long to wait for a signal, in whole seconds; 0: for ever
 }
 
 func signalLock(r redis.UniversalClient, wait time.Duration) *blpopSignalLock {
-	return &blpopSignalLock{redis: r, leave: redis.NewScript(lua.LockSignalRelease), wait: wait}
+	return &blpopSignalLock{redis: r, releaseScript: redis.NewScript(lua.LockSignalRelease), maxWait: wait}
 }
 
-// signalKept is the time for which a signal is kept that nobody has waited for.
+// signalKept is how long a signal is kept that nobody waits for.
 const signalKept = time.Second
 
 // signalKey names the list of signals of a lock. It shares the lock's slot on a Cluster.
@@ -75,19 +79,19 @@ func (l *blpopSignalLock) Acquire(ctx context.Context, key, owner string, _ time
 		if ok || err != nil {
 			return ok, err
 		}
-		if signalled, err := l.signalled(ctx, key, l.wait); err != nil || !signalled {
+		if signalled, err := l.awaitSignal(ctx, key, l.maxWait); err != nil || !signalled {
 			return false, err
 		}
 	}
 }
 
-// try takes the lock if it is free, for ttl; 0: for good.
+// try takes the lock if it is free, for ttl; 0: without an end.
 func (l *blpopSignalLock) try(ctx context.Context, key, owner string, ttl time.Duration) (bool, error) {
 	return repliedOK(l.redis.SetArgs(ctx, key, owner, redis.SetArgs{Mode: "NX", TTL: ttl}))
 }
 
-// signalled waits for a signal, and reports whether one came.
-func (l *blpopSignalLock) signalled(ctx context.Context, key string, within time.Duration) (bool, error) {
+// awaitSignal waits for a signal, and reports whether one came.
+func (l *blpopSignalLock) awaitSignal(ctx context.Context, key string, within time.Duration) (bool, error) {
 	err := l.redis.BLPop(ctx, within, signalKey(key)).Err()
 	if err == redis.Nil {
 		return false, nil
@@ -96,7 +100,7 @@ func (l *blpopSignalLock) signalled(ctx context.Context, key string, within time
 }
 
 func (l *blpopSignalLock) Release(ctx context.Context, key, owner string) (bool, error) {
-	return saysYes(l.leave.Run(ctx, l.redis, []string{key, signalKey(key)}, owner, signalKept.Milliseconds()))
+	return saysYes(l.releaseScript.Run(ctx, l.redis, []string{key, signalKey(key)}, owner, signalKept.Milliseconds()))
 }
 
 type signalLeaseLock struct{ blpopSignalLock }
@@ -106,7 +110,7 @@ func (l *signalLeaseLock) Acquire(ctx context.Context, key, owner string, ttl ti
 	if ok || err != nil {
 		return ok, err
 	}
-	if _, err := l.signalled(ctx, key, fullSeconds(ttl)); err != nil {
+	if _, err := l.awaitSignal(ctx, key, fullSeconds(ttl)); err != nil {
 		return false, err
 	}
 	return l.try(ctx, key, owner, ttl)

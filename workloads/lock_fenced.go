@@ -16,8 +16,8 @@ import (
 //	release  script: GET, compare, DEL
 //
 // Source: Kleppmann 2016; Redis documentation, "Distributed locks". A resource that refuses tokens smaller than one it
-// has seen is safe from owners that were paused beyond their lease. A failover may forget a granted lock, and the
-// counter with it: then the next owner gets a token that was given out before.
+// has seen is safe from owners that were paused beyond their lease. A failover may forget a granted lock together with
+// the counter. Then the next owner gets a token that was issued before.
 func fenced() Variant {
 	return lockVariant("lock/fenced", newFenced, Variant{
 		Doc:    "script of SET NX PX and INCR of a fencing token; release by compare-and-delete script",

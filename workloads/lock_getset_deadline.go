@@ -17,12 +17,17 @@ import (
 //	release  DEL key
 //
 // Source: Redis documentation of SETNX before 2.6.12; machinery #780, redis-lock #12, jedis-lock #8. Deadlines are
-// milliseconds on the caller's clock; Redis knows of no TTL. A client whose clock is ahead takes a lock that is held. An
-// owner that outlives its lease deletes the lock of the next owner. Whoever loses the race of the GETSET has overwritten
-// the winner's deadline with a later one. Until that deadline the lock outlasts its lease, or stands without an owner if it
-// was released meanwhile. If the loser's clock is ahead by more than the lease, that lasts for as long as the clock is
-// ahead. A winner whose lock a late release has deleted is refused its own, and the lock then stands by that loser's
-// deadline. The lock of a client that crashes is taken over after its deadline.
+// milliseconds on the caller's clock; Redis has no TTL for the key. It fails in these ways:
+//
+//   - A client whose clock is ahead takes a lock that is held.
+//   - An owner that outlives its lease deletes the lock of the next owner.
+//   - The loser of a GETSET race has overwritten the winner's deadline with a later one. Until that deadline the lock
+//     outlasts its lease, or stands without an owner if it was released meanwhile. If the loser's clock is ahead by
+//     more than the lease, that lasts for as long as the clock is ahead.
+//   - A winner whose lock a late release has deleted is refused its own lock, which then stands by the loser's
+//     deadline.
+//
+// The lock of a client that crashes is taken over after its deadline.
 func getsetDeadline() Variant {
 	return lockVariant("lock/getset-deadline", newGetsetDeadline, Variant{
 		Doc:    "SETNX of a deadline by the client's clock; when it is past, GETSET of a new one; release is DEL",
@@ -63,7 +68,7 @@ func (l *getsetDeadlineLock) Acquire(ctx context.Context, key, _ string, ttl tim
 	return l.takeOver(ctx, key, held, ttl)
 }
 
-// takeOver replaces the past deadline that was read, or whatever has replaced it since.
+// takeOver replaces the past deadline that was read, or whatever has replaced that since.
 func (l *getsetDeadlineLock) takeOver(ctx context.Context, key, read string, ttl time.Duration) (bool, error) {
 	old, err := l.redis.GetSet(ctx, key, harness.Now(ctx).Add(ttl).UnixMilli()).Result()
 	if err == redis.Nil {

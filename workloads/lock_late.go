@@ -10,23 +10,23 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 )
 
-// This file has what owners do when they hold a lock to the end of its lease and beyond, as every application does that is
-// paused for too long. A lock is held so for about half of the time, and at most half of several locks at one time. The
-// ways take turns:
+// This file has what owners do when they hold a lock to the end of its lease and beyond, as every application does that
+// is paused for too long. Each lock is held late for about half of the time, and at most half of the locks at one time.
+// The ways to do so take turns:
 //
-//	release late      after the lease, when another may have the lock
-//	release at end    in the lease's last instant, where a release of several commands can be overtaken by its end
-//	extend late       after the lease, again and again; where that was granted, some time later a release
+//	release late      after the lease, when another owner may have the lock
+//	release at end    in the lease's last instant, where the lease may end between the commands of the release
+//	extend late       after the lease, again and again; if one is granted, a release some time later
 //	extend at end     in the lease's last instant, before and after its end
 //	extend in time    every third of the lease, as a watchdog does, which is then paused or not
 
 const (
 	longestLease  = 1337 * time.Millisecond // the longest default lease; not a whole number of seconds
 	shortLease    = 350 * time.Millisecond
-	shortestLease = 77 * time.Millisecond // of a lock whose lease ends often in a load
+	shortestLease = 77 * time.Millisecond // for a lock whose lease ends often in a load
 )
 
-// leaseOf returns the default lease of lock i, of so many locks.
+// leaseOf returns the default lease of lock i of so many locks.
 func leaseOf(i, of int) time.Duration {
 	switch {
 	case i%5 == 2 && of > 2:
@@ -39,16 +39,16 @@ func leaseOf(i, of int) time.Duration {
 
 // lockKeyState holds what the clients of a load share about one lock.
 type lockKeyState struct {
-	lease  time.Duration
-	others *lateHolds // bounds the late holds of all locks; nil: no bound
+	lease     time.Duration
+	lateHolds *lateHolds // bounds the late holds of all locks; nil: no bound
 
 	mu      sync.Mutex
-	turn    int           // index of the next way to hold late
+	turn    int           // index of the next way to hold it late
 	turned  bool          // turn is set
-	due     time.Duration // when the next late hold may begin, or when the present one has to be over
+	lateDue time.Duration // when the next late hold may begin, or by when the current one has to be over
 	late    bool          // a late hold is under way
 	watched watchedLease
-	names   int // how many were made from watched's owner
+	names   int // names made from watched's owner
 	waiting int // clients that wait for the end of watched
 }
 
@@ -63,20 +63,22 @@ const (
 	extendInTime
 )
 
-// lateTurns lists the ways, in turn, for a lock that cannot be renewed, and lateExtenderTurns for one that can.
+// lateTurns lists the ways for a lock that cannot be renewed, in turn, and lateExtenderTurns for one that can.
 var (
 	lateTurns         = []lateWay{releaseLate, releaseAtEnd}
-	lateExtenderTurns = []lateWay{extendLate, extendAtEnd, releaseLate, extendAtEnd, extendInTime, extendAtEnd, releaseAtEnd, extendLate, extendAtEnd}
+	lateExtenderTurns = []lateWay{extendLate, extendAtEnd, releaseLate, extendAtEnd, extendInTime, extendAtEnd,
+		releaseAtEnd, extendLate, extendAtEnd}
 )
 
-// beginLate begins a late hold of a lock that was granted at now, if one is due, and reports whether it did.
+// beginLate begins a late hold, if one is due for a lock that was granted at now and a place is free. It reports
+// whether it did.
 func (k *lockKeyState) beginLate(now time.Duration) bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if now < k.due || !k.late && !k.others.begin() {
+	if now < k.lateDue || !k.late && !k.lateHolds.begin() {
 		return false
 	}
-	k.late, k.due = true, now+8*k.lease // an owner that is not back by then has crashed
+	k.late, k.lateDue = true, now+8*k.lease // an owner that is not back by then has crashed
 	return true
 }
 
@@ -84,39 +86,39 @@ func (k *lockKeyState) beginLate(now time.Duration) bool {
 func (k *lockKeyState) endLate(now, mean time.Duration) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	k.due = now + max(k.lease/2, 10*min(mean, k.lease/4))
+	k.lateDue = now + max(k.lease/2, 10*min(mean, k.lease/4))
 	k.watched = watchedLease{}
 	if k.late {
 		k.late = false
-		k.others.end()
+		k.lateHolds.end()
 	}
 }
 
 // lateHolds bounds how many locks are held late at one time, so that there is always something to race for.
 type lateHolds struct {
-	left  atomic.Int64 // how many more may be
-	first atomic.Int64 // locks that were held late at least once
+	free    atomic.Int64 // free places
+	started atomic.Int64 // locks that were held late at least once
 }
 
-// firstWay returns the index of a lock's first way to hold late. Locks that are held late one after the other get ways that come one
-// after the other. So the first ways are tried in every load, however few of its locks are held late before it ends.
-func (l *lateHolds) firstWay() int {
+// takeFirstWay returns the index of a lock's first way to hold late. Each call returns the next index. So the first
+// ways are tried in every load, however few of its locks are held late before it ends.
+func (l *lateHolds) takeFirstWay() int {
 	if l == nil {
 		return 0
 	}
-	return int(l.first.Add(1) - 1)
+	return int(l.started.Add(1) - 1)
 }
 
-// newLateHolds lets so many locks be held late at one time.
+// newLateHolds allows up to most locks to be held late at one time.
 func newLateHolds(most int) *lateHolds {
 	l := &lateHolds{}
-	l.left.Store(int64(most))
+	l.free.Store(int64(most))
 	return l
 }
 
-// begin takes a place and reports true, if one is left.
+// begin takes a place and returns true, if one is free.
 func (l *lateHolds) begin() bool {
-	if l == nil || l.left.Add(-1) >= 0 {
+	if l == nil || l.free.Add(-1) >= 0 {
 		return true
 	}
 	l.end()
@@ -125,12 +127,12 @@ func (l *lateHolds) begin() bool {
 
 func (l *lateHolds) end() {
 	if l != nil {
-		l.left.Add(1)
+		l.free.Add(1)
 	}
 }
 
-// way returns how to hold the lock late this time.
-func (k *lockKeyState) way(extender bool) lateWay {
+// nextWay returns how to hold the lock late this time.
+func (k *lockKeyState) nextWay(extender bool) lateWay {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	turns := lateTurns
@@ -138,18 +140,18 @@ func (k *lockKeyState) way(extender bool) lateWay {
 		turns = lateExtenderTurns
 	}
 	if !k.turned {
-		k.turn, k.turned = k.others.firstWay(), true
+		k.turn, k.turned = k.lateHolds.takeFirstWay(), true
 	}
 	k.turn++
 	return turns[(k.turn-1)%len(turns)]
 }
 
-// holdLate keeps the lock, which the acquire got was granted, to the end of its lease or beyond.
+// holdLate keeps the lock that the acquire got was granted, to the end of its lease or beyond.
 func (c *lockClient) holdLate(ctx context.Context, s *harness.Session, k *lockKeyState, got harness.Op) {
 	_, extender := c.lock.(Extender)
 	end := got.Call + k.lease
 	k.watch(got.Arg, end)
-	switch k.way(extender) {
+	switch k.nextWay(extender) {
 	case releaseLate:
 		s.Sleep(end + drawPart(s.Rand, k.lease, 0.05, 0.5) - s.Now())
 	case releaseAtEnd:
@@ -163,10 +165,10 @@ func (c *lockClient) holdLate(ctx context.Context, s *harness.Session, k *lockKe
 	}
 }
 
-// lastInstant is the length of a lease's last instant: more than a millisecond, in which Redis counts.
+// lastInstant is the length of a lease's last instant: more than the millisecond in which Redis counts.
 const lastInstant = 1500 * time.Microsecond
 
-// aroundEnd draws when to extend a lease, relative to its end: close to it on both sides, or some milliseconds before,
+// aroundEnd draws when to extend a lease, relative to its end: close to it on either side, or some milliseconds before,
 // since timers may be late by that much. trip is how long a request takes.
 func aroundEnd(rng *rand.Rand, trip time.Duration) time.Duration {
 	if rng.IntN(2) == 0 {
@@ -180,13 +182,15 @@ func drawPart(rng *rand.Rand, d time.Duration, from, to float64) time.Duration {
 	return time.Duration((from + (to-from)*rng.Float64()) * float64(d))
 }
 
-// lateExtends bounds how often an owner tries to renew a lease after its end: whether a wrong renewal is granted may depend on
-// who has the lock just then.
+// lateExtends bounds how often an owner tries to renew a lease after its end. Whether a wrong renewal is granted may
+// depend on who has the lock just then.
 const lateExtends = 4
 
-// extendLate tries to renew the lease that has ended, until it is granted or was refused lateExtends times. Once it is
+// extendLate tries to renew the lease that has ended, until it is granted or was refused lateExtends times. Once
 // granted, the owner stays for a part of the lease.
-func (c *lockClient) extendLate(ctx context.Context, s *harness.Session, k *lockKeyState, got harness.Op, end time.Duration) {
+func (c *lockClient) extendLate(
+	ctx context.Context, s *harness.Session, k *lockKeyState, got harness.Op, end time.Duration,
+) {
 	at := end
 	for range lateExtends {
 		at += drawPart(s.Rand, k.lease, 0.02, 0.2)
@@ -200,8 +204,8 @@ func (c *lockClient) extendLate(ctx context.Context, s *harness.Session, k *lock
 	}
 }
 
-// extendAtEnds renews the lease around its end and, where leases are so short that there is time, around the next ends as
-// well. The owner stays for a part of the last lease.
+// extendAtEnds renews the lease around its end and, if leases are short enough, around the next ends as well. The owner
+// stays for a part of the last lease.
 func (c *lockClient) extendAtEnds(ctx context.Context, s *harness.Session, k *lockKeyState, got harness.Op) {
 	times, lease := 1, got
 	if k.lease <= shortestLease {
@@ -217,8 +221,10 @@ func (c *lockClient) extendAtEnds(ctx context.Context, s *harness.Session, k *lo
 	s.Sleep(drawPart(s.Rand, k.lease, 0.1, 0.5))
 }
 
-// renew renews the lease at the given time. It reports false if that was not granted, or if the load ended.
-func (c *lockClient) renew(ctx context.Context, s *harness.Session, k *lockKeyState, got harness.Op, at time.Duration) (x harness.Op, ok bool) {
+// renew renews the lease at the given time. It returns false if that was not granted, or if the load ended.
+func (c *lockClient) renew(
+	ctx context.Context, s *harness.Session, k *lockKeyState, got harness.Op, at time.Duration,
+) (x harness.Op, ok bool) {
 	if !s.Sleep(at - s.Now()) {
 		return x, false
 	}
@@ -229,8 +235,8 @@ func (c *lockClient) renew(ctx context.Context, s *harness.Session, k *lockKeySt
 	return x, x.Outcome == harness.OK
 }
 
-// watchdog renews the lease every third of it, one to four times. Then it pauses for up to 1.2 leases, so that the release
-// comes in time or too late.
+// watchdog renews the lease every third of it, one to four times. Then it pauses for up to 1.2 leases, so that the
+// release comes in time or too late.
 func (c *lockClient) watchdog(ctx context.Context, s *harness.Session, k *lockKeyState, got harness.Op) {
 	for range 1 + s.Rand.IntN(4) {
 		if !s.Sleep(k.lease / 3) {
@@ -238,7 +244,7 @@ func (c *lockClient) watchdog(ctx context.Context, s *harness.Session, k *lockKe
 		}
 		x := c.extend(ctx, s, got.Key, got.Arg)
 		if x.Outcome != harness.OK {
-			return // the lock may no longer be the owner's, so it is given up
+			return // the lock may no longer be the owner's, so it is released
 		}
 		k.renewed(got.Arg, x.Call+k.lease)
 	}

@@ -24,7 +24,8 @@ type leaseTime struct {
 	at float64
 }
 
-// tenures steps a client of one lock of a second's lease, whose trips take no time, and lists what followed each grant.
+// tenures steps a client of one lock with a lease of a second, whose requests take no time, and lists what followed
+// each grant.
 func tenures(lock Locker, steps int) (all [][]leaseTime) {
 	timeline := &lockTime{}
 	s := timeline.session(0)
@@ -47,7 +48,7 @@ func tenures(lock Locker, steps int) (all [][]leaseTime) {
 	return all
 }
 
-// Few locks are held late, but they are held so for much of the time.
+// Few locks are held late at a time, but each is for much of the time.
 func TestLocksAreReleasedInTimeAtTheEndAndLate(t *testing.T) {
 	var usual, atEnd, late int
 	var all, heldLate float64
@@ -73,7 +74,7 @@ func TestLocksAreReleasedInTimeAtTheEndAndLate(t *testing.T) {
 	require.InDelta(t, 0.67, heldLate/all, 0.1)
 }
 
-// unextended is obliging, and no Extender.
+// unextended is obliging without Extend.
 var unextended = struct{ Locker }{obliging{}}
 
 func TestLeasesAreExtendedInTimeAtTheEndAndLate(t *testing.T) {
@@ -96,17 +97,18 @@ func TestLeasesAreExtendedInTimeAtTheEndAndLate(t *testing.T) {
 			}
 		}
 	}
-	for name, n := range map[string]int{"in time": inTime, "before the end": before, "after the end": after, "late": late, "released late": lateRelease} {
+	for name, n := range map[string]int{"in time": inTime, "before the end": before, "after the end": after,
+		"late": late, "released late": lateRelease} {
 		require.Greater(t, n, 10, name)
 	}
 }
 
-// TestUsualHoldsAreRenewedHalfWay: in a load that is over before any lease is, nothing else asks for an extend.
+// In a load that ends before any lease, only usual holds extend, half way.
 func TestUsualHoldsAreRenewedHalfWay(t *testing.T) {
 	timeline := &lockTime{}
 	s := timeline.session(0)
 	c := &lockClient{lock: obliging{}, opts: LockOptions{TTL: time.Hour, Keys: 1}, keys: theLock(time.Hour)}
-	c.keys[lockKey(0)].due = time.Hour / 4
+	c.keys[lockKey(0)].lateDue = time.Hour / 4
 	for range 800 {
 		c.Step(t.Context(), s)
 	}
@@ -131,13 +133,13 @@ func TestAWatchdogThatFindsTheLockLostGivesUp(t *testing.T) {
 		}
 		extended++
 		most := 2
-		if after[0].at > 1.01 { // the lease was over for certain: whoever has the lock by turns is asked
+		if after[0].at > 1.01 { // the lease had certainly ended: the lock has a holder part of the time
 			most = lateExtends + 1
 		}
 		require.Len(t, after, most, "extends that were refused, and a release")
 		require.Equal(t, harness.Release, after[most-1].Kind)
 		end := after[most-2].at
-		if end < 0.3 { // a usual hold, which is renewed half way and goes on
+		if end < 0.3 { // a usual hold, renewed half way
 			end *= 2
 		}
 		require.InDelta(t, end, after[most-1].at, 3e-9, "halving may lose a nanosecond")
@@ -145,7 +147,7 @@ func TestAWatchdogThatFindsTheLockLostGivesUp(t *testing.T) {
 	require.Greater(t, extended, 10)
 }
 
-// TestLocksAreSoonHeldLate: a short run has to see a lease end inside.
+// A short run has to see a lease end inside a hold.
 func TestLocksAreSoonHeldLate(t *testing.T) {
 	for _, lock := range []Locker{unextended, obliging{}} {
 		w := Locks(nil, LockOptions{Keys: 1, TTL: time.Second}, nil).(*locks)
@@ -176,7 +178,8 @@ func TestHalfOfTheLocksAreHeldLateAtATime(t *testing.T) {
 	require.Empty(t, late(time.Second))
 	w.keys[lockKey(1)].endLate(time.Second, 0)
 	require.Equal(t, []int{3}, late(time.Second), "one in the place of another")
-	require.Equal(t, []int{0, 2, 3}, late(time.Hour), "owners that have crashed leave their places to the next of their lock")
+	require.Equal(t, []int{0, 2, 3}, late(time.Hour),
+		"owners that have crashed leave their places to the next of their lock")
 }
 
 func TestNoDefaultLeaseIsAWholeNumberOfSeconds(t *testing.T) {
@@ -200,7 +203,8 @@ func TestNamesAreLikeTheOwnersAndNeverTheSame(t *testing.T) {
 	const owner = "client-1-2-" + nameTail
 	seen := map[string]bool{owner: true}
 	var longer, shorter, endsAlike, otherCase, otherLetter int
-	for _, of := range []string{owner, owner + ".1", owner[:len(owner)-1], owner[:len(owner)-1-len(nameTail)], nameLike(owner, 4)} {
+	for _, of := range []string{owner, owner + ".1", owner[:len(owner)-1], owner[:len(owner)-1-len(nameTail)],
+		nameLike(owner, 4)} {
 		for n := 1; n <= 200; n++ {
 			name := nameLike(of, n)
 			if of != owner {
@@ -233,7 +237,7 @@ func TestNamesAreLikeTheOwnersAndNeverTheSame(t *testing.T) {
 	require.Greater(t, longer, 100)
 }
 
-// held is a Locker whose lock somebody has until a moment.
+// held is a Locker whose lock somebody else has until some moment.
 type held struct {
 	Locker
 	until    time.Duration
@@ -261,7 +265,7 @@ func TestClientsWaitForTheEndOfALease(t *testing.T) {
 		timeline, names := &lockTime{now: tc.now}, []string{}
 		keys := theLock(time.Second)
 		k := keys[lockKey(0)]
-		k.due = time.Hour
+		k.lateDue = time.Hour
 		k.watch("client-7-7-owner", end)
 		lock := held{Locker: obliging{}, until: tc.until, timeline: timeline, names: &names}
 		c := &lockClient{lock: lock, opts: LockOptions{Keys: 1, TTL: time.Second}, keys: keys}
@@ -282,13 +286,13 @@ func TestOnlyAFewWaitForOneEnd(t *testing.T) {
 	k.watch("a", time.Millisecond)
 	var all sync.WaitGroup
 	for range 10 * ambushClients {
-		all.Go(func() { k.lieInWait(0) })
+		all.Go(func() { k.joinAmbush(0) })
 	}
 	all.Wait()
 	require.Equal(t, ambushClients, k.waiting)
-	_, ok := k.lieInWait(0)
+	_, ok := k.joinAmbush(0)
 	require.False(t, ok)
-	k.rise()
-	_, ok = k.lieInWait(0)
+	k.leaveAmbush()
+	_, ok = k.joinAmbush(0)
 	require.True(t, ok)
 }

@@ -28,7 +28,7 @@ func TestRedissonWaitsUntilTheLockIsReleased(t *testing.T) {
 	_, r := realRedis(t)
 	a, b := newRedisson(r), newRedisson(r)
 	require.True(t, acquired(t, a, "k", "a"))
-	b.(*redissonLock).wait = time.Minute // no longer than the holder's lease
+	b.(*redissonLock).maxWait = time.Minute // no longer than the holder's lease
 	got := make(chan bool)
 	go func() {
 		ok, err := b.Acquire(t.Context(), "k", "b", lockTTL)
@@ -41,7 +41,7 @@ func TestRedissonWaitsUntilTheLockIsReleased(t *testing.T) {
 	require.True(t, released(t, a, "k", "a"))
 	require.True(t, <-got)
 
-	a.(*redissonLock).wait = 5 * time.Millisecond
+	a.(*redissonLock).maxWait = 5 * time.Millisecond
 	require.False(t, acquired(t, a, "k", "a"), "nobody releases it in time")
 	require.True(t, released(t, b, "k", "b"))
 }

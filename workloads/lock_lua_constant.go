@@ -10,14 +10,14 @@ import (
 	"github.com/doublegrant/doublegrant/lua"
 )
 
-// lock/lua-constant, scripts that compare owners who all have one name.
+// lock/lua-constant, scripts that compare a token which is the same for all owners.
 //
 //	acquire  script: SETNX key TRUE, EXPIRE key seconds
 //	release  script: GET, compare with TRUE, DEL
 //
 // Source: the SoRedisLock article, section 4. Every lock has the value TRUE, so the comparison in the release never
-// fails: an owner that outlives its lease deletes the lock of the next owner, and a third is let in. The release
-// answers 1 also when the lock was gone, so that it counts as the caller's. The TTL is rounded up to full seconds.
+// fails: an owner that outlives its lease deletes the lock of the next owner, and a third is let in. The release also
+// answers 1 if the lock was gone, so it counts as the caller's. The TTL is rounded up to full seconds.
 func luaConstant() Variant {
 	return lockVariant("lock/lua-constant", newLuaConstant, Variant{
 		Doc:    "script of SETNX and EXPIRE; compare-and-delete script, with the value TRUE for every owner",

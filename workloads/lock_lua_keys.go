@@ -11,14 +11,14 @@ import (
 	"github.com/doublegrant/doublegrant/lua"
 )
 
-// lock/lua-setnx-setex-keys, a script that is given everything as a key.
+// lock/lua-setnx-setex-keys, a script that gets all its arguments as keys.
 //
 //	acquire  script: SETNX KEYS[1] KEYS[3], SETEX KEYS[1] KEYS[2] KEYS[3]; OK or "faild"
 //	release  script: GET, compare, DEL
 //
 // Source: "Lua in Redis", which shows no release; this one is the reference lock's. Safe on one node, but a failover
-// may forget a granted lock. On a Cluster every acquire is refused with CROSSSLOT: the TTL and the value are no keys of
-// the lock's slot. The TTL is rounded up to full seconds.
+// may forget a granted lock. On a Cluster every acquire is refused with CROSSSLOT, since the TTL and the value are not
+// keys in the lock's slot. The TTL is rounded up to full seconds.
 func luaKeys() Variant {
 	return lockVariant("lock/lua-setnx-setex-keys", newLuaKeys, Variant{
 		OwnKeys: true,

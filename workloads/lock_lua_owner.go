@@ -16,8 +16,8 @@ import (
 //	release  script: GET, compare, DEL; 1 if the lock was gone, DEL's result if it was the owner's, 2 if another's
 //
 // Source: the CSDN collection on Redis locks (SETNX_EXPIRE.lua, which answers with booleans); the SoRedisLock article,
-// section 3 (the release and its codes). Safe on one node, but a failover may forget a granted lock. The release answers 1
-// both for the owner's lock and for one that was gone. The TTL is rounded up to full seconds.
+// section 3 (the release and its codes). Safe on one node, but a failover may forget a granted lock. The release
+// answers 1 both for the owner's lock and for one that was gone. The TTL is rounded up to full seconds.
 func luaOwner() Variant {
 	return lockVariant("lock/lua-owner", newLuaOwner, Variant{
 		Doc:    "script of SETNX and EXPIRE with a unique owner; release script with codes for gone and another's",

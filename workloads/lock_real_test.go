@@ -13,15 +13,16 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 )
 
-// This file holds every lock to its contract on a real Redis. The flaws that a search shows are shown in harness/results.
+// This file tests that every lock keeps its contract on a real Redis. harness/results shows the flaws that a search
+// finds.
 
-// eachLock runs f for every lock of the catalogue, on a Redis that has the replicas that it waits for.
+// eachLock runs f for every lock of the catalogue, on a Redis with the replicas that it waits for.
 func eachLock(t *testing.T, f func(t *testing.T, v Variant, r redis.UniversalClient)) {
 	_, alone := realRedis(t)
 	replicated := realSentinel(t)
 	for _, v := range lockVariants() {
 		v = patientWait(v)
-		if v.newQuorum != nil { // of one, which is its own majority
+		if v.newQuorum != nil { // of one master, which is a majority
 			newQuorum := patient(v.newQuorum)
 			v.newLocker = func(r redis.UniversalClient) Locker { return newQuorum([]redis.UniversalClient{r}) }
 		}
@@ -46,7 +47,8 @@ func acquired(t *testing.T, l Locker, key, owner string) bool {
 
 func acquiredAt(t *testing.T, ctx context.Context, l Locker, key, owner string) bool {
 	t.Helper()
-	if _, ok := l.(*watchdogRearmsLock); ok { // without sleeping its watchdog would take the lock again at once, as documented
+	// without sleep its watchdog would take the lock again at once, as documented
+	if _, ok := l.(*watchdogRearmsLock); ok {
 		ctx = t.Context()
 	}
 	ok, err := l.Acquire(ctx, key, owner, lockTTL)
@@ -68,15 +70,17 @@ func extended(t *testing.T, l Locker, key, owner string) bool {
 	return ok
 }
 
-// isWhole checks what is left of a lease of lockTTL that began no earlier than then: the machine may have been busy since.
+// isWhole checks the remaining time of a lease of lockTTL that began at then or later. The machine may have been busy
+// since.
 func isWhole(t *testing.T, left time.Duration, then time.Time) {
 	t.Helper()
 	require.LessOrEqual(t, left, lockTTL)
-	require.GreaterOrEqual(t, left, lockTTL-time.Since(then)-10*time.Millisecond, "10 ms are for clocks of milliseconds")
+	require.GreaterOrEqual(t, left, lockTTL-time.Since(then)-10*time.Millisecond,
+		"10 ms are for clocks of milliseconds")
 }
 
-// withoutTTL lists the locks that leave Redis without a TTL, goneUnnoticed those whose release cannot tell its own lock from one
-// that was gone, and waitsForLease those that wait in Redis until a lease is over.
+// withoutTTL lists the locks that leave Redis without a TTL, goneUnnoticed those whose release cannot tell its own lock
+// from one that was gone, and waitsForLease those that wait in Redis until a lease has ended.
 var (
 	withoutTTL    = []string{"lock/setnx", "lock/getset-deadline", "lock/blpop-signal"}
 	goneUnnoticed = []string{"lock/lua-constant", "lock/lua-owner"}
@@ -102,7 +106,7 @@ func TestEveryLockKeepsItsContractAlone(t *testing.T) {
 	})
 }
 
-// endLease brings the lease of key to its end and returns the time after it.
+// endLease ends the lease of key and returns the time after it.
 func endLease(t *testing.T, r redis.UniversalClient, key string) context.Context {
 	t.Helper()
 	if r.PTTL(t.Context(), key).Val() > 0 {
@@ -154,14 +158,15 @@ func TestEveryExtenderRenewsItsOwnLockOnly(t *testing.T) {
 	require.Equal(t, 8, extenders)
 }
 
-// errCrash is the answer to a client that is to crash there.
+// errCrash is the answer to a client that has to crash at that point.
 var errCrash = errors.New("crashed")
 
 func TestScriptsThatAnswerWithBooleansAreReadUnderBothProtocols(t *testing.T) {
 	_, r := realRedis(t)
 	for i, p := range bothProtocols(t, r) {
 		for script, want := range map[string]bool{
-			"return true": true, "return false": false, "redis.setresp(3) return true": true, "redis.setresp(3) return false": false,
+			"return true": true, "return false": false, "redis.setresp(3) return true": true,
+			"redis.setresp(3) return false":   false,
 			"return redis.status_reply('OK')": true, "return 2": false, "return 'faild'": false,
 		} {
 			got, err := saysYes(p.Eval(t.Context(), script, nil))

@@ -9,16 +9,16 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 )
 
-// lock/redisson-watchdog, lock/redisson with its watchdog: a goroutine of the owner's renews the lease.
+// lock/redisson-watchdog, lock/redisson with its watchdog: a goroutine of the owner that renews the lease.
 //
 //	acquire   as the first try of lock/redisson; a grant starts the watchdog
-//	watchdog  every third of the lease, script: HEXISTS, PEXPIRE; it ends when the lock is not the owner's any more
+//	watchdog  every third of the lease, script: HEXISTS, PEXPIRE; it ends when the lock is no longer the owner's
 //	release   as lock/redisson, then the watchdog is stopped
 //
-// Source: the CSDN collection on Redis locks; Redisson (scheduleExpirationRenewal). A renewal may be under way while the lock is
-// released. It finds no entry of its owner then, and changes nothing. The watchdog ends with its process, so that a crash
-// costs one lease. Safe on one node. After a failover that has forgotten the lock the watchdog finds none and ends, and its
-// owner does not hear of it.
+// Source: the CSDN collection on Redis locks; Redisson (scheduleExpirationRenewal). A renewal may be under way while
+// the lock is released. It then finds no entry of its owner and changes nothing. The watchdog ends with its process, so
+// a crash costs one lease. Safe on one node. After a failover that forgot the lock, the watchdog finds none and ends,
+// and its owner does not hear of it.
 func redissonWatchdog() Variant {
 	return lockVariant("lock/redisson-watchdog", newRedissonWatchdog, Variant{
 		OwnKeys: true,

@@ -18,18 +18,19 @@ import (
 //	extend   on every master in turn, script: GET, compare, PEXPIRE; renewed on the same terms
 //	release  on every master in turn, whatever it said to the SET, script: GET, compare, DEL
 //
-// Source: Redis documentation, "Distributed Locks with Redis". Elapsed is read from the client's own clock, from before the
-// first SET. A checker counts the lease from the call of the acquire, which is earlier, and allows for the run's own drift.
-// That lease is over no later than 2 ms after the client's; every master keeps the key for longer.
+// Source: Redis documentation, "Distributed Locks with Redis". Elapsed is measured by the client's own clock, from
+// before the first SET. A checker counts the lease from the call of the acquire, which is earlier, and allows for the
+// run's own drift. That lease ends no later than 2 ms after the client's, and every master keeps the key for longer.
 //
-// Safe while a majority of masters lives and keeps what it was told. A master of the majority that forgets a lock inside
-// its lease makes room for a second owner: because it comes back without its data, because its clock steps forward, or
-// because it evicts keys. The documentation asks for appendfsync always, or that a master which was down stays away for
-// the longest lease. A client that is paused beyond its lease still believes that it has the lock: there are no fencing
-// tokens.
+// Safe while a majority of masters lives and keeps what it was told. A master of the majority that forgets a lock
+// inside its lease makes room for a second owner: because it comes back without its data, because its clock steps
+// forward, or because it evicts keys. The documentation asks for appendfsync always, or that a master which was down
+// stays away for the longest lease. A client that is paused beyond its lease still believes that it has the lock: there
+// are no fencing tokens.
 func redlock() Variant {
 	return quorumVariant("lock/redlock", newRedlock, Variant{
-		Doc:    "SET NX PX on a majority of independent masters within the lease; release by compare-and-delete script on all",
+		Doc: "SET NX PX on a majority of independent masters within the lease; release by compare-and-delete script " +
+			"on all",
 		Source: "Redis docs",
 		Flaws:  forgottenByAMaster(),
 	})
@@ -48,22 +49,22 @@ type redlockLock struct {
 	masters       []redis.UniversalClient
 	compareDelete *redis.Script
 	compareExpire *redis.Script
-	most          time.Duration // upper bound of patience
-	patience      time.Duration // time for one master's answer
+	maxTimeout    time.Duration // upper bound of timeout
+	timeout       time.Duration // how long to wait for one master
 }
 
 func newRedlock(masters []redis.UniversalClient) Locker {
 	return &redlockLock{
-		masters: masters, most: maxPatience, patience: maxPatience,
+		masters: masters, maxTimeout: maxMasterTimeout, timeout: maxMasterTimeout,
 		compareDelete: redis.NewScript(lua.CompareDelete), compareExpire: redis.NewScript(lua.ComparePExpire),
 	}
 }
 
 // Acquire returns false if no master said yes and a majority said no. If it got too few masters, or was too late, it
-// returns errGivenBack: perhaps nobody has the lock, and a caller that tries again should wait for a random time, as the
-// documentation asks.
+// returns errGivenBack: perhaps nobody has the lock, and a caller that tries again should wait for a random time, as
+// the documentation asks.
 func (l *redlockLock) Acquire(ctx context.Context, key, owner string, ttl time.Duration) (bool, error) {
-	l.patience = min(masterTimeout(ttl), l.most)
+	l.timeout = min(masterTimeout(ttl), l.maxTimeout)
 	start := harness.Now(ctx)
 	v := l.ask(ctx, func(ctx context.Context, r redis.UniversalClient) (bool, error) {
 		return repliedOK(r.SetArgs(ctx, key, owner, redis.SetArgs{Mode: "NX", TTL: ttl}))
@@ -71,7 +72,7 @@ func (l *redlockLock) Acquire(ctx context.Context, key, owner string, ttl time.D
 	if v.majorityYes() && leaseLeft(ctx, start, ttl) {
 		return true, nil
 	}
-	_ = l.deleteAll(ctx, key, owner) // what it may have left is in the operation's ledger
+	_ = l.deleteAll(ctx, key, owner) // the ballot of the operation notes what it may have left
 	switch {
 	case v.yes == 0 && v.majorityNo():
 		return false, nil
@@ -81,10 +82,10 @@ func (l *redlockLock) Acquire(ctx context.Context, key, owner string, ttl time.D
 	return false, errors.Join(errGivenBack, v.err)
 }
 
-// Extend returns an error if it renewed the lock on less than a majority, or too late. Some masters then keep the key for
-// longer, although the lock is not the caller's.
+// Extend returns an error if it renewed the lock on less than a majority, or too late. Some masters then keep the key
+// for longer, although the lock is not the caller's.
 func (l *redlockLock) Extend(ctx context.Context, key, owner string, ttl time.Duration) (bool, error) {
-	l.patience = min(masterTimeout(ttl), l.most)
+	l.timeout = min(masterTimeout(ttl), l.maxTimeout)
 	start := harness.Now(ctx)
 	v := l.ask(ctx, func(ctx context.Context, r redis.UniversalClient) (bool, error) {
 		return saysYes(l.compareExpire.Run(ctx, r, []string{key}, owner, ttl.Milliseconds()))
@@ -121,24 +122,27 @@ func (l *redlockLock) deleteAll(ctx context.Context, key, owner string) votes {
 }
 
 // ask asks every master the question, one after the other, and counts the answers.
-func (l *redlockLock) ask(ctx context.Context, question func(context.Context, redis.UniversalClient) (bool, error)) votes {
+func (l *redlockLock) ask(
+	ctx context.Context, question func(context.Context, redis.UniversalClient) (bool, error),
+) votes {
 	var v votes
 	for _, r := range l.masters {
-		ctx, cancel := context.WithTimeout(ctx, l.patience)
+		ctx, cancel := context.WithTimeout(ctx, l.timeout)
 		v.cast(question(ctx, r))
 		cancel()
 	}
 	return v
 }
 
-// leaseLeft reports whether anything is left of a lease that began at start, on clocks that differ by a hundredth of it.
+// leaseLeft reports whether anything is left of a lease that began at start, on clocks that differ by a hundredth of
+// it.
 func leaseLeft(ctx context.Context, start time.Time, ttl time.Duration) bool {
 	const expiryStep = 2 * time.Millisecond
 	return harness.Now(ctx).Sub(start) < ttl-ttl/100-expiryStep
 }
 
-// masterTimeout returns how long a quorum lock waits for one master: a twentieth of its lease, so that masters which do not
-// answer leave time to ask the others.
-func masterTimeout(ttl time.Duration) time.Duration { return max(ttl/20, minPatience) }
+// masterTimeout returns how long a quorum lock waits for one master: a twentieth of its lease, so that masters which do
+// not answer leave time to ask the others.
+func masterTimeout(ttl time.Duration) time.Duration { return max(ttl/20, minMasterTimeout) }
 
-const minPatience, maxPatience = 5 * time.Millisecond, 50 * time.Millisecond
+const minMasterTimeout, maxMasterTimeout = 5 * time.Millisecond, 50 * time.Millisecond

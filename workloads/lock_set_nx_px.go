@@ -15,8 +15,8 @@ import (
 //	acquire  SET key owner NX PX ttl
 //	release  script: GET, compare, DEL
 //
-// Source: Redis documentation, "Distributed locks"; the CSDN collection on Redis locks. Safe on one node. Replication is
-// asynchronous: a failover may forget a granted lock, and a partition may leave two primaries that each grant it.
+// Source: Redis documentation, "Distributed locks"; the CSDN collection on Redis locks. Safe on one node. Replication
+// is asynchronous: a failover may forget a granted lock, and a partition may leave two primaries that each grant it.
 func setNXPX() Variant {
 	return lockVariant("lock/set-nx-px", newSetNXPX, Variant{
 		Doc:    "SET NX PX with a unique owner; release by compare-and-delete script",

@@ -17,9 +17,9 @@ import (
 //	release  script: GET, compare, DEL
 //
 // Source: Redis documentation of WAIT, which answers the flaw named in the CSDN collection on Redis locks, section 6. A
-// failover then causes fewer double grants, not none: the replica that acknowledged need not be the one that is promoted,
-// and during a partition both sides may have one. With two replicas, WAIT 2 leaves a primary that is cut off alone, or with
-// one of them, unable to grant.
+// failover then causes fewer double grants, not none: another replica than the one that acknowledged may be promoted,
+// and during a partition both sides may have one. With two replicas, WAIT 2 leaves a primary that is cut off alone, or
+// with one of them, unable to grant.
 func setNXPXWait(acks int) Variant {
 	return lockVariant("lock/set-nx-px-wait", newSetNXPXWait(waitFor(acks)), Variant{
 		Doc:     fmt.Sprintf("SET NX PX, then WAIT %d, else release; release by compare-and-delete script", acks),
@@ -54,7 +54,7 @@ func (l *setNXPXWaitLock) Acquire(ctx context.Context, key, owner string, ttl ti
 	return false, l.giveBack(ctx, key, owner)
 }
 
-// errGone says that a lock which was to be given back is not on the primary any more. Its SET may be on another one.
+// errGone says that a lock which was to be released is no longer on the primary. Its SET may be on another one.
 var errGone = errors.New("gone before it was given back")
 
 // giveBack releases a lock that was certainly taken. It returns errGivenBack if the lock was still there.

@@ -16,8 +16,8 @@ import (
 //
 // Source: "Lua in Redis"; the CSDN collection on Redis locks (last listing). A client that crashes after SETNX leaves a
 // lock that never ends, and so does a failover that forgets the EXPIRE. A lease that ends between GET and DEL makes the
-// release delete another owner's lock. The TTL is rounded up to full seconds; what rounding down does is a variant of
-// its own.
+// release delete another owner's lock. The TTL is rounded up to full seconds; lock/setnx-expire-truncated rounds it
+// down.
 func setnxExpire() Variant {
 	return lockVariant("lock/setnx-expire", newSetnxExpire, Variant{
 		Doc:    "SETNX, then EXPIRE; release is GET, compare, DEL: each a command of its own",
@@ -66,7 +66,7 @@ func getDel(ctx context.Context, r redis.UniversalClient, key, owner string) (bo
 	return deletedOne(r.Del(ctx, key))
 }
 
-// fullSeconds rounds d up to whole seconds, EXPIRE's unit: one at least.
+// fullSeconds rounds d up to whole seconds, EXPIRE's unit: at least one.
 func fullSeconds(d time.Duration) time.Duration {
 	return max(time.Second, (d + time.Second - 1).Truncate(time.Second))
 }

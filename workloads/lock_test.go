@@ -22,8 +22,10 @@ func TestEveryLockDeclaresWhatFitsItsClaim(t *testing.T) {
 		}
 		for i, f := range v.Flaws {
 			require.NotContains(t, v.Flaws[i+1:], f, v.ID)
-			excludes := f.Class == harness.SilentReacquire || f.Class == harness.RefusedRelease // an owner is told what is wrong, but is alone
-			require.True(t, v.Claim != OneNode || f.When == Failover || excludes, "%s claims to be safe on one node", v.ID)
+			// an owner may be told something wrong, but there is only one
+			excludes := f.Class == harness.SilentReacquire || f.Class == harness.RefusedRelease
+			require.True(t, v.Claim != OneNode || f.When == Failover ||
+				excludes, "%s claims to be safe on one node", v.ID)
 		}
 	}
 }
@@ -38,7 +40,7 @@ type aheadClock struct{ by time.Duration }
 func (c aheadClock) Now() time.Time                           { return time.Now().Add(c.by) }
 func (aheadClock) Sleep(context.Context, time.Duration) error { return nil }
 
-// lockTime is the timeline of a run that passes only when the worker sleeps.
+// lockTime is the timeline of a run in which time passes only when the worker sleeps.
 type lockTime struct {
 	now time.Duration
 	ops []harness.Op
@@ -69,7 +71,7 @@ func (l *lockTime) count(k harness.Kind) (n int) {
 	return n
 }
 
-// obliging is a Locker that grants everything, with that token, unless its lease was lost.
+// obliging is a Locker that grants everything with that token, unless its lease was lost.
 type obliging struct {
 	lost  bool
 	token string
@@ -105,7 +107,8 @@ func TestFinishFindsTheLockThatIsStuck(t *testing.T) {
 	}
 	require.Equal(t, []string{
 		"acquire lock-0 ok ", "release lock-0 ok ",
-		"acquire lock-1 fail held", "acquire lock-1 fail held", "acquire lock-1 fail held", // a refusal may repair a lock
+		// a refusal may repair a lock
+		"acquire lock-1 fail held", "acquire lock-1 fail held", "acquire lock-1 fail held",
 		"acquire lock-2 ok ", "release lock-2 ok ",
 	}, lines)
 }

@@ -13,16 +13,17 @@ import (
 // lock/watchdog-rearms, a lock whose watchdog may take it again after its release.
 //
 //	acquire   SET key owner NX PX ttl; a grant sets a timer
-//	timer     after a third of the lease, script: GET, compare, PEXPIRE, or SET PX if the lock is free; then the next timer is set
+//	timer     after a third of the lease, script: GET, compare, PEXPIRE, or SET PX if the lock is free; then a new timer
 //	release   the timer is stopped; script: GET, compare, DEL
 //
-// Source: RedLock.net, and its issue 64. Two mistakes meet. Stopping a timer does not stop what it has begun: a renewal that is
-// under way while the lock is released arrives after the DEL, and sets the next timer when it is answered. And a renewal that
-// finds no lock takes it. So the lock is taken in the name of an owner that has released it, and renewed until its process
-// ends: nobody can acquire it any more. lock/redisson-watchdog renews only what is there.
+// Source: RedLock.net, and its issue 64. Two mistakes combine. Stopping a timer does not stop a renewal that it has
+// begun: one that is under way during the release arrives after the DEL, and sets the next timer when it is answered.
+// And a renewal that finds no lock takes it. So the lock is taken in the name of an owner that has released it, and
+// renewed until its process ends; nobody else can acquire it. lock/redisson-watchdog renews only a lock that is there.
 func watchdogRearms() Variant {
 	return lockVariant("lock/watchdog-rearms", newWatchdogRearms, Variant{
-		Doc:    "SET NX PX with a renewal timer; a renewal under way at the release takes the lock again and sets the next timer",
+		Doc: "SET NX PX with a renewal timer; a renewal under way at the release takes the lock again and sets the " +
+			"next timer",
 		Source: "RedLock.net issue 64",
 		Claim:  Nothing,
 		Flaws:  []Flaw{{harness.StuckLock, Race}, {harness.DoubleGrant, Failover}},
@@ -34,11 +35,12 @@ func watchdogRearms() Variant {
 type watchdogRearmsLock struct {
 	setNXPXLock
 	extendOrTake *redis.Script
-	stop         context.CancelFunc // stops the timer that was set last
+	stop         context.CancelFunc // stops the latest timer
 }
 
 func newWatchdogRearms(r redis.UniversalClient) Locker {
-	return &watchdogRearmsLock{setNXPXLock: compareDeleteLock(r), extendOrTake: redis.NewScript(lua.LockExtendOrTake), stop: func() {}}
+	return &watchdogRearmsLock{setNXPXLock: compareDeleteLock(r), extendOrTake: redis.NewScript(lua.LockExtendOrTake),
+		stop: func() {}}
 }
 
 func (l *watchdogRearmsLock) Acquire(ctx context.Context, key, owner string, ttl time.Duration) (bool, error) {

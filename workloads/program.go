@@ -18,10 +18,11 @@ import (
 // ExploredLease is the default lease of explored clients.
 const ExploredLease = 10 * time.Second
 
-// Program returns what the clients of the variant do under the explorer. It reports false for the family Writes, for
-// variants that need several masters, since the explorer has one, and for a library's variant that nobody runs: see RunBy.
+// Program returns what the clients of the variant do under the explorer. It returns false for the family Writes, for
+// variants that need several masters, since the explorer has one, and for a library's variant without a program: see
+// RunBy.
 func (v Variant) Program(o Options) (interleave.Program, bool) {
-	if v.newQuorum != nil || v.outside == (idle{}) {
+	if v.newQuorum != nil || v.outside == (notRun{}) {
 		return interleave.Program{}, false
 	}
 	v, _ = v.Waiting(o.Acks)
@@ -36,7 +37,8 @@ func (v Variant) Program(o Options) (interleave.Program, bool) {
 		}
 		p = LockProgram(LockOptions{Name: v.ID, TTL: lease, Habits: v.habits}, newLocker)
 	case Dedup:
-		p = DedupProgram(DedupOptions{Name: v.ID, Window: lease, AtMostOnce: o.AtMostOnce, Habits: v.habits}, v.newDeduper)
+		p = DedupProgram(DedupOptions{Name: v.ID, Window: lease, AtMostOnce: o.AtMostOnce, Habits: v.habits},
+			v.newDeduper)
 	case Sequence:
 		p = SequenceProgram(SequenceOptions{Name: v.ID, Regime: o.Regime, Habits: v.habits}, v.newSequencer)
 		if v.inspect != nil {
@@ -52,11 +54,13 @@ func (v Variant) Program(o Options) (interleave.Program, bool) {
 	if p.Retries = v.Retries; p.Retries > 0 {
 		p.Hooks = []redis.Hook{tracer{retries: true}}
 	}
-	p.Symmetric, p.NoBackgroundWork, p.Fenced = v.symmetric(), true, v.Fenced()
+	p.Symmetric = v.symmetric()
+	p.NoBackgroundWork = true
+	p.Fenced = v.Fenced()
 	return p, true
 }
 
-// scripts names the Lua texts that the variant may run.
+// scripts returns the names of the Lua texts that the variant may run, by text.
 func (v Variant) scripts() map[string]string {
 	names := map[string]string{}
 	for name, text := range lua.All() {
@@ -68,14 +72,14 @@ func (v Variant) scripts() map[string]string {
 	return names
 }
 
-// symmetric reports whether it does not matter which of the variant's clients has which name. Callers of a sequence
-// differ in what they propose.
+// symmetric reports whether the variant's clients can swap names without any difference. Callers of a sequence cannot,
+// since they differ in what they propose.
 func (v Variant) symmetric() bool {
 	return v.Family != Sequence && !v.ComparesNames
 }
 
-// exploredNames lists the names of explored clients. The first is a prefix of the second, differs from the third in case
-// only, and is a suffix of the fourth, so that algorithms show it if they take one for the other.
+// exploredNames lists the names of explored clients. The first is a prefix of the second, differs from the third in
+// case only, and is a suffix of the fourth. So an algorithm that confuses such names shows it.
 var exploredNames = [interleave.MaxPlaces]string{
 	"client-1", "client-12", "CLIENT-1", "my-client-1", "client-2", "client-123", "CLIENT-2", "my-client-2",
 	"client-3", "client-32", "CLIENT-3", "my-client-3", "client-4", "client-42", "CLIENT-4", "my-client-4",
@@ -87,10 +91,12 @@ type clientFunc func(ctx context.Context, s *harness.Session)
 
 func (f clientFunc) Step(ctx context.Context, s *harness.Session) { f(ctx, s) }
 
-// LockProgram lets each client try one lock once and, when it is granted, renew it if it can be renewed, and release it. A
-// client that gets no answer on the way gives the lock up whether it has it or not, and acquires it anew, once. It then releases
-// the lock if it has goroutines of harness.Go, which may renew it. When all clients are done or crashed, the harness asks for a lock that was
-// refused to its owner. When no lease is left, the lock has to be free.
+// LockProgram lets each client try one lock once. If it is granted, the client renews it, if it can be renewed, and
+// releases it. A client that gets no answer on the way releases the lock whether or not it has it, and acquires it once
+// more. It releases that lock too if goroutines of harness.Go run, which may renew it.
+//
+// When all clients are done or crashed, the harness tries a lock that was refused to its owner. After every lease the
+// lock has to be free.
 func LockProgram(o LockOptions, newLocker func(redis.UniversalClient) Locker) interleave.Program {
 	o.TTL = cmp.Or(o.TTL, ExploredLease)
 	const key = exploredLock
@@ -110,11 +116,11 @@ func LockProgram(o LockOptions, newLocker func(redis.UniversalClient) Locker) in
 			if after.OwnerRefused() && c.acquire(ctx, s, key, "harness").Outcome == harness.OK {
 				c.release(ctx, s, key, "harness")
 			}
-			left, err := after.PassAll(longOver(o.TTL))
-			if left == 0 || err != nil {
-				return err // the lock is as free as in the beginning
+			remaining, err := after.PassAll(afterLease(o.TTL))
+			if remaining == 0 || err != nil {
+				return err // the lock is free, as in the beginning
 			}
-			for n := range probes { // a refusal may be what repairs the lock, at once or when another lease is over
+			for n := range probes { // A refusal may be what repairs the lock, at once or after another lease.
 				if n > 0 {
 					if err := after.Pass(o.TTL + 2*time.Millisecond); err != nil {
 						return err
@@ -129,9 +135,9 @@ func LockProgram(o LockOptions, newLocker func(redis.UniversalClient) Locker) in
 	}
 }
 
-// longOver returns the time after which a lease has to be over: twice its length, and a second more than its length at least, since an
-// algorithm may round it up to seconds.
-func longOver(lease time.Duration) time.Duration { return max(2*lease, lease+time.Second) }
+// afterLease returns the time after which a lease has certainly ended: twice its length, and at least a second more
+// than its length, since an algorithm may round it up to seconds.
+func afterLease(lease time.Duration) time.Duration { return max(2*lease, lease+time.Second) }
 
 // exploredLock is the name of the lock that explored clients try.
 const exploredLock = "lock"
@@ -140,13 +146,13 @@ func exploredLockClient(lock Locker, o LockOptions, key string, place int) harne
 	c, owner := &lockClient{lock: lock, opts: o}, exploredNames[place]
 	return clientFunc(func(ctx context.Context, s *harness.Session) {
 		switch place {
-		case twoNames:
+		case placeTwoNames:
 			c.useTwoLocks(ctx, s, key, owner)
 			return
-		case comeback:
-			c.outlive(ctx, s, key, owner)
+		case placeComesBack:
+			c.useAfterLease(ctx, s, key, owner)
 			return
-		case renewal:
+		case placeRenews:
 			c.renewAgain(ctx, s, key, owner)
 			return
 		}
@@ -161,7 +167,7 @@ func exploredLockClient(lock Locker, o LockOptions, key string, place int) harne
 }
 
 // attempt acquires, extends and releases a lock once, as an explored client does. It reports whether each step was
-// answered. A release that was not answered is tried again.
+// answered. A release without an answer is tried again.
 func (c *lockClient) attempt(ctx context.Context, s *harness.Session, key, owner string) (answered bool) {
 	got := c.acquire(ctx, s, key, owner).Outcome
 	if got == harness.Fail {
@@ -178,17 +184,17 @@ func (c *lockClient) attempt(ctx context.Context, s *harness.Session, key, owner
 	return answered
 }
 
-// DedupProgram hands one message to every client. A client whose claim got no answer claims again, once, as a queue would
-// hand it the message again. A client that is told that it is the first delivers the message, and confirms it where the
-// filter asks for that. When all are done or crashed, the message has to be delivered, or free to be claimed again; and its
-// mark has to end.
+// DedupProgram gives one message to every client. A client whose claim got no answer claims once more, as if a queue
+// had sent the message again. A client that is told that it is first delivers the message, and confirms it if the
+// filter asks for that. When all are done or crashed, the message has to be delivered or free to be claimed again, and
+// its mark has to end.
 func DedupProgram(o DedupOptions, newDeduper func(redis.UniversalClient) Deduper) interleave.Program {
 	o.Window = cmp.Or(o.Window, 2*ExploredLease)
 	o.AtMostOnce = o.AtMostOnce && !slices.Contains(dedupKinds(newDeduper), harness.Confirm)
 	const id = exploredMessage
 	return interleave.Program{
 		Name: cmp.Or(o.Name, "dedup"), Lease: o.Window, Hooks: []redis.Hook{tracer{}},
-		Kinds: dedupKinds(newDeduper), Apart: habits(o.Habits, twoNames, comeback),
+		Kinds: dedupKinds(newDeduper), Apart: habits(o.Habits, placeTwoNames, placeComesBack),
 		Open: func(i int, r redis.UniversalClient) harness.Client {
 			return exploredDedupClient(newDeduper(r), o, i)
 		},
@@ -200,15 +206,15 @@ func DedupProgram(o DedupOptions, newDeduper func(redis.UniversalClient) Deduper
 		Finally: func(ctx context.Context, s *harness.Session, r redis.UniversalClient, after interleave.After) error {
 			c := &dedupClient{filter: newDeduper(r), window: o.Window}
 			ctx = withTokens(ctx, "harness")
-			if ops := opsOn(after.Ops(), id); !anyDelivered(ops) && !(o.AtMostOnce && anyOwes(ops)) {
-				if err := after.Pass(o.Window / 2); err != nil { // a claim is over by then, a mark is not
+			if ops := opsOn(after.Ops(), id); !anyDelivered(ops) && !(o.AtMostOnce && anyToDeliver(ops)) {
+				if err := after.Pass(o.Window / 2); err != nil { // a claim has ended by then, a mark has not
 					return err
 				}
 				c.claim(ctx, s, id)
 			}
-			left, err := after.PassAll(longOver(o.Window))
-			if left == 0 || err != nil {
-				return err // the message is as new as in the beginning
+			remaining, err := after.PassAll(afterLease(o.Window))
+			if remaining == 0 || err != nil {
+				return err // the message is new, as in the beginning
 			}
 			c.claim(ctx, s, id)
 			return nil
@@ -225,10 +231,10 @@ func exploredDedupClient(filter Deduper, o DedupOptions, place int) harness.Clie
 	return clientFunc(func(ctx context.Context, s *harness.Session) {
 		ctx = withTokens(ctx, exploredNames[place])
 		switch place {
-		case twoNames:
+		case placeTwoNames:
 			c.handleTwo(ctx, s, id)
 			return
-		case comeback:
+		case placeComesBack:
 			c.handleAgain(ctx, s, id)
 			return
 		}
@@ -236,7 +242,7 @@ func exploredDedupClient(filter Deduper, o DedupOptions, place int) harness.Clie
 		if got.Outcome == harness.Info {
 			got = c.claim(ctx, s, id)
 		}
-		c.handOn(ctx, s, got)
+		c.deliverIfNew(ctx, s, got)
 	})
 }
 
@@ -259,8 +265,8 @@ func anyDelivered(ops []harness.Op) bool {
 	return false
 }
 
-// anyOwes reports whether some client was told to deliver the message, or may have marked it without being told.
-func anyOwes(ops []harness.Op) bool {
+// anyToDeliver reports whether a client was told to deliver the message, or may have marked it without being told.
+func anyToDeliver(ops []harness.Op) bool {
 	for _, op := range ops {
 		if op.Kind == harness.Claim && (op.Outcome == harness.Info || op.Result == harness.ResultFirst) {
 			return true
@@ -269,15 +275,15 @@ func anyOwes(ops []harness.Op) bool {
 	return false
 }
 
-// longest is the number of draws of a sequence's first client. With three draws in a row, a draw that was held up and takes
-// the sequence back leads to a smaller number in the end, not only to a duplicate.
-const longest = 3
+// firstClientDraws is the number of draws of a sequence's first client. With three draws in a row, a delayed draw that
+// takes the sequence back leads to a smaller number in the end, not only to a duplicate.
+const firstClientDraws = 3
 
-// SequenceProgram lets each client draw one number, and the first client three, whether they get an answer or not.
+// SequenceProgram lets each client draw one number, and the first client three, whether or not they get an answer.
 func SequenceProgram(o SequenceOptions, newSequencer func(redis.UniversalClient) Sequencer) interleave.Program {
 	return interleave.Program{
 		Name: cmp.Or(o.Name, "sequence"), Lease: ExploredLease, Timeless: true, Hooks: []redis.Hook{tracer{}},
-		Kinds: []harness.Kind{harness.Next}, Apart: habits(o.Habits, twoNames),
+		Kinds: []harness.Kind{harness.Next}, Apart: habits(o.Habits, placeTwoNames),
 		Open: func(i int, r redis.UniversalClient) harness.Client {
 			return exploredSequenceClient(newSequencer(r), o, i)
 		},
@@ -295,10 +301,10 @@ func exploredSequenceClient(generator Sequencer, o SequenceOptions, i int) harne
 	c := &sequenceClient{generator: generator}
 	calls := 1
 	if i == 0 {
-		calls = longest
+		calls = firstClientDraws
 	}
 	return clientFunc(func(ctx context.Context, s *harness.Session) {
-		if i == twoNames {
+		if i == placeTwoNames {
 			c.drawInTurn(ctx, s, key, regime)
 			return
 		}
@@ -308,14 +314,14 @@ func exploredSequenceClient(generator Sequencer, o SequenceOptions, i int) harne
 	})
 }
 
-// observe looks at the store after each number that was drawn.
+// observe inspects the store after each number that was drawn.
 func (v Variant) observe(ctx context.Context, s *harness.Session, r redis.UniversalClient, op harness.Op) {
 	if op.Kind == harness.Next {
 		s.Invoke(harness.Op{Kind: harness.Inspect, Key: op.Key}, func(op *harness.Op) { v.inspect(ctx, r, op) })
 	}
 }
 
-// inspectSequence looks at what the sequences of the catalogue store: in a key of their own, or in a hash with others.
+// inspectSequence inspects what the sequences of the catalogue store, either in a key of their own or in a shared hash.
 func inspectSequence(ctx context.Context, r redis.UniversalClient, op *harness.Op) {
 	key := op.Key
 	value, err := r.Get(ctx, key).Result()
@@ -334,6 +340,6 @@ func inspectSequence(ctx context.Context, r redis.UniversalClient, op *harness.O
 	}
 	op.Outcome, op.Result = harness.OK, value
 	if ttl > 0 {
-		op.TTL = max(time.Minute, ttl.Round(time.Minute)) // so that it reads the same each time
+		op.TTL = max(time.Minute, ttl.Round(time.Minute)) // rounded, so that it reads the same each time
 	}
 }

@@ -10,23 +10,22 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 )
 
-// QuorumConnector is a Connector that leads to several masters, which know nothing of each other; harness/cluster has
-// one.
+// QuorumConnector is a Connector to several independent masters; harness/cluster has one.
 type QuorumConnector interface {
 	Connector
-	// ConnectAll hands out a group's clients, one for each master, in the same order to all groups. The first is the one
-	// of Connect.
+	// ConnectAll returns a group's clients, one for each master, in the same order for all groups. The first is the one
+	// that Connect returns.
 	ConnectAll(group int) ([]redis.UniversalClient, error)
 }
 
-// QuorumLocks is [Locks] for a lock that asks several masters. newLocker gets one client for each. The Locker's answer is
-// that of all masters together.
+// QuorumLocks is [Locks] for a lock that asks several masters. newLocker gets one client for each. The Locker's answer
+// is that of all masters together.
 //
-// When the answer is no, the operation counts as a fail only if it is known what it left on every master: the last
-// command to each was answered, or none can have been executed there. A SET that was not answered, or whose DEL was not,
-// makes it info: the key may be in the way of others until its lease is over.
+// A no counts as a fail only if it is known what the operation left on every master: the last command to each was
+// answered, or none can have been executed there. Otherwise it counts as info. The key of a SET without an answer, or
+// of one whose DEL had none, may keep others out until its lease is over.
 func QuorumLocks(c QuorumConnector, o LockOptions, newLocker func([]redis.UniversalClient) Locker) harness.Workload {
-	return quorumLocks(c, o, quorum{newQuorum: newLocker, least: 1})
+	return quorumLocks(c, o, quorum{newQuorum: newLocker, minMasters: 1})
 }
 
 func quorumLocks(c Connector, o LockOptions, q quorum) harness.Workload {
@@ -37,8 +36,8 @@ func quorumLocks(c Connector, o LockOptions, q quorum) harness.Workload {
 
 // quorum holds the constructor of a lock on several masters. The zero value stands for a lock on one.
 type quorum struct {
-	newQuorum func([]redis.UniversalClient) Locker
-	least     int // masters
+	newQuorum  func([]redis.UniversalClient) Locker
+	minMasters int // masters that it needs
 }
 
 // locker makes the lock of a client in that group.
@@ -51,8 +50,9 @@ func (l *locks) locker(group int) (Locker, error) {
 		return l.newLocker(r), nil
 	}
 	all, err := l.pool.masters(group)
-	if err == nil && len(all) < l.least {
-		err = fmt.Errorf("there is %d master, and it needs %d: use a topology such as masters:5", len(all), l.least)
+	if err == nil && len(all) < l.minMasters {
+		err = fmt.Errorf("there is %d master, and it needs %d: use a topology such as masters:5", len(all),
+			l.minMasters)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", l.opts.Name, err)
@@ -60,19 +60,20 @@ func (l *locks) locker(group int) (Locker, error) {
 	return l.newQuorum(all), nil
 }
 
-// ballot notes what one operation may have left on each of several masters. The operation's commands may run side by side.
+// ballot notes what one operation may have left on each of several masters. The operation's commands may run
+// concurrently.
 type ballot struct {
-	mu sync.Mutex
-	on map[int]masterState // by master
+	mu     sync.Mutex
+	states map[int]masterState // by master
 }
 
-// masterState says what is known about one master on which some command may have been executed.
+// masterState says what is known about a master on which some command may have been executed.
 type masterState int
 
 const (
-	known masterState = iota + 1 // the last command was answered: the algorithm knows what it left there
-	stale                        // the same, but a later command was not executed
-	lost                         // a command may have been executed that was not answered
+	masterKnown    masterState = iota + 1 // the last command was answered, so the algorithm knows what it left there
+	masterOutdated                        // the same, but a later command was not executed
+	masterUnknown                         // a command without an answer may have been executed
 )
 
 // note records a command to a master: whether it may have run, and its error.
@@ -82,33 +83,34 @@ func (l *ballot) note(master int, ran bool, err error) {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.on == nil {
-		l.on = map[int]masterState{}
+	if l.states == nil {
+		l.states = map[int]masterState{}
 	}
-	switch was := l.on[master]; {
-	case was == lost:
+	switch was := l.states[master]; {
+	case was == masterUnknown:
 	case ran && (err == nil || errors.Is(err, redis.Nil)):
-		l.on[master] = known
+		l.states[master] = masterKnown
 	case ran:
-		l.on[master] = lost
-	case was == known:
-		l.on[master] = stale
+		l.states[master] = masterUnknown
+	case was == masterKnown:
+		l.states[master] = masterOutdated
 	}
 }
 
-// errInDoubt is the error of an operation that failed on the masters together, and may have left something on one of them.
+// errInDoubt is the error of an operation that failed on the masters together, and may have left something on one of
+// them.
 var errInDoubt = errors.New("not known to every master")
 
-// doubtful sets op to info, and reports true, if it ended with a no or in errGivenBack and may have left something on a
-// master without its algorithm's knowledge.
-func (l *ballot) doubtful(op *harness.Op, err error) bool {
+// markInDoubt sets op to info if it ended with a no or in errGivenBack and may have left something on a master without
+// its algorithm's knowledge. It reports whether it did.
+func (l *ballot) markInDoubt(op *harness.Op, err error) bool {
 	if err != nil && !errors.Is(err, errGivenBack) {
-		return false // settled by the error
+		return false // the error decides the outcome
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for _, s := range l.on {
-		if s != known {
+	for _, s := range l.states {
+		if s != masterKnown {
 			op.Outcome, op.Err = harness.Info, errInDoubt.Error()
 			return true
 		}
@@ -119,7 +121,7 @@ func (l *ballot) doubtful(op *harness.Op, err error) bool {
 // votes counts the answers of several masters.
 type votes struct {
 	all, yes, no int
-	err          error // of the masters that said neither
+	err          error // errors of the masters that said neither
 }
 
 // cast adds one master's answer.
@@ -135,6 +137,6 @@ func (v *votes) cast(yes bool, err error) {
 	}
 }
 
-// majorityYes reports whether a majority said yes; rejected, whether so many said no that none could.
+// majorityYes reports whether a majority said yes, and majorityNo whether so many said no that no majority can say yes.
 func (v *votes) majorityYes() bool { return v.yes >= v.all/2+1 }
 func (v *votes) majorityNo() bool  { return v.no > v.all-(v.all/2+1) }

@@ -13,13 +13,13 @@ import (
 )
 
 // The masters have a file, or else an outage would have to be longer than the lease: see
-// TestAMasterThatForgetsMakesTwoOwners. 50 clients race for 5 locks on 5 masters. They think between two tries: clients that
-// try again at once share the masters out among them, and nobody gets a majority for seconds, all the more so where the machine
-// is slow.
+// TestAMasterThatForgetsMakesTwoOwners. 50 clients race for 5 locks on 5 masters. They think between two tries. Clients
+// that try again at once split the masters among them, and nobody gets a majority for seconds, especially on a slow
+// machine.
 func TestAQuorumLockSurvivesTheDeathOfAMinority(t *testing.T) {
 	for _, v := range quorumVariants() {
 		t.Run(v.ID, func(t *testing.T) {
-			t.Parallel() // most of the time is waiting
+			t.Parallel() // it mostly waits
 			c := cluster.Masters(5, cluster.Options{AOF: cluster.AOFNoSync})
 			res, err := harness.Run(t.Context(), harness.Spec{
 				System:   c,
@@ -38,7 +38,7 @@ func TestAQuorumLockSurvivesTheDeathOfAMinority(t *testing.T) {
 					granted++
 				}
 			}
-			require.Positive(t, granted, "nothing was granted without them") // how much is the machine's affair
+			require.Positive(t, granted, "nothing was granted without them") // how much depends on the machine
 		})
 	}
 }

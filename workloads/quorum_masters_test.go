@@ -15,8 +15,8 @@ import (
 	"github.com/doublegrant/doublegrant/harness/cluster/clustertest"
 )
 
-// quorumVariants returns the locks of the catalogue that need several masters. Their patience is long, since the machine that
-// runs the tests may be slow, and a master that answers too late does not count.
+// quorumVariants returns the locks of the catalogue that need several masters. Their timeouts are long, since the
+// machine that runs the tests may be slow and a master that answers too late does not count.
 func quorumVariants() (all []Variant) {
 	for _, v := range lockVariants() {
 		if v.Masters > 0 {
@@ -27,12 +27,13 @@ func quorumVariants() (all []Variant) {
 	return all
 }
 
-// patient returns the same lock with a longer wait for each master if it is redlock: the library's wait is fixed.
+// patient returns the same lock, with a longer timeout for each master if it is redlock. The library's timeout is
+// fixed.
 func patient(newQuorum func([]redis.UniversalClient) Locker) func([]redis.UniversalClient) Locker {
 	return func(masters []redis.UniversalClient) Locker {
 		l := newQuorum(masters)
 		if r, ok := l.(*redlockLock); ok {
-			r.most = time.Second
+			r.maxTimeout = time.Second
 		}
 		return l
 	}
@@ -65,11 +66,13 @@ func (m *masters) client(group int) *lockClient {
 	return &lockClient{lock: m.v.newQuorum(all), opts: LockOptions{TTL: quorumTTL}}
 }
 
-// quorumTTL is long enough for a restart inside of it.
+// quorumTTL is long enough for a restart within it.
 const quorumTTL = 2 * time.Minute
 
 // try lets a client acquire, extend or release the lock.
-func (m *masters) try(call func(context.Context, *harness.Session, string, string) harness.Op, owner string) harness.Op {
+func (m *masters) try(
+	call func(context.Context, *harness.Session, string, string) harness.Op, owner string,
+) harness.Op {
 	return call(m.Context(), (&lockTime{}).session(0), "k", owner)
 }
 
@@ -84,12 +87,14 @@ func (m *masters) onEach(nodes []string, command ...any) (all []any) {
 	return all
 }
 
-// wholeSince requires that what is left of the lease on each master is all that can be left of quorumTTL since began.
+// wholeSince requires that the remaining time on each master is that of a lease of quorumTTL which began at began or
+// later.
 func (m *masters) wholeSince(began time.Time) {
 	m.Helper()
 	for _, left := range m.onEach(m.RedisNodes(), "PTTL", "k") {
 		require.LessOrEqual(m, left, quorumTTL.Milliseconds())
-		require.GreaterOrEqual(m, left, (quorumTTL-time.Since(began)).Milliseconds()-10, "10 ms are for clocks of milliseconds")
+		require.GreaterOrEqual(m, left, (quorumTTL-time.Since(began)).Milliseconds()-10,
+			"10 ms are for clocks of milliseconds")
 	}
 }
 
@@ -107,7 +112,7 @@ func (m *masters) restart(nodes ...string) {
 	}
 }
 
-// holders says who has the key on each master that lives.
+// holders lists who has the key on each live master.
 func (m *masters) holders() []string {
 	m.Helper()
 	var out []string
@@ -126,7 +131,7 @@ func (m *masters) holders() []string {
 	return out
 }
 
-// reach waits until a client group has connections to every master that lives: those to one that was restarted have to be
+// reach waits until a client group has connections to every live master. Connections to a restarted one have to be
 // found broken first.
 func (m *masters) reach(group int) {
 	m.Helper()
@@ -134,7 +139,8 @@ func (m *masters) reach(group int) {
 	require.NoError(m, err)
 	for i, r := range all {
 		if m.Running(m.RedisNodes()[i]) {
-			require.Eventually(m, func() bool { return r.Ping(m.Context()).Err() == nil }, time.Minute, time.Millisecond)
+			require.Eventually(m, func() bool { return r.Ping(m.Context()).Err() == nil }, time.Minute,
+				time.Millisecond)
 		}
 	}
 }

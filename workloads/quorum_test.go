@@ -26,7 +26,7 @@ func TestRedlockIsImpatient(t *testing.T) {
 		time.Millisecond:       5 * time.Millisecond,
 	} {
 		_, _ = l.Acquire(t.Context(), "k", "a", ttl)
-		require.Equal(t, want, l.patience, ttl)
+		require.Equal(t, want, l.timeout, ttl)
 	}
 }
 
@@ -61,11 +61,11 @@ func TestWithoutAMajorityWhatWasTakenIsGivenBack(t *testing.T) {
 	})
 }
 
-// A SET that waits in the socket of a paused master, and a lock that went to a majority all the same.
+// A SET waits in the socket of a paused master, although the lock was granted by a majority.
 func TestAMasterThatDoesNotAnswerMakesARefusalUncertain(t *testing.T) {
 	eachQuorum(t, cluster.Options{}, func(t *testing.T, v Variant, m *masters) {
 		a, b := m.client(0), m.client(1)
-		for _, c := range []*lockClient{a, b} { // each has connections everywhere
+		for _, c := range []*lockClient{a, b} { // each has connections to all masters
 			require.Equal(t, harness.OK, m.try(c.acquire, "x").Outcome)
 			require.Equal(t, harness.OK, m.try(c.release, "x").Outcome)
 		}
@@ -78,8 +78,8 @@ func TestAMasterThatDoesNotAnswerMakesARefusalUncertain(t *testing.T) {
 	})
 }
 
-// The owner has a bare majority, since two masters were down. One of its three masters forgets the lock, and the two come
-// back.
+// The owner has a bare majority, since two masters were down. One of its three masters forgets the lock, and the two
+// come back.
 func TestAMasterThatForgetsMakesTwoOwners(t *testing.T) {
 	restart := func(m *masters, node string) { m.kill(node); m.restart(node) }
 	for name, c := range map[string]struct {
@@ -89,8 +89,11 @@ func TestAMasterThatForgetsMakesTwoOwners(t *testing.T) {
 	}{
 		"restart without data":  {"", restart, true},
 		"restart with its file": {cluster.AOFAlways, restart, false},
-		// The effect of a clock that steps forward, on one key. cluster.Options.Clocks does it to the whole node.
-		"a lease that ends early": {"", func(m *masters, node string) { m.onEach([]string{node}, "PEXPIREAT", "k", "1") }, true},
+		// The effect of a clock that steps forward, on one key. cluster.Options.Clocks does it to a whole node.
+		"a lease that ends early": {"", func(m *masters,
+			node string) {
+			m.onEach([]string{node}, "PEXPIREAT", "k", "1")
+		}, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			eachQuorum(t, cluster.Options{AOF: c.aof}, func(t *testing.T, v Variant, m *masters) {
@@ -132,7 +135,7 @@ func TestALockThatCameTooLateIsGivenBack(t *testing.T) {
 	require.Equal(t, []string{"-", "-", "-", "-", "-"}, m.holders())
 }
 
-// stepping is a clock that is ahead by as much with every look.
+// stepping is a clock that gets ahead by as much at each reading.
 type stepping struct {
 	now time.Time
 	by  time.Duration
@@ -167,10 +170,12 @@ func TestWhatAnOperationLeftOnEachMaster(t *testing.T) {
 		events []event
 		doubt  bool
 	}{
-		"nothing was sent":                          {},
-		"one master":                                {[]event{{0, true, timeout}}, false},
-		"all answered":                              {[]event{{1, true, nil}, {2, true, redis.Nil}, {1, true, nil}}, false},
-		"one is down":                               {[]event{{1, true, nil}, {2, false, dial}, {2, false, dial}}, false},
+		"nothing was sent": {},
+		"one master":       {[]event{{0, true, timeout}}, false},
+		"all answered": {[]event{{1, true, nil}, {2, true, redis.Nil}, {1, true, nil}},
+			false},
+		"one is down": {[]event{{1, true, nil}, {2, false, dial}, {2, false, dial}},
+			false},
 		"a SET without an answer":                   {[]event{{1, true, nil}, {2, true, timeout}}, true},
 		"a DEL that was answered after it":          {[]event{{2, true, timeout}, {2, true, nil}}, true},
 		"a DEL that was not sent":                   {[]event{{1, true, nil}, {1, false, dial}}, true},
@@ -182,15 +187,15 @@ func TestWhatAnOperationLeftOnEachMaster(t *testing.T) {
 			l.note(e.master, e.ran, e.err)
 		}
 		var op harness.Op
-		require.Equal(t, c.doubt, l.doubtful(&op, nil), name)
-		require.Equal(t, c.doubt, l.doubtful(&op, errors.Join(errGivenBack, timeout)), name)
-		require.False(t, l.doubtful(&op, timeout), name)
+		require.Equal(t, c.doubt, l.markInDoubt(&op, nil), name)
+		require.Equal(t, c.doubt, l.markInDoubt(&op, errors.Join(errGivenBack, timeout)), name)
+		require.False(t, l.markInDoubt(&op, timeout), name)
 	}
 }
 
 func TestAQuorumIsTracedBesideAnotherWorkloadOfItsFirstMaster(t *testing.T) {
 	c := clustertest.Start(t, cluster.Masters(5, cluster.Options{}))
-	_, err := newPool(c).client(0) // outside of the quorum's own
+	_, err := newPool(c).client(0) // not one of the quorum's
 	require.NoError(t, err)
 	all, err := newPool(c).masters(0)
 	require.NoError(t, err)
@@ -198,10 +203,11 @@ func TestAQuorumIsTracedBesideAnotherWorkloadOfItsFirstMaster(t *testing.T) {
 	for _, r := range all {
 		require.NoError(t, r.Set(ctx, "k", "v", 0).Err())
 	}
-	require.Equal(t, map[int]masterState{1: known, 2: known, 3: known, 4: known, 5: known}, call.masters.on)
+	require.Equal(t, map[int]masterState{1: masterKnown, 2: masterKnown, 3: masterKnown, 4: masterKnown,
+		5: masterKnown}, call.masters.states)
 	require.NoError(t, c.Kill("r1"))
 	require.Error(t, all[0].Set(ctx, "k", "v", 0).Err())
-	require.NotEqual(t, known, call.masters.on[1])
+	require.NotEqual(t, masterKnown, call.masters.states[1])
 }
 
 func TestVotes(t *testing.T) {
@@ -210,8 +216,9 @@ func TestVotes(t *testing.T) {
 		carried, rejected bool
 	}{
 		{5, 3, 0, true, false}, {5, 2, 2, false, false}, {5, 2, 3, false, true}, {5, 0, 2, false, false},
-		{4, 2, 1, false, false}, {4, 2, 2, false, true}, {4, 3, 1, true, false}, {1, 1, 0, true, false}, {1, 0, 1, false, true},
-		{0, 0, 0, false, true}, // nobody to ask is nobody to grant it
+		{4, 2, 1, false, false}, {4, 2, 2, false, true}, {4, 3, 1, true, false}, {1, 1, 0, true, false},
+		{1, 0, 1, false, true},
+		{0, 0, 0, false, true}, // no masters means nobody can grant it
 	} {
 		v := votes{all: c.all, yes: c.yes, no: c.no}
 		require.Equal(t, c.carried, v.majorityYes(), "%+v", c)

@@ -22,7 +22,8 @@ func realRedis(t *testing.T) (*cluster.Cluster, redis.UniversalClient) {
 	return c, r
 }
 
-// spy is a hook that is called with all commands that are sent at once, before they are. They are not sent if it returns an error.
+// spy is a hook that is called with all commands that are sent at once, before they are sent. If it returns an error
+// they are not.
 type spy func(ctx context.Context, cmds ...redis.Cmder) error
 
 func (spy) DialHook(next redis.DialHook) redis.DialHook { return next }
@@ -46,7 +47,7 @@ func (s spy) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPi
 	}
 }
 
-// before runs f ahead of every command of that name: what other clients do just then, or a crash when it returns an
+// before runs f ahead of every command of that name: what other clients do at that point, or a crash if it returns an
 // error.
 func before(name string, f func() error) spy {
 	return func(_ context.Context, cmds ...redis.Cmder) error {

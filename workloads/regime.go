@@ -15,41 +15,43 @@ type Regime string
 
 // The regimes.
 const (
-	Fixed        Regime = "fixed"         // everybody proposes 23, as the test of "Unique serial numbers" does
-	Timestamp17  Regime = "timestamp17"   // yyMMddHHmmssSSS and two random digits, as in "Unique serial numbers": 17 digits, beyond 2^53
+	Fixed Regime = "fixed" // everybody proposes 23, as in the test of "Unique serial numbers"
+	// yyMMddHHmmssSSS and two random digits, as in "Unique serial numbers": 17 digits, beyond 2^53
+	Timestamp17  Regime = "timestamp17"
 	Growing      Regime = "growing"       // 1, 2, 3 and so on, each caller a little behind: crosses 9 to 10, 99 to 100
 	ClockBack    Regime = "clock-back"    // timestamp17, but now and then a caller's clock has stepped back by seconds
-	Beyond53     Regime = "beyond-2^53"   // as growing, from just below 2^53: soon no Lua number holds them
+	Beyond53     Regime = "beyond-2^53"   // as growing, from just below 2^53: soon no Lua number holds them exactly
 	LeadingZeros Regime = "leading-zeros" // as growing, and half of the numbers are padded with zeros to a fixed width
 )
 
-// Doc says in one line what the regime's callers propose, and what it is for.
+// Doc says in one line what the regime's callers propose, and why.
 func (r Regime) Doc() string {
 	return map[Regime]string{
-		Fixed:        "everybody proposes " + fixedProposal + ": does the script count on from what is stored?",
-		Timestamp17:  "yyMMddHHmmssSSS and two random digits: 17 digits, which no Lua number holds exactly",
-		Growing:      "1, 2, 3 and so on, each caller a little behind: from 9 to 10 and from 99 to 100, where text compares wrongly",
+		Fixed:       "everybody proposes " + fixedProposal + ": does the script count on from what is stored?",
+		Timestamp17: "yyMMddHHmmssSSS and two random digits: 17 digits, which no Lua number holds exactly",
+		Growing: "1, 2, 3 and so on, each caller a little behind: from 9 to 10 and from 99 to 100, where text " +
+			"compares wrongly",
 		ClockBack:    "timestamp17, but now and then a caller's clock has stepped back by up to 10 seconds",
 		Beyond53:     "as growing, from just below 2^53: soon no Lua number holds them exactly",
 		LeadingZeros: "as growing, and half of the numbers are padded with zeros to a fixed width",
 	}[r]
 }
 
-// Regimes lists them all.
+// Regimes lists all regimes.
 func Regimes() []Regime {
 	return []Regime{Fixed, Timestamp17, Growing, ClockBack, Beyond53, LeadingZeros}
 }
 
 // ParseRegime returns the regime of that name.
 func ParseRegime(name string) (Regime, error) {
-	var known []string
+	var names []string
 	for _, r := range Regimes() {
 		if string(r) == name {
 			return r, nil
 		}
-		known = append(known, string(r))
+		names = append(names, string(r))
 	}
-	return "", fmt.Errorf("unknown regime %q: %s", name, suggest.Meant(name, known))
+	return "", fmt.Errorf("unknown regime %q: %s", name, suggest.Meant(name, names))
 }
 
 // proposals makes the next proposal. It may be called concurrently, each caller with its own rng.
@@ -59,8 +61,8 @@ const (
 	fixedProposal = "23"
 	growingLag    = 20 // how far behind the newest number a caller of Growing may be
 
-	steppedBack = 0.05             // share of ClockBack's proposals that come from a clock that has stepped back ...
-	stepBack    = 10 * time.Second // ... by up to this much
+	steppedBack = 0.05             // share of ClockBack's proposals from a clock that has stepped back
+	stepBack    = 10 * time.Second // the largest such step
 
 	twoTo53  = 1 << 53 // 9007199254740992: up to here a double holds every integer
 	below53  = 100     // how far below it Beyond53 begins
@@ -99,7 +101,7 @@ func timestamp17(t time.Time, rng *rand.Rand) string {
 	return fmt.Sprintf("%s%03d%02d", t.Format("060102150405"), t.Nanosecond()/int(time.Millisecond), rng.IntN(100))
 }
 
-// clockBack reads a clock that shows t, unless it has stepped back by one second or more.
+// clockBack returns t as a caller's clock shows it. Some clocks have stepped back, by a second or more.
 func clockBack(t time.Time, rng *rand.Rand) time.Time {
 	if rng.Float64() >= steppedBack {
 		return t
@@ -107,7 +109,7 @@ func clockBack(t time.Time, rng *rand.Rand) time.Time {
 	return t.Add(-time.Second - time.Duration(rng.Int64N(int64(stepBack-time.Second))))
 }
 
-// padAtRandom writes n plainly, or with zeros in front.
+// padAtRandom writes n plainly, or with leading zeros.
 func padAtRandom(n int64, rng *rand.Rand) string {
 	if rng.IntN(2) == 0 {
 		return strconv.FormatInt(n, 10)
@@ -115,9 +117,9 @@ func padAtRandom(n int64, rng *rand.Rand) string {
 	return fmt.Sprintf("%0*d", zeroPads, n)
 }
 
-// sample returns what a client proposes in its call, both counted from 0. It is the regime for the explorer, which has up
-// to four clients, of which the first calls three times and the others once, and which repeats every schedule. What is
-// special about the regime shows in some order of the first two calls of client 0 and the first of client 1:
+// sample returns what a client proposes in its call, both counted from 0. It is the regime for the explorer, which
+// repeats every schedule and has up to four clients, of which the first calls three times and the others once. The
+// effect of each regime shows in some order of the first two calls of client 0 and the first of client 1:
 //
 //	fixed          99 from everybody: the number after it has one digit more
 //	timestamp17    16081817202494579 from everybody, the sample of "Unique serial numbers"

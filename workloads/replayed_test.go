@@ -15,7 +15,7 @@ import (
 	"github.com/doublegrant/doublegrant/workloads"
 )
 
-// The smallest counterexample of each kind that the explorer finds is the same in 100 of 100 replays.
+// The smallest counterexample of each kind that the explorer finds gives the same result in 100 of 100 replays.
 func TestCounterexamplesReplay(t *testing.T) {
 	t.Parallel()
 	const none = -1
@@ -25,10 +25,13 @@ func TestCounterexamplesReplay(t *testing.T) {
 		bounds interleave.Bounds
 		shows  string // in its steps
 	}{
-		{"a lost answer", deletesByAnybody, interleave.Bounds{LostAnswers: 1, Crashes: none, Expiries: none}, "(the answer is lost)"},
-		{"a lost command", deletesByAnybody, interleave.Bounds{LostCommands: 1, Crashes: none, Expiries: none}, "(the command is lost)"},
+		{"a lost answer", deletesByAnybody, interleave.Bounds{LostAnswers: 1, Crashes: none, Expiries: none},
+			"(the answer is lost)"},
+		{"a lost command", deletesByAnybody, interleave.Bounds{LostCommands: 1, Crashes: none, Expiries: none},
+			"(the command is lost)"},
 		{"a late command", neverEnds, interleave.Bounds{Late: 1, Crashes: none, Expiries: none}, "late"},
-		{"a lease's end, and an extend after it", getCompareExtend(0), interleave.Bounds{LostAnswers: none, Crashes: none}, "10.001s pass"},
+		{"a lease's end, and an extend after it", getCompareExtend(0),
+			interleave.Bounds{LostAnswers: none, Crashes: none}, "10.001s pass"},
 		{"a lease's end", nineTenths, interleave.Bounds{LostAnswers: none, Crashes: none}, "9.001s pass"},
 		{"a crash", neverEnds, interleave.Bounds{LostAnswers: none, Expiries: none}, "crash"},
 	} {
@@ -49,11 +52,13 @@ func TestCounterexamplesReplay(t *testing.T) {
 }
 
 // neverEnds has no lease.
-var neverEnds = acquiring(func(ctx context.Context, r redis.UniversalClient, key, owner string, _ time.Duration) (bool, error) {
+var neverEnds = acquiring(func(ctx context.Context, r redis.UniversalClient, key, owner string, _ time.Duration) (bool,
+	error) {
 	return r.SetNX(ctx, key, owner, 0).Result()
 })
 
-// nineTenths asks Redis for less than the lease that it was asked for.
-var nineTenths = acquiring(func(ctx context.Context, r redis.UniversalClient, key, owner string, ttl time.Duration) (bool, error) {
+// nineTenths asks Redis for a shorter lease than it was asked for.
+var nineTenths = acquiring(func(ctx context.Context, r redis.UniversalClient, key, owner string,
+	ttl time.Duration) (bool, error) {
 	return r.SetNX(ctx, key, owner, ttl*9/10).Result()
 })

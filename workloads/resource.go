@@ -11,17 +11,18 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 )
 
-// This file has the resource that locks guard: an owner reads its value, thinks and writes it back. The workload is that of
-// Jepsen's analysis of etcd 3.4.3 (2020), and of Kleppmann's article on distributed locking (2016).
+// This file has the resource that locks guard: an owner reads its value, thinks and writes it back. The workload is
+// that of Jepsen's analysis of etcd 3.4.3 (2020) and of Kleppmann's article on distributed locking (2016).
 
-// guardedResource holds the values that locks guard, one for each lock. It lives inside the harness, so it is linearizable,
-// answers at once and is never down: what goes wrong is the lock's doing. The zero value is empty.
+// guardedResource holds the values that locks guard, one for each lock. It lives inside the harness, so it is
+// linearizable, answers at once and is never down: what goes wrong is the lock's fault. The zero value is empty.
 //
-// A value is a chain of updates, the latest first. Whoever writes it back from an older value undoes what came in between.
+// A value is a chain of updates, the latest first. An owner that writes it back from an older value undoes the updates
+// in between.
 type guardedResource struct {
-	mu     sync.Mutex
-	values map[string]*guardedValue // by lock
-	drawn  int64                    // numbers
+	mu         sync.Mutex
+	values     map[string]*guardedValue // by lock
+	nextNumber int64                    // the next number to draw
 }
 
 type guardedValue struct {
@@ -35,7 +36,8 @@ type guardedUpdate struct {
 	read   *guardedUpdate
 }
 
-func (r *guardedResource) value(lock string) *guardedValue { // the caller holds r.mu
+// value returns the value of a lock's resource. The caller holds r.mu.
+func (r *guardedResource) value(lock string) *guardedValue {
 	if r.values == nil {
 		r.values = map[string]*guardedValue{}
 	}
@@ -45,21 +47,21 @@ func (r *guardedResource) value(lock string) *guardedValue { // the caller holds
 	return r.values[lock]
 }
 
-// number draws a number that nobody else has.
-func (r *guardedResource) number() int64 {
+// drawNumber draws a number that nobody else has.
+func (r *guardedResource) drawNumber() int64 {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.drawn++
-	return r.drawn - 1
+	r.nextNumber++
+	return r.nextNumber - 1
 }
 
-// read returns the value. ok is false if token is older than one that was seen: an update begins with its read, so an owner
-// that was overtaken before its read must not write either.
+// read returns the value. ok is false if token is older than one that was seen. An update begins with its read, so an
+// owner that was overtaken before its read must not write either.
 func (r *guardedResource) read(lock, token string) (latest *guardedUpdate, ok bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	v := r.value(lock)
-	return v.latest, v.admits(token)
+	return v.latest, v.admit(token)
 }
 
 // write makes u the value, unless token is older than one that was seen.
@@ -67,16 +69,16 @@ func (r *guardedResource) write(lock, token string, u *guardedUpdate) (ok bool) 
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	v := r.value(lock)
-	if !v.admits(token) {
+	if !v.admit(token) {
 		return false
 	}
 	v.latest = u
 	return true
 }
 
-// admits compares a fencing token with the largest seen, and keeps it if it is larger. An owner without a token is always
-// admitted.
-func (v *guardedValue) admits(token string) bool {
+// admit reports whether a fencing token is at least as large as the largest seen, and keeps it if it is larger. An
+// owner without a token is always admitted.
+func (v *guardedValue) admit(token string) bool {
 	if token == "" {
 		return true
 	}
@@ -96,7 +98,7 @@ func isOlder(a, b string) bool {
 	return a < b
 }
 
-// numbers lists what the value is made of, in ascending order.
+// numbers lists the numbers of the value, in ascending order.
 func (r *guardedResource) numbers(lock string) (all []int64) {
 	r.mu.Lock()
 	u := r.value(lock).latest
@@ -115,16 +117,17 @@ func (r *guardedResource) readAll(s *harness.Session, lock string) {
 	})
 }
 
-// tokenTooOld is the reason for which a resource refuses a write.
+// tokenTooOld is the reason that a resource gives when it refuses a write.
 const tokenTooOld = "stale token"
 
-// update reads the guarded value, thinks, and writes it back. The client may be paused, or crash, between its read and its
-// write, and does not look at the clock before it writes: a pause might come just after the look.
+// update reads the guarded value, thinks, and writes it back. The client may be paused or crash between its read and
+// its write. It does not check the clock before it writes, since a pause might come just after the check.
 func (c *lockClient) update(s *harness.Session, key, owner, token string) harness.Op {
 	read, admitted := c.resource.read(key, token)
 	s.Sleep(thinkTime(s.Rand, c.lease(key)))
-	mine := &guardedUpdate{number: c.resource.number(), read: read}
-	op := harness.Op{Kind: harness.Add, Key: harness.Guarded(key), Arg: strconv.FormatInt(mine.number, 10), Result: owner}
+	mine := &guardedUpdate{number: c.resource.drawNumber(), read: read}
+	op := harness.Op{Kind: harness.Add, Key: harness.Guarded(key), Arg: strconv.FormatInt(mine.number, 10),
+		Result: owner}
 	return s.Invoke(op, func(op *harness.Op) {
 		op.Outcome = harness.OK
 		if !admitted || !c.resource.write(key, token, mine) {
@@ -133,8 +136,8 @@ func (c *lockClient) update(s *harness.Session, key, owner, token string) harnes
 	})
 }
 
-// thinkTime draws how long an owner thinks between its read and its write: as long as it usually holds a lock, and a small
-// part of the lease at most.
+// thinkTime draws how long an owner thinks between its read and its write: as long as it usually holds a lock, and at
+// most an eighth of the lease.
 func thinkTime(rng *rand.Rand, ttl time.Duration) time.Duration {
 	return min(time.Duration(rng.ExpFloat64()*float64(usualHoldMean)), ttl/8)
 }

@@ -14,7 +14,7 @@ func TestAResourceRefusesTokensOlderThanItHasSeen(t *testing.T) {
 	var r guardedResource
 	stale, ok := r.read("a", "9")
 	require.True(t, ok)
-	fresh, ok := r.read("a", "10") // from here on the other one is too late, though nobody has written yet
+	fresh, ok := r.read("a", "10") // from here on the other owner is too late, although nobody has written yet
 	require.True(t, ok)
 	require.False(t, r.write("a", "9", &guardedUpdate{0, stale}))
 	require.True(t, r.write("a", "10", &guardedUpdate{1, fresh}))
@@ -31,14 +31,15 @@ func TestOlder(t *testing.T) {
 		a, b string
 		want bool
 	}{
-		{"1", "2", true}, {"2", "1", false}, {"2", "2", false}, {"9", "10", true}, {"10", "9", false}, {"09", "9", false},
+		{"1", "2", true}, {"2", "1", false}, {"2", "2", false}, {"9", "10", true}, {"10", "9", false},
+		{"09", "9", false},
 		{"9007199254740992", "9007199254740993", true}, {"1", "", false}, {"0", "", false},
 	} {
 		require.Equal(t, c.want, isOlder(c.a, c.b), "%s, %s", c.a, c.b)
 	}
 }
 
-// meanwhile is the Timeline of a worker in whose sleeps something happens.
+// meanwhile is the Timeline of a worker with something that happens while it sleeps.
 type meanwhile struct {
 	lockTime
 	happens func()
@@ -56,13 +57,14 @@ func (m *meanwhile) Sleep(d time.Duration) bool {
 func updating(r *guardedResource, lock Locker) (*lockClient, *meanwhile) {
 	opts := LockOptions{Keys: 1, TTL: 3 * time.Second, Resource: true}
 	keys := theLock(opts.TTL)
-	keys[lockKey(0)].due = time.Hour // seldom late
+	keys[lockKey(0)].lateDue = time.Hour // seldom late
 	return &lockClient{lock: lock, opts: opts, resource: r, keys: keys}, &meanwhile{}
 }
 
 func lines(ops []harness.Op) (out []string) {
 	for _, op := range ops {
-		out = append(out, strings.Join([]string{string(op.Kind), op.Key, op.Arg, op.Result, op.Outcome.String(), op.Err}, " "))
+		out = append(out, strings.Join([]string{string(op.Kind), op.Key, op.Arg, op.Result, op.Outcome.String(),
+			op.Err}, " "))
 	}
 	return out
 }
@@ -74,8 +76,10 @@ func TestAnOwnerUpdatesWhatTheLockGuards(t *testing.T) {
 	c.Step(t.Context(), s)
 	c.Step(t.Context(), s)
 	require.Equal(t, []string{
-		"acquire lock-0 client-0-1-owner  ok ", "add lock-0:resource 0 client-0-1-owner ok ", "release lock-0 client-0-1-owner  ok ",
-		"acquire lock-0 client-0-2-owner  ok ", "add lock-0:resource 1 client-0-2-owner ok ", "release lock-0 client-0-2-owner  ok ",
+		"acquire lock-0 client-0-1-owner  ok ", "add lock-0:resource 0 client-0-1-owner ok ",
+		"release lock-0 client-0-1-owner  ok ",
+		"acquire lock-0 client-0-2-owner  ok ", "add lock-0:resource 1 client-0-2-owner ok ",
+		"release lock-0 client-0-2-owner  ok ",
 	}, lines(timeline.ops))
 	for i, op := range timeline.ops {
 		if op.Kind == harness.Add {
@@ -95,7 +99,8 @@ func TestAnOwnerThatIsOvertakenBetweenItsReadAndItsWrite(t *testing.T) {
 		add        string
 	}{
 		{unextended, unextended, []int64{1}, "add lock-0:resource 1 client-0-1-owner ok "},
-		{obliging{token: "1"}, obliging{token: "2"}, []int64{0}, "add lock-0:resource 1 client-0-1-owner fail " + tokenTooOld},
+		{obliging{token: "1"}, obliging{token: "2"}, []int64{0},
+			"add lock-0:resource 1 client-0-1-owner fail " + tokenTooOld},
 	} {
 		var r guardedResource
 		slow, slowly := updating(&r, c.slow)

@@ -15,10 +15,10 @@ import (
 	"github.com/doublegrant/doublegrant/workloads"
 )
 
-// splitBrain runs the experiment with five clients, one a group, each of them 40 rounds a second for 8 seconds. For five of
-// them the primary is cut off with the first two. A client that waited for answers catches up in the seconds after that.
-// It runs again if no Sentinel was elected to fail over while the fault lasted: they hold their next election six seconds after
-// one that nobody won, as happens on a busy machine.
+// splitBrain runs the experiment with five clients, one per group, each of them 40 rounds a second for 8 seconds. For
+// five of these the primary and the first two clients are cut off. A client that waited for answers catches up
+// afterwards. The test runs again if no Sentinel was elected to fail over during the fault: on a busy machine an
+// election may have no winner, and the next is six seconds later.
 func splitBrain(t *testing.T, acks int) (res harness.Result) {
 	t.Helper()
 	for range 3 {
@@ -26,8 +26,9 @@ func splitBrain(t *testing.T, acks int) (res harness.Result) {
 		o := workloads.RoundsOptions{Rounds: 320, Every: 25 * time.Millisecond, Acks: acks, Lock: true}
 		var err error
 		res, err = harness.Run(t.Context(), harness.Spec{
-			System: c, Workload: workloads.Rounds(c, o), Checkers: []harness.Checker{checkers.Mutex(), checkers.Writes()},
-			Clients: 5, Duration: 14 * time.Second, QuietPeriod: time.Second,
+			System: c, Workload: workloads.Rounds(c, o),
+			Checkers: []harness.Checker{checkers.Mutex(), checkers.Writes()},
+			Clients:  5, Duration: 14 * time.Second, QuietPeriod: time.Second,
 			Faults: []harness.TimedFault{{Nemesis: nemesis.PartitionPrimary(c), For: 5 * time.Second}},
 		})
 		require.NoError(t, err)
@@ -40,7 +41,9 @@ func splitBrain(t *testing.T, acks int) (res harness.Result) {
 }
 
 // counted returns the number of operations of a kind, by outcome, and the tries of each integer or lock.
-func counted(t *testing.T, res harness.Result, kind harness.Kind) (outcomes map[harness.Outcome]int, tries map[string]int) {
+func counted(
+	t *testing.T, res harness.Result, kind harness.Kind,
+) (outcomes map[harness.Outcome]int, tries map[string]int) {
 	t.Helper()
 	outcomes, tries = map[harness.Outcome]int{}, map[string]int{}
 	for op, err := range res.History.Ops {
@@ -72,7 +75,7 @@ func TestLongRoundsOfASplitBrain(t *testing.T) {
 	require.Greater(t, lost, 200, "those of the first two clients, from the partition on")
 }
 
-// The primary that is cut off alone has no replica to answer for it.
+// A primary that is cut off alone has no replica to acknowledge for it.
 func TestLongRoundsWithAcknowledgementsOfASplitBrain(t *testing.T) {
 	testenv.NeedLong(t)
 	t.Parallel()
@@ -132,7 +135,7 @@ func TestRoundsKeepTheirPace(t *testing.T) {
 	}
 }
 
-// What too few replicas have is unknown, and a lock that too few have is given back.
+// An integer that too few replicas have is unknown, and a lock that too few have is released.
 func TestRoundsThatNoReplicaAcknowledges(t *testing.T) {
 	t.Parallel()
 	res := aloneRounds(t, 1)

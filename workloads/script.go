@@ -13,46 +13,49 @@ import (
 	"github.com/doublegrant/doublegrant/lua"
 )
 
-// Script is an algorithm that is all Lua: the text that acquires a lock, claims a message or draws a number, and what
-// it is given. ScriptVariant makes a variant of it.
+// Script is an algorithm written in Lua: the text that acquires a lock, claims a message or draws a number, and its
+// arguments. ScriptVariant makes a variant of it.
 //
 // Keys, Args and ReleaseArgs are templates of KEYS and ARGV. They may contain {key}, the name of the lock, message or
 // sequence, and
 //
 //	lock      {owner}, a token that no other attempt has; {ttl_ms} and {ttl_s}, the lease
-//	dedup     {window_ms} and {window_s}, for how long a message stays marked
+//	dedup     {window_ms} and {window_s}, how long a message stays marked
 //	sequence  {proposed}, the number that the caller would like
 //
 // Times are rounded up. A hash tag around a placeholder is {{key}}. Any other word in braces is a mistake.
 //
 // The reply of a lock or filter is a yes or a no; that of a sequence is the number, an integer or a string of decimal
-// digits. The texts run by EVALSHA, and by EVAL where Redis does not know them.
+// digits. The texts run by EVALSHA, and by EVAL if Redis does not know them.
 type Script struct {
-	As     Family `json:"as" yaml:"as"`         // Lock, Dedup or Sequence
-	Name   string `json:"name" yaml:"name"`     // such as the file's base name; the variant's id is "script/" and this name
-	Source string `json:"source" yaml:"source"` // Lua text of acquire, first or next
+	As Family `json:"as" yaml:"as"` // Lock, Dedup or Sequence
+	// Name follows "script/" in the variant's id, such as the file's base name.
+	Name   string `json:"name" yaml:"name"`
+	Source string `json:"source" yaml:"source"` // Lua text that acquires, claims or draws
 
-	// File and ReleaseFile are the paths that Source and Release were read from, as a user who repeats the run would give
-	// them. They are empty if the texts stood in the plan itself. They are not stored: files change, and what was run does
-	// not.
+	// File and ReleaseFile are the paths from which Source and Release were read, as a user who repeats the run would
+	// give them. They are empty if the texts came from the plan itself. They are not stored, since the files may
+	// change.
 	File        string `json:"-" yaml:"file,omitempty"`
 	ReleaseFile string `json:"-" yaml:"releaseFile,omitempty"`
 
 	Keys []string `json:"keys,omitempty" yaml:"keys,omitempty"` // default {key}
-	Args []string `json:"args,omitempty" yaml:"args,omitempty"` // default, by family: {owner} {ttl_ms}; {window_s}; {proposed}
+	// Args default, by family, to {owner} {ttl_ms}; {window_s}; {proposed}.
+	Args []string `json:"args,omitempty" yaml:"args,omitempty"`
 
 	// Yes is the reply of Source that means granted, or first: an integer, a string, the text of a status, or nil.
-	// Default: 1, OK or true. Lua's true and false count as what Redis makes of them, 1 and nil.
+	// Default: 1, OK or true. Lua's true and false count as what Redis turns them into, 1 and nil.
 	Yes string `json:"yes,omitempty" yaml:"yes,omitempty"`
 
-	// NoErrors lists the beginnings of error replies by which Source says no and has changed nothing, such as
-	// "RATELIMITED". Any other error leaves open what was done.
+	// NoErrors lists the beginnings of error replies, such as "RATELIMITED", by which Source says no and has changed
+	// nothing. Any other error leaves open what was done.
 	NoErrors []string `json:"noErrors,omitempty" yaml:"noErrors,omitempty"`
 
-	// Release is the Lua text that gives a lock up; default: lua.CompareDelete. It has the same KEYS, and its yes is 1,
-	// OK or true, whatever Yes is.
-	Release     string   `json:"release,omitempty" yaml:"release,omitempty"`
-	ReleaseName string   `json:"releaseName,omitempty" yaml:"releaseName,omitempty"` // in counterexamples; default "release.lua"
+	// Release is the Lua text that releases a lock; default: lua.CompareDelete. It has the same KEYS. Its yes is 1, OK
+	// or true, whatever Yes is.
+	Release string `json:"release,omitempty" yaml:"release,omitempty"`
+	// ReleaseName is the name of Release in counterexamples; default "release.lua".
+	ReleaseName string   `json:"releaseName,omitempty" yaml:"releaseName,omitempty"`
 	ReleaseArgs []string `json:"releaseArgs,omitempty" yaml:"releaseArgs,omitempty"` // default {owner}
 }
 
@@ -77,7 +80,8 @@ func ScriptVariant(s Script) (Variant, error) {
 	if err := s.validate(); err != nil {
 		return Variant{}, err
 	}
-	v := Variant{Doc: "your script " + s.Name, Source: "your file", Claim: OneNode, OneKey: !s.named(), habits: s.named(), texts: map[string]string{s.Name + ".lua": s.Source}}
+	v := Variant{Doc: "your script " + s.Name, Source: "your file", Claim: OneNode, OneKey: !s.usesKey(),
+		habits: s.usesKey(), texts: map[string]string{s.Name + ".lua": s.Source}}
 	if s.Release != "" {
 		v.texts[s.releaseName()] = s.Release
 	}
@@ -92,8 +96,9 @@ func ScriptVariant(s Script) (Variant, error) {
 		return dedupVariant(id, func(r redis.UniversalClient) Deduper { return s.deduper(r) }, v), nil
 	default:
 		v.Flaws = []Flaw{{harness.DuplicateNumber, Failover}, {harness.Regression, Failover}}
-		if v.OwnNumbers = !s.given("{proposed}"); v.OwnNumbers { // its numbers may end all the same
-			v.Flaws = append(v.Flaws, Flaw{harness.DuplicateNumber, MemoryEvicts}, Flaw{harness.Regression, MemoryEvicts})
+		if v.OwnNumbers = !s.uses("{proposed}"); v.OwnNumbers { // its numbers may still expire
+			v.Flaws = append(v.Flaws, Flaw{harness.DuplicateNumber, MemoryEvicts},
+				Flaw{harness.Regression, MemoryEvicts})
 		}
 		return sequenceVariant(id, func(r redis.UniversalClient) Sequencer { return s.sequencer(r) }, v), nil
 	}
@@ -104,25 +109,28 @@ func (s Script) validate() error {
 	if s.Name == "" {
 		return errors.New("script: it has no name: give it one, such as the base name of its file")
 	}
-	_, known := placeholders[s.As]
+	_, isFamily := placeholders[s.As]
 	lockOnly := s.Release != "" || len(s.ReleaseArgs) > 0
 	switch {
-	case !known:
-		return fmt.Errorf("script %s: %q is not a family of scripts: choose %s, %s or %s", s.Name, s.As, Lock, Dedup, Sequence)
+	case !isFamily:
+		return fmt.Errorf("script %s: %q is not a family of scripts: choose %s, %s or %s", s.Name, s.As, Lock, Dedup,
+			Sequence)
 	case strings.TrimSpace(s.Source) == "":
 		return fmt.Errorf("script %s: its text is empty: give the Lua text to run", s.Name)
 	case lockOnly && s.As != Lock:
 		return fmt.Errorf("script %s: only a lock has a release, and this is a %s: leave the release out", s.Name, s.As)
 	case s.Yes != "" && s.As == Sequence:
-		return fmt.Errorf("script %s: a sequence answers with a number, not with yes or no: leave %q out", s.Name, s.Yes)
+		return fmt.Errorf("script %s: a sequence answers with a number, not with yes or no: leave %q out", s.Name,
+			s.Yes)
 	}
 	if slices.ContainsFunc(s.NoErrors, func(e string) bool { return strings.TrimSpace(e) == "" }) {
-		return fmt.Errorf("script %s: an empty noErrors would make every error a no: give the beginning of the error reply, such as RATELIMITED", s.Name)
+		return fmt.Errorf("script %s: an empty noErrors would make every error a no: give the beginning of the error "+
+			"reply, such as RATELIMITED", s.Name)
 	}
 	return s.validateTemplates()
 }
 
-// releaseName returns what counterexamples call the release, never the name of the other text.
+// releaseName returns the name of the release in counterexamples. It differs from the name of the other text.
 func (s Script) releaseName() string {
 	if s.ReleaseName == "" || s.ReleaseName == s.Name+".lua" {
 		return "release.lua"
@@ -130,35 +138,35 @@ func (s Script) releaseName() string {
 	return s.ReleaseName
 }
 
-// placeholder matches what looks like a placeholder.
+// placeholder matches anything that looks like a placeholder.
 var placeholder = regexp.MustCompile(`\{[A-Za-z0-9_-]+\}`)
 
 func (s Script) validateTemplates() error {
 	s = s.withDefaults()
-	known := placeholders[s.As]
+	allowed := placeholders[s.As]
 	for _, t := range slices.Concat(s.Keys, s.Args, s.ReleaseArgs) {
 		for _, p := range placeholder.FindAllString(t, -1) {
-			if !slices.Contains(known, p) {
+			if !slices.Contains(allowed, p) {
 				return fmt.Errorf("script %s: %s in %q stands for nothing in a %s: use %s",
-					s.Name, p, t, s.As, alternatives(known))
+					s.Name, p, t, s.As, alternatives(allowed))
 			}
 		}
 	}
-	if s.As == Dedup && !s.named() {
-		return fmt.Errorf("script %s: neither its keys nor its arguments contain {key}, so it cannot tell one message from "+
-			"another: put {key} where the name belongs", s.Name)
+	if s.As == Dedup && !s.usesKey() {
+		return fmt.Errorf("script %s: neither its keys nor its arguments contain {key}, so it cannot tell one message "+
+			"from another: put {key} where the name belongs", s.Name)
 	}
 	return nil
 }
 
-// named reports whether the script is told the name of its lock, message or sequence. A script that is not told knows one
-// only.
-func (s Script) named() bool { return s.given("{key}") }
+// usesKey reports whether the script is told the name of its lock, message or sequence. Otherwise it knows only one.
+func (s Script) usesKey() bool { return s.uses("{key}") }
 
-// given reports whether a placeholder is among what the script is given to acquire, claim or draw.
-func (s Script) given(placeholder string) bool {
+// uses reports whether a placeholder is among the script's arguments when it acquires, claims or draws.
+func (s Script) uses(placeholder string) bool {
 	s = s.withDefaults()
-	return slices.ContainsFunc(slices.Concat(s.Keys, s.Args), func(t string) bool { return strings.Contains(t, placeholder) })
+	return slices.ContainsFunc(slices.Concat(s.Keys, s.Args),
+		func(t string) bool { return strings.Contains(t, placeholder) })
 }
 
 // alternatives joins words for a sentence: "a, b or c".

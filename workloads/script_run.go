@@ -13,8 +13,8 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// main returns the Lua text that acquires, claims or draws.
-func (s Script) main(r redis.UniversalClient) luaText {
+// mainText returns the Lua text that acquires, claims or draws.
+func (s Script) mainText(r redis.UniversalClient) luaText {
 	s = s.withDefaults()
 	yes := defaultYes
 	if s.Yes != "" {
@@ -23,14 +23,14 @@ func (s Script) main(r redis.UniversalClient) luaText {
 	return luaText{"script " + s.Name, s.As, r, redis.NewScript(s.Source), s.Keys, s.Args, yes, s.NoErrors}
 }
 
-// release returns the Lua text that gives a lock up.
-func (s Script) release(r redis.UniversalClient) luaText {
+// releaseText returns the Lua text that releases a lock.
+func (s Script) releaseText(r redis.UniversalClient) luaText {
 	s = s.withDefaults()
 	name := "the release of script " + s.Name
 	return luaText{name, s.As, r, redis.NewScript(s.Release), s.Keys, s.ReleaseArgs, defaultYes, nil}
 }
 
-// asReply returns the reply that Redis makes of what a script returns: 1 of true, nil of false.
+// asReply returns the reply that Redis makes of a script's return value: 1 for true, nil for false.
 func asReply(yes string) string {
 	switch yes {
 	case "true":
@@ -52,11 +52,11 @@ type luaText struct {
 	noErrors   []string // beginnings of error replies that mean no
 }
 
-// errSaidNo wraps an error reply by which a script says no: it has changed nothing.
-var errSaidNo = errors.New("the script says no")
+// errScriptNo wraps an error reply by which a script says no, having changed nothing.
+var errScriptNo = errors.New("the script says no")
 
-// saidNo reports whether err is an error reply by which the text says no.
-func (t *luaText) saidNo(err error) bool {
+// isNoError reports whether err is an error reply by which the text says no.
+func (t *luaText) isNoError(err error) bool {
 	var reply redis.Error
 	return errors.As(err, &reply) && slices.ContainsFunc(t.noErrors, func(begin string) bool {
 		return strings.HasPrefix(strings.TrimPrefix(reply.Error(), "ERR "), strings.TrimPrefix(begin, "ERR "))
@@ -67,9 +67,9 @@ func (t *luaText) saidNo(err error) bool {
 func (t *luaText) answer(ctx context.Context, v values) (string, error) {
 	reply, err := t.script.Run(ctx, t.redis, v.keys(t.keys), v.args(t.args)...).Result()
 	switch {
-	case t.saidNo(err) && t.family == Sequence:
-		return "", fmt.Errorf("%w: %w", errSaidNo, err)
-	case t.saidNo(err):
+	case t.isNoError(err) && t.family == Sequence:
+		return "", fmt.Errorf("%w: %w", errScriptNo, err)
+	case t.isNoError(err):
 		return err.Error(), nil // like any other reply that is not a yes
 	case err != nil && err != redis.Nil:
 		return "", t.failed(err)
@@ -83,7 +83,7 @@ func (t *luaText) says(ctx context.Context, v values) (bool, error) {
 	return err == nil && slices.Contains(t.yes, reply), err
 }
 
-// decimal matches what a sequence returns. Numbers below zero are left to the checkers.
+// decimal matches what a sequence returns. The checkers judge numbers below zero.
 var decimal = regexp.MustCompile(`^-?[0-9]+$`)
 
 // number runs the text and returns the number that it drew.
@@ -98,7 +98,7 @@ func (t *luaText) number(ctx context.Context, v values) (string, error) {
 // noReply stands for a nil reply in text.
 const noReply = "nil"
 
-// words returns a reply as text. A boolean, which only RESP3 has, counts as what it is in RESP2.
+// words returns a reply as text. A boolean, which only RESP3 has, counts as its equivalent in RESP2.
 func (t *luaText) words(reply any) (string, error) {
 	switch v := reply.(type) {
 	case nil:
@@ -144,23 +144,23 @@ func (t *luaText) yesInLua() string {
 }
 
 // ScriptError says what is wrong with a script: it does not compile, fails, or gives a reply that makes no sense. It
-// will go wrong again, so a caller had better stop and show it to the script's author.
+// will fail again, so a caller should stop and show the error to the script's author.
 type ScriptError struct {
 	Script  string // which text: "script NAME" or "the release of script NAME"
-	Problem string // what it does, in words that follow its name
+	Problem string // what is wrong, in words that follow its name
 }
 
 func (e *ScriptError) Error() string { return e.Script + " " + e.Problem }
 
-// luaLine matches the line number in an error reply, and luaNoise what a script's author has no use for.
+// luaLine matches the line number in an error reply, and luaNoise the parts that do not help a script's author.
 var (
 	luaLine  = regexp.MustCompile(`user_script:(\d+)`)
 	luaNoise = regexp.MustCompile(`^ERR (Error compiling script \(new function\): )?(user_script:\d+: )?` +
 		`| script: [0-9a-f]{40}, on @user_script:\d+\.$`)
 )
 
-// failed returns err as a ScriptError if it is the script's own. Redis may also have refused the script for other reasons,
-// or never have received it.
+// failed returns err as a ScriptError if the script caused it. Redis may also have refused the script for other
+// reasons, or never have received it.
 func (t *luaText) failed(err error) error {
 	if reply := redis.Error(nil); !errors.As(err, &reply) || notExecuted(err) || !luaLine.MatchString(err.Error()) {
 		return err
@@ -227,11 +227,11 @@ func (v values) args(templates []string) []any {
 
 type userLock struct {
 	acquire, release luaText
-	ttl              time.Duration // of the last acquire: a release may use it, too
+	ttl              time.Duration // lease of the last acquire, which a release may use too
 }
 
 func (s Script) locker(r redis.UniversalClient) *userLock {
-	return &userLock{acquire: s.main(r), release: s.release(r)}
+	return &userLock{acquire: s.mainText(r), release: s.releaseText(r)}
 }
 
 func (l *userLock) Acquire(ctx context.Context, key, owner string, ttl time.Duration) (bool, error) {
@@ -245,7 +245,7 @@ func (l *userLock) Release(ctx context.Context, key, owner string) (bool, error)
 
 type userFilter struct{ first luaText }
 
-func (s Script) deduper(r redis.UniversalClient) *userFilter { return &userFilter{s.main(r)} }
+func (s Script) deduper(r redis.UniversalClient) *userFilter { return &userFilter{s.mainText(r)} }
 
 func (f *userFilter) First(ctx context.Context, id string, window time.Duration) (bool, error) {
 	return f.first.says(ctx, dedupValues(id, window))
@@ -253,13 +253,13 @@ func (f *userFilter) First(ctx context.Context, id string, window time.Duration)
 
 type userSequence struct{ next luaText }
 
-func (s Script) sequencer(r redis.UniversalClient) *userSequence { return &userSequence{s.main(r)} }
+func (s Script) sequencer(r redis.UniversalClient) *userSequence { return &userSequence{s.mainText(r)} }
 
 func (q *userSequence) Next(ctx context.Context, key, proposed string) (string, error) {
 	return q.next.number(ctx, sequenceValues(key, proposed))
 }
 
-// quoteReply shows a reply in a message, or its beginning.
+// quoteReply quotes a reply, or its beginning, for a message.
 func quoteReply(reply string) string {
 	if reply == noReply || decimal.MatchString(reply) {
 		return reply

@@ -13,14 +13,17 @@ import (
 	"github.com/doublegrant/doublegrant/lua"
 )
 
-// Scripts of the articles, as users would write their settings.
+// Scripts of the articles, as users would configure them.
 var (
 	ownerAndSeconds = []string{"{owner}", "{ttl_s}"}
 	keyAndProposed  = []string{"{key}", "{proposed}"}
 
-	articleLock    = Script{As: Lock, Name: "0", Source: lua.LockSetnxExpire, Args: ownerAndSeconds, Release: lua.LockReleaseByCodes}
-	articleFilter  = Script{As: Dedup, Name: "003", Source: lua.DedupGetSet, Args: []string{"1", "{window_s}"}, Yes: "0"}
-	articleNumbers = Script{As: Sequence, Name: "4", Source: lua.SequenceNumericCompare, Keys: []string{"BIZ"}, Args: keyAndProposed}
+	articleLock = Script{As: Lock, Name: "0", Source: lua.LockSetnxExpire, Args: ownerAndSeconds,
+		Release: lua.LockReleaseByCodes}
+	articleFilter = Script{As: Dedup, Name: "003", Source: lua.DedupGetSet, Args: []string{"1", "{window_s}"},
+		Yes: "0"}
+	articleNumbers = Script{As: Sequence, Name: "4", Source: lua.SequenceNumericCompare, Keys: []string{"BIZ"},
+		Args: keyAndProposed}
 )
 
 // releasing is articleLock with another release.
@@ -41,7 +44,7 @@ func asVariant(t *testing.T, r redis.UniversalClient, s Script) Variant {
 	return v
 }
 
-// bothProtocols returns r and a client of the same Redis that speaks RESP3, as most do by default.
+// bothProtocols returns r and a client of the same Redis that speaks RESP3, the default of most clients.
 func bothProtocols(t *testing.T, r redis.UniversalClient) []redis.UniversalClient {
 	t.Helper()
 	o := r.(*redis.Client).Options()
@@ -61,9 +64,11 @@ func TestScriptsBehaveAsTheBuiltInOnes(t *testing.T) {
 			return v
 		}
 		for _, s := range []Script{
-			articleLock, {As: Lock, Name: "001", Source: lua.LockSetnxSetexKeys, Keys: []string{"{key}", "{ttl_s}", "{owner}"}},
+			articleLock, {As: Lock, Name: "001", Source: lua.LockSetnxSetexKeys,
+				Keys: []string{"{key}", "{ttl_s}", "{owner}"}},
 			{As: Lock, Name: "002", Source: lua.LockSetnxExpireBoolean, Args: ownerAndSeconds,
-				Release: "if redis.call('get', KEYS[1]) == ARGV[1] then return redis.call('del', KEYS[1]) == 1 end return false"},
+				Release: "if redis.call('get', KEYS[1]) == ARGV[1] then return redis.call('del', KEYS[1]) == 1 end " +
+					"return false"},
 		} {
 			l, began := fresh(s).newLocker(p), time.Now()
 			require.True(t, acquired(t, l, "k", "a"), s.Name)
@@ -102,7 +107,7 @@ func TestTemplates(t *testing.T) {
 	lock := lockValues("k", "{key}", 1500*time.Millisecond)
 	for template, want := range map[string]string{
 		"{key}":             "k",
-		"{owner}":           "{key}", // what was filled in is not looked at again
+		"{owner}":           "{key}", // values are not filled in again
 		"{ttl_ms}":          "1500",
 		"{ttl_s}":           "2",
 		"{{key}}:fence":     "{k}:fence",
@@ -113,7 +118,8 @@ func TestTemplates(t *testing.T) {
 		require.Equal(t, want, lock.fill(template))
 	}
 	require.Equal(t, "k 20000 20", dedupValues("k", 20*time.Second).fill("{key} {window_ms} {window_s}"))
-	require.Equal(t, "1 1", dedupValues("k", time.Microsecond).fill("{window_ms} {window_s}"), "0 would delete the mark")
+	require.Equal(t, "1 1", dedupValues("k", time.Microsecond).fill("{window_ms} {window_s}"),
+		"0 would delete the mark")
 	require.Equal(t, "k 23", sequenceValues("k", "23").fill("{key} {proposed}"))
 }
 
@@ -126,15 +132,21 @@ func TestMistakesInSettings(t *testing.T) {
 		{Script{Source: one}, `script x: "" is not a family of scripts: choose lock, dedup or sequence`},
 		{Script{As: Writes, Source: one}, `"writes" is not a family of scripts: choose lock, dedup or sequence`},
 		{Script{As: Lock, Source: "\n"}, "its text is empty: give the Lua text to run"},
-		{Script{As: Sequence, Source: one, Release: one}, "only a lock has a release, and this is a sequence: leave the release out"},
+		{Script{As: Sequence, Source: one, Release: one},
+			"only a lock has a release, and this is a sequence: leave the release out"},
 		{Script{As: Dedup, Source: one, ReleaseArgs: []string{"1"}}, "only a lock has a release, and this is a dedup"},
-		{Script{As: Sequence, Source: one, Yes: "1"}, `a sequence answers with a number, not with yes or no: leave "1" out`},
+		{Script{As: Sequence, Source: one, Yes: "1"},
+			`a sequence answers with a number, not with yes or no: leave "1" out`},
 		{Script{As: Lock, Source: one, Keys: []string{"lock:{name}"}},
 			`{name} in "lock:{name}" stands for nothing in a lock: use {key}, {owner}, {ttl_ms} or {ttl_s}`},
-		{Script{As: Dedup, Source: one, Args: []string{"{owner}"}}, `{owner} in "{owner}" stands for nothing in a dedup: use {key}, `},
-		{Script{As: Sequence, Source: one, Args: []string{"{ttl_s}"}}, "stands for nothing in a sequence: use {key} or {proposed}"},
-		{Script{As: Lock, Source: one, ReleaseArgs: []string{"{window_s}"}}, `{window_s} in "{window_s}" stands for nothing in a lock`},
-		{Script{As: Dedup, Source: one, Keys: []string{"seen"}}, "neither its keys nor its arguments contain {key}, so it cannot tell"},
+		{Script{As: Dedup, Source: one, Args: []string{"{owner}"}},
+			`{owner} in "{owner}" stands for nothing in a dedup: use {key}, `},
+		{Script{As: Sequence, Source: one, Args: []string{"{ttl_s}"}},
+			"stands for nothing in a sequence: use {key} or {proposed}"},
+		{Script{As: Lock, Source: one, ReleaseArgs: []string{"{window_s}"}},
+			`{window_s} in "{window_s}" stands for nothing in a lock`},
+		{Script{As: Dedup, Source: one, Keys: []string{"seen"}},
+			"neither its keys nor its arguments contain {key}, so it cannot tell"},
 		{Script{As: Lock, Source: one, NoErrors: []string{" "}}, "would make every error a no"},
 	} {
 		x.s.Name = "x"
@@ -164,7 +176,7 @@ func TestRepliesOfLocks(t *testing.T) {
 }
 
 func TestARepliedBooleanIsReadAsUnderRESP2(t *testing.T) {
-	lock := Script{As: Lock, Name: "x", Source: "return 1"}.main(nil)
+	lock := Script{As: Lock, Name: "x", Source: "return 1"}.mainText(nil)
 	for reply, want := range map[any]string{true: "1", false: "nil", int64(7): "7", "a": "a"} {
 		words, err := lock.words(reply)
 		require.NoError(t, err)
@@ -192,14 +204,18 @@ func TestMistakesOnLoad(t *testing.T) {
 		require.Zero(t, r.DBSize(t.Context()).Val(), "the trial left something behind: %s", want)
 	}
 	// As in "Unique serial numbers", first script, and in the CSDN collection on Redis locks.
-	fails(Script{As: Sequence, Source: "local key = 1\n//the key\nreturn 1"}, "does not compile: line 2: unexpected symbol near '/'")
-	fails(Script{As: Lock, Source: "# SETNX_EXPIRE.lua\nreturn 1"}, "script x does not compile: line 1: unexpected symbol near '#'")
+	fails(Script{As: Sequence, Source: "local key = 1\n//the key\nreturn 1"},
+		"does not compile: line 2: unexpected symbol near '/'")
+	fails(Script{As: Lock, Source: "# SETNX_EXPIRE.lua\nreturn 1"},
+		"script x does not compile: line 1: unexpected symbol near '#'")
 	fails(releasing("retrun"), "the release of script x does not compile: line 1: '=' expected near '<eof>'")
 	for source, want := range map[string]string{
-		"local n = tonumber(ARGV[9])\nif n > 0 then return 1 end":      "fails at line 2: attempt to compare number with nil",
-		"return redis.call('expire', KEYS[1], ARGV[1])":                "fails at line 1: value is not an integer or out of range",
-		"redis.call('lpush', KEYS[1], 1)\nredis.call('incr', KEYS[1])": "fails at line 2: WRONGTYPE Operation against a key",
-		"return redis.call('keys', KEYS[1])":                           "returned an array: 1, OK or true would be a yes; ",
+		"local n = tonumber(ARGV[9])\nif n > 0 then return 1 end": "fails at line 2: " +
+			"attempt to compare number with nil",
+		"return redis.call('expire', KEYS[1], ARGV[1])": "fails at line 1: value is not an integer or out of range",
+		"redis.call('lpush', KEYS[1], 1)\nredis.call('incr', KEYS[1])": "fails at line 2: " +
+			"WRONGTYPE Operation against a key",
+		"return redis.call('keys', KEYS[1])": "returned an array: 1, OK or true would be a yes; ",
 	} {
 		fails(Script{As: Lock, Source: source}, "script x "+want)
 	}
@@ -209,20 +225,24 @@ func TestMistakesOnLoad(t *testing.T) {
 	} {
 		fails(Script{As: Sequence, Source: source}, "script x "+want+": a sequence returns a number")
 	}
-	fails(Script{As: Dedup, Source: "return {0}", Yes: "0"}, "returned an array: 0 would be a yes; any other integer or string")
+	fails(Script{As: Dedup, Source: "return {0}", Yes: "0"},
+		"returned an array: 0 would be a yes; any other integer or string")
 	const noYes = "where the answer has to be yes, since the "
 	fails(releasing("redis.call('del', KEYS[1])"), "the release of script x answered nil "+noYes+"lock is the caller's")
 	fails(releasing("return 1"), "script x answered 0 "+noYes+"lock has been released")
-	fails(Script{As: Lock, Source: "return 'faild'"}, `script x answered "faild" `+noYes+"lock is free: a yes is 1, OK or true")
+	fails(Script{As: Lock, Source: "return 'faild'"},
+		`script x answered "faild" `+noYes+"lock is free: a yes is 1, OK or true")
 	fails(Script{As: Dedup, Source: lua.DedupGetSet, Args: articleFilter.Args}, "answered 0 "+noYes+"message is new")
-	another := Script{As: Lock, Source: lua.LockFenced, Keys: []string{"{key}", "{{key}}:fence"}} // number, each time
+	// the number of keys, each time
+	another := Script{As: Lock, Source: lua.LockFenced, Keys: []string{"{key}", "{{key}}:fence"}}
 	fails(another, "script x answered 2 "+noYes+"lock has been released")
 }
 
-// A lock may let go a little after its release.
+// A lock may be released a little after its release returned.
 func TestALockMayCoolDown(t *testing.T) {
 	_, r := realRedis(t)
-	cools := releasing("if redis.call('get', KEYS[1]) == ARGV[1] then return redis.call('pexpire', KEYS[1], 20) end return 0")
+	cools := releasing("if redis.call('get', KEYS[1]) == ARGV[1] then return redis.call('pexpire', KEYS[1], 20) end " +
+		"return 0")
 	require.NoError(t, cools.Load(t.Context(), r))
 }
 
@@ -274,7 +294,7 @@ func TestAnErrorReplyCanBeADefiniteNo(t *testing.T) {
 		want     harness.Outcome
 	}{{nil, harness.Info}, {[]string{"BUSY"}, harness.Info}, {[]string{"RATELIMITED"}, harness.Fail}} {
 		refuses.NoErrors = x.noErrors
-		text := refuses.main(r)
+		text := refuses.mainText(r)
 		op := settled(t.Context(), r, func(ctx context.Context) error {
 			_, err := text.number(ctx, sequenceValues("k", "1"))
 			return err
@@ -282,16 +302,17 @@ func TestAnErrorReplyCanBeADefiniteNo(t *testing.T) {
 		require.Equal(t, x.want, op.Outcome, "%v", x.noErrors)
 	}
 	refuses.As = Lock
-	text := refuses.main(r)
+	text := refuses.mainText(r)
 	yes, err := text.says(t.Context(), lockValues("k", "me", time.Second))
 	require.NoError(t, err)
 	require.False(t, yes)
 }
 
-// A script that is not given what callers propose draws its own numbers, whatever the regime.
+// A script that does not get proposals draws its own numbers, whatever the regime.
 func TestAScriptThatIsNotGivenTheProposalHasNumbersOfItsOwn(t *testing.T) {
 	for args, own := range map[string]bool{"{proposed}": false, "n={proposed}": false, "{key}": true, "7": true} {
-		v, err := ScriptVariant(Script{As: Sequence, Name: "s", Source: lua.SequenceNumericCompare, Args: []string{args}})
+		v, err := ScriptVariant(Script{As: Sequence, Name: "s", Source: lua.SequenceNumericCompare,
+			Args: []string{args}})
 		require.NoError(t, err)
 		require.Equal(t, own, v.OwnNumbers, args)
 		require.Contains(t, v.Under(MemoryEvicts), harness.DuplicateNumber, "they may end with their key")
@@ -301,7 +322,7 @@ func TestAScriptThatIsNotGivenTheProposalHasNumbersOfItsOwn(t *testing.T) {
 	require.False(t, v.OwnNumbers)
 }
 
-// Clients differ in their names only if a script is given whole names, in its arguments, and no other that is one.
+// Clients differ only in their names if a script gets whole names, in its arguments, and no constant that equals one.
 func TestScriptsThatAreGivenPartsOfNamesCompareThem(t *testing.T) {
 	for _, x := range []struct {
 		keys, args, release []string
@@ -315,7 +336,8 @@ func TestScriptsThatAreGivenPartsOfNamesCompareThem(t *testing.T) {
 		{[]string{"{key}", "{owner}"}, nil, nil, true},
 		{nil, []string{"client-12", "{ttl_ms}"}, nil, true},
 	} {
-		s := Script{As: Lock, Name: "s", Source: "return redis.call('set', KEYS[1], ARGV[1], 'nx', 'px', ARGV[2])", Keys: x.keys, Args: x.args, ReleaseArgs: x.release}
+		s := Script{As: Lock, Name: "s", Source: "return redis.call('set', KEYS[1], ARGV[1], 'nx', 'px', ARGV[2])",
+			Keys: x.keys, Args: x.args, ReleaseArgs: x.release}
 		v, err := ScriptVariant(s)
 		require.NoError(t, err)
 		require.Equal(t, x.compares, v.ComparesNames, "%v", x)

@@ -12,7 +12,7 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// trialValues returns the values of the trial's two callers, who ask one after the other.
+// trialValues returns the values of the trial's two callers, which ask one after the other.
 func trialValues() []values {
 	const term = 10 * time.Second
 	callers := []values{lockValues(TrialKey, TrialKey+"-1", term), lockValues(TrialKey, TrialKey+"-2", term)}
@@ -23,17 +23,17 @@ func trialValues() []values {
 	return callers
 }
 
-// Load compiles the script on the server of r and tries it, on a name that nobody else uses, so that mistakes show before a
-// run: the first to ask must be granted, or be first, or get a number; and who has a lock can release it, whereupon the
-// next is granted within a second. It deletes the KEYS of the trial before and after, including those that are the same for
-// every name. A mistake in the script is a ScriptError.
+// Load compiles the script on the server of r and tries it under a name that nobody else uses, so that mistakes show
+// before a run. The first caller must be granted the lock, be first, or get a number. The owner of a lock must be able
+// to release it, and the next caller must then be granted it within a second. Load deletes the KEYS of the trial before
+// and after, including those that are the same for every name. A mistake in the script is a ScriptError.
 func (s Script) Load(ctx context.Context, r redis.UniversalClient) error {
 	if err := s.validate(); err != nil {
 		return err
 	}
-	texts := []luaText{s.main(r)}
+	texts := []luaText{s.mainText(r)}
 	if s.As == Lock {
-		texts = append(texts, s.release(r))
+		texts = append(texts, s.releaseText(r))
 	}
 	for _, t := range texts {
 		if err := t.load(ctx); err != nil {
@@ -47,10 +47,10 @@ func (s Script) Load(ctx context.Context, r redis.UniversalClient) error {
 	return s.onLoad(cmp.Or(err, dirty))
 }
 
-// onLoad says which script an error is about, unless it does so itself.
+// onLoad adds the script's name to an error, unless the error has it already.
 func (s Script) onLoad(err error) error {
-	var own *ScriptError
-	if err == nil || errors.As(err, &own) {
+	var scriptErr *ScriptError
+	if err == nil || errors.As(err, &scriptErr) {
 		return err
 	}
 	return fmt.Errorf("script %s: try it: %w", s.Name, err)
@@ -58,7 +58,7 @@ func (s Script) onLoad(err error) error {
 
 // try makes the calls of the trial.
 func (s Script) try(ctx context.Context, r redis.UniversalClient) error {
-	callers, main := trialValues(), s.main(r)
+	callers, main := trialValues(), s.mainText(r)
 	switch s.As {
 	case Lock:
 		return s.tryLock(ctx, r, callers)
@@ -87,10 +87,10 @@ func (s Script) tryLock(ctx context.Context, r redis.UniversalClient, callers []
 	return err
 }
 
-// coolDown bounds the time for which a lock may still be refused after its release: some algorithms let go a little later.
+// coolDown bounds how long a lock may still be refused after its release: some algorithms release it a little later.
 const coolDown = time.Second
 
-// mustSayYes runs the text and returns an error unless it says yes; because says why it must.
+// mustSayYes runs the text and returns an error unless it says yes. because says why it must.
 func (t *luaText) mustSayYes(ctx context.Context, v values, because string) error {
 	reply, err := t.answer(ctx, v)
 	if err != nil || slices.Contains(t.yes, reply) {

@@ -13,7 +13,7 @@ import (
 // Sequencer is a number generator under test. One Sequencer serves one client, from one goroutine.
 type Sequencer interface {
 	// Next draws a number from the sequence key: a decimal number that nobody else gets, larger than any drawn before.
-	// proposed is a number that the caller would like; generators are free to ignore it.
+	// proposed is a number that the caller would like; generators may ignore it.
 	Next(ctx context.Context, key, proposed string) (string, error)
 }
 
@@ -23,20 +23,21 @@ type SequenceOptions struct {
 	Keys   int    // number of sequences of each regime; default 1
 	Regime Regime // what callers propose; default: every regime, each to sequences of its own, see [Sequences]
 
-	// OneKey says that the generator ignores the key, so that there is one sequence only. Without a Regime the regimes then
-	// take turns, each for a fraction of a second, and the store is emptied in between.
+	// OneKey says that the generator ignores the key, so there is only one sequence. Without a Regime the regimes then
+	// take turns of a fraction of a second each, and the store is emptied in between.
 	OneKey bool
 
-	Prefix string // with which the name of every sequence begins
+	Prefix string // prefix of every sequence's name
 
-	// Habits lets a search have clients, each in a part of its own, that use their generator more than once: see habits.go.
+	// Habits adds a client to a search that uses its generator for two sequences, in a part of the search of its own:
+	// see habits.go.
 	Habits bool
 	// Goroutines is how many clients of a search share one generator: see interleave.Program. 0 or 1: none do.
 	Goroutines int
 }
 
 // Sequences lets clients draw numbers from generators that newSequencer makes. Without a regime in the options they
-// propose numbers of every regime, each regime to sequences of its own, whose names say which: "seq-growing".
+// propose numbers of every regime. Each regime has sequences of its own, named after it, such as "seq-growing".
 func Sequences(c Connector, o SequenceOptions, newSequencer func(redis.UniversalClient) Sequencer) harness.Workload {
 	o.Name = cmp.Or(o.Name, "sequence")
 	o.Keys = cmp.Or(o.Keys, 1)
@@ -75,7 +76,7 @@ type sequences struct {
 	opts         SequenceOptions
 	newSequencer func(redis.UniversalClient) Sequencer
 	all          []sequenceOf
-	turns        sequenceTurns // for a generator that knows one sequence only
+	turns        sequenceTurns // for a generator that knows only one sequence
 }
 
 func (q *sequences) Name() string          { return q.opts.Name }
@@ -92,7 +93,8 @@ func (q *sequences) Open(_ context.Context, group int) (harness.Client, error) {
 type sequenceClient struct {
 	generator Sequencer
 
-	// The load that keys and proposals come from, and the client to empty the store. Both are nil where Step is not called.
+	// The load that gives out keys and proposals, and the client with which to empty the store. Both are nil if Step is
+	// not called.
 	load  *sequences
 	redis redis.UniversalClient
 }
@@ -100,7 +102,7 @@ type sequenceClient struct {
 // Step draws one number.
 func (c *sequenceClient) Step(ctx context.Context, s *harness.Session) {
 	if c.load.opts.OneKey && c.load.opts.Regime == "" {
-		c.inTurn(ctx, s)
+		c.drawFromTurn(ctx, s)
 		return
 	}
 	c.draw(ctx, s, c.load.all[s.Rand.IntN(len(c.load.all))])
@@ -117,7 +119,7 @@ func (c *sequenceClient) next(ctx context.Context, s *harness.Session, key, prop
 	return s.Invoke(harness.Op{Kind: harness.Next, Key: key, Arg: proposed}, func(op *harness.Op) {
 		ctx, call := withCall(ctx)
 		number, err := c.generator.Next(ctx, key, proposed)
-		if call.settle(op, err) {
+		if call.finish(op, err) {
 			op.Result = number
 		}
 	})
@@ -131,8 +133,8 @@ func flawsUnder(when Condition, classes ...harness.Class) (all []Flaw) {
 	return all
 }
 
-// forgottenNumbers returns the flaws of every sequence here: a failover may forget numbers that were drawn, and they are
-// drawn again.
+// forgottenNumbers returns the flaws of every sequence here: a failover may forget numbers that were drawn, and they
+// are drawn again.
 func forgottenNumbers() []Flaw {
 	return flawsUnder(Failover, harness.DuplicateNumber, harness.Regression, harness.SequenceRestart)
 }

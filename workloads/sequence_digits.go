@@ -8,7 +8,7 @@ import "github.com/doublegrant/doublegrant/lua"
 //	         EXPIRE 30 days, and GET
 //
 // Source: this project. No Lua number is involved, so it is exact for all that INCR can count, 19 digits. A sequence
-// that is left alone for 30 days begins anew, with what is proposed then.
+// that is not used for 30 days starts again, with the number proposed then.
 func sequenceDigitsCompare() Variant {
 	return sequenceVariant("sequence/digits-compare", newLuaSequence(lua.SequenceDigitsCompare), Variant{
 		Doc:    "script; compares with the proposal by length, then by characters; returns what it stored",

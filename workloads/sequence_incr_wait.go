@@ -12,12 +12,13 @@ import (
 //
 //	next     INCR key; WAIT n 20, in one pipeline; an error if fewer replicas have the increment
 //
-// Source: Redis documentation, INCR and WAIT. An increment that a replica has survives the failover to that replica,
-// not the one to another: fewer duplicates, not none. The number of a call that ended in an error is skipped, unless a
+// Source: Redis documentation, INCR and WAIT. An increment that a replica has survives a failover to that replica, not
+// to another: there are fewer duplicates, not none. The number of a call that ended in an error is skipped, unless a
 // failover forgets it.
 func sequenceIncrWait(acks int) Variant {
 	return sequenceVariant("sequence/incr-wait", newIncrWaitSequence(waitFor(acks)), Variant{
-		Doc:        fmt.Sprintf("INCR, WAIT %d; an error if fewer replicas have the increment; ignores the proposal", acks),
+		Doc: fmt.Sprintf("INCR, WAIT %d; an error if fewer replicas have the increment; ignores the proposal",
+			acks),
 		Source:     "Redis docs",
 		OwnNumbers: true,
 		Claim:      OneNode,

@@ -12,7 +12,7 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 )
 
-// counting is a Sequencer that counts, whatever is proposed.
+// counting is a Sequencer that counts and ignores proposals.
 type counting struct{ n *atomic.Int64 }
 
 func (c counting) Next(context.Context, string, string) (string, error) {
@@ -63,7 +63,8 @@ func TestARegimeThatIsNamedIsTheOnlyOne(t *testing.T) {
 
 func TestRegimesTakeTurnsWhereThereIsOneSequence(t *testing.T) {
 	c, _ := realRedis(t)
-	w := Sequences(c, SequenceOptions{OneKey: true}, func(r redis.UniversalClient) Sequencer { return oneCounter{r} }).(*sequences)
+	w := Sequences(c, SequenceOptions{OneKey: true},
+		func(r redis.UniversalClient) Sequencer { return oneCounter{r} }).(*sequences)
 	client, err := w.Open(t.Context(), 0)
 	require.NoError(t, err)
 	timeline := &lockTime{}
@@ -95,7 +96,8 @@ func (o oneCounter) Next(ctx context.Context, _, _ string) (string, error) {
 
 func TestATurnGoesOnIfTheStoreCannotBeEmptied(t *testing.T) {
 	c, _ := realRedis(t)
-	w := Sequences(c, SequenceOptions{OneKey: true}, func(redis.UniversalClient) Sequencer { return counting{&atomic.Int64{}} }).(*sequences)
+	w := Sequences(c, SequenceOptions{OneKey: true},
+		func(redis.UniversalClient) Sequencer { return counting{&atomic.Int64{}} }).(*sequences)
 	client, err := w.Open(t.Context(), 0)
 	require.NoError(t, err)
 	timeline := &lockTime{}

@@ -13,10 +13,10 @@ import (
 //
 // Source: "Unique serial numbers", final script, which its author calls correct. A Lua number is a double, exact up to
 // 2^53, which is 16 digits; the article's own numbers have 17. Numbers repeat, and the one returned is not the one
-// stored. What is stored only ever grows, and rounding keeps the order, so no number is smaller than one before it.
+// stored. The stored number only grows, and rounding keeps the order, so no number is smaller than one before it.
 //
-// The TTL is that of the hash: all sequences begin anew together, 30 days after the first number of the newest one, in
-// use or not.
+// The TTL is that of the hash: all sequences start again together, 30 days after the first number of the newest one,
+// whether or not they are in use.
 func sequenceNumericCompareHash() Variant {
 	return sequenceVariant("sequence/numeric-compare-hash", newHashSequence(lua.SequenceNumericCompare), Variant{
 		OwnKeys: true,

@@ -42,7 +42,7 @@ func (q *hashSequence) Next(ctx context.Context, key, proposed string) (string, 
 	return readNumber(q.script.Run(ctx, q.redis, []string{sequencesHash}, key, proposed))
 }
 
-// readNumber reads a number that a script returned, whichever way it returned it.
+// readNumber reads a number that a script returned in any form.
 func readNumber(cmd *redis.Cmd) (string, error) {
 	v, err := cmd.Result()
 	if err != nil {

@@ -12,12 +12,12 @@ import (
 //	next     script: SETNX, EXPIRE 30 days; else GET, and if it is smaller AS A STRING SET, else INCRBY
 //
 // Source: "Unique serial numbers", first script. "100" < "23" is true for strings, so a sequence that crosses a power
-// of ten starts again: of callers that all propose 23, calls 1 to 78 return 23 to 100, and call 79 returns 23. A zero
-// in front does the same: "09" < "9" is true, and INCRBY refuses a stored "09" with an error. Numbers of one width
-// compare as they should.
+// of ten starts again. If all callers propose 23, calls 1 to 78 return 23 to 100, and call 79 returns 23. A leading
+// zero does the same: "09" < "9" is true, and INCRBY refuses a stored "09" with an error. Numbers of one width compare
+// correctly.
 //
-// The sequence begins anew 30 days after its first number, in use or not, unless a SET came first, which clears the
-// TTL: then it stays for ever.
+// The sequence starts again 30 days after its first number, whether or not it is in use. The exception is a SET, which
+// clears the TTL: then it never ends.
 func sequenceStringCompare() Variant {
 	return sequenceVariant("sequence/string-compare", newLuaSequence(lua.SequenceStringCompare), Variant{
 		Doc:    "script; compares with the proposal as strings",
@@ -27,7 +27,7 @@ func sequenceStringCompare() Variant {
 	})
 }
 
-// stringCompareFlaws returns the flaws of comparing numbers as strings, which numbers of different widths bring out.
+// stringCompareFlaws returns the flaws of comparing numbers as strings, which show with numbers of different widths.
 func stringCompareFlaws() []Flaw {
 	var all []Flaw
 	for _, r := range []Regime{Fixed, Growing, LeadingZeros} {

@@ -6,9 +6,9 @@ import "github.com/doublegrant/doublegrant/lua"
 //
 //	next     script: HSETNX, EXPIRE 30 days; else HGET, and if it is smaller AS A STRING HSET, else HINCRBY
 //
-// Source: "Unique serial numbers", second script. It goes wrong as sequence/string-compare does, but for the TTL, which
-// is that of the hash and which HSET leaves alone: all sequences begin anew together, 30 days after the first number of
-// the newest one, in use or not.
+// Source: "Unique serial numbers", second script. It fails like sequence/string-compare, except for the TTL. That is
+// the TTL of the hash, which HSET does not change: all sequences start again together, 30 days after the first number
+// of the newest one, whether or not they are in use.
 func sequenceStringCompareHash() Variant {
 	return sequenceVariant("sequence/string-compare-hash", newHashSequence(lua.SequenceStringCompareHash), Variant{
 		OwnKeys: true,

@@ -25,7 +25,7 @@ func draw(t *testing.T, q Sequencer, key, proposed string, n int) []string {
 	return all
 }
 
-// stored returns what the server keeps for a sequence, wherever the variant keeps it.
+// stored returns what the server stores for a sequence, wherever the variant keeps it.
 func stored(t *testing.T, r redis.UniversalClient, key string) string {
 	t.Helper()
 	if v, err := r.HGet(t.Context(), sequencesHash, key).Result(); err == nil {
@@ -51,7 +51,8 @@ func TestEveryGeneratorKeepsItsContractAlone(t *testing.T) {
 			require.NoError(t, err)
 			require.Equal(t, []string{strconv.Itoa(first), strconv.Itoa(first + 1), strconv.Itoa(first + 2)}, got)
 			require.Equal(t, got[2], stored(t, r, t.Name()))
-			require.Equal(t, strconv.Itoa(first+3), draw(t, v.newSequencer(r), t.Name(), "23", 1)[0], "of a second client")
+			require.Equal(t, strconv.Itoa(first+3), draw(t, v.newSequencer(r), t.Name(), "23", 1)[0],
+				"of a second client")
 		})
 	}
 }
@@ -96,7 +97,8 @@ func TestLeadingZerosAreNumbersOnlyToThoseThatCompareNumbers(t *testing.T) {
 	require.Equal(t, []string{"100"}, draw(t, numeric, "zeros", "000100", 1))
 	require.Equal(t, []string{"101"}, draw(t, numeric, "zeros", "000099", 1))
 	for name, q := range map[string]Sequencer{
-		"plain": newLuaSequence(lua.SequenceStringCompare)(r), "hash": newHashSequence(lua.SequenceStringCompareHash)(r),
+		"plain": newLuaSequence(lua.SequenceStringCompare)(r),
+		"hash":  newHashSequence(lua.SequenceStringCompareHash)(r),
 	} {
 		require.Equal(t, []string{"09"}, draw(t, q, name, "09", 1))
 		_, err := q.Next(t.Context(), name, "09")
@@ -140,7 +142,7 @@ func sampled(
 	}
 }
 
-// Every class that is declared for a regime shows with its samples, within three calls, and nothing else does.
+// Every class that is declared for a regime shows with its samples, within three calls, and no other class does.
 func TestSamplesShowTheFlawsOfTheirRegime(t *testing.T) {
 	_, r := realRedis(t)
 	for _, v := range sequenceVariants() {

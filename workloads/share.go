@@ -10,19 +10,19 @@ import (
 
 // Share is the part of a load that one of several generators has. The zero value is the whole load.
 type Share struct {
-	Number, Of int     // of the generators, from 0; Of is 0 for the whole
-	Rate       float64 // steps a second of all generators together; 0: as fast as they can
-	Clients    int     // of all generators together; 0: many
+	Number, Of int     // the generator's number, from 0, and how many there are; Of is 0 for the whole load
+	Rate       float64 // steps per second of all generators together; 0: as fast as they can
+	Clients    int     // clients of all generators together; 0: many
 
-	// Ahead returns by about how much the run's clock is ahead of this generator's. It decides which messages the clients of different
-	// generators get at one time, and nothing of what is recorded.
+	// Ahead returns approximately by how much the run's clock is ahead of this generator's. It decides which messages
+	// the clients of different generators get at one time. It does not affect what is recorded.
 	Ahead func() time.Duration
 }
 
-// isPart reports whether there are others.
+// isPart reports whether there are other generators.
 func (s Share) isPart() bool { return s.Of > 1 }
 
-// nth returns the n-th of the numbers that no other generator has.
+// nth returns the n-th of the numbers that only this generator has.
 func (s Share) nth(n int64) int64 {
 	if !s.isPart() {
 		return n
@@ -30,10 +30,10 @@ func (s Share) nth(n int64) int64 {
 	return n*int64(s.Of) + int64(s.Number)
 }
 
-// has reports whether the n-th of some things is this generator's.
+// has reports whether the n-th of several things belongs to this generator.
 func (s Share) has(n int) bool { return !s.isPart() || n%s.Of == s.Number }
 
-// part returns how many of n places are this generator's.
+// part returns how many of n places belong to this generator.
 func (s Share) part(n int) int {
 	if !s.isPart() {
 		return n
@@ -41,27 +41,28 @@ func (s Share) part(n int) int {
 	return n*(s.Number+1)/s.Of - n*s.Number/s.Of
 }
 
-// usualRate is taken for the rate of a load without a limit, and clientRate for the most that one client does in a second, so that a message
-// comes to several clients even where a rate cannot be reached.
+// assumedRate is the rate assumed for a load without a limit, and maxClientRate the most that one client does in a
+// second. Messages then come to several clients even if a rate cannot be reached.
 const (
-	usualRate  = 20000
-	clientRate = 300
+	assumedRate   = 20000
+	maxClientRate = 300
 )
 
-// message returns the number of the message that comes at a time on this generator's clock, to fanOut workers of all generators together.
-// Every generator comes to the same, as far as it knows the run's clock.
+// message returns the number of the message that comes at time now of this generator's clock, to fanOut workers of all
+// generators together. All generators get the same one, as far as they know the run's clock.
 func (s Share) message(now time.Duration, fanOut int) int64 {
 	rate := s.Rate
 	if rate <= 0 {
-		rate = usualRate
+		rate = assumedRate
 	}
 	if s.Clients > 0 {
-		rate = min(rate, clientRate*float64(s.Clients))
+		rate = min(rate, maxClientRate*float64(s.Clients))
 	}
 	return int64((now + s.Ahead()).Seconds() * rate / float64(fanOut))
 }
 
-// Observe takes notice of what the clients of generators did, so that Finish knows what to ask for. Operations come in order of Return.
+// Observe notes what the clients of all generators did, so that Finish knows what to claim. Operations come in order of
+// Return.
 func (d *dedups) Observe(op harness.Op) {
 	_, text, ok := strings.Cut(op.Key, messagePrefix)
 	number, err := strconv.ParseInt(text, 10, 64)

@@ -46,7 +46,7 @@ func TestEveryNumberIsSomeGenerators(t *testing.T) {
 	require.True(t, Share{}.has(3))
 }
 
-// TestTheSameMessageComesToEveryGenerator at one time on the run's clock, whatever their own clocks read.
+// The same message comes to every generator at one time on the run's clock, whatever their own clocks show.
 func TestTheSameMessageComesToEveryGenerator(t *testing.T) {
 	slow := Share{Of: 2, Rate: 4000, Clients: 100, Ahead: func() time.Duration { return 3 * time.Second }}
 	fast := Share{Number: 1, Of: 2, Rate: 4000, Clients: 100, Ahead: func() time.Duration { return -time.Second }}
@@ -55,21 +55,21 @@ func TestTheSameMessageComesToEveryGenerator(t *testing.T) {
 	}
 	require.Equal(t, int64(4000/8), slow.message(-2*time.Second, 8))
 	few := Share{Of: 2, Rate: 60000, Clients: 4, Ahead: slow.Ahead}
-	require.Equal(t, int64(4*clientRate/8), few.message(-2*time.Second, 8), "four clients cannot do 60,000 a second")
-	require.Equal(t, int64(usualRate/8), Share{Of: 2, Ahead: slow.Ahead}.message(-2*time.Second, 8))
+	require.Equal(t, int64(4*maxClientRate/8), few.message(-2*time.Second, 8), "four clients cannot do 60,000 a second")
+	require.Equal(t, int64(assumedRate/8), Share{Of: 2, Ahead: slow.Ahead}.message(-2*time.Second, 8))
 }
 
-// TestALockIsHeldLateByOneGenerator and as many at one time as by one process.
+// Each lock is held late by one generator, and all together hold as many late at one time as one process would.
 func TestALockIsHeldLateByOneGenerator(t *testing.T) {
 	late, most := map[string]int{}, int64(0)
 	for _, s := range shares(3) {
 		l := Locks(nil, LockOptions{Keys: 5, Share: s}, nil).(*locks)
 		for key, k := range l.keys {
-			if k.due < math.MaxInt64 {
+			if k.lateDue < math.MaxInt64 {
 				late[key]++
 			}
 		}
-		most += l.keys[LockOptions{}.key(0)].others.left.Load()
+		most += l.keys[LockOptions{}.key(0)].lateHolds.free.Load()
 	}
 	require.Len(t, late, 5)
 	for key, n := range late {
@@ -78,11 +78,12 @@ func TestALockIsHeldLateByOneGenerator(t *testing.T) {
 	require.Equal(t, int64(3), most)
 }
 
-// TestAFilterIsAskedForWhatOthersClaimed in the end.
+// In the end a filter is probed for messages that other generators claimed.
 func TestAFilterIsAskedForWhatOthersClaimed(t *testing.T) {
 	d := Dedups(nil, DedupOptions{Prefix: "p:"}, nil).(*dedups)
 	op := func(kind harness.Kind, number int64, result string, outcome harness.Outcome) {
-		d.Observe(harness.Op{Kind: kind, Key: d.message(number), Result: result, Outcome: outcome, Call: time.Duration(number) * time.Second})
+		d.Observe(harness.Op{Kind: kind, Key: d.message(number), Result: result, Outcome: outcome,
+			Call: time.Duration(number) * time.Second})
 	}
 	op(harness.Claim, 0, harness.ResultFirst, harness.OK)
 	op(harness.Deliver, 0, "", harness.OK)

@@ -43,16 +43,17 @@ const (
 	LeaseEndsInRelease Condition = "the lease ends between two commands of a release"
 	LeaseEndsInClaim   Condition = "the lease ends between two commands of a claim"
 	FractionOfSecond   Condition = "the TTL has a fraction of a second"
-	LargerProposal     Condition = "a proposal replaces the stored number" // in time, callers of any regime propose one
-	ClockSkew          Condition = "clients' clocks differ by more than the lease"
-	FastLoser          Condition = "a client whose clock is ahead by more than the lease loses a race, or crashes"
-	Crash              Condition = "a client crashes between two steps"
-	SignalEnds         Condition = "a signal ends before somebody waits for it"
-	NamesBegin         Condition = "an owner's token begins with another's"
-	Unanswered         Condition = "a client gets no answer: it gives up what it may not have, or its command comes late"
-	AnswerLost         Condition = "an answer is lost, and the command is sent again"
-	LateCommand        Condition = "a command that was sent again comes late"
-	Failover           Condition = "acknowledged writes are lost in a failover"
+	// in time, callers of any regime propose a larger one
+	LargerProposal Condition = "a proposal replaces the stored number"
+	ClockSkew      Condition = "clients' clocks differ by more than the lease"
+	FastLoser      Condition = "a client whose clock is ahead by more than the lease loses a race, or crashes"
+	Crash          Condition = "a client crashes between two steps"
+	SignalEnds     Condition = "a signal ends before somebody waits for it"
+	NamesBegin     Condition = "an owner's token begins with another's"
+	Unanswered     Condition = "a client gets no answer: it gives up what it may not have, or its command comes late"
+	AnswerLost     Condition = "an answer is lost, and the command is sent again"
+	LateCommand    Condition = "a command that was sent again comes late"
+	Failover       Condition = "acknowledged writes are lost in a failover"
 
 	// Other ways to lose what was acknowledged: see Variant.Under.
 	NodeRestart  Condition = "a node comes back without its data inside a lease"
@@ -60,7 +61,7 @@ const (
 	NodeClock    Condition = "a node's clock steps forward by more than a lease"
 )
 
-// goRedisRetries is go-redis's default for MaxRetries: how often it sends a command again.
+// goRedisRetries is go-redis's default for MaxRetries, which is how often it resends a command.
 const goRedisRetries = 3
 
 // In returns the condition that callers propose numbers by regime r.
@@ -81,41 +82,44 @@ type Variant struct {
 	Claim  Claim
 	Flaws  []Flaw // as declared; Under derives those of every other condition
 
-	// OwnNumbers says that a sequence ignores what callers propose, so that one regime is as good as another.
+	// OwnNumbers says that a sequence ignores what callers propose, so one regime is as good as another.
 	OwnNumbers bool
 
-	// ComparesNames says that the algorithm compares owners' tokens for more than equality: by their order, or in part.
-	// Then it matters which client has which name.
+	// ComparesNames says that the algorithm uses owners' tokens for more than equality: it orders them, or compares
+	// parts. Then it matters which client has which name.
 	ComparesNames bool
 
-	// Retries bounds how often the callers' Redis client sends a command again that got no answer. It is 0, as for all clients
-	// of this project, or go-redis's own default.
+	// Retries bounds how often the callers' Redis client resends a command without an answer. It is 0, as for all
+	// clients of this project, or go-redis's own default.
 	Retries int
 
 	// Explored is the number of clients in a search of the whole catalogue, if 3 are too many; 0 means 3.
 	Explored int
 
-	// ExploredBriefly says that a search of the whole catalogue has no expiries, lost answers and late commands of the variant, unless
-	// they are asked for: with clients that wait, or have watchdogs, they take minutes. A search of the variant alone has them.
+	// ExploredBriefly says that a search of the whole catalogue omits expiries, lost answers and late commands for the
+	// variant, unless they are asked for. With clients that wait or have watchdogs they take minutes. A search of the
+	// variant alone has them.
 	ExploredBriefly bool
 
-	// ExploredUncrashed says that such a search has no crashes either, unless they are asked for.
+	// ExploredUncrashed says that such a search also omits crashes, unless they are asked for.
 	ExploredUncrashed bool
 
-	// OneKey says that the variant ignores the key, so that it knows one lock or sequence only.
+	// OneKey says that the variant ignores the key, so it knows only one lock or sequence.
 	OneKey bool
 
-	// OwnKeys says that it uses keys or channels whose names do not begin with the key that it is given.
+	// OwnKeys says that it uses keys or channels whose names do not begin with the given key.
 	OwnKeys bool
 
 	Acks    int           // replicas whose acknowledgement it waits for, and so needs; 0: none
 	Masters int           // independent masters that it needs at least, such as 3 for lock/redlock; 0: it uses one
 	Lease   time.Duration // lease or window that the explorer asks for; 0: the family's default
 
-	// inspect looks at what is stored for the sequence of an Inspect; nil where nobody knows how the variant stores it.
+	// inspect looks at what is stored for the sequence of an Inspect; nil if it is not known how the variant stores it.
 	inspect func(context.Context, redis.UniversalClient, *harness.Op)
 
-	habits bool // explored clients use it more than once, as LockOptions.Habits says: of a program or script of the user's own
+	// habits says that explored clients use it more than once, see LockOptions.Habits. It is set for a user's own
+	// program or script.
+	habits bool
 
 	texts map[string]string // Lua texts that are not in package lua, by file name
 
@@ -131,16 +135,17 @@ type Variant struct {
 
 	waiting func(acks int) Variant // makes the variant with another number of acknowledgements; nil: it waits for none
 
-	// outside runs the program of a variant that is one outside this process, and program says what its clients do under the explorer;
-	// nil for every other variant.
+	// outside runs the variant's program if that is outside this process, and program says what its clients do under
+	// the explorer. Both are nil for every other variant.
 	outside Outside
 	program func(Options) interleave.Program
 
-	library Library  // of another language, which is the algorithm; zero: none
+	library Library  // the library of another language that is the algorithm; zero: none
 	can     []string // what the library's adapter can do, by the names of the protocol
 }
 
-// LogTo keeps what the processes of a program outside write to their standard error in the folder dir. Other variants have none.
+// LogTo writes the standard error of the processes of a program outside to files in the folder dir. Other variants have
+// none.
 func (v Variant) LogTo(dir string) {
 	if v.outside != nil {
 		v.outside.LogTo(dir)
@@ -150,9 +155,10 @@ func (v Variant) LogTo(dir string) {
 // Outside reports whether the algorithm is a program outside this process.
 func (v Variant) Outside() bool { return v.outside != nil }
 
-// Lead lets the processes of a program outside connect straight to a node under load, at the address that straight returns for the Redis
-// client of their group, so that their bytes do not pass this process. No fault of a link acts there. Where it returns "" the address leads
-// through this process. Call it before the load begins. Other variants have no processes.
+// Lead lets the processes of a program outside connect straight to a node under load, so that their bytes do not pass
+// this process. straight returns the node's address for the Redis client of their group. Where it returns "" they
+// connect through this process. No fault of a link acts on a straight connection. Call Lead before the load begins.
+// Other variants have no processes.
 func (v Variant) Lead(straight func(redis.UniversalClient) string) {
 	if v.outside != nil {
 		v.outside.Lead(straight)
@@ -166,7 +172,7 @@ func (v Variant) Close() {
 	}
 }
 
-// Options are the settings that variants share; each family takes those that concern it. Zero values mean the family's
+// Options are the settings that variants share. Each family uses those that concern it. Zero values mean the family's
 // defaults.
 type Options struct {
 	Keys     int           // locks or sequences
@@ -175,27 +181,27 @@ type Options struct {
 	Acks     int           // replicas that a variant with a WAIT waits for; default: the variant's own
 	Hold     time.Duration // mean length of a usual hold
 	Resource bool          // locks guard a resource, which their owners update
-	Share    Share         // of several generators; default: the whole load
-	Prefix   string        // with which the name of every lock, message, sequence and set begins
+	Share    Share         // the share of one of several generators; default: the whole load
+	Prefix   string        // prefix of every name of a lock, message, sequence or set
 
 	AtMostOnce bool          // see DedupOptions
-	Rounds     RoundsOptions // settings of writes/rounds, but for Name, Acks and Prefix, which the variant sets
+	Rounds     RoundsOptions // settings of writes/rounds, except Name, Acks and Prefix, which the variant sets
 }
 
 // Under lists the classes of anomaly that the variant may show under a condition, according to its documentation.
 //
-// A variant on one node declares what a failover does to it. Whatever else makes Redis forget an acknowledged write does
-// the same. A node that comes back without its data forgets everything. A node that evicts keys forgets only what has a
-// TTL: locks and marks, and the numbers of scripts that let them expire after a month, but no counters and no sets. A node
-// whose clock steps forward forgets locks and marks. Variants on several masters declare each of these conditions
-// themselves.
-func (v Variant) Under(c Condition) (found []harness.Class) {
+// A variant on one node declares what a failover does to it. Everything else that makes Redis forget an acknowledged
+// write does the same. A node that comes back without its data forgets everything. A node that evicts keys forgets only
+// what has a TTL: locks and marks, and the numbers of scripts that expire them after a month, but no counters and no
+// sets. A node whose clock steps forward forgets locks and marks. Variants on several masters declare each of these
+// conditions themselves.
+func (v Variant) Under(c Condition) (classes []harness.Class) {
 	for _, f := range v.Flaws {
 		if f.When == c || v.Masters == 0 && f.When == Failover && v.forgetsAsFailover(c, f.Class) {
-			found = append(found, f.Class)
+			classes = append(classes, f.Class)
 		}
 	}
-	return found
+	return classes
 }
 
 // forgetsAsFailover reports whether the condition brings out the class as a failover does.
@@ -211,8 +217,8 @@ func (v Variant) forgetsAsFailover(c Condition, class harness.Class) bool {
 	return false
 }
 
-// Waiting returns the variant with a WAIT for acks replicas. It returns v and false if v waits for none, or acks is less
-// than 1.
+// Waiting returns the variant with a WAIT for acks replicas. It returns v and false if v waits for none, or if acks is
+// less than 1.
 func (v Variant) Waiting(acks int) (Variant, bool) {
 	if v.waiting == nil || acks < 1 {
 		return v, false
@@ -220,13 +226,14 @@ func (v Variant) Waiting(acks int) (Variant, bool) {
 	return v.waiting(acks), true
 }
 
-// Workload returns a load whose clients run the variant on the system that c connects to. Its Open returns an error if that
-// system has fewer masters than the variant needs.
+// Workload returns a load whose clients run the variant on the system that c connects to. Its Open returns an error if
+// that system has fewer masters than the variant needs.
 func (v Variant) Workload(c Connector, o Options) harness.Workload {
 	v, _ = v.Waiting(o.Acks)
 	switch v.Family {
 	case Lock:
-		lock := LockOptions{Name: v.ID, Keys: o.Keys, TTL: o.TTL, Hold: o.Hold, Resource: o.Resource, Prefix: o.Prefix, Share: o.Share}
+		lock := LockOptions{Name: v.ID, Keys: o.Keys, TTL: o.TTL, Hold: o.Hold, Resource: o.Resource, Prefix: o.Prefix,
+			Share: o.Share}
 		if v.newQuorum != nil {
 			return quorumLocks(c, lock, quorum{v.newQuorum, v.Masters})
 		}
@@ -234,7 +241,8 @@ func (v Variant) Workload(c Connector, o Options) harness.Workload {
 	case Dedup:
 		return Dedups(c, DedupOptions{Name: v.ID, Window: o.TTL, Prefix: o.Prefix, Share: o.Share}, v.newDeduper)
 	case Sequence:
-		return Sequences(c, SequenceOptions{Name: v.ID, Keys: o.Keys, Regime: v.regime(o.Regime), OneKey: v.OneKey, Prefix: o.Prefix}, v.newSequencer)
+		return Sequences(c, SequenceOptions{Name: v.ID, Keys: o.Keys, Regime: v.regime(o.Regime), OneKey: v.OneKey,
+			Prefix: o.Prefix}, v.newSequencer)
 	default:
 		return v.build(c, o)
 	}
@@ -263,9 +271,11 @@ func lockVariant(id string, newLocker func(redis.UniversalClient) Locker, v Vari
 	return v
 }
 
-// quorumVariant returns a lock on at least three masters: one of two is not a majority, so fewer gain nothing.
+// quorumVariant returns a lock on at least three masters: a majority of two is both, so fewer gain nothing.
 func quorumVariant(id string, newQuorum func([]redis.UniversalClient) Locker, v Variant) Variant {
-	v.ID, v.Family, v.newQuorum, v.Masters, v.Claim = id, Lock, newQuorum, 3, MinorityMayFail
+	v.ID, v.Family, v.newQuorum = id, Lock, newQuorum
+	v.Masters = 3
+	v.Claim = MinorityMayFail
 	return v
 }
 

@@ -25,11 +25,11 @@ const (
 // waitFor returns a WAIT for acks replicas with the default timeout.
 func waitFor(acks int) waitArguments { return waitArguments{acks, waitTimeout} }
 
-// errFewAcks says that a write was made, and that too few replicas acknowledged it in time.
+// errFewAcks says that a write was made, but too few replicas acknowledged it in time.
 var errFewAcks = errors.New(harness.FewAcks)
 
-// write sends one write and a WAIT for replicas. Both are in one pipeline, since WAIT concerns the writes of its own
-// connection. It returns the error of the WAIT, or errFewAcks; the write's command has its own error.
+// write sends one write and a WAIT for replicas, both in one pipeline, since WAIT concerns the writes of its own
+// connection. It returns the error of the WAIT, or errFewAcks. The write's command has its own error.
 func (w waitArguments) write(ctx context.Context, r redis.UniversalClient, write func(redis.Cmdable)) error {
 	if w.acks == 0 {
 		write(r)
@@ -38,7 +38,7 @@ func (w waitArguments) write(ctx context.Context, r redis.UniversalClient, write
 	pipe := r.Pipeline()
 	write(pipe)
 	wait := pipe.Do(ctx, "WAIT", w.acks, w.within.Milliseconds())
-	_, _ = pipe.Exec(ctx) // the error of each command is its own
+	_, _ = pipe.Exec(ctx) // each command has its own error
 	acks, err := wait.Int()
 	if err == nil && acks < w.acks {
 		return errFewAcks

@@ -65,7 +65,7 @@ func TestTheOptionReachesRedis(t *testing.T) {
 	}
 }
 
-// settledAdd adds an integer with a WAIT, in a traced client.
+// settledAdd adds an integer with a WAIT, by a traced client.
 func settledAdd(t *testing.T, r redis.UniversalClient, acks int, n int64) harness.Op {
 	t.Helper()
 	return add(t.Context(), (&lockTime{}).session(0), r, waitFor(acks), "set", n)

@@ -10,6 +10,6 @@ const (
 	DoNext    = "next"
 )
 
-// TrialKey is the name of the lock, message or sequence with which a script or a program is tried before it is used. Names of the
-// trial's owners begin with it, too.
+// TrialKey is the name of the lock, message or sequence with which a script or program is tried before it is used.
+// Names of the trial's owners begin with it, too.
 const TrialKey = "doublegrant-trial"

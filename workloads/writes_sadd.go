@@ -20,8 +20,8 @@ import (
 //	write    SADD writes n, each n once
 //	finally  read the whole set from the primary
 //
-// Source: Jepsen's analysis of Redis, 2013. It is a measure and not an algorithm: acknowledged numbers that are missing in
-// the end were lost. It can ride along with any run.
+// Source: Jepsen's analysis of Redis, 2013. It is a measurement, not an algorithm: acknowledged numbers that are
+// missing in the end were lost. It can run beside any load.
 func saddVariant() Variant {
 	return Variant{
 		ID: "writes/sadd", Family: Writes,
@@ -33,7 +33,7 @@ func saddVariant() Variant {
 	}
 }
 
-// SAdd returns a load that adds unique integers to a set, and reads the set when the load is over.
+// SAdd returns a load that adds unique integers to a set, and reads the set after the load.
 func SAdd(c Connector) harness.Workload {
 	return saddInto(c, saddKey, Share{})
 }
@@ -76,13 +76,15 @@ func (c *saddClient) Step(ctx context.Context, s *harness.Session) {
 }
 
 // add adds n to the set key and records it.
-func add(ctx context.Context, s *harness.Session, r redis.UniversalClient, w waitArguments, key string, n int64) harness.Op {
+func add(
+	ctx context.Context, s *harness.Session, r redis.UniversalClient, w waitArguments, key string, n int64,
+) harness.Op {
 	member := strconv.FormatInt(n, 10)
 	return s.Invoke(harness.Op{Kind: harness.Add, Key: key, Arg: member}, func(op *harness.Op) {
 		ctx, call := withCall(ctx)
 		var added *redis.IntCmd
 		enough := w.write(ctx, r, func(p redis.Cmdable) { added = p.SAdd(ctx, key, member) })
-		call.settle(op, cmp.Or(added.Err(), enough))
+		call.finish(op, cmp.Or(added.Err(), enough))
 	})
 }
 

@@ -11,12 +11,14 @@ import (
 //	write    SADD writes n, each n once; WAIT n 20, in one pipeline; with fewer acknowledgements the write is unknown
 //	finally  read the whole set from the primary
 //
-// Source: Kingsbury, "Redis redux", 2013, on WAIT. A write that fell short may survive all the same, as 9 to 63 did in a
-// split brain of five seconds: it ends in info. A write that one replica has is lost if another one is promoted.
+// Source: Kingsbury, "Redis redux", 2013, on WAIT. A write with too few acknowledgements may survive, as 9 to 63 did in
+// a split brain of five seconds, so it ends in info. A write that one replica has is lost if another replica is
+// promoted.
 func saddWait(acks int) Variant {
 	return Variant{
 		ID: "writes/sadd-wait", Family: Writes,
-		Doc:     fmt.Sprintf("SADD of unique integers, WAIT %d; a final read shows which acknowledged ones are gone", acks),
+		Doc: fmt.Sprintf("SADD of unique integers, WAIT %d; a final read shows which acknowledged ones are gone",
+			acks),
 		Source:  "Jepsen 2013",
 		Claim:   OneNode,
 		Acks:    acks,

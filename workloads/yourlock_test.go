@@ -10,9 +10,9 @@ import (
 	"github.com/doublegrant/doublegrant/harness/granttest"
 )
 
-// This file is the README's example: a lock of one's own, and the test that holds it to its promise.
+// This file is the README's example: your own lock, and the test that holds it to its promise.
 
-// yourLock renews nothing and deletes only what is its own.
+// yourLock renews nothing and deletes only its owner's lock.
 type yourLock struct{ redis redis.UniversalClient }
 
 func newYourLock(r redis.UniversalClient) *yourLock { return &yourLock{r} }
@@ -21,7 +21,8 @@ func (l *yourLock) Acquire(ctx context.Context, key, owner string, ttl time.Dura
 	return l.redis.SetNX(ctx, key, owner, ttl).Result()
 }
 
-var release = redis.NewScript(`if redis.call("get", KEYS[1]) == ARGV[1] then return redis.call("del", KEYS[1]) end return 0`)
+var release = redis.NewScript(`if redis.call("get", KEYS[1]) == ARGV[1] then return redis.call("del", KEYS[1]) end
+return 0`)
 
 func (l *yourLock) Release(ctx context.Context, key, owner string) (bool, error) {
 	n, err := release.Run(ctx, l.redis, []string{key}, owner).Int()
