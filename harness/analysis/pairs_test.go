@@ -81,7 +81,7 @@ func (k kind) isOf(entries ...string) bool {
 }
 
 // fault returns the fault of that kind, to stay in force for last.
-func (k kind) fault(last time.Duration) nemesis.Fault {
+func (k kind) fault(last time.Duration) nemesis.Configured {
 	for _, e := range nemesis.Entries() {
 		if e.Name == k.entry {
 			f, field, err := e.With(k.given, last, false)
