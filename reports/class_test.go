@@ -31,6 +31,7 @@ func TestPagesSayWhatAClassMeansAndWhatMendsIt(t *testing.T) {
 
 // A class of a later version has no text, and takes no room.
 func TestAClassThatIsNotKnownIsNotExplained(t *testing.T) {
-	j := harness.Judged{Verdict: harness.Invalid, Totals: map[harness.Class]int{"odd": 1}, Anomalies: []harness.Anomaly{{Class: "odd"}}}
+	j := harness.Judged{Verdict: harness.Invalid, Totals: map[harness.Class]int{"odd": 1},
+		Anomalies: []harness.Anomaly{{Class: "odd"}}}
 	require.NotContains(t, textOf(t, HTML, report(t, analysistest.OneKill(), j)), "in production")
 }

@@ -2,8 +2,9 @@
 //
 // Data flows one way: a history and its judgement become a [Report], and a Report becomes report.html, verdict.json,
 // junit.xml and summary.md. Nothing here judges or measures: what the files say is in the history, in the judgement, or
-// computed by package analysis. Package drawing makes the pictures. Many runs become one [Row] each, for an index page, a
-// comparison table or one junit.xml. A search through interleavings is an [Exploration] and becomes files of the same names.
+// computed by package analysis. Package drawing makes the pictures. Many runs become one [Row] each, for an index page,
+// a comparison table or one junit.xml. A search through interleavings is an [Exploration] and becomes files of the same
+// names.
 //
 // Keys, errors, notes and names come from the system under test. They are shown, never trusted: pages are rendered by
 // html/template and carry a policy that forbids scripts and network, Markdown is escaped.

@@ -15,7 +15,8 @@ import (
 
 // Exploration is the content of the files of one search through interleavings.
 type Exploration struct {
-	Dir      string // the folder of Files, relative to where the search was started, for commands; empty: the working folder
+	// the folder of Files, relative to where the search was started, for commands; empty: the working folder
+	Dir      string
 	Name     string
 	Variant  string
 	Command  string            // repeats the search; may be empty
@@ -24,7 +25,8 @@ type Exploration struct {
 	Source   string            // where the variant comes from
 	Clients  int               // default: the budget's
 	Versions []Version         // of what took part; may be empty
-	Replay   string            // the command that replays a recipe, without the recipe, which comes last; empty: there is none
+	// the command that replays a recipe, without the recipe, which comes last; empty: there is none
+	Replay   string
 	Result   interleave.Result
 	Files    map[int]string // index in Result.Found: relative path of the file that replays it
 	Expected string         // what was expected, such as "double-grant"; empty: nothing
@@ -42,7 +44,8 @@ func (e Exploration) Sentence() string {
 	case len(found) == 1:
 		return fmt.Sprintf("A counterexample of %s: %s.%s", stepCount(found[0]), found[0].Anomaly.Class, e.searched())
 	case len(found) > 1:
-		return fmt.Sprintf("%d counterexamples, the smallest of %s: %s.%s", len(found), stepCount(found[0]), units.And(e.classes()), e.searched())
+		return fmt.Sprintf("%d counterexamples, the smallest of %s: %s.%s", len(found), stepCount(found[0]),
+			units.And(e.classes()), e.searched())
 	case e.Verdict() == harness.Valid && len(e.Result.Parts) > 1:
 		return fmt.Sprintf("No interleaving breaks it: %s.", e.parts())
 	case e.Verdict() == harness.Valid:
@@ -52,7 +55,8 @@ func (e Exploration) Sentence() string {
 		return fmt.Sprintf("Searched at random, nothing found: %s, in %s. %s%s",
 			e.parts(), units.Duration(e.Result.Elapsed), e.Result.Random.Guarantee(), e.Result.WhyAtRandom())
 	default:
-		return fmt.Sprintf("Nothing can be said after %s in %s: %s.", e.schedules(), units.Duration(e.Result.Elapsed), strings.TrimSuffix(e.stopped(), "."))
+		return fmt.Sprintf("Nothing can be said after %s in %s: %s.", e.schedules(), units.Duration(e.Result.Elapsed),
+			strings.TrimSuffix(e.stopped(), "."))
 	}
 }
 
@@ -76,7 +80,8 @@ func (e Exploration) parts() string {
 		if p.AtRandom {
 			of = "at random of"
 		}
-		all = append(all, fmt.Sprintf("%s%s %s %s, %s", extent, units.Plural(int64(p.Schedules), "schedule", "schedules"), of,
+		all = append(all, fmt.Sprintf("%s%s %s %s, %s", extent,
+			units.Plural(int64(p.Schedules), "schedule", "schedules"), of,
 			units.Plural(int64(p.Budget.Clients), "client", "clients"), boundsOf(p.Budget)))
 	}
 	return strings.Join(all, "; ")
@@ -194,9 +199,11 @@ func (e Exploration) warnings() (all []string) {
 		return all
 	}
 	if e.Result.Random != nil {
-		return append(all, "Schedules were drawn at random. There may be other violations. "+e.Result.Random.Guarantee())
+		return append(all, "Schedules were drawn at random. There may be other violations. "+
+			e.Result.Random.Guarantee())
 	}
-	return append(all, "Not every schedule was run: "+e.stopped()+". There may be smaller counterexamples, and other ones.")
+	return append(all, "Not every schedule was run: "+e.stopped()+
+		". There may be smaller counterexamples, and other ones.")
 }
 
 // situations lists the situations that schedules met or could have met.
@@ -222,7 +229,8 @@ func (e Exploration) numbers() []fact {
 		first = units.Took(r.First)
 	}
 	all := []fact{
-		{"schedules", units.Count(int64(r.Schedules))}, {"pruned", units.Count(int64(r.Pruned))}, {"steps", units.Count(int64(r.Steps))},
+		{"schedules", units.Count(int64(r.Schedules))}, {"pruned", units.Count(int64(r.Pruned))},
+		{"steps", units.Count(int64(r.Steps))},
 		{"schedules a second", units.Whole(r.Rate())}, {"search took", units.Duration(r.Elapsed)},
 		{"first found after", first}, {"covered", covered},
 	}

@@ -69,8 +69,10 @@ func newExplorationPage(e Exploration) explorationPage {
 		story := e.story(c)
 		picture := story.Draw()
 		v := counterexampleView{
-			Class: c.Anomaly.Class, Key: c.Anomaly.Key, Note: e.note(c), Certified: c.Anomaly.Certified, Steps: stepCount(c),
-			Lines: story.Lines(), Walk: newWalk(i, picture, story), Legend: picture.Legend(), Replay: e.replay(i), PassOn: e.PassOn(c), File: e.Files[i],
+			Class: c.Anomaly.Class, Key: c.Anomaly.Key, Note: e.note(c), Certified: c.Anomaly.Certified,
+			Steps: stepCount(c),
+			Lines: story.Lines(), Walk: newWalk(i, picture, story), Legend: picture.Legend(), Replay: e.replay(i),
+			PassOn: e.PassOn(c), File: e.Files[i],
 		}
 		if c.Shrunk != nil {
 			v.Shrunk = c.Shrunk.String()
@@ -79,7 +81,8 @@ func newExplorationPage(e Exploration) explorationPage {
 		p.Counterexamples = append(p.Counterexamples, v)
 	}
 	for _, part := range e.Result.Parts {
-		p.Parts = append(p.Parts, partView{part.Budget.Clients, boundsOf(part.Budget), int64(part.Schedules), int64(part.Pruned), runExtent(part)})
+		p.Parts = append(p.Parts, partView{part.Budget.Clients, boundsOf(part.Budget), int64(part.Schedules),
+			int64(part.Pruned), runExtent(part)})
 	}
 	for _, s := range e.Result.Situations {
 		v := situationView{Name: s.Name, Count: s.Count}

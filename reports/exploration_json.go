@@ -36,7 +36,8 @@ type ExplorationDocument struct {
 	Result   interleave.Result `json:"result"`
 	Files    map[int]string    `json:"files,omitempty"`    // index in result.found: file that replays it
 	Versions []Version         `json:"versions,omitempty"` // of what took part
-	Replay   string            `json:"replay,omitempty"`   // the command that replays a recipe of result.found, which comes last
+	// the command that replays a recipe of result.found, which comes last
+	Replay string `json:"replay,omitempty"`
 }
 
 // ExplorationDocumentOf returns the content of a search's verdict.json.
@@ -77,8 +78,8 @@ func ExplorationJSON(w io.Writer, e Exploration) error {
 	return nil
 }
 
-// ReadExplorationJSON reads the verdict.json of a search. The error wraps ErrSchema if the version is unknown, or if it is that
-// of a run.
+// ReadExplorationJSON reads the verdict.json of a search. The error wraps ErrSchema if the version is unknown, or if it
+// is that of a run.
 func ReadExplorationJSON(r io.Reader) (ExplorationDocument, error) {
 	var d ExplorationDocument
 	if err := json.NewDecoder(r).Decode(&d); err != nil {

@@ -35,7 +35,8 @@ func HTML(w io.Writer, r Report) error {
 
 // render fills in one of the embedded templates.
 func render(w io.Writer, name string, data any) error {
-	t, err := template.New(name).Funcs(helpers()).ParseFS(files, name, "drawing.html.tmpl", "class.html.tmpl", "walk.html.tmpl")
+	t, err := template.New(name).Funcs(helpers()).ParseFS(files, name, "drawing.html.tmpl", "class.html.tmpl",
+		"walk.html.tmpl")
 	if err != nil {
 		return fmt.Errorf("reports: parse %s: %w", name, err)
 	}
@@ -49,8 +50,8 @@ func render(w io.Writer, name string, data any) error {
 	return nil
 }
 
-// printable replaces control characters, which a page must not have even escaped, and characters that turn the direction of all
-// text after them.
+// printable replaces control characters, which a page must not have even escaped, and characters that turn the
+// direction of all text after them.
 func printable(r rune) rune {
 	if unicode.IsControl(r) && r != '\n' && r != '\t' || unicode.Is(unicode.Bidi_Control, r) {
 		return unicode.ReplacementChar
@@ -60,14 +61,16 @@ func printable(r rune) rune {
 
 func helpers() template.FuncMap {
 	return template.FuncMap{
-		"dur": units.Duration, "took": units.Took, "at": units.At, "after": units.After, "count": units.Count, "times": countOrNever,
-		"clip": units.Clip, "rate": units.Rate, "figure": units.Figure, "whole": units.Whole,
-		"inc": func(i int) int { return i + 1 }, "css": style, "class": drawing.OutcomeClass, "outcome": drawing.OutcomeText, "say": sayFigure, "words": words, "memory": units.Size,
+		"dur": units.Duration, "took": units.Took, "at": units.At, "after": units.After, "count": units.Count,
+		"times": countOrNever,
+		"clip":  units.Clip, "rate": units.Rate, "figure": units.Figure, "whole": units.Whole,
+		"inc": func(i int) int { return i + 1 }, "css": style, "class": drawing.OutcomeClass,
+		"outcome": drawing.OutcomeText, "say": sayFigure, "words": words, "memory": units.Size,
 	}
 }
 
-// words splits a command line at its blanks, so that a page breaks lines there and not at hyphens: of "--" and "-" in two lines nobody
-// knows whether a blank is between them.
+// words splits a command line at its blanks, so that a page breaks lines there and not at hyphens: of "--" and "-" in
+// two lines nobody knows whether a blank is between them.
 func words(command string) []string { return strings.Split(command, " ") }
 
 // style returns the stylesheet of every page.
@@ -151,7 +154,8 @@ func newPage(r Report) page {
 	events := listed(r.History.Events)
 	return page{
 		Report: r, Verdict: r.Judged.Verdict.String(), Sentence: r.Sentence(), Warnings: r.warnings(),
-		Setup: setup(r), Totals: totals(r.Stats), Classes: classCounts(r.Judged), Anomalies: anomalyViews(r), Charts: drawCharts(r),
+		Setup: setup(r), Totals: totals(r.Stats), Classes: classCounts(r.Judged), Anomalies: anomalyViews(r),
+		Charts:   drawCharts(r),
 		FaultKey: drawing.FaultKey(r.History.Faults),
 		Falls:    drawnFailovers(r.Failovers), Table: severalFailovers(r.Failovers),
 		Events: events[:min(len(events), maxEvents)], AllEvents: len(events),
@@ -181,7 +185,8 @@ func setup(r Report) []fact {
 			all = append(all, fact{name, r.label(name)})
 		}
 	}
-	all = append(all, fact{"seed", fmt.Sprint(m.Seed)}, fact{"clients", clients(m)}, fact{"duration", units.Duration(r.Elapsed)})
+	all = append(all, fact{"seed", fmt.Sprint(m.Seed)}, fact{"clients", clients(m)},
+		fact{"duration", units.Duration(r.Elapsed)})
 	if m.Open {
 		all = append(all, fact{"pacing", "open: latency counts from when an operation was meant to begin"})
 	}
@@ -279,7 +284,8 @@ func opViews(a harness.Anomaly, meta harness.Meta) []opView {
 	var all []opView
 	ops := drawing.Shown(a.Ops)
 	for _, op := range ops {
-		all = append(all, opView{Op: op, Who: nameClient(op.Client, meta), Since: op.Call - ops[0].Call, Took: op.Return - op.Call})
+		all = append(all, opView{Op: op, Who: nameClient(op.Client, meta), Since: op.Call - ops[0].Call,
+			Took: op.Return - op.Call})
 	}
 	return all
 }
@@ -297,7 +303,8 @@ func nameClient(client int, meta harness.Meta) string {
 }
 
 func drawCharts(r Report) charts {
-	c := charts{Width: r.Stats.Width, Peak: drawing.GroupPeak(r.Stats), Hidden: max(0, r.History.Meta.Groups-drawing.MaxGroupRows)}
+	c := charts{Width: r.Stats.Width, Peak: drawing.GroupPeak(r.Stats),
+		Hidden: max(0, r.History.Meta.Groups-drawing.MaxGroupRows)}
 	if r.Stats.Totals.All() == 0 {
 		return c
 	}

@@ -40,7 +40,8 @@ func newIndex(rows []Row) index {
 	passed := 0
 	for _, r := range rows {
 		one := indexRow{
-			Row: r, Title: r.title(), About: r.about(), Passed: r.passed(), Result: r.Verdict.String(), Count: r.orDashForSearch(units.Count(r.Ops)), Pace: r.orDashForSearch(units.Whole(r.Rate)),
+			Row: r, Title: r.title(), About: r.about(), Passed: r.passed(), Result: r.Verdict.String(),
+			Count: r.orDashForSearch(units.Count(r.Ops)), Pace: r.orDashForSearch(units.Whole(r.Rate)),
 		}
 		if one.Passed {
 			passed++
@@ -55,7 +56,8 @@ func newIndex(rows []Row) index {
 	case passed < len(rows):
 		x.Tone, x.Word = harness.Invalid.String(), "failed"
 	}
-	x.Sentence = units.Count(int64(passed)) + " of " + units.Plural(int64(len(rows)), "run", "runs") + " ended as they should."
+	x.Sentence = units.Count(int64(passed)) + " of " + units.Plural(int64(len(rows)), "run", "runs") +
+		" ended as they should."
 	return x
 }
 

@@ -36,14 +36,15 @@ type Document struct {
 	Judgements []harness.Judgement   `json:"judgements"`           // one for each checker
 	Situations []harness.Situation   `json:"situations,omitempty"` // met, and with a count of 0 never met
 	Anomalies  []harness.Anomaly     `json:"anomalies"`            // the first of each class, in order of time
-	Notes      []string              `json:"notes,omitempty"`      // what the history does not hold, such as who watched no longer
-	Pages      map[int]string        `json:"pages,omitempty"`      // index in anomalies: page that draws it
-	Stats      analysis.Stats        `json:"stats"`                // totals; without the timeline
-	Failovers  []analysis.Failover   `json:"failovers"`
-	Figures    *tally.Figures        `json:"failoverFigures,omitempty"` // of several failovers
-	Faults     []harness.Fault       `json:"faults"`
-	Meta       harness.Meta          `json:"meta"`
-	End        *harness.End          `json:"end"` // null: the record stops before the run did
+	// what the history does not hold, such as who watched no longer
+	Notes     []string            `json:"notes,omitempty"`
+	Pages     map[int]string      `json:"pages,omitempty"` // index in anomalies: page that draws it
+	Stats     analysis.Stats      `json:"stats"`           // totals; without the timeline
+	Failovers []analysis.Failover `json:"failovers"`
+	Figures   *tally.Figures      `json:"failoverFigures,omitempty"` // of several failovers
+	Faults    []harness.Fault     `json:"faults"`
+	Meta      harness.Meta        `json:"meta"`
+	End       *harness.End        `json:"end"` // null: the record stops before the run did
 }
 
 // DocumentOf returns the content of a report's verdict.json.
@@ -51,9 +52,11 @@ func DocumentOf(r Report) Document {
 	d := Document{
 		Schema: Schema, Name: r.Name, Verdict: r.Judged.Verdict, Summary: r.Sentence(), Expected: r.Expected,
 		Command: r.Command, Labels: r.Labels, Elapsed: r.Elapsed, Totals: r.Judged.Totals,
-		Certified: r.Judged.Certified, Judgements: list(r.Judged.Judgements), Anomalies: list(r.Judged.Anomalies), Situations: r.Judged.Situations,
-		Notes: r.Notes, Pages: r.Pages, Stats: r.Stats, Failovers: list(r.Failovers), Faults: list(r.History.Faults),
-		Meta: r.History.Meta, End: r.History.End,
+		Certified: r.Judged.Certified, Judgements: list(r.Judged.Judgements), Anomalies: list(r.Judged.Anomalies),
+		Situations: r.Judged.Situations,
+		Notes:      r.Notes, Pages: r.Pages, Stats: r.Stats, Failovers: list(r.Failovers),
+		Faults: list(r.History.Faults),
+		Meta:   r.History.Meta, End: r.History.End,
 	}
 	if len(r.Failovers) > 1 {
 		f := figuresOf(r.Failovers)
@@ -87,7 +90,8 @@ func JSON(w io.Writer, r Report) error {
 	return nil
 }
 
-// ReadJSON reads the verdict.json of a run. The error wraps ErrSchema if the version is unknown, or if it is that of a search.
+// ReadJSON reads the verdict.json of a run. The error wraps ErrSchema if the version is unknown, or if it is that of a
+// search.
 func ReadJSON(r io.Reader) (Document, error) {
 	var d struct {
 		Document
@@ -107,7 +111,8 @@ func ReadJSON(r io.Reader) (Document, error) {
 func (d Document) Row(link string) Row {
 	r := Report{
 		Name: d.Name, Command: d.Command, Labels: d.Labels, Stats: d.Stats, Expected: d.Expected, Elapsed: d.Elapsed,
-		Judged:  harness.Judged{Verdict: d.Verdict, Totals: d.Totals, Judgements: d.Judgements, Anomalies: d.Anomalies, Situations: d.Situations},
+		Judged: harness.Judged{Verdict: d.Verdict, Totals: d.Totals, Judgements: d.Judgements, Anomalies: d.Anomalies,
+			Situations: d.Situations},
 		History: harness.History{Meta: d.Meta, Faults: d.Faults, End: d.End},
 	}
 	r.Met = d.Met != nil && *d.Met

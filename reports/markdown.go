@@ -39,8 +39,8 @@ func markdownCode(s string) string {
 	return "`" + strings.ReplaceAll(s, "|", "\\|") + "`"
 }
 
-// markdownCommand writes a command line as code outside tables, so that it can be copied as it is; one with back quotes as text,
-// since these would end the code.
+// markdownCommand writes a command line as code outside tables, so that it can be copied as it is; one with back quotes
+// as text, since these would end the code.
 func markdownCommand(s string) string {
 	if strings.Contains(s, "`") {
 		return escapeMarkdown(s)

@@ -29,8 +29,8 @@ type Report struct {
 	Elapsed   time.Duration  // of the whole run, judging included if the caller says so
 }
 
-// New reads h once and returns its report. It sorts the faults by their Start, by which they are numbered. The caller fills in
-// Command, Pages, Expected, Met and Notes. With an error the report describes what could be read.
+// New reads h once and returns its report. It sorts the faults by their Start, by which they are numbered. The caller
+// fills in Command, Pages, Expected, Met and Notes. With an error the report describes what could be read.
 func New(h harness.History, j harness.Judged) (Report, error) {
 	h.Faults = h.FaultsByStart()
 	stats, failovers, err := analysis.Of(h)
@@ -86,7 +86,8 @@ func (r Report) Sentence() string {
 	}
 }
 
-// firstComplete returns the time at which the first of the anomalies was complete. They are sorted by class before time.
+// firstComplete returns the time at which the first of the anomalies was complete. They are sorted by class before
+// time.
 func firstComplete(anomalies []harness.Anomaly) time.Duration {
 	return slices.MinFunc(anomalies, func(a, b harness.Anomaly) int { return cmp.Compare(a.To, b.To) }).To
 }

@@ -15,13 +15,15 @@ import (
 
 func TestFaultsAreNumberedByTheirStart(t *testing.T) {
 	h := analysistest.OneKill()
-	h.Faults = []harness.Fault{analysistest.FaultOf("latency", 12*sec, 15*sec, "r3"), analysistest.FaultOf("skew", 2*sec, 3*sec, "g0"), h.Faults[0]}
+	h.Faults = []harness.Fault{analysistest.FaultOf("latency", 12*sec, 15*sec, "r3"),
+		analysistest.FaultOf("skew", 2*sec, 3*sec, "g0"), h.Faults[0]}
 	recorded := slices.Clone(h.Faults)
 	r := report(t, h, valid())
 	require.Equal(t, recorded, h.Faults, "the caller's history stays as it is")
 	require.Equal(t, 1, r.Failovers[0].Fault)
 	page := textOf(t, HTML, r)
-	for _, want := range []string{"after fault 2, kill-primary", ">1 skew</text>", ">2 kill-primary</text>", ">3 latency</text>"} {
+	for _, want := range []string{"after fault 2, kill-primary", ">1 skew</text>", ">2 kill-primary</text>",
+		">3 latency</text>"} {
 		require.Contains(t, page, want)
 	}
 	rows := regexp.MustCompile(`<tr><td class="n" data-label="no.">(\d)</td><td class="mono title" data-label="fault">([a-z-]+)</td>`).FindAllStringSubmatch(page, -1)
@@ -82,7 +84,8 @@ func TestNoLossesAreClaimedWhereNobodyKnows(t *testing.T) {
 		h := analysistest.OneKill()
 		h.Events = append(h.Events, c.events...)
 		judged := valid()
-		judged.Judgements = []harness.Judgement{{Checker: "mutex", Verdict: c.mutex}, {Checker: "writes", Verdict: c.writes}}
+		judged.Judgements = []harness.Judgement{{Checker: "mutex", Verdict: c.mutex},
+			{Checker: "writes", Verdict: c.writes}}
 		r := report(t, h, judged)
 		require.Equal(t, c.want, r.Failovers[0].Losses, c.name)
 	}

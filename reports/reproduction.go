@@ -177,7 +177,8 @@ func (r Reproduction) doubts() []string {
 	for _, a := range r.Arms {
 		for i, t := range a.Trials {
 			if t.Verdict == harness.Unknown {
-				all = append(all, a.Name+", trial "+units.Count(int64(i+1))+": "+cmp.Or(t.Reason, "nothing can be said"))
+				all = append(all, a.Name+", trial "+units.Count(int64(i+1))+": "+
+					cmp.Or(t.Reason, "nothing can be said"))
 			}
 		}
 	}

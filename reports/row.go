@@ -32,8 +32,8 @@ type Row struct {
 	Link         string // relative path of the run's report; may be empty
 }
 
-// AddExplorer adds what the explorer says of the variant, and whether that is as documented. A search that cannot tell contradicts
-// nothing.
+// AddExplorer adds what the explorer says of the variant, and whether that is as documented. A search that cannot tell
+// contradicts nothing.
 func (r *Row) AddExplorer(says string, met bool, v harness.Verdict) {
 	r.Explorer, r.Contradicted, r.Undecided = says, !met && v != harness.Unknown, r.Met && !met && v == harness.Unknown
 	r.Met = r.Met && met
@@ -43,7 +43,8 @@ func (r *Row) AddExplorer(says string, met bool, v harness.Verdict) {
 func RowOf(r Report, link string) Row {
 	row := Row{
 		Name: r.Name, Variant: r.Labels["variant"], Regime: regime(r.Labels), Expected: r.Expected, Met: r.Met,
-		Verdict: r.Judged.Verdict, Sentence: r.Sentence(), Unasked: r.uncheckedNote(), Found: r.Found(), Ops: r.Stats.Totals.All(),
+		Verdict: r.Judged.Verdict, Sentence: r.Sentence(), Unasked: r.uncheckedNote(), Found: r.Found(),
+		Ops:  r.Stats.Totals.All(),
 		Rate: r.Stats.Rate, P50: r.Stats.Latency.P50, P99: r.Stats.Latency.P99,
 		Started: r.History.Meta.Started, Elapsed: r.Elapsed, Command: r.Command, Link: link,
 	}

@@ -12,8 +12,8 @@ import (
 // figureSentence is a figure of a judgement as a sentence has it: words, the number with its unit, words.
 type figureSentence struct{ Lead, Number, Rest string }
 
-// sayFigure puts a figure into words. The name says what is counted, so of a name such as "lost per second of fault" the unit 1/s
-// is left out, and of "lost percent" the word that repeats the unit.
+// sayFigure puts a figure into words. The name says what is counted, so of a name such as "lost per second of fault"
+// the unit 1/s is left out, and of "lost percent" the word that repeats the unit.
 func sayFigure(f harness.Figure) figureSentence {
 	switch {
 	case f.Unit == "%":
@@ -32,8 +32,8 @@ func sayFigure(f harness.Figure) figureSentence {
 	return figureSentence{Number: units.Figure(f.Value), Rest: f.Name}
 }
 
-// sayTime puts a time into the middle of its name, before the moment from which it counts: "first lost write 2.50 s after fault
-// start".
+// sayTime puts a time into the middle of its name, before the moment from which it counts: "first lost write 2.50 s
+// after fault start".
 func sayTime(f harness.Figure) figureSentence {
 	d := time.Duration(f.Value * float64(time.Second)).Round(time.Microsecond)
 	lead, moment, ok := strings.Cut(f.Name, " after ")

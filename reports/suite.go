@@ -69,7 +69,8 @@ func SuiteSentence(s tally.Suite) string {
 	}
 	words += "."
 	if s.Shard != nil {
-		words += fmt.Sprintf(" This is shard %d of %d: doublegrant merge puts all together.", s.Shard.Number, s.Shard.Of)
+		words += fmt.Sprintf(" This is shard %d of %d: doublegrant merge puts all together.", s.Shard.Number,
+			s.Shard.Of)
 	}
 	return words
 }
@@ -114,7 +115,8 @@ func suiteWord(s tally.Suite) string {
 		return "ended early"
 	}
 	return map[tally.Ending]string{
-		tally.NotRun: "not run", tally.Met: "passed", tally.Unsaid: "unknown", tally.Failed: "not carried out", tally.NotMet: "failed",
+		tally.NotRun: "not run", tally.Met: "passed", tally.Unsaid: "unknown", tally.Failed: "not carried out",
+		tally.NotMet: "failed",
 	}[s.Ending()]
 }
 

@@ -61,7 +61,8 @@ type suiteFailure struct {
 
 func newSuitePage(s tally.Suite) suitePage {
 	p := suitePage{
-		Suite: s, Tone: endingTone(s.Ending()), Word: suiteWord(s), Sentence: SuiteSentence(s), Heads: suiteColumns(suiteHeads(s)),
+		Suite: s, Tone: endingTone(s.Ending()), Word: suiteWord(s), Sentence: SuiteSentence(s),
+		Heads: suiteColumns(suiteHeads(s)),
 		Facts: memoryFacts(s.Memory), Curve: drawing.Memory(s.Memory, s.Elapsed),
 		ShardHeads: suiteColumns(shardHeads), ShardFacts: shardFacts(s), FailoverFacts: failoverFacts(s),
 	}

@@ -9,8 +9,8 @@ import (
 	"github.com/doublegrant/doublegrant/harness/units"
 )
 
-// SuiteJUnit writes a suite for CI, each case a test case: a failure if a run was not as expected, an error if nothing can
-// be said or its environment failed, skipped if it did not run.
+// SuiteJUnit writes a suite for CI, each case a test case: a failure if a run was not as expected, an error if nothing
+// can be said or its environment failed, skipped if it did not run.
 func SuiteJUnit(w io.Writer, s tally.Suite) error {
 	suite := junitSuite{Name: s.Name, Tests: len(s.Cases), Time: seconds(s.Elapsed)}
 	if !s.Started.IsZero() {
@@ -52,10 +52,12 @@ func junitOf(s tally.Suite, c tally.Case) junitCase {
 func caseNumbers(c tally.Case) string {
 	sums := fmt.Sprintf("%s as expected", units.Count(int64(c.Met)))
 	if c.Runs != c.Met {
-		sums += fmt.Sprintf(", %s not, %s unknown, %s failed", units.Count(int64(c.NotMet)), units.Count(int64(c.Unknown)), units.Count(int64(c.Failed)))
+		sums += fmt.Sprintf(", %s not, %s unknown, %s failed", units.Count(int64(c.NotMet)),
+			units.Count(int64(c.Unknown)), units.Count(int64(c.Failed)))
 	}
 	last := strings.TrimSuffix(fmt.Sprintf("%s, %s", c.Last.Verdict, c.Last.Found), ", ")
-	return fmt.Sprintf("%s: %s; last %s; expected %s", units.Plural(int64(c.Runs), "run", "runs"), sums, last, c.Expected)
+	return fmt.Sprintf("%s: %s; last %s; expected %s", units.Plural(int64(c.Runs), "run", "runs"), sums, last,
+		c.Expected)
 }
 
 // story lists a case's failures with the commands that repeat them.

@@ -25,7 +25,8 @@ type suiteRow struct {
 // suiteHeads returns the columns between what a case is called and where its results are. A colon aligns to the right.
 func suiteHeads(s tally.Suite) []string {
 	if s.Repeated() {
-		return []string{"expected", "found last", ":runs", ":met", ":not met", ":unknown", ":failed", ":operations", ":time"}
+		return []string{"expected", "found last", ":runs", ":met", ":not met", ":unknown", ":failed", ":operations",
+			":time"}
 	}
 	return []string{"verdict", "found", "expected", ":operations", ":time"}
 }

@@ -67,7 +67,8 @@ func summaryAnomaly(w io.Writer, r Report) error {
 		return nil
 	}
 	a := r.Judged.Anomalies[0]
-	fmt.Fprintf(w, "\n### First anomaly: %s %s\n\n%s\n\n", escapeMarkdown(string(a.Class)), markdownCode(units.Clip(a.Key, 80)), escapeMarkdown(a.Note))
+	fmt.Fprintf(w, "\n### First anomaly: %s %s\n\n%s\n\n", escapeMarkdown(string(a.Class)),
+		markdownCode(units.Clip(a.Key, 80)), escapeMarkdown(a.Note))
 	aboutClass(w, a.Class)
 	if len(a.Ops) == 0 {
 		return nil
@@ -82,13 +83,15 @@ func summaryAnomaly(w io.Writer, r Report) error {
 // aboutClass says what a class means in production and what mends it.
 func aboutClass(w io.Writer, c harness.Class) {
 	if d := c.Doc(); d.Harm != "" {
-		fmt.Fprintf(w, "%s in production: %s\n\nWhat to do: %s\n\n", escapeMarkdown(string(c)), escapeMarkdown(d.Harm), escapeMarkdown(d.Remedy))
+		fmt.Fprintf(w, "%s in production: %s\n\nWhat to do: %s\n\n", escapeMarkdown(string(c)), escapeMarkdown(d.Harm),
+			escapeMarkdown(d.Remedy))
 	}
 }
 
 func opCells(op opView) []string {
 	return []string{
-		op.Who, escapeMarkdown(string(op.Kind)), markdownCode(units.Clip(op.Arg, 60)), markdownCode(units.Clip(op.Result, 60)), units.At(op.Call), units.Duration(op.Took),
+		op.Who, escapeMarkdown(string(op.Kind)), markdownCode(units.Clip(op.Arg, 60)),
+		markdownCode(units.Clip(op.Result, 60)), units.At(op.Call), units.Duration(op.Took),
 		escapeMarkdown(units.Clip(drawing.OutcomeText(op.Op), 80)),
 	}
 }
@@ -152,8 +155,8 @@ func summaryCommand(w io.Writer, r Report) error {
 	return err
 }
 
-// CompareMarkdown writes runs as one Markdown table, to be read side by side. When the explorer was asked of any of them,
-// the table says what it answered.
+// CompareMarkdown writes runs as one Markdown table, to be read side by side. When the explorer was asked of any of
+// them, the table says what it answered.
 func CompareMarkdown(w io.Writer, rows []Row) error {
 	heads := []string{"variant", "regime, fault", "verdict", "found", "first anomaly", ":ops/s", ":p50", ":p99"}
 	asked := anyExplored(rows)
@@ -163,7 +166,8 @@ func CompareMarkdown(w io.Writer, rows []Row) error {
 	var cells [][]string
 	for _, r := range rows {
 		row := []string{
-			markdownCode(r.Variant), escapeMarkdown(r.Regime), markVerdict(r.Verdict), escapeMarkdown(orDash(r.Found)), escapeMarkdown(units.Clip(orDash(r.First), 160)),
+			markdownCode(r.Variant), escapeMarkdown(r.Regime), markVerdict(r.Verdict), escapeMarkdown(orDash(r.Found)),
+			escapeMarkdown(units.Clip(orDash(r.First), 160)),
 			r.orDashForSearch(units.Whole(r.Rate)), units.Took(r.P50), units.Took(r.P99),
 		}
 		if asked {

@@ -22,8 +22,8 @@ var libraries = []struct{ module, name string }{
 	{"github.com/bsm/redislock", "redislock"},
 }
 
-// Versions lists what takes part in a search of this process: doublegrant, the server with its version ("Redis 7.0.15"), the
-// client libraries that are linked, and Go.
+// Versions lists what takes part in a search of this process: doublegrant, the server with its version ("Redis
+// 7.0.15"), the client libraries that are linked, and Go.
 func Versions(server string) []Version {
 	info, _ := debug.ReadBuildInfo()
 	return versionsOf(info, server)
@@ -34,13 +34,15 @@ func versionsOf(info *debug.BuildInfo, server string) (all []Version) {
 		info = &debug.BuildInfo{}
 	}
 	product, number, _ := strings.Cut(server, " ")
-	all = append(all, Version{"doublegrant", ownVersion(info)}, Version{cmp.Or(product, "Redis"), cmp.Or(number, "unknown")})
+	all = append(all, Version{"doublegrant", ownVersion(info)},
+		Version{cmp.Or(product, "Redis"), cmp.Or(number, "unknown")})
 	for _, l := range libraries {
 		if v := moduleVersion(info, l.module); v != "" {
 			all = append(all, Version{l.name, v})
 		}
 	}
-	return append(all, Version{"Go", strings.TrimPrefix(runtime.Version(), "go") + " " + runtime.GOOS + "/" + runtime.GOARCH})
+	return append(all, Version{"Go", strings.TrimPrefix(runtime.Version(), "go") + " " + runtime.GOOS + "/" +
+		runtime.GOARCH})
 }
 
 // ownVersion returns the version of doublegrant, with its commit where it is known.

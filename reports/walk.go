@@ -8,9 +8,9 @@ import (
 	"github.com/doublegrant/doublegrant/reports/drawing"
 )
 
-// walk is a counterexample whose steps a reader goes through one at a time: a picture, of which the future is veiled, and beside it
-// what is stored and what each client believes. It needs no script: each step is a radio button, and the stylesheet shows what
-// belongs to the one that is chosen.
+// walk is a counterexample whose steps a reader goes through one at a time: a picture, of which the future is veiled,
+// and beside it what is stored and what each client believes. It needs no script: each step is a radio button, and the
+// stylesheet shows what belongs to the one that is chosen.
 type walk struct {
 	ID      string // tells walks of one page apart
 	Picture drawing.Drawing
@@ -32,7 +32,8 @@ func newWalk(number int, picture *drawing.Sequence, story drawing.Story) walk {
 	for i, m := range moments {
 		s := walkStep{m, i + 1, i, (i + 2) % (len(moments) + 1)}
 		chosen := fmt.Sprintf("#%s-%d:checked~.stage", w.ID, s.Place)
-		fmt.Fprintf(&css, "%s{--top:%dpx;--end:%dpx}%s .m%d{display:block}%s .l%d{background:var(--ok);color:var(--card)}\n",
+		fmt.Fprintf(&css, "%s{--top:%dpx;--end:%dpx}%s .m%d{display:block}%s "+
+			".l%d{background:var(--ok);color:var(--card)}\n",
 			chosen, m.Top, m.Bottom, chosen, s.Place, chosen, s.Place)
 		w.Steps = append(w.Steps, s)
 	}

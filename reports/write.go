@@ -8,7 +8,8 @@ import (
 	"path/filepath"
 )
 
-// Names of the files that reports are written as. A folder's kind is told by them (results.KindOf), so each stands here alone.
+// Names of the files that reports are written as. A folder's kind is told by them (results.KindOf), so each stands here
+// alone.
 const (
 	VerdictFile      = "verdict.json"      // of a run or a search
 	ReportFile       = "report.html"       // of a run, a search or a reproduction

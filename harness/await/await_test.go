@@ -37,7 +37,8 @@ func TestUntil(t *testing.T) {
 		require.NoError(t, await.Until(t.Context(), time.Second, func() error { looks++; return oddIf(looks < 4) }))
 		require.Equal(t, 3*time.Second, time.Since(began))
 		looks = 0
-		err := await.Until(t.Context(), time.Second, func() error { looks++; return fmt.Errorf("%w: %w", await.ErrGaveUp, errOdd) })
+		err := await.Until(t.Context(), time.Second,
+			func() error { looks++; return fmt.Errorf("%w: %w", await.ErrGaveUp, errOdd) })
 		require.ErrorIs(t, err, errOdd)
 		require.Equal(t, 1, looks)
 		require.Equal(t, errOdd, await.Poll(t.Context(), time.Second, func() (bool, error) { return false, errOdd }))

@@ -78,8 +78,9 @@ func (n network) claim() (subnet, error) {
 			continue
 		}
 		if err := n.dial(s.lock.Addr().String()); err != nil {
-			return subnet{}, errors.Join(fmt.Errorf("cluster: %w: %s cannot be reached from this machine itself: the loopback interface seems "+
-				"to be down: as root: ip link set lo up: %w", ErrLimit, s.ip(0, 1), err), s.release())
+			return subnet{}, errors.Join(fmt.Errorf("cluster: %w: %s cannot be reached from this machine itself: the "+
+				"loopback interface seems to be down: as root: ip link set lo up: "+
+				"%w", ErrLimit, s.ip(0, 1), err), s.release())
 		}
 		if s.ports, err = n.freePorts(s); err == nil {
 			return s, nil
@@ -95,10 +96,12 @@ func noSubnet(unlocked, taken error) error {
 	case taken != nil:
 		return fmt.Errorf("cluster: %w: %w", ErrLimit, taken)
 	case errors.Is(unlocked, syscall.EADDRINUSE):
-		return fmt.Errorf("cluster: %w: port %d of 127.%d.0.1 to 127.%d.0.1 is taken, by another program that listens at all addresses or by as many "+
-			"runs: %s: %w", ErrLimit, lockPort, firstSubnet, lastSubnet, whoListens(lockPort), unlocked)
+		return fmt.Errorf("cluster: %w: port %d of 127.%d.0.1 to 127.%d.0.1 is taken, by another program that listens "+
+			"at all addresses or by as many runs: %s: "+
+			"%w", ErrLimit, lockPort, firstSubnet, lastSubnet, whoListens(lockPort), unlocked)
 	}
-	return fmt.Errorf("cluster: %w: none of 127.%d.0.1 to 127.%d.0.1 can be listened on (all of 127.0.0.0/8 must be local, as on Linux): %w",
+	return fmt.Errorf("cluster: %w: none of 127.%d.0.1 to 127.%d.0.1 can be listened on (all of 127.0.0.0/8 must be "+
+		"local, as on Linux): %w",
 		ErrLimit, firstSubnet, lastSubnet, unlocked)
 }
 

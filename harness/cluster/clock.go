@@ -11,14 +11,16 @@ import (
 	"time"
 )
 
-// This file gives nodes clocks that can be set. A preloaded library adds an offset that it reads from a file in the node's folder. The
-// machine's C compiler makes it when a cluster starts, unless ClockLibraryEnv names one that was made before.
+// This file gives nodes clocks that can be set. A preloaded library adds an offset that it reads from a file in the
+// node's folder. The machine's C compiler makes it when a cluster starts, unless ClockLibraryEnv names one that was
+// made before.
 
-// ClockLibraryEnv is the environment variable that names a library of CompileClocks. Nodes that run as processes load it from there, so
-// that clocks can be set on a machine without a compiler, as in an image of this program.
+// ClockLibraryEnv is the environment variable that names a library of CompileClocks. Nodes that run as processes load
+// it from there, so that clocks can be set on a machine without a compiler, as in an image of this program.
 const ClockLibraryEnv = "DOUBLEGRANT_CLOCK_LIBRARY"
 
-// CompileClocks compiles the library that lets clocks of nodes be set. The error wraps ErrNoCompiler, as that of PreloadLibrary does.
+// CompileClocks compiles the library that lets clocks of nodes be set. The error wraps ErrNoCompiler, as that of
+// PreloadLibrary does.
 func CompileClocks(ctx context.Context) ([]byte, error) { return PreloadLibrary(ctx, clockSource) }
 
 // HasClockLibrary reports whether clocks of nodes that run as processes can be set without a compiler.
@@ -35,17 +37,18 @@ func HasClockLibrary() bool {
 var clockSource []byte
 
 const (
-	clockLibrary = "clock.so"          // in the cluster's folder, and a copy in each node's
-	clockFile    = "clock"             // in the node's folder: the offset, the fixed time, and the time after a look, 8 bytes each
-	clockEnv     = "DOUBLEGRANT_CLOCK" // environment variable that holds the path of clockFile
+	clockLibrary = "clock.so" // in the cluster's folder, and a copy in each node's
+	// in the node's folder: the offset, the fixed time, and the time after a look, 8 bytes each
+	clockFile = "clock"
+	clockEnv  = "DOUBLEGRANT_CLOCK" // environment variable that holds the path of clockFile
 
 	clockFixedAt  = 8  // offset in the file of the time at which the clock stands still, in bytes
 	clockThenAt   = 16 // and of the time that its event loop sees from the fourth look on, while a command goes on
 	clockFileSize = 24 // in bytes
 )
 
-// SetClock sets the node's clock ahead of the true time by offset, or behind it if offset is negative; 0 sets it right. The
-// time of day changes at once, the node's monotonic clock does not. It works on a node that is down, too. It needs
+// SetClock sets the node's clock ahead of the true time by offset, or behind it if offset is negative; 0 sets it right.
+// The time of day changes at once, the node's monotonic clock does not. It works on a node that is down, too. It needs
 // Options.Clocks.
 func (c *Cluster) SetClock(name string, offset time.Duration) error {
 	n, err := c.node(name)
@@ -78,8 +81,8 @@ func (c *Cluster) makeClocks(ctx context.Context) error {
 	return os.WriteFile(filepath.Join(c.dir, clockLibrary), library, 0o755)
 }
 
-// giveClock puts the library and the clock's file into the node's folder, and their paths into its environment, if the options
-// ask for clocks.
+// giveClock puts the library and the clock's file into the node's folder, and their paths into its environment, if the
+// options ask for clocks.
 func (c *Cluster) giveClock(n *node) error {
 	if !c.opts.Clocks {
 		return nil
@@ -96,7 +99,8 @@ func (c *Cluster) giveClock(n *node) error {
 	return os.WriteFile(offset, make([]byte, clockFileSize), 0o644)
 }
 
-// libraryFor returns the path of the library that the node is to load: the one that was made before, or a copy in its folder.
+// libraryFor returns the path of the library that the node is to load: the one that was made before, or a copy in its
+// folder.
 func (c *Cluster) libraryFor(n *node) (path string, err error) {
 	if c.hasClockLibrary() {
 		return os.Getenv(ClockLibraryEnv), nil
@@ -109,5 +113,6 @@ func (c *Cluster) libraryFor(n *node) (path string, err error) {
 	return path, os.WriteFile(path, library, 0o755)
 }
 
-// hasClockLibrary reports whether the cluster's nodes load a library that was made before: those in containers would not find it.
+// hasClockLibrary reports whether the cluster's nodes load a library that was made before: those in containers would
+// not find it.
 func (c *Cluster) hasClockLibrary() bool { return c.opts.On == nil && HasClockLibrary() }

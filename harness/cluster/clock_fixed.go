@@ -13,15 +13,16 @@ import (
 	"unsafe"
 )
 
-// FixedClock is the time of day of all Redis nodes of a cluster. It stands still until Set moves it. Nodes' monotonic clocks,
-// with which they measure such as the time between two turns of their event loop, go on. FixClocks makes it.
+// FixedClock is the time of day of all Redis nodes of a cluster. It stands still until Set moves it. Nodes' monotonic
+// clocks, with which they measure such as the time between two turns of their event loop, go on. FixClocks makes it.
 type FixedClock struct{ pages [][]byte }
 
 // ErrClock marks nodes whose clocks cannot be fixed, such as a redis-server that loads no library.
 var ErrClock = errors.New("the nodes' clocks cannot be set")
 
-// FixClocks stops the clocks of all Redis nodes at now, and checks that they show it. It needs Options.Clocks and nodes that run
-// as processes. The error wraps ErrClock if the nodes do not heed the clock, or were started without Options.Clocks.
+// FixClocks stops the clocks of all Redis nodes at now, and checks that they show it. It needs Options.Clocks and nodes
+// that run as processes. The error wraps ErrClock if the nodes do not heed the clock, or were started without
+// Options.Clocks.
 func (c *Cluster) FixClocks(ctx context.Context, now time.Time) (_ *FixedClock, err error) {
 	if !c.opts.Clocks {
 		return nil, fmt.Errorf("cluster: %w: start them with Options.Clocks", ErrClock)
@@ -48,7 +49,8 @@ func (c *Cluster) FixClocks(ctx context.Context, now time.Time) (_ *FixedClock, 
 			return nil, err
 		}
 		if shown, ok := timeOf(reply); !ok || !shown.Equal(now.Truncate(time.Microsecond)) {
-			return nil, fmt.Errorf("cluster: %w: %s shows %v where %v was set: does its redis-server load libraries (LD_PRELOAD)?", ErrClock, name, shown, now)
+			return nil, fmt.Errorf("cluster: %w: %s shows %v where %v was set: does its redis-server load libraries "+
+				"(LD_PRELOAD)?", ErrClock, name, shown, now)
 		}
 	}
 	return f, nil
@@ -61,7 +63,8 @@ func (f *FixedClock) open(path string) error {
 		return err
 	}
 	defer file.Close() // the mapping stays
-	page, err := syscall.Mmap(int(file.Fd()), 0, clockFileSize, syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_SHARED)
+	page, err := syscall.Mmap(int(file.Fd()), 0, clockFileSize, syscall.PROT_READ|syscall.PROT_WRITE,
+		syscall.MAP_SHARED)
 	if err == nil {
 		f.pages = append(f.pages, page)
 	}
@@ -74,8 +77,10 @@ func (f *FixedClock) Set(now time.Time) {
 	f.store(clockFixedAt, now.UnixNano())
 }
 
-// SetDuring lets time pass from the time that Set has set to another while a node executes the next command: its own look at the clock
-// shows the one, and what the command itself asks for by TIME the other, where the server asks anew for that, as Redis 7.0 does. It lasts until the next Set. A node whose library was made by an older version takes no notice.
+// SetDuring lets time pass from the time that Set has set to another while a node executes the next command: its own
+// look at the clock shows the one, and what the command itself asks for by TIME the other, where the server asks anew
+// for that, as Redis 7.0 does. It lasts until the next Set. A node whose library was made by an older version takes no
+// notice.
 func (f *FixedClock) SetDuring(then time.Time) { f.store(clockThenAt, then.UnixNano()) }
 
 // store writes a field of the file of each clock.

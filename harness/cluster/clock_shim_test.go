@@ -14,8 +14,9 @@ import (
 	"github.com/doublegrant/doublegrant/harness/testenv"
 )
 
-// turns is a program with an event loop, and another thread that looks at the time between each two looks of the loop, as one of jemalloc may.
-// It prints what the loop sees in its second turn, and the last that the other thread has seen, in nanoseconds.
+// turns is a program with an event loop, and another thread that looks at the time between each two looks of the loop,
+// as one of jemalloc may. It prints what the loop sees in its second turn, and the last that the other thread has seen,
+// in nanoseconds.
 const turns = `
 #include <pthread.h>
 #include <stdio.h>

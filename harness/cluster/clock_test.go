@@ -15,8 +15,8 @@ import (
 	"github.com/doublegrant/doublegrant/harness/cluster"
 )
 
-// isOff checks by how much the node's clock is wrong, to a few milliseconds. The node read it at some time between our question
-// and its answer.
+// isOff checks by how much the node's clock is wrong, to a few milliseconds. The node read it at some time between our
+// question and its answer.
 func isOff(t *testing.T, c *cluster.Cluster, node string, by time.Duration) {
 	t.Helper()
 	began := time.Now()
@@ -100,7 +100,8 @@ func TestTheMonotonicClockStaysTrue(t *testing.T) {
 	require.NoError(t, os.WriteFile(at("clocks.c"), []byte(twoClocks), 0o600))
 	for _, args := range [][]string{
 		{"-o", at("clocks"), at("clocks.c")},
-		{"-O2", "-shared", "-fPIC", "-nostdlib", "-fno-stack-protector", "-Wall", "-Wextra", "-Werror", "-o", at("clock.so"), "clock_shim.c", "time_of_day.c"},
+		{"-O2", "-shared", "-fPIC", "-nostdlib", "-fno-stack-protector", "-Wall", "-Wextra", "-Werror", "-o",
+			at("clock.so"), "clock_shim.c", "time_of_day.c"},
 	} {
 		out, err := exec.Command(compiler, args...).CombinedOutput()
 		require.NoError(t, err, string(out))

@@ -19,11 +19,12 @@ import (
 	"github.com/doublegrant/doublegrant/harness/cluster/fabric"
 )
 
-// startWithin bounds the start of a cluster. Half a second is usual, one second in containers. A busy Docker daemon takes up to 8 s for
-// each container.
+// startWithin bounds the start of a cluster. Half a second is usual, one second in containers. A busy Docker daemon
+// takes up to 8 s for each container.
 const startWithin = 3 * time.Minute
 
-// Cluster is a Redis topology. Standalone, Replicated, Sentinel or Masters makes it. It is started once and stopped once.
+// Cluster is a Redis topology. Standalone, Replicated, Sentinel or Masters makes it. It is started once and stopped
+// once.
 type Cluster struct {
 	opts      Options
 	topology  topology
@@ -73,7 +74,8 @@ func Replicated(o Options) *Cluster {
 	return newCluster(o, topology{name: "replicated", primaries: 1, replicas: 2, swift: true})
 }
 
-// Masters makes n primaries, 1 to MostMasters, that know nothing of each other, as Redlock asks for. Start fails for any other n.
+// Masters makes n primaries, 1 to MostMasters, that know nothing of each other, as Redlock asks for. Start fails for
+// any other n.
 func Masters(n int, o Options) *Cluster {
 	return newCluster(o, topology{name: fmt.Sprintf("masters:%d", n), primaries: n})
 }
@@ -91,9 +93,10 @@ func (c *Cluster) Topology() string { return c.topology.name }
 // Groups returns the number of client groups.
 func (c *Cluster) Groups() int { return c.opts.ClientGroups }
 
-// Start starts every node and returns when the cluster is whole. It gives up after 3 min, and then stops what it started. It fails
-// before starting anything if the machine has no redis-server (ErrNoRedis), a limit that is too low (ErrLimit), or not the
-// platform of Options.On. It turns off go-redis's logger for the whole process: see the package's documentation.
+// Start starts every node and returns when the cluster is whole. It gives up after 3 min, and then stops what it
+// started. It fails before starting anything if the machine has no redis-server (ErrNoRedis), a limit that is too low
+// (ErrLimit), or not the platform of Options.On. It turns off go-redis's logger for the whole process: see the
+// package's documentation.
 func (c *Cluster) Start(ctx context.Context, clock harness.Clock, events func(harness.Event), log *slog.Logger) error {
 	if n := c.topology.primaries; n < 1 || n > MostMasters {
 		return fmt.Errorf("cluster: %d masters: ask for 1 to %d", n, MostMasters)
@@ -160,7 +163,8 @@ func (c *Cluster) start(ctx context.Context, clock harness.Clock, events func(ha
 		}
 	}
 	// Sentinels that start earlier may know too few replicas when they are first needed.
-	if err := await.Until(ctx, 10*time.Millisecond, func() error { return c.allReplicasOnline(ctx, c.redis[0]) }); err != nil {
+	if err := await.Until(ctx, 10*time.Millisecond,
+		func() error { return c.allReplicasOnline(ctx, c.redis[0]) }); err != nil {
 		return err
 	}
 	if err := c.attach(clock, events); err != nil {

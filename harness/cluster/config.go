@@ -9,8 +9,8 @@ import (
 // masterName is the name under which Sentinels know the primary.
 const masterName = "doublegrant"
 
-// Sentinel timing. Measured: 18 of 18 kills gave exactly one failover when 200ms < pingPeriod < downAfter. From SIGKILL to the first
-// write of a client it took 2.0 to 3.1 s, 1.59 s once.
+// Sentinel timing. Measured: 18 of 18 kills gave exactly one failover when 200ms < pingPeriod < downAfter. From SIGKILL
+// to the first write of a client it took 2.0 to 3.1 s, 1.59 s once.
 const (
 	defaultDownAfter     = 1000 * time.Millisecond
 	leastFailoverTimeout = 3 * time.Second // least failover-timeout; with a longer DownAfter it is that
@@ -19,7 +19,8 @@ const (
 // sentinelTuning makes Sentinels look more often than their fixed periods of 1 to 10 seconds. It does not survive a
 // restart, so it is set after every start.
 var sentinelTuning = []any{
-	"SENTINEL", "DEBUG", "info-period", 200, "publish-period", 200, "min-link-reconnect-period", 100, "ping-period", 250,
+	"SENTINEL", "DEBUG", "info-period", 200, "publish-period", 200, "min-link-reconnect-period", 100, "ping-period",
+	250,
 	"tilt-period", 2000, // after being stopped for 2 seconds a Sentinel does nothing for that long, instead of 30 s
 }
 
@@ -45,12 +46,13 @@ enable-debug-command yes
 		fmt.Fprintf(&b, "unixsocket %s\n", n.socket())
 	}
 	if n.swift {
-		// At hz 10, its default, a replica takes 100 ms to get in step. After a diskless sync it may hear nothing for up to a
-		// second, until it sends its next acknowledgement.
+		// At hz 10, its default, a replica takes 100 ms to get in step. After a diskless sync it may hear nothing for
+		// up to a second, until it sends its next acknowledgement.
 		b.WriteString("hz 500\ndynamic-hz no\nrepl-diskless-sync no\n")
 	}
 	if o.Clocks {
-		// jemalloc's background thread waits for a time of day. With the clock set back it would be busy until that time comes.
+		// jemalloc's background thread waits for a time of day. With the clock set back it would be busy until that
+		// time comes.
 		b.WriteString("jemalloc-bg-thread no\n")
 	}
 	if primary != nil {
@@ -59,8 +61,8 @@ enable-debug-command yes
 	return b.String()
 }
 
-// replicationTimeout returns the silence after which a primary drops a replica, and a replica its primary. It is longer than
-// min-replicas-max-lag, so that a primary sees its replicas lag before it drops them.
+// replicationTimeout returns the silence after which a primary drops a replica, and a replica its primary. It is longer
+// than min-replicas-max-lag, so that a primary sees its replicas lag before it drops them.
 func (o Options) replicationTimeout() time.Duration {
 	if o.MinReplicas > 0 {
 		return max(usualReplicationTimeout, o.MaxLag+5*time.Second)
@@ -94,11 +96,13 @@ sentinel down-after-milliseconds %s %d
 sentinel failover-timeout %s %d
 sentinel parallel-syncs %s %d
 `, n.announcedIP, n.port, masterName, primary.announcedIP, primary.port, quorum,
-		masterName, o.DownAfter.Milliseconds(), masterName, max(leastFailoverTimeout, o.DownAfter).Milliseconds(), masterName, o.Replicas)
+		masterName, o.DownAfter.Milliseconds(), masterName, max(leastFailoverTimeout, o.DownAfter).Milliseconds(),
+		masterName, o.Replicas)
 	return b.String()
 }
 
-// writeAddressSettings writes the settings that every node needs: its address, for listening and for dialing, and its folder.
+// writeAddressSettings writes the settings that every node needs: its address, for listening and for dialing, and its
+// folder.
 func (n *node) writeAddressSettings(b *strings.Builder) {
 	fmt.Fprintf(b, `bind %s
 port %d

@@ -27,9 +27,10 @@ func (c *Cluster) ClientGroups() []string {
 	return out
 }
 
-// Primary returns the name of the node that is primary now. Of two in a split brain it is the one that a majority of the
-// Sentinels names. Without Sentinels failovers are made by hand: it is the node that was promoted last, in the beginning the first
-// one, and it stays primary while it is down. It is an error if no majority names one, and for several masters.
+// Primary returns the name of the node that is primary now. Of two in a split brain it is the one that a majority of
+// the Sentinels names. Without Sentinels failovers are made by hand: it is the node that was promoted last, in the
+// beginning the first one, and it stays primary while it is down. It is an error if no majority names one, and for
+// several masters.
 func (c *Cluster) Primary(ctx context.Context) (string, error) {
 	if c.topology.primaries > 1 {
 		return "", fmt.Errorf("cluster: %s has no one primary", c.topology.name)
@@ -69,8 +70,8 @@ func (c *Cluster) AwaitPromotion(ctx context.Context, old string) (promoted stri
 	return promoted, err
 }
 
-// Patience returns how long to wait for Sentinels to replace a primary that is gone. Measured, with a DownAfter of 1 s: 18 of
-// 18 were replaced after 1.4 to 2.7 s.
+// Patience returns how long to wait for Sentinels to replace a primary that is gone. Measured, with a DownAfter of 1 s:
+// 18 of 18 were replaced after 1.4 to 2.7 s.
 func (c *Cluster) Patience() time.Duration { return c.opts.DownAfter + 3*time.Second }
 
 // MasterName returns the name by which Sentinels know the primary.
@@ -109,8 +110,8 @@ func (c *Cluster) Running(name string) bool {
 	return err == nil && n.host.Running()
 }
 
-// Restart starts a node that has ended, with its configuration as Redis or Sentinel last rewrote it, and returns when it
-// answers. If the node runs it does nothing. Promote and Follow change no configuration.
+// Restart starts a node that has ended, with its configuration as Redis or Sentinel last rewrote it, and returns when
+// it answers. If the node runs it does nothing. Promote and Follow change no configuration.
 func (c *Cluster) Restart(ctx context.Context, name string) error {
 	n, err := c.node(name)
 	if err != nil || n.host.Running() {

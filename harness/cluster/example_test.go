@@ -11,11 +11,14 @@ import (
 	"github.com/doublegrant/doublegrant/harness/cluster/clustertest"
 )
 
-// A real Sentinel cluster in a go test of one's own, with a kill and a partition. No checker runs: the test itself checks.
+// A real Sentinel cluster in a go test of one's own, with a kill and a partition. No checker runs: the test itself
+// checks.
 func TestASentinelClusterOfOnesOwn(t *testing.T) {
-	c := clustertest.Start(t, cluster.Sentinel(cluster.Options{ClientGroups: 2})) // a primary r1, two replicas, three Sentinels
+	// a primary r1, two replicas, three Sentinels
+	c := clustertest.Start(t, cluster.Sentinel(cluster.Options{ClientGroups: 2}))
 	ctx := t.Context()
-	near, err := c.Connect(0) // go-redis clients that ask the Sentinels for the primary; each group has links of its own
+	// go-redis clients that ask the Sentinels for the primary; each group has links of its own
+	near, err := c.Connect(0)
 	require.NoError(t, err)
 	far, err := c.Connect(1)
 	require.NoError(t, err)

@@ -24,8 +24,8 @@ var (
 // Network is a network in which addresses are claimed.
 type Network = network
 
-// NetworkOf makes a network of functions to listen, look and dial; Claim takes a subnet of it, and returns the port of its Redis
-// nodes.
+// NetworkOf makes a network of functions to listen, look and dial; Claim takes a subnet of it, and returns the port of
+// its Redis nodes.
 func NetworkOf(listen func(addr string) (net.Listener, error), free, dial func(addr string) error) Network {
 	return network{listen, free, dial}
 }

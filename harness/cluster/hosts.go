@@ -31,8 +31,8 @@ func (c *Cluster) makeHosts(ctx context.Context) error {
 	return cmp.Or(await.All(len(nodes), func(i int) error { return nodes[i].host.Make(ctx) })...)
 }
 
-// removeHosts removes the hosts of all nodes, side by side: a platform that does not answer costs no more time for many hosts
-// than for one.
+// removeHosts removes the hosts of all nodes, side by side: a platform that does not answer costs no more time for many
+// hosts than for one.
 func (c *Cluster) removeHosts() error {
 	nodes := c.nodes()
 	errs := await.All(len(nodes), func(i int) error {
@@ -47,7 +47,8 @@ func (c *Cluster) removeHosts() error {
 	return c.removeRest(errs)
 }
 
-// removeRest removes hosts that were still being made when a start gave up. errs holds the errors of removing the known hosts.
+// removeRest removes hosts that were still being made when a start gave up. errs holds the errors of removing the known
+// hosts.
 func (c *Cluster) removeRest(errs []error) error {
 	err := c.site.RemoveAll(context.Background(), c.dir)
 	if err == nil { // all are gone, so errs do not matter
@@ -62,11 +63,12 @@ func (c *Cluster) removeRest(errs []error) error {
 			break
 		}
 	}
-	return fmt.Errorf("%w (containers may be left: once %s is back, doublegrant doctor --clean removes them)", err, c.opts.On)
+	return fmt.Errorf("%w (containers may be left: once %s is back, doublegrant doctor --clean removes them)", err,
+		c.opts.On)
 }
 
-// removeOrphans removes what harnesses left that were killed together with their watchdogs. Orphaned containers could occupy
-// this cluster's addresses. What cannot be removed is only logged; the command doctor reports it.
+// removeOrphans removes what harnesses left that were killed together with their watchdogs. Orphaned containers could
+// occupy this cluster's addresses. What cannot be removed is only logged; the command doctor reports it.
 func (c *Cluster) removeOrphans(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, removeWithin)
 	defer cancel()

@@ -11,8 +11,8 @@ import (
 // mostLastWords bounds what is kept of a process's last words, in bytes.
 const mostLastWords = 4 << 10
 
-// LastWords keeps the end of what a process writes, for the message about its end. It is the Stderr of a command. The zero value has
-// kept nothing.
+// LastWords keeps the end of what a process writes, for the message about its end. It is the Stderr of a command. The
+// zero value has kept nothing.
 type LastWords struct {
 	mu    sync.Mutex
 	kept  []byte
@@ -31,11 +31,13 @@ func (l *LastWords) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// ofGo finds a whole line with which a Go program says why it ends. The trace that follows may be long, and name errors.
+// ofGo finds a whole line with which a Go program says why it ends. The trace that follows may be long, and name
+// errors.
 var ofGo = regexp.MustCompile(`(?m)^(?:panic|fatal error): .*\n`)
 
-// String returns ": " and the line that says why the process ended: the first of a Go program's panic, or else the last line that names
-// an error, as most languages do for an exception, or else the last line. It is empty if nothing was written.
+// String returns ": " and the line that says why the process ended: the first of a Go program's panic, or else the last
+// line that names an error, as most languages do for an exception, or else the last line. It is empty if nothing was
+// written.
 func (l *LastWords) String() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()

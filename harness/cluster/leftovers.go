@@ -10,10 +10,10 @@ import (
 	"regexp"
 )
 
-// Everything of a cluster is found again by its folder: doublegrant-N in the folder for temporary files. The process that made
-// the folder holds a lock on it for as long as it lives, whatever ends it. A folder that can be locked is an orphan if it carries
-// our mark or is empty, and somebody's own otherwise. A container carries the folder's path as a label, and other signs of its
-// owner. Processes need no mark: they die with us.
+// Everything of a cluster is found again by its folder: doublegrant-N in the folder for temporary files. The process
+// that made the folder holds a lock on it for as long as it lives, whatever ends it. A folder that can be locked is an
+// orphan if it carries our mark or is empty, and somebody's own otherwise. A container carries the folder's path as a
+// label, and other signs of its owner. Processes need no mark: they die with us.
 
 const folderPrefix = "doublegrant-"
 
@@ -27,15 +27,16 @@ type Leftover struct {
 	Run   string // path of the cluster's folder
 	Owned bool   // a run under way owns it, or that cannot be told; false: it is an orphan
 
-	// Unmarked is set for an Owned folder that has only the name of one of ours: it may be somebody's own, or of an older
-	// version. It is never removed.
+	// Unmarked is set for an Owned folder that has only the name of one of ours: it may be somebody's own, or of an
+	// older version. It is never removed.
 	Unmarked bool
 
-	ID, Process, Subnet string // of a container: the platform's id, and Process and Subnet of its Owner; empty for a folder
+	// of a container: the platform's id, and Process and Subnet of its Owner; empty for a folder
+	ID, Process, Subnet string
 }
 
-// Leftovers lists the folders of all clusters on this machine and their hosts on the sites, including those of runs under way.
-// The error says what could not be looked at; the list holds the rest.
+// Leftovers lists the folders of all clusters on this machine and their hosts on the sites, including those of runs
+// under way. The error says what could not be looked at; the list holds the rest.
 func Leftovers(ctx context.Context, sites ...Site) (all []Leftover, err error) {
 	var errs []error
 	for _, s := range sites {
@@ -46,14 +47,14 @@ func Leftovers(ctx context.Context, sites ...Site) (all []Leftover, err error) {
 	return append(all, folders...), errors.Join(append(errs, err)...)
 }
 
-// RemoveOrphans removes the folders of clusters whose process is gone, and their hosts on the sites. It leaves runs under way
-// alone. It returns what it removed; the error says what it could not remove.
+// RemoveOrphans removes the folders of clusters whose process is gone, and their hosts on the sites. It leaves runs
+// under way alone. It returns what it removed; the error says what it could not remove.
 func RemoveOrphans(ctx context.Context, sites ...Site) ([]Leftover, error) {
 	return removeOrphans(ctx, sites, subnet{})
 }
 
-// removeOrphans does what RemoveOrphans does, hosts first: they write into the folders. own is the subnet that the caller holds
-// itself, or the zero value: hosts of a dead owner may be in the same subnet.
+// removeOrphans does what RemoveOrphans does, hosts first: they write into the folders. own is the subnet that the
+// caller holds itself, or the zero value: hosts of a dead owner may be in the same subnet.
 func removeOrphans(ctx context.Context, sites []Site, own subnet) (removed []Leftover, err error) {
 	var errs []error
 	for _, s := range sites {

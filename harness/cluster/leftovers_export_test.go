@@ -2,7 +2,8 @@ package cluster
 
 import "context"
 
-// WatchFolder has the watchdog remove a folder when this process ends; UnwatchFolder lets the watchdog believe that it did.
+// WatchFolder has the watchdog remove a folder when this process ends; UnwatchFolder lets the watchdog believe that it
+// did.
 var WatchFolder = watchFolder
 
 // ForgetFolder tells a folder's watchdog that the folder is gone.

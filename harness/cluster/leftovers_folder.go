@@ -21,7 +21,8 @@ var errOwned = errors.New("a run under way owns it")
 // markName is the name of the file that marks a folder as ours: somebody's own folder may have such a name as well.
 const markName = ".doublegrant"
 
-const markText = "A temporary folder of doublegrant. Once its run is gone, any later one removes it with all that is in it.\n"
+const markText = "A temporary folder of doublegrant. Once its run is gone, any later one removes it with all that is " +
+	"in it.\n"
 
 // folder is a cluster's temporary folder. The kernel gives its lock back when its owner dies. Cleaners of old temporary
 // files heed such locks, too (systemd-tmpfiles does).
@@ -55,8 +56,8 @@ func newFolder(dir string) (*folder, error) {
 	}
 }
 
-// TempFolder makes a temporary folder for something else than a cluster. Like a cluster's folder it does not outlive this
-// process, whatever ends it. remove removes it with all that is in it.
+// TempFolder makes a temporary folder for something else than a cluster. Like a cluster's folder it does not outlive
+// this process, whatever ends it. remove removes it with all that is in it.
 func TempFolder() (path string, remove func() error, err error) { return tempFolder(os.TempDir()) }
 
 // TempFolderIn is TempFolder in the folder dir, which has to be there. It removes what dead processes have left there.
@@ -75,8 +76,8 @@ func tempFolder(dir string) (path string, remove func() error, err error) {
 	return f.path, func() error { return f.remove(context.Background()) }, nil
 }
 
-// makeFolder makes the folder, locks it and marks it. The error is fs.ErrExist if there is such a folder, or if another process
-// took it for an orphan and removed it before it was locked.
+// makeFolder makes the folder, locks it and marks it. The error is fs.ErrExist if there is such a folder, or if another
+// process took it for an orphan and removed it before it was locked.
 func makeFolder(path string) (*folder, error) {
 	if err := os.Mkdir(path, 0o700); err != nil {
 		return nil, err
@@ -84,7 +85,8 @@ func makeFolder(path string) (*folder, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
 	var f *folder
-	err := await.Until(ctx, time.Millisecond, func() (err error) { // whoever looks for orphans holds the lock for a moment
+	// whoever looks for orphans holds the lock for a moment
+	err := await.Until(ctx, time.Millisecond, func() (err error) {
 		if f, err = lockFolder(path); errors.Is(err, fs.ErrNotExist) {
 			return fmt.Errorf("%w: %w", await.ErrGaveUp, fs.ErrExist)
 		}
@@ -110,7 +112,8 @@ func lockFolder(path string) (*folder, error) {
 		if errors.Is(err, syscall.EWOULDBLOCK) {
 			return nil, fmt.Errorf("cluster: lock %s: %w", path, errOwned)
 		}
-		return nil, fmt.Errorf("cluster: lock %s (take a folder of a local disk: set TMPDIR, or --results): %w", path, err)
+		return nil, fmt.Errorf("cluster: lock %s (take a folder of a local disk: set TMPDIR, or --results): %w", path,
+			err)
 	}
 	mine, err1 := file.Stat()
 	there, err2 := os.Stat(path)
@@ -124,8 +127,8 @@ func lockFolder(path string) (*folder, error) {
 	return &folder{path: path, lock: file}, nil
 }
 
-// folderOwned reports whether a run under way owns the folder. If that cannot be told it is true, with an error: fs.ErrNotExist
-// if there is no folder.
+// folderOwned reports whether a run under way owns the folder. If that cannot be told it is true, with an error:
+// fs.ErrNotExist if there is no folder.
 func folderOwned(path string) (bool, error) {
 	f, err := lockFolder(path)
 	if err != nil {
@@ -146,8 +149,8 @@ func (f *folder) empty() bool {
 	return err == nil && len(entries) == 0
 }
 
-// removeOurs removes a marked folder with all that is in it. An unmarked folder it removes only if it is empty: otherwise it is
-// somebody's own, and left alone. It gives the lock back.
+// removeOurs removes a marked folder with all that is in it. An unmarked folder it removes only if it is empty:
+// otherwise it is somebody's own, and left alone. It gives the lock back.
 func (f *folder) removeOurs(ctx context.Context) (gone bool, err error) {
 	if f.marked() {
 		err = f.remove(ctx)

@@ -8,9 +8,9 @@ import (
 	"strings"
 )
 
-// hostOwned reports whether any sign of an owner is left: the lock of the folder, the process, or the lock of the subnet. The
-// last is for an owner in another container, which shares this machine's network, but perhaps neither its files nor its process
-// ids. If own has the lock of the subnet, no other owner holds it.
+// hostOwned reports whether any sign of an owner is left: the lock of the folder, the process, or the lock of the
+// subnet. The last is for an owner in another container, which shares this machine's network, but perhaps neither its
+// files nor its process ids. If own has the lock of the subnet, no other owner holds it.
 func hostOwned(c Leftover, own subnet) bool {
 	owned, err := folderOwned(c.Run)
 	if owned && !errors.Is(err, fs.ErrNotExist) || processLives(c.Process) {
@@ -35,8 +35,8 @@ func subnetOwned(label string) bool {
 
 func (s subnet) label() string { return s.ip(0, 0) + "/16" }
 
-// processMark returns a process's id and the time of its start in the kernel's ticks, which tells it from a later process of the
-// same id. It is empty if there is no such process.
+// processMark returns a process's id and the time of its start in the kernel's ticks, which tells it from a later
+// process of the same id. It is empty if there is no such process.
 func processMark(pid int) string {
 	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {

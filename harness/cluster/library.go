@@ -23,10 +23,10 @@ var libraries struct {
 
 type libraryKey struct{ compiler, source string }
 
-// PreloadLibrary compiles C source that defines clock_gettime to a shared library for LD_PRELOAD, which tells the time of day by it
-// whatever it is asked by. The compiler is the one that the environment variable CC names, or cc. The library is linked against
-// nothing. It is compiled once in the life of this process. The error wraps ErrNoCompiler, and says what to install, if there is no
-// compiler or it cannot compile the source.
+// PreloadLibrary compiles C source that defines clock_gettime to a shared library for LD_PRELOAD, which tells the time
+// of day by it whatever it is asked by. The compiler is the one that the environment variable CC names, or cc. The
+// library is linked against nothing. It is compiled once in the life of this process. The error wraps ErrNoCompiler,
+// and says what to install, if there is no compiler or it cannot compile the source.
 func PreloadLibrary(ctx context.Context, source []byte) (library []byte, err error) {
 	compiler := strings.Fields(os.Getenv("CC"))
 	if len(compiler) == 0 {
@@ -66,7 +66,8 @@ func compileLibrary(ctx context.Context, compiler []string, text []byte) (_ []by
 	out, err := exec.CommandContext(ctx, compiler[0], args...).CombinedOutput()
 	switch {
 	case errors.Is(err, exec.ErrNotFound) || errors.Is(err, os.ErrNotExist):
-		return nil, fmt.Errorf("%w: %q cannot be run, and clocks that can be set need one: install it (Debian: apt-get install gcc libc6-dev) or set CC",
+		return nil, fmt.Errorf("%w: %q cannot be run, and clocks that can be set need one: install it (Debian: "+
+			"apt-get install gcc libc6-dev) or set CC",
 			ErrNoCompiler, compiler[0])
 	case err != nil:
 		return nil, fmt.Errorf("%w: %q cannot compile the clock library (Debian: apt-get install libc6-dev): %w: %s",

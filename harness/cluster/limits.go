@@ -8,22 +8,24 @@ import (
 )
 
 const (
-	fdsPerClient  = 1   // files of a client, for each master that it talks to
-	fdsReserved   = 300 // files for nodes, Sentinels, logs, links between nodes: measured, 1000 clients of one node had 1019 in all
+	fdsPerClient = 1 // files of a client, for each master that it talks to
+	// files for nodes, Sentinels, logs, links between nodes: measured, 1000 clients of one node had 1019 in all
+	fdsReserved   = 300
 	portsReserved = 2000
 
 	redisBacklog  = 4096 // tcp-backlog
 	redisReserved = 32   // files that redis-server keeps for itself
 
-	// Measured at peak, redis-servers included, in about 10 s of lock/set-nx-px on one node: 53, 102 and 259 MB with 100, 1000 and
-	// 4000 clients, that is 53 KB a client; 210 MB with 1000 while latency was in force, that is 174 KB.
+	// Measured at peak, redis-servers included, in about 10 s of lock/set-nx-px on one node: 53, 102 and 259 MB with
+	// 100, 1000 and 4000 clients, that is 53 KB a client; 210 MB with 1000 while latency was in force, that is 174 KB.
 	bytesPerClient = 192 << 10
 	bytesReserved  = 256 << 20
 )
 
-// redisClients returns the maxclients of a node. It is larger than the number of clients: those that time out dial again while
-// the node still has, or has yet to accept, the connections that they gave up. Measured after a pause of 8 s, 500 clients had
-// 2008 connections, and a node that takes 968 refused 2865. The backlog bounds those that wait to be accepted.
+// redisClients returns the maxclients of a node. It is larger than the number of clients: those that time out dial
+// again while the node still has, or has yet to accept, the connections that they gave up. Measured after a pause of 8
+// s, 500 clients had 2008 connections, and a node that takes 968 refused 2865. The backlog bounds those that wait to be
+// accepted.
 func redisClients(clients int64) int64 { return min(8*clients+1000, clients+redisBacklog+904) }
 
 // redisFiles returns the number of files that a node may open: as many as it needs, or as we may give.
@@ -93,11 +95,12 @@ func (c Check) amount(n int64) string {
 	return fmt.Sprint(n)
 }
 
-// Checks compares this machine's limits with what a cluster of one master and its replicas needs. It leaves out limits that
-// cannot be read. Preflight fails if one that Stops is Short.
+// Checks compares this machine's limits with what a cluster of one master and its replicas needs. It leaves out limits
+// that cannot be read. Preflight fails if one that Stops is Short.
 func (o Options) Checks() []Check { return o.withDefaults().checks(thisMachine(), 1) }
 
-// TooLow returns ErrLimit with every limit of Checks that is too low for a cluster, or for as many clients in this process; nil if none is.
+// TooLow returns ErrLimit with every limit of Checks that is too low for a cluster, or for as many clients in this
+// process; nil if none is.
 func (o Options) TooLow() error { return limitError(o.Checks()) }
 
 // checks returns the checks for a cluster in which each client has a connection to each of several masters.
@@ -105,7 +108,8 @@ func (o Options) checks(m machine, masters int) (all []Check) {
 	links, groups := int64(masters), int64(o.ClientGroups)
 	add := func(have int64, need func(clients int64) int64, c Check) {
 		if have > 0 {
-			c.Clients, c.Masters, c.Have, c.Need, c.Most = o.Clients, masters, have, need(int64(o.Clients)), mostClients(have, need)
+			c.Clients, c.Masters, c.Have, c.Need, c.Most = o.Clients, masters, have, need(int64(o.Clients)),
+				mostClients(have, need)
 			c.Raise = m.raiseAdvice(c, o.ClientGroups)
 			all = append(all, c)
 		}
@@ -116,7 +120,8 @@ func (o Options) checks(m machine, masters int) (all []Check) {
 	}
 	if !o.ClientsElsewhere && m.SoftFiles >= files(int64(o.Clients)) {
 		add(m.SoftFiles, func(n int64) int64 { return files(2 * n) },
-			Check{Name: faultFiles, Effect: "in a failover clients dial anew before they have hung up, and some find no file"})
+			Check{Name: faultFiles, Effect: "in a failover clients dial anew before they have hung up, and some find " +
+				"no file"})
 	}
 	add(m.Ports, func(n int64) int64 { return portsReserved + (n*links+groups-1)/groups },
 		Check{Name: localPorts, Stops: true})
@@ -158,7 +163,8 @@ func (m machine) raiseAdvice(c Check, groups int) string {
 		return m.raiseFiles(c.Need)
 	case localPorts:
 		if c.Need > mostPorts {
-			return fmt.Sprintf("each of %d client groups has an address of its own, and no address has more than %d", groups, mostPorts)
+			return fmt.Sprintf("each of %d client groups has an address of its own, and no address has more than %d",
+				groups, mostPorts)
 		}
 		return `as root: sysctl -w net.ipv4.ip_local_port_range="1024 65535"`
 	case acceptQueue:
@@ -176,8 +182,9 @@ func (m machine) raiseFiles(need int64) string {
 	if m.MostFiles > 0 && need > m.MostFiles {
 		kernel = fmt.Sprintf("sysctl -w fs.nr_open=%d and ", need)
 	}
-	return fmt.Sprintf("run %sulimit -n %d as root first (your own shell: sudo prlimit --pid $$ --nofile=%d, a container: --ulimit nofile=%d, "+
-		"for good: nofile in /etc/security/limits.conf or LimitNOFILE= of a service)", kernel, need, need, need)
+	return fmt.Sprintf("run %sulimit -n %d as root first (your own shell: sudo prlimit --pid $$ --nofile=%d, a "+
+		"container: --ulimit nofile=%d, for good: nofile in /etc/security/limits.conf or LimitNOFILE= of a "+
+		"service)", kernel, need, need, need)
 }
 
 // shortChecks returns the checks that are short and whose Stops is stops.

@@ -24,14 +24,16 @@ func (c *Cluster) observe(clock harness.Clock, events func(harness.Event)) {
 		c.observing.Go(func() { n.watchRole(ctx, clock, events) })
 	}
 	for _, n := range c.sentinels {
-		events(harness.Event{At: clock.Now(), Node: n.name, Kind: harness.EventDownAfter, Detail: c.opts.DownAfter.String()})
+		events(harness.Event{At: clock.Now(), Node: n.name, Kind: harness.EventDownAfter,
+			Detail: c.opts.DownAfter.String()})
 		c.observing.Go(func() { n.watchMessages(ctx, clock, events) })
 	}
 	if len(c.sentinels) == 0 {
 		return // nobody moves the primary
 	}
 	for _, n := range c.redis {
-		events(harness.Event{At: clock.Now(), Node: n.name, Kind: harness.EventAddress, Detail: fmt.Sprintf("%s %d", n.announcedIP, n.port)})
+		events(harness.Event{At: clock.Now(), Node: n.name, Kind: harness.EventAddress,
+			Detail: fmt.Sprintf("%s %d", n.announcedIP, n.port)})
 		c.observing.Go(func() { n.watchWrites(ctx, clock, events, c.clients.Leave) })
 	}
 }

@@ -95,7 +95,8 @@ func (u *unheardWords) saidAt(kind, detail string, now time.Duration) time.Durat
 	for _, zone := range zones {
 		all := wordsIn(log, zone, wall, now)
 		for i := len(all) - 1; i >= 0; i-- {
-			if e := all[i]; e.Kind == kind && e.Detail == detail && e.At <= now+time.Millisecond && now-e.At <= heardWithin {
+			if e := all[i]; e.Kind == kind && e.Detail == detail && e.At <= now+time.Millisecond &&
+				now-e.At <= heardWithin {
 				return max(u.last.At, min(e.At, now)) // its messages come in order
 			}
 		}
@@ -140,10 +141,13 @@ func (u *unheardWords) read() []harness.Event {
 	return nil
 }
 
-// after returns what follows on the last message that was heard, by now. ok is false if that is not in all, at its time.
+// after returns what follows on the last message that was heard, by now. ok is false if that is not in all, at its
+// time.
 func (u *unheardWords) after(all []harness.Event, now time.Duration) (following []harness.Event, ok bool) {
 	if u.last.Kind == "" { // none was heard
-		following = slices.DeleteFunc(all, func(e harness.Event) bool { return e.At < u.since || e.At > now+time.Millisecond })
+		following = slices.DeleteFunc(all, func(e harness.Event) bool {
+			return e.At < u.since || e.At > now+time.Millisecond
+		})
 		u.tell(following, now)
 		return following, len(following) > 0
 	}

@@ -15,7 +15,8 @@ import (
 // noon is the time of day of these tests.
 func noon() time.Time { return time.Date(2026, 11, 28, 12, 0, 0, 0, time.Local) }
 
-// TestWhatNobodyHeardIsReadFromTheLog has a log of which the first two messages were heard. The run's clock stands at 10 s.
+// TestWhatNobodyHeardIsReadFromTheLog has a log of which the first two messages were heard. The run's clock stands at
+// 10 s.
 func TestWhatNobodyHeardIsReadFromTheLog(t *testing.T) {
 	const now = 10 * time.Second
 	line := func(zone *time.Location, ago time.Duration, said string) string {
@@ -23,8 +24,10 @@ func TestWhatNobodyHeardIsReadFromTheLog(t *testing.T) {
 	}
 	heard := []string{"+elected-leader", "master m 127.1.2.1 6379"}
 	log := func(zone *time.Location) string {
-		return line(zone, 3*time.Second, "+try-failover master m 127.1.2.1 6379") + line(zone, 2*time.Second, "+elected-leader master m 127.1.2.1 6379") +
-			line(zone, time.Second, "+promoted-slave slave 127.1.2.2:6379") + line(zone, time.Second, "Sentinel CRASH because of SENTINEL simulate-failure")
+		return line(zone, 3*time.Second, "+try-failover master m 127.1.2.1 6379") +
+			line(zone, 2*time.Second, "+elected-leader master m 127.1.2.1 6379") +
+			line(zone, time.Second, "+promoted-slave slave 127.1.2.2:6379") +
+			line(zone, time.Second, "Sentinel CRASH because of SENTINEL simulate-failure")
 	}
 	for _, c := range []struct {
 		name  string
@@ -36,20 +39,27 @@ func TestWhatNobodyHeardIsReadFromTheLog(t *testing.T) {
 		{"in a container", log(time.UTC), 8 * time.Second, 1},
 		{"heard late on a busy machine", log(time.Local), 8150 * time.Millisecond, 1},
 		{"a clock that stepped", log(time.Local), 6 * time.Second, 0},
-		{"a log that was cut off", line(time.Local, time.Second, "+promoted-slave slave 127.1.2.2:6379"), 8 * time.Second, 0},
-		{"all was heard", log(time.Local)[:2*len(line(time.Local, 0, "+elected-leader master m 127.1.2.1 6379"))], 8 * time.Second, 0},
+		{"a log that was cut off", line(time.Local, time.Second, "+promoted-slave slave 127.1.2.2:6379"),
+			8 * time.Second, 0},
+		{"all was heard", log(time.Local)[:2*len(line(time.Local, 0, "+elected-leader master m 127.1.2.1 6379"))],
+			8 * time.Second, 0},
 		{"an empty log", "", 8 * time.Second, 0},
 	} {
 		path := filepath.Join(t.TempDir(), "s1.log")
 		require.NoError(t, os.WriteFile(path, []byte(c.log), 0o600))
 		at := c.heard
-		u := unheardWords{path: path, now: func() time.Duration { return at }, wall: func() time.Time { return noon().Add(at - now) }}
+		u := unheardWords{path: path, now: func() time.Duration {
+			return at
+		}, wall: func() time.Time {
+			return noon().Add(at - now)
+		}}
 		require.True(t, u.hears(heard[0], heard[1]), c.name)
 		at = now
 		got := u.read()
 		require.Len(t, got, c.want, c.name)
 		if c.want > 0 {
-			require.Equal(t, harness.Event{At: got[0].At, Kind: "+promoted-slave", Detail: "slave 127.1.2.2:6379"}, got[0], c.name)
+			require.Equal(t, harness.Event{At: got[0].At, Kind: "+promoted-slave", Detail: "slave 127.1.2.2:6379"},
+				got[0], c.name)
 			require.Equal(t, 9*time.Second, got[0].At, c.name)
 			require.Empty(t, u.read(), "%s: it is read once", c.name)
 			require.False(t, u.hears(got[0].Kind, got[0].Detail), "%s: it comes late, after all", c.name)
@@ -58,7 +68,8 @@ func TestWhatNobodyHeardIsReadFromTheLog(t *testing.T) {
 
 	path := filepath.Join(t.TempDir(), "s1.log")
 	require.NoError(t, os.WriteFile(path, []byte(log(time.Local)), 0o600))
-	silent := unheardWords{path: path, now: func() time.Duration { return now }, wall: noon, since: 7500 * time.Millisecond}
+	silent := unheardWords{path: path, now: func() time.Duration { return now }, wall: noon,
+		since: 7500 * time.Millisecond}
 	require.Len(t, silent.read(), 2, "none was heard: what was said since somebody listened")
 	require.Empty(t, silent.read(), "it is read once")
 
@@ -83,7 +94,8 @@ func TestAMessageWasSaidWhenItWasLogged(t *testing.T) {
 	} {
 		path := filepath.Join(t.TempDir(), "s1.log")
 		stamp := noon().Add(-c.ago).Format("2 Jan 2006 15:04:05.000")
-		require.NoError(t, os.WriteFile(path, []byte(strings.Repeat("old\n", 10_000)+"77:X "+stamp+" # "+c.said+"\n"), 0o600))
+		require.NoError(t, os.WriteFile(path, []byte(strings.Repeat("old\n", 10_000)+"77:X "+stamp+" # "+c.said+"\n"),
+			0o600))
 		u := unheardWords{path: path, now: func() time.Duration { return now }, wall: noon}
 		require.True(t, u.hears(kind, detail), c.name)
 		require.Equal(t, c.want, u.last.At, c.name)

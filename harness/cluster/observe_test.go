@@ -32,17 +32,21 @@ func TestWhichNodesTakeWritesAndWhomTheyServe(t *testing.T) {
 	promoted, err := c.AwaitPromotion(ctx, old)
 	require.NoError(t, err)
 	eventually(t, func() bool { return r.Set(ctx, "k", "v", 0).Err() == nil }, "a write after the failover")
-	eventually(t, func() bool { return len(ev.Of(promoted, harness.EventWritable)) > 0 }, "the new primary takes writes")
+	eventually(t, func() bool { return len(ev.Of(promoted, harness.EventWritable)) > 0 },
+		"the new primary takes writes")
 	require.Len(t, ev.Of(promoted, harness.EventServes), 1)
-	ceased, began, served := ev.Of(old, harness.EventUnwritable)[0], ev.Of(promoted, harness.EventWritable)[0], ev.Of(promoted, harness.EventServes)[0]
+	ceased, began, served := ev.Of(old, harness.EventUnwritable)[0], ev.Of(promoted, harness.EventWritable)[0],
+		ev.Of(promoted, harness.EventServes)[0]
 	require.Less(t, ceased.At, began.At)
-	require.Less(t, began.At, served.At+platformtest.Hang, "usually within the 10 ms between two questions of the observer")
+	require.Less(t, began.At, served.At+platformtest.Hang,
+		"usually within the 10 ms between two questions of the observer")
 	for _, kind := range []string{"+sdown", "+odown", "+switch-master"} {
 		eventually(t, func() bool { return len(ev.Of("", kind)) > 0 }, kind+" is reported")
 	}
 	has := func(node, role string) func() bool {
 		return func() bool {
-			return slices.ContainsFunc(ev.Of(node, harness.EventRole), func(e harness.Event) bool { return e.Detail == role })
+			return slices.ContainsFunc(ev.Of(node, harness.EventRole),
+				func(e harness.Event) bool { return e.Detail == role })
 		}
 	}
 	eventually(t, has(old, "down"), "the old primary is down")
@@ -80,8 +84,8 @@ func TestANodeThatStandsStillTakesNoWrites(t *testing.T) {
 	eventually(t, func() bool { return len(ev.Of(p, harness.EventWritable)) == 2 }, "it takes them again")
 }
 
-// TestLooksLeaveNoTrace: what the observer and AcceptsWrites write is neither stored nor replicated. That the observer's connections are
-// closed with all others is no end of writing.
+// TestLooksLeaveNoTrace: what the observer and AcceptsWrites write is neither stored nor replicated. That the
+// observer's connections are closed with all others is no end of writing.
 func TestLooksLeaveNoTrace(t *testing.T) {
 	c := cluster.Sentinel(cluster.Options{})
 	ev := up(t, c)

@@ -19,12 +19,14 @@ const (
 	answerWithin = 200 * time.Millisecond
 )
 
-// aWrite is a write command that changes nothing and is not replicated, since its key is never there. It is refused, or kept
-// waiting, as any other write is.
+// aWrite is a write command that changes nothing and is not replicated, since its key is never there. It is refused, or
+// kept waiting, as any other write is.
 const aWrite = "*2\r\n$3\r\nDEL\r\n$23\r\ndoublegrant:write-probe\r\n"
 
-// watchWrites reports when the node begins to take writes and when it ceases to. In the latter case it calls ceased as well.
-func (n *node) watchWrites(ctx context.Context, clock harness.Clock, events func(harness.Event), ceased func(node string)) {
+// watchWrites reports when the node begins to take writes and when it ceases to. In the latter case it calls ceased as
+// well.
+func (n *node) watchWrites(ctx context.Context, clock harness.Clock, events func(harness.Event),
+	ceased func(node string)) {
 	w := writer{addr: n.real()}
 	defer w.hangUp()
 	tick := time.NewTicker(writeEvery)
@@ -56,8 +58,8 @@ func (n *node) watchWrites(ctx context.Context, clock harness.Clock, events func
 	}
 }
 
-// writer writes to one node on a connection of its own. It does not use a go-redis client: that would dial a node that is down
-// once a second only.
+// writer writes to one node on a connection of its own. It does not use a go-redis client: that would dial a node that
+// is down once a second only.
 type writer struct {
 	addr    string
 	conn    net.Conn // nil: none is open
@@ -70,8 +72,8 @@ const readOnly = "READONLY"
 
 var errUnanswered = fmt.Errorf("no answer within %v", answerWithin)
 
-// write returns nil if the node took a write. It replaces a broken connection at once, so that its end alone is not taken for
-// the node's. If an answer has not come in time, the next calls go on waiting for it.
+// write returns nil if the node took a write. It replaces a broken connection at once, so that its end alone is not
+// taken for the node's. If an answer has not come in time, the next calls go on waiting for it.
 func (w *writer) write(ctx context.Context) error {
 	fresh := w.conn == nil
 	err := w.ask(ctx)

@@ -7,9 +7,10 @@ import (
 	"log/slog"
 )
 
-// Preflight checks that this machine can carry a cluster of one master with these options. It starts nothing. It returns the
-// redis-server binary that would be used or, on a platform, what nodes would run from, such as an image, which it fetches if it
-// is not here. The error wraps ErrNoRedis or ErrLimit, which names every limit that is short, or is one of the platform.
+// Preflight checks that this machine can carry a cluster of one master with these options. It starts nothing. It
+// returns the redis-server binary that would be used or, on a platform, what nodes would run from, such as an image,
+// which it fetches if it is not here. The error wraps ErrNoRedis or ErrLimit, which names every limit that is short, or
+// is one of the platform.
 func (o Options) Preflight() (found string, err error) {
 	g, err := o.preflight(context.Background(), 1, slog.New(slog.DiscardHandler))
 	if g.site != nil {
@@ -18,8 +19,8 @@ func (o Options) Preflight() (found string, err error) {
 	return g.binary, err
 }
 
-// Preflight does what Options.Preflight does for the cluster's options and topology. It returns the limits that are short but do
-// not keep the cluster from starting.
+// Preflight does what Options.Preflight does for the cluster's options and topology. It returns the limits that are
+// short but do not keep the cluster from starting.
 func (c *Cluster) Preflight() (warnings []Check, err error) {
 	g, err := c.opts.preflight(context.Background(), c.topology.primaries, slog.New(slog.DiscardHandler))
 	return g.warnings, err

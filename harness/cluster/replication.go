@@ -10,12 +10,12 @@ import (
 	"github.com/doublegrant/doublegrant/harness/await"
 )
 
-// This file has the methods for failovers by hand, on a Replicated cluster. What they do to a node ends with its process: after
-// Restart it is again what it was in the beginning. Redis calls a replica slave, and a primary master,
+// This file has the methods for failovers by hand, on a Replicated cluster. What they do to a node ends with its
+// process: after Restart it is again what it was in the beginning. Redis calls a replica slave, and a primary master,
 // in places.
 
-// Socket returns the path of the Unix socket at which a Redis node listens: straight to the node, past the fabric. The error
-// wraps ErrLimit if the temporary folder's path is too long for a socket.
+// Socket returns the path of the Unix socket at which a Redis node listens: straight to the node, past the fabric. The
+// error wraps ErrLimit if the temporary folder's path is too long for a socket.
 func (c *Cluster) Socket(name string) (string, error) {
 	n, err := c.node(name)
 	if err != nil {
@@ -30,13 +30,14 @@ func (c *Cluster) Socket(name string) (string, error) {
 // CheckSocket returns an error that wraps ErrLimit if a path is too long for a Unix socket.
 func CheckSocket(path string) error {
 	if len(path) > maxSocketPath {
-		return fmt.Errorf("cluster: %w: %s is longer than the %d bytes of a Unix socket: set TMPDIR to a shorter path", ErrLimit, path, maxSocketPath)
+		return fmt.Errorf("cluster: %w: %s is longer than the %d bytes of a Unix socket: set TMPDIR to a shorter path",
+			ErrLimit, path, maxSocketPath)
 	}
 	return nil
 }
 
-// Promote makes the node a primary, even if it has not heard everything from its own primary. Primary names it from then on.
-// The old primary stays one as well until it follows another.
+// Promote makes the node a primary, even if it has not heard everything from its own primary. Primary names it from
+// then on. The old primary stays one as well until it follows another.
 func (c *Cluster) Promote(ctx context.Context, name string) error {
 	n, err := c.replicaOf(ctx, name, "NO", "ONE")
 	if err != nil {
@@ -102,8 +103,8 @@ func (c *Cluster) AwaitReplicas(ctx context.Context, primary string, replicas ..
 	})
 }
 
-// followsPrimary returns nil if the replica itself sees its link to the primary up. What the primary says is not enough: it may not
-// have noticed yet that a replica has left.
+// followsPrimary returns nil if the replica itself sees its link to the primary up. What the primary says is not
+// enough: it may not have noticed yet that a replica has left.
 func (c *Cluster) followsPrimary(ctx context.Context, name string, primary *node) error {
 	n, err := c.node(name)
 	if err != nil {

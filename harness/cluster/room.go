@@ -7,7 +7,8 @@ import (
 	"os"
 )
 
-// leastRoom is the room in bytes that a cluster needs in the temporary folder, for nodes' configurations, logs and sockets.
+// leastRoom is the room in bytes that a cluster needs in the temporary folder, for nodes' configurations, logs and
+// sockets.
 const leastRoom = 1 << 20
 
 // TempRoom returns ErrLimit, with the remedy, if the folder for temporary files ($TMPDIR) cannot take a cluster's.
@@ -26,7 +27,8 @@ func TempRoom() error {
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) {
 		what = "make it a folder that can be written"
 	}
-	return fmt.Errorf("cluster: %w: the folder for temporary files, %s, cannot take the %d KiB of a cluster: %s, or set TMPDIR to another: %w",
+	return fmt.Errorf("cluster: %w: the folder for temporary files, %s, cannot take the %d KiB of a cluster: %s, or "+
+		"set TMPDIR to another: %w",
 		ErrLimit, dir, leastRoom>>10, what, err)
 }
 

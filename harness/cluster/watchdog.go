@@ -9,9 +9,10 @@ import (
 	"syscall"
 )
 
-// A folder's watchdog is a shell that waits until this process ends, whatever ends it, and then removes the folder. It notices by
-// the end of a pipe. A second process of our own binary would not do: it would have to learn before main what it is, and a user's
-// test binary would run the tests again instead. Where there is no shell, a program that calls Watchdog does it all the same.
+// A folder's watchdog is a shell that waits until this process ends, whatever ends it, and then removes the folder. It
+// notices by the end of a pipe. A second process of our own binary would not do: it would have to learn before main
+// what it is, and a user's test binary would run the tests again instead. Where there is no shell, a program that calls
+// Watchdog does it all the same.
 
 // shell is what runs watchdogScript.
 var shell = "/bin/sh"
@@ -19,8 +20,9 @@ var shell = "/bin/sh"
 // watchdogEnv is the environment variable that tells a watchdog the id of the process that it watches.
 const watchdogEnv = "DOUBLEGRANT_WATCHDOG_OF"
 
-// watchdogScript removes the folder $1 if it carries the mark $2 or is empty: otherwise it is somebody's own, of the same name.
-// It tries again, since nodes that are dying may still write to the folder. It removes the mark last (* does not match it).
+// watchdogScript removes the folder $1 if it carries the mark $2 or is empty: otherwise it is somebody's own, of the
+// same name. It tries again, since nodes that are dying may still write to the folder. It removes the mark last (* does
+// not match it).
 const watchdogScript = `
 read -r told && exit
 [ -e "$1/$2" ] || { rmdir -- "$1"; exit; }
@@ -37,7 +39,8 @@ var watchdogs = struct {
 	of map[string]io.WriteCloser
 }{of: map[string]io.WriteCloser{}}
 
-// watchFolder has the folder removed when this process ends, unless forgetFolder comes first. The folder need not exist yet.
+// watchFolder has the folder removed when this process ends, unless forgetFolder comes first. The folder need not exist
+// yet.
 func watchFolder(path string) error {
 	cmd := watchdogFor(path)
 	cmd.Env = append(cmd.Environ(), fmt.Sprintf("%s=%d", watchdogEnv, os.Getpid()))

@@ -10,18 +10,20 @@ import (
 	"github.com/doublegrant/doublegrant/harness/await"
 )
 
-// Where there is no shell, as in an image that holds this program alone, a second process of our own binary watches the folder. It is
-// to be had only in a program that calls Watchdog.
+// Where there is no shell, as in an image that holds this program alone, a second process of our own binary watches the
+// folder. It is to be had only in a program that calls Watchdog.
 
-// watchedFolderEnv is the environment variable that makes a process that calls Watchdog the watchdog of the folder that it names.
+// watchedFolderEnv is the environment variable that makes a process that calls Watchdog the watchdog of the folder that
+// it names.
 const watchedFolderEnv = "DOUBLEGRANT_WATCHDOG_FOLDER"
 
-// ownWatchdogs is set once the program has called Watchdog. Without that call a second process of it would be no watchdog.
+// ownWatchdogs is set once the program has called Watchdog. Without that call a second process of it would be no
+// watchdog.
 var ownWatchdogs atomic.Bool
 
-// Watchdog does the work of a folder's watchdog if this process was started as one, and then returns true: main has nothing more to do.
-// In any other process it returns false at once. A program calls it first thing in main if it is to make clusters on machines
-// without /bin/sh; elsewhere it changes nothing.
+// Watchdog does the work of a folder's watchdog if this process was started as one, and then returns true: main has
+// nothing more to do. In any other process it returns false at once. A program calls it first thing in main if it is to
+// make clusters on machines without /bin/sh; elsewhere it changes nothing.
 func Watchdog() bool {
 	path := os.Getenv(watchedFolderEnv)
 	if path == "" {

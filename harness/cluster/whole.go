@@ -139,11 +139,12 @@ func (n *node) roleAndPrimary(ctx context.Context) (role, follows string, err er
 	return role, follows, nil
 }
 
-// writeProbe writes a key and removes it. Since it is a script, nobody sees the key in between. It is not replicated, and is
-// refused, or kept waiting, like any other write.
+// writeProbe writes a key and removes it. Since it is a script, nobody sees the key in between. It is not replicated,
+// and is refused, or kept waiting, like any other write.
 const writeProbe = `redis.set_repl(redis.REPL_NONE) redis.call('SET', KEYS[1], '') return redis.call('DEL', KEYS[1])`
 
-// AcceptsWrites returns nil if the node accepts writes. The write with which it tries leaves no trace and is not replicated.
+// AcceptsWrites returns nil if the node accepts writes. The write with which it tries leaves no trace and is not
+// replicated.
 func (c *Cluster) AcceptsWrites(ctx context.Context, name string) error {
 	n, err := c.node(name)
 	if err != nil {

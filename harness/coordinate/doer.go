@@ -18,8 +18,8 @@ import (
 	"github.com/doublegrant/doublegrant/harness/workqueue"
 )
 
-// Doer does units on this machine, one at a time. Its Do is that of a workqueue.Worker. The zero value of AllowClients refuses units that
-// start programs which came with them.
+// Doer does units on this machine, one at a time. Its Do is that of a workqueue.Worker. The zero value of AllowClients
+// refuses units that start programs which came with them.
 type Doer struct {
 	Options      results.Options // Redis, Docker, Warn and Log count
 	Version      string          // of this program
@@ -58,7 +58,8 @@ func (d *Doer) Do(ctx context.Context, u workqueue.Unit) (workqueue.Result, erro
 	case KindShare:
 		return d.share(ctx, u)
 	}
-	return workqueue.Result{}, refuse("it knows no units of the kind %.40q: take the version of doublegrant that coordinates", u.Kind)
+	return workqueue.Result{}, refuse("it knows no units of the kind %.40q: take the version of doublegrant that "+
+		"coordinates", u.Kind)
 }
 
 // refuse returns an error that wraps workqueue.ErrRefused.
@@ -66,7 +67,8 @@ func refuse(format string, args ...any) error {
 	return fmt.Errorf("%w: %w", workqueue.ErrRefused, fmt.Errorf(format, args...))
 }
 
-// Accept returns an error that wraps workqueue.ErrRefused if units of that program and server cannot be done here. An empty server is any.
+// Accept returns an error that wraps workqueue.ErrRefused if units of that program and server cannot be done here. An
+// empty server is any.
 func (d *Doer) Accept(program, server string) error {
 	if program != d.Version {
 		return refuse("it is of %.100q, and this is %q: take the same version", program, d.Version)
@@ -93,7 +95,8 @@ func (d *Doer) piece(ctx context.Context, u workqueue.Unit) (res workqueue.Resul
 		return res, err
 	}
 	if p.Search.Client != nil && !d.AllowClients {
-		return res, refuse("it starts the program %s, and a command line from elsewhere is code: --allow-clients runs it", p.Search.Client)
+		return res, refuse("it starts the program %s, and a command line from elsewhere is code: --allow-clients runs "+
+			"it", p.Search.Client)
 	}
 	text, err := json.Marshal(p.Search)
 	if err != nil {
@@ -130,7 +133,8 @@ func (d *Doer) run(ctx context.Context, u workqueue.Unit) (res workqueue.Result,
 		return res, err
 	}
 	if entry.RunsCode() && !d.AllowClients {
-		return res, refuse("the run %.60q starts a program or a container of its own, which is code from elsewhere: --allow-clients runs it", entry.Title)
+		return res, refuse("the run %.60q starts a program or a container of its own, which is code from elsewhere: "+
+			"--allow-clients runs it", entry.Title)
 	}
 	if err := d.Close(); err != nil { // nothing else runs beside a load
 		return res, err

@@ -22,7 +22,8 @@ const (
 	longestName  = 400
 )
 
-// pack returns the folders and files of dir as a compressed tar of at most so many bytes. Links and whatever else a run does not write are left out.
+// pack returns the folders and files of dir as a compressed tar of at most so many bytes. Links and whatever else a run
+// does not write are left out.
 func pack(dir string, most int) ([]byte, error) {
 	out := bounded{most: most}
 	zip, err := gzip.NewWriterLevel(&out, gzip.BestSpeed) // histories are compressed already
@@ -76,15 +77,16 @@ func packOne(w *tar.Writer, path, name string, folder bool) error {
 	if err != nil {
 		return err
 	}
-	if err := w.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: name, Mode: 0o644, Size: info.Size()}); err != nil {
+	if err := w.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: name, Mode: 0o644,
+		Size: info.Size()}); err != nil {
 		return err
 	}
 	_, err = io.CopyN(w, file, info.Size())
 	return err
 }
 
-// unpack writes what pack returned into the folder dir, which it makes. It takes nothing on trust: names lead into dir, there are no links, no
-// file is there twice, and files, names and bytes are bounded.
+// unpack writes what pack returned into the folder dir, which it makes. It takes nothing on trust: names lead into dir,
+// there are no links, no file is there twice, and files, names and bytes are bounded.
 func unpack(packed []byte, dir string) error {
 	zip, err := gzip.NewReader(bytes.NewReader(packed))
 	if err != nil {
@@ -120,13 +122,15 @@ func unpack(packed []byte, dir string) error {
 	}
 }
 
-// isOfThisMachine reports whether an error is of the disk here, and not of what was packed: of names that cannot be, or are there twice.
+// isOfThisMachine reports whether an error is of the disk here, and not of what was packed: of names that cannot be, or
+// are there twice.
 func isOfThisMachine(err error) bool {
 	var number syscall.Errno
 	if !errors.As(err, &number) {
 		return false
 	}
-	return !slices.Contains([]syscall.Errno{syscall.EEXIST, syscall.ENOTDIR, syscall.EISDIR, syscall.ENAMETOOLONG, syscall.EINVAL, syscall.ENOENT}, number)
+	return !slices.Contains([]syscall.Errno{syscall.EEXIST, syscall.ENOTDIR, syscall.EISDIR, syscall.ENAMETOOLONG,
+		syscall.EINVAL, syscall.ENOENT}, number)
 }
 
 // unpackOne writes a folder or a file. left is how many bytes there may be after it.

@@ -13,10 +13,12 @@ import (
 	"github.com/doublegrant/doublegrant/harness/workqueue"
 )
 
-// Pieces returns what does the pieces of searches by the workers of a queue, for results.Options. version is that of this program. work takes
-// the names of the units. A piece whose unit is given up, or disputed, ends its search early, and so does a queue that cannot be used any
-// more: then ended is called with why, once. No search after that asks the queue. If the queue is full, or over, the search has an error.
-func Pieces(q workqueue.Queue, version string, work *Work, ended func(error)) func(plan.Search, string) *explore.Pieces {
+// Pieces returns what does the pieces of searches by the workers of a queue, for results.Options. version is that of
+// this program. work takes the names of the units. A piece whose unit is given up, or disputed, ends its search early,
+// and so does a queue that cannot be used any more: then ended is called with why, once. No search after that asks the
+// queue. If the queue is full, or over, the search has an error.
+func Pieces(q workqueue.Queue, version string, work *Work, ended func(error)) func(plan.Search,
+	string) *explore.Pieces {
 	var dead atomic.Pointer[error]
 	return func(s plan.Search, server string) *explore.Pieces {
 		mine := &pieces{q: q, version: version, search: s, server: server, work: work, ended: ended, dead: &dead}
@@ -90,5 +92,6 @@ func disputed(what string, ids []string) error {
 	if len(ids) == 0 {
 		return nil
 	}
-	return fmt.Errorf("%d %s were done twice, with results that contradict each other, so that none can be relied on: %s", len(ids), what, strings.Join(ids, ", "))
+	return fmt.Errorf("%d %s were done twice, with results that contradict each other, so that none can be relied on: "+
+		"%s", len(ids), what, strings.Join(ids, ", "))
 }

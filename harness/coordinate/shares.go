@@ -9,8 +9,9 @@ import (
 	"github.com/doublegrant/doublegrant/harness/workqueue"
 )
 
-// OfferShares offers n shares of a run's clients to as many workers, until ctx ends. One that comes to nothing, or is over before the run is, is
-// offered again. version is that of this program. An error says that the first could not be put.
+// OfferShares offers n shares of a run's clients to as many workers, until ctx ends. One that comes to nothing, or is
+// over before the run is, is offered again. version is that of this program. An error says that the first could not be
+// put.
 func OfferShares(ctx context.Context, q workqueue.Queue, version string, n int) error {
 	s := &shares{queue: q, version: version, run: rand.Text()}
 	for range n {

@@ -17,8 +17,9 @@ import (
 type SuiteOptions struct {
 	Results string // folder for results folders; default "results"
 	Version string // of this program
-	Server  string // that all runs have to be made on; empty: on each platform that of the first repetition that was run there
-	Work    *Work  // takes the names of the units; may be nil
+	// that all runs have to be made on; empty: on each platform that of the first repetition that was run there
+	Server string
+	Work   *Work // takes the names of the units; may be nil
 
 	// End is called for each repetition that has ended, in the order in which they are handed out; may be nil.
 	End func(Ended)
@@ -35,14 +36,17 @@ type Ended struct {
 	Failed   []string // what became of the tries before
 }
 
-// ErrHere marks what went wrong on the coordinator's own machine, as a disk that is full: no worker is to blame, and what they have done is kept.
+// ErrHere marks what went wrong on the coordinator's own machine, as a disk that is full: no worker is to blame, and
+// what they have done is kept.
 var ErrHere = errors.New("the coordinator cannot go on")
 
-// Suite lets the workers of a queue run a suite, each repetition of each run as a unit of its own. It returns what suite.Run returns. A
-// unit that was given up, or is disputed, makes the suite end early. When ctx is canceled, or the queue cannot be used any more, what has
-// come back by then is put together, and the rest is said not to have run; an error is then the queue's. There is no results folder after an
-// error that wraps ErrHere, workqueue.ErrFull or workqueue.ErrOver.
-func Suite(ctx context.Context, q workqueue.Queue, s suite.Suite, o SuiteOptions) (out tally.Suite, dir string, err error) {
+// Suite lets the workers of a queue run a suite, each repetition of each run as a unit of its own. It returns what
+// suite.Run returns. A unit that was given up, or is disputed, makes the suite end early. When ctx is canceled, or the
+// queue cannot be used any more, what has come back by then is put together, and the rest is said not to have run; an
+// error is then the queue's. There is no results folder after an error that wraps ErrHere, workqueue.ErrFull or
+// workqueue.ErrOver.
+func Suite(ctx context.Context, q workqueue.Queue, s suite.Suite, o SuiteOptions) (out tally.Suite, dir string,
+	err error) {
 	c := &coordinated{SuiteOptions: o, queue: q, all: s.Repetitions()}
 	if c.Work == nil {
 		c.Work = &Work{}
@@ -83,7 +87,8 @@ func Suite(ctx context.Context, q workqueue.Queue, s suite.Suite, o SuiteOptions
 	return out, dir, err
 }
 
-// endsWithout reports whether a coordination ends without a results folder: the same command goes on, or another has ended it.
+// endsWithout reports whether a coordination ends without a results folder: the same command goes on, or another has
+// ended it.
 func endsWithout(err error) bool {
 	return errors.Is(err, ErrHere) || errors.Is(err, workqueue.ErrFull) || errors.Is(err, workqueue.ErrOver)
 }

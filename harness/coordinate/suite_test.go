@@ -35,7 +35,8 @@ func TestTheFirstRunSaysWhichServerCounts(t *testing.T) {
 	t.Parallel()
 	server, err := cluster.RedisVersion("")
 	require.NoError(t, err)
-	s, err := suite.Decode([]byte("name: mine\nruns: [{variant: lock/setnx, explore: {clients: 2}, expect: documented, times: 3}]\n"))
+	s, err := suite.Decode([]byte("name: mine\nruns: [{variant: lock/setnx, explore: {clients: 2}, expect: " +
+		"documented, times: 3}]\n"))
 	require.NoError(t, err)
 	memory := workqueue.NewMemory(0)
 	d := &Doer{Version: "v1"}
@@ -62,5 +63,6 @@ func TestTheFirstRunSaysWhichServerCounts(t *testing.T) {
 	require.Equal(t, map[string]string{"process": server}, out.Servers)
 	require.Len(t, whys, 3)
 	require.Empty(t, whys[0]+whys[2])
-	require.True(t, strings.HasPrefix(whys[1], "what worker returned cannot be used: it was run on Redis 9.9.9, and what worker has run, on "+server), whys[1])
+	require.True(t, strings.HasPrefix(whys[1],
+		"what worker returned cannot be used: it was run on Redis 9.9.9, and what worker has run, on "+server), whys[1])
 }

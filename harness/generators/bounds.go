@@ -6,22 +6,23 @@ import (
 	"time"
 )
 
-// MostDrift bounds by how much, of each second, a generator's clock may gain or lose on the coordinator's. Crystals are wrong by some 50
-// millionths, and NTP slews clocks by up to 500.
+// MostDrift bounds by how much, of each second, a generator's clock may gain or lose on the coordinator's. Crystals are
+// wrong by some 50 millionths, and NTP slews clocks by up to 500.
 const MostDrift = 0.001
 
 // ErrClock says that a generator's clock does not run as it is taken to.
 var ErrClock = errors.New("the clock cannot be trusted")
 
-// Bounds tells where the readings of one clock, theirs, lie on another, ours. It knows by exchanges: theirs was read after ours read asked,
-// and before ours read answered. This is Cristian's way (1989), as NTP has it, and keeps both ends in place of their middle: the
-// way there and the way back may take differently long.
+// Bounds tells where the readings of one clock, theirs, lie on another, ours. It knows by exchanges: theirs was read
+// after ours read asked, and before ours read answered. This is Cristian's way (1989), as NTP has it, and keeps both
+// ends in place of their middle: the way there and the way back may take differently long.
 //
-// Between exchanges it takes the clocks to drift by at most MostDrift. What it says holds as long as they do; an exchange that contradicts
-// those before shows that they do not.
+// Between exchanges it takes the clocks to drift by at most MostDrift. What it says holds as long as they do; an
+// exchange that contradicts those before shows that they do not.
 type Bounds struct {
 	recent []exchange // the latest, in order
-	best   []exchange // of older ones the two that say most of all that came after them: the latest Return, and the earliest
+	// of older ones the two that say most of all that came after them: the latest Return, and the earliest
+	best []exchange
 }
 
 // exchange is one reading of their clock, and the readings of ours around it.
@@ -30,7 +31,8 @@ type exchange struct{ asked, theirs, answered time.Duration }
 // mostRecent is how many exchanges are kept as they are. At ten a second they span more time than an operation takes.
 const mostRecent = 64
 
-// Add adds an exchange. The error wraps ErrClock if it contradicts those before: then nothing that Bounds says is certain.
+// Add adds an exchange. The error wraps ErrClock if it contradicts those before: then nothing that Bounds says is
+// certain.
 func (b *Bounds) Add(asked, theirs, answered time.Duration) error {
 	x := exchange{asked, theirs, answered}
 	if answered < asked {
@@ -39,7 +41,8 @@ func (b *Bounds) Add(asked, theirs, answered time.Duration) error {
 	if b.known() {
 		if earliest, latest := b.Earliest(theirs), b.Latest(theirs); answered < earliest || asked > latest {
 			off := max(earliest-answered, asked-latest)
-			return fmt.Errorf("%w: it was %v away from where it could be with a drift of %v ppm at most", ErrClock, off, int(MostDrift*1e6))
+			return fmt.Errorf("%w: it was %v away from where it could be with a drift of %v ppm at most", ErrClock, off,
+				int(MostDrift*1e6))
 		}
 	}
 	if b.recent = append(b.recent, x); len(b.recent) > mostRecent {

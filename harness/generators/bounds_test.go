@@ -32,11 +32,13 @@ func (d *drifting) at(ours time.Duration) time.Duration {
 	}
 }
 
-// TestBoundsHold reads clocks that drift, with ways there and back that take any time: no reading is ever outside of its bounds.
+// TestBoundsHold reads clocks that drift, with ways there and back that take any time: no reading is ever outside of
+// its bounds.
 func TestBoundsHold(t *testing.T) {
 	for seed := range uint64(20) {
 		rng := rand.New(rand.NewPCG(seed, 1))
-		clock := &drifting{rng: rng, most: 0.99 * generators.MostDrift, theirs: time.Duration(rng.Int64N(int64(time.Hour))) - 30*time.Minute}
+		clock := &drifting{rng: rng, most: 0.99 * generators.MostDrift,
+			theirs: time.Duration(rng.Int64N(int64(time.Hour))) - 30*time.Minute}
 		way := func() time.Duration { return time.Duration(rng.ExpFloat64() * float64(time.Millisecond)) }
 		type reading struct{ ours, theirs time.Duration }
 		var readings []reading

@@ -65,7 +65,8 @@ func (m *member) ask(ctx context.Context, o order) (done, error) {
 // askAs asks until there is an answer. The generator carries an order of one number out once.
 func (m *member) askAs(ctx context.Context, number int, o order) (d done, err error) {
 	o.Number = number
-	answer, err := keepAsking(ctx, m.team.post, m.place.do(), encode(o)) // what takes longer than one attempt is answered to a later one
+	// what takes longer than one attempt is answered to a later one
+	answer, err := keepAsking(ctx, m.team.post, m.place.do(), encode(o))
 	if err != nil {
 		return d, context.Cause(ctx)
 	}
@@ -248,8 +249,8 @@ func (m *member) take(r record) error {
 	return m.feed.Take(r.ops, m.mark)
 }
 
-// widen sets an operation's times on our clock: the earliest Call and the latest Return. What a variant promised of its lease ends as
-// early as it can. Operations keep their order, so a Return may become later still.
+// widen sets an operation's times on our clock: the earliest Call and the latest Return. What a variant promised of its
+// lease ends as early as it can. Operations keep their order, so a Return may become later still.
 func (m *member) widen(op *harness.Op) {
 	call, answered := m.bounds.Earliest(op.Call), m.bounds.Latest(op.Return)
 	m.widest = max(m.widest, m.bounds.Latest(op.Call)-call, answered-m.bounds.Earliest(op.Return))
@@ -285,7 +286,8 @@ func (m *member) leave() {
 	ctx, cancel := context.WithTimeout(context.Background(), leaveFor)
 	defer cancel()
 	if !m.isGone() {
-		_, _ = m.askAs(ctx, m.number(), order{Do: doLeave}) // one that does not hear it notices that nobody asks for the time
+		// one that does not hear it notices that nobody asks for the time
+		_, _ = m.askAs(ctx, m.number(), order{Do: doLeave})
 	}
 	m.cancel(errors.New("the run is over"))
 	m.alive.Wait()

@@ -17,7 +17,8 @@ import (
 // subjectJoin is where generators ask to join.
 const subjectJoin = "join"
 
-// place is what a generator has in a team: its subjects are its own alone. Whoever still serves a coordinator that was killed answers to others.
+// place is what a generator has in a team: its subjects are its own alone. Whoever still serves a coordinator that was
+// killed answers to others.
 type place struct {
 	Team   string `json:"team"`   // that no other team has
 	Number int    `json:"number"` // of the generator, from 1
@@ -40,8 +41,8 @@ type welcome struct {
 	Refused string `json:"refused,omitempty"` // why it is not wanted; empty: it is
 }
 
-// order is what the coordinator asks a generator to do. Do says which of the other fields count. One with a Number that was there before is the
-// same order again: its answer was lost.
+// order is what the coordinator asks a generator to do. Do says which of the other fields count. One with a Number that
+// was there before is the same order again: its answer was lost.
 type order struct {
 	Number int    `json:"number"`
 	Do     string `json:"do"`

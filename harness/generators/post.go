@@ -9,11 +9,12 @@ import (
 
 // Post carries messages between a coordinator and its generators. A message has at most MostBytes.
 type Post interface {
-	// Ask sends a message to a subject and returns the answer. An error says that none came before ctx ended, or that nobody is there;
-	// the other side may have had the message all the same.
+	// Ask sends a message to a subject and returns the answer. An error says that none came before ctx ended, or that
+	// nobody is there; the other side may have had the message all the same.
 	Ask(ctx context.Context, subject string, message []byte) (answer []byte, err error)
 
-	// Answer has what comes to a subject answered, until stop is called. answer may answer later, from another goroutine, or never.
+	// Answer has what comes to a subject answered, until stop is called. answer may answer later, from another
+	// goroutine, or never.
 	Answer(subject string, answer func(message []byte, reply func([]byte))) (stop func(), err error)
 }
 

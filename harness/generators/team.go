@@ -35,8 +35,8 @@ type Team struct {
 type Options struct {
 	Generators int // how many to wait for
 
-	// Task returns what each generator is given when its clients are to open: what Generator.Build takes. It is called again only after an
-	// error.
+	// Task returns what each generator is given when its clients are to open: what Generator.Build takes. It is called
+	// again only after an error.
 	Task func(context.Context) ([]byte, error)
 
 	Joined func(name string, number int) // called for each that joins; may be nil
@@ -119,7 +119,8 @@ func (t *Team) admit(message []byte, reply func([]byte)) {
 	}
 }
 
-// placeOf gives a generator its number. One that asks again has the same. Until all are there, it may be that of one that was lost.
+// placeOf gives a generator its number. One that asks again has the same. Until all are there, it may be that of one
+// that was lost.
 func (t *Team) placeOf(h hello) (number int, refused string, isNew bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -209,7 +210,8 @@ func (t *Team) brief(o order) ([]done, error) {
 	return t.each(ctx, o)
 }
 
-// Impair does a fault to links of client groups, in every generator. heal undoes it, may be called more than once, and is never nil.
+// Impair does a fault to links of client groups, in every generator. heal undoes it, may be called more than once, and
+// is never nil.
 func (t *Team) Impair(links []harness.Link, f harness.LinkFault) (heal func() error, err error) {
 	numbers, errs := make([]int, len(t.members)), make([]error, len(t.members))
 	ctx, cancel := context.WithTimeout(context.Background(), orderWithin)
@@ -252,11 +254,13 @@ func (t *Team) Connections(node string) (sum int) {
 	return sum
 }
 
-// Probe returns nil if the node answers in every generator. While it does in some and not in others, it looks again, probes times at most.
+// Probe returns nil if the node answers in every generator. While it does in some and not in others, it looks again,
+// probes times at most.
 func (t *Team) Probe(ctx context.Context, from, to string) (err error) {
 	for range probes {
 		var failed int
-		if failed, err = t.look(ctx, order{Do: doProbe, Link: harness.Link{From: from, To: to}}); failed == 0 || failed == len(t.members) {
+		if failed, err = t.look(ctx, order{Do: doProbe, Link: harness.Link{From: from, To: to}}); failed == 0 ||
+			failed == len(t.members) {
 			return err
 		}
 	}

@@ -11,9 +11,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A test whose name begins with TestLong is left out of make test. So it has to say that it is long, and make test-long has to
-// name its package. A test of another name that says so would never run. Likewise a TestRaced is left to the race detector, which
-// has to come to its package.
+// A test whose name begins with TestLong is left out of make test. So it has to say that it is long, and make test-long
+// has to name its package. A test of another name that says so would never run. Likewise a TestRaced is left to the
+// race detector, which has to come to its package.
 func TestEveryTestIsRun(t *testing.T) {
 	makefile, err := os.ReadFile("../../Makefile")
 	require.NoError(t, err)

@@ -1,7 +1,8 @@
-// Package testenv says which of this project's own tests a run includes, and notes what the machine lacks for the others.
+// Package testenv says which of this project's own tests a run includes, and notes what the machine lacks for the
+// others.
 //
-// make test runs the quick tests. make test-long runs the tests whose names begin with TestLong; these call NeedLong first.
-// make test-deep runs them as well, with larger tables.
+// make test runs the quick tests. make test-long runs the tests whose names begin with TestLong; these call NeedLong
+// first. make test-deep runs them as well, with larger tables.
 package testenv
 
 import (
@@ -30,8 +31,9 @@ func NeedLong(t testing.TB) {
 	}
 }
 
-// Sampled reports whether case i of a table belongs to this run, which takes one case of so many. Which one follows from the
-// seed, so that runs with other seeds take the other cases. A deep run takes every case. Fewer than two cases are all taken.
+// Sampled reports whether case i of a table belongs to this run, which takes one case of so many. Which one follows
+// from the seed, so that runs with other seeds take the other cases. A deep run takes every case. Fewer than two cases
+// are all taken.
 func Sampled(i, of int) bool {
 	return Deep() || of < 2 || i%of == Seed()%of
 }
@@ -49,8 +51,8 @@ func Seed() int {
 	return int(n)
 }
 
-// LeftOut skips a test for which the machine lacks something, and notes what is left out and what to do about it, such as
-// "install php-redis", for the last lines of make test. It fails the test where nothing may be left out, as in CI.
+// LeftOut skips a test for which the machine lacks something, and notes what is left out and what to do about it, such
+// as "install php-redis", for the last lines of make test. It fails the test where nothing may be left out, as in CI.
 func LeftOut(t testing.TB, what, remedy string) {
 	t.Helper()
 	if os.Getenv(whole) != "" {

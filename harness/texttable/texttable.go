@@ -34,14 +34,16 @@ func Terminal(w io.Writer) bool {
 	return ok && term.IsTerminal(int(f.Fd()))
 }
 
-// Table holds rows of cells; the first row has the heads. A row may have fewer cells than others. The zero value is empty.
+// Table holds rows of cells; the first row has the heads. A row may have fewer cells than others. The zero value is
+// empty.
 type Table struct{ rows [][]string }
 
 // Add adds a row.
 func (t *Table) Add(cells ...string) { t.rows = append(t.rows, cells) }
 
-// Write writes the table in lines of at most width runes, or of any length if width is 0. Where that is too narrow the widest
-// columns shrink, to 10 runes at the least, and their cells go on below. Where even that is too wide, lines are longer than width.
+// Write writes the table in lines of at most width runes, or of any length if width is 0. Where that is too narrow the
+// widest columns shrink, to 10 runes at the least, and their cells go on below. Where even that is too wide, lines are
+// longer than width.
 func (t *Table) Write(w io.Writer, width int) error {
 	widths := t.widths()
 	shrink(widths, width)
@@ -110,8 +112,8 @@ func writeRow(b *strings.Builder, row []string, widths []int) {
 	}
 }
 
-// Wrap breaks text into lines of at most width runes: between words, or after a dash or slash, or else in a word. Text that
-// fits is left as it is, and so is all text if width is 0.
+// Wrap breaks text into lines of at most width runes: between words, or after a dash or slash, or else in a word. Text
+// that fits is left as it is, and so is all text if width is 0.
 func Wrap(text string, width int) (lines []string) {
 	if width <= 0 {
 		return []string{text}

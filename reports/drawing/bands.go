@@ -22,8 +22,9 @@ type band struct {
 	faults   []string // a text for each fault, without repetitions
 }
 
-// bandsOf divides the time of the faults into bands: those in which a fault cuts the client group off, those in which another is
-// in force, and those in which one heals. Group -1 means no group. A fault whose end was not seen heals until end.
+// bandsOf divides the time of the faults into bands: those in which a fault cuts the client group off, those in which
+// another is in force, and those in which one heals. Group -1 means no group. A fault whose end was not seen heals
+// until end.
 func bandsOf(faults []harness.Fault, group int, end time.Duration) []band {
 	var times []time.Duration
 	for _, f := range faults {
@@ -51,7 +52,8 @@ func bandIn(faults []harness.Fault, group int, from, to, end time.Duration) band
 	rank := []string{"", "band after", "band", "band cut"}
 	for i, f := range faults {
 		class, say := "", ""
-		heal, span := healsFrom(f, end), fmt.Sprintf("%d %s, %s to %s", i+1, f.Name, units.At(f.Start), units.At(f.Heal))
+		heal, span := healsFrom(f, end), fmt.Sprintf("%d %s, %s to %s", i+1, f.Name, units.At(f.Start),
+			units.At(f.Heal))
 		if f.Heal == 0 {
 			span = fmt.Sprintf("%d %s, from %s on: the record stops before its heal", i+1, f.Name, units.At(f.Start))
 		}
@@ -61,7 +63,8 @@ func bandIn(faults []harness.Fault, group int, from, to, end time.Duration) band
 		case force:
 			class, say = "band", span
 		case max(f.Start, heal) <= from && to <= healsUntil(f, end):
-			class, say = "band after", fmt.Sprintf("%d %s heals, %s to %s", i+1, f.Name, units.At(heal), units.At(healsUntil(f, end)))
+			class, say = "band after", fmt.Sprintf("%d %s heals, %s to %s", i+1, f.Name, units.At(heal),
+				units.At(healsUntil(f, end)))
 		default:
 			continue
 		}
@@ -97,8 +100,8 @@ func unionOf(a, b []string) []string {
 	return a
 }
 
-// bands shades the time of the faults, and more lightly the time from the heal until the system was whole again. Bands of faults
-// that cut the client group off are marked. Group -1 means no group.
+// bands shades the time of the faults, and more lightly the time from the heal until the system was whole again. Bands
+// of faults that cut the client group off are marked. Group -1 means no group.
 func (f *frame) bands(faults []harness.Fault, group int, top, bottom float64) {
 	for _, b := range bandsOf(faults, group, f.to) {
 		f.rect(b.class, f.x(b.from), f.x(b.to), top, bottom, strings.Join(b.faults, "; "))

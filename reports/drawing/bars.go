@@ -8,7 +8,8 @@ import (
 	"github.com/doublegrant/doublegrant/harness/units"
 )
 
-// beliefBar is a client's belief in pixels: from its beginning at from, over the end of the lease, to where the client lets go.
+// beliefBar is a client's belief in pixels: from its beginning at from, over the end of the lease, to where the client
+// lets go.
 type beliefBar struct {
 	interleave.Belief
 	from, lease, to float64
@@ -35,12 +36,13 @@ func (l *Sequence) placeBeliefs(c Story) {
 	}
 }
 
-// placeOverlaps finds the place of each overlap that the checker judged. Those of messages are left out: no client believes that it
-// holds one.
+// placeOverlaps finds the place of each overlap that the checker judged. Those of messages are left out: no client
+// believes that it holds one.
 func (l *Sequence) placeOverlaps(c Story) {
 	l.key = c.Anomaly.Key
 	for _, o := range c.Anomaly.Overlaps() {
-		s := sharedHold{a: interleave.ClientOf(o.With, c.Clients), b: interleave.ClientOf(o.Client, c.Clients), to: l.end}
+		s := sharedHold{a: interleave.ClientOf(o.With, c.Clients), b: interleave.ClientOf(o.Client, c.Clients),
+			to: l.end}
 		if o.To > 0 {
 			s.to = l.y(c.StepAt(o.To, 0))
 		}
@@ -69,11 +71,12 @@ func (l *Sequence) drawOverlaps() {
 	}
 }
 
-// drawBars draws on each lane the locks that its client has: full while the lease lasts, hollow after it, and in the colour of
-// alarm while another client has the lock, too.
+// drawBars draws on each lane the locks that its client has: full while the lease lasts, hollow after it, and in the
+// colour of alarm while another client has the lock, too.
 func (l *Sequence) drawBars() {
 	for _, b := range l.bars {
-		l.drawBar("grip", b.Client, b.from, b.lease, fmt.Sprintf("client %d has %s, as far as it knows", b.Client+1, keyName(b.Key)))
+		l.drawBar("grip", b.Client, b.from, b.lease,
+			fmt.Sprintf("client %d has %s, as far as it knows", b.Client+1, keyName(b.Key)))
 		if b.outlastsLease() {
 			l.drawBar("grip over", b.Client, b.lease, b.to,
 				fmt.Sprintf("the lease is over, client %d has not given %s up", b.Client+1, keyName(b.Key)))
@@ -89,7 +92,8 @@ func (l *Sequence) drawBars() {
 func (b beliefBar) outlastsLease() bool { return b.to > b.lease }
 
 func (l *Sequence) drawBar(class string, client int, from, to float64, title string) {
-	path := fmt.Sprintf("M%[1]s,0 H%[2]s V%[3]s H%[1]s Z", units.Number(-halfBar), units.Number(halfBar), units.Number(to-from))
+	path := fmt.Sprintf("M%[1]s,0 H%[2]s V%[3]s H%[1]s Z", units.Number(-halfBar), units.Number(halfBar),
+		units.Number(to-from))
 	l.mark(class, l.lane(client), from, path, title)
 }
 

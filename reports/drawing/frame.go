@@ -105,7 +105,8 @@ func timeTickEvery(span time.Duration, n int) time.Duration {
 	}
 }
 
-// timeTick writes the label of a tick at t, in the unit that suits end, with as many digits as tell it from a tick one step away.
+// timeTick writes the label of a tick at t, in the unit that suits end, with as many digits as tell it from a tick one
+// step away.
 func timeTick(t, end, step time.Duration) string {
 	switch {
 	case end >= 2*time.Minute && step >= time.Second:

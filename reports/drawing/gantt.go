@@ -196,7 +196,8 @@ func (g *gantt) bars(client int, y float64) {
 	for _, op := range g.ops {
 		if op.Client == client {
 			g.rect("op "+OutcomeClass(op), g.at(op.Call), g.at(op.Return), y, y+barHigh,
-				fmt.Sprintf("%s, %s to %s (%s)", describeOp(op), units.At(op.Call), units.At(op.Return), units.Duration(op.Return-op.Call)))
+				fmt.Sprintf("%s, %s to %s (%s)", describeOp(op), units.At(op.Call), units.At(op.Return),
+					units.Duration(op.Return-op.Call)))
 		}
 	}
 }
@@ -204,7 +205,8 @@ func (g *gantt) bars(client int, y float64) {
 // highlight marks the time in which two owners hold the same key.
 func (g *gantt) highlight() {
 	for _, o := range g.both {
-		g.rect("overlap", g.at(o.From), g.end(o.Span), g.top, g.bottom, fmt.Sprintf("two owners from %s%s", units.At(o.From), untilWords(o.Span)))
+		g.rect("overlap", g.at(o.From), g.end(o.Span), g.top, g.bottom,
+			fmt.Sprintf("two owners from %s%s", units.At(o.From), untilWords(o.Span)))
 	}
 }
 

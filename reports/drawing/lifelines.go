@@ -29,8 +29,8 @@ const (
 	cross     = "M-6,-6 L6,6 M-6,6 L6,-6"
 )
 
-// Sequence draws a counterexample as a sequence diagram: a vertical line for each client and one for Redis, with time running
-// downwards. All texts stand in one column between the clients and Redis, where they cross no lane.
+// Sequence draws a counterexample as a sequence diagram: a vertical line for each client and one for Redis, with time
+// running downwards. All texts stand in one column between the clients and Redis, where they cross no lane.
 type Sequence struct {
 	Drawing
 	lines   []Line
@@ -42,8 +42,8 @@ type Sequence struct {
 	end     float64 // y at which the lanes end
 }
 
-// rowPosition holds the y positions of a line: its borders, the arrow to Redis and the arrow back. In a line without arrows both
-// are at the middle.
+// rowPosition holds the y positions of a line: its borders, the arrow to Redis and the arrow back. In a line without
+// arrows both are at the middle.
 type rowPosition struct{ top, call, reply, bottom float64 }
 
 // Draw draws the first lines of a counterexample.

@@ -64,7 +64,8 @@ func (l *Sequence) Moments(c Story) []Moment {
 // isOverdue reports whether the client goes by a lease that is over after a step.
 func isOverdue(beliefs []interleave.Belief, client, step int) bool {
 	return slices.ContainsFunc(beliefs, func(b interleave.Belief) bool {
-		return b.Client == client && b.LeaseEnds != interleave.Never && b.LeaseEnds <= step && (b.To == interleave.Never || b.To > step)
+		return b.Client == client && b.LeaseEnds != interleave.Never && b.LeaseEnds <= step &&
+			(b.To == interleave.Never || b.To > step)
 	})
 }
 

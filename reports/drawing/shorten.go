@@ -15,9 +15,9 @@ const (
 // timeCut is a span of time that is not drawn.
 type timeCut struct{ from, to time.Duration }
 
-// quietCuts finds the spans between moments that are worth leaving out. Each is at least a tenth of the whole and three times as long
-// as the longest one that stays; together they are at least three fifths. A margin stays at both ends of each. The spans in seen
-// are never left out, and get an eighth of the picture if possible.
+// quietCuts finds the spans between moments that are worth leaving out. Each is at least a tenth of the whole and three
+// times as long as the longest one that stays; together they are at least three fifths. A margin stays at both ends of
+// each. The spans in seen are never left out, and get an eighth of the picture if possible.
 func quietCuts(moments []time.Duration, seen []timeCut) []timeCut {
 	gaps := gapsOf(moments, seen)
 	var best []timeCut

@@ -28,7 +28,8 @@ const (
 	probe                 // the harness looks at what is left
 )
 
-// Line is one line of a counterexample, as the page, the terminal and the picture show it. Its texts have no control characters.
+// Line is one line of a counterexample, as the page, the terminal and the picture show it. Its texts have no control
+// characters.
 type Line struct {
 	kind    lineKind
 	Number  string

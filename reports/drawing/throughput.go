@@ -34,8 +34,8 @@ func (r Run) Throughput() Drawing {
 	return stacked(r, "operations a second by outcome", 190, 4, layers())
 }
 
-// Trouble draws the operations that failed or are unknown, on a scale of their own: a few of them would not show among thousands
-// of others.
+// Trouble draws the operations that failed or are unknown, on a scale of their own: a few of them would not show among
+// thousands of others.
 func (r Run) Trouble() Drawing {
 	return stacked(r, "failed and unknown operations a second", 70, 2, layers()[2:])
 }
@@ -178,7 +178,8 @@ func (r Run) Latencies() Drawing {
 	f.path("curve p50", f.curve(r.Stats, y, func(b analysis.Bucket) time.Duration { return b.P50 }))
 	f.hover(r.Stats, f.top, f.bottom, func(s analysis.Stats, b int) string {
 		l := s.Buckets[b].Latency
-		return fmt.Sprintf("p50 %s, p99 %s, max %s", units.Duration(l.P50), units.Duration(l.P99), units.Duration(l.Max))
+		return fmt.Sprintf("p50 %s, p99 %s, max %s", units.Duration(l.P50), units.Duration(l.P99),
+			units.Duration(l.Max))
 	})
 	return f.Drawing
 }

@@ -16,9 +16,9 @@ import (
 	"github.com/doublegrant/doublegrant/harness/cluster"
 )
 
-// contained is a node's host in a container on this machine's network. The cluster's folder is mounted in it under the same
-// path, so that configuration, append-only file and Unix socket are where they are for a process. They outlive the container,
-// which can be made anew without loss.
+// contained is a node's host in a container on this machine's network. The cluster's folder is mounted in it under the
+// same path, so that configuration, append-only file and Unix socket are where they are for a process. They outlive the
+// container, which can be made anew without loss.
 type contained struct {
 	cluster.HostOptions
 	daemon *daemon
@@ -198,7 +198,8 @@ func (c *contained) inspect(ctx context.Context) (s container.State, err error) 
 var errNeverStarted = errors.New("it was never started")
 
 // callDaemon makes one call to the daemon about the container. It is an error if there is no container yet.
-func (c *contained) callDaemon(ctx context.Context, what string, call func(ctx context.Context, id string) error) error {
+func (c *contained) callDaemon(ctx context.Context, what string,
+	call func(ctx context.Context, id string) error) error {
 	c.mu.Lock()
 	id := c.id
 	c.mu.Unlock()
@@ -210,7 +211,8 @@ func (c *contained) callDaemon(ctx context.Context, what string, call func(ctx c
 	})
 }
 
-// remove kills a container and removes it with its volumes. It is no error if the container is gone, or about to be removed.
+// remove kills a container and removes it with its volumes. It is no error if the container is gone, or about to be
+// removed.
 func (d *daemon) remove(ctx context.Context, name, id string) error {
 	return d.callWithin(ctx, "remove "+name, func(ctx context.Context) error {
 		_, err := d.api.ContainerRemove(ctx, id, client.ContainerRemoveOptions{Force: true, RemoveVolumes: true})

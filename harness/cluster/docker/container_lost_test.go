@@ -123,14 +123,15 @@ func TestADockerDaemonThatIsLostInTheMiddle(t *testing.T) {
 			}
 			require.Contains(t, said["stop"], "doctor --clean")
 			way.regain(t, p)
-			require.Eventually(t, func() bool { return len(onDocker.Remains(t, tmp, "-")) == 0 }, platformtest.Hang, 20*time.Millisecond,
+			require.Eventually(t, func() bool { return len(onDocker.Remains(t, tmp, "-")) == 0 }, platformtest.Hang,
+				20*time.Millisecond,
 				"the watchdog did not find the daemon once it was there")
 		})
 	}
 }
 
-// actWithout runs a harness in the folder tmp that loses its daemon once its cluster is up, and returns what it says of each act: the time
-// that it took, and the error.
+// actWithout runs a harness in the folder tmp that loses its daemon once its cluster is up, and returns what it says of
+// each act: the time that it took, and the error.
 func actWithout(t *testing.T, tmp, dockerHost string, lose func()) map[string]string {
 	t.Helper()
 	v := platformtest.NewVictim(t, stepwise)

@@ -16,8 +16,8 @@ import (
 	"github.com/testcontainers/testcontainers-go/log"
 )
 
-// bounds holds the longest times of calls to the Docker daemon. They guard against a daemon that hangs: tenths of a second are usual,
-// but on a machine whose cores are all busy the start of a container took more than 10 s.
+// bounds holds the longest times of calls to the Docker daemon. They guard against a daemon that hangs: tenths of a
+// second are usual, but on a machine whose cores are all busy the start of a container took more than 10 s.
 type bounds struct {
 	change time.Duration // for a call that makes or changes something
 	look   time.Duration // for a call that only looks
@@ -38,12 +38,13 @@ type daemon struct {
 	image   string // image from which nodes run
 }
 
-// findDaemon returns the daemon at $DOCKER_HOST or, if that is not set, the one that testcontainers finds (the Docker context,
-// the usual sockets). The error wraps ErrNoDocker if there is none, or if its containers cannot use this machine's network.
+// findDaemon returns the daemon at $DOCKER_HOST or, if that is not set, the one that testcontainers finds (the Docker
+// context, the usual sockets). The error wraps ErrNoDocker if there is none, or if its containers cannot use this
+// machine's network.
 func findDaemon(ctx context.Context, b bounds) (*daemon, error) {
 	if image, _ := Inside(); image != "" {
-		return nil, fmt.Errorf("%w inside the image %s: its nodes are processes of the same container; leave --on docker out, "+
-			"or use it with a doublegrant outside of a container", ErrNoDocker, image)
+		return nil, fmt.Errorf("%w inside the image %s: its nodes are processes of the same container; leave --on "+
+			"docker out, or use it with a doublegrant outside of a container", ErrNoDocker, image)
 	}
 	d, info, err := anyDaemon(ctx, b)
 	if err != nil {
@@ -52,8 +53,9 @@ func findDaemon(ctx context.Context, b bounds) (*daemon, error) {
 	own := info.OSType != "linux" || strings.Contains(info.OperatingSystem, "Docker Desktop") ||
 		strings.Contains(strings.Join(info.SecurityOptions, " "), "name=rootless")
 	if own {
-		return nil, fmt.Errorf("%w: %s (%s) gives containers no part in this machine's network: "+
-			"use a Docker Engine that runs as root on Linux, or processes", ErrNoDocker, info.OperatingSystem, info.ServerVersion)
+		return nil, fmt.Errorf("%w: %s (%s) gives containers no part in this machine's network: use a Docker Engine "+
+			"that runs as root on Linux, or processes", ErrNoDocker, info.OperatingSystem,
+			info.ServerVersion)
 	}
 	return d, nil
 }
@@ -73,10 +75,10 @@ func anyDaemon(ctx context.Context, b bounds) (*daemon, system.Info, error) {
 	return &daemon{bounds: b, api: api, version: res.Info.ServerVersion}, res.Info, nil
 }
 
-// openClient makes testcontainers' client, or a plain one if testcontainers has found no daemon: it looks only once in a
-// process, and a daemon may have come up since. While it works, testcontainers' log is off, so that no greeting is printed. Unless
-// $TESTCONTAINERS_RYUK_DISABLED is set, it also turns testcontainers' reaper off for the whole process: the reaper needs an image of
-// its own and does what our watchdog does.
+// openClient makes testcontainers' client, or a plain one if testcontainers has found no daemon: it looks only once in
+// a process, and a daemon may have come up since. While it works, testcontainers' log is off, so that no greeting is
+// printed. Unless $TESTCONTAINERS_RYUK_DISABLED is set, it also turns testcontainers' reaper off for the whole process:
+// the reaper needs an image of its own and does what our watchdog does.
 func openClient(ctx context.Context) (*client.Client, error) {
 	opening.Lock()
 	defer opening.Unlock()
@@ -98,9 +100,9 @@ func openClient(ctx context.Context) (*client.Client, error) {
 	return it.Client, nil // without its wrapper, which answers every Info with the first answer
 }
 
-// openNamed makes a client of the daemon at $DOCKER_HOST. testcontainers, which makes our containers, is asked only once that
-// daemon answers: otherwise it would go on to another one and remember that for as long as the process lives. If it uses another
-// daemon all the same, such as by its own properties file, that is an error.
+// openNamed makes a client of the daemon at $DOCKER_HOST. testcontainers, which makes our containers, is asked only
+// once that daemon answers: otherwise it would go on to another one and remember that for as long as the process lives.
+// If it uses another daemon all the same, such as by its own properties file, that is an error.
 func openNamed(ctx context.Context) (*client.Client, error) {
 	named, err := client.New(client.FromEnv)
 	if err != nil {

@@ -18,13 +18,15 @@ import (
 
 const (
 	imageServer = "/usr/local/bin/redis-server" // in the image
-	digestLabel = "doublegrant.image"           // label with the digest of the image; not label itself, since containers inherit it
+	// label with the digest of the image; not label itself, since containers inherit it
+	digestLabel = "doublegrant.image"
 
 	importWithin = 2 * time.Minute // a second is usual
 )
 
-// BuildImage makes LocalImage from a redis-server binary of this machine, chosen as by cluster.FindRedis, and its shared
-// libraries. It asks no registry, and keeps an image that has the same files already. It returns the version of Redis in it.
+// BuildImage makes LocalImage from a redis-server binary of this machine, chosen as by cluster.FindRedis, and its
+// shared libraries. It asks no registry, and keeps an image that has the same files already. It returns the version of
+// Redis in it.
 func BuildImage(ctx context.Context, binary string) (version string, err error) {
 	binary, version, err = findServer(binary)
 	if err != nil {
@@ -54,9 +56,11 @@ func findServer(named string) (binary, version string, err error) {
 	return binary, version, nil
 }
 
-// importImage makes the image called name from its files and from lines of a Dockerfile, unless it has them already. It removes the
-// image that had this name before, if that has no other name and is not in use. It returns the size of the files in bytes.
-func (d *daemon) importImage(ctx context.Context, name string, files *imageFiles, lines []string) (size int, err error) {
+// importImage makes the image called name from its files and from lines of a Dockerfile, unless it has them already. It
+// removes the image that had this name before, if that has no other name and is not in use. It returns the size of the
+// files in bytes.
+func (d *daemon) importImage(ctx context.Context, name string, files *imageFiles, lines []string) (size int,
+	err error) {
 	root, err := files.tar()
 	if err != nil {
 		return 0, fmt.Errorf("cluster: gather the files of an image: %w", err)

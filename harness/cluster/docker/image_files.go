@@ -78,8 +78,8 @@ func (f *imageFiles) add(h tar.Header, content []byte) {
 	}
 }
 
-// sharedLibraries returns the paths of a binary's shared libraries, as the loader finds them, and that of the loader itself. A static
-// binary has none.
+// sharedLibraries returns the paths of a binary's shared libraries, as the loader finds them, and that of the loader
+// itself. A static binary has none.
 func sharedLibraries(ctx context.Context, binary string) ([]string, error) {
 	out, err := exec.CommandContext(ctx, "ldd", binary).CombinedOutput()
 	said := string(out)

@@ -43,9 +43,10 @@ type Made struct {
 	Clocks bool   // clocks of nodes can be set in it: this machine has the C compiler that this needs
 }
 
-// BuildHarnessImage makes an image of this program and of a redis-server of this machine, with the shared libraries that they need and
-// nothing else: no shell, no compiler, no other language. Clocks of nodes can be set in it if this machine has a compiler. It asks no
-// registry, and keeps an image that is the same already. Any Docker will do, also one whose containers cannot be nodes.
+// BuildHarnessImage makes an image of this program and of a redis-server of this machine, with the shared libraries
+// that they need and nothing else: no shell, no compiler, no other language. Clocks of nodes can be set in it if this
+// machine has a compiler. It asks no registry, and keeps an image that is the same already. Any Docker will do, also
+// one whose containers cannot be nodes.
 func BuildHarnessImage(ctx context.Context, h Harness) (Made, error) {
 	if h.Program == "" {
 		own, err := os.Executable()
@@ -85,7 +86,8 @@ func (h Harness) files(ctx context.Context, redis string, clocks []byte) *imageF
 	return files
 }
 
-// lines returns the rest of the image, in words of a Dockerfile. Whoever looks for a home finds /tmp, which any user can write to.
+// lines returns the rest of the image, in words of a Dockerfile. Whoever looks for a home finds /tmp, which any user
+// can write to.
 func (h Harness) lines(made Made) []string {
 	return []string{
 		"ENV PATH=" + path.Dir(imageProgram), "ENV HOME=/tmp", "ENV TMPDIR=/tmp",
@@ -98,8 +100,8 @@ func (h Harness) lines(made Made) []string {
 	}
 }
 
-// Inside returns the name under which the image was made in which this program runs, and the version of Redis there. Outside of an
-// image of BuildHarnessImage both are empty.
+// Inside returns the name under which the image was made in which this program runs, and the version of Redis there.
+// Outside of an image of BuildHarnessImage both are empty.
 func Inside() (image, redis string) {
 	if image = os.Getenv(insideEnv); image == "" {
 		return "", ""

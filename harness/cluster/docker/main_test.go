@@ -52,8 +52,8 @@ func TestMain(m *testing.M) {
 	onDocker.Main(m, map[string]func() int{stepwise: actStepwise})
 }
 
-// stepwise names a victim that starts one cluster, waits for a line on its standard input, acts on its node, stops it, and prints
-// the results. Once the cluster is up it waits for its daemon for a short time only.
+// stepwise names a victim that starts one cluster, waits for a line on its standard input, acts on its node, stops it,
+// and prints the results. Once the cluster is up it waits for its daemon for a short time only.
 const stepwise = "stepwise"
 
 // remembering is Docker, and remembers the site that was found last.

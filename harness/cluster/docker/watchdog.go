@@ -16,18 +16,19 @@ import (
 	"github.com/doublegrant/doublegrant/harness/await"
 )
 
-// The watchdog is a second process of our own binary. It outlives us to remove the containers that we could not, after a SIGKILL,
-// a panic, an os.Exit or the time limit of a test. It reads from a pipe which clusters have containers. The pipe ends when we do,
-// whatever ends us. Folders have watchdogs of their own, see harness/cluster.
+// The watchdog is a second process of our own binary. It outlives us to remove the containers that we could not, after
+// a SIGKILL, a panic, an os.Exit or the time limit of a test. It reads from a pipe which clusters have containers. The
+// pipe ends when we do, whatever ends us. Folders have watchdogs of their own, see harness/cluster.
 
-// watchdogEnv is the environment variable that makes a process that calls Watchdog the watchdog of the process that it names.
+// watchdogEnv is the environment variable that makes a process that calls Watchdog the watchdog of the process that it
+// names.
 const watchdogEnv = "DOUBLEGRANT_DOCKER_WATCHDOG_OF"
 
 // watched is set once the program has called Watchdog. Without that call a second process of it would be no watchdog.
 var watched atomic.Bool
 
-// Watchdog does the work of the watchdog if this process was started as one, and then returns true: main has nothing more to do.
-// In any other process it returns false at once, and [Platform] can be used from then on.
+// Watchdog does the work of the watchdog if this process was started as one, and then returns true: main has nothing
+// more to do. In any other process it returns false at once, and [Platform] can be used from then on.
 //
 //	func TestMain(m *testing.M) {
 //		if docker.Watchdog() {
@@ -73,8 +74,8 @@ func watch(from io.Reader) {
 	cleaning.Wait()
 }
 
-// removeContainers removes the containers of a folder. It drops errors, since nobody is left to hear them: the next start or doctor --clean
-// removes the rest.
+// removeContainers removes the containers of a folder. It drops errors, since nobody is left to hear them: the next
+// start or doctor --clean removes the rest.
 func removeContainers(ctx context.Context, folder string) {
 	_ = await.Until(ctx, time.Second, func() error { // the daemon may have died, too, and be on its way back
 		d, err := findDaemon(ctx, Platform{}.bounds())

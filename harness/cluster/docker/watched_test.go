@@ -41,5 +41,6 @@ func TestAProgramThatCannotWatchItsContainersMakesNone(t *testing.T) {
 
 func TestAPlatformThatIsNotLinkedIsSaid(t *testing.T) {
 	_, err := cluster.Options{On: cluster.NotLinked("docker")}.Preflight()
-	require.ErrorContains(t, err, "this program cannot run nodes on docker: it was built without it (import harness/cluster/docker")
+	require.ErrorContains(t, err, "this program cannot run nodes on docker: it was built without it (import "+
+		"harness/cluster/docker")
 }

@@ -7,7 +7,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Of a long time without a reading one step counts, and it is a standstill. A busy machine, which lets the process wait a little, is none.
+// Of a long time without a reading one step counts, and it is a standstill. A busy machine, which lets the process wait
+// a little, is none.
 func TestTimeInWhichNobodyReadsTheClockIsNoTimeAwake(t *testing.T) {
 	c := &Clock{}
 	for _, at := range []struct {

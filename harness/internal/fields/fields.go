@@ -18,8 +18,8 @@ import (
 	"github.com/doublegrant/doublegrant/harness/suggest"
 )
 
-// Place remembers from which file a struct was read, and on which lines its fields are. The zero value belongs to a struct that
-// was not read from a file.
+// Place remembers from which file a struct was read, and on which lines its fields are. The zero value belongs to a
+// struct that was not read from a file.
 type Place struct {
 	file  string
 	line  int
@@ -64,8 +64,8 @@ type Placed interface{ Put(Place) }
 // yamlLine matches the beginning of the parser's messages.
 var yamlLine = regexp.MustCompile(`^yaml: (?:line (\d+): )?`)
 
-// Read fills the struct that into points to from r, which holds one YAML mapping. file is the name for errors, which begin with
-// it and the line.
+// Read fills the struct that into points to from r, which holds one YAML mapping. file is the name for errors, which
+// begin with it and the line.
 func Read(file string, r io.Reader, into any) error {
 	dec := yaml.NewDecoder(r)
 	var doc, more yaml.Node
@@ -73,10 +73,12 @@ func Read(file string, r io.Reader, into any) error {
 	case errors.Is(err, io.EOF):
 		return fmt.Errorf("%s:1: nothing is in it: a plan names at least a variant, a suite has a list of runs", file)
 	case err != nil:
-		return fmt.Errorf("%s:%d: not YAML: %s%s", file, lineOf(err), yamlLine.ReplaceAllString(err.Error(), ""), hint(err))
+		return fmt.Errorf("%s:%d: not YAML: %s%s", file, lineOf(err), yamlLine.ReplaceAllString(err.Error(), ""),
+			hint(err))
 	}
 	if err := dec.Decode(&more); !errors.Is(err, io.EOF) {
-		return fmt.Errorf("%s:%d: here a second YAML document begins, after a line of --- or a closing bracket: put one plan or suite into a file", file, max(more.Line, 1))
+		return fmt.Errorf("%s:%d: here a second YAML document begins, after a line of --- or a closing bracket: put "+
+			"one plan or suite into a file", file, max(more.Line, 1))
 	}
 	return Reader{file}.Fill(doc.Content[0], reflect.ValueOf(into).Elem())
 }
@@ -89,7 +91,8 @@ func hint(err error) string {
 	return `: put what follows the first colon into braces, such as "expect: {invalid: [double-grant]}"`
 }
 
-// countsFromZero matches the messages in which the parser counts lines from 0: those about structure. The others are about characters.
+// countsFromZero matches the messages in which the parser counts lines from 0: those about structure. The others are
+// about characters.
 var countsFromZero = regexp.MustCompile(`did not find expected (<|'-'|'\?'|',' or|key|node content)`)
 
 // lineOf returns the line that the parser's message names, counted from 1.
@@ -105,8 +108,8 @@ func lineOf(err error) int {
 	return line
 }
 
-// Reader fills structs from a file's nodes. The YAML library could do so itself, but it is not strict about nodes that a type
-// reads by itself, and its messages name Go's types.
+// Reader fills structs from a file's nodes. The YAML library could do so itself, but it is not strict about nodes that
+// a type reads by itself, and its messages name Go's types.
 type Reader struct{ File string }
 
 // Errorf returns an error that begins with the file and the line of the node.
@@ -124,7 +127,8 @@ func (r Reader) Fill(n *yaml.Node, s reflect.Value) error {
 		key, value := n.Content[i], n.Content[i+1]
 		f, ok := inFiles(s.Type(), key.Value)
 		if !ok {
-			return r.Errorf(key, "unknown field %q: %s", Shortened(key.Value), suggest.Meant(key.Value, yamlNames(s.Type())))
+			return r.Errorf(key, "unknown field %q: %s", Shortened(key.Value),
+				suggest.Meant(key.Value, yamlNames(s.Type())))
 		}
 		if _, twice := where.lines[key.Value]; twice {
 			return r.Errorf(key, "%s is given twice", Shortened(key.Value))
@@ -134,7 +138,8 @@ func (r Reader) Fill(n *yaml.Node, s reflect.Value) error {
 		if Followed(value).Kind == yaml.ScalarNode && hasFields(field) {
 			others := slices.DeleteFunc(yamlNames(s.Type()), func(name string) bool { return name == key.Value })
 			return r.Errorf(value, "%s is %s: %s", key.Value, Written(Followed(value)),
-				cmp.Or(suggest.Question("", key.Value, others), "want fields and their values here, such as "+strconv.Quote(firstOf(field.Type())+": ...")))
+				cmp.Or(suggest.Question("", key.Value, others),
+					"want fields and their values here, such as "+strconv.Quote(firstOf(field.Type())+": ...")))
 		}
 		if zero == "never" {
 			set = r.setOrNever
@@ -143,7 +148,8 @@ func (r Reader) Fill(n *yaml.Node, s reflect.Value) error {
 			return err
 		}
 		if zero == "default" && field.IsZero() {
-			return r.Errorf(value, "%s is %s: ask for more than 0, or leave it out", key.Value, Shortened(Followed(value).Value))
+			return r.Errorf(value, "%s is %s: ask for more than 0, or leave it out", key.Value,
+				Shortened(Followed(value).Value))
 		}
 	}
 	if p, ok := s.Addr().Interface().(Placed); ok {
@@ -204,7 +210,8 @@ func (r Reader) set(name string, n *yaml.Node, field reflect.Value) error {
 	return nil
 }
 
-// setOrNever sets a field with the tag zero:"never". A file's 0 means never, and is -1 in the field, whose 0 means a default.
+// setOrNever sets a field with the tag zero:"never". A file's 0 means never, and is -1 in the field, whose 0 means a
+// default.
 func (r Reader) setOrNever(name string, n *yaml.Node, field reflect.Value) error {
 	v, err := strconv.Atoi(n.Value)
 	if err != nil || v < 0 {
@@ -264,7 +271,8 @@ func Written(n *yaml.Node) string {
 	return map[yaml.Kind]string{yaml.MappingNode: "a mapping", yaml.SequenceNode: "a list"}[n.Kind]
 }
 
-// Shortened cuts a text to what a message may quote. The text may come from a file that is not a plan, and may be a secret.
+// Shortened cuts a text to what a message may quote. The text may come from a file that is not a plan, and may be a
+// secret.
 func Shortened(text string) string {
 	const most = 40
 	if runes := []rune(text); len(runes) > most {

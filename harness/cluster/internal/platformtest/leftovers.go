@@ -66,8 +66,8 @@ func (p Platform) NothingIsLeftOfAKilledHarness(t *testing.T) {
 	require.NoError(t, Connect(t, c, 0).Set(t.Context(), "k", "v", 0).Err())
 }
 
-// OrphansAreRemovedAndNothingElse kills harnesses together with their watchdogs. kinds lists the kinds of leftovers that have to be
-// found.
+// OrphansAreRemovedAndNothingElse kills harnesses together with their watchdogs. kinds lists the kinds of leftovers
+// that have to be found.
 func (p Platform) OrphansAreRemovedAndNothingElse(t *testing.T, kinds ...string) {
 	c, own := p.bystander(t)
 	p.killBoth(t, own)
@@ -96,8 +96,8 @@ func (p Platform) OrphansAreRemovedAndNothingElse(t *testing.T, kinds ...string)
 	Whole(t, c)
 }
 
-// awaitNothing waits until nothing remains. Files and hosts are gone already, but the kernel may not have ended the nodes of a
-// dead harness yet.
+// awaitNothing waits until nothing remains. Files and hosts are gone already, but the kernel may not have ended the
+// nodes of a dead harness yet.
 func (p Platform) awaitNothing(t *testing.T, own string) {
 	t.Helper()
 	for _, what := range p.Remains(t, os.TempDir(), own) {
@@ -108,7 +108,8 @@ func (p Platform) awaitNothing(t *testing.T, own string) {
 
 func (p Platform) orphans(t *testing.T) []cluster.Leftover {
 	t.Helper()
-	return slices.DeleteFunc(p.leftovers(t), func(l cluster.Leftover) bool { return l.Owned || filepath.Dir(l.Run) != os.TempDir() })
+	return slices.DeleteFunc(p.leftovers(t),
+		func(l cluster.Leftover) bool { return l.Owned || filepath.Dir(l.Run) != os.TempDir() })
 }
 
 // killBoth kills a harness with six nodes and its watchdogs.
@@ -133,8 +134,8 @@ func (p Platform) killBoth(t *testing.T, own string) {
 	p.awaitOrphans(t)
 }
 
-// awaitOrphans waits until something is nobody's. A cluster of another test that is given the subnet of a dead one passes for the
-// owner of its hosts until it ends.
+// awaitOrphans waits until something is nobody's. A cluster of another test that is given the subnet of a dead one
+// passes for the owner of its hosts until it ends.
 func (p Platform) awaitOrphans(t *testing.T) {
 	t.Helper()
 	Eventually(t, func() bool { return len(p.orphans(t)) > 0 }, "all that is left has an owner")

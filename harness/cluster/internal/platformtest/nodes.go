@@ -48,7 +48,8 @@ func (p Platform) OneFailover(t *testing.T) {
 	t.Logf("whole %v after the restart", time.Since(restarted))
 	role, err := c.Role(ctx, old)
 	require.NoError(t, err)
-	// Where a machine stands still for longer than Sentinels wait, they replace the new primary as well, perhaps by the old one.
+	// Where a machine stands still for longer than Sentinels wait, they replace the new primary as well, perhaps by the
+	// old one.
 	if promoted := ev.Of("", "+promoted-slave"); len(promoted) == 1 {
 		require.Equal(t, "slave", role)
 	} else {
@@ -64,8 +65,8 @@ func (p Platform) OneFailover(t *testing.T) {
 	}
 }
 
-// TakesItsClients checks that a node takes the clients that it is to take: a redis-server that may open fewer files lowers its
-// maxclients, and only logs it.
+// TakesItsClients checks that a node takes the clients that it is to take: a redis-server that may open fewer files
+// lowers its maxclients, and only logs it.
 func (p Platform) TakesItsClients(t *testing.T) {
 	o := p.Options
 	o.Clients = 50

@@ -1,5 +1,5 @@
-// Package platformtest holds what every platform of clusters has to pass, local processes and containers alike, and the helpers
-// of those tests.
+// Package platformtest holds what every platform of clusters has to pass, local processes and containers alike, and the
+// helpers of those tests.
 package platformtest
 
 import (
@@ -27,7 +27,8 @@ type Platform struct {
 	Options cluster.Options                      // options of its clusters; On is the platform
 	Sites   func(context.Context) []cluster.Site // where its hosts may be left over; nil: nowhere
 	Dogs    int                                  // watchdogs of a harness besides the one of its folder
-	Usual   time.Duration                        // time in which a harness surely starts a cluster and stops it; default 2s
+	// time in which a harness surely starts a cluster and stops it; default 2s
+	Usual time.Duration
 }
 
 // Events collects what a cluster reports.
@@ -54,8 +55,8 @@ func (e *Events) Of(node, kind string) (all []harness.Event) {
 	return all
 }
 
-// Up starts a cluster in a temporary folder of its own. When the test is over it stops the cluster, and fails the test if a file, a
-// process or a host is left.
+// Up starts a cluster in a temporary folder of its own. When the test is over it stops the cluster, and fails the test
+// if a file, a process or a host is left.
 func (p Platform) Up(t *testing.T, c *cluster.Cluster) *Events {
 	t.Helper()
 	tmp := t.TempDir()
@@ -105,7 +106,8 @@ func (p Platform) sites(ctx context.Context) []cluster.Site {
 // StartQuietly starts a cluster whose events and log nobody reads.
 func StartQuietly(t *testing.T, c *cluster.Cluster) error {
 	t.Helper()
-	return c.Start(t.Context(), harness.NewClock(), func(harness.Event) {}, slog.New(slog.NewTextHandler(io.Discard, nil)))
+	return c.Start(t.Context(), harness.NewClock(), func(harness.Event) {},
+		slog.New(slog.NewTextHandler(io.Discard, nil)))
 }
 
 // Connect returns a client of a group.

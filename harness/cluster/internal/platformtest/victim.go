@@ -18,8 +18,8 @@ import (
 	"github.com/doublegrant/doublegrant/harness/internal/processes"
 )
 
-// asHarness is the environment variable that makes the test binary a harness of clusters; its value says what that does. Such
-// a process can be killed, to see what it leaves behind.
+// asHarness is the environment variable that makes the test binary a harness of clusters; its value says what that
+// does. Such a process can be killed, to see what it leaves behind.
 const asHarness = "DOUBLEGRANT_TEST_AS_HARNESS"
 
 // What a harness does.
@@ -28,8 +28,8 @@ const (
 	idle = "idle" // starts one cluster of six nodes, prints the result, and does nothing until its standard input ends
 )
 
-// Main runs the tests, or is a victim of one. It does not return. more has what other victims of the test binary do, by name; each
-// returns its exit code.
+// Main runs the tests, or is a victim of one. It does not return. more has what other victims of the test binary do, by
+// name; each returns its exit code.
 func (p Platform) Main(m *testing.M, more map[string]func() int) {
 	switch as := os.Getenv(asHarness); as {
 	case "":
