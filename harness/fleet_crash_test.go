@@ -25,14 +25,17 @@ func TestACrashedClientIsNeverHeardOfAgainAndItsWorkerGoesOn(t *testing.T) {
 				func(ctx context.Context, rng *rand.Rand) (harness.Injection, error) {
 					died += 4
 					c.fleet.Crash(0, rng)
-					err := await(ctx, func() bool { return c.fleet.Crashes(0) == died && c.opened.Load() == int64(8+1+died) })
+					err := await(ctx, func() bool {
+						return c.fleet.Crashes(0) == died && c.opened.Load() == int64(8+1+died)
+					})
 					return harness.Injection{Bite: "they died"}, err
 				}}})
 		}
 		res := ran(t, s)
 		require.Equal(t, 4*rounds, died)
 		require.Zero(t, c.fleet.Crashes(1))
-		require.EqualValues(t, 8+1+4*rounds, c.opened.Load(), "one for each worker and each crash, and one more for that which failed")
+		require.EqualValues(t, 8+1+4*rounds, c.opened.Load(),
+			"one for each worker and each crash, and one more for that which failed")
 
 		cut := map[string]int{} // what crashes came upon
 		lastWord := map[int]harness.Op{}

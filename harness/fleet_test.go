@@ -123,7 +123,8 @@ func await(ctx context.Context, seen func() bool) error {
 }
 
 // struck lets the crew run with one fault.
-func (c *crew) struck(t *testing.T, stays time.Duration, do func(context.Context, *rand.Rand) (harness.Injection, error)) harness.Result {
+func (c *crew) struck(t *testing.T, stays time.Duration,
+	do func(context.Context, *rand.Rand) (harness.Injection, error)) harness.Result {
 	t.Helper()
 	s := c.spec()
 	s.Faults = []harness.TimedFault{{For: stays, Nemesis: strike{"struck", do}}}
@@ -192,21 +193,25 @@ func TestARunThatEndsWhileAGroupIsPausedResumesIt(t *testing.T) {
 		end        func(*crew, context.CancelFunc)
 		err, proof string
 	}{
-		"interrupted":             {func(_ *crew, cancel context.CancelFunc) { cancel() }, "", "they stand"},
-		"another client panicked": {func(c *crew, _ context.CancelFunc) { c.bug.Store(true) }, "a client's bug", "they stand"},
-		"the nemesis panicked":    {func(*crew, context.CancelFunc) { panic("a bug") }, "a bug", "its injection came to no end"}, // it returns no heal
+		"interrupted": {func(_ *crew, cancel context.CancelFunc) { cancel() }, "", "they stand"},
+		"another client panicked": {func(c *crew, _ context.CancelFunc) { c.bug.Store(true) }, "a client's bug",
+			"they stand"},
+		// it returns no heal
+		"the nemesis panicked": {func(*crew, context.CancelFunc) { panic("a bug") }, "a bug",
+			"its injection came to no end"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			withCrew(t, func(t *testing.T, crew *crew) {
 				ctx, cancel := context.WithCancel(t.Context())
 				defer cancel()
 				s := crew.spec()
-				s.Faults = []harness.TimedFault{{For: time.Hour, Nemesis: strike{"freeze", func(ctx context.Context, _ *rand.Rand) (harness.Injection, error) {
-					resume, back := crew.fleet.Pause(0), crew.fleet.Skew(0, time.Hour)
-					err := await(ctx, func() bool { return crew.fleet.Standing(0) == 4 })
-					c.end(crew, cancel)
-					return harness.Injection{Bite: "they stand", Heal: healing(func() { resume(); back() })}, err
-				}}}}
+				s.Faults = []harness.TimedFault{{For: time.Hour,
+					Nemesis: strike{"freeze", func(ctx context.Context, _ *rand.Rand) (harness.Injection, error) {
+						resume, back := crew.fleet.Pause(0), crew.fleet.Skew(0, time.Hour)
+						err := await(ctx, func() bool { return crew.fleet.Standing(0) == 4 })
+						c.end(crew, cancel)
+						return harness.Injection{Bite: "they stand", Heal: healing(func() { resume(); back() })}, err
+					}}}}
 				began := time.Now()
 				res, err := harness.Run(ctx, s)
 				require.Equal(t, c.err != "", err != nil, "%v", err)

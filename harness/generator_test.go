@@ -69,7 +69,8 @@ func TestWhatGeneratorsFeedIsInOrder(t *testing.T) {
 			elsewhere{shares: shares, batches: [][]harness.Op{{at(4, 1, 5)}, {at(5, 1, 7), at(4, 6, 40)}}})
 		require.NoError(t, err)
 		require.Equal(t, []time.Duration{2, 5, 7, 9, 30, 40}, returns)
-		require.ElementsMatch(t, []harness.Share{{First: 0, End: 3}, {First: 3, End: 7}}, []harness.Share{<-shares, <-shares})
+		require.ElementsMatch(t, []harness.Share{{First: 0, End: 3}, {First: 3, End: 7}},
+			[]harness.Share{<-shares, <-shares})
 		require.True(t, res.Meta.Widened)
 	})
 }
@@ -92,7 +93,8 @@ func TestAFeedThatBreaksItsPromiseEndsTheRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		shares := make(chan harness.Share, 1)
 		_, _, err := record(t, elsewhere{shares: shares, batches: [][]harness.Op{{at(0, 1, 9)}, {at(1, 1, 8)}}})
-		require.ErrorContains(t, err, "harness: elsewhere: harness: an operation of client 1 from 1ns to 8ns comes after all before 9ns were there")
+		require.ErrorContains(t, err, "harness: elsewhere: harness: an operation of client 1 from 1ns to 8ns comes "+
+			"after all before 9ns were there")
 		_, _, err = record(t, elsewhere{shares: make(chan harness.Share, 1), batches: [][]harness.Op{{at(0, 9, 1)}}})
 		require.ErrorContains(t, err, "an operation of client 0")
 	})

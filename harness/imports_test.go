@@ -14,8 +14,8 @@ import (
 
 const module = "github.com/doublegrant/doublegrant/"
 
-// allowed lists which packages of this module each package imports, lowest first: none imports one that stands below it.
-// Tests may import what they like.
+// allowed lists which packages of this module each package imports, lowest first: none imports one that stands below
+// it. Tests may import what they like.
 var allowed = []room{
 	{"harness", nil},
 	{"lua", nil},
@@ -48,21 +48,29 @@ var allowed = []room{
 	{"harness/explore/internal/keyspace", nil},
 	{"harness/explore/internal/visited", nil},
 	{"harness/explore/internal/server", []string{
-		"harness", "harness/await", "harness/cluster", "harness/explore/internal/command", "harness/explore/internal/keyspace", "harness/explore/internal/resp", "harness/interleave",
+		"harness", "harness/await", "harness/cluster", "harness/explore/internal/command",
+		"harness/explore/internal/keyspace", "harness/explore/internal/resp", "harness/interleave",
 	}},
 	{"harness/explore/internal/schedule", []string{"harness/explore/internal/command", "harness/interleave"}},
 	{"harness/explore/internal/strategy", []string{"harness/explore/internal/schedule", "harness/interleave"}},
 	{"harness/explore/internal/findings", []string{"harness", "harness/interleave"}},
 	{"harness/explore/internal/frontier", []string{
-		"harness/explore/internal/command", "harness/explore/internal/findings", "harness/explore/internal/schedule", "harness/explore/internal/strategy", "harness/interleave",
+		"harness/explore/internal/command", "harness/explore/internal/findings", "harness/explore/internal/schedule",
+		"harness/explore/internal/strategy", "harness/interleave",
 	}},
 	{"harness/explore/internal/model", []string{
-		"harness", "harness/explore/internal/command", "harness/explore/internal/keyspace", "harness/explore/internal/schedule", "harness/explore/internal/visited",
+		"harness", "harness/explore/internal/command", "harness/explore/internal/keyspace",
+		"harness/explore/internal/schedule", "harness/explore/internal/visited",
 	}},
-	{"harness/explore/internal/trace", []string{"harness", "harness/explore/internal/command", "harness/explore/internal/keyspace", "harness/explore/internal/resp", "harness/interleave"}},
+	{"harness/explore/internal/trace", []string{"harness", "harness/explore/internal/command",
+		"harness/explore/internal/keyspace", "harness/explore/internal/resp", "harness/interleave"}},
 	{"harness/explore", []string{
-		"harness", "harness/await", "harness/cluster", "harness/explore/internal/command", "harness/explore/internal/findings", "harness/explore/internal/frontier", "harness/explore/internal/keyspace", "harness/explore/internal/model",
-		"harness/explore/internal/resp", "harness/explore/internal/schedule", "harness/explore/internal/server", "harness/explore/internal/strategy", "harness/explore/internal/trace", "harness/explore/internal/visited", "harness/interleave", "harness/internal/awake",
+		"harness", "harness/await", "harness/cluster", "harness/explore/internal/command",
+		"harness/explore/internal/findings", "harness/explore/internal/frontier", "harness/explore/internal/keyspace",
+		"harness/explore/internal/model",
+		"harness/explore/internal/resp", "harness/explore/internal/schedule", "harness/explore/internal/server",
+		"harness/explore/internal/strategy", "harness/explore/internal/trace", "harness/explore/internal/visited",
+		"harness/interleave", "harness/internal/awake",
 	}},
 
 	{"harness/analysis", []string{"harness", "harness/units"}},
@@ -73,35 +81,47 @@ var allowed = []room{
 	{"nemesis", []string{"harness", "harness/await", "harness/suggest"}},
 	{"workloads", []string{"harness", "harness/interleave", "harness/suggest", "lua"}},
 	{"workloads/clients", nil},
-	{"harness/outside", []string{"harness", "harness/cluster", "harness/interleave", "harness/internal/processes", "workloads", "workloads/clients"}},
-	{"reports/drawing", []string{"harness", "harness/analysis", "harness/interleave", "harness/suite/tally", "harness/units"}},
+	{"harness/outside", []string{"harness", "harness/cluster", "harness/interleave", "harness/internal/processes",
+		"workloads", "workloads/clients"}},
+	{"reports/drawing", []string{"harness", "harness/analysis", "harness/interleave", "harness/suite/tally",
+		"harness/units"}},
 	{"reports", []string{
-		"harness", "harness/analysis", "harness/interleave", "harness/suite/tally", "harness/texttable", "harness/units", "reports/drawing",
+		"harness", "harness/analysis", "harness/interleave", "harness/suite/tally", "harness/texttable",
+		"harness/units", "reports/drawing",
 	}},
 
 	{"harness/granttest", []string{
-		"harness", "harness/cluster", "harness/explore", "harness/interleave", "harness/units", "checkers", "nemesis", "reports", "workloads",
+		"harness", "harness/cluster", "harness/explore", "harness/interleave", "harness/units", "checkers", "nemesis",
+		"reports", "workloads",
 	}},
 
 	{"harness/plan", []string{
-		"harness", "harness/cluster", "harness/cluster/attached", "harness/cluster/external", "harness/explore", "harness/interleave", "harness/internal/fields", "harness/outside", "harness/suggest", "harness/units", "checkers", "nemesis", "workloads",
+		"harness", "harness/cluster", "harness/cluster/attached", "harness/cluster/external", "harness/explore",
+		"harness/interleave", "harness/internal/fields", "harness/outside", "harness/suggest", "harness/units",
+		"checkers", "nemesis", "workloads",
 	}},
 	{"harness/results", []string{
-		"harness", "harness/analysis", "harness/cluster", "harness/cluster/attached", "harness/explore", "harness/generators", "harness/interleave", "harness/history", "harness/outside", "harness/plan", "checkers",
+		"harness", "harness/analysis", "harness/cluster", "harness/cluster/attached", "harness/explore",
+		"harness/generators", "harness/interleave", "harness/history", "harness/outside", "harness/plan", "checkers",
 		"reports", "workloads",
 	}},
 	{"harness/suite", []string{
-		"harness", "harness/cluster", "harness/interleave", "harness/internal/fields", "harness/plan", "harness/results", "harness/suggest", "harness/suite/tally", "harness/units", "reports",
+		"harness", "harness/cluster", "harness/interleave", "harness/internal/fields", "harness/plan",
+		"harness/results", "harness/suggest", "harness/suite/tally", "harness/units", "reports",
 	}},
 	{"harness/coordinate", []string{
-		"harness/cluster", "harness/explore", "harness/generators", "harness/plan", "harness/results", "harness/suite", "harness/suite/tally", "harness/workqueue",
+		"harness/cluster", "harness/explore", "harness/generators", "harness/plan", "harness/results", "harness/suite",
+		"harness/suite/tally", "harness/workqueue",
 	}},
 	{"harness/experiments", []string{
-		"harness", "harness/analysis", "harness/cluster", "harness/plan", "harness/results", "harness/suggest", "checkers", "nemesis", "reports",
+		"harness", "harness/analysis", "harness/cluster", "harness/plan", "harness/results", "harness/suggest",
+		"checkers", "nemesis", "reports",
 	}},
 	{"harness/cli", []string{
-		"harness", "harness/cluster", "harness/cluster/docker", "harness/cluster/external", "harness/coordinate", "harness/experiments", "harness/explore", "harness/generators", "harness/interleave",
-		"harness/history", "harness/plan", "harness/results", "harness/suggest", "harness/suite", "harness/suite/tally", "harness/texttable", "harness/units",
+		"harness", "harness/cluster", "harness/cluster/docker", "harness/cluster/external", "harness/coordinate",
+		"harness/experiments", "harness/explore", "harness/generators", "harness/interleave",
+		"harness/history", "harness/plan", "harness/results", "harness/suggest", "harness/suite", "harness/suite/tally",
+		"harness/texttable", "harness/units",
 		"harness/workqueue", "harness/workqueue/jetstream", "nemesis", "reports", "workloads",
 	}},
 	{"harness/cmd/doublegrant", []string{"harness/cli"}},
@@ -116,7 +136,10 @@ var others = []library{
 	{"github.com/testcontainers/testcontainers-go", []string{"harness/cluster/docker"}},
 	{"github.com/moby/moby", []string{"harness/cluster/docker"}},
 	{"github.com/containerd/errdefs", []string{"harness/cluster/docker"}},
-	{"github.com/redis/go-redis", []string{"harness/cluster", "harness/cluster/attached", "harness/cluster/attached/attachedtest", "harness/cluster/external", "harness/cluster/internal/platformtest", "harness/explore", "harness/granttest", "harness/interleave", "harness/outside", "harness/results", "workloads"}},
+	{"github.com/redis/go-redis", []string{"harness/cluster", "harness/cluster/attached",
+		"harness/cluster/attached/attachedtest", "harness/cluster/external", "harness/cluster/internal/platformtest",
+		"harness/explore", "harness/granttest", "harness/interleave", "harness/outside", "harness/results",
+		"workloads"}},
 	{"github.com/cespare/xxhash", []string{"harness/explore/internal/visited"}},
 	{"github.com/klauspost/compress", []string{"harness/history"}},
 	{"github.com/anishathalye/porcupine", []string{"checkers"}},
@@ -128,7 +151,9 @@ var others = []library{
 	{"github.com/schollz/progressbar", []string{"harness/cli"}},
 	{"github.com/fatih/color", []string{"harness/cli"}},
 	{"github.com/spf13/pflag", []string{"harness/cli"}},
-	{"github.com/stretchr/testify", []string{"harness/cluster/internal/platformtest", "harness/workqueue/internal/contract"}}, // and tests
+	// and tests
+	{"github.com/stretchr/testify", []string{"harness/cluster/internal/platformtest",
+		"harness/workqueue/internal/contract"}},
 	{"github.com/nats-io", []string{"harness/workqueue/jetstream"}},
 	{"golang.org/x/term", []string{"harness/texttable"}},
 	{"al.essio.dev/pkg/shellescape", []string{"harness/plan", "reports"}},
@@ -146,11 +171,13 @@ type library struct {
 	in   []string
 }
 
-// TestImportsPointDownwards holds the imports of the whole module, on any system, to the tables above. Tests are left out.
+// TestImportsPointDownwards holds the imports of the whole module, on any system, to the tables above. Tests are left
+// out.
 func TestImportsPointDownwards(t *testing.T) {
 	root, err := filepath.Abs("..")
 	require.NoError(t, err)
-	imports, users := map[string][]string{}, map[string][]string{} // what each package imports of this module, and who each library
+	// what each package imports of this module, and who each library
+	imports, users := map[string][]string{}, map[string][]string{}
 	require.NoError(t, eachSource(root, func(name, _ string, file *ast.File) {
 		found := imports[name]
 		for _, spec := range file.Imports {
@@ -172,7 +199,8 @@ func TestImportsPointDownwards(t *testing.T) {
 	}
 	require.ElementsMatch(t, above, slices.Collect(maps.Keys(imports)), "the rows, and the packages that are there")
 	for _, l := range others {
-		require.ElementsMatch(t, l.in, distinct(users[l.name]), "the row of %s, and the packages that import it", l.name)
+		require.ElementsMatch(t, l.in, distinct(users[l.name]), "the row of %s, and the packages that import it",
+			l.name)
 		delete(users, l.name)
 	}
 	require.Empty(t, users, "libraries without a row, and the packages that import them")

@@ -9,10 +9,12 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestOnlyTheCommandAndItsTestsLinkWhatIsHeavy looks at all that is linked into the programs and the test binaries of this module,
-// not at their own imports alone. None links the types of Kubernetes: only a long test with a build tag does.
+// TestOnlyTheCommandAndItsTestsLinkWhatIsHeavy looks at all that is linked into the programs and the test binaries of
+// this module, not at their own imports alone. None links the types of Kubernetes: only a long test with a build tag
+// does.
 func TestOnlyTheCommandAndItsTestsLinkWhatIsHeavy(t *testing.T) {
-	cmd := exec.Command("go", "list", "-deps", "-test", "-f", `{{if eq .Name "main"}}{{.ImportPath}} {{join .Deps " "}}{{end}}`, "./...")
+	cmd := exec.Command("go", "list", "-deps", "-test", "-f",
+		`{{if eq .Name "main"}}{{.ImportPath}} {{join .Deps " "}}{{end}}`, "./...")
 	cmd.Dir = ".."
 	out, err := cmd.Output()
 	require.NoError(t, err)
@@ -22,7 +24,8 @@ func TestOnlyTheCommandAndItsTestsLinkWhatIsHeavy(t *testing.T) {
 			"harness/cluster/docker.test", "harness/cli.test", "harness/cmd/doublegrant",
 		},
 		"github.com/nats-io": {
-			"harness/workqueue/jetstream.test", "harness/cli.test", "harness/cmd/doublegrant", "harness/kubernetes.test",
+			"harness/workqueue/jetstream.test", "harness/cli.test", "harness/cmd/doublegrant",
+			"harness/kubernetes.test",
 		},
 		"k8s.io|sigs.k8s.io": nil,
 	} {

@@ -56,7 +56,8 @@ func TestDenied(t *testing.T) {
 }
 
 func TestErrorRepliesAreTheirFirstWord(t *testing.T) {
-	for reason, want := range map[string]bool{"READONLY": true, "ERR": true, "": false, "held": false, "READ ONLY": false, "timeout": false} {
+	for reason, want := range map[string]bool{"READONLY": true, "ERR": true, "": false, "held": false,
+		"READ ONLY": false, "timeout": false} {
 		require.Equal(t, want, harness.IsErrorReply(reason), reason)
 	}
 }

@@ -63,7 +63,8 @@ func TestOperationsAreWrittenInOrderOfReturn(t *testing.T) {
 	record(t, 0, 16, 5000)
 }
 
-// The clock may stand where it stood when the last operation returned: it tells no two instants apart that are close enough.
+// The clock may stand where it stood when the last operation returned: it tells no two instants apart that are close
+// enough.
 func TestTheLastInstantIsWritten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) { record(t, 0, 3, 2) })
 }

@@ -154,10 +154,11 @@ func TestTheSameSeedMakesTheSameChoices(t *testing.T) {
 			s := spec(f, &counter{})
 			s.Seed = seed
 			for i := range faults {
-				s.Tracks = append(s.Tracks, []harness.TimedFault{{Nemesis: strike{"roll", func(_ context.Context, rng *rand.Rand) (harness.Injection, error) {
-					faults[i] = rng.Uint64()
-					return harness.Injection{}, nil
-				}}}})
+				s.Tracks = append(s.Tracks, []harness.TimedFault{{Nemesis: strike{"roll",
+					func(_ context.Context, rng *rand.Rand) (harness.Injection, error) {
+						faults[i] = rng.Uint64()
+						return harness.Injection{}, nil
+					}}}})
 			}
 			ran(t, s)
 			clients = map[any]any{}
@@ -213,7 +214,8 @@ func TestEveryWayOutHealsStopsAndKeepsTheHistory(t *testing.T) {
 			s.Faults = []harness.TimedFault{{Nemesis: breaker{fake: f}}}
 		}, "two primaries"},
 		"a nemesis panics": {func(f *fake, s *harness.Spec) {
-			s.Faults = []harness.TimedFault{{Nemesis: breaker{fake: f, prove: func() error { panic("a nemesis's bug") }}, For: time.Second}}
+			s.Faults = []harness.TimedFault{{Nemesis: breaker{fake: f,
+				prove: func() error { panic("a nemesis's bug") }}, For: time.Second}}
 		}, "a nemesis's bug"},
 		"a client panics":   {func(f *fake, _ *harness.Spec) { f.panics = true }, "a client's bug"},
 		"the store is full": {func(_ *fake, s *harness.Spec) { s.Store = fullStore{harness.NewMemory()} }, "disk full"},

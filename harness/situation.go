@@ -1,12 +1,14 @@
 package harness
 
-// SituationName names a situation in which locks, filters or sequences are known to go wrong.
+// SituationName names a situation in which locks, filters or sequences are known to fail.
 type SituationName string
 
-// The situations of locks. The last instant of a lease is its last twentieth, up to the latest time at which it can be over.
+// The situations of locks. The last instant of a lease is its last twentieth, up to the latest time at which it can
+// end.
 const (
-	AcquiresAtOnce       SituationName = "two acquires pending at once"
-	LeaseEndedInside     SituationName = "lease ended inside"                       // of an owner that neither released nor extended before
+	AcquiresAtOnce SituationName = "two acquires pending at once"
+	// of an owner that neither released nor extended before
+	LeaseEndedInside     SituationName = "lease ended inside"
 	AskedInLastInstant   SituationName = "lock asked for in a lease's last instant" // by another
 	TakenAfterLease      SituationName = "lock taken after another's lease"         // which was not released before
 	TakenAtLeaseEnd      SituationName = "lock taken in the millisecond in which another's lease ends"
@@ -22,9 +24,10 @@ const (
 
 // The situations of message filters. Ages count from the claim or confirm that marked the message.
 const (
-	ClaimsAtOnce     SituationName = "two claims of a message pending at once"
-	AskedAgainEarly  SituationName = "message asked again early in its window"          // in the first third
-	AskedAgainLater  SituationName = "message asked again later in its window"          // after that, before the last twentieth
+	ClaimsAtOnce    SituationName = "two claims of a message pending at once"
+	AskedAgainEarly SituationName = "message asked again early in its window" // in the first third
+	// after that, before the last twentieth
+	AskedAgainLater  SituationName = "message asked again later in its window"
 	AskedAgainAtEnd  SituationName = "message asked again just before its window's end" // in the last twentieth
 	AskedAgainAfter  SituationName = "message asked again after its window's end"       //
 	ConfirmAfterTime SituationName = "confirm after the claim's lease"                  //
@@ -36,7 +39,7 @@ const (
 	RetryAfterUnknown SituationName = "retry after unknown" // the same worker asks again for what may have happened
 )
 
-// The situations that only the explorer sees, since it brings them about.
+// The situations that only the explorer sees, since it causes them.
 const (
 	ScriptMissing   SituationName = "script missing"                    // Redis did not know a script
 	ClientCrashed   SituationName = "client crashed"                    //
@@ -46,17 +49,20 @@ const (
 	SentAgain       SituationName = "command sent again without an answer" // in the same operation, by a library
 	RefusedByItself SituationName = "refused by its own command, whose answer was lost"
 	ReplicaPromoted SituationName = "replica promoted that had not heard all" //
-	ScriptSlow      SituationName = "millisecond passed inside a script"      // between two of its looks at the server's clock
+	// between two of its looks at the server's clock
+	ScriptSlow SituationName = "millisecond passed inside a script"
 )
 
-// AllSituations lists the situations of every family, and those that only the explorer sees.
+// AllSituations lists the situations of locks, filters and sequences, and those that only the explorer sees.
 func AllSituations() []SituationName {
 	return []SituationName{
-		AcquiresAtOnce, LeaseEndedInside, AskedInLastInstant, TakenAfterLease, TakenAtLeaseEnd, ReleaseInLastInstant, ReleaseAfterLease, LateReleaseMeets,
+		AcquiresAtOnce, LeaseEndedInside, AskedInLastInstant, TakenAfterLease, TakenAtLeaseEnd, ReleaseInLastInstant,
+		ReleaseAfterLease, LateReleaseMeets,
 		ExtendInLease, ExtendInLastInstant, ExtendAfterLease, LateExtendMeets, NameBeginsAnother,
 		ClaimsAtOnce, AskedAgainEarly, AskedAgainLater, AskedAgainAtEnd, AskedAgainAfter, ConfirmAfterTime,
 		DrawsAtOnce, RetryAfterUnknown,
-		ScriptMissing, ClientCrashed, AnswerLost, CommandLost, CommandLate, SentAgain, RefusedByItself, ReplicaPromoted, ScriptSlow,
+		ScriptMissing, ClientCrashed, AnswerLost, CommandLost, CommandLate, SentAgain, RefusedByItself, ReplicaPromoted,
+		ScriptSlow,
 	}
 }
 

@@ -219,7 +219,8 @@ func TestAnInterruptedRunHealsWhatCameLastFirst(t *testing.T) {
 			began := time.Now()
 			s := d.spec(
 				[]harness.TimedFault{{Nemesis: d.fault("a", nil), For: time.Hour}},
-				[]harness.TimedFault{{Nemesis: d.fault("b", d.until("inject a")), For: time.Hour, After: 10 * time.Millisecond}},
+				[]harness.TimedFault{{Nemesis: d.fault("b", d.until("inject a")), For: time.Hour,
+					After: 10 * time.Millisecond}},
 				[]harness.TimedFault{{Nemesis: d.fault("c", func(ctx context.Context) error {
 					defer cancel()
 					return d.until("inject b")(ctx)
@@ -240,8 +241,8 @@ func TestAnInterruptedRunHealsWhatCameLastFirst(t *testing.T) {
 	})
 }
 
-// Two sequences whose faults heal and begin at about the same time, over and over: every fault has its record and its end,
-// and nobody asks whether the system is whole while one of them is in force.
+// Two sequences whose faults heal and begin at about the same time, over and over: every fault has its record and its
+// end, and nobody asks whether the system is whole while one of them is in force.
 func TestFaultsThatBeginWhileOthersMend(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const faults = 100
@@ -251,7 +252,8 @@ func TestFaultsThatBeginWhileOthersMend(t *testing.T) {
 			for n := range faults {
 				sequences[i] = append(sequences[i], harness.TimedFault{
 					Nemesis: d.fault(fmt.Sprintf("f%d", n%2), nil), // two of one name may be in force
-					After:   time.Duration(100+50*i) * time.Microsecond, For: time.Duration(100*(i+1)) * time.Microsecond,
+					After:   time.Duration(100+50*i) * time.Microsecond,
+					For:     time.Duration(100*(i+1)) * time.Microsecond,
 				})
 			}
 		}
