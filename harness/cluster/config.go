@@ -13,10 +13,10 @@ const masterName = "doublegrant"
 // to the first write of a client it took 2.0 to 3.1 s, 1.59 s once.
 const (
 	defaultDownAfter     = 1000 * time.Millisecond
-	leastFailoverTimeout = 3 * time.Second // least failover-timeout; with a longer DownAfter it is that
+	leastFailoverTimeout = 3 * time.Second // failover-timeout, unless DownAfter is longer
 )
 
-// sentinelTuning makes Sentinels look more often than their fixed periods of 1 to 10 seconds. It does not survive a
+// sentinelTuning makes Sentinels poll more often than their fixed periods of 1 to 10 seconds. It does not survive a
 // restart, so it is set after every start.
 var sentinelTuning = []any{
 	"SENTINEL", "DEBUG", "info-period", 200, "publish-period", 200, "min-link-reconnect-period", 100, "ping-period",
@@ -45,8 +45,8 @@ enable-debug-command yes
 	if len(n.socket()) <= maxSocketPath {
 		fmt.Fprintf(&b, "unixsocket %s\n", n.socket())
 	}
-	if n.swift {
-		// At hz 10, its default, a replica takes 100 ms to get in step. After a diskless sync it may hear nothing for
+	if n.quickSync {
+		// At the default of hz 10 a replica takes 100 ms to get in sync. After a diskless sync it may get nothing for
 		// up to a second, until it sends its next acknowledgement.
 		b.WriteString("hz 500\ndynamic-hz no\nrepl-diskless-sync no\n")
 	}
@@ -62,7 +62,7 @@ enable-debug-command yes
 }
 
 // replicationTimeout returns the silence after which a primary drops a replica, and a replica its primary. It is longer
-// than min-replicas-max-lag, so that a primary sees its replicas lag before it drops them.
+// than min-replicas-max-lag, so that a primary notices the lag of its replicas before it drops them.
 func (o Options) replicationTimeout() time.Duration {
 	if o.MinReplicas > 0 {
 		return max(usualReplicationTimeout, o.MaxLag+5*time.Second)
@@ -72,7 +72,7 @@ func (o Options) replicationTimeout() time.Duration {
 
 const usualReplicationTimeout = 3 * time.Second
 
-// writeMinReplicas writes the settings that keep acknowledged writes from being lost.
+// writeMinReplicas writes the settings that protect acknowledged writes.
 func (o Options) writeMinReplicas(b *strings.Builder) {
 	if o.AOF == NoAOF {
 		b.WriteString("appendonly no\n")

@@ -22,13 +22,13 @@ const (
 	bytesReserved  = 256 << 20
 )
 
-// redisClients returns the maxclients of a node. It is larger than the number of clients: those that time out dial
-// again while the node still has, or has yet to accept, the connections that they gave up. Measured after a pause of 8
-// s, 500 clients had 2008 connections, and a node that takes 968 refused 2865. The backlog bounds those that wait to be
-// accepted.
+// redisClients returns the maxclients of a node. It is larger than the number of clients: clients that time out dial
+// again while the node still has, or has not yet accepted, their old connections. Measured after a pause of 8 s: 500
+// clients had 2008 connections, and a node with a maxclients of 968 refused 2865. The backlog bounds the connections
+// that wait to be accepted.
 func redisClients(clients int64) int64 { return min(8*clients+1000, clients+redisBacklog+904) }
 
-// redisFiles returns the number of files that a node may open: as many as it needs, or as we may give.
+// redisFiles returns the number of files that a node may open: what it needs, or as much as this process may grant.
 func (o Options) redisFiles(m machine) int64 {
 	return min(m.HardFiles, redisClients(int64(o.Clients))+redisReserved)
 }
@@ -41,7 +41,7 @@ type Check struct {
 	Need    int64  `json:"need"`             // what the cluster needs: bytes of memory, a count for other limits
 	Have    int64  `json:"have"`             // what the machine has, in the same unit
 	Most    int64  `json:"most"`             // clients for which Have is enough; math.MaxInt64: any number
-	Stops   bool   `json:"stops"`            // no cluster starts if it is short; false: that is only a warning
+	Stops   bool   `json:"stops"`            // no cluster starts if it is short; false: it is only a warning
 	Effect  string `json:"effect,omitempty"` // what may happen if it is short; only where Stops is false
 	Raise   string `json:"raise"`            // how to raise it to Need
 
@@ -51,7 +51,7 @@ type Check struct {
 // Short reports whether the machine has less than is needed.
 func (c Check) Short() bool { return c.Have < c.Need }
 
-// String returns name, finding and, if the limit is short, remedy on one line.
+// String returns the name, the finding and, if the limit is short, the remedy on one line.
 func (c Check) String() string {
 	if !c.Short() {
 		return c.Name + ": " + c.Finding()
@@ -95,15 +95,14 @@ func (c Check) amount(n int64) string {
 	return fmt.Sprint(n)
 }
 
-// Checks compares this machine's limits with what a cluster of one master and its replicas needs. It leaves out limits
-// that cannot be read. Preflight fails if one that Stops is Short.
+// Checks compares this machine's limits with what a cluster of one master and its replicas needs. Limits that cannot be
+// read are left out. Preflight fails if a check is Short and Stops.
 func (o Options) Checks() []Check { return o.withDefaults().checks(thisMachine(), 1) }
 
-// TooLow returns ErrLimit with every limit of Checks that is too low for a cluster, or for as many clients in this
-// process; nil if none is.
+// TooLow returns ErrLimit with every limit of Checks that is too low for a cluster. It is nil if there is none.
 func (o Options) TooLow() error { return limitError(o.Checks()) }
 
-// checks returns the checks for a cluster in which each client has a connection to each of several masters.
+// checks returns the checks for a cluster in which each client has a connection to each of the masters.
 func (o Options) checks(m machine, masters int) (all []Check) {
 	links, groups := int64(masters), int64(o.ClientGroups)
 	add := func(have int64, need func(clients int64) int64, c Check) {
@@ -156,7 +155,7 @@ func mostClients(have int64, need func(clients int64) int64) int64 {
 // mostPorts is the number of ports in the widest range: those below are for root.
 const mostPorts = 65535 - 1024 + 1
 
-// raiseAdvice returns the advice how to raise a limit to what is needed.
+// raiseAdvice tells the user how to raise a limit to what is needed.
 func (m machine) raiseAdvice(c Check, groups int) string {
 	switch c.Name {
 	case openFiles, faultFiles, redisFiles:
@@ -173,7 +172,7 @@ func (m machine) raiseAdvice(c Check, groups int) string {
 	return "end other programs, or ask for fewer clients"
 }
 
-// raiseFiles returns the advice how to let this process, and its children, open that many files.
+// raiseFiles tells the user how to let this process and its children open that many files.
 func (m machine) raiseFiles(need int64) string {
 	if need <= m.HardFiles {
 		return fmt.Sprintf("run ulimit -n %d first", need)
@@ -187,7 +186,7 @@ func (m machine) raiseFiles(need int64) string {
 		"service)", kernel, need, need, need)
 }
 
-// shortChecks returns the checks that are short and whose Stops is stops.
+// shortChecks returns the checks that are short and have the given value of Stops.
 func shortChecks(all []Check, stops bool) (some []Check) {
 	for _, c := range all {
 		if c.Short() && c.Stops == stops {

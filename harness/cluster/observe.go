@@ -8,15 +8,15 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 )
 
-// rolePollEvery is the time between two questions to a node for its role, hence the resolution of "role" events.
+// rolePollEvery is the interval between two questions to a node for its role, hence the resolution of "role" events.
 const rolePollEvery = 20 * time.Millisecond
 
-// roleWithin is the time after which a node that has not told its role counts as down.
+// roleWithin is the time after which a node that has not answered counts as down.
 const roleWithin = 200 * time.Millisecond
 
-// observe reports roles of Redis nodes and everything that Sentinels publish (observe_sentinels.go), until the cluster
-// stops. Where there are Sentinels it also reports which nodes take writes, and which node acknowledges those of each
-// client group. It looks past the fabric, so that no fault blinds it.
+// observe reports the roles of Redis nodes and all messages of Sentinels (observe_sentinels.go) until the cluster
+// stops. With Sentinels it also reports which nodes accept writes, and which node acknowledges those of each client
+// group. It connects past the fabric, so that no fault affects it.
 func (c *Cluster) observe(clock harness.Clock, events func(harness.Event)) {
 	ctx, cancel := context.WithCancel(context.Background())
 	c.unobserve = cancel
@@ -38,14 +38,14 @@ func (c *Cluster) observe(clock harness.Clock, events func(harness.Event)) {
 	}
 }
 
-// watchRole reports each change of the node's role, and whom a replica follows. The role of a node that does not answer
-// is "down".
+// watchRole reports each change of the node's role, and of the primary that a replica follows. The role of a node that
+// does not answer is "down".
 func (n *node) watchRole(ctx context.Context, clock harness.Clock, events func(harness.Event)) {
 	last, lastFollowed := "", ""
 	tick := time.NewTicker(rolePollEvery)
 	defer tick.Stop()
 	for {
-		asked := clock.Now() // the answer may be read late, when another has told of a later role
+		asked := clock.Now() // the answer may be read late, after a later role was reported
 		asking, cancel := context.WithTimeout(ctx, roleWithin)
 		role, followed, err := n.roleAndPrimary(asking)
 		cancel()

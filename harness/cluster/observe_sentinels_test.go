@@ -48,12 +48,12 @@ func TestWhatNobodyHeardIsReadFromTheLog(t *testing.T) {
 		path := filepath.Join(t.TempDir(), "s1.log")
 		require.NoError(t, os.WriteFile(path, []byte(c.log), 0o600))
 		at := c.heard
-		u := unheardWords{path: path, now: func() time.Duration {
+		u := missedMessages{path: path, now: func() time.Duration {
 			return at
 		}, wall: func() time.Time {
 			return noon().Add(at - now)
 		}}
-		require.True(t, u.hears(heard[0], heard[1]), c.name)
+		require.True(t, u.accept(heard[0], heard[1]), c.name)
 		at = now
 		got := u.read()
 		require.Len(t, got, c.want, c.name)
@@ -62,18 +62,19 @@ func TestWhatNobodyHeardIsReadFromTheLog(t *testing.T) {
 				got[0], c.name)
 			require.Equal(t, 9*time.Second, got[0].At, c.name)
 			require.Empty(t, u.read(), "%s: it is read once", c.name)
-			require.False(t, u.hears(got[0].Kind, got[0].Detail), "%s: it comes late, after all", c.name)
+			require.False(t, u.accept(got[0].Kind, got[0].Detail), "%s: it comes late, after all", c.name)
 		}
 	}
 
 	path := filepath.Join(t.TempDir(), "s1.log")
 	require.NoError(t, os.WriteFile(path, []byte(log(time.Local)), 0o600))
-	silent := unheardWords{path: path, now: func() time.Duration { return now }, wall: noon,
-		since: 7500 * time.Millisecond}
+	silent := missedMessages{path: path, now: func() time.Duration { return now }, wall: noon,
+		subscribedAt: 7500 * time.Millisecond}
 	require.Len(t, silent.read(), 2, "none was heard: what was said since somebody listened")
 	require.Empty(t, silent.read(), "it is read once")
 
-	gone := unheardWords{path: filepath.Join(t.TempDir(), "none"), now: func() time.Duration { return now }, wall: noon}
+	gone := missedMessages{path: filepath.Join(t.TempDir(), "none"), now: func() time.Duration { return now },
+		wall: noon}
 	require.Empty(t, gone.read())
 }
 
@@ -96,8 +97,8 @@ func TestAMessageWasSaidWhenItWasLogged(t *testing.T) {
 		stamp := noon().Add(-c.ago).Format("2 Jan 2006 15:04:05.000")
 		require.NoError(t, os.WriteFile(path, []byte(strings.Repeat("old\n", 10_000)+"77:X "+stamp+" # "+c.said+"\n"),
 			0o600))
-		u := unheardWords{path: path, now: func() time.Duration { return now }, wall: noon}
-		require.True(t, u.hears(kind, detail), c.name)
+		u := missedMessages{path: path, now: func() time.Duration { return now }, wall: noon}
+		require.True(t, u.accept(kind, detail), c.name)
 		require.Equal(t, c.want, u.last.At, c.name)
 	}
 }

@@ -15,9 +15,9 @@ import (
 // Options holds a cluster's settings. The zero value is a usable default.
 type Options struct {
 	Clients int // connections to prepare for, of all groups together; default 100
-	// the clients are in other processes, which attach to Cluster.Deployment; this one has a few of its own
+	// clients are in other processes, which attach to Cluster.Deployment; this process has only a few
 	ClientsElsewhere bool
-	// groups of clients with an address, hence links, of their own, at most 200; default 5
+	// groups of clients, each with its own address and links; at most 200; default 5
 	ClientGroups int
 	OpTimeout    time.Duration // read and write timeout of clients; default 500ms
 	// platform that nodes run on, such as docker.Platform{}; default: processes of this machine
@@ -26,11 +26,11 @@ type Options struct {
 	Retries     int    // times that clients send a command again that got no answer; default none; 3 is go-redis's own
 	LogDir      string // folder in which nodes' logs stay; default: they are removed with the cluster
 
-	// The shape of a Sentinel topology.
+	// Of a Sentinel topology.
 	Replicas  int           // at most 9; default 2
 	Sentinels int           // at most 9; default 3; a majority of them is the quorum
 	DownAfter time.Duration // down-after-milliseconds of the Sentinels, 1s or more; default 1s
-	// Sentinels look and tell each other as seldom as Redis's do, every 2 to 10 s instead of every 200 ms
+	// Sentinels keep Redis's polling periods of 2 to 10 s, instead of 200 ms
 	SlowSentinels bool
 	OwnSentinel   bool // group g asks only the Sentinel of its number (g mod Sentinels); default: it asks all
 
@@ -45,8 +45,8 @@ type Options struct {
 // AOF is the value of appendfsync, or NoAOF.
 type AOF string
 
-// Policies of the append-only file. Without one a node that is killed comes back empty. AOFEverySec and AOFNoSync
-// differ only if the machine dies, which it does not here.
+// Policies of the append-only file. Without the file a node that is killed restarts empty. AOFEverySec and AOFNoSync
+// differ only if the whole machine dies, which it does not here.
 const (
 	NoAOF       AOF = "" // no append-only file
 	AOFAlways   AOF = "always"
@@ -61,7 +61,7 @@ const redisEnv = "DOUBLEGRANT_REDIS_SERVER"
 var (
 	ErrNoRedis = errors.New("no redis-server")
 	ErrLimit   = errors.New("a limit of this machine is too low")
-	// ErrNoCompiler marks a machine without a C compiler, which clocks that can be set need.
+	// ErrNoCompiler marks a machine without a C compiler, which is needed to set clocks.
 	ErrNoCompiler = errors.New("no C compiler")
 )
 
@@ -105,16 +105,16 @@ func (o Options) validate() error {
 	return nil
 }
 
-// OldestRedis is the first major version with all that is used here, such as SENTINEL DEBUG.
+// OldestRedis is the first major version that supports all commands used here, such as SENTINEL DEBUG.
 const OldestRedis = 7
 
-// majorVersion returns the first number of a version. It is 0, which is too old, if there is none.
+// majorVersion returns the first number of a version, or 0, which is too old, if there is none.
 func majorVersion(version string) (n int) {
 	_, _ = fmt.Sscanf(version, "%d.", &n)
 	return n
 }
 
-// versionWithin bounds the time that redis-server takes to tell its version. Milliseconds are usual.
+// versionWithin bounds the time that redis-server --version may take. Milliseconds are usual.
 var versionWithin = 20 * time.Second
 
 // versionOf returns what the binary prints as its version.
@@ -122,20 +122,20 @@ func versionOf(path string) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), versionWithin)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, path, "--version")
-	cmd.WaitDelay = time.Second // its children may hold on to the output
+	cmd.WaitDelay = time.Second // its children may keep the output open
 	out, err := cmd.Output()
 	switch {
 	case ctx.Err() != nil:
 		err = ctx.Err()
 	case errors.Is(err, exec.ErrWaitDelay):
-		err = nil // it has ended well, and whoever holds on to the output adds nothing
+		err = nil // it succeeded; only a child still holds the output open
 	}
 	return out, err
 }
 
-// FindRedis returns the path of the redis-server binary and the line in which it tells its version. The binary is named
-// if that is not empty, else $DOUBLEGRANT_REDIS_SERVER, else the one in the PATH. The error wraps ErrNoRedis, also if
-// the binary is not a Redis of version 7.0 or newer.
+// FindRedis returns the path of the redis-server binary and the line in which it prints its version. The binary is
+// named, if that is not empty, else $DOUBLEGRANT_REDIS_SERVER, else the one in the PATH. The error wraps ErrNoRedis,
+// also if the binary is not a Redis of version 7.0 or newer.
 func FindRedis(named string) (path, version string, err error) {
 	from := "--redis-server or Options.RedisServer"
 	if named == "" {
@@ -174,14 +174,14 @@ func FindRedis(named string) (path, version string, err error) {
 	return path, version, nil
 }
 
-// RedisVersion returns name and version of the server that FindRedis finds, such as "Redis 7.0.15".
+// RedisVersion returns the name and version of the server that FindRedis finds, such as "Redis 7.0.15".
 func RedisVersion(named string) (string, error) {
 	_, line, err := FindRedis(named)
 	product, _, _ := strings.Cut(line, " ")
 	return strings.TrimSpace(product + " " + numberOf(line)), err
 }
 
-// numberOf returns the number in the line in which a server tells its version, such as "Redis server v=7.0.15 sha=0".
+// numberOf returns the version in the line that redis-server --version prints, such as "Redis server v=7.0.15 sha=0".
 func numberOf(line string) string {
 	_, number, _ := strings.Cut(line, " v=")
 	number, _, _ = strings.Cut(number, " ")

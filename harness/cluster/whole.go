@@ -15,18 +15,19 @@ import (
 )
 
 // AwaitWhole waits until the cluster is whole: every node answers, one is primary and accepts writes, every replica is
-// online with it, and all Sentinels agree on it and see nobody down. Of several masters each is a primary. If ctx ends
-// first, the error says what was missing. If the nodes' folder has no room left, which may be why, it says that first,
-// and wraps ErrLimit.
+// online with it, and all Sentinels agree on it and consider every node up. Of several masters each is a primary. If
+// ctx ends first, the error says what was missing. If the nodes' folder is full, which may be the cause, the error says
+// that first and wraps ErrLimit.
 func (c *Cluster) AwaitWhole(ctx context.Context) error {
-	err := await.Until(ctx, 20*time.Millisecond, func() error { return c.isWhole(ctx) })
+	err := await.Until(ctx, 20*time.Millisecond, func() error { return c.checkWhole(ctx) })
 	if err != nil {
 		err = errors.Join(TempRoom(), err)
 	}
 	return err
 }
 
-func (c *Cluster) isWhole(ctx context.Context) error {
+// checkWhole returns nil if the cluster is whole.
+func (c *Cluster) checkWhole(ctx context.Context) error {
 	var primaries []*node
 	for _, n := range c.redis {
 		role, err := n.role(ctx)
@@ -49,7 +50,7 @@ func (c *Cluster) isWhole(ctx context.Context) error {
 		}
 	}
 	for _, p := range primaries {
-		// A node in Redis Cluster's mode accepts writes only once whoever started it has assigned the slots.
+		// A node in Redis Cluster's mode accepts writes only once the slots were assigned.
 		if err := p.acceptsWrites(ctx); err != nil && !redis.HasErrorPrefix(err, "CLUSTERDOWN") {
 			return fmt.Errorf("%s accepts no writes: %w", p.name, err)
 		}
@@ -74,7 +75,7 @@ func (c *Cluster) allReplicasOnline(ctx context.Context, primary *node) error {
 	return nil
 }
 
-// sentinelAgrees returns nil if the Sentinel s takes primary for the primary and sees everybody up.
+// sentinelAgrees returns nil if the Sentinel s considers primary the primary, and all nodes up.
 func (c *Cluster) sentinelAgrees(ctx context.Context, s, primary *node) error {
 	m, err := s.sentinelClient.Master(ctx, masterName).Result()
 	if err != nil {
@@ -118,7 +119,7 @@ func (c *Cluster) sentinelAgrees(ctx context.Context, s, primary *node) error {
 	return nil
 }
 
-// role asks the node itself for its role, past the fabric.
+// role asks the node, past the fabric, for its role.
 func (n *node) role(ctx context.Context) (string, error) {
 	role, _, err := n.roleAndPrimary(ctx)
 	return role, err
@@ -139,12 +140,11 @@ func (n *node) roleAndPrimary(ctx context.Context) (role, follows string, err er
 	return role, follows, nil
 }
 
-// writeProbe writes a key and removes it. Since it is a script, nobody sees the key in between. It is not replicated,
-// and is refused, or kept waiting, like any other write.
+// writeProbe writes a key and removes it. It is a script, so no client sees the key. It is not replicated, and is
+// refused or delayed like any other write.
 const writeProbe = `redis.set_repl(redis.REPL_NONE) redis.call('SET', KEYS[1], '') return redis.call('DEL', KEYS[1])`
 
-// AcceptsWrites returns nil if the node accepts writes. The write with which it tries leaves no trace and is not
-// replicated.
+// AcceptsWrites returns nil if the node accepts writes. It tries a write that leaves no trace and is not replicated.
 func (c *Cluster) AcceptsWrites(ctx context.Context, name string) error {
 	n, err := c.node(name)
 	if err != nil {

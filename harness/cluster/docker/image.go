@@ -27,8 +27,7 @@ const (
 )
 
 // chooseImage returns the image to run: named if it is not empty, else $DOUBLEGRANT_REDIS_IMAGE, else the official one,
-// or LocalImage if that is here and the official one is not. It fetches nothing; here is false if the image has to be
-// fetched.
+// or LocalImage if only that is on this machine. It fetches nothing. here is false if the image has to be fetched.
 func (d *daemon) chooseImage(ctx context.Context, named string) (image string, here bool, err error) {
 	named = cmp.Or(named, os.Getenv(imageEnv))
 	for _, image := range []string{cmp.Or(named, officialImage), LocalImage} {
@@ -41,9 +40,9 @@ func (d *daemon) chooseImage(ctx context.Context, named string) (image string, h
 }
 
 // hasImage reports whether an image is on this machine. The error wraps ErrNoDocker if its Redis is too old, or if the
-// daemon does not tell.
+// daemon does not answer.
 func (d *daemon) hasImage(ctx context.Context, image string) (bool, error) {
-	res, err := ask(ctx, d.look, func(ctx context.Context) (client.ImageInspectResult, error) {
+	res, err := ask(ctx, d.query, func(ctx context.Context) (client.ImageInspectResult, error) {
 		return d.api.ImageInspect(ctx, image)
 	})
 	if errdefs.IsNotFound(err) {
@@ -65,7 +64,7 @@ func (d *daemon) hasImage(ctx context.Context, image string) (bool, error) {
 	return true, nil
 }
 
-// findImage does what chooseImage does, and fetches the image if it is not here.
+// findImage does what chooseImage does, and fetches the image if it is not on this machine.
 func (d *daemon) findImage(ctx context.Context, named string) (string, error) {
 	image, here, err := d.chooseImage(ctx, named)
 	if err != nil || here {

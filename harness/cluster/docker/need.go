@@ -29,7 +29,7 @@ func Need(t TB) {
 	}
 }
 
-// isSet reports whether an environment variable says yes.
+// isSet reports whether an environment variable is set to something other than "0" and "false".
 func isSet(name string) bool {
 	v := os.Getenv(name)
 	return v != "" && v != "0" && v != "false"

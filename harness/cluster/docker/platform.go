@@ -1,11 +1,11 @@
 // Package docker runs the nodes of clusters in containers: cluster.Options{On: docker.Platform{}}.
 //
-// The containers are on this machine's network, so that addresses and faults are those of nodes that run as processes.
-// It needs a Docker Engine that runs as root on Linux.
+// The containers use this machine's network, so that addresses and faults are those of nodes that run as processes. It
+// needs a Docker Engine that runs as root on Linux.
 //
 // Importing the package changes nothing. A program that uses it calls [Watchdog] first thing in main, or in TestMain.
 // If the program is killed, a second process of the same binary removes its containers. Nothing else can: the kernel
-// does not end containers with a process, testcontainers' reaper needs an image of its own, and a shell cannot talk to
+// does not end containers with a process, testcontainers' reaper needs its own image, and a shell cannot talk to
 // Docker.
 package docker
 
@@ -24,8 +24,8 @@ import (
 	"github.com/doublegrant/doublegrant/harness/cluster"
 )
 
-// ErrNoDocker marks a machine that cannot run nodes in containers: it has no Docker daemon that is fit for them, or no
-// image. Errors that wrap it say what to do.
+// ErrNoDocker marks a machine that cannot run nodes in containers: it has no suitable Docker daemon, or no image.
+// Errors that wrap it say what to do.
 var ErrNoDocker = errors.New("no Docker")
 
 // errNoWatchdog is the error for a program that has not called Watchdog: its containers would stay if it were killed.
@@ -45,10 +45,10 @@ var _ cluster.Platform = Platform{}
 // String returns cluster.OnDocker.
 func (Platform) String() string { return cluster.OnDocker }
 
-// Find finds the daemon and the image, which it fetches if it is not here. The error wraps ErrNoDocker if either cannot
-// be had. It is an error, too, if the program has not called Watchdog.
+// Find finds the daemon and the image, which it fetches if it is missing. The error wraps ErrNoDocker if either is not
+// available. It is also an error if the program has not called Watchdog.
 func (p Platform) Find(ctx context.Context, log *slog.Logger) (cluster.Site, error) {
-	if !watched.Load() {
+	if !watchdogCalled.Load() {
 		return nil, errNoWatchdog
 	}
 	d, err := findDaemon(ctx, p.bounds())
@@ -83,8 +83,8 @@ func (p Platform) Describe(ctx context.Context) (string, error) {
 	return fmt.Sprintf("Engine %s, image %s", d.version, image), nil
 }
 
-// Here returns the Docker of this machine, for cluster.Leftovers and cluster.RemoveOrphans, or nothing if there is
-// none.
+// Here returns the Docker daemon of this machine, for cluster.Leftovers and cluster.RemoveOrphans. It is empty if there
+// is none.
 func Here(ctx context.Context) []cluster.Site {
 	d, err := findDaemon(ctx, Platform{}.bounds())
 	if err != nil {
@@ -108,12 +108,12 @@ func (d *daemon) String() string { return d.image }
 
 // NewHost makes the host of a node that runs in a container.
 func (d *daemon) NewHost(o cluster.HostOptions) cluster.Host {
-	return &contained{HostOptions: o, daemon: d}
+	return &containerHost{HostOptions: o, daemon: d}
 }
 
-// Leftovers lists the containers that carry our label, whoever owns them.
+// Leftovers lists the containers with our label, of any owner.
 func (d *daemon) Leftovers(ctx context.Context) ([]cluster.Leftover, error) {
-	found, err := ask(ctx, d.look, func(ctx context.Context) (client.ContainerListResult, error) {
+	found, err := ask(ctx, d.query, func(ctx context.Context) (client.ContainerListResult, error) {
 		return d.api.ContainerList(ctx, client.ContainerListOptions{All: true,
 			Filters: make(client.Filters).Add("label", label)})
 	})
@@ -135,31 +135,31 @@ func (d *daemon) Remove(ctx context.Context, l cluster.Leftover) error {
 	return d.remove(ctx, l.Name, l.ID)
 }
 
-// RemoveAll removes all containers of a cluster that are left.
+// RemoveAll removes all remaining containers of a cluster.
 func (d *daemon) RemoveAll(ctx context.Context, folder string) error {
-	ctx, cancel := context.WithTimeout(ctx, d.look)
+	ctx, cancel := context.WithTimeout(ctx, d.query)
 	defer cancel()
 	return d.removeContainers(ctx, folder, 0)
 }
 
 // removeContainers removes a cluster's containers, and returns when there have been none for as long as quiet. Until
-// then the daemon may still bring one up whose maker gave up or died.
+// then a container may still appear whose maker has given up or died.
 func (d *daemon) removeContainers(ctx context.Context, folder string, quiet time.Duration) error {
 	const every = 100 * time.Millisecond
-	clear := time.Now()
+	quietSince := time.Now()
 	return await.Until(ctx, every, func() error {
 		found, err := d.Leftovers(ctx)
-		left := err != nil
+		remaining := err != nil
 		for _, c := range found {
 			if c.Run == folder {
-				left = true
+				remaining = true
 				err = errors.Join(err, d.Remove(ctx, c))
 			}
 		}
-		if left {
-			clear = time.Now()
+		if remaining {
+			quietSince = time.Now()
 		}
-		if err == nil && time.Since(clear) < quiet {
+		if err == nil && time.Since(quietSince) < quiet {
 			err = errors.New("cluster: docker: containers may still appear")
 		}
 		return err

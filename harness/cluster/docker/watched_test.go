@@ -27,8 +27,8 @@ func TestWithoutDockerATestIsSkippedAndInCIItFails(t *testing.T) {
 }
 
 func TestAProgramThatCannotWatchItsContainersMakesNone(t *testing.T) {
-	watched.Store(false)
-	defer watched.Store(true)
+	watchdogCalled.Store(false)
+	defer watchdogCalled.Store(true)
 	t.Setenv("CI", "")
 	t.Setenv("DOUBLEGRANT_REQUIRE_DOCKER", "")
 	_, err := cluster.Options{On: Platform{}}.Preflight()
