@@ -40,7 +40,7 @@ func TestAResultsFolderThatIsTooLarge(t *testing.T) {
 	require.NoError(t, os.WriteFile(filepath.Join(from, "a"), text, 0o600))
 	_, err = pack(from, 100<<10)
 	require.EqualError(t, err, "coordinate: pack a results folder: it has more than 102400 bytes, compressed")
-	out := bounded{most: 3}
+	out := limitedBuffer{limit: 3}
 	_, err = out.Write([]byte("four"))
 	require.Error(t, err)
 	require.Zero(t, out.text.Len())
