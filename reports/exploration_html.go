@@ -8,7 +8,7 @@ import (
 	"github.com/doublegrant/doublegrant/reports/drawing"
 )
 
-// ExplorationHTML writes a search as one page that needs nothing else: no network, no script, no other file.
+// ExplorationHTML writes a search as one self-contained page: no network, no script, no other file.
 func ExplorationHTML(w io.Writer, e Exploration) error {
 	return render(w, "exploration.html.tmpl", newExplorationPage(e))
 }
@@ -52,11 +52,11 @@ type counterexampleView struct {
 	Steps     string
 	Lines     []drawing.Line
 	Hidden    int    // lines that are not drawn
-	Shrunk    string // what it was before it was shrunk; empty: it was found as it is
+	Shrunk    string // its size before it was shrunk; empty: it was not
 	Walk      walk
 	Legend    []drawing.LegendKey
-	Replay    string // the command that runs it again
-	PassOn    string // the command that runs it again anywhere
+	Replay    string // the command that runs it again from its file
+	PassOn    string // the command that runs it again on any machine
 	File      string
 }
 

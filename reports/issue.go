@@ -9,8 +9,8 @@ import (
 	"github.com/doublegrant/doublegrant/harness/units"
 )
 
-// IssueMarkdown writes a search as text for an issue tracker: each counterexample with what was promised, what was
-// found, the steps and how to repeat it, and the versions of all that took part.
+// IssueMarkdown writes a search as text for an issue tracker: each counterexample with the promise, the finding, the
+// steps and the command that repeats it, and the versions of all programs and libraries involved.
 func IssueMarkdown(w io.Writer, e Exploration) error {
 	var b bytes.Buffer
 	if len(e.Result.Found) == 0 {
@@ -58,7 +58,7 @@ func (e Exploration) issue(w io.Writer, c interleave.Counterexample) error {
 	return nil
 }
 
-// writeSetup writes what was searched, the versions, and how to search again.
+// writeSetup writes what was searched, the versions, and the command that repeats the search.
 func (e Exploration) writeSetup(w io.Writer) error {
 	var rows [][]string
 	for _, v := range e.Versions {

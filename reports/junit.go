@@ -9,7 +9,7 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 )
 
-// JUnit writes runs as one test suite, with a test case for each run. A run with an expectation passes if it was met,
+// JUnit writes runs as one test suite with a test case for each run. A run with an expectation passes if that was met,
 // and fails otherwise. A run without one passes if valid, fails if invalid, and is an error if unknown.
 func JUnit(w io.Writer, name string, rows []Row) error {
 	suite := junitSuite{Name: name, Tests: len(rows)}

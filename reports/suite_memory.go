@@ -8,7 +8,7 @@ import (
 	"github.com/doublegrant/doublegrant/harness/units"
 )
 
-// describeGrowth says in words how memory grew after the warm-up.
+// describeGrowth describes how memory grew after the warm-up.
 func describeGrowth(c tally.Curve, warmUp time.Duration) string {
 	from, to, ok := c.Growth(warmUp)
 	if !ok {
@@ -23,14 +23,15 @@ func memoryFacts(m tally.Memory) []fact {
 	if m.Max == 0 || len(m.Runs.All) == 0 {
 		return nil
 	}
-	left := func(s tally.Sample) string {
+	sampleText := func(s tally.Sample) string {
 		return fmt.Sprintf("%s, %s and %s", units.Size(s.RSS),
 			units.Plural(int64(s.Goroutines), "goroutine", "goroutines"),
 			units.Plural(int64(s.Files), "open file", "open files"))
 	}
 	first, last := m.Runs.All[0], m.Runs.All[len(m.Runs.All)-1]
 	all := []fact{
-		{"left by a run", left(first) + " after " + units.Duration(first.At.Round(time.Second)) + "; " + left(last) +
+		{"left by a run", sampleText(first) + " after " + units.Duration(first.At.Round(time.Second)) + "; " +
+			sampleText(last) +
 			" after " + units.Duration(last.At.Round(time.Second))},
 		{"memory at most", units.Size(m.Max)},
 	}

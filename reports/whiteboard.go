@@ -11,14 +11,14 @@ import (
 )
 
 const (
-	lineWidth    = 150 // that lines on a terminal keep to when they can
+	lineWidth    = 150 // width of a line on a terminal, if possible
 	longCommand  = 70
 	shortCommand = 40
 	longReply    = 40
 	longBelief   = 80
 )
 
-// ExplorationText writes a search for a terminal, its counterexamples as a person would put them on a whiteboard.
+// ExplorationText writes a search for a terminal, with its counterexamples as on a whiteboard.
 func ExplorationText(w io.Writer, e Exploration) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s  %s\n", strings.ToUpper(e.Verdict().String()), units.Visible(e.Sentence()))
@@ -62,7 +62,7 @@ func (e Exploration) pace() string {
 	return s
 }
 
-// whiteboard writes one counterexample: a numbered list in columns, and below it the violation in one sentence.
+// whiteboard writes one counterexample: a numbered list in columns, followed by the violation in one sentence.
 func (e Exploration) whiteboard(c interleave.Counterexample) string {
 	lines := e.story(c).Lines()
 	var b strings.Builder
@@ -78,11 +78,11 @@ func (e Exploration) whiteboard(c interleave.Counterexample) string {
 	return b.String()
 }
 
-// columns are the widths of a whiteboard's columns, in letters.
+// columns holds the widths of a whiteboard's columns, in letters.
 type columns struct{ number, who, command, reply int }
 
-// columnsOf makes every column as wide as its longest text. If that is too wide, the column of commands becomes
-// narrower.
+// columnsOf makes every column as wide as its longest text. If the lines get too long, the column of commands is
+// narrowed.
 func columnsOf(lines []drawing.Line) columns {
 	var w columns
 	belief := 0

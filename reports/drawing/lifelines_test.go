@@ -23,8 +23,8 @@ func TestGuiltyLinesAreThoseOfTheAnomaly(t *testing.T) {
 func TestOnlyOverlapsThatWereJudgedRaiseTheAlarm(t *testing.T) {
 	c := analysistest.BlindDel()
 	l := Story{c, 3}.Draw()
-	require.Len(t, l.both, 1, "client 1 has not let go, but its lease is over")
-	require.Equal(t, sharedHold{a: 1, b: 2, from: l.places[5].reply, to: l.places[6].call}, l.both[0],
+	require.Len(t, l.overlaps, 1, "client 1 has not let go, but its lease is over")
+	require.Equal(t, sharedHold{a: 1, b: 2, from: l.places[5].reply, to: l.places[6].call}, l.overlaps[0],
 		"from the second grant to the release")
 	require.Len(t, l.Legend(), 3)
 	m := Story{analysistest.LostGrant(), 4}.Draw()

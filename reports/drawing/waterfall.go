@@ -10,7 +10,7 @@ import (
 
 const stageHeight = 24
 
-// Waterfall draws the stages of one failover, each in a row of its own, with its time since the fault.
+// Waterfall draws the stages of one failover, each in a separate row, with their times since the fault.
 func Waterfall(f analysis.Failover) Drawing {
 	from, to, end := axisSpan(f)
 	c := newFrame("the stages of the failover", from, to, 0, nil)
@@ -32,8 +32,8 @@ func Waterfall(f analysis.Failover) Drawing {
 	return c.Drawing
 }
 
-// axisSpan returns the span of the axis, and the time at which bars are cut off so that a late stage does not dwarf the
-// others.
+// axisSpan returns the span of the axis, and the time at which bars are cut off so that a late stage does not make the
+// others too small.
 func axisSpan(f analysis.Failover) (from, to, end time.Duration) {
 	late := time.Duration(0)
 	for _, s := range f.Stages {
