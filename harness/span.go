@@ -29,9 +29,9 @@ const (
 	PastLease SpanKind = "past"
 	// NextOwner: a later owner had been granted the lock, and wrote. It ends with the Call of the stale write.
 	NextOwner SpanKind = "next"
-	// LargestToken: the owner's fencing token had been given out. It ends at the latest moment at which the acquire
-	// with a token that is not larger can have been granted: its Call or, if its lease can have ended before its
-	// Return, that end or its Return.
+	// LargestToken: the owner's fencing token had been given out. It ends with the grant of a token that is not larger:
+	// at the Return of that acquire or the earliest end of its lease, whichever is first. If times were widened, it
+	// ends at that acquire's Call.
 	LargestToken SpanKind = "token"
 	// StillHeld: the owner certainly had the lock. It ends with the Return of an acquire of another owner that had
 	// begun before. So that acquire was granted first.

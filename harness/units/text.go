@@ -20,7 +20,7 @@ func Visible(s string) string {
 	}, s)
 }
 
-// Squeeze shortens s to n runes, at least 3, and leaves out its middle: commands differ at the beginning and at the
+// Squeeze shortens s to n runes, at least 3, by cutting out its middle: commands differ at the beginning and at the
 // end.
 func Squeeze(s string, n int) string {
 	r := []rune(s)
