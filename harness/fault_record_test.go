@@ -13,7 +13,7 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 )
 
-// faultLog is a store that keeps every record of a fault as it came.
+// faultLog is a store that keeps every record of a fault in order of arrival.
 type faultLog struct {
 	harness.Store
 	mu      sync.Mutex
@@ -33,8 +33,8 @@ func (l *faultLog) last() harness.Fault {
 	return l.records[len(l.records)-1]
 }
 
-// TestAFaultIsOnRecordFromItsFirstMomentOn looks at the record from inside of the injection, the proof and the heal:
-// whoever kills the run there finds the fault with what was known by then.
+// TestAFaultIsOnRecordFromItsFirstMomentOn reads the record during the injection, the proof and the heal. If the run
+// were killed then, the record would have the fault with everything known so far.
 func TestAFaultIsOnRecordFromItsFirstMomentOn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := &faultLog{Store: harness.NewMemory()}
@@ -67,7 +67,7 @@ func TestAFaultIsOnRecordFromItsFirstMomentOn(t *testing.T) {
 	})
 }
 
-// declared is a strike that says what it does.
+// declared is a strike that declares its effects.
 type declared struct{ strike }
 
 func (declared) Effects() harness.Effects { return harness.StopsProcess }
@@ -76,7 +76,7 @@ func TestLaterRecordsOfAFaultTakeThePlaceOfEarlierOnes(t *testing.T) {
 	var faults []harness.Fault
 	for _, f := range []harness.Fault{
 		{Number: 1, Name: "a", Start: 1}, {Number: 2, Name: "b", Start: 2}, {Number: 1, Name: "a", Start: 1, Heal: 5},
-		{Name: "old", Start: 3}, {Name: "old", Start: 3}, // of an older program: each is a fault
+		{Name: "old", Start: 3}, {Name: "old", Start: 3}, // from an older program: each is a separate fault
 	} {
 		faults = harness.WithFault(faults, f)
 	}

@@ -23,7 +23,7 @@ func (f finisher) Finish(ctx context.Context, s *harness.Session) error {
 	return nil
 }
 
-// finishing runs a fake with final reads that may take so long.
+// finishing runs a fake whose final reads may take the given time.
 func finishing(ctx context.Context, t *testing.T, final time.Duration,
 	first func(context.Context, *harness.Session)) harness.Result {
 	t.Helper()
@@ -47,7 +47,7 @@ func TestFinalReadsHaveTheTimeThatTheyAreGiven(t *testing.T) {
 	})
 }
 
-// A run that is interrupted while its final reads wait does not wait to the end, and reads all the same.
+// A run that is interrupted while its final reads wait stops waiting, but still reads.
 func TestAnInterruptEndsTheWaitOfTheFinalReads(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, interrupt := context.WithCancel(t.Context())

@@ -12,7 +12,7 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 )
 
-// elsewhere is a generator that feeds what it is told to.
+// elsewhere is a generator that feeds given batches.
 type elsewhere struct {
 	shares  chan harness.Share
 	batches [][]harness.Op // each with a mark that is the Return of its last operation
@@ -35,7 +35,7 @@ func (g elsewhere) Load(_ context.Context, stop <-chan struct{}, feed *harness.F
 	return nil
 }
 
-// unopened is a workload none of whose clients is opened here.
+// unopened is a workload whose clients are all opened by generators.
 type unopened struct{ *fake }
 
 func (unopened) Open(context.Context, int) (harness.Client, error) {
@@ -46,7 +46,7 @@ func at(client int, call, answered time.Duration) harness.Op {
 	return harness.Op{Client: client, Kind: harness.Next, Call: call, Return: answered, Outcome: harness.OK}
 }
 
-// record runs generators and returns the Returns of what is in the record.
+// record runs generators and returns the Returns of the recorded operations.
 func record(t *testing.T, all ...elsewhere) (returns []time.Duration, res harness.Result, err error) {
 	t.Helper()
 	s := spec(&fake{}, verdict(harness.Valid))
@@ -100,7 +100,8 @@ func TestAFeedThatBreaksItsPromiseEndsTheRun(t *testing.T) {
 	})
 }
 
-// TestARecordEndsWhereAGeneratorIsLost: what others did later stands beside operations that are missing.
+// TestARecordEndsWhereAGeneratorIsLost checks that no later operations of other generators are recorded: operations of
+// the lost one may be missing among them.
 func TestARecordEndsWhereAGeneratorIsLost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		shares := make(chan harness.Share, 2)

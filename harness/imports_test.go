@@ -14,8 +14,8 @@ import (
 
 const module = "github.com/doublegrant/doublegrant/"
 
-// allowed lists which packages of this module each package imports, lowest first: none imports one that stands below
-// it. Tests may import what they like.
+// allowed lists the packages of this module that each package imports. The lowest package comes first, and none imports
+// a later one. Tests may import any package.
 var allowed = []room{
 	{"harness", nil},
 	{"lua", nil},
@@ -127,8 +127,8 @@ var allowed = []room{
 	{"harness/cmd/doublegrant", []string{"harness/cli"}},
 }
 
-// others lists the libraries of others, and the packages that may import each. What a library does for us is known to
-// these packages alone.
+// others lists the third-party libraries, with the only packages that may import each. They alone know what a library
+// does for us.
 var others = []library{
 	{"github.com/Shopify/toxiproxy", []string{"harness/cluster/fabric"}},
 	{"github.com/rs/zerolog", []string{"harness/cluster/fabric"}}, // toxiproxy's logger
@@ -159,20 +159,20 @@ var others = []library{
 	{"al.essio.dev/pkg/shellescape", []string{"harness/plan", "reports"}},
 }
 
-// room is a package and the packages of this module that it imports.
+// room is a package with the packages of this module that it imports.
 type room struct {
 	name    string
 	imports []string
 }
 
-// library is a library of others, by the beginning of its import paths, and the packages that import it.
+// library is a third-party library, by the prefix of its import paths, with the packages that import it.
 type library struct {
 	name string
 	in   []string
 }
 
-// TestImportsPointDownwards holds the imports of the whole module, on any system, to the tables above. Tests are left
-// out.
+// TestImportsPointDownwards compares the imports of the whole module, on any system, with the tables above. Imports of
+// tests are left out.
 func TestImportsPointDownwards(t *testing.T) {
 	root, err := filepath.Abs("..")
 	require.NoError(t, err)
@@ -208,7 +208,7 @@ func TestImportsPointDownwards(t *testing.T) {
 
 func distinct(names []string) []string { return slices.Compact(slices.Sorted(slices.Values(names))) }
 
-// libraryOf returns the name of the library that has the path; the path itself if there is no row.
+// libraryOf returns the name of the library with the path, or the path itself if no row matches.
 func libraryOf(path string) string {
 	for _, l := range others {
 		if path == l.name || strings.HasPrefix(path, l.name+"/") {
@@ -218,14 +218,14 @@ func libraryOf(path string) string {
 	return path
 }
 
-// notOurs reports whether the go command passes a folder over, or takes it for another module.
+// notOurs reports whether the go command ignores a folder, or treats it as another module.
 func notOurs(folder string) bool {
 	base := filepath.Base(folder)
 	_, err := os.Stat(filepath.Join(folder, "go.mod"))
 	return err == nil || base == "testdata" || strings.HasPrefix(base, ".") || strings.HasPrefix(base, "_")
 }
 
-// standard reports whether an import is of Go's own library, whose paths have no dot in their first element.
+// standard reports whether an import is from the standard library, whose paths have no dot in their first element.
 func standard(path string) bool {
 	first, _, _ := strings.Cut(path, "/")
 	return !strings.Contains(first, ".")

@@ -43,7 +43,7 @@ func TestHowLongAFaultExplainsWhatWentWrong(t *testing.T) {
 	}
 }
 
-// TestAnAnomalyNamesNoFaultThatWasOverLongBefore is about a refuse that healed while a latency went on.
+// TestAnAnomalyNamesNoFaultThatWasOverLongBefore has a refuse that healed while a latency was still in force.
 func TestAnAnomalyNamesNoFaultThatWasOverLongBefore(t *testing.T) {
 	const s = time.Second
 	faults := []harness.Fault{
@@ -55,7 +55,7 @@ func TestAnAnomalyNamesNoFaultThatWasOverLongBefore(t *testing.T) {
 		want     []string
 	}{
 		{12700 * time.Millisecond, 12710 * time.Millisecond, []string{"latency"}},
-		{6 * s, 12700 * time.Millisecond, []string{"latency", "refuse"}}, // one of the grants was under it
+		{6 * s, 12700 * time.Millisecond, []string{"latency", "refuse"}}, // it was in force at one of the grants
 		{8 * s, 9 * s, []string{"latency", "refuse"}},                    // it may not be over yet
 		{500 * time.Millisecond, 600 * time.Millisecond, nil},
 	} {

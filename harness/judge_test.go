@@ -11,7 +11,7 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 )
 
-// verdict is a checker that always says the same.
+// verdict is a checker that always returns the same verdict.
 type verdict harness.Verdict
 
 func (verdict) Name() string { return "constant" }
@@ -19,7 +19,7 @@ func (v verdict) Check(_ context.Context, _ harness.History, _ func(harness.Anom
 	return harness.Judgement{Verdict: harness.Verdict(v), Reason: "because"}
 }
 
-// checking is a checker of a few lines.
+// checking is a checker made of a function.
 type checking struct {
 	name string
 	do   func(h harness.History, found func(harness.Anomaly)) harness.Judgement
@@ -102,7 +102,7 @@ func TestAnomaliesAreCountedCappedSortedAndAttributed(t *testing.T) {
 	require.Equal(t, "invalid (500 double-grant)", j.Summary())
 }
 
-// again ranges over the history twice, and leaves the first pass early.
+// again ranges over the history twice, and stops the first pass early.
 type again struct{ first, second []harness.Op }
 
 func (a *again) Name() string { return "again" }
@@ -121,7 +121,7 @@ func (a *again) Check(_ context.Context, h harness.History, _ func(harness.Anoma
 func TestACheckerReadsTheHistoryAgain(t *testing.T) {
 	h := harness.History{Ops: harness.OpsOf(ops(10_000))}
 	one, two, c := &again{}, &again{}, &counter{}
-	// the second does not read it
+	// the second does not read the history
 	j := harness.Judge(t.Context(), h, []harness.Checker{one, verdict(harness.Valid), c, two})
 	require.Equal(t, harness.Valid, j.Verdict)
 	for i, name := range []string{"again", "constant", "counter", "again"} {
@@ -134,7 +134,7 @@ func TestACheckerReadsTheHistoryAgain(t *testing.T) {
 	}
 }
 
-// Who was asked nothing makes nothing valid, and nothing doubtful.
+// A checker that is not asked makes the verdict neither valid nor unknown.
 func TestWhoWasAskedNothingDecidesNothing(t *testing.T) {
 	unasked := checking{"unasked", func(harness.History, func(harness.Anomaly)) harness.Judgement {
 		return harness.Judgement{Unasked: true, Reason: "too large"}

@@ -9,9 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestOnlyTheCommandAndItsTestsLinkWhatIsHeavy looks at all that is linked into the programs and the test binaries of
-// this module, not at their own imports alone. None links the types of Kubernetes: only a long test with a build tag
-// does.
+// TestOnlyTheCommandAndItsTestsLinkWhatIsHeavy checks everything that is linked into the programs and test binaries of
+// this module, not only their own imports. None links the types of Kubernetes, except a long test with a build tag.
 func TestOnlyTheCommandAndItsTestsLinkWhatIsHeavy(t *testing.T) {
 	cmd := exec.Command("go", "list", "-deps", "-test", "-f",
 		`{{if eq .Name "main"}}{{.ImportPath}} {{join .Deps " "}}{{end}}`, "./...")

@@ -12,7 +12,7 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 )
 
-// TestAFaultThatTouchedNothingIsNotProved: it is asked once, when the fault has had all its time.
+// TestAFaultThatTouchedNothingIsNotProved also checks that Touched is called once, at the end of the fault.
 func TestAFaultThatTouchedNothingIsNotProved(t *testing.T) {
 	faultThat := func(name string, touched func() (string, error)) harness.TimedFault {
 		return harness.TimedFault{For: 30 * time.Millisecond,

@@ -76,7 +76,7 @@ func TestWatchersFindWhileTheLoadGoesOn(t *testing.T) {
 	})
 }
 
-// What a fault may explain is told as what it will be in the end, when nobody's release is to blame.
+// A violation that a fault may explain is reported with its final class, in which no release is to blame.
 func TestWhatIsToldHasTheClassThatItKeeps(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &fake{}
@@ -108,7 +108,7 @@ func TestWhatIsToldHasTheClassThatItKeeps(t *testing.T) {
 	})
 }
 
-// plenty is a quota of some operations.
+// plenty is a quota of a number of operations.
 type plenty struct {
 	of     int
 	enough func()
@@ -133,7 +133,8 @@ func (q *plenty) Lacking() string {
 	return fmt.Sprintf("only %d operations", q.seen)
 }
 
-// A load with a quota ends when that is filled, but not before its faults, and at its bound without a valid verdict.
+// A load with a quota ends when the quota is filled, but not before its faults have had their time. At its bound it
+// ends without a valid verdict.
 func TestALoadWithAQuotaEndsWhenItIsFilled(t *testing.T) {
 	const most = time.Hour
 	for _, x := range []struct {
@@ -167,7 +168,7 @@ func TestALoadWithAQuotaEndsWhenItIsFilled(t *testing.T) {
 	}
 }
 
-// stuck returns a watcher that waits for something else at the first operation.
+// stuck returns a watcher that blocks at the first operation.
 func stuck(until chan struct{}) harness.Checker {
 	return checking{"stuck", func(h harness.History, found func(harness.Anomaly)) harness.Judgement {
 		for range h.Ops {
@@ -178,13 +179,13 @@ func stuck(until chan struct{}) harness.Checker {
 	}}
 }
 
-// The second watcher, which does its work, is shown everything: nobody waits for the first.
+// The second watcher sees everything, although the first one blocks.
 func TestAWatcherThatHangsIsLeftBehindAndHoldsNobodyUp(t *testing.T) {
 	until := make(chan struct{})
 	t.Cleanup(func() { close(until) })
 	ctx, enough := context.WithTimeout(t.Context(), time.Minute)
 	defer enough()
-	const most = 400_000 // a watcher may be 262,144 behind, and have the first batch in hand
+	const most = 400_000 // a watcher may be 262,144 operations behind, plus the first batch
 	var done atomic.Int64
 	f, w := &fake{}, &tenth{}
 	flood := stepping{f, func(_ context.Context, s *harness.Session) {
@@ -262,11 +263,11 @@ func TestTheFirstViolationEndsTheLoad(t *testing.T) {
 	})
 }
 
-// What was meant for the time of a stall is late, and done: about 100 steps a second for half a second.
+// Steps that were due during a stall are late, but are done: about 100 steps a second for half a second.
 func TestAnOpenLoopCountsFromWhenOperationsWereDue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f, stalled := &fake{}, false
-		// the first operation takes long, and the others no time
+		// only the first operation takes time
 		sluggish := stepping{f, func(_ context.Context, s *harness.Session) {
 			s.Invoke(harness.Op{Kind: harness.Next}, func(op *harness.Op) {
 				if op.Outcome = harness.OK; !stalled {

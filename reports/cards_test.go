@@ -12,8 +12,8 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 )
 
-// Where there is no room for columns the head of a table is hidden, so that each cell has to name its column. A table
-// that stays a table has two columns.
+// On screens without room for columns the heads of tables are hidden, so each cell must contain its column's head.
+// Tables with two columns stay as they are.
 func TestEveryCellOfACardHasItsLabel(t *testing.T) {
 	labels := 0
 	for name, page := range pages(t) {
@@ -37,7 +37,7 @@ func TestEveryCellOfACardHasItsLabel(t *testing.T) {
 	require.Greater(t, labels, 1000)
 }
 
-// tableOf is a table of a page.
+// tableOf is a table on a page.
 type tableOf struct {
 	Class string     `xml:"class,attr"`
 	Heads []string   `xml:"thead>tr>th"`

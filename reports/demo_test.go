@@ -15,7 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestDemo writes every kind of report, for people who look at them into the folder $REPORT_OUT.
+// TestDemo writes every kind of report into the folder $REPORT_OUT, for a look at them.
 func TestDemo(t *testing.T) {
 	out := cmp.Or(os.Getenv("REPORT_OUT"), t.TempDir())
 	var rows []Row
@@ -75,7 +75,7 @@ func report(t *testing.T, h harness.History, j harness.Judged) Report {
 	return r
 }
 
-// overlapping returns the synthetic run with many more faults beside its own, each recorded when it is over.
+// overlapping returns the synthetic run with many more faults, each recorded at its end.
 func overlapping() harness.History {
 	h := analysistest.Synthetic()
 	for i, name := range []string{"refuse", "slicer", "latency", "bandwidth", "skew-clients", "clock-step", "drop",
@@ -91,7 +91,7 @@ func overlapping() harness.History {
 	return h
 }
 
-// hostile returns a report in which every text that comes from outside tries to break out.
+// hostile returns a report in which every text from outside tries to break out of its place.
 func hostile(t *testing.T) Report {
 	const evil = `</title></script><script>alert(1)</script>"'&|` + "`" + `onload=x @team` + "\x00\x1b[31m"
 	h := harness.History{

@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// textOf returns what write makes of v.
+// textOf returns v as write writes it.
 func textOf[T any](t *testing.T, write func(io.Writer, T) error, v T) string {
 	t.Helper()
 	var b bytes.Buffer
@@ -20,7 +20,7 @@ func textOf[T any](t *testing.T, write func(io.Writer, T) error, v T) string {
 	return b.String()
 }
 
-// junitRead returns the one suite of JUnit's file of rows.
+// junitRead returns the one suite in JUnit's file of rows.
 func junitRead(t *testing.T, rows ...Row) junitSuite {
 	t.Helper()
 	return junitParsed(t, textOf(t, func(w io.Writer, rows []Row) error { return JUnit(w, "suite", rows) }, rows))

@@ -16,8 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// pageOf returns what write makes of v, parsed strictly: it is XHTML, so that what was not closed or escaped does not
-// pass.
+// pageOf returns v as write writes it, parsed strictly as XHTML, so that unclosed or unescaped text fails.
 func pageOf[T any](t *testing.T, write func(io.Writer, T) error, v T) string {
 	t.Helper()
 	page := textOf(t, write, v)
@@ -36,7 +35,7 @@ func wellFormed(t *testing.T, html string) {
 	})
 }
 
-// eachElement calls see at the start of each element of a page. What see decodes is not visited.
+// eachElement calls see at the start of each element of a page. Elements that see decodes are not visited.
 func eachElement(t *testing.T, html string, see func(d *xml.Decoder, start xml.StartElement)) {
 	t.Helper()
 	d := xml.NewDecoder(strings.NewReader(html))
@@ -53,7 +52,7 @@ func eachElement(t *testing.T, html string, see func(d *xml.Decoder, start xml.S
 	}
 }
 
-// pages returns every sort of page, by name.
+// pages returns every kind of page, by name.
 func pages(t *testing.T) map[string]string {
 	t.Helper()
 	all := map[string]string{"index of nothing": textOf(t, Index, nil), "nothing": textOf(t, HTML, Report{})}
@@ -75,7 +74,7 @@ func pages(t *testing.T) map[string]string {
 	return all
 }
 
-// Nothing of a page comes from elsewhere, and no text breaks out of its place.
+// A page loads nothing from elsewhere, and no text breaks out of its place.
 func TestEveryPageIsWholeAndHarmless(t *testing.T) {
 	for name, page := range pages(t) {
 		wellFormed(t, page)
@@ -85,7 +84,7 @@ func TestEveryPageIsWholeAndHarmless(t *testing.T) {
 	}
 }
 
-// What a page says, by its name in pages.
+// The texts that a page must contain, by its name in pages.
 func TestPagesTellTheFacts(t *testing.T) {
 	all := pages(t)
 	for name, facts := range map[string][]string{
@@ -126,7 +125,7 @@ func TestPagesTellTheFacts(t *testing.T) {
 	}
 }
 
-// copied returns a page as its commands are copied: without the marks around their words.
+// copied returns a page's text as it is copied: without the markup around the words of commands.
 func copied(page string) string {
 	return strings.NewReplacer("<span>", "", "</span>", "").Replace(page)
 }
@@ -145,7 +144,7 @@ func TestHostileTextIsEscapedEverywhere(t *testing.T) {
 	require.NotContains(t, pageOf(t, Index, []Row{RowOf(r, "javascript:alert(1)")}), `href="javascript`)
 }
 
-// withoutCode drops code spans, in which Markdown shows everything as it is.
+// withoutCode drops code spans, in which Markdown shows everything unchanged.
 func withoutCode(s string) string {
 	var b strings.Builder
 	for i, part := range strings.Split(strings.ReplaceAll(s, "\\`", ""), "`") {
@@ -196,7 +195,7 @@ func TestThePictureShowsTheSpansThatTheCheckerJudged(t *testing.T) {
 				a.Spans[i].To, a.Spans[i].Until = 0, harness.NothingEnds
 			}
 		}, 1, []string{"on: its lease has no end", "two owners without end"}},
-		// Only certain holds exclude each other.
+		// Only certain holds cannot overlap.
 		"perhaps held": {kind(harness.PossibleHold), 0, []string{
 			`<rect class="hold maybe"`, "may have k from 1.211 s to 3.190 s", "</i>perhaps held</span>"}},
 		"past": {kind(harness.PastLease), 0, []string{

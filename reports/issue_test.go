@@ -11,7 +11,7 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 )
 
-// passed returns a search whose first counterexample can be passed on.
+// passed returns a search whose first counterexample has a recipe.
 func passed() Exploration {
 	e := searches()["race"]
 	e.Replay, e.Versions = "doublegrant explore --replay",
@@ -41,7 +41,7 @@ func TestAnIssueHasWhatItsReaderNeeds(t *testing.T) {
 	require.NotContains(t, valid, "**Found:**")
 }
 
-// Nothing in a hostile text becomes markup: no tag, no link, no table cell, no heading, no mention.
+// No hostile text becomes markup: no tag, no link, no table cell, no heading, no mention.
 func TestAnIssueOfHostileTextsHasNoMarkupOfTheirs(t *testing.T) {
 	e := searches()["evil"]
 	e.Replay, e.Versions = e.Command, []Version{{e.Name, e.Name}}

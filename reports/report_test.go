@@ -26,7 +26,8 @@ func TestFaultsAreNumberedByTheirStart(t *testing.T) {
 		">3 latency</text>"} {
 		require.Contains(t, page, want)
 	}
-	rows := regexp.MustCompile(`<tr><td class="n" data-label="no.">(\d)</td><td class="mono title" data-label="fault">([a-z-]+)</td>`).FindAllStringSubmatch(page, -1)
+	rows := regexp.MustCompile(`<tr><td class="n" data-label="no.">(\d)</td>`+
+		`<td class="mono title" data-label="fault">([a-z-]+)</td>`).FindAllStringSubmatch(page, -1)
 	require.Len(t, rows, 3)
 	for i, name := range []string{"skew", "kill-primary", "latency"} {
 		require.Equal(t, name, rows[i][2])
@@ -50,7 +51,7 @@ func TestSeveralFailoversAreATable(t *testing.T) {
 	require.Equal(t, 9, slowest(all))
 }
 
-// TestAFaultThatTheRecordDoesNotSeeHealed is said to be open: the run was killed under it.
+// TestAFaultThatTheRecordDoesNotSeeHealed checks that such a fault is reported as open: the run was killed during it.
 func TestAFaultThatTheRecordDoesNotSeeHealed(t *testing.T) {
 	h := analysistest.OneKill()
 	h.Faults[0].Heal, h.Faults[0].End = 0, 0
@@ -66,7 +67,7 @@ func TestAFaultThatTheRecordDoesNotSeeHealed(t *testing.T) {
 	require.Len(t, analysis.Failovers(h), 1)
 }
 
-// TestNoLossesAreClaimedWhereNobodyKnows has checkers that ended in different ways. None of them lists a finding.
+// TestNoLossesAreClaimedWhereNobodyKnows has checkers that ended in different ways, none with a finding.
 func TestNoLossesAreClaimedWhereNobodyKnows(t *testing.T) {
 	untrusted := []harness.Event{{Kind: harness.EventClockUntrusted, Node: "generator-2", Detail: "it stepped"}}
 	for _, c := range []struct {

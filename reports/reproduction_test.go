@@ -12,7 +12,7 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 )
 
-// split returns a reproduction with two arms, the second with a trial that said nothing.
+// split returns a reproduction with two arms, the second with a trial whose verdict is unknown.
 func split() Reproduction {
 	r := Reproduction{
 		Name: "split-brain-guards", Title: "What keeps a split brain from losing writes",

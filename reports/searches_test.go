@@ -7,7 +7,7 @@ import (
 	"github.com/doublegrant/doublegrant/harness/interleave"
 )
 
-// searches returns explorations of every sort.
+// searches returns explorations of every kind.
 func searches() map[string]Exploration {
 	budget := interleave.Budget{Clients: 3, Crashes: 1, Expiries: 1}
 	found := func(all ...interleave.Counterexample) interleave.Result {
@@ -50,7 +50,7 @@ func searches() map[string]Exploration {
 	}
 }
 
-// evilSearch returns an exploration in which every text that comes from outside tries to break out.
+// evilSearch returns an exploration in which every text from outside tries to break out of its place.
 func evilSearch() Exploration {
 	const evil = `</title></text></svg><script>alert(1)</script>"'&|` + "```\n# @team" + `onload=x` +
 		"\x00\x1b[31m\u202e"

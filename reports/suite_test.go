@@ -14,7 +14,7 @@ import (
 	"github.com/doublegrant/doublegrant/harness/suite/tally"
 )
 
-// suiteWith has a case for each of the endings, all of its runs ended so.
+// suiteWith returns a suite with a case for each of the endings. All runs of a case end that way.
 func suiteWith(endings ...tally.Ending) tally.Suite {
 	s := tally.Suite{Name: "mine", Elapsed: time.Minute, Passes: 1}
 	for i, e := range endings {
@@ -26,7 +26,7 @@ func suiteWith(endings ...tally.Ending) tally.Suite {
 	return s
 }
 
-// suiteForms are the forms that people read.
+// suiteForms are the formats for people.
 var suiteForms = map[string]func(io.Writer, tally.Suite) error{"text": SuiteText, "html": SuiteHTML, "md": SuiteSummary}
 
 func TestEveryFormOfASuiteSaysWhatFailedAndHowToRepeatIt(t *testing.T) {
@@ -46,7 +46,7 @@ func TestEveryFormOfASuiteSaysWhatFailedAndHowToRepeatIt(t *testing.T) {
 	require.Equal(t, s.Ending(), back.Ending())
 }
 
-// mergedSuite was put together from three shards, one of which was cut short.
+// mergedSuite is made of three shards, one of which was cut short.
 func mergedSuite() tally.Suite {
 	s := suiteWith(tally.Met, tally.Met)
 	s.Version, s.Servers, s.Ended = "doublegrant v1.2.3", map[string]string{"process": "Redis 7.0.15"},
@@ -116,7 +116,7 @@ func TestASuitesPagesAreNotForItsRunsToWrite(t *testing.T) {
 	}
 }
 
-// On the page it is folded, as what nobody looks for first, unless it was a soak.
+// On the page it is folded, since few readers need it, unless the suite was a soak.
 func TestASuiteSaysHowMemoryGrew(t *testing.T) {
 	s := suiteWith(tally.Met)
 	for i := range 100 {

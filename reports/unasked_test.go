@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Where porcupine was asked of no key, no form of a report says that it found anything valid.
+// If porcupine was not asked about any key, no format says that it found anything valid.
 func TestNobodyReadsValidWhereNothingWasAsked(t *testing.T) {
 	const why = "porcupine was asked of none of 20 keys; 20 were too large to ask"
 	r := demos(t)["rich"]
@@ -17,7 +17,8 @@ func TestNobodyReadsValidWhereNothingWasAsked(t *testing.T) {
 		{Checker: "porcupine", Unasked: true, Reason: why},
 	}}
 	page := pageOf(t, HTML, r)
-	require.Contains(t, page, `data-label="checker">porcupine</td><td data-label="verdict"><span class="pill unasked">not asked</span></td><td data-label="reason">`+why)
+	require.Contains(t, page, `data-label="checker">porcupine</td><td data-label="verdict">`+
+		`<span class="pill unasked">not asked</span></td><td data-label="reason">`+why)
 
 	summary := textOf(t, Summary, r)
 	require.Contains(t, summary, "| `porcupine` | not asked | "+why)

@@ -90,7 +90,8 @@ func TestAStepShowsWhatIsStored(t *testing.T) {
 		`<h4>Stored</h4>`, `<li class="when">nothing</li>`,
 		`<li class="new"><span class="mono">lock = &lt;a&gt;` + "\uFFFD" +
 			`</span> <span class="when">until 10.000 s</span></li>`,
-		`<li class="new"><span class="mono">n = 1</span> <span class="when">no expiry</span></li><li class="when">and 3 more</li>`,
+		`<li class="new"><span class="mono">n = 1</span> <span class="when">no expiry</span></li>` +
+			`<li class="when">and 3 more</li>`,
 		`<li><span class="mono">lock = `, `<li class="new"><span class="mono">n = 2</span>`,
 	} {
 		require.Contains(t, page, want)

@@ -24,7 +24,7 @@ func TestALookAtAnAddressLeavesItFreeWhileChildrenStart(t *testing.T) {
 	require.NoError(t, err, "after %d addresses", listened)
 	t.Logf("%d addresses", listened)
 
-	// a look that listens is in the way of the next
+	// a check that listens would disturb the next one
 	listened, err = lookAndListen(t, 20*time.Second, func(addr string) error {
 		ln, err := net.Listen("tcp", addr)
 		if err != nil {
@@ -61,8 +61,8 @@ func TestAnAddressIsTakenBySomebodyWhoListensOnly(t *testing.T) {
 	}
 }
 
-// lookAndListen looks at addresses, each once, and listens at each, while children are started all the time. It ends
-// with the first error, after 10,000 addresses or when the time is up, and returns how many it has listened at.
+// lookAndListen checks addresses, each once, and listens on each, while children are started all the time. It ends with
+// the first error, after 10,000 addresses or when the time is up, and returns how many addresses it has listened on.
 func lookAndListen(t *testing.T, within time.Duration, look func(addr string) error) (listened int, err error) {
 	t.Helper()
 	ctx, stop := context.WithCancel(t.Context())

@@ -17,7 +17,7 @@ import (
 	"github.com/doublegrant/doublegrant/harness/cluster"
 )
 
-// taken is a network on which some addresses are taken. It counts what is listened on and not given back.
+// taken is a network on which some addresses are taken. It counts listeners that are not closed.
 type taken struct {
 	by   func(addr string) bool
 	why  error
@@ -43,7 +43,7 @@ func (n *taken) free(addr string) error {
 	return ln.Close()
 }
 
-// listening has no Accept: nobody comes.
+// listening needs no Accept: nobody connects.
 type listening struct {
 	net.Listener
 	n    *taken
@@ -106,7 +106,8 @@ func TestAddressesThatAreTakenAreLeftToWhoHasThem(t *testing.T) {
 	}
 }
 
-// TestAVersionThatNeverComesIsNotWaitedFor: nor are children of the binary that hold its output open.
+// TestAVersionThatNeverComesIsNotWaitedFor checks that neither the binary nor its children, which hold its output open,
+// are waited for.
 func TestAVersionThatNeverComesIsNotWaitedFor(t *testing.T) {
 	defer cluster.BoundVersion(100 * time.Millisecond)()
 	path := filepath.Join(t.TempDir(), "redis-server")
@@ -114,12 +115,13 @@ func TestAVersionThatNeverComesIsNotWaitedFor(t *testing.T) {
 	began := time.Now()
 	_, _, err := cluster.FindRedis(path)
 	require.ErrorIs(t, err, cluster.ErrNoRedis)
-	require.ErrorContains(t, err, `does not answer --version within 100ms: install one that does, or set DOUBLEGRANT_REDIS_SERVER`)
+	require.ErrorContains(t, err,
+		"does not answer --version within 100ms: install one that does, or set DOUBLEGRANT_REDIS_SERVER")
 	require.Less(t, time.Since(began), 30*time.Second)
 }
 
-// A Redis has told its version though something else still holds on to its output, as a child of this process may on a
-// busy machine.
+// The version of a Redis counts even if another process still holds its output open, as a child of this process may on
+// a busy machine.
 func TestAVersionIsTakenThoughTheOutputStaysOpen(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "redis-server")
 	require.NoError(t, os.WriteFile(path, []byte("#!/bin/sh\necho 'Redis server v=7.2.4 sha=0'\nsleep 2 &\n"), 0o755))

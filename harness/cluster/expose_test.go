@@ -12,8 +12,8 @@ import (
 	"github.com/doublegrant/doublegrant/harness/cluster/clustertest"
 )
 
-// TestClientsOfOtherMachinesFollowAFailover through the addresses that are exposed for them, and meet dead nodes as
-// such.
+// TestClientsOfOtherMachinesFollowAFailover connects through exposed addresses. It checks that dead nodes look dead
+// there, too.
 func TestClientsOfOtherMachinesFollowAFailover(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()

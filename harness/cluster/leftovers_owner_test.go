@@ -39,7 +39,7 @@ func TestOnlyLeftoversWithOurNameAndMarkAreRemoved(t *testing.T) {
 	}
 }
 
-// makeFiles makes empty files in a folder, and the folders that they lie in.
+// makeFiles makes empty files in a folder, with their parent folders.
 func makeFiles(t *testing.T, dir string, files ...string) {
 	t.Helper()
 	for _, file := range files {
@@ -66,8 +66,8 @@ func (s *oneHost) Remove(_ context.Context, l cluster.Leftover) error {
 	return nil
 }
 
-// A start holds its subnet while it looks for orphans. A host of the same subnet is in its way, and must not pass for
-// owned.
+// A start holds its subnet while it looks for orphans. A host in that subnet must not be considered owned, since it
+// would be in the way.
 func TestOrphansOfTheSubnetThatAStartClaimedAreRemoved(t *testing.T) {
 	for says, want := range map[string]bool{"own": true, "127.9.0.0/16": false, "": false, "127.0.0.0/16": false} {
 		d := &oneHost{}
@@ -80,8 +80,9 @@ func TestOrphansOfTheSubnetThatAStartClaimedAreRemoved(t *testing.T) {
 	}
 }
 
-// TestTheWatchdogOfAFolderRemovesWhatIsOursAlone: a shell does, and where there is none, a second process of this
-// program. One that is told that the folder is gone leaves it: whoever makes one of that name next keeps it.
+// TestTheWatchdogOfAFolderRemovesWhatIsOursAlone tests both watchdogs: the shell and, for machines without one, a
+// second process of this program. A watchdog that is told that the folder is gone does not remove a later folder with
+// the same name.
 func TestTheWatchdogOfAFolderRemovesWhatIsOursAlone(t *testing.T) {
 	forget := func(dir string) error { cluster.ForgetFolder(dir); return nil }
 	for shell, by := range map[string]string{"/bin/sh": "a shell", "/nowhere/sh": "this program"} {
@@ -117,7 +118,7 @@ func TestTheWatchdogOfAFolderRemovesWhatIsOursAlone(t *testing.T) {
 	}
 }
 
-// watchdogOf finds the watchdog of a folder; ended reports whether it has ended.
+// watchdogOf finds the watchdog of a folder. ended reports whether it has ended.
 func watchdogOf(t *testing.T, dir string) (ended func() bool) {
 	t.Helper()
 	for _, pid := range processes.All() {

@@ -87,7 +87,7 @@ func TestEachLimitSaysWhatIsShortAndHowToRaiseIt(t *testing.T) {
 	require.Equal(t, "open files: 20300, enough for 20000 clients", checkOf(t, all, "open files").String())
 }
 
-// TestMostIsTheLastThatIsNotShort: one more client, and each limit that has a Most is short.
+// TestMostIsTheLastThatIsNotShort checks that one more client makes each limit with a Most short.
 func TestMostIsTheLastThatIsNotShort(t *testing.T) {
 	for _, masters := range []int{1, 5} {
 		for _, c := range (cluster.Options{}).ChecksOn(ample, masters) {
@@ -108,7 +108,7 @@ func TestMostIsTheLastThatIsNotShort(t *testing.T) {
 	}
 }
 
-// TestPortsAreThoseOfAGroup: each group has an address, and each address all ports.
+// TestPortsAreThoseOfAGroup checks that each group has an address, and each address all ports.
 func TestPortsAreThoseOfAGroup(t *testing.T) {
 	m := ample
 	m.Ports = 4000
@@ -185,7 +185,7 @@ func TestThisMachine(t *testing.T) {
 	require.Len(t, cluster.Options{}.Checks(), 6)
 }
 
-// TestARaisedFileLimitIsThatOfChildren: without RaiseFileLimit Go gives children the old limit.
+// TestARaisedFileLimitIsThatOfChildren checks RaiseFileLimit: without it Go gives children the old limit.
 func TestARaisedFileLimitIsThatOfChildren(t *testing.T) {
 	var l syscall.Rlimit
 	require.NoError(t, syscall.Getrlimit(syscall.RLIMIT_NOFILE, &l))

@@ -15,8 +15,7 @@ import (
 // noon is the time of day of these tests.
 func noon() time.Time { return time.Date(2026, 11, 28, 12, 0, 0, 0, time.Local) }
 
-// TestWhatNobodyHeardIsReadFromTheLog has a log of which the first two messages were heard. The run's clock stands at
-// 10 s.
+// TestWhatNobodyHeardIsReadFromTheLog has a log whose first two messages were received. The run's clock shows 10 s.
 func TestWhatNobodyHeardIsReadFromTheLog(t *testing.T) {
 	const now = 10 * time.Second
 	line := func(zone *time.Location, ago time.Duration, said string) string {
@@ -78,7 +77,8 @@ func TestWhatNobodyHeardIsReadFromTheLog(t *testing.T) {
 	require.Empty(t, gone.read())
 }
 
-// TestAMessageWasSaidWhenItWasLogged, if the log's time can be: a Sentinel that waits for its disk is heard late.
+// TestAMessageWasSaidWhenItWasLogged checks that the time in the log counts if it is plausible: messages of a Sentinel
+// that waits for its disk arrive late.
 func TestAMessageWasSaidWhenItWasLogged(t *testing.T) {
 	const now, kind, detail = 10 * time.Second, "+sdown", "master m 127.1.2.1 6379"
 	for _, c := range []struct {

@@ -70,7 +70,7 @@ func commands(t *testing.T, c *cluster.Cluster, node string) (n int) {
 	return n
 }
 
-// TestANodeThatStandsStillTakesNoWrites, and as soon as it goes on it takes those that waited.
+// TestANodeThatStandsStillTakesNoWrites also checks that the node takes the waiting writes once it is resumed.
 func TestANodeThatStandsStillTakesNoWrites(t *testing.T) {
 	c := cluster.Sentinel(cluster.Options{DownAfter: 20 * time.Second})
 	ev := up(t, c)
@@ -84,8 +84,8 @@ func TestANodeThatStandsStillTakesNoWrites(t *testing.T) {
 	eventually(t, func() bool { return len(ev.Of(p, harness.EventWritable)) == 2 }, "it takes them again")
 }
 
-// TestLooksLeaveNoTrace: what the observer and AcceptsWrites write is neither stored nor replicated. That the
-// observer's connections are closed with all others is no end of writing.
+// TestLooksLeaveNoTrace checks that the writes of the observer and of AcceptsWrites are neither stored nor replicated.
+// If all connections are closed, the observer's included, the node still counts as writable.
 func TestLooksLeaveNoTrace(t *testing.T) {
 	c := cluster.Sentinel(cluster.Options{})
 	ev := up(t, c)

@@ -161,8 +161,8 @@ func FindRedis(named string) (path, version string, err error) {
 	}
 	out, err := versionOf(path)
 	if errors.Is(err, context.DeadlineExceeded) {
-		return "", "", fmt.Errorf("%w: %q from %s does not answer --version within %v: install one that does, or set %s",
-			ErrNoRedis, path, from, versionWithin, redisEnv)
+		return "", "", fmt.Errorf("%w: %q from %s does not answer --version within %v: install one that does, or "+
+			"set %s", ErrNoRedis, path, from, versionWithin, redisEnv)
 	}
 	version, _, _ = strings.Cut(strings.TrimSpace(string(out)), "\n")
 	number := numberOf(version)

@@ -30,7 +30,7 @@ func TestAResultsFolderIsTheSameWhenItIsUnpacked(t *testing.T) {
 	require.NoFileExists(t, filepath.Join(into, "link"))
 }
 
-// What is too large is refused while it is written, also within one file.
+// A folder that is too large is refused while it is packed, also within one file.
 func TestAResultsFolderThatIsTooLarge(t *testing.T) {
 	t.Parallel()
 	from := t.TempDir()
@@ -49,7 +49,7 @@ func TestAResultsFolderThatIsTooLarge(t *testing.T) {
 	require.Less(t, len(packed), 2<<20)
 }
 
-// packed makes a tar of these headers, each file of one byte.
+// packed makes a tar of these headers. Each file has one byte.
 func packed(t *testing.T, headers ...tar.Header) []byte {
 	t.Helper()
 	var out bytes.Buffer

@@ -15,7 +15,7 @@ import (
 	"github.com/doublegrant/doublegrant/harness/workqueue"
 )
 
-// onOther returns the result of a run as a worker with another server would have sent it.
+// onOther returns the result of a run as a worker with another server would send it.
 func onOther(t *testing.T, res workqueue.Result, server, other string) workqueue.Result {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "of")
@@ -30,7 +30,8 @@ func onOther(t *testing.T, res workqueue.Result, server, other string) workqueue
 	return res
 }
 
-// TestTheFirstRunSaysWhichServerCounts: what was run on another is told and left out, and the others are reported.
+// TestTheFirstRunSaysWhichServerCounts checks that runs on another server are named and left out, and the others are
+// reported.
 func TestTheFirstRunSaysWhichServerCounts(t *testing.T) {
 	t.Parallel()
 	server, err := cluster.RedisVersion("")

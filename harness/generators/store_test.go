@@ -10,10 +10,10 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 )
 
-// store is a lock server in memory: what several generators load. The zero value grants rightly.
+// store is a lock server in memory, the target of several generators. The zero value grants correctly.
 type store struct {
 	mu     sync.Mutex
-	broken bool // it grants to everybody
+	broken bool // it grants every request
 	owner  string
 	until  time.Time
 }
@@ -70,7 +70,7 @@ func (l *locker) Step(_ context.Context, s *harness.Session) {
 			}
 		}
 	}
-	// longer than clocks are unknown, so that some certainly meet
+	// longer than the uncertainty of clocks, so that some certainly overlap
 	way := time.Duration(s.Rand.Int64N(int64(4 * time.Millisecond)))
 	got := s.Invoke(harness.Op{Kind: harness.Acquire, Key: "lock", Arg: owner, TTL: lease}, func(op *harness.Op) {
 		time.Sleep(way)

@@ -50,7 +50,7 @@ func TestNumbersInChartsHaveAKey(t *testing.T) {
 	require.Regexp(t, `, and \d+ more, listed under Faults$`, FaultKey(faults))
 }
 
-// TestAFaultThatTheRecordDoesNotSeeHealed is drawn to the end: the run was killed under it.
+// TestAFaultThatTheRecordDoesNotSeeHealed checks that such a fault is drawn to the end: the run was killed during it.
 func TestAFaultThatTheRecordDoesNotSeeHealed(t *testing.T) {
 	faults := analysistest.OneKill().Faults
 	faults[0].Heal, faults[0].End = 0, 0
@@ -60,7 +60,7 @@ func TestAFaultThatTheRecordDoesNotSeeHealed(t *testing.T) {
 		faults: []string{"1 kill-primary, from 10.000 s on: the record stops before its heal"}}, bands[0])
 	faults[0].Groups = []int{0}
 	require.Equal(t, "band cut", bandsOf(faults, 0, 20*sec)[0].class)
-	bands = bandsOf([]harness.Fault{{Name: "a", Start: 3 * sec}}, -1, 5*sec) // nor act
+	bands = bandsOf([]harness.Fault{{Name: "a", Start: 3 * sec}}, -1, 5*sec) // nor take effect
 	require.Len(t, bands, 1)
 	require.Equal(t, 3*sec, bands[0].from, "nothing before it is shaded")
 }

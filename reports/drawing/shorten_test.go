@@ -76,7 +76,7 @@ func acquire(client int, t, took time.Duration) harness.Op {
 		TTL: 300 * ms}
 }
 
-// lateTheft returns a lock of 300 ms whose story is told by its last 6 ms.
+// lateTheft returns an anomaly of a lock of 300 ms in which only the last 6 ms matter.
 func lateTheft() harness.Anomaly {
 	a, b := acquire(1, 0, ms), acquire(2, 294*ms, ms/2)
 	theft := harness.Op{Client: 1, Kind: harness.Release, Key: "k", Call: 295 * ms, Return: 295*ms + ms/10,

@@ -57,8 +57,8 @@ func (d *daemon) hasImage(ctx context.Context, image string) (bool, error) {
 	for _, e := range res.Config.Env {
 		version, ok := strings.CutPrefix(e, versionEnv+"=")
 		if ok && majorVersion(version) < cluster.OldestRedis {
-			return false, fmt.Errorf("%w: the image %s has Redis %s, older than %d.0: name another (%s), or: make image",
-				ErrNoDocker, image, version, cluster.OldestRedis, imageEnv)
+			return false, fmt.Errorf("%w: the image %s has Redis %s, older than %d.0: name another (%s), or: make "+
+				"image", ErrNoDocker, image, version, cluster.OldestRedis, imageEnv)
 		}
 	}
 	return true, nil

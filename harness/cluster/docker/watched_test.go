@@ -8,7 +8,7 @@ import (
 	"github.com/doublegrant/doublegrant/harness/cluster"
 )
 
-// recorder notes whether a test is skipped or fails.
+// recorder records whether a test is skipped or fails.
 type recorder []string
 
 func (*recorder) Helper()                 {}
