@@ -92,8 +92,8 @@ func (s Spec) withDefaults() (Spec, error) {
 	for _, track := range s.tracks() {
 		for _, step := range track {
 			if step.Nemesis == nil || step.After < 0 || step.For < 0 {
-				return s, fmt.Errorf("harness: %w: a Step needs a Nemesis, and After and For cannot be negative",
-					ErrSpec)
+				return s, fmt.Errorf("harness: %w: a Step needs a Nemesis, and "+
+					"After and For cannot be negative", ErrSpec)
 			}
 		}
 	}

@@ -13,13 +13,15 @@ type Touched struct {
 // Minus returns what was touched since before was taken.
 func (t Touched) Minus(before Touched) Touched {
 	return Touched{
-		t.Withheld - before.Withheld, t.Waited - before.Waited, t.Reset - before.Reset, t.Passed - before.Passed,
-		t.Ended - before.Ended,
+		t.Withheld - before.Withheld, t.Waited - before.Waited, t.Reset - before.Reset,
+		t.Passed - before.Passed, t.Ended - before.Ended,
 	}
 }
 
 // Plus returns the sum of both.
 func (t Touched) Plus(u Touched) Touched {
-	return Touched{t.Withheld + u.Withheld, t.Waited + u.Waited, t.Reset + u.Reset, t.Passed + u.Passed,
-		t.Ended + u.Ended}
+	return Touched{
+		t.Withheld + u.Withheld, t.Waited + u.Waited, t.Reset + u.Reset,
+		t.Passed + u.Passed, t.Ended + u.Ended,
+	}
 }

@@ -121,8 +121,7 @@ func (w *watch) detach(f *feed, why string) {
 	for range f.batches { // free the memory
 	}
 	note := fmt.Sprintf("%s %s at %v and watched no longer: what it would have found was not told during the run",
-		f.name, why,
-		w.clock.Now().Round(time.Millisecond))
+		f.name, why, w.clock.Now().Round(time.Millisecond))
 	w.notes = append(w.notes, note)
 	w.log.Warn("a watcher was left behind", "note", note)
 }

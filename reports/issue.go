@@ -47,8 +47,8 @@ func (e Exploration) issue(w io.Writer, c interleave.Counterexample) error {
 		rows = append(rows, []string{l.Number, units.At(l.At), escapeMarkdown(l.Who), markdownCode(l.Command),
 			markdownCode(l.Reply), escapeMarkdown(l.Belief)})
 	}
-	if err := markdownTable(w, []string{":step", ":at", "client", "command", "reply", "believes now"},
-		rows); err != nil {
+	heads := []string{":step", ":at", "client", "command", "reply", "believes now"}
+	if err := markdownTable(w, heads, rows); err != nil {
 		return err
 	}
 	fmt.Fprintln(w)

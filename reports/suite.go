@@ -69,8 +69,8 @@ func SuiteSentence(s tally.Suite) string {
 	}
 	words += "."
 	if s.Shard != nil {
-		words += fmt.Sprintf(" This is shard %d of %d: doublegrant merge puts all together.", s.Shard.Number,
-			s.Shard.Of)
+		words += fmt.Sprintf(" This is shard %d of %d: doublegrant merge puts all together.",
+			s.Shard.Number, s.Shard.Of)
 	}
 	return words
 }

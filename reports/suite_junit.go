@@ -56,8 +56,8 @@ func caseNumbers(c tally.Case) string {
 			units.Count(int64(c.Unknown)), units.Count(int64(c.Failed)))
 	}
 	last := strings.TrimSuffix(fmt.Sprintf("%s, %s", c.Last.Verdict, c.Last.Found), ", ")
-	return fmt.Sprintf("%s: %s; last %s; expected %s", units.Plural(int64(c.Runs), "run", "runs"), sums, last,
-		c.Expected)
+	runs := units.Plural(int64(c.Runs), "run", "runs")
+	return fmt.Sprintf("%s: %s; last %s; expected %s", runs, sums, last, c.Expected)
 }
 
 // failuresText lists a case's failures with the commands that repeat them.

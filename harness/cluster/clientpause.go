@@ -18,8 +18,9 @@ const (
 
 // PauseClients makes the node queue commands (CLIENT PAUSE), the harness's own included, until resume is called or for
 // 5 minutes. Only commands from its replicas are executed. With onlyWrites only commands that may write wait.
-func (c *Cluster) PauseClients(ctx context.Context, name string, onlyWrites bool) (resume func(context.Context) error,
-	err error) {
+func (c *Cluster) PauseClients(
+	ctx context.Context, name string, onlyWrites bool,
+) (resume func(context.Context) error, err error) {
 	n, err := c.node(name)
 	if err != nil {
 		return nil, err

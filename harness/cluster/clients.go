@@ -63,8 +63,8 @@ func (c *Cluster) Deployment() attached.Deployment {
 		d.Nodes = append(d.Nodes, attached.Node{Name: n.name, Announced: n.announced(), Real: n.real()})
 	}
 	for _, n := range c.sentinels {
-		d.Sentinels, d.MasterName = append(d.Sentinels,
-			attached.Node{Name: n.name, Announced: n.announced(), Real: n.real()}), masterName
+		d.Sentinels = append(d.Sentinels, attached.Node{Name: n.name, Announced: n.announced(), Real: n.real()})
+		d.MasterName = masterName
 	}
 	return d
 }

@@ -164,8 +164,8 @@ func (c *Cluster) start(ctx context.Context, clock harness.Clock, events func(ha
 		}
 	}
 	// Sentinels that start earlier may know too few replicas when they are first needed.
-	if err := await.Until(ctx, 10*time.Millisecond,
-		func() error { return c.allReplicasOnline(ctx, c.redis[0]) }); err != nil {
+	online := func() error { return c.allReplicasOnline(ctx, c.redis[0]) }
+	if err := await.Until(ctx, 10*time.Millisecond, online); err != nil {
 		return err
 	}
 	if err := c.attach(clock, events); err != nil {

@@ -19,8 +19,8 @@ const (
 // sentinelTuning makes Sentinels poll more often than their fixed periods of 1 to 10 seconds. It does not survive a
 // restart, so it is set after every start.
 var sentinelTuning = []any{
-	"SENTINEL", "DEBUG", "info-period", 200, "publish-period", 200, "min-link-reconnect-period", 100, "ping-period",
-	250,
+	"SENTINEL", "DEBUG",
+	"info-period", 200, "publish-period", 200, "min-link-reconnect-period", 100, "ping-period", 250,
 	"tilt-period", 2000, // after being stopped for 2 seconds a Sentinel does nothing for that long, instead of 30 s
 }
 
@@ -96,8 +96,8 @@ sentinel down-after-milliseconds %s %d
 sentinel failover-timeout %s %d
 sentinel parallel-syncs %s %d
 `, n.announcedIP, n.port, masterName, primary.announcedIP, primary.port, quorum,
-		masterName, o.DownAfter.Milliseconds(), masterName, max(leastFailoverTimeout, o.DownAfter).Milliseconds(),
-		masterName, o.Replicas)
+		masterName, o.DownAfter.Milliseconds(),
+		masterName, max(leastFailoverTimeout, o.DownAfter).Milliseconds(), masterName, o.Replicas)
 	return b.String()
 }
 

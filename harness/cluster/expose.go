@@ -17,8 +17,8 @@ func (c *Cluster) Expose(host string) (attached.Deployment, error) {
 		for i := range nodes {
 			at, err := c.fabric.Door(nodes[i].Name, host, nodes[i].Real)
 			if err != nil {
-				return d, fmt.Errorf("cluster: expose %s on %s: %w: name an address of this machine", nodes[i].Name,
-					host, err)
+				return d, fmt.Errorf("cluster: expose %s on %s: %w: name an address of this machine",
+					nodes[i].Name, host, err)
 			}
 			nodes[i].Real = at
 		}

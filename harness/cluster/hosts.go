@@ -62,8 +62,8 @@ func (c *Cluster) removeUnfinishedHosts(errs []error) error {
 			break
 		}
 	}
-	return fmt.Errorf("%w (containers may be left: once %s is back, doublegrant doctor --clean removes them)", err,
-		c.opts.On)
+	return fmt.Errorf("%w (containers may be left: once %s is back, doublegrant doctor --clean removes them)",
+		err, c.opts.On)
 }
 
 // removeOrphans removes what was left behind by harnesses that were killed together with their watchdogs. Orphaned

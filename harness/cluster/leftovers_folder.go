@@ -113,8 +113,8 @@ func lockFolder(path string) (*folder, error) {
 		if errors.Is(err, syscall.EWOULDBLOCK) {
 			return nil, fmt.Errorf("cluster: lock %s: %w", path, errOwned)
 		}
-		return nil, fmt.Errorf("cluster: lock %s (take a folder of a local disk: set TMPDIR, or --results): %w", path,
-			err)
+		return nil, fmt.Errorf("cluster: lock %s (take a folder of a local disk: set TMPDIR, or --results): %w",
+			path, err)
 	}
 	mine, err1 := file.Stat()
 	there, err2 := os.Stat(path)

@@ -107,8 +107,8 @@ func (o Options) checks(m machine, masters int) (all []Check) {
 	links, groups := int64(masters), int64(o.ClientGroups)
 	add := func(have int64, need func(clients int64) int64, c Check) {
 		if have > 0 {
-			c.Clients, c.Masters, c.Have, c.Need, c.Most = o.Clients, masters, have, need(int64(o.Clients)),
-				mostClients(have, need)
+			c.Clients, c.Masters = o.Clients, masters
+			c.Have, c.Need, c.Most = have, need(int64(o.Clients)), mostClients(have, need)
 			c.Raise = m.raiseAdvice(c, o.ClientGroups)
 			all = append(all, c)
 		}

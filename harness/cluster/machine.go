@@ -82,8 +82,8 @@ func memoryLeft(root fs.FS) (left int64, limited bool) {
 		case f[0] == "0" && f[1] == "":
 			folder, limit, used, cache = "sys/fs/cgroup", "memory.max", "memory.current", "inactive_file"
 		case f[1] == "memory":
-			folder, limit, used, cache = "sys/fs/cgroup/memory", "memory.limit_in_bytes", "memory.usage_in_bytes",
-				"total_inactive_file"
+			folder, limit = "sys/fs/cgroup/memory", "memory.limit_in_bytes"
+			used, cache = "memory.usage_in_bytes", "total_inactive_file"
 		default:
 			continue
 		}

@@ -25,8 +25,9 @@ const (
 const probeWrite = "*2\r\n$3\r\nDEL\r\n$23\r\ndoublegrant:write-probe\r\n"
 
 // watchWrites reports when the node starts and stops accepting writes. When it stops, it also calls onUnwritable.
-func (n *node) watchWrites(ctx context.Context, clock harness.Clock, events func(harness.Event),
-	onUnwritable func(node string)) {
+func (n *node) watchWrites(
+	ctx context.Context, clock harness.Clock, events func(harness.Event), onUnwritable func(node string),
+) {
 	w := writer{addr: n.real()}
 	defer w.hangUp()
 	tick := time.NewTicker(writeEvery)

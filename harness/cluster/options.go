@@ -99,8 +99,8 @@ func (o Options) validate() error {
 	case o.MinReplicas < 0 || o.MaxLag < time.Second || o.MaxLag%time.Second != 0:
 		return errors.New("cluster: MinReplicas cannot be negative, and MaxLag is in whole seconds, 1s or more")
 	case !slices.Contains([]AOF{NoAOF, AOFAlways, AOFEverySec, AOFNoSync}, o.AOF):
-		return fmt.Errorf("cluster: unknown AOF policy %q: choose %s, %s or %s", o.AOF, AOFAlways, AOFEverySec,
-			AOFNoSync)
+		return fmt.Errorf("cluster: unknown AOF policy %q: choose %s, %s or %s",
+			o.AOF, AOFAlways, AOFEverySec, AOFNoSync)
 	}
 	return nil
 }

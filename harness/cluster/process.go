@@ -32,8 +32,9 @@ var _ Host = (*process)(nil)
 
 // newProcess makes the host of a node that runs as a process. env is added to our environment.
 func (c *Cluster) newProcess(n *node, env []string) *process {
-	return &process{name: n.name, binary: c.binary, args: n.arguments(), env: env, logPath: n.logPath,
-		spawner: c.spawner}
+	return &process{
+		name: n.name, binary: c.binary, args: n.arguments(), env: env, logPath: n.logPath, spawner: c.spawner,
+	}
 }
 
 func (p *process) Start(context.Context) (<-chan struct{}, error) {

@@ -47,8 +47,8 @@ func newUnit(kind, program, server string, body any) (workqueue.Unit, error) {
 		return workqueue.Unit{}, fmt.Errorf("coordinate: %w", err)
 	}
 	if len(b) > workqueue.MostBytes {
-		return workqueue.Unit{}, fmt.Errorf("coordinate: a unit of %d bytes, and %d are the most", len(b),
-			workqueue.MostBytes)
+		return workqueue.Unit{}, fmt.Errorf("coordinate: a unit of %d bytes, and %d are the most",
+			len(b), workqueue.MostBytes)
 	}
 	return workqueue.Unit{Kind: kind, Program: program, Server: server, Body: b}, nil
 }

@@ -77,8 +77,8 @@ func packOne(w *tar.Writer, path, name string, folder bool) error {
 	if err != nil {
 		return err
 	}
-	if err := w.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: name, Mode: 0o644,
-		Size: info.Size()}); err != nil {
+	h := tar.Header{Typeflag: tar.TypeReg, Name: name, Mode: 0o644, Size: info.Size()}
+	if err := w.WriteHeader(&h); err != nil {
 		return err
 	}
 	_, err = io.CopyN(w, file, info.Size())

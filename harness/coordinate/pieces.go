@@ -19,8 +19,9 @@ import (
 // A piece whose unit is given up or disputed ends its search early. So does a queue that can no longer be used: then
 // ended is called once, with the reason, and later searches do not use the queue. A queue that is full or over makes
 // the search fail.
-func Pieces(q workqueue.Queue, version string, work *Work, ended func(error)) func(plan.Search,
-	string) *explore.Pieces {
+func Pieces(
+	q workqueue.Queue, version string, work *Work, ended func(error),
+) func(s plan.Search, server string) *explore.Pieces {
 	var dead atomic.Pointer[error]
 	return func(s plan.Search, server string) *explore.Pieces {
 		mine := &pieces{q: q, version: version, search: s, server: server, work: work, ended: ended, dead: &dead}

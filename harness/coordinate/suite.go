@@ -46,8 +46,9 @@ var ErrHere = errors.New("the coordinator cannot go on")
 // A unit that was given up, or is disputed, ends the suite early. When ctx is canceled, or the queue can no longer be
 // used, Suite combines the results so far and marks the rest as not run. The error is then the queue's. After an error
 // that wraps ErrHere, workqueue.ErrFull or workqueue.ErrOver there is no results folder.
-func Suite(ctx context.Context, q workqueue.Queue, s suite.Suite, o SuiteOptions) (out tally.Suite, dir string,
-	err error) {
+func Suite(
+	ctx context.Context, q workqueue.Queue, s suite.Suite, o SuiteOptions,
+) (out tally.Suite, dir string, err error) {
 	c := &coordinated{SuiteOptions: o, queue: q, all: s.Repetitions()}
 	if c.Work == nil {
 		c.Work = &Work{}

@@ -41,8 +41,8 @@ func (b *Bounds) Add(asked, theirs, answered time.Duration) error {
 	if b.hasExchange() {
 		if earliest, latest := b.Earliest(theirs), b.Latest(theirs); answered < earliest || asked > latest {
 			off := max(earliest-answered, asked-latest)
-			return fmt.Errorf("%w: it was %v away from where it could be with a drift of %v ppm at most", ErrClock, off,
-				int(MostDrift*1e6))
+			return fmt.Errorf("%w: it was %v away from where it could be with a drift of %v ppm at most",
+				ErrClock, off, int(MostDrift*1e6))
 		}
 	}
 	if b.recent = append(b.recent, x); len(b.recent) > mostRecent {

@@ -260,8 +260,8 @@ func (t *Team) Connections(node string) (sum int) {
 func (t *Team) Probe(ctx context.Context, from, to string) (err error) {
 	for range probes {
 		var failed int
-		if failed, err = t.probeAll(ctx, order{Do: doProbe, Link: harness.Link{From: from, To: to}}); failed == 0 ||
-			failed == len(t.members) {
+		failed, err = t.probeAll(ctx, order{Do: doProbe, Link: harness.Link{From: from, To: to}})
+		if failed == 0 || failed == len(t.members) {
 			return err
 		}
 	}

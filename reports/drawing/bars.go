@@ -41,8 +41,8 @@ func (l *Sequence) placeBeliefs(c Story) {
 func (l *Sequence) placeOverlaps(c Story) {
 	l.key = c.Anomaly.Key
 	for _, o := range c.Anomaly.Overlaps() {
-		s := sharedHold{a: interleave.ClientOf(o.With, c.Clients), b: interleave.ClientOf(o.Client, c.Clients),
-			to: l.end}
+		a, b := interleave.ClientOf(o.With, c.Clients), interleave.ClientOf(o.Client, c.Clients)
+		s := sharedHold{a: a, b: b, to: l.end}
 		if o.To > 0 {
 			s.to = l.y(c.StepAt(o.To, 0))
 		}

@@ -178,8 +178,8 @@ func (r Run) Latencies() Drawing {
 	f.path("curve p50", f.curve(r.Stats, y, func(b analysis.Bucket) time.Duration { return b.P50 }))
 	f.hover(r.Stats, f.top, f.bottom, func(s analysis.Stats, b int) string {
 		l := s.Buckets[b].Latency
-		return fmt.Sprintf("p50 %s, p99 %s, max %s", units.Duration(l.P50), units.Duration(l.P99),
-			units.Duration(l.Max))
+		return fmt.Sprintf("p50 %s, p99 %s, max %s",
+			units.Duration(l.P50), units.Duration(l.P99), units.Duration(l.Max))
 	})
 	return f.Drawing
 }

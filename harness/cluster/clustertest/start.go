@@ -28,8 +28,8 @@ func Start(t TB, c *cluster.Cluster) *cluster.Cluster {
 			t.Errorf("%v", err)
 		}
 	})
-	if err := c.Start(t.Context(), harness.NewClock(), func(harness.Event) {},
-		slog.New(slog.DiscardHandler)); err != nil {
+	events, log := func(harness.Event) {}, slog.New(slog.DiscardHandler)
+	if err := c.Start(t.Context(), harness.NewClock(), events, log); err != nil {
 		t.Fatalf("%v", err)
 	}
 	return c

@@ -199,8 +199,9 @@ func (c *containerHost) inspect(ctx context.Context) (s container.State, err err
 var errNeverStarted = errors.New("it was never started")
 
 // callDaemon makes one call to the daemon about the container. It returns an error if there is no container yet.
-func (c *containerHost) callDaemon(ctx context.Context, what string,
-	call func(ctx context.Context, id string) error) error {
+func (c *containerHost) callDaemon(
+	ctx context.Context, what string, call func(ctx context.Context, id string) error,
+) error {
 	c.mu.Lock()
 	id := c.id
 	c.mu.Unlock()

@@ -37,8 +37,8 @@ func (c *containerHost) Make(ctx context.Context) error {
 		return it.GetContainerID(), nil
 	})
 	if err != nil {
-		return fmt.Errorf("cluster: docker: make a container of %s for %s: %w%s", c.daemon.image, c.Name, err,
-			remedyFor(err))
+		return fmt.Errorf("cluster: docker: make a container of %s for %s: %w%s",
+			c.daemon.image, c.Name, err, remedyFor(err))
 	}
 	c.mu.Lock()
 	c.id = id
@@ -69,8 +69,9 @@ func (c *containerHost) configureHost(h *container.HostConfig) {
 
 // labels returns the labels that identify the container and its owner.
 func (c *containerHost) labels() map[string]string {
-	return map[string]string{label: c.Owner.Folder, nodeLabel: c.Name, subnetLabel: c.Owner.Subnet,
-		ownerLabel: c.Owner.Process}
+	return map[string]string{
+		label: c.Owner.Folder, nodeLabel: c.Name, subnetLabel: c.Owner.Subnet, ownerLabel: c.Owner.Process,
+	}
 }
 
 // remedyFor returns the remedy for an error that does not name one, or an empty text.

@@ -59,8 +59,9 @@ func findServer(named string) (binary, version string, err error) {
 // importImage makes the image called name from files and from lines of a Dockerfile, unless there is an identical one.
 // It removes the image that had this name before, if that has no other name and is not in use. It returns the size of
 // the files in bytes.
-func (d *daemon) importImage(ctx context.Context, name string, files *imageFiles, lines []string) (size int,
-	err error) {
+func (d *daemon) importImage(
+	ctx context.Context, name string, files *imageFiles, lines []string,
+) (size int, err error) {
 	root, err := files.tar()
 	if err != nil {
 		return 0, fmt.Errorf("cluster: gather the files of an image: %w", err)

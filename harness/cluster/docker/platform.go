@@ -60,8 +60,8 @@ func (p Platform) Find(ctx context.Context, log *slog.Logger) (cluster.Site, err
 		return nil, err
 	}
 	if d.image == LocalImage && cmp.Or(p.Image, os.Getenv(imageEnv)) == "" {
-		log.Info("the official image is not on this machine: nodes run the local one", "official", officialImage,
-			"image", d.image)
+		log.Info("the official image is not on this machine: nodes run the local one",
+			"official", officialImage, "image", d.image)
 	}
 	return d, nil
 }
@@ -114,8 +114,8 @@ func (d *daemon) NewHost(o cluster.HostOptions) cluster.Host {
 // Leftovers lists the containers with our label, of any owner.
 func (d *daemon) Leftovers(ctx context.Context) ([]cluster.Leftover, error) {
 	found, err := ask(ctx, d.query, func(ctx context.Context) (client.ContainerListResult, error) {
-		return d.api.ContainerList(ctx, client.ContainerListOptions{All: true,
-			Filters: make(client.Filters).Add("label", label)})
+		ours := make(client.Filters).Add("label", label)
+		return d.api.ContainerList(ctx, client.ContainerListOptions{All: true, Filters: ours})
 	})
 	if err != nil {
 		return nil, fmt.Errorf("cluster: docker: list containers: %w", err)
