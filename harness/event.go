@@ -7,7 +7,7 @@ import "time"
 type Event struct {
 	At   time.Duration `json:"at"`
 	Node string        `json:"node"` // the node that reported or did it
-	// what a Sentinel published, such as "+sdown", or one of the kinds below
+	// Kind is what a Sentinel published, such as "+sdown", or one of the kinds below.
 	Kind   string `json:"kind"`
 	Detail string `json:"detail,omitempty"` // the rest of the message
 }

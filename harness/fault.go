@@ -11,20 +11,18 @@ import (
 // heals and ends, so that a run that is killed leaves what was known by then. Start is always set. Active, Heal and End
 // are 0 until then.
 type Fault struct {
-	// from 1, in the order in which faults began; 0: recorded by an older program
-	Number  int           `json:"number,omitempty"`
+	Number  int           `json:"number,omitempty"` // from 1, in order of Start; 0: recorded by an older program
 	Name    string        `json:"name"`
 	Effects Effects       `json:"effects,omitempty"` // what it does to its targets; 0: not declared
-	Targets []string      `json:"targets,omitempty"` // nodes or links it was aimed at
+	Targets []string      `json:"targets,omitempty"` // nodes or links
 	Start   time.Duration `json:"start"`             // just before the first action
-	// when Inject returned: a probe had shown that it bites; 0: the record stops before
-	Active time.Duration `json:"bit"`
-	Heal   time.Duration `json:"heal"`             // when the heal began; 0: the record stops before
-	End    time.Duration `json:"end"`              // when the system was whole again; 0: never seen
-	Proved bool          `json:"proved"`           // whether its effect was seen
-	Proof  string        `json:"proof,omitempty"`  // what was seen, or why nothing was
-	Groups []int         `json:"groups,omitempty"` // client groups on the minority side, for partitions
-	Frozen []int         `json:"frozen,omitempty"` // client groups that could do nothing from Start to Heal
+	Active  time.Duration `json:"bit"`               // when a probe had shown that it bites; 0: the record stops before
+	Heal    time.Duration `json:"heal"`              // when the heal began; 0: the record stops before
+	End     time.Duration `json:"end"`               // when the system was whole again; 0: never seen
+	Proved  bool          `json:"proved"`            // whether its effect was seen
+	Proof   string        `json:"proof,omitempty"`   // what was seen, or why nothing was
+	Groups  []int         `json:"groups,omitempty"`  // client groups on the minority side, for partitions
+	Frozen  []int         `json:"frozen,omitempty"`  // client groups that could do nothing from Start to Heal
 }
 
 // Forever is later than every time of a run.

@@ -16,9 +16,9 @@ type Meta struct {
 	Groups  int       `json:"groups"`  // client groups; worker w is in group w mod Groups
 	Clients int       `json:"clients"` // workers of the main workload; the rest are riders
 	Kinds   []Kind    `json:"kinds"`   // kinds that the workloads promise to record
-	// steps a second asked of all workers together; 0: as fast as they can
+	// Rate is the number of steps a second asked of all workers together; 0: as fast as they can.
 	Rate   float64           `json:"rate"`
-	Open   bool              `json:"open,omitempty"`   // open loop: operations say when they were due
+	Open   bool              `json:"open,omitempty"`   // open loop: operations have a Due
 	Drift  float64           `json:"drift"`            // how wrong a lease may be by clocks alone, as a fraction of it
 	Labels map[string]string `json:"labels,omitempty"` // variant, topology and the like, for reports
 
@@ -29,7 +29,7 @@ type Meta struct {
 
 	Generators int `json:"generators,omitempty"` // processes that drove the workers, see Shares; 0: the harness did
 
-	Situations []SituationName `json:"situations,omitempty"` // situations that the workloads promise to bring about
+	Situations []SituationName `json:"situations,omitempty"` // situations that the workloads promise to cause
 }
 
 // HarnessClient is the client id of operations that the harness itself performs, such as a final read.

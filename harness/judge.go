@@ -18,15 +18,15 @@ const maxAnomalies = 100
 type Judged struct {
 	Verdict    Verdict     `json:"verdict"`
 	Judgements []Judgement `json:"judgements"`
-	// the first of each class, then others in order of To; at most 100 of a class
+	// Anomalies begins with the first of each class. The others follow in order of To, at most 100 of a class.
 	Anomalies []Anomaly     `json:"anomalies"`
 	Totals    map[Class]int `json:"totals"`    // number of violations by class, those not kept included
 	Certified int           `json:"certified"` // number of anomalies that porcupine found illegal, too
 
-	// situations that were met, and with Count 0 those that could have been
+	// Situations that were met, and with Count 0 those that could have been.
 	Situations []Situation `json:"situations,omitempty"`
 
-	// when double grants and lost writes came about, in order of At and Class, those not kept included
+	// Found counts double grants and lost writes, in order of At and Class, those not kept in Anomalies included.
 	Found []Finding `json:"-"`
 }
 

@@ -11,20 +11,16 @@ type Kind string
 
 // The kinds of operation that workloads record and checkers know.
 const (
-	// take the lock Key for TTL; Arg is the owner's token, Result the fencing token if there is one
-	Acquire Kind = "acquire"
+	Acquire Kind = "acquire" // take the lock Key for TTL; Arg is the owner's token, Result the fencing token, if any
 	Extend  Kind = "extend"  // renew the lease of the lock Key, to TTL from now; Arg is the owner's token
-	Release Kind = "release" // give the lock Key up; Arg is the owner's token
-	// ask whether message Key is new within the window TTL; Result is ResultFirst or ResultSeen
-	Claim   Kind = "claim"
-	Deliver Kind = "deliver" // hand message Key on: what a claim answered ResultFirst obliges its worker to do
-	Confirm Kind = "confirm" // say that message Key was delivered, so that it stays marked for the window TTL
+	Release Kind = "release" // give up the lock Key; Arg is the owner's token
+	Claim   Kind = "claim"   // ask whether message Key is new in the window TTL; Result is ResultFirst or ResultSeen
+	Deliver Kind = "deliver" // deliver message Key, which a Claim with ResultFirst obliges its worker to do
+	Confirm Kind = "confirm" // record that message Key was delivered: it stays marked for the window TTL
 	Next    Kind = "next"    // draw a number from sequence Key; Arg is the proposal, Result the decimal number returned
-	// look at what is stored for Key: Result is the number or mark, "" for none; TTL is what is left, 0 for no end
-	Inspect Kind = "inspect"
-	// add the unique integer Arg to the set Key; Result is the owner's token where a lock guards the set
-	Add  Kind = "add"
-	Read Kind = "read" // read the whole set Key; Result is an interval list such as "0-7,9"
+	Inspect Kind = "inspect" // read what is stored for Key; Result is it, or ""; TTL is what is left, 0 for no end
+	Add     Kind = "add"     // add the unique integer Arg to the set Key; Result is the lock owner's token, if any
+	Read    Kind = "read"    // read the whole set Key; Result is an interval list such as "0-7,9"
 )
 
 // guardedSuffix is appended to the key of a lock to get the key of the resource that it guards.
@@ -81,19 +77,16 @@ func (o *Outcome) UnmarshalText(text []byte) error {
 // Call and Return are monotonic and count from the start of the run. The interval [Call, Return] is closed: Call is
 // taken before the request is sent, and Return after the reply was read or given up on.
 type Op struct {
-	// who asked; after an operation that ended in Info the id is not used again
-	Client int           `json:"client"`
-	Kind   Kind          `json:"kind"`             //
-	Key    string        `json:"key,omitempty"`    // lock, message, sequence or set
-	Arg    string        `json:"arg,omitempty"`    // owner token, proposed number or element, by Kind
-	Result string        `json:"result,omitempty"` // what the system answered, by Kind
-	TTL    time.Duration `json:"ttl,omitempty"`    // lease or window asked for; 0: none
-	// end of the lease that the variant itself promised, on the run's clock; 0: none
-	Until   time.Duration `json:"until,omitempty"`
-	Due     time.Duration `json:"due,omitempty"` // when it was meant to begin, in an open-loop load; 0: at no set time
+	Client  int           `json:"client"`           // client id; not used again after an operation in Info
+	Kind    Kind          `json:"kind"`             // what the operation asks for
+	Key     string        `json:"key,omitempty"`    // lock, message, sequence or set
+	Arg     string        `json:"arg,omitempty"`    // owner token, proposed number or element, by Kind
+	Result  string        `json:"result,omitempty"` // what the system answered, by Kind
+	TTL     time.Duration `json:"ttl,omitempty"`    // lease or window asked for; 0: none
+	Until   time.Duration `json:"until,omitempty"`  // the end that the variant promised, on the run's clock; 0: none
+	Due     time.Duration `json:"due,omitempty"`    // when it was due to begin, in an open-loop load; 0: at no set time
 	Call    time.Duration `json:"call"`
 	Return  time.Duration `json:"return"`
 	Outcome Outcome       `json:"outcome"`
-	// short reason when not ok, such as Held, "timeout" or "READONLY"; see reason.go
-	Err string `json:"err,omitempty"`
+	Err     string        `json:"err,omitempty"` // reason when not ok, such as Held, "timeout" or "READONLY"
 }

@@ -63,12 +63,11 @@ type run struct {
 	failed  atomic.Pointer[error] // the first client that panicked
 	workers []*worker
 
-	// What ends the load. Where stop is closed, operations under way get stopGrace until their context ends, too.
-	quotaCtx context.Context // done when the quota is filled: the load ends once all faults have had their time
-	loadCtx  context.Context // done when the load has to end at once: after the first violation, or by abort
-	// closed when the load has ended and all faults have healed: no worker begins a step
-	stop  chan struct{}
-	abort context.CancelCauseFunc // ends the whole run, with an error
+	// What ends the load. After stop is closed, operations under way have stopGrace before their context ends.
+	quotaCtx context.Context         // done when the quota is filled: the load ends once all faults have had their time
+	loadCtx  context.Context         // done when the load has to end at once: after the first violation, or by abort
+	stop     chan struct{}           // closed when the timetable is over: no worker begins another step
+	abort    context.CancelCauseFunc // ends the whole run, with an error
 }
 
 // worker is one of the load's concurrent workers, with its current client.

@@ -14,7 +14,7 @@ type Session struct {
 	id      int
 	workers int
 	time    Timeline
-	// when the step's first operation is due, in an open loop; 0: it has begun, or the loop is closed
+	// due is when the step's first operation is due in an open loop; 0: it has begun, or the loop is closed.
 	due time.Duration
 }
 

@@ -9,7 +9,7 @@ type Span struct {
 	Kind   SpanKind      `json:"kind,omitempty"` // CertainHold is left out
 	From   time.Duration `json:"from"`           // on the run's clock
 	To     time.Duration `json:"to,omitempty"`   // 0: no recorded event ends it
-	// what ends a CertainHold; empty for the other kinds, of which each has one end
+	// Until is what ends a CertainHold. It is empty for the other kinds, each of which has one end.
 	Until SpanEnd `json:"until,omitempty"`
 }
 

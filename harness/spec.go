@@ -20,25 +20,25 @@ type Spec struct {
 	Clients  int           // concurrent clients of Workload; default 10
 	Duration time.Duration // least duration of the load; faults still in force extend it; default 5s
 	Rate     float64       // steps a second that all clients together aim at; 0: as fast as they can
-	// steps are due at times of their own, however late others are; otherwise clients pause between steps
-	OpenLoop bool
-	Seed     uint64         // of every random choice; 0: chosen, and reported in Meta
-	Riders   []Rider        // further workloads beside the main one
-	Faults   []TimedFault   // faults, one after the other
-	Tracks   [][]TimedFault // further sequences of faults, each beside Faults
-	// load without faults before each fault, unless its After says otherwise, and after the last; default 2s
-	QuietPeriod time.Duration
-	// bounds the final reads and probes after the load, which may have to wait for leases to end; default 30s
-	Final      time.Duration
-	Fleet      *Fleet      // lets nemeses strike the clients themselves; nil: none does
-	Generators []Generator // drive the clients elsewhere, each its share; empty: all clients are in this process
-	Drift      float64     // how wrong clocks may make a lease, as a fraction of it; default 0.01, as in Redlock
+	OpenLoop bool          // steps are due at set times, however late others are; otherwise clients pause between steps
+	Seed     uint64        // of every random choice; 0: chosen, and reported in Meta
+	Riders   []Rider       // further workloads beside the main one
+	Final    time.Duration // bounds the final reads, which may have to wait for leases to end; default 30s
 
-	// see the record while it grows, unless they fall far behind it; they do not decide the verdict
+	Faults      []TimedFault   // faults, one after the other
+	Tracks      [][]TimedFault // further sequences of faults, each beside Faults
+	QuietPeriod time.Duration  // load without faults before each fault and after the last; default 2s
+	Fleet       *Fleet         // lets nemeses strike the clients themselves; nil: none does
+	Generators  []Generator    // drive the clients elsewhere, each its share; empty: all clients are in this process
+	Drift       float64        // how wrong clocks may make a lease, as a fraction of it; default 0.01, as in Redlock
+
+	// Watchers see the record while it grows, unless they fall far behind. They do not decide the verdict.
 	Watchers []Checker
-	// called at once, never concurrently, with what a watcher has found, and when; must not block
-	OnAnomaly   func(Anomaly, time.Duration)
-	StopOnFirst bool // end the load, as if its time were over, when a watcher has found a violation
+	// OnAnomaly is called at once, never concurrently, with each violation that a watcher finds, and the time. It must
+	// not block.
+	OnAnomaly func(Anomaly, time.Duration)
+	// StopOnFirst ends the load at the first violation that a watcher finds, as if its time were over.
+	StopOnFirst bool
 
 	// Quota makes a watcher that decides when there was enough load. The watcher calls enough, from any goroutine. The
 	// load then ends once all faults have had their time, and after Duration at the latest. If the watcher reports

@@ -62,7 +62,7 @@ type Anomaly struct {
 	Certified bool          `json:"certified"`       // porcupine found Ops illegal, too
 	From      time.Duration `json:"from"`            // when the violation begins on the run's clock
 	To        time.Duration `json:"to"`              // when the violation is complete
-	// names of the faults whose Influence overlaps From to To; filled in by Judge
+	// Faults names the faults whose Influence overlaps From to To. Judge sets it.
 	Faults []string `json:"faults,omitempty"`
 	Spans  []Span   `json:"spans,omitempty"` // the stretches of time that the checker judged; may be empty
 }
@@ -75,13 +75,14 @@ type Judgement struct {
 	Checker string  `json:"checker"`
 	Verdict Verdict `json:"verdict"`
 	Reason  string  `json:"reason"` // one sentence; for Unknown what is missing
-	// Unknown only because nothing was recorded that the checker could judge
+	// Absent: the verdict is Unknown only because nothing was recorded that the checker could judge.
 	Absent bool `json:"absent,omitempty"`
-	// Unknown because the checker only confirms others' anomalies, and there were none; not counted
+	// Unasked: the verdict is Unknown because the checker only confirms others' anomalies, and there were none. It does
+	// not count.
 	Unasked bool     `json:"unasked,omitempty"`
 	Figures []Figure `json:"figures,omitempty"`
 
-	// situations that the history met or could have met, if the checker counts them; see Judged
+	// Situations that the history met or could have met, if the checker counts them; see Judged.
 	Situations []Situation `json:"-"`
 }
 

@@ -36,7 +36,7 @@ type watch struct {
 	faults func() []Fault // those of the record so far
 
 	feeds []*feed
-	// about detached watchers; only the recorder's writer uses it, and from finish on the run
+	// notes are about detached watchers. The recorder's writer uses them, and from finish on the run.
 	notes []string
 	mu    sync.Mutex // held around onAnomaly and onFirst
 }

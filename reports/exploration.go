@@ -15,7 +15,7 @@ import (
 
 // Exploration is the content of the files of one search through interleavings.
 type Exploration struct {
-	// the folder of Files, relative to the folder in which the search was started; empty: that folder
+	// Dir is the folder of Files, relative to the folder in which the search was started; empty: that folder.
 	Dir      string
 	Name     string
 	Variant  string
@@ -25,7 +25,7 @@ type Exploration struct {
 	Source   string            // where the variant comes from
 	Clients  int               // default: the budget's
 	Versions []Version         // of all programs and libraries involved; may be empty
-	// the command that replays a recipe, to which the recipe is appended; empty: there is none
+	// Replay is the command that replays a recipe, to which the recipe is appended; empty: there is none.
 	Replay   string
 	Result   interleave.Result
 	Files    map[int]string // index in Result.Found: relative path of the file that replays it

@@ -18,10 +18,10 @@ const ExplorationKind = "exploration"
 // ExplorationDocument is the content of the verdict.json of a search. Fields that runs have as well have the same names
 // as in [Document]. Lengths of time are integers in nanoseconds. Times of steps and operations are virtual.
 type ExplorationDocument struct {
-	Schema   int               `json:"schema"`             // see Schema
-	Kind     string            `json:"kind"`               // see ExplorationKind
-	Name     string            `json:"name"`               //
-	Variant  string            `json:"variant"`            //
+	Schema   int               `json:"schema"` // see Schema
+	Kind     string            `json:"kind"`   // see ExplorationKind
+	Name     string            `json:"name"`
+	Variant  string            `json:"variant"`
 	Verdict  harness.Verdict   `json:"verdict"`            // "valid", "invalid" or "unknown"
 	Summary  string            `json:"summary"`            // the verdict in one sentence
 	Expected string            `json:"expected,omitempty"` // what was expected, if anything
@@ -36,7 +36,7 @@ type ExplorationDocument struct {
 	Result   interleave.Result `json:"result"`
 	Files    map[int]string    `json:"files,omitempty"`    // index in result.found: file that replays it
 	Versions []Version         `json:"versions,omitempty"` // of all programs and libraries involved
-	// the command that replays a recipe of result.found, to which the recipe is appended
+	// Replay is the command that replays a recipe of result.found, to which the recipe is appended.
 	Replay string `json:"replay,omitempty"`
 }
 

@@ -36,7 +36,7 @@ type Document struct {
 	Judgements []harness.Judgement   `json:"judgements"`           // one for each checker
 	Situations []harness.Situation   `json:"situations,omitempty"` // those with a count of 0 were never met
 	Anomalies  []harness.Anomaly     `json:"anomalies"`            // the first of each class, in order of time
-	// remarks that the history does not hold, such as which watchers fell behind
+	// Notes are remarks that the history does not hold, such as which watchers fell behind.
 	Notes     []string            `json:"notes,omitempty"`
 	Pages     map[int]string      `json:"pages,omitempty"` // index in anomalies: page that draws it
 	Stats     analysis.Stats      `json:"stats"`           // totals; without the timeline

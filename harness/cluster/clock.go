@@ -37,7 +37,7 @@ var clockSource []byte
 
 const (
 	clockLibrary = "clock.so" // in the cluster's folder, and a copy in each node's
-	// in the node's folder: the offset, the fixed time, and the time after a look, 8 bytes each
+	// clockFile is in the node's folder. It has the offset, the fixed time, and the time for SetDuring, 8 bytes each.
 	clockFile = "clock"
 	clockEnv  = "DOUBLEGRANT_CLOCK" // environment variable that holds the path of clockFile
 

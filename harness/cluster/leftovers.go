@@ -32,7 +32,7 @@ type Leftover struct {
 	// older version. It is never removed.
 	Unmarked bool
 
-	// of a container: the platform's id, and Process and Subnet of its Owner; empty for a folder
+	// Of a container: the platform's id, and Process and Subnet of its Owner. They are empty for a folder.
 	ID, Process, Subnet string
 }
 

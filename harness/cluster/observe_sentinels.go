@@ -71,9 +71,9 @@ type missedMessages struct {
 	now          func() time.Duration // on the run's clock
 	wall         func() time.Time     // the time of day
 	subscribedAt time.Duration        // when the subscription began
-	// the last message that was received or read in the log; Kind empty: there was none
+	// The last message that was received or read in the log. An empty Kind means none.
 	last harness.Event
-	// kinds and details of messages read in the log, and when: they may still be received
+	// When messages were read in the log, by kind and detail: they may still be received.
 	fromLog map[[2]string]time.Duration
 	size    int64 // of the log when it was read last, in bytes
 }

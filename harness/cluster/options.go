@@ -15,12 +15,13 @@ import (
 // Options holds a cluster's settings. The zero value is a usable default.
 type Options struct {
 	Clients int // connections to prepare for, of all groups together; default 100
-	// clients are in other processes, which attach to Cluster.Deployment; this process has only a few
+	// ClientsElsewhere: the clients are in other processes, which attach to Cluster.Deployment. This process has only a
+	// few.
 	ClientsElsewhere bool
-	// groups of clients, each with its own address and links; at most 200; default 5
+	// ClientGroups have their own addresses and links; at most 200; default 5.
 	ClientGroups int
 	OpTimeout    time.Duration // read and write timeout of clients; default 500ms
-	// platform that nodes run on, such as docker.Platform{}; default: processes of this machine
+	// On is the platform of the nodes, such as docker.Platform{}; default: processes of this machine.
 	On          Platform
 	RedisServer string // redis-server binary of processes; default: $DOUBLEGRANT_REDIS_SERVER, then the PATH
 	Retries     int    // times that clients send a command again that got no answer; default none; 3 is go-redis's own
@@ -30,7 +31,7 @@ type Options struct {
 	Replicas  int           // at most 9; default 2
 	Sentinels int           // at most 9; default 3; a majority of them is the quorum
 	DownAfter time.Duration // down-after-milliseconds of the Sentinels, 1s or more; default 1s
-	// Sentinels keep Redis's polling periods of 2 to 10 s, instead of 200 ms
+	// SlowSentinels: Sentinels keep Redis's polling periods of 2 to 10 s, instead of 200 ms.
 	SlowSentinels bool
 	OwnSentinel   bool // group g asks only the Sentinel of its number (g mod Sentinels); default: it asks all
 

@@ -17,7 +17,7 @@ import (
 type SuiteOptions struct {
 	Results string // folder for results folders; default "results"
 	Version string // of this program
-	// the Redis that all runs need; empty: on each platform that of the first repetition there
+	// Server is the Redis that all runs need; empty: on each platform that of the first repetition there.
 	Server string
 	Work   *Work // takes the names of the units; may be nil
 

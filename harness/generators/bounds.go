@@ -21,7 +21,7 @@ var ErrClock = errors.New("the clock cannot be trusted")
 // exchange that contradicts earlier ones shows that they do not.
 type Bounds struct {
 	recent []exchange // the latest, in order
-	// of older exchanges the two with the narrowest bounds on later times: on the earliest and on the latest
+	// best has two older exchanges: those with the narrowest bounds on later times, the earliest and the latest.
 	best []exchange
 }
 

@@ -24,7 +24,7 @@ type Shape struct {
 	Tail       string // second text after words, with a class of its own
 	TailClass  string
 	Title      string // shown when the pointer rests on it
-	// path data: of a path on a plane 1000 wide and as high as the drawing, of a mark in pixels around (X, Y)
+	// D is path data: of a path on a plane 1000 wide and as high as the drawing, of a mark in pixels around (X, Y).
 	D string
 }
 

@@ -18,7 +18,7 @@ import (
 
 const (
 	imageServer = "/usr/local/bin/redis-server" // in the image
-	// label with the digest of the image; not label itself, since containers inherit it
+	// digestLabel has the digest of the image. It is not label itself, since containers inherit it.
 	digestLabel = "doublegrant.image"
 
 	importWithin = 2 * time.Minute // a second is usual

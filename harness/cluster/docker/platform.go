@@ -34,9 +34,9 @@ var errNoWatchdog = errors.New("docker: nobody would remove the containers of th
 
 // Platform runs nodes in containers. The zero value is a usable default.
 type Platform struct {
-	// image of Redis; default: $DOUBLEGRANT_REDIS_IMAGE, then redis:7, or LocalImage if only that is here
+	// Image of Redis; default: $DOUBLEGRANT_REDIS_IMAGE, then redis:7, or LocalImage if only that is on this machine.
 	Image string
-	// longest wait for an answer of the daemon; default 20s, and 1m where it makes or changes something
+	// Patience is the longest wait for an answer of the daemon; default 20s, and 1m if it makes or changes something.
 	Patience time.Duration
 }
 

@@ -27,7 +27,7 @@ type Platform struct {
 	Options cluster.Options                      // options of its clusters; On is the platform
 	Sites   func(context.Context) []cluster.Site // where its hosts may be left over; nil: nowhere
 	Dogs    int                                  // watchdogs of a harness besides the one of its folder
-	// time in which a harness certainly starts a cluster and stops it; default 2s
+	// Usual is the time in which a harness certainly starts a cluster and stops it; default 2s.
 	Usual time.Duration
 }
 
