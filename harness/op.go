@@ -35,7 +35,7 @@ func GuardedBy(key string) (lock string, ok bool) { return strings.CutSuffix(key
 // Results of a Claim.
 const (
 	ResultFirst = "first" // the message is new: the caller must deliver it
-	ResultSeen  = "seen"  // somebody else has the message
+	ResultSeen  = "seen"  // another worker has the message
 )
 
 // Outcome says what is known about an operation's effect.

@@ -4,7 +4,7 @@ import "strings"
 
 // Reasons in Op.Err that checkers and reports act on. Any other text is only counted and shown.
 const (
-	// Held is the reason of an acquire that failed because somebody else has the lock. It is an answer, not an error.
+	// Held is the reason of an acquire that failed because another client has the lock. It is an answer, not an error.
 	Held = "held"
 
 	// NotMine is the reason of an extend, a release or a confirm that failed because its lock or message was no longer

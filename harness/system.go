@@ -17,7 +17,7 @@ type System interface {
 	AwaitWhole(ctx context.Context) error
 	// Stop ends everything that Start began. It is safe to call twice and after a failed Start.
 	Stop() error
-	// Groups returns the number of client groups, each with an address of its own.
+	// Groups returns the number of client groups. Each has its own address.
 	Groups() int
 }
 

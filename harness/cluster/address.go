@@ -134,7 +134,7 @@ func (n network) allFree(s subnet, p ports) error {
 	return nil
 }
 
-// whoListens tells the user how to find and end the program that listens on a port.
+// whoListens returns the advice for finding and ending the program that listens on a port.
 func whoListens(port int) string {
 	return fmt.Sprintf("end what listens there (ss -ltnp 'sport = :%d' shows it)", port)
 }

@@ -156,7 +156,7 @@ func mostClients(have int64, need func(clients int64) int64) int64 {
 // mostPorts is the number of ports in the widest range: those below are for root.
 const mostPorts = 65535 - 1024 + 1
 
-// raiseAdvice tells the user how to raise a limit to what is needed.
+// raiseAdvice returns the advice for raising a limit to what is needed.
 func (m machine) raiseAdvice(c Check, groups int) string {
 	switch c.Name {
 	case openFiles, faultFiles, redisFiles:
@@ -173,7 +173,7 @@ func (m machine) raiseAdvice(c Check, groups int) string {
 	return "end other programs, or ask for fewer clients"
 }
 
-// raiseFiles tells the user how to let this process and its children open that many files.
+// raiseFiles returns the advice for letting this process and its children open that many files.
 func (m machine) raiseFiles(need int64) string {
 	if need <= m.HardFiles {
 		return fmt.Sprintf("run ulimit -n %d first", need)

@@ -89,7 +89,7 @@ func memoryLeft(root fs.FS) (left int64, limited bool) {
 		}
 		for p := path.Clean("/" + f[2]); ; p = path.Dir(p) {
 			in := path.Join(folder, p)
-			// "max", and version 1's number for it, are no limit; cache that nobody reads is given back at need.
+			// "max", and version 1's number for it, mean no limit. Cache that is not read is freed when needed.
 			if most := firstNumber(root, path.Join(in, limit)); most > 0 && most < 1<<60 {
 				left = min(left, most-firstNumber(root, path.Join(in, used))+
 					namedNumber(root, path.Join(in, "memory.stat"), cache))

@@ -29,7 +29,7 @@ func (c *Cluster) observe(clock harness.Clock, events func(harness.Event)) {
 		c.observing.Go(func() { n.watchMessages(ctx, clock, events) })
 	}
 	if len(c.sentinels) == 0 {
-		return // nobody moves the primary
+		return // the primary does not move
 	}
 	for _, n := range c.redis {
 		events(harness.Event{At: clock.Now(), Node: n.name, Kind: harness.EventAddress,

@@ -30,8 +30,8 @@ func Watchdog() bool {
 		ownWatchdogs.Store(true)
 		return false
 	}
-	// the watched process has ended without removing the folder
-	if told, _ := os.Stdin.Read(make([]byte, 1)); told == 0 {
+	// The watched process has ended without removing the folder.
+	if n, _ := os.Stdin.Read(make([]byte, 1)); n == 0 {
 		removeAbandoned(path)
 	}
 	return true
@@ -49,10 +49,10 @@ func ownWatchdog(path string) *exec.Cmd {
 func removeAbandoned(path string) {
 	f := folder{path: path}
 	if !f.marked() {
-		_ = os.Remove(path) // only if it is empty: otherwise it is somebody's own
+		_ = os.Remove(path) // only if it is empty: otherwise it is a user's folder
 		return
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
-	_ = await.Until(ctx, 100*time.Millisecond, f.removeMarkLast) // nobody is left to hear of an error
+	_ = await.Until(ctx, 100*time.Millisecond, f.removeMarkLast) // an error could not be reported
 }

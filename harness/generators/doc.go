@@ -5,9 +5,9 @@
 // generator. They communicate through a [Post]. The coordinator asks and a generator answers, except for the clients'
 // records: the generator sends these, numbered, and repeats each until it is acknowledged.
 //
-// Every generator takes the times of operations from its own clock. The coordinator asks for that time continuously,
-// and so knows for each reading between which two readings of its own clock it lies ([Bounds]). It widens each
-// operation accordingly: Call becomes the earliest possible time of the call, and Return the latest possible time of
-// the return. A wider interval excuses more, so every violation that is found is real. If a clock drifts more than
-// allowed, the run ends and its violations do not count.
+// Every generator takes the times of operations from its own clock. The coordinator asks for that time continuously, so
+// that it can bound every reading by two readings of its own clock ([Bounds]). It widens each operation accordingly:
+// Call becomes the earliest possible time of the call, and Return the latest possible time of the return. A wider
+// interval excuses more, so every violation that is found is real. If a clock drifts more than allowed, the run ends
+// and its violations do not count.
 package generators

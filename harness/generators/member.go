@@ -287,7 +287,7 @@ func (m *member) dismiss() {
 	ctx, cancel := context.WithTimeout(context.Background(), leaveFor)
 	defer cancel()
 	if !m.isGone() {
-		// a generator that does not get this notices that nobody asks for the time
+		// a generator that does not get this notices that it is no longer asked for the time
 		_, _ = m.askAs(ctx, m.number(), order{Do: doLeave})
 	}
 	m.cancel(errors.New("the run is over"))

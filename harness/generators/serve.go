@@ -131,7 +131,7 @@ type server struct {
 	mu     sync.Mutex
 	heard  time.Time // when the coordinator last asked for something
 	orders map[int]*orderState
-	closed bool                 // no order is begun any more
+	closed bool                 // no order is carried out from now on
 	heals  map[int]func() error // by the number of the doImpair order
 	events []harness.Event      // for the next record
 	setup  *Setup

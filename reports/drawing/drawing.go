@@ -21,7 +21,7 @@ type Shape struct {
 	X, Y, W, H string
 	Anchor     string
 	Text       string
-	Tail       string // second text after words, with a class of its own
+	Tail       string // second text after words, with its own class
 	TailClass  string
 	Title      string // shown when the pointer rests on it
 	// D is path data: of a path on a plane 1000 wide and as high as the drawing, of a mark in pixels around (X, Y).

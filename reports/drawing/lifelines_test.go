@@ -28,9 +28,9 @@ func TestOnlyOverlapsThatWereJudgedRaiseTheAlarm(t *testing.T) {
 		"from the second grant to the release")
 	require.Len(t, l.Legend(), 3)
 	m := Story{analysistest.LostGrant(), 4}.Draw()
-	require.Equal(t, m.end, m.both[0].to, "nothing ends it before the picture does")
+	require.Equal(t, m.end, m.overlaps[0].to, "nothing ends it before the picture does")
 	c.Anomaly.Spans = nil
-	require.Empty(t, Story{c, 3}.Draw().both, "what clients believe is not judged again")
+	require.Empty(t, Story{c, 3}.Draw().overlaps, "what clients believe is not judged again")
 	require.Empty(t, Story{analysistest.Stuck(), 2}.Draw().Legend())
 }
 
@@ -41,7 +41,7 @@ func TestMarksOfMessagesAreNoBars(t *testing.T) {
 			harness.Span{Client: op.Client, Owner: i, From: op.Return, To: op.Call + op.TTL, Until: harness.LeaseEnds})
 	}
 	require.NotEmpty(t, c.Anomaly.Overlaps())
-	require.Empty(t, Story{c, 3}.Draw().both)
+	require.Empty(t, Story{c, 3}.Draw().overlaps)
 }
 
 func TestLinesLieBelowEachOther(t *testing.T) {

@@ -83,7 +83,7 @@ func (p Platform) OrphansAreRemovedAndNothingElse(t *testing.T, kinds ...string)
 	Whole(t, c)
 
 	p.killBoth(t, own)
-	if p.Sites != nil { // somebody cleaned the temporary files
+	if p.Sites != nil { // the temporary files were removed
 		for _, l := range p.orphans(t) {
 			require.NoError(t, os.RemoveAll(l.Run))
 		}
