@@ -5,7 +5,7 @@ import "time"
 // Clock counts from the start of a run. It is monotonic: it takes no notice of steps of the wall clock.
 type Clock struct {
 	start time.Time
-	ahead time.Duration // see Wrong
+	ahead time.Duration // set by Wrong, as is rate
 	rate  float64
 }
 
@@ -24,7 +24,8 @@ func (c Clock) Now() time.Duration {
 // Started returns the wall-clock time of the start of the run.
 func (c Clock) Started() time.Time { return c.start }
 
-// Wrong returns a clock that is ahead of c by so much, and gains rate seconds each second. It is for tests of those who compare clocks.
+// Wrong returns a clock that is ahead of c by the given time and gains rate seconds each second. Tests of clock
+// comparison use it.
 func (c Clock) Wrong(ahead time.Duration, rate float64) Clock {
 	c.ahead, c.rate = c.ahead+ahead, c.rate+rate
 	return c

@@ -9,5 +9,6 @@
 // links or judges histories implements its small interfaces: [System], [Workload], [Client], [Nemesis], [Checker],
 // [Store].
 //
-// A `go test` holds a lock to its promise with [Test]; the command line does the same through harness/plan and harness/results.
+// A `go test` holds a lock to its promise with [Test]; the command line does the same through harness/plan and
+// harness/results.
 package harness

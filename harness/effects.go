@@ -7,44 +7,46 @@ import (
 	"strings"
 )
 
-// Effects is a set of what a fault does to its targets. Code that asks what a fault can have caused looks at this set, never at
-// the fault's name. The zero value means unknown: an older program made the record, or the Nemesis declares no effects.
+// Effects is a set of what a fault does to its targets. Code that asks what a fault can have caused looks at this set,
+// never at the fault's name. The zero value means unknown: an older program made the record, or the Nemesis declares no
+// effects.
 type Effects uint32
 
 // The effects of faults. Each lasts while the fault is in force, and some need time to pass after the heal.
 const (
-	// EndsProcess says that processes of targets end, and with them what they had not stored.
+	// EndsProcess: processes of targets end, and lose what they had not stored.
 	EndsProcess Effects = 1 << iota
-	// StartsProcess says that others take the place of ended processes at once. Without it they stay down until the heal.
+	// StartsProcess: new processes replace the ended ones at once. Without it the targets stay down until the heal.
 	StartsProcess
-	// StopsProcess says that processes of targets stand still. Commands that reach them meanwhile are executed afterwards.
+	// StopsProcess: processes of targets are suspended. Commands that arrive meanwhile are executed afterwards.
 	StopsProcess
-	// DefersCommands says that targets keep commands of clients, Sentinels' too, waiting, and execute them afterwards.
+	// DefersCommands: targets queue commands of clients and Sentinels, and execute them afterwards.
 	DefersCommands
-	// CutsLinks says that links carry nothing, or no answer.
+	// CutsLinks: links carry nothing, or no answers.
 	CutsLinks
-	// SlowsLinks says that links carry everything, later than usual.
+	// SlowsLinks: links carry everything, later than usual.
 	SlowsLinks
-	// EndsConnections says that open connections end; new ones may be opened at once.
+	// EndsConnections: open connections end. New ones may be opened at once.
 	EndsConnections
-	// MovesPrimary says that Sentinels are told to promote another node although nothing is wrong with the primary.
+	// MovesPrimary: Sentinels are told to promote another node although nothing is wrong with the primary.
 	MovesPrimary
-	// DropsKeys says that targets remove keys before their time.
+	// DropsKeys: targets remove keys before their time.
 	DropsKeys
-	// DropsScripts says that targets forget scripts.
+	// DropsScripts: targets forget cached scripts.
 	DropsScripts
-	// ShiftsClock says that clocks of targets go wrong.
+	// ShiftsClock: clocks of targets go wrong.
 	ShiftsClock
-	// EndsClients says that clients of target groups crash.
+	// EndsClients: clients of target groups crash.
 	EndsClients
-	// StopsClients says that clients of target groups stand still.
+	// StopsClients: clients of target groups are suspended.
 	StopsClients
-	// DefersWrites says that targets keep commands that write waiting, and execute them afterwards. They answer all others.
+	// DefersWrites: targets queue commands that write, and execute them afterwards. They answer all others.
 	DefersWrites
 )
 
 var effectNames = [...]string{
-	"ends-process", "starts-process", "stops-process", "holds-commands", "cuts-links", "slows-links", "ends-connections",
+	"ends-process", "starts-process", "stops-process", "holds-commands", "cuts-links", "slows-links",
+	"ends-connections",
 	"moves-primary", "drops-keys", "drops-scripts", "shifts-clock", "ends-clients", "stops-clients", "holds-writes",
 }
 
@@ -88,6 +90,7 @@ func (e *Effects) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
+// effectNamed returns the effect called name. The error lists the known names.
 func effectNamed(name string) (Effects, error) {
 	for i, known := range effectNames {
 		if name == known {
@@ -102,7 +105,7 @@ type Effective interface {
 	Effects() Effects
 }
 
-// effectsOf returns what n declares; 0 if it declares nothing.
+// effectsOf returns the effects that n declares, or 0 if it declares none.
 func effectsOf(n Nemesis) Effects {
 	if e, ok := n.(Effective); ok {
 		return e.Effects()

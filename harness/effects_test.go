@@ -21,7 +21,7 @@ func TestEffectsAreASet(t *testing.T) {
 	require.Empty(t, harness.Effects(0).String())
 }
 
-// TestEveryEffectHasANameOfItsOwn: a constant without a name would be written as nothing.
+// TestEveryEffectHasANameOfItsOwn guards against an effect that would be written as an empty name.
 func TestEveryEffectHasANameOfItsOwn(t *testing.T) {
 	seen := map[string]bool{}
 	for e := harness.EndsProcess; e <= harness.StopsClients; e <<= 1 {

@@ -2,54 +2,59 @@ package harness
 
 import "time"
 
-// Event is something the system itself did or said, such as a role change or a Sentinel message. Events are recorded as they
-// are noticed; At may be a little before that.
+// Event is something that the system itself did or reported, such as a role change or a Sentinel message. Events are
+// recorded when they are noticed. At may be slightly earlier.
 type Event struct {
-	At     time.Duration `json:"at"`
-	Node   string        `json:"node"`             // the node that said or did it
-	Kind   string        `json:"kind"`             // what a Sentinel published, such as "+sdown", or one of the kinds below
-	Detail string        `json:"detail,omitempty"` // the rest of the message
+	At   time.Duration `json:"at"`
+	Node string        `json:"node"` // the node that reported or did it
+	// Kind is what a Sentinel published, such as "+sdown", or one of the kinds below.
+	Kind   string `json:"kind"`
+	Detail string `json:"detail,omitempty"` // the rest of the message
 }
 
-// Kinds of events that a System reports of its nodes, beside the messages of Sentinels.
+// Kinds of events that a System reports about its nodes, besides the messages of Sentinels.
 const (
-	// EventAddress says that Sentinels know the node by the address in Detail, such as "127.7.2.1 6379".
+	// EventAddress: Sentinels know the node by the address in Detail, such as "127.7.2.1 6379".
 	EventAddress = "address"
-	// EventRole says that the node has another role: Detail is RolePrimary, RoleReplica, or RoleDown when it does not answer. It may be
-	// said twice, by who asks for roles and by a write that is refused.
+	// EventRole: the node has changed its role. Detail is RolePrimary, RoleReplica, or RoleDown when it does not
+	// answer. One change may be reported twice: by the poll of roles and by a refused write.
 	EventRole = "role"
-	// EventWritable says that the node took a write after a time without. At is the time of its answer.
+	// EventWritable: the node accepted a write after a time in which it accepted none. At is the time of its answer.
 	EventWritable = "writable"
-	// EventUnwritable says that the node takes no writes any more. At is the time of its last answer to one; Detail says why.
+	// EventUnwritable: the node has stopped accepting writes. At is the time of its last answer to one. Detail says
+	// why.
 	EventUnwritable = "unwritable"
-	// EventFollows says that the node, a replica, follows the node at the address in Detail, such as "127.7.2.1 6379".
+	// EventFollows: the node, a replica, follows the node at the address in Detail, such as "127.7.2.1 6379".
 	EventFollows = "follows"
-	// EventOffset says how far the node was in the replication stream, in bytes: one that was a replica and was just promoted, exactly; one
-	// that was a primary, when it told so last, up to 20 ms before it ceased to be one or to answer.
+	// EventOffset: Detail is the node's offset in the replication stream, in bytes. It is exact for a replica that was
+	// just promoted. For a former primary it is the last offset that the node reported, up to 20 ms before it stopped
+	// being a primary or answering.
 	EventOffset = "offset"
-	// EventDownAfter says that a Sentinel takes a node for down that has given no answer for as long as Detail says, such as "1s".
+	// EventDownAfter: a Sentinel considers a node down after it has not answered for the time in Detail, such as "1s".
 	EventDownAfter = "down-after"
-	// EventUnheard says that what the Sentinel Node publishes is not heard from At on; Detail says why. EventHeard says that it is
-	// heard again.
+	// EventUnheard: the subscription to the messages of the Sentinel Node is lost from At on. Detail says why.
+	// EventHeard: the subscription is back.
 	EventUnheard = "unheard"
 	EventHeard   = "heard"
-	// EventRolesEvery says that the node's role is asked for only once in the time of Detail, such as "250ms"; without it every 20 ms.
+	// EventRolesEvery: the node is asked for its role only once in the time in Detail, such as "250ms". Without this
+	// event it is asked every 20 ms.
 	EventRolesEvery = "roles-every"
-	// EventUnread says that the Sentinel Node, which is not heard from At on, may have said more before: its log does not have it. The
-	// log was cut off, or the Sentinel's clock has stepped.
+	// EventUnread: the Sentinel Node, whose messages are lost from At on, may have sent more before that are not in its
+	// log. The log was truncated, or the Sentinel's clock was changed.
 	EventUnread = "unread"
-	// EventServes says that the node acknowledged a write of the client group in Detail. Until then another node had acknowledged
-	// the group's writes, or none had. At is when the answer had reached the client.
+	// EventServes: the node acknowledged a write of the client group in Detail. Before, another node acknowledged the
+	// group's writes, or none did. At is when the answer reached the client.
 	EventServes = "serves"
-	// EventAnswers says that the node answered what the client group in Detail had asked, be it with a refusal, and that another node had
-	// answered before, or none. It may be left out where nodes take turns within 5 ms.
+	// EventAnswers: the node answered a command of the client group in Detail, perhaps with an error. Before, another
+	// node answered the group, or none did. Where nodes alternate within 5 ms, such events may be left out.
 	EventAnswers = "answers"
 
-	// EventClockBound says how well the clock of the generator Node was known since the last such event: Detail is the widest time, as
-	// "1.2ms", between the earliest and the latest at which a call or return of its clients can have been.
+	// EventClockBound: the uncertainty of the clock of the generator Node since the last such event. Detail is the
+	// longest time, such as "1.2ms", between the earliest and the latest possible moment of a call or return of its
+	// clients.
 	EventClockBound = "clock-bound"
-	// EventClockUntrusted says that the clock of the generator Node did not run as it was taken to; Detail says how. All of the run's
-	// times are in doubt.
+	// EventClockUntrusted: the clock of the generator Node drifted more than allowed. Detail says how. All times of the
+	// run are in doubt.
 	EventClockUntrusted = "clock-untrusted"
 )
 

@@ -7,15 +7,16 @@ import (
 	"time"
 )
 
-// Fault is the record of one injected fault. It is written when the fault begins and again when it bites, is proved, heals and
-// ends, so that a run that is killed leaves what was known by then. Start is always set; Active, Heal and End are 0 until then.
+// Fault is the record of one injected fault. It is written when the fault begins, and again when it bites, is proved,
+// heals and ends, so that a run that is killed leaves what was known by then. Start is always set. Active, Heal and End
+// are 0 until then.
 type Fault struct {
-	Number  int           `json:"number,omitempty"` // from 1, in the order in which faults began; 0: recorded by an older program
+	Number  int           `json:"number,omitempty"` // from 1, in order of Start; 0: recorded by an older program
 	Name    string        `json:"name"`
 	Effects Effects       `json:"effects,omitempty"` // what it does to its targets; 0: not declared
-	Targets []string      `json:"targets,omitempty"` // nodes or links it was aimed at
+	Targets []string      `json:"targets,omitempty"` // nodes or links
 	Start   time.Duration `json:"start"`             // just before the first action
-	Active  time.Duration `json:"bit"`               // when Inject returned: a probe had shown that it bites; 0: the record stops before
+	Active  time.Duration `json:"bit"`               // when a probe had shown that it bites; 0: the record stops before
 	Heal    time.Duration `json:"heal"`              // when the heal began; 0: the record stops before
 	End     time.Duration `json:"end"`               // when the system was whole again; 0: never seen
 	Proved  bool          `json:"proved"`            // whether its effect was seen
@@ -40,12 +41,13 @@ func (f Fault) Overlaps(from, to time.Duration) bool {
 	return f.Start <= to && (f.End == 0 || from <= f.End)
 }
 
-// Down reports whether the fault ended the process of node and left it down until the heal.
+// Down reports whether the fault ended the process of node and kept it down until the heal.
 func (f Fault) Down(node string) bool {
 	return f.Effects.Has(EndsProcess) && !f.Effects.Has(StartsProcess) && slices.Contains(f.Targets, node)
 }
 
-// WithFault adds a record of a fault to faults. A record whose Number is there already replaces the earlier one, in place.
+// WithFault adds a record of a fault to faults. If there is a record with the same Number, it replaces that one in
+// place.
 func WithFault(faults []Fault, f Fault) []Fault {
 	i := slices.IndexFunc(faults, func(have Fault) bool { return f.Number != 0 && have.Number == f.Number })
 	if i < 0 {
@@ -55,8 +57,7 @@ func WithFault(faults []Fault, f Fault) []Fault {
 	return faults
 }
 
-// FaultsByStart returns a copy of the faults in order of their Start. History.Faults has them in the order in which they were
-// recorded.
+// FaultsByStart returns a copy of the faults in order of their Start. History.Faults is in the order of recording.
 func (h History) FaultsByStart() []Fault {
 	faults := slices.Clone(h.Faults)
 	slices.SortStableFunc(faults, func(a, b Fault) int { return cmp.Compare(a.Start, b.Start) })

@@ -13,7 +13,7 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 )
 
-// faultLog is a store that keeps every record of a fault as it came.
+// faultLog is a store that keeps every record of a fault in order of arrival.
 type faultLog struct {
 	harness.Store
 	mu      sync.Mutex
@@ -33,28 +33,31 @@ func (l *faultLog) last() harness.Fault {
 	return l.records[len(l.records)-1]
 }
 
-// TestAFaultIsOnRecordFromItsFirstMomentOn looks at the record from inside of the injection, the proof and the heal: whoever
-// kills the run there finds the fault with what was known by then.
+// TestAFaultIsOnRecordFromItsFirstMomentOn reads the record during the injection, the proof and the heal. If the run
+// were killed then, the record would have the fault with everything known so far.
 func TestAFaultIsOnRecordFromItsFirstMomentOn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := &faultLog{Store: harness.NewMemory()}
 		s := spec(&fake{}, &counter{})
 		s.Store, s.QuietPeriod = store, 5*time.Millisecond
 		var atInject, atProve, atHeal harness.Fault
-		s.Faults = []harness.TimedFault{{For: 10 * time.Millisecond, Nemesis: declared{strike{"drill", func(context.Context, *rand.Rand) (harness.Injection, error) {
-			atInject = store.last()
-			return harness.Injection{
-				Targets: []string{"r1"}, Bite: "bitten",
-				Prove: func(context.Context) (string, error) { atProve = store.last(); return "seen", nil },
-				Heal:  func(context.Context) error { atHeal = store.last(); return nil },
-			}, nil
-		}}}}}
+		s.Faults = []harness.TimedFault{{For: 10 * time.Millisecond,
+			Nemesis: declared{strike{"drill", func(context.Context, *rand.Rand) (harness.Injection, error) {
+				atInject = store.last()
+				return harness.Injection{
+					Targets: []string{"r1"}, Bite: "bitten",
+					Prove: func(context.Context) (string, error) { atProve = store.last(); return "seen", nil },
+					Heal:  func(context.Context) error { atHeal = store.last(); return nil },
+				}, nil
+			}}}}}
 		res := ran(t, s)
 
 		require.Len(t, res.History.Faults, 1, "the records are of one fault")
 		end := res.History.Faults[0]
-		require.True(t, 0 < end.Start && end.Start < end.Active+1 && end.Active < end.Heal && end.Heal < end.End+1, "%+v", end)
-		want := harness.Fault{Name: "drill", Effects: harness.StopsProcess, Number: 1, Start: end.Start, Proof: "its injection came to no end"}
+		require.True(t, 0 < end.Start && end.Start < end.Active+1 && end.Active < end.Heal && end.Heal < end.End+1,
+			"%+v", end)
+		want := harness.Fault{Name: "drill", Effects: harness.StopsProcess, Number: 1, Start: end.Start,
+			Proof: "its injection came to no end"}
 		require.Equal(t, want, atInject)
 		require.Equal(t, harness.Forever, atInject.Until())
 		want.Targets, want.Active, want.Proof = []string{"r1"}, end.Active, "bitten; then nobody looked any further"
@@ -64,7 +67,7 @@ func TestAFaultIsOnRecordFromItsFirstMomentOn(t *testing.T) {
 	})
 }
 
-// declared is a strike that says what it does.
+// declared is a strike that declares its effects.
 type declared struct{ strike }
 
 func (declared) Effects() harness.Effects { return harness.StopsProcess }
@@ -73,11 +76,12 @@ func TestLaterRecordsOfAFaultTakeThePlaceOfEarlierOnes(t *testing.T) {
 	var faults []harness.Fault
 	for _, f := range []harness.Fault{
 		{Number: 1, Name: "a", Start: 1}, {Number: 2, Name: "b", Start: 2}, {Number: 1, Name: "a", Start: 1, Heal: 5},
-		{Name: "old", Start: 3}, {Name: "old", Start: 3}, // of an older program: each is a fault
+		{Name: "old", Start: 3}, {Name: "old", Start: 3}, // from an older program: each is a separate fault
 	} {
 		faults = harness.WithFault(faults, f)
 	}
 	require.Equal(t, []harness.Fault{
-		{Number: 1, Name: "a", Start: 1, Heal: 5}, {Number: 2, Name: "b", Start: 2}, {Name: "old", Start: 3}, {Name: "old", Start: 3},
+		{Number: 1, Name: "a", Start: 1, Heal: 5}, {Number: 2, Name: "b", Start: 2}, {Name: "old", Start: 3},
+		{Name: "old", Start: 3},
 	}, faults)
 }

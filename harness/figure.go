@@ -9,12 +9,13 @@ type Figure struct {
 	Unit  string  `json:"unit,omitempty"`
 }
 
-// Metric declares a figure. Each figure has one declaration: the checker makes the figure from it, and readers find it by it.
+// Metric declares a figure. Each figure is declared once: its checker makes the figure from the Metric, and readers
+// look it up with the same Metric.
 type Metric struct {
 	Checker string // name of the checker that reports it; empty: several do
 	Name    string
 	Unit    string // empty: a count
-	Sparse  bool   // the checker leaves the figure out where there was nothing to count; it is 0 then
+	Sparse  bool   // the checker omits the figure when there was nothing to count; it counts as 0 then
 }
 
 // Of returns the figure with a value in the metric's unit.
@@ -23,14 +24,14 @@ func (m Metric) Of(value float64) Figure { return Figure{Name: m.Name, Value: va
 // Count returns the figure with the value n.
 func (m Metric) Count(n int) Figure { return m.Of(float64(n)) }
 
-// In returns the metric for one client group. The metric's name has to have a verb of package fmt for the group's number.
+// In returns the metric for one client group. The metric's name must contain a fmt verb for the group's number.
 func (m Metric) In(group int) Metric {
 	m.Name = fmt.Sprintf(m.Name, group)
 	return m
 }
 
-// Figure returns the metric's value. It returns an error if the metric's checker did not run, or did not report a metric that is
-// not Sparse.
+// Figure returns the metric's value. It returns an error if the metric's checker did not run, or if the checker did not
+// report a metric that is not Sparse.
 func (j Judged) Figure(m Metric) (float64, error) {
 	ran := false
 	for _, g := range j.Judgements {

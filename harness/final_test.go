@@ -23,8 +23,9 @@ func (f finisher) Finish(ctx context.Context, s *harness.Session) error {
 	return nil
 }
 
-// finishing runs a fake with final reads that may take so long.
-func finishing(ctx context.Context, t *testing.T, final time.Duration, first func(context.Context, *harness.Session)) harness.Result {
+// finishing runs a fake whose final reads may take the given time.
+func finishing(ctx context.Context, t *testing.T, final time.Duration,
+	first func(context.Context, *harness.Session)) harness.Result {
 	t.Helper()
 	s := spec(&fake{}, &counter{})
 	s.Workload, s.Final = finisher{&fake{}, first}, final
@@ -46,12 +47,13 @@ func TestFinalReadsHaveTheTimeThatTheyAreGiven(t *testing.T) {
 	})
 }
 
-// A run that is interrupted while its final reads wait does not wait to the end, and reads all the same.
+// A run that is interrupted while its final reads wait stops waiting, but still reads.
 func TestAnInterruptEndsTheWaitOfTheFinalReads(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, interrupt := context.WithCancel(t.Context())
 		began := time.Now()
-		res := finishing(ctx, t, 2*time.Hour, func(_ context.Context, s *harness.Session) { interrupt(); s.Sleep(time.Hour) })
+		res := finishing(ctx, t, 2*time.Hour,
+			func(_ context.Context, s *harness.Session) { interrupt(); s.Sleep(time.Hour) })
 		require.Less(t, time.Since(began), time.Minute)
 		require.NotNil(t, res.Judgements)
 		all := opsOf(t, res.History)

@@ -25,16 +25,19 @@ func TestACrashedClientIsNeverHeardOfAgainAndItsWorkerGoesOn(t *testing.T) {
 				func(ctx context.Context, rng *rand.Rand) (harness.Injection, error) {
 					died += 4
 					c.fleet.Crash(0, rng)
-					err := await(ctx, func() bool { return c.fleet.Crashes(0) == died && c.opened.Load() == int64(8+1+died) })
+					err := await(ctx, func() bool {
+						return c.fleet.Crashes(0) == died && c.opened.Load() == int64(8+1+died)
+					})
 					return harness.Injection{Bite: "they died"}, err
 				}}})
 		}
 		res := ran(t, s)
 		require.Equal(t, 4*rounds, died)
 		require.Zero(t, c.fleet.Crashes(1))
-		require.EqualValues(t, 8+1+4*rounds, c.opened.Load(), "one for each worker and each crash, and one more for that which failed")
+		require.EqualValues(t, 8+1+4*rounds, c.opened.Load(),
+			"one for each worker and each crash, and one more for that which failed")
 
-		cut := map[string]int{} // what crashes came upon
+		cut := map[string]int{} // what crashes interrupted
 		lastWord := map[int]harness.Op{}
 		for _, op := range opsOf(t, res.History) {
 			require.Empty(t, lastWord[op.Client].Err, "client %d spoke again after its crash", op.Client)
@@ -81,7 +84,7 @@ func TestCommandsSideBySideOfADeadClientStayDead(t *testing.T) {
 				for range goroutines {
 					go func() {
 						early.Add(1)
-						for range 10 { // those may decide between themselves who dies
+						for range 10 { // either of them may die
 							_ = harness.Checkpoint(ctx)
 						}
 						<-crashed

@@ -2,7 +2,8 @@ package harness
 
 import "context"
 
-// This file tells of strikes outside checkpoints: a client may be a program of its own, which the system stops and kills.
+// This file reports strikes outside checkpoints. A client may be a separate program, which has to be stopped and
+// killed.
 
 // Strike is what a nemesis does to the processes of a client group.
 type Strike uint8
@@ -14,8 +15,9 @@ const (
 	Kills                 // it crashes
 )
 
-// OnStrike calls f with each strike at the group of the client that ctx belongs to, beginning with Freezes if the group is paused now,
-// until stop is called or the load ends. f must neither wait nor use the Fleet. Without a Fleet f is never called.
+// OnStrike calls f with each strike at the group of the client that ctx belongs to, until stop is called or the load
+// ends. If the group is paused now, the first call is for Freezes. f must neither wait nor use the Fleet. Without a
+// Fleet f is never called.
 func OnStrike(ctx context.Context, f func(Strike)) (stop func()) {
 	p, ok := ctx.Value(fleetMemberKey{}).(*fleetMember)
 	if !ok {
@@ -28,11 +30,11 @@ func OnStrike(ctx context.Context, f func(Strike)) (stop func()) {
 	if g.pauses > 0 {
 		f(Freezes)
 	}
-	return p.fleet.undoOnce(func() { g.forget(&f) })
+	return p.fleet.undoOnce(func() { g.removeWatcher(&f) })
 }
 
-// Struck returns a channel that is closed when the group of the client that ctx belongs to is struck next. Whoever waits for something
-// that a strike holds up comes to a Checkpoint then. It is nil without a Fleet.
+// Struck returns a channel that is closed at the next strike at the group of the client that ctx belongs to. Code that
+// waits for something that a strike delays then calls Checkpoint. The channel is nil without a Fleet.
 func Struck(ctx context.Context) <-chan struct{} {
 	p, ok := ctx.Value(fleetMemberKey{}).(*fleetMember)
 	if !ok {
@@ -43,15 +45,15 @@ func Struck(ctx context.Context) <-chan struct{} {
 	return p.group.wake
 }
 
-// tell calls the group's watchers. The caller holds the fleet's lock.
-func (g *fleetGroup) tell(s Strike) {
+// notify calls the group's watchers. The caller holds the fleet's lock.
+func (g *fleetGroup) notify(s Strike) {
 	for _, f := range g.watchers {
 		(*f)(s)
 	}
 }
 
-// forget takes a watcher out. The caller holds the fleet's lock.
-func (g *fleetGroup) forget(f *func(Strike)) {
+// removeWatcher removes a watcher. The caller holds the fleet's lock.
+func (g *fleetGroup) removeWatcher(f *func(Strike)) {
 	for i, w := range g.watchers {
 		if w == f {
 			g.watchers = append(g.watchers[:i:i], g.watchers[i+1:]...)

@@ -16,7 +16,7 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 )
 
-// crew is a workload whose operations have two commands each, with checkpoints as real ones have.
+// crew is a workload whose operations have two commands each, with checkpoints like those of real workloads.
 type crew struct {
 	*fake
 	fleet  *harness.Fleet
@@ -39,7 +39,7 @@ func (c *crew) Open(_ context.Context, group int) (harness.Client, error) {
 	return &crewman{crew: c, group: group}, nil
 }
 
-// shown returns what the clock of a group's client showed last.
+// shown returns the last time that the clock of a group's client showed.
 func (c *crew) shown(group int) time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -49,7 +49,7 @@ func (c *crew) shown(group int) time.Time {
 type crewman struct {
 	*crew
 	group int
-	ids   []int // under which it has spoken
+	ids   []int // of its operations
 }
 
 func (c *crewman) Step(ctx context.Context, s *harness.Session) {
@@ -117,13 +117,14 @@ func await(ctx context.Context, seen func() bool) error {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		time.Sleep(time.Millisecond) // between two looks at the condition
+		time.Sleep(time.Millisecond) // between two checks of the condition
 	}
 	return nil
 }
 
-// struck lets the crew run with one fault.
-func (c *crew) struck(t *testing.T, stays time.Duration, do func(context.Context, *rand.Rand) (harness.Injection, error)) harness.Result {
+// struck runs the crew with one fault.
+func (c *crew) struck(t *testing.T, stays time.Duration,
+	do func(context.Context, *rand.Rand) (harness.Injection, error)) harness.Result {
 	t.Helper()
 	s := c.spec()
 	s.Faults = []harness.TimedFault{{For: stays, Nemesis: strike{"struck", do}}}
@@ -142,7 +143,7 @@ func TestAPausedGroupDoesNothingUntilItIsResumed(t *testing.T) {
 			first, second := c.fleet.Pause(1), c.fleet.Pause(1)
 			err := await(ctx, func() bool { return c.fleet.Standing(1) == 4 })
 			first()
-			first() // both of which end one pause
+			first() // both end the same pause
 			held = c.fleet.Standing(1)
 			heal := func(ctx context.Context) error {
 				before := c.shown(1)
@@ -192,21 +193,25 @@ func TestARunThatEndsWhileAGroupIsPausedResumesIt(t *testing.T) {
 		end        func(*crew, context.CancelFunc)
 		err, proof string
 	}{
-		"interrupted":             {func(_ *crew, cancel context.CancelFunc) { cancel() }, "", "they stand"},
-		"another client panicked": {func(c *crew, _ context.CancelFunc) { c.bug.Store(true) }, "a client's bug", "they stand"},
-		"the nemesis panicked":    {func(*crew, context.CancelFunc) { panic("a bug") }, "a bug", "its injection came to no end"}, // it returns no heal
+		"interrupted": {func(_ *crew, cancel context.CancelFunc) { cancel() }, "", "they stand"},
+		"another client panicked": {func(c *crew, _ context.CancelFunc) { c.bug.Store(true) }, "a client's bug",
+			"they stand"},
+		// it returns no heal
+		"the nemesis panicked": {func(*crew, context.CancelFunc) { panic("a bug") }, "a bug",
+			"its injection came to no end"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			withCrew(t, func(t *testing.T, crew *crew) {
 				ctx, cancel := context.WithCancel(t.Context())
 				defer cancel()
 				s := crew.spec()
-				s.Faults = []harness.TimedFault{{For: time.Hour, Nemesis: strike{"freeze", func(ctx context.Context, _ *rand.Rand) (harness.Injection, error) {
-					resume, back := crew.fleet.Pause(0), crew.fleet.Skew(0, time.Hour)
-					err := await(ctx, func() bool { return crew.fleet.Standing(0) == 4 })
-					c.end(crew, cancel)
-					return harness.Injection{Bite: "they stand", Heal: healing(func() { resume(); back() })}, err
-				}}}}
+				s.Faults = []harness.TimedFault{{For: time.Hour,
+					Nemesis: strike{"freeze", func(ctx context.Context, _ *rand.Rand) (harness.Injection, error) {
+						resume, back := crew.fleet.Pause(0), crew.fleet.Skew(0, time.Hour)
+						err := await(ctx, func() bool { return crew.fleet.Standing(0) == 4 })
+						c.end(crew, cancel)
+						return harness.Injection{Bite: "they stand", Heal: healing(func() { resume(); back() })}, err
+					}}}}
 				began := time.Now()
 				res, err := harness.Run(ctx, s)
 				require.Equal(t, c.err != "", err != nil, "%v", err)
@@ -234,7 +239,7 @@ func TestAFleetServesOneRunAtATime(t *testing.T) {
 		c.opened.Add(8)
 		ran(t, c.spec())
 		skew := c.fleet.Skew(0, time.Minute)
-		old() // of a run that is over
+		old() // of an earlier run
 		require.Equal(t, time.Minute, c.fleet.Ahead(0))
 		skew()
 		require.Zero(t, c.fleet.Ahead(0))

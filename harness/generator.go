@@ -10,18 +10,19 @@ import (
 	"time"
 )
 
-// Generator drives a share of a run's clients somewhere else, such as in a process on another machine.
+// Generator drives a share of a run's clients outside this process, such as on another machine.
 type Generator interface {
-	// Name names it in errors.
+	// Name returns its name for errors.
 	Name() string
 	// Open opens the clients of a share. They do not step yet.
 	Open(ctx context.Context, share Share) error
-	// Load lets the clients step until stop is closed, and gives feed all that they record. It returns nil once feed has the last
-	// operation. An error says that the record is not whole. When ctx ends it gives up.
+	// Load runs the clients until stop is closed, and passes all that they record to feed. It returns nil once feed has
+	// the last operation. An error says that the record is incomplete. Load gives up when ctx ends.
 	Load(ctx context.Context, stop <-chan struct{}, feed *Feed) error
 }
 
-// generatorGrace is how much longer than stopGrace a generator is waited for, which gives up its own operations after that.
+// generatorGrace is added to stopGrace for runs with generators. A generator gives up its own operations after
+// stopGrace, and then needs time to report them.
 const generatorGrace = 15 * time.Second
 
 // Share is a part of a run's workers, by their numbers.
@@ -30,7 +31,7 @@ type Share struct {
 	End   int `json:"end"` // the number after the last
 }
 
-// Shares splits workers into n shares of about the same size. Each client group is spread over all of them.
+// Shares splits workers into n shares of about the same size. Each share has clients of every client group.
 func Shares(workers, n int) (all []Share) {
 	for i := range n {
 		all = append(all, Share{First: workers * i / n, End: workers * (i + 1) / n})
@@ -38,7 +39,8 @@ func Shares(workers, n int) (all []Share) {
 	return all
 }
 
-// Feed brings operations and events from elsewhere into the record of a run, with times on the run's clock. One goroutine uses it.
+// Feed adds operations and events of a generator to the record of a run, with times on the run's clock. One goroutine
+// uses it.
 type Feed struct {
 	rec   *recorder
 	slot  *slot
@@ -47,20 +49,24 @@ type Feed struct {
 	calls map[int]time.Duration // by worker: its last Call
 }
 
-// Take hands over operations. It promises that none that comes later returns before mark. It blocks while the record is behind. The error
-// says that a promise was broken: what an operation shows cannot be told any more. Operations of one worker come in the order in which it
-// asked. A Call before that of its last operation is set to that, as it certainly was no earlier.
+// Take adds operations to the record. Operations of one worker come in the order of their calls. With mark the caller
+// promises that no later operation returns before it. A Call that lies before that of the worker's last operation is
+// moved up to that: it certainly was not earlier.
+//
+// Take blocks while the writer of the record is behind. It returns an error if an earlier promise was broken, since
+// operations are then out of order.
 func (f *Feed) Take(ops []Op, mark time.Duration) error {
 	for i := range ops {
 		worker := f.meta.Worker(ops[i].Client)
 		ops[i].Call = max(ops[i].Call, f.calls[worker])
 		f.calls[worker] = ops[i].Call
 		if ops[i].Return < f.mark || ops[i].Return < ops[i].Call {
-			return fmt.Errorf("harness: an operation of client %d from %v to %v comes after all before %v were there", ops[i].Client, ops[i].Call, ops[i].Return, f.mark)
+			return fmt.Errorf("harness: an operation of client %d from %v to %v comes after all before %v were there",
+				ops[i].Client, ops[i].Call, ops[i].Return, f.mark)
 		}
 	}
 	for part := range slices.Chunk(ops, f.rec.limit) {
-		f.rec.put(f.slot, part)
+		f.rec.enqueue(f.slot, part)
 	}
 	f.mark = max(f.mark, mark)
 	f.slot.completing.Store(int64(f.mark) + 1) // after the operations: see recorder
@@ -73,8 +79,9 @@ func (f *Feed) Event(e Event) { f.rec.event(e) }
 // Now returns the time on the run's clock.
 func (f *Feed) Now() time.Duration { return f.rec.clock.Now() }
 
-// shower returns what is shown the record as it grows: the watchers, and workloads that have to know what their clients did elsewhere.
-func (r *run) shower() func([]Op) {
+// afterWrite returns the function that gets the record as it grows. It passes operations to the watchers, and to
+// workloads that observe clients in other processes.
+func (r *run) afterWrite() func([]Op) {
 	var observers []Observer
 	for _, l := range r.loads() {
 		if o, ok := l.Workload.(Observer); ok && len(r.Generators) > 0 {
@@ -82,7 +89,7 @@ func (r *run) shower() func([]Op) {
 		}
 	}
 	return func(ops []Op) {
-		r.watch.handOn(ops)
+		r.watch.publish(ops)
 		for _, o := range observers {
 			for i := range ops {
 				o.Observe(ops[i])
@@ -107,7 +114,7 @@ func (r *run) openGenerators(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// generate runs a generator's load.
+// generate runs a generator's load to its end.
 func (r *run) generate(ctx context.Context, i int) {
 	g, slot := r.Generators[i], &r.rec.slots[i]
 	err := catchPanic(g.Name(), func() error {
@@ -122,7 +129,8 @@ func (r *run) generate(ctx context.Context, i int) {
 	}
 }
 
-// ShareSpec says which clients of a run a generator has to drive. All but Share, Clock, Take and Log are of the whole run.
+// ShareSpec says which clients of a run a generator has to drive. Share, Clock, Take and Log are the generator's own.
+// The other fields describe the whole run.
 type ShareSpec struct {
 	Workload Workload
 	Clients  int
@@ -135,19 +143,20 @@ type ShareSpec struct {
 	Share Share
 	Clock Clock // of the generator
 
-	// Take gets what the clients have recorded, in order of Return on Clock, some 50 times a second. None that comes later returns
-	// before mark. It may block; an error ends the load.
+	// Take gets what the clients have recorded, in order of Return on Clock, about 50 times a second. No later
+	// operation returns before mark. It may block. An error ends the load.
 	Take func(ops []Op, mark time.Duration) error
 
 	Log *slog.Logger // default: silent
 }
 
-// ShareLoad is a generator's clients.
+// ShareLoad is the part of a run's load that one generator drives.
 type ShareLoad struct{ run *run }
 
 // OpenShare opens the clients of a share.
 func OpenShare(ctx context.Context, s ShareSpec) (*ShareLoad, error) {
-	spec := Spec{Workload: s.Workload, Clients: s.Clients, Riders: s.Riders, Rate: s.Rate, OpenLoop: s.OpenLoop, Seed: s.Seed, Log: s.Log}
+	spec := Spec{Workload: s.Workload, Clients: s.Clients, Riders: s.Riders, Rate: s.Rate, OpenLoop: s.OpenLoop,
+		Seed: s.Seed, Log: s.Log}
 	if spec.Log == nil {
 		spec.Log = slog.New(slog.DiscardHandler)
 	}
@@ -155,18 +164,22 @@ func OpenShare(ctx context.Context, s ShareSpec) (*ShareLoad, error) {
 	r.meta = spec.meta(s.Clock, s.Groups)
 	switch {
 	case s.Share.First < 0 || s.Share.End > r.meta.Workers || s.Share.First > s.Share.End:
-		return nil, fmt.Errorf("harness: %w: a share of the workers %d to %d, and there are %d", ErrSpec, s.Share.First, s.Share.End, r.meta.Workers)
+		return nil, fmt.Errorf("harness: %w: a share of the workers %d to %d, and there are %d", ErrSpec, s.Share.First,
+			s.Share.End, r.meta.Workers)
 	case s.Take == nil || s.Groups < 1:
 		return nil, fmt.Errorf("harness: %w: a share needs Take and Groups", ErrSpec)
 	}
-	r.rec = newRecorder(s.Clock, max(1, s.Share.End-s.Share.First), nil, func([]Op) {}, func(err error) { r.abort(err) })
-	r.rec.away = s.Take
+	r.rec = newRecorder(s.Clock, max(1, s.Share.End-s.Share.First), nil, func([]Op) {
+	}, func(err error) {
+		r.abort(err)
+	})
+	r.rec.forward = s.Take
 	err := catchPanic("a workload's Open", func() error { return r.open(ctx, s.Share) })
 	return &ShareLoad{r}, err
 }
 
-// Load lets the clients step until stop is closed, or ctx ends, or Take fails. When it returns Take has had every operation. Operations
-// under way when the load ends are given 30 s. It is called once.
+// Load runs the clients until stop is closed, ctx ends or Take fails. When it returns, Take has had every operation.
+// Operations under way when the load ends get 30 s to finish. Load is called once.
 func (l *ShareLoad) Load(ctx context.Context, stop <-chan struct{}) error {
 	r := l.run
 	ctx, abort := context.WithCancelCause(ctx)
@@ -175,8 +188,8 @@ func (l *ShareLoad) Load(ctx context.Context, stop <-chan struct{}) error {
 	writing, written := context.WithCancel(context.WithoutCancel(ctx))
 	var writer sync.WaitGroup
 	writer.Go(func() { r.rec.run(writing) })
-	opCtx, abandon := context.WithCancel(context.WithoutCancel(ctx))
-	defer abandon()
+	opCtx, cancelOps := context.WithCancel(context.WithoutCancel(ctx))
+	defer cancelOps()
 	var workers sync.WaitGroup
 	for _, w := range r.workers {
 		workers.Go(func() { r.work(opCtx, w) })
@@ -186,7 +199,7 @@ func (l *ShareLoad) Load(ctx context.Context, stop <-chan struct{}) error {
 	case <-ctx.Done():
 	}
 	close(r.stop)
-	grace := time.AfterFunc(stopGrace, abandon)
+	grace := time.AfterFunc(stopGrace, cancelOps)
 	defer grace.Stop()
 	workers.Wait()
 	written()

@@ -12,7 +12,7 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 )
 
-// elsewhere is a generator that feeds what it is told to.
+// elsewhere is a generator that feeds given batches.
 type elsewhere struct {
 	shares  chan harness.Share
 	batches [][]harness.Op // each with a mark that is the Return of its last operation
@@ -35,7 +35,7 @@ func (g elsewhere) Load(_ context.Context, stop <-chan struct{}, feed *harness.F
 	return nil
 }
 
-// unopened is a workload none of whose clients is opened here.
+// unopened is a workload whose clients are all opened by generators.
 type unopened struct{ *fake }
 
 func (unopened) Open(context.Context, int) (harness.Client, error) {
@@ -46,7 +46,7 @@ func at(client int, call, answered time.Duration) harness.Op {
 	return harness.Op{Client: client, Kind: harness.Next, Call: call, Return: answered, Outcome: harness.OK}
 }
 
-// record runs generators and returns the Returns of what is in the record.
+// record runs generators and returns the Returns of the recorded operations.
 func record(t *testing.T, all ...elsewhere) (returns []time.Duration, res harness.Result, err error) {
 	t.Helper()
 	s := spec(&fake{}, verdict(harness.Valid))
@@ -69,7 +69,8 @@ func TestWhatGeneratorsFeedIsInOrder(t *testing.T) {
 			elsewhere{shares: shares, batches: [][]harness.Op{{at(4, 1, 5)}, {at(5, 1, 7), at(4, 6, 40)}}})
 		require.NoError(t, err)
 		require.Equal(t, []time.Duration{2, 5, 7, 9, 30, 40}, returns)
-		require.ElementsMatch(t, []harness.Share{{First: 0, End: 3}, {First: 3, End: 7}}, []harness.Share{<-shares, <-shares})
+		require.ElementsMatch(t, []harness.Share{{First: 0, End: 3}, {First: 3, End: 7}},
+			[]harness.Share{<-shares, <-shares})
 		require.True(t, res.Meta.Widened)
 	})
 }
@@ -92,13 +93,15 @@ func TestAFeedThatBreaksItsPromiseEndsTheRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		shares := make(chan harness.Share, 1)
 		_, _, err := record(t, elsewhere{shares: shares, batches: [][]harness.Op{{at(0, 1, 9)}, {at(1, 1, 8)}}})
-		require.ErrorContains(t, err, "harness: elsewhere: harness: an operation of client 1 from 1ns to 8ns comes after all before 9ns were there")
+		require.ErrorContains(t, err, "harness: elsewhere: harness: an operation of client 1 from 1ns to 8ns comes "+
+			"after all before 9ns were there")
 		_, _, err = record(t, elsewhere{shares: make(chan harness.Share, 1), batches: [][]harness.Op{{at(0, 9, 1)}}})
 		require.ErrorContains(t, err, "an operation of client 0")
 	})
 }
 
-// TestARecordEndsWhereAGeneratorIsLost: what others did later stands beside operations that are missing.
+// TestARecordEndsWhereAGeneratorIsLost checks that no later operations of other generators are recorded: operations of
+// the lost one may be missing among them.
 func TestARecordEndsWhereAGeneratorIsLost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		shares := make(chan harness.Share, 2)

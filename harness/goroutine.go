@@ -2,8 +2,8 @@ package harness
 
 import "context"
 
-// Starter is a [ClientTime] that starts its client's goroutines itself. The explorer's is one: it decides when each goroutine
-// takes its next step.
+// Starter is a [ClientTime] that starts its client's goroutines itself. The explorer has one: it decides when each
+// goroutine takes its next step.
 type Starter interface {
 	ClientTime
 	// Go does what the function Go does.
@@ -19,25 +19,27 @@ type Abandoner interface {
 	Abandon(why error)
 }
 
-// Abandon ends the search that the client of ctx belongs to. why says why the client cannot go on, such as that the
-// program which it stands for has broken down: no violation, and not the algorithm's failure. In a search Abandon ends
-// the goroutine that calls it, which has to be one of the client's, and does not return. Without an [Abandoner], as
-// under load, it does nothing.
+// Abandon ends the search that the client of ctx belongs to. why says why the client cannot go on. For example, the
+// program that it stands for has broken down, which is neither a violation nor the algorithm's failure. In a search
+// Abandon does not return: it ends the goroutine that calls it, which must be one of the client's. Without an
+// [Abandoner], as under load, it does nothing.
 func Abandon(ctx context.Context, why error) {
 	if a, ok := ctx.Value(clientTimeKey{}).(Abandoner); ok {
 		a.Abandon(why)
 	}
 }
 
-// Go runs f in a goroutine of the client that ctx belongs to, such as a watchdog that renews a lease or a loop that reads a
-// subscription. wait returns when f has returned; it may be called more than once, or never.
+// Go runs f in a goroutine of the client that ctx belongs to, such as a watchdog that renews a lease or a loop that
+// reads a subscription. wait returns when f has returned. It may be called more than once, or never.
 //
-// An algorithm under test that works in the background has to start its goroutines here, so that the explorer knows them: the
-// commands of f, its Sleep and Now, with the context that f is given, then are steps of a schedule like those of the client
-// itself. Goroutines of a client may share memory. The explorer lets one of them run at a time, from one command, Sleep or
-// Now to the next. So they must not wait for each other in any other way than by wait: not by a channel or a held mutex.
+// An algorithm under test that works in the background has to start its goroutines here, so that the explorer knows
+// about them. The commands, Sleep and Now of f, called with the context that f gets, are then steps of a schedule like
+// those of the client itself. Goroutines of one client may share memory: the explorer runs one of them at a time, from
+// one command, Sleep or Now to the next. So they must not wait for each other except by wait: not by a channel, and not
+// by holding a mutex.
 //
-// f has to return when a command or Sleep returns an error that no further try can avoid: its client has crashed, or ended.
+// f has to return when a command or Sleep returns an error that another attempt cannot avoid: its client has crashed,
+// or ended.
 func Go(ctx context.Context, f func(context.Context)) (wait func()) {
 	if s, ok := ctx.Value(clientTimeKey{}).(Starter); ok {
 		return s.Go(ctx, f)
@@ -50,8 +52,8 @@ func Go(ctx context.Context, f func(context.Context)) (wait func()) {
 	return func() { <-done }
 }
 
-// Goes reports whether a goroutine that the client of ctx has started by Go is still at work. Only a [Starter] knows: without one
-// it returns false.
+// Goes reports whether a goroutine that the client of ctx has started by Go is still running. Only a [Starter] keeps
+// track: without one Goes returns false.
 func Goes(ctx context.Context) bool {
 	s, ok := ctx.Value(clientTimeKey{}).(Starter)
 	return ok && s.Goes()

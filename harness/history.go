@@ -9,33 +9,34 @@ import (
 
 // Meta describes the run behind a history, for checkers and readers.
 type Meta struct {
-	Name    string            `json:"name"`
-	Seed    uint64            `json:"seed"`
-	Started time.Time         `json:"started"`
-	Workers int               `json:"workers"`          // concurrent clients, riders included
-	Groups  int               `json:"groups"`           // client groups; worker w is in group w mod Groups
-	Clients int               `json:"clients"`          // workers of the main workload; the rest are riders
-	Kinds   []Kind            `json:"kinds"`            // kinds that the workloads promise to record
-	Rate    float64           `json:"rate"`             // steps a second asked of all workers together; 0: as fast as they can
-	Open    bool              `json:"open,omitempty"`   // open loop: operations say when they were due
-	Drift   float64           `json:"drift"`            // how wrong a lease may be by clocks alone, as a fraction of it
-	Labels  map[string]string `json:"labels,omitempty"` // variant, topology and the like, for reports
+	Name    string    `json:"name"`
+	Seed    uint64    `json:"seed"`
+	Started time.Time `json:"started"`
+	Workers int       `json:"workers"` // concurrent clients, riders included
+	Groups  int       `json:"groups"`  // client groups; worker w is in group w mod Groups
+	Clients int       `json:"clients"` // workers of the main workload; the rest are riders
+	Kinds   []Kind    `json:"kinds"`   // kinds that the workloads promise to record
+	// Rate is the number of steps a second asked of all workers together; 0: as fast as they can.
+	Rate   float64           `json:"rate"`
+	Open   bool              `json:"open,omitempty"`   // open loop: operations have a Due
+	Drift  float64           `json:"drift"`            // how wrong a lease may be by clocks alone, as a fraction of it
+	Labels map[string]string `json:"labels,omitempty"` // variant, topology and the like, for reports
 
-	// Widened says that the times of operations were widened by what is not known of the clocks that took them (see Generator). Then the
-	// interval of an operation may begin before that of its worker's operation before it is over, although one came after the other.
-	// They still stand in the order in which the worker asked, and so do their Calls and their Returns.
+	// Widened says that operations were recorded by other clocks, and their times widened by the uncertainty of those
+	// clocks (see Generator). Then the intervals of two consecutive operations of a worker may overlap. Their order
+	// still is that of the worker's calls, for their Calls as for their Returns.
 	Widened bool `json:"widened,omitempty"`
 
 	Generators int `json:"generators,omitempty"` // processes that drove the workers, see Shares; 0: the harness did
 
-	Situations []SituationName `json:"situations,omitempty"` // situations that the workloads promise to bring about
+	Situations []SituationName `json:"situations,omitempty"` // situations that the workloads promise to cause
 }
 
 // HarnessClient is the client id of operations that the harness itself performs, such as a final read.
 const HarnessClient = -1
 
-// Worker returns the worker behind a client id. A worker takes a new id, its id plus Workers, after an operation that ended in
-// Info.
+// Worker returns the worker that a client id belongs to. After an operation that ended in Info a worker continues under
+// a new id: the old one plus Workers.
 func (m Meta) Worker(client int) int {
 	if m.Workers == 0 || client < 0 {
 		return client
@@ -57,7 +58,7 @@ type End struct {
 	Reason string        `json:"reason,omitempty"` // why the run ended early; empty: it ran to its end
 }
 
-// History is a recorded run. Ops come in order of Return and may be ranged over again; an error ends the range.
+// History is a recorded run. Ops come in order of Return. They may be ranged over again. An error ends the range.
 type History struct {
 	Meta   Meta
 	Ops    iter.Seq2[Op, error]
@@ -66,7 +67,7 @@ type History struct {
 	End    *End // nil: the record stops before the run did
 }
 
-// Store keeps a history while the run goes on. Its methods are never called concurrently, and ops come in order of
+// Store keeps a history while the run goes on. Its methods are never called concurrently. Operations come in order of
 // Return.
 type Store interface {
 	WriteMeta(Meta) error
@@ -111,12 +112,12 @@ func (m *memoryHistory) History() (History, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	h := m.h
-	h.Faults = slices.Clone(h.Faults) // which a later record would change
+	h.Faults = slices.Clone(h.Faults) // WriteFault replaces records in place
 	h.Ops = OpsOf(slices.Clip(m.ops))
 	return h, nil
 }
 
-// OpsOf returns a sequence of ops, for histories written by hand.
+// OpsOf returns a sequence of ops. It is for histories in memory, such as those of tests.
 func OpsOf(ops []Op) iter.Seq2[Op, error] {
 	return func(yield func(Op, error) bool) {
 		for _, op := range ops {

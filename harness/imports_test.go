@@ -14,8 +14,8 @@ import (
 
 const module = "github.com/doublegrant/doublegrant/"
 
-// allowed lists which packages of this module each package imports, lowest first: none imports one that stands below it.
-// Tests may import what they like.
+// allowed lists the packages of this module that each package imports. The lowest package comes first, and none imports
+// a later one. Tests may import any package.
 var allowed = []room{
 	{"harness", nil},
 	{"lua", nil},
@@ -47,21 +47,29 @@ var allowed = []room{
 	{"harness/explore/internal/keyspace", nil},
 	{"harness/explore/internal/visited", nil},
 	{"harness/explore/internal/server", []string{
-		"harness", "harness/await", "harness/cluster", "harness/explore/internal/command", "harness/explore/internal/keyspace", "harness/explore/internal/resp", "harness/interleave",
+		"harness", "harness/await", "harness/cluster", "harness/explore/internal/command",
+		"harness/explore/internal/keyspace", "harness/explore/internal/resp", "harness/interleave",
 	}},
 	{"harness/explore/internal/schedule", []string{"harness/explore/internal/command", "harness/interleave"}},
 	{"harness/explore/internal/strategy", []string{"harness/explore/internal/schedule", "harness/interleave"}},
 	{"harness/explore/internal/findings", []string{"harness", "harness/interleave"}},
 	{"harness/explore/internal/frontier", []string{
-		"harness/explore/internal/command", "harness/explore/internal/findings", "harness/explore/internal/schedule", "harness/explore/internal/strategy", "harness/interleave",
+		"harness/explore/internal/command", "harness/explore/internal/findings", "harness/explore/internal/schedule",
+		"harness/explore/internal/strategy", "harness/interleave",
 	}},
 	{"harness/explore/internal/model", []string{
-		"harness", "harness/explore/internal/command", "harness/explore/internal/keyspace", "harness/explore/internal/schedule", "harness/explore/internal/visited",
+		"harness", "harness/explore/internal/command", "harness/explore/internal/keyspace",
+		"harness/explore/internal/schedule", "harness/explore/internal/visited",
 	}},
-	{"harness/explore/internal/trace", []string{"harness", "harness/explore/internal/command", "harness/explore/internal/keyspace", "harness/explore/internal/resp", "harness/interleave"}},
+	{"harness/explore/internal/trace", []string{"harness", "harness/explore/internal/command",
+		"harness/explore/internal/keyspace", "harness/explore/internal/resp", "harness/interleave"}},
 	{"harness/explore", []string{
-		"harness", "harness/await", "harness/cluster", "harness/explore/internal/command", "harness/explore/internal/findings", "harness/explore/internal/frontier", "harness/explore/internal/keyspace", "harness/explore/internal/model",
-		"harness/explore/internal/resp", "harness/explore/internal/schedule", "harness/explore/internal/server", "harness/explore/internal/strategy", "harness/explore/internal/trace", "harness/explore/internal/visited", "harness/interleave", "harness/internal/awake",
+		"harness", "harness/await", "harness/cluster", "harness/explore/internal/command",
+		"harness/explore/internal/findings", "harness/explore/internal/frontier", "harness/explore/internal/keyspace",
+		"harness/explore/internal/model",
+		"harness/explore/internal/resp", "harness/explore/internal/schedule", "harness/explore/internal/server",
+		"harness/explore/internal/strategy", "harness/explore/internal/trace", "harness/explore/internal/visited",
+		"harness/interleave", "harness/internal/awake",
 	}},
 
 	{"harness/analysis", []string{"harness", "harness/units"}},
@@ -72,42 +80,54 @@ var allowed = []room{
 	{"nemesis", []string{"harness", "harness/await", "harness/suggest"}},
 	{"workloads", []string{"harness", "harness/interleave", "harness/suggest", "lua"}},
 	{"workloads/clients", nil},
-	{"harness/outside", []string{"harness", "harness/cluster", "harness/interleave", "harness/internal/processes", "workloads", "workloads/clients"}},
-	{"reports/drawing", []string{"harness", "harness/analysis", "harness/interleave", "harness/tally", "harness/units"}},
+	{"harness/outside", []string{"harness", "harness/cluster", "harness/interleave", "harness/internal/processes",
+		"workloads", "workloads/clients"}},
+	{"reports/drawing", []string{"harness", "harness/analysis", "harness/interleave", "harness/tally",
+		"harness/units"}},
 	{"reports", []string{
-		"harness", "harness/analysis", "harness/interleave", "harness/tally", "harness/texttable", "harness/units", "reports/drawing",
+		"harness", "harness/analysis", "harness/interleave", "harness/tally", "harness/texttable", "harness/units",
+		"reports/drawing",
 	}},
 
 	{"harness/granttest", []string{
-		"harness", "harness/cluster", "harness/explore", "harness/interleave", "harness/units", "checkers", "nemesis", "reports", "workloads",
+		"harness", "harness/cluster", "harness/explore", "harness/interleave", "harness/units", "checkers", "nemesis",
+		"reports", "workloads",
 	}},
 
 	{"harness/plan", []string{
-		"harness", "harness/cluster", "harness/cluster/attached", "harness/cluster/external", "harness/explore", "harness/interleave", "harness/internal/fields", "harness/outside", "harness/suggest", "harness/units", "checkers", "nemesis", "workloads",
+		"harness", "harness/cluster", "harness/cluster/attached", "harness/cluster/external", "harness/explore",
+		"harness/interleave", "harness/internal/fields", "harness/outside", "harness/suggest", "harness/units",
+		"checkers", "nemesis", "workloads",
 	}},
 	{"harness/results", []string{
-		"harness", "harness/analysis", "harness/cluster", "harness/cluster/attached", "harness/explore", "harness/generators", "harness/interleave", "harness/history", "harness/outside", "harness/plan", "checkers",
+		"harness", "harness/analysis", "harness/cluster", "harness/cluster/attached", "harness/explore",
+		"harness/generators", "harness/interleave", "harness/history", "harness/outside", "harness/plan", "checkers",
 		"reports", "workloads",
 	}},
 	{"harness/suite", []string{
-		"harness", "harness/cluster", "harness/interleave", "harness/internal/fields", "harness/plan", "harness/results", "harness/suggest", "harness/tally", "harness/units", "reports",
+		"harness", "harness/cluster", "harness/interleave", "harness/internal/fields", "harness/plan",
+		"harness/results", "harness/suggest", "harness/tally", "harness/units", "reports",
 	}},
 	{"harness/coordinate", []string{
-		"harness/cluster", "harness/explore", "harness/generators", "harness/plan", "harness/results", "harness/suite", "harness/tally", "harness/workqueue",
+		"harness/cluster", "harness/explore", "harness/generators", "harness/plan", "harness/results", "harness/suite",
+		"harness/tally", "harness/workqueue",
 	}},
 	{"harness/experiments", []string{
-		"harness", "harness/analysis", "harness/cluster", "harness/plan", "harness/results", "harness/suggest", "checkers", "reports",
+		"harness", "harness/analysis", "harness/cluster", "harness/plan", "harness/results", "harness/suggest",
+		"checkers", "reports",
 	}},
 	{"harness/cli", []string{
-		"harness", "harness/cluster", "harness/cluster/docker", "harness/cluster/external", "harness/coordinate", "harness/experiments", "harness/explore", "harness/generators", "harness/interleave",
-		"harness/history", "harness/plan", "harness/results", "harness/suggest", "harness/suite", "harness/tally", "harness/texttable", "harness/units",
+		"harness", "harness/cluster", "harness/cluster/docker", "harness/cluster/external", "harness/coordinate",
+		"harness/experiments", "harness/explore", "harness/generators", "harness/interleave",
+		"harness/history", "harness/plan", "harness/results", "harness/suggest", "harness/suite", "harness/tally",
+		"harness/texttable", "harness/units",
 		"harness/workqueue", "harness/workqueue/jetstream", "nemesis", "reports", "workloads",
 	}},
 	{"harness/cmd/doublegrant", []string{"harness/cli"}},
 }
 
-// others lists the libraries of others, and the packages that may import each. What a library does for us is known to
-// these packages alone.
+// others lists the third-party libraries, with the only packages that may import each. They alone know what a library
+// does for us.
 var others = []library{
 	{"github.com/Shopify/toxiproxy", []string{"harness/cluster/fabric"}},
 	{"github.com/rs/zerolog", []string{"harness/cluster/fabric"}}, // toxiproxy's logger
@@ -115,7 +135,10 @@ var others = []library{
 	{"github.com/testcontainers/testcontainers-go", []string{"harness/cluster/docker"}},
 	{"github.com/moby/moby", []string{"harness/cluster/docker"}},
 	{"github.com/containerd/errdefs", []string{"harness/cluster/docker"}},
-	{"github.com/redis/go-redis", []string{"harness/cluster", "harness/cluster/attached", "harness/cluster/attached/attachedtest", "harness/cluster/external", "harness/cluster/internal/platformtest", "harness/explore", "harness/granttest", "harness/interleave", "harness/outside", "harness/results", "workloads"}},
+	{"github.com/redis/go-redis", []string{"harness/cluster", "harness/cluster/attached",
+		"harness/cluster/attached/attachedtest", "harness/cluster/external", "harness/cluster/internal/platformtest",
+		"harness/explore", "harness/granttest", "harness/interleave", "harness/outside", "harness/results",
+		"workloads"}},
 	{"github.com/cespare/xxhash", []string{"harness/explore/internal/visited"}},
 	{"github.com/go-json-experiment/json", []string{"harness/history"}},
 	{"github.com/klauspost/compress", []string{"harness/history"}},
@@ -128,29 +151,33 @@ var others = []library{
 	{"github.com/schollz/progressbar", []string{"harness/cli"}},
 	{"github.com/fatih/color", []string{"harness/cli"}},
 	{"github.com/spf13/pflag", []string{"harness/cli"}},
-	{"github.com/stretchr/testify", []string{"harness/cluster/internal/platformtest", "harness/workqueue/internal/contract"}}, // and tests
+	// and tests
+	{"github.com/stretchr/testify", []string{"harness/cluster/internal/platformtest",
+		"harness/workqueue/internal/contract"}},
 	{"github.com/nats-io", []string{"harness/workqueue/jetstream"}},
 	{"golang.org/x/term", []string{"harness/texttable"}},
 	{"al.essio.dev/pkg/shellescape", []string{"harness/plan", "reports"}},
 }
 
-// room is a package and the packages of this module that it imports.
+// room is a package with the packages of this module that it imports.
 type room struct {
 	name    string
 	imports []string
 }
 
-// library is a library of others, by the beginning of its import paths, and the packages that import it.
+// library is a third-party library, by the prefix of its import paths, with the packages that import it.
 type library struct {
 	name string
 	in   []string
 }
 
-// TestImportsPointDownwards holds the imports of the whole module, on any system, to the tables above. Tests are left out.
+// TestImportsPointDownwards compares the imports of the whole module, on any system, with the tables above. Imports of
+// tests are left out.
 func TestImportsPointDownwards(t *testing.T) {
 	root, err := filepath.Abs("..")
 	require.NoError(t, err)
-	imports, users := map[string][]string{}, map[string][]string{} // what each package imports of this module, and who each library
+	// what each package imports of this module, and who each library
+	imports, users := map[string][]string{}, map[string][]string{}
 	require.NoError(t, eachSource(root, func(name, _ string, file *ast.File) {
 		found := imports[name]
 		for _, spec := range file.Imports {
@@ -172,7 +199,8 @@ func TestImportsPointDownwards(t *testing.T) {
 	}
 	require.ElementsMatch(t, above, slices.Collect(maps.Keys(imports)), "the rows, and the packages that are there")
 	for _, l := range others {
-		require.ElementsMatch(t, l.in, distinct(users[l.name]), "the row of %s, and the packages that import it", l.name)
+		require.ElementsMatch(t, l.in, distinct(users[l.name]), "the row of %s, and the packages that import it",
+			l.name)
 		delete(users, l.name)
 	}
 	require.Empty(t, users, "libraries without a row, and the packages that import them")
@@ -180,7 +208,7 @@ func TestImportsPointDownwards(t *testing.T) {
 
 func distinct(names []string) []string { return slices.Compact(slices.Sorted(slices.Values(names))) }
 
-// libraryOf returns the name of the library that has the path; the path itself if there is no row.
+// libraryOf returns the name of the library with the path, or the path itself if no row matches.
 func libraryOf(path string) string {
 	for _, l := range others {
 		if path == l.name || strings.HasPrefix(path, l.name+"/") {
@@ -190,14 +218,14 @@ func libraryOf(path string) string {
 	return path
 }
 
-// notOurs reports whether the go command passes a folder over, or takes it for another module.
+// notOurs reports whether the go command ignores a folder, or treats it as another module.
 func notOurs(folder string) bool {
 	base := filepath.Base(folder)
 	_, err := os.Stat(filepath.Join(folder, "go.mod"))
 	return err == nil || base == "testdata" || strings.HasPrefix(base, ".") || strings.HasPrefix(base, "_")
 }
 
-// standard reports whether an import is of Go's own library, whose paths have no dot in their first element.
+// standard reports whether an import is from the standard library, whose paths have no dot in their first element.
 func standard(path string) bool {
 	first, _, _ := strings.Cut(path, "/")
 	return !strings.Contains(first, ".")

@@ -15,15 +15,24 @@ func TestHowLongAFaultExplainsWhatWentWrong(t *testing.T) {
 		f, other harness.Fault
 		last     time.Duration
 	}{
-		"alone: until the system was whole":          {f: harness.Fault{Start: 5 * s, Heal: 7 * s, End: 11 * s}, last: 11 * s},
-		"alone, never seen whole":                    {f: harness.Fault{Start: 5 * s, Heal: 7 * s}, last: harness.Forever},
-		"the record stops while it is in force":      {f: harness.Fault{Start: 5 * s}, other: harness.Fault{Start: 6 * s}, last: harness.Forever},
-		"another went on: nobody saw when":           {f: harness.Fault{Start: 5 * s, Heal: 7 * s, End: 14 * s}, other: harness.Fault{Start: 6 * s, Heal: 13 * s, End: 14 * s}, last: 10 * s},
-		"another went on for a moment":               {f: harness.Fault{Start: 5 * s, Heal: 7 * s, End: 8 * s}, other: harness.Fault{Start: 6 * s, Heal: 7100 * time.Millisecond, End: 8 * s}, last: 8 * s},
-		"another goes on as the record stops":        {f: harness.Fault{Start: 5 * s, Heal: 7 * s}, other: harness.Fault{Start: 6 * s}, last: 10 * s},
-		"another had healed before":                  {f: harness.Fault{Start: 5 * s, Heal: 7 * s, End: 12 * s}, other: harness.Fault{Start: 4 * s, Heal: 6 * s, End: 12 * s}, last: 12 * s},
-		"another began when the system was whole":    {f: harness.Fault{Start: 5 * s, Heal: 7 * s, End: 12 * s}, other: harness.Fault{Start: 13 * s, Heal: 15 * s, End: 16 * s}, last: 12 * s},
-		"another was over before this one had begun": {f: harness.Fault{Start: 5 * s, Heal: 7 * s, End: 12 * s}, other: harness.Fault{Start: s, Heal: 2 * s, End: 3 * s}, last: 12 * s},
+		"alone: until the system was whole": {f: harness.Fault{Start: 5 * s, Heal: 7 * s, End: 11 * s},
+			last: 11 * s},
+		"alone, never seen whole": {f: harness.Fault{Start: 5 * s, Heal: 7 * s},
+			last: harness.Forever},
+		"the record stops while it is in force": {f: harness.Fault{Start: 5 * s},
+			other: harness.Fault{Start: 6 * s}, last: harness.Forever},
+		"another went on: nobody saw when": {f: harness.Fault{Start: 5 * s, Heal: 7 * s, End: 14 * s},
+			other: harness.Fault{Start: 6 * s, Heal: 13 * s, End: 14 * s}, last: 10 * s},
+		"another went on for a moment": {f: harness.Fault{Start: 5 * s, Heal: 7 * s, End: 8 * s},
+			other: harness.Fault{Start: 6 * s, Heal: 7100 * time.Millisecond, End: 8 * s}, last: 8 * s},
+		"another goes on as the record stops": {f: harness.Fault{Start: 5 * s, Heal: 7 * s},
+			other: harness.Fault{Start: 6 * s}, last: 10 * s},
+		"another had healed before": {f: harness.Fault{Start: 5 * s, Heal: 7 * s, End: 12 * s},
+			other: harness.Fault{Start: 4 * s, Heal: 6 * s, End: 12 * s}, last: 12 * s},
+		"another began when the system was whole": {f: harness.Fault{Start: 5 * s, Heal: 7 * s, End: 12 * s},
+			other: harness.Fault{Start: 13 * s, Heal: 15 * s, End: 16 * s}, last: 12 * s},
+		"another was over before this one had begun": {f: harness.Fault{Start: 5 * s, Heal: 7 * s, End: 12 * s},
+			other: harness.Fault{Start: s, Heal: 2 * s, End: 3 * s}, last: 12 * s},
 	} {
 		faults := []harness.Fault{c.f}
 		if c.other.Start > 0 {
@@ -34,7 +43,7 @@ func TestHowLongAFaultExplainsWhatWentWrong(t *testing.T) {
 	}
 }
 
-// TestAnAnomalyNamesNoFaultThatWasOverLongBefore is about a refuse that healed while a latency went on.
+// TestAnAnomalyNamesNoFaultThatWasOverLongBefore has a refuse that healed while a latency was still in force.
 func TestAnAnomalyNamesNoFaultThatWasOverLongBefore(t *testing.T) {
 	const s = time.Second
 	faults := []harness.Fault{
@@ -46,7 +55,7 @@ func TestAnAnomalyNamesNoFaultThatWasOverLongBefore(t *testing.T) {
 		want     []string
 	}{
 		{12700 * time.Millisecond, 12710 * time.Millisecond, []string{"latency"}},
-		{6 * s, 12700 * time.Millisecond, []string{"latency", "refuse"}}, // one of the grants was under it
+		{6 * s, 12700 * time.Millisecond, []string{"latency", "refuse"}}, // it was in force at one of the grants
 		{8 * s, 9 * s, []string{"latency", "refuse"}},                    // it may not be over yet
 		{500 * time.Millisecond, 600 * time.Millisecond, nil},
 	} {

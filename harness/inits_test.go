@@ -13,8 +13,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestLinkingChangesNothing: what changes a process, such as a logger, is done when a cluster starts. A program that only links us
-// stays as it was.
+// TestLinkingChangesNothing checks that process-wide changes, such as to a logger, happen only when a cluster starts. A
+// program that merely links us is not affected.
 func TestLinkingChangesNothing(t *testing.T) {
 	root, err := filepath.Abs("..")
 	require.NoError(t, err)
@@ -23,7 +23,8 @@ func TestLinkingChangesNothing(t *testing.T) {
 	require.Empty(t, found, "these have an init function: do its work on first use")
 }
 
-// TestInitFunctionsAreSeen: those of packages only, not methods of that name, tests, and modules inside this one.
+// TestInitFunctionsAreSeen checks that init functions of packages are found, and nothing else: no methods with that
+// name, no tests, and no modules inside this one.
 func TestInitFunctionsAreSeen(t *testing.T) {
 	root := t.TempDir()
 	for file, text := range map[string]string{
@@ -43,7 +44,8 @@ func TestInitFunctionsAreSeen(t *testing.T) {
 	require.Equal(t, map[string]string{"a": "a/a.go"}, found)
 }
 
-// initsOf finds the packages below root that have an init function, and a file of each that has one. Tests are left out.
+// initsOf finds the packages below root that have an init function, with a file of each that has one. Tests are left
+// out.
 func initsOf(root string) (map[string]string, error) {
 	found := map[string]string{}
 	err := eachSource(root, func(name, path string, file *ast.File) {
@@ -56,8 +58,8 @@ func initsOf(root string) (map[string]string, error) {
 	return found, err
 }
 
-// eachSource calls f for each source file of the module at root, with the folder of its package. Tests, and modules inside
-// this one, are left out.
+// eachSource calls f for each source file of the module at root, with the folder of its package. Tests, and modules
+// inside this one, are left out.
 func eachSource(root string, f func(name, path string, file *ast.File)) error {
 	return filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
 		switch {

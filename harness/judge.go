@@ -16,29 +16,33 @@ const maxAnomalies = 100
 
 // Judged holds what a set of checkers says about a history.
 type Judged struct {
-	Verdict    Verdict       `json:"verdict"`
-	Judgements []Judgement   `json:"judgements"`
-	Anomalies  []Anomaly     `json:"anomalies"` // the first of each class, then others in order of To; at most 100 of a class
-	Totals     map[Class]int `json:"totals"`    // number of violations by class, those not kept included
-	Certified  int           `json:"certified"` // number of anomalies that porcupine found illegal, too
+	Verdict    Verdict     `json:"verdict"`
+	Judgements []Judgement `json:"judgements"`
+	// Anomalies begins with the first of each class. The others follow in order of To, at most 100 of a class.
+	Anomalies []Anomaly     `json:"anomalies"`
+	Totals    map[Class]int `json:"totals"`    // number of violations by class, those not kept included
+	Certified int           `json:"certified"` // number of anomalies that porcupine found illegal, too
 
-	Situations []Situation `json:"situations,omitempty"` // situations that were met, and with Count 0 those that could have been
+	// Situations that were met, and with Count 0 those that could have been.
+	Situations []Situation `json:"situations,omitempty"`
 
-	Found []Finding `json:"-"` // when double grants and lost writes came about, in order of At and Class, those not kept included
+	// Found counts double grants and lost writes, in order of At and Class, those not kept in Anomalies included.
+	Found []Finding `json:"-"`
 }
 
-// Finding counts violations of one class that came about at nearly the same time.
+// Finding counts violations of one class that happened at nearly the same time.
 type Finding struct {
 	Class Class
 	At    time.Duration // on the run's clock, in whole findingsWithin
 	Count int
 }
 
-// findingsWithin is the time for which violations of a class are counted together, so that thousands take little room.
+// findingsWithin is the interval in which violations of a class are counted together, so that thousands take little
+// memory.
 const findingsWithin = 10 * time.Millisecond
 
-// finding returns the Finding that counts the anomaly, without a Count. A lost write came about when the first of its
-// run was acknowledged, any other violation when it was complete.
+// finding returns the Finding that the anomaly belongs to, without a Count. A lost write dates from the acknowledgement
+// of the first write of its run. Any other violation dates from its completion.
 func (a Anomaly) finding() Finding {
 	at := a.To
 	if a.Class == LostWrite && len(a.Ops) > 0 {
@@ -47,11 +51,12 @@ func (a Anomaly) finding() Finding {
 	return Finding{Class: a.Class, At: at.Truncate(findingsWithin)}
 }
 
-// Judge runs checkers over h, all in one pass. The verdict is the worst of theirs; judgements that are Unasked do not count. A
-// checker that panics has the verdict Unknown. So has a history with an [EventClockUntrusted], and nothing that was found counts.
+// Judge runs checkers over h, all in one pass. The verdict is the worst of theirs, without judgements that are Unasked.
+// A checker that panics gets the verdict Unknown. A history with an [EventClockUntrusted] is Unknown, and its
+// violations are dropped.
 func Judge(ctx context.Context, h History, checkers []Checker) Judged {
 	j := &judge{
-		h: h, faults: Influences(h.Faults), kept: map[Class]int{}, when: map[Finding]int{},
+		h: h, faults: Influences(h.Faults), found: map[Class]int{}, findings: map[Finding]int{},
 		Judged: Judged{Judgements: make([]Judgement, len(checkers)), Totals: map[Class]int{}},
 	}
 	feeds := make([]chan []entry, len(checkers))
@@ -78,7 +83,7 @@ func Judge(ctx context.Context, h History, checkers []Checker) Judged {
 	return j.Judged
 }
 
-// distrustClocks takes back what was found if the run's times are in doubt: what the checkers say rests on them.
+// distrustClocks drops all violations if the run's times are in doubt, since every checker relies on them.
 func (j *Judged) distrustClocks(events []Event) {
 	i := slices.IndexFunc(events, func(e Event) bool { return e.Kind == EventClockUntrusted })
 	if i < 0 {
@@ -87,15 +92,16 @@ func (j *Judged) distrustClocks(events []Event) {
 	why := fmt.Sprintf("%s: %s: every time in the record is in doubt", events[i].Node, events[i].Detail)
 	for n, g := range j.Judgements {
 		if g.Verdict == Invalid {
-			j.Judgements[n].Verdict, j.Judgements[n].Reason = Unknown, "the times of the record show a violation, and they are in doubt"
+			j.Judgements[n].Verdict, j.Judgements[n].Reason = Unknown,
+				"the times of the record show a violation, and they are in doubt"
 		}
 	}
 	j.Judgements = append(j.Judgements, Judgement{Checker: "clocks", Verdict: Unknown, Reason: why})
 	j.Verdict, j.Anomalies, j.Totals, j.Certified, j.Found = Unknown, nil, map[Class]int{}, 0, nil
 }
 
-// sortAnomalies puts the first anomaly of each class in front, the most frequent class first, and then the rest in order of time, so that
-// the beginning shows every class. An anomaly's time is To, when it was complete.
+// sortAnomalies puts the first anomaly of each class in front, the most frequent class first, so that the beginning
+// shows every class. The others follow in order of To, the time of completion.
 func (j *Judged) sortAnomalies() {
 	slices.SortStableFunc(j.Anomalies, func(a, b Anomaly) int { return cmp.Compare(a.To, b.To) })
 	var first, rest []Anomaly
@@ -112,7 +118,8 @@ func (j *Judged) sortAnomalies() {
 	j.Anomalies = append(first, rest...)
 }
 
-// Summary returns the verdict in one line, with the totals of what was found and the reasons of judgements in doubt.
+// Summary returns the verdict in one line, with the number of violations by class and the reasons of judgements in
+// doubt.
 func (j Judged) Summary() string {
 	var parts []string
 	for class, n := range j.Totals {
@@ -131,15 +138,15 @@ func (j Judged) Summary() string {
 }
 
 type judge struct {
-	h      History
-	faults []Influence
-	mu     sync.Mutex
-	kept   map[Class]int   // anomalies found by class, those beyond maxAnomalies included
-	when   map[Finding]int // double grants and lost writes, by their Finding without its Count
+	h        History
+	faults   []Influence
+	mu       sync.Mutex
+	found    map[Class]int   // number of anomalies by class, those beyond maxAnomalies included
+	findings map[Finding]int // number of double grants and lost writes, by their Finding without a Count
 	Judged
 }
 
-// check runs one checker on its feed, and empties the feed whatever the checker does.
+// check runs one checker on its feed. It drains the feed even if the checker panics, so that the others can go on.
 func (j *judge) check(ctx context.Context, c Checker, feed <-chan []entry) (g Judgement) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -150,13 +157,13 @@ func (j *judge) check(ctx context.Context, c Checker, feed <-chan []entry) (g Ju
 	}()
 	h := j.h
 	h.Ops = j.ops(feed)
-	g = c.Check(ctx, h, j.found)
+	g = c.Check(ctx, h, j.addAnomaly)
 	g.Checker = c.Name()
 	return g
 }
 
-// ops returns a checker's view of the operations: the first range is the shared pass over the history, each further one reads
-// the history again.
+// ops returns a checker's view of the operations. The first range is the pass that all checkers share. Each further one
+// reads the history again.
 func (j *judge) ops(feed <-chan []entry) iter.Seq2[Op, error] {
 	shared := true
 	return func(yield func(Op, error) bool) {
@@ -165,15 +172,15 @@ func (j *judge) ops(feed <-chan []entry) iter.Seq2[Op, error] {
 			opsFrom(feed)(yield)
 			return
 		}
-		for range feed { // whom the others wait for
+		for range feed { // drain it: the shared pass waits for every checker
 		}
 		j.h.Ops(yield)
 	}
 }
 
-// listFindings lists when violations came about.
+// listFindings turns the counts into a list, in order of time and class.
 func (j *judge) listFindings() {
-	for one, n := range j.when {
+	for one, n := range j.findings {
 		one.Count = n
 		j.Found = append(j.Found, one)
 	}
@@ -182,18 +189,18 @@ func (j *judge) listFindings() {
 	})
 }
 
-// found counts one anomaly, and keeps the first maxAnomalies of its class, with the faults that may explain them.
-func (j *judge) found(a Anomaly) {
+// addAnomaly counts one anomaly. It keeps the first maxAnomalies of each class, with the faults that may explain them.
+func (j *judge) addAnomaly(a Anomaly) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if a.Certified {
 		j.Certified++
 	}
 	j.Totals[a.Class] += a.Violations()
-	if a.Class == DoubleGrant || a.Class == LostWrite { // which belong to failovers
-		j.when[a.finding()] += a.Violations()
+	if a.Class == DoubleGrant || a.Class == LostWrite { // failovers are charged with these
+		j.findings[a.finding()] += a.Violations()
 	}
-	if j.kept[a.Class]++; j.kept[a.Class] > maxAnomalies {
+	if j.found[a.Class]++; j.found[a.Class] > maxAnomalies {
 		return
 	}
 	for _, f := range j.faults {

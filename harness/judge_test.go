@@ -11,7 +11,7 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 )
 
-// verdict is a checker that always says the same.
+// verdict is a checker that always returns the same verdict.
 type verdict harness.Verdict
 
 func (verdict) Name() string { return "constant" }
@@ -19,7 +19,7 @@ func (v verdict) Check(_ context.Context, _ harness.History, _ func(harness.Anom
 	return harness.Judgement{Verdict: harness.Verdict(v), Reason: "because"}
 }
 
-// checking is a checker of a few lines.
+// checking is a checker made of a function.
 type checking struct {
 	name string
 	do   func(h harness.History, found func(harness.Anomaly)) harness.Judgement
@@ -60,14 +60,18 @@ func TestTheWorstVerdictWins(t *testing.T) {
 		want harness.Verdict
 	}{
 		{nil, u}, {[]harness.Verdict{v}, v}, {[]harness.Verdict{v, u}, u}, {[]harness.Verdict{u, v}, u},
-		{[]harness.Verdict{u, i}, i}, {[]harness.Verdict{i, u}, i}, {[]harness.Verdict{v, i, v}, i}, {[]harness.Verdict{v, v}, v},
+		{[]harness.Verdict{u, i}, i}, {[]harness.Verdict{i, u}, i}, {[]harness.Verdict{v, i, v}, i},
+		{[]harness.Verdict{v, v}, v},
 	} {
 		require.Equal(t, c.want, harness.Worst(c.in...), "%v", c.in)
 	}
 }
 
 func TestACheckerThatPanicsIsUnknownAndHarmsNoOther(t *testing.T) {
-	panicking := checking{"panicking", func(harness.History, func(harness.Anomaly)) harness.Judgement { panic("a checker's bug") }}
+	panicking := checking{"panicking", func(harness.History,
+		func(harness.Anomaly)) harness.Judgement {
+		panic("a checker's bug")
+	}}
 	c := &counter{}
 	j := harness.Judge(t.Context(), harness.History{Ops: harness.OpsOf(ops(5000))}, []harness.Checker{panicking, c})
 	require.Equal(t, harness.Unknown, j.Verdict)
@@ -85,8 +89,9 @@ func TestAnErrorOfTheHistoryReachesTheCheckers(t *testing.T) {
 
 func TestAnomaliesAreCountedCappedSortedAndAttributed(t *testing.T) {
 	h := harness.History{
-		Ops:    harness.OpsOf(ops(500)),
-		Faults: []harness.Fault{{Name: "early", Start: 0, End: 10 * time.Millisecond}, {Name: "open", Start: 50 * time.Millisecond}},
+		Ops: harness.OpsOf(ops(500)),
+		Faults: []harness.Fault{{Name: "early", Start: 0, End: 10 * time.Millisecond},
+			{Name: "open", Start: 50 * time.Millisecond}},
 	}
 	j := harness.Judge(t.Context(), h, []harness.Checker{finder{}})
 	require.Equal(t, 500, j.Totals[harness.DoubleGrant])
@@ -97,7 +102,7 @@ func TestAnomaliesAreCountedCappedSortedAndAttributed(t *testing.T) {
 	require.Equal(t, "invalid (500 double-grant)", j.Summary())
 }
 
-// again ranges over the history twice, and leaves the first pass early.
+// again ranges over the history twice, and stops the first pass early.
 type again struct{ first, second []harness.Op }
 
 func (a *again) Name() string { return "again" }
@@ -116,7 +121,8 @@ func (a *again) Check(_ context.Context, h harness.History, _ func(harness.Anoma
 func TestACheckerReadsTheHistoryAgain(t *testing.T) {
 	h := harness.History{Ops: harness.OpsOf(ops(10_000))}
 	one, two, c := &again{}, &again{}, &counter{}
-	j := harness.Judge(t.Context(), h, []harness.Checker{one, verdict(harness.Valid), c, two}) // the second does not read it
+	// the second does not read the history
+	j := harness.Judge(t.Context(), h, []harness.Checker{one, verdict(harness.Valid), c, two})
 	require.Equal(t, harness.Valid, j.Verdict)
 	for i, name := range []string{"again", "constant", "counter", "again"} {
 		require.Equal(t, name, j.Judgements[i].Checker)
@@ -128,13 +134,14 @@ func TestACheckerReadsTheHistoryAgain(t *testing.T) {
 	}
 }
 
-// Who was asked nothing makes nothing valid, and nothing doubtful.
+// A checker that is not asked makes the verdict neither valid nor unknown.
 func TestWhoWasAskedNothingDecidesNothing(t *testing.T) {
 	unasked := checking{"unasked", func(harness.History, func(harness.Anomaly)) harness.Judgement {
 		return harness.Judgement{Unasked: true, Reason: "too large"}
 	}}
 	const u, v, i = harness.Unknown, harness.Valid, harness.Invalid
-	for want, beside := range map[harness.Verdict][]harness.Checker{u: {}, v: {verdict(v)}, i: {verdict(i), verdict(u)}} {
+	for want, beside := range map[harness.Verdict][]harness.Checker{u: {}, v: {verdict(v)},
+		i: {verdict(i), verdict(u)}} {
 		j := harness.Judge(t.Context(), harness.History{Ops: harness.OpsOf(nil)}, append(beside, unasked))
 		require.Equal(t, want, j.Verdict)
 		require.NotContains(t, j.Summary(), "too large")
@@ -149,12 +156,14 @@ func TestWhoWasAskedNothingDecidesNothing(t *testing.T) {
 func TestWhatTimesInDoubtShowIsTakenBack(t *testing.T) {
 	h := harness.History{Ops: harness.OpsOf(ops(10))}
 	require.Equal(t, harness.Invalid, harness.Judge(t.Context(), h, []harness.Checker{finder{}}).Verdict)
-	h.Events = []harness.Event{{Kind: harness.EventClockBound, Node: "generator 1", Detail: "1ms"}, {Kind: harness.EventClockUntrusted, Node: "generator 2", Detail: "it jumped"}}
+	h.Events = []harness.Event{{Kind: harness.EventClockBound, Node: "generator 1", Detail: "1ms"},
+		{Kind: harness.EventClockUntrusted, Node: "generator 2", Detail: "it jumped"}}
 	j := harness.Judge(t.Context(), h, []harness.Checker{finder{}, verdict(harness.Valid)})
 	require.Equal(t, harness.Unknown, j.Verdict)
 	require.Empty(t, j.Anomalies)
 	require.Empty(t, j.Totals)
-	require.Equal(t, []harness.Verdict{harness.Unknown, harness.Valid, harness.Unknown}, []harness.Verdict{j.Judgements[0].Verdict, j.Judgements[1].Verdict, j.Judgements[2].Verdict})
+	require.Equal(t, []harness.Verdict{harness.Unknown, harness.Valid, harness.Unknown},
+		[]harness.Verdict{j.Judgements[0].Verdict, j.Judgements[1].Verdict, j.Judgements[2].Verdict})
 	require.Contains(t, j.Judgements[2].Reason, "generator 2: it jumped")
 }
 
@@ -173,10 +182,13 @@ func TestFoundSaysWhenViolationsCameAbout(t *testing.T) {
 	}
 	var twice []harness.Anomaly
 	for range 150 {
-		twice = append(twice, harness.Anomaly{Class: harness.DoubleGrant, From: 11 * sec, To: 20*sec + 17*ms, Ops: []harness.Op{{Return: sec}}})
+		twice = append(twice, harness.Anomaly{Class: harness.DoubleGrant, From: 11 * sec, To: 20*sec + 17*ms,
+			Ops: []harness.Op{{Return: sec}}})
 	}
-	twice = append(twice, harness.Anomaly{Class: harness.DoubleGrant, To: 11*sec + 9*ms}, harness.Anomaly{Class: harness.StuckLock, To: 11 * sec})
-	j := harness.Judge(t.Context(), harness.History{Ops: harness.OpsOf(nil)}, []harness.Checker{reports(twice...), reports(lost)})
+	twice = append(twice, harness.Anomaly{Class: harness.DoubleGrant, To: 11*sec + 9*ms},
+		harness.Anomaly{Class: harness.StuckLock, To: 11 * sec})
+	j := harness.Judge(t.Context(), harness.History{Ops: harness.OpsOf(nil)},
+		[]harness.Checker{reports(twice...), reports(lost)})
 	require.Equal(t, []harness.Finding{
 		{Class: harness.DoubleGrant, At: 11 * sec, Count: 1},
 		{Class: harness.LostWrite, At: 11 * sec, Count: lost.Violations()},

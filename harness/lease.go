@@ -5,10 +5,12 @@ import (
 	"time"
 )
 
-// EarliestEnd returns the earliest time on the run's clock at which a lease or window of ttl, asked for at call, can be over. The
-// server counts it from when it executes the request, so not from before call. Its clock is wrong by at most the fraction drift. One that is
-// wrong at all may count in whole milliseconds, rounded down, as Redis does: a ttl of a millisecond or more is then shorter by one at least.
-// A ttl of 0 never ends.
+// EarliestEnd returns the earliest time on the run's clock at which a lease or window of ttl, requested at call, can
+// have ended. A ttl of 0 never ends.
+//
+// The server counts the ttl from when it executes the request, which is not before call. Its clock is wrong by at most
+// the fraction drift. If drift is not 0, the server may also count in whole milliseconds, rounded down, as Redis does:
+// then a ttl of a millisecond or more is shortened by at least one millisecond.
 func EarliestEnd(call, ttl time.Duration, drift float64) time.Duration {
 	if ttl == 0 || ttl > Forever-call {
 		return Forever
@@ -20,8 +22,9 @@ func EarliestEnd(call, ttl time.Duration, drift float64) time.Duration {
 	return call + ttl - short
 }
 
-// HeldUntil returns the earliest time at which what o was granted, an acquire or extend, can be over if nobody gives it up: when its
-// lease ends on a clock that is wrong by at most the fraction drift, or when o.Until has come, whichever is first. Forever: never.
+// HeldUntil returns the earliest time at which the lease granted to o, an acquire or extend, can have ended without a
+// release: the end of its TTL on a clock that is wrong by at most the fraction drift, or o.Until if that is earlier. It
+// is Forever for a lease without an end.
 func (o Op) HeldUntil(drift float64) time.Duration {
 	end := EarliestEnd(o.Call, o.TTL, drift)
 	if o.Until > 0 {

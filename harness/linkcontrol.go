@@ -2,15 +2,15 @@ package harness
 
 import "context"
 
-// LinkControl does faults to the links of a system, and looks at what becomes of bytes there. Each system has the links
-// that it can act on; any other is an error.
+// LinkControl applies faults to the links of a system, and tests links. A link that the system cannot act on is an
+// error.
 type LinkControl interface {
-	// Impair does the fault to the links. heal undoes it and may be called more than once. heal is never nil, and has
-	// to be called even if there is an error. Of several faults on one link each acts until it is undone.
+	// Impair applies the fault to the links. heal undoes it and may be called more than once. heal is never nil, and
+	// must be called even after an error. Each of several faults on one link acts until it is undone.
 	Impair(links []Link, f LinkFault) (heal func() error, err error)
-	// Touched returns what faults have touched so far on the link, without the connections of Probe, Echo and Hangup.
+	// Touched returns what faults have touched on the link so far, without the connections of Probe, Echo and Hangup.
 	Touched(l Link) Touched
-	// Connections returns how many connections the client groups have to the node.
+	// Connections returns the number of the client groups' connections to the node.
 	Connections(node string) int
 
 	// Probe asks the host to for an answer, from the host from in a new connection, and waits a fraction of a second

@@ -9,10 +9,11 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestOnlyTheCommandAndItsTestsLinkWhatIsHeavy checks all that is linked into the programs and the test binaries of this module, and
-// not only what they import themselves.
+// TestOnlyTheCommandAndItsTestsLinkWhatIsHeavy checks everything that is linked into the programs and test binaries of
+// this module, not only their own imports.
 func TestOnlyTheCommandAndItsTestsLinkWhatIsHeavy(t *testing.T) {
-	cmd := exec.Command("go", "list", "-deps", "-test", "-f", `{{if eq .Name "main"}}{{.ImportPath}} {{join .Deps " "}}{{end}}`, "./...")
+	cmd := exec.Command("go", "list", "-deps", "-test", "-f",
+		`{{if eq .Name "main"}}{{.ImportPath}} {{join .Deps " "}}{{end}}`, "./...")
 	cmd.Dir = ".."
 	out, err := cmd.Output()
 	require.NoError(t, err)

@@ -7,13 +7,15 @@ import (
 	"time"
 )
 
-// LinkFault says what happens to the bytes of a link while a fault is in force. The constructors below make it; it is comparable.
-// The zero value is not a fault, and Validate returns ErrNoLinkFault for it. Unless a constructor says otherwise, a link fault
-// acts on each connection and on each direction separately, and connections live on when it heals.
+// LinkFault says what happens to the bytes of a link while a fault is in force. The constructors below make it. It is
+// comparable. The zero value is not a fault: Validate returns ErrNoLinkFault for it.
+//
+// Unless a constructor says otherwise, a link fault acts on each connection and on each direction separately, and
+// connections survive its heal.
 type LinkFault struct {
 	Kind LinkFaultKind
 
-	// Arguments of the constructor of that Kind. The others are zero.
+	// Arguments of the constructor of that Kind. Fields that it does not take are zero.
 	Latency   time.Duration
 	Jitter    time.Duration
 	Bandwidth int64 // bytes a second
@@ -38,7 +40,7 @@ const (
 	LinkSlowClose   LinkFaultKind = "slow-close"
 )
 
-// Bounds of link faults. Beyond most of them the effect cannot be told from none.
+// Bounds of link faults. Beyond most of them the effect is too small, or too large, to be observed.
 const (
 	leastLatency, mostLatency     = time.Millisecond, time.Minute
 	leastBandwidth, mostBandwidth = 1000, 50_000_000
@@ -48,45 +50,46 @@ const (
 	leastClose, mostClose         = 10 * time.Millisecond, time.Minute
 )
 
-// Withhold stops bytes and ends of connections where they are; after the heal all of it flows on. A network that loses
-// packets looks like this to a patient client: commands that waited are executed late.
+// Withhold stops bytes and ends of connections where they are. After the heal all of it flows on. To a patient client a
+// network that loses packets looks like this: commands that waited are executed late.
 func Withhold() LinkFault { return LinkFault{Kind: LinkWithhold} }
 
-// Drop loses bytes in both directions. Ends of connections still pass. A connection cannot go on after a gap, so the heal
-// resets it.
+// Drop loses bytes in both directions. Ends of connections still pass. A connection cannot continue after a gap, so the
+// heal resets it.
 func Drop() LinkFault { return LinkFault{Kind: LinkDrop} }
 
-// DropReplies loses the bytes that come back to the host that opened the connection: commands are executed, and their answers
-// are lost. The heal resets the connections.
+// DropReplies loses the bytes that return to the host that opened the connection: commands are executed, but their
+// answers are lost. The heal resets the connections.
 func DropReplies() LinkFault { return LinkFault{Kind: LinkDropReplies} }
 
-// Refuse resets connections, old and new, so that both ends know at once.
+// Refuse resets connections, old and new, so that both ends notice at once.
 func Refuse() LinkFault { return LinkFault{Kind: LinkRefuse} }
 
-// Latency delays bytes by latency, plus or minus up to jitter, in each direction, so that a round trip is delayed twice. latency is
-// 1 ms to 1 minute, jitter 0 to latency. The jitter does not follow from the run's seed. The heal lets what waits pass at once.
+// Latency delays bytes by latency, plus or minus up to jitter, in each direction, so a round trip is delayed twice.
+// latency is 1 ms to 1 minute, jitter 0 to latency. The jitter does not depend on the run's seed. The heal lets delayed
+// bytes pass at once.
 func Latency(latency, jitter time.Duration) LinkFault {
 	return LinkFault{Kind: LinkLatency, Latency: latency, Jitter: jitter}
 }
 
-// Bandwidth lets that many bytes a second pass in each connection and each direction: 1000 to 50,000,000.
+// Bandwidth limits each direction of each connection to that many bytes a second: 1000 to 50,000,000.
 func Bandwidth(bytesPerSecond int64) LinkFault {
 	return LinkFault{Kind: LinkBandwidth, Bandwidth: bytesPerSecond}
 }
 
-// Slice cuts what passes into pieces of at most size bytes, with a pause of delay after each. size is 1 to 8192. delay is 1 µs to
-// 1 s: without a delay the kernel would put the pieces together again.
+// Slice cuts what passes into pieces of at most size bytes, with a pause of delay after each. size is 1 to 8192. delay
+// is 1 µs to 1 s: without one the kernel would join the pieces again.
 func Slice(size int, delay time.Duration) LinkFault {
 	return LinkFault{Kind: LinkSlicer, Size: size, Delay: delay}
 }
 
 // LimitData ends a connection when that many bytes, 1 to 16 MiB, have passed in one of its directions since the fault
-// began, even in the middle of a command or a reply. What is under way in the other direction is lost. If the link has other
-// faults than Withhold and Refuse at the same time, the heal resets its connections.
+// began, even in the middle of a command or a reply. Bytes under way in the other direction are lost. If the link has
+// other faults than Withhold and Refuse at the same time, the heal resets its connections.
 func LimitData(bytes int64) LinkFault { return LinkFault{Kind: LinkLimitData, Bytes: bytes} }
 
-// SlowClose passes the end of a connection on after delay, 10 ms to 1 minute: a host that is gone still seems
-// to be there. Bytes are not delayed. The heal ends what waits to be closed.
+// SlowClose forwards the end of a connection after delay, 10 ms to 1 minute: a host that is gone still seems to be
+// there. Bytes are not delayed. The heal closes the delayed connections.
 func SlowClose(delay time.Duration) LinkFault { return LinkFault{Kind: LinkSlowClose, Delay: delay} }
 
 // ErrNoLinkFault is the error of Validate for the zero value.
@@ -110,7 +113,8 @@ func (f LinkFault) Validate() error {
 	case LinkWithhold, LinkDrop, LinkDropReplies, LinkRefuse:
 		return nil
 	case LinkLatency:
-		return cmp.Or(inBounds("latency", f.Latency, leastLatency, mostLatency), inBounds("jitter", f.Jitter, 0, f.Latency))
+		return cmp.Or(inBounds("latency", f.Latency, leastLatency, mostLatency),
+			inBounds("jitter", f.Jitter, 0, f.Latency))
 	case LinkBandwidth:
 		return inBounds("bandwidth", f.Bandwidth, leastBandwidth, mostBandwidth)
 	case LinkSlicer:
@@ -132,7 +136,7 @@ func inBounds[T int | int64 | time.Duration](parameter string, is, least, most T
 	return nil
 }
 
-// Effects says what the fault does to links.
+// Effects returns what the fault does to links.
 func (f LinkFault) Effects() Effects {
 	switch f.Kind {
 	case LinkWithhold, LinkDrop, LinkDropReplies:

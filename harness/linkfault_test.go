@@ -34,8 +34,10 @@ func TestLinkFaultsSayWhatTheyAreAndDo(t *testing.T) {
 
 func TestBoundsOfLinkFaults(t *testing.T) {
 	for _, at := range []harness.LinkFault{
-		harness.Latency(time.Millisecond, time.Millisecond), harness.Latency(time.Minute, 0), harness.Bandwidth(1000), harness.Bandwidth(50_000_000),
-		harness.Slice(1, time.Microsecond), harness.Slice(8192, time.Second), harness.LimitData(1), harness.LimitData(16 << 20),
+		harness.Latency(time.Millisecond, time.Millisecond), harness.Latency(time.Minute, 0), harness.Bandwidth(1000),
+		harness.Bandwidth(50_000_000),
+		harness.Slice(1, time.Microsecond), harness.Slice(8192, time.Second), harness.LimitData(1),
+		harness.LimitData(16 << 20),
 		harness.SlowClose(10 * time.Millisecond), harness.SlowClose(time.Minute),
 	} {
 		require.NoError(t, at.Validate(), at.String())

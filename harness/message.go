@@ -6,7 +6,8 @@ import (
 	"time"
 )
 
-// Listener is a [ClientTime] that decides when a program outside this process reads a message of its subscription. The explorer's is one.
+// Listener is a [ClientTime] that decides when a program outside this process reads a message of its subscription. The
+// explorer has one.
 type Listener interface {
 	ClientTime
 	// AwaitMessage does what the function AwaitMessage does.
@@ -15,13 +16,15 @@ type Listener interface {
 	Subscribe()
 }
 
-// ErrNotSubscribed is the error of AwaitMessage where the program has not subscribed.
+// ErrNotSubscribed is the error of AwaitMessage for a program that has not subscribed.
 var ErrNotSubscribed = errors.New("it has not subscribed")
 
-// AwaitMessage waits until the program that the client of ctx speaks for has something to read on the connection by which it has
-// subscribed, or until within has passed on the client's clock; 0: for ever. It reports whether there is something: a message or the end of
-// the connection, which is then on its way to the program. It returns an error if the client has crashed or ctx has ended before. Without a
-// [Listener] it returns at once, as if there were something: the program waits by itself.
+// AwaitMessage waits until there is something to read on the subscribed connection of the program that the client of
+// ctx speaks for: a message, or the end of the connection, which is then on its way to the program. It returns false if
+// within has passed on the client's clock first. A within of 0 waits for ever. It returns an error if the client has
+// crashed or ctx has ended.
+//
+// Without a [Listener] it returns true at once, and the program waits by itself.
 func AwaitMessage(ctx context.Context, within time.Duration) (comes bool, err error) {
 	if l, ok := ctx.Value(clientTimeKey{}).(Listener); ok {
 		return l.AwaitMessage(ctx, within)
@@ -29,8 +32,8 @@ func AwaitMessage(ctx context.Context, within time.Duration) (comes bool, err er
 	return ctx.Err() == nil, ctx.Err()
 }
 
-// Subscribe announces that the program which the client of ctx speaks for is about to subscribe on a new connection, and does not wait for
-// the confirmation: that comes as a message does. Without a [Listener] it does nothing.
+// Subscribe announces that the program that the client of ctx speaks for is about to subscribe on a new connection. It
+// does not wait for the confirmation, which arrives as a message does. Without a [Listener] it does nothing.
 func Subscribe(ctx context.Context) {
 	if l, ok := ctx.Value(clientTimeKey{}).(Listener); ok {
 		l.Subscribe()

@@ -5,10 +5,12 @@ import (
 	"time"
 )
 
-// pacer says when the steps of one worker of an open-loop load are due. They are a Poisson process, and so are those of all
-// workers together. When a step is due does not depend on how long others took. A worker that is late begins its next step at
-// once, and works off what has become due meanwhile, as the load generator wrk2 does: a system that stops for a second makes
-// every operation late that was due in that second, not only one operation of each client.
+// pacer says when the steps of one worker of an open-loop load are due. They are a Poisson process, as are those of all
+// workers together. When a step is due does not depend on how long others took.
+//
+// A worker that is late begins its next step at once, and works off what has become due, as the load generator wrk2
+// does. So a system that stops for a second makes every operation late that was due in that second, instead of one
+// operation of each client.
 type pacer struct {
 	mean time.Duration // between two steps of the worker
 	due  time.Duration // when the last step was due; at first when the load began

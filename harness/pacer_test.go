@@ -21,5 +21,6 @@ func TestAPacerKeepsItsRateWhateverHappens(t *testing.T) {
 		last = due
 	}
 	require.InEpsilon(t, float64(n*mean), float64(last-time.Second), 0.01)
-	require.InEpsilon(t, 0.095*n, short, 0.05, "gaps are exponential: 1-e^-0.1 of them are shorter than a tenth of the mean")
+	require.InEpsilon(t, 0.095*n, short, 0.05,
+		"gaps are exponential: 1-e^-0.1 of them are shorter than a tenth of the mean")
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 )
 
-// reasons are the texts that stand in histories: another text would make old histories mean something else.
+// reasons are texts in stored histories. Changing one would change the meaning of old histories.
 var reasons = map[string]string{
 	"held":                     harness.Held,
 	"not mine":                 harness.NotMine,
@@ -26,7 +26,7 @@ func TestReasonsInHistoriesStay(t *testing.T) {
 	}
 }
 
-// TestReasonsStandInOnePlace looks for their texts in all packages: who spells one out would not follow a change.
+// TestReasonsStandInOnePlace searches all packages for these texts: code that spells one out would miss a change.
 func TestReasonsStandInOnePlace(t *testing.T) {
 	root, err := filepath.Abs("..")
 	require.NoError(t, err)
@@ -56,7 +56,8 @@ func TestDenied(t *testing.T) {
 }
 
 func TestErrorRepliesAreTheirFirstWord(t *testing.T) {
-	for reason, want := range map[string]bool{"READONLY": true, "ERR": true, "": false, "held": false, "READ ONLY": false, "timeout": false} {
+	for reason, want := range map[string]bool{"READONLY": true, "ERR": true, "": false, "held": false,
+		"READ ONLY": false, "timeout": false} {
 		require.Equal(t, want, harness.IsErrorReply(reason), reason)
 	}
 }

@@ -11,31 +11,32 @@ import (
 
 const (
 	flushEvery = 20 * time.Millisecond
-	flushAt    = 128     // operations of one worker that wake the writer early
+	flushAt    = 128     // operations of one worker at which the writer is woken early
 	slotLimit  = 4096    // operations of one worker that may wait for the writer; then the worker waits
-	slotsLimit = 1 << 20 // operations of all workers together that may wait, about
-	keptBuffer = 1 << 16 // capacity in operations up to which a buffer is kept for reuse
+	totalLimit = 1 << 20 // operations of all workers together that may wait, about
+	maxReused  = 1 << 16 // capacity in operations up to which a buffer is kept for reuse
 )
 
-// recorder takes operations from many workers and hands them to a Store in order of Return.
+// recorder takes operations from many workers and passes them to a Store in order of Return.
 //
-// A worker's cost is one uncontended lock and an append. The order is restored by a watermark: before a worker takes
-// the Return of an operation it marks its slot as completing, with a time not after that Return, and clears the mark
-// once the operation is in the slot. The writer reads the clock first and the marks second. An operation that it has
-// not seen by then either carries a mark or will return after the reading, so everything before the smaller of the two
-// is complete and can be written in order.
+// A worker's cost is one uncontended lock and an append. A watermark restores the order. Before a worker takes the
+// Return of an operation, it marks its slot as completing, with a time not after that Return. It clears the mark once
+// the operation is in the slot. The writer reads the clock first and the marks second. An operation that it has not
+// seen by then either carries a mark or will return after that reading of the clock. So everything before the smaller
+// of the two is complete and can be written in order.
 //
 // A slow store slows the workers down: a worker waits while too many of its operations wait for the writer.
 type recorder struct {
-	clock Clock
-	slots []slot
-	limit int // operations that may wait in a slot
-	wake  chan struct{}
-	fail  func(error) // called with the store's first error
-	show  func([]Op)  // called with what was written, in order
+	clock      Clock
+	slots      []slot
+	limit      int // operations that may wait in a slot
+	wake       chan struct{}
+	fail       func(error) // called with the store's first error
+	afterWrite func([]Op)  // called with the operations that were written, in order
 
-	// away takes what is complete, in place of the store, and the time before which all is complete. nil: there is a store.
-	away func(ops []Op, mark time.Duration) error
+	// forward takes the complete operations in place of the store, and the time before which all are complete. nil:
+	// there is a store.
+	forward func(ops []Op, mark time.Duration) error
 
 	pending []Op // taken from slots, not yet below the watermark; only the writer uses this and the next three fields
 	spare   []Op // buffer for the next pending
@@ -49,7 +50,8 @@ type recorder struct {
 	faults []Fault // the latest record of each
 }
 
-// slot holds the operations that one worker leaves for the writer. The writer looks at the first two fields of every slot each time.
+// slot holds the operations that one worker has queued for the writer. The writer looks at the first two fields of
+// every slot each time.
 type slot struct {
 	completing atomic.Int64 // 1 + a time not after the Return being taken; 0: none
 	filled     atomic.Bool  // ops is not empty
@@ -64,10 +66,11 @@ type returnedAt struct {
 	i  int
 }
 
-func newRecorder(clock Clock, workers int, store Store, show func([]Op), fail func(error)) *recorder {
+func newRecorder(clock Clock, workers int, store Store, afterWrite func([]Op), fail func(error)) *recorder {
 	r := &recorder{
-		clock: clock, store: store, show: show, fail: fail, wake: make(chan struct{}, 1), slots: make([]slot, workers),
-		limit: min(slotLimit, max(flushAt/2, slotsLimit/workers)),
+		clock: clock, store: store, afterWrite: afterWrite, fail: fail, wake: make(chan struct{}, 1),
+		slots: make([]slot, workers),
+		limit: min(slotLimit, max(flushAt/2, totalLimit/workers)),
 	}
 	for i := range r.slots {
 		r.slots[i].drained.L = &r.slots[i].mu
@@ -75,7 +78,7 @@ func newRecorder(clock Clock, workers int, store Store, show func([]Op), fail fu
 	return r
 }
 
-// finish stamps op with its Return and queues it.
+// finish sets op's Return and queues op.
 func (r *recorder) finish(s *slot, op *Op) {
 	s.completing.Store(int64(r.clock.Now()) + 1)
 	op.Return = r.clock.Now()
@@ -93,8 +96,8 @@ func (r *recorder) finish(s *slot, op *Op) {
 	}
 }
 
-// put queues operations that were stamped elsewhere.
-func (r *recorder) put(s *slot, ops []Op) {
+// enqueue queues operations that already have their Return.
+func (r *recorder) enqueue(s *slot, ops []Op) {
 	s.mu.Lock()
 	for len(s.ops) >= r.limit {
 		s.drained.Wait()
@@ -112,7 +115,7 @@ func (r *recorder) wakeWriter() {
 	}
 }
 
-// run writes until ctx ends, then writes the rest.
+// run writes until ctx ends, and then writes the rest.
 func (r *recorder) run(ctx context.Context) {
 	tick := time.NewTicker(flushEvery)
 	defer tick.Stop()
@@ -128,8 +131,9 @@ func (r *recorder) run(ctx context.Context) {
 	}
 }
 
-// flush writes what lies below the watermark. Only the writer calls it. The last flush comes when nobody records any more: it also
-// writes what returned at this very instant, or, as far as another clock is known, may have returned later.
+// flush writes the operations below the watermark. Only the writer calls it. The last flush comes when all workers have
+// ended. It writes everything: operations that returned at this very instant, or later as far as the clock of a
+// generator is known.
 func (r *recorder) flush(last bool) {
 	mark := r.watermark(r.clock.Now())
 	for i := range r.slots {
@@ -143,32 +147,32 @@ func (r *recorder) flush(last bool) {
 		mark = r.watermark(latest + 1)
 	}
 	ready := r.takeBefore(mark)
-	if len(ready) == 0 && r.away == nil {
+	if len(ready) == 0 && r.forward == nil {
 		return
 	}
-	if r.take(ready, mark) {
-		r.show(ready)
+	if r.writeOps(ready, mark) {
+		r.afterWrite(ready)
 	}
 }
 
-// take counts operations, of which none that comes later returned before mark, and hands them to the store. It reports whether the store
-// took them.
-func (r *recorder) take(ops []Op, mark time.Duration) bool {
+// writeOps counts operations and passes them to the store. mark is a time before which no later operation returns. It
+// returns false if the store has failed.
+func (r *recorder) writeOps(ops []Op, mark time.Duration) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for i := range ops {
 		r.counts[ops[i].Outcome]++
 	}
 	r.write(func() error {
-		if r.away != nil {
-			return r.away(ops, mark)
+		if r.forward != nil {
+			return r.forward(ops, mark)
 		}
 		return r.store.WriteOps(ops)
 	})
 	return !r.broken
 }
 
-// drain moves the slot's operations behind those in to.
+// drain moves the slot's operations to the end of to.
 func (s *slot) drain(to *[]Op) {
 	if !s.filled.Load() {
 		return
@@ -181,9 +185,11 @@ func (s *slot) drain(to *[]Op) {
 	s.drained.Broadcast()
 }
 
-// takeBefore takes the pending operations that returned before mark, in order of Return. It sorts their places, so that each operation is
-// copied once, and leaves the others as they are: a mark that stands still, as that of a silent generator, costs a look at each. The
-// result is valid until the next call.
+// takeBefore removes the pending operations that returned before mark and returns them in order of Return. The result
+// is valid until the next call.
+//
+// It sorts indexes, so that each operation is copied once. The other operations stay as they are: while a silent
+// generator holds the mark back, each flush only looks at each of them.
 func (r *recorder) takeBefore(mark time.Duration) []Op {
 	r.order = r.order[:0]
 	for i := range r.pending {
@@ -194,7 +200,9 @@ func (r *recorder) takeBefore(mark time.Duration) []Op {
 	if len(r.order) == 0 {
 		return nil
 	}
-	slices.SortFunc(r.order, func(a, b returnedAt) int { return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.i, b.i)) })
+	slices.SortFunc(r.order, func(a, b returnedAt) int {
+		return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.i, b.i))
+	})
 	ready := r.ready[:0]
 	for _, p := range r.order {
 		ready = append(ready, r.pending[p.i])
@@ -209,15 +217,15 @@ func (r *recorder) takeBefore(mark time.Duration) []Op {
 	return ready
 }
 
-// reusable returns the buffer for reuse, or nil if a rare burst has made it large.
+// reusable returns the buffer, or nil if a rare burst has made it too large to keep.
 func reusable(ops []Op) []Op {
-	if cap(ops) > keptBuffer {
+	if cap(ops) > maxReused {
 		return nil
 	}
 	return ops
 }
 
-// watermark returns the time before which all is complete: limit, or a mark of a worker if that is earlier.
+// watermark returns the time before which all operations are complete: limit, or the earliest mark of a worker.
 func (r *recorder) watermark(limit time.Duration) time.Duration {
 	mark := limit
 	for i := range r.slots {

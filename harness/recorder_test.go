@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// orderedStore fails the test when operations come out of order or are lost.
+// orderedStore fails the test if operations are out of order or lost.
 type orderedStore struct {
 	Store
 	t    *testing.T
@@ -30,7 +30,7 @@ func (s *orderedStore) WriteOps(ops []Op) error {
 	return nil
 }
 
-// record lets workers record n operations each in a store that takes so long for a batch.
+// record makes workers record n operations each, in a store that takes the time slow for each batch.
 func record(t *testing.T, slow time.Duration, workers, n int) {
 	t.Helper()
 	store := &orderedStore{t: t, slow: slow}
@@ -63,7 +63,8 @@ func TestOperationsAreWrittenInOrderOfReturn(t *testing.T) {
 	record(t, 0, 16, 5000)
 }
 
-// The clock may stand where it stood when the last operation returned: it tells no two instants apart that are close enough.
+// The clock may not have advanced since the last operation returned: it cannot distinguish instants that are close
+// enough.
 func TestTheLastInstantIsWritten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) { record(t, 0, 3, 2) })
 }

@@ -11,22 +11,23 @@ import (
 	"time"
 )
 
-// stopGrace bounds how long operations under way may take after the load has ended. It is also the default of Spec.Final.
+// stopGrace bounds how long operations that are under way when the load ends may take. It is also the default of
+// Spec.Final.
 const stopGrace = 30 * time.Second
 
 // Result holds what a run recorded and found.
 type Result struct {
 	Meta    Meta
 	History History
-	Notes   []string // remarks for readers that the history does not hold: which watchers were left behind
+	Notes   []string // remarks that the history does not hold: which watchers fell behind
 	Judged
 }
 
 // Run races spec's clients on spec's system, injects spec's faults and judges the history.
 //
-// The error says that the harness or its environment failed, never that the system under test is wrong: the Verdict says that.
-// When ctx ends early the load stops, faults heal, and what was recorded is judged; the history then
-// carries the reason, and cannot be Valid. A Result beside an error holds whatever was recorded.
+// The error says that the harness or its environment failed, never that the system under test is wrong: the Verdict
+// says that. When ctx ends early the load stops, faults heal, and the recorded part is judged. The history then has the
+// reason, and cannot be Valid. A Result beside an error holds what was recorded.
 func Run(ctx context.Context, spec Spec) (Result, error) {
 	spec, err := spec.withDefaults()
 	if err != nil {
@@ -36,7 +37,7 @@ func Run(ctx context.Context, spec Spec) (Result, error) {
 		return Result{}, err
 	}
 	defer spec.Fleet.end()
-	r := &run{Spec: spec, clock: NewClock(), stop: make(chan struct{}), outages: newOutages()}
+	r := &run{Spec: spec, clock: NewClock(), stop: make(chan struct{}), inForce: newFaultsInForce()}
 	runErr := r.record(ctx)
 	res := Result{Meta: r.meta, Notes: r.notes}
 	h, err := spec.Store.History()
@@ -44,7 +45,7 @@ func Run(ctx context.Context, spec Spec) (Result, error) {
 		return res, errors.Join(runErr, fmt.Errorf("harness: read the history back: %w", err))
 	}
 	res.History = h
-	// Judged even when ctx has ended: whoever interrupts a run wants to know what it had found.
+	// Judge even when ctx has ended: a user who interrupts a run wants to know what it has found.
 	judgeCtx := context.WithoutCancel(ctx)
 	res.Judged = Judge(judgeCtx, h, spec.Checkers)
 	return res, runErr
@@ -56,26 +57,29 @@ type run struct {
 	meta    Meta
 	rec     *recorder
 	watch   *watch
-	abort   context.CancelCauseFunc
-	stop    chan struct{}   // closed when the load ends
-	enough  context.Context // done when the load is to end, in time or early
-	sated   context.Context // done when it is to end as soon as all faults have had their time
-	quota   Quota           // nil: there is none
-	outages *faultsInForce
+	quota   Quota // nil: there is none
+	inForce *faultsInForce
 	notes   []string              // of the Result
 	failed  atomic.Pointer[error] // the first client that panicked
 	workers []*worker
+
+	// What ends the load. After stop is closed, operations under way have stopGrace before their context ends.
+	quotaCtx context.Context         // done when the quota is filled: the load ends once all faults have had their time
+	loadCtx  context.Context         // done when the load has to end at once: after the first violation, or by abort
+	stop     chan struct{}           // closed when the timetable is over: no worker begins another step
+	abort    context.CancelCauseFunc // ends the whole run, with an error
 }
 
-// worker is one of the load's concurrent workers, with its present client.
+// worker is one of the load's concurrent workers, with its current client.
 type worker struct {
 	workload Workload
 	client   Client
 	session  *Session
-	proc     *fleetMember
+	timeline *workerTimeline // of the session
+	member   *fleetMember    // nil: there is no Fleet
 }
 
-// record does the whole run, from the first record to the closed store.
+// record carries out the whole run, from the first record to the closed store.
 func (r *run) record(parent context.Context) (err error) {
 	ctx, abort := context.WithCancelCause(parent)
 	defer abort(nil)
@@ -83,22 +87,21 @@ func (r *run) record(parent context.Context) (err error) {
 	if err := r.Store.WriteMeta(r.meta); err != nil {
 		return errors.Join(fmt.Errorf("harness: write the history: %w", err), r.Store.Close())
 	}
-	enough, first := context.WithCancel(ctx)
-	defer first()
-	r.enough = enough
-	if !r.StopOnFirst {
-		first = nil
+	loadCtx, endLoad := context.WithCancel(ctx)
+	defer endLoad()
+	r.loadCtx, r.quotaCtx = loadCtx, loadCtx
+	var onFirst func()
+	if r.StopOnFirst {
+		onFirst = endLoad
 	}
-	r.sated = enough
 	if r.Quota != nil {
-		var sate func()
-		r.sated, sate = context.WithCancel(enough)
-		defer sate()
-		r.quota = r.Quota(sate)
+		quotaCtx, filled := context.WithCancel(loadCtx)
+		defer filled()
+		r.quotaCtx, r.quota = quotaCtx, r.Quota(filled)
 		r.Watchers = append(slices.Clip(r.Watchers), r.quota)
 	}
-	r.watch = newWatch(r.clock, r.meta, r.Spec, first, func() []Fault { return r.rec.faultsSoFar() })
-	r.rec = newRecorder(r.clock, r.sources()+1, r.Store, r.shower(), func(err error) {
+	r.watch = newWatch(r.clock, r.meta, r.Spec, onFirst, func() []Fault { return r.rec.faultsSoFar() })
+	r.rec = newRecorder(r.clock, r.sources()+1, r.Store, r.afterWrite(), func(err error) {
 		abort(fmt.Errorf("harness: write the history: %w", err))
 	})
 	err = r.onSystem(ctx)
@@ -119,18 +122,18 @@ func (r *run) close(parent context.Context, err error) error {
 		end.Reason = err.Error()
 	case parent.Err() != nil:
 		end.Reason = "interrupted"
-	case r.quota != nil && r.enough.Err() == nil: // nothing else has ended it
+	case r.quota != nil && r.loadCtx.Err() == nil: // nothing else has ended it
 		end.Reason = r.quota.Lacking()
 	}
 	return errors.Join(r.Store.WriteEnd(end), r.Store.Close())
 }
 
-// onSystem starts the system, loads it and stops it. Every operation is in the store when it returns.
+// onSystem starts the system, runs the load on it and stops it. When it returns, every operation is in the store.
 func (r *run) onSystem(ctx context.Context) (err error) {
 	writing, written := context.WithCancel(context.WithoutCancel(ctx))
 	var writer sync.WaitGroup
 	writer.Go(func() { r.rec.run(writing) })
-	defer func() { r.notes = r.watch.end(watchGrace) }()
+	defer func() { r.notes = r.watch.finish(watchGrace) }()
 	defer writer.Wait()
 	defer written()
 	defer func() { err = errors.Join(err, r.System.Stop()) }()
@@ -146,7 +149,7 @@ func (r *run) onSystem(ctx context.Context) (err error) {
 	return catchPanic("a workload's Finish", func() error { return r.finish(ctx) })
 }
 
-// sources returns how many workers or generators record operations.
+// sources returns the number of workers or generators that record operations.
 func (r *run) sources() int {
 	if len(r.Generators) > 0 {
 		return len(r.Generators)
@@ -154,7 +157,7 @@ func (r *run) sources() int {
 	return r.meta.Workers
 }
 
-// openAll opens every client, here or elsewhere.
+// openAll opens every client, in this process or in the generators.
 func (r *run) openAll(ctx context.Context) error {
 	if len(r.Generators) > 0 {
 		return r.openGenerators(ctx)
@@ -162,7 +165,7 @@ func (r *run) openAll(ctx context.Context) error {
 	return catchPanic("a workload's Open", func() error { return r.open(ctx, Share{0, r.meta.Workers}) })
 }
 
-// open makes every worker of a share, with its client and its session.
+// open makes every worker of a share, with its client and session.
 func (r *run) open(ctx context.Context, share Share) error {
 	i := -1
 	for _, l := range r.loads() {
@@ -174,9 +177,10 @@ func (r *run) open(ctx context.Context, share Share) error {
 			if err != nil {
 				return fmt.Errorf("harness: open client %d of %s: %w", i, l.Workload.Name(), err)
 			}
-			proc := r.Fleet.enlist(r.meta.Group(i))
-			s := r.session(i, i-share.First, rngStream(r.Seed, uint64(i)), proc, r.stop)
-			r.workers = append(r.workers, &worker{workload: l.Workload, client: c, session: s, proc: proc})
+			member := r.Fleet.enlist(r.meta.Group(i))
+			t := r.timeline(i-share.First, member, r.stop)
+			s := r.session(t, i, rngStream(r.Seed, uint64(i)))
+			r.workers = append(r.workers, &worker{l.Workload, c, s, t, member})
 		}
 	}
 	return nil
@@ -185,8 +189,8 @@ func (r *run) open(ctx context.Context, share Share) error {
 // load runs the clients and the nemeses until both have had their time, or ctx ends.
 func (r *run) load(ctx context.Context) error {
 	var workers sync.WaitGroup
-	opCtx, abandon := context.WithCancel(context.WithoutCancel(ctx)) // operations end by themselves, not in the middle
-	defer abandon()
+	opCtx, cancelOps := context.WithCancel(context.WithoutCancel(ctx)) // operations under way may finish
+	defer cancelOps()
 	for _, w := range r.workers {
 		workers.Go(func() { r.work(opCtx, w) })
 	}
@@ -195,35 +199,35 @@ func (r *run) load(ctx context.Context) error {
 	}
 	var reporting sync.WaitGroup
 	reporting.Go(r.report)
-	err := r.runTimetable(r.enough)
-	r.Fleet.release() // what a nemesis left paused would never end
+	err := r.runTimetable(r.loadCtx)
+	r.Fleet.release() // a client that is still paused could not end
 	close(r.stop)
-	patience := stopGrace
+	grace := stopGrace
 	if len(r.Generators) > 0 {
-		patience += generatorGrace
+		grace += generatorGrace
 	}
-	grace := time.AfterFunc(patience, abandon)
-	defer grace.Stop()
+	timer := time.AfterFunc(grace, cancelOps)
+	defer timer.Stop()
 	workers.Wait()
 	reporting.Wait()
 	return err
 }
 
-// work steps a worker's clients, one after the other if they crash, until the load ends.
+// work runs a worker's client step by step until the load ends. It replaces a client that crashes.
 func (r *run) work(ctx context.Context, w *worker) {
-	turn := r.stepWaiter(w.session)
+	nextStep := r.stepWaiter(w.session)
 	steps := func() error {
-		ctx := w.proc.bindContext(ctx)
-		for turn() {
+		ctx := w.member.bindContext(ctx)
+		for nextStep() {
 			w.client.Step(ctx, w.session)
 		}
 		return nil
 	}
-	whose := fmt.Sprintf("client %d", w.session.id)
-	err := catchPanic(whose, steps)
+	who := fmt.Sprintf("client %d", w.session.id)
+	err := catchPanic(who, steps)
 	for errors.Is(err, ErrCrashed) {
-		if err = catchPanic(whose, func() error { return r.replaceClient(ctx, w) }); err == nil {
-			err = catchPanic(whose, steps)
+		if err = catchPanic(who, func() error { return r.replaceClient(ctx, w) }); err == nil {
+			err = catchPanic(who, steps)
 		}
 	}
 	if err != nil {
@@ -232,7 +236,7 @@ func (r *run) work(ctx context.Context, w *worker) {
 	}
 }
 
-// stepWaiter returns a function that waits for a worker's next step and reports whether the load goes on.
+// stepWaiter returns a function that waits for a worker's next step. It returns false when the load has ended.
 func (r *run) stepWaiter(s *Session) func() bool {
 	mean := time.Duration(0)
 	if r.Rate > 0 {
@@ -248,12 +252,12 @@ func (r *run) stepWaiter(s *Session) func() bool {
 	}
 }
 
-// replaceClient opens a new client, under a new id, for a worker whose client has crashed. If that fails it tries again for as long as
-// the load goes on: the system may be broken as well.
+// replaceClient opens a new client, under a new id, for a worker whose client has crashed. The system may be broken as
+// well, so it tries again until the load ends.
 func (r *run) replaceClient(ctx context.Context, w *worker) error {
-	w.proc = r.Fleet.replaceDead(w.proc)
-	w.session.time.(*workerTimeline).proc = w.proc
-	w.session.id += w.session.workers
+	w.member = r.Fleet.replaceDead(w.member)
+	w.timeline.member = w.member
+	w.session.takeNewID()
 	for {
 		c, err := w.workload.Open(ctx, w.session.Group)
 		if err == nil {
@@ -267,22 +271,22 @@ func (r *run) replaceClient(ctx context.Context, w *worker) error {
 	}
 }
 
-// catchPanic turns a panic of f, which runs code of others, into an error, so that the run still ends in good order. The panic of a
-// client that a nemesis crashed becomes ErrCrashed.
-func catchPanic(whose string, f func() error) (err error) {
+// catchPanic calls f, which runs code of others, and returns a panic as an error, so that the run still ends in good
+// order. The panic of a client that a nemesis crashed becomes ErrCrashed.
+func catchPanic(who string, f func() error) (err error) {
 	defer func() {
 		switch p := recover(); {
 		case p == nil:
 		case isCrash(p):
 			err = ErrCrashed
 		default:
-			err = fmt.Errorf("harness: %s panicked: %v\n%s", whose, p, debug.Stack())
+			err = fmt.Errorf("harness: %s panicked: %v\n%s", who, p, debug.Stack())
 		}
 	}()
 	return f()
 }
 
-// isCrash reports whether a panic is that of a client that a nemesis crashed, or of one that panicked with ErrCrashed.
+// isCrash reports whether a panic comes from a client that a nemesis crashed, or has ErrCrashed as its value.
 func isCrash(panicked any) bool {
 	if _, ok := panicked.(crash); ok {
 		return true
@@ -291,12 +295,11 @@ func isCrash(panicked any) bool {
 	return ok && errors.Is(err, ErrCrashed)
 }
 
-// finish waits for the system to be whole and lets the workloads record what is left, such as a final read.
-func (r *run) finish(ctx context.Context) error {
-	interrupted := ctx
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), r.Final)
+// finish lets the workloads record their final operations, such as a final read, once the system is whole.
+func (r *run) finish(runCtx context.Context) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(runCtx), r.Final)
 	defer cancel()
-	over := endOfWaits(ctx, interrupted)
+	noMoreWaits := endOfWaits(ctx, runCtx)
 	for i, l := range r.loads() {
 		f, ok := l.Workload.(Finisher)
 		if !ok {
@@ -305,7 +308,8 @@ func (r *run) finish(ctx context.Context) error {
 		if err := r.System.AwaitWhole(ctx); err != nil {
 			return fmt.Errorf("harness: the system is not whole for the final read: %w", err)
 		}
-		s := r.session(r.meta.Workers, r.sources(), rngStream(r.Seed, finishStream+uint64(i)), nil, over)
+		t := r.timeline(r.sources(), nil, noMoreWaits)
+		s := r.session(t, r.meta.Workers, rngStream(r.Seed, finishStream+uint64(i)))
 		s.id = HarnessClient
 		if err := f.Finish(ctx, s); err != nil {
 			return fmt.Errorf("harness: finish %s: %w", l.Workload.Name(), err)
@@ -314,15 +318,15 @@ func (r *run) finish(ctx context.Context) error {
 	return nil
 }
 
-// patience bounds the time that the final reads of an interrupted run may still wait, such as for leases to end.
-const patience = 3 * time.Second
+// finalGrace bounds how long the final reads of an interrupted run may still wait, such as for leases to end.
+const finalGrace = 3 * time.Second
 
-// endOfWaits returns a channel that is closed when the final reads are to wait no longer: when final is done, or patience after
-// the run was interrupted.
-func endOfWaits(final, interrupted context.Context) <-chan struct{} {
-	over, end := context.WithCancel(final)
-	context.AfterFunc(interrupted, func() { time.AfterFunc(patience, end) })
-	return over.Done()
+// endOfWaits returns a channel that is closed when the final reads must stop waiting: when final is done, or finalGrace
+// after the run was interrupted.
+func endOfWaits(final, runCtx context.Context) <-chan struct{} {
+	ctx, cancel := context.WithCancel(final)
+	context.AfterFunc(runCtx, func() { time.AfterFunc(finalGrace, cancel) })
+	return ctx.Done()
 }
 
 // report calls Progress once a second while the load runs.
@@ -341,7 +345,8 @@ func (r *run) report() {
 		}
 		n := r.rec.totals()
 		r.Progress(Progress{
-			Elapsed: r.clock.Now() - start, OK: n[OK], Fail: n[Fail], Info: n[Info], Found: r.watch.count.Load(), Fault: r.outages.names(),
+			Elapsed: r.clock.Now() - start, OK: n[OK], Fail: n[Fail], Info: n[Info], Found: r.watch.count.Load(),
+			Fault: r.inForce.names(),
 		})
 	}
 }

@@ -65,7 +65,7 @@ func (c *fakeClient) Step(_ context.Context, s *harness.Session) {
 	s.Sleep(time.Millisecond)
 }
 
-// stepping is a workload of a few lines, whose clients all do step.
+// stepping is a workload made of a function, which all clients run.
 type stepping struct {
 	*fake
 	step func(context.Context, *harness.Session)
@@ -78,7 +78,7 @@ func (w stepping) Step(ctx context.Context, s *harness.Session)      { w.step(ct
 type breaker struct {
 	*fake
 	injectErr error
-	prove     func() error // default: it is seen
+	prove     func() error // default: the effect is seen
 }
 
 func (b breaker) Name() string { return "breaker" }
@@ -100,7 +100,7 @@ func (b breaker) Inject(context.Context, *rand.Rand) (harness.Injection, error) 
 	}, b.injectErr
 }
 
-// counter counts operations by outcome and is satisfied.
+// counter counts operations by outcome, and its verdict is valid.
 type counter struct{ n [3]int }
 
 func (*counter) Name() string { return "counter" }
@@ -121,7 +121,7 @@ func spec(f *fake, c harness.Checker) harness.Spec {
 	}
 }
 
-// ran runs a spec that can be run.
+// ran runs a spec that must run without an error.
 func ran(t *testing.T, s harness.Spec) harness.Result {
 	t.Helper()
 	res, err := harness.Run(t.Context(), s)
@@ -154,10 +154,11 @@ func TestTheSameSeedMakesTheSameChoices(t *testing.T) {
 			s := spec(f, &counter{})
 			s.Seed = seed
 			for i := range faults {
-				s.Tracks = append(s.Tracks, []harness.TimedFault{{Nemesis: strike{"roll", func(_ context.Context, rng *rand.Rand) (harness.Injection, error) {
-					faults[i] = rng.Uint64()
-					return harness.Injection{}, nil
-				}}}})
+				s.Tracks = append(s.Tracks, []harness.TimedFault{{Nemesis: strike{"roll",
+					func(_ context.Context, rng *rand.Rand) (harness.Injection, error) {
+						faults[i] = rng.Uint64()
+						return harness.Injection{}, nil
+					}}}})
 			}
 			ran(t, s)
 			clients = map[any]any{}
@@ -213,7 +214,8 @@ func TestEveryWayOutHealsStopsAndKeepsTheHistory(t *testing.T) {
 			s.Faults = []harness.TimedFault{{Nemesis: breaker{fake: f}}}
 		}, "two primaries"},
 		"a nemesis panics": {func(f *fake, s *harness.Spec) {
-			s.Faults = []harness.TimedFault{{Nemesis: breaker{fake: f, prove: func() error { panic("a nemesis's bug") }}, For: time.Second}}
+			s.Faults = []harness.TimedFault{{Nemesis: breaker{fake: f,
+				prove: func() error { panic("a nemesis's bug") }}, For: time.Second}}
 		}, "a nemesis's bug"},
 		"a client panics":   {func(f *fake, _ *harness.Spec) { f.panics = true }, "a client's bug"},
 		"the store is full": {func(_ *fake, s *harness.Spec) { s.Store = fullStore{harness.NewMemory()} }, "disk full"},

@@ -1,22 +1,23 @@
 package harness
 
-// SituationName names a situation in which locks, filters or sequences are known to go wrong.
+// SituationName names a situation in which locks, filters or sequences are known to fail.
 type SituationName string
 
-// The situations of locks. The last instant of a lease is its last twentieth, up to the latest time at which it can be over.
+// The situations of locks. The last instant of a lease is its last twentieth, up to the latest time at which it can
+// end.
 const (
 	AcquiresAtOnce       SituationName = "two acquires pending at once"
-	LeaseEndedInside     SituationName = "lease ended inside"                       // of an owner that neither released nor extended before
-	AskedInLastInstant   SituationName = "lock asked for in a lease's last instant" // by another
-	TakenAfterLease      SituationName = "lock taken after another's lease"         // which was not released before
+	LeaseEndedInside     SituationName = "lease ended inside"                       // without release or extend before
+	AskedInLastInstant   SituationName = "lock asked for in a lease's last instant" // by another client
+	TakenAfterLease      SituationName = "lock taken after another's lease"         // without a release before
 	TakenAtLeaseEnd      SituationName = "lock taken in the millisecond in which another's lease ends"
-	ReleaseInLastInstant SituationName = "release in the last instant"               //
-	ReleaseAfterLease    SituationName = "release after the lease"                   //
-	LateReleaseMeets     SituationName = "release after the lease, another holds it" //
-	ExtendInLease        SituationName = "extend inside the lease"                   // before its last instant
-	ExtendInLastInstant  SituationName = "extend in the last instant"                //
-	ExtendAfterLease     SituationName = "extend after the lease"                    //
-	LateExtendMeets      SituationName = "extend after the lease, another holds it"  //
+	ReleaseInLastInstant SituationName = "release in the last instant"
+	ReleaseAfterLease    SituationName = "release after the lease"
+	LateReleaseMeets     SituationName = "release after the lease, another holds it"
+	ExtendInLease        SituationName = "extend inside the lease" // before its last instant
+	ExtendInLastInstant  SituationName = "extend in the last instant"
+	ExtendAfterLease     SituationName = "extend after the lease"
+	LateExtendMeets      SituationName = "extend after the lease, another holds it"
 	NameBeginsAnother    SituationName = "owners of which one's name begins the other's"
 )
 
@@ -24,10 +25,10 @@ const (
 const (
 	ClaimsAtOnce     SituationName = "two claims of a message pending at once"
 	AskedAgainEarly  SituationName = "message asked again early in its window"          // in the first third
-	AskedAgainLater  SituationName = "message asked again later in its window"          // after that, before the last twentieth
+	AskedAgainLater  SituationName = "message asked again later in its window"          // before the last twentieth
 	AskedAgainAtEnd  SituationName = "message asked again just before its window's end" // in the last twentieth
-	AskedAgainAfter  SituationName = "message asked again after its window's end"       //
-	ConfirmAfterTime SituationName = "confirm after the claim's lease"                  //
+	AskedAgainAfter  SituationName = "message asked again after its window's end"
+	ConfirmAfterTime SituationName = "confirm after the claim's lease"
 )
 
 // The situations of sequences, and those that all share.
@@ -36,27 +37,29 @@ const (
 	RetryAfterUnknown SituationName = "retry after unknown" // the same worker asks again for what may have happened
 )
 
-// The situations that only the explorer sees, since it brings them about.
+// The situations that only the explorer sees, since it causes them.
 const (
-	ScriptMissing   SituationName = "script missing"                    // Redis did not know a script
-	ClientCrashed   SituationName = "client crashed"                    //
-	AnswerLost      SituationName = "command executed, its answer lost" //
-	CommandLost     SituationName = "command lost"                      //
+	ScriptMissing   SituationName = "script missing" // Redis did not know a script
+	ClientCrashed   SituationName = "client crashed"
+	AnswerLost      SituationName = "command executed, its answer lost"
+	CommandLost     SituationName = "command lost"
 	CommandLate     SituationName = "command executed after its client gave up"
 	SentAgain       SituationName = "command sent again without an answer" // in the same operation, by a library
 	RefusedByItself SituationName = "refused by its own command, whose answer was lost"
-	ReplicaPromoted SituationName = "replica promoted that had not heard all" //
-	ScriptSlow      SituationName = "millisecond passed inside a script"      // between two of its looks at the server's clock
+	ReplicaPromoted SituationName = "replica promoted that had not heard all"
+	ScriptSlow      SituationName = "millisecond passed inside a script" // between two readings of the server's clock
 )
 
-// AllSituations lists the situations of every family, and those that only the explorer sees.
+// AllSituations lists the situations of locks, filters and sequences, and those that only the explorer sees.
 func AllSituations() []SituationName {
 	return []SituationName{
-		AcquiresAtOnce, LeaseEndedInside, AskedInLastInstant, TakenAfterLease, TakenAtLeaseEnd, ReleaseInLastInstant, ReleaseAfterLease, LateReleaseMeets,
+		AcquiresAtOnce, LeaseEndedInside, AskedInLastInstant, TakenAfterLease, TakenAtLeaseEnd,
+		ReleaseInLastInstant, ReleaseAfterLease, LateReleaseMeets,
 		ExtendInLease, ExtendInLastInstant, ExtendAfterLease, LateExtendMeets, NameBeginsAnother,
 		ClaimsAtOnce, AskedAgainEarly, AskedAgainLater, AskedAgainAtEnd, AskedAgainAfter, ConfirmAfterTime,
 		DrawsAtOnce, RetryAfterUnknown,
-		ScriptMissing, ClientCrashed, AnswerLost, CommandLost, CommandLate, SentAgain, RefusedByItself, ReplicaPromoted, ScriptSlow,
+		ScriptMissing, ClientCrashed, AnswerLost, CommandLost, CommandLate, SentAgain, RefusedByItself, ReplicaPromoted,
+		ScriptSlow,
 	}
 }
 

@@ -10,7 +10,7 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 )
 
-// Each situation of this package is listed, once.
+// Each situation of this package is listed once.
 func TestAllSituationsAreListed(t *testing.T) {
 	source, err := os.ReadFile("situation.go")
 	require.NoError(t, err)

@@ -2,36 +2,39 @@ package harness
 
 import "time"
 
-// Span is a stretch of time that a checker judged. Kind says what it is.
+// Span is a stretch of time that a checker judged. Kind says what it means.
 type Span struct {
-	Client int           `json:"client"`          // client of the grant with which the span begins
-	Owner  int           `json:"owner"`           // spans of one owner have the same number, from 0
-	Kind   SpanKind      `json:"kind,omitempty"`  // CertainHold is left out
-	From   time.Duration `json:"from"`            // on the run's clock
-	To     time.Duration `json:"to,omitempty"`    // 0: nothing that was seen ends it
-	Until  SpanEnd       `json:"until,omitempty"` // what ends a CertainHold; empty for the other kinds, of which each has one end
+	Client int           `json:"client"`         // client of the grant with which the span begins
+	Owner  int           `json:"owner"`          // spans of one owner have the same number, from 0
+	Kind   SpanKind      `json:"kind,omitempty"` // CertainHold is left out
+	From   time.Duration `json:"from"`           // on the run's clock
+	To     time.Duration `json:"to,omitempty"`   // 0: no recorded event ends it
+	// Until is what ends a CertainHold. It is empty for the other kinds, each of which has one end.
+	Until SpanEnd `json:"until,omitempty"`
 }
 
-// SpanKind says what is known of a stretch of time.
+// SpanKind says what is known about a stretch of time.
 type SpanKind string
 
 // The kinds of spans. The zero value is a certain hold.
 const (
-	// CertainHold: the owner certainly held the lock, or the message was certainly marked, as far as was known when the anomaly
-	// was found.
+	// CertainHold: the owner certainly held the lock, or the message was certainly marked, as far as was known when the
+	// anomaly was found.
 	CertainHold SpanKind = ""
-	// PossibleHold: the owner may have held the lock, or the message may have been marked. It begins with the Call of the grant and
-	// ends when every lease or window that was asked for is surely over.
+	// PossibleHold: the owner may have held the lock, or the message may have been marked. It begins with the Call of
+	// the grant, and ends when every lease or window asked for has certainly ended.
 	PossibleHold SpanKind = "possible"
-	// PastLease: every lease or window is surely over. It ends with the Call of the operation that met the lock or mark all the same.
+	// PastLease: every lease or window has certainly ended. It ends with the Call of the operation that still met the
+	// lock or mark.
 	PastLease SpanKind = "past"
-	// NextOwner: a later owner had been granted the lock, and wrote. It ends with the Call of the write that came too late.
+	// NextOwner: a later owner had been granted the lock, and wrote. It ends with the Call of the stale write.
 	NextOwner SpanKind = "next"
-	// LargestToken: the owner's fencing token had been given out. It ends when the acquire that got no larger one can have been granted:
-	// with its Call, or when its lease can have been over, its Return at the latest.
+	// LargestToken: the owner's fencing token had been given out. It ends with the grant of a token that is not larger:
+	// at the Return of that acquire or the earliest end of its lease, whichever is first. If times were widened, it
+	// ends at that acquire's Call.
 	LargestToken SpanKind = "token"
-	// StillHeld: the owner certainly had the lock, so whoever was granted it by an acquire that had begun before came first. It ends with
-	// the Return of that acquire.
+	// StillHeld: the owner certainly had the lock. It ends with the Return of an acquire of another owner that had
+	// begun before. So that acquire was granted first.
 	StillHeld SpanKind = "still"
 )
 
@@ -45,22 +48,23 @@ const (
 	NothingEnds SpanEnd = "nothing" // a lease without an end, not given up
 )
 
-// Overlap is a stretch of time in which two different owners certainly held the lock or message. Client and Owner are those of the
-// later span.
+// Overlap is a stretch of time in which two different owners certainly held the lock, or certainly had the message
+// marked. Client and Owner are those of the later span.
 type Overlap struct {
 	Span
 	With int // client of the earlier span
 }
 
-// Overlaps returns the times in which two different owners certainly held the lock or message, in the order of Spans. Spans that
-// only touch do not overlap. To is 0 for an overlap that nothing ends.
+// Overlaps returns the stretches in which two different owners certainly held the lock or message, in the order of
+// Spans. Spans that only touch do not overlap. To is 0 for an overlap without an end.
 func (a Anomaly) Overlaps() (both []Overlap) {
 	for i, x := range a.Spans {
 		for _, y := range a.Spans[i+1:] {
 			if x.Kind != CertainHold || y.Kind != CertainHold || x.Owner == y.Owner {
 				continue
 			}
-			o := Overlap{Span: Span{Client: y.Client, Owner: y.Owner, From: max(x.From, y.From), To: x.To, Until: x.Until}, With: x.Client}
+			o := Overlap{Span: Span{Client: y.Client, Owner: y.Owner, From: max(x.From, y.From), To: x.To,
+				Until: x.Until}, With: x.Client}
 			if x.To == 0 || y.To != 0 && y.To < x.To {
 				o.To, o.Until = y.To, y.Until
 			}

@@ -17,27 +17,32 @@ type Spec struct {
 	Workload Workload
 	Checkers []Checker
 
-	Clients     int            // concurrent clients of Workload; default 10
-	Duration    time.Duration  // least duration of the load; faults still in force extend it; default 5s
-	Rate        float64        // steps a second that all clients together aim at; 0: as fast as they can
-	OpenLoop    bool           // steps are due at times of their own, however late others are; otherwise clients pause between steps
-	Seed        uint64         // of every random choice; 0: chosen, and reported in Meta
-	Riders      []Rider        // further workloads beside the main one
+	Clients  int           // concurrent clients of Workload; default 10
+	Duration time.Duration // least duration of the load; faults still in force extend it; default 5s
+	Rate     float64       // steps a second that all clients together aim at; 0: as fast as they can
+	OpenLoop bool          // steps are due at set times, however late others are; otherwise clients pause between steps
+	Seed     uint64        // of every random choice; 0: chosen, and reported in Meta
+	Riders   []Rider       // further workloads beside the main one
+	Final    time.Duration // bounds the final reads, which may have to wait for leases to end; default 30s
+
 	Faults      []TimedFault   // faults, one after the other
 	Tracks      [][]TimedFault // further sequences of faults, each beside Faults
-	QuietPeriod time.Duration  // load without faults before each fault, unless its After says otherwise, and after the last; default 2s
-	Final       time.Duration  // bounds the final reads and probes after the load, which may have to wait for leases to end; default 30s
+	QuietPeriod time.Duration  // load without faults before each fault and after the last; default 2s
 	Fleet       *Fleet         // lets nemeses strike the clients themselves; nil: none does
 	Generators  []Generator    // drive the clients elsewhere, each its share; empty: all clients are in this process
 	Drift       float64        // how wrong clocks may make a lease, as a fraction of it; default 0.01, as in Redlock
 
-	Watchers    []Checker                    // see the record while it grows, unless they fall far behind it; they do not decide the verdict
-	OnAnomaly   func(Anomaly, time.Duration) // called at once, never concurrently, with what a watcher has found, and when; must not block
-	StopOnFirst bool                         // end the load, as if its time were over, when a watcher has found a violation
+	// Watchers see the record while it grows, unless they fall far behind. They do not decide the verdict.
+	Watchers []Checker
+	// OnAnomaly is called at once, never concurrently, with each violation that a watcher finds, and the time. It must
+	// not block.
+	OnAnomaly func(Anomaly, time.Duration)
+	// StopOnFirst ends the load at the first violation that a watcher finds, as if its time were over.
+	StopOnFirst bool
 
-	// Quota makes a watcher that decides when there was enough load: it calls enough, from any goroutine. The load then ends once all
-	// faults have had their time. Duration bounds it. Of a run that ends with something lacking the verdict is never valid. nil: the load
-	// lasts for Duration.
+	// Quota makes a watcher that decides when there was enough load. The watcher calls enough, from any goroutine. The
+	// load then ends once all faults have had their time, and after Duration at the latest. If the watcher reports
+	// something Lacking at the end, the verdict is never valid. nil: the load lasts for Duration.
 	Quota func(enough func()) Quota
 
 	Labels   map[string]string // copied into Meta
@@ -46,14 +51,15 @@ type Spec struct {
 	Progress func(Progress)    // called about once a second while the load runs
 }
 
-// Quota is a watcher that decides when a load has had enough of everything.
+// Quota is a watcher that decides when a load has recorded enough of every kind.
 type Quota interface {
 	Checker
-	// Lacking says what there was too little of; empty: nothing. It is called when the watcher has seen all that it will see.
+	// Lacking says what there was too little of. It is empty if there was enough. It is called after the last
+	// operation.
 	Lacking() string
 }
 
-// Progress holds the figures of a run under way.
+// Progress holds the figures of a run that is under way.
 type Progress struct {
 	Elapsed        time.Duration // of the load
 	OK, Fail, Info int64         // operations so far
@@ -61,7 +67,7 @@ type Progress struct {
 	Fault          string        // the faults in force; empty: none
 }
 
-// ErrSpec marks a Spec that cannot be run as it stands.
+// ErrSpec marks a Spec that cannot be run.
 var ErrSpec = errors.New("bad spec")
 
 func (s Spec) withDefaults() (Spec, error) {
@@ -78,13 +84,16 @@ func (s Spec) withDefaults() (Spec, error) {
 		return s, fmt.Errorf("harness: %w: an open loop needs a Rate: how many steps a second are due", ErrSpec)
 	case s.StopOnFirst && len(s.Watchers) == 0:
 		return s, fmt.Errorf("harness: %w: StopOnFirst needs Watchers, who see what is found", ErrSpec)
-	case s.Clients < 0 || s.Duration < 0 || s.Rate < 0 || s.QuietPeriod < 0 || s.Final < 0 || s.Drift < 0 || s.Drift >= 1:
-		return s, fmt.Errorf("harness: %w: Clients, Duration, Rate, QuietPeriod, Final and Drift cannot be negative, nor Drift 1 or more", ErrSpec)
+	case s.Clients < 0 || s.Duration < 0 || s.Rate < 0 || s.QuietPeriod < 0 || s.Final < 0 || s.Drift < 0 ||
+		s.Drift >= 1:
+		return s, fmt.Errorf("harness: %w: Clients, Duration, Rate, QuietPeriod, Final and Drift cannot be negative, "+
+			"nor Drift 1 or more", ErrSpec)
 	}
 	for _, track := range s.tracks() {
 		for _, step := range track {
 			if step.Nemesis == nil || step.After < 0 || step.For < 0 {
-				return s, fmt.Errorf("harness: %w: a Step needs a Nemesis, and After and For cannot be negative", ErrSpec)
+				return s, fmt.Errorf("harness: %w: a Step needs a Nemesis, and "+
+					"After and For cannot be negative", ErrSpec)
 			}
 		}
 	}
@@ -115,9 +124,10 @@ func (s Spec) loads() []Rider {
 func (s Spec) meta(clock Clock, groups int) Meta {
 	m := Meta{
 		Name: s.Name, Seed: s.Seed, Started: clock.Started(), Groups: groups, Clients: s.Clients,
-		Rate: s.Rate, Open: s.OpenLoop, Drift: s.Drift, Labels: s.Labels, Widened: len(s.Generators) > 0, Generators: len(s.Generators),
+		Rate: s.Rate, Open: s.OpenLoop, Drift: s.Drift, Labels: s.Labels, Widened: len(s.Generators) > 0,
+		Generators: len(s.Generators),
 	}
-	if s.Quota != nil && !s.OpenLoop { // there is enough load when the quota says so
+	if s.Quota != nil && !s.OpenLoop { // the quota decides how much load is enough, not the rate
 		m.Rate = 0
 	}
 	for _, l := range s.loads() {
@@ -130,12 +140,12 @@ func (s Spec) meta(clock Clock, groups int) Meta {
 	return m
 }
 
-// Streams of the seed: one for each worker by its number, and from these on one for each sequence of faults and for each
-// workload's Finish.
+// Streams of the seed. Each worker has the stream of its number. From these numbers on there is one for each sequence
+// of faults, and one for each workload's Finish.
 const (
 	nemesisStream = 1 << 63
 	finishStream  = 1<<63 + 1<<32
 )
 
-// rngStream returns an independent generator: the same seed and number give the same choices in every run.
+// rngStream returns an independent random generator. The same seed and number give the same choices in every run.
 func rngStream(seed, number uint64) *rand.Rand { return rand.New(rand.NewPCG(seed, number)) }

@@ -9,53 +9,54 @@ import (
 
 // System is the system under test: clients race on it and nemeses break it.
 type System interface {
-	// Start brings the system up and returns when it is whole. From then on, until Stop, it calls events with what it does,
-	// stamped with clock.
+	// Start starts the system and returns when it is whole. From then on, until Stop, it calls events with what it
+	// observes, with times on clock.
 	Start(ctx context.Context, clock Clock, events func(Event), log *slog.Logger) error
-	// AwaitWhole returns when nothing is broken any more: one primary, every replica in step, every watcher agreeing.
+	// AwaitWhole returns when the system is whole: there is one primary, every replica is in sync, and all Sentinels
+	// agree.
 	AwaitWhole(ctx context.Context) error
 	// Stop ends everything that Start began. It is safe to call twice and after a failed Start.
 	Stop() error
-	// Groups returns the number of client groups, each with an address of its own.
+	// Groups returns the number of client groups. Each has its own address.
 	Groups() int
 }
 
 // Workload makes clients.
 type Workload interface {
 	Name() string
-	// Kinds lists kinds of operation. A meaningful run has at least one operation of each that is ok.
+	// Kinds lists the kinds of operation that the clients record. A meaningful run has at least one of each that is ok.
 	Kinds() []Kind
-	// Open returns a client for a worker of the given group. It is called once for each worker before the load starts, and again,
-	// while others work, for a worker whose client has crashed.
+	// Open returns a client for a worker of the given group. It is called once for each worker before the load starts.
+	// During the load it is called again for a worker whose client has crashed.
 	Open(ctx context.Context, group int) (Client, error)
 }
 
 // Client does the work of one worker. One goroutine at a time uses it.
 type Client interface {
 	// Step does one unit of work, such as acquire, hold and release, and records each operation through s. It returns
-	// soon after the load has ended (see Session.Sleep). ctx ends only when the whole run is abandoned.
+	// soon after the load has ended (see Session.Sleep). ctx ends only when the run gives up waiting.
 	Step(ctx context.Context, s *Session)
 }
 
-// Finisher is a Workload with something to record after the load has ended and the system is whole again, such as a
-// final read.
+// Finisher is a Workload that records something after the load has ended and the system is whole again, such as a final
+// read.
 type Finisher interface {
 	Finish(ctx context.Context, s *Session) error
 }
 
-// Observer is a Finisher that has to know what its clients did, where generators drive them.
+// Observer is a Finisher that has to see what its clients did when generators drive them.
 type Observer interface {
-	// Observe is told of every operation of the run, in order of Return, in one goroutine, before Finish.
+	// Observe gets every operation of the run, in order of Return, from one goroutine, before Finish is called.
 	Observe(op Op)
 }
 
-// SituationPromiser is a Workload that lists the situations that its load brings about, if it lasts long enough. A run that did
-// not meet them has shown too little to be Valid.
+// SituationPromiser is a Workload that lists the situations that its load causes if it lasts long enough. A run that
+// did not meet them has shown too little to be Valid.
 type SituationPromiser interface {
 	Situations() []SituationName
 }
 
-// Rider is a second workload on the same system, with clients of its own.
+// Rider is a second workload on the same system, with its own clients.
 type Rider struct {
 	Workload Workload
 	Clients  int
@@ -64,8 +65,8 @@ type Rider struct {
 // Nemesis injects one kind of fault.
 type Nemesis interface {
 	Name() string
-	// Inject breaks the system and returns once a probe has shown that the fault bites. The run calls Heal, if it is not nil, on
-	// every path, even beside an error.
+	// Inject breaks the system and returns once a probe has shown that the fault bites. The run calls Heal, if it is
+	// not nil, on every path, even after an error.
 	Inject(ctx context.Context, rng *rand.Rand) (Injection, error)
 }
 
@@ -75,10 +76,12 @@ type Injection struct {
 	Groups  []int  // client groups on the minority side of a partition
 	Frozen  []int  // client groups that can do nothing while the fault is in force
 	Bite    string // what the probe saw
-	// Prove waits for the fault's consequence, such as a promotion, and says what it saw. nil: the bite is proof enough.
+	// Prove waits for the fault's consequence, such as a promotion, and says what it saw. nil: the bite is proof
+	// enough.
 	Prove func(ctx context.Context) (string, error)
-	// Touched says what the fault has done to the system's own traffic. It is called once, just before the heal. An error says
-	// that there was no traffic to touch: then the fault is not proved, whatever probes saw. nil: nothing is counted.
+	// Touched says what the fault has done to the system's own traffic. It is called once, just before the heal. An
+	// error says that there was no traffic to touch: then the fault is not proved, whatever probes saw. nil: traffic is
+	// not counted.
 	Touched func() (string, error)
 	// Heal undoes the fault. It must work after the run's own context has ended.
 	Heal func(ctx context.Context) error
@@ -87,8 +90,9 @@ type Injection struct {
 // TimedFault is one fault of a sequence.
 type TimedFault struct {
 	Nemesis Nemesis
-	// After is the time without this sequence's faults before the fault. It counts from the start of the load, or from the heal of
-	// the fault before; if no other fault was in force then, from the time when the system was whole again. 0: Spec.QuietPeriod.
+	// After is the time without this sequence's faults before the fault. It counts from the start of the load, or from
+	// the heal of the previous fault. If no other fault was in force after that heal, it counts from when the system
+	// was whole again. 0: Spec.QuietPeriod.
 	After time.Duration
 	For   time.Duration // how long the fault stays in force, from its bite to its heal
 }

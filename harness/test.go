@@ -11,8 +11,8 @@ type TB interface {
 	Fatalf(format string, args ...any)
 }
 
-// Test runs spec inside a test and fails it unless the verdict is Valid. It returns the result, so that a test may ask
-// for more, and logs the seed.
+// Test runs spec inside a test and fails the test unless the verdict is Valid. It logs the seed, and returns the result
+// for further checks.
 func Test(t TB, spec Spec) Result {
 	t.Helper()
 	res, err := Run(t.Context(), spec)

@@ -5,15 +5,15 @@ import (
 	"time"
 )
 
-// ClientTime is the time of one client: its own clock, which may be wrong, and its own patience.
+// ClientTime is the time of one client: its own clock, which may be wrong, and its own sleep.
 type ClientTime interface {
 	Now() time.Time
 	// Sleep returns after d, or with ctx's error when ctx ends first.
 	Sleep(ctx context.Context, d time.Duration) error
 }
 
-// MillisTime is a [ClientTime] with a look of its own for whole milliseconds. The explorer's is one: looks in one millisecond show the
-// same, so it need not try them in every order.
+// MillisTime is a [ClientTime] with a separate reading in whole milliseconds. The explorer has one: all readings in one
+// millisecond are the same, so it need not try them in every order.
 type MillisTime interface {
 	ClientTime
 	NowMillis() int64
@@ -26,8 +26,8 @@ func WithTime(ctx context.Context, t ClientTime) context.Context {
 	return context.WithValue(ctx, clientTimeKey{}, t)
 }
 
-// Now returns the time on the clock of the client that ctx belongs to: the machine's, unless WithTime says otherwise. An
-// algorithm under test that reads a clock has to read this one, so that the explorer and clock faults can move it.
+// Now returns the time on the clock of the client that ctx belongs to: the machine's, unless WithTime set another. An
+// algorithm under test has to read this clock, so that the explorer and clock faults can move it.
 func Now(ctx context.Context) time.Time {
 	if t, ok := ctx.Value(clientTimeKey{}).(ClientTime); ok {
 		return t.Now()
@@ -35,8 +35,8 @@ func Now(ctx context.Context) time.Time {
 	return time.Now()
 }
 
-// NowMillis returns Now in whole milliseconds since 1970, rounded down. A search of an algorithm that keeps no more than these is smaller
-// with it.
+// NowMillis returns Now in whole milliseconds since 1970, rounded down. It makes the search of an algorithm that needs
+// no finer time smaller.
 func NowMillis(ctx context.Context) int64 {
 	if t, ok := ctx.Value(clientTimeKey{}).(MillisTime); ok {
 		return t.NowMillis()
@@ -44,8 +44,8 @@ func NowMillis(ctx context.Context) int64 {
 	return Now(ctx).UnixMilli()
 }
 
-// Sleep waits for d on the clock of the client that ctx belongs to. It returns ctx's error when ctx ends first. An algorithm
-// under test that waits has to wait here.
+// Sleep waits for d on the clock of the client that ctx belongs to. It returns ctx's error when ctx ends first. An
+// algorithm under test has to wait with this function.
 func Sleep(ctx context.Context, d time.Duration) error {
 	if t, ok := ctx.Value(clientTimeKey{}).(ClientTime); ok {
 		return t.Sleep(ctx, d)

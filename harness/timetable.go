@@ -11,14 +11,15 @@ import (
 	"time"
 )
 
-// wholeWithin bounds how long the system may take to be whole again after a heal. A longer wait ends the run with an error.
+// wholeWithin bounds how long the system may take to be whole again after a heal. A longer wait ends the run with an
+// error.
 const wholeWithin = 30 * time.Second
 
 // injectWithin bounds how long a fault may take to be in force; tenths of a second are usual.
 const injectWithin = 10 * time.Second
 
-// runTimetable lets the load run for its Duration, with the sequences of faults side by side. The load does not end before the last
-// fault has healed and a quiet period has passed. With a quota it then ends when that is filled.
+// runTimetable keeps the load running for its Duration, with the sequences of faults side by side. It returns only
+// after the last fault has healed and a quiet period has passed. With a quota it returns once that is filled as well.
 func (r *run) runTimetable(ctx context.Context) error {
 	start := r.clock.Now()
 	ctx, stop := context.WithCancel(ctx) // one sequence that fails ends the others
@@ -27,7 +28,8 @@ func (r *run) runTimetable(ctx context.Context) error {
 	failures := make([]error, len(r.tracks()))
 	for i, track := range r.tracks() {
 		tracks.Go(func() {
-			failures[i] = catchPanic("a nemesis", func() error { return r.runTrack(ctx, track, rngStream(r.Seed, nemesisStream+uint64(i))) })
+			failures[i] = catchPanic("a nemesis",
+				func() error { return r.runTrack(ctx, track, rngStream(r.Seed, nemesisStream+uint64(i))) })
 			if failures[i] != nil {
 				stop()
 			}
@@ -40,11 +42,11 @@ func (r *run) runTimetable(ctx context.Context) error {
 	if len(slices.Concat(r.tracks()...)) > 0 {
 		wait(ctx, r.QuietPeriod)
 	}
-	wait(r.sated, start+r.Duration-r.clock.Now())
+	wait(r.quotaCtx, start+r.Duration-r.clock.Now())
 	return nil
 }
 
-// runTrack goes through one sequence of faults.
+// runTrack injects the faults of one sequence, one after the other.
 func (r *run) runTrack(ctx context.Context, track []TimedFault, rng *rand.Rand) error {
 	for _, next := range track {
 		wait(ctx, cmp.Or(next.After, r.QuietPeriod))
@@ -63,18 +65,18 @@ func (r *run) runTrack(ctx context.Context, track []TimedFault, rng *rand.Rand) 
 	return nil
 }
 
-// runFault does what is the same for every fault: its record, its time, its proof and its heal. A fault that cannot be injected
-// ends the run, unless others are in force: then it is recorded as not proved.
+// runFault does what all faults have in common: the record, the time in force, the proof and the heal. A fault that
+// cannot be injected ends the run with an error. If others are in force, it is recorded as not proved instead.
 func (r *run) runFault(ctx context.Context, timed TimedFault, inject func() (Injection, error)) (err error) {
 	f := &Fault{Name: timed.Nemesis.Name(), Effects: effectsOf(timed.Nemesis), Proof: "its injection came to no end"}
-	r.outages.begin(f, r.clock)
+	r.inForce.begin(f, r.clock)
 	var inj Injection
 	defer func() { err = errors.Join(err, r.heal(ctx, inj, f)) }() // on every path, a panic of the nemesis included
 	if ctx.Err() != nil {
-		f.Start = 0 // it ended while others healed: this one never starts
+		f.Start = 0 // the load ended while begin waited: this fault never starts
 		return nil
 	}
-	r.rec.fault(*f) // at once: whatever happens now, what it may explain has a cause on record
+	r.rec.fault(*f) // before it acts, so that every violation that it causes has a fault on record
 	inj, err = inject()
 	f.Active, f.Targets, f.Groups, f.Frozen = r.clock.Now(), inj.Targets, inj.Groups, inj.Frozen
 	if err != nil {
@@ -82,7 +84,8 @@ func (r *run) runFault(ctx context.Context, timed TimedFault, inject func() (Inj
 		switch {
 		case ctx.Err() != nil:
 			return nil
-		case r.outages.othersInForce(f): // one fault may be in the way of another: neither the harness's nor the system's failure
+		// faults may get in each other's way: neither the harness nor the system has failed
+		case r.inForce.othersInForce(f):
 			r.Log.Warn("fault not in force", "fault", f.Name, "error", err)
 			return nil
 		}
@@ -98,7 +101,7 @@ func (r *run) runFault(ctx context.Context, timed TimedFault, inject func() (Inj
 	return nil
 }
 
-// addTouched adds what the fault has touched to its proof. A fault that touched nothing is not proved.
+// addTouched adds to the proof what the fault has touched. A fault that touched nothing is not proved.
 func (f *Fault) addTouched(inj Injection) {
 	if inj.Touched == nil {
 		return

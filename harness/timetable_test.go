@@ -17,7 +17,7 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 )
 
-// diary holds what nemeses and the system note, in order.
+// diary records what nemeses and the system do, in order.
 type diary struct {
 	*fake
 	mu    sync.Mutex
@@ -49,7 +49,7 @@ func (d *diary) heals() (all []string) {
 	return all
 }
 
-// AwaitWhole is asked for only while nothing is broken.
+// AwaitWhole is called only while no fault is in force.
 func (d *diary) AwaitWhole(context.Context) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -62,7 +62,7 @@ func (d *diary) AwaitWhole(context.Context) error {
 	return d.wholeErr
 }
 
-// fault returns a nemesis that keeps a diary. then, if there is one, is how it looks for its bite.
+// fault returns a nemesis that writes to the diary. then, if not nil, probes for its bite.
 func (d *diary) fault(name string, then func(ctx context.Context) error) harness.Nemesis {
 	return strike{name, func(ctx context.Context, _ *rand.Rand) (harness.Injection, error) {
 		d.count(name, 1)
@@ -86,7 +86,7 @@ func (d *diary) count(name string, by int) {
 	d.inAll[name] += by
 }
 
-// until waits for a line, as a nemesis does for its bite.
+// until waits for a line of the diary, as a nemesis waits for its bite.
 func (d *diary) until(line string) func(context.Context) error {
 	return func(ctx context.Context) error { return await(ctx, func() bool { return d.has(line) }) }
 }
@@ -219,7 +219,8 @@ func TestAnInterruptedRunHealsWhatCameLastFirst(t *testing.T) {
 			began := time.Now()
 			s := d.spec(
 				[]harness.TimedFault{{Nemesis: d.fault("a", nil), For: time.Hour}},
-				[]harness.TimedFault{{Nemesis: d.fault("b", d.until("inject a")), For: time.Hour, After: 10 * time.Millisecond}},
+				[]harness.TimedFault{{Nemesis: d.fault("b", d.until("inject a")), For: time.Hour,
+					After: 10 * time.Millisecond}},
 				[]harness.TimedFault{{Nemesis: d.fault("c", func(ctx context.Context) error {
 					defer cancel()
 					return d.until("inject b")(ctx)
@@ -240,8 +241,8 @@ func TestAnInterruptedRunHealsWhatCameLastFirst(t *testing.T) {
 	})
 }
 
-// Two sequences whose faults heal and begin at about the same time, over and over: every fault has its record and its end,
-// and nobody asks whether the system is whole while one of them is in force.
+// Two sequences whose faults heal and begin at about the same time, over and over: every fault has its record and its
+// End, and AwaitWhole is never called while one of them is in force.
 func TestFaultsThatBeginWhileOthersMend(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const faults = 100
@@ -250,8 +251,9 @@ func TestFaultsThatBeginWhileOthersMend(t *testing.T) {
 		for i := range sequences {
 			for n := range faults {
 				sequences[i] = append(sequences[i], harness.TimedFault{
-					Nemesis: d.fault(fmt.Sprintf("f%d", n%2), nil), // two of one name may be in force
-					After:   time.Duration(100+50*i) * time.Microsecond, For: time.Duration(100*(i+1)) * time.Microsecond,
+					Nemesis: d.fault(fmt.Sprintf("f%d", n%2), nil), // two with the same name may be in force
+					After:   time.Duration(100+50*i) * time.Microsecond,
+					For:     time.Duration(100*(i+1)) * time.Microsecond,
 				})
 			}
 		}
@@ -264,7 +266,7 @@ func TestFaultsThatBeginWhileOthersMend(t *testing.T) {
 	})
 }
 
-// A fault that waits for others to mend, in a run that ends meanwhile, never starts and leaves no record.
+// A fault that waits until the system is whole again never starts if the run ends meanwhile, and leaves no record.
 func TestAFaultThatCameTooLateLeavesNoRecord(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newDiary()

@@ -1,7 +1,7 @@
 package harness
 
-// Touched counts what faults have done to the connections of one link. Connections that the harness itself opened to look
-// at the link are not counted. All numbers only grow: the difference of two is what was touched between them.
+// Touched counts what faults have done to the connections of one link. Connections that the harness itself opened to
+// probe the link are not counted. All numbers only grow: the difference of two Touched is what happened between them.
 type Touched struct {
 	Withheld int64 // bytes, and ends of connections, that met a withheld link
 	Waited   int64 // connections that were opened while the link was withheld
@@ -10,14 +10,18 @@ type Touched struct {
 	Ended    int64 // connections that ended in the middle of their bytes, as by a limit
 }
 
-// Minus returns what was touched since before.
+// Minus returns what was touched since before was taken.
 func (t Touched) Minus(before Touched) Touched {
 	return Touched{
-		t.Withheld - before.Withheld, t.Waited - before.Waited, t.Reset - before.Reset, t.Passed - before.Passed, t.Ended - before.Ended,
+		t.Withheld - before.Withheld, t.Waited - before.Waited, t.Reset - before.Reset,
+		t.Passed - before.Passed, t.Ended - before.Ended,
 	}
 }
 
 // Plus returns the sum of both.
 func (t Touched) Plus(u Touched) Touched {
-	return Touched{t.Withheld + u.Withheld, t.Waited + u.Waited, t.Reset + u.Reset, t.Passed + u.Passed, t.Ended + u.Ended}
+	return Touched{
+		t.Withheld + u.Withheld, t.Waited + u.Waited, t.Reset + u.Reset,
+		t.Passed + u.Passed, t.Ended + u.Ended,
+	}
 }

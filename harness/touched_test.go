@@ -12,12 +12,14 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 )
 
-// TestAFaultThatTouchedNothingIsNotProved: it is asked once, when the fault has had all its time.
+// TestAFaultThatTouchedNothingIsNotProved also checks that Touched is called once, at the end of the fault.
 func TestAFaultThatTouchedNothingIsNotProved(t *testing.T) {
 	faultThat := func(name string, touched func() (string, error)) harness.TimedFault {
-		return harness.TimedFault{For: 30 * time.Millisecond, Nemesis: strike{name, func(context.Context, *rand.Rand) (harness.Injection, error) {
-			return harness.Injection{Bite: "bitten", Touched: touched, Heal: func(context.Context) error { return nil }}, nil
-		}}}
+		return harness.TimedFault{For: 30 * time.Millisecond,
+			Nemesis: strike{name, func(context.Context, *rand.Rand) (harness.Injection, error) {
+				return harness.Injection{Bite: "bitten", Touched: touched,
+					Heal: func(context.Context) error { return nil }}, nil
+			}}}
 	}
 	asked := 0
 	d := newDiary()
@@ -28,7 +30,8 @@ func TestAFaultThatTouchedNothingIsNotProved(t *testing.T) {
 	}))
 	f := faultsOf(res.History)
 	require.Equal(t, 1, asked)
-	for name, proof := range map[string]string{"idle": "bitten; idle: no traffic", "busy": "bitten; touched: 7 B", "uncounted": "bitten"} {
+	for name, proof := range map[string]string{"idle": "bitten; idle: no traffic", "busy": "bitten; touched: 7 B",
+		"uncounted": "bitten"} {
 		require.Equal(t, name != "idle", f[name].Proved)
 		require.Equal(t, proof, f[name].Proof)
 	}

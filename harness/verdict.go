@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Verdict is a three-valued judgement. The zero value is Unknown, so that what was not judged never passes.
+// Verdict is a three-valued judgement. The zero value is Unknown, so that a history that was not judged never passes.
 type Verdict uint8
 
 // The verdicts.
@@ -40,7 +40,8 @@ func (v *Verdict) UnmarshalText(text []byte) error {
 	return fmt.Errorf("harness: unknown verdict %q", text)
 }
 
-// Worst returns the worst of verdicts: Invalid is worse than Unknown, Unknown worse than Valid. Without verdicts it is Unknown.
+// Worst returns the worst of verdicts: Invalid is worse than Unknown, Unknown worse than Valid. Without verdicts it is
+// Unknown.
 func Worst(verdicts ...Verdict) Verdict {
 	worst := Unknown
 	for i, v := range verdicts {
@@ -55,14 +56,15 @@ func Worst(verdicts ...Verdict) Verdict {
 type Anomaly struct {
 	Class     Class         `json:"class"`
 	Key       string        `json:"key,omitempty"`
-	Count     int           `json:"count,omitempty"`  // violations of one kind in a row that this stands for; 0 means 1
-	Ops       []Op          `json:"ops"`              // the operations that suffice to show it, in order of Call
-	Note      string        `json:"note"`             // the violation in one sentence
-	Certified bool          `json:"certified"`        // porcupine found Ops illegal, too
-	From      time.Duration `json:"from"`             // when the violation begins on the run's clock
-	To        time.Duration `json:"to"`               // when the violation is complete
-	Faults    []string      `json:"faults,omitempty"` // names of the faults whose Influence overlaps From to To; filled in by Judge
-	Spans     []Span        `json:"spans,omitempty"`  // the stretches of time that the checker judged; empty where it judges none
+	Count     int           `json:"count,omitempty"` // violations of one kind in a row that this stands for; 0 means 1
+	Ops       []Op          `json:"ops"`             // the operations that suffice to show it, in order of Call
+	Note      string        `json:"note"`            // the violation in one sentence
+	Certified bool          `json:"certified"`       // porcupine found Ops illegal, too
+	From      time.Duration `json:"from"`            // when the violation begins on the run's clock
+	To        time.Duration `json:"to"`              // when the violation is complete
+	// Faults names the faults whose Influence overlaps From to To. Judge sets it.
+	Faults []string `json:"faults,omitempty"`
+	Spans  []Span   `json:"spans,omitempty"` // the stretches of time that the checker judged; may be empty
 }
 
 // Violations returns how many violations the anomaly stands for, at least one.
@@ -70,17 +72,21 @@ func (a Anomaly) Violations() int { return max(1, a.Count) }
 
 // Judgement holds what one checker says about one history.
 type Judgement struct {
-	Checker string   `json:"checker"`
-	Verdict Verdict  `json:"verdict"`
-	Reason  string   `json:"reason"`            // one sentence; for Unknown what is missing
-	Absent  bool     `json:"absent,omitempty"`  // Unknown only because nothing was recorded that the checker could judge
-	Unasked bool     `json:"unasked,omitempty"` // Unknown because the checker only confirms others, and was asked nothing; not counted
+	Checker string  `json:"checker"`
+	Verdict Verdict `json:"verdict"`
+	Reason  string  `json:"reason"` // one sentence; for Unknown what is missing
+	// Absent: the verdict is Unknown only because nothing was recorded that the checker could judge.
+	Absent bool `json:"absent,omitempty"`
+	// Unasked: the verdict is Unknown because the checker only confirms others' anomalies, and there were none. It does
+	// not count.
+	Unasked bool     `json:"unasked,omitempty"`
 	Figures []Figure `json:"figures,omitempty"`
 
-	Situations []Situation `json:"-"` // situations that the history met or could have met, if the checker counts them; see Judged
+	// Situations that the history met or could have met, if the checker counts them; see Judged.
+	Situations []Situation `json:"-"`
 }
 
-// Said returns the verdict in a word, or "not asked" for a checker that was asked nothing.
+// Said returns the verdict in a word, or "not asked" if the judgement is Unasked.
 func (g Judgement) Said() string {
 	if g.Unasked {
 		return "not asked"
@@ -88,16 +94,18 @@ func (g Judgement) Said() string {
 	return g.Verdict.String()
 }
 
-// Doubt reports whether the judgement keeps the history from being Valid: Unknown, and not Unasked.
+// Doubt reports whether the judgement keeps the history from being Valid: it is Unknown, and not Unasked.
 func (g Judgement) Doubt() bool { return g.Verdict == Unknown && !g.Unasked }
 
 // Checker judges a history.
 type Checker interface {
 	Name() string
-	// Check ranges over h.Ops, in order, and calls found for every violation, as soon as it is certain. The first pass is
-	// shared with the other checkers; each further one reads the history again. While a run goes on there is only one pass: after
-	// it h.Ops is empty. Check is pure: the same history gives the same answer, whether it is read from a store or comes from a
-	// run. It skips operations of kinds that it does not know. When ctx ends first the verdict is Unknown unless a violation was
-	// found.
+	// Check ranges over h.Ops, in order, and calls found for every violation, as soon as it is certain. The first pass
+	// is shared with the other checkers. Each further one reads the history again. While a run goes on there is only
+	// one pass: after it h.Ops is empty.
+	//
+	// Check is pure: the same history gives the same answer, whether it is read from a store or comes from a run. It
+	// skips operations of kinds that it does not know. When ctx ends first, the verdict is Unknown unless a violation
+	// was found.
 	Check(ctx context.Context, h History, found func(Anomaly)) Judgement
 }

@@ -32,7 +32,8 @@ func (c *tenth) Check(_ context.Context, h harness.History, found func(harness.A
 				continue
 			}
 			if c.n++; c.n%10 == 0 {
-				found(harness.Anomaly{Class: harness.DuplicateNumber, Ops: []harness.Op{op}, Note: fmt.Sprint(c.n), To: op.Return})
+				found(harness.Anomaly{Class: harness.DuplicateNumber, Ops: []harness.Op{op}, Note: fmt.Sprint(c.n),
+					To: op.Return})
 			}
 		}
 	}
@@ -53,13 +54,18 @@ func TestWatchersFindWhileTheLoadGoesOn(t *testing.T) {
 			return harness.Judgement{}
 		}}
 		told := strike{"until it is told", func(ctx context.Context, _ *rand.Rand) (harness.Injection, error) {
-			return harness.Injection{Bite: "found before the end"}, await(ctx, func() bool { return progress.Load() > 0 })
+			return harness.Injection{Bite: "found before the end"},
+				await(ctx, func() bool { return progress.Load() > 0 })
 		}}
 		res := ran(t, harness.Spec{
 			System: f, Workload: f, Checkers: []harness.Checker{&counter{}}, Clients: 8, Duration: time.Millisecond,
-			Faults: []harness.TimedFault{{Nemesis: told}}, QuietPeriod: time.Millisecond, Watchers: []harness.Checker{buggy, w},
-			OnAnomaly: func(a harness.Anomaly, at time.Duration) { found = append(found, at); require.LessOrEqual(t, a.To, at) },
-			Progress:  func(p harness.Progress) { progress.Store(p.Found) },
+			Faults: []harness.TimedFault{{Nemesis: told}}, QuietPeriod: time.Millisecond,
+			Watchers: []harness.Checker{buggy, w},
+			OnAnomaly: func(a harness.Anomaly, at time.Duration) {
+				found = append(found, at)
+				require.LessOrEqual(t, a.To, at)
+			},
+			Progress: func(p harness.Progress) { progress.Store(p.Found) },
 		})
 		require.Equal(t, harness.Valid, res.Verdict, "what watchers find does not decide")
 		require.Len(t, opsOf(t, res.History), w.n, "a watcher sees every operation, once")
@@ -70,13 +76,14 @@ func TestWatchersFindWhileTheLoadGoesOn(t *testing.T) {
 	})
 }
 
-// What a fault may explain is told as what it will be in the end, when nobody's release is to blame.
+// A violation that a fault may explain is reported with its final class, in which no release is to blame.
 func TestWhatIsToldHasTheClassThatItKeeps(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &fake{}
 		thefts := checking{"thefts", func(h harness.History, found func(harness.Anomaly)) harness.Judgement {
 			for op := range h.Ops {
-				found(harness.Anomaly{Class: harness.StolenRelease, From: op.Call, To: op.Return, Note: "two owners; a release"})
+				found(harness.Anomaly{Class: harness.StolenRelease, From: op.Call, To: op.Return,
+					Note: "two owners; a release"})
 			}
 			return harness.Judgement{}
 		}}
@@ -101,7 +108,7 @@ func TestWhatIsToldHasTheClassThatItKeeps(t *testing.T) {
 	})
 }
 
-// plenty is a quota of some operations.
+// plenty is a quota of a number of operations.
 type plenty struct {
 	of     int
 	enough func()
@@ -126,7 +133,8 @@ func (q *plenty) Lacking() string {
 	return fmt.Sprintf("only %d operations", q.seen)
 }
 
-// A load with a quota ends when that is filled, but not before its faults, and at its bound without a valid verdict.
+// A load with a quota ends when the quota is filled, but not before its faults have had their time. At its bound it
+// ends without a valid verdict.
 func TestALoadWithAQuotaEndsWhenItIsFilled(t *testing.T) {
 	const most = time.Hour
 	for _, x := range []struct {
@@ -142,8 +150,9 @@ func TestALoadWithAQuotaEndsWhenItIsFilled(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			f := &fake{}
 			spec := harness.Spec{
-				System: f, Workload: f, Checkers: []harness.Checker{&counter{}}, Clients: 1, Rate: 1, Duration: most, QuietPeriod: time.Second,
-				Quota: func(enough func()) harness.Quota { return &plenty{of: x.of, enough: enough} },
+				System: f, Workload: f, Checkers: []harness.Checker{&counter{}}, Clients: 1, Rate: 1, Duration: most,
+				QuietPeriod: time.Second,
+				Quota:       func(enough func()) harness.Quota { return &plenty{of: x.of, enough: enough} },
 			}
 			if x.fault > 0 {
 				cuts := strike{"cut", func(context.Context, *rand.Rand) (harness.Injection, error) {
@@ -159,7 +168,7 @@ func TestALoadWithAQuotaEndsWhenItIsFilled(t *testing.T) {
 	}
 }
 
-// stuck returns a watcher that waits for something else at the first operation.
+// stuck returns a watcher that blocks at the first operation.
 func stuck(until chan struct{}) harness.Checker {
 	return checking{"stuck", func(h harness.History, found func(harness.Anomaly)) harness.Judgement {
 		for range h.Ops {
@@ -170,13 +179,13 @@ func stuck(until chan struct{}) harness.Checker {
 	}}
 }
 
-// The second watcher, which does its work, is shown everything: nobody waits for the first.
+// The second watcher sees everything, although the first one blocks.
 func TestAWatcherThatHangsIsLeftBehindAndHoldsNobodyUp(t *testing.T) {
 	until := make(chan struct{})
 	t.Cleanup(func() { close(until) })
 	ctx, enough := context.WithTimeout(t.Context(), time.Minute)
 	defer enough()
-	const most = 400_000 // a watcher may be 262,144 behind, and have the first batch in hand
+	const most = 400_000 // a watcher may be 262,144 operations behind, plus the first batch
 	var done atomic.Int64
 	f, w := &fake{}, &tenth{}
 	flood := stepping{f, func(_ context.Context, s *harness.Session) {
@@ -210,11 +219,13 @@ func TestARunEndsThoughAWatcherDoesNot(t *testing.T) {
 		f := &fake{}
 		var found atomic.Int64
 		began := time.Now()
-		one := strike{"until there is an operation", func(ctx context.Context, _ *rand.Rand) (harness.Injection, error) {
-			return harness.Injection{Bite: "there is"}, await(ctx, func() bool { return f.n.Load() > 0 })
-		}}
+		one := strike{"until there is an operation",
+			func(ctx context.Context, _ *rand.Rand) (harness.Injection, error) {
+				return harness.Injection{Bite: "there is"}, await(ctx, func() bool { return f.n.Load() > 0 })
+			}}
 		res := ran(t, harness.Spec{
-			System: f, Workload: f, Checkers: []harness.Checker{&counter{}}, Clients: 2, Duration: time.Millisecond, Rate: 100,
+			System: f, Workload: f, Checkers: []harness.Checker{&counter{}}, Clients: 2, Duration: time.Millisecond,
+			Rate:   100,
 			Faults: []harness.TimedFault{{Nemesis: one}}, QuietPeriod: time.Millisecond,
 			Watchers: []harness.Checker{stuck(until)}, OnAnomaly: func(harness.Anomaly, time.Duration) { found.Add(1) },
 		})
@@ -238,8 +249,10 @@ func TestTheFirstViolationEndsTheLoad(t *testing.T) {
 		}}
 		began := time.Now()
 		res := ran(t, harness.Spec{
-			System: f, Workload: f, Checkers: []harness.Checker{&tenth{}}, Watchers: []harness.Checker{afterAFault}, StopOnFirst: true,
-			Clients: 2, Duration: time.Hour, Faults: []harness.TimedFault{{Nemesis: breaker{fake: f}, After: time.Millisecond, For: time.Hour}},
+			System: f, Workload: f, Checkers: []harness.Checker{&tenth{}}, Watchers: []harness.Checker{afterAFault},
+			StopOnFirst: true,
+			Clients:     2, Duration: time.Hour,
+			Faults: []harness.TimedFault{{Nemesis: breaker{fake: f}, After: time.Millisecond, For: time.Hour}},
 		})
 		require.Less(t, time.Since(began), time.Minute)
 		require.Equal(t, harness.Invalid, res.Verdict)
@@ -250,11 +263,12 @@ func TestTheFirstViolationEndsTheLoad(t *testing.T) {
 	})
 }
 
-// What was meant for the time of a stall is late, and done: about 100 steps a second for half a second.
+// Steps that were due during a stall are late, but are done: about 100 steps a second for half a second.
 func TestAnOpenLoopCountsFromWhenOperationsWereDue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f, stalled := &fake{}, false
-		sluggish := stepping{f, func(_ context.Context, s *harness.Session) { // the first operation takes long, and the others no time
+		// only the first operation takes time
+		sluggish := stepping{f, func(_ context.Context, s *harness.Session) {
 			s.Invoke(harness.Op{Kind: harness.Next}, func(op *harness.Op) {
 				if op.Outcome = harness.OK; !stalled {
 					stalled = true

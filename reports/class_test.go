@@ -11,7 +11,7 @@ import (
 	"github.com/doublegrant/doublegrant/harness/analysis/analysistest"
 )
 
-// A page and a summary say of each class that was found what it means in production, and what mends it.
+// For each class that was found, a page and a summary explain what it means in production, and the remedy.
 func TestPagesSayWhatAClassMeansAndWhatMendsIt(t *testing.T) {
 	r := report(t, analysistest.OneKill(), harness.Judged{})
 	for _, d := range harness.Classes() {
@@ -29,8 +29,9 @@ func TestPagesSayWhatAClassMeansAndWhatMendsIt(t *testing.T) {
 	}
 }
 
-// A class of a later version has no text, and takes no room.
+// A class of a later version has no text, and gets no space.
 func TestAClassThatIsNotKnownIsNotExplained(t *testing.T) {
-	j := harness.Judged{Verdict: harness.Invalid, Totals: map[harness.Class]int{"odd": 1}, Anomalies: []harness.Anomaly{{Class: "odd"}}}
+	j := harness.Judged{Verdict: harness.Invalid, Totals: map[harness.Class]int{"odd": 1},
+		Anomalies: []harness.Anomaly{{Class: "odd"}}}
 	require.NotContains(t, textOf(t, HTML, report(t, analysistest.OneKill(), j)), "in production")
 }

@@ -15,19 +15,21 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestDemo writes every kind of report, for people who look at them into the folder $REPORT_OUT.
+// TestDemo writes every kind of report into the folder $REPORT_OUT, for a look at them.
 func TestDemo(t *testing.T) {
 	out := cmp.Or(os.Getenv("REPORT_OUT"), t.TempDir())
 	var rows []Row
 	for name, r := range demos(t) {
 		require.NoError(t, Write(filepath.Join(out, name), r))
 		require.NoError(t, Write(filepath.Join(out, name), r), "they are replaced")
-		require.Equal(t, []string{JUnitFile, ReportFile, SummaryFile, VerdictFile}, filesIn(t, filepath.Join(out, name)), "no temporary file is left")
+		require.Equal(t, []string{JUnitFile, ReportFile, SummaryFile, VerdictFile},
+			filesIn(t, filepath.Join(out, name)), "no temporary file is left")
 		rows = append(rows, RowOf(r, name+"/report.html"))
 	}
 	for name, e := range searches() {
 		require.NoError(t, WriteExploration(filepath.Join(out, "explore-"+name), e))
-		require.Equal(t, []string{JUnitFile, ReportFile, SummaryFile, VerdictFile}, filesIn(t, filepath.Join(out, "explore-"+name)), "the same")
+		require.Equal(t, []string{JUnitFile, ReportFile, SummaryFile, VerdictFile},
+			filesIn(t, filepath.Join(out, "explore-"+name)), "the same")
 		rows = append(rows, e.Row("explore-"+name+"/report.html"))
 		require.NoError(t, ExplorationText(t.Output(), e))
 	}
@@ -51,7 +53,8 @@ func filesIn(t *testing.T, dir string) (names []string) {
 
 func demos(t *testing.T) map[string]Report {
 	rich := report(t, analysistest.Synthetic(), invalid())
-	rich.Command = "doublegrant run lock/set-nx-px --topology sentinel --nemesis partition-primary,kill-primary --clients 24 --seed 1234567890123"
+	rich.Command = "doublegrant run lock/set-nx-px --topology sentinel --nemesis partition-primary,kill-primary " +
+		"--clients 24 --seed 1234567890123"
 	rich.Expected, rich.Met = "double-grant", true
 	rich.Notes = []string{"mutex was 262,144 operations behind the record"}
 	rich.Pages = map[int]string{0: "anomalies/0.html"}
@@ -72,13 +75,15 @@ func report(t *testing.T, h harness.History, j harness.Judged) Report {
 	return r
 }
 
-// overlapping returns the synthetic run with many more faults beside its own, each recorded when it is over.
+// overlapping returns the synthetic run with many more faults, each recorded at its end.
 func overlapping() harness.History {
 	h := analysistest.Synthetic()
-	for i, name := range []string{"refuse", "slicer", "latency", "bandwidth", "skew-clients", "clock-step", "drop", "drop"} {
+	for i, name := range []string{"refuse", "slicer", "latency", "bandwidth", "skew-clients", "clock-step", "drop",
+		"drop"} {
 		start := time.Duration(i)*1300*ms + 3*sec
 		h.Faults = append(h.Faults, harness.Fault{
-			Name: name, Targets: []string{"g0", "r3"}, Start: start, Active: start + 5*ms, Heal: start + 5*sec, End: start + 6*sec,
+			Name: name, Targets: []string{"g0", "r3"}, Start: start, Active: start + 5*ms, Heal: start + 5*sec,
+			End:    start + 6*sec,
 			Proved: true, Proof: "seen",
 		})
 	}
@@ -86,24 +91,29 @@ func overlapping() harness.History {
 	return h
 }
 
-// hostile returns a report in which every text that comes from outside tries to break out.
+// hostile returns a report in which every text from outside tries to break out of its place.
 func hostile(t *testing.T) Report {
 	const evil = `</title></script><script>alert(1)</script>"'&|` + "`" + `onload=x @team` + "\x00\x1b[31m"
 	h := harness.History{
-		Meta: harness.Meta{Name: evil, Workers: 2, Clients: 2, Groups: 2, Labels: map[string]string{"variant": evil, evil: evil}},
+		Meta: harness.Meta{Name: evil, Workers: 2, Clients: 2, Groups: 2,
+			Labels: map[string]string{"variant": evil, evil: evil}},
 		Ops: harness.OpsOf([]harness.Op{
 			{Client: 0, Kind: harness.Kind(evil), Key: evil, Arg: evil, Result: evil, Call: 1, Return: ms, Err: evil},
 			{Client: 1, Kind: harness.Add, Key: evil, Call: 3 * sec, Return: 3*sec + ms, Outcome: harness.OK},
 		}),
-		Faults: []harness.Fault{{Name: evil, Targets: []string{evil}, Start: sec, Active: sec, Heal: 2 * sec, End: 2 * sec, Proof: evil, Groups: []int{0}}},
-		Events: []harness.Event{{At: 1500 * ms, Node: evil, Kind: string(analysis.Switched), Detail: evil}, {At: sec, Node: evil, Kind: evil, Detail: evil}},
-		End:    &harness.End{At: 3 * sec, Reason: evil},
+		Faults: []harness.Fault{{Name: evil, Targets: []string{evil}, Start: sec, Active: sec, Heal: 2 * sec,
+			End: 2 * sec, Proof: evil, Groups: []int{0}}},
+		Events: []harness.Event{{At: 1500 * ms, Node: evil, Kind: string(analysis.Switched), Detail: evil},
+			{At: sec, Node: evil, Kind: evil, Detail: evil}},
+		End: &harness.End{At: 3 * sec, Reason: evil},
 	}
 	a := doubleGrant(evil, sec)
 	a.Class, a.Note, a.Faults, a.Ops[0].Arg, a.Ops[1].Err = harness.Class(evil), evil, []string{evil}, evil, evil
 	r := report(t, h, harness.Judged{
-		Verdict: harness.Invalid, Totals: map[harness.Class]int{harness.Class(evil): 1}, Anomalies: []harness.Anomaly{a},
-		Judgements: []harness.Judgement{{Checker: evil, Reason: evil, Figures: []harness.Figure{{Name: evil, Unit: evil}}}},
+		Verdict: harness.Invalid, Totals: map[harness.Class]int{harness.Class(evil): 1},
+		Anomalies: []harness.Anomaly{a},
+		Judgements: []harness.Judgement{{Checker: evil, Reason: evil,
+			Figures: []harness.Figure{{Name: evil, Unit: evil}}}},
 	})
 	r.Command, r.Expected, r.Pages = evil, evil, map[int]string{0: `javascript:alert(1)//"><script>alert(2)</script>`}
 	return r

@@ -15,7 +15,8 @@ import (
 
 // Exploration is the content of the files of one search through interleavings.
 type Exploration struct {
-	Dir      string // the folder of Files, relative to where the search was started, for commands; empty: the working folder
+	// Dir is the folder of Files, relative to the folder in which the search was started; empty: that folder.
+	Dir      string
 	Name     string
 	Variant  string
 	Command  string            // repeats the search; may be empty
@@ -23,8 +24,9 @@ type Exploration struct {
 	Doc      string            // the variant in one line
 	Source   string            // where the variant comes from
 	Clients  int               // default: the budget's
-	Versions []Version         // of what took part; may be empty
-	Replay   string            // the command that replays a recipe, without the recipe, which comes last; empty: there is none
+	Versions []Version         // of all programs and libraries involved; may be empty
+	// Replay is the command that replays a recipe, to which the recipe is appended; empty: there is none.
+	Replay   string
 	Result   interleave.Result
 	Files    map[int]string // index in Result.Found: relative path of the file that replays it
 	Expected string         // what was expected, such as "double-grant"; empty: nothing
@@ -32,17 +34,18 @@ type Exploration struct {
 	Started  time.Time
 }
 
-// Verdict returns invalid if there is a counterexample, valid if every schedule was run and none was found, and unknown
+// Verdict returns invalid if there is a counterexample, valid if every schedule was run without one, and unknown
 // otherwise.
 func (e Exploration) Verdict() harness.Verdict { return e.Result.Verdict() }
 
-// Sentence returns in one sentence what the verdict rests on.
+// Sentence explains the verdict in one sentence.
 func (e Exploration) Sentence() string {
 	switch found := e.Result.Found; {
 	case len(found) == 1:
 		return fmt.Sprintf("A counterexample of %s: %s.%s", stepCount(found[0]), found[0].Anomaly.Class, e.searched())
 	case len(found) > 1:
-		return fmt.Sprintf("%d counterexamples, the smallest of %s: %s.%s", len(found), stepCount(found[0]), units.And(e.classes()), e.searched())
+		return fmt.Sprintf("%d counterexamples, the smallest of %s: %s.%s", len(found), stepCount(found[0]),
+			units.And(e.classes()), e.searched())
 	case e.Verdict() == harness.Valid && len(e.Result.Parts) > 1:
 		return fmt.Sprintf("No interleaving breaks it: %s.", e.parts())
 	case e.Verdict() == harness.Valid:
@@ -52,11 +55,12 @@ func (e Exploration) Sentence() string {
 		return fmt.Sprintf("Searched at random, nothing found: %s, in %s. %s%s",
 			e.parts(), units.Duration(e.Result.Elapsed), e.Result.Random.Guarantee(), e.Result.WhyAtRandom())
 	default:
-		return fmt.Sprintf("Nothing can be said after %s in %s: %s.", e.schedules(), units.Duration(e.Result.Elapsed), strings.TrimSuffix(e.stopped(), "."))
+		return fmt.Sprintf("Nothing can be said after %s in %s: %s.", e.schedules(), units.Duration(e.Result.Elapsed),
+			strings.TrimSuffix(e.stopped(), "."))
 	}
 }
 
-// searched says what the search contained if it consists of several parts.
+// searched lists the parts of a search with several parts.
 func (e Exploration) searched() string {
 	if len(e.Result.Parts) < 2 {
 		return ""
@@ -64,7 +68,7 @@ func (e Exploration) searched() string {
 	return " Searched: " + e.parts() + "."
 }
 
-// parts says what each part of the search contained: "all 50 schedules of 3 clients, at most 1 crash and 1 expiry".
+// parts describes each part of the search: "all 50 schedules of 3 clients, at most 1 crash and 1 expiry".
 func (e Exploration) parts() string {
 	var all []string
 	for _, p := range e.Result.Parts {
@@ -76,13 +80,14 @@ func (e Exploration) parts() string {
 		if p.AtRandom {
 			of = "at random of"
 		}
-		all = append(all, fmt.Sprintf("%s%s %s %s, %s", extent, units.Plural(int64(p.Schedules), "schedule", "schedules"), of,
+		all = append(all, fmt.Sprintf("%s%s %s %s, %s", extent,
+			units.Plural(int64(p.Schedules), "schedule", "schedules"), of,
 			units.Plural(int64(p.Budget.Clients), "client", "clients"), boundsOf(p.Budget)))
 	}
 	return strings.Join(all, "; ")
 }
 
-// Brief returns the result in two or three words: "4 steps" to the smallest counterexample, or "all 5,040 hold".
+// Brief returns the result in two or three words: "4 steps" for the smallest counterexample, or "all 5,040 hold".
 func (e Exploration) Brief() string {
 	switch e.Verdict() {
 	case harness.Invalid:
@@ -94,7 +99,7 @@ func (e Exploration) Brief() string {
 	}
 }
 
-// Row sums up the search in one line. Link is the relative path of its page and may be empty.
+// Row summarizes the search in one line. link is the relative path of its page and may be empty.
 func (e Exploration) Row(link string) Row {
 	row := Row{
 		Name: e.title(), Variant: e.Variant, Regime: regime(e.Labels), Expected: e.Expected, Met: e.Met,
@@ -119,7 +124,7 @@ func (e Exploration) schedules() string {
 	return units.Plural(int64(e.Result.Schedules), "schedule", "schedules")
 }
 
-// everything describes the schedules of an exhausted search. Pruned schedules would have shown nothing else.
+// everything describes the schedules of an exhausted search. Pruned schedules would have shown nothing new.
 func (e Exploration) everything() string {
 	if e.Result.Pruned > 0 {
 		return e.schedules() + " that differ"
@@ -155,7 +160,7 @@ func stepCount(c interleave.Counterexample) string {
 	return units.Plural(int64(c.Length()), "step", "steps")
 }
 
-// boundsOf says what may go wrong in one schedule, and how often.
+// boundsOf describes which faults may happen in one schedule, and how often.
 func boundsOf(b interleave.Budget) string {
 	return cmp.Or(b.AtMost(), "without crash, expiry or failover")
 }
@@ -165,7 +170,7 @@ func (e Exploration) setup() []fact {
 	all := []fact{
 		{"variant", orDash(e.Variant)}, {"clients", units.Count(int64(e.clients()))},
 	}
-	if len(e.Result.Parts) < 2 { // otherwise a table has them
+	if len(e.Result.Parts) < 2 { // otherwise there is a table of the bounds
 		all = append(all, fact{"in each schedule", boundsOf(e.Result.Budget)})
 	}
 	for _, name := range slices.Sorted(maps.Keys(e.Labels)) {
@@ -185,7 +190,7 @@ func (e Exploration) setup() []fact {
 	return all
 }
 
-// warnings lists what a reader has to know before anything else.
+// warnings lists what a reader has to know first.
 func (e Exploration) warnings() (all []string) {
 	for _, limit := range e.Result.Limits {
 		all = append(all, "Not looked at: "+limit+".")
@@ -194,9 +199,11 @@ func (e Exploration) warnings() (all []string) {
 		return all
 	}
 	if e.Result.Random != nil {
-		return append(all, "Schedules were drawn at random. There may be other violations. "+e.Result.Random.Guarantee())
+		return append(all, "Schedules were drawn at random. There may be other violations. "+
+			e.Result.Random.Guarantee())
 	}
-	return append(all, "Not every schedule was run: "+e.stopped()+". There may be smaller counterexamples, and other ones.")
+	return append(all, "Not every schedule was run: "+e.stopped()+
+		". There may be smaller counterexamples, and other ones.")
 }
 
 // situations lists the situations that schedules met or could have met.
@@ -222,7 +229,8 @@ func (e Exploration) numbers() []fact {
 		first = units.Took(r.First)
 	}
 	all := []fact{
-		{"schedules", units.Count(int64(r.Schedules))}, {"pruned", units.Count(int64(r.Pruned))}, {"steps", units.Count(int64(r.Steps))},
+		{"schedules", units.Count(int64(r.Schedules))}, {"pruned", units.Count(int64(r.Pruned))},
+		{"steps", units.Count(int64(r.Steps))},
 		{"schedules a second", units.Whole(r.Rate())}, {"search took", units.Duration(r.Elapsed)},
 		{"first found after", first}, {"covered", covered},
 	}

@@ -8,7 +8,7 @@ import (
 	"github.com/doublegrant/doublegrant/reports/drawing"
 )
 
-// ExplorationHTML writes a search as one page that needs nothing else: no network, no script, no other file.
+// ExplorationHTML writes a search as one self-contained page: no network, no script, no other file.
 func ExplorationHTML(w io.Writer, e Exploration) error {
 	return render(w, "exploration.html.tmpl", newExplorationPage(e))
 }
@@ -52,11 +52,11 @@ type counterexampleView struct {
 	Steps     string
 	Lines     []drawing.Line
 	Hidden    int    // lines that are not drawn
-	Shrunk    string // what it was before it was shrunk; empty: it was found as it is
+	Shrunk    string // its size before it was shrunk; empty: it was not
 	Walk      walk
 	Legend    []drawing.LegendKey
-	Replay    string // the command that runs it again
-	PassOn    string // the command that runs it again anywhere
+	Replay    string // the command that runs it again from its file
+	PassOn    string // the command that runs it again on any machine
 	File      string
 }
 
@@ -69,8 +69,10 @@ func newExplorationPage(e Exploration) explorationPage {
 		story := e.story(c)
 		picture := story.Draw()
 		v := counterexampleView{
-			Class: c.Anomaly.Class, Key: c.Anomaly.Key, Note: e.note(c), Certified: c.Anomaly.Certified, Steps: stepCount(c),
-			Lines: story.Lines(), Walk: newWalk(i, picture, story), Legend: picture.Legend(), Replay: e.replay(i), PassOn: e.PassOn(c), File: e.Files[i],
+			Class: c.Anomaly.Class, Key: c.Anomaly.Key, Note: e.note(c), Certified: c.Anomaly.Certified,
+			Steps: stepCount(c),
+			Lines: story.Lines(), Walk: newWalk(i, picture, story), Legend: picture.Legend(), Replay: e.replay(i),
+			PassOn: e.PassOn(c), File: e.Files[i],
 		}
 		if c.Shrunk != nil {
 			v.Shrunk = c.Shrunk.String()
@@ -79,7 +81,8 @@ func newExplorationPage(e Exploration) explorationPage {
 		p.Counterexamples = append(p.Counterexamples, v)
 	}
 	for _, part := range e.Result.Parts {
-		p.Parts = append(p.Parts, partView{part.Budget.Clients, boundsOf(part.Budget), int64(part.Schedules), int64(part.Pruned), runExtent(part)})
+		p.Parts = append(p.Parts, partView{part.Budget.Clients, boundsOf(part.Budget), int64(part.Schedules),
+			int64(part.Pruned), runExtent(part)})
 	}
 	for _, s := range e.Result.Situations {
 		v := situationView{Name: s.Name, Count: s.Count}

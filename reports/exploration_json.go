@@ -12,16 +12,16 @@ import (
 	"github.com/doublegrant/doublegrant/harness/interleave"
 )
 
-// ExplorationKind marks a verdict.json as that of a search; that of a run has no kind.
+// ExplorationKind is the kind in the verdict.json of a search. That of a run has no kind.
 const ExplorationKind = "exploration"
 
-// ExplorationDocument is the content of the verdict.json of a search. What runs have, too, goes by the same name as in
-// [Document]. All lengths of time are integers in nanoseconds; times of steps and operations are virtual.
+// ExplorationDocument is the content of the verdict.json of a search. Fields that runs have as well have the same names
+// as in [Document]. Lengths of time are integers in nanoseconds. Times of steps and operations are virtual.
 type ExplorationDocument struct {
-	Schema   int               `json:"schema"`             // see Schema
-	Kind     string            `json:"kind"`               // see ExplorationKind
-	Name     string            `json:"name"`               //
-	Variant  string            `json:"variant"`            //
+	Schema   int               `json:"schema"` // see Schema
+	Kind     string            `json:"kind"`   // see ExplorationKind
+	Name     string            `json:"name"`
+	Variant  string            `json:"variant"`
 	Verdict  harness.Verdict   `json:"verdict"`            // "valid", "invalid" or "unknown"
 	Summary  string            `json:"summary"`            // the verdict in one sentence
 	Expected string            `json:"expected,omitempty"` // what was expected, if anything
@@ -35,8 +35,9 @@ type ExplorationDocument struct {
 	Elapsed  time.Duration     `json:"elapsed"`
 	Result   interleave.Result `json:"result"`
 	Files    map[int]string    `json:"files,omitempty"`    // index in result.found: file that replays it
-	Versions []Version         `json:"versions,omitempty"` // of what took part
-	Replay   string            `json:"replay,omitempty"`   // the command that replays a recipe of result.found, which comes last
+	Versions []Version         `json:"versions,omitempty"` // of all programs and libraries involved
+	// Replay is the command that replays a recipe of result.found, to which the recipe is appended.
+	Replay string `json:"replay,omitempty"`
 }
 
 // ExplorationDocumentOf returns the content of a search's verdict.json.
@@ -77,8 +78,8 @@ func ExplorationJSON(w io.Writer, e Exploration) error {
 	return nil
 }
 
-// ReadExplorationJSON reads the verdict.json of a search. The error wraps ErrSchema if the version is unknown, or if it is that
-// of a run.
+// ReadExplorationJSON reads the verdict.json of a search. The error wraps ErrSchema if the version is unknown, or if
+// the file is that of a run.
 func ReadExplorationJSON(r io.Reader) (ExplorationDocument, error) {
 	var d ExplorationDocument
 	if err := json.NewDecoder(r).Decode(&d); err != nil {

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// ExplorationSummary writes the summary.md of a search: what one would paste into a pull request.
+// ExplorationSummary writes the summary.md of a search, for a pull request.
 func ExplorationSummary(w io.Writer, e Exploration) error {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "## %s: %s\n\n%s\n\n", e.Verdict(), escapeMarkdown(e.title()), escapeMarkdown(e.Sentence()))
@@ -18,7 +18,7 @@ func ExplorationSummary(w io.Writer, e Exploration) error {
 		fmt.Fprintf(&b, "> %s\n\n", escapeMarkdown(warning))
 	}
 	if len(e.Result.Found) > 0 {
-		// Nothing but a fence ends a code block, so without back quotes nothing in it is markup.
+		// Only a fence ends a code block, so text without back quotes cannot contain markup.
 		board := strings.ReplaceAll(e.whiteboard(e.Result.Found[0]), "`", "'")
 		fmt.Fprintf(&b, "```text\n%s```\n\n", board)
 		aboutClass(&b, e.Result.Found[0].Anomaly.Class)
@@ -44,7 +44,7 @@ func ExplorationSummary(w io.Writer, e Exploration) error {
 	return nil
 }
 
-// repeats lists the commands that show the smallest counterexample again, and the search. A command may be empty.
+// repeats lists the commands that repeat the smallest counterexample, and the search. A command may be empty.
 func (e Exploration) repeats() []fact {
 	all := []fact{{"Replay it", e.replay(0)}}
 	if len(e.Result.Found) > 0 {

@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// textOf returns what write makes of v.
+// textOf returns v as write writes it.
 func textOf[T any](t *testing.T, write func(io.Writer, T) error, v T) string {
 	t.Helper()
 	var b bytes.Buffer
@@ -20,7 +20,7 @@ func textOf[T any](t *testing.T, write func(io.Writer, T) error, v T) string {
 	return b.String()
 }
 
-// junitRead returns the one suite of JUnit's file of rows.
+// junitRead returns the one suite in JUnit's file of rows.
 func junitRead(t *testing.T, rows ...Row) junitSuite {
 	t.Helper()
 	return junitParsed(t, textOf(t, func(w io.Writer, rows []Row) error { return JUnit(w, "suite", rows) }, rows))
@@ -37,12 +37,14 @@ func junitParsed(t *testing.T, text string) junitSuite {
 func TestExplorationsInOneSentence(t *testing.T) {
 	all := searches()
 	for name, want := range map[string][2]string{
-		"race":      {"2 counterexamples, the smallest of 5 steps: immortal-mark and duplicate-delivery.", "5 steps"},
-		"blind":     {"A counterexample of 7 steps: stolen-release.", "7 steps"},
-		"exhausted": {"No interleaving of 3 clients breaks it: all 5,040 schedules, at most 1 crash and 1 expiry.", "all 5,040 hold"},
-		"budget":    {"Nothing can be said after 120,000 schedules in 10.0 s: budget reached.", "undecided after 120,000"},
-		"empty":     {"Nothing can be said after 0 schedules in 0 s: the search ended early.", "undecided after 0"},
-		"nothing":   {"Nothing can be said after 0 schedules in 0 s: there was nothing to run.", "undecided after 0"},
+		"race":  {"2 counterexamples, the smallest of 5 steps: immortal-mark and duplicate-delivery.", "5 steps"},
+		"blind": {"A counterexample of 7 steps: stolen-release.", "7 steps"},
+		"exhausted": {"No interleaving of 3 clients breaks it: all 5,040 schedules, at most 1 crash and 1 expiry.",
+			"all 5,040 hold"},
+		"budget": {"Nothing can be said after 120,000 schedules in 10.0 s: budget reached.",
+			"undecided after 120,000"},
+		"empty":   {"Nothing can be said after 0 schedules in 0 s: the search ended early.", "undecided after 0"},
+		"nothing": {"Nothing can be said after 0 schedules in 0 s: there was nothing to run.", "undecided after 0"},
 	} {
 		require.Equal(t, want[0], all[name].Sentence())
 		require.Equal(t, want[1], all[name].Brief())
@@ -50,7 +52,8 @@ func TestExplorationsInOneSentence(t *testing.T) {
 	require.Equal(t, harness.Unknown, all["nothing"].Verdict())
 	pruned := all["exhausted"]
 	pruned.Result.Pruned, pruned.Result.Budget = 9, interleave.Budget{Clients: 3}
-	require.Equal(t, "No interleaving of 3 clients breaks it: all 5,040 schedules that differ, without crash, expiry or failover.", pruned.Sentence())
+	require.Equal(t, "No interleaving of 3 clients breaks it: all 5,040 schedules that differ, without crash, expiry "+
+		"or failover.", pruned.Sentence())
 }
 
 func TestSearchJSONRoundTrip(t *testing.T) {
@@ -74,7 +77,8 @@ func TestSearchJSONRoundTrip(t *testing.T) {
 func TestSummaryOfASearch(t *testing.T) {
 	s := textOf(t, ExplorationSummary, searches()["race"])
 	for _, want := range []string{
-		"## invalid: dedup/get-set", "```text\nimmortal-mark in 5 steps:\n  1  client 1  GET msg    (nil)\n", "Expected duplicate-delivery: **met**",
+		"## invalid: dedup/get-set", "```text\nimmortal-mark in 5 steps:\n  1  client 1  GET msg    (nil)\n",
+		"Expected duplicate-delivery: **met**",
 		"Replay it: `doublegrant explore --replay anomalies/immortal-mark.json`", "| schedules | 702 |",
 	} {
 		require.Contains(t, s, want)
@@ -86,7 +90,8 @@ func TestSummaryOfASearch(t *testing.T) {
 }
 
 func TestExplorerIsAColumnWhereItWasAsked(t *testing.T) {
-	run, search := Row{Name: "run", Variant: "lock/x", Ops: 7, Verdict: harness.Valid}, searches()["exhausted"].Row("x/report.html")
+	run, search := Row{Name: "run", Variant: "lock/x", Ops: 7, Verdict: harness.Valid},
+		searches()["exhausted"].Row("x/report.html")
 	mixed := run
 	mixed.Explorer = "4 steps"
 	for _, rows := range [][]Row{{run, search}, {mixed, run}} {

@@ -16,7 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// pageOf returns what write makes of v, parsed strictly: it is XHTML, so that what was not closed or escaped does not pass.
+// pageOf returns v as write writes it, parsed strictly as XHTML, so that unclosed or unescaped text fails.
 func pageOf[T any](t *testing.T, write func(io.Writer, T) error, v T) string {
 	t.Helper()
 	page := textOf(t, write, v)
@@ -35,7 +35,7 @@ func wellFormed(t *testing.T, html string) {
 	})
 }
 
-// eachElement calls see at the start of each element of a page. What see decodes is not visited.
+// eachElement calls see at the start of each element of a page. Elements that see decodes are not visited.
 func eachElement(t *testing.T, html string, see func(d *xml.Decoder, start xml.StartElement)) {
 	t.Helper()
 	d := xml.NewDecoder(strings.NewReader(html))
@@ -52,7 +52,7 @@ func eachElement(t *testing.T, html string, see func(d *xml.Decoder, start xml.S
 	}
 }
 
-// pages returns every sort of page, by name.
+// pages returns every kind of page, by name.
 func pages(t *testing.T) map[string]string {
 	t.Helper()
 	all := map[string]string{"index of nothing": textOf(t, Index, nil), "nothing": textOf(t, HTML, Report{})}
@@ -68,12 +68,13 @@ func pages(t *testing.T) map[string]string {
 	all["index"] = textOf(t, Index, rows)
 	once, soak := suiteWith(tally.Met, tally.NotMet, tally.Failed), suiteWith(tally.Met, tally.Unsaid)
 	soak.For = time.Hour
-	all["suite"], all["merged"], all["soak"] = textOf(t, SuiteHTML, once), textOf(t, SuiteHTML, mergedSuite()), textOf(t, SuiteHTML, soak)
+	all["suite"], all["merged"], all["soak"] = textOf(t, SuiteHTML, once), textOf(t, SuiteHTML, mergedSuite()),
+		textOf(t, SuiteHTML, soak)
 	all["reproduction"] = textOf(t, ReproductionHTML, split())
 	return all
 }
 
-// Nothing of a page comes from elsewhere, and no text breaks out of its place.
+// A page loads nothing from elsewhere, and no text breaks out of its place.
 func TestEveryPageIsWholeAndHarmless(t *testing.T) {
 	for name, page := range pages(t) {
 		wellFormed(t, page)
@@ -83,7 +84,7 @@ func TestEveryPageIsWholeAndHarmless(t *testing.T) {
 	}
 }
 
-// What a page says, by its name in pages.
+// The texts that a page must contain, by its name in pages.
 func TestPagesTellTheFacts(t *testing.T) {
 	all := pages(t)
 	for name, facts := range map[string][]string{
@@ -91,14 +92,18 @@ func TestPagesTellTheFacts(t *testing.T) {
 		"rich": {
 			"lock/set-nx-px", "1234567890123", "expected double-grant: met", "two owners for", "certified by porcupine",
 			`href="anomalies/0.html"`, "partition-primary", "refused (held)", "connection refused", "group cut off",
-			"writes of clients after the promotion", "old primary joins", "porcupine agreed on 38 of 38 keys", "&#43;switch-master",
+			"writes of clients after the promotion", "old primary joins", "porcupine agreed on 38 of 38 keys",
+			"&#43;switch-master",
 			"24 in 3 groups", "mutex was 262,144 operations behind", "no client crashed while it held a lock",
 		},
 		"explore race": {
-			"dedup/get-set", "expected duplicate-delivery: met", "at most 1 crash and 1 expiry", "GET; if absent SET, EXPIRE, deliver",
+			"dedup/get-set", "expected duplicate-delivery: met", "at most 1 crash and 1 expiry",
+			"GET; if absent SET, EXPIRE, deliver",
 			"Atomic operations by Lua (article), plan one", "2026-11-21 04:00 UTC", "15,455", "800 µs", "everything",
-			"duplicate-delivery in 7 steps", "two workers were told that they are the first", "clients 1 and 2 were both told",
-			`href="anomalies/immortal-mark.json"`, "10.005 s", "crashes", "<pre>doublegrant explore dedup/get-set --clients 3</pre>",
+			"duplicate-delivery in 7 steps", "two workers were told that they are the first",
+			"clients 1 and 2 were both told",
+			`href="anomalies/immortal-mark.json"`, "10.005 s", "crashes",
+			"<pre>doublegrant explore dedup/get-set --clients 3</pre>",
 			"--replay anomalies/duplicate-delivery.json</pre>",
 		},
 		"overlapping":      {"Faults: 1 refuse, 2 partition-primary, 3 slicer, ", "after fault 2, partition-primary"},
@@ -120,7 +125,7 @@ func TestPagesTellTheFacts(t *testing.T) {
 	}
 }
 
-// copied returns a page as its commands are copied: without the marks around their words.
+// copied returns a page's text as it is copied: without the markup around the words of commands.
 func copied(page string) string {
 	return strings.NewReplacer("<span>", "", "</span>", "").Replace(page)
 }
@@ -139,7 +144,7 @@ func TestHostileTextIsEscapedEverywhere(t *testing.T) {
 	require.NotContains(t, pageOf(t, Index, []Row{RowOf(r, "javascript:alert(1)")}), `href="javascript`)
 }
 
-// withoutCode drops code spans, in which Markdown shows everything as it is.
+// withoutCode drops code spans, in which Markdown shows everything unchanged.
 func withoutCode(s string) string {
 	var b strings.Builder
 	for i, part := range strings.Split(strings.ReplaceAll(s, "\\`", ""), "`") {
@@ -190,11 +195,12 @@ func TestThePictureShowsTheSpansThatTheCheckerJudged(t *testing.T) {
 				a.Spans[i].To, a.Spans[i].Until = 0, harness.NothingEnds
 			}
 		}, 1, []string{"on: its lease has no end", "two owners without end"}},
-		// Only certain holds exclude each other.
+		// Only certain holds cannot overlap.
 		"perhaps held": {kind(harness.PossibleHold), 0, []string{
 			`<rect class="hold maybe"`, "may have k from 1.211 s to 3.190 s", "</i>perhaps held</span>"}},
 		"past": {kind(harness.PastLease), 0, []string{
-			`<rect class="hold past"`, "every lease is over from 1.211 s to 3.190 s", "</i>every lease is over</span>"}},
+			`<rect class="hold past"`, "every lease is over from 1.211 s to 3.190 s",
+			"</i>every lease is over</span>"}},
 		"next owner": {kind(harness.NextOwner), 0, []string{
 			"granted from 1.211 s on, and wrote before 3.190 s", "</i>the next owner has been granted it</span>"}},
 		"largest token": {kind(harness.LargestToken), 0, []string{
@@ -207,7 +213,8 @@ func TestThePictureShowsTheSpansThatTheCheckerJudged(t *testing.T) {
 		page := anomalyPage(t, a)
 		require.Equal(t, 2, strings.Count(page, `<rect class="hold`), name)
 		require.Equal(t, c.overlaps, strings.Count(page, `class="overlap"`), name)
-		require.Equal(t, c.overlaps > 0, strings.Contains(page, "two owners for") || strings.Contains(page, "two owners without"), name)
+		require.Equal(t, c.overlaps > 0, strings.Contains(page, "two owners for") ||
+			strings.Contains(page, "two owners without"), name)
 		for _, text := range c.want {
 			require.Contains(t, page, text, name)
 		}
@@ -245,10 +252,12 @@ func TestJSONHasListsAndNames(t *testing.T) {
 	bare := Exploration{Result: interleave.Result{Found: []interleave.Counterexample{{}}}}
 	for text, c := range map[string]struct{ has, hasNot []string }{
 		textOf(t, JSON, Report{}): {
-			[]string{`"verdict": "unknown"`, `"anomalies": []`, `"failovers": []`, `"totals": {}`, `"end": null`, `"schema": 1`}, []string{`"met"`},
+			[]string{`"verdict": "unknown"`, `"anomalies": []`, `"failovers": []`, `"totals": {}`, `"end": null`,
+				`"schema": 1`}, []string{`"met"`},
 		},
 		textOf(t, ExplorationJSON, Exploration{}): {
-			[]string{`"schema": 1`, `"kind": "exploration"`, `"verdict": "unknown"`, `"found": []`, `"elapsed": 0`}, []string{`"met"`, `"started"`},
+			[]string{`"schema": 1`, `"kind": "exploration"`, `"verdict": "unknown"`, `"found": []`, `"elapsed": 0`},
+			[]string{`"met"`, `"started"`},
 		},
 		textOf(t, ExplorationJSON, bare): {nil, []string{"null"}},
 	} {
@@ -263,16 +272,19 @@ func TestJSONHasListsAndNames(t *testing.T) {
 }
 
 func TestSentences(t *testing.T) {
-	silent := Report{Judged: harness.Judged{Judgements: []harness.Judgement{{Checker: "lock", Reason: "no contention."}}}}
+	silent := Report{Judged: harness.Judged{Judgements: []harness.Judgement{{Checker: "lock",
+		Reason: "no contention."}}}}
 	require.Equal(t, "Nothing can be said: nothing was judged.", Report{}.Sentence())
 	require.Equal(t, "Nothing can be said: lock: no contention.", silent.Sentence())
-	require.Regexp(t, `^No violation in [\d,]+ operations of 24 clients through 2 faults\.$`, report(t, analysistest.Synthetic(), valid()).Sentence())
+	require.Regexp(t, `^No violation in [\d,]+ operations of 24 clients through 2 faults\.$`,
+		report(t, analysistest.Synthetic(), valid()).Sentence())
 }
 
 func TestJUnit(t *testing.T) {
 	rows := []Row{
 		{Name: "valid", Verdict: harness.Valid},
-		{Name: "invalid", Verdict: harness.Invalid, Sentence: "Found 1 double-grant.", First: "two owners", Command: "doublegrant run x"},
+		{Name: "invalid", Verdict: harness.Invalid, Sentence: "Found 1 double-grant.", First: "two owners",
+			Command: "doublegrant run x"},
 		{Name: "unknown", Verdict: harness.Unknown},
 		{Name: "invalid as expected", Verdict: harness.Invalid, Expected: "double-grant", Met: true},
 		{Name: "valid, not as expected", Verdict: harness.Valid, Expected: "double-grant"},
@@ -283,7 +295,8 @@ func TestJUnit(t *testing.T) {
 	}
 	s := junitRead(t, rows...)
 	require.Equal(t, [3]int{11, 5, 2}, [3]int{s.Tests, s.Failures, s.Errors})
-	for i, want := range []string{"", "failure", "error", "", "failure", "failure", "", "failure", "failure", "", "error"} {
+	for i, want := range []string{"", "failure", "error", "", "failure", "failure", "", "failure", "failure", "",
+		"error"} {
 		require.Equal(t, want == "failure", s.Cases[i].Failure != nil, rows[i].Name)
 		require.Equal(t, want == "error", s.Cases[i].Error != nil, rows[i].Name)
 	}
@@ -293,7 +306,8 @@ func TestJUnit(t *testing.T) {
 
 func TestSummary(t *testing.T) {
 	b := textOf(t, Summary, demos(t)["rich"])
-	for _, want := range []string{"## invalid: lock/set-nx-px", "194 double-grant", "First anomaly", "`lock:4`", "2 failovers", "median", "Run it again", "> mutex was 262,144 operations behind"} {
+	for _, want := range []string{"## invalid: lock/set-nx-px", "194 double-grant", "First anomaly", "`lock:4`",
+		"2 failovers", "median", "Run it again", "> mutex was 262,144 operations behind"} {
 		require.Contains(t, b, want)
 	}
 	b = textOf(t, Summary, report(t, analysistest.OneKill(), valid()))
@@ -302,7 +316,8 @@ func TestSummary(t *testing.T) {
 }
 
 func TestTablesKeepTheirShape(t *testing.T) {
-	b := textOf(t, CompareMarkdown, []Row{{Variant: "a|b`c", Regime: "x\ny", Found: "1 |", First: "<b>"}, RowOf(hostile(t), "")})
+	b := textOf(t, CompareMarkdown, []Row{{Variant: "a|b`c", Regime: "x\ny", Found: "1 |", First: "<b>"},
+		RowOf(hostile(t), "")})
 	for _, line := range strings.Split(strings.TrimSpace(b), "\n") {
 		require.Equal(t, 9, strings.Count(strings.ReplaceAll(line, `\|`, ""), "|"), line)
 	}

@@ -23,19 +23,20 @@ var files embed.FS
 
 const (
 	maxAnomalies = 20  // the most anomalies that are shown with their operations
-	openAnomaly  = 3   // the anomalies that are unfolded at first
+	openAnomaly  = 3   // the number of anomalies that are unfolded at first
 	maxEvents    = 200 // the most events that are listed
-	maxFalls     = 2   // the most failovers that are each drawn; of more, only the slowest
+	maxFalls     = 2   // the most failovers that are all drawn; if there are more, only the slowest is
 )
 
-// HTML writes the report as one page that needs nothing else: no network, no script, no other file.
+// HTML writes the report as one self-contained page: no network, no script, no other file.
 func HTML(w io.Writer, r Report) error {
 	return render(w, "report.html.tmpl", newPage(r))
 }
 
 // render fills in one of the embedded templates.
 func render(w io.Writer, name string, data any) error {
-	t, err := template.New(name).Funcs(helpers()).ParseFS(files, name, "drawing.html.tmpl", "class.html.tmpl", "walk.html.tmpl")
+	t, err := template.New(name).Funcs(helpers()).ParseFS(files, name, "drawing.html.tmpl", "class.html.tmpl",
+		"walk.html.tmpl")
 	if err != nil {
 		return fmt.Errorf("reports: parse %s: %w", name, err)
 	}
@@ -49,8 +50,8 @@ func render(w io.Writer, name string, data any) error {
 	return nil
 }
 
-// printable replaces control characters, which a page must not have even escaped, and characters that turn the direction of all
-// text after them.
+// printable replaces control characters, which a page must not contain even escaped, and characters that change the
+// direction of all text after them.
 func printable(r rune) rune {
 	if unicode.IsControl(r) && r != '\n' && r != '\t' || unicode.Is(unicode.Bidi_Control, r) {
 		return unicode.ReplacementChar
@@ -60,14 +61,16 @@ func printable(r rune) rune {
 
 func helpers() template.FuncMap {
 	return template.FuncMap{
-		"dur": units.Duration, "took": units.Took, "at": units.At, "after": units.After, "count": units.Count, "times": countOrNever,
-		"clip": units.Clip, "rate": units.Rate, "figure": units.Figure, "whole": units.Whole,
-		"inc": func(i int) int { return i + 1 }, "css": style, "class": drawing.OutcomeClass, "outcome": drawing.OutcomeText, "say": sayFigure, "words": words, "memory": units.Size,
+		"dur": units.Duration, "took": units.Took, "at": units.At, "after": units.After, "count": units.Count,
+		"times": countOrNever,
+		"clip":  units.Clip, "rate": units.Rate, "figure": units.Figure, "whole": units.Whole,
+		"inc": func(i int) int { return i + 1 }, "css": style, "class": drawing.OutcomeClass,
+		"outcome": drawing.OutcomeText, "say": sayFigure, "words": words, "memory": units.Size,
 	}
 }
 
-// words splits a command line at its blanks, so that a page breaks lines there and not at hyphens: of "--" and "-" in two lines nobody
-// knows whether a blank is between them.
+// words splits a command line at its blanks, so that a page breaks lines there and not at hyphens. A "--" broken into
+// two lines looks as if it contained a blank.
 func words(command string) []string { return strings.Split(command, " ") }
 
 // style returns the stylesheet of every page.
@@ -87,7 +90,7 @@ type page struct {
 	Classes   []classCount
 	Anomalies []anomalyView
 	Charts    charts
-	FaultKey  string // the key to the numbers of faults in charts; empty: the charts have the names
+	FaultKey  string // explains the numbers of faults in charts; empty: the charts show names
 	Falls     []drawnFailover
 	Table     *failoverTable
 	Events    []harness.Event
@@ -129,7 +132,7 @@ type drawnFailover struct {
 	Picture drawing.Drawing
 }
 
-// Head names the failover: its cause, and who followed whom.
+// Head returns the failover's cause, its old and its new primary.
 func (d drawnFailover) Head() string {
 	s := d.Cause()
 	switch {
@@ -144,22 +147,23 @@ func (d drawnFailover) Head() string {
 	return s
 }
 
-// Ranges reports whether an outage is given as a range.
+// Ranges reports whether an outage is a range.
 func (d drawnFailover) Ranges() bool { return d.Outage.IsRange() || d.Writes.IsRange() }
 
 func newPage(r Report) page {
-	events := listed(r.History.Events)
+	events := listedEvents(r.History.Events)
 	return page{
 		Report: r, Verdict: r.Judged.Verdict.String(), Sentence: r.Sentence(), Warnings: r.warnings(),
-		Setup: setup(r), Totals: totals(r.Stats), Classes: classCounts(r.Judged), Anomalies: anomalyViews(r), Charts: drawCharts(r),
+		Setup: setup(r), Totals: totals(r.Stats), Classes: classCounts(r.Judged), Anomalies: anomalyViews(r),
+		Charts:   drawCharts(r),
 		FaultKey: drawing.FaultKey(r.History.Faults),
 		Falls:    drawnFailovers(r.Failovers), Table: severalFailovers(r.Failovers),
 		Events: events[:min(len(events), maxEvents)], AllEvents: len(events),
 	}
 }
 
-// listed returns the events that are worth a line: how well clocks are known is among the figures.
-func listed(events []harness.Event) (all []harness.Event) {
+// listedEvents returns the events that get a line. The uncertainty of clocks is shown among the figures instead.
+func listedEvents(events []harness.Event) (all []harness.Event) {
 	for _, e := range events {
 		if e.Kind != harness.EventClockBound {
 			all = append(all, e)
@@ -181,7 +185,8 @@ func setup(r Report) []fact {
 			all = append(all, fact{name, r.label(name)})
 		}
 	}
-	all = append(all, fact{"seed", fmt.Sprint(m.Seed)}, fact{"clients", clients(m)}, fact{"duration", units.Duration(r.Elapsed)})
+	all = append(all, fact{"seed", fmt.Sprint(m.Seed)}, fact{"clients", clients(m)},
+		fact{"duration", units.Duration(r.Elapsed)})
 	if m.Open {
 		all = append(all, fact{"pacing", "open: latency counts from when an operation was meant to begin"})
 	}
@@ -201,7 +206,7 @@ func totals(s analysis.Stats) []fact {
 	}
 }
 
-// clients returns the number of clients, with riders and groups if there were any.
+// clients returns the number of clients, with riders and groups if there are any.
 func clients(m harness.Meta) string {
 	s := units.Count(int64(m.Workers))
 	if riders := m.Workers - m.Clients; m.Clients > 0 && riders > 0 {
@@ -236,9 +241,9 @@ type anomalyView struct {
 	Picture drawing.Drawing
 	Listed  []opView
 	Hidden  int                 // operations that are not listed
-	Legend  []drawing.LegendKey // what the light bars mean
-	Cut     bool                // the picture leaves times out
-	Two     []string            // for how long two owners held the key
+	Legend  []drawing.LegendKey // of the light bars
+	Cut     bool                // the picture leaves out some time
+	Two     []string            // how long two owners held the key, for each overlap
 }
 
 // opView is one row of the table of operations.
@@ -267,7 +272,7 @@ func anomalyViews(r Report) []anomalyView {
 	return all
 }
 
-// describeLength says how long a span lasts.
+// describeLength returns how long a span lasts, in words.
 func describeLength(s harness.Span) string {
 	if s.To == 0 {
 		return "without end"
@@ -279,12 +284,13 @@ func opViews(a harness.Anomaly, meta harness.Meta) []opView {
 	var all []opView
 	ops := drawing.Shown(a.Ops)
 	for _, op := range ops {
-		all = append(all, opView{Op: op, Who: nameClient(op.Client, meta), Since: op.Call - ops[0].Call, Took: op.Return - op.Call})
+		all = append(all, opView{Op: op, Who: nameClient(op.Client, meta), Since: op.Call - ops[0].Call,
+			Took: op.Return - op.Call})
 	}
 	return all
 }
 
-// nameClient names a client, and its worker when the id has moved on.
+// nameClient names a client, with its worker if that has a new id.
 func nameClient(client int, meta harness.Meta) string {
 	switch w := meta.Worker(client); {
 	case client < 0:
@@ -297,7 +303,8 @@ func nameClient(client int, meta harness.Meta) string {
 }
 
 func drawCharts(r Report) charts {
-	c := charts{Width: r.Stats.Width, Peak: drawing.GroupPeak(r.Stats), Hidden: max(0, r.History.Meta.Groups-drawing.MaxGroupRows)}
+	c := charts{Width: r.Stats.Width, Peak: drawing.GroupPeak(r.Stats),
+		Hidden: max(0, r.History.Meta.Groups-drawing.MaxGroupRows)}
 	if r.Stats.Totals.All() == 0 {
 		return c
 	}
@@ -317,7 +324,7 @@ func drawCharts(r Report) charts {
 
 func drawingPointer(d drawing.Drawing) *drawing.Drawing { return &d }
 
-// drawnFailovers returns the failovers that are drawn: all of a few, or the slowest of many.
+// drawnFailovers returns the failovers to draw: all if there are few, otherwise the slowest.
 func drawnFailovers(all []analysis.Failover) []drawnFailover {
 	var some []drawnFailover
 	worst := slowest(all)

@@ -9,7 +9,7 @@ import (
 	"github.com/doublegrant/doublegrant/harness/units"
 )
 
-// Index writes one page, as self-contained as a report, that lists many runs and links to the report of each.
+// Index writes one self-contained page that lists many runs and links to their reports.
 func Index(w io.Writer, rows []Row) error {
 	return render(w, "index.html.tmpl", newIndex(rows))
 }
@@ -22,7 +22,7 @@ type index struct {
 	Sentence string
 	Elapsed  time.Duration
 	Expects  bool // some run has an expectation
-	Explored bool // the explorer was asked about some run
+	Explored bool // some row has an answer of the explorer
 }
 
 type indexRow struct {
@@ -40,7 +40,8 @@ func newIndex(rows []Row) index {
 	passed := 0
 	for _, r := range rows {
 		one := indexRow{
-			Row: r, Title: r.title(), About: r.about(), Passed: r.passed(), Result: r.Verdict.String(), Count: r.orDashForSearch(units.Count(r.Ops)), Pace: r.orDashForSearch(units.Whole(r.Rate)),
+			Row: r, Title: r.title(), About: r.about(), Passed: r.passed(), Result: r.Verdict.String(),
+			Count: r.orDashForSearch(units.Count(r.Ops)), Pace: r.orDashForSearch(units.Whole(r.Rate)),
 		}
 		if one.Passed {
 			passed++
@@ -55,11 +56,12 @@ func newIndex(rows []Row) index {
 	case passed < len(rows):
 		x.Tone, x.Word = harness.Invalid.String(), "failed"
 	}
-	x.Sentence = units.Count(int64(passed)) + " of " + units.Plural(int64(len(rows)), "run", "runs") + " ended as they should."
+	x.Sentence = units.Count(int64(passed)) + " of " + units.Plural(int64(len(rows)), "run", "runs") +
+		" ended as they should."
 	return x
 }
 
-// title returns the name of a run on a page: the variant, if the name says no more than the variant and the regime.
+// title returns the name of a run on a page: the variant, if the name contains only the variant and the regime.
 func (r Row) title() string {
 	parts := []string{r.Variant}
 	if r.Regime != "" {
@@ -71,7 +73,7 @@ func (r Row) title() string {
 	return r.Name
 }
 
-// about returns what tells runs of one variant apart: regime and faults, or the bounds of a search.
+// about returns what distinguishes runs of one variant: regime and faults, or the bounds of a search.
 func (r Row) about() string {
 	if r.Ops == 0 {
 		return r.Regime

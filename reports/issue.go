@@ -9,8 +9,8 @@ import (
 	"github.com/doublegrant/doublegrant/harness/units"
 )
 
-// IssueMarkdown writes a search as text for an issue tracker: each counterexample with what was promised, what was found, the
-// steps and how to repeat it, and the versions of all that took part.
+// IssueMarkdown writes a search as text for an issue tracker: each counterexample with the promise, the finding, the
+// steps and the command that repeats it, and the versions of all programs and libraries involved.
 func IssueMarkdown(w io.Writer, e Exploration) error {
 	var b bytes.Buffer
 	if len(e.Result.Found) == 0 {
@@ -44,9 +44,11 @@ func (e Exploration) issue(w io.Writer, c interleave.Counterexample) error {
 	fmt.Fprint(w, "\n\n")
 	var rows [][]string
 	for _, l := range e.story(c).Lines() {
-		rows = append(rows, []string{l.Number, units.At(l.At), escapeMarkdown(l.Who), markdownCode(l.Command), markdownCode(l.Reply), escapeMarkdown(l.Belief)})
+		rows = append(rows, []string{l.Number, units.At(l.At), escapeMarkdown(l.Who), markdownCode(l.Command),
+			markdownCode(l.Reply), escapeMarkdown(l.Belief)})
 	}
-	if err := markdownTable(w, []string{":step", ":at", "client", "command", "reply", "believes now"}, rows); err != nil {
+	heads := []string{":step", ":at", "client", "command", "reply", "believes now"}
+	if err := markdownTable(w, heads, rows); err != nil {
 		return err
 	}
 	fmt.Fprintln(w)
@@ -56,7 +58,7 @@ func (e Exploration) issue(w io.Writer, c interleave.Counterexample) error {
 	return nil
 }
 
-// writeSetup writes what was searched, the versions, and how to search again.
+// writeSetup writes what was searched, the versions, and the command that repeats the search.
 func (e Exploration) writeSetup(w io.Writer) error {
 	var rows [][]string
 	for _, v := range e.Versions {

@@ -12,15 +12,15 @@ import (
 	"github.com/doublegrant/doublegrant/harness/tally"
 )
 
-// Schema is the version of verdict.json. From the first release on it changes when a field changes its meaning or goes
-// away. Before that it stays 1, and the changelog says which fields changed.
+// Schema is the version of verdict.json. From the first release on it changes when a field changes its meaning or is
+// removed. Before that it stays 1, and the changelog lists changed fields.
 const Schema = 1
 
 // ErrSchema marks a verdict.json of another version.
 var ErrSchema = errors.New("unknown schema")
 
-// Document is the content of verdict.json. All times and lengths of time are integers in nanoseconds; times count from
-// the start of the run.
+// Document is the content of verdict.json. Times and lengths of time are integers in nanoseconds. Times count from the
+// start of the run.
 type Document struct {
 	Schema     int                   `json:"schema"` // see Schema
 	Name       string                `json:"name"`
@@ -34,16 +34,17 @@ type Document struct {
 	Totals     map[harness.Class]int `json:"totals"`               // violations by class
 	Certified  int                   `json:"certified"`            // violations that porcupine confirmed
 	Judgements []harness.Judgement   `json:"judgements"`           // one for each checker
-	Situations []harness.Situation   `json:"situations,omitempty"` // met, and with a count of 0 never met
+	Situations []harness.Situation   `json:"situations,omitempty"` // those with a count of 0 were never met
 	Anomalies  []harness.Anomaly     `json:"anomalies"`            // the first of each class, in order of time
-	Notes      []string              `json:"notes,omitempty"`      // what the history does not hold, such as who watched no longer
-	Pages      map[int]string        `json:"pages,omitempty"`      // index in anomalies: page that draws it
-	Stats      analysis.Stats        `json:"stats"`                // totals; without the timeline
-	Failovers  []analysis.Failover   `json:"failovers"`
-	Figures    *tally.Figures        `json:"failoverFigures,omitempty"` // of several failovers
-	Faults     []harness.Fault       `json:"faults"`
-	Meta       harness.Meta          `json:"meta"`
-	End        *harness.End          `json:"end"` // null: the record stops before the run did
+	// Notes are remarks that the history does not hold, such as which watchers fell behind.
+	Notes     []string            `json:"notes,omitempty"`
+	Pages     map[int]string      `json:"pages,omitempty"` // index in anomalies: page that draws it
+	Stats     analysis.Stats      `json:"stats"`           // totals; without the timeline
+	Failovers []analysis.Failover `json:"failovers"`
+	Figures   *tally.Figures      `json:"failoverFigures,omitempty"` // of several failovers
+	Faults    []harness.Fault     `json:"faults"`
+	Meta      harness.Meta        `json:"meta"`
+	End       *harness.End        `json:"end"` // null: the record stops before the run did
 }
 
 // DocumentOf returns the content of a report's verdict.json.
@@ -51,9 +52,11 @@ func DocumentOf(r Report) Document {
 	d := Document{
 		Schema: Schema, Name: r.Name, Verdict: r.Judged.Verdict, Summary: r.Sentence(), Expected: r.Expected,
 		Command: r.Command, Labels: r.Labels, Elapsed: r.Elapsed, Totals: r.Judged.Totals,
-		Certified: r.Judged.Certified, Judgements: list(r.Judged.Judgements), Anomalies: list(r.Judged.Anomalies), Situations: r.Judged.Situations,
-		Notes: r.Notes, Pages: r.Pages, Stats: r.Stats, Failovers: list(r.Failovers), Faults: list(r.History.Faults),
-		Meta: r.History.Meta, End: r.History.End,
+		Certified: r.Judged.Certified, Judgements: list(r.Judged.Judgements), Anomalies: list(r.Judged.Anomalies),
+		Situations: r.Judged.Situations,
+		Notes:      r.Notes, Pages: r.Pages, Stats: r.Stats, Failovers: list(r.Failovers),
+		Faults: list(r.History.Faults),
+		Meta:   r.History.Meta, End: r.History.End,
 	}
 	if len(r.Failovers) > 1 {
 		f := figuresOf(r.Failovers)
@@ -69,7 +72,7 @@ func DocumentOf(r Report) Document {
 	return d
 }
 
-// list turns nil into an empty list, which JSON writes as [] and not as null.
+// list turns nil into an empty list, which JSON writes as [] instead of null.
 func list[T any](s []T) []T {
 	if s == nil {
 		return []T{}
@@ -87,7 +90,8 @@ func JSON(w io.Writer, r Report) error {
 	return nil
 }
 
-// ReadJSON reads the verdict.json of a run. The error wraps ErrSchema if the version is unknown, or if it is that of a search.
+// ReadJSON reads the verdict.json of a run. The error wraps ErrSchema if the version is unknown, or if the file is that
+// of a search.
 func ReadJSON(r io.Reader) (Document, error) {
 	var d struct {
 		Document
@@ -103,11 +107,12 @@ func ReadJSON(r io.Reader) (Document, error) {
 	return d.Document, nil
 }
 
-// Row sums up a document in one line, as RowOf does for a report.
+// Row summarizes a document in one line, as RowOf does for a report.
 func (d Document) Row(link string) Row {
 	r := Report{
 		Name: d.Name, Command: d.Command, Labels: d.Labels, Stats: d.Stats, Expected: d.Expected, Elapsed: d.Elapsed,
-		Judged:  harness.Judged{Verdict: d.Verdict, Totals: d.Totals, Judgements: d.Judgements, Anomalies: d.Anomalies, Situations: d.Situations},
+		Judged: harness.Judged{Verdict: d.Verdict, Totals: d.Totals, Judgements: d.Judgements, Anomalies: d.Anomalies,
+			Situations: d.Situations},
 		History: harness.History{Meta: d.Meta, Faults: d.Faults, End: d.End},
 	}
 	r.Met = d.Met != nil && *d.Met

@@ -9,8 +9,8 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 )
 
-// JUnit writes runs as one test suite, with a test case for each run. A run with an expectation passes if it was met, and fails
-// otherwise. A run without one passes if valid, fails if invalid, and is an error if unknown.
+// JUnit writes runs as one test suite with a test case for each run. A run with an expectation passes if that was met,
+// and fails otherwise. A run without one passes if valid, fails if invalid, and is an error if unknown.
 func JUnit(w io.Writer, name string, rows []Row) error {
 	suite := junitSuite{Name: name, Tests: len(rows)}
 	total := time.Duration(0)
@@ -65,7 +65,8 @@ type junitProblem struct {
 }
 
 func junitCaseOf(r Row) junitCase {
-	c := junitCase{Name: r.Name, Class: "doublegrant", Time: seconds(r.Elapsed), Out: r.Verdict.String() + ": " + r.Sentence}
+	c := junitCase{Name: r.Name, Class: "doublegrant", Time: seconds(r.Elapsed),
+		Out: r.Verdict.String() + ": " + r.Sentence}
 	if r.Unasked != "" {
 		c.Out += " " + r.Unasked
 	}

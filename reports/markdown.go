@@ -7,7 +7,7 @@ import (
 	"unicode"
 )
 
-// escapeMarkdown writes s so that Markdown shows it as it is: no markup, no HTML, no mentions, one line.
+// escapeMarkdown escapes s so that Markdown shows it unchanged: no markup, no HTML, no mentions, one line.
 func escapeMarkdown(s string) string {
 	var b strings.Builder
 	for _, r := range oneLine(s) {
@@ -30,7 +30,7 @@ func escapeMarkdown(s string) string {
 	return b.String()
 }
 
-// markdownCode writes s as code that is safe in a table, too.
+// markdownCode writes s as code, also inside a table.
 func markdownCode(s string) string {
 	s = strings.ReplaceAll(oneLine(s), "`", "'")
 	if strings.TrimSpace(s) == "" {
@@ -39,8 +39,8 @@ func markdownCode(s string) string {
 	return "`" + strings.ReplaceAll(s, "|", "\\|") + "`"
 }
 
-// markdownCommand writes a command line as code outside tables, so that it can be copied as it is; one with back quotes as text,
-// since these would end the code.
+// markdownCommand writes a command line as code outside tables, so that it can be copied unchanged. A command with back
+// quotes is written as text, since they would end the code.
 func markdownCommand(s string) string {
 	if strings.Contains(s, "`") {
 		return escapeMarkdown(s)
@@ -48,7 +48,7 @@ func markdownCommand(s string) string {
 	return "`" + oneLine(s) + "`"
 }
 
-// oneLine replaces line breaks, control characters and what turns the direction of text by spaces.
+// oneLine replaces line breaks, control characters and characters that change the direction of text by spaces.
 func oneLine(s string) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) || r == '\u2028' || r == '\u2029' {

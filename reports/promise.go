@@ -2,7 +2,7 @@ package reports
 
 import "github.com/doublegrant/doublegrant/harness"
 
-// promises says for each class of violation which promise it breaks.
+// promises has, for each class of violation, the promise that it breaks.
 var promises = map[harness.Class]string{
 	harness.DoubleGrant:       "While a client's lease lasts, no other client is granted the same lock.",
 	harness.StolenRelease:     "A client gives up its own lock only, and never that of the next owner.",

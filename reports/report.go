@@ -25,12 +25,12 @@ type Report struct {
 	Pages     map[int]string // index in Judged.Anomalies: relative path of a page that draws it
 	Expected  string         // what was expected, such as "double-grant"; empty: nothing
 	Met       bool           // whether Expected came true
-	Notes     []string       // from the run's Result: what a reader should know and the history does not hold
-	Elapsed   time.Duration  // of the whole run, judging included if the caller says so
+	Notes     []string       // from the run's Result: remarks that the history does not hold
+	Elapsed   time.Duration  // of the whole run; the caller may include the judging
 }
 
-// New reads h once and returns its report. It sorts the faults by their Start, by which they are numbered. The caller fills in
-// Command, Pages, Expected, Met and Notes. With an error the report describes what could be read.
+// New reads h once and returns its report. It sorts and numbers the faults by their Start. The caller sets Command,
+// Pages, Expected, Met and Notes. If there is an error, the report describes what could be read.
 func New(h harness.History, j harness.Judged) (Report, error) {
 	h.Faults = h.FaultsByStart()
 	stats, failovers, err := analysis.Of(h)
@@ -46,8 +46,8 @@ func New(h harness.History, j harness.Judged) (Report, error) {
 	return r, err
 }
 
-// lookedFor lists the classes of a failover's losses of which a checker knows what there was. A checker that ended
-// unknown has not seen all, and with clocks in doubt nothing counts that was found.
+// lookedFor lists the classes of losses in failovers that a checker has counted completely. A checker that ended
+// unknown has not seen everything. If clocks are in doubt, no findings count.
 func lookedFor(events []harness.Event, j harness.Judged) (all []harness.Class) {
 	untrusted := func(e harness.Event) bool { return e.Kind == harness.EventClockUntrusted }
 	if slices.ContainsFunc(events, untrusted) {
@@ -62,7 +62,7 @@ func lookedFor(events []harness.Event, j harness.Judged) (all []harness.Class) {
 	return all
 }
 
-// FailoversLine sums up the failovers of the run in one line; empty unless there are several.
+// FailoversLine summarizes the failovers of the run in one line. It is empty unless there are several.
 func (r Report) FailoversLine() string {
 	if len(r.Failovers) < 2 {
 		return ""
@@ -70,7 +70,7 @@ func (r Report) FailoversLine() string {
 	return FailoversLine(figuresOf(r.Failovers))
 }
 
-// Sentence returns in one sentence what the verdict rests on.
+// Sentence explains the verdict in one sentence.
 func (r Report) Sentence() string {
 	switch {
 	case r.Judged.Verdict == harness.Valid:
@@ -86,12 +86,13 @@ func (r Report) Sentence() string {
 	}
 }
 
-// firstComplete returns the time at which the first of the anomalies was complete. They are sorted by class before time.
+// firstComplete returns the time at which the first of the anomalies was complete. They are sorted by class before
+// time.
 func firstComplete(anomalies []harness.Anomaly) time.Duration {
 	return slices.MinFunc(anomalies, func(a, b harness.Anomaly) int { return cmp.Compare(a.To, b.To) }).To
 }
 
-// Found lists what was found, such as "12 double-grant and 1 stuck-lock"; empty when nothing was.
+// Found lists the violations by class, such as "12 double-grant and 1 stuck-lock". It is empty if there are none.
 func (r Report) Found() string {
 	var parts []string
 	for _, c := range classes(r.Judged.Totals) {
@@ -118,7 +119,7 @@ func (r Report) scope() string {
 	return s
 }
 
-// reasons joins the reasons of the checkers that have no answer.
+// reasons joins the reasons of the checkers without an answer.
 func (r Report) reasons() string {
 	var parts []string
 	for _, g := range r.Judged.Judgements {
@@ -132,7 +133,7 @@ func (r Report) reasons() string {
 	return strings.Join(parts, "; ")
 }
 
-// uncheckedNote names the checkers that were asked nothing, with the reason.
+// uncheckedNote names the checkers that were not asked, with the reason.
 func (r Report) uncheckedNote() string {
 	var parts []string
 	for _, g := range r.Judged.Judgements {
@@ -143,7 +144,7 @@ func (r Report) uncheckedNote() string {
 	return strings.Join(parts, "; ")
 }
 
-// warnings lists what a reader has to know before anything else.
+// warnings lists what a reader has to know first.
 func (r Report) warnings() []string {
 	var all []string
 	switch end := r.History.End; {
@@ -163,7 +164,7 @@ func (r Report) warnings() []string {
 	return append(all, r.Notes...)
 }
 
-// label returns a label for people, or a dash.
+// label returns a label, or a dash if there is none.
 func (r Report) label(name string) string {
 	if v := r.Labels[name]; v != "" {
 		return v

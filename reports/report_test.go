@@ -15,16 +15,19 @@ import (
 
 func TestFaultsAreNumberedByTheirStart(t *testing.T) {
 	h := analysistest.OneKill()
-	h.Faults = []harness.Fault{analysistest.FaultOf("latency", 12*sec, 15*sec, "r3"), analysistest.FaultOf("skew", 2*sec, 3*sec, "g0"), h.Faults[0]}
+	h.Faults = []harness.Fault{analysistest.FaultOf("latency", 12*sec, 15*sec, "r3"),
+		analysistest.FaultOf("skew", 2*sec, 3*sec, "g0"), h.Faults[0]}
 	recorded := slices.Clone(h.Faults)
 	r := report(t, h, valid())
 	require.Equal(t, recorded, h.Faults, "the caller's history stays as it is")
 	require.Equal(t, 1, r.Failovers[0].Fault)
 	page := textOf(t, HTML, r)
-	for _, want := range []string{"after fault 2, kill-primary", ">1 skew</text>", ">2 kill-primary</text>", ">3 latency</text>"} {
+	for _, want := range []string{"after fault 2, kill-primary", ">1 skew</text>", ">2 kill-primary</text>",
+		">3 latency</text>"} {
 		require.Contains(t, page, want)
 	}
-	rows := regexp.MustCompile(`<tr><td class="n" data-label="no.">(\d)</td><td class="mono title" data-label="fault">([a-z-]+)</td>`).FindAllStringSubmatch(page, -1)
+	rows := regexp.MustCompile(`<tr><td class="n" data-label="no.">(\d)</td>`+
+		`<td class="mono title" data-label="fault">([a-z-]+)</td>`).FindAllStringSubmatch(page, -1)
 	require.Len(t, rows, 3)
 	for i, name := range []string{"skew", "kill-primary", "latency"} {
 		require.Equal(t, name, rows[i][2])
@@ -48,7 +51,7 @@ func TestSeveralFailoversAreATable(t *testing.T) {
 	require.Equal(t, 9, slowest(all))
 }
 
-// TestAFaultThatTheRecordDoesNotSeeHealed is said to be open: the run was killed under it.
+// TestAFaultThatTheRecordDoesNotSeeHealed checks that such a fault is reported as open: the run was killed during it.
 func TestAFaultThatTheRecordDoesNotSeeHealed(t *testing.T) {
 	h := analysistest.OneKill()
 	h.Faults[0].Heal, h.Faults[0].End = 0, 0
@@ -64,7 +67,7 @@ func TestAFaultThatTheRecordDoesNotSeeHealed(t *testing.T) {
 	require.Len(t, analysis.Failovers(h), 1)
 }
 
-// TestNoLossesAreClaimedWhereNobodyKnows has checkers that ended in different ways. None of them lists a finding.
+// TestNoLossesAreClaimedWhereNobodyKnows has checkers that ended in different ways, none with a finding.
 func TestNoLossesAreClaimedWhereNobodyKnows(t *testing.T) {
 	untrusted := []harness.Event{{Kind: harness.EventClockUntrusted, Node: "generator-2", Detail: "it stepped"}}
 	for _, c := range []struct {
@@ -82,7 +85,8 @@ func TestNoLossesAreClaimedWhereNobodyKnows(t *testing.T) {
 		h := analysistest.OneKill()
 		h.Events = append(h.Events, c.events...)
 		judged := valid()
-		judged.Judgements = []harness.Judgement{{Checker: "mutex", Verdict: c.mutex}, {Checker: "writes", Verdict: c.writes}}
+		judged.Judgements = []harness.Judgement{{Checker: "mutex", Verdict: c.mutex},
+			{Checker: "writes", Verdict: c.writes}}
 		r := report(t, h, judged)
 		require.Equal(t, c.want, r.Failovers[0].Losses, c.name)
 	}

@@ -13,7 +13,7 @@ import (
 	"github.com/doublegrant/doublegrant/harness/units"
 )
 
-// Reproduction is a published experiment, repeated: what was published, what was found here, and whether the two have
+// Reproduction is a repeated published experiment: what was published, what was found here, and whether the two have
 // the same shape.
 type Reproduction struct {
 	Name      string        `json:"name"`      // such as "jepsen-redis-2013"
@@ -26,16 +26,16 @@ type Reproduction struct {
 	Measures  []Measure     `json:"measures"`
 	Arms      []Arm         `json:"arms"`
 	Shape     Shape         `json:"shape"`
-	Finding   string        `json:"finding"` // what the shape rests on, or why it cannot be told
+	Finding   string        `json:"finding"` // the reason for the shape, or why it cannot be told
 	Redis     string        `json:"redis,omitempty"`
 	Started   time.Time     `json:"started"`
 	Elapsed   time.Duration `json:"elapsed"`
 }
 
-// Shape says whether what was found has the form of what was published.
+// Shape says whether the result has the form of the published one.
 type Shape string
 
-// The shapes. The zero value is none of them: nothing was compared.
+// The shapes. The zero value means that nothing was compared.
 const (
 	Matches  Shape = "matches"
 	Differs  Shape = "differs"
@@ -43,7 +43,7 @@ const (
 	noMedian       = "–"
 )
 
-// Measure is one figure of every trial: a column.
+// Measure is a figure that every trial has: a column.
 type Measure struct {
 	Name string `json:"name"`
 	Unit string `json:"unit,omitempty"`
@@ -67,14 +67,14 @@ type Trial struct {
 	Link    string          `json:"link,omitempty"`   // relative path of its report
 }
 
-// Range is the least, the middle and the largest of the values of an arm's trials. With an even number of trials the
+// Range is the least, the median and the largest of the values of an arm's trials. With an even number of trials the
 // median is the mean of the two in the middle.
 type Range struct {
 	Min, Median, Max float64
 	N                int
 }
 
-// RangeOf sums values up. Of none it is the zero Range.
+// RangeOf returns the range of values. Without values it is the zero Range.
 func RangeOf(values []float64) Range {
 	if len(values) == 0 {
 		return Range{}
@@ -88,7 +88,7 @@ func RangeOf(values []float64) Range {
 	return r
 }
 
-// Summarize fills in the ranges of every arm. Trials with an unknown verdict do not count.
+// Summarize sets the ranges of every arm. Trials with an unknown verdict do not count.
 func (r *Reproduction) Summarize() {
 	for i := range r.Arms {
 		a := &r.Arms[i]
@@ -116,7 +116,7 @@ func (r Range) String() string {
 	return units.Figure(r.Median) + " (" + units.Figure(r.Min) + " to " + units.Figure(r.Max) + ")"
 }
 
-// published returns the published figure of measure m; empty if there is none.
+// published returns the published figure of measure m, or an empty text if there is none.
 func (a Arm) published(m int) string {
 	if m >= len(a.Published) {
 		return ""
@@ -124,7 +124,7 @@ func (a Arm) published(m int) string {
 	return a.Published[m]
 }
 
-// Told counts the trials whose verdict is not unknown.
+// Told returns the number of trials with a verdict other than unknown.
 func (a Arm) Told() int {
 	n := 0
 	for _, t := range a.Trials {
@@ -177,7 +177,8 @@ func (r Reproduction) doubts() []string {
 	for _, a := range r.Arms {
 		for i, t := range a.Trials {
 			if t.Verdict == harness.Unknown {
-				all = append(all, a.Name+", trial "+units.Count(int64(i+1))+": "+cmp.Or(t.Reason, "nothing can be said"))
+				all = append(all, a.Name+", trial "+units.Count(int64(i+1))+": "+
+					cmp.Or(t.Reason, "nothing can be said"))
 			}
 		}
 	}

@@ -9,7 +9,7 @@ import (
 	"github.com/doublegrant/doublegrant/reports/drawing"
 )
 
-// ReproductionHTML writes a reproduction as one page that needs nothing else: no network, no script, no other file.
+// ReproductionHTML writes a reproduction as one self-contained page: no network, no script, no other file.
 func ReproductionHTML(w io.Writer, r Reproduction) error {
 	return render(w, "reproduction.html.tmpl", newReproductionPage(r))
 }
@@ -63,7 +63,7 @@ func newReproductionPage(r Reproduction) reproductionPage {
 	return p
 }
 
-// tone colours the headline as a verdict would.
+// tone returns the verdict whose colour the headline gets.
 func (r Reproduction) tone() harness.Verdict {
 	switch r.Shape {
 	case Matches:

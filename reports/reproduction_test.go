@@ -12,12 +12,15 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 )
 
-// split returns a reproduction with two arms, the second with a trial that said nothing.
+// split returns a reproduction with two arms, the second with a trial whose verdict is unknown.
 func split() Reproduction {
 	r := Reproduction{
-		Name: "split-brain-guards", Title: "What keeps a split brain from losing writes", Source: "this project's design",
-		Published: "without a guard 20 % of acknowledged writes are lost", Expected: "guards lose less", Setup: "5 clients",
-		Measures: []Measure{{Name: "acknowledged"}, {Name: "lost", Unit: "%"}}, Shape: Matches, Finding: "20 % without, none with.",
+		Name: "split-brain-guards", Title: "What keeps a split brain from losing writes",
+		Source:    "this project's design",
+		Published: "without a guard 20 % of acknowledged writes are lost", Expected: "guards lose less",
+		Setup:    "5 clients",
+		Measures: []Measure{{Name: "acknowledged"}, {Name: "lost", Unit: "%"}}, Shape: Matches,
+		Finding: "20 % without, none with.",
 		Started: time.Date(2026, 11, 21, 9, 0, 0, 0, time.UTC),
 		Arms: []Arm{
 			{Name: "none", Published: []string{"1976", "20"}, Command: "doublegrant run writes/rounds", Trials: []Trial{

@@ -8,7 +8,7 @@ import (
 	"github.com/doublegrant/doublegrant/harness/texttable"
 )
 
-// textWidth is the most columns of a line of running text on a terminal.
+// textWidth is the largest number of columns in a line of running text on a terminal.
 const textWidth = 118
 
 // ReproductionText writes a reproduction for a terminal.
@@ -42,7 +42,7 @@ func ReproductionText(w io.Writer, r Reproduction) error {
 	return err
 }
 
-// wrapBehind returns text behind a head, in lines of a readable length that begin below each other.
+// wrapBehind returns text after a head, wrapped into aligned lines of a readable length.
 func wrapBehind(head, text string) string {
 	var b strings.Builder
 	line := head

@@ -9,11 +9,11 @@ import (
 	"github.com/doublegrant/doublegrant/harness/units"
 )
 
-// figureSentence is a figure of a judgement as a sentence has it: words, the number with its unit, words.
+// figureSentence is a judgement's figure as a sentence: words, the number with its unit, words.
 type figureSentence struct{ Lead, Number, Rest string }
 
-// sayFigure puts a figure into words. The name says what is counted, so of a name such as "lost per second of fault" the unit 1/s
-// is left out, and of "lost percent" the word that repeats the unit.
+// sayFigure writes a figure as a sentence. The name says what is counted. So the unit 1/s is left out of a name such as
+// "lost per second of fault", and the word percent out of "lost percent".
 func sayFigure(f harness.Figure) figureSentence {
 	switch {
 	case f.Unit == "%":
@@ -32,7 +32,7 @@ func sayFigure(f harness.Figure) figureSentence {
 	return figureSentence{Number: units.Figure(f.Value), Rest: f.Name}
 }
 
-// sayTime puts a time into the middle of its name, before the moment from which it counts: "first lost write 2.50 s after fault
+// sayTime writes a time inside its name, before the moment from which it counts: "first lost write 2.50 s after fault
 // start".
 func sayTime(f harness.Figure) figureSentence {
 	d := time.Duration(f.Value * float64(time.Second)).Round(time.Microsecond)
@@ -46,7 +46,7 @@ func sayTime(f harness.Figure) figureSentence {
 	return figureSentence{Lead: lead, Number: units.Duration(d), Rest: "after " + moment}
 }
 
-// singular makes the first plural of a name one of its kind, unless a preposition comes before it.
+// singular turns the first plural in a name into a singular, unless a preposition precedes it.
 func singular(name string) string {
 	words := strings.Split(name, " ")
 	for i, w := range words {

@@ -9,9 +9,9 @@ import (
 	"github.com/doublegrant/doublegrant/harness/units"
 )
 
-// This file lists the situations that a run met, and those that it never met.
+// This file lists the situations that a run met or never met.
 
-// metSituations lists those that occurred.
+// metSituations lists the situations that occurred.
 func metSituations(all []harness.Situation) (met []harness.Situation) {
 	for _, s := range all {
 		if s.Count > 0 {
@@ -21,7 +21,7 @@ func metSituations(all []harness.Situation) (met []harness.Situation) {
 	return met
 }
 
-// neverMet names those that never occurred: "a; b"; empty: all did.
+// neverMet names the situations that never occurred: "a; b". It is empty if all occurred.
 func neverMet(all []harness.Situation) string {
 	var names []string
 	for _, s := range all {
@@ -32,8 +32,8 @@ func neverMet(all []harness.Situation) string {
 	return strings.Join(names, "; ")
 }
 
-// SituationsText says in two lines at most what was met, with counts, and what was never met. It is empty where nothing
-// was counted.
+// SituationsText lists in at most two lines the situations that were met, with counts, and those that were never met.
+// It is empty if none were counted.
 func SituationsText(all []harness.Situation) (lines []string) {
 	var met []string
 	for _, s := range metSituations(all) {

@@ -9,7 +9,8 @@ import (
 )
 
 func TestSituationsAreInEveryReport(t *testing.T) {
-	met := harness.Situation{Name: harness.ReleaseAfterLease, Count: 1234, Example: []harness.Op{{Kind: harness.Release, Key: "k"}}}
+	met := harness.Situation{Name: harness.ReleaseAfterLease, Count: 1234,
+		Example: []harness.Op{{Kind: harness.Release, Key: "k"}}}
 	all := []harness.Situation{met, {Name: harness.ExtendAfterLease}, {Name: harness.ExtendInLease}}
 	require.Equal(t, []string{
 		"met: release after the lease: 1,234", "never met: extend after the lease; extend inside the lease",

@@ -24,7 +24,8 @@ func (e Exploration) clientsOf(c interleave.Counterexample) int {
 // note returns the violation in one sentence.
 func (e Exploration) note(c interleave.Counterexample) string { return units.Visible(c.Anomaly.Note) }
 
-// PassOn returns the command that runs the counterexample again anywhere, without its file; empty if it has no recipe.
+// PassOn returns the command that runs the counterexample again on any machine, without its file. It is empty if there
+// is no recipe.
 func (e Exploration) PassOn(c interleave.Counterexample) string {
 	if e.Replay == "" || c.Recipe == "" {
 		return ""
@@ -32,7 +33,7 @@ func (e Exploration) PassOn(c interleave.Counterexample) string {
 	return e.Replay + " " + c.Recipe
 }
 
-// replay returns the command that runs counterexample i again; empty if it has no file.
+// replay returns the command that runs counterexample i again. It is empty if there is no file.
 func (e Exploration) replay(i int) string {
 	if e.Files[i] == "" {
 		return ""

@@ -69,7 +69,8 @@ func SuiteSentence(s tally.Suite) string {
 	}
 	words += "."
 	if s.Shard != nil {
-		words += fmt.Sprintf(" This is shard %d of %d: doublegrant merge puts all together.", s.Shard.Number, s.Shard.Of)
+		words += fmt.Sprintf(" This is shard %d of %d: doublegrant merge puts all together.",
+			s.Shard.Number, s.Shard.Of)
 	}
 	return words
 }
@@ -77,7 +78,7 @@ func SuiteSentence(s tally.Suite) string {
 // shardHeads returns the columns of the table of shards, beside their numbers.
 var shardHeads = []string{"began", "ended", ":runs", ":time", ":most memory"}
 
-// shardCells returns the cells of a shard in these columns.
+// shardCells returns the cells of a shard, in the columns of shardHeads.
 func shardCells(r tally.ShardResult) []string {
 	ended := "as it should"
 	if r.Ended != "" {
@@ -94,7 +95,7 @@ func shardCells(r tally.ShardResult) []string {
 	return []string{began, ended, units.Count(int64(r.Runs)), units.Duration(r.Elapsed.Round(time.Second)), memory}
 }
 
-// shardFacts returns what all shards had in common, for people.
+// shardFacts returns what all shards have in common, for people.
 func shardFacts(s tally.Suite) (all []fact) {
 	if len(s.Shards) == 0 {
 		return nil
@@ -108,13 +109,14 @@ func shardFacts(s tally.Suite) (all []fact) {
 	return all
 }
 
-// suiteWord returns the suite's ending for a headline.
+// suiteWord returns the suite's ending, for a headline.
 func suiteWord(s tally.Suite) string {
 	if s.Ended != "" && s.Ending() == tally.NotRun {
 		return "ended early"
 	}
 	return map[tally.Ending]string{
-		tally.NotRun: "not run", tally.Met: "passed", tally.Unsaid: "unknown", tally.Failed: "not carried out", tally.NotMet: "failed",
+		tally.NotRun: "not run", tally.Met: "passed", tally.Unsaid: "unknown", tally.Failed: "not carried out",
+		tally.NotMet: "failed",
 	}[s.Ending()]
 }
 

@@ -8,7 +8,7 @@ import (
 	"github.com/doublegrant/doublegrant/reports/drawing"
 )
 
-// SuiteHTML writes a suite as one page that leads to the report of each run and needs nothing else.
+// SuiteHTML writes a suite as one page that links to the report of each run and needs nothing else.
 func SuiteHTML(w io.Writer, s tally.Suite) error {
 	return render(w, "suite.html.tmpl", newSuitePage(s))
 }
@@ -27,16 +27,16 @@ type suitePage struct {
 	Curve    *drawing.Drawing // of resident memory; nil: there are too few points
 
 	ShardHeads []suiteHead
-	ShardRows  []shardLine // empty: the suite was not put together from shards
+	ShardRows  []shardLine // empty: the suite has no shards
 	ShardFacts []fact
 
 	FailoverFacts []fact // a line for each run that had failovers
 }
 
-// suiteHead is the head of a column, and the class of its cells.
+// suiteHead is the head of a column, and the CSS class of its cells.
 type suiteHead struct{ Name, Class string }
 
-// suiteCell is a cell. It names its column where there is no room for columns.
+// suiteCell is a cell. It contains its column's head, for screens that are too narrow for columns.
 type suiteCell struct {
 	suiteHead
 	Text string
@@ -61,7 +61,8 @@ type suiteFailure struct {
 
 func newSuitePage(s tally.Suite) suitePage {
 	p := suitePage{
-		Suite: s, Tone: endingTone(s.Ending()), Word: suiteWord(s), Sentence: SuiteSentence(s), Heads: suiteColumns(suiteHeads(s)),
+		Suite: s, Tone: endingTone(s.Ending()), Word: suiteWord(s), Sentence: SuiteSentence(s),
+		Heads: suiteColumns(suiteHeads(s)),
 		Facts: memoryFacts(s.Memory), Curve: drawing.Memory(s.Memory, s.Elapsed),
 		ShardHeads: suiteColumns(shardHeads), ShardFacts: shardFacts(s), FailoverFacts: failoverFacts(s),
 	}
@@ -79,7 +80,7 @@ func newSuitePage(s tally.Suite) suitePage {
 	return p
 }
 
-// suiteColumns returns the heads of the columns of these names, of which a colon aligns to the right.
+// suiteColumns returns the heads of columns with the given names. A name with a colon aligns its column to the right.
 func suiteColumns(names []string) (all []suiteHead) {
 	for _, h := range names {
 		class := map[string]string{"verdict": "nowrap"}[h]
@@ -92,7 +93,7 @@ func suiteColumns(names []string) (all []suiteHead) {
 	return all
 }
 
-// cellsUnder returns cells that know the columns they are in.
+// cellsUnder returns cells with the heads of their columns.
 func cellsUnder(heads []suiteHead, cells []string) (all []suiteCell) {
 	for i, text := range cells {
 		all = append(all, suiteCell{heads[i], text})
@@ -100,5 +101,5 @@ func cellsUnder(heads []suiteHead, cells []string) (all []suiteCell) {
 	return all
 }
 
-// Grew reports whether the suite ran long enough to say how the memory of the harness grew.
+// Grew reports whether the suite ran long enough to measure how the harness's memory grew.
 func (p suitePage) Grew() bool { return p.Memory.Soaked() }

@@ -9,8 +9,8 @@ import (
 	"github.com/doublegrant/doublegrant/harness/units"
 )
 
-// SuiteJUnit writes a suite for CI, each case a test case: a failure if a run was not as expected, an error if nothing can
-// be said or its environment failed, skipped if it did not run.
+// SuiteJUnit writes a suite for CI, with a test case for each case. It is a failure if a run was not as expected, an
+// error if a verdict is unknown or the environment failed, and skipped if it did not run.
 func SuiteJUnit(w io.Writer, s tally.Suite) error {
 	suite := junitSuite{Name: s.Name, Tests: len(s.Cases), Time: seconds(s.Elapsed)}
 	if !s.Started.IsZero() {
@@ -34,7 +34,7 @@ func SuiteJUnit(w io.Writer, s tally.Suite) error {
 func junitOf(s tally.Suite, c tally.Case) junitCase {
 	one := junitCase{Name: c.Name, Class: "doublegrant." + s.Name, Time: seconds(c.Elapsed), Out: caseNumbers(c)}
 	first := c.First()
-	problem := &junitProblem{Message: first.Why, Type: c.Ending().String(), Text: story(c)}
+	problem := &junitProblem{Message: first.Why, Type: c.Ending().String(), Text: failuresText(c)}
 	switch c.Ending() {
 	case tally.Met:
 	case tally.NotMet:
@@ -52,14 +52,16 @@ func junitOf(s tally.Suite, c tally.Case) junitCase {
 func caseNumbers(c tally.Case) string {
 	sums := fmt.Sprintf("%s as expected", units.Count(int64(c.Met)))
 	if c.Runs != c.Met {
-		sums += fmt.Sprintf(", %s not, %s unknown, %s failed", units.Count(int64(c.NotMet)), units.Count(int64(c.Unknown)), units.Count(int64(c.Failed)))
+		sums += fmt.Sprintf(", %s not, %s unknown, %s failed", units.Count(int64(c.NotMet)),
+			units.Count(int64(c.Unknown)), units.Count(int64(c.Failed)))
 	}
 	last := strings.TrimSuffix(fmt.Sprintf("%s, %s", c.Last.Verdict, c.Last.Found), ", ")
-	return fmt.Sprintf("%s: %s; last %s; expected %s", units.Plural(int64(c.Runs), "run", "runs"), sums, last, c.Expected)
+	runs := units.Plural(int64(c.Runs), "run", "runs")
+	return fmt.Sprintf("%s: %s; last %s; expected %s", runs, sums, last, c.Expected)
 }
 
-// story lists a case's failures with the commands that repeat them.
-func story(c tally.Case) string {
+// failuresText lists a case's failures with the commands that repeat them.
+func failuresText(c tally.Case) string {
 	var b strings.Builder
 	for _, r := range c.Failures {
 		fmt.Fprintf(&b, "%s: %s\n", r.Ending, runHeadline(r))

@@ -10,7 +10,7 @@ import (
 	"github.com/doublegrant/doublegrant/harness/units"
 )
 
-// SuiteSummary writes the summary.md of a suite: what one would paste into a pull request.
+// SuiteSummary writes the summary.md of a suite, for a pull request.
 func SuiteSummary(w io.Writer, s tally.Suite) error {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "## %s: %s\n\n%s\n\n", suiteWord(s), escapeMarkdown(s.Name), escapeMarkdown(SuiteSentence(s)))
@@ -52,7 +52,7 @@ func SuiteSummary(w io.Writer, s tally.Suite) error {
 	return nil
 }
 
-// shardsSummary writes the shards of a suite that was put together, as a table; nothing if there are none.
+// shardsSummary writes the shards of a suite as a table. It writes nothing if there are none.
 func shardsSummary(b *bytes.Buffer, s tally.Suite) error {
 	if len(s.Shards) == 0 {
 		return nil

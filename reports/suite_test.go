@@ -14,18 +14,19 @@ import (
 	"github.com/doublegrant/doublegrant/harness/tally"
 )
 
-// suiteWith has a case for each of the endings, all of its runs ended so.
+// suiteWith returns a suite with a case for each of the endings. All runs of a case end that way.
 func suiteWith(endings ...tally.Ending) tally.Suite {
 	s := tally.Suite{Name: "mine", Elapsed: time.Minute, Passes: 1}
 	for i, e := range endings {
 		c := tally.Case{Name: fmt.Sprintf("case %d", i), Expected: "valid"}
-		c.Add(tally.Run{Name: c.Name, Ending: e, Seed: uint64(i + 1), Why: "why", Ops: 10, Command: "doublegrant run x"})
+		c.Add(tally.Run{Name: c.Name, Ending: e, Seed: uint64(i + 1), Why: "why", Ops: 10,
+			Command: "doublegrant run x"})
 		s.Cases = append(s.Cases, c)
 	}
 	return s
 }
 
-// suiteForms are the forms that people read.
+// suiteForms are the formats for people.
 var suiteForms = map[string]func(io.Writer, tally.Suite) error{"text": SuiteText, "html": SuiteHTML, "md": SuiteSummary}
 
 func TestEveryFormOfASuiteSaysWhatFailedAndHowToRepeatIt(t *testing.T) {
@@ -35,7 +36,8 @@ func TestEveryFormOfASuiteSaysWhatFailedAndHowToRepeatIt(t *testing.T) {
 	forms["json"] = SuiteJSON
 	for name, write := range forms {
 		text := copied(textOf(t, write, s))
-		for _, want := range []string{"case 1", "not met", "unknown", "failed", "not run", "interrupted", "doublegrant run x"} {
+		for _, want := range []string{"case 1", "not met", "unknown", "failed", "not run", "interrupted",
+			"doublegrant run x"} {
 			require.Contains(t, text, want, name)
 		}
 	}
@@ -44,13 +46,15 @@ func TestEveryFormOfASuiteSaysWhatFailedAndHowToRepeatIt(t *testing.T) {
 	require.Equal(t, s.Ending(), back.Ending())
 }
 
-// mergedSuite was put together from three shards, one of which was cut short.
+// mergedSuite is made of three shards, one of which was cut short.
 func mergedSuite() tally.Suite {
 	s := suiteWith(tally.Met, tally.Met)
-	s.Version, s.Servers, s.Ended = "doublegrant v1.2.3", map[string]string{"process": "Redis 7.0.15"}, "shard 2/3: interrupted"
+	s.Version, s.Servers, s.Ended = "doublegrant v1.2.3", map[string]string{"process": "Redis 7.0.15"},
+		"shard 2/3: interrupted"
 	for n := 1; n <= 3; n++ {
 		s.Shards = append(s.Shards, tally.ShardResult{
-			Shard: tally.Shard{Number: n, Of: 3}, Folder: fmt.Sprintf("shard-%d", n), Started: time.Date(2026, 1, 2, 3, 4, n, 0, time.UTC),
+			Shard: tally.Shard{Number: n, Of: 3}, Folder: fmt.Sprintf("shard-%d", n),
+			Started: time.Date(2026, 1, 2, 3, 4, n, 0, time.UTC),
 			Elapsed: 20 * time.Second, Runs: 4 + n, RSS: int64(n) << 20,
 		})
 	}
@@ -63,7 +67,8 @@ func TestASuiteOfShardsSaysWhatEachDid(t *testing.T) {
 	for name, write := range suiteForms {
 		text := textOf(t, write, s)
 		for _, want := range []string{
-			"in 3 shards of at most 60.0 s.", "shard 2/3: interrupted", "2026-01-02 03:04:02 UTC", "3/3", "as it should, resumed 2 times", "3 MiB",
+			"in 3 shards of at most 60.0 s.", "shard 2/3: interrupted", "2026-01-02 03:04:02 UTC", "3/3",
+			"as it should, resumed 2 times", "3 MiB",
 			"doublegrant v1.2.3", "Redis 7.0.15",
 		} {
 			require.Contains(t, text, want, name)
@@ -102,7 +107,8 @@ func TestASuitesPagesAreNotForItsRunsToWrite(t *testing.T) {
 	s := suiteWith(tally.NotMet)
 	evil := "<script>alert(1)</script>\x1b[31m|`\u202e"
 	s.Name, s.Ended, s.Cases[0].Name, s.Cases[0].Failures[0].Why = evil, evil, evil, evil
-	s.Shards, s.Version, s.Servers = []tally.ShardResult{{Folder: evil, Ended: evil}}, evil, map[string]string{evil: evil}
+	s.Shards, s.Version, s.Servers = []tally.ShardResult{{Folder: evil, Ended: evil}}, evil,
+		map[string]string{evil: evil}
 	for name, write := range suiteForms {
 		text := textOf(t, write, s)
 		require.NotContains(t, text, "\x1b", name)
@@ -110,7 +116,7 @@ func TestASuitesPagesAreNotForItsRunsToWrite(t *testing.T) {
 	}
 }
 
-// On the page it is folded, as what nobody looks for first, unless it was a soak.
+// On the page it is folded, since few readers need it, unless the suite was a soak.
 func TestASuiteSaysHowMemoryGrew(t *testing.T) {
 	s := suiteWith(tally.Met)
 	for i := range 100 {

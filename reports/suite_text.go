@@ -17,15 +17,16 @@ import (
 type suiteRow struct {
 	tally.Case
 	Ends    string // "met"
-	Tone    string // of that: valid, invalid or unknown
+	Tone    string // colour of Ends: valid, invalid or unknown
 	Cells   []string
-	Results string // relative path of the report of the run that the case ended with, or of its first failure
+	Results string // relative path of a report: that of the case's first failure, or of its last run
 }
 
-// suiteHeads returns the columns between what a case is called and where its results are. A colon aligns to the right.
+// suiteHeads returns the columns between the name of a case and its results. A colon aligns a column to the right.
 func suiteHeads(s tally.Suite) []string {
 	if s.Repeated() {
-		return []string{"expected", "found last", ":runs", ":met", ":not met", ":unknown", ":failed", ":operations", ":time"}
+		return []string{"expected", "found last", ":runs", ":met", ":not met", ":unknown", ":failed", ":operations",
+			":time"}
 	}
 	return []string{"verdict", "found", "expected", ":operations", ":time"}
 }
@@ -67,7 +68,8 @@ func endingTone(e tally.Ending) string {
 	return "unknown"
 }
 
-// SuiteText writes a suite for a terminal: a table, why runs were not as expected, and how to repeat them.
+// SuiteText writes a suite for a terminal: a table, the reasons of runs that were not as expected, and the commands
+// that repeat them.
 func SuiteText(w io.Writer, s tally.Suite) error {
 	var b strings.Builder
 	var t texttable.Table
@@ -116,7 +118,7 @@ func SuiteText(w io.Writer, s tally.Suite) error {
 	return err
 }
 
-// shardsText writes the shards of a suite that was put together, as a table.
+// shardsText writes the shards of a suite as a table.
 func shardsText(b *strings.Builder, s tally.Suite, width int) error {
 	var t texttable.Table
 	heads := []string{"SHARD"}
@@ -150,7 +152,7 @@ func runHeadline(r tally.Run) string {
 	return which + ": " + cmp.Or(strings.TrimSuffix(r.Why, "."), "no reason was given")
 }
 
-// folderOf returns the folder of a report; empty if there is none.
+// folderOf returns the folder of a report, or an empty text if there is no report.
 func folderOf(link string) string {
 	if link == "" {
 		return ""

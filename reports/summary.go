@@ -12,7 +12,7 @@ import (
 	"github.com/doublegrant/doublegrant/reports/drawing"
 )
 
-// Summary writes summary.md: what one would paste into a pull request.
+// Summary writes summary.md, for a pull request.
 func Summary(w io.Writer, r Report) error {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "## %s: %s\n\n%s\n\n", r.Judged.Verdict, escapeMarkdown(r.Name), escapeMarkdown(r.Sentence()))
@@ -67,7 +67,8 @@ func summaryAnomaly(w io.Writer, r Report) error {
 		return nil
 	}
 	a := r.Judged.Anomalies[0]
-	fmt.Fprintf(w, "\n### First anomaly: %s %s\n\n%s\n\n", escapeMarkdown(string(a.Class)), markdownCode(units.Clip(a.Key, 80)), escapeMarkdown(a.Note))
+	fmt.Fprintf(w, "\n### First anomaly: %s %s\n\n%s\n\n", escapeMarkdown(string(a.Class)),
+		markdownCode(units.Clip(a.Key, 80)), escapeMarkdown(a.Note))
 	aboutClass(w, a.Class)
 	if len(a.Ops) == 0 {
 		return nil
@@ -79,21 +80,23 @@ func summaryAnomaly(w io.Writer, r Report) error {
 	return markdownTable(w, []string{":client", "kind", "argument", "result", ":call", ":took", "outcome"}, rows)
 }
 
-// aboutClass says what a class means in production and what mends it.
+// aboutClass explains what a class means in production, and the remedy.
 func aboutClass(w io.Writer, c harness.Class) {
 	if d := c.Doc(); d.Harm != "" {
-		fmt.Fprintf(w, "%s in production: %s\n\nWhat to do: %s\n\n", escapeMarkdown(string(c)), escapeMarkdown(d.Harm), escapeMarkdown(d.Remedy))
+		fmt.Fprintf(w, "%s in production: %s\n\nWhat to do: %s\n\n", escapeMarkdown(string(c)), escapeMarkdown(d.Harm),
+			escapeMarkdown(d.Remedy))
 	}
 }
 
 func opCells(op opView) []string {
 	return []string{
-		op.Who, escapeMarkdown(string(op.Kind)), markdownCode(units.Clip(op.Arg, 60)), markdownCode(units.Clip(op.Result, 60)), units.At(op.Call), units.Duration(op.Took),
+		op.Who, escapeMarkdown(string(op.Kind)), markdownCode(units.Clip(op.Arg, 60)),
+		markdownCode(units.Clip(op.Result, 60)), units.At(op.Call), units.Duration(op.Took),
 		escapeMarkdown(units.Clip(drawing.OutcomeText(op.Op), 80)),
 	}
 }
 
-// summaryFailovers writes the stages of one failover downwards, and of several across.
+// summaryFailovers writes the stages of one failover as rows, or several failovers as rows with the stages as columns.
 func summaryFailovers(w io.Writer, r Report) error {
 	switch len(r.Failovers) {
 	case 0:
@@ -152,8 +155,8 @@ func summaryCommand(w io.Writer, r Report) error {
 	return err
 }
 
-// CompareMarkdown writes runs as one Markdown table, to be read side by side. When the explorer was asked of any of them,
-// the table says what it answered.
+// CompareMarkdown writes runs as one Markdown table, for comparison. If any row has a result of the explorer, the table
+// has a column for these.
 func CompareMarkdown(w io.Writer, rows []Row) error {
 	heads := []string{"variant", "regime, fault", "verdict", "found", "first anomaly", ":ops/s", ":p50", ":p99"}
 	asked := anyExplored(rows)
@@ -163,7 +166,8 @@ func CompareMarkdown(w io.Writer, rows []Row) error {
 	var cells [][]string
 	for _, r := range rows {
 		row := []string{
-			markdownCode(r.Variant), escapeMarkdown(r.Regime), markVerdict(r.Verdict), escapeMarkdown(orDash(r.Found)), escapeMarkdown(units.Clip(orDash(r.First), 160)),
+			markdownCode(r.Variant), escapeMarkdown(r.Regime), markVerdict(r.Verdict), escapeMarkdown(orDash(r.Found)),
+			escapeMarkdown(units.Clip(orDash(r.First), 160)),
 			r.orDashForSearch(units.Whole(r.Rate)), units.Took(r.P50), units.Took(r.P99),
 		}
 		if asked {
@@ -177,10 +181,10 @@ func CompareMarkdown(w io.Writer, rows []Row) error {
 	return nil
 }
 
-// explorerColumn is the index of the column with the explorer's answer, after the verdict.
+// explorerColumn is the index of the column with the explorer's result, after the verdict.
 const explorerColumn = 3
 
-// markVerdict makes what is not valid stand out.
+// markVerdict emphasizes every verdict but valid.
 func markVerdict(v harness.Verdict) string {
 	if v == harness.Valid {
 		return v.String()

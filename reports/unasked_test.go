@@ -8,15 +8,17 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Where porcupine was asked of no key, no form of a report says that it found anything valid.
+// If porcupine was not asked about any key, no format says that it found anything valid.
 func TestNobodyReadsValidWhereNothingWasAsked(t *testing.T) {
 	const why = "porcupine was asked of none of 20 keys; 20 were too large to ask"
 	r := demos(t)["rich"]
 	r.Judged = harness.Judged{Verdict: harness.Valid, Judgements: []harness.Judgement{
-		{Checker: "mutex", Verdict: harness.Valid, Reason: "none overlap"}, {Checker: "porcupine", Unasked: true, Reason: why},
+		{Checker: "mutex", Verdict: harness.Valid, Reason: "none overlap"},
+		{Checker: "porcupine", Unasked: true, Reason: why},
 	}}
 	page := pageOf(t, HTML, r)
-	require.Contains(t, page, `data-label="checker">porcupine</td><td data-label="verdict"><span class="pill unasked">not asked</span></td><td data-label="reason">`+why)
+	require.Contains(t, page, `data-label="checker">porcupine</td><td data-label="verdict">`+
+		`<span class="pill unasked">not asked</span></td><td data-label="reason">`+why)
 
 	summary := textOf(t, Summary, r)
 	require.Contains(t, summary, "| `porcupine` | not asked | "+why)
@@ -36,6 +38,7 @@ func TestNobodyReadsValidWhereNothingWasAsked(t *testing.T) {
 	require.True(t, said.Judgements[1].Unasked)
 	require.Equal(t, why, said.Judgements[1].Reason)
 
-	r.Judged = harness.Judged{Judgements: []harness.Judgement{{Checker: "gates", Reason: "no load"}, {Checker: "porcupine", Unasked: true, Reason: why}}}
+	r.Judged = harness.Judged{Judgements: []harness.Judgement{{Checker: "gates", Reason: "no load"},
+		{Checker: "porcupine", Unasked: true, Reason: why}}}
 	require.Equal(t, "Nothing can be said: gates: no load.", r.Sentence(), "that is no reason to know nothing")
 }

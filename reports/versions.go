@@ -15,15 +15,15 @@ type Version struct {
 
 const self = "github.com/doublegrant/doublegrant"
 
-// libraries lists those of this process that talk to Redis, by module and name.
+// libraries lists the client libraries of Redis that this process may link, by module and name.
 var libraries = []struct{ module, name string }{
 	{"github.com/redis/go-redis/v9", "go-redis"},
 	{"github.com/go-redsync/redsync/v4", "redsync"},
 	{"github.com/bsm/redislock", "redislock"},
 }
 
-// Versions lists what takes part in a search of this process: doublegrant, the server with its version ("Redis 7.0.15"), the
-// client libraries that are linked, and Go.
+// Versions lists the programs and libraries involved in a search of this process: doublegrant, the server ("Redis
+// 7.0.15"), the linked client libraries, and Go.
 func Versions(server string) []Version {
 	info, _ := debug.ReadBuildInfo()
 	return versionsOf(info, server)
@@ -34,16 +34,18 @@ func versionsOf(info *debug.BuildInfo, server string) (all []Version) {
 		info = &debug.BuildInfo{}
 	}
 	product, number, _ := strings.Cut(server, " ")
-	all = append(all, Version{"doublegrant", ownVersion(info)}, Version{cmp.Or(product, "Redis"), cmp.Or(number, "unknown")})
+	all = append(all, Version{"doublegrant", ownVersion(info)},
+		Version{cmp.Or(product, "Redis"), cmp.Or(number, "unknown")})
 	for _, l := range libraries {
 		if v := moduleVersion(info, l.module); v != "" {
 			all = append(all, Version{l.name, v})
 		}
 	}
-	return append(all, Version{"Go", strings.TrimPrefix(runtime.Version(), "go") + " " + runtime.GOOS + "/" + runtime.GOARCH})
+	return append(all, Version{"Go", strings.TrimPrefix(runtime.Version(), "go") + " " + runtime.GOOS + "/" +
+		runtime.GOARCH})
 }
 
-// ownVersion returns the version of doublegrant, with its commit where it is known.
+// ownVersion returns the version of doublegrant, with its commit if that is known.
 func ownVersion(info *debug.BuildInfo) string {
 	if info.Main.Path != self {
 		return cmp.Or(moduleVersion(info, self), "unknown")
@@ -57,7 +59,7 @@ func ownVersion(info *debug.BuildInfo) string {
 	return v
 }
 
-// moduleVersion returns the version of a module that the process links; empty: it links none.
+// moduleVersion returns the version of a module that the process links, or an empty text if it does not.
 func moduleVersion(info *debug.BuildInfo, module string) string {
 	for _, d := range info.Deps {
 		if d.Path != module {

@@ -8,11 +8,11 @@ import (
 	"github.com/doublegrant/doublegrant/reports/drawing"
 )
 
-// walk is a counterexample whose steps a reader goes through one at a time: a picture, of which the future is veiled, and beside it
-// what is stored and what each client believes. It needs no script: each step is a radio button, and the stylesheet shows what
-// belongs to the one that is chosen.
+// walk is a counterexample that a reader steps through: a picture whose future is veiled, and beside it what is stored
+// and what each client believes. It needs no script. Each step is a radio button, and the stylesheet shows what belongs
+// to the chosen one.
 type walk struct {
-	ID      string // tells walks of one page apart
+	ID      string // unique on the page
 	Picture drawing.Drawing
 	Steps   []walkStep
 	Style   template.CSS
@@ -21,10 +21,10 @@ type walk struct {
 // walkStep is one step of a walk.
 type walkStep struct {
 	drawing.Moment
-	Place, Back, Next int // this step, and those to which the reader goes from here; from 1, and 0 is all steps
+	Place, Back, Next int // this step, the previous and the next one, from 1; 0 shows all steps
 }
 
-// newWalk returns the walk through the steps that a picture shows.
+// newWalk returns the walk through the steps in a picture.
 func newWalk(number int, picture *drawing.Sequence, story drawing.Story) walk {
 	w := walk{ID: fmt.Sprintf("w%d", number), Picture: picture.Drawing}
 	moments := picture.Moments(story)
@@ -32,7 +32,8 @@ func newWalk(number int, picture *drawing.Sequence, story drawing.Story) walk {
 	for i, m := range moments {
 		s := walkStep{m, i + 1, i, (i + 2) % (len(moments) + 1)}
 		chosen := fmt.Sprintf("#%s-%d:checked~.stage", w.ID, s.Place)
-		fmt.Fprintf(&css, "%s{--top:%dpx;--end:%dpx}%s .m%d{display:block}%s .l%d{background:var(--ok);color:var(--card)}\n",
+		fmt.Fprintf(&css, "%s{--top:%dpx;--end:%dpx}%s .m%d{display:block}%s "+
+			".l%d{background:var(--ok);color:var(--card)}\n",
 			chosen, m.Top, m.Bottom, chosen, s.Place, chosen, s.Place)
 		w.Steps = append(w.Steps, s)
 	}
@@ -40,7 +41,7 @@ func newWalk(number int, picture *drawing.Sequence, story drawing.Story) walk {
 	return w
 }
 
-// Last returns the state in the end; nil if there are no steps.
+// Last returns the state at the end, or nil if there are no steps.
 func (w walk) Last() *walkStep {
 	if len(w.Steps) == 0 {
 		return nil

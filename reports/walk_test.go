@@ -40,7 +40,8 @@ func TestAReaderGoesThroughTheSteps(t *testing.T) {
 	require.Equal(t, n+1, strings.Count(page, `type="radio"`))
 	for i := range n + 1 {
 		require.Equal(t, 1, strings.Count(page, fmt.Sprintf(`id="w0-%d"`, i)))
-		require.GreaterOrEqual(t, strings.Count(page, fmt.Sprintf(`for="w0-%d"`, i)), 2, "a number, and a neighbour's button")
+		require.GreaterOrEqual(t, strings.Count(page, fmt.Sprintf(`for="w0-%d"`, i)), 2,
+			"a number, and a neighbour's button")
 	}
 	require.Equal(t, n, strings.Count(page, "{display:block}#w0-"))
 }
@@ -70,7 +71,8 @@ func TestBeliefsStayUntilTheyChange(t *testing.T) {
 	}
 	require.Equal(t, []string{"client 1: holds lock until 10s, new", "client 2: ", "client 3: "}, said(1))
 	require.Equal(t, []string{"client 1: holds lock until 10s, over", "client 2: ", "client 3: "}, said(2))
-	require.Equal(t, []string{"client 1: holds lock until 10s, over", "client 2: holds lock until 20s, new", "client 3: "}, said(3))
+	require.Equal(t, []string{"client 1: holds lock until 10s, over", "client 2: holds lock until 20s, new",
+		"client 3: "}, said(3))
 	require.Equal(t, []string{"client 1: crashed, new", "client 2: holds lock until 20s", "client 3: "}, said(4))
 }
 
@@ -79,12 +81,17 @@ func TestAStepShowsWhatIsStored(t *testing.T) {
 	require.NotContains(t, pageOf(t, ExplorationHTML, e), "<h4>Stored</h4>", "an older file does not tell")
 	c := &e.Result.Found[0]
 	c.Steps[0].Store = &interleave.Store{}
-	c.Steps[1].Store = &interleave.Store{Keys: []interleave.Stored{{Key: "lock", Value: "<a>\x1b", Ends: 10 * time.Second}, {Key: "n", Value: "1"}}, More: 3}
-	c.Steps[2].Store = &interleave.Store{Keys: []interleave.Stored{{Key: "lock", Value: "<a>\x1b", Ends: 10 * time.Second}, {Key: "n", Value: "2"}}}
+	c.Steps[1].Store = &interleave.Store{Keys: []interleave.Stored{{Key: "lock", Value: "<a>\x1b",
+		Ends: 10 * time.Second}, {Key: "n", Value: "1"}}, More: 3}
+	c.Steps[2].Store = &interleave.Store{Keys: []interleave.Stored{{Key: "lock", Value: "<a>\x1b",
+		Ends: 10 * time.Second}, {Key: "n", Value: "2"}}}
 	page := pageOf(t, ExplorationHTML, e)
 	for _, want := range []string{
-		`<h4>Stored</h4>`, `<li class="when">nothing</li>`, `<li class="new"><span class="mono">lock = &lt;a&gt;` + "\uFFFD" + `</span> <span class="when">until 10.000 s</span></li>`,
-		`<li class="new"><span class="mono">n = 1</span> <span class="when">no expiry</span></li><li class="when">and 3 more</li>`,
+		`<h4>Stored</h4>`, `<li class="when">nothing</li>`,
+		`<li class="new"><span class="mono">lock = &lt;a&gt;` + "\uFFFD" +
+			`</span> <span class="when">until 10.000 s</span></li>`,
+		`<li class="new"><span class="mono">n = 1</span> <span class="when">no expiry</span></li>` +
+			`<li class="when">and 3 more</li>`,
 		`<li><span class="mono">lock = `, `<li class="new"><span class="mono">n = 2</span>`,
 	} {
 		require.Contains(t, page, want)
@@ -96,12 +103,15 @@ func TestAWalkOfFortyStepsIsSmall(t *testing.T) {
 	p := analysistest.NewPlay()
 	var last harness.Op
 	for i := range 40 {
-		last = p.Ends(i%4+1, fmt.Sprintf("SET lock client-%d NX PX 10000", i%4+1), "OK", "holds lock until 10.5s", analysistest.LockOp(harness.Acquire, ""))
-		p.Last().Store = &interleave.Store{Keys: []interleave.Stored{{Key: "lock", Value: "client-1", Ends: time.Minute}, {Key: "fence", Value: "17"}}}
+		last = p.Ends(i%4+1, fmt.Sprintf("SET lock client-%d NX PX 10000", i%4+1), "OK", "holds lock until 10.5s",
+			analysistest.LockOp(harness.Acquire, ""))
+		p.Last().Store = &interleave.Store{Keys: []interleave.Stored{{Key: "lock", Value: "client-1",
+			Ends: time.Minute}, {Key: "fence", Value: "17"}}}
 	}
 	c := p.Shows(harness.DoubleGrant, "lock", "both", last)
 	c.Budget = interleave.Budget{Clients: 4}
-	with := len(pageOf(t, ExplorationHTML, Exploration{Result: interleave.Result{Found: []interleave.Counterexample{c}}}))
+	with := len(pageOf(t, ExplorationHTML,
+		Exploration{Result: interleave.Result{Found: []interleave.Counterexample{c}}}))
 	t.Logf("%d bytes", with)
 	require.Less(t, with, 160<<10)
 }

@@ -11,14 +11,14 @@ import (
 )
 
 const (
-	lineWidth    = 150 // that lines on a terminal keep to when they can
+	lineWidth    = 150 // width of a line on a terminal, if possible
 	longCommand  = 70
 	shortCommand = 40
 	longReply    = 40
 	longBelief   = 80
 )
 
-// ExplorationText writes a search for a terminal, its counterexamples as a person would put them on a whiteboard.
+// ExplorationText writes a search for a terminal, with its counterexamples as on a whiteboard.
 func ExplorationText(w io.Writer, e Exploration) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s  %s\n", strings.ToUpper(e.Verdict().String()), units.Visible(e.Sentence()))
@@ -54,14 +54,15 @@ func ExplorationText(w io.Writer, e Exploration) error {
 func (e Exploration) pace() string {
 	r := e.Result
 	s := fmt.Sprintf("%s: %s schedules and %s pruned, %s steps, in %s (%s schedules a second)", e.title(),
-		units.Count(int64(r.Schedules)), units.Count(int64(r.Pruned)), units.Count(int64(r.Steps)), units.Duration(r.Elapsed), units.Whole(r.Rate()))
+		units.Count(int64(r.Schedules)), units.Count(int64(r.Pruned)), units.Count(int64(r.Steps)),
+		units.Duration(r.Elapsed), units.Whole(r.Rate()))
 	if len(r.Found) > 0 {
 		s += ", first counterexample after " + units.Took(r.First)
 	}
 	return s
 }
 
-// whiteboard writes one counterexample: a numbered list in columns, and below it the violation in one sentence.
+// whiteboard writes one counterexample: a numbered list in columns, followed by the violation in one sentence.
 func (e Exploration) whiteboard(c interleave.Counterexample) string {
 	lines := e.story(c).Lines()
 	var b strings.Builder
@@ -77,16 +78,18 @@ func (e Exploration) whiteboard(c interleave.Counterexample) string {
 	return b.String()
 }
 
-// columns are the widths of a whiteboard's columns, in letters.
+// columns holds the widths of a whiteboard's columns, in letters.
 type columns struct{ number, who, command, reply int }
 
-// columnsOf makes every column as wide as its longest text. If that is too wide, the column of commands becomes narrower.
+// columnsOf makes every column as wide as its longest text. If the lines get too long, the column of commands is
+// narrowed.
 func columnsOf(lines []drawing.Line) columns {
 	var w columns
 	belief := 0
 	for _, l := range lines {
 		w.number, w.who = max(w.number, units.Letters(l.Number)), max(w.who, units.Letters(l.Who))
-		w.command, w.reply = max(w.command, units.Letters(l.Command)), max(w.reply, min(longReply, units.Letters(l.Reply)))
+		w.command, w.reply = max(w.command, units.Letters(l.Command)),
+			max(w.reply, min(longReply, units.Letters(l.Reply)))
 		belief = max(belief, min(longBelief, units.Letters(l.Belief)))
 	}
 	rest := w.number + w.who + w.reply + belief + len("  ")*4 + len(" -> ")
@@ -96,7 +99,8 @@ func columnsOf(lines []drawing.Line) columns {
 
 // write writes one line.
 func (w columns) write(l drawing.Line) string {
-	s := fmt.Sprintf("%*s  %-*s  %-*s  %-*s", w.number, l.Number, w.who, l.Who, w.command, units.Squeeze(l.Command, w.command),
+	s := fmt.Sprintf("%*s  %-*s  %-*s  %-*s", w.number, l.Number, w.who, l.Who, w.command,
+		units.Squeeze(l.Command, w.command),
 		w.reply, units.Squeeze(l.Reply, w.reply))
 	if l.Belief != "" {
 		return s + " -> " + units.Squeeze(l.Belief, longBelief)

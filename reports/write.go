@@ -8,7 +8,7 @@ import (
 	"path/filepath"
 )
 
-// Names of the files that reports are written as. A folder's kind is told by them (results.KindOf), so each stands here alone.
+// Names of the files of reports. They determine the kind of a folder (results.KindOf).
 const (
 	VerdictFile      = "verdict.json"      // of a run or a search
 	ReportFile       = "report.html"       // of a run, a search or a reproduction
@@ -19,7 +19,7 @@ const (
 	ReproductionFile = "reproduction.json" // of a reproduction
 )
 
-// Format is one file that a report is written as.
+// Format is one file of a report.
 type Format struct {
 	File  string
 	Write func(io.Writer, Report) error
@@ -35,8 +35,8 @@ func Formats() []Format {
 	}
 }
 
-// Write writes every format into dir, which it makes if need be. Each file appears whole or not at all, and one that
-// fails does not keep the others from being written.
+// Write writes every format into dir, which it makes if necessary. Each file appears complete or not at all. If one
+// fails, the others are still written.
 func Write(dir string, r Report) error {
 	var failed []error
 	for _, f := range Formats() {
@@ -45,13 +45,13 @@ func Write(dir string, r Report) error {
 	return errors.Join(failed...)
 }
 
-// ExplorationFormat is one file that a search is written as.
+// ExplorationFormat is one file of a search's report.
 type ExplorationFormat struct {
 	File  string
 	Write func(io.Writer, Exploration) error
 }
 
-// ExplorationFormats lists every file of a search. They have the names of those of a run.
+// ExplorationFormats lists every file of a search. Their names are those of a run's files.
 func ExplorationFormats() []ExplorationFormat {
 	return []ExplorationFormat{
 		{VerdictFile, ExplorationJSON},
@@ -70,8 +70,8 @@ func WriteExploration(dir string, e Exploration) error {
 	return errors.Join(failed...)
 }
 
-// WriteFile makes the folder of path if need be, writes to a temporary file in it and renames that to path: the file
-// appears whole or not at all.
+// WriteFile makes the folder of path if necessary, writes to a temporary file in it and renames that to path, so that
+// the file appears complete or not at all.
 func WriteFile(path string, write func(io.Writer) error) (err error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return fmt.Errorf("reports: %w", err)

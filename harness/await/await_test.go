@@ -21,7 +21,7 @@ func TestAllRunsAtTheSameTimeAndKeepsTheOrder(t *testing.T) {
 	met.Add(4)
 	errs := await.All(4, func(i int) error {
 		met.Done()
-		met.Wait() // nobody would pass if one waited for another
+		met.Wait() // every call would hang if they did not run concurrently
 		if i%2 == 1 {
 			return errOdd
 		}
@@ -37,7 +37,8 @@ func TestUntil(t *testing.T) {
 		require.NoError(t, await.Until(t.Context(), time.Second, func() error { looks++; return oddIf(looks < 4) }))
 		require.Equal(t, 3*time.Second, time.Since(began))
 		looks = 0
-		err := await.Until(t.Context(), time.Second, func() error { looks++; return fmt.Errorf("%w: %w", await.ErrGaveUp, errOdd) })
+		err := await.Until(t.Context(), time.Second,
+			func() error { looks++; return fmt.Errorf("%w: %w", await.ErrGaveUp, errOdd) })
 		require.ErrorIs(t, err, errOdd)
 		require.Equal(t, 1, looks)
 		require.Equal(t, errOdd, await.Poll(t.Context(), time.Second, func() (bool, error) { return false, errOdd }))
@@ -51,7 +52,8 @@ func oddIf(yes bool) error {
 	return nil
 }
 
-// TestUntilTheContextEnds: the last error that the end of the context did not cause says what was missing.
+// TestUntilTheContextEnds checks the error: the last one that the end of the context did not cause says what was
+// missing.
 func TestUntilTheContextEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 90*time.Millisecond)

@@ -11,7 +11,7 @@ import (
 )
 
 const (
-	lockPort = 6378 // the owner of X listens on it at 127.X.0.1
+	lockPort = 6378 // the run that owns X listens on it at 127.X.0.1
 
 	// Planes are the P of 127.X.P.0/24.
 	realPlane      = 1  // addresses at which nodes listen
@@ -30,24 +30,24 @@ const (
 // ports holds the port of all Redis nodes of a cluster and that of all its Sentinels.
 type ports struct{ redis, sentinel int }
 
-// portChoices lists the ports to try in turn: somebody else's Redis may listen at all addresses of this machine.
+// portChoices lists the ports to try in turn: another Redis may listen on all addresses of this machine.
 var portChoices = []ports{{6379, 26379}, {7379, 27379}, {8379, 28379}}
 
-// subnet is one X of 127.X.0.0/16, owned for as long as its lock is held; the kernel gives it back when we die.
+// subnet is one X of 127.X.0.0/16. A listener is its lock: the kernel closes it when this process dies.
 type subnet struct {
 	x     int
 	ports ports
 	lock  net.Listener
 }
 
-// network is the part of net that a claim needs. Tests put in its place a machine whose addresses are taken.
+// network is the part of package net that a claim needs. Tests replace it by a machine whose addresses are taken.
 type network struct {
 	listen func(addr string) (net.Listener, error)
 	free   func(addr string) error // nil if addr can be listened on
 	dial   func(addr string) error
 }
 
-// reachWithin bounds a dial to this machine itself. Microseconds are usual; a busy machine may stand still for seconds.
+// reachWithin bounds a dial to this machine. Microseconds are usual, but a busy machine may stand still for seconds.
 const reachWithin = 5 * time.Second
 
 // thisNetwork is the network of this machine.
@@ -63,7 +63,7 @@ var thisNetwork = network{
 	},
 }
 
-// claimSubnet takes a free X, trying from a random one on, with ports that nobody listens on there.
+// claimSubnet claims a free X, trying them in turn from a random one, with ports on which nobody listens there.
 func claimSubnet() (subnet, error) { return thisNetwork.claim() }
 
 func (n network) claim() (subnet, error) {
@@ -78,8 +78,9 @@ func (n network) claim() (subnet, error) {
 			continue
 		}
 		if err := n.dial(s.lock.Addr().String()); err != nil {
-			return subnet{}, errors.Join(fmt.Errorf("cluster: %w: %s cannot be reached from this machine itself: the loopback interface seems "+
-				"to be down: as root: ip link set lo up: %w", ErrLimit, s.ip(0, 1), err), s.release())
+			return subnet{}, errors.Join(fmt.Errorf("cluster: %w: %s cannot be reached from this machine itself: the "+
+				"loopback interface seems to be down: as root: ip link set lo up: "+
+				"%w", ErrLimit, s.ip(0, 1), err), s.release())
 		}
 		if s.ports, err = n.freePorts(s); err == nil {
 			return s, nil
@@ -95,14 +96,16 @@ func noSubnet(unlocked, taken error) error {
 	case taken != nil:
 		return fmt.Errorf("cluster: %w: %w", ErrLimit, taken)
 	case errors.Is(unlocked, syscall.EADDRINUSE):
-		return fmt.Errorf("cluster: %w: port %d of 127.%d.0.1 to 127.%d.0.1 is taken, by another program that listens at all addresses or by as many "+
-			"runs: %s: %w", ErrLimit, lockPort, firstSubnet, lastSubnet, whoListens(lockPort), unlocked)
+		return fmt.Errorf("cluster: %w: port %d of 127.%d.0.1 to 127.%d.0.1 is taken, by another program that listens "+
+			"at all addresses or by as many runs: %s: "+
+			"%w", ErrLimit, lockPort, firstSubnet, lastSubnet, whoListens(lockPort), unlocked)
 	}
-	return fmt.Errorf("cluster: %w: none of 127.%d.0.1 to 127.%d.0.1 can be listened on (all of 127.0.0.0/8 must be local, as on Linux): %w",
+	return fmt.Errorf("cluster: %w: none of 127.%d.0.1 to 127.%d.0.1 can be listened on (all of 127.0.0.0/8 must be "+
+		"local, as on Linux): %w",
 		ErrLimit, firstSubnet, lastSubnet, unlocked)
 }
 
-// freePorts returns the first of portChoices that nobody listens on at any address that a cluster may need.
+// freePorts returns the first of portChoices on which nobody listens, at any address that a cluster may need.
 func (n network) freePorts(s subnet) (ports, error) {
 	var taken error
 	for _, p := range portChoices {
@@ -131,7 +134,7 @@ func (n network) allFree(s subnet, p ports) error {
 	return nil
 }
 
-// whoListens returns the advice how to find, and end, the program in the way.
+// whoListens returns the advice for finding and ending the program that listens on a port.
 func whoListens(port int) string {
 	return fmt.Sprintf("end what listens there (ss -ltnp 'sport = :%d' shows it)", port)
 }

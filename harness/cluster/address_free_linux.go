@@ -7,11 +7,13 @@ import (
 	"syscall"
 )
 
-// addressFree returns nil if addr, an IPv4 address with a port, can be listened on. It binds and does not listen. A child
-// process that is just being started has copies of all our sockets until its exec, so a listener would go on for some
-// milliseconds after its Close and the next one would find the address in use. With SO_REUSEADDR, which Go and Redis set on
-// their listeners, a socket that is only bound is in nobody's way, its copies included, and a bind fails where somebody
-// listens. Connections that have just ended (TIME_WAIT) do not count.
+// addressFree returns nil if addr, an IPv4 address with a port, can be listened on.
+//
+// It binds the address without listening. A child process that is just being started has copies of all our sockets
+// until its exec. So a listener would live on for some milliseconds after its Close, and the next one would find the
+// address in use. Go and Redis set SO_REUSEADDR on their listeners: then a socket that is only bound is in nobody's
+// way, nor are its copies, while the bind fails if somebody listens. Connections that have just ended (TIME_WAIT) do
+// not count.
 func addressFree(addr string) error {
 	at, err := netip.ParseAddrPort(addr)
 	if err != nil || !at.Addr().Is4() {

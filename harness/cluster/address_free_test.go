@@ -24,14 +24,16 @@ func TestALookAtAnAddressLeavesItFreeWhileChildrenStart(t *testing.T) {
 	require.NoError(t, err, "after %d addresses", listened)
 	t.Logf("%d addresses", listened)
 
-	listened, err = lookAndListen(t, 20*time.Second, func(addr string) error { // a look that listens is in the way of the next
+	// a check that listens would disturb the next one
+	listened, err = lookAndListen(t, 20*time.Second, func(addr string) error {
 		ln, err := net.Listen("tcp", addr)
 		if err != nil {
 			return err
 		}
 		return ln.Close()
 	})
-	require.ErrorIs(t, err, syscall.EADDRINUSE, "children kept nothing open in %d tries: this test shows nothing", listened)
+	require.ErrorIs(t, err, syscall.EADDRINUSE, "children kept nothing open in %d tries: this test shows nothing",
+		listened)
 	t.Logf("a listener that is closed was in the way of the next at address %d", listened)
 }
 
@@ -46,19 +48,21 @@ func TestAnAddressIsTakenBySomebodyWhoListensOnly(t *testing.T) {
 	there, err := ln.Accept()
 	require.NoError(t, err)
 	require.NoError(t, errors.Join(there.Close(), ln.Close(), conn.Close())) // our side waits in TIME_WAIT
-	eventually(t, func() bool { return cluster.AddressFree(addr) == nil }, "an address at which nobody listens is taken")
+	eventually(t, func() bool { return cluster.AddressFree(addr) == nil },
+		"an address at which nobody listens is taken")
 
 	everywhere, err := net.Listen("tcp", "0.0.0.0:0")
 	require.NoError(t, err)
 	defer everywhere.Close()
-	require.ErrorIs(t, cluster.AddressFree(fmt.Sprintf("127.251.0.1:%d", everywhere.Addr().(*net.TCPAddr).Port)), syscall.EADDRINUSE)
+	require.ErrorIs(t, cluster.AddressFree(fmt.Sprintf("127.251.0.1:%d", everywhere.Addr().(*net.TCPAddr).Port)),
+		syscall.EADDRINUSE)
 	for _, bad := range []string{"", "127.251.0.1", "[::1]:6378", "localhost:6378"} {
 		require.ErrorContains(t, cluster.AddressFree(bad), "is not an IPv4 address with a port")
 	}
 }
 
-// lookAndListen looks at addresses, each once, and listens at each, while children are started all the time. It ends with the first
-// error, after 10,000 addresses or when the time is up, and returns how many it has listened at.
+// lookAndListen checks addresses, each once, and listens on each, while children are started all the time. It ends with
+// the first error, after 10,000 addresses or when the time is up, and returns how many addresses it has listened on.
 func lookAndListen(t *testing.T, within time.Duration, look func(addr string) error) (listened int, err error) {
 	t.Helper()
 	ctx, stop := context.WithCancel(t.Context())

@@ -17,7 +17,7 @@ import (
 	"github.com/doublegrant/doublegrant/harness/cluster"
 )
 
-// taken is a network on which some addresses are taken. It counts what is listened on and not given back.
+// taken is a network on which some addresses are taken. It counts listeners that are not closed.
 type taken struct {
 	by   func(addr string) bool
 	why  error
@@ -43,7 +43,7 @@ func (n *taken) free(addr string) error {
 	return ln.Close()
 }
 
-// listening has no Accept: nobody comes.
+// listening needs no Accept: nobody connects.
 type listening struct {
 	net.Listener
 	n    *taken
@@ -62,7 +62,9 @@ func TestAddressesThatAreTakenAreLeftToWhoHasThem(t *testing.T) {
 	reachable := func(string) error { return nil }
 	port := func(ports ...int) func(string) bool {
 		return func(addr string) bool {
-			return slices.ContainsFunc(ports, func(p int) bool { return strings.HasSuffix(addr, fmt.Sprintf(":%d", p)) })
+			return slices.ContainsFunc(ports, func(p int) bool {
+				return strings.HasSuffix(addr, fmt.Sprintf(":%d", p))
+			})
 		}
 	}
 	none := port()
@@ -73,15 +75,22 @@ func TestAddressesThatAreTakenAreLeftToWhoHasThem(t *testing.T) {
 		port int
 		says string
 	}{
-		"nothing":              {none, nil, reachable, 6379, ""},
-		"Redis's port":         {port(6379), syscall.EADDRINUSE, reachable, 7379, ""},
-		"the Sentinels' port":  {port(26379), syscall.EADDRINUSE, reachable, 7379, ""},
-		"two of each":          {port(6379, 27379), syscall.EADDRINUSE, reachable, 8379, ""},
-		"all but one subnet":   {func(a string) bool { return !strings.HasPrefix(a, "127.77.") }, syscall.EADDRINUSE, reachable, 6379, ""},
-		"every choice":         {port(6379, 7379, 28379), syscall.EADDRINUSE, reachable, 0, "the ports 6379, and 2 others in their place, are taken: end what listens there (ss -ltnp 'sport = :6379' shows it): "},
-		"the lock's port":      {port(6378), syscall.EADDRINUSE, reachable, 0, "port 6378 of 127.10.0.1 to 127.250.0.1 is taken, by another program that listens at all addresses or by as many runs: end what"},
-		"no such addresses":    {func(string) bool { return true }, syscall.EADDRNOTAVAIL, reachable, 0, "all of 127.0.0.0/8 must be local, as on Linux"},
-		"the interface (down)": {none, nil, func(string) error { return syscall.ENETUNREACH }, 0, "the loopback interface seems to be down: as root: ip link set lo up: network is unreachable"},
+		"nothing":             {none, nil, reachable, 6379, ""},
+		"Redis's port":        {port(6379), syscall.EADDRINUSE, reachable, 7379, ""},
+		"the Sentinels' port": {port(26379), syscall.EADDRINUSE, reachable, 7379, ""},
+		"two of each":         {port(6379, 27379), syscall.EADDRINUSE, reachable, 8379, ""},
+		"all but one subnet": {func(a string) bool { return !strings.HasPrefix(a, "127.77.") }, syscall.EADDRINUSE,
+			reachable, 6379, ""},
+		"every choice": {port(6379, 7379, 28379), syscall.EADDRINUSE, reachable, 0,
+			"the ports 6379, and 2 others in their place, are taken: end what listens there (ss -ltnp 'sport = " +
+				":6379' shows it): "},
+		"the lock's port": {port(6378), syscall.EADDRINUSE, reachable, 0,
+			"port 6378 of 127.10.0.1 to 127.250.0.1 is taken, by another program that listens at all addresses or by " +
+				"as many runs: end what"},
+		"no such addresses": {func(string) bool { return true }, syscall.EADDRNOTAVAIL, reachable, 0,
+			"all of 127.0.0.0/8 must be local, as on Linux"},
+		"the interface (down)": {none, nil, func(string) error { return syscall.ENETUNREACH }, 0,
+			"the loopback interface seems to be down: as root: ip link set lo up: network is unreachable"},
 	} {
 		n := &taken{by: c.by, why: c.why, held: map[string]bool{}}
 		port, err := cluster.NetworkOf(n.listen, n.free, c.dial).Claim()
@@ -97,7 +106,8 @@ func TestAddressesThatAreTakenAreLeftToWhoHasThem(t *testing.T) {
 	}
 }
 
-// TestAVersionThatNeverComesIsNotWaitedFor: nor are children of the binary that hold its output open.
+// TestAVersionThatNeverComesIsNotWaitedFor checks that neither the binary nor its children, which hold its output open,
+// are waited for.
 func TestAVersionThatNeverComesIsNotWaitedFor(t *testing.T) {
 	defer cluster.BoundVersion(100 * time.Millisecond)()
 	path := filepath.Join(t.TempDir(), "redis-server")
@@ -105,11 +115,13 @@ func TestAVersionThatNeverComesIsNotWaitedFor(t *testing.T) {
 	began := time.Now()
 	_, _, err := cluster.FindRedis(path)
 	require.ErrorIs(t, err, cluster.ErrNoRedis)
-	require.ErrorContains(t, err, `does not answer --version within 100ms: install one that does, or set DOUBLEGRANT_REDIS_SERVER`)
+	require.ErrorContains(t, err,
+		"does not answer --version within 100ms: install one that does, or set DOUBLEGRANT_REDIS_SERVER")
 	require.Less(t, time.Since(began), 30*time.Second)
 }
 
-// A Redis has told its version though something else still holds on to its output, as a child of this process may on a busy machine.
+// The version of a Redis counts even if another process still holds its output open, as a child of this process may on
+// a busy machine.
 func TestAVersionIsTakenThoughTheOutputStaysOpen(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "redis-server")
 	require.NoError(t, os.WriteFile(path, []byte("#!/bin/sh\necho 'Redis server v=7.2.4 sha=0'\nsleep 2 &\n"), 0o755))
@@ -130,7 +142,7 @@ func TestATemporaryFolderThatTakesNothingIsNamed(t *testing.T) {
 	_, preflight := cluster.Options{}.Preflight()
 	for _, err := range []error{cluster.TempRoom(), preflight} {
 		require.ErrorIs(t, err, cluster.ErrLimit)
-		require.ErrorContains(t, err, "the folder for temporary files, "+dir+", cannot take the 1024 KiB of a cluster: make it a folder "+
-			"that can be written, or set TMPDIR to another: ")
+		require.ErrorContains(t, err, "the folder for temporary files, "+dir+
+			", cannot take the 1024 KiB of a cluster: make it a folder that can be written, or set TMPDIR to another: ")
 	}
 }

@@ -16,9 +16,11 @@ const (
 	longestPause = 5 * time.Minute // bound of a pause whose resume is never called
 )
 
-// PauseClients lets commands to the node wait (CLIENT PAUSE), the harness's own among them, until resume is called or for 5
-// minutes. Only what its replicas send is executed. With onlyWrites only commands that may write wait.
-func (c *Cluster) PauseClients(ctx context.Context, name string, onlyWrites bool) (resume func(context.Context) error, err error) {
+// PauseClients makes the node queue commands (CLIENT PAUSE), the harness's own included, until resume is called or for
+// 5 minutes. Only commands from its replicas are executed. With onlyWrites only commands that may write wait.
+func (c *Cluster) PauseClients(
+	ctx context.Context, name string, onlyWrites bool,
+) (resume func(context.Context) error, err error) {
 	n, err := c.node(name)
 	if err != nil {
 		return nil, err
@@ -27,7 +29,8 @@ func (c *Cluster) PauseClients(ctx context.Context, name string, onlyWrites bool
 		return n.pauseAll(ctx)
 	}
 	unpause := func(ctx context.Context) error { // a Sentinel that demotes the node ends our connection
-		return await.Until(ctx, 10*time.Millisecond, func() error { return n.unlessGone(n.admin.Do(ctx, "CLIENT", "UNPAUSE").Err()) })
+		return await.Until(ctx, 10*time.Millisecond,
+			func() error { return n.unlessGone(n.admin.Do(ctx, "CLIENT", "UNPAUSE").Err()) })
 	}
 	if err := n.admin.Do(ctx, "CLIENT", "PAUSE", longestPause.Milliseconds(), "WRITE").Err(); err != nil {
 		return unpause, fmt.Errorf("cluster: pause writes on %s: %w", name, err)
@@ -35,9 +38,9 @@ func (c *Cluster) PauseClients(ctx context.Context, name string, onlyWrites bool
 	return unpause, nil
 }
 
-// pauseAll queues pause after pause on one connection. One long pause could not be ended early, since CLIENT UNPAUSE would
-// wait like everything else. When a pause ends, the command that has waited longest is served first, which is the next pause.
-// When the connection is closed, no pause is left but the current one.
+// pauseAll queues many short pauses on one connection. One long pause could not be ended early, since CLIENT UNPAUSE
+// would wait like every other command. When a pause ends, the command that has waited longest is served first, which is
+// the next pause. Once the connection is closed, only the current pause remains.
 func (n *node) pauseAll(ctx context.Context) (resume func(context.Context) error, err error) {
 	d := net.Dialer{Timeout: time.Second}
 	conn, err := d.DialContext(ctx, "tcp", n.real())
@@ -50,7 +53,8 @@ func (n *node) pauseAll(ctx context.Context) (resume func(context.Context) error
 		}
 		return await.Until(ctx, 10*time.Millisecond, func() error { return n.unlessGone(n.admin.Ping(ctx).Err()) })
 	}
-	pauses := strings.Repeat(fmt.Sprintf("CLIENT PAUSE %d ALL\r\n", pauseSlice.Milliseconds()), int(longestPause/pauseSlice))
+	pauses := strings.Repeat(fmt.Sprintf("CLIENT PAUSE %d ALL\r\n", pauseSlice.Milliseconds()),
+		int(longestPause/pauseSlice))
 	_ = conn.SetDeadline(time.Now().Add(time.Second)) // fails on a closed connection only
 	_, err = conn.Write([]byte(pauses))
 	if err == nil {

@@ -14,8 +14,8 @@ const firstClient = 1 // host number of client group 0
 // GroupName returns the fabric's name of a client group, counted from 0.
 func GroupName(group int) string { return attached.GroupName(group) }
 
-// Connect returns the client of a group, as [attached.Clients.Connect] does, also after Promote. An error says that the cluster is
-// not running, or that there is no such group.
+// Connect returns the client of a group, as [attached.Clients.Connect] does. It follows a Promote. The error says that
+// the cluster is not running, or that there is no such group.
 func (c *Cluster) Connect(group int) (redis.UniversalClient, error) {
 	clients, err := c.running()
 	if err != nil {
@@ -24,8 +24,8 @@ func (c *Cluster) Connect(group int) (redis.UniversalClient, error) {
 	return clients.Connect(group)
 }
 
-// ConnectAll returns the clients of a group for each of several masters, in the order of RedisNodes. For any other topology
-// that is the one client of Connect.
+// ConnectAll returns the group's clients of all masters, in the order of RedisNodes. In any other topology that is the
+// one client of Connect.
 func (c *Cluster) ConnectAll(group int) ([]redis.UniversalClient, error) {
 	clients, err := c.running()
 	if err != nil {
@@ -34,7 +34,7 @@ func (c *Cluster) ConnectAll(group int) ([]redis.UniversalClient, error) {
 	return clients.ConnectAll(group)
 }
 
-// running returns the clients of a cluster that runs.
+// running returns the cluster's clients, or an error if the cluster is not running.
 func (c *Cluster) running() (*attached.Clients, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -44,9 +44,9 @@ func (c *Cluster) running() (*attached.Clients, error) {
 	return c.clients, nil
 }
 
-// Straight returns the address of the node to which a client of Connect or ConnectAll always leads, past the fabric: for programs that
-// connect by themselves while no fault acts on links. It is empty if the client may come to lead to another node, as with Sentinels, and
-// if it is not the cluster's.
+// Straight returns the address of the node that a client of Connect or ConnectAll always leads to, past the fabric.
+// Programs that connect by themselves use it while no fault acts on links. It is empty if the client may switch to
+// another node, as with Sentinels, and if it is not the cluster's.
 func (c *Cluster) Straight(r redis.UniversalClient) string {
 	clients, err := c.running()
 	if err != nil {
@@ -55,15 +55,16 @@ func (c *Cluster) Straight(r redis.UniversalClient) string {
 	return clients.Straight(r)
 }
 
-// Deployment says where the nodes are, so that clients of another process can attach to them with package attached. Their connections
-// do not pass the cluster's own fabric. It is complete while the cluster runs.
+// Deployment says where the nodes are, so that clients of another process can attach to them with package attached.
+// Their connections do not pass through the cluster's fabric. It is complete while the cluster runs.
 func (c *Cluster) Deployment() attached.Deployment {
 	d := attached.Deployment{Masters: c.topology.primaries}
 	for _, n := range c.redis {
 		d.Nodes = append(d.Nodes, attached.Node{Name: n.name, Announced: n.announced(), Real: n.real()})
 	}
 	for _, n := range c.sentinels {
-		d.Sentinels, d.MasterName = append(d.Sentinels, attached.Node{Name: n.name, Announced: n.announced(), Real: n.real()}), masterName
+		d.Sentinels = append(d.Sentinels, attached.Node{Name: n.name, Announced: n.announced(), Real: n.real()})
+		d.MasterName = masterName
 	}
 	return d
 }
@@ -71,18 +72,20 @@ func (c *Cluster) Deployment() attached.Deployment {
 // GroupIP returns the source address of a group's connections.
 func (c *Cluster) GroupIP(group int) string { return c.subnet.ip(clientPlane, firstClient+group) }
 
-// LookIP returns the source address of connections by which the harness looks at a group's links.
+// LookIP returns the source address of the harness's own connections that probe a group's links.
 func (c *Cluster) LookIP(group int) string { return c.subnet.ip(lookPlane, firstClient+group) }
 
-// attach makes the clients of the nodes. Where Sentinels move the primary it reports whom each group's writes reach.
+// attach makes the clients of the nodes. With Sentinels, which move the primary, it also reports which node
+// acknowledges each group's writes.
 func (c *Cluster) attach(clock harness.Clock, events func(harness.Event)) error {
 	ours := c.opts.Clients
 	if c.opts.ClientsElsewhere {
 		ours = c.Groups()
 	}
 	o := attached.Options{
-		Groups: c.Groups(), Clients: ours, OpTimeout: c.opts.OpTimeout, Retries: c.opts.Retries, OwnSentinel: c.opts.OwnSentinel,
-		GroupIP: c.GroupIP, LookIP: c.LookIP,
+		Groups: c.Groups(), Clients: ours, OpTimeout: c.opts.OpTimeout, Retries: c.opts.Retries,
+		OwnSentinel: c.opts.OwnSentinel,
+		GroupIP:     c.GroupIP, LookIP: c.LookIP,
 	}
 	if len(c.sentinels) > 0 {
 		o.Serves = func(kind string, group int, node string) {

@@ -11,17 +11,18 @@ import (
 	"time"
 )
 
-// This file gives nodes clocks that can be set. A preloaded library adds an offset that it reads from a file in the node's folder. The
-// machine's C compiler makes it when a cluster starts, unless ClockLibraryEnv names one that was made before.
+// This file gives nodes clocks that can be set. A preloaded library adds an offset that it reads from a file in the
+// node's folder. A C compiler makes the library when a cluster starts, unless ClockLibraryEnv names a compiled one.
 
-// ClockLibraryEnv is the environment variable that names a library of CompileClocks. Nodes that run as processes load it from there, so
-// that clocks can be set on a machine without a compiler, as in an image of this program.
+// ClockLibraryEnv is the environment variable that names a library of CompileClocks. Nodes that run as processes load
+// it from there, so clocks can be set on a machine without a compiler, as in an image of this program.
 const ClockLibraryEnv = "DOUBLEGRANT_CLOCK_LIBRARY"
 
-// CompileClocks compiles the library that lets clocks of nodes be set. The error wraps ErrNoCompiler, as that of PreloadLibrary does.
+// CompileClocks compiles the library that lets nodes' clocks be set. The error wraps ErrNoCompiler, as that of
+// PreloadLibrary does.
 func CompileClocks(ctx context.Context) ([]byte, error) { return PreloadLibrary(ctx, clockSource) }
 
-// HasClockLibrary reports whether clocks of nodes that run as processes can be set without a compiler.
+// HasClockLibrary reports whether the clocks of nodes that run as processes can be set without a compiler.
 func HasClockLibrary() bool {
 	path := os.Getenv(ClockLibraryEnv)
 	if path == "" {
@@ -35,18 +36,19 @@ func HasClockLibrary() bool {
 var clockSource []byte
 
 const (
-	clockLibrary = "clock.so"          // in the cluster's folder, and a copy in each node's
-	clockFile    = "clock"             // in the node's folder: the offset, the fixed time, and the time after a look, 8 bytes each
-	clockEnv     = "DOUBLEGRANT_CLOCK" // environment variable that holds the path of clockFile
+	clockLibrary = "clock.so" // in the cluster's folder, and a copy in each node's
+	// clockFile is in the node's folder. It has the offset, the fixed time, and the time for SetDuring, 8 bytes each.
+	clockFile = "clock"
+	clockEnv  = "DOUBLEGRANT_CLOCK" // environment variable that holds the path of clockFile
 
 	clockFixedAt  = 8  // offset in the file of the time at which the clock stands still, in bytes
 	clockThenAt   = 16 // and of the time that its event loop sees from the fourth look on, while a command goes on
 	clockFileSize = 24 // in bytes
 )
 
-// SetClock sets the node's clock ahead of the true time by offset, or behind it if offset is negative; 0 sets it right. The
-// time of day changes at once, the node's monotonic clock does not. It works on a node that is down, too. It needs
-// Options.Clocks.
+// SetClock sets the node's clock ahead of the true time by offset, or behind it if offset is negative. 0 sets it right.
+// The time of day changes at once; the node's monotonic clock does not change. SetClock also works on a node that is
+// down. It needs Options.Clocks.
 func (c *Cluster) SetClock(name string, offset time.Duration) error {
 	n, err := c.node(name)
 	if err != nil {
@@ -66,7 +68,7 @@ func (c *Cluster) SetClock(name string, offset time.Duration) error {
 
 func clockOffset(d time.Duration) []byte { return binary.NativeEndian.AppendUint64(nil, uint64(d)) }
 
-// makeClocks puts the library into the cluster's folder, if the options ask for clocks.
+// makeClocks compiles the library into the cluster's folder if the options ask for clocks and none is compiled yet.
 func (c *Cluster) makeClocks(ctx context.Context) error {
 	if !c.opts.Clocks || c.hasClockLibrary() {
 		return nil
@@ -78,8 +80,8 @@ func (c *Cluster) makeClocks(ctx context.Context) error {
 	return os.WriteFile(filepath.Join(c.dir, clockLibrary), library, 0o755)
 }
 
-// giveClock puts the library and the clock's file into the node's folder, and their paths into its environment, if the options
-// ask for clocks.
+// giveClock puts the library and the clock's file into the node's folder, and their paths into its environment. It does
+// nothing unless the options ask for clocks.
 func (c *Cluster) giveClock(n *node) error {
 	if !c.opts.Clocks {
 		return nil
@@ -96,7 +98,8 @@ func (c *Cluster) giveClock(n *node) error {
 	return os.WriteFile(offset, make([]byte, clockFileSize), 0o644)
 }
 
-// libraryFor returns the path of the library that the node is to load: the one that was made before, or a copy in its folder.
+// libraryFor returns the path of the library that the node loads: that of ClockLibraryEnv, or a copy in the node's
+// folder.
 func (c *Cluster) libraryFor(n *node) (path string, err error) {
 	if c.hasClockLibrary() {
 		return os.Getenv(ClockLibraryEnv), nil
@@ -109,5 +112,5 @@ func (c *Cluster) libraryFor(n *node) (path string, err error) {
 	return path, os.WriteFile(path, library, 0o755)
 }
 
-// hasClockLibrary reports whether the cluster's nodes load a library that was made before: those in containers would not find it.
+// hasClockLibrary reports whether the nodes load the library of ClockLibraryEnv. Nodes in containers would not find it.
 func (c *Cluster) hasClockLibrary() bool { return c.opts.On == nil && HasClockLibrary() }

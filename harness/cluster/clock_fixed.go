@@ -13,15 +13,15 @@ import (
 	"unsafe"
 )
 
-// FixedClock is the time of day of all Redis nodes of a cluster. It stands still until Set moves it. Nodes' monotonic clocks,
-// with which they measure such as the time between two turns of their event loop, go on. FixClocks makes it.
+// FixedClock is the time of day of all Redis nodes of a cluster. It stands still until Set moves it. The nodes'
+// monotonic clocks go on: they measure intervals such as that between two turns of the event loop. FixClocks makes it.
 type FixedClock struct{ pages [][]byte }
 
-// ErrClock marks nodes whose clocks cannot be fixed, such as a redis-server that loads no library.
+// ErrClock marks nodes whose clocks cannot be fixed, such as those of a redis-server that loads no library.
 var ErrClock = errors.New("the nodes' clocks cannot be set")
 
-// FixClocks stops the clocks of all Redis nodes at now, and checks that they show it. It needs Options.Clocks and nodes that run
-// as processes. The error wraps ErrClock if the nodes do not heed the clock, or were started without Options.Clocks.
+// FixClocks stops the clocks of all Redis nodes at now, and checks that they show it. It needs Options.Clocks and nodes
+// that run as processes. The error wraps ErrClock if a node ignores the clock, or was started without Options.Clocks.
 func (c *Cluster) FixClocks(ctx context.Context, now time.Time) (_ *FixedClock, err error) {
 	if !c.opts.Clocks {
 		return nil, fmt.Errorf("cluster: %w: start them with Options.Clocks", ErrClock)
@@ -48,7 +48,8 @@ func (c *Cluster) FixClocks(ctx context.Context, now time.Time) (_ *FixedClock, 
 			return nil, err
 		}
 		if shown, ok := timeOf(reply); !ok || !shown.Equal(now.Truncate(time.Microsecond)) {
-			return nil, fmt.Errorf("cluster: %w: %s shows %v where %v was set: does its redis-server load libraries (LD_PRELOAD)?", ErrClock, name, shown, now)
+			return nil, fmt.Errorf("cluster: %w: %s shows %v where %v was set: does its redis-server load libraries "+
+				"(LD_PRELOAD)?", ErrClock, name, shown, now)
 		}
 	}
 	return f, nil
@@ -61,31 +62,33 @@ func (f *FixedClock) open(path string) error {
 		return err
 	}
 	defer file.Close() // the mapping stays
-	page, err := syscall.Mmap(int(file.Fd()), 0, clockFileSize, syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_SHARED)
+	page, err := syscall.Mmap(int(file.Fd()), 0, clockFileSize, syscall.PROT_READ|syscall.PROT_WRITE,
+		syscall.MAP_SHARED)
 	if err == nil {
 		f.pages = append(f.pages, page)
 	}
 	return err
 }
 
-// Set moves the clocks of all nodes to now, ahead or back. It takes effect at once, and costs no system call.
+// Set moves the clocks of all nodes to now, ahead or back. It takes effect at once and costs no system call.
 func (f *FixedClock) Set(now time.Time) {
 	f.store(clockThenAt, 0)
 	f.store(clockFixedAt, now.UnixNano())
 }
 
-// SetDuring lets time pass from the time that Set has set to another while a node executes the next command: its own look at the clock
-// shows the one, and what the command itself asks for by TIME the other, where the server asks anew for that, as Redis 7.0 does. It lasts until the next Set. A node whose library was made by an older version takes no notice.
+// SetDuring lets the clock jump to then while a node executes the next command. The server's own reading of the clock
+// shows the time of Set. A TIME inside the command shows then, if the server reads the clock anew for it, as Redis 7.0
+// does. It lasts until the next Set. Nodes with a library of an older version ignore it.
 func (f *FixedClock) SetDuring(then time.Time) { f.store(clockThenAt, then.UnixNano()) }
 
-// store writes a field of the file of each clock.
+// store writes one field in the file of each clock.
 func (f *FixedClock) store(field int, value int64) {
 	for _, page := range f.pages {
 		atomic.StoreInt64((*int64)(unsafe.Pointer(&page[field])), value) // the page is aligned, and each field in it
 	}
 }
 
-// Close lets go of the clocks, which stay as they are. Set does nothing after it.
+// Close releases the clocks, which keep their time. Set does nothing afterwards.
 func (f *FixedClock) Close() {
 	for _, page := range f.pages {
 		_ = syscall.Munmap(page) // it was mapped by open

@@ -14,8 +14,9 @@ import (
 	"github.com/doublegrant/doublegrant/harness/testenv"
 )
 
-// turns is a program with an event loop, and another thread that looks at the time between each two looks of the loop, as one of jemalloc may.
-// It prints what the loop sees in its second turn, and the last that the other thread has seen, in nanoseconds.
+// turns is a program with an event loop, and another thread that reads the time between two readings of the loop, as
+// one of jemalloc's may. It prints the time that the loop sees in its second turn, and the last that the other thread
+// has seen, in nanoseconds.
 const turns = `
 #include <pthread.h>
 #include <stdio.h>
@@ -61,7 +62,7 @@ int main(void) {
 }
 `
 
-// What another thread looks at is no look of the command at hand.
+// A reading by another thread does not count as one of the current command.
 func TestOnlyTheEventLoopSeesTimePassDuringACommand(t *testing.T) {
 	compiler, err := exec.LookPath("cc")
 	if err != nil {

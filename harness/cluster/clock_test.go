@@ -15,8 +15,8 @@ import (
 	"github.com/doublegrant/doublegrant/harness/cluster"
 )
 
-// isOff checks by how much the node's clock is wrong, to a few milliseconds. The node read it at some time between our question
-// and its answer.
+// isOff checks how wrong the node's clock is, to a few milliseconds. The node reads it between our question and its
+// answer.
 func isOff(t *testing.T, c *cluster.Cluster, node string, by time.Duration) {
 	t.Helper()
 	began := time.Now()
@@ -61,7 +61,7 @@ func TestClocksNeedTheOptionAndACompiler(t *testing.T) {
 	}
 }
 
-// TestClocksOfALibraryThatWasMadeBeforeNeedNoCompiler, as in an image of this program.
+// TestClocksOfALibraryThatWasMadeBeforeNeedNoCompiler covers an image of this program.
 func TestClocksOfALibraryThatWasMadeBeforeNeedNoCompiler(t *testing.T) {
 	library, err := cluster.CompileClocks(t.Context())
 	require.NoError(t, err)
@@ -79,7 +79,7 @@ func TestClocksOfALibraryThatWasMadeBeforeNeedNoCompiler(t *testing.T) {
 	require.False(t, cluster.HasClockLibrary(), "a folder")
 }
 
-// twoClocks prints the time of day as three functions tell it, and the monotonic clock, in seconds.
+// twoClocks prints the time of day from three functions, and the monotonic clock, in seconds.
 const twoClocks = `
 #include <stdio.h>
 #include <sys/time.h>
@@ -100,7 +100,8 @@ func TestTheMonotonicClockStaysTrue(t *testing.T) {
 	require.NoError(t, os.WriteFile(at("clocks.c"), []byte(twoClocks), 0o600))
 	for _, args := range [][]string{
 		{"-o", at("clocks"), at("clocks.c")},
-		{"-O2", "-shared", "-fPIC", "-nostdlib", "-fno-stack-protector", "-Wall", "-Wextra", "-Werror", "-o", at("clock.so"), "clock_shim.c", "time_of_day.c"},
+		{"-O2", "-shared", "-fPIC", "-nostdlib", "-fno-stack-protector", "-Wall", "-Wextra", "-Werror", "-o",
+			at("clock.so"), "clock_shim.c", "time_of_day.c"},
 	} {
 		out, err := exec.Command(compiler, args...).CombinedOutput()
 		require.NoError(t, err, string(out))

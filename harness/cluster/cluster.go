@@ -19,11 +19,12 @@ import (
 	"github.com/doublegrant/doublegrant/harness/cluster/fabric"
 )
 
-// startWithin bounds the start of a cluster. Half a second is usual, one second in containers. A busy Docker daemon takes up to 8 s for
-// each container.
+// startWithin bounds the start of a cluster. Half a second is usual, one second in containers. A busy Docker daemon
+// takes up to 8 s for each container.
 const startWithin = 3 * time.Minute
 
-// Cluster is a Redis topology. Standalone, Replicated, Sentinel or Masters makes it. It is started once and stopped once.
+// Cluster is a Redis topology. Standalone, Replicated, Sentinel and Masters make one. It is started once and stopped
+// once.
 type Cluster struct {
 	opts        Options
 	topology    topology
@@ -33,7 +34,7 @@ type Cluster struct {
 	subnet    subnet
 	dir       string
 	folder    *folder // dir, and its lock
-	forget    func()  // ends the platform's watch over the folder; nil on processes
+	unwatch   func()  // ends the platform's watch over the folder; nil on processes
 	spawner   *spawner
 	fabric    *fabric.Fabric
 	redis     []*node
@@ -55,26 +56,27 @@ type topology struct {
 	name                string
 	primaries           int
 	replicas, sentinels int  // of the primary; 0 where there are several primaries
-	swift               bool // see node
+	quickSync           bool // see node
 }
 
 var _ harness.System = (*Cluster)(nil)
 
-// Standalone makes one Redis without replicas.
+// Standalone makes one Redis node without replicas.
 func Standalone(o Options) *Cluster { return newCluster(o, topology{name: "standalone", primaries: 1}) }
 
-// Sentinel makes a primary with replicas and Sentinels: two and three, unless the options say otherwise.
+// Sentinel makes a primary with replicas and Sentinels: two and three by default.
 func Sentinel(o Options) *Cluster {
 	o.Replicas, o.Sentinels = cmp.Or(o.Replicas, 2), cmp.Or(o.Sentinels, 3)
 	return newCluster(o, topology{name: "sentinel", primaries: 1, replicas: o.Replicas, sentinels: o.Sentinels})
 }
 
-// Replicated makes a primary with two replicas and no Sentinels: failovers are made by hand, with Promote and Follow.
+// Replicated makes a primary with two replicas and no Sentinels. Failovers are made by hand, with Promote and Follow.
 func Replicated(o Options) *Cluster {
-	return newCluster(o, topology{name: "replicated", primaries: 1, replicas: 2, swift: true})
+	return newCluster(o, topology{name: "replicated", primaries: 1, replicas: 2, quickSync: true})
 }
 
-// Masters makes n primaries, 1 to MostMasters, that know nothing of each other, as Redlock asks for. Start fails for any other n.
+// Masters makes n primaries, 1 to MostMasters, that know nothing of each other, as Redlock requires. Start fails for
+// any other n.
 func Masters(n int, o Options) *Cluster {
 	return newCluster(o, topology{name: fmt.Sprintf("masters:%d", n), primaries: n})
 }
@@ -92,9 +94,10 @@ func (c *Cluster) Topology() string { return c.topology.name }
 // Groups returns the number of client groups.
 func (c *Cluster) Groups() int { return c.opts.ClientGroups }
 
-// Start starts every node and returns when the cluster is whole. It gives up after 3 min, and then stops what it started. It fails
-// before starting anything if the machine has no redis-server (ErrNoRedis), a limit that is too low (ErrLimit), or not the
-// platform of Options.On. It turns off go-redis's logger for the whole process: see the package's documentation.
+// Start starts every node and returns when the cluster is whole. It gives up after 3 min, and then stops what it
+// started. It starts nothing if the machine has no redis-server (ErrNoRedis), a limit that is too low (ErrLimit), or
+// not the platform of Options.On. It turns off go-redis's logger for the whole process: see the package's
+// documentation.
 func (c *Cluster) Start(ctx context.Context, clock harness.Clock, events func(harness.Event), log *slog.Logger) error {
 	if n := c.topology.primaries; n < 1 || n > MostMasters {
 		return fmt.Errorf("cluster: %d masters: ask for 1 to %d", n, MostMasters)
@@ -120,7 +123,8 @@ func (c *Cluster) Start(ctx context.Context, clock harness.Clock, events func(ha
 	return nil
 }
 
-// markUsed marks the cluster as used: a second start would lose sight of the nodes of the first.
+// markUsed returns an error if the cluster was started before: a second start would lose track of the nodes of the
+// first.
 func (c *Cluster) markUsed() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -141,7 +145,7 @@ func (c *Cluster) start(ctx context.Context, clock harness.Clock, events func(ha
 	}
 	c.dir = c.folder.path
 	if c.site != nil {
-		if c.forget, err = c.site.Watch(c.dir); err != nil {
+		if c.unwatch, err = c.site.Watch(c.dir); err != nil {
 			return err
 		}
 	}
@@ -162,7 +166,8 @@ func (c *Cluster) start(ctx context.Context, clock harness.Clock, events func(ha
 		}
 	}
 	// Sentinels that start earlier may know too few replicas when they are first needed.
-	if err := await.Until(ctx, 10*time.Millisecond, func() error { return c.allReplicasOnline(ctx, c.redis[0]) }); err != nil {
+	online := func() error { return c.allReplicasOnline(ctx, c.redis[0]) }
+	if err := await.Until(ctx, 10*time.Millisecond, online); err != nil {
 		return err
 	}
 	if err := c.attach(clock, events); err != nil {
@@ -177,7 +182,7 @@ func (c *Cluster) start(ctx context.Context, clock harness.Clock, events func(ha
 	return c.AwaitWhole(ctx)
 }
 
-// layOut names every node and client group, opens their places in the fabric and writes the nodes' configurations.
+// layOut names every node and client group, opens their addresses in the fabric and writes the nodes' configurations.
 func (c *Cluster) layOut() error {
 	for i := range c.topology.primaries + c.topology.replicas {
 		c.redis = append(c.redis, c.newNode(fmt.Sprintf("r%d", i+1), i+1, c.subnet.ports.redis))
@@ -219,10 +224,11 @@ func (c *Cluster) layOut() error {
 
 func (c *Cluster) newNode(name string, host, port int) *node {
 	n := &node{
-		swift: c.topology.swift,
-		name:  name, port: port, realIP: c.subnet.ip(realPlane, host), announcedIP: c.subnet.ip(announcedPlane, host),
-		probeIP: c.subnet.ip(probePlane, host),
-		dir:     filepath.Join(c.dir, name), logPath: filepath.Join(c.dir, name+".log"),
+		quickSync: c.topology.quickSync,
+		name:      name, port: port, realIP: c.subnet.ip(realPlane, host),
+		announcedIP: c.subnet.ip(announcedPlane, host),
+		probeIP:     c.subnet.ip(probePlane, host),
+		dir:         filepath.Join(c.dir, name), logPath: filepath.Join(c.dir, name+".log"),
 	}
 	if c.opts.LogDir != "" {
 		n.logPath = filepath.Join(c.opts.LogDir, name+".log")
@@ -252,7 +258,7 @@ func (c *Cluster) startSentinel(ctx context.Context, n *node) error {
 	return nil
 }
 
-// Stop ends every process, connection and file of the cluster. It is safe to call twice, and after a failed Start, but
+// Stop ends every process, connection and file of the cluster. It may be called twice, and after a failed Start, but
 // not while Start runs.
 func (c *Cluster) Stop() error {
 	c.mu.Lock()

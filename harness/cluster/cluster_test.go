@@ -39,7 +39,8 @@ func TestStartSaysWhatIsMissing(t *testing.T) {
 		require.True(t, is == nil || errors.Is(err, is), err)
 		require.NoError(t, c.Stop())
 	}
-	start(cluster.Options{RedisServer: "/nowhere/redis-server"}, cluster.ErrNoRedis, "name a redis-server of version 7.0 or newer there, or leave it out")
+	start(cluster.Options{RedisServer: "/nowhere/redis-server"}, cluster.ErrNoRedis,
+		"name a redis-server of version 7.0 or newer there, or leave it out")
 	start(cluster.Options{RedisServer: "/bin/true"}, cluster.ErrNoRedis, "not a redis-server of version 7.0")
 	start(cluster.Options{RedisServer: broken}, nil, "no luck today")
 	start(cluster.Options{Clients: 10_000_000}, cluster.ErrLimit, "ulimit -n")

@@ -9,17 +9,18 @@ import (
 // masterName is the name under which Sentinels know the primary.
 const masterName = "doublegrant"
 
-// Sentinel timing. Measured: 18 of 18 kills gave exactly one failover when 200ms < pingPeriod < downAfter. From SIGKILL to the first
-// write of a client it took 2.0 to 3.1 s, 1.59 s once.
+// Sentinel timing. Measured: 18 of 18 kills gave exactly one failover when 200ms < pingPeriod < downAfter. From SIGKILL
+// to the first write of a client it took 2.0 to 3.1 s, 1.59 s once.
 const (
 	defaultDownAfter     = 1000 * time.Millisecond
-	leastFailoverTimeout = 3 * time.Second // least failover-timeout; with a longer DownAfter it is that
+	leastFailoverTimeout = 3 * time.Second // failover-timeout, unless DownAfter is longer
 )
 
-// sentinelTuning makes Sentinels look more often than their fixed periods of 1 to 10 seconds. It does not survive a
+// sentinelTuning makes Sentinels poll more often than their fixed periods of 1 to 10 seconds. It does not survive a
 // restart, so it is set after every start.
 var sentinelTuning = []any{
-	"SENTINEL", "DEBUG", "info-period", 200, "publish-period", 200, "min-link-reconnect-period", 100, "ping-period", 250,
+	"SENTINEL", "DEBUG",
+	"info-period", 200, "publish-period", 200, "min-link-reconnect-period", 100, "ping-period", 250,
 	"tilt-period", 2000, // after being stopped for 2 seconds a Sentinel does nothing for that long, instead of 30 s
 }
 
@@ -44,13 +45,14 @@ enable-debug-command yes
 	if len(n.socket()) <= maxSocketPath {
 		fmt.Fprintf(&b, "unixsocket %s\n", n.socket())
 	}
-	if n.swift {
-		// At hz 10, its default, a replica takes 100 ms to get in step. After a diskless sync it may hear nothing for up to a
-		// second, until it sends its next acknowledgement.
+	if n.quickSync {
+		// At the default of hz 10 a replica takes 100 ms to get in sync. After a diskless sync it may get nothing for
+		// up to a second, until it sends its next acknowledgement.
 		b.WriteString("hz 500\ndynamic-hz no\nrepl-diskless-sync no\n")
 	}
 	if o.Clocks {
-		// jemalloc's background thread waits for a time of day. With the clock set back it would be busy until that time comes.
+		// jemalloc's background thread waits for a time of day. With the clock set back it would be busy until that
+		// time comes.
 		b.WriteString("jemalloc-bg-thread no\n")
 	}
 	if primary != nil {
@@ -59,8 +61,8 @@ enable-debug-command yes
 	return b.String()
 }
 
-// replicationTimeout returns the silence after which a primary drops a replica, and a replica its primary. It is longer than
-// min-replicas-max-lag, so that a primary sees its replicas lag before it drops them.
+// replicationTimeout returns the silence after which a primary drops a replica, and a replica its primary. It is longer
+// than min-replicas-max-lag, so that a primary notices the lag of its replicas before it drops them.
 func (o Options) replicationTimeout() time.Duration {
 	if o.MinReplicas > 0 {
 		return max(usualReplicationTimeout, o.MaxLag+5*time.Second)
@@ -70,7 +72,7 @@ func (o Options) replicationTimeout() time.Duration {
 
 const usualReplicationTimeout = 3 * time.Second
 
-// writeMinReplicas writes the settings that keep acknowledged writes from being lost.
+// writeMinReplicas writes the settings that protect acknowledged writes.
 func (o Options) writeMinReplicas(b *strings.Builder) {
 	if o.AOF == NoAOF {
 		b.WriteString("appendonly no\n")
@@ -94,11 +96,13 @@ sentinel down-after-milliseconds %s %d
 sentinel failover-timeout %s %d
 sentinel parallel-syncs %s %d
 `, n.announcedIP, n.port, masterName, primary.announcedIP, primary.port, quorum,
-		masterName, o.DownAfter.Milliseconds(), masterName, max(leastFailoverTimeout, o.DownAfter).Milliseconds(), masterName, o.Replicas)
+		masterName, o.DownAfter.Milliseconds(),
+		masterName, max(leastFailoverTimeout, o.DownAfter).Milliseconds(), masterName, o.Replicas)
 	return b.String()
 }
 
-// writeAddressSettings writes the settings that every node needs: its address, for listening and for dialing, and its folder.
+// writeAddressSettings writes the settings that every node needs: its address, for listening and for dialing, and its
+// folder.
 func (n *node) writeAddressSettings(b *strings.Builder) {
 	fmt.Fprintf(b, `bind %s
 port %d

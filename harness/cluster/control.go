@@ -10,7 +10,7 @@ import (
 	"github.com/doublegrant/doublegrant/harness/await"
 )
 
-// This file has the methods by which nemeses act on nodes. Nodes are named "r1" or "s2", client groups by GroupName.
+// This file has the methods with which nemeses act on nodes. Nodes are named "r1" or "s2", client groups by GroupName.
 
 // Sentinels lists the names of the Sentinels.
 func (c *Cluster) Sentinels() []string { return names(c.sentinels) }
@@ -27,9 +27,9 @@ func (c *Cluster) ClientGroups() []string {
 	return out
 }
 
-// Primary returns the name of the node that is primary now. Of two in a split brain it is the one that a majority of the
-// Sentinels names. Without Sentinels failovers are made by hand: it is the node that was promoted last, in the beginning the first
-// one, and it stays primary while it is down. It is an error if no majority names one, and for several masters.
+// Primary returns the name of the node that is primary now. With Sentinels it is the one that a majority of them names,
+// which decides in a split brain, too. Without Sentinels it is the node that was last promoted by hand, at first the
+// first node, even while it is down. It is an error if no majority agrees, and for several masters.
 func (c *Cluster) Primary(ctx context.Context) (string, error) {
 	if c.topology.primaries > 1 {
 		return "", fmt.Errorf("cluster: %s has no one primary", c.topology.name)
@@ -69,14 +69,14 @@ func (c *Cluster) AwaitPromotion(ctx context.Context, old string) (promoted stri
 	return promoted, err
 }
 
-// Patience returns how long to wait for Sentinels to replace a primary that is gone. Measured, with a DownAfter of 1 s: 18 of
-// 18 were replaced after 1.4 to 2.7 s.
+// Patience returns how long to wait until Sentinels have replaced a primary that is gone. Measured with a DownAfter of
+// 1 s: 18 of 18 were replaced after 1.4 to 2.7 s.
 func (c *Cluster) Patience() time.Duration { return c.opts.DownAfter + 3*time.Second }
 
 // MasterName returns the name by which Sentinels know the primary.
 func (c *Cluster) MasterName() string { return masterName }
 
-// Role asks the node itself, past the fabric, for its role: "master", "slave" or "sentinel".
+// Role asks the node, past the fabric, for its role: "master", "slave" or "sentinel".
 func (c *Cluster) Role(ctx context.Context, name string) (string, error) {
 	n, err := c.node(name)
 	if err != nil {
@@ -94,7 +94,7 @@ func (c *Cluster) Kill(name string) error {
 	return n.host.Kill()
 }
 
-// Terminate asks the node with SIGTERM to end in good order, and returns when it is gone.
+// Terminate asks the node to shut down (SIGTERM), and returns when it is gone.
 func (c *Cluster) Terminate(ctx context.Context, name string) error {
 	n, err := c.node(name)
 	if err != nil {
@@ -109,8 +109,8 @@ func (c *Cluster) Running(name string) bool {
 	return err == nil && n.host.Running()
 }
 
-// Restart starts a node that has ended, with its configuration as Redis or Sentinel last rewrote it, and returns when it
-// answers. If the node runs it does nothing. Promote and Follow change no configuration.
+// Restart starts a node that has ended, with its configuration as Redis or Sentinel last rewrote it, and returns when
+// the node answers. It does nothing if the node runs. Promote and Follow do not change the configuration.
 func (c *Cluster) Restart(ctx context.Context, name string) error {
 	n, err := c.node(name)
 	if err != nil || n.host.Running() {
@@ -123,12 +123,12 @@ func (c *Cluster) Restart(ctx context.Context, name string) error {
 		return err
 	}
 	if len(c.sentinels) == 0 {
-		c.stepsDown(n, c.redis[0])
+		c.noteDemotion(n, c.redis[0])
 	}
 	return nil
 }
 
-// Pause stops the node, as SIGSTOP does, and returns when it is stopped.
+// Pause suspends the node, as SIGSTOP does, and returns when it is suspended.
 func (c *Cluster) Pause(ctx context.Context, name string) error {
 	n, err := c.node(name)
 	if err != nil {
@@ -137,7 +137,7 @@ func (c *Cluster) Pause(ctx context.Context, name string) error {
 	return n.host.Pause(ctx)
 }
 
-// Resume ends a Pause. If the node is not paused it does nothing.
+// Resume ends a Pause. It does nothing if the node is not paused.
 func (c *Cluster) Resume(name string) error {
 	n, err := c.node(name)
 	if err != nil {

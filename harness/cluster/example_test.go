@@ -11,11 +11,14 @@ import (
 	"github.com/doublegrant/doublegrant/harness/cluster/clustertest"
 )
 
-// A real Sentinel cluster in a go test of one's own, with a kill and a partition. No checker runs: the test itself checks.
+// Run a real Sentinel cluster in your own go test, with a kill and a partition. There is no checker: the test itself
+// checks.
 func TestASentinelClusterOfOnesOwn(t *testing.T) {
-	c := clustertest.Start(t, cluster.Sentinel(cluster.Options{ClientGroups: 2})) // a primary r1, two replicas, three Sentinels
+	// a primary r1, two replicas, three Sentinels
+	c := clustertest.Start(t, cluster.Sentinel(cluster.Options{ClientGroups: 2}))
 	ctx := t.Context()
-	near, err := c.Connect(0) // go-redis clients that ask the Sentinels for the primary; each group has links of its own
+	// go-redis clients that ask the Sentinels for the primary; each group has its own links
+	near, err := c.Connect(0)
 	require.NoError(t, err)
 	far, err := c.Connect(1)
 	require.NoError(t, err)
@@ -34,7 +37,7 @@ func TestASentinelClusterOfOnesOwn(t *testing.T) {
 	require.NoError(t, c.Restart(ctx, old)) // it comes back as a replica
 	require.NoError(t, c.AwaitWhole(ctx))
 
-	// Cut the first group of clients off from the primary; the second one goes on.
+	// Cut the first group of clients off from the primary. The second one goes on.
 	heal, err := c.Impair([]harness.Link{{From: cluster.GroupName(0), To: primary}}, harness.Withhold())
 	require.NoError(t, err)
 	require.Error(t, near.Set(ctx, "k", "cut off", 0).Err())

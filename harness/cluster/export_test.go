@@ -14,7 +14,7 @@ var (
 // Machine holds the limits of a machine.
 type Machine = machine
 
-// ThisMachine and ReadMachine read the limits of a machine; LimitError makes Preflight's error of checks.
+// ThisMachine and ReadMachine read the limits of a machine. LimitError turns checks into Preflight's error.
 var (
 	ThisMachine = thisMachine
 	ReadMachine = readMachine
@@ -24,13 +24,12 @@ var (
 // Network is a network in which addresses are claimed.
 type Network = network
 
-// NetworkOf makes a network of functions to listen, look and dial; Claim takes a subnet of it, and returns the port of its Redis
-// nodes.
+// NetworkOf makes a network of functions. Claim claims a subnet of it, and returns the port of its Redis nodes.
 func NetworkOf(listen func(addr string) (net.Listener, error), free, dial func(addr string) error) Network {
 	return network{listen, free, dial}
 }
 
-// AddressFree looks for a claim whether an address can be listened on.
+// AddressFree returns nil if an address can be listened on.
 var AddressFree = addressFree
 
 func (n network) Claim() (port int, err error) {

@@ -12,7 +12,8 @@ import (
 	"github.com/doublegrant/doublegrant/harness/cluster/clustertest"
 )
 
-// TestClientsOfOtherMachinesFollowAFailover through the addresses that are exposed for them, and meet dead nodes as such.
+// TestClientsOfOtherMachinesFollowAFailover connects through exposed addresses. It checks that dead nodes look dead
+// there, too.
 func TestClientsOfOtherMachinesFollowAFailover(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()
@@ -31,9 +32,11 @@ func TestClientsOfOtherMachinesFollowAFailover(t *testing.T) {
 	require.NoError(t, r.Set(t.Context(), "k", "1", 0).Err())
 	require.NoError(t, c.Kill("r1"))
 	require.Error(t, r.Set(t.Context(), "k", "2", 0).Err())
-	require.EventuallyWithT(t, func(t *assert.CollectT) { require.NoError(t, r.Set(ctx, "k", "3", 0).Err()) }, 15*time.Second, 20*time.Millisecond)
+	require.EventuallyWithT(t, func(t *assert.CollectT) { require.NoError(t, r.Set(ctx, "k", "3", 0).Err()) },
+		15*time.Second, 20*time.Millisecond)
 	require.NoError(t, c.Restart(t.Context(), "r1"))
-	require.EventuallyWithT(t, func(t *assert.CollectT) { require.NoError(t, clients.Probe(ctx, "g0", "r1")) }, 15*time.Second, 20*time.Millisecond)
+	require.EventuallyWithT(t, func(t *assert.CollectT) { require.NoError(t, clients.Probe(ctx, "g0", "r1")) },
+		15*time.Second, 20*time.Millisecond)
 }
 
 func TestWhatIsExposedIsOursAndEndsWithTheCluster(t *testing.T) {

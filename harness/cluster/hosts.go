@@ -11,7 +11,7 @@ import (
 	"github.com/doublegrant/doublegrant/harness/await"
 )
 
-// This file makes and removes all hosts of a cluster at once, and removes what other clusters left.
+// This file makes and removes the hosts of a cluster, and removes what dead clusters have left behind.
 
 // newHost returns the host of a node.
 func (c *Cluster) newHost(n *node) Host {
@@ -24,15 +24,14 @@ func (c *Cluster) newHost(n *node) Host {
 	})
 }
 
-// makeHosts makes the hosts of all nodes at once, which saves some time.
+// makeHosts makes the hosts of all nodes at once, to save time.
 func (c *Cluster) makeHosts(ctx context.Context) error {
 	nodes := c.nodes()
 	// One error is enough: the others are of the same kind.
 	return cmp.Or(await.All(len(nodes), func(i int) error { return nodes[i].host.Make(ctx) })...)
 }
 
-// removeHosts removes the hosts of all nodes, side by side: a platform that does not answer costs no more time for many hosts
-// than for one.
+// removeHosts removes the hosts of all nodes concurrently, so that a platform that does not answer delays it only once.
 func (c *Cluster) removeHosts() error {
 	nodes := c.nodes()
 	errs := await.All(len(nodes), func(i int) error {
@@ -44,15 +43,16 @@ func (c *Cluster) removeHosts() error {
 	if c.site == nil || c.folder == nil {
 		return errors.Join(errs...)
 	}
-	return c.removeRest(errs)
+	return c.removeUnfinishedHosts(errs)
 }
 
-// removeRest removes hosts that were still being made when a start gave up. errs holds the errors of removing the known hosts.
-func (c *Cluster) removeRest(errs []error) error {
+// removeUnfinishedHosts removes hosts that were still being made when a start gave up. errs holds the errors of
+// removing the known hosts.
+func (c *Cluster) removeUnfinishedHosts(errs []error) error {
 	err := c.site.RemoveAll(context.Background(), c.dir)
 	if err == nil { // all are gone, so errs do not matter
-		if c.forget != nil {
-			c.forget()
+		if c.unwatch != nil {
+			c.unwatch()
 		}
 		return nil
 	}
@@ -62,11 +62,12 @@ func (c *Cluster) removeRest(errs []error) error {
 			break
 		}
 	}
-	return fmt.Errorf("%w (containers may be left: once %s is back, doublegrant doctor --clean removes them)", err, c.opts.On)
+	return fmt.Errorf("%w (containers may be left: once %s is back, doublegrant doctor --clean removes them)",
+		err, c.opts.On)
 }
 
-// removeOrphans removes what harnesses left that were killed together with their watchdogs. Orphaned containers could occupy
-// this cluster's addresses. What cannot be removed is only logged; the command doctor reports it.
+// removeOrphans removes what was left behind by harnesses that were killed together with their watchdogs. Orphaned
+// containers could occupy this cluster's addresses. Errors are only logged: the command doctor reports what remains.
 func (c *Cluster) removeOrphans(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, removeWithin)
 	defer cancel()

@@ -8,15 +8,15 @@ import (
 	"sync"
 )
 
-// mostLastWords bounds what is kept of a process's last words, in bytes.
+// mostLastWords bounds how many bytes of a process's output are kept.
 const mostLastWords = 4 << 10
 
-// LastWords keeps the end of what a process writes, for the message about its end. It is the Stderr of a command. The zero value has
-// kept nothing.
+// LastWords keeps the end of a process's output, for the message about the process's end. Use it as the Stderr of a
+// command. The zero value is empty.
 type LastWords struct {
 	mu    sync.Mutex
 	kept  []byte
-	cause string // the first line that says why a Go program ends; empty: none has come
+	cause string // the first line that says why a Go program ends; empty: there was none yet
 }
 
 // Write implements io.Writer. It never fails.
@@ -25,17 +25,18 @@ func (l *LastWords) Write(b []byte) (int, error) {
 	defer l.mu.Unlock()
 	l.kept = append(l.kept, b...)
 	if l.cause == "" {
-		l.cause = string(ofGo.Find(l.kept))
+		l.cause = string(goPanicLine.Find(l.kept))
 	}
 	l.kept = bytes.Clone(l.kept[max(0, len(l.kept)-mostLastWords):])
 	return len(b), nil
 }
 
-// ofGo finds a whole line with which a Go program says why it ends. The trace that follows may be long, and name errors.
-var ofGo = regexp.MustCompile(`(?m)^(?:panic|fatal error): .*\n`)
+// goPanicLine finds the line in which a Go program says why it ends. The trace after it may be long and may contain the
+// word error.
+var goPanicLine = regexp.MustCompile(`(?m)^(?:panic|fatal error): .*\n`)
 
-// String returns ": " and the line that says why the process ended: the first of a Go program's panic, or else the last line that names
-// an error, as most languages do for an exception, or else the last line. It is empty if nothing was written.
+// String returns ": " and the line that says why the process ended: the first line of a Go panic, or the last line that
+// contains "Error", as exceptions of most languages do, or the last line. It is empty if nothing was written.
 func (l *LastWords) String() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -10,32 +10,34 @@ import (
 	"regexp"
 )
 
-// Everything of a cluster is found again by its folder: doublegrant-N in the folder for temporary files. The process that made
-// the folder holds a lock on it for as long as it lives, whatever ends it. A folder that can be locked is an orphan if it carries
-// our mark or is empty, and somebody's own otherwise. A container carries the folder's path as a label, and other signs of its
-// owner. Processes need no mark: they die with us.
+// A cluster's leftovers are found by its folder: doublegrant-N in the folder for temporary files. The process that made
+// the folder holds a lock on it for as long as it lives, however it ends. A folder that can be locked is an orphan if
+// it has our mark or is empty. Otherwise it belongs to a user. A container has the folder's path as a label, and other
+// labels that identify its owner. Processes need no mark: they die with us.
 
 const folderPrefix = "doublegrant-"
 
-// folderName is the name of a cluster's folder.
+// folderName matches the name of a cluster's folder.
 var folderName = regexp.MustCompile(`^` + folderPrefix + `[0-9]+$`)
 
-// Leftover is a temporary folder or a container of a cluster, which a run under way uses or a dead one left.
+// Leftover is a temporary folder or a container of a cluster. A current run may use it, or a dead one may have left it
+// behind.
 type Leftover struct {
 	Kind  string // "folder" or "container"
 	Name  string // path of the folder; node and short id of the container
 	Run   string // path of the cluster's folder
-	Owned bool   // a run under way owns it, or that cannot be told; false: it is an orphan
+	Owned bool   // a current run owns it, or may own it; false: it is an orphan
 
-	// Unmarked is set for an Owned folder that has only the name of one of ours: it may be somebody's own, or of an older
-	// version. It is never removed.
+	// Unmarked is set for an Owned folder that has only the name of one of ours. It may belong to a user, or to an
+	// older version. It is never removed.
 	Unmarked bool
 
-	ID, Process, Subnet string // of a container: the platform's id, and Process and Subnet of its Owner; empty for a folder
+	// Of a container: the platform's id, and Process and Subnet of its Owner. They are empty for a folder.
+	ID, Process, Subnet string
 }
 
-// Leftovers lists the folders of all clusters on this machine and their hosts on the sites, including those of runs under way.
-// The error says what could not be looked at; the list holds the rest.
+// Leftovers lists the folders of all clusters on this machine and their hosts on the sites, those of current runs
+// included. The error says what could not be read. The list holds the rest.
 func Leftovers(ctx context.Context, sites ...Site) (all []Leftover, err error) {
 	var errs []error
 	for _, s := range sites {
@@ -46,14 +48,14 @@ func Leftovers(ctx context.Context, sites ...Site) (all []Leftover, err error) {
 	return append(all, folders...), errors.Join(append(errs, err)...)
 }
 
-// RemoveOrphans removes the folders of clusters whose process is gone, and their hosts on the sites. It leaves runs under way
-// alone. It returns what it removed; the error says what it could not remove.
+// RemoveOrphans removes the folders of clusters whose process is gone, and their hosts on the sites. It does not touch
+// those of current runs. It returns what it removed. The error says what it could not remove.
 func RemoveOrphans(ctx context.Context, sites ...Site) ([]Leftover, error) {
 	return removeOrphans(ctx, sites, subnet{})
 }
 
-// removeOrphans does what RemoveOrphans does, hosts first: they write into the folders. own is the subnet that the caller holds
-// itself, or the zero value: hosts of a dead owner may be in the same subnet.
+// removeOrphans does the work of RemoveOrphans. It removes hosts first, since they write into the folders. own is the
+// subnet that the caller holds, or the zero value: hosts in it belong to a dead owner.
 func removeOrphans(ctx context.Context, sites []Site, own subnet) (removed []Leftover, err error) {
 	var errs []error
 	for _, s := range sites {
@@ -105,7 +107,7 @@ func folderLeftovers(in string) ([]Leftover, error) {
 	var all []Leftover
 	for _, dir := range dirs {
 		if !folderName.MatchString(filepath.Base(dir)) {
-			continue // somebody's own
+			continue // a user's folder
 		}
 		if l, err := folderLeftover(dir); !errors.Is(err, fs.ErrNotExist) {
 			all = append(all, l)
@@ -125,7 +127,7 @@ func folderLeftover(path string) (Leftover, error) {
 	return l, f.lock.Close()
 }
 
-// removeOrphanFolder removes a folder unless it got an owner, or vanished, since it was looked at.
+// removeOrphanFolder removes a folder, unless it was locked or removed since it was listed.
 func removeOrphanFolder(ctx context.Context, path string) (gone bool, err error) {
 	f, err := lockFolder(path)
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, errOwned) {
@@ -142,7 +144,7 @@ func hostLeftovers(ctx context.Context, s Site, own subnet) (all []Leftover, err
 	found, err := s.Leftovers(ctx)
 	for _, l := range found {
 		if !filepath.IsAbs(l.Run) || !folderName.MatchString(filepath.Base(l.Run)) {
-			continue // somebody else's use of our mark
+			continue // another program uses our label
 		}
 		l.Owned = hostOwned(l, own)
 		all = append(all, l)

@@ -2,7 +2,8 @@ package cluster
 
 import "context"
 
-// WatchFolder has the watchdog remove a folder when this process ends; UnwatchFolder lets the watchdog believe that it did.
+// WatchFolder makes the watchdog remove a folder when this process ends. UnwatchFolder makes the watchdog believe that
+// it has ended.
 var WatchFolder = watchFolder
 
 // ForgetFolder tells a folder's watchdog that the folder is gone.
@@ -15,7 +16,7 @@ func SetShell(path string) (undo func()) {
 	return func() { shell = was }
 }
 
-// UnwatchFolder ends the pipe of a folder's watchdog, as the end of this process does.
+// UnwatchFolder closes the pipe of a folder's watchdog, as the end of this process does.
 func UnwatchFolder(path string) error {
 	watchdogs.Lock()
 	defer watchdogs.Unlock()

@@ -15,25 +15,26 @@ import (
 	"github.com/doublegrant/doublegrant/harness/await"
 )
 
-// errOwned says that somebody else holds a folder's lock.
+// errOwned says that another process holds a folder's lock.
 var errOwned = errors.New("a run under way owns it")
 
-// markName is the name of the file that marks a folder as ours: somebody's own folder may have such a name as well.
+// markName is the name of the file that marks a folder as ours. A user's folder may have such a name as well.
 const markName = ".doublegrant"
 
-const markText = "A temporary folder of doublegrant. Once its run is gone, any later one removes it with all that is in it.\n"
+const markText = "A temporary folder of doublegrant. Once its run is gone, any later one removes it with all that is " +
+	"in it.\n"
 
-// folder is a cluster's temporary folder. The kernel gives its lock back when its owner dies. Cleaners of old temporary
-// files heed such locks, too (systemd-tmpfiles does).
+// folder is a cluster's temporary folder. The kernel releases its lock when its owner dies. Programs that remove old
+// temporary files respect such locks, as systemd-tmpfiles does.
 type folder struct {
 	path string
 	lock *os.File
 }
 
-// removeWithin bounds the removal of what is left of a cluster. Tenths of a second are usual.
+// removeWithin bounds the removal of a cluster's leftovers. Tenths of a second are usual.
 const removeWithin = 30 * time.Second
 
-// newFolder makes a folder in dir, owns it and has it watched from before it exists.
+// newFolder makes a folder in dir and locks it. Its watchdog starts before the folder exists.
 func newFolder(dir string) (*folder, error) {
 	tmp, err := filepath.Abs(dir)
 	if err != nil {
@@ -55,11 +56,11 @@ func newFolder(dir string) (*folder, error) {
 	}
 }
 
-// TempFolder makes a temporary folder for something else than a cluster. Like a cluster's folder it does not outlive this
-// process, whatever ends it. remove removes it with all that is in it.
+// TempFolder makes a temporary folder for something other than a cluster. Like a cluster's folder it does not outlive
+// this process, however that ends. remove removes it with its content.
 func TempFolder() (path string, remove func() error, err error) { return tempFolder(os.TempDir()) }
 
-// TempFolderIn is TempFolder in the folder dir, which has to be there. It removes what dead processes have left there.
+// TempFolderIn is TempFolder in the folder dir, which must exist. It also removes what dead processes have left there.
 func TempFolderIn(dir string) (path string, remove func() error, err error) {
 	if _, err := removeOrphanFolders(context.Background(), dir); err != nil {
 		return "", nil, err
@@ -75,8 +76,8 @@ func tempFolder(dir string) (path string, remove func() error, err error) {
 	return f.path, func() error { return f.remove(context.Background()) }, nil
 }
 
-// makeFolder makes the folder, locks it and marks it. The error is fs.ErrExist if there is such a folder, or if another process
-// took it for an orphan and removed it before it was locked.
+// makeFolder makes the folder, locks it and marks it. The error wraps fs.ErrExist if the folder exists, or if another
+// process took it for an orphan and removed it before it was locked.
 func makeFolder(path string) (*folder, error) {
 	if err := os.Mkdir(path, 0o700); err != nil {
 		return nil, err
@@ -84,7 +85,8 @@ func makeFolder(path string) (*folder, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
 	var f *folder
-	err := await.Until(ctx, time.Millisecond, func() (err error) { // whoever looks for orphans holds the lock for a moment
+	// a process that looks for orphans holds the lock for a moment
+	err := await.Until(ctx, time.Millisecond, func() (err error) {
 		if f, err = lockFolder(path); errors.Is(err, fs.ErrNotExist) {
 			return fmt.Errorf("%w: %w", await.ErrGaveUp, fs.ErrExist)
 		}
@@ -99,7 +101,8 @@ func makeFolder(path string) (*folder, error) {
 	return f, nil
 }
 
-// lockFolder takes the lock of a folder that exists: errOwned if somebody has it, fs.ErrNotExist if the folder is gone.
+// lockFolder takes the lock of an existing folder. The error wraps errOwned if another process holds it, and
+// fs.ErrNotExist if the folder is gone.
 func lockFolder(path string) (*folder, error) {
 	file, err := os.OpenFile(path, os.O_RDONLY|syscall.O_DIRECTORY|syscall.O_NOFOLLOW, 0)
 	if err != nil {
@@ -110,7 +113,8 @@ func lockFolder(path string) (*folder, error) {
 		if errors.Is(err, syscall.EWOULDBLOCK) {
 			return nil, fmt.Errorf("cluster: lock %s: %w", path, errOwned)
 		}
-		return nil, fmt.Errorf("cluster: lock %s (take a folder of a local disk: set TMPDIR, or --results): %w", path, err)
+		return nil, fmt.Errorf("cluster: lock %s (take a folder of a local disk: set TMPDIR, or --results): %w",
+			path, err)
 	}
 	mine, err1 := file.Stat()
 	there, err2 := os.Stat(path)
@@ -124,8 +128,8 @@ func lockFolder(path string) (*folder, error) {
 	return &folder{path: path, lock: file}, nil
 }
 
-// folderOwned reports whether a run under way owns the folder. If that cannot be told it is true, with an error: fs.ErrNotExist
-// if there is no folder.
+// folderOwned reports whether a current run owns the folder. If it cannot be read, the result is true with an error,
+// which wraps fs.ErrNotExist if there is no folder.
 func folderOwned(path string) (bool, error) {
 	f, err := lockFolder(path)
 	if err != nil {
@@ -140,14 +144,14 @@ func (f *folder) marked() bool {
 	return err == nil && info.Mode().IsRegular()
 }
 
-// empty reports whether nothing is in the folder: its maker may have died before the mark.
+// empty reports whether the folder is empty. Its maker may have died before it wrote the mark.
 func (f *folder) empty() bool {
 	entries, err := os.ReadDir(f.path)
 	return err == nil && len(entries) == 0
 }
 
-// removeOurs removes a marked folder with all that is in it. An unmarked folder it removes only if it is empty: otherwise it is
-// somebody's own, and left alone. It gives the lock back.
+// removeOurs removes a marked folder with its content. An unmarked folder is removed only if it is empty: otherwise it
+// belongs to a user. The lock is released.
 func (f *folder) removeOurs(ctx context.Context) (gone bool, err error) {
 	if f.marked() {
 		err = f.remove(ctx)
@@ -161,7 +165,8 @@ func (f *folder) removeOurs(ctx context.Context) (gone bool, err error) {
 	return gone, errors.Join(err, f.lock.Close())
 }
 
-// remove removes the folder with what is in it, and gives its lock back. Nodes that are dying may still write to it.
+// remove removes the folder with its content, and releases its lock. It retries, since dying nodes may still write to
+// the folder.
 func (f *folder) remove(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, removeWithin)
 	defer cancel()
@@ -172,7 +177,8 @@ func (f *folder) remove(ctx context.Context) error {
 	return errors.Join(err, f.lock.Close())
 }
 
-// removeMarkLast removes the folder, its mark last: if we are killed meanwhile, the folder is still known as ours.
+// removeMarkLast removes the folder, its mark last: if we are killed in between, the rest can still be recognized as
+// ours.
 func (f *folder) removeMarkLast() error {
 	entries, _ := os.ReadDir(f.path) // the last removal says what is wrong
 	for _, e := range entries {

@@ -8,9 +8,9 @@ import (
 	"strings"
 )
 
-// hostOwned reports whether any sign of an owner is left: the lock of the folder, the process, or the lock of the subnet. The
-// last is for an owner in another container, which shares this machine's network, but perhaps neither its files nor its process
-// ids. If own has the lock of the subnet, no other owner holds it.
+// hostOwned reports whether any sign of an owner exists: the lock of the folder, the process, or the lock of the
+// subnet. The subnet matters for an owner in another container that shares this machine's network, but perhaps neither
+// its files nor its process ids. If own is that subnet, its lock is the caller's, and there is no other owner.
 func hostOwned(c Leftover, own subnet) bool {
 	owned, err := folderOwned(c.Run)
 	if owned && !errors.Is(err, fs.ErrNotExist) || processLives(c.Process) {
@@ -22,7 +22,7 @@ func hostOwned(c Leftover, own subnet) bool {
 	return subnetOwned(c.Subnet)
 }
 
-// subnetOwned reports whether the subnet's lock is held. It is true as well if the label names no subnet of ours.
+// subnetOwned reports whether the subnet's lock is held. It is also true if the label names no subnet of ours.
 func subnetOwned(label string) bool {
 	var x int
 	_, _ = fmt.Sscanf(label, "127.%d.", &x)
@@ -35,8 +35,8 @@ func subnetOwned(label string) bool {
 
 func (s subnet) label() string { return s.ip(0, 0) + "/16" }
 
-// processMark returns a process's id and the time of its start in the kernel's ticks, which tells it from a later process of the
-// same id. It is empty if there is no such process.
+// processMark returns a process's id and the time of its start in the kernel's ticks, which distinguishes it from a
+// later process with the same id. It is empty if there is no such process.
 func processMark(pid int) string {
 	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
@@ -51,6 +51,7 @@ func processMark(pid int) string {
 	return fmt.Sprintf("%d@%s", pid, fields[startTime])
 }
 
+// processLives reports whether the process of a processMark still runs.
 func processLives(mark string) bool {
 	var pid int
 	_, _ = fmt.Sscanf(mark, "%d@", &pid)

@@ -17,7 +17,8 @@ import (
 
 func TestOnlyLeftoversWithOurNameAndMarkAreRemoved(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir())
-	theirs := []string{"doublegrant-checkout/go.mod", "doublegrant-12/r1/notes", "doublegrant-1a/.doublegrant", "doublegrant-/x", "doublegrant/x"}
+	theirs := []string{"doublegrant-checkout/go.mod", "doublegrant-12/r1/notes", "doublegrant-1a/.doublegrant",
+		"doublegrant-/x", "doublegrant/x"}
 	makeFiles(t, os.TempDir(), append(theirs, "doublegrant-13/.doublegrant", "doublegrant-13/r1/redis.conf")...)
 	at := func(name string) string { return filepath.Join(os.TempDir(), name) }
 	unmarked, orphan, young := at("doublegrant-12"), at("doublegrant-13"), at("doublegrant-14")
@@ -38,7 +39,7 @@ func TestOnlyLeftoversWithOurNameAndMarkAreRemoved(t *testing.T) {
 	}
 }
 
-// makeFiles makes empty files in a folder, and the folders that they lie in.
+// makeFiles makes empty files in a folder, with their parent folders.
 func makeFiles(t *testing.T, dir string, files ...string) {
 	t.Helper()
 	for _, file := range files {
@@ -56,7 +57,8 @@ type oneHost struct {
 }
 
 func (s *oneHost) Leftovers(context.Context) ([]cluster.Leftover, error) {
-	return []cluster.Leftover{{Kind: "container", Name: "r1", Run: "/nowhere/doublegrant-1", ID: "1", Process: "1@1", Subnet: s.subnet}}, nil
+	return []cluster.Leftover{{Kind: "container", Name: "r1", Run: "/nowhere/doublegrant-1", ID: "1", Process: "1@1",
+		Subnet: s.subnet}}, nil
 }
 
 func (s *oneHost) Remove(_ context.Context, l cluster.Leftover) error {
@@ -64,7 +66,8 @@ func (s *oneHost) Remove(_ context.Context, l cluster.Leftover) error {
 	return nil
 }
 
-// A start holds its subnet while it looks for orphans. A host of the same subnet is in its way, and must not pass for owned.
+// A start holds its subnet while it looks for orphans. A host in that subnet must not be considered owned, since it
+// would be in the way.
 func TestOrphansOfTheSubnetThatAStartClaimedAreRemoved(t *testing.T) {
 	for says, want := range map[string]bool{"own": true, "127.9.0.0/16": false, "": false, "127.0.0.0/16": false} {
 		d := &oneHost{}
@@ -77,8 +80,9 @@ func TestOrphansOfTheSubnetThatAStartClaimedAreRemoved(t *testing.T) {
 	}
 }
 
-// TestTheWatchdogOfAFolderRemovesWhatIsOursAlone: a shell does, and where there is none, a second process of this program. One that is told
-// that the folder is gone leaves it: whoever makes one of that name next keeps it.
+// TestTheWatchdogOfAFolderRemovesWhatIsOursAlone tests both watchdogs: the shell and, for machines without one, a
+// second process of this program. A watchdog that is told that the folder is gone does not remove a later folder with
+// the same name.
 func TestTheWatchdogOfAFolderRemovesWhatIsOursAlone(t *testing.T) {
 	forget := func(dir string) error { cluster.ForgetFolder(dir); return nil }
 	for shell, by := range map[string]string{"/bin/sh": "a shell", "/nowhere/sh": "this program"} {
@@ -114,12 +118,13 @@ func TestTheWatchdogOfAFolderRemovesWhatIsOursAlone(t *testing.T) {
 	}
 }
 
-// watchdogOf finds the watchdog of a folder; ended reports whether it has ended.
+// watchdogOf finds the watchdog of a folder. ended reports whether it has ended.
 func watchdogOf(t *testing.T, dir string) (ended func() bool) {
 	t.Helper()
 	for _, pid := range processes.All() {
 		words := fmt.Sprintf("/proc/%d/cmdline", pid)
-		if b, err := os.ReadFile(words); err == nil && strings.Contains(string(b), "doublegrant-watchdog\x00"+dir+"\x00") {
+		if b, err := os.ReadFile(words); err == nil &&
+			strings.Contains(string(b), "doublegrant-watchdog\x00"+dir+"\x00") {
 			return func() bool { b, err := os.ReadFile(words); return err != nil || len(b) == 0 }
 		}
 	}

@@ -15,7 +15,7 @@ import (
 //go:embed time_of_day.c
 var timeOfDaySource []byte
 
-// libraries keeps the libraries that were compiled: a search starts many clusters.
+// libraries caches compiled libraries, since a search starts many clusters.
 var libraries struct {
 	sync.Mutex
 	made map[libraryKey][]byte
@@ -23,10 +23,10 @@ var libraries struct {
 
 type libraryKey struct{ compiler, source string }
 
-// PreloadLibrary compiles C source that defines clock_gettime to a shared library for LD_PRELOAD, which tells the time of day by it
-// whatever it is asked by. The compiler is the one that the environment variable CC names, or cc. The library is linked against
-// nothing. It is compiled once in the life of this process. The error wraps ErrNoCompiler, and says what to install, if there is no
-// compiler or it cannot compile the source.
+// PreloadLibrary compiles C source that defines clock_gettime to a shared library for LD_PRELOAD. In the library all
+// functions that return the time of day use that clock_gettime. The compiler is the one that the environment variable
+// CC names, or cc. The library is linked against nothing. It is compiled once in the life of this process. If there is
+// no compiler, or it cannot compile the source, the error wraps ErrNoCompiler and says what to install.
 func PreloadLibrary(ctx context.Context, source []byte) (library []byte, err error) {
 	compiler := strings.Fields(os.Getenv("CC"))
 	if len(compiler) == 0 {
@@ -66,7 +66,8 @@ func compileLibrary(ctx context.Context, compiler []string, text []byte) (_ []by
 	out, err := exec.CommandContext(ctx, compiler[0], args...).CombinedOutput()
 	switch {
 	case errors.Is(err, exec.ErrNotFound) || errors.Is(err, os.ErrNotExist):
-		return nil, fmt.Errorf("%w: %q cannot be run, and clocks that can be set need one: install it (Debian: apt-get install gcc libc6-dev) or set CC",
+		return nil, fmt.Errorf("%w: %q cannot be run, and clocks that can be set need one: install it (Debian: "+
+			"apt-get install gcc libc6-dev) or set CC",
 			ErrNoCompiler, compiler[0])
 	case err != nil:
 		return nil, fmt.Errorf("%w: %q cannot compile the clock library (Debian: apt-get install libc6-dev): %w: %s",

@@ -8,25 +8,28 @@ import (
 )
 
 const (
-	fdsPerClient  = 1   // files of a client, for each master that it talks to
-	fdsReserved   = 300 // files for nodes, Sentinels, logs, links between nodes: measured, 1000 clients of one node had 1019 in all
+	fdsPerClient = 1 // files of a client, for each master that it talks to
+	// fdsReserved is for nodes, Sentinels, logs, and links between nodes. Measured: 1000 clients of one node had 1019
+	// files in all.
+	fdsReserved   = 300
 	portsReserved = 2000
 
 	redisBacklog  = 4096 // tcp-backlog
 	redisReserved = 32   // files that redis-server keeps for itself
 
-	// Measured at peak, redis-servers included, in about 10 s of lock/set-nx-px on one node: 53, 102 and 259 MB with 100, 1000 and
-	// 4000 clients, that is 53 KB a client; 210 MB with 1000 while latency was in force, that is 174 KB.
+	// Measured at peak, redis-servers included, in about 10 s of lock/set-nx-px on one node: 53, 102 and 259 MB with
+	// 100, 1000 and 4000 clients, that is 53 KB a client; 210 MB with 1000 while latency was in force, that is 174 KB.
 	bytesPerClient = 192 << 10
 	bytesReserved  = 256 << 20
 )
 
-// redisClients returns the maxclients of a node. It is larger than the number of clients: those that time out dial again while
-// the node still has, or has yet to accept, the connections that they gave up. Measured after a pause of 8 s, 500 clients had
-// 2008 connections, and a node that takes 968 refused 2865. The backlog bounds those that wait to be accepted.
+// redisClients returns the maxclients of a node. It is larger than the number of clients: clients that time out dial
+// again while the node still has, or has not yet accepted, their old connections. Measured after a pause of 8 s: 500
+// clients had 2008 connections, and a node with a maxclients of 968 refused 2865. The backlog bounds the connections
+// that wait to be accepted.
 func redisClients(clients int64) int64 { return min(8*clients+1000, clients+redisBacklog+904) }
 
-// redisFiles returns the number of files that a node may open: as many as it needs, or as we may give.
+// redisFiles returns the number of files that a node may open: what it needs, or as much as this process may grant.
 func (o Options) redisFiles(m machine) int64 {
 	return min(m.HardFiles, redisClients(int64(o.Clients))+redisReserved)
 }
@@ -39,7 +42,7 @@ type Check struct {
 	Need    int64  `json:"need"`             // what the cluster needs: bytes of memory, a count for other limits
 	Have    int64  `json:"have"`             // what the machine has, in the same unit
 	Most    int64  `json:"most"`             // clients for which Have is enough; math.MaxInt64: any number
-	Stops   bool   `json:"stops"`            // no cluster starts if it is short; false: that is only a warning
+	Stops   bool   `json:"stops"`            // no cluster starts if it is short; false: it is only a warning
 	Effect  string `json:"effect,omitempty"` // what may happen if it is short; only where Stops is false
 	Raise   string `json:"raise"`            // how to raise it to Need
 
@@ -49,7 +52,7 @@ type Check struct {
 // Short reports whether the machine has less than is needed.
 func (c Check) Short() bool { return c.Have < c.Need }
 
-// String returns name, finding and, if the limit is short, remedy on one line.
+// String returns the name, the finding and, if the limit is short, the remedy on one line.
 func (c Check) String() string {
 	if !c.Short() {
 		return c.Name + ": " + c.Finding()
@@ -93,19 +96,20 @@ func (c Check) amount(n int64) string {
 	return fmt.Sprint(n)
 }
 
-// Checks compares this machine's limits with what a cluster of one master and its replicas needs. It leaves out limits that
-// cannot be read. Preflight fails if one that Stops is Short.
+// Checks compares this machine's limits with what a cluster of one master and its replicas needs. Limits that cannot be
+// read are left out. Preflight fails if a check is Short and Stops.
 func (o Options) Checks() []Check { return o.withDefaults().checks(thisMachine(), 1) }
 
-// TooLow returns ErrLimit with every limit of Checks that is too low for a cluster, or for as many clients in this process; nil if none is.
+// TooLow returns ErrLimit with every limit of Checks that is too low for a cluster. It is nil if there is none.
 func (o Options) TooLow() error { return limitError(o.Checks()) }
 
-// checks returns the checks for a cluster in which each client has a connection to each of several masters.
+// checks returns the checks for a cluster in which each client has a connection to each of the masters.
 func (o Options) checks(m machine, masters int) (all []Check) {
 	links, groups := int64(masters), int64(o.ClientGroups)
 	add := func(have int64, need func(clients int64) int64, c Check) {
 		if have > 0 {
-			c.Clients, c.Masters, c.Have, c.Need, c.Most = o.Clients, masters, have, need(int64(o.Clients)), mostClients(have, need)
+			c.Clients, c.Masters = o.Clients, masters
+			c.Have, c.Need, c.Most = have, need(int64(o.Clients)), mostClients(have, need)
 			c.Raise = m.raiseAdvice(c, o.ClientGroups)
 			all = append(all, c)
 		}
@@ -116,7 +120,8 @@ func (o Options) checks(m machine, masters int) (all []Check) {
 	}
 	if !o.ClientsElsewhere && m.SoftFiles >= files(int64(o.Clients)) {
 		add(m.SoftFiles, func(n int64) int64 { return files(2 * n) },
-			Check{Name: faultFiles, Effect: "in a failover clients dial anew before they have hung up, and some find no file"})
+			Check{Name: faultFiles, Effect: "in a failover clients dial anew before they have hung up, and some find " +
+				"no file"})
 	}
 	add(m.Ports, func(n int64) int64 { return portsReserved + (n*links+groups-1)/groups },
 		Check{Name: localPorts, Stops: true})
@@ -151,14 +156,15 @@ func mostClients(have int64, need func(clients int64) int64) int64 {
 // mostPorts is the number of ports in the widest range: those below are for root.
 const mostPorts = 65535 - 1024 + 1
 
-// raiseAdvice returns the advice how to raise a limit to what is needed.
+// raiseAdvice returns the advice for raising a limit to what is needed.
 func (m machine) raiseAdvice(c Check, groups int) string {
 	switch c.Name {
 	case openFiles, faultFiles, redisFiles:
 		return m.raiseFiles(c.Need)
 	case localPorts:
 		if c.Need > mostPorts {
-			return fmt.Sprintf("each of %d client groups has an address of its own, and no address has more than %d", groups, mostPorts)
+			return fmt.Sprintf("each of %d client groups has an address of its own, and no address has more than %d",
+				groups, mostPorts)
 		}
 		return `as root: sysctl -w net.ipv4.ip_local_port_range="1024 65535"`
 	case acceptQueue:
@@ -167,7 +173,7 @@ func (m machine) raiseAdvice(c Check, groups int) string {
 	return "end other programs, or ask for fewer clients"
 }
 
-// raiseFiles returns the advice how to let this process, and its children, open that many files.
+// raiseFiles returns the advice for letting this process and its children open that many files.
 func (m machine) raiseFiles(need int64) string {
 	if need <= m.HardFiles {
 		return fmt.Sprintf("run ulimit -n %d first", need)
@@ -176,11 +182,12 @@ func (m machine) raiseFiles(need int64) string {
 	if m.MostFiles > 0 && need > m.MostFiles {
 		kernel = fmt.Sprintf("sysctl -w fs.nr_open=%d and ", need)
 	}
-	return fmt.Sprintf("run %sulimit -n %d as root first (your own shell: sudo prlimit --pid $$ --nofile=%d, a container: --ulimit nofile=%d, "+
-		"for good: nofile in /etc/security/limits.conf or LimitNOFILE= of a service)", kernel, need, need, need)
+	return fmt.Sprintf("run %sulimit -n %d as root first (your own shell: sudo prlimit --pid $$ --nofile=%d, a "+
+		"container: --ulimit nofile=%d, for good: nofile in /etc/security/limits.conf or LimitNOFILE= of a "+
+		"service)", kernel, need, need, need)
 }
 
-// shortChecks returns the checks that are short and whose Stops is stops.
+// shortChecks returns the checks that are short and have the given value of Stops.
 func shortChecks(all []Check, stops bool) (some []Check) {
 	for _, c := range all {
 		if c.Short() && c.Stops == stops {

@@ -18,7 +18,8 @@ import (
 )
 
 // ample is a machine with enough of everything for 10,000 clients.
-var ample = cluster.Machine{SoftFiles: 20_300, HardFiles: 20_300, MostFiles: 1 << 20, Ports: 28_232, Backlog: 4096, Memory: 8 << 30}
+var ample = cluster.Machine{SoftFiles: 20_300, HardFiles: 20_300, MostFiles: 1 << 20, Ports: 28_232, Backlog: 4096,
+	Memory: 8 << 30}
 
 // checkOf returns the check called name.
 func checkOf(t *testing.T, all []cluster.Check, name string) cluster.Check {
@@ -36,30 +37,35 @@ func TestEachLimitSaysWhatIsShortAndHowToRaiseIt(t *testing.T) {
 		clients, masters int
 		lower            func(*cluster.Machine)
 	}{
-		"open files: 10000 clients need 10300, and there are 1024: run ulimit -n 10300 first, or ask for at most 724 clients": {
+		"open files: 10000 clients need 10300, and there are 1024: run ulimit -n 10300 first, or ask for at most 724 " +
+			"clients": {
 			stops, 1, 10_000, 1, func(m *cluster.Machine) { m.SoftFiles = 1024 }},
-		"open files: 10000 clients need 10300, and there are 1024: run ulimit -n 10300 as root first (your own shell: sudo prlimit --pid $$ " +
-			"--nofile=10300, a container: --ulimit nofile=10300, for good: nofile in /etc/security/limits.conf or LimitNOFILE= of a " +
-			"service), or ask for at most 724 clients": {
-			stops, 2, 10_000, 1, func(m *cluster.Machine) { m.SoftFiles, m.HardFiles = 1024, 10_299 }}, // a node's are short as well
-		"open files: 10000 clients need 10300, and there are 1024: run sysctl -w fs.nr_open=10300 and ulimit -n 10300 as root first (": {
-			stops, 2, 10_000, 1, func(m *cluster.Machine) { m.SoftFiles, m.HardFiles, m.MostFiles = 1024, 4096, 10_299 }},
+		"open files: 10000 clients need 10300, and there are 1024: run ulimit -n 10300 as root first (your own " +
+			"shell: sudo prlimit --pid $$ --nofile=10300, a container: --ulimit nofile=10300, for good: nofile in " +
+			"/etc/security/limits.conf or LimitNOFILE= of a service), or ask for at most 724 clients": {
+			// a node's are short as well
+			stops, 2, 10_000, 1, func(m *cluster.Machine) { m.SoftFiles, m.HardFiles = 1024, 10_299 }},
+		"open files: 10000 clients need 10300, and there are 1024: run sysctl -w fs.nr_open=10300 and ulimit -n " +
+			"10300 as root first (": {
+			stops, 2, 10_000, 1, func(m *cluster.Machine) {
+				m.SoftFiles, m.HardFiles, m.MostFiles = 1024, 4096, 10_299
+			}},
 		"open files: 4000 clients of 5 masters need 20300, and there are 20000: ": {
 			stops, 1, 4000, 5, func(m *cluster.Machine) { m.SoftFiles = 20_000 }},
-		"open files in a fault: 10000 clients may need 20300, and there are 20299 (in a failover clients dial anew before they have hung " +
-			"up, and some find no file): run ulimit -n 20300 first": {
+		"open files in a fault: 10000 clients may need 20300, and there are 20299 (in a failover clients dial anew " +
+			"before they have hung up, and some find no file): run ulimit -n 20300 first": {
 			warns, 1, 10_000, 1, func(m *cluster.Machine) { m.SoftFiles = 20_299 }},
-		"local ports: 10000 clients need 4000, and there are 3999: as root: sysctl -w net.ipv4.ip_local_port_range=\"1024 65535\", or ask " +
-			"for at most 9995 clients": {
+		"local ports: 10000 clients need 4000, and there are 3999: as root: sysctl -w " +
+			"net.ipv4.ip_local_port_range=\"1024 65535\", or ask for at most 9995 clients": {
 			stops, 1, 10_000, 1, func(m *cluster.Machine) { m.Ports = 3999 }},
-		"redis files: 10000 clients may need 15032, and there are 15031 (a node refuses clients that dial again and again while it is " +
-			"paused): run ulimit -n 15032 as root first (": {
+		"redis files: 10000 clients may need 15032, and there are 15031 (a node refuses clients that dial again and " +
+			"again while it is paused): run ulimit -n 15032 as root first (": {
 			warns, 1, 10_000, 1, func(m *cluster.Machine) { m.HardFiles = 15_031 }},
-		"accept queue: 10000 clients may need 4096, and there are 128 (clients that dial at the same time wait for a second or more): as " +
-			"root: sysctl -w net.core.somaxconn=4096": {
+		"accept queue: 10000 clients may need 4096, and there are 128 (clients that dial at the same time wait for a " +
+			"second or more): as root: sysctl -w net.core.somaxconn=4096": {
 			warns, 1, 10_000, 1, func(m *cluster.Machine) { m.Backlog = 128 }},
-		"memory: 10000 clients may need 2131 MiB, and there are 1024 MiB (the kernel may kill this process, or a node): end other " +
-			"programs, or ask for fewer clients": {
+		"memory: 10000 clients may need 2131 MiB, and there are 1024 MiB (the kernel may kill this process, or a " +
+			"node): end other programs, or ask for fewer clients": {
 			warns, 1, 10_000, 1, func(m *cluster.Machine) { m.Memory = 1 << 30 }},
 	} {
 		m := ample
@@ -81,7 +87,7 @@ func TestEachLimitSaysWhatIsShortAndHowToRaiseIt(t *testing.T) {
 	require.Equal(t, "open files: 20300, enough for 20000 clients", checkOf(t, all, "open files").String())
 }
 
-// TestMostIsTheLastThatIsNotShort: one more client, and each limit that has a Most is short.
+// TestMostIsTheLastThatIsNotShort checks that one more client makes each limit with a Most short.
 func TestMostIsTheLastThatIsNotShort(t *testing.T) {
 	for _, masters := range []int{1, 5} {
 		for _, c := range (cluster.Options{}).ChecksOn(ample, masters) {
@@ -102,7 +108,7 @@ func TestMostIsTheLastThatIsNotShort(t *testing.T) {
 	}
 }
 
-// TestPortsAreThoseOfAGroup: each group has an address, and each address all ports.
+// TestPortsAreThoseOfAGroup checks that each group has an address, and each address all ports.
 func TestPortsAreThoseOfAGroup(t *testing.T) {
 	m := ample
 	m.Ports = 4000
@@ -127,7 +133,8 @@ func TestWhatTheKernelTellsIsRead(t *testing.T) {
 	files := func(more map[string]string) fstest.MapFS {
 		fs, all := fstest.MapFS{}, map[string]string{
 			"proc/sys/fs/nr_open": "1048576\n", "proc/sys/net/core/somaxconn": "4096\n",
-			"proc/sys/net/ipv4/ip_local_port_range": "32768\t60999\n", "proc/meminfo": "MemTotal: 9 kB\nMemAvailable:    2048 kB\n",
+			"proc/sys/net/ipv4/ip_local_port_range": "32768\t60999\n",
+			"proc/meminfo":                          "MemTotal: 9 kB\nMemAvailable:    2048 kB\n",
 		}
 		maps.Copy(all, more)
 		for name, data := range all {
@@ -159,9 +166,11 @@ func TestWhatTheKernelTellsIsRead(t *testing.T) {
 	} {
 		require.EqualValues(t, 400_000, cluster.ReadMachine(files(more)).Memory, name)
 	}
-	full := files(map[string]string{"proc/self/cgroup": "0::/\n", "sys/fs/cgroup/memory.max": "5\n", "sys/fs/cgroup/memory.current": "9\n"})
+	full := files(map[string]string{"proc/self/cgroup": "0::/\n", "sys/fs/cgroup/memory.max": "5\n",
+		"sys/fs/cgroup/memory.current": "9\n"})
 	require.EqualValues(t, 1, cluster.ReadMachine(full).Memory, "none left is not the same as not known")
-	odd := files(map[string]string{"proc/sys/net/ipv4/ip_local_port_range": "60999 32768", "proc/meminfo": "MemAvailable: many kB"})
+	odd := files(map[string]string{"proc/sys/net/ipv4/ip_local_port_range": "60999 32768",
+		"proc/meminfo": "MemAvailable: many kB"})
 	require.Equal(t, cluster.Machine{MostFiles: 1 << 20, Backlog: 4096}, cluster.ReadMachine(odd))
 }
 
@@ -176,14 +185,15 @@ func TestThisMachine(t *testing.T) {
 	require.Len(t, cluster.Options{}.Checks(), 6)
 }
 
-// TestARaisedFileLimitIsThatOfChildren: without RaiseFileLimit Go gives children the old limit.
+// TestARaisedFileLimitIsThatOfChildren checks RaiseFileLimit: without it Go gives children the old limit.
 func TestARaisedFileLimitIsThatOfChildren(t *testing.T) {
 	var l syscall.Rlimit
 	require.NoError(t, syscall.Getrlimit(syscall.RLIMIT_NOFILE, &l))
 	half := l
 	half.Cur = l.Max / 2
 	require.NoError(t, syscall.Setrlimit(syscall.RLIMIT_NOFILE, &half))
-	t.Cleanup(func() { _ = syscall.Setrlimit(syscall.RLIMIT_NOFILE, &l) }) // as it was: the test has failed already, if not
+	// as it was: the test has failed already, if not
+	t.Cleanup(func() { _ = syscall.Setrlimit(syscall.RLIMIT_NOFILE, &l) })
 	require.NoError(t, cluster.RaiseFileLimit())
 	out, err := exec.Command("sh", "-c", "ulimit -Sn; ulimit -Hn").Output()
 	require.NoError(t, err)

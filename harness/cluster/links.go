@@ -30,8 +30,8 @@ func (c *Cluster) prober(from, to string) (attached.Prober, error) {
 	return attached.Prober{From: from, To: to, Addr: target.announced(), Dial: dial}, nil
 }
 
-// dialer returns a dialer in the place of a node or client group, from an address of the harness's own. As theirs do, a node's
-// connections go through the kernel, and a client group's stay within this process.
+// dialer returns a dialer in the place of a node or client group, from an address of the harness's own. As theirs do, a
+// node's connections go through the kernel, and a client group's stay within this process.
 func (c *Cluster) dialer(from string) (attached.Dialer, error) {
 	for g := range c.Groups() {
 		if GroupName(g) == from {
@@ -61,8 +61,8 @@ func (c *Cluster) Suspects(ctx context.Context, sentinel string) (bool, error) {
 	return strings.Contains(m["flags"], "s_down"), err
 }
 
-// Hears reports whether the replica itself, asked past the fabric, has heard of its primary within the last two seconds;
-// a primary says something each second. A node that is not a replica hears nobody.
+// Hears reports whether the replica itself, asked past the fabric, has heard of its primary in the last two seconds. A
+// primary sends something each second. For a node that is not a replica the result is false.
 func (c *Cluster) Hears(ctx context.Context, replica string) (bool, error) {
 	n, err := c.node(replica)
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	"syscall"
 )
 
-// machine holds the limits of this machine for this process and its children. 0: not known, hence not checked.
+// machine holds the limits that apply to this process and its children. 0 means unknown, and is not checked.
 type machine struct {
 	SoftFiles, HardFiles int64 // files that a process may open
 	MostFiles            int64 // bound up to which root may raise HardFiles
@@ -19,7 +19,7 @@ type machine struct {
 	Memory               int64 // bytes that can be had without swapping, or being killed for them
 }
 
-// thisMachine reads the limits as they are now.
+// thisMachine reads the current limits.
 func thisMachine() machine {
 	m := readMachine(os.DirFS("/"))
 	var l syscall.Rlimit
@@ -29,12 +29,13 @@ func thisMachine() machine {
 	return m
 }
 
-// atMost bounds n, which is huge for "no limit", so that sums with it do not overflow.
+// atMost bounds n, which is huge for "no limit", so that sums do not overflow.
 func atMost(n uint64) int64 { return int64(min(n, 1<<30)) }
 
-// RaiseFileLimit raises the soft limit of open files to the hard one, for this process and its children. Go's runtime has raised
-// it already, to one less, but for this process only: children would get the old one back. A redis-server would then raise
-// its own in steps of 16, and lower its hard limit to the result: of 20000, from a soft limit of 1024, it made 19992.
+// RaiseFileLimit raises the soft limit of open files to the hard one, for this process and its children. Go's runtime
+// has already raised it, to one less, but only for this process: children would get the old limit. A redis-server would
+// then raise its own in steps of 16 and lower its hard limit to the result: from a soft limit of 1024 and a hard limit
+// of 20000 it got to 19992.
 func RaiseFileLimit() error {
 	var l syscall.Rlimit
 	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &l); err != nil {
@@ -62,9 +63,12 @@ func readMachine(root fs.FS) machine {
 	return m
 }
 
-// memoryLeft returns the memory in bytes that our control groups leave us. limited is false if none of them has a limit. A
-// control group of version 2 is a line "0::/path" in /proc/self/cgroup, one of version 1 a line like "4:memory:/path". Inside a
-// container the path may be the one outside of it: then only the last of its parents, the root, is found.
+// memoryLeft returns the bytes of memory that our control groups still allow. limited is false if none of them has a
+// limit.
+//
+// A control group of version 2 is a line "0::/path" in /proc/self/cgroup, one of version 1 a line like
+// "4:memory:/path". Inside a container the path may be the one outside of it. Then only its last parent, the root, is
+// found.
 func memoryLeft(root fs.FS) (left int64, limited bool) {
 	left = math.MaxInt64
 	b, _ := fs.ReadFile(root, "proc/self/cgroup") // none: no control groups
@@ -78,15 +82,17 @@ func memoryLeft(root fs.FS) (left int64, limited bool) {
 		case f[0] == "0" && f[1] == "":
 			folder, limit, used, cache = "sys/fs/cgroup", "memory.max", "memory.current", "inactive_file"
 		case f[1] == "memory":
-			folder, limit, used, cache = "sys/fs/cgroup/memory", "memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"
+			folder, limit = "sys/fs/cgroup/memory", "memory.limit_in_bytes"
+			used, cache = "memory.usage_in_bytes", "total_inactive_file"
 		default:
 			continue
 		}
 		for p := path.Clean("/" + f[2]); ; p = path.Dir(p) {
 			in := path.Join(folder, p)
-			// "max", and version 1's number for it, are no limit; cache that nobody reads is given back at need.
+			// "max", and version 1's number for it, mean no limit. Cache that is not read is freed when needed.
 			if most := firstNumber(root, path.Join(in, limit)); most > 0 && most < 1<<60 {
-				left = min(left, most-firstNumber(root, path.Join(in, used))+namedNumber(root, path.Join(in, "memory.stat"), cache))
+				left = min(left, most-firstNumber(root, path.Join(in, used))+
+					namedNumber(root, path.Join(in, "memory.stat"), cache))
 				limited = true
 			}
 			if p == "/" {

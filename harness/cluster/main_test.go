@@ -7,7 +7,7 @@ import (
 	"github.com/doublegrant/doublegrant/harness/cluster/internal/platformtest"
 )
 
-// onProcesses runs the tests that every platform has to pass. Those of containers are in package docker.
+// onProcesses runs the tests that every platform has to pass. Package docker runs them in containers.
 var onProcesses platformtest.Platform
 
 // Helpers of tests, by short names.

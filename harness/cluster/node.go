@@ -18,15 +18,15 @@ import (
 type node struct {
 	name                string // "r1" ... or "s1" ...
 	realIP, announcedIP string
-	probeIP             string // address from which the harness dials in its place
+	probeIP             string // address from which the harness probes the node's links
 	port                int
 	sentinel            bool
-	swift               bool   // replicas get in step within milliseconds, at the cost of some load while idle
+	quickSync           bool   // replicas get in step within milliseconds, at the cost of some load while idle
 	dir                 string // working folder, with the configuration that Redis rewrites
 	logPath             string
 	env                 []string // environment of its process, added to our own
 
-	// admin and sentinelClient lead straight to the node, past the fabric: for looking, and for the harness's own commands.
+	// admin and sentinelClient connect straight to the node, past the fabric, for the harness's own commands.
 	admin          *redis.Client
 	sentinelClient *redis.SentinelClient // nil unless the node is a Sentinel
 
@@ -55,11 +55,11 @@ func (n *node) prepare(config string) error {
 	return os.WriteFile(n.config(), []byte(config), 0o644)
 }
 
-// adminDials is the PoolSize of admin clients. After that many failed dials a go-redis client dials once a second only, and we
-// would notice too late that a node is back.
+// adminDials is the PoolSize of admin clients. After that many failed dials a go-redis client dials only once a second,
+// and we would notice too late that a node is back.
 const adminDials = 10_000
 
-// adminOptions returns the options of admin clients, made anew each time: go-redis changes the options that it is given.
+// adminOptions returns new options for an admin client: go-redis changes the options that it gets.
 func (n *node) adminOptions() *redis.Options {
 	return &redis.Options{
 		Addr: n.real(), Protocol: 2, DisableIdentity: true, PoolSize: adminDials,
@@ -103,8 +103,8 @@ func (n *node) start(ctx context.Context) error {
 	return nil
 }
 
-// acceptsConnections returns nil if the node accepts connections. It dials by hand: after some failed dials a go-redis client does not try
-// again for a second.
+// acceptsConnections returns nil if the node accepts connections. It does not use a go-redis client, which after some
+// failed dials does not try again for a second.
 func (n *node) acceptsConnections(ctx context.Context) error {
 	conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", n.real())
 	if err != nil {

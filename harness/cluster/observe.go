@@ -8,15 +8,15 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 )
 
-// rolePollEvery is the time between two questions to a node for its role, hence the resolution of "role" events.
+// rolePollEvery is the interval between two questions to a node for its role, hence the resolution of "role" events.
 const rolePollEvery = 20 * time.Millisecond
 
-// roleWithin is the time after which a node that has not told its role counts as down.
+// roleWithin is the time after which a node that has not answered counts as down.
 const roleWithin = 200 * time.Millisecond
 
-// observe reports roles of Redis nodes and everything that Sentinels publish (observe_sentinels.go), until the cluster
-// stops. Where there are Sentinels it also reports which nodes take writes, and which node acknowledges those of each
-// client group. It looks past the fabric, so that no fault blinds it.
+// observe reports the roles of Redis nodes and all messages of Sentinels (observe_sentinels.go) until the cluster
+// stops. With Sentinels it also reports which nodes accept writes, and which node acknowledges those of each client
+// group. It connects past the fabric, so that no fault affects it.
 func (c *Cluster) observe(clock harness.Clock, events func(harness.Event)) {
 	ctx, cancel := context.WithCancel(context.Background())
 	c.unobserve = cancel
@@ -24,38 +24,41 @@ func (c *Cluster) observe(clock harness.Clock, events func(harness.Event)) {
 		c.observing.Go(func() { n.watchRole(ctx, clock, events) })
 	}
 	for _, n := range c.sentinels {
-		events(harness.Event{At: clock.Now(), Node: n.name, Kind: harness.EventDownAfter, Detail: c.opts.DownAfter.String()})
+		events(harness.Event{At: clock.Now(), Node: n.name, Kind: harness.EventDownAfter,
+			Detail: c.opts.DownAfter.String()})
 		c.observing.Go(func() { n.watchMessages(ctx, clock, events) })
 	}
 	if len(c.sentinels) == 0 {
-		return // nobody moves the primary
+		return // the primary does not move
 	}
 	for _, n := range c.redis {
-		events(harness.Event{At: clock.Now(), Node: n.name, Kind: harness.EventAddress, Detail: fmt.Sprintf("%s %d", n.announcedIP, n.port)})
+		events(harness.Event{At: clock.Now(), Node: n.name, Kind: harness.EventAddress,
+			Detail: fmt.Sprintf("%s %d", n.announcedIP, n.port)})
 		c.observing.Go(func() { n.watchWrites(ctx, clock, events, c.clients.Leave) })
 	}
 }
 
-// watchRole reports each change of the node's role, whom a replica follows, and how far it was in the replication stream
-// when it was promoted or ceased to be a primary. The role of a node that does not answer is "down".
+// watchRole reports each change of the node's role, and of the primary that a replica follows. It also reports the
+// node's offset in the replication stream when the node was promoted, or stopped being a primary. The role of a node
+// that does not answer is "down".
 func (n *node) watchRole(ctx context.Context, clock harness.Clock, events func(harness.Event)) {
 	last, lastFollowed, lastOffset := "", "", int64(0)
 	tick := time.NewTicker(rolePollEvery)
 	defer tick.Stop()
 	for {
-		asked := clock.Now() // the answer may be read late, when another has told of a later role
+		asked := clock.Now() // the answer may be read late, after a later role was reported
 		asking, cancel := context.WithTimeout(ctx, roleWithin)
-		told, err := n.tellsRole(asking)
-		promoted := err == nil && told.role == harness.RolePrimary && last == harness.RoleReplica
+		answer, err := n.askRole(asking)
+		promoted := err == nil && answer.role == harness.RolePrimary && last == harness.RoleReplica
 		offset, noOffset := lastOffset, error(nil)
 		if promoted {
-			offset, noOffset = n.promotedAt(asking)
+			offset, noOffset = n.promotionOffset(asking)
 		}
 		cancel()
 		if ctx.Err() != nil {
 			return
 		}
-		role, followed := told.role, told.follows
+		role, followed := answer.role, answer.follows
 		if err != nil {
 			role, followed = harness.RoleDown, lastFollowed
 		}
@@ -66,7 +69,7 @@ func (n *node) watchRole(ctx context.Context, clock harness.Clock, events func(h
 			events(harness.Event{At: asked, Node: n.name, Kind: harness.EventRole, Detail: role})
 			last = role
 		}
-		lastOffset = told.offset
+		lastOffset = answer.offset
 		if followed != lastFollowed && followed != "" {
 			events(harness.Event{At: asked, Node: n.name, Kind: harness.EventFollows, Detail: followed})
 		}

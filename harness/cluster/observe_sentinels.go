@@ -15,18 +15,20 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 )
 
-// watchMessages reports what the Sentinel publishes. What it said last before its connection broke, as before a crash,
-// nobody may have heard: that is read from its log. If the log does not have it either, that is reported, once.
+// watchMessages reports the messages that the Sentinel publishes. Its last messages before a broken connection, as in a
+// crash, may have been lost. They are read from its log. If the log may lack some of them, that is reported once.
 func (n *node) watchMessages(ctx context.Context, clock harness.Clock, events func(harness.Event)) {
 	sub := n.sentinelClient.PSubscribe(ctx, "*")
 	defer sub.Close()
 	defer context.AfterFunc(ctx, func() { _ = sub.Close() })() // ends a Receive that waits
-	unheard := unheardWords{path: n.logPath, now: clock.Now, wall: time.Now, clockIsRight: func() bool { return n.clockIsRight(ctx) }}
-	tell := func(e harness.Event) {
+	missed := missedMessages{path: n.logPath, now: clock.Now, wall: time.Now, clockIsRight: func() bool {
+		return n.clockIsRight(ctx)
+	}}
+	report := func(e harness.Event) {
 		e.Node = n.name
 		events(e)
 	}
-	subscribed, lost, told := false, false, false
+	subscribed, lost, unreadReported := false, false, false
 	lostAt := time.Duration(0)
 	for ctx.Err() == nil {
 		message, err := sub.Receive(ctx)
@@ -34,26 +36,26 @@ func (n *node) watchMessages(ctx context.Context, clock harness.Clock, events fu
 			return
 		}
 		if lost {
-			words, complete := unheard.read()
-			for _, e := range words {
-				tell(e)
+			inLog, complete := missed.read()
+			for _, e := range inLog {
+				report(e)
 			}
-			if !complete && !told {
-				tell(harness.Event{At: lostAt, Kind: harness.EventUnread})
-				told = true
+			if !complete && !unreadReported {
+				report(harness.Event{At: lostAt, Kind: harness.EventUnread})
+				unreadReported = true
 			}
 		}
 		switch m := message.(type) {
 		case *redis.Message:
-			if e, news := unheard.hears(m.Channel, m.Payload); news {
-				tell(e)
+			if e, isNew := missed.accept(m.Channel, m.Payload); isNew {
+				report(e)
 			}
 		case *redis.Subscription:
 			if !subscribed {
-				subscribed, unheard.since = true, clock.Now()
+				subscribed, missed.subscribedAt = true, clock.Now()
 			}
 			if lost {
-				tell(harness.Event{At: clock.Now(), Kind: harness.EventHeard})
+				report(harness.Event{At: clock.Now(), Kind: harness.EventHeard})
 				lost = false
 			}
 		}
@@ -61,8 +63,8 @@ func (n *node) watchMessages(ctx context.Context, clock harness.Clock, events fu
 			continue
 		}
 		if !lost && subscribed {
-			lost, told, lostAt = true, false, clock.Now()
-			tell(harness.Event{At: lostAt, Kind: harness.EventUnheard, Detail: err.Error()})
+			lost, lostAt, unreadReported = true, clock.Now(), false
+			report(harness.Event{At: lostAt, Kind: harness.EventUnheard, Detail: err.Error()})
 		}
 		select { // the connection broke: the next Receive dials again
 		case <-time.After(rolePollEvery):
@@ -71,8 +73,8 @@ func (n *node) watchMessages(ctx context.Context, clock harness.Clock, events fu
 	}
 }
 
-// clockIsRight reports whether the time of day by the Sentinel's clock is that of this machine, to within some
-// milliseconds. It is false if the Sentinel does not tell.
+// clockIsRight reports whether the Sentinel's clock shows the time of day of this machine, to within clockTolerance. It
+// returns false if the Sentinel does not answer.
 func (n *node) clockIsRight(ctx context.Context) bool {
 	ctx, cancel := context.WithTimeout(ctx, roleWithin)
 	defer cancel()
@@ -85,65 +87,69 @@ func (n *node) clockIsRight(ctx context.Context) bool {
 	if err != nil || !found || notNumber != nil {
 		return false
 	}
-	its := time.UnixMicro(micros)
-	return its.After(asked.Add(-clockNear)) && its.Before(time.Now().Add(clockNear))
+	shown := time.UnixMicro(micros)
+	return shown.After(asked.Add(-clockTolerance)) && shown.Before(time.Now().Add(clockTolerance))
 }
 
-// clockNear is how far a Sentinel's clock may be off for the times in its log to count.
-const clockNear = 10 * time.Millisecond
+// clockTolerance is how far a Sentinel's clock may be off for the times in its log to count.
+const clockTolerance = 10 * time.Millisecond
 
-// unheardWords finds in a Sentinel's log what it said and nobody heard: what follows there on the last message that was
-// heard or, if none was, all since somebody listened.
-type unheardWords struct {
+// missedMessages finds in a Sentinel's log the messages that its subscriber missed: those after the last message that
+// was received or, if none was, those since the subscription.
+type missedMessages struct {
 	path         string
-	now          func() time.Duration        // on the run's clock
-	wall         func() time.Time            // the time of day
-	clockIsRight func() bool                 // asks the Sentinel
-	since        time.Duration               // when somebody began to listen
-	last         harness.Event               // the last logged message that was heard or read; Kind empty: none was
-	told         map[[2]string]time.Duration // kinds and details of what was read, and when: it may still be heard
-	size         int64                       // of the log when it was read last, in bytes
-	complete     bool                        // the log had all that was said, when it was read last
+	now          func() time.Duration // on the run's clock
+	wall         func() time.Time     // the time of day
+	clockIsRight func() bool          // asks the Sentinel
+	subscribedAt time.Duration        // when the subscription began
+	// The last logged message that was received or read in the log. An empty Kind means none.
+	last harness.Event
+	// When messages were read in the log, by kind and detail: they may still be received.
+	fromLog map[[2]string]time.Duration
+	// The log when it was read last: its size in bytes, and whether it had all messages that were missed.
+	size     int64
+	complete bool
 }
 
-// hears returns a message as an event, and reports whether it is news: it may have been read in the log before.
-func (u *unheardWords) hears(kind, detail string) (e harness.Event, news bool) {
-	word := [2]string{kind, detail}
+// accept returns a received message as an event. isNew is false if the message was already read in the log.
+func (u *missedMessages) accept(kind, detail string) (e harness.Event, isNew bool) {
+	key := [2]string{kind, detail}
 	now := u.now()
-	at, told := u.told[word]
-	if delete(u.told, word); told && now-at <= 2*heardWithin {
+	at, inLog := u.fromLog[key]
+	if delete(u.fromLog, key); inLog && now-at <= 2*deliveredWithin {
 		return e, false
 	}
 	e = harness.Event{At: now, Kind: kind, Detail: detail}
-	if strings.HasSuffix(kind, "role-change") { // the only ones that are not logged
+	if strings.HasSuffix(kind, "role-change") { // only these messages are not logged
 		return e, true
 	}
-	e.At = u.saidAt(kind, detail, now)
+	e.At = u.loggedAt(kind, detail, now)
 	u.last = e
 	return e, true
 }
 
-// saidAt returns when a message was said that is heard at now. A Sentinel logs what it says at once, and may store its
-// state on a slow disk before anybody hears it. If the log does not have it, or the Sentinel's clock is wrong, it was said
-// at now.
-func (u *unheardWords) saidAt(kind, detail string, now time.Duration) time.Duration {
+// loggedAt returns when a message that is received at now was sent. A Sentinel logs a message at once, and may then
+// write its state to a slow disk before it publishes the message. If the log does not have the message, or if the
+// Sentinel's clock is wrong, the result is now.
+func (u *missedMessages) loggedAt(kind, detail string, now time.Duration) time.Duration {
 	log, wall := u.tail(), u.wall()
 	for _, zone := range zones {
-		all := wordsIn(log, zone, wall, now)
+		all := messagesIn(log, zone, wall, now)
 		for i := len(all) - 1; i >= 0; i-- {
-			if e := all[i]; e.Kind == kind && e.Detail == detail && e.At <= now+time.Millisecond && now-e.At <= heardWithin {
-				if now-e.At > clockNear && !u.clockIsRight() {
+			if e := all[i]; e.Kind == kind && e.Detail == detail && e.At <= now+time.Millisecond &&
+				now-e.At <= deliveredWithin {
+				if now-e.At > clockTolerance && !u.clockIsRight() {
 					return now
 				}
-				return max(u.last.At, min(e.At, now)) // its messages come in order
+				return max(u.last.At, min(e.At, now)) // messages of one Sentinel arrive in order
 			}
 		}
 	}
 	return now
 }
 
-// tail returns the end of the log, empty if it cannot be read.
-func (u *unheardWords) tail() string {
+// tail returns the end of the log. It is empty if the log cannot be read.
+func (u *missedMessages) tail() string {
 	const most = 64 << 10
 	f, err := os.Open(u.path)
 	if err != nil {
@@ -162,10 +168,10 @@ func (u *unheardWords) tail() string {
 // zones are the time zones of a log: containers log in UTC.
 var zones = []*time.Location{time.Local, time.UTC}
 
-// read lists what was not heard. complete is false if there may be more: the log does not have the last message that was
-// heard, or gives it another time, or what follows has times that cannot be. Then the log was cut off, or the Sentinel's
-// clock has stepped.
-func (u *unheardWords) read() (unheard []harness.Event, complete bool) {
+// read lists the messages that were missed. complete is false if there may be more: the log does not have the last
+// message that was received, or has it at another time, or has implausible times after it. Then the log was truncated,
+// or the Sentinel's clock was changed.
+func (u *missedMessages) read() (missed []harness.Event, complete bool) {
 	info, err := os.Stat(u.path)
 	if err != nil {
 		return nil, false
@@ -176,35 +182,36 @@ func (u *unheardWords) read() (unheard []harness.Event, complete bool) {
 	u.size = info.Size()
 	log, wall, now := u.tail(), u.wall(), u.now()
 	for _, zone := range zones {
-		all := wordsIn(log, zone, wall, now)
-		if i := u.place(all); i >= 0 {
-			unheard, u.complete = u.possible(all[i:], now)
-			u.tell(unheard, now)
-			return unheard, u.complete
+		all := messagesIn(log, zone, wall, now)
+		if i := u.firstMissed(all); i >= 0 {
+			missed, u.complete = u.plausible(all[i:], now)
+			u.noteRead(missed, now)
+			return missed, u.complete
 		}
 	}
 	u.complete = false
 	return nil, false
 }
 
-// place returns the index in all, the log, of what follows on the last message that was heard; -1 if that is not in it, at
-// its time.
-func (u *unheardWords) place(all []harness.Event) int {
-	if u.last.Kind == "" { // none was heard
-		return slices.IndexFunc(all, func(e harness.Event) bool { return e.At >= u.since })
+// firstMissed returns the index in all, the log's messages, that follows the last message that was received. It returns
+// -1 if all does not have that message at its time.
+func (u *missedMessages) firstMissed(all []harness.Event) int {
+	if u.last.Kind == "" { // none was received
+		return slices.IndexFunc(all, func(e harness.Event) bool { return e.At >= u.subscribedAt })
 	}
 	for i := len(all) - 1; i >= 0; i-- {
 		e := all[i]
-		if e.Kind == u.last.Kind && e.Detail == u.last.Detail && (e.At-u.last.At).Abs() <= heardWithin {
+		if e.Kind == u.last.Kind && e.Detail == u.last.Detail && (e.At-u.last.At).Abs() <= deliveredWithin {
 			return i + 1
 		}
 	}
 	return -1
 }
 
-// possible returns the first of all up to one that was not said after the one before it, or not by now.
-func (u *unheardWords) possible(all []harness.Event, now time.Duration) (some []harness.Event, complete bool) {
-	before := u.last.At - heardWithin
+// plausible returns the messages before the first one whose time is implausible: earlier than that of the message
+// before it, or later than now. complete is true if there is none such.
+func (u *missedMessages) plausible(all []harness.Event, now time.Duration) (first []harness.Event, complete bool) {
+	before := u.last.At - deliveredWithin
 	for i, e := range all {
 		if e.At < before-time.Millisecond || e.At > now+time.Millisecond {
 			return all[:i], false
@@ -214,25 +221,25 @@ func (u *unheardWords) possible(all []harness.Event, now time.Duration) (some []
 	return all, true
 }
 
-// tell notes that messages were read: they may still be heard.
-func (u *unheardWords) tell(all []harness.Event, now time.Duration) {
-	if u.told == nil {
-		u.told = map[[2]string]time.Duration{}
+// noteRead records messages that were read in the log, since they may still be received.
+func (u *missedMessages) noteRead(all []harness.Event, now time.Duration) {
+	if u.fromLog == nil {
+		u.fromLog = map[[2]string]time.Duration{}
 	}
 	for _, e := range all {
-		u.last, u.told[[2]string{e.Kind, e.Detail}] = e, now
+		u.last, u.fromLog[[2]string{e.Kind, e.Detail}] = e, now
 	}
 }
 
-// heardWithin is the time within which what a Sentinel logs is heard, also on a busy machine or disk.
-const heardWithin = 500 * time.Millisecond
+// deliveredWithin is the time within which a message that a Sentinel logs is received, even on a busy machine or disk.
+const deliveredWithin = 500 * time.Millisecond
 
-// logged is a line of a Sentinel's log that it published as well, or would have.
+// logged matches the lines of a Sentinel's log that are messages which it also published.
 var logged = regexp.MustCompile(`^\d+:X (\d+ \w+ \d+ [\d:.]+) [*#] ([+-]\S+) ?(.*)$`)
 
-// wordsIn lists what a Sentinel said by its log, with times on the run's clock, which is at now at the time wall.
-// Containers log in UTC, processes in the zone of this machine: zone is that of the log.
-func wordsIn(log string, zone *time.Location, wall time.Time, now time.Duration) (all []harness.Event) {
+// messagesIn lists the messages in a Sentinel's log, with times on the run's clock, which shows now at the time of day
+// wall. zone is the time zone of the log: containers log in UTC, processes in the zone of this machine.
+func messagesIn(log string, zone *time.Location, wall time.Time, now time.Duration) (all []harness.Event) {
 	for line := range strings.Lines(log) {
 		m := logged.FindStringSubmatch(strings.TrimRight(line, "\r\n"))
 		if m == nil {

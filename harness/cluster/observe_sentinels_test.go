@@ -15,7 +15,7 @@ import (
 // noon is the time of day of these tests.
 func noon() time.Time { return time.Date(2026, 11, 28, 12, 0, 0, 0, time.Local) }
 
-// TestWhatNobodyHeardIsReadFromTheLog has a log of which the first two messages were heard. The run's clock stands at 10 s.
+// TestWhatNobodyHeardIsReadFromTheLog has a log whose first two messages were received. The run's clock shows 10 s.
 func TestWhatNobodyHeardIsReadFromTheLog(t *testing.T) {
 	const now = 10 * time.Second
 	line := func(zone *time.Location, ago time.Duration, said string) string {
@@ -23,64 +23,80 @@ func TestWhatNobodyHeardIsReadFromTheLog(t *testing.T) {
 	}
 	heard := []string{"+elected-leader", "master m 127.1.2.1 6379"}
 	log := func(zone *time.Location) string {
-		return line(zone, 3*time.Second, "+try-failover master m 127.1.2.1 6379") + line(zone, 2*time.Second, "+elected-leader master m 127.1.2.1 6379") +
-			line(zone, time.Second, "+promoted-slave slave 127.1.2.2:6379") + line(zone, time.Second, "Sentinel CRASH because of SENTINEL simulate-failure")
+		return line(zone, 3*time.Second, "+try-failover master m 127.1.2.1 6379") +
+			line(zone, 2*time.Second, "+elected-leader master m 127.1.2.1 6379") +
+			line(zone, time.Second, "+promoted-slave slave 127.1.2.2:6379") +
+			line(zone, time.Second, "Sentinel CRASH because of SENTINEL simulate-failure")
 	}
 	for _, c := range []struct {
-		name  string
-		log   string
-		heard time.Duration // when the last message was heard
-		want  int
-		whole bool // nothing else was said
+		name     string
+		log      string
+		heard    time.Duration // when the last message was heard
+		want     int
+		complete bool // nothing else was said
 	}{
 		{"a crash", log(time.Local), 8 * time.Second, 1, true},
 		{"in a container", log(time.UTC), 8 * time.Second, 1, true},
 		{"heard late on a busy machine", log(time.Local), 8150 * time.Millisecond, 1, true},
 		{"a clock that stepped", log(time.Local), 6 * time.Second, 0, false},
-		{"a clock that steps ahead afterwards", log(time.Local) + line(time.Local, -time.Minute, "+tilt"), 8 * time.Second, 1, false},
-		{"a clock that steps back afterwards", log(time.Local) + line(time.Local, time.Minute, "+tilt"), 8 * time.Second, 1, false},
-		{"a log that was cut off", line(time.Local, time.Second, "+promoted-slave slave 127.1.2.2:6379"), 8 * time.Second, 0, false},
-		{"all was heard", log(time.Local)[:2*len(line(time.Local, 0, "+elected-leader master m 127.1.2.1 6379"))], 8 * time.Second, 0, true},
+		{"a clock that steps ahead afterwards", log(time.Local) + line(time.Local, -time.Minute, "+tilt"),
+			8 * time.Second, 1, false},
+		{"a clock that steps back afterwards", log(time.Local) + line(time.Local, time.Minute, "+tilt"),
+			8 * time.Second, 1, false},
+		{"a log that was cut off", line(time.Local, time.Second, "+promoted-slave slave 127.1.2.2:6379"),
+			8 * time.Second, 0, false},
+		{"all was heard", log(time.Local)[:2*len(line(time.Local, 0, "+elected-leader master m 127.1.2.1 6379"))],
+			8 * time.Second, 0, true},
 		{"an empty log", "", 8 * time.Second, 0, false},
 	} {
 		path := filepath.Join(t.TempDir(), "s1.log")
 		require.NoError(t, os.WriteFile(path, []byte(c.log), 0o600))
 		at := c.heard
-		u := unheardWords{path: path, now: func() time.Duration { return at }, wall: func() time.Time { return noon().Add(at - now) }, clockIsRight: func() bool { return true }}
-		require.True(t, news(u.hears(heard[0], heard[1])), c.name)
-		require.True(t, news(u.hears("-role-change", "slave 127.1.2.2:6379")), "%s: it is not logged", c.name)
+		u := missedMessages{path: path, now: func() time.Duration {
+			return at
+		}, wall: func() time.Time {
+			return noon().Add(at - now)
+		}, clockIsRight: func() bool {
+			return true
+		}}
+		require.True(t, isNew(u.accept(heard[0], heard[1])), c.name)
+		require.True(t, isNew(u.accept("-role-change", "slave 127.1.2.2:6379")), "%s: it is not logged", c.name)
 		at = now
-		got, whole := u.read()
+		got, complete := u.read()
 		require.Len(t, got, c.want, c.name)
-		require.Equal(t, c.whole, whole, c.name)
+		require.Equal(t, c.complete, complete, c.name)
 		if c.want > 0 {
-			require.Equal(t, harness.Event{At: got[0].At, Kind: "+promoted-slave", Detail: "slave 127.1.2.2:6379"}, got[0], c.name)
+			require.Equal(t, harness.Event{At: got[0].At, Kind: "+promoted-slave", Detail: "slave 127.1.2.2:6379"},
+				got[0], c.name)
 			require.Equal(t, 9*time.Second, got[0].At, c.name)
-			again, whole := u.read()
+			again, complete := u.read()
 			require.Empty(t, again, "%s: it is read once", c.name)
-			require.Equal(t, c.whole, whole, c.name)
-			require.False(t, news(u.hears(got[0].Kind, got[0].Detail)), "%s: it comes late, after all", c.name)
+			require.Equal(t, c.complete, complete, c.name)
+			require.False(t, isNew(u.accept(got[0].Kind, got[0].Detail)), "%s: it comes late, after all", c.name)
 		}
 	}
 
 	path := filepath.Join(t.TempDir(), "s1.log")
 	require.NoError(t, os.WriteFile(path, []byte(log(time.Local)), 0o600))
-	silent := unheardWords{path: path, now: func() time.Duration { return now }, wall: noon, since: 7500 * time.Millisecond}
-	words, whole := silent.read()
-	require.Len(t, words, 2, "none was heard: what was said since somebody listened")
-	require.True(t, whole)
-	words, _ = silent.read()
-	require.Empty(t, words, "it is read once")
+	silent := missedMessages{path: path, now: func() time.Duration { return now }, wall: noon,
+		subscribedAt: 7500 * time.Millisecond}
+	missed, complete := silent.read()
+	require.Len(t, missed, 2, "none was heard: what was said since somebody listened")
+	require.True(t, complete)
+	missed, _ = silent.read()
+	require.Empty(t, missed, "it is read once")
 
-	gone := unheardWords{path: filepath.Join(t.TempDir(), "none"), now: func() time.Duration { return now }, wall: noon}
-	words, whole = gone.read()
-	require.Empty(t, words)
-	require.False(t, whole)
+	gone := missedMessages{path: filepath.Join(t.TempDir(), "none"), now: func() time.Duration { return now },
+		wall: noon}
+	missed, complete = gone.read()
+	require.Empty(t, missed)
+	require.False(t, complete)
 }
 
-func news(_ harness.Event, is bool) bool { return is }
+func isNew(_ harness.Event, is bool) bool { return is }
 
-// TestAMessageWasSaidWhenItWasLogged, if the log's time can be: a Sentinel that waits for its disk is heard late.
+// TestAMessageWasSaidWhenItWasLogged checks that the time in the log counts if the Sentinel's clock is right: messages
+// of a Sentinel that waits for its disk arrive late.
 func TestAMessageWasSaidWhenItWasLogged(t *testing.T) {
 	const now, kind, detail = 10 * time.Second, "+sdown", "master m 127.1.2.1 6379"
 	for _, c := range []struct {
@@ -99,10 +115,15 @@ func TestAMessageWasSaidWhenItWasLogged(t *testing.T) {
 	} {
 		path := filepath.Join(t.TempDir(), "s1.log")
 		stamp := noon().Add(-c.ago).Format("2 Jan 2006 15:04:05.000")
-		require.NoError(t, os.WriteFile(path, []byte(strings.Repeat("old\n", 10_000)+"77:X "+stamp+" # "+c.said+"\n"), 0o600))
-		u := unheardWords{path: path, now: func() time.Duration { return now }, wall: noon, clockIsRight: func() bool { return !c.off }}
-		e, news := u.hears(kind, detail)
-		require.True(t, news, c.name)
+		require.NoError(t, os.WriteFile(path, []byte(strings.Repeat("old\n", 10_000)+"77:X "+stamp+" # "+c.said+"\n"),
+			0o600))
+		u := missedMessages{path: path, now: func() time.Duration {
+			return now
+		}, wall: noon, clockIsRight: func() bool {
+			return !c.off
+		}}
+		e, isNew := u.accept(kind, detail)
+		require.True(t, isNew, c.name)
 		require.Equal(t, c.want, e.At, c.name)
 	}
 }

@@ -30,32 +30,41 @@ func TestWhichNodesTakeWritesAndWhomTheyServe(t *testing.T) {
 	require.Equal(t, "g1", ev.Of(old, harness.EventServes)[0].Detail)
 
 	for _, n := range c.RedisNodes() {
-		eventually(t, func() bool { has, err := c.Do(ctx, n, "EXISTS", "k"); return err == nil && fmt.Sprint(has) == "1" }, n+" has the key")
+		eventually(t, func() bool {
+			has, err := c.Do(ctx, n, "EXISTS", "k")
+			return err == nil && fmt.Sprint(has) == "1"
+		}, n+" has the key")
 	}
 
 	require.NoError(t, c.Kill(old))
 	promoted, err := c.AwaitPromotion(ctx, old)
 	require.NoError(t, err)
 	eventually(t, func() bool { return r.Set(ctx, "k", "v", 0).Err() == nil }, "a write after the failover")
-	eventually(t, func() bool { return len(ev.Of(promoted, harness.EventWritable)) > 0 }, "the new primary takes writes")
+	eventually(t, func() bool { return len(ev.Of(promoted, harness.EventWritable)) > 0 },
+		"the new primary takes writes")
 	require.Len(t, ev.Of(promoted, harness.EventServes), 1)
 	offset := func(node string) int {
-		eventually(t, func() bool { return len(ev.Of(node, harness.EventOffset)) > 0 }, node+" was in the replication stream")
+		eventually(t, func() bool { return len(ev.Of(node, harness.EventOffset)) > 0 },
+			node+" was in the replication stream")
 		bytes, err := strconv.Atoi(ev.Of(node, harness.EventOffset)[0].Detail)
 		require.NoError(t, err)
 		return bytes
 	}
 	require.Positive(t, offset(promoted))
-	require.LessOrEqual(t, offset(old), offset(promoted), "nobody had written for a while, and it may not have been asked since")
-	ceased, began, served := ev.Of(old, harness.EventUnwritable)[0], ev.Of(promoted, harness.EventWritable)[0], ev.Of(promoted, harness.EventServes)[0]
+	require.LessOrEqual(t, offset(old), offset(promoted),
+		"no client had written for a while, and the old primary may not have been asked since")
+	ceased, began, served := ev.Of(old, harness.EventUnwritable)[0], ev.Of(promoted, harness.EventWritable)[0],
+		ev.Of(promoted, harness.EventServes)[0]
 	require.Less(t, ceased.At, began.At)
-	require.Less(t, began.At, served.At+platformtest.Hang, "usually within the 10 ms between two questions of the observer")
+	require.Less(t, began.At, served.At+platformtest.Hang,
+		"usually within the 10 ms between two questions of the observer")
 	for _, kind := range []string{"+sdown", "+odown", "+switch-master"} {
 		eventually(t, func() bool { return len(ev.Of("", kind)) > 0 }, kind+" is reported")
 	}
 	has := func(node, role string) func() bool {
 		return func() bool {
-			return slices.ContainsFunc(ev.Of(node, harness.EventRole), func(e harness.Event) bool { return e.Detail == role })
+			return slices.ContainsFunc(ev.Of(node, harness.EventRole),
+				func(e harness.Event) bool { return e.Detail == role })
 		}
 	}
 	eventually(t, has(old, "down"), "the old primary is down")
@@ -79,7 +88,7 @@ func commands(t *testing.T, c *cluster.Cluster, node string) (n int) {
 	return n
 }
 
-// TestANodeThatStandsStillTakesNoWrites, and as soon as it goes on it takes those that waited.
+// TestANodeThatStandsStillTakesNoWrites also checks that the node takes the waiting writes once it is resumed.
 func TestANodeThatStandsStillTakesNoWrites(t *testing.T) {
 	c := cluster.Sentinel(cluster.Options{DownAfter: 20 * time.Second})
 	ev := up(t, c)
@@ -93,8 +102,8 @@ func TestANodeThatStandsStillTakesNoWrites(t *testing.T) {
 	eventually(t, func() bool { return len(ev.Of(p, harness.EventWritable)) == 2 }, "it takes them again")
 }
 
-// TestLooksLeaveNoTrace: what the observer and AcceptsWrites write is neither stored nor replicated. That the observer's connections are
-// closed with all others is no end of writing.
+// TestLooksLeaveNoTrace checks that the writes of the observer and of AcceptsWrites are neither stored nor replicated.
+// If all connections are closed, the observer's included, the node still counts as writable.
 func TestLooksLeaveNoTrace(t *testing.T) {
 	c := cluster.Sentinel(cluster.Options{})
 	ev := up(t, c)

@@ -13,18 +13,21 @@ import (
 )
 
 const (
-	// writeEvery is the time between two writes to a node, hence the resolution of "writable" and "unwritable" events.
+	// writeEvery is the interval between two writes to a node, hence the resolution of "writable" and "unwritable"
+	// events.
 	writeEvery = 10 * time.Millisecond
-	// answerWithin is the time after which a node that has not answered a write counts as taking none.
+	// answerWithin is the time after which a node that has not answered a write counts as unwritable.
 	answerWithin = 200 * time.Millisecond
 )
 
-// aWrite is a write command that changes nothing and is not replicated, since its key is never there. It is refused, or kept
-// waiting, as any other write is.
-const aWrite = "*2\r\n$3\r\nDEL\r\n$23\r\ndoublegrant:write-probe\r\n"
+// probeWrite is a write command that changes nothing and is not replicated, since its key never exists. It is refused,
+// or delayed, like any other write.
+const probeWrite = "*2\r\n$3\r\nDEL\r\n$23\r\ndoublegrant:write-probe\r\n"
 
-// watchWrites reports when the node begins to take writes and when it ceases to. In the latter case it calls ceased as well.
-func (n *node) watchWrites(ctx context.Context, clock harness.Clock, events func(harness.Event), ceased func(node string)) {
+// watchWrites reports when the node starts and stops accepting writes. When it stops, it also calls onUnwritable.
+func (n *node) watchWrites(
+	ctx context.Context, clock harness.Clock, events func(harness.Event), onUnwritable func(node string),
+) {
 	w := writer{addr: n.real()}
 	defer w.hangUp()
 	tick := time.NewTicker(writeEvery)
@@ -40,10 +43,11 @@ func (n *node) watchWrites(ctx context.Context, clock harness.Clock, events func
 			events(harness.Event{At: now, Node: n.name, Kind: harness.EventWritable})
 		case err != nil && taking:
 			events(harness.Event{At: last, Node: n.name, Kind: harness.EventUnwritable, Detail: err.Error()})
-			if err.Error() == readOnly { // sooner than watchRole, whose connection a Sentinel ends with the demotion
+			// sooner than watchRole, whose connection a Sentinel closes when it demotes the node
+			if err.Error() == readOnly {
 				events(harness.Event{At: now, Node: n.name, Kind: harness.EventRole, Detail: harness.RoleReplica})
 			}
-			ceased(n.name)
+			onUnwritable(n.name)
 		}
 		if taking = err == nil; taking {
 			last = now
@@ -56,8 +60,8 @@ func (n *node) watchWrites(ctx context.Context, clock harness.Clock, events func
 	}
 }
 
-// writer writes to one node on a connection of its own. It does not use a go-redis client: that would dial a node that is down
-// once a second only.
+// writer writes to one node on its own connection. It does not use a go-redis client, which would dial a node that is
+// down only once a second.
 type writer struct {
 	addr    string
 	conn    net.Conn // nil: none is open
@@ -65,13 +69,13 @@ type writer struct {
 	waiting bool // a write was sent and not answered yet
 }
 
-// readOnly is the refusal of a replica.
+// readOnly is the error reply of a replica to a write.
 const readOnly = "READONLY"
 
 var errUnanswered = fmt.Errorf("no answer within %v", answerWithin)
 
-// write returns nil if the node took a write. It replaces a broken connection at once, so that its end alone is not taken for
-// the node's. If an answer has not come in time, the next calls go on waiting for it.
+// write returns nil if the node accepted a write. It replaces a broken connection at once, so that a connection's end
+// alone does not count as the node's. If an answer is late, the next calls continue to wait for it.
 func (w *writer) write(ctx context.Context) error {
 	fresh := w.conn == nil
 	err := w.ask(ctx)
@@ -93,7 +97,7 @@ func (w *writer) ask(ctx context.Context) error {
 		return w.dropConnection(err)
 	}
 	if !w.waiting {
-		if _, err := w.conn.Write([]byte(aWrite)); err != nil {
+		if _, err := w.conn.Write([]byte(probeWrite)); err != nil {
 			return w.dropConnection(err)
 		}
 		w.waiting = true
@@ -114,7 +118,7 @@ func (w *writer) ask(ctx context.Context) error {
 	return nil
 }
 
-// dropConnection gives the connection up.
+// dropConnection closes the connection and returns err with that as its context.
 func (w *writer) dropConnection(err error) error {
 	w.hangUp()
 	return fmt.Errorf("the connection broke: %w", err)

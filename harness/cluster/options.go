@@ -14,21 +14,26 @@ import (
 
 // Options holds a cluster's settings. The zero value is a usable default.
 type Options struct {
-	Clients          int           // connections to prepare for, of all groups together; default 100
-	ClientsElsewhere bool          // the clients are in other processes, which attach to Cluster.Deployment; this one has a few of its own
-	ClientGroups     int           // groups of clients with an address, hence links, of their own, at most 200; default 5
-	OpTimeout        time.Duration // read and write timeout of clients; default 500ms
-	On               Platform      // platform that nodes run on, such as docker.Platform{}; default: processes of this machine
-	RedisServer      string        // redis-server binary of processes; default: $DOUBLEGRANT_REDIS_SERVER, then the PATH
-	Retries          int           // times that clients send a command again that got no answer; default none; 3 is go-redis's own
-	LogDir           string        // folder in which nodes' logs stay; default: they are removed with the cluster
+	Clients int // connections to prepare for, of all groups together; default 100
+	// ClientsElsewhere: the clients are in other processes, which attach to Cluster.Deployment. This process has only a
+	// few.
+	ClientsElsewhere bool
+	// ClientGroups have their own addresses and links; at most 200; default 5.
+	ClientGroups int
+	OpTimeout    time.Duration // read and write timeout of clients; default 500ms
+	// On is the platform of the nodes, such as docker.Platform{}; default: processes of this machine.
+	On          Platform
+	RedisServer string // redis-server binary of processes; default: $DOUBLEGRANT_REDIS_SERVER, then the PATH
+	Retries     int    // times that clients send a command again that got no answer; default none; 3 is go-redis's own
+	LogDir      string // folder in which nodes' logs stay; default: they are removed with the cluster
 
-	// The shape of a Sentinel topology.
-	Replicas      int           // at most 9; default 2
-	Sentinels     int           // at most 9; default 3; a majority of them is the quorum
-	DownAfter     time.Duration // down-after-milliseconds of the Sentinels, 1s or more; default 1s
-	SlowSentinels bool          // Sentinels look and tell each other as seldom as Redis's do, every 2 to 10 s instead of every 200 ms
-	OwnSentinel   bool          // group g asks only the Sentinel of its number (g mod Sentinels); default: it asks all
+	// Of a Sentinel topology.
+	Replicas  int           // at most 9; default 2
+	Sentinels int           // at most 9; default 3; a majority of them is the quorum
+	DownAfter time.Duration // down-after-milliseconds of the Sentinels, 1s or more; default 1s
+	// SlowSentinels: Sentinels keep Redis's polling periods of 2 to 10 s, instead of 200 ms.
+	SlowSentinels bool
+	OwnSentinel   bool // group g asks only the Sentinel of its number (g mod Sentinels); default: it asks all
 
 	// Protections against the loss of acknowledged writes.
 	MinReplicas int           // min-replicas-to-write; default 0: a primary alone may write
@@ -41,8 +46,8 @@ type Options struct {
 // AOF is the value of appendfsync, or NoAOF.
 type AOF string
 
-// Policies of the append-only file. Without one a node that is killed comes back empty. AOFEverySec and AOFNoSync differ only if
-// the machine dies, which it does not here.
+// Policies of the append-only file. Without the file a node that is killed restarts empty. AOFEverySec and AOFNoSync
+// differ only if the whole machine dies, which it does not here.
 const (
 	NoAOF       AOF = "" // no append-only file
 	AOFAlways   AOF = "always"
@@ -57,7 +62,7 @@ const redisEnv = "DOUBLEGRANT_REDIS_SERVER"
 var (
 	ErrNoRedis = errors.New("no redis-server")
 	ErrLimit   = errors.New("a limit of this machine is too low")
-	// ErrNoCompiler marks a machine without a C compiler, which clocks that can be set need.
+	// ErrNoCompiler marks a machine without a C compiler, which is needed to set clocks.
 	ErrNoCompiler = errors.New("no C compiler")
 )
 
@@ -84,29 +89,33 @@ func (o Options) validate() error {
 	case o.Retries < 0:
 		return errors.New("cluster: Retries cannot be negative")
 	case o.Clients < 0 || o.OpTimeout < 0 || o.ClientGroups < 0 || o.ClientGroups > maxGroups:
-		return fmt.Errorf("cluster: Clients and OpTimeout cannot be negative, and ClientGroups is at most %d", maxGroups)
+		return fmt.Errorf("cluster: Clients and OpTimeout cannot be negative, and ClientGroups is at most %d",
+			maxGroups)
 	case o.Replicas < 0 || o.Replicas > mostReplicas || o.Sentinels < 0 || o.Sentinels > mostSentinels:
-		return fmt.Errorf("cluster: %d replicas and %d Sentinels: ask for at most %d and %d", o.Replicas, o.Sentinels, mostReplicas, mostSentinels)
+		return fmt.Errorf("cluster: %d replicas and %d Sentinels: ask for at most %d and %d", o.Replicas, o.Sentinels,
+			mostReplicas, mostSentinels)
 	case o.DownAfter < defaultDownAfter:
-		return fmt.Errorf("cluster: a DownAfter of %v is too near to the Sentinels' ping period: use %v or more", o.DownAfter, defaultDownAfter)
+		return fmt.Errorf("cluster: a DownAfter of %v is too near to the Sentinels' ping period: use %v or more",
+			o.DownAfter, defaultDownAfter)
 	case o.MinReplicas < 0 || o.MaxLag < time.Second || o.MaxLag%time.Second != 0:
 		return errors.New("cluster: MinReplicas cannot be negative, and MaxLag is in whole seconds, 1s or more")
 	case !slices.Contains([]AOF{NoAOF, AOFAlways, AOFEverySec, AOFNoSync}, o.AOF):
-		return fmt.Errorf("cluster: unknown AOF policy %q: choose %s, %s or %s", o.AOF, AOFAlways, AOFEverySec, AOFNoSync)
+		return fmt.Errorf("cluster: unknown AOF policy %q: choose %s, %s or %s",
+			o.AOF, AOFAlways, AOFEverySec, AOFNoSync)
 	}
 	return nil
 }
 
-// OldestRedis is the first major version with all that is used here, such as SENTINEL DEBUG.
+// OldestRedis is the first major version that supports all commands used here, such as SENTINEL DEBUG.
 const OldestRedis = 7
 
-// majorVersion returns the first number of a version. It is 0, which is too old, if there is none.
+// majorVersion returns the first number of a version, or 0, which is too old, if there is none.
 func majorVersion(version string) (n int) {
 	_, _ = fmt.Sscanf(version, "%d.", &n)
 	return n
 }
 
-// versionWithin bounds the time that redis-server takes to tell its version. Milliseconds are usual.
+// versionWithin bounds the time that redis-server --version may take. Milliseconds are usual.
 var versionWithin = 20 * time.Second
 
 // versionOf returns what the binary prints as its version.
@@ -114,20 +123,20 @@ func versionOf(path string) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), versionWithin)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, path, "--version")
-	cmd.WaitDelay = time.Second // its children may hold on to the output
+	cmd.WaitDelay = time.Second // its children may keep the output open
 	out, err := cmd.Output()
 	switch {
 	case ctx.Err() != nil:
 		err = ctx.Err()
 	case errors.Is(err, exec.ErrWaitDelay):
-		err = nil // it has ended well, and whoever holds on to the output adds nothing
+		err = nil // it succeeded; only a child still holds the output open
 	}
 	return out, err
 }
 
-// FindRedis returns the path of the redis-server binary and the line in which it tells its version. The binary is named if that
-// is not empty, else $DOUBLEGRANT_REDIS_SERVER, else the one in the PATH. The error wraps ErrNoRedis, also if the binary is not a
-// Redis of version 7.0 or newer.
+// FindRedis returns the path of the redis-server binary and the line in which it prints its version. The binary is
+// named, if that is not empty, else $DOUBLEGRANT_REDIS_SERVER, else the one in the PATH. The error wraps ErrNoRedis,
+// also if the binary is not a Redis of version 7.0 or newer.
 func FindRedis(named string) (path, version string, err error) {
 	from := "--redis-server or Options.RedisServer"
 	if named == "" {
@@ -137,39 +146,43 @@ func FindRedis(named string) (path, version string, err error) {
 		named, from = "redis-server", "the PATH"
 	}
 	if path, err = exec.LookPath(named); err != nil && from == "$"+redisEnv {
-		return "", "", fmt.Errorf("%w: %s is set to %q, which cannot be run: let it name a redis-server of version %d.0 or newer, or unset it",
+		return "", "", fmt.Errorf("%w: %s is set to %q, which cannot be run: let it name a redis-server of version "+
+			"%d.0 or newer, or unset it",
 			ErrNoRedis, redisEnv, named, OldestRedis)
 	}
 	if err != nil && from != "the PATH" {
-		return "", "", fmt.Errorf("%w: %q from %s cannot be run: name a redis-server of version %d.0 or newer there, or leave it out",
+		return "", "", fmt.Errorf("%w: %q from %s cannot be run: name a redis-server of version %d.0 or newer there, "+
+			"or leave it out",
 			ErrNoRedis, named, from, OldestRedis)
 	}
 	if err != nil {
-		return "", "", fmt.Errorf("%w: %q from %s cannot be run: install it (Debian: apt-get install redis-server) or set %s",
+		return "", "", fmt.Errorf("%w: %q from %s cannot be run: install it (Debian: apt-get install redis-server) or "+
+			"set %s",
 			ErrNoRedis, named, from, redisEnv)
 	}
 	out, err := versionOf(path)
 	if errors.Is(err, context.DeadlineExceeded) {
-		return "", "", fmt.Errorf("%w: %q from %s does not answer --version within %v: install one that does, or set %s",
-			ErrNoRedis, path, from, versionWithin, redisEnv)
+		return "", "", fmt.Errorf("%w: %q from %s does not answer --version within %v: install one that does, or "+
+			"set %s", ErrNoRedis, path, from, versionWithin, redisEnv)
 	}
 	version, _, _ = strings.Cut(strings.TrimSpace(string(out)), "\n")
 	number := numberOf(version)
 	if err != nil || majorVersion(number) < OldestRedis {
-		return "", "", fmt.Errorf("%w: %q from %s is not a redis-server of version %d.0 or newer (--version says %q): install one, or set %s",
+		return "", "", fmt.Errorf("%w: %q from %s is not a redis-server of version %d.0 or newer (--version says %q): "+
+			"install one, or set %s",
 			ErrNoRedis, path, from, OldestRedis, version, redisEnv)
 	}
 	return path, version, nil
 }
 
-// RedisVersion returns name and version of the server that FindRedis finds, such as "Redis 7.0.15".
+// RedisVersion returns the name and version of the server that FindRedis finds, such as "Redis 7.0.15".
 func RedisVersion(named string) (string, error) {
 	_, line, err := FindRedis(named)
 	product, _, _ := strings.Cut(line, " ")
 	return strings.TrimSpace(product + " " + numberOf(line)), err
 }
 
-// numberOf returns the number in the line in which a server tells its version, such as "Redis server v=7.0.15 sha=0".
+// numberOf returns the version in the line that redis-server --version prints, such as "Redis server v=7.0.15 sha=0".
 func numberOf(line string) string {
 	_, number, _ := strings.Cut(line, " v=")
 	number, _, _ = strings.Cut(number, " ")

@@ -12,17 +12,17 @@ const (
 	OnDocker  = "docker"  // containers on the host's network, on Linux: see harness/cluster/docker
 )
 
-// Platform is something other than processes of this machine that nodes can run on. This package imports none: a program that
-// wants one imports it.
+// Platform is something other than processes of this machine that nodes can run on. This package imports no platform: a
+// program imports the ones that it wants.
 type Platform interface {
 	// String returns its name in plans, such as OnDocker.
 	String() string
-	// Find checks that nodes can run on it now, and fetches what they run from, such as an image, if it is not here. It may log
-	// a choice that could surprise. Its errors say what to do.
+	// Find checks that nodes can run on the platform now. It fetches what they run from, such as an image, if that is
+	// missing. It may log a choice that could surprise. Its errors say what to do.
 	Find(ctx context.Context, log *slog.Logger) (Site, error)
 }
 
-// NotLinked returns a stand-in for a platform that was asked for by its name and that the program does not import. Its Find
+// NotLinked returns a stand-in for a platform that was requested by name but is not linked into the program. Its Find
 // returns an error that says so.
 func NotLinked(name string) Platform { return notLinked(name) }
 
@@ -31,8 +31,8 @@ type notLinked string
 func (n notLinked) String() string { return string(n) }
 
 func (n notLinked) Find(context.Context, *slog.Logger) (Site, error) {
-	return nil, fmt.Errorf("this program cannot run nodes on %s: it was built without it (import harness/cluster/%s and hand it in), "+
-		"use the doublegrant command, or processes", n, n)
+	return nil, fmt.Errorf("this program cannot run nodes on %s: it was built without it (import harness/cluster/%s "+
+		"and hand it in), use the doublegrant command, or processes", n, n)
 }
 
 // Site is a Platform that was found. Its methods are safe for concurrent use.
@@ -43,11 +43,12 @@ type Site interface {
 	NewHost(HostOptions) Host
 	// Watch makes sure that all hosts of the cluster in folder are removed if this process dies before it calls forget.
 	Watch(folder string) (forget func(), err error)
-	// RemoveAll removes all hosts of the cluster in folder, those that are still being made included. It bounds its own time.
+	// RemoveAll removes all hosts of the cluster in folder, including those that are still being made. It has its own
+	// timeout.
 	RemoveAll(ctx context.Context, folder string) error
-	// Leftovers lists the hosts of all clusters, whoever made them. It leaves Owned to the caller.
+	// Leftovers lists the hosts of all clusters, of any owner. It leaves Owned to the caller.
 	Leftovers(ctx context.Context) ([]Leftover, error)
-	// Remove kills and removes a host that Leftovers listed. One that is gone is no error.
+	// Remove kills and removes a host that Leftovers listed. It is not an error if the host is gone.
 	Remove(ctx context.Context, l Leftover) error
 }
 
@@ -61,28 +62,30 @@ type HostOptions struct {
 	Owner Owner    // owner of the node; it sees Owner.Folder under the same path, with its configuration and data
 }
 
-// Owner identifies the run that a host belongs to, so that hosts of a dead run can be told from others.
+// Owner identifies the run that a host belongs to, so that hosts of a dead run can be recognized.
 type Owner struct {
 	Folder  string // path of the cluster's folder
 	Subnet  string // subnet of the cluster, such as 127.17.0.0/16
 	Process string // process that made the host: its id and the time of its start
 }
 
-// Host runs one node. Its methods are safe for concurrent use. Acting on a node that was never started is an error, except for
-// Make, Start, Kill, Running and Remove.
+// Host runs one node. Its methods are safe for concurrent use. For a node that was never started, all methods but Make,
+// Start, Kill, Running and Remove return an error.
 type Host interface {
-	// Make makes the host without starting the node. Start makes it if Make was not called. Hosts made side by side save time.
+	// Make makes the host without starting the node. Start calls it if needed. Making several hosts concurrently saves
+	// time.
 	Make(ctx context.Context) error
-	// Start starts the node with its configuration as it last rewrote it, and returns once it runs, which is before it
-	// answers. ended is closed when the node has ended, whatever ended it.
+	// Start starts the node with its configuration as the node last rewrote it. It returns once the node runs, which is
+	// before it answers. ended is closed when the node has ended for any reason.
 	Start(ctx context.Context) (ended <-chan struct{}, err error)
-	// Kill ends the node with SIGKILL, paused or not, and returns when it is gone. It is no error if the node is gone already.
+	// Kill ends the node with SIGKILL, even if it is paused, and returns when it is gone. It is not an error if the
+	// node is already gone.
 	Kill() error
-	// Terminate asks the node with SIGTERM to end in good order, and returns when it is gone.
+	// Terminate asks the node to shut down (SIGTERM), and returns when it is gone.
 	Terminate(ctx context.Context) error
-	// Pause stops the node, as SIGSTOP does, and returns when it is stopped.
+	// Pause suspends the node, as SIGSTOP does, and returns when it is suspended.
 	Pause(ctx context.Context) error
-	// Resume ends a pause. If the node is not paused it does nothing.
+	// Resume ends a pause. It does nothing if the node is not paused.
 	Resume() error
 	// Running reports whether the node was started and has not ended.
 	Running() bool

@@ -7,9 +7,9 @@ import (
 	"log/slog"
 )
 
-// Preflight checks that this machine can carry a cluster of one master with these options. It starts nothing. It returns the
-// redis-server binary that would be used or, on a platform, what nodes would run from, such as an image, which it fetches if it
-// is not here. The error wraps ErrNoRedis or ErrLimit, which names every limit that is short, or is one of the platform.
+// Preflight checks that this machine can run a cluster of one master with these options. It starts nothing. It returns
+// what nodes would run from: the redis-server binary or, on a platform, something such as an image, which is fetched if
+// it is missing. The error wraps ErrNoRedis, ErrLimit with every limit that is too low, or an error of the platform.
 func (o Options) Preflight() (found string, err error) {
 	g, err := o.preflight(context.Background(), 1, slog.New(slog.DiscardHandler))
 	if g.site != nil {
@@ -18,14 +18,14 @@ func (o Options) Preflight() (found string, err error) {
 	return g.binary, err
 }
 
-// Preflight does what Options.Preflight does for the cluster's options and topology. It returns the limits that are short but do
-// not keep the cluster from starting.
+// Preflight does what Options.Preflight does, for the cluster's options and topology. It returns the limits that are
+// short but do not prevent a start.
 func (c *Cluster) Preflight() (warnings []Check, err error) {
 	g, err := c.opts.preflight(context.Background(), c.topology.primaries, slog.New(slog.DiscardHandler))
 	return g.warnings, err
 }
 
-// nodeHosts holds what preflight finds for the nodes to run on.
+// nodeHosts holds what preflight finds for nodes to run on.
 type nodeHosts struct {
 	binary string // redis-server binary, if nodes are processes
 	site   Site   // nil: nodes are processes

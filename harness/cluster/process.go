@@ -30,9 +30,11 @@ type process struct {
 
 var _ Host = (*process)(nil)
 
-// newProcess makes the host of a node that runs as a process. env is added to our own environment.
+// newProcess makes the host of a node that runs as a process. env is added to our environment.
 func (c *Cluster) newProcess(n *node, env []string) *process {
-	return &process{name: n.name, binary: c.binary, args: n.arguments(), env: env, logPath: n.logPath, spawner: c.spawner}
+	return &process{
+		name: n.name, binary: c.binary, args: n.arguments(), env: env, logPath: n.logPath, spawner: c.spawner,
+	}
 }
 
 func (p *process) Start(context.Context) (<-chan struct{}, error) {
@@ -90,7 +92,7 @@ func (p *process) Kill() error {
 	if cmd == nil {
 		return nil
 	}
-	_ = cmd.Process.Signal(syscall.SIGCONT) // not needed: SIGKILL ends a stopped process as well
+	_ = cmd.Process.Signal(syscall.SIGCONT) // may fail: SIGKILL ends a stopped process as well
 	if err := cmd.Process.Kill(); err != nil && !errors.Is(err, os.ErrProcessDone) {
 		return fmt.Errorf("cluster: kill %s: %w", p.name, err)
 	}

@@ -10,12 +10,11 @@ import (
 	"github.com/doublegrant/doublegrant/harness/await"
 )
 
-// This file has the methods for failovers by hand, on a Replicated cluster. What they do to a node ends with its process: after
-// Restart it is again what it was in the beginning. Redis calls a replica slave, and a primary master,
-// in places.
+// This file has the methods for failovers by hand, on a Replicated cluster. Their effect on a node ends with its
+// process: after Restart the node has its first role again. Redis sometimes calls a replica slave and a primary master.
 
-// Socket returns the path of the Unix socket at which a Redis node listens: straight to the node, past the fabric. The error
-// wraps ErrLimit if the temporary folder's path is too long for a socket.
+// Socket returns the path of the Unix socket on which a Redis node listens. It leads straight to the node, past the
+// fabric. The error wraps ErrLimit if the temporary folder's path is too long for a socket.
 func (c *Cluster) Socket(name string) (string, error) {
 	n, err := c.node(name)
 	if err != nil {
@@ -30,13 +29,14 @@ func (c *Cluster) Socket(name string) (string, error) {
 // CheckSocket returns an error that wraps ErrLimit if a path is too long for a Unix socket.
 func CheckSocket(path string) error {
 	if len(path) > maxSocketPath {
-		return fmt.Errorf("cluster: %w: %s is longer than the %d bytes of a Unix socket: set TMPDIR to a shorter path", ErrLimit, path, maxSocketPath)
+		return fmt.Errorf("cluster: %w: %s is longer than the %d bytes of a Unix socket: set TMPDIR to a shorter path",
+			ErrLimit, path, maxSocketPath)
 	}
 	return nil
 }
 
-// Promote makes the node a primary, even if it has not heard everything from its own primary. Primary names it from then on.
-// The old primary stays one as well until it follows another.
+// Promote makes the node a primary, even if it has not received everything from its old primary. From then on Primary
+// returns it. The old primary stays a primary as well until it follows another node.
 func (c *Cluster) Promote(ctx context.Context, name string) error {
 	n, err := c.replicaOf(ctx, name, "NO", "ONE")
 	if err != nil {
@@ -48,7 +48,7 @@ func (c *Cluster) Promote(ctx context.Context, name string) error {
 	return nil
 }
 
-// Follow makes the node a replica of another. If it is the one that Primary names, that is the other from then on.
+// Follow makes the node a replica of another. If Primary returned the node, it returns the other from then on.
 func (c *Cluster) Follow(ctx context.Context, name, primary string) error {
 	p, err := c.node(primary)
 	if err != nil {
@@ -58,12 +58,12 @@ func (c *Cluster) Follow(ctx context.Context, name, primary string) error {
 	if err != nil {
 		return err
 	}
-	c.stepsDown(n, p)
+	c.noteDemotion(n, p)
 	return nil
 }
 
-// stepsDown notes that a node follows another from now on.
-func (c *Cluster) stepsDown(n, primary *node) {
+// noteDemotion records that a node now follows another.
+func (c *Cluster) noteDemotion(n, primary *node) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.promoted == n {
@@ -82,7 +82,7 @@ func (c *Cluster) replicaOf(ctx context.Context, name, host, port string) (*node
 	return n, nil
 }
 
-// AwaitReplicas waits until the named replicas follow the primary and no others are online with it.
+// AwaitReplicas waits until the named replicas follow the primary and no other replica is online with it.
 func (c *Cluster) AwaitReplicas(ctx context.Context, primary string, replicas ...string) error {
 	p, err := c.node(primary)
 	if err != nil {
@@ -102,8 +102,8 @@ func (c *Cluster) AwaitReplicas(ctx context.Context, primary string, replicas ..
 	})
 }
 
-// followsPrimary returns nil if the replica itself sees its link to the primary up. What the primary says is not enough: it may not
-// have noticed yet that a replica has left.
+// followsPrimary returns nil if the replica itself reports its link to the primary as up. The primary's view is not
+// enough: it may not have noticed yet that a replica has left.
 func (c *Cluster) followsPrimary(ctx context.Context, name string, primary *node) error {
 	n, err := c.node(name)
 	if err != nil {

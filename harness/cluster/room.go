@@ -7,15 +7,17 @@ import (
 	"os"
 )
 
-// leastRoom is the room in bytes that a cluster needs in the temporary folder, for nodes' configurations, logs and sockets.
+// leastRoom is the space in bytes that a cluster needs in the temporary folder, for nodes' configurations, logs and
+// sockets.
 const leastRoom = 1 << 20
 
-// TempRoom returns ErrLimit, with the remedy, if the folder for temporary files ($TMPDIR) cannot take a cluster's.
+// TempRoom returns ErrLimit, with the remedy, if the folder for temporary files ($TMPDIR) has too little space for a
+// cluster.
 func TempRoom() error {
 	dir := os.TempDir()
 	f, err := os.CreateTemp(dir, "doublegrant-room-")
 	if err == nil {
-		err = os.Remove(f.Name()) // before it is written: a process that is killed meanwhile leaves nothing
+		err = os.Remove(f.Name()) // before it is written, so that a killed process leaves nothing behind
 		_, full := f.Write(make([]byte, leastRoom))
 		err = errors.Join(err, full, f.Close())
 	}
@@ -26,18 +28,19 @@ func TempRoom() error {
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) {
 		what = "make it a folder that can be written"
 	}
-	return fmt.Errorf("cluster: %w: the folder for temporary files, %s, cannot take the %d KiB of a cluster: %s, or set TMPDIR to another: %w",
+	return fmt.Errorf("cluster: %w: the folder for temporary files, %s, cannot take the %d KiB of a cluster: %s, or "+
+		"set TMPDIR to another: %w",
 		ErrLimit, dir, leastRoom>>10, what, err)
 }
 
-// Reach tells whether nodes can have addresses on this machine, and at which port.
+// Reach says whether nodes can have addresses on this machine, and on which port.
 type Reach struct {
 	Port  int   // port of Redis nodes
 	Usual bool  // Port is Redis's default
 	Err   error // ErrLimit, with the remedy; nil: there are addresses
 }
 
-// Addresses finds addresses that nodes could have, and gives them back.
+// Addresses finds addresses that nodes could have, and releases them.
 func Addresses() Reach {
 	s, err := claimSubnet()
 	if err != nil {

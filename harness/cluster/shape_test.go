@@ -12,7 +12,7 @@ import (
 	"github.com/doublegrant/doublegrant/harness/cluster/internal/platformtest"
 )
 
-// As in Jepsen's analysis of 2013: five nodes, five Sentinels, each client asking its own.
+// This is the setup of Jepsen's analysis of 2013: five nodes, five Sentinels, each client asking its own Sentinel.
 func TestALargerCluster(t *testing.T) {
 	c := cluster.Sentinel(cluster.Options{Replicas: 4, Sentinels: 5, OwnSentinel: true})
 	up(t, c)

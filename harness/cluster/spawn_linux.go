@@ -29,7 +29,7 @@ func newSpawner() *spawner {
 	return s
 }
 
-// start starts cmd in a process group of its own, so that a Ctrl-C in the terminal reaches only us.
+// start starts cmd in its own process group, so that a Ctrl-C in the terminal reaches only us.
 func (s *spawner) start(cmd *exec.Cmd) error {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL, Setpgid: true}
 	st := start{cmd: cmd, err: make(chan error, 1)}

@@ -10,26 +10,29 @@ import (
 	"github.com/doublegrant/doublegrant/harness/await"
 )
 
-// Where there is no shell, as in an image that holds this program alone, a second process of our own binary watches the folder. It is
-// to be had only in a program that calls Watchdog.
+// Where there is no shell, as in an image that holds this program alone, a second process of our own binary watches the
+// folder. This works only in a program that calls Watchdog.
 
-// watchedFolderEnv is the environment variable that makes a process that calls Watchdog the watchdog of the folder that it names.
+// watchedFolderEnv is the environment variable with the folder that a second process of our own binary watches. It
+// turns a process that calls Watchdog into a watchdog.
 const watchedFolderEnv = "DOUBLEGRANT_WATCHDOG_FOLDER"
 
-// ownWatchdogs is set once the program has called Watchdog. Without that call a second process of it would be no watchdog.
+// ownWatchdogs is set once the program has called Watchdog. Without that call a second process of it would not act as a
+// watchdog.
 var ownWatchdogs atomic.Bool
 
-// Watchdog does the work of a folder's watchdog if this process was started as one, and then returns true: main has nothing more to do.
-// In any other process it returns false at once. A program calls it first thing in main if it is to make clusters on machines
-// without /bin/sh; elsewhere it changes nothing.
+// Watchdog acts as a folder's watchdog if this process was started as one, and then returns true: main has nothing more
+// to do. In any other process it returns false at once. A program calls it first thing in main if it makes clusters on
+// machines without /bin/sh. On other machines it changes nothing.
 func Watchdog() bool {
 	path := os.Getenv(watchedFolderEnv)
 	if path == "" {
 		ownWatchdogs.Store(true)
 		return false
 	}
-	if told, _ := os.Stdin.Read(make([]byte, 1)); told == 0 { // our maker is gone, and the folder may not be
-		removeLeft(path)
+	// The watched process has ended without removing the folder.
+	if n, _ := os.Stdin.Read(make([]byte, 1)); n == 0 {
+		removeAbandoned(path)
 	}
 	return true
 }
@@ -42,14 +45,14 @@ func ownWatchdog(path string) *exec.Cmd {
 	return cmd
 }
 
-// removeLeft does what watchdogScript does once the process that it watches is gone.
-func removeLeft(path string) {
+// removeAbandoned does what watchdogScript does once the watched process has ended.
+func removeAbandoned(path string) {
 	f := folder{path: path}
 	if !f.marked() {
-		_ = os.Remove(path) // only if it is empty: otherwise it is somebody's own
+		_ = os.Remove(path) // only if it is empty: otherwise it is a user's folder
 		return
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
-	_ = await.Until(ctx, 100*time.Millisecond, f.removeMarkLast) // nobody is left to hear of an error
+	_ = await.Until(ctx, 100*time.Millisecond, f.removeMarkLast) // an error could not be reported
 }

@@ -15,9 +15,9 @@ import (
 )
 
 // AwaitWhole waits until the cluster is whole: every node answers, one is primary and accepts writes, every replica is
-// online with it, and all Sentinels agree on it and see nobody down. Of several masters each is a primary. If ctx ends
-// first, the error says what was missing. If the nodes' folder has no room left, which may be why, it says that first,
-// and wraps ErrLimit.
+// online with it, and all Sentinels agree on it and consider every node up. Of several masters each is a primary. If
+// ctx ends first, the error says what was missing. If the nodes' folder is full, which may be the cause, the error says
+// that first and wraps ErrLimit.
 func (c *Cluster) AwaitWhole(ctx context.Context) error {
 	err := await.Until(ctx, 20*time.Millisecond, func() error { return c.checkWhole(ctx) })
 	if err != nil {
@@ -26,6 +26,7 @@ func (c *Cluster) AwaitWhole(ctx context.Context) error {
 	return err
 }
 
+// checkWhole returns nil if the cluster is whole.
 func (c *Cluster) checkWhole(ctx context.Context) error {
 	var primaries []*node
 	for _, n := range c.redis {
@@ -49,7 +50,7 @@ func (c *Cluster) checkWhole(ctx context.Context) error {
 		}
 	}
 	for _, p := range primaries {
-		// A node in Redis Cluster's mode accepts writes only once whoever started it has assigned the slots.
+		// A node in Redis Cluster's mode accepts writes only once the slots were assigned.
 		if err := p.acceptsWrites(ctx); err != nil && !redis.HasErrorPrefix(err, "CLUSTERDOWN") {
 			return fmt.Errorf("%s accepts no writes: %w", p.name, err)
 		}
@@ -74,7 +75,7 @@ func (c *Cluster) allReplicasOnline(ctx context.Context, primary *node) error {
 	return nil
 }
 
-// sentinelAgrees returns nil if the Sentinel s takes primary for the primary and sees everybody up.
+// sentinelAgrees returns nil if the Sentinel s considers primary the primary, and all nodes up.
 func (c *Cluster) sentinelAgrees(ctx context.Context, s, primary *node) error {
 	m, err := s.sentinelClient.Master(ctx, masterName).Result()
 	if err != nil {
@@ -118,43 +119,44 @@ func (c *Cluster) sentinelAgrees(ctx context.Context, s, primary *node) error {
 	return nil
 }
 
-// role asks the node itself for its role, past the fabric.
+// role asks the node, past the fabric, for its role.
 func (n *node) role(ctx context.Context) (string, error) {
-	told, err := n.tellsRole(ctx)
-	return told.role, err
+	answer, err := n.askRole(ctx)
+	return answer.role, err
 }
 
-// toldRole is what a node tells of its role.
-type toldRole struct {
+// reportedRole is what a node answers about its role.
+type reportedRole struct {
 	role    string
 	follows string // of a replica, the address of its primary, such as "127.7.2.1 6379"
-	offset  int64  // of a primary, how far it is in the replication stream
+	offset  int64  // of a primary, in bytes of the replication stream
 }
 
-func (n *node) tellsRole(ctx context.Context) (told toldRole, err error) {
+// askRole asks the node itself for its role, its primary and its offset, past the fabric.
+func (n *node) askRole(ctx context.Context) (answer reportedRole, err error) {
 	reply, err := n.admin.Do(ctx, "ROLE").Slice()
 	if err != nil {
-		return told, err
+		return answer, err
 	}
 	if len(reply) == 0 {
-		return told, fmt.Errorf("empty reply to ROLE")
+		return answer, fmt.Errorf("empty reply to ROLE")
 	}
-	switch told.role = fmt.Sprint(reply[0]); {
-	case told.role == harness.RoleReplica && len(reply) >= 3:
-		told.follows = fmt.Sprint(reply[1], " ", reply[2])
-	case told.role == harness.RolePrimary && len(reply) >= 2:
-		told.offset, _ = reply[1].(int64)
+	switch answer.role = fmt.Sprint(reply[0]); {
+	case answer.role == harness.RoleReplica && len(reply) >= 3:
+		answer.follows = fmt.Sprint(reply[1], " ", reply[2])
+	case answer.role == harness.RolePrimary && len(reply) >= 2:
+		answer.offset, _ = reply[1].(int64)
 	}
-	return told, nil
+	return answer, nil
 }
 
-// promotedAt returns how far a primary that was a replica was in the replication stream when it was promoted.
-func (n *node) promotedAt(ctx context.Context) (offset int64, err error) {
+// promotionOffset returns the offset in the replication stream at which a former replica was promoted.
+func (n *node) promotionOffset(ctx context.Context) (offset int64, err error) {
 	info, err := n.admin.Info(ctx, "replication").Result()
 	if err != nil {
 		return 0, err
 	}
-	_, value, found := strings.Cut(info, "second_repl_offset:") // the first byte that is its own
+	_, value, found := strings.Cut(info, "second_repl_offset:") // the first byte of its own stream
 	value, _, _ = strings.Cut(value, "\r\n")
 	if offset, err = strconv.ParseInt(value, 10, 64); err != nil || !found || offset < 1 {
 		return 0, fmt.Errorf("%s does not tell its second_repl_offset: %w", n.name, err)
@@ -162,11 +164,11 @@ func (n *node) promotedAt(ctx context.Context) (offset int64, err error) {
 	return offset - 1, nil
 }
 
-// writeProbe writes a key and removes it. Since it is a script, nobody sees the key in between. It is not replicated, and is
-// refused, or kept waiting, like any other write.
+// writeProbe writes a key and removes it. It is a script, so no client sees the key. It is not replicated, and is
+// refused or delayed like any other write.
 const writeProbe = `redis.set_repl(redis.REPL_NONE) redis.call('SET', KEYS[1], '') return redis.call('DEL', KEYS[1])`
 
-// AcceptsWrites returns nil if the node accepts writes. The write with which it tries leaves no trace and is not replicated.
+// AcceptsWrites returns nil if the node accepts writes. It tries a write that leaves no trace and is not replicated.
 func (c *Cluster) AcceptsWrites(ctx context.Context, name string) error {
 	n, err := c.node(name)
 	if err != nil {

@@ -18,24 +18,24 @@ import (
 	"github.com/doublegrant/doublegrant/harness/workqueue"
 )
 
-// Doer does units on this machine, one at a time. Its Do is that of a workqueue.Worker. The zero value of AllowClients refuses units that
-// start programs which came with them.
+// Doer does units on this machine, one at a time. Its Do is that of a workqueue.Worker. Unless AllowClients is set, it
+// refuses units that start programs which came with them.
 type Doer struct {
 	Options      results.Options // Redis, Docker, Warn and Log count
 	Version      string          // of this program
-	AllowClients bool            // also run command lines, and images of containers, that come with a unit
+	AllowClients bool            // also run command lines and container images that come with a unit
 
-	// Of shares of a run's clients. Without a Post they are refused.
+	// For shares of a run's clients. Without a Post they are refused.
 	Post   generators.Post
 	Name   string           // of this worker
 	Joined func(number int) // called when a run has taken this worker as a generator; may be nil
 
 	runner *results.PieceRunner // of the last search; nil: none
-	search string               // that search, as text
-	server string               // that this machine has; empty: not asked yet
+	search string               // the last search, as JSON
+	server string               // the Redis of this machine; empty: not known yet
 }
 
-// Close stops what is left running between units.
+// Close stops what runs between units: the Redis of the last search.
 func (d *Doer) Close() error {
 	if d.runner == nil {
 		return nil
@@ -45,7 +45,7 @@ func (d *Doer) Close() error {
 	return w.Stop()
 }
 
-// Do does a unit. The error wraps workqueue.ErrRefused if this machine or program must not or cannot do it.
+// Do does a unit. The error wraps workqueue.ErrRefused if this machine or program cannot or must not do it.
 func (d *Doer) Do(ctx context.Context, u workqueue.Unit) (workqueue.Result, error) {
 	if err := d.Accept(u.Program, u.Server); err != nil {
 		return workqueue.Result{}, err
@@ -58,7 +58,8 @@ func (d *Doer) Do(ctx context.Context, u workqueue.Unit) (workqueue.Result, erro
 	case KindShare:
 		return d.share(ctx, u)
 	}
-	return workqueue.Result{}, refuse("it knows no units of the kind %.40q: take the version of doublegrant that coordinates", u.Kind)
+	return workqueue.Result{}, refuse("it knows no units of the kind %.40q: take the version of doublegrant that "+
+		"coordinates", u.Kind)
 }
 
 // refuse returns an error that wraps workqueue.ErrRefused.
@@ -66,7 +67,8 @@ func refuse(format string, args ...any) error {
 	return fmt.Errorf("%w: %w", workqueue.ErrRefused, fmt.Errorf(format, args...))
 }
 
-// Accept returns an error that wraps workqueue.ErrRefused if units of that program and server cannot be done here. An empty server is any.
+// Accept returns an error that wraps workqueue.ErrRefused if units for that program and server cannot be done here. An
+// empty server matches any.
 func (d *Doer) Accept(program, server string) error {
 	if program != d.Version {
 		return refuse("it is of %.100q, and this is %q: take the same version", program, d.Version)
@@ -86,14 +88,15 @@ func (d *Doer) Accept(program, server string) error {
 	return nil
 }
 
-// piece does a piece of a search. The Redis of one search stays for its next piece.
+// piece does a piece of a search. The Redis of a search is kept for its next piece.
 func (d *Doer) piece(ctx context.Context, u workqueue.Unit) (res workqueue.Result, err error) {
 	var p pieceUnit
 	if err := decode(u.Body, &p); err != nil {
 		return res, err
 	}
 	if p.Search.Client != nil && !d.AllowClients {
-		return res, refuse("it starts the program %s, and a command line from elsewhere is code: --allow-clients runs it", p.Search.Client)
+		return res, refuse("it starts the program %s, and a command line from elsewhere is code: --allow-clients runs "+
+			"it", p.Search.Client)
 	}
 	text, err := json.Marshal(p.Search)
 	if err != nil {
@@ -111,7 +114,7 @@ func (d *Doer) piece(ctx context.Context, u workqueue.Unit) (res workqueue.Resul
 	}
 	done, err := d.runner.Run(ctx, p.Piece)
 	if err != nil {
-		return res, errors.Join(err, d.Close()) // what it left behind may be in the way of the next
+		return res, errors.Join(err, d.Close()) // what it left behind could disturb the next piece
 	}
 	if res.Claim, err = done.Claim(); err == nil {
 		res.Body, err = json.Marshal(done)
@@ -119,7 +122,7 @@ func (d *Doer) piece(ctx context.Context, u workqueue.Unit) (res workqueue.Resul
 	return res, err
 }
 
-// run makes a repetition of a suite's run, and returns its results folder.
+// run carries out a repetition of a suite's run, and returns its results folder.
 func (d *Doer) run(ctx context.Context, u workqueue.Unit) (res workqueue.Result, err error) {
 	var r runUnit
 	if err := decode(u.Body, &r); err != nil {
@@ -130,7 +133,8 @@ func (d *Doer) run(ctx context.Context, u workqueue.Unit) (res workqueue.Result,
 		return res, err
 	}
 	if entry.RunsCode() && !d.AllowClients {
-		return res, refuse("the run %.60q starts a program or a container of its own, which is code from elsewhere: --allow-clients runs it", entry.Title)
+		return res, refuse("the run %.60q starts a program or a container of its own, which is code from elsewhere: "+
+			"--allow-clients runs it", entry.Title)
 	}
 	if err := d.Close(); err != nil { // nothing else runs beside a load
 		return res, err
@@ -149,7 +153,7 @@ func (d *Doer) run(ctx context.Context, u workqueue.Unit) (res workqueue.Result,
 	if err != nil {
 		return res, withoutMark(err)
 	}
-	if made.Run.Ending == tally.Failed { // another machine may carry it
+	if made.Run.Ending == tally.Failed { // it may succeed on another machine
 		return res, errors.New(made.Run.Why)
 	}
 	text, err := json.Marshal(made)
@@ -163,7 +167,7 @@ func (d *Doer) run(ctx context.Context, u workqueue.Unit) (res workqueue.Result,
 	return res, err
 }
 
-// share drives a share of a run's clients, until the run is over.
+// share drives a share of a run's clients until the run ends.
 func (d *Doer) share(ctx context.Context, u workqueue.Unit) (res workqueue.Result, err error) {
 	var s shareUnit
 	if err := decode(u.Body, &s); err != nil {
@@ -183,7 +187,7 @@ func (d *Doer) share(ctx context.Context, u workqueue.Unit) (res workqueue.Resul
 	}
 	err = w.Serve(ctx, d.Post)
 	switch {
-	case errors.Is(err, generators.ErrRefused): // another has taken the share, so nobody wants it any more
+	case errors.Is(err, generators.ErrRefused): // the run has all its generators: this share is not needed
 		err = nil
 	case errors.Is(err, generators.ErrLost):
 		err = fmt.Errorf("%w: %w", workqueue.ErrUnreachable, err)
@@ -191,7 +195,7 @@ func (d *Doer) share(ctx context.Context, u workqueue.Unit) (res workqueue.Resul
 	return workqueue.Result{Claim: KindShare}, err
 }
 
-// withoutMark returns an error without the words that mark wrong usage: it is told far from who used something.
+// withoutMark removes the words that mark wrong usage: the error is shown on another machine than that of the user.
 func withoutMark(err error) error {
 	return errors.New(strings.ReplaceAll(err.Error(), plan.ErrUsage.Error()+": ", ""))
 }

@@ -16,7 +16,7 @@ import (
 const (
 	KindRun   = "run"   // body: runUnit; result: the folder of suite.Made with madeFile in it, see pack
 	KindPiece = "piece" // body: pieceUnit; result: explore.PieceResult
-	KindShare = "share" // body: shareUnit; result: none. What clients record goes by generators.Post
+	KindShare = "share" // body: shareUnit; result: none. What clients record is sent by generators.Post
 )
 
 // runUnit is one repetition of one run of a suite.
@@ -25,7 +25,7 @@ type runUnit struct {
 	Turn int    `json:"turn"` // which repetition it is, so that those without a seed differ
 }
 
-// madeFile is the file in the folder of a run that says what came of it.
+// madeFile is the file in a run's folder with the run's outcome.
 const madeFile = "made.json"
 
 // pieceUnit is a piece of a search.
@@ -34,25 +34,26 @@ type pieceUnit struct {
 	Piece  explore.Piece `json:"piece"`
 }
 
-// shareUnit is a share of a run's clients. What the share is, its coordinator tells whoever takes it.
+// shareUnit is a share of a run's clients. The run's coordinator tells the generator which clients these are.
 type shareUnit struct {
-	Run    string `json:"run"` // that no other run has
+	Run    string `json:"run"` // unique id of the run
 	Number int    `json:"number"`
 }
 
-// newUnit makes a unit of a body that is JSON.
+// newUnit makes a unit whose body is encoded as JSON.
 func newUnit(kind, program, server string, body any) (workqueue.Unit, error) {
 	b, err := json.Marshal(body)
 	if err != nil {
 		return workqueue.Unit{}, fmt.Errorf("coordinate: %w", err)
 	}
 	if len(b) > workqueue.MostBytes {
-		return workqueue.Unit{}, fmt.Errorf("coordinate: a unit of %d bytes, and %d are the most", len(b), workqueue.MostBytes)
+		return workqueue.Unit{}, fmt.Errorf("coordinate: a unit of %d bytes, and %d are the most",
+			len(b), workqueue.MostBytes)
 	}
 	return workqueue.Unit{Kind: kind, Program: program, Server: server, Body: b}, nil
 }
 
-// decode reads JSON that has known fields only, and nothing behind it.
+// decode reads one JSON value. It rejects unknown fields, and anything after the value.
 func decode(text []byte, into any) error {
 	d := json.NewDecoder(bytes.NewReader(text))
 	d.DisallowUnknownFields()

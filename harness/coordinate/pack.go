@@ -22,9 +22,10 @@ const (
 	longestName  = 400
 )
 
-// pack returns the folders and files of dir as a compressed tar of at most so many bytes. Links and whatever else a run does not write are left out.
+// pack returns the folders and files of dir as a compressed tar of at most so many bytes. It leaves out links and other
+// kinds of files, which a run does not write.
 func pack(dir string, most int) ([]byte, error) {
-	out := bounded{most: most}
+	out := limitedBuffer{limit: most}
 	zip, err := gzip.NewWriterLevel(&out, gzip.BestSpeed) // histories are compressed already
 	if err != nil {
 		return nil, err
@@ -49,15 +50,15 @@ func pack(dir string, most int) ([]byte, error) {
 	return out.text.Bytes(), nil
 }
 
-// bounded takes bytes until it has as many as it may have: what is too large is never in memory whole.
-type bounded struct {
-	text bytes.Buffer
-	most int
+// limitedBuffer takes at most limit bytes, so that a result that is too large is never in memory as a whole.
+type limitedBuffer struct {
+	text  bytes.Buffer
+	limit int
 }
 
-func (b *bounded) Write(p []byte) (int, error) {
-	if b.text.Len()+len(p) > b.most {
-		return 0, fmt.Errorf("it has more than %d bytes, compressed", b.most)
+func (b *limitedBuffer) Write(p []byte) (int, error) {
+	if b.text.Len()+len(p) > b.limit {
+		return 0, fmt.Errorf("it has more than %d bytes, compressed", b.limit)
 	}
 	return b.text.Write(p)
 }
@@ -76,26 +77,27 @@ func packOne(w *tar.Writer, path, name string, folder bool) error {
 	if err != nil {
 		return err
 	}
-	if err := w.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: name, Mode: 0o644, Size: info.Size()}); err != nil {
+	h := tar.Header{Typeflag: tar.TypeReg, Name: name, Mode: 0o644, Size: info.Size()}
+	if err := w.WriteHeader(&h); err != nil {
 		return err
 	}
 	_, err = io.CopyN(w, file, info.Size())
 	return err
 }
 
-// unpack writes what pack returned into the folder dir, which it makes. It takes nothing on trust: names lead into dir, there are no links, no
-// file is there twice, and files, names and bytes are bounded.
+// unpack writes what pack returned into the folder dir, which it makes. It trusts nothing: names must stay inside dir,
+// links are rejected, no file may appear twice, and the numbers of files and bytes and the length of names are bounded.
 func unpack(packed []byte, dir string) error {
 	zip, err := gzip.NewReader(bytes.NewReader(packed))
 	if err != nil {
 		return fmt.Errorf("coordinate: it is no results folder: %w", err)
 	}
 	if err := os.Mkdir(dir, 0o755); err != nil {
-		return here(err)
+		return coordinatorError(err)
 	}
 	root, err := os.OpenRoot(dir)
 	if err != nil {
-		return here(err)
+		return coordinatorError(err)
 	}
 	defer root.Close()
 	r, left := tar.NewReader(zip), int64(MostUnpacked)
@@ -112,7 +114,7 @@ func unpack(packed []byte, dir string) error {
 			err = unpackOne(root, r, h, left)
 		}
 		if isOfThisMachine(err) {
-			return here(err)
+			return coordinatorError(err)
 		}
 		if err != nil {
 			return fmt.Errorf("coordinate: a results folder cannot be unpacked: %w", err)
@@ -120,16 +122,18 @@ func unpack(packed []byte, dir string) error {
 	}
 }
 
-// isOfThisMachine reports whether an error is of the disk here, and not of what was packed: of names that cannot be, or are there twice.
+// isOfThisMachine reports whether an error comes from the local disk. Errors about invalid or repeated names come from
+// the packed files.
 func isOfThisMachine(err error) bool {
 	var number syscall.Errno
 	if !errors.As(err, &number) {
 		return false
 	}
-	return !slices.Contains([]syscall.Errno{syscall.EEXIST, syscall.ENOTDIR, syscall.EISDIR, syscall.ENAMETOOLONG, syscall.EINVAL, syscall.ENOENT}, number)
+	return !slices.Contains([]syscall.Errno{syscall.EEXIST, syscall.ENOTDIR, syscall.EISDIR, syscall.ENAMETOOLONG,
+		syscall.EINVAL, syscall.ENOENT}, number)
 }
 
-// unpackOne writes a folder or a file. left is how many bytes there may be after it.
+// unpackOne writes a folder or a file. left is the number of bytes that may follow it.
 func unpackOne(root *os.Root, r io.Reader, h *tar.Header, left int64) error {
 	name := filepath.FromSlash(strings.TrimSuffix(h.Name, "/"))
 	switch {

@@ -30,7 +30,7 @@ func TestAResultsFolderIsTheSameWhenItIsUnpacked(t *testing.T) {
 	require.NoFileExists(t, filepath.Join(into, "link"))
 }
 
-// What is too large is refused while it is written, also within one file.
+// A folder that is too large is refused while it is packed, also within one file.
 func TestAResultsFolderThatIsTooLarge(t *testing.T) {
 	t.Parallel()
 	from := t.TempDir()
@@ -40,7 +40,7 @@ func TestAResultsFolderThatIsTooLarge(t *testing.T) {
 	require.NoError(t, os.WriteFile(filepath.Join(from, "a"), text, 0o600))
 	_, err = pack(from, 100<<10)
 	require.EqualError(t, err, "coordinate: pack a results folder: it has more than 102400 bytes, compressed")
-	out := bounded{most: 3}
+	out := limitedBuffer{limit: 3}
 	_, err = out.Write([]byte("four"))
 	require.Error(t, err)
 	require.Zero(t, out.text.Len())
@@ -49,7 +49,7 @@ func TestAResultsFolderThatIsTooLarge(t *testing.T) {
 	require.Less(t, len(packed), 2<<20)
 }
 
-// packed makes a tar of these headers, each file of one byte.
+// packed makes a tar of these headers. Each file has one byte.
 func packed(t *testing.T, headers ...tar.Header) []byte {
 	t.Helper()
 	var out bytes.Buffer
@@ -77,11 +77,12 @@ func TestWhatAWorkerSendsIsNotTrusted(t *testing.T) {
 		many[i] = tar.Header{Typeflag: tar.TypeDir, Name: "d/"}
 	}
 	for want, text := range map[string][]byte{
-		"is no name of a file":                       packed(t, file("../out")),
-		`"/etc/out" is no name`:                      packed(t, file("/etc/out")),
-		"neither a file nor a folder":                packed(t, tar.Header{Typeflag: tar.TypeSymlink, Name: "l", Linkname: "/etc"}),
-		`"h" is neither`:                             packed(t, file("a"), tar.Header{Typeflag: tar.TypeLink, Name: "h", Linkname: "a"}),
-		"exists":                                     packed(t, file("a"), file("a")),
+		"is no name of a file":  packed(t, file("../out")),
+		`"/etc/out" is no name`: packed(t, file("/etc/out")),
+		"neither a file nor a folder": packed(t,
+			tar.Header{Typeflag: tar.TypeSymlink, Name: "l", Linkname: "/etc"}),
+		`"h" is neither`: packed(t, file("a"), tar.Header{Typeflag: tar.TypeLink, Name: "h", Linkname: "a"}),
+		"exists":         packed(t, file("a"), file("a")),
 		fmt.Sprintf("more than %d files", mostFiles): packed(t, many...),
 		"it is no results folder":                    []byte("no tar"),
 		"unexpected EOF":                             packed(t, file("a"))[:40],
@@ -90,7 +91,8 @@ func TestWhatAWorkerSendsIsNotTrusted(t *testing.T) {
 		require.ErrorContains(t, unpack(text, dir), want)
 		require.NoFileExists(t, filepath.Join(filepath.Dir(dir), "out"))
 	}
-	require.ErrorContains(t, unpackOne(nil, nil, &tar.Header{Name: "a", Typeflag: tar.TypeReg, Size: 1}, -1), "more than 4294967296 bytes")
+	require.ErrorContains(t, unpackOne(nil, nil, &tar.Header{Name: "a", Typeflag: tar.TypeReg, Size: 1}, -1),
+		"more than 4294967296 bytes")
 }
 
 func TestAWorkerRefuses(t *testing.T) {
@@ -105,18 +107,21 @@ func TestAWorkerRefuses(t *testing.T) {
 		`it is of "v2", and this is "v1"`: {Kind: KindRun, Program: "v2"},
 		`it is for "Redis 1.0"`:           {Kind: KindRun, Program: "v1", Server: "Redis 1.0"},
 		`no units of the kind "dance"`:    {Kind: "dance", Program: "v1"},
-		"--allow-clients runs it":         {Kind: KindRun, Program: "v1", Body: run("name: x\nruns: [{name: c, client: {command: [rm]}}]\n")},
-		"no way to its coordinator":       {Kind: KindShare, Program: "v1", Body: []byte(`{"run":"x","number":1}`)},
-		"it starts the program":           {Kind: KindPiece, Program: "v1", Body: []byte(`{"search":{"variant":"x","client":{"command":["rm"]}},"piece":{}}`)},
+		"--allow-clients runs it": {Kind: KindRun, Program: "v1",
+			Body: run("name: x\nruns: [{name: c, client: {command: [rm]}}]\n")},
+		"no way to its coordinator": {Kind: KindShare, Program: "v1", Body: []byte(`{"run":"x","number":1}`)},
+		"it starts the program": {Kind: KindPiece, Program: "v1",
+			Body: []byte(`{"search":{"variant":"x","client":{"command":["rm"]}},"piece":{}}`)},
 	} {
 		_, err := d.Do(t.Context(), u)
 		require.ErrorIs(t, err, workqueue.ErrRefused)
 		require.ErrorContains(t, err, want)
 	}
 	for want, u := range map[string]workqueue.Unit{
-		"unknown field":        {Kind: KindPiece, Program: "v1", Body: []byte(`{"sarch":{}}`)},
-		"more than one value":  {Kind: KindPiece, Program: "v1", Body: []byte(`{}{}`)},
-		"it names a file":      {Kind: KindRun, Program: "v1", Body: run("name: x\nruns: [{script: {as: lock, file: /etc/passwd}}]\n")},
+		"unknown field":       {Kind: KindPiece, Program: "v1", Body: []byte(`{"sarch":{}}`)},
+		"more than one value": {Kind: KindPiece, Program: "v1", Body: []byte(`{}{}`)},
+		"it names a file": {Kind: KindRun, Program: "v1",
+			Body: run("name: x\nruns: [{script: {as: lock, file: /etc/passwd}}]\n")},
 		"unknown field \"vari": {Kind: KindRun, Program: "v1", Body: run("name: x\nruns: [{vari: 1}]\n")},
 	} {
 		_, err := d.Do(t.Context(), u)

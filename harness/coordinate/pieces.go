@@ -13,14 +13,19 @@ import (
 	"github.com/doublegrant/doublegrant/harness/workqueue"
 )
 
-// Pieces returns what does the pieces of searches by the workers of a queue, for results.Options. version is that of this program. work takes
-// the names of the units. A piece whose unit is given up, or disputed, ends its search early, and so does a queue that cannot be used any
-// more: then ended is called with why, once. No search after that asks the queue. If the queue is full, or over, the search has an error.
-func Pieces(q workqueue.Queue, version string, work *Work, ended func(error)) func(plan.Search, string) *explore.Pieces {
+// Pieces returns the function for results.Options that lets the workers of a queue do the pieces of searches. version
+// is that of this program. work gets the names of the units.
+//
+// A piece whose unit is given up or disputed ends its search early. So does a queue that can no longer be used: then
+// ended is called once, with the reason, and later searches do not use the queue. A queue that is full or over makes
+// the search fail.
+func Pieces(
+	q workqueue.Queue, version string, work *Work, ended func(error),
+) func(s plan.Search, server string) *explore.Pieces {
 	var dead atomic.Pointer[error]
 	return func(s plan.Search, server string) *explore.Pieces {
 		mine := &pieces{q: q, version: version, search: s, server: server, work: work, ended: ended, dead: &dead}
-		return &explore.Pieces{Workers: explore.MaxWorkers, Run: mine.run, Settled: mine.settled}
+		return &explore.Pieces{Workers: explore.MaxWorkers, Run: mine.run, Settled: mine.checkDisputes}
 	}
 }
 
@@ -34,7 +39,7 @@ type pieces struct {
 	ids             sync.Map // of the units so far
 	number          atomic.Int64
 
-	dead *atomic.Pointer[error] // why the queue cannot be used any more; that of all searches
+	dead *atomic.Pointer[error] // why the queue can no longer be used; shared by all searches
 }
 
 func (p *pieces) run(ctx context.Context, piece explore.Piece) (res explore.PieceResult, err error) {
@@ -44,7 +49,7 @@ func (p *pieces) run(ctx context.Context, piece explore.Piece) (res explore.Piec
 	}
 	o, err := p.outcome(ctx, u)
 	switch {
-	case err != nil && ctx.Err() == nil && !endsWithout(err):
+	case err != nil && ctx.Err() == nil && !endsWithoutResults(err):
 		return res, fmt.Errorf("%w: %w", explore.ErrWorker, err)
 	case err != nil:
 		return res, err
@@ -57,7 +62,7 @@ func (p *pieces) run(ctx context.Context, piece explore.Piece) (res explore.Piec
 	return res, nil
 }
 
-// outcome lets a worker do a unit. Once the queue has failed, it is not asked again.
+// outcome puts a unit into the queue and waits for its outcome. Once the queue has failed, it is not used again.
 func (p *pieces) outcome(ctx context.Context, u workqueue.Unit) (o workqueue.Outcome, err error) {
 	if dead := p.dead.Load(); dead != nil {
 		return o, *dead
@@ -73,22 +78,23 @@ func (p *pieces) outcome(ctx context.Context, u workqueue.Unit) (o workqueue.Out
 	return o, err
 }
 
-// settled returns an error if two workers did not come to the same.
-func (p *pieces) settled(ctx context.Context) error {
+// checkDisputes returns an error if workers returned contradicting results for a piece.
+func (p *pieces) checkDisputes(ctx context.Context) error {
 	ids, err := p.q.Disputed(ctx)
 	if err != nil {
 		return err
 	}
-	return disputed("pieces", slices.DeleteFunc(ids, func(id string) bool { // another search may have gone before
+	return disputeError("pieces", slices.DeleteFunc(ids, func(id string) bool { // of earlier searches
 		_, mine := p.ids.Load(id)
 		return !mine
 	}))
 }
 
-// disputed says which units are disputed.
-func disputed(what string, ids []string) error {
+// disputeError returns an error that names the disputed units, or nil if there are none.
+func disputeError(what string, ids []string) error {
 	if len(ids) == 0 {
 		return nil
 	}
-	return fmt.Errorf("%d %s were done twice, with results that contradict each other, so that none can be relied on: %s", len(ids), what, strings.Join(ids, ", "))
+	return fmt.Errorf("%d %s were done twice, with results that contradict each other, so that none can be relied on: "+
+		"%s", len(ids), what, strings.Join(ids, ", "))
 }

@@ -9,8 +9,9 @@ import (
 	"github.com/doublegrant/doublegrant/harness/workqueue"
 )
 
-// OfferShares offers n shares of a run's clients to as many workers, until ctx ends. One that comes to nothing, or is over before the run is, is
-// offered again. version is that of this program. An error says that the first could not be put.
+// OfferShares offers n shares of a run's clients to as many workers, until ctx ends. A share that fails, or ends before
+// the run, is offered again. version is that of this program. The error says that the first shares could not be put
+// into the queue.
 func OfferShares(ctx context.Context, q workqueue.Queue, version string, n int) error {
 	s := &shares{queue: q, version: version, run: rand.Text()}
 	for range n {
@@ -23,7 +24,7 @@ func OfferShares(ctx context.Context, q workqueue.Queue, version string, n int) 
 	return nil
 }
 
-// shares are those of one run.
+// shares holds the shares of one run.
 type shares struct {
 	queue        workqueue.Queue
 	version, run string
@@ -38,7 +39,8 @@ func (s *shares) put(ctx context.Context) (id string, err error) {
 	return u.ID(), s.queue.Put(ctx, u)
 }
 
-// offer puts another share for each that is over, until ctx ends or the queue cannot be used any more.
+// offer puts a new share into the queue whenever the last one has ended, until ctx ends or the queue can no longer be
+// used.
 func (s *shares) offer(ctx context.Context, id string) {
 	for {
 		if _, err := s.queue.Await(ctx, id); err != nil {

@@ -11,7 +11,8 @@ import (
 	"github.com/doublegrant/doublegrant/harness/workqueue"
 )
 
-// A share that is over, or was given up, before its run is offered again: otherwise the run would wait for its last generator for ever.
+// A share that ends, or is given up, before its run is offered again. Otherwise the run would wait for its last
+// generator for ever.
 func TestASeatThatIsFreeAgainIsOffered(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -13,36 +13,42 @@ import (
 	"github.com/doublegrant/doublegrant/harness/workqueue"
 )
 
-// SuiteOptions say how a suite is coordinated.
+// SuiteOptions says how a suite is coordinated.
 type SuiteOptions struct {
 	Results string // folder for results folders; default "results"
 	Version string // of this program
-	Server  string // that all runs have to be made on; empty: on each platform that of the first repetition that was run there
-	Work    *Work  // takes the names of the units; may be nil
+	// Server is the Redis that all runs need; empty: on each platform that of the first repetition there.
+	Server string
+	Work   *Work // takes the names of the units; may be nil
 
 	// End is called for each repetition that has ended, in the order in which they are handed out; may be nil.
 	End func(Ended)
 
-	// Ready is called with the path of the results folder just before it is there, if it is whole; may be nil.
+	// Ready is called with the path of the results folder just before the folder appears, if it is complete; may be
+	// nil.
 	Ready func(dir string) error
 }
 
 // Ended is a repetition of a run that has ended.
 type Ended struct {
-	Done, Of int // how many have ended, and are to end
+	Done, Of int // number of repetitions that have ended, and of all
 	Run      tally.Run
-	Why      string   // why there is no Run; empty: there is
-	Failed   []string // what became of the tries before
+	Why      string   // why there is no Run; empty: there is one
+	Failed   []string // the outcomes of the earlier attempts
 }
 
-// ErrHere marks what went wrong on the coordinator's own machine, as a disk that is full: no worker is to blame, and what they have done is kept.
+// ErrHere marks a failure of the coordinator's own machine, such as a full disk. The workers' results are kept.
 var ErrHere = errors.New("the coordinator cannot go on")
 
-// Suite lets the workers of a queue run a suite, each repetition of each run as a unit of its own. It returns what suite.Run returns. A
-// unit that was given up, or is disputed, makes the suite end early. When ctx is canceled, or the queue cannot be used any more, what has
-// come back by then is put together, and the rest is said not to have run; an error is then the queue's. There is no results folder after an
-// error that wraps ErrHere, workqueue.ErrFull or workqueue.ErrOver.
-func Suite(ctx context.Context, q workqueue.Queue, s suite.Suite, o SuiteOptions) (out tally.Suite, dir string, err error) {
+// Suite lets the workers of a queue run a suite, each repetition of each run as a unit. It returns what suite.Run
+// returns.
+//
+// A unit that was given up, or is disputed, ends the suite early. When ctx is canceled, or the queue can no longer be
+// used, Suite combines the results so far and marks the rest as not run. The error is then the queue's. After an error
+// that wraps ErrHere, workqueue.ErrFull or workqueue.ErrOver there is no results folder.
+func Suite(
+	ctx context.Context, q workqueue.Queue, s suite.Suite, o SuiteOptions,
+) (out tally.Suite, dir string, err error) {
 	c := &coordinated{SuiteOptions: o, queue: q, all: s.Repetitions()}
 	if c.Work == nil {
 		c.Work = &Work{}
@@ -51,7 +57,7 @@ func Suite(ctx context.Context, q workqueue.Queue, s suite.Suite, o SuiteOptions
 		return out, "", err
 	}
 	if c.results, err = s.Collect(o.Results, o.Version); err != nil {
-		return out, "", here(err)
+		return out, "", coordinatorError(err)
 	}
 	defer func() { err = errors.Join(err, c.results.Close()) }()
 	queueErr := c.putAll(ctx)
@@ -59,7 +65,7 @@ func Suite(ctx context.Context, q workqueue.Queue, s suite.Suite, o SuiteOptions
 		if queueErr == nil {
 			queueErr = c.await(ctx, i)
 		}
-		if endsWithout(queueErr) {
+		if endsWithoutResults(queueErr) {
 			return out, "", queueErr
 		}
 		if queueErr != nil {
@@ -68,14 +74,14 @@ func Suite(ctx context.Context, q workqueue.Queue, s suite.Suite, o SuiteOptions
 		}
 	}
 	if queueErr == nil {
-		queueErr = c.doubt(ctx)
+		queueErr = c.noteDisputed(ctx)
 	}
 	ready := o.Ready
-	if queueErr != nil { // the same command goes on, and comes to the whole
+	if queueErr != nil { // the results are incomplete: the same command continues
 		ready = nil
 	}
 	if out, dir, err = c.results.Finish(ready); err != nil && dir == "" {
-		return out, "", here(err)
+		return out, "", coordinatorError(err)
 	}
 	if ctx.Err() == nil {
 		err = errors.Join(err, queueErr)
@@ -83,12 +89,13 @@ func Suite(ctx context.Context, q workqueue.Queue, s suite.Suite, o SuiteOptions
 	return out, dir, err
 }
 
-// endsWithout reports whether a coordination ends without a results folder: the same command goes on, or another has ended it.
-func endsWithout(err error) bool {
+// endsWithoutResults reports whether a coordination that fails with err writes no results folder: the same command
+// continues it, or another has ended it.
+func endsWithoutResults(err error) bool {
 	return errors.Is(err, ErrHere) || errors.Is(err, workqueue.ErrFull) || errors.Is(err, workqueue.ErrOver)
 }
 
-// whyEnded says why a suite ended early by an error of the queue.
+// whyEnded returns the reason for a suite that ended early by an error of the queue.
 func whyEnded(ctx context.Context, err error) string {
 	switch cause := context.Cause(ctx); {
 	case cause == nil:
@@ -100,7 +107,8 @@ func whyEnded(ctx context.Context, err error) string {
 	}
 }
 
-func here(err error) error { return fmt.Errorf("%w: %w", ErrHere, err) }
+// coordinatorError marks an error with ErrHere.
+func coordinatorError(err error) error { return fmt.Errorf("%w: %w", ErrHere, err) }
 
 // coordinated is a suite under way.
 type coordinated struct {
@@ -151,13 +159,13 @@ func (c *coordinated) await(ctx context.Context, i int) error {
 	e := Ended{Done: i + 1, Of: len(c.units), Failed: o.Failed}
 	if o.GivenUp() {
 		e.Why = fmt.Sprintf("given up after %d tries: %s", len(o.Failed), o.Why())
-	} else if made, err := c.read(i, o); err != nil { // whatever a worker sends, the others go on
+	} else if made, err := c.read(i, o); err != nil { // a bad result does not stop the others
 		if errors.Is(err, ErrHere) {
 			return err
 		}
 		e.Why = fmt.Sprintf("what %s returned cannot be used: %s", o.Worker, oneLine(err))
 		if err := os.RemoveAll(c.results.Folder(i)); err != nil {
-			return here(err)
+			return coordinatorError(err)
 		}
 	} else {
 		e.Run = c.results.Add(i, made, o.Worker)
@@ -171,7 +179,7 @@ func (c *coordinated) await(ctx context.Context, i int) error {
 	return nil
 }
 
-// read unpacks a result into the folder of its unit, and says what came of it.
+// read unpacks a result into the folder of its unit, and returns the outcome of the run.
 func (c *coordinated) read(i int, o workqueue.Outcome) (made suite.Made, err error) {
 	folder := c.results.Folder(i)
 	if err := unpack(o.Body, folder); err != nil {
@@ -186,18 +194,18 @@ func (c *coordinated) read(i int, o workqueue.Outcome) (made suite.Made, err err
 		return made, err
 	}
 	if err := os.Remove(path); err != nil {
-		return made, here(err)
+		return made, coordinatorError(err)
 	}
 	return made, c.results.Check(i, made, o.Worker)
 }
 
-// doubt notes which units are disputed.
-func (c *coordinated) doubt(ctx context.Context) error {
+// noteDisputed adds the disputed units to the suite's doubts.
+func (c *coordinated) noteDisputed(ctx context.Context) error {
 	ids, err := c.queue.Disputed(ctx)
 	if err != nil {
 		return err
 	}
-	if err := disputed("runs", ids); err != nil {
+	if err := disputeError("runs", ids); err != nil {
 		c.results.Doubt(err.Error())
 	}
 	return nil

@@ -15,7 +15,7 @@ import (
 	"github.com/doublegrant/doublegrant/harness/workqueue"
 )
 
-// onOther returns the result of a run as a worker with another server would have sent it.
+// onOther returns the result of a run as a worker with another server would send it.
 func onOther(t *testing.T, res workqueue.Result, server, other string) workqueue.Result {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "of")
@@ -30,12 +30,14 @@ func onOther(t *testing.T, res workqueue.Result, server, other string) workqueue
 	return res
 }
 
-// TestTheFirstRunSaysWhichServerCounts: what was run on another is told and left out, and the others are reported.
+// TestTheFirstRunSaysWhichServerCounts checks that runs on another server are named and left out, and the others are
+// reported.
 func TestTheFirstRunSaysWhichServerCounts(t *testing.T) {
 	t.Parallel()
 	server, err := cluster.RedisVersion("")
 	require.NoError(t, err)
-	s, err := suite.Decode([]byte("name: mine\nruns: [{variant: lock/setnx, explore: {clients: 2}, expect: documented, times: 3}]\n"))
+	s, err := suite.Decode([]byte("name: mine\nruns: [{variant: lock/setnx, explore: {clients: 2}, expect: " +
+		"documented, times: 3}]\n"))
 	require.NoError(t, err)
 	memory := workqueue.NewMemory(0)
 	d := &Doer{Version: "v1"}
@@ -62,5 +64,6 @@ func TestTheFirstRunSaysWhichServerCounts(t *testing.T) {
 	require.Equal(t, map[string]string{"process": server}, out.Servers)
 	require.Len(t, whys, 3)
 	require.Empty(t, whys[0]+whys[2])
-	require.True(t, strings.HasPrefix(whys[1], "what worker returned cannot be used: it was run on Redis 9.9.9, and what worker has run, on "+server), whys[1])
+	require.True(t, strings.HasPrefix(whys[1],
+		"what worker returned cannot be used: it was run on Redis 9.9.9, and what worker has run, on "+server), whys[1])
 }

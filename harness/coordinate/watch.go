@@ -5,14 +5,15 @@ import (
 	"time"
 )
 
-// Work is what a coordination has put: the names of its units, for those who watch it. The zero value is usable.
+// Work holds the names of the units that a coordination has put into the queue, for its display. The zero value is
+// usable.
 type Work struct {
 	mu    sync.Mutex
 	names map[string]string // by ID
-	takes time.Duration     // of all, one after the other
+	takes time.Duration     // expected time of all units on one worker
 }
 
-// add adds a unit that takes about so long; 0: nobody knows.
+// add adds a unit with its expected time; 0: unknown.
 func (w *Work) add(id, name string, takes time.Duration) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -25,7 +26,7 @@ func (w *Work) add(id, name string, takes time.Duration) {
 	}
 }
 
-// Name returns the name of a unit, by its ID.
+// Name returns the name of the unit with the given ID.
 func (w *Work) Name(id string) string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -35,7 +36,7 @@ func (w *Work) Name(id string) string {
 	return "unit " + id[:min(8, len(id))]
 }
 
-// Size returns how many units there are so far, and how long one worker takes for all of them, about; 0: nobody knows.
+// Size returns the number of units so far, and about how long one worker needs for all of them; 0: unknown.
 func (w *Work) Size() (units int, takes time.Duration) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

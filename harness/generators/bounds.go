@@ -6,51 +6,54 @@ import (
 	"time"
 )
 
-// MostDrift bounds by how much, of each second, a generator's clock may gain or lose on the coordinator's. Crystals are wrong by some 50
-// millionths, and NTP slews clocks by up to 500.
+// MostDrift bounds how much a generator's clock may gain or lose on the coordinator's, as a fraction. Crystals are
+// wrong by some 50 millionths, and NTP slews clocks by up to 500.
 const MostDrift = 0.001
 
-// ErrClock says that a generator's clock does not run as it is taken to.
+// ErrClock says that a generator's clock drifts more than MostDrift allows, or was set.
 var ErrClock = errors.New("the clock cannot be trusted")
 
-// Bounds tells where the readings of one clock, theirs, lie on another, ours. It knows by exchanges: theirs was read after ours read asked,
-// and before ours read answered. This is Cristian's way (1989), as NTP has it, and keeps both ends in place of their middle: the
-// way there and the way back may take differently long.
+// Bounds converts readings of one clock, theirs, to bounds on another, ours. It learns from exchanges: their clock was
+// read after ours showed asked and before ours showed answered. This is Cristian's method (1989), which NTP uses.
+// Bounds keeps both ends instead of the middle, since the way there and the way back may take different times.
 //
-// Between exchanges it takes the clocks to drift by at most MostDrift. What it says holds as long as they do; an exchange that contradicts
-// those before shows that they do not.
+// Between exchanges it assumes that the clocks drift by at most MostDrift. Its bounds hold as long as they do. An
+// exchange that contradicts earlier ones shows that they do not.
 type Bounds struct {
 	recent []exchange // the latest, in order
-	best   []exchange // of older ones the two that say most of all that came after them: the latest Return, and the earliest
+	// best has two older exchanges: those with the narrowest bounds on later times, the earliest and the latest.
+	best []exchange
 }
 
-// exchange is one reading of their clock, and the readings of ours around it.
+// exchange is one reading of their clock, and the readings of ours before and after it.
 type exchange struct{ asked, theirs, answered time.Duration }
 
-// mostRecent is how many exchanges are kept as they are. At ten a second they span more time than an operation takes.
+// mostRecent is the number of exchanges that are kept in full. At ten a second they span more time than an operation
+// takes.
 const mostRecent = 64
 
-// Add adds an exchange. The error wraps ErrClock if it contradicts those before: then nothing that Bounds says is certain.
+// Add adds an exchange. The error wraps ErrClock if it contradicts earlier ones: then no bounds are certain.
 func (b *Bounds) Add(asked, theirs, answered time.Duration) error {
 	x := exchange{asked, theirs, answered}
 	if answered < asked {
 		return fmt.Errorf("%w: it was asked at %v and had answered at %v", ErrClock, asked, answered)
 	}
-	if b.known() {
+	if b.hasExchange() {
 		if earliest, latest := b.Earliest(theirs), b.Latest(theirs); answered < earliest || asked > latest {
 			off := max(earliest-answered, asked-latest)
-			return fmt.Errorf("%w: it was %v away from where it could be with a drift of %v ppm at most", ErrClock, off, int(MostDrift*1e6))
+			return fmt.Errorf("%w: it was %v away from where it could be with a drift of %v ppm at most",
+				ErrClock, off, int(MostDrift*1e6))
 		}
 	}
 	if b.recent = append(b.recent, x); len(b.recent) > mostRecent {
-		b.age(b.recent[0])
+		b.retire(b.recent[0])
 		b.recent = append(b.recent[:0], b.recent[1:]...)
 	}
 	return nil
 }
 
-// age keeps of an exchange what says more of later times than those that are kept.
-func (b *Bounds) age(x exchange) {
+// retire keeps an old exchange only if its bounds on later times are narrower than those of the kept ones.
+func (b *Bounds) retire(x exchange) {
 	if b.best == nil {
 		b.best = []exchange{x, x}
 		return
@@ -63,10 +66,11 @@ func (b *Bounds) age(x exchange) {
 	}
 }
 
-// known reports whether there was an exchange.
-func (b *Bounds) known() bool { return len(b.recent) > 0 }
+// hasExchange reports whether there was an exchange.
+func (b *Bounds) hasExchange() bool { return len(b.recent) > 0 }
 
-// Earliest returns the reading of our clock that theirs cannot lie before. There has to be an exchange.
+// Earliest returns the earliest reading of our clock at which theirs can have shown the given time. There must be an
+// exchange.
 func (b *Bounds) Earliest(theirs time.Duration) time.Duration {
 	earliest := b.recent[0].earliest(theirs)
 	for _, x := range b.recent[1:] {
@@ -78,7 +82,8 @@ func (b *Bounds) Earliest(theirs time.Duration) time.Duration {
 	return earliest
 }
 
-// Latest returns the reading of our clock that theirs cannot lie after. There has to be an exchange.
+// Latest returns the latest reading of our clock at which theirs can have shown the given time. There must be an
+// exchange.
 func (b *Bounds) Latest(theirs time.Duration) time.Duration {
 	latest := b.recent[0].latest(theirs)
 	for _, x := range b.recent[1:] {
@@ -90,9 +95,9 @@ func (b *Bounds) Latest(theirs time.Duration) time.Duration {
 	return latest
 }
 
-// Ahead returns by about how much our clock is ahead of theirs; 0 without an exchange.
+// Ahead returns about how far our clock is ahead of theirs, or 0 without an exchange.
 func (b *Bounds) Ahead() time.Duration {
-	if !b.known() {
+	if !b.hasExchange() {
 		return 0
 	}
 	latest := b.recent[len(b.recent)-1].theirs
@@ -109,7 +114,7 @@ func (x exchange) latest(theirs time.Duration) time.Duration {
 	return x.answered + since + drifted(since)
 }
 
-// drifted returns by how much two clocks can have drifted apart in so much time on one of them.
+// drifted returns the most that two clocks can have drifted apart while one of them advanced by d.
 func drifted(d time.Duration) time.Duration {
 	if d < 0 {
 		d = -d

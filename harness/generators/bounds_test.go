@@ -10,11 +10,11 @@ import (
 	"github.com/doublegrant/doublegrant/harness/generators"
 )
 
-// drifting is a clock whose rate changes at random, within a bound. It tells what it reads at a time on ours.
+// drifting is a clock whose rate changes at random, within a bound. It converts times on our clock to its own.
 type drifting struct {
 	rng          *rand.Rand
 	most         float64
-	ours, theirs time.Duration // where it was last read
+	ours, theirs time.Duration // both clocks at the last reading
 	rate         float64       // since then
 	until        time.Duration // when the rate changes
 }
@@ -32,11 +32,13 @@ func (d *drifting) at(ours time.Duration) time.Duration {
 	}
 }
 
-// TestBoundsHold reads clocks that drift, with ways there and back that take any time: no reading is ever outside of its bounds.
+// TestBoundsHold reads clocks that drift, with random transit times in both directions. No reading is ever outside of
+// its bounds.
 func TestBoundsHold(t *testing.T) {
 	for seed := range uint64(20) {
 		rng := rand.New(rand.NewPCG(seed, 1))
-		clock := &drifting{rng: rng, most: 0.99 * generators.MostDrift, theirs: time.Duration(rng.Int64N(int64(time.Hour))) - 30*time.Minute}
+		clock := &drifting{rng: rng, most: 0.99 * generators.MostDrift,
+			theirs: time.Duration(rng.Int64N(int64(time.Hour))) - 30*time.Minute}
 		way := func() time.Duration { return time.Duration(rng.ExpFloat64() * float64(time.Millisecond)) }
 		type reading struct{ ours, theirs time.Duration }
 		var readings []reading
@@ -55,13 +57,13 @@ func TestBoundsHold(t *testing.T) {
 		}
 		last := readings[len(readings)-1].theirs
 		require.Less(t, b.Latest(last)-b.Earliest(last), 2*time.Millisecond, "seed %d: it knows little", seed)
-		first := readings[0].theirs // long ago: what is kept says less of it, and nothing wrong
+		first := readings[0].theirs // long ago: its bounds are wider, but not wrong
 		require.LessOrEqual(t, b.Earliest(first), readings[0].ours)
 		require.GreaterOrEqual(t, b.Latest(first), readings[0].ours)
 	}
 }
 
-// TestAClockThatRunsOtherwiseIsSeen sets a clock, or lets it run too fast or too slow.
+// TestAClockThatRunsOtherwiseIsSeen sets a clock, or makes it run too fast or too slow.
 func TestAClockThatRunsOtherwiseIsSeen(t *testing.T) {
 	const ms = time.Millisecond
 	for name, theirs := range map[string]func(now time.Duration) time.Duration{

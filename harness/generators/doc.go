@@ -1,13 +1,13 @@
-// Package generators spreads the clients of one run over several processes, on one machine or on many: one deployment, one nemesis, one
-// history.
+// Package generators spreads the clients of one run over several processes, on one machine or on many: one deployment,
+// one nemesis, one history.
 //
-// A [Team] is the coordinator's side, and its members are a run's [harness.Generator]s. [Serve] is the side of a generator. They talk
-// through a [Post]. The coordinator asks and a generator answers, but for what the clients record: that the generator sends, numbered, and
-// sends again until it is acknowledged.
+// A [Team] is the coordinator's side. Its members are a run's [harness.Generator]s. [Generator.Serve] is the side of a
+// generator. They communicate through a [Post]. The coordinator asks and a generator answers, except for the clients'
+// records: the generator sends these, numbered, and repeats each until it is acknowledged.
 //
-// Every generator stamps operations with a clock of its own. The coordinator asks for the time all the while, and so knows between which
-// two readings of its own clock each reading of a generator's lies ([Bounds]). It widens each operation by that: Call becomes the earliest
-// time at which it can have been called, and Return the latest at which it can have returned. A wider interval excuses more, so a
-// violation that is found is one. A clock that is seen to run otherwise than allowed ends the run, and what was found counts for
-// nothing.
+// Every generator takes the times of operations from its own clock. The coordinator asks for that time continuously, so
+// that it can bound every reading by two readings of its own clock ([Bounds]). It widens each operation accordingly:
+// Call becomes the earliest possible time of the call, and Return the latest possible time of the return. A wider
+// interval excuses more, so every violation that is found is real. If a clock drifts more than allowed, the run ends
+// and its violations do not count.
 package generators

@@ -15,15 +15,15 @@ import (
 const (
 	clockEvery = 100 * time.Millisecond // between two exchanges of clock readings
 	clockFirst = 10                     // exchanges before the load begins
-	boundEvery = time.Second            // between two events that tell how well a clock is known
+	boundEvery = time.Second            // between two events with the uncertainty of a clock
 	openWithin = time.Minute            // the clients of a share
-	leaveFor   = 3 * time.Second        // how long a generator is told that the run is over
+	leaveFor   = 3 * time.Second        // for telling a generator that the run is over
 )
 
-// member is one generator, as the coordinator sees it.
+// member is one generator as the coordinator sees it.
 type member struct {
 	team   *Team
-	name   string // of its own
+	name   string // of the Generator
 	place  place
 	orders atomic.Int64
 
@@ -31,15 +31,15 @@ type member struct {
 	cancel context.CancelCauseFunc
 	alive  sync.WaitGroup
 
-	mu     sync.Mutex
-	feed   *harness.Feed // nil: there is no load
-	bounds Bounds
-	widest time.Duration // bound of an operation's time since the last event that told it
-	told   time.Duration // when that was
-	record int           // number of the last that was taken
-	latest time.Duration // the latest Return so far, on our clock
-	mark   time.Duration
-	ended  chan error // takes the end of the load
+	mu            sync.Mutex
+	feed          *harness.Feed // nil: there is no load
+	bounds        Bounds
+	widest        time.Duration // largest uncertainty of an operation's time since the last event about it
+	boundReported time.Duration // when the last such event was
+	record        int           // number of the last record
+	latest        time.Duration // the latest Return so far, on our clock
+	mark          time.Duration
+	ended         chan error // takes the end of the load
 }
 
 func newMember(t *Team, name string, number int) *member {
@@ -54,18 +54,20 @@ func (m *member) Name() string { return fmt.Sprintf("generator %d", m.place.Numb
 
 func (m *member) number() int { return int(m.orders.Add(1)) }
 
-// ask has the generator carry an order out.
-func (m *member) ask(ctx context.Context, o order) (done, error) {
+// ask sends the generator an order and waits until it was carried out.
+func (m *member) ask(ctx context.Context, o order) (orderReply, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	defer context.AfterFunc(m.ctx, func() { cancel(context.Cause(m.ctx)) })()
 	return m.askAs(ctx, m.number(), o)
 }
 
-// askAs asks until there is an answer. The generator carries an order of one number out once.
-func (m *member) askAs(ctx context.Context, number int, o order) (d done, err error) {
+// askAs repeats an order with the given number until there is an answer. The generator carries out each number only
+// once.
+func (m *member) askAs(ctx context.Context, number int, o order) (d orderReply, err error) {
 	o.Number = number
-	answer, err := keepAsking(ctx, m.team.post, m.place.do(), encode(o)) // what takes longer than one attempt is answered to a later one
+	// if the order takes longer than one attempt, a later attempt gets the answer
+	answer, err := keepAsking(ctx, m.team.post, m.place.do(), encode(o))
 	if err != nil {
 		return d, context.Cause(ctx)
 	}
@@ -75,7 +77,7 @@ func (m *member) askAs(ctx context.Context, number int, o order) (d done, err er
 	return d, err
 }
 
-// watch asks for the time until the generator has left. One that does not answer for lostAfter is lost.
+// watch asks for the time until the generator has left. A generator that does not answer for lostAfter is lost.
 func (m *member) watch() {
 	tick := time.NewTicker(clockEvery)
 	defer tick.Stop()
@@ -99,7 +101,7 @@ func (m *member) watch() {
 	}
 }
 
-// exchange asks for the time once.
+// exchange asks for the time once, and adds the answer to the bounds.
 func (m *member) exchange() error {
 	m.mu.Lock()
 	feed := m.feed
@@ -123,7 +125,7 @@ func (m *member) exchange() error {
 	return m.bounds.Add(asked, theirs, answered)
 }
 
-// distrust ends the load: what this generator records, and has recorded, proves nothing.
+// distrust ends the load: nothing that this generator has recorded can be relied on.
 func (m *member) distrust(err error) {
 	m.mu.Lock()
 	feed := m.feed
@@ -144,7 +146,7 @@ func (m *member) Open(ctx context.Context, share harness.Share) error {
 	return err
 }
 
-// Load lets the clients step until stop is closed.
+// Load runs the clients until stop is closed.
 func (m *member) Load(ctx context.Context, stop <-chan struct{}, feed *harness.Feed) error {
 	m.mu.Lock()
 	m.feed = feed
@@ -190,25 +192,25 @@ func (m *member) Load(ctx context.Context, stop <-chan struct{}, feed *harness.F
 	}
 }
 
-// ahead returns by about how much our clock is ahead of theirs.
+// ahead returns about how far our clock is ahead of the generator's.
 func (m *member) ahead() time.Duration {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.bounds.Ahead()
 }
 
-// takeRecord takes what the generator brings, each record once.
+// takeRecord takes a record of the generator, and acknowledges it. A repeated record is taken once.
 func (m *member) takeRecord(message []byte, reply func([]byte)) {
 	r, err := unpackRecord(message)
 	if err == nil {
 		err = m.take(r)
 	}
 	if err != nil {
-		reply(encode(taken{err.Error()}))
+		reply(encode(recordAck{err.Error()}))
 		m.end(err)
 		return
 	}
-	reply(encode(taken{}))
+	reply(encode(recordAck{}))
 	if r.Over {
 		if r.Error != "" {
 			err = errors.New(r.Error)
@@ -217,7 +219,7 @@ func (m *member) takeRecord(message []byte, reply func([]byte)) {
 	}
 }
 
-// end says how the load ended, the first time.
+// end reports how the load ended. Only the first call counts.
 func (m *member) end(err error) {
 	select {
 	case m.ended <- err:
@@ -225,12 +227,12 @@ func (m *member) end(err error) {
 	}
 }
 
-// take hands a record to the feed, with its times on our clock.
+// take passes a record to the feed, with its times on our clock.
 func (m *member) take(r record) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if r.Number <= m.record {
-		return nil // it came before, and the answer was lost
+		return nil // it is a repetition: the answer was lost
 	}
 	if r.Number > m.record+1 {
 		return fmt.Errorf("record %d comes after record %d", r.Number, m.record)
@@ -244,12 +246,12 @@ func (m *member) take(r record) error {
 		m.widen(&r.ops[i])
 	}
 	m.mark = max(m.mark, m.bounds.Earliest(r.Mark))
-	m.tellBound(r.Over)
+	m.reportBound(r.Over)
 	return m.feed.Take(r.ops, m.mark)
 }
 
-// widen sets an operation's times on our clock: the earliest Call and the latest Return. What a variant promised of its lease ends as
-// early as it can. Operations keep their order, so a Return may become later still.
+// widen sets an operation's times on our clock: the earliest Call, the latest Return, and the earliest Until.
+// Operations keep their order, so a Return may become later still.
 func (m *member) widen(op *harness.Op) {
 	call, answered := m.bounds.Earliest(op.Call), m.bounds.Latest(op.Return)
 	m.widest = max(m.widest, m.bounds.Latest(op.Call)-call, answered-m.bounds.Earliest(op.Return))
@@ -263,29 +265,30 @@ func (m *member) widen(op *harness.Op) {
 	}
 }
 
-// tellBound records how well the clock was known, once a second, and in the end.
-func (m *member) tellBound(over bool) {
+// reportBound records the uncertainty of the clock, once a second and at the end.
+func (m *member) reportBound(over bool) {
 	now := m.feed.Now()
-	if m.widest == 0 || !over && now-m.told < boundEvery && m.told > 0 {
+	if m.widest == 0 || !over && now-m.boundReported < boundEvery && m.boundReported > 0 {
 		return
 	}
 	m.feed.Event(harness.Event{At: now, Node: m.Name(), Kind: harness.EventClockBound, Detail: m.widest.String()})
-	m.told, m.widest = now, 0
+	m.boundReported, m.widest = now, 0
 }
 
-// isGone reports whether nobody is there who could be told anything.
+// isGone reports whether the generator has ended or is lost, so that it cannot be told anything.
 func (m *member) isGone() bool {
 	cause := context.Cause(m.ctx)
 	_, gone := errors.AsType[Gone](cause)
 	return gone || errors.Is(cause, ErrLost)
 }
 
-// leave tells the generator that the run is over.
-func (m *member) leave() {
+// dismiss tells the generator that the run is over.
+func (m *member) dismiss() {
 	ctx, cancel := context.WithTimeout(context.Background(), leaveFor)
 	defer cancel()
 	if !m.isGone() {
-		_, _ = m.askAs(ctx, m.number(), order{Do: doLeave}) // one that does not hear it notices that nobody asks for the time
+		// a generator that does not get this notices that it is no longer asked for the time
+		_, _ = m.askAs(ctx, m.number(), order{Do: doLeave})
 	}
 	m.cancel(errors.New("the run is over"))
 	m.alive.Wait()

@@ -14,12 +14,13 @@ import (
 	"github.com/doublegrant/doublegrant/harness/history"
 )
 
-// subjectJoin is where generators ask to join.
+// subjectJoin is the subject on which generators ask to join.
 const subjectJoin = "join"
 
-// place is what a generator has in a team: its subjects are its own alone. Whoever still serves a coordinator that was killed answers to others.
+// place is a generator's place in a team. It determines its subjects, which no other generator has. A generator that
+// still serves a killed coordinator has other subjects.
 type place struct {
-	Team   string `json:"team"`   // that no other team has
+	Team   string `json:"team"`   // unique id of the team
 	Number int    `json:"number"` // of the generator, from 1
 }
 
@@ -29,19 +30,19 @@ func (p place) record() string { return p.subject("record") } // where the gener
 
 func (p place) subject(what string) string { return fmt.Sprintf("%s.%d.%s", p.Team, p.Number, what) }
 
-// hello is what a generator says when it joins.
+// hello is the message with which a generator joins.
 type hello struct {
-	Name string `json:"name"` // that no other has
+	Name string `json:"name"` // unique among the generators
 }
 
-// welcome is the answer to it.
+// welcome is the answer to a hello.
 type welcome struct {
 	place
-	Refused string `json:"refused,omitempty"` // why it is not wanted; empty: it is
+	Refused string `json:"refused,omitempty"` // why it cannot join; empty: it has joined
 }
 
-// order is what the coordinator asks a generator to do. Do says which of the other fields count. One with a Number that was there before is the
-// same order again: its answer was lost.
+// order is a request of the coordinator to a generator. Do says which of the other fields count. A repeated Number is
+// the same order again: its answer was lost.
 type order struct {
 	Number int    `json:"number"`
 	Do     string `json:"do"`
@@ -50,42 +51,42 @@ type order struct {
 	Task  []byte            `json:"task,omitempty"` // what the run is
 	Links []harness.Link    `json:"links,omitempty"`
 	Fault harness.LinkFault `json:"fault,omitzero"`
-	Heals int               `json:"heals,omitempty"` // number of the order that impaired
+	Heals int               `json:"heals,omitempty"` // number of the doImpair order to undo
 	Link  harness.Link      `json:"link,omitzero"`
 	Size  int               `json:"size,omitempty"`
-	For   time.Duration     `json:"for,omitempty"`   // how long to try
-	Ahead time.Duration     `json:"ahead,omitempty"` // of our clock before theirs, about
+	For   time.Duration     `json:"for,omitempty"`   // timeout
+	Ahead time.Duration     `json:"ahead,omitempty"` // about how far our clock is ahead of theirs
 }
 
-// What there is to do.
+// The values of Do.
 const (
 	doOpen        = "open"        // open the clients of Share, of the run Task
 	doBegin       = "begin"       // let them step
 	doStop        = "stop"        // the load is over: begin nothing new
 	doImpair      = "impair"      // do Fault to Links
 	doHeal        = "heal"        // undo it
-	doTouched     = "touched"     // tell what faults touched on Link
-	doConnections = "connections" // tell how many connections of clients lead to Link.To
-	doProbe       = "probe"       // look along Link
+	doTouched     = "touched"     // return what faults touched on Link
+	doConnections = "connections" // return the number of the clients' connections to Link.To
+	doProbe       = "probe"       // probe Link
 	doEcho        = "echo"        // have Size bytes sent back along Link
 	doHangup      = "hangup"      // end a connection along Link
 	doLeave       = "leave"       // the run is over
 )
 
-// done is the answer to an order.
-type done struct {
+// orderReply is the answer to an order.
+type orderReply struct {
 	Error       string          `json:"error,omitempty"`
 	Kind        errorKind       `json:"kind,omitempty"` // of the error
 	Touched     harness.Touched `json:"touched,omitzero"`
 	Connections int             `json:"connections,omitempty"`
 }
 
-// errorKind is what whoever looks along a link asks of an error; empty: nothing.
+// errorKind is the property of an error that a probe's caller checks for; empty: none.
 type errorKind string
 
 const (
-	timedOut errorKind = "timeout"
-	undialed errorKind = "dial"
+	timedOut   errorKind = "timeout"
+	dialFailed errorKind = "dial"
 )
 
 func kindOf(err error) errorKind {
@@ -93,30 +94,30 @@ func kindOf(err error) errorKind {
 	var timeout net.Error
 	switch {
 	case errors.As(err, &dial) && dial.Op == "dial":
-		return undialed
+		return dialFailed
 	case errors.Is(err, context.DeadlineExceeded), errors.As(err, &timeout) && timeout.Timeout():
 		return timedOut
 	}
 	return ""
 }
 
-// err returns the error of an answer, of its kind.
-func (d done) err() error {
+// err returns the error of an answer, with its kind.
+func (d orderReply) err() error {
 	switch {
 	case d.Error == "":
 		return nil
 	case d.Kind == timedOut:
 		return fmt.Errorf("%s: %w", d.Error, os.ErrDeadlineExceeded)
-	case d.Kind == undialed:
+	case d.Kind == dialFailed:
 		return &net.OpError{Op: "dial", Err: errors.New(d.Error)}
 	}
 	return errors.New(d.Error)
 }
 
-// record is what a generator brings: operations and events by its own clock, in order.
+// record is what a generator sends: operations and events with times on its own clock, in order.
 type record struct {
 	Number int             `json:"number"` // of the record, from 1
-	Mark   time.Duration   `json:"mark"`   // no later operation returned before
+	Mark   time.Duration   `json:"mark"`   // no later operation returns before this
 	Events []harness.Event `json:"events,omitempty"`
 	Over   bool            `json:"over,omitempty"`  // it is the last
 	Error  string          `json:"error,omitempty"` // of the load; with Over
@@ -124,7 +125,7 @@ type record struct {
 	ops []harness.Op
 }
 
-// pack returns a record as a line of JSON, and its operations behind it.
+// pack returns a record as a line of JSON, followed by its operations.
 func (r record) pack() ([]byte, error) {
 	head, err := json.Marshal(r)
 	if err != nil {
@@ -145,12 +146,12 @@ func unpackRecord(packed []byte) (r record, err error) {
 	return r, err
 }
 
-// taken is the answer to a record.
-type taken struct {
-	Error string `json:"error,omitempty"` // it was not, and nothing more is
+// recordAck is the answer to a record.
+type recordAck struct {
+	Error string `json:"error,omitempty"` // why it was not taken; no further record will be
 }
 
-// encode returns JSON of what always has one.
+// encode returns v as JSON. It panics if that fails, which only a defect can cause.
 func encode(v any) []byte {
 	text, err := json.Marshal(v)
 	if err != nil {

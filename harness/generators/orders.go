@@ -9,19 +9,19 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 )
 
-// This file has what a generator does when the coordinator asks for it.
+// This file carries out the coordinator's orders in a generator.
 
-// tellTime answers with what the clock reads now.
-func (s *server) tellTime(_ []byte, reply func([]byte)) {
+// answerTime answers with the current reading of the clock.
+func (s *server) answerTime(_ []byte, reply func([]byte)) {
 	reply(encode(s.clock.Now()))
 	s.noteContact()
 }
 
-// obey carries an order out, each once, and answers when it is done.
-func (s *server) obey(message []byte, reply func([]byte)) {
+// handleOrder carries out an order, unless it was received before, and answers when it is done.
+func (s *server) handleOrder(message []byte, reply func([]byte)) {
 	var o order
 	if err := json.Unmarshal(message, &o); err != nil {
-		reply(encode(done{Error: err.Error()}))
+		reply(encode(orderReply{Error: err.Error()}))
 		return
 	}
 	s.noteContact()
@@ -29,33 +29,33 @@ func (s *server) obey(message []byte, reply func([]byte)) {
 	defer s.mu.Unlock()
 	c := s.orders[o.Number]
 	if c == nil && s.closed {
-		return // it has left: nobody waits for this
+		return // this generator has left: nobody waits for an answer
 	}
 	if c == nil {
-		c = &call{over: make(chan struct{})}
+		c = &orderState{finished: make(chan struct{})}
 		s.orders[o.Number] = c
 		s.working.Go(func() {
-			d, err := s.do(o)
+			d, err := s.execute(o)
 			if err != nil {
 				d.Error, d.Kind = err.Error(), kindOf(err)
 			}
-			c.done = encode(d)
-			close(c.over)
+			c.reply = encode(d)
+			close(c.finished)
 		})
 	}
 	go func() {
 		select {
-		case <-c.over:
-			reply(c.done)
+		case <-c.finished:
+			reply(c.reply)
 		case <-s.ctx.Done():
 		}
 		if o.Do == doLeave {
-			s.leaving.Do(func() { close(s.left) })
+			s.closeRunOver.Do(func() { close(s.runOver) })
 		}
 	}()
 }
 
-func (s *server) do(o order) (d done, err error) {
+func (s *server) execute(o order) (d orderReply, err error) {
 	ctx, cancel := context.WithTimeout(s.ctx, max(o.For, askFor))
 	defer cancel()
 	if links := s.links(); links != nil {
@@ -91,7 +91,7 @@ func (s *server) do(o order) (d done, err error) {
 	return d, fmt.Errorf("%q cannot be done now", o.Do)
 }
 
-// links returns the links of what was built; nil: nothing was.
+// links returns the links of the setup, or nil before it is built.
 func (s *server) links() harness.LinkControl {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -101,7 +101,7 @@ func (s *server) links() harness.LinkControl {
 	return s.setup.Links
 }
 
-// open builds what the run needs, and opens this generator's clients.
+// open builds the setup of the run and opens this generator's clients.
 func (s *server) open(ctx context.Context, o order) error {
 	setup, err := s.Build(ctx, Assignment{
 		Task: o.Task, Number: s.place.Number, Share: o.Share, Clock: s.clock, Events: s.event, Fail: s.cancel,
@@ -114,7 +114,7 @@ func (s *server) open(ctx context.Context, o order) error {
 	s.setup = &setup
 	s.mu.Unlock()
 	spec := setup.Load
-	spec.Share, spec.Clock, spec.Take = o.Share, s.clock, s.bring
+	spec.Share, spec.Clock, spec.Take = o.Share, s.clock, s.sendOps
 	load, err := harness.OpenShare(ctx, spec)
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -135,7 +135,7 @@ func (s *server) heal(number int) error {
 	impairing := s.orders[number]
 	s.mu.Unlock()
 	if impairing != nil {
-		<-impairing.over // it may still be under way
+		<-impairing.finished // it may still be under way
 	}
 	s.mu.Lock()
 	heal := s.heals[number]

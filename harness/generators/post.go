@@ -9,15 +9,16 @@ import (
 
 // Post carries messages between a coordinator and its generators. A message has at most MostBytes.
 type Post interface {
-	// Ask sends a message to a subject and returns the answer. An error says that none came before ctx ended, or that nobody is there;
-	// the other side may have had the message all the same.
+	// Ask sends a message to a subject and returns the answer. An error says that there was none before ctx ended, or
+	// that nobody serves the subject. The message may have arrived all the same.
 	Ask(ctx context.Context, subject string, message []byte) (answer []byte, err error)
 
-	// Answer has what comes to a subject answered, until stop is called. answer may answer later, from another goroutine, or never.
+	// Answer serves a subject until stop is called: answer is called for each message. It may reply later, from another
+	// goroutine, or never.
 	Answer(subject string, answer func(message []byte, reply func([]byte))) (stop func(), err error)
 }
 
-// keepAsking asks again until there is an answer. When ctx ends it returns the error of the last attempt.
+// keepAsking repeats a request until there is an answer. When ctx ends it returns the error of the last attempt.
 func keepAsking(ctx context.Context, post Post, subject string, message []byte) ([]byte, error) {
 	for {
 		one, cancel := context.WithTimeout(ctx, askFor)
@@ -39,10 +40,10 @@ const (
 	askAgain = 100 * time.Millisecond // between two attempts
 )
 
-// MostBytes bounds a message: NATS takes a mebibyte, unless it was told otherwise.
+// MostBytes bounds a message. NATS takes a mebibyte by default.
 const MostBytes = 900 << 10
 
-// NewMemory returns a Post inside one process.
+// NewMemory returns a Post inside this process.
 func NewMemory() Post { return &memory{subjects: map[string]func([]byte, func([]byte)){}} }
 
 type memory struct {

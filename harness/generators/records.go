@@ -10,7 +10,7 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 )
 
-// This file has what a generator brings to the coordinator: what its clients record.
+// This file sends what a generator's clients record to the coordinator.
 
 // event keeps an event for the next record.
 func (s *server) event(e harness.Event) {
@@ -19,7 +19,7 @@ func (s *server) event(e harness.Event) {
 	s.events = append(s.events, e)
 }
 
-// begin lets the clients step.
+// begin starts the load.
 func (s *server) begin() error {
 	s.mu.Lock()
 	load := s.load
@@ -37,16 +37,16 @@ func (s *server) begin() error {
 			last.Error = err.Error()
 		}
 		last.Mark = s.clock.Now()
-		_ = s.send(last) // the coordinator that does not hear it takes this generator for lost
+		_ = s.send(last) // if it does not arrive, the coordinator considers this generator lost
 	})
 	return nil
 }
 
-// recordOps bounds the operations of one record: their bytes fit into a message.
+// recordOps bounds the operations of one record, so that they fit into a message.
 const recordOps = 4000
 
-// bring brings operations to the coordinator.
-func (s *server) bring(ops []harness.Op, mark time.Duration) error {
+// sendOps sends operations to the coordinator.
+func (s *server) sendOps(ops []harness.Op, mark time.Duration) error {
 	for len(ops) > recordOps {
 		if err := s.send(record{Mark: ops[recordOps-1].Return, ops: ops[:recordOps]}); err != nil {
 			return err
@@ -56,7 +56,7 @@ func (s *server) bring(ops []harness.Op, mark time.Duration) error {
 	return s.send(record{Mark: mark, ops: ops})
 }
 
-// send sends a record until it is taken.
+// send sends a record, again and again until it is acknowledged.
 func (s *server) send(r record) error {
 	s.mu.Lock()
 	r.Events, s.events = s.events, nil
@@ -70,7 +70,7 @@ func (s *server) send(r record) error {
 	if len(message) > MostBytes {
 		return s.sendHalves(r)
 	}
-	var t taken
+	var t recordAck
 	answer, err := askUntil(s.sending, s.post, s.place.record(), message)
 	if err == nil {
 		err = json.Unmarshal(answer, &t)
@@ -81,7 +81,7 @@ func (s *server) send(r record) error {
 	return err
 }
 
-// sendHalves sends a record in two, whose number was not used.
+// sendHalves sends a record that is too large as two. It takes back the number of the large one.
 func (s *server) sendHalves(r record) error {
 	if len(r.ops) < 2 {
 		return fmt.Errorf("generators: an operation of more than %d bytes", MostBytes)

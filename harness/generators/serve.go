@@ -14,62 +14,63 @@ import (
 
 // Generator says how this process generates load.
 type Generator struct {
-	Name string // that no other generator has
+	Name string // unique among the generators
 
-	// Build makes what an assignment says.
+	// Build makes the setup for an assignment.
 	Build func(ctx context.Context, a Assignment) (Setup, error)
 
 	// Clock makes the clock that stamps operations. Default: harness.NewClock.
 	Clock func() harness.Clock
 
-	Joined func(number int) // called when a coordinator has taken this generator; may be nil
+	Joined func(number int) // called when a coordinator has accepted this generator; may be nil
 }
 
-// Assignment is what a generator is to build.
+// Assignment describes what a generator has to build.
 type Assignment struct {
-	Task   []byte        // of Options.Task
+	Task   []byte        // what Options.Task returned
 	Number int           // of this generator, from 1
-	Share  harness.Share // of the clients
+	Share  harness.Share // which clients it drives
 	Clock  harness.Clock
 
-	// Ahead returns by about how much the run's clock is ahead of Clock; 0 until the load begins.
+	// Ahead returns about how far the run's clock is ahead of Clock; 0 until the load begins.
 	Ahead func() time.Duration
 
-	// Fail ends the load because of an error, which the coordinator is told.
+	// Fail ends the load with an error, which the coordinator gets.
 	Fail func(error)
 
-	// Events takes what the clients' links show, with times on Clock.
+	// Events takes events of the clients' links, with times on Clock.
 	Events func(harness.Event)
 }
 
-// Setup is a run as one generator drives it.
+// Setup is the part of a run that one generator drives.
 type Setup struct {
 	Load  harness.ShareSpec   // without Share, Clock and Take
 	Links harness.LinkControl // from client groups to nodes
 	Close func() error        // ends all that was built; may be nil
 }
 
-// ErrLost says that the other side was not heard of for lostAfter.
+// ErrLost says that there was no message from the other side for lostAfter.
 var ErrLost = errors.New("nothing was heard of the other side")
 
 const (
 	lostAfter = 15 * time.Second // without a sign of life
-	lastWords = 3 * time.Second  // how long a generator that is interrupted tries to say so
+	lastWords = 3 * time.Second  // how long an interrupted generator tries to report that
 )
 
-// Serve joins a coordinator and does what it says, until the run is over. The error wraps ErrLost if the coordinator went away, and
-// ErrRefused if it does not want this generator.
+// Serve joins a coordinator and carries out its orders until the run is over. The error wraps ErrLost if the
+// coordinator went away, and ErrRefused if it does not accept this generator.
 func (w Generator) Serve(ctx context.Context, post Post) (err error) {
 	if w.Clock == nil {
 		w.Clock = harness.NewClock
 	}
-	sending, hush := context.WithCancel(context.WithoutCancel(ctx))
-	defer hush()
+	sending, stopSending := context.WithCancel(context.WithoutCancel(ctx))
+	defer stopSending()
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	s := &server{
-		Generator: w, post: post, clock: w.Clock(), ctx: ctx, cancel: cancel, sending: sending, orders: map[int]*call{}, heals: map[int]func() error{}, heard: time.Now(),
-		stop: make(chan struct{}), left: make(chan struct{}),
+		Generator: w, post: post, clock: w.Clock(), ctx: ctx, cancel: cancel, sending: sending,
+		orders: map[int]*orderState{}, heals: map[int]func() error{}, heard: time.Now(),
+		stop: make(chan struct{}), runOver: make(chan struct{}),
 	}
 	if err := s.join(ctx); err != nil {
 		return err
@@ -77,13 +78,16 @@ func (w Generator) Serve(ctx context.Context, post Post) (err error) {
 	defer func() {
 		cancel(err)
 		if err == nil || errors.Is(err, ErrLost) {
-			hush() // nobody listens
+			stopSending() // nobody listens
 		} else {
-			time.AfterFunc(lastWords, hush)
+			time.AfterFunc(lastWords, stopSending)
 		}
 		err = errors.Join(err, s.close())
 	}()
-	for subject, answer := range map[string]func([]byte, func([]byte)){s.place.clock(): s.tellTime, s.place.do(): s.obey} {
+	answers := map[string]func([]byte, func([]byte)){
+		s.place.clock(): s.answerTime, s.place.do(): s.handleOrder,
+	}
+	for subject, answer := range answers {
 		stop, err := post.Answer(subject, answer)
 		if err != nil {
 			return err
@@ -96,43 +100,43 @@ func (w Generator) Serve(ctx context.Context, post Post) (err error) {
 	return s.wait(ctx)
 }
 
-// ErrRefused says that the coordinator does not want a generator.
+// ErrRefused says that the coordinator does not accept a generator.
 var ErrRefused = errors.New("refused")
 
-// server is a generator at work.
+// server is a generator that has joined a run.
 type server struct {
 	Generator
 	post   Post
 	place  place
 	clock  harness.Clock
-	ctx    context.Context // of all that it does
+	ctx    context.Context // of everything but sending
 	cancel context.CancelCauseFunc
 
-	sending context.Context // of what it sends: beyond ctx, so that what is recorded gets there
+	sending context.Context // of messages: it outlives ctx, so that what is recorded arrives
 
 	mu     sync.Mutex
 	heard  time.Time // when the coordinator last asked for something
-	orders map[int]*call
-	closed bool                 // no order is begun any more
-	heals  map[int]func() error // by the number of the order that impaired
-	events []harness.Event      // that the next record takes with it
+	orders map[int]*orderState
+	closed bool                 // no order is carried out from now on
+	heals  map[int]func() error // by the number of the doImpair order
+	events []harness.Event      // for the next record
 	setup  *Setup
 	load   *harness.ShareLoad
 
-	stop    chan struct{} // closed when the load is to end
-	stopped sync.Once
-	left    chan struct{} // closed when the run is over
-	leaving sync.Once
-	working sync.WaitGroup
+	stop         chan struct{} // closed when the load is to end
+	stopped      sync.Once
+	runOver      chan struct{} // closed when the run is over
+	closeRunOver sync.Once
+	working      sync.WaitGroup
 
-	ahead   atomic.Int64 // of the run's clock before ours, about
-	records int          // brought so far; only the load uses it
+	ahead   atomic.Int64 // about how far the run's clock is ahead of ours, in nanoseconds
+	records int          // number of records sent; only the load uses it
 }
 
-// call is an order, under way or done.
-type call struct {
-	over chan struct{}
-	done []byte
+// orderState is an order that is being carried out, or was.
+type orderState struct {
+	finished chan struct{}
+	reply    []byte
 }
 
 func (s *server) join(ctx context.Context) error {
@@ -151,7 +155,7 @@ func (s *server) join(ctx context.Context) error {
 	return nil
 }
 
-// askUntil asks again until there is an answer. The error wraps ErrLost after lostAfter without one.
+// askUntil repeats a request until there is an answer. The error wraps ErrLost if there is none within lostAfter.
 func askUntil(ctx context.Context, post Post, subject string, message []byte) ([]byte, error) {
 	patient, cancel := context.WithTimeout(ctx, lostAfter)
 	defer cancel()
@@ -165,13 +169,13 @@ func askUntil(ctx context.Context, post Post, subject string, message []byte) ([
 	return nil, fmt.Errorf("%w for %v: %w", ErrLost, lostAfter, err)
 }
 
-// wait returns when the run is over, or the coordinator has gone.
+// wait returns when the run is over, or when there was no message from the coordinator for lostAfter.
 func (s *server) wait(ctx context.Context) error {
 	look := time.NewTicker(time.Second)
 	defer look.Stop()
 	for {
 		select {
-		case <-s.left:
+		case <-s.runOver:
 			return nil
 		case <-ctx.Done():
 			return context.Cause(ctx)
@@ -186,7 +190,7 @@ func (s *server) wait(ctx context.Context) error {
 	}
 }
 
-// close ends the load and all that was built.
+// close ends the load and closes the setup.
 func (s *server) close() error {
 	s.mu.Lock()
 	s.closed = true
@@ -203,6 +207,7 @@ func (s *server) close() error {
 
 func (s *server) endLoad() { s.stopped.Do(func() { close(s.stop) }) }
 
+// noteContact records that the coordinator has just sent a message.
 func (s *server) noteContact() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

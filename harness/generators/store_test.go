@@ -10,10 +10,10 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 )
 
-// store is a lock server in memory: what several generators load. The zero value grants rightly.
+// store is a lock server in memory, the target of several generators. The zero value grants correctly.
 type store struct {
 	mu     sync.Mutex
-	broken bool // it grants to everybody
+	broken bool // it grants every request
 	owner  string
 	until  time.Time
 }
@@ -70,7 +70,8 @@ func (l *locker) Step(_ context.Context, s *harness.Session) {
 			}
 		}
 	}
-	way := time.Duration(s.Rand.Int64N(int64(4 * time.Millisecond))) // longer than clocks are unknown, so that some certainly meet
+	// longer than the uncertainty of clocks, so that some certainly overlap
+	way := time.Duration(s.Rand.Int64N(int64(4 * time.Millisecond)))
 	got := s.Invoke(harness.Op{Kind: harness.Acquire, Key: "lock", Arg: owner, TTL: lease}, func(op *harness.Op) {
 		time.Sleep(way)
 		answer(l.acquire(owner), harness.Held)(op)
@@ -80,5 +81,6 @@ func (l *locker) Step(_ context.Context, s *harness.Session) {
 		return
 	}
 	s.Sleep(time.Duration(s.Rand.Int64N(int64(5 * time.Millisecond))))
-	s.Invoke(harness.Op{Kind: harness.Release, Key: "lock", Arg: owner}, func(op *harness.Op) { answer(l.release(owner), harness.NotMine)(op) })
+	s.Invoke(harness.Op{Kind: harness.Release, Key: "lock", Arg: owner},
+		func(op *harness.Op) { answer(l.release(owner), harness.NotMine)(op) })
 }

@@ -12,38 +12,38 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 )
 
-// Team is a coordinator's generators.
+// Team is the coordinator's view of its generators.
 type Team struct {
 	post  Post
-	nonce string // that no other team has
+	nonce string // unique id of the team
 	task  func(context.Context) ([]byte, error)
 
-	tasking sync.Mutex // held while the task is made
-	made    []byte     // the task; nil: not yet
+	taskMu     sync.Mutex // held while the task is made
+	cachedTask []byte     // the task; nil: not yet
 
 	mu       sync.Mutex
 	members  []*member     // by number, from 1; nil: not there yet
 	complete bool          // all have joined
 	all      chan struct{} // closed when the last has joined
 	joined   func(name string, number int)
-	closing  func() // ends the answers to those who join
+	closing  func() // stops answering generators that ask to join
 	over     context.Context
 	end      context.CancelFunc
 }
 
-// Options say who coordinates.
+// Options says what a team consists of.
 type Options struct {
 	Generators int // how many to wait for
 
-	// Task returns what each generator is given when its clients are to open: what Generator.Build takes. It is called again only after an
-	// error.
+	// Task returns the task that each generator gets when its clients are to open, for its Generator.Build. After an
+	// error it is called again.
 	Task func(context.Context) ([]byte, error)
 
-	Joined func(name string, number int) // called for each that joins; may be nil
-	Lost   <-chan Gone                   // takes generators that have ended before the run was over; may be nil
+	Joined func(name string, number int) // called for each generator that joins; may be nil
+	Lost   <-chan Gone                   // receives generators that end before the run is over; may be nil
 }
 
-// Gone is the error of a generator that has ended before the run was over: nobody is there any more to be asked.
+// Gone is the error of a generator that has ended before the run was over.
 type Gone struct {
 	Name string // of the Generator
 	Why  error
@@ -51,7 +51,7 @@ type Gone struct {
 
 func (g Gone) Error() string { return g.Why.Error() }
 
-// Unwrap returns why it has ended.
+// Unwrap returns why the generator has ended.
 func (g Gone) Unwrap() error { return g.Why }
 
 // Gather waits for the generators to join.
@@ -70,7 +70,7 @@ func Gather(ctx context.Context, post Post, o Options) (*Team, error) {
 		go t.watch(o.Lost)
 		return t, nil
 	case gone := <-o.Lost:
-		t.lose(gone)
+		t.markLost(gone)
 		err = gone
 	case <-ctx.Done():
 		err = context.Cause(ctx)
@@ -79,48 +79,49 @@ func Gather(ctx context.Context, post Post, o Options) (*Team, error) {
 	return nil, err
 }
 
-// watch takes generators that have ended, until the run is over.
+// watch handles generators that end, until the run is over.
 func (t *Team) watch(lost <-chan Gone) {
 	for {
 		select {
 		case gone := <-lost:
-			t.lose(gone)
+			t.markLost(gone)
 		case <-t.over.Done():
 			return
 		}
 	}
 }
 
-// taskOnce returns the task of all generators, which the first makes.
+// taskOnce returns the task of all generators. The first call makes it.
 func (t *Team) taskOnce(ctx context.Context) ([]byte, error) {
-	t.tasking.Lock()
-	defer t.tasking.Unlock()
-	if t.made != nil {
-		return t.made, nil
+	t.taskMu.Lock()
+	defer t.taskMu.Unlock()
+	if t.cachedTask != nil {
+		return t.cachedTask, nil
 	}
 	made, err := t.task(ctx)
 	if err == nil {
-		t.made = made
+		t.cachedTask = made
 	}
 	return made, err
 }
 
-// admit answers whoever would join.
+// admit answers a generator that asks to join.
 func (t *Team) admit(message []byte, reply func([]byte)) {
 	var h hello
 	if err := json.Unmarshal(message, &h); err != nil {
 		reply(encode(welcome{Refused: err.Error()}))
 		return
 	}
-	number, refused, isNew := t.placeOf(h)
+	number, refused, isNew := t.assignPlace(h)
 	reply(encode(welcome{place: place{t.nonce, number}, Refused: refused}))
 	if isNew && t.joined != nil {
 		t.joined(h.Name, number)
 	}
 }
 
-// placeOf gives a generator its number. One that asks again has the same. Until all are there, it may be that of one that was lost.
-func (t *Team) placeOf(h hello) (number int, refused string, isNew bool) {
+// assignPlace gives a generator its number. A generator that asks again gets the same. Until all have joined, a new one
+// may get the number of one that was lost.
+func (t *Team) assignPlace(h hello) (number int, refused string, isNew bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	free, there := -1, 0
@@ -152,17 +153,17 @@ func (t *Team) Members() (all []harness.Generator) {
 	return all
 }
 
-// lose ends the load of a generator that has ended, and so the run: what its clients did last is not known.
-func (t *Team) lose(gone Gone) {
-	for _, m := range t.there() {
+// markLost ends the load of a generator that has ended, and so the run: what its clients did last is unknown.
+func (t *Team) markLost(gone Gone) {
+	for _, m := range t.present() {
 		if m.name == gone.Name {
 			m.cancel(gone)
 		}
 	}
 }
 
-// there lists the generators that have joined.
-func (t *Team) there() (all []*member) {
+// present lists the generators that have joined.
+func (t *Team) present() (all []*member) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for _, m := range t.members {
@@ -173,20 +174,20 @@ func (t *Team) there() (all []*member) {
 	return all
 }
 
-// Close tells every generator that the run is over. It is safe to call twice.
+// Close tells every generator that the run is over. It may be called twice.
 func (t *Team) Close() {
 	t.end()
 	t.closing()
 	var leaving sync.WaitGroup
-	for _, m := range t.there() {
-		leaving.Go(m.leave)
+	for _, m := range t.present() {
+		leaving.Go(m.dismiss)
 	}
 	leaving.Wait()
 }
 
-// each has every generator carry an order out, side by side, and joins their errors.
-func (t *Team) each(ctx context.Context, o order) (answers []done, err error) {
-	answers, errs := make([]done, len(t.members)), make([]error, len(t.members))
+// askAll sends every generator an order, concurrently, and joins their errors.
+func (t *Team) askAll(ctx context.Context, o order) (answers []orderReply, err error) {
+	answers, errs := make([]orderReply, len(t.members)), make([]error, len(t.members))
 	var asking sync.WaitGroup
 	for i, m := range t.members {
 		asking.Go(func() {
@@ -199,17 +200,18 @@ func (t *Team) each(ctx context.Context, o order) (answers []done, err error) {
 	return answers, errors.Join(errs...)
 }
 
-// orderWithin bounds what a generator does at once.
+// orderWithin bounds orders that take no time.
 const orderWithin = 10 * time.Second
 
-// brief has every generator do what takes no time.
-func (t *Team) brief(o order) ([]done, error) {
+// askAllBriefly sends every generator an order that takes no time.
+func (t *Team) askAllBriefly(o order) ([]orderReply, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), orderWithin)
 	defer cancel()
-	return t.each(ctx, o)
+	return t.askAll(ctx, o)
 }
 
-// Impair does a fault to links of client groups, in every generator. heal undoes it, may be called more than once, and is never nil.
+// Impair applies a fault to links of client groups, in every generator. heal undoes it, may be called more than once,
+// and is never nil.
 func (t *Team) Impair(links []harness.Link, f harness.LinkFault) (heal func() error, err error) {
 	numbers, errs := make([]int, len(t.members)), make([]error, len(t.members))
 	ctx, cancel := context.WithTimeout(context.Background(), orderWithin)
@@ -234,57 +236,60 @@ func (t *Team) Impair(links []harness.Link, f harness.LinkFault) (heal func() er
 	return heal, errors.Join(errs...)
 }
 
-// Touched adds up what faults have touched on the link in every generator. One that does not answer touched nothing.
+// Touched sums up what faults have touched on the link in every generator. A generator that does not answer counts as
+// zero.
 func (t *Team) Touched(l harness.Link) (sum harness.Touched) {
-	answers, _ := t.brief(order{Do: doTouched, Link: l})
+	answers, _ := t.askAllBriefly(order{Do: doTouched, Link: l})
 	for _, a := range answers {
 		sum = sum.Plus(a.Touched)
 	}
 	return sum
 }
 
-// Connections adds up the connections that the groups have to the node. A generator that does not answer has none.
+// Connections sums up the groups' connections to the node. A generator that does not answer counts as zero.
 func (t *Team) Connections(node string) (sum int) {
-	answers, _ := t.brief(order{Do: doConnections, Link: harness.Link{To: node}})
+	answers, _ := t.askAllBriefly(order{Do: doConnections, Link: harness.Link{To: node}})
 	for _, a := range answers {
 		sum += a.Connections
 	}
 	return sum
 }
 
-// Probe returns nil if the node answers in every generator. While it does in some and not in others, it looks again, probes times at most.
+// Probe returns nil if the node answers in every generator. If it answers only in some, all probe again, at most probes
+// times.
 func (t *Team) Probe(ctx context.Context, from, to string) (err error) {
 	for range probes {
 		var failed int
-		if failed, err = t.look(ctx, order{Do: doProbe, Link: harness.Link{From: from, To: to}}); failed == 0 || failed == len(t.members) {
+		failed, err = t.probeAll(ctx, order{Do: doProbe, Link: harness.Link{From: from, To: to}})
+		if failed == 0 || failed == len(t.members) {
 			return err
 		}
 	}
 	return err
 }
 
-// probes bounds how often generators that differ are asked to look again.
+// probes bounds how often generators with different results probe.
 const probes = 5
 
 // Echo returns when size bytes have come back in every generator.
 func (t *Team) Echo(ctx context.Context, from, to string, size int) error {
-	_, err := t.look(ctx, order{Do: doEcho, Link: harness.Link{From: from, To: to}, Size: size})
+	_, err := t.probeAll(ctx, order{Do: doEcho, Link: harness.Link{From: from, To: to}, Size: size})
 	return err
 }
 
 // Hangup returns when every generator has seen the end of a connection.
 func (t *Team) Hangup(ctx context.Context, from, to string) error {
-	_, err := t.look(ctx, order{Do: doHangup, Link: harness.Link{From: from, To: to}})
+	_, err := t.probeAll(ctx, order{Do: doHangup, Link: harness.Link{From: from, To: to}})
 	return err
 }
 
-// look has every generator look along a link, and returns how many saw nothing.
-func (t *Team) look(ctx context.Context, o order) (failed int, err error) {
+// probeAll makes every generator test a link, and returns the number of generators in which that failed.
+func (t *Team) probeAll(ctx context.Context, o order) (failed int, err error) {
 	o.For = orderWithin
 	if end, ends := ctx.Deadline(); ends {
 		o.For = time.Until(end)
 	}
-	answers, err := t.each(ctx, o)
+	answers, err := t.askAll(ctx, o)
 	for _, a := range answers {
 		if a.Error != "" {
 			failed++

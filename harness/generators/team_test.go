@@ -21,7 +21,7 @@ import (
 	"github.com/doublegrant/doublegrant/harness/generators"
 )
 
-// spread runs a load of some generators on a store, each in goroutines of its own with a clock of its own.
+// spread runs a load of several generators on a store, each in its own goroutines and with its own clock.
 type spread struct {
 	store    *store
 	post     generators.Post // default: in memory
@@ -70,8 +70,9 @@ func (s spread) run(t *testing.T) (harness.Result, error) {
 	require.NoError(t, err)
 	defer team.Close()
 	spec := harness.Spec{
-		System: locking{s.store}, Workload: locking{s.store}, Checkers: []harness.Checker{checkers.Mutex(), checkers.Gates()}, Clients: s.clients, Rate: 4000, Seed: 7, Duration: s.duration,
-		Generators: team.Members(),
+		System: locking{s.store}, Workload: locking{s.store},
+		Checkers: []harness.Checker{checkers.Mutex(), checkers.Gates()},
+		Clients:  s.clients, Rate: 4000, Seed: 7, Duration: s.duration, Generators: team.Members(),
 	}
 	if s.spec != nil {
 		s.spec(&spec, team)
@@ -79,13 +80,13 @@ func (s spread) run(t *testing.T) (harness.Result, error) {
 	return harness.Run(ctx, spec)
 }
 
-// virtually runs a test with virtual time: all of it is in memory.
+// virtually runs a test in virtual time.
 func virtually(t *testing.T, test func(t *testing.T)) {
 	t.Parallel()
 	synctest.Test(t, test)
 }
 
-// off makes a clock that is ahead and gains, or loses.
+// off makes a clock that is ahead, and gains or loses.
 func off(ahead time.Duration, rate float64) func() harness.Clock {
 	return func() harness.Clock { return harness.NewClock().Wrong(ahead, rate) }
 }
@@ -93,7 +94,9 @@ func off(ahead time.Duration, rate float64) func() harness.Clock {
 const drift = generators.MostDrift * 0.9
 
 func apart() []func() harness.Clock {
-	return []func() harness.Clock{off(0, drift), off(3*time.Second, -drift), off(-3*time.Second, 0), off(time.Hour, drift)}
+	return []func() harness.Clock{
+		off(0, drift), off(3*time.Second, -drift), off(-3*time.Second, 0), off(time.Hour, drift),
+	}
 }
 
 func TestClocksThatAreApartAreNoViolation(t *testing.T) {
@@ -119,7 +122,7 @@ func TestClocksThatAreApartAreNoViolation(t *testing.T) {
 
 func TestWhatIsBrokenIsFoundAcrossGenerators(t *testing.T) {
 	virtually(t, func(t *testing.T) {
-		// One client in each: every double grant is between two generators.
+		// One client in each generator: every double grant is between two generators.
 		res, err := spread{store: &store{broken: true}, clocks: apart()[:2], clients: 2, duration: time.Second}.run(t)
 		require.NoError(t, err)
 		require.Equal(t, harness.Invalid, res.Verdict, res.Summary())
@@ -129,14 +132,15 @@ func TestWhatIsBrokenIsFoundAcrossGenerators(t *testing.T) {
 
 func TestAClockThatCannotBeTrustedProvesNothing(t *testing.T) {
 	virtually(t, func(t *testing.T) {
-		res, err := spread{store: &store{broken: true}, clocks: []func() harness.Clock{off(0, 0), off(0, 0.05)}, clients: 4, duration: 5 * time.Second}.run(t)
+		clocks := []func() harness.Clock{off(0, 0), off(0, 0.05)}
+		res, err := spread{store: &store{broken: true}, clocks: clocks, clients: 4, duration: 5 * time.Second}.run(t)
 		require.ErrorContains(t, err, "generator")
 		require.ErrorContains(t, err, "the clock cannot be trusted")
 		require.Equal(t, harness.Unknown, res.Verdict, res.Summary())
 	})
 }
 
-// lossy loses questions and answers.
+// lossy loses requests and answers.
 type lossy struct {
 	generators.Post
 	n atomic.Int64
@@ -157,19 +161,21 @@ func TestWhatIsLostOnTheWayIsSentAgain(t *testing.T) {
 	virtually(t, func(t *testing.T) {
 		links := &recordedLinks{}
 		var touched harness.Touched
-		res, err := spread{store: &store{}, post: &lossy{Post: generators.NewMemory()}, clocks: apart()[:3], clients: 12, duration: 2 * time.Second, links: links,
+		res, err := spread{store: &store{}, post: &lossy{Post: generators.NewMemory()}, clocks: apart()[:3],
+			clients: 12, duration: 2 * time.Second, links: links,
 			spec: func(s *harness.Spec, team *generators.Team) {
 				link := harness.Link{From: "g0", To: "r1"}
 				s.QuietPeriod = 300 * time.Millisecond
-				s.Faults = []harness.TimedFault{{For: 300 * time.Millisecond, Nemesis: injecting(func(ctx context.Context) (harness.Injection, error) {
-					heal, err := team.Impair([]harness.Link{link}, harness.Drop())
-					require.Error(t, team.Probe(ctx, "g0", "r1"))
-					require.Equal(t, 12, team.Connections("r1"))
-					return harness.Injection{Bite: "cut", Touched: func() (string, error) {
-						touched = team.Touched(link)
-						return "touched", nil
-					}, Heal: func(context.Context) error { return heal() }}, err
-				})}}
+				s.Faults = []harness.TimedFault{{For: 300 * time.Millisecond,
+					Nemesis: injecting(func(ctx context.Context) (harness.Injection, error) {
+						heal, err := team.Impair([]harness.Link{link}, harness.Drop())
+						require.Error(t, team.Probe(ctx, "g0", "r1"))
+						require.Equal(t, 12, team.Connections("r1"))
+						return harness.Injection{Bite: "cut", Touched: func() (string, error) {
+							touched = team.Touched(link)
+							return "touched", nil
+						}, Heal: func(context.Context) error { return heal() }}, err
+					})}}
 			},
 		}.run(t)
 		require.NoError(t, err)
@@ -180,7 +186,7 @@ func TestWhatIsLostOnTheWayIsSentAgain(t *testing.T) {
 	})
 }
 
-// recordedLinks counts what is done to links.
+// recordedLinks counts the calls of its methods.
 type recordedLinks struct{ impaired, healed atomic.Int64 }
 
 func (r *recordedLinks) Impair([]harness.Link, harness.LinkFault) (func() error, error) {
@@ -193,7 +199,7 @@ func (*recordedLinks) Probe(context.Context, string, string) error        { retu
 func (*recordedLinks) Echo(context.Context, string, string, int) error    { return nil }
 func (*recordedLinks) Hangup(_ context.Context, _ string, _ string) error { return nil }
 
-// injecting is a fault of a few lines.
+// injecting is a fault made of a function.
 type injecting func(context.Context) (harness.Injection, error)
 
 func (injecting) Name() string { return "injecting" }
@@ -201,7 +207,7 @@ func (f injecting) Inject(ctx context.Context, _ *rand.Rand) (harness.Injection,
 	return f(ctx)
 }
 
-// mortal is a generator's post that goes dead, as if its process was killed.
+// mortal is a generator's post that stops working, as if the generator's process were killed.
 type mortal struct {
 	generators.Post
 	dead atomic.Bool
@@ -248,14 +254,16 @@ func TestAGeneratorThatIsKilledLeavesNothingValid(t *testing.T) {
 	})
 }
 
-// TestNobodyWaitsForAGeneratorThatIsKnownToHaveEnded: the others end their load in good order, and are told that the run is over.
+// TestNobodyWaitsForAGeneratorThatIsKnownToHaveEnded checks that the others end their load in good order, and are told
+// that the run is over.
 func TestNobodyWaitsForAGeneratorThatIsKnownToHaveEnded(t *testing.T) {
 	virtually(t, func(t *testing.T) {
 		post, lost, number := generators.NewMemory(), make(chan generators.Gone, 1), 0
 		served := make(chan error, 1)
 		const diesAfter = time.Second
 		began := time.Now()
-		res, err := spread{store: &store{}, post: post, lost: lost, clocks: apart()[:3], clients: 6, duration: 40 * time.Second,
+		res, err := spread{store: &store{}, post: post, lost: lost, clocks: apart()[:3], clients: 6,
+			duration: 40 * time.Second,
 			worker: func(ctx context.Context, i int, w generators.Generator) error {
 				if i != 1 {
 					err := w.Serve(ctx, post)
@@ -268,7 +276,7 @@ func TestNobodyWaitsForAGeneratorThatIsKnownToHaveEnded(t *testing.T) {
 				defer cancel()
 				killed := &mortal{Post: post}
 				w.Joined = func(n int) { number = n }
-				go func() { served <- w.Serve(ctx, killed) }() // beyond its death, which it does not know of
+				go func() { served <- w.Serve(ctx, killed) }() // it goes on after its death
 				time.Sleep(diesAfter)
 				killed.dead.Store(true)
 				lost <- generators.Gone{Name: w.Name, Why: errDead}
@@ -288,7 +296,8 @@ func TestAGeneratorThatEndsEndsTheRun(t *testing.T) {
 		post := generators.NewMemory()
 		res, err := spread{store: &store{}, post: post, clocks: apart()[:2], clients: 4, duration: 40 * time.Second,
 			worker: func(ctx context.Context, i int, w generators.Generator) error {
-				ctx, cancel := context.WithTimeoutCause(ctx, time.Duration(1+99*i)*time.Second, errors.New("interrupted"))
+				within := time.Duration(1+99*i) * time.Second
+				ctx, cancel := context.WithTimeoutCause(ctx, within, errors.New("interrupted"))
 				defer cancel()
 				return w.Serve(ctx, post)
 			},
@@ -299,7 +308,7 @@ func TestAGeneratorThatEndsEndsTheRun(t *testing.T) {
 	})
 }
 
-// lookingLinks answer probes as they are told.
+// lookingLinks answers probes with given errors.
 type lookingLinks struct {
 	recordedLinks
 	errs chan error
@@ -307,15 +316,19 @@ type lookingLinks struct {
 
 func (l *lookingLinks) Probe(context.Context, string, string) error { return <-l.errs }
 
-// TestGeneratorsLookAgainWhileTheyDiffer: one of two that fails says nothing of a cut.
+// TestGeneratorsLookAgainWhileTheyDiffer checks that a probe which fails in only one of two generators does not count
+// as a cut.
 func TestGeneratorsLookAgainWhileTheyDiffer(t *testing.T) {
 	virtually(t, func(t *testing.T) {
 		links := &lookingLinks{errs: make(chan error, 100)}
 		var errs []error
-		_, err := spread{store: &store{}, clocks: apart()[:2], clients: 8, duration: time.Second, links: links, spec: func(s *harness.Spec, team *generators.Team) {
+		spec := func(s *harness.Spec, team *generators.Team) {
 			s.QuietPeriod = 100 * time.Millisecond
 			s.Faults = []harness.TimedFault{{Nemesis: injecting(func(ctx context.Context) (harness.Injection, error) {
-				for _, answers := range [][]error{{nil, nil}, {io.EOF, nil, nil, nil}, {io.EOF, nil, io.EOF, io.EOF}, {os.ErrDeadlineExceeded, os.ErrDeadlineExceeded}} {
+				for _, answers := range [][]error{
+					{nil, nil}, {io.EOF, nil, nil, nil}, {io.EOF, nil, io.EOF, io.EOF},
+					{os.ErrDeadlineExceeded, os.ErrDeadlineExceeded},
+				} {
 					for _, a := range answers {
 						links.errs <- a
 					}
@@ -323,7 +336,9 @@ func TestGeneratorsLookAgainWhileTheyDiffer(t *testing.T) {
 				}
 				return harness.Injection{Bite: "looked"}, nil
 			})}}
-		}}.run(t)
+		}
+		_, err := spread{store: &store{}, clocks: apart()[:2], clients: 8, duration: time.Second, links: links,
+			spec: spec}.run(t)
 		require.NoError(t, err)
 		require.Len(t, errs, 4)
 		require.NoError(t, errs[0])
@@ -334,7 +349,8 @@ func TestGeneratorsLookAgainWhileTheyDiffer(t *testing.T) {
 	})
 }
 
-// TestWhoServesAKilledCoordinatorIsInNobodysWay: it answers to the subjects of its own team alone.
+// TestWhoServesAKilledCoordinatorIsInNobodysWay checks that such a generator answers only to the subjects of its own
+// team.
 func TestWhoServesAKilledCoordinatorIsInNobodysWay(t *testing.T) {
 	virtually(t, func(t *testing.T) {
 		post := generators.NewMemory()
@@ -344,7 +360,7 @@ func TestWhoServesAKilledCoordinatorIsInNobodysWay(t *testing.T) {
 		go func() { served <- old.Serve(ctx, post) }()
 		gathering, killed := context.WithTimeout(ctx, 10*time.Second)
 		dead, err := generators.Gather(gathering, deaf{post}, generators.Options{Generators: 1})
-		require.NoError(t, err) // and it is not heard of again
+		require.NoError(t, err) // and it sends nothing more
 		killed()
 		defer dead.Close()
 		res, err := spread{store: &store{}, post: post, clocks: apart()[:2], clients: 8, duration: time.Second}.run(t)
@@ -355,7 +371,7 @@ func TestWhoServesAKilledCoordinatorIsInNobodysWay(t *testing.T) {
 	})
 }
 
-// deaf is the post of a coordinator that stops to answer once somebody has joined.
+// deaf is the post of a coordinator that stops answering once a generator has joined.
 type deaf struct{ generators.Post }
 
 func (d deaf) Answer(subject string, answer func([]byte, func([]byte))) (func(), error) {

@@ -12,9 +12,9 @@ const (
 	longest = 60 // bytes of the longest word for which names are suggested
 )
 
-// Nearest lists up to three of names that word may stand for, the nearest first. A name that begins with word is nearest, if word
-// has at least three bytes. Other names may differ from it in one byte of three, at least one and at most three. Nothing is near
-// an empty word, or one of more than 60 bytes.
+// Nearest lists up to three of names that word may be a misspelling of, the nearest first. A name that begins with word
+// is nearest, if word has at least three bytes. Other names may differ in a third of word's bytes, at least one and at
+// most three. There are none for an empty word, or one of more than 60 bytes.
 func Nearest(word string, names []string) (near []string) {
 	if word == "" || len(word) > longest {
 		return nil
@@ -40,7 +40,8 @@ func Nearest(word string, names []string) (near []string) {
 	return near
 }
 
-// Question returns "did you mean a, or b?" with the names nearest to word, each with before in front of it; empty if none is near.
+// Question returns "did you mean a, or b?" with the names nearest to word, each with the prefix before. It is empty if
+// there are none.
 func Question(before, word string, names []string) string {
 	near := Nearest(word, names)
 	if len(near) == 0 {
@@ -49,7 +50,7 @@ func Question(before, word string, names []string) string {
 	return "did you mean " + before + strings.Join(near, ", or "+before) + "?"
 }
 
-// Meant asks whether an unknown word was meant for one of the names nearest to it, or says to choose one of them all.
+// Meant returns a Question for an unknown word, or a list of all names to choose from.
 func Meant(word string, names []string) string {
 	return cmp.Or(Question("", word, names), "choose one of "+strings.Join(names, ", "))
 }

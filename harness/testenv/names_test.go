@@ -11,9 +11,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A test whose name begins with TestLong is left out of make test. So it has to say that it is long, and make test-long has to
-// name its package. A test of another name that says so would never run. Likewise a TestRaced is left to the race detector, which
-// has to come to its package.
+// Tests whose names begin with TestLong are left out of make test. So they must call NeedLong, and make test-long must
+// include their package. A test with another name that calls NeedLong would never run. Likewise TestRaced tests need a
+// run of the race detector in their package.
 func TestEveryTestIsRun(t *testing.T) {
 	makefile, err := os.ReadFile("../../Makefile")
 	require.NoError(t, err)
@@ -24,7 +24,7 @@ func TestEveryTestIsRun(t *testing.T) {
 		return all
 	}
 	long, raced := packages(`(?m)^\t\$\(LONG\) .*$`), packages(`(?m)^RACED(_IN)? +:=.*$`)
-	// One that is long says so first.
+	// A long test calls NeedLong first.
 	tests := regexp.MustCompile(`(?m)^func (Test(Long|Raced)?\w*)\([^{]*\{\s*(testenv\.NeedLong\(t\))?`)
 	seen := map[string]int{}
 	for _, depth := range []string{"*", "*/*", "*/*/*", "*/*/*/*"} {

@@ -1,7 +1,7 @@
-// Package testenv says which of this project's own tests a run includes, and notes what the machine lacks for the others.
+// Package testenv decides which of this project's own tests run, and records what the machine lacks for the others.
 //
-// make test runs the quick tests. make test-long runs the tests whose names begin with TestLong; these call NeedLong first.
-// make test-deep runs them as well, with larger tables.
+// make test runs the quick tests. make test-long runs the tests whose names begin with TestLong; these call NeedLong
+// first. make test-deep runs them as well, with larger tables.
 package testenv
 
 import (
@@ -13,16 +13,16 @@ import (
 
 // Environment variables that the Makefile sets.
 const (
-	tests = "DOUBLEGRANT_TESTS"           // "long" or "deep"; empty: the quick tests
-	seed  = "DOUBLEGRANT_TEST_SEED"       // a whole number that chooses the cases of this run; empty: 0
-	notes = "DOUBLEGRANT_LEFT_OUT"        // the file to which LeftOut appends; empty: none
-	whole = "DOUBLEGRANT_REQUIRE_CLIENTS" // set: nothing may be left out
+	tests      = "DOUBLEGRANT_TESTS"           // "long" or "deep"; empty: the quick tests
+	seed       = "DOUBLEGRANT_TEST_SEED"       // a whole number that chooses the cases of this run; empty: 0
+	notesFile  = "DOUBLEGRANT_LEFT_OUT"        // the file to which LeftOut appends; empty: none
+	requireAll = "DOUBLEGRANT_REQUIRE_CLIENTS" // set: nothing may be left out
 )
 
-// Deep reports whether the run takes all cases of the tables of long tests, up to an hour.
+// Deep reports whether the run includes all cases of the tables of long tests, which takes up to an hour.
 func Deep() bool { return os.Getenv(tests) == "deep" }
 
-// NeedLong skips a test that make test leaves to make test-long.
+// NeedLong skips a test unless the run includes long tests.
 func NeedLong(t testing.TB) {
 	t.Helper()
 	if os.Getenv(tests) != "long" && !Deep() {
@@ -30,8 +30,9 @@ func NeedLong(t testing.TB) {
 	}
 }
 
-// Sampled reports whether case i of a table belongs to this run, which takes one case of so many. Which one follows from the
-// seed, so that runs with other seeds take the other cases. A deep run takes every case. Fewer than two cases are all taken.
+// Sampled reports whether case i of a table belongs to this run, which takes one case in every of. The seed decides
+// which, so that runs with other seeds take other cases. A deep run takes every case. If of is less than two, all cases
+// are taken.
 func Sampled(i, of int) bool {
 	return Deep() || of < 2 || i%of == Seed()%of
 }
@@ -49,18 +50,18 @@ func Seed() int {
 	return int(n)
 }
 
-// LeftOut skips a test for which the machine lacks something, and notes what is left out and what to do about it, such as
-// "install php-redis", for the last lines of make test. It fails the test where nothing may be left out, as in CI.
+// LeftOut skips a test because the machine lacks something, and notes what is left out and the remedy, such as "install
+// php-redis", for the last lines of make test. If nothing may be left out, as in CI, it fails the test.
 func LeftOut(t testing.TB, what, remedy string) {
 	t.Helper()
-	if os.Getenv(whole) != "" {
+	if os.Getenv(requireAll) != "" {
 		t.Fatalf("%s cannot be tested: %s", what, remedy)
 	}
 	note(t, what, remedy)
 	t.Skipf("%s: %s", what, remedy)
 }
 
-// Noting returns t, whose Skipf notes what is left out as LeftOut does.
+// Noting returns t with a Skipf that also notes what is left out, as LeftOut does.
 func Noting(t testing.TB, what, remedy string) testing.TB { return noting{t, what, remedy} }
 
 type noting struct {
@@ -74,10 +75,10 @@ func (n noting) Skipf(format string, args ...any) {
 	n.TB.Skipf(format, args...)
 }
 
-// note appends a line, in one write: packages are tested side by side.
+// note appends a line to the notes in one write, since packages are tested concurrently.
 func note(t testing.TB, what, remedy string) {
 	t.Helper()
-	name := os.Getenv(notes)
+	name := os.Getenv(notesFile)
 	if name == "" {
 		return
 	}

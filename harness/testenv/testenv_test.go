@@ -25,7 +25,8 @@ func TestRunsWithOtherSeedsTakeTheOtherCases(t *testing.T) {
 	t.Setenv("DOUBLEGRANT_TESTS", "deep")
 	require.True(t, testenv.Sampled(1, 3))
 	t.Setenv("DOUBLEGRANT_TEST_SEED", "today")
-	require.PanicsWithValue(t, `DOUBLEGRANT_TEST_SEED is "today": want a whole number, 0 or more`, func() { testenv.Seed() })
+	require.PanicsWithValue(t, `DOUBLEGRANT_TEST_SEED is "today": want a whole number, 0 or more`,
+		func() { testenv.Seed() })
 }
 
 func TestWhatIsLeftOutIsNoted(t *testing.T) {
@@ -33,7 +34,9 @@ func TestWhatIsLeftOutIsNoted(t *testing.T) {
 	t.Setenv("DOUBLEGRANT_LEFT_OUT", file)
 	t.Setenv("DOUBLEGRANT_REQUIRE_CLIENTS", "")
 	t.Run("a client", func(t *testing.T) { testenv.LeftOut(t, "clients in PHP", "install php-redis") })
-	t.Run("containers", func(t *testing.T) { testenv.Noting(t, "containers", "install Docker").Skipf("no %s", "daemon") })
+	t.Run("containers", func(t *testing.T) {
+		testenv.Noting(t, "containers", "install Docker").Skipf("no %s", "daemon")
+	})
 	got, err := os.ReadFile(file)
 	require.NoError(t, err)
 	require.Equal(t, "clients in PHP: install php-redis\ncontainers: install Docker\n", string(got))

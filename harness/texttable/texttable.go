@@ -1,4 +1,4 @@
-// Package texttable prints tables for people: cells below each other, wrapped where a terminal is too narrow for them.
+// Package texttable prints tables for people. Cells are aligned, and wrapped if the terminal is too narrow for them.
 package texttable
 
 import (
@@ -15,7 +15,7 @@ const (
 	narrowest = 10 // width in runes below which no column is shrunk
 )
 
-// Width returns the width of the terminal w in columns; 0 if w is not a terminal, and lines may be of any length.
+// Width returns the width of the terminal w in columns. It is 0 if w is not a terminal, and lines may have any length.
 func Width(w io.Writer) int {
 	f, ok := w.(*os.File)
 	if !ok || !Terminal(w) {
@@ -34,14 +34,16 @@ func Terminal(w io.Writer) bool {
 	return ok && term.IsTerminal(int(f.Fd()))
 }
 
-// Table holds rows of cells; the first row has the heads. A row may have fewer cells than others. The zero value is empty.
+// Table holds rows of cells. The first row has the heads. Rows may have different numbers of cells. The zero value is
+// empty.
 type Table struct{ rows [][]string }
 
 // Add adds a row.
 func (t *Table) Add(cells ...string) { t.rows = append(t.rows, cells) }
 
-// Write writes the table in lines of at most width runes, or of any length if width is 0. Where that is too narrow the widest
-// columns shrink, to 10 runes at the least, and their cells go on below. Where even that is too wide, lines are longer than width.
+// Write writes the table in lines of at most width runes, or of any length if width is 0. If that is too narrow, the
+// widest columns shrink, down to 10 runes, and their cells are wrapped. If even that is too wide, lines are longer than
+// width.
 func (t *Table) Write(w io.Writer, width int) error {
 	widths := t.widths()
 	shrink(widths, width)
@@ -66,7 +68,7 @@ func (t *Table) widths() (all []int) {
 	return all
 }
 
-// shrink makes the widest column narrower, again and again, until all fit into width or none is wider than narrowest.
+// shrink narrows the widest column, again and again, until all fit into width or none is wider than narrowest.
 func shrink(widths []int, width int) {
 	if width <= 0 {
 		return
@@ -110,8 +112,8 @@ func writeRow(b *strings.Builder, row []string, widths []int) {
 	}
 }
 
-// Wrap breaks text into lines of at most width runes: between words, or after a dash or slash, or else in a word. Text that
-// fits is left as it is, and so is all text if width is 0.
+// Wrap breaks text into lines of at most width runes: between words, else after a dash or slash, else inside a word.
+// Text that fits is not changed, and neither is any text if width is 0.
 func Wrap(text string, width int) (lines []string) {
 	if width <= 0 {
 		return []string{text}

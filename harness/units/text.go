@@ -6,8 +6,8 @@ import (
 	"unicode/utf8"
 )
 
-// Visible replaces characters that could control a terminal or change the direction of a text: line breaks and tabs by spaces,
-// others by U+FFFD.
+// Visible replaces characters that could control a terminal or change the direction of a text: line breaks and tabs by
+// spaces, others by U+FFFD.
 func Visible(s string) string {
 	return strings.Map(func(r rune) rune {
 		switch {
@@ -20,7 +20,8 @@ func Visible(s string) string {
 	}, s)
 }
 
-// Squeeze shortens s to n runes, at least 3, and leaves out its middle: commands differ at the beginning and at the end.
+// Squeeze shortens s to n runes, at least 3, by cutting out its middle: commands differ at the beginning and at the
+// end.
 func Squeeze(s string, n int) string {
 	r := []rune(s)
 	if len(r) <= n {

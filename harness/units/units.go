@@ -9,7 +9,7 @@ import (
 	"unicode/utf8"
 )
 
-// Duration writes a length of time with three digits and the unit that suits it; from two minutes on as Clock does.
+// Duration writes a length of time with three digits and a suitable unit. From two minutes on it writes as Clock does.
 func Duration(d time.Duration) string {
 	switch a := d.Abs(); {
 	case a == 0:
@@ -27,7 +27,7 @@ func Duration(d time.Duration) string {
 	}
 }
 
-// Took writes a latency; a dash if it is zero, which means that none was measured.
+// Took writes a latency, or a dash if it is zero, which means that none was measured.
 func Took(d time.Duration) string {
 	if d == 0 {
 		return "–"
@@ -35,7 +35,7 @@ func Took(d time.Duration) string {
 	return Duration(d)
 }
 
-// Digits writes v with three digits, or as a whole number from 100 on, thousands apart.
+// Digits writes v with three digits. From 100 on it writes a whole number with commas between thousands.
 func Digits(v float64) string {
 	switch a := math.Abs(v); {
 	case a >= 99.95:
@@ -67,7 +67,7 @@ func After(d time.Duration) string {
 	return "+" + Duration(d)
 }
 
-// Count writes n with its thousands apart, such as "12,400".
+// Count writes n with commas between thousands, such as "12,400".
 func Count(n int64) string {
 	s := strconv.FormatInt(n, 10)
 	sign := ""
@@ -88,7 +88,7 @@ func Rate(v float64) string {
 	return Whole(v) + " ops/s"
 }
 
-// Number writes v with at most two decimals, and without zeros at their end.
+// Number writes v with at most two decimals, without trailing zeros.
 func Number(v float64) string {
 	s := strconv.FormatFloat(v, 'f', 2, 64)
 	for s[len(s)-1] == '0' {
@@ -133,7 +133,7 @@ func Plural(n int64, one, many string) string {
 	return Count(n) + " " + many
 }
 
-// Clip shortens s to n runes, at least 1, of which the last is then an ellipsis.
+// Clip shortens s to n runes, at least 1, with an ellipsis at the end.
 func Clip(s string, n int) string {
 	if utf8.RuneCountInString(s) <= n {
 		return s
@@ -141,7 +141,7 @@ func Clip(s string, n int) string {
 	return string([]rune(s)[:n-1]) + "…"
 }
 
-// And joins words as a sentence does: "a, b and c".
+// And joins words as in a sentence: "a, b and c".
 func And(words []string) string {
 	if len(words) < 2 {
 		return strings.Join(words, "")

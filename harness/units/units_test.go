@@ -9,7 +9,8 @@ import (
 
 func TestDurationsForPeople(t *testing.T) {
 	for d, want := range map[time.Duration]string{
-		0: "0 s", 12: "12 ns", 4200: "4.20 µs", 999_960: "1,000 µs", 15 * time.Millisecond: "15.0 ms", 1480 * time.Millisecond: "1.48 s", 90 * time.Second: "90.0 s",
+		0: "0 s", 12: "12 ns", 4200: "4.20 µs", 999_960: "1,000 µs", 15 * time.Millisecond: "15.0 ms",
+		1480 * time.Millisecond: "1.48 s", 90 * time.Second: "90.0 s",
 		125 * time.Second: "2:05", 3725 * time.Second: "1:02:05", -20 * time.Millisecond: "-20.0 ms",
 	} {
 		require.Equal(t, want, Duration(d))

@@ -11,19 +11,20 @@ import (
 )
 
 const (
-	maxNamed = 6  // the most faults whose names stand in a chart; with more, numbers do
+	maxNamed = 6  // the most faults that a chart shows by name; if there are more, it shows numbers
 	maxKeyed = 40 // entries of the key to the numbers
 )
 
-// band is a span of time in which faults act. It is filled once, however many act.
+// band is a span of time in which faults act. It is drawn once, however many faults act in it.
 type band struct {
 	class    string
 	from, to time.Duration
 	faults   []string // a text for each fault, without repetitions
 }
 
-// bandsOf divides the time of the faults into bands: those in which a fault cuts the client group off, those in which another is
-// in force, and those in which one heals. Group -1 means no group. A fault whose end was not seen heals until end.
+// bandsOf divides the time of the faults into bands: those in which a fault cuts the client group off, those in which
+// another fault is in force, and those in which one heals. Group -1 means no group. A fault without a recorded end
+// heals until end.
 func bandsOf(faults []harness.Fault, group int, end time.Duration) []band {
 	var times []time.Duration
 	for _, f := range faults {
@@ -51,7 +52,8 @@ func bandIn(faults []harness.Fault, group int, from, to, end time.Duration) band
 	rank := []string{"", "band after", "band", "band cut"}
 	for i, f := range faults {
 		class, say := "", ""
-		heal, span := healsFrom(f, end), fmt.Sprintf("%d %s, %s to %s", i+1, f.Name, units.At(f.Start), units.At(f.Heal))
+		heal, span := healsFrom(f, end), fmt.Sprintf("%d %s, %s to %s", i+1, f.Name, units.At(f.Start),
+			units.At(f.Heal))
 		if f.Heal == 0 {
 			span = fmt.Sprintf("%d %s, from %s on: the record stops before its heal", i+1, f.Name, units.At(f.Start))
 		}
@@ -61,7 +63,8 @@ func bandIn(faults []harness.Fault, group int, from, to, end time.Duration) band
 		case force:
 			class, say = "band", span
 		case max(f.Start, heal) <= from && to <= healsUntil(f, end):
-			class, say = "band after", fmt.Sprintf("%d %s heals, %s to %s", i+1, f.Name, units.At(heal), units.At(healsUntil(f, end)))
+			class, say = "band after", fmt.Sprintf("%d %s heals, %s to %s", i+1, f.Name, units.At(heal),
+				units.At(healsUntil(f, end)))
 		default:
 			continue
 		}
@@ -97,7 +100,7 @@ func unionOf(a, b []string) []string {
 	return a
 }
 
-// bands shades the time of the faults, and more lightly the time from the heal until the system was whole again. Bands of faults
+// bands shades the time of the faults, and more lightly the time from the heal until the system was whole again. Faults
 // that cut the client group off are marked. Group -1 means no group.
 func (f *frame) bands(faults []harness.Fault, group int, top, bottom float64) {
 	for _, b := range bandsOf(faults, group, f.to) {
@@ -105,7 +108,7 @@ func (f *frame) bands(faults []harness.Fault, group int, top, bottom float64) {
 	}
 }
 
-// FaultKey returns a line that tells which number in a chart is which fault. It is empty if the chart has the names.
+// FaultKey returns a line that explains the fault numbers in a chart. It is empty if the chart shows names.
 func FaultKey(faults []harness.Fault) string {
 	if len(faults) <= maxNamed {
 		return ""

@@ -8,7 +8,8 @@ import (
 	"github.com/doublegrant/doublegrant/harness/units"
 )
 
-// beliefBar is a client's belief in pixels: from its beginning at from, over the end of the lease, to where the client lets go.
+// beliefBar is a client's belief that it holds a lock, in pixels: from its beginning, past the end of the lease, to its
+// end.
 type beliefBar struct {
 	interleave.Belief
 	from, lease, to float64
@@ -20,7 +21,7 @@ type sharedHold struct {
 	from, to float64
 }
 
-// placeBeliefs finds the place of each belief.
+// placeBeliefs computes the position of each belief.
 func (l *Sequence) placeBeliefs(c Story) {
 	for _, g := range c.Beliefs(c.Clients) {
 		if g.From >= len(l.places) || !l.has(g.Client) {
@@ -35,12 +36,13 @@ func (l *Sequence) placeBeliefs(c Story) {
 	}
 }
 
-// placeOverlaps finds the place of each overlap that the checker judged. Those of messages are left out: no client believes that it
-// holds one.
+// placeOverlaps computes the position of each overlap that the checker judged. Overlaps of messages are left out, since
+// no client believes that it holds a message.
 func (l *Sequence) placeOverlaps(c Story) {
 	l.key = c.Anomaly.Key
 	for _, o := range c.Anomaly.Overlaps() {
-		s := sharedHold{a: interleave.ClientOf(o.With, c.Clients), b: interleave.ClientOf(o.Client, c.Clients), to: l.end}
+		a, b := interleave.ClientOf(o.With, c.Clients), interleave.ClientOf(o.Client, c.Clients)
+		s := sharedHold{a: a, b: b, to: l.end}
 		if o.To > 0 {
 			s.to = l.y(c.StepAt(o.To, 0))
 		}
@@ -50,36 +52,37 @@ func (l *Sequence) placeOverlaps(c Story) {
 			begun++
 		}
 		if l.hasBar(s.a) && l.hasBar(s.b) && s.from < s.to {
-			l.both = append(l.both, s)
+			l.overlaps = append(l.overlaps, s)
 		}
 	}
 }
 
-// hasBar reports whether a client has a bar of the anomaly's lock.
+// hasBar reports whether a client has a bar for the anomaly's lock.
 func (l *Sequence) hasBar(client int) bool {
 	return slices.ContainsFunc(l.bars, func(b beliefBar) bool { return b.Client == client && b.Key == l.key })
 }
 
-// drawOverlaps marks the field between two clients while both certainly hold one lock.
+// drawOverlaps marks the area between two clients while both certainly hold one lock.
 func (l *Sequence) drawOverlaps() {
-	for _, s := range l.both {
+	for _, s := range l.overlaps {
 		left, right := min(s.a, s.b), max(s.a, s.b)
 		l.rect("overlap", l.lane(left), l.lane(right), s.from, s.to,
 			fmt.Sprintf("client %d and client %d both certainly hold %s", left+1, right+1, keyName(l.key)))
 	}
 }
 
-// drawBars draws on each lane the locks that its client has: full while the lease lasts, hollow after it, and in the colour of
-// alarm while another client has the lock, too.
+// drawBars draws on each lane the locks that its client holds: filled during the lease, hollow after it, and in the
+// alarm colour while another client holds the lock as well.
 func (l *Sequence) drawBars() {
 	for _, b := range l.bars {
-		l.drawBar("grip", b.Client, b.from, b.lease, fmt.Sprintf("client %d has %s, as far as it knows", b.Client+1, keyName(b.Key)))
+		l.drawBar("grip", b.Client, b.from, b.lease,
+			fmt.Sprintf("client %d has %s, as far as it knows", b.Client+1, keyName(b.Key)))
 		if b.outlastsLease() {
 			l.drawBar("grip over", b.Client, b.lease, b.to,
 				fmt.Sprintf("the lease is over, client %d has not given %s up", b.Client+1, keyName(b.Key)))
 		}
 	}
-	for _, s := range l.both {
+	for _, s := range l.overlaps {
 		l.drawBar("grip two", s.a, s.from, s.to, "")
 		l.drawBar("grip two", s.b, s.from, s.to, "")
 	}
@@ -89,13 +92,14 @@ func (l *Sequence) drawBars() {
 func (b beliefBar) outlastsLease() bool { return b.to > b.lease }
 
 func (l *Sequence) drawBar(class string, client int, from, to float64, title string) {
-	path := fmt.Sprintf("M%[1]s,0 H%[2]s V%[3]s H%[1]s Z", units.Number(-halfBar), units.Number(halfBar), units.Number(to-from))
+	path := fmt.Sprintf("M%[1]s,0 H%[2]s V%[3]s H%[1]s Z", units.Number(-halfBar), units.Number(halfBar),
+		units.Number(to-from))
 	l.mark(class, l.lane(client), from, path, title)
 }
 
 func keyName(key string) string { return units.Clip(units.Visible(key), 60) }
 
-// Legend explains the kinds of bars that the picture has.
+// Legend explains the kinds of bars in the picture.
 func (l *Sequence) Legend() []LegendKey {
 	if len(l.bars) == 0 {
 		return nil
@@ -107,7 +111,7 @@ func (l *Sequence) Legend() []LegendKey {
 			break
 		}
 	}
-	if len(l.both) > 0 {
+	if len(l.overlaps) > 0 {
 		all = append(all, LegendKey{"two", "two clients certainly hold it at once"})
 	}
 	return all

@@ -4,8 +4,8 @@ import (
 	"github.com/doublegrant/doublegrant/harness/units"
 )
 
-// Drawing is one SVG picture. The plot takes all the width there is, with x in percent and y in pixels, so that text keeps its
-// size on every screen. Left of it is a column of fixed width for labels.
+// Drawing is one SVG picture. The plot takes the available width, with x in percent and y in pixels, so that text has
+// the same size on every screen. To its left is a column of fixed width for labels.
 type Drawing struct {
 	Label  string // the content of the picture, in a few words
 	Height int
@@ -21,16 +21,17 @@ type Shape struct {
 	X, Y, W, H string
 	Anchor     string
 	Text       string
-	Tail       string // second text after words, with a class of its own
+	Tail       string // second text after words, with its own class
 	TailClass  string
 	Title      string // shown when the pointer rests on it
-	D          string // path data: of a path on a plane 1000 wide and as high as the drawing, of a mark in pixels around (X, Y)
+	// D is path data: of a path on a plane 1000 wide and as high as the drawing, of a mark in pixels around (X, Y).
+	D string
 }
 
-// narrow is the width in pixels of the narrowest plot for which labels are laid out.
+// narrow is the width in pixels of the narrowest plot that labels are laid out for.
 const narrow = 560
 
-// letter is the width of a letter of a label, in pixels; most letters are narrower.
+// letter is the width that is assumed for a letter of a label, in pixels. Most letters are narrower.
 const letter = 6.6
 
 func percent(v float64) string { return units.Number(v) + "%" }
@@ -59,8 +60,8 @@ func (d *Drawing) dot(class string, x, y float64, title string) {
 	d.Plot = append(d.Plot, Shape{Tag: "dot", Class: class, X: percent(x), Y: pixels(y), Title: title})
 }
 
-// words writes one or two texts from x1 to x2 percent. Where there is too little room their ends are cut; the whole texts show
-// when the pointer rests on them.
+// words writes one or two texts from x1 to x2 percent. If there is too little room their ends are cut. The whole texts
+// show when the pointer rests on them.
 func (d *Drawing) words(class string, x1, x2, y, height float64, text, tailClass, tail string) {
 	d.Plot = append(d.Plot, Shape{
 		Tag: "words", Class: class, X: percent(x1), Y: pixels(y), W: percent(x2 - x1), H: pixels(height),
@@ -91,8 +92,8 @@ func width(s string) float64 {
 	return (float64(len([]rune(s)))*letter + 8) / narrow * 100
 }
 
-// lanes distributes labels over as few rows as keep them apart. Labels come from left to right. Each entry is the end of the last
-// label in a row, in percent.
+// lanes distributes labels over as few rows as possible without overlaps. Labels come from left to right. Each entry is
+// the end of the last label in a row, in percent.
 type lanes []float64
 
 // put returns the row of a label that begins at x and is w wide, both in percent.

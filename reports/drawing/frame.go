@@ -16,18 +16,18 @@ const (
 	axisHeight = 22 // height of the time axis below a plot
 )
 
-// frame is a drawing with a time axis and the plane above it on which values are drawn.
+// frame is a drawing with a time axis and a plane above it for values.
 type frame struct {
 	Drawing
 	from, to    time.Duration
 	top, bottom float64 // of the plane
 }
 
-// newFrame makes a frame with a plane of the given height. Above it is the room that the names of the faults need.
+// newFrame makes a frame with a plane of the given height, and room above it for the names of the faults.
 func newFrame(label string, from, to time.Duration, height int, faults []harness.Fault) *frame {
 	f := &frame{Drawing: Drawing{Label: label, Margin: 84}, from: from, to: max(to, from+time.Millisecond)}
 	f.top = 6
-	f.name(faults)
+	f.nameFaults(faults)
 	f.bottom = f.top + float64(height)
 	f.Height = int(f.bottom) + axisHeight
 	return f
@@ -38,8 +38,8 @@ func (f *frame) x(t time.Duration) float64 {
 	return 100 * min(1, max(0, float64(t-f.from)/float64(f.to-f.from)))
 }
 
-// name writes the names of the faults above the plane, or their numbers if there are many.
-func (f *frame) name(faults []harness.Fault) {
+// nameFaults writes the names of the faults above the plane, or their numbers if there are many.
+func (f *frame) nameFaults(faults []harness.Fault) {
 	var rows lanes
 	for i, fault := range faults {
 		label := fmt.Sprintf("%d %s", i+1, units.Clip(fault.Name, 32))
@@ -56,7 +56,7 @@ func (f *frame) name(faults []harness.Fault) {
 	}
 }
 
-// edges draws lines where faults begin and where their heal begins, in front of curves that hide the bands.
+// edges draws lines where faults begin and where their heals begin. They are in front of curves that hide the bands.
 func (f *frame) edges(faults []harness.Fault, top, bottom float64) {
 	for _, fault := range faults {
 		f.line("band-edge", f.x(fault.Start), top, f.x(fault.Start), bottom)
@@ -66,7 +66,7 @@ func (f *frame) edges(faults []harness.Fault, top, bottom float64) {
 	}
 }
 
-// timeAxis draws the axis with at most nine ticks. sign stands before each label.
+// timeAxis draws the axis with at most nine ticks. sign precedes each label.
 func (f *frame) timeAxis(sign string) {
 	f.line("axis", 0, f.bottom, 100, f.bottom)
 	step := timeTickEvery(f.to-f.from, 8)
@@ -105,7 +105,8 @@ func timeTickEvery(span time.Duration, n int) time.Duration {
 	}
 }
 
-// timeTick writes the label of a tick at t, in the unit that suits end, with as many digits as tell it from a tick one step away.
+// timeTick writes the label of a tick at t, in a unit that suits end, with enough digits to distinguish it from the
+// next tick.
 func timeTick(t, end, step time.Duration) string {
 	switch {
 	case end >= 2*time.Minute && step >= time.Second:
@@ -132,7 +133,7 @@ func decimal(t, unit, step time.Duration) string {
 	return s
 }
 
-// linear draws a value axis from 0 to at least peak and returns the y of a value.
+// linear draws a value axis from 0 to at least peak. It returns the function from a value to its y.
 func (f *frame) linear(top, bottom, peak float64, lines int) func(float64) float64 {
 	step := valueTickEvery(peak, lines)
 	high := step * max(1, math.Ceil(peak/step-0.02))
@@ -160,7 +161,7 @@ func valueTickEvery(peak float64, n int) float64 {
 	return 10 * unit
 }
 
-// logarithmic draws an axis of latencies by decades around low and high and returns the y of a latency.
+// logarithmic draws a latency axis with decades around low and high. It returns the function from a latency to its y.
 func (f *frame) logarithmic(low, high time.Duration) func(time.Duration) float64 {
 	from := math.Floor(math.Log10(float64(max(low, time.Microsecond))))
 	to := max(from+1, math.Ceil(math.Log10(float64(max(high, time.Microsecond)))))
@@ -178,7 +179,7 @@ func (f *frame) logarithmic(low, high time.Duration) func(time.Duration) float64
 	return y
 }
 
-// decade writes a power of ten of a nanosecond.
+// decade writes a power of ten of a nanosecond with its unit.
 func decade(d time.Duration) string {
 	switch {
 	case d >= time.Second:

@@ -24,7 +24,7 @@ func TestLanesKeepLabelsApart(t *testing.T) {
 	require.Equal(t, 0, l.put(10, 10))
 }
 
-// Two ticks beside each other have different labels, also far behind the beginning.
+// Adjacent ticks have different labels, even long after the beginning.
 func TestTicksHaveTheDigitsTheyNeed(t *testing.T) {
 	const us = time.Microsecond
 	for _, c := range []struct {

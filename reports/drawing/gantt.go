@@ -17,23 +17,23 @@ const (
 	barHigh = 14
 )
 
-// gantt draws the operations of an anomaly, a row for each client, on a clock that starts at the first Call.
+// gantt draws the operations of an anomaly, one row for each client. Its clock starts at the first Call.
 type gantt struct {
 	*frame
-	axis    cutAxis
-	zero    time.Duration
-	meta    harness.Meta
-	key     string
-	clients []int
-	ops     []harness.Op
-	spans   []harness.Span    // what the checker judged
-	both    []harness.Overlap // when two certainly held it
+	axis     cutAxis
+	zero     time.Duration
+	meta     harness.Meta
+	key      string
+	clients  []int
+	ops      []harness.Op
+	spans    []harness.Span    // the spans that the checker judged
+	overlaps []harness.Overlap // the times in which two owners certainly held the key
 }
 
 // newGantt prepares the picture of an anomaly with at least one operation.
 func newGantt(a harness.Anomaly, meta harness.Meta) *gantt {
 	ops := Shown(a.Ops)
-	g := &gantt{meta: meta, ops: ops, zero: ops[0].Call, key: a.Key, spans: a.Spans, both: a.Overlaps()}
+	g := &gantt{meta: meta, ops: ops, zero: ops[0].Call, key: a.Key, spans: a.Spans, overlaps: a.Overlaps()}
 	g.frame = newFrame("the operations over time", 0, 0, 0, nil)
 	g.Margin = 128
 	g.scale()
@@ -45,7 +45,7 @@ func newGantt(a harness.Anomaly, meta harness.Meta) *gantt {
 	return g
 }
 
-// Anomaly draws the operations of an anomaly, and who held its key meanwhile.
+// Anomaly draws the operations of an anomaly, and who held its key at the time.
 func Anomaly(a harness.Anomaly, meta harness.Meta) Drawing {
 	if len(a.Ops) == 0 {
 		return Drawing{}
@@ -74,7 +74,7 @@ func (g *gantt) strips() {
 	}
 }
 
-// ticks draws the time axis, with gaps where time is left out. It leaves out labels that would touch another.
+// ticks draws the time axis, with gaps where time is left out. It omits labels that would touch another.
 func (g *gantt) ticks() {
 	if len(g.axis.cuts) == 0 {
 		g.timeAxis("+")
@@ -102,27 +102,28 @@ func (g *gantt) ticks() {
 	}
 }
 
-// Shown returns the operations of an anomaly that fit a page, in order of Call.
+// Shown returns the operations of an anomaly that fit on a page, in order of Call.
 func Shown(ops []harness.Op) []harness.Op {
 	ops = slices.Clone(ops[:min(len(ops), maxOps)])
 	slices.SortStableFunc(ops, func(a, b harness.Op) int { return int(a.Call - b.Call) })
 	return ops
 }
 
-// scale sets the time axis: it spans the operations and, unless that would dwarf them, the end of the overlap.
+// scale sets the time axis. It spans the operations and the end of the overlap, unless that would make the operations
+// too small.
 func (g *gantt) scale() {
 	end := g.zero
 	for _, op := range g.ops {
 		end = max(end, op.Return)
 	}
 	span := max(end-g.zero, 10*time.Microsecond)
-	for _, o := range g.both {
+	for _, o := range g.overlaps {
 		if o.To > 0 {
 			span = max(span, min(o.To-g.zero, 3*span))
 		}
 	}
 	var both []timeCut
-	for _, o := range g.both {
+	for _, o := range g.overlaps {
 		both = append(both, timeCut{o.From - g.zero, o.To - g.zero})
 		if o.To == 0 {
 			both[len(both)-1].to = span
@@ -143,7 +144,7 @@ func (g *gantt) moments(span time.Duration) []time.Duration {
 	for _, s := range g.spans {
 		all = append(all, s.From-g.zero, s.To-g.zero)
 	}
-	for _, o := range g.both {
+	for _, o := range g.overlaps {
 		all = append(all, o.From-g.zero, o.To-g.zero)
 	}
 	return slices.DeleteFunc(all, func(t time.Duration) bool { return t < 0 || t > span })
@@ -196,19 +197,21 @@ func (g *gantt) bars(client int, y float64) {
 	for _, op := range g.ops {
 		if op.Client == client {
 			g.rect("op "+OutcomeClass(op), g.at(op.Call), g.at(op.Return), y, y+barHigh,
-				fmt.Sprintf("%s, %s to %s (%s)", describeOp(op), units.At(op.Call), units.At(op.Return), units.Duration(op.Return-op.Call)))
+				fmt.Sprintf("%s, %s to %s (%s)", describeOp(op), units.At(op.Call), units.At(op.Return),
+					units.Duration(op.Return-op.Call)))
 		}
 	}
 }
 
-// highlight marks the time in which two owners hold the same key.
+// highlight marks the time in which two owners held the same key.
 func (g *gantt) highlight() {
-	for _, o := range g.both {
-		g.rect("overlap", g.at(o.From), g.end(o.Span), g.top, g.bottom, fmt.Sprintf("two owners from %s%s", units.At(o.From), untilWords(o.Span)))
+	for _, o := range g.overlaps {
+		g.rect("overlap", g.at(o.From), g.end(o.Span), g.top, g.bottom,
+			fmt.Sprintf("two owners from %s%s", units.At(o.From), untilWords(o.Span)))
 	}
 }
 
-// end returns the position at which a span ends; the right edge if nothing ends it.
+// end returns the position of the end of a span: the right edge if it has none.
 func (g *gantt) end(s harness.Span) float64 {
 	if s.To == 0 {
 		return 100

@@ -29,21 +29,21 @@ const (
 	cross     = "M-6,-6 L6,6 M-6,6 L6,-6"
 )
 
-// Sequence draws a counterexample as a sequence diagram: a vertical line for each client and one for Redis, with time running
-// downwards. All texts stand in one column between the clients and Redis, where they cross no lane.
+// Sequence draws a counterexample as a sequence diagram: a vertical line for each client and one for Redis, with time
+// running downwards. All texts are in one column between the clients and Redis, where they cross no lane.
 type Sequence struct {
 	Drawing
-	lines   []Line
-	places  []rowPosition
-	bars    []beliefBar
-	key     string       // of the anomaly
-	both    []sharedHold // as the checker judged
-	clients int
-	end     float64 // y at which the lanes end
+	lines    []Line
+	places   []rowPosition
+	bars     []beliefBar
+	key      string       // of the anomaly
+	overlaps []sharedHold // as the checker judged
+	clients  int
+	end      float64 // y at which the lanes end
 }
 
-// rowPosition holds the y positions of a line: its borders, the arrow to Redis and the arrow back. In a line without arrows both
-// are at the middle.
+// rowPosition holds the y positions of a line of the counterexample: its borders, the arrow to Redis and the arrow
+// back. In a line without arrows both arrows are at the middle.
 type rowPosition struct{ top, call, reply, bottom float64 }
 
 // Draw draws the first lines of a counterexample.
@@ -67,7 +67,7 @@ func (c Story) Draw() *Sequence {
 // Lines returns the number of lines that are drawn.
 func (l *Sequence) Lines() int { return len(l.lines) }
 
-// arrange finds the place of every line.
+// arrange computes the position of every line.
 func (l *Sequence) arrange() {
 	y := headHigh
 	for _, one := range l.lines {
@@ -82,7 +82,7 @@ func (l *Sequence) arrange() {
 	l.Height = int(l.end) + 4
 }
 
-// flatPosition returns the place of a line without arrows. Its text may take a second row.
+// flatPosition returns the position of a line without arrows. Its text may take a second row.
 func (l *Sequence) flatPosition(y float64, one Line) rowPosition {
 	high := lineHigh
 	if units.Letters(one.describeDeed())+units.Letters(one.Belief)+1 > l.room() {
@@ -91,7 +91,7 @@ func (l *Sequence) flatPosition(y float64, one Line) rowPosition {
 	return rowPosition{top: y, call: y + high/2, reply: y + high/2, bottom: y + high}
 }
 
-// arrowedPosition returns the place of a command and its reply.
+// arrowedPosition returns the position of a command and its reply.
 func (l *Sequence) arrowedPosition(y float64, one Line) rowPosition {
 	p := rowPosition{top: y, call: y + callAt, reply: y + replyAt}
 	if one.Reply == "" {
@@ -109,7 +109,7 @@ func (l *Sequence) isExchange(one Line) bool { return one.kind == asks && l.has(
 
 func (l *Sequence) has(client int) bool { return client >= 0 && client < l.clients }
 
-// fits reports whether reply and belief fit beside each other.
+// fits reports whether reply and belief fit side by side.
 func (l *Sequence) fits(one Line) bool {
 	return one.Reply != "" && units.Letters(one.Reply)+units.Letters(one.Belief)+2 <= l.room()
 }
@@ -129,7 +129,7 @@ func (l *Sequence) column() float64 { return l.lane(l.clients-1) + 2.8 }
 // room returns the number of letters that always fit into a row of the column.
 func (l *Sequence) room() int { return int((textEnd - l.column()) / 100 * slim / letter) }
 
-// y returns the position at which a step begins; for Never the end of the lanes.
+// y returns the position at which a step begins. For Never it is the end of the lanes.
 func (l *Sequence) y(step int) float64 {
 	if step == interleave.Never || step >= len(l.places) {
 		return l.end
@@ -137,7 +137,7 @@ func (l *Sequence) y(step int) float64 {
 	return l.places[step].call
 }
 
-// lanes draws the lifelines, each with its name, to where its client crashes.
+// lanes draws the lifelines with their names. A client's lifeline ends where the client crashes.
 func (l *Sequence) lanes() {
 	for c := range l.clients {
 		end := l.end
@@ -163,7 +163,7 @@ func (l *Sequence) draw(one Line, p rowPosition) {
 	case l.isExchange(one):
 		l.exchange(one, p)
 	case l.has(one.Client):
-		l.alone(one, p)
+		l.localStep(one, p)
 	default:
 		class := "moves"
 		if one.kind != world {
@@ -203,13 +203,13 @@ func (l *Sequence) row(class string, y float64, text, tailClass, tail string) {
 	l.words(class, l.column(), textEnd, y-textHigh-1, textHigh, text, tailClass, tail)
 }
 
-// flow writes what happened in a line without arrows, in up to two rows.
+// flow writes the text of a line without arrows, in up to two rows.
 func (l *Sequence) flow(class string, p rowPosition, one Line) {
 	l.words("wrap "+class, l.column(), textEnd, p.top, p.bottom-p.top, one.describeDeed(), one.tailClass(), one.Belief)
 }
 
-// alone draws what a client does without Redis, and its crash, joined to its lane.
-func (l *Sequence) alone(one Line, p rowPosition) {
+// localStep draws a step that a client takes without Redis, or its crash, and joins it to the client's lane.
+func (l *Sequence) localStep(one Line, p rowPosition) {
 	l.line("lead", l.lane(one.Client), p.call, l.column()-0.8, p.call)
 	class := "step-name"
 	if one.kind == dies {
@@ -221,7 +221,7 @@ func (l *Sequence) alone(one Line, p rowPosition) {
 	l.flow(class, p, one)
 }
 
-// tailClass returns the class for what the client believes.
+// tailClass returns the CSS class of the client's belief.
 func (l Line) tailClass() string {
 	if l.Guilty {
 		return "belief guilty"
@@ -229,7 +229,7 @@ func (l Line) tailClass() string {
 	return "belief"
 }
 
-// describeDeed returns what happened in a line without arrows.
+// describeDeed returns the text of a line without arrows.
 func (l Line) describeDeed() string {
 	s := l.Command
 	if l.kind == probe {

@@ -23,29 +23,33 @@ func TestGuiltyLinesAreThoseOfTheAnomaly(t *testing.T) {
 func TestOnlyOverlapsThatWereJudgedRaiseTheAlarm(t *testing.T) {
 	c := analysistest.BlindDel()
 	l := Story{c, 3}.Draw()
-	require.Len(t, l.both, 1, "client 1 has not let go, but its lease is over")
-	require.Equal(t, sharedHold{a: 1, b: 2, from: l.places[5].reply, to: l.places[6].call}, l.both[0], "from the second grant to the release")
+	require.Len(t, l.overlaps, 1, "client 1 has not let go, but its lease is over")
+	require.Equal(t, sharedHold{a: 1, b: 2, from: l.places[5].reply, to: l.places[6].call}, l.overlaps[0],
+		"from the second grant to the release")
 	require.Len(t, l.Legend(), 3)
 	m := Story{analysistest.LostGrant(), 4}.Draw()
-	require.Equal(t, m.end, m.both[0].to, "nothing ends it before the picture does")
+	require.Equal(t, m.end, m.overlaps[0].to, "nothing ends it before the picture does")
 	c.Anomaly.Spans = nil
-	require.Empty(t, Story{c, 3}.Draw().both, "what clients believe is not judged again")
+	require.Empty(t, Story{c, 3}.Draw().overlaps, "what clients believe is not judged again")
 	require.Empty(t, Story{analysistest.Stuck(), 2}.Draw().Legend())
 }
 
 func TestMarksOfMessagesAreNoBars(t *testing.T) {
 	c := analysistest.DedupRace()
 	for i, op := range c.Anomaly.Ops {
-		c.Anomaly.Spans = append(c.Anomaly.Spans, harness.Span{Client: op.Client, Owner: i, From: op.Return, To: op.Call + op.TTL, Until: harness.LeaseEnds})
+		c.Anomaly.Spans = append(c.Anomaly.Spans,
+			harness.Span{Client: op.Client, Owner: i, From: op.Return, To: op.Call + op.TTL, Until: harness.LeaseEnds})
 	}
 	require.NotEmpty(t, c.Anomaly.Overlaps())
-	require.Empty(t, Story{c, 3}.Draw().both)
+	require.Empty(t, Story{c, 3}.Draw().overlaps)
 }
 
 func TestLinesLieBelowEachOther(t *testing.T) {
 	for name, story := range map[string]Story{
-		"immortal": {analysistest.Immortal(), 3}, "race": {analysistest.DedupRace(), 3}, "blind": {analysistest.BlindDel(), 3},
-		"stuck": {analysistest.Stuck(), 2}, "failover": {analysistest.LostGrant(), 4}, "evil": {analysistest.Hostile("</svg>\x00"), 2},
+		"immortal": {analysistest.Immortal(), 3}, "race": {analysistest.DedupRace(), 3},
+		"blind": {analysistest.BlindDel(), 3},
+		"stuck": {analysistest.Stuck(), 2}, "failover": {analysistest.LostGrant(), 4},
+		"evil": {analysistest.Hostile("</svg>\x00"), 2},
 	} {
 		l := story.Draw()
 		require.Len(t, l.places, min(maxDrawn, len(story.Steps)), name)

@@ -7,7 +7,7 @@ import (
 	"github.com/doublegrant/doublegrant/harness/units"
 )
 
-// Memory draws resident memory over time, under load and between runs; nil if there are too few samples.
+// Memory draws resident memory over time, under load and between runs. It returns nil if there are too few samples.
 func Memory(m tally.Memory, elapsed time.Duration) *Drawing {
 	const enough = 10
 	if len(m.Load.All) < enough {

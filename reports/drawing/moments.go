@@ -14,23 +14,23 @@ type Moment struct {
 	Line
 	Top, Bottom int // where the picture shows the step, in pixels
 	Clients     []ClientState
-	Looked      bool        // what is stored is known
+	Looked      bool        // whether Stored is known
 	Stored      []StoredKey // what is stored
-	More        int64       // number of keys beside them
+	More        int64       // number of further keys
 }
 
-// ClientState says what a client takes for true after a step.
+// ClientState says what a client believes after a step.
 type ClientState struct {
 	Who    string
 	Belief string // empty: nothing yet
 	Over   bool   // a lease that it relies on is over
-	New    bool   // the step brought it about
+	New    bool   // the step caused it
 }
 
 // StoredKey is a key of the store after a step.
 type StoredKey struct {
 	interleave.Stored
-	New bool // the step brought it about
+	New bool // the step caused it
 }
 
 // Moments returns the states after the steps that the picture shows, in their order.
@@ -61,14 +61,15 @@ func (l *Sequence) Moments(c Story) []Moment {
 	return all
 }
 
-// isOverdue reports whether the client goes by a lease that is over after a step.
+// isOverdue reports whether the client relies on a lease that has ended by the given step.
 func isOverdue(beliefs []interleave.Belief, client, step int) bool {
 	return slices.ContainsFunc(beliefs, func(b interleave.Belief) bool {
-		return b.Client == client && b.LeaseEnds != interleave.Never && b.LeaseEnds <= step && (b.To == interleave.Never || b.To > step)
+		return b.Client == client && b.LeaseEnds != interleave.Never && b.LeaseEnds <= step &&
+			(b.To == interleave.Never || b.To > step)
 	})
 }
 
-// setStored takes what is stored, and compares it with what was stored before.
+// setStored sets what is stored, and marks what was not stored before.
 func (m *Moment) setStored(s *interleave.Store, before []StoredKey) {
 	if s == nil {
 		return

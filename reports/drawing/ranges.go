@@ -8,14 +8,14 @@ import (
 )
 
 const (
-	rangeRow  = 42 // pixels of a row: its name, and below it the trials
-	rangeName = 15 // of these, pixels of the name
+	rangeRow  = 42 // height in pixels of a row: its name, and the trials below it
+	rangeName = 15 // height in pixels of the name
 )
 
 // Range holds the values of one condition of an experiment.
 type Range struct {
 	Name             string
-	Says             string // the range in words; empty: nothing can be said
+	Says             string // the range in words; empty: it is unknown
 	Min, Median, Max float64
 	Trials           []Trial
 }
@@ -26,7 +26,8 @@ type Trial struct {
 	Value  float64
 }
 
-// Ranges draws every trial of every row as a dot, the span from least to largest as a bar and the median as a stroke.
+// Ranges draws every trial of every row as a dot, the span from the least to the largest as a bar and the median as a
+// stroke.
 func Ranges(label string, rows []Range) Drawing {
 	d := Drawing{Label: label, Margin: 12, Height: len(rows)*rangeRow + axisHeight}
 	top := 0.0
@@ -58,7 +59,7 @@ func Ranges(label string, rows []Range) Drawing {
 	return d
 }
 
-// roundUp returns the least number that has one digit and zeros and is at least v; 1 for 0.
+// roundUp returns the least number of at least v that is one digit followed by zeros. It is 1 for 0.
 func roundUp(v float64) float64 {
 	if v <= 0 {
 		return 1

@@ -7,7 +7,7 @@ import (
 	"github.com/doublegrant/doublegrant/harness/analysis"
 )
 
-// Run holds what the charts over time show of a run.
+// Run holds the data of the charts over time of a run.
 type Run struct {
 	Stats  analysis.Stats
 	Faults []harness.Fault // in order of Start, which is how they are numbered

@@ -15,9 +15,9 @@ const (
 // timeCut is a span of time that is not drawn.
 type timeCut struct{ from, to time.Duration }
 
-// quietCuts finds the spans between moments that are worth leaving out. Each is at least a tenth of the whole and three times as long
-// as the longest one that stays; together they are at least three fifths. A margin stays at both ends of each. The spans in seen
-// are never left out, and get an eighth of the picture if possible.
+// quietCuts finds the spans between moments that are worth leaving out. Each is at least a tenth of the whole and three
+// times as long as the longest remaining one. Together they are at least three fifths. A margin remains at both ends of
+// each. The spans in seen are never left out, and get an eighth of the picture if possible.
 func quietCuts(moments []time.Duration, seen []timeCut) []timeCut {
 	gaps := gapsOf(moments, seen)
 	var best []timeCut
@@ -75,7 +75,7 @@ type cutAxis struct {
 // shown returns how much time is drawn.
 func (s cutAxis) shown() time.Duration { return s.to - s.from - totalLength(s.cuts) }
 
-// x returns the position of time t, in percent. A time inside a cut lies in proportion inside its strip.
+// x returns the position of time t, in percent. A time inside a cut has a position inside the cut's strip.
 func (s cutAxis) x(t time.Duration) float64 {
 	t = min(s.to, max(s.from, t))
 	scale := (100 - cutWidth*float64(len(s.cuts))) / float64(s.shown())
@@ -102,7 +102,7 @@ func (s cutAxis) parts() (all []timeCut) {
 	return append(all, timeCut{from, s.to})
 }
 
-// Shortened reports whether the picture of an anomaly leaves time out.
+// Shortened reports whether the picture of an anomaly leaves out time.
 func Shortened(a harness.Anomaly, meta harness.Meta) bool {
 	return len(a.Ops) > 0 && len(newGantt(a, meta).axis.cuts) > 0
 }

@@ -20,15 +20,18 @@ func TestQuietTimesAreCutOutWhereTheyDwarfTheRest(t *testing.T) {
 		seen    []timeCut
 		cuts    int
 	}{
-		"nothing":                           {nil, nil, 0},
-		"two moments":                       {[]time.Duration{0, sec}, nil, 0},
-		"evenly":                            {[]time.Duration{0, ms, 2 * ms, 3 * ms, 4 * ms}, nil, 0},
-		"a hold and what follows it":        {[]time.Duration{0, ms, 294 * ms, 295 * ms, 296 * ms, 300 * ms}, nil, 1},
-		"two holds":                         {[]time.Duration{0, ms, 150 * ms, 151 * ms, 300 * ms, 301 * ms}, nil, 2},
-		"a slow acquire, its lease, a wait": {[]time.Duration{0, 74 * ms, 300 * ms, 339 * ms, 341 * ms, 344 * ms, 349 * ms}, []timeCut{{341 * ms, 344 * ms}}, 3},
-		"nothing of what has to be seen":    {[]time.Duration{0, ms, 294 * ms, 295 * ms, 296 * ms, 300 * ms}, []timeCut{{ms, 294 * ms}}, 0},
-		"no more than is needed":            {[]time.Duration{0, 2 * ms, 8200 * us, 8300 * us, 8400 * us, 9400 * us}, []timeCut{{8400 * us, 9400 * us}}, 1},
-		"not long enough to be worth it":    {[]time.Duration{0, 10 * ms, 30 * ms, 40 * ms}, nil, 0},
+		"nothing":                    {nil, nil, 0},
+		"two moments":                {[]time.Duration{0, sec}, nil, 0},
+		"evenly":                     {[]time.Duration{0, ms, 2 * ms, 3 * ms, 4 * ms}, nil, 0},
+		"a hold and what follows it": {[]time.Duration{0, ms, 294 * ms, 295 * ms, 296 * ms, 300 * ms}, nil, 1},
+		"two holds":                  {[]time.Duration{0, ms, 150 * ms, 151 * ms, 300 * ms, 301 * ms}, nil, 2},
+		"a slow acquire, its lease, a wait": {[]time.Duration{0, 74 * ms, 300 * ms, 339 * ms, 341 * ms, 344 * ms,
+			349 * ms}, []timeCut{{341 * ms, 344 * ms}}, 3},
+		"nothing of what has to be seen": {[]time.Duration{0, ms, 294 * ms, 295 * ms, 296 * ms, 300 * ms},
+			[]timeCut{{ms, 294 * ms}}, 0},
+		"no more than is needed": {[]time.Duration{0, 2 * ms, 8200 * us, 8300 * us, 8400 * us, 9400 * us},
+			[]timeCut{{8400 * us, 9400 * us}}, 1},
+		"not long enough to be worth it": {[]time.Duration{0, 10 * ms, 30 * ms, 40 * ms}, nil, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			moments := slices.Clone(c.moments)
@@ -36,7 +39,8 @@ func TestQuietTimesAreCutOutWhereTheyDwarfTheRest(t *testing.T) {
 			cuts := quietCuts(append(moments, moments...), c.seen)
 			require.Len(t, cuts, c.cuts)
 			for _, cut := range cuts {
-				require.False(t, slices.ContainsFunc(c.moments, func(m time.Duration) bool { return m >= cut.from && m <= cut.to }), "%v of %v", cut, c.moments)
+				require.False(t, slices.ContainsFunc(c.moments,
+					func(m time.Duration) bool { return m >= cut.from && m <= cut.to }), "%v of %v", cut, c.moments)
 			}
 		})
 	}
@@ -68,26 +72,30 @@ func TestAShortenedAxisKeepsTheOrderOfTime(t *testing.T) {
 }
 
 func acquire(client int, t, took time.Duration) harness.Op {
-	return harness.Op{Client: client, Kind: harness.Acquire, Key: "k", Call: t, Return: t + took, Outcome: harness.OK, TTL: 300 * ms}
+	return harness.Op{Client: client, Kind: harness.Acquire, Key: "k", Call: t, Return: t + took, Outcome: harness.OK,
+		TTL: 300 * ms}
 }
 
-// lateTheft returns a lock of 300 ms whose story is told by its last 6 ms.
+// lateTheft returns an anomaly of a lock of 300 ms in which only the last 6 ms matter.
 func lateTheft() harness.Anomaly {
 	a, b := acquire(1, 0, ms), acquire(2, 294*ms, ms/2)
-	theft := harness.Op{Client: 1, Kind: harness.Release, Key: "k", Call: 295 * ms, Return: 295*ms + ms/10, Outcome: harness.OK}
+	theft := harness.Op{Client: 1, Kind: harness.Release, Key: "k", Call: 295 * ms, Return: 295*ms + ms/10,
+		Outcome: harness.OK}
 	c := acquire(3, 295*ms+ms/2, ms/2)
 	end := harness.Op{Client: 2, Kind: harness.Release, Key: "k", Call: 299 * ms, Return: 300 * ms, Outcome: harness.OK}
 	return harness.Anomaly{
 		Class: harness.StolenRelease, Key: "k", Note: "stolen", Ops: []harness.Op{a, b, theft, c, end},
 		Spans: []harness.Span{
-			{Client: 1, Owner: 0, From: ms, To: 293 * ms, Until: harness.LeaseEnds}, {Client: 2, Owner: 1, From: 294*ms + ms/2, To: 299 * ms, Until: harness.OwnRelease},
+			{Client: 1, Owner: 0, From: ms, To: 293 * ms, Until: harness.LeaseEnds},
+			{Client: 2, Owner: 1, From: 294*ms + ms/2, To: 299 * ms, Until: harness.OwnRelease},
 			{Client: 3, Owner: 2, From: 296 * ms, To: 595 * ms, Until: harness.LeaseEnds},
 		},
 	}
 }
 
 func TestAPictureShowsWhatMattersAndNoLabelLiesOnAnother(t *testing.T) {
-	even := harness.Anomaly{Class: harness.DoubleGrant, Key: "k", Ops: []harness.Op{acquire(1, 0, ms), acquire(1, ms, ms), acquire(2, 2*ms, ms), acquire(3, 3*ms, ms)}}
+	even := harness.Anomaly{Class: harness.DoubleGrant, Key: "k",
+		Ops: []harness.Op{acquire(1, 0, ms), acquire(1, ms, ms), acquire(2, 2*ms, ms), acquire(3, 3*ms, ms)}}
 	require.True(t, Shortened(lateTheft(), harness.Meta{}))
 	require.False(t, Shortened(even, harness.Meta{}))
 	require.False(t, Shortened(harness.Anomaly{}, harness.Meta{}))

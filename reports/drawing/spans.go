@@ -18,13 +18,14 @@ var spanClass = map[harness.SpanKind]string{
 	harness.StillHeld:    "hold",
 }
 
-// describeSpan says in words what a span is.
+// describeSpan describes a span in words.
 func (g *gantt) describeSpan(s harness.Span) string {
 	key := units.Clip(g.key, 60)
 	from, to := units.At(s.From), fmt.Sprintf("%s (%s)", units.At(s.To), units.Duration(s.To-s.From))
 	switch s.Kind {
 	case harness.PossibleHold:
-		return fmt.Sprintf("may have %s from %s to %s: by then every lease that was asked for is surely over", key, from, to)
+		return fmt.Sprintf("may have %s from %s to %s: by then every lease that was asked for is surely over",
+			key, from, to)
 	case harness.PastLease:
 		return fmt.Sprintf("every lease is over from %s to %s, when %s was still in force", from, to, key)
 	case harness.NextOwner:
@@ -32,7 +33,8 @@ func (g *gantt) describeSpan(s harness.Span) string {
 	case harness.LargestToken:
 		return fmt.Sprintf("its fencing token was given out by %s, before the next one was asked for at %s", from, to)
 	case harness.StillHeld:
-		return fmt.Sprintf("certainly has %s from %s on, and still at %s, when an earlier grant is answered", key, from, to)
+		return fmt.Sprintf("certainly has %s from %s on, and still at %s, when an earlier grant is answered",
+			key, from, to)
 	}
 	return fmt.Sprintf("holds %s from %s%s", key, from, untilWords(s))
 }

@@ -11,24 +11,25 @@ import (
 	"github.com/doublegrant/doublegrant/harness/units"
 )
 
-// Story is a counterexample with what is needed to show it.
+// Story is a counterexample with the data that is needed to show it.
 type Story struct {
 	interleave.Counterexample
-	Clients int // number of clients of this part of the search
+	Clients int // number of clients in this part of the search
 }
 
-// lineKind says what a line of a counterexample is about.
+// lineKind is the kind of event in a line of a counterexample.
 type lineKind int
 
 const (
 	asks  lineKind = iota // a client sends a command
-	works                 // a client does something that Redis does not hear of
+	works                 // a client does something without Redis
 	dies                  // a client crashes
 	world                 // time passes, a replica is promoted, ...
-	probe                 // the harness looks at what is left
+	probe                 // the harness reads what is stored
 )
 
-// Line is one line of a counterexample, as the page, the terminal and the picture show it. Its texts have no control characters.
+// Line is one line of a counterexample, as the page, the terminal and the picture show it. Its texts have no control
+// characters.
 type Line struct {
 	kind    lineKind
 	Number  string
@@ -38,7 +39,7 @@ type Line struct {
 	Command string
 	Reply   string
 	Belief  string
-	Guilty  bool // it ends one of the operations that make the violation
+	Guilty  bool // it ends an operation that is part of the violation
 }
 
 // Lines returns the steps of a counterexample as lines.
@@ -90,7 +91,7 @@ func kindOf(s interleave.Step) lineKind {
 	}
 }
 
-// isSentence reports whether s begins as a sentence about a client does, and not as a command: those are in capitals.
+// isSentence reports whether s begins like a sentence about a client. Commands are in capitals.
 func isSentence(s string) bool {
 	r, _ := utf8.DecodeRuneInString(s)
 	return unicode.IsLower(r)

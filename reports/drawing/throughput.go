@@ -34,8 +34,8 @@ func (r Run) Throughput() Drawing {
 	return stacked(r, "operations a second by outcome", 190, 4, layers())
 }
 
-// Trouble draws the operations that failed or are unknown, on a scale of their own: a few of them would not show among thousands
-// of others.
+// Trouble draws the operations that failed or are unknown, on their own scale, since a few of them would not show among
+// thousands of others.
 func (r Run) Trouble() Drawing {
 	return stacked(r, "failed and unknown operations a second", 70, 2, layers()[2:])
 }
@@ -91,7 +91,7 @@ func (f *frame) area(s analysis.Stats, low, high []float64, y func(float64) floa
 
 func point(x, y float64) string { return units.Number(x) + " " + units.Number(y) }
 
-// hover lays an invisible column over each bucket, whose title tells what is in the bucket.
+// hover puts an invisible column over each bucket. Its title says what is in the bucket.
 func (f *frame) hover(s analysis.Stats, top, bottom float64, tell func(analysis.Stats, int) string) {
 	for b, bucket := range s.Buckets {
 		if bucket.All() > 0 {
@@ -116,7 +116,7 @@ func outcomes(s analysis.Stats, b int) string {
 	return strings.Join(parts, ", ")
 }
 
-// PerGroup draws the ok operations a second of each client group in a row of its own, all on one scale.
+// PerGroup draws the ok operations a second of each client group in a separate row, all on one scale.
 func (r Run) PerGroup() Drawing {
 	const row, gap = 44, 10
 	groups := min(max(1, r.Groups), MaxGroupRows)
@@ -130,7 +130,7 @@ func (r Run) PerGroup() Drawing {
 	return f.Drawing
 }
 
-// GroupPeak returns the highest rate of any client group, which fills the height of its row.
+// GroupPeak returns the highest rate of any client group. It fills the height of a row.
 func GroupPeak(s analysis.Stats) float64 {
 	high := 0.0
 	for b, bucket := range s.Buckets {
@@ -178,7 +178,8 @@ func (r Run) Latencies() Drawing {
 	f.path("curve p50", f.curve(r.Stats, y, func(b analysis.Bucket) time.Duration { return b.P50 }))
 	f.hover(r.Stats, f.top, f.bottom, func(s analysis.Stats, b int) string {
 		l := s.Buckets[b].Latency
-		return fmt.Sprintf("p50 %s, p99 %s, max %s", units.Duration(l.P50), units.Duration(l.P99), units.Duration(l.Max))
+		return fmt.Sprintf("p50 %s, p99 %s, max %s",
+			units.Duration(l.P50), units.Duration(l.P99), units.Duration(l.Max))
 	})
 	return f.Drawing
 }

@@ -10,7 +10,7 @@ import (
 
 const stageHeight = 24
 
-// Waterfall draws the stages of one failover, each in a row of its own, with its time since the fault.
+// Waterfall draws the stages of one failover, each in a separate row, with their times since the fault.
 func Waterfall(f analysis.Failover) Drawing {
 	from, to, end := axisSpan(f)
 	c := newFrame("the stages of the failover", from, to, 0, nil)
@@ -32,7 +32,8 @@ func Waterfall(f analysis.Failover) Drawing {
 	return c.Drawing
 }
 
-// axisSpan returns the span of the axis, and the time at which bars are cut off so that a late stage does not dwarf the others.
+// axisSpan returns the span of the axis, and the time at which bars are cut off so that a late stage does not make the
+// others too small.
 func axisSpan(f analysis.Failover) (from, to, end time.Duration) {
 	late := time.Duration(0)
 	for _, s := range f.Stages {
@@ -84,6 +85,7 @@ func (c *frame) cost(of analysis.Cost, start time.Duration) {
 	c.bottom += stageHeight
 	from, to := of.From-start, of.To-start
 	c.side("row-name", y+16, of.Name)
-	c.rect("outage", c.x(from), c.x(to), y+5, y+stageHeight-5, fmt.Sprintf("from %s to %s", units.At(of.From), units.At(of.To)))
+	c.rect("outage", c.x(from), c.x(to), y+5, y+stageHeight-5,
+		fmt.Sprintf("from %s to %s", units.At(of.From), units.At(of.To)))
 	c.text("stage-name strong", c.x(to)+1.2, y+16, "start", of.Lasted)
 }

@@ -18,8 +18,8 @@ type TB interface {
 	Fatalf(format string, args ...any)
 }
 
-// Start starts the cluster and returns it. It fails the test if the cluster cannot start, and stops it when the test is over.
-// The cluster's events and log are dropped.
+// Start starts the cluster and returns it. It fails the test if the cluster cannot start, and stops the cluster when
+// the test ends. The cluster's events and log are dropped.
 func Start(t TB, c *cluster.Cluster) *cluster.Cluster {
 	t.Helper()
 	t.Cleanup(func() {
@@ -28,7 +28,8 @@ func Start(t TB, c *cluster.Cluster) *cluster.Cluster {
 			t.Errorf("%v", err)
 		}
 	})
-	if err := c.Start(t.Context(), harness.NewClock(), func(harness.Event) {}, slog.New(slog.DiscardHandler)); err != nil {
+	events, log := func(harness.Event) {}, slog.New(slog.DiscardHandler)
+	if err := c.Start(t.Context(), harness.NewClock(), events, log); err != nil {
 		t.Fatalf("%v", err)
 	}
 	return c

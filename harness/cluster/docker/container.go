@@ -16,14 +16,14 @@ import (
 	"github.com/doublegrant/doublegrant/harness/cluster"
 )
 
-// contained is a node's host in a container on this machine's network. The cluster's folder is mounted in it under the same
-// path, so that configuration, append-only file and Unix socket are where they are for a process. They outlive the container,
-// which can be made anew without loss.
-type contained struct {
+// containerHost is a node's host in a container on this machine's network. The cluster's folder is mounted in the
+// container under the same path, so that configuration, append-only file and Unix socket are where they are for a
+// process. The files outlive the container, so that it can be made anew without loss.
+type containerHost struct {
 	cluster.HostOptions
 	daemon *daemon
 
-	starting sync.Mutex // held while it is made or started
+	starting sync.Mutex // held while the container is made or started
 
 	mu    sync.Mutex
 	id    string        // empty until it is made
@@ -31,7 +31,7 @@ type contained struct {
 	quit  context.CancelFunc
 }
 
-func (c *contained) Start(ctx context.Context) (<-chan struct{}, error) {
+func (c *containerHost) Start(ctx context.Context) (<-chan struct{}, error) {
 	if err := c.Make(ctx); err != nil {
 		return nil, err
 	}
@@ -66,7 +66,7 @@ func (c *contained) Start(ctx context.Context) (<-chan struct{}, error) {
 	return ended, nil
 }
 
-func (c *contained) Kill() error {
+func (c *containerHost) Kill() error {
 	if !c.Running() {
 		return nil
 	}
@@ -85,21 +85,21 @@ func (c *contained) Kill() error {
 	return c.awaitEnd(ctx)
 }
 
-func (c *contained) Terminate(ctx context.Context) error {
+func (c *containerHost) Terminate(ctx context.Context) error {
 	if err := c.signal(ctx, "SIGTERM"); err != nil {
 		return err
 	}
 	return c.awaitEnd(ctx)
 }
 
-func (c *contained) signal(ctx context.Context, name string) error {
+func (c *containerHost) signal(ctx context.Context, name string) error {
 	return c.callDaemon(ctx, "send "+name+" to", func(ctx context.Context, id string) error {
 		_, err := c.daemon.api.ContainerKill(ctx, id, client.ContainerKillOptions{Signal: name})
 		return err
 	})
 }
 
-func (c *contained) Pause(ctx context.Context) error {
+func (c *containerHost) Pause(ctx context.Context) error {
 	err := c.callDaemon(ctx, "pause", func(ctx context.Context, id string) error {
 		_, err := c.daemon.api.ContainerPause(ctx, id, client.ContainerPauseOptions{})
 		return err
@@ -110,13 +110,13 @@ func (c *contained) Pause(ctx context.Context) error {
 	return err
 }
 
-func (c *contained) Resume() error {
+func (c *containerHost) Resume() error {
 	ctx := context.Background()
 	err := c.callDaemon(ctx, "resume", func(ctx context.Context, id string) error {
 		_, err := c.daemon.api.ContainerUnpause(ctx, id, client.ContainerUnpauseOptions{})
 		return err
 	})
-	if err == nil || c.end() == nil {
+	if err == nil || c.endedChan() == nil {
 		return err
 	}
 	if s, lost := c.inspect(ctx); lost == nil && !s.Paused {
@@ -125,9 +125,10 @@ func (c *contained) Resume() error {
 	return err
 }
 
-// Running reports whether the container runs as far as is known: with a daemon that is gone, it counts as running.
-func (c *contained) Running() bool {
-	ended := c.end()
+// Running reports whether the container runs, as far as is known: if the daemon is gone, the container counts as
+// running.
+func (c *containerHost) Running() bool {
+	ended := c.endedChan()
 	if ended == nil {
 		return false
 	}
@@ -139,7 +140,7 @@ func (c *contained) Running() bool {
 	}
 }
 
-func (c *contained) Remove() error {
+func (c *containerHost) Remove() error {
 	c.mu.Lock()
 	id, quit := c.id, c.quit
 	c.mu.Unlock()
@@ -156,37 +157,37 @@ func (c *contained) Remove() error {
 		_ = c.awaitEnd(ctx) // so that its last lines get into the log
 	}
 	quit()
-	<-c.end() // no more is written to the log
+	<-c.endedChan() // no more is written to the log
 	return err
 }
 
-// end returns a channel that is closed when the container has ended, or nil if it was never started.
-func (c *contained) end() chan struct{} {
+// endedChan returns a channel that is closed when the container has ended, or nil if it was never started.
+func (c *containerHost) endedChan() chan struct{} {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.ended
 }
 
-func (c *contained) awaitEnd(ctx context.Context) error {
+func (c *containerHost) awaitEnd(ctx context.Context) error {
 	select {
-	case <-c.end():
+	case <-c.endedChan():
 		return nil
 	case <-ctx.Done():
 		return fmt.Errorf("cluster: %s does not end: %w", c.Name, context.Cause(ctx))
 	}
 }
 
-// state returns the container's state as the daemon tells it, or the zero value if it does not answer.
-func (c *contained) state(ctx context.Context) container.State {
+// state returns the container's state from the daemon, or the zero value if the daemon does not answer.
+func (c *containerHost) state(ctx context.Context) container.State {
 	s, _ := c.inspect(ctx)
 	return s
 }
 
-func (c *contained) inspect(ctx context.Context) (s container.State, err error) {
+func (c *containerHost) inspect(ctx context.Context) (s container.State, err error) {
 	c.mu.Lock()
 	id := c.id
 	c.mu.Unlock()
-	res, err := ask(ctx, c.daemon.look, func(ctx context.Context) (client.ContainerInspectResult, error) {
+	res, err := ask(ctx, c.daemon.query, func(ctx context.Context) (client.ContainerInspectResult, error) {
 		return c.daemon.api.ContainerInspect(ctx, id, client.ContainerInspectOptions{})
 	})
 	if err == nil && res.Container.State != nil {
@@ -197,8 +198,10 @@ func (c *contained) inspect(ctx context.Context) (s container.State, err error) 
 
 var errNeverStarted = errors.New("it was never started")
 
-// callDaemon makes one call to the daemon about the container. It is an error if there is no container yet.
-func (c *contained) callDaemon(ctx context.Context, what string, call func(ctx context.Context, id string) error) error {
+// callDaemon makes one call to the daemon about the container. It returns an error if there is no container yet.
+func (c *containerHost) callDaemon(
+	ctx context.Context, what string, call func(ctx context.Context, id string) error,
+) error {
 	c.mu.Lock()
 	id := c.id
 	c.mu.Unlock()
@@ -210,21 +213,22 @@ func (c *contained) callDaemon(ctx context.Context, what string, call func(ctx c
 	})
 }
 
-// remove kills a container and removes it with its volumes. It is no error if the container is gone, or about to be removed.
+// remove kills a container and removes it with its volumes. It is not an error if the container is gone, or is being
+// removed.
 func (d *daemon) remove(ctx context.Context, name, id string) error {
 	return d.callWithin(ctx, "remove "+name, func(ctx context.Context) error {
 		_, err := d.api.ContainerRemove(ctx, id, client.ContainerRemoveOptions{Force: true, RemoveVolumes: true})
 		if errdefs.IsNotFound(err) {
 			return nil
 		}
-		if errdefs.IsConflict(err) { // somebody else removes it, or it is paused
+		if errdefs.IsConflict(err) { // another process removes it, or it is paused
 			return d.removeHard(ctx, id, err)
 		}
 		return err
 	})
 }
 
-// removeHard removes a container that the daemon did not remove at once, because of err.
+// removeHard removes a container that the daemon refused to remove with err.
 func (d *daemon) removeHard(ctx context.Context, id string, err error) error {
 	return await.Until(ctx, 50*time.Millisecond, func() error {
 		_, _ = d.api.ContainerUnpause(ctx, id, client.ContainerUnpauseOptions{})

@@ -18,7 +18,7 @@ import (
 	"github.com/doublegrant/doublegrant/harness/cluster/internal/platformtest"
 )
 
-// proxy stands before the Docker daemon, and can die or fall silent in its stead.
+// proxy sits between us and the Docker daemon. It can die or fall silent in the daemon's place.
 type proxy struct {
 	net.Listener
 	docker string // path of the real daemon's socket
@@ -27,7 +27,7 @@ type proxy struct {
 	silent atomic.Bool
 }
 
-// standBefore starts a proxy with its socket at path.
+// standBefore starts a proxy that listens on the socket path.
 func standBefore(t *testing.T, path, docker string) *proxy {
 	t.Helper()
 	ln, err := net.Listen("unix", path)
@@ -38,7 +38,7 @@ func standBefore(t *testing.T, path, docker string) *proxy {
 	return p
 }
 
-// dockerSocket returns the path of the socket at which the real daemon listens.
+// dockerSocket returns the path of the real daemon's socket.
 func dockerSocket(t *testing.T) string {
 	t.Helper()
 	if host := os.Getenv("DOCKER_HOST"); host != "" {
@@ -69,7 +69,7 @@ func (p *proxy) serve(docker string) {
 	}
 }
 
-// pass copies bytes until a connection ends. While the proxy is silent it reads on, and loses what it reads.
+// pass copies bytes until a connection ends. While the proxy is silent it still reads, and drops what it reads.
 func (p *proxy) pass(to, from net.Conn) {
 	buf := make([]byte, 32<<10)
 	for {
@@ -123,14 +123,15 @@ func TestADockerDaemonThatIsLostInTheMiddle(t *testing.T) {
 			}
 			require.Contains(t, said["stop"], "doctor --clean")
 			way.regain(t, p)
-			require.Eventually(t, func() bool { return len(onDocker.Remains(t, tmp, "-")) == 0 }, platformtest.Hang, 20*time.Millisecond,
+			require.Eventually(t, func() bool { return len(onDocker.Remains(t, tmp, "-")) == 0 }, platformtest.Hang,
+				20*time.Millisecond,
 				"the watchdog did not find the daemon once it was there")
 		})
 	}
 }
 
-// actWithout runs a harness in the folder tmp that loses its daemon once its cluster is up, and returns what it says of each act: the time
-// that it took, and the error.
+// actWithout runs a harness in the folder tmp that loses its daemon once its cluster is up. It returns the time that
+// each action took, and its error.
 func actWithout(t *testing.T, tmp, dockerHost string, lose func()) map[string]string {
 	t.Helper()
 	v := platformtest.NewVictim(t, stepwise)

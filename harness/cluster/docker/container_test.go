@@ -86,7 +86,8 @@ func TestTerminatedContainerKeepsItsAppendOnlyFile(t *testing.T) {
 	up(t, c)
 	ctx := t.Context()
 	require.NoError(t, connect(t, c, 0).Set(ctx, "k", "v", 0).Err())
-	for _, end := range []func() error{func() error { return c.Terminate(ctx, "r1") }, func() error { return c.Kill("r1") }} {
+	terminate, kill := func() error { return c.Terminate(ctx, "r1") }, func() error { return c.Kill("r1") }
+	for _, end := range []func() error{terminate, kill} {
 		require.NoError(t, end())
 		require.False(t, c.Running("r1"))
 		require.NoError(t, c.Restart(ctx, "r1"))
@@ -127,7 +128,7 @@ func TestALimitThatIsTooLowIsSaidOnDockerAsWell(t *testing.T) {
 	require.ErrorIs(t, err, cluster.ErrLimit)
 }
 
-// What somebody has given a name of their own is theirs.
+// An image to which a user has given a name is not removed.
 func TestAnImageThatWasReplacedAndHasAnotherNameStays(t *testing.T) {
 	need(t)
 	name := fmt.Sprintf("doublegrant/test-names:%d", os.Getpid())
@@ -136,7 +137,8 @@ func TestAnImageThatWasReplacedAndHasAnotherNameStays(t *testing.T) {
 		require.NoError(t, err, string(out))
 	}
 	build := func(version string) {
-		_, err := docker.BuildHarnessImage(t.Context(), docker.Harness{Name: name, Program: "/bin/true", Version: version})
+		h := docker.Harness{Name: name, Program: "/bin/true", Version: version}
+		_, err := docker.BuildHarnessImage(t.Context(), h)
 		require.NoError(t, err)
 	}
 	build("1")

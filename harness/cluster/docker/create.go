@@ -17,8 +17,8 @@ import (
 	"github.com/testcontainers/testcontainers-go/log"
 )
 
-// Make makes the container, once, and does not start it.
-func (c *contained) Make(ctx context.Context) error {
+// Make makes the container, unless it was made before, and does not start it.
+func (c *containerHost) Make(ctx context.Context) error {
 	c.starting.Lock()
 	defer c.starting.Unlock()
 	c.mu.Lock()
@@ -37,7 +37,8 @@ func (c *contained) Make(ctx context.Context) error {
 		return it.GetContainerID(), nil
 	})
 	if err != nil {
-		return fmt.Errorf("cluster: docker: make a container of %s for %s: %w%s", c.daemon.image, c.Name, err, remedyFor(err))
+		return fmt.Errorf("cluster: docker: make a container of %s for %s: %w%s",
+			c.daemon.image, c.Name, err, remedyFor(err))
 	}
 	c.mu.Lock()
 	c.id = id
@@ -45,17 +46,18 @@ func (c *contained) Make(ctx context.Context) error {
 	return nil
 }
 
-// configure makes the container run redis-server as our user. It leaves out the entry point of the official image, which would
-// change to a user who cannot write the configuration.
-func (c *contained) configure(config *container.Config) {
+// configure makes the container run redis-server as our user. It drops the entry point of the official image, which
+// would switch to a user who cannot write the configuration.
+func (c *containerHost) configure(config *container.Config) {
 	config.Entrypoint, config.Cmd = []string{"redis-server"}, c.Args
 	config.User = fmt.Sprintf("%d:%d", os.Getuid(), os.Getgid())
 	config.Env = append(config.Env, c.Env...)
 	config.AttachStdout, config.AttachStderr = true, true
 }
 
-// configureHost gives the container this machine's network, the cluster's folder and a limit of open files, and turns Docker's log off.
-func (c *contained) configureHost(h *container.HostConfig) {
+// configureHost gives the container this machine's network, the cluster's folder and a limit of open files, and turns
+// Docker's log off.
+func (c *containerHost) configureHost(h *container.HostConfig) {
 	h.NetworkMode = "host"
 	h.Mounts = []mount.Mount{{Type: mount.TypeBind, Source: c.Owner.Folder, Target: c.Owner.Folder}}
 	h.LogConfig = container.LogConfig{Type: "none"}
@@ -65,12 +67,14 @@ func (c *contained) configureHost(h *container.HostConfig) {
 	}
 }
 
-// labels returns the labels by which the container and its owner are found again.
-func (c *contained) labels() map[string]string {
-	return map[string]string{label: c.Owner.Folder, nodeLabel: c.Name, subnetLabel: c.Owner.Subnet, ownerLabel: c.Owner.Process}
+// labels returns the labels that identify the container and its owner.
+func (c *containerHost) labels() map[string]string {
+	return map[string]string{
+		label: c.Owner.Folder, nodeLabel: c.Name, subnetLabel: c.Owner.Subnet, ownerLabel: c.Owner.Process,
+	}
 }
 
-// remedyFor returns the remedy for an error that does not say it, or nothing.
+// remedyFor returns the remedy for an error that does not name one, or an empty text.
 func remedyFor(err error) string {
 	if strings.Contains(err.Error(), "bind source path does not exist") {
 		return ": the Docker daemon has to run on this machine, and to see the folder: set TMPDIR to one that it sees"
@@ -78,10 +82,11 @@ func remedyFor(err error) string {
 	return ""
 }
 
-// attach opens the stream of what the container will print.
-func (c *contained) attach(ctx context.Context) (client.HijackedResponse, error) {
+// attach opens the stream of the container's output.
+func (c *containerHost) attach(ctx context.Context) (client.HijackedResponse, error) {
 	res, err := ask(ctx, c.daemon.change, func(ctx context.Context) (client.ContainerAttachResult, error) {
-		return c.daemon.api.ContainerAttach(ctx, c.id, client.ContainerAttachOptions{Stream: true, Stdout: true, Stderr: true})
+		return c.daemon.api.ContainerAttach(ctx, c.id,
+			client.ContainerAttachOptions{Stream: true, Stdout: true, Stderr: true})
 	})
 	if err != nil {
 		err = fmt.Errorf("cluster: docker: attach to %s: %w", c.Name, err)
@@ -89,15 +94,16 @@ func (c *contained) attach(ctx context.Context) (client.HijackedResponse, error)
 	return res.HijackedResponse, err
 }
 
-// follow writes the container's output to its log, and returns when the container or ctx has ended. The output ends with the
-// container or with the daemon. Only the daemon knows which, so it is asked until it answers.
-func (c *contained) follow(ctx context.Context, out client.HijackedResponse, file *os.File) {
+// follow writes the container's output to its log, and returns when the container or ctx has ended. The output ends
+// with the container or with the daemon. Only the daemon knows which, so follow asks it until it answers.
+func (c *containerHost) follow(ctx context.Context, out client.HijackedResponse, file *os.File) {
 	defer file.Close()
 	defer out.Close()
 	stop := context.AfterFunc(ctx, out.Close)
 	defer stop()
 	_, _ = stdcopy.StdCopy(file, file, out.Reader)
-	_, _ = io.Copy(io.Discard, out.Reader) // if the disk is full: a container whose output nobody reads stops at its next line
+	// If the disk is full: a container whose output is not read stops at its next line.
+	_, _ = io.Copy(io.Discard, out.Reader)
 	for pause := time.Millisecond; ctx.Err() == nil; pause = min(2*pause, time.Second) {
 		s, err := c.inspect(ctx)
 		if errdefs.IsNotFound(err) || err == nil && !s.Running {

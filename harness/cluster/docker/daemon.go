@@ -16,21 +16,21 @@ import (
 	"github.com/testcontainers/testcontainers-go/log"
 )
 
-// bounds holds the longest times of calls to the Docker daemon. They guard against a daemon that hangs: tenths of a second are usual,
-// but on a machine whose cores are all busy the start of a container took more than 10 s.
+// bounds holds the timeouts of calls to the Docker daemon. They guard against a daemon that hangs. Tenths of a second
+// are usual, but on a busy machine the start of a container took more than 10 s.
 type bounds struct {
 	change time.Duration // for a call that makes or changes something
-	look   time.Duration // for a call that only looks
+	query  time.Duration // for a call that only reads
 }
 
 func (p Platform) bounds() bounds {
-	return bounds{change: cmp.Or(p.Patience, time.Minute), look: cmp.Or(p.Patience, 20*time.Second)}
+	return bounds{change: cmp.Or(p.Patience, time.Minute), query: cmp.Or(p.Patience, 20*time.Second)}
 }
 
 // errNoAnswer is the error of a call that the daemon did not answer in time.
 var errNoAnswer = errors.New("the Docker daemon does not answer")
 
-// daemon is the Docker daemon.
+// daemon is a Docker daemon that runs nodes.
 type daemon struct {
 	bounds
 	api     *client.Client
@@ -38,12 +38,13 @@ type daemon struct {
 	image   string // image from which nodes run
 }
 
-// findDaemon returns the daemon at $DOCKER_HOST or, if that is not set, the one that testcontainers finds (the Docker context,
-// the usual sockets). The error wraps ErrNoDocker if there is none, or if its containers cannot use this machine's network.
+// findDaemon returns the daemon at $DOCKER_HOST or, if that is not set, the one that testcontainers finds by the Docker
+// context and the usual sockets. The error wraps ErrNoDocker if there is none, or if its containers cannot use this
+// machine's network.
 func findDaemon(ctx context.Context, b bounds) (*daemon, error) {
 	if image, _ := Inside(); image != "" {
-		return nil, fmt.Errorf("%w inside the image %s: its nodes are processes of the same container; leave --on docker out, "+
-			"or use it with a doublegrant outside of a container", ErrNoDocker, image)
+		return nil, fmt.Errorf("%w inside the image %s: its nodes are processes of the same container; leave --on "+
+			"docker out, or use it with a doublegrant outside of a container", ErrNoDocker, image)
 	}
 	d, info, err := anyDaemon(ctx, b)
 	if err != nil {
@@ -52,19 +53,21 @@ func findDaemon(ctx context.Context, b bounds) (*daemon, error) {
 	own := info.OSType != "linux" || strings.Contains(info.OperatingSystem, "Docker Desktop") ||
 		strings.Contains(strings.Join(info.SecurityOptions, " "), "name=rootless")
 	if own {
-		return nil, fmt.Errorf("%w: %s (%s) gives containers no part in this machine's network: "+
-			"use a Docker Engine that runs as root on Linux, or processes", ErrNoDocker, info.OperatingSystem, info.ServerVersion)
+		return nil, fmt.Errorf("%w: %s (%s) gives containers no part in this machine's network: use a Docker Engine "+
+			"that runs as root on Linux, or processes", ErrNoDocker, info.OperatingSystem,
+			info.ServerVersion)
 	}
 	return d, nil
 }
 
-// anyDaemon returns the daemon that findDaemon looks for, whatever its containers can use. The error wraps ErrNoDocker.
+// anyDaemon returns the daemon that findDaemon looks for, even if its containers cannot be nodes. The error wraps
+// ErrNoDocker.
 func anyDaemon(ctx context.Context, b bounds) (*daemon, system.Info, error) {
-	api, err := ask(ctx, b.look, openClient)
+	api, err := ask(ctx, b.query, openClient)
 	if err != nil {
 		return nil, system.Info{}, noDaemon(err)
 	}
-	res, err := ask(ctx, b.look, func(ctx context.Context) (client.SystemInfoResult, error) {
+	res, err := ask(ctx, b.query, func(ctx context.Context) (client.SystemInfoResult, error) {
 		return api.Info(ctx, client.InfoOptions{})
 	})
 	if err != nil {
@@ -73,10 +76,11 @@ func anyDaemon(ctx context.Context, b bounds) (*daemon, system.Info, error) {
 	return &daemon{bounds: b, api: api, version: res.Info.ServerVersion}, res.Info, nil
 }
 
-// openClient makes testcontainers' client, or a plain one if testcontainers has found no daemon: it looks only once in a
-// process, and a daemon may have come up since. While it works, testcontainers' log is off, so that no greeting is printed. Unless
-// $TESTCONTAINERS_RYUK_DISABLED is set, it also turns testcontainers' reaper off for the whole process: the reaper needs an image of
-// its own and does what our watchdog does.
+// openClient makes testcontainers' client, or a plain one if testcontainers has found no daemon: it looks only once in
+// a process, and a daemon may have come up since. testcontainers' log is off meanwhile, so that it prints no greeting.
+//
+// openClient also turns off testcontainers' reaper for the whole process, unless $TESTCONTAINERS_RYUK_DISABLED is set.
+// The reaper needs its own image and does what our watchdog does.
 func openClient(ctx context.Context) (*client.Client, error) {
 	opening.Lock()
 	defer opening.Unlock()
@@ -98,9 +102,10 @@ func openClient(ctx context.Context) (*client.Client, error) {
 	return it.Client, nil // without its wrapper, which answers every Info with the first answer
 }
 
-// openNamed makes a client of the daemon at $DOCKER_HOST. testcontainers, which makes our containers, is asked only once that
-// daemon answers: otherwise it would go on to another one and remember that for as long as the process lives. If it uses another
-// daemon all the same, such as by its own properties file, that is an error.
+// openNamed makes a client of the daemon at $DOCKER_HOST. It calls testcontainers, which makes our containers, only
+// once that daemon answers: otherwise testcontainers would fall back to another daemon and keep it for the life of the
+// process. If testcontainers uses another daemon all the same, such as one of its own properties file, that is an
+// error.
 func openNamed(ctx context.Context) (*client.Client, error) {
 	named, err := client.New(client.FromEnv)
 	if err != nil {
@@ -121,7 +126,7 @@ func openNamed(ctx context.Context) (*client.Client, error) {
 
 const noReaperEnv = "TESTCONTAINERS_RYUK_DISABLED"
 
-// opening guards the settings of the whole process that openClient changes for a moment.
+// opening guards the process-wide settings that openClient changes for a moment.
 var opening sync.Mutex
 
 func noDaemon(err error) error {
@@ -137,7 +142,7 @@ func noDaemon(err error) error {
 	return fmt.Errorf("%w: %s: %s", ErrNoDocker, said, remedy)
 }
 
-// ask makes one call and waits for at most within. A call that does not heed its context goes on in the background.
+// ask makes one call and waits for at most within. A call that ignores its context continues in the background.
 func ask[T any](ctx context.Context, within time.Duration, call func(context.Context) (T, error)) (T, error) {
 	type answer struct {
 		it  T
@@ -154,7 +159,7 @@ func ask[T any](ctx context.Context, within time.Duration, call func(context.Con
 	select {
 	case a = <-answers:
 		if a.err != nil && ctx.Err() != nil {
-			a.err = context.Cause(ctx) // the client's own words for it are longer and say less
+			a.err = context.Cause(ctx) // the client's own message is longer and says less
 		}
 	case <-ctx.Done():
 		a.err = context.Cause(ctx)
@@ -162,7 +167,7 @@ func ask[T any](ctx context.Context, within time.Duration, call func(context.Con
 	return a.it, a.err
 }
 
-// callWithin makes one call that has no answer, within d.change. Its error names what the call was for.
+// callWithin makes one call without a result, within d.change. Its error names the purpose of the call.
 func (d *daemon) callWithin(ctx context.Context, what string, call func(context.Context) error) error {
 	_, err := ask(ctx, d.change, func(ctx context.Context) (struct{}, error) { return struct{}{}, call(ctx) })
 	if err != nil {

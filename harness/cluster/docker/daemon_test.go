@@ -9,7 +9,7 @@ import (
 	"github.com/doublegrant/doublegrant/harness/cluster/docker"
 )
 
-// If DOCKER_HOST is set, the usual daemon is not used in its place.
+// If DOCKER_HOST is set, the usual daemon is not used instead.
 func TestADaemonThatIsNamedIsNotReplaced(t *testing.T) {
 	for _, host := range []string{"tcp://127.0.0.1:1", "unix:///nowhere/docker.sock", "nonsense"} {
 		t.Setenv("DOCKER_HOST", host)

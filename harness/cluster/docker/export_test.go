@@ -2,5 +2,5 @@ package docker
 
 import "github.com/doublegrant/doublegrant/harness/cluster"
 
-// Limit lets a site that was found wait for its daemon as long as p says from now on.
+// Limit sets the timeouts of a site to those of p.
 func Limit(s cluster.Site, p Platform) { s.(*daemon).bounds = p.bounds() }

@@ -16,8 +16,8 @@ import (
 
 const (
 	officialImage = "redis:7"
-	// LocalImage is the image that BuildImage makes. It is used if no other is named and the official one is not on this
-	// machine.
+	// LocalImage is the image that BuildImage makes. It is used if no other is named and the official one is not on
+	// this machine.
 	LocalImage = "doublegrant/redis:local"
 
 	imageEnv   = "DOUBLEGRANT_REDIS_IMAGE" // names the image
@@ -26,8 +26,8 @@ const (
 	pullWithin = 3 * time.Minute
 )
 
-// chooseImage returns the image to run: named if it is not empty, else $DOUBLEGRANT_REDIS_IMAGE, else the official one, or
-// LocalImage if that is here and the official one is not. It fetches nothing; here is false if the image has to be fetched.
+// chooseImage returns the image to run: named if it is not empty, else $DOUBLEGRANT_REDIS_IMAGE, else the official one,
+// or LocalImage if only that is on this machine. It fetches nothing. here is false if the image has to be fetched.
 func (d *daemon) chooseImage(ctx context.Context, named string) (image string, here bool, err error) {
 	named = cmp.Or(named, os.Getenv(imageEnv))
 	for _, image := range []string{cmp.Or(named, officialImage), LocalImage} {
@@ -39,10 +39,10 @@ func (d *daemon) chooseImage(ctx context.Context, named string) (image string, h
 	return officialImage, false, nil
 }
 
-// hasImage reports whether an image is on this machine. The error wraps ErrNoDocker if its Redis is too old, or if the daemon does
-// not tell.
+// hasImage reports whether an image is on this machine. The error wraps ErrNoDocker if its Redis is too old, or if the
+// daemon does not answer.
 func (d *daemon) hasImage(ctx context.Context, image string) (bool, error) {
-	res, err := ask(ctx, d.look, func(ctx context.Context) (client.ImageInspectResult, error) {
+	res, err := ask(ctx, d.query, func(ctx context.Context) (client.ImageInspectResult, error) {
 		return d.api.ImageInspect(ctx, image)
 	})
 	if errdefs.IsNotFound(err) {
@@ -57,14 +57,14 @@ func (d *daemon) hasImage(ctx context.Context, image string) (bool, error) {
 	for _, e := range res.Config.Env {
 		version, ok := strings.CutPrefix(e, versionEnv+"=")
 		if ok && majorVersion(version) < cluster.OldestRedis {
-			return false, fmt.Errorf("%w: the image %s has Redis %s, older than %d.0: name another (%s), or: make image",
-				ErrNoDocker, image, version, cluster.OldestRedis, imageEnv)
+			return false, fmt.Errorf("%w: the image %s has Redis %s, older than %d.0: name another (%s), or: make "+
+				"image", ErrNoDocker, image, version, cluster.OldestRedis, imageEnv)
 		}
 	}
 	return true, nil
 }
 
-// findImage does what chooseImage does, and fetches the image if it is not here.
+// findImage does what chooseImage does, and fetches the image if it is not on this machine.
 func (d *daemon) findImage(ctx context.Context, named string) (string, error) {
 	image, here, err := d.chooseImage(ctx, named)
 	if err != nil || here {
@@ -78,8 +78,8 @@ func (d *daemon) findImage(ctx context.Context, named string) (string, error) {
 		return struct{}{}, err
 	})
 	if err != nil {
-		return "", fmt.Errorf("%w: the image %s is not here and cannot be fetched (%w): "+
-			"make one of this machine's redis-server: make image", ErrNoDocker, image, err)
+		return "", fmt.Errorf("%w: the image %s is not here and cannot be fetched (%w): make one of this machine's "+
+			"redis-server: make image", ErrNoDocker, image, err)
 	}
 	if _, err = d.hasImage(ctx, image); err != nil { // an old one
 		return "", err

@@ -18,13 +18,15 @@ import (
 
 const (
 	imageServer = "/usr/local/bin/redis-server" // in the image
-	digestLabel = "doublegrant.image"           // label with the digest of the image; not label itself, since containers inherit it
+	// digestLabel has the digest of the image. It is not label itself, since containers inherit it.
+	digestLabel = "doublegrant.image"
 
 	importWithin = 2 * time.Minute // a second is usual
 )
 
-// BuildImage makes LocalImage from a redis-server binary of this machine, chosen as by cluster.FindRedis, and its shared
-// libraries. It asks no registry, and keeps an image that has the same files already. It returns the version of Redis in it.
+// BuildImage makes LocalImage from a redis-server binary of this machine, chosen as by cluster.FindRedis, and its
+// shared libraries. It uses no registry. It keeps an existing image with the same files. It returns the version of
+// Redis.
 func BuildImage(ctx context.Context, binary string) (version string, err error) {
 	binary, version, err = findServer(binary)
 	if err != nil {
@@ -54,15 +56,18 @@ func findServer(named string) (binary, version string, err error) {
 	return binary, version, nil
 }
 
-// importImage makes the image called name from its files and from lines of a Dockerfile, unless it has them already. It removes the
-// image that had this name before, if that has no other name and is not in use. It returns the size of the files in bytes.
-func (d *daemon) importImage(ctx context.Context, name string, files *imageFiles, lines []string) (size int, err error) {
+// importImage makes the image called name from files and from lines of a Dockerfile, unless there is an identical one.
+// It removes the image that had this name before, if that has no other name and is not in use. It returns the size of
+// the files in bytes.
+func (d *daemon) importImage(
+	ctx context.Context, name string, files *imageFiles, lines []string,
+) (size int, err error) {
 	root, err := files.tar()
 	if err != nil {
 		return 0, fmt.Errorf("cluster: gather the files of an image: %w", err)
 	}
 	digest := digestOf(root, lines)
-	old, err := ask(ctx, d.look, func(ctx context.Context) (client.ImageInspectResult, error) {
+	old, err := ask(ctx, d.query, func(ctx context.Context) (client.ImageInspectResult, error) {
 		return d.api.ImageInspect(ctx, name)
 	})
 	if err == nil && old.Config != nil && old.Config.Labels[digestLabel] == digest {
@@ -75,25 +80,25 @@ func (d *daemon) importImage(ctx context.Context, name string, files *imageFiles
 		return 0, fmt.Errorf("cluster: docker: import %s: %w", name, err)
 	}
 	if d.isNameless(ctx, old.ID) {
-		_, _ = ask(ctx, d.look, func(ctx context.Context) (client.ImageRemoveResult, error) {
+		_, _ = ask(ctx, d.query, func(ctx context.Context) (client.ImageRemoveResult, error) {
 			return d.api.ImageRemove(ctx, old.ID, client.ImageRemoveOptions{PruneChildren: true})
 		})
 	}
 	return len(root), nil
 }
 
-// isNameless reports whether an image is there and nobody has given it a name.
+// isNameless reports whether an image exists and has no name.
 func (d *daemon) isNameless(ctx context.Context, id string) bool {
 	if id == "" {
 		return false
 	}
-	image, err := ask(ctx, d.look, func(ctx context.Context) (client.ImageInspectResult, error) {
+	image, err := ask(ctx, d.query, func(ctx context.Context) (client.ImageInspectResult, error) {
 		return d.api.ImageInspect(ctx, id)
 	})
 	return err == nil && len(image.RepoTags) == 0
 }
 
-// importTar has the daemon make an image of a tar.
+// importTar makes the daemon import a tar as an image.
 func (d *daemon) importTar(ctx context.Context, name string, root []byte, lines []string) error {
 	source := client.ImageImportSource{Source: bytes.NewReader(root), SourceName: "-"}
 	answer, err := d.api.ImageImport(ctx, source, name, client.ImageImportOptions{Changes: lines})
@@ -108,7 +113,7 @@ func (d *daemon) importTar(ctx context.Context, name string, root []byte, lines 
 	return err
 }
 
-// digestOf returns a digest of all that makes an image.
+// digestOf returns a digest of everything that determines an image.
 func digestOf(root []byte, lines []string) string {
 	h := sha256.New()
 	_, _ = h.Write(root)

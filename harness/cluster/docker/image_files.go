@@ -26,7 +26,7 @@ func newImageFiles() *imageFiles {
 	return f
 }
 
-// tar returns the tar of all that was added.
+// tar returns the tar of all files that were added.
 func (f *imageFiles) tar() ([]byte, error) {
 	if f.err == nil {
 		f.err = f.w.Close()
@@ -34,7 +34,7 @@ func (f *imageFiles) tar() ([]byte, error) {
 	return f.out.Bytes(), f.err
 }
 
-// addProgram adds a binary under a name, and its shared libraries under their own.
+// addProgram adds a binary under a name, and its shared libraries under their own names.
 func (f *imageFiles) addProgram(ctx context.Context, name, binary string) {
 	f.addFile(name, binary)
 	libraries, err := sharedLibraries(ctx, binary)
@@ -46,7 +46,7 @@ func (f *imageFiles) addProgram(ctx context.Context, name, binary string) {
 	}
 }
 
-// addFile adds a file that anybody may run. For a link it adds the file that it leads to.
+// addFile adds a file that all users may run. For a link it adds the file that the link points to.
 func (f *imageFiles) addFile(name, from string) {
 	b, err := os.ReadFile(from)
 	if err != nil && f.err == nil {
@@ -55,7 +55,7 @@ func (f *imageFiles) addFile(name, from string) {
 	f.add(tar.Header{Name: name, Mode: 0o755, Typeflag: tar.TypeReg}, b)
 }
 
-// addFolder adds an empty folder that everybody may write to, as to /tmp.
+// addFolder adds an empty folder that all users may write to, as to /tmp.
 func (f *imageFiles) addFolder(name string) {
 	const sticky = 0o1000 // only its owner removes a file
 	f.add(tar.Header{Name: name, Mode: sticky | 0o777, Typeflag: tar.TypeDir}, nil)
@@ -66,7 +66,7 @@ func (f *imageFiles) addLink(name, to string) {
 	f.add(tar.Header{Name: name, Linkname: to, Mode: 0o777, Typeflag: tar.TypeSymlink}, nil)
 }
 
-// add adds one entry, unless its name is there already.
+// add adds one entry, unless there is one with its name.
 func (f *imageFiles) add(h tar.Header, content []byte) {
 	if f.err != nil || f.seen[h.Name] {
 		return
@@ -78,8 +78,8 @@ func (f *imageFiles) add(h tar.Header, content []byte) {
 	}
 }
 
-// sharedLibraries returns the paths of a binary's shared libraries, as the loader finds them, and that of the loader itself. A static
-// binary has none.
+// sharedLibraries returns the paths of a binary's shared libraries, as the loader finds them, and of the loader itself.
+// It is empty for a static binary.
 func sharedLibraries(ctx context.Context, binary string) ([]string, error) {
 	out, err := exec.CommandContext(ctx, "ldd", binary).CombinedOutput()
 	said := string(out)

@@ -12,7 +12,7 @@ import (
 	"github.com/doublegrant/doublegrant/harness/cluster"
 )
 
-// HarnessImage is the image of this program that BuildHarnessImage makes if no other name is given.
+// HarnessImage is the default name of the image of this program that BuildHarnessImage makes.
 const HarnessImage = "doublegrant/harness:local"
 
 const (
@@ -43,9 +43,10 @@ type Made struct {
 	Clocks bool   // clocks of nodes can be set in it: this machine has the C compiler that this needs
 }
 
-// BuildHarnessImage makes an image of this program and of a redis-server of this machine, with the shared libraries that they need and
-// nothing else: no shell, no compiler, no other language. Clocks of nodes can be set in it if this machine has a compiler. It asks no
-// registry, and keeps an image that is the same already. Any Docker will do, also one whose containers cannot be nodes.
+// BuildHarnessImage makes an image of this program and of a redis-server of this machine, with the shared libraries
+// that they need and nothing else: no shell, no compiler, no other language. Nodes' clocks can be set in it if this
+// machine has a compiler. It uses no registry, and keeps an identical image. Any Docker will do, even one whose
+// containers cannot be nodes.
 func BuildHarnessImage(ctx context.Context, h Harness) (Made, error) {
 	if h.Program == "" {
 		own, err := os.Executable()
@@ -71,21 +72,21 @@ func BuildHarnessImage(ctx context.Context, h Harness) (Made, error) {
 	return made, err
 }
 
-// files gathers the files of the image. Without a library for clocks it has none.
+// files gathers the files of the image. clocks is the clock library, or nil for an image without one.
 func (h Harness) files(ctx context.Context, redis string, clocks []byte) *imageFiles {
 	files := newImageFiles()
 	files.addFolder("/tmp/")
 	files.addFolder(imageResults + "/")
 	files.addProgram(ctx, imageProgram, h.Program)
 	files.addProgram(ctx, imageServer, redis)
-	files.addLink(imageSentinel, path.Base(imageServer)) // Redis tells by its name that it is to be a Sentinel
+	files.addLink(imageSentinel, path.Base(imageServer)) // under this name Redis runs as a Sentinel
 	if clocks != nil {
 		files.add(tar.Header{Name: imageClocks, Mode: 0o755, Typeflag: tar.TypeReg}, clocks)
 	}
 	return files
 }
 
-// lines returns the rest of the image, in words of a Dockerfile. Whoever looks for a home finds /tmp, which any user can write to.
+// lines returns the rest of the image, as lines of a Dockerfile. HOME is /tmp, which any user can write to.
 func (h Harness) lines(made Made) []string {
 	return []string{
 		"ENV PATH=" + path.Dir(imageProgram), "ENV HOME=/tmp", "ENV TMPDIR=/tmp",
@@ -98,8 +99,8 @@ func (h Harness) lines(made Made) []string {
 	}
 }
 
-// Inside returns the name under which the image was made in which this program runs, and the version of Redis there. Outside of an
-// image of BuildHarnessImage both are empty.
+// Inside returns the name of the image in which this program runs, and the version of Redis there. Both are empty
+// outside of an image of BuildHarnessImage.
 func Inside() (image, redis string) {
 	if image = os.Getenv(insideEnv); image == "" {
 		return "", ""

@@ -15,7 +15,7 @@ import (
 	"github.com/doublegrant/doublegrant/harness/testenv"
 )
 
-// onDocker runs the tests that every platform has to pass, in containers.
+// onDocker runs, in containers, the tests that every platform has to pass.
 var onDocker = platformtest.Platform{
 	Options: cluster.Options{On: docker.Platform{}}, Sites: docker.Here,
 	Dogs:  1,               // the watchdog of the containers
@@ -32,13 +32,13 @@ var (
 	sees         = platformtest.Sees
 )
 
-// need skips the test where there is no Docker.
+// need skips the test if there is no Docker.
 func need(t *testing.T) {
 	t.Helper()
 	docker.Need(testenv.Noting(t, "tests of containers", "install Docker Engine, and start it"))
 }
 
-// options returns options for containers. It skips the test where there is no Docker.
+// options returns options for containers. It skips the test if there is no Docker.
 func options(t *testing.T) cluster.Options {
 	t.Helper()
 	need(t)
@@ -52,11 +52,11 @@ func TestMain(m *testing.M) {
 	onDocker.Main(m, map[string]func() int{stepwise: actStepwise})
 }
 
-// stepwise names a victim that starts one cluster, waits for a line on its standard input, acts on its node, stops it, and prints
-// the results. Once the cluster is up it waits for its daemon for a short time only.
+// stepwise names a victim that starts one cluster, waits for a line on its standard input, acts on its node, stops the
+// cluster, and prints the results. Once the cluster is up, it has short timeouts for its daemon.
 const stepwise = "stepwise"
 
-// remembering is Docker, and remembers the site that was found last.
+// remembering is the Docker platform, and keeps the last site that was found.
 type remembering struct {
 	docker.Platform
 	site cluster.Site

@@ -14,9 +14,9 @@ type TB interface {
 	Fatalf(format string, args ...any)
 }
 
-// Need skips a test if clusters cannot run in containers, and says why. If $CI or $DOUBLEGRANT_REQUIRE_DOCKER is set it fails the
-// test instead, so that a test that is always skipped does not count as passed. It also fails the test if TestMain does not call
-// Watchdog.
+// Need skips a test if clusters cannot run in containers, and says why. If $CI or $DOUBLEGRANT_REQUIRE_DOCKER is set it
+// fails the test instead, so that a test that is always skipped does not count as passed. It also fails the test if
+// TestMain does not call Watchdog.
 func Need(t TB) {
 	t.Helper()
 	_, err := cluster.Options{On: Platform{}}.Preflight()
@@ -29,7 +29,7 @@ func Need(t TB) {
 	}
 }
 
-// isSet reports whether an environment variable says yes.
+// isSet reports whether an environment variable is set to something other than "0" and "false".
 func isSet(name string) bool {
 	v := os.Getenv(name)
 	return v != "" && v != "0" && v != "false"

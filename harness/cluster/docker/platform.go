@@ -1,11 +1,12 @@
 // Package docker runs the nodes of clusters in containers: cluster.Options{On: docker.Platform{}}.
 //
-// The containers are on this machine's network, so that addresses and faults are those of nodes that run as processes. It needs
-// a Docker Engine that runs as root on Linux.
+// The containers use this machine's network, so that addresses and faults are those of nodes that run as processes. It
+// needs a Docker Engine that runs as root on Linux.
 //
-// Importing the package changes nothing. A program that uses it calls [Watchdog] first thing in main, or in TestMain. If the
-// program is killed, a second process of the same binary removes its containers. Nothing else can: the kernel does not end
-// containers with a process, testcontainers' reaper needs an image of its own, and a shell cannot talk to Docker.
+// Importing the package changes nothing. A program that uses it calls [Watchdog] first thing in main, or in TestMain.
+// If the program is killed, a second process of the same binary removes its containers. Nothing else can: the kernel
+// does not end containers with a process, testcontainers' reaper needs its own image, and a shell cannot talk to
+// Docker.
 package docker
 
 import (
@@ -23,18 +24,20 @@ import (
 	"github.com/doublegrant/doublegrant/harness/cluster"
 )
 
-// ErrNoDocker marks a machine that cannot run nodes in containers: it has no Docker daemon that is fit for them, or no image. Errors
-// that wrap it say what to do.
+// ErrNoDocker marks a machine that cannot run nodes in containers: it has no suitable Docker daemon, or no image.
+// Errors that wrap it say what to do.
 var ErrNoDocker = errors.New("no Docker")
 
 // errNoWatchdog is the error for a program that has not called Watchdog: its containers would stay if it were killed.
-var errNoWatchdog = errors.New("docker: nobody would remove the containers of this program if it were killed: call docker.Watchdog first thing in " +
-	"main, or in TestMain")
+var errNoWatchdog = errors.New("docker: nobody would remove the containers of this program if it were killed: call " +
+	"docker.Watchdog first thing in main, or in TestMain")
 
 // Platform runs nodes in containers. The zero value is a usable default.
 type Platform struct {
-	Image    string        // image of Redis; default: $DOUBLEGRANT_REDIS_IMAGE, then redis:7, or LocalImage if only that is here
-	Patience time.Duration // longest wait for an answer of the daemon; default 20s, and 1m where it makes or changes something
+	// Image of Redis; default: $DOUBLEGRANT_REDIS_IMAGE, then redis:7, or LocalImage if only that is on this machine.
+	Image string
+	// Patience is the longest wait for an answer of the daemon; default 20s, and 1m if it makes or changes something.
+	Patience time.Duration
 }
 
 var _ cluster.Platform = Platform{}
@@ -42,10 +45,10 @@ var _ cluster.Platform = Platform{}
 // String returns cluster.OnDocker.
 func (Platform) String() string { return cluster.OnDocker }
 
-// Find finds the daemon and the image, which it fetches if it is not here. The error wraps ErrNoDocker if either cannot be had.
-// It is an error, too, if the program has not called Watchdog.
+// Find finds the daemon and the image, which it fetches if it is missing. The error wraps ErrNoDocker if either is not
+// available. It is also an error if the program has not called Watchdog.
 func (p Platform) Find(ctx context.Context, log *slog.Logger) (cluster.Site, error) {
-	if !watched.Load() {
+	if !watchdogCalled.Load() {
 		return nil, errNoWatchdog
 	}
 	d, err := findDaemon(ctx, p.bounds())
@@ -57,13 +60,14 @@ func (p Platform) Find(ctx context.Context, log *slog.Logger) (cluster.Site, err
 		return nil, err
 	}
 	if d.image == LocalImage && cmp.Or(p.Image, os.Getenv(imageEnv)) == "" {
-		log.Info("the official image is not on this machine: nodes run the local one", "official", officialImage, "image", d.image)
+		log.Info("the official image is not on this machine: nodes run the local one",
+			"official", officialImage, "image", d.image)
 	}
 	return d, nil
 }
 
-// Describe says which daemon and which image would be used: "Engine 28.1, image redis:7". It fetches nothing, but says if the
-// image would have to be fetched. Without a daemon the error wraps ErrNoDocker.
+// Describe says which daemon and which image would be used: "Engine 28.1, image redis:7". It fetches nothing, but says
+// if the image would have to be fetched. Without a daemon the error wraps ErrNoDocker.
 func (p Platform) Describe(ctx context.Context) (string, error) {
 	d, err := findDaemon(ctx, p.bounds())
 	if err != nil {
@@ -79,7 +83,8 @@ func (p Platform) Describe(ctx context.Context) (string, error) {
 	return fmt.Sprintf("Engine %s, image %s", d.version, image), nil
 }
 
-// Here returns the Docker of this machine, for cluster.Leftovers and cluster.RemoveOrphans, or nothing if there is none.
+// Here returns the Docker daemon of this machine, for cluster.Leftovers and cluster.RemoveOrphans. It is empty if there
+// is none.
 func Here(ctx context.Context) []cluster.Site {
 	d, err := findDaemon(ctx, Platform{}.bounds())
 	if err != nil {
@@ -103,13 +108,14 @@ func (d *daemon) String() string { return d.image }
 
 // NewHost makes the host of a node that runs in a container.
 func (d *daemon) NewHost(o cluster.HostOptions) cluster.Host {
-	return &contained{HostOptions: o, daemon: d}
+	return &containerHost{HostOptions: o, daemon: d}
 }
 
-// Leftovers lists the containers that carry our label, whoever owns them.
+// Leftovers lists the containers with our label, of any owner.
 func (d *daemon) Leftovers(ctx context.Context) ([]cluster.Leftover, error) {
-	found, err := ask(ctx, d.look, func(ctx context.Context) (client.ContainerListResult, error) {
-		return d.api.ContainerList(ctx, client.ContainerListOptions{All: true, Filters: make(client.Filters).Add("label", label)})
+	found, err := ask(ctx, d.query, func(ctx context.Context) (client.ContainerListResult, error) {
+		ours := make(client.Filters).Add("label", label)
+		return d.api.ContainerList(ctx, client.ContainerListOptions{All: true, Filters: ours})
 	})
 	if err != nil {
 		return nil, fmt.Errorf("cluster: docker: list containers: %w", err)
@@ -129,31 +135,31 @@ func (d *daemon) Remove(ctx context.Context, l cluster.Leftover) error {
 	return d.remove(ctx, l.Name, l.ID)
 }
 
-// RemoveAll removes all containers of a cluster that are left.
+// RemoveAll removes all remaining containers of a cluster.
 func (d *daemon) RemoveAll(ctx context.Context, folder string) error {
-	ctx, cancel := context.WithTimeout(ctx, d.look)
+	ctx, cancel := context.WithTimeout(ctx, d.query)
 	defer cancel()
 	return d.removeContainers(ctx, folder, 0)
 }
 
-// removeContainers removes a cluster's containers, and returns when there have been none for as long as quiet. Until then the daemon
-// may still bring one up whose maker gave up or died.
+// removeContainers removes a cluster's containers, and returns when there have been none for as long as quiet. Until
+// then a container may still appear whose maker has given up or died.
 func (d *daemon) removeContainers(ctx context.Context, folder string, quiet time.Duration) error {
 	const every = 100 * time.Millisecond
-	clear := time.Now()
+	quietSince := time.Now()
 	return await.Until(ctx, every, func() error {
 		found, err := d.Leftovers(ctx)
-		left := err != nil
+		remaining := err != nil
 		for _, c := range found {
 			if c.Run == folder {
-				left = true
+				remaining = true
 				err = errors.Join(err, d.Remove(ctx, c))
 			}
 		}
-		if left {
-			clear = time.Now()
+		if remaining {
+			quietSince = time.Now()
 		}
-		if err == nil && time.Since(clear) < quiet {
+		if err == nil && time.Since(quietSince) < quiet {
 			err = errors.New("cluster: docker: containers may still appear")
 		}
 		return err

@@ -16,17 +16,19 @@ import (
 	"github.com/doublegrant/doublegrant/harness/await"
 )
 
-// The watchdog is a second process of our own binary. It outlives us to remove the containers that we could not, after a SIGKILL,
-// a panic, an os.Exit or the time limit of a test. It reads from a pipe which clusters have containers. The pipe ends when we do,
-// whatever ends us. Folders have watchdogs of their own, see harness/cluster.
+// The watchdog is a second process of our own binary. It outlives us to remove the containers that we could not, after
+// a SIGKILL, a panic, an os.Exit or the time limit of a test. It reads from a pipe which clusters have containers. The
+// pipe ends when we end, for any reason. Folders have other watchdogs: see harness/cluster.
 
-// watchdogEnv is the environment variable that makes a process that calls Watchdog the watchdog of the process that it names.
+// watchdogEnv is the environment variable with the id of the process to watch. It turns a process that calls Watchdog
+// into a watchdog.
 const watchdogEnv = "DOUBLEGRANT_DOCKER_WATCHDOG_OF"
 
-// watched is set once the program has called Watchdog. Without that call a second process of it would be no watchdog.
-var watched atomic.Bool
+// watchdogCalled is set once the program has called Watchdog. Without that call a second process of it would not act as
+// a watchdog.
+var watchdogCalled atomic.Bool
 
-// Watchdog does the work of the watchdog if this process was started as one, and then returns true: main has nothing more to do.
+// Watchdog acts as the watchdog if this process was started as one, and then returns true: main has nothing more to do.
 // In any other process it returns false at once, and [Platform] can be used from then on.
 //
 //	func TestMain(m *testing.M) {
@@ -37,7 +39,7 @@ var watched atomic.Bool
 //	}
 func Watchdog() bool {
 	if os.Getenv(watchdogEnv) == "" {
-		watched.Store(true)
+		watchdogCalled.Store(true)
 		return false
 	}
 	watch(os.Stdin)
@@ -46,7 +48,7 @@ func Watchdog() bool {
 
 const (
 	watchContainers = "containers" // watch the containers that carry the folder's label
-	watchNoMore     = "gone"       // all of them were removed
+	watchNoMore     = "gone"       // all of them were removed: stop watching
 
 	cleanWithin = 3 * time.Minute
 	lateWithin  = 2 * time.Second // time that a container that was being made may take to appear
@@ -73,10 +75,10 @@ func watch(from io.Reader) {
 	cleaning.Wait()
 }
 
-// removeContainers removes the containers of a folder. It drops errors, since nobody is left to hear them: the next start or doctor --clean
-// removes the rest.
+// removeContainers removes the containers of a folder. It drops errors, since nobody could see them: the next start or
+// doctor --clean removes the rest.
 func removeContainers(ctx context.Context, folder string) {
-	_ = await.Until(ctx, time.Second, func() error { // the daemon may have died, too, and be on its way back
+	_ = await.Until(ctx, time.Second, func() error { // the daemon may have died, too, and be restarting
 		d, err := findDaemon(ctx, Platform{}.bounds())
 		if err != nil {
 			return err
@@ -85,7 +87,7 @@ func removeContainers(ctx context.Context, folder string) {
 	})
 }
 
-// watchdog is our end of the pipe, with the folders that are under watch.
+// watchdog is our end of the pipe, with the watched folders.
 type watchdog struct {
 	mu      sync.Mutex
 	pipe    io.WriteCloser // nil until the first cluster starts
@@ -95,7 +97,8 @@ type watchdog struct {
 // theWatchdog is the one watchdog of this process.
 var theWatchdog = watchdog{folders: map[string]bool{}}
 
-// Watch has the watchdog remove the folder's containers if this process dies. It starts the watchdog if there is none.
+// Watch makes the watchdog remove the folder's containers if this process dies. It starts the watchdog if there is
+// none.
 func (d *daemon) Watch(folder string) (forget func(), err error) {
 	return func() { theWatchdog.forget(folder) }, theWatchdog.watch(folder)
 }

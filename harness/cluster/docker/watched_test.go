@@ -8,7 +8,7 @@ import (
 	"github.com/doublegrant/doublegrant/harness/cluster"
 )
 
-// recorder notes whether a test is skipped or fails.
+// recorder records whether a test is skipped or fails.
 type recorder []string
 
 func (*recorder) Helper()                 {}
@@ -27,8 +27,8 @@ func TestWithoutDockerATestIsSkippedAndInCIItFails(t *testing.T) {
 }
 
 func TestAProgramThatCannotWatchItsContainersMakesNone(t *testing.T) {
-	watched.Store(false)
-	defer watched.Store(true)
+	watchdogCalled.Store(false)
+	defer watchdogCalled.Store(true)
 	t.Setenv("CI", "")
 	t.Setenv("DOUBLEGRANT_REQUIRE_DOCKER", "")
 	_, err := cluster.Options{On: Platform{}}.Preflight()
@@ -41,5 +41,6 @@ func TestAProgramThatCannotWatchItsContainersMakesNone(t *testing.T) {
 
 func TestAPlatformThatIsNotLinkedIsSaid(t *testing.T) {
 	_, err := cluster.Options{On: cluster.NotLinked("docker")}.Preflight()
-	require.ErrorContains(t, err, "this program cannot run nodes on docker: it was built without it (import harness/cluster/docker")
+	require.ErrorContains(t, err, "this program cannot run nodes on docker: it was built without it (import "+
+		"harness/cluster/docker")
 }

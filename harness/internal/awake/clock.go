@@ -1,4 +1,5 @@
-// Package awake tells for how long this process was awake, and how often it stood still: so that nobody else is blamed for that.
+// Package awake measures for how long this process was awake, and how often it stood still, so that nothing else is
+// blamed for a standstill.
 package awake
 
 import (
@@ -14,9 +15,9 @@ const (
 	Standstill = 500 * time.Millisecond
 )
 
-// Clock counts the time in which this process was awake. Its goroutine reads it every tick, so a long time without a reading is
-// one in which nothing here was let run: somebody has stopped the process, or the machine stood still or was too busy. Of that time at most
-// step counts.
+// Clock counts the time in which this process was awake. Its goroutine reads it every tick. A long time without a
+// reading is one in which nothing in this process ran: the process was suspended, or the machine stood still or was too
+// busy. At most step of that time counts.
 type Clock struct {
 	began time.Time
 	stop  chan struct{}
@@ -56,14 +57,16 @@ func (c *Clock) Close() {
 	<-c.ended
 }
 
-// Read returns the time in which the process was awake so far, and how often it stood still. A standstill that has just ended counts.
+// Read returns the time in which the process was awake so far, and the number of standstills, including one that has
+// just ended.
 func (c *Clock) Read() (awake time.Duration, standstills int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.readAfter(time.Since(c.began))
 }
 
-// Longest returns the longest time so far without a reading: the process stood still for so long, if it is Standstill or more.
+// Longest returns the longest time so far without a reading. If it is Standstill or more, the process stood still that
+// long.
 func (c *Clock) Longest() time.Duration {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -71,7 +74,7 @@ func (c *Clock) Longest() time.Duration {
 	return c.longest
 }
 
-// readAfter reads the clock when the machine's shows that much since it began. The caller holds c.mu.
+// readAfter reads the clock at the time now since its start. The caller holds c.mu.
 func (c *Clock) readAfter(now time.Duration) (awake time.Duration, standstills int) {
 	gap := now - c.readAt
 	c.readAt = now
@@ -83,7 +86,7 @@ func (c *Clock) readAfter(now time.Duration) (awake time.Duration, standstills i
 	return c.awake, c.standstills
 }
 
-// CallAt calls f when the process has been awake for so long. The caller calls cancel, after which f is not called any more.
+// CallAt calls f when the process has been awake for until. The caller calls cancel, after which f is not called.
 func (c *Clock) CallAt(until time.Duration, f func()) (cancel func()) {
 	canceled, ended := make(chan struct{}), make(chan struct{})
 	go func() {

@@ -7,7 +7,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Of a long time without a reading one step counts, and it is a standstill. A busy machine, which lets the process wait a little, is none.
+// A long time without a reading is a standstill, and only one step of it counts. A short wait on a busy machine is not
+// a standstill.
 func TestTimeInWhichNobodyReadsTheClockIsNoTimeAwake(t *testing.T) {
 	c := &Clock{}
 	for _, at := range []struct {
@@ -28,7 +29,7 @@ func TestTimeInWhichNobodyReadsTheClockIsNoTimeAwake(t *testing.T) {
 	require.Greater(t, c.longest, 59*time.Minute)
 }
 
-// What is to be called after some time awake is called then, unless it is canceled before.
+// A function is called after the given time awake, unless it is canceled before.
 func TestACallAfterSomeTimeAwake(t *testing.T) {
 	c := New()
 	defer c.Close()

@@ -1,3 +1,3 @@
-// Package fields reads structs from YAML files. Its errors name the file and the line that are wrong. Plans and suites
+// Package fields reads structs from YAML files. Its errors name the file and the line of the mistake. Plans and suites
 // use it.
 package fields

@@ -18,15 +18,15 @@ import (
 	"github.com/doublegrant/doublegrant/harness/suggest"
 )
 
-// Place remembers from which file a struct was read, and on which lines its fields are. The zero value belongs to a
-// struct that was not read from a file.
+// Place says from which file a struct was read, and on which lines its fields are. The zero value belongs to a struct
+// that was not read from a file.
 type Place struct {
 	file  string
 	line  int
 	lines map[string]int
 }
 
-// At returns how a message about the field begins: "plan.yaml:7: ", or "" if there is no file.
+// At returns the beginning of a message about the field: "plan.yaml:7: ", or "" if there is no file.
 func (p Place) At(field string) string {
 	if p.file == "" {
 		return ""
@@ -38,7 +38,7 @@ func (p Place) At(field string) string {
 	return fmt.Sprintf("%s:%d: ", p.file, line)
 }
 
-// Has reports whether the file gives the field.
+// Has reports whether the file sets the field.
 func (p Place) Has(field string) bool {
 	_, ok := p.lines[field]
 	return ok
@@ -47,7 +47,7 @@ func (p Place) Has(field string) bool {
 // Line returns the place of one field.
 func (p Place) Line(field string) Place { return Place{file: p.file, line: p.lines[field]} }
 
-// Beside returns p with the lines of those fields that only defaults has.
+// Beside returns p with the lines of the fields that only defaults has.
 func (p Place) Beside(defaults Place) Place {
 	lines := maps.Clone(defaults.lines)
 	if lines == nil {
@@ -58,14 +58,14 @@ func (p Place) Beside(defaults Place) Place {
 	return p
 }
 
-// Placed is a struct that remembers where its fields were read.
+// Placed is a struct that keeps the Place it was read from.
 type Placed interface{ Put(Place) }
 
 // yamlLine matches the beginning of the parser's messages.
 var yamlLine = regexp.MustCompile(`^yaml: (?:line (\d+): )?`)
 
-// Read fills the struct that into points to from r, which holds one YAML mapping. file is the name for errors, which
-// begin with it and the line.
+// Read fills the struct that into points to from r, which holds one YAML mapping. Errors begin with file, its name, and
+// the line.
 func Read(file string, r io.Reader, into any) error {
 	dec := yaml.NewDecoder(r)
 	var doc, more yaml.Node
@@ -83,7 +83,7 @@ func Read(file string, r io.Reader, into any) error {
 	return Reader{file}.Fill(doc.Content[0], reflect.ValueOf(into).Elem())
 }
 
-// hint suggests what to write if a line has two colons. Mostly such a line is an expectation.
+// hint suggests a correction for a line with two colons. Usually such a line is an expectation.
 func hint(err error) string {
 	if !strings.Contains(err.Error(), "mapping values are not allowed") {
 		return ""
@@ -91,8 +91,8 @@ func hint(err error) string {
 	return `: put what follows the first colon into braces, such as "expect: {invalid: [double-grant]}"`
 }
 
-// countsFromZero matches the messages in which the parser counts lines from 0: those about structure. The others are
-// about characters.
+// countsFromZero matches the messages in which the parser counts lines from 0: those about structure. In messages about
+// characters it counts from 1.
 var countsFromZero = regexp.MustCompile(`did not find expected (<|'-'|'\?'|',' or|key|node content)`)
 
 // lineOf returns the line that the parser's message names, counted from 1.
@@ -108,9 +108,9 @@ func lineOf(err error) int {
 	return line
 }
 
-// Reader fills structs from a file's nodes. Neither yaml.v3 with KnownFields nor goccy/go-yaml in its strict mode does so
-// well enough: both read 1.5 into an int and pass over a second document, name Go's types, suggest no other name, and
-// do not say afterwards on which line a field was, which the checks that follow name.
+// Reader fills structs from a file's nodes. Neither yaml.v3 with KnownFields nor goccy/go-yaml in its strict mode is
+// strict enough: both read 1.5 into an int and ignore a second document. Their messages name Go types and suggest no
+// other name. Nor do they keep the line of each field, which later checks name.
 type Reader struct{ File string }
 
 // Errorf returns an error that begins with the file and the line of the node.
@@ -118,7 +118,7 @@ func (r Reader) Errorf(n *yaml.Node, format string, args ...any) error {
 	return fmt.Errorf("%s:%d: %w", r.File, n.Line, fmt.Errorf(format, args...))
 }
 
-// Fill sets the fields of s from a mapping. Keys are the fields' yaml names.
+// Fill sets the fields of s from a mapping. Its keys are the fields' yaml names.
 func (r Reader) Fill(n *yaml.Node, s reflect.Value) error {
 	if n = Followed(n); n.Kind != yaml.MappingNode {
 		return r.Errorf(n, "want fields and their values here, such as %q", yamlNames(s.Type())[0]+": ...")
@@ -126,7 +126,7 @@ func (r Reader) Fill(n *yaml.Node, s reflect.Value) error {
 	where := Place{file: r.File, line: n.Line, lines: map[string]int{}}
 	for i := 0; i < len(n.Content); i += 2 {
 		key, value := n.Content[i], n.Content[i+1]
-		f, ok := inFiles(s.Type(), key.Value)
+		f, ok := fieldNamed(s.Type(), key.Value)
 		if !ok {
 			meant := suggest.Meant(key.Value, yamlNames(s.Type()))
 			return r.Errorf(key, "unknown field %q: %s", Shortened(key.Value), meant)
@@ -168,7 +168,7 @@ func hasFields(field reflect.Value) bool {
 	return t.Kind() == reflect.Struct || t.Kind() == reflect.Pointer && t.Elem().Kind() == reflect.Struct
 }
 
-// firstOf returns the first field of a struct, or of one that t points to.
+// firstOf returns the name of the first field of a struct, or of the struct that t points to.
 func firstOf(t reflect.Type) string {
 	if t.Kind() == reflect.Pointer {
 		t = t.Elem()
@@ -205,14 +205,14 @@ func (r Reader) set(name string, n *yaml.Node, field reflect.Value) error {
 	case kind.Kind() == reflect.Slice && n.Kind == yaml.ScalarNode: // one word is a list of one
 		n = &yaml.Node{Kind: yaml.SequenceNode, Line: n.Line, Content: []*yaml.Node{n}}
 	}
-	if err := n.Decode(field.Addr().Interface()); err != nil || !whole(n, kind) {
+	if err := n.Decode(field.Addr().Interface()); err != nil || !isWholeNumber(n, kind) {
 		return r.Errorf(n, "%s is %s: want %s", name, Written(n), wanted(kind))
 	}
 	return nil
 }
 
-// setOrNever sets a field with the tag zero:"never". A file's 0 means never, and is -1 in the field, whose 0 means a
-// default.
+// setOrNever sets a field with the tag zero:"never". In the file 0 means never. The field is -1 then, since its 0 means
+// a default.
 func (r Reader) setOrNever(name string, n *yaml.Node, field reflect.Value) error {
 	v, err := strconv.Atoi(n.Value)
 	if err != nil || v < 0 {
@@ -222,12 +222,12 @@ func (r Reader) setOrNever(name string, n *yaml.Node, field reflect.Value) error
 	return nil
 }
 
-// Node returns a struct as it stands in a file.
+// Node returns a struct as a node of a file.
 func Node(s any) (*yaml.Node, error) {
 	var n yaml.Node
 	err := n.Encode(s)
 	for i := 0; i < len(n.Content); i += 2 {
-		f, _ := inFiles(reflect.TypeOf(s), n.Content[i].Value)
+		f, _ := fieldNamed(reflect.TypeOf(s), n.Content[i].Value)
 		if v := n.Content[i+1]; f.Tag.Get("zero") == "never" && strings.HasPrefix(v.Value, "-") {
 			v.Value = "0"
 		}
@@ -235,8 +235,8 @@ func Node(s any) (*yaml.Node, error) {
 	return &n, err
 }
 
-// whole reports whether n is no fraction, or t takes fractions. The parser would cut a fraction off.
-func whole(n *yaml.Node, t reflect.Type) bool {
+// isWholeNumber reports whether n is not a fraction, or t takes fractions. The parser would truncate a fraction.
+func isWholeNumber(n *yaml.Node, t reflect.Type) bool {
 	return t.Kind() != reflect.Int && t.Kind() != reflect.Uint64 || n.Tag != "!!float"
 }
 
@@ -256,7 +256,7 @@ func (r Reader) list(name string, n *yaml.Node, field reflect.Value) error {
 	return nil
 }
 
-// Followed returns the node that an alias stands for, and any other node as it is.
+// Followed returns the node that an alias refers to, and any other node unchanged.
 func Followed(n *yaml.Node) *yaml.Node {
 	if n.Kind == yaml.AliasNode {
 		return n.Alias
@@ -264,7 +264,7 @@ func Followed(n *yaml.Node) *yaml.Node {
 	return n
 }
 
-// Written returns what a message quotes of a node.
+// Written returns the text of a node for a message.
 func Written(n *yaml.Node) string {
 	if n.Kind == yaml.ScalarNode {
 		return strconv.Quote(Shortened(n.Value))
@@ -272,8 +272,8 @@ func Written(n *yaml.Node) string {
 	return map[yaml.Kind]string{yaml.MappingNode: "a mapping", yaml.SequenceNode: "a list"}[n.Kind]
 }
 
-// Shortened cuts a text to what a message may quote. The text may come from a file that is not a plan, and may be a
-// secret.
+// Shortened cuts a text to the length that a message may quote. The text may come from a file that is not a plan, and
+// may be a secret.
 func Shortened(text string) string {
 	const most = 40
 	if runes := []rune(text); len(runes) > most {
@@ -311,8 +311,8 @@ func yamlNames(t reflect.Type) (names []string) {
 	return names
 }
 
-// inFiles returns the field of that name in files.
-func inFiles(t reflect.Type, name string) (field reflect.StructField, ok bool) {
+// fieldNamed returns the field that has the name in files.
+func fieldNamed(t reflect.Type, name string) (field reflect.StructField, ok bool) {
 	for f := range Of(t) {
 		if yamlName(f) == name {
 			return f, true
@@ -321,7 +321,7 @@ func inFiles(t reflect.Type, name string) (field reflect.StructField, ok bool) {
 	return field, false
 }
 
-// Given lists the names of the fields of s that have a value.
+// Given lists the names of the fields of s that are not zero.
 func Given(s any) (names []string) {
 	v := reflect.ValueOf(s)
 	for f := range Of(v.Type()) {

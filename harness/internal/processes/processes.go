@@ -1,4 +1,4 @@
-// Package processes lists processes. It reads /proc, and finds nothing where there is none.
+// Package processes lists processes. It reads /proc, and finds none where there is no /proc.
 package processes
 
 import (
@@ -10,7 +10,7 @@ import (
 	"syscall"
 )
 
-// All returns the ids of all processes of the machine that can be seen.
+// All returns the ids of all visible processes of the machine.
 func All() (pids []int) {
 	dirs, _ := filepath.Glob("/proc/[0-9]*") // of a good pattern
 	for _, dir := range dirs {
@@ -29,7 +29,7 @@ func InGroup(group int) []int {
 	})
 }
 
-// Children returns the names of the processes that this one has started and that still run.
+// Children returns the names of the running processes that this one has started.
 func Children() (names []string) {
 	lists, _ := filepath.Glob("/proc/self/task/*/children") // of a good pattern
 	for _, l := range lists {

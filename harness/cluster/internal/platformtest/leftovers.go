@@ -19,7 +19,7 @@ import (
 	"github.com/doublegrant/doublegrant/harness/internal/processes"
 )
 
-// Remains lists the folders, hosts and processes in tmp, without those of the cluster in the folder spared.
+// Remains lists the folders, hosts and processes in tmp, except those of the cluster in the folder spared.
 func (p Platform) Remains(t *testing.T, tmp, spared string) (left []string) {
 	t.Helper()
 	for _, l := range p.leftovers(t) {
@@ -36,7 +36,7 @@ func (p Platform) Remains(t *testing.T, tmp, spared string) (left []string) {
 	return left
 }
 
-// bystander starts a cluster of ours that must survive the end of others, and returns its folder.
+// bystander starts a cluster that must survive the end of others, and returns it with its folder.
 func (p Platform) bystander(t *testing.T) (*cluster.Cluster, string) {
 	t.Helper()
 	c := cluster.Sentinel(p.Options)
@@ -47,7 +47,7 @@ func (p Platform) bystander(t *testing.T) (*cluster.Cluster, string) {
 	return c, dirs[0]
 }
 
-// NothingIsLeftOfAKilledHarness kills harnesses at random moments.
+// NothingIsLeftOfAKilledHarness kills harnesses at random moments and checks that nothing of them remains.
 func (p Platform) NothingIsLeftOfAKilledHarness(t *testing.T) {
 	c, own := p.bystander(t)
 	for range Trials(2) {
@@ -66,8 +66,8 @@ func (p Platform) NothingIsLeftOfAKilledHarness(t *testing.T) {
 	require.NoError(t, Connect(t, c, 0).Set(t.Context(), "k", "v", 0).Err())
 }
 
-// OrphansAreRemovedAndNothingElse kills harnesses together with their watchdogs. kinds lists the kinds of leftovers that have to be
-// found.
+// OrphansAreRemovedAndNothingElse kills harnesses together with their watchdogs. It checks that RemoveOrphans, and the
+// next start, remove what they leave behind. kinds lists the kinds of leftovers that must be found.
 func (p Platform) OrphansAreRemovedAndNothingElse(t *testing.T, kinds ...string) {
 	c, own := p.bystander(t)
 	p.killBoth(t, own)
@@ -83,7 +83,7 @@ func (p Platform) OrphansAreRemovedAndNothingElse(t *testing.T, kinds ...string)
 	Whole(t, c)
 
 	p.killBoth(t, own)
-	if p.Sites != nil { // somebody cleaned the temporary files
+	if p.Sites != nil { // the temporary files were removed
 		for _, l := range p.orphans(t) {
 			require.NoError(t, os.RemoveAll(l.Run))
 		}
@@ -96,8 +96,8 @@ func (p Platform) OrphansAreRemovedAndNothingElse(t *testing.T, kinds ...string)
 	Whole(t, c)
 }
 
-// awaitNothing waits until nothing remains. Files and hosts are gone already, but the kernel may not have ended the nodes of a
-// dead harness yet.
+// awaitNothing waits until nothing remains. Files and hosts must be gone already, but the kernel may not have ended the
+// nodes of a dead harness yet.
 func (p Platform) awaitNothing(t *testing.T, own string) {
 	t.Helper()
 	for _, what := range p.Remains(t, os.TempDir(), own) {
@@ -108,10 +108,11 @@ func (p Platform) awaitNothing(t *testing.T, own string) {
 
 func (p Platform) orphans(t *testing.T) []cluster.Leftover {
 	t.Helper()
-	return slices.DeleteFunc(p.leftovers(t), func(l cluster.Leftover) bool { return l.Owned || filepath.Dir(l.Run) != os.TempDir() })
+	return slices.DeleteFunc(p.leftovers(t),
+		func(l cluster.Leftover) bool { return l.Owned || filepath.Dir(l.Run) != os.TempDir() })
 }
 
-// killBoth kills a harness with six nodes and its watchdogs.
+// killBoth kills a harness with six nodes, and its watchdogs.
 func (p Platform) killBoth(t *testing.T, own string) {
 	t.Helper()
 	v := NewVictim(t, idle) // a busy one may be done when we come to kill it
@@ -133,8 +134,8 @@ func (p Platform) killBoth(t *testing.T, own string) {
 	p.awaitOrphans(t)
 }
 
-// awaitOrphans waits until something is nobody's. A cluster of another test that is given the subnet of a dead one passes for the
-// owner of its hosts until it ends.
+// awaitOrphans waits until something has no owner. If a cluster of another test gets the subnet of a dead one, it
+// passes for the owner of the dead one's hosts until it ends.
 func (p Platform) awaitOrphans(t *testing.T) {
 	t.Helper()
 	Eventually(t, func() bool { return len(p.orphans(t)) > 0 }, "all that is left has an owner")

@@ -13,7 +13,7 @@ import (
 	"github.com/doublegrant/doublegrant/harness/cluster"
 )
 
-// Trials returns how often to repeat a measurement: DOUBLEGRANT_TRIALS, or usual.
+// Trials returns how often to repeat a measurement: $DOUBLEGRANT_TRIALS, or usual.
 func Trials(usual int) int {
 	n, err := strconv.Atoi(os.Getenv("DOUBLEGRANT_TRIALS"))
 	if err != nil {
@@ -22,7 +22,7 @@ func Trials(usual int) int {
 	return n
 }
 
-// OneFailover kills the primary, and checks that every Sentinel saw a failover and that the old primary comes back.
+// OneFailover kills the primary, and checks that every Sentinel sees a failover and that the old primary comes back.
 func (p Platform) OneFailover(t *testing.T) {
 	ctx := t.Context()
 	o := p.Options
@@ -48,7 +48,8 @@ func (p Platform) OneFailover(t *testing.T) {
 	t.Logf("whole %v after the restart", time.Since(restarted))
 	role, err := c.Role(ctx, old)
 	require.NoError(t, err)
-	// Where a machine stands still for longer than Sentinels wait, they replace the new primary as well, perhaps by the old one.
+	// If the machine stands still for longer than Sentinels wait, they replace the new primary as well, perhaps by the
+	// old one.
 	if promoted := ev.Of("", "+promoted-slave"); len(promoted) == 1 {
 		require.Equal(t, "slave", role)
 	} else {
@@ -64,8 +65,8 @@ func (p Platform) OneFailover(t *testing.T) {
 	}
 }
 
-// TakesItsClients checks that a node takes the clients that it is to take: a redis-server that may open fewer files lowers its
-// maxclients, and only logs it.
+// TakesItsClients checks that a node accepts as many clients as configured. A redis-server that may not open enough
+// files lowers its maxclients, and only logs that.
 func (p Platform) TakesItsClients(t *testing.T) {
 	o := p.Options
 	o.Clients = 50

@@ -1,5 +1,5 @@
-// Package platformtest holds what every platform of clusters has to pass, local processes and containers alike, and the helpers
-// of those tests.
+// Package platformtest has the tests that every platform of clusters has to pass, local processes and containers alike,
+// and the helpers of these tests.
 package platformtest
 
 import (
@@ -19,7 +19,7 @@ import (
 	"github.com/doublegrant/doublegrant/harness/cluster"
 )
 
-// Hang bounds what has to come at some time, on however busy a machine.
+// Hang bounds waits for what has to happen at some time, even on a busy machine.
 const Hang = time.Minute
 
 // Platform is a platform under test. The zero value runs nodes as local processes.
@@ -27,7 +27,8 @@ type Platform struct {
 	Options cluster.Options                      // options of its clusters; On is the platform
 	Sites   func(context.Context) []cluster.Site // where its hosts may be left over; nil: nowhere
 	Dogs    int                                  // watchdogs of a harness besides the one of its folder
-	Usual   time.Duration                        // time in which a harness surely starts a cluster and stops it; default 2s
+	// Usual is the time in which a harness certainly starts a cluster and stops it; default 2s.
+	Usual time.Duration
 }
 
 // Events collects what a cluster reports.
@@ -42,7 +43,7 @@ func (e *Events) add(ev harness.Event) {
 	e.all = append(e.all, ev)
 }
 
-// Of lists the events of a kind, in the order in which they were reported. An empty node fits any.
+// Of lists the events of a kind, in the order in which they were reported. An empty node matches any.
 func (e *Events) Of(node, kind string) (all []harness.Event) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -54,8 +55,8 @@ func (e *Events) Of(node, kind string) (all []harness.Event) {
 	return all
 }
 
-// Up starts a cluster in a temporary folder of its own. When the test is over it stops the cluster, and fails the test if a file, a
-// process or a host is left.
+// Up starts a cluster in its own temporary folder. When the test ends it stops the cluster, and fails the test if a
+// file, a process or a host remains.
 func (p Platform) Up(t *testing.T, c *cluster.Cluster) *Events {
 	t.Helper()
 	tmp := t.TempDir()
@@ -79,7 +80,7 @@ func (p Platform) Up(t *testing.T, c *cluster.Cluster) *Events {
 	return ev
 }
 
-// NothingLeft fails the test if a folder or a host of a cluster in the temporary folder tmp is left.
+// NothingLeft fails the test if a folder or a host of a cluster in the temporary folder tmp remains.
 func (p Platform) NothingLeft(t *testing.T, tmp string) {
 	t.Helper()
 	for _, l := range p.leftovers(t) {
@@ -87,7 +88,7 @@ func (p Platform) NothingLeft(t *testing.T, tmp string) {
 	}
 }
 
-// leftovers lists what is left of any cluster on the platform. It also works when the test is over.
+// leftovers lists the leftovers of all clusters on the platform. It also works after the test has ended.
 func (p Platform) leftovers(t *testing.T) []cluster.Leftover {
 	t.Helper()
 	all, err := cluster.Leftovers(context.Background(), p.sites(context.Background())...)
@@ -102,10 +103,11 @@ func (p Platform) sites(ctx context.Context) []cluster.Site {
 	return p.Sites(ctx)
 }
 
-// StartQuietly starts a cluster whose events and log nobody reads.
+// StartQuietly starts a cluster and drops its events and log.
 func StartQuietly(t *testing.T, c *cluster.Cluster) error {
 	t.Helper()
-	return c.Start(t.Context(), harness.NewClock(), func(harness.Event) {}, slog.New(slog.NewTextHandler(io.Discard, nil)))
+	return c.Start(t.Context(), harness.NewClock(), func(harness.Event) {},
+		slog.New(slog.NewTextHandler(io.Discard, nil)))
 }
 
 // Connect returns a client of a group.
@@ -124,13 +126,13 @@ func Whole(t *testing.T, c *cluster.Cluster) {
 	require.NoError(t, c.AwaitWhole(ctx))
 }
 
-// Eventually polls a condition, for as long as Hang: a test that sleeps is a test that flakes.
+// Eventually polls a condition for at most Hang, since a test that sleeps instead is flaky.
 func Eventually(t *testing.T, cond func() bool, what string) {
 	t.Helper()
 	require.Eventually(t, cond, Hang, 20*time.Millisecond, what)
 }
 
-// Sees waits until the host gets an answer from the node: a probe waits for a fraction of a second only.
+// Sees waits until the host gets an answer from the node. One probe waits only for a fraction of a second.
 func Sees(t *testing.T, c *cluster.Cluster, from, to string) {
 	t.Helper()
 	Eventually(t, func() bool { return c.Probe(t.Context(), from, to) == nil }, from+" does not see "+to)

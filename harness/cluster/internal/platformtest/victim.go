@@ -18,18 +18,18 @@ import (
 	"github.com/doublegrant/doublegrant/harness/internal/processes"
 )
 
-// asHarness is the environment variable that makes the test binary a harness of clusters; its value says what that does. Such
-// a process can be killed, to see what it leaves behind.
+// asHarness is the environment variable that makes the test binary run as a harness of clusters. Its value is the name
+// of what the harness does. The process can be killed, to see what it leaves behind.
 const asHarness = "DOUBLEGRANT_TEST_AS_HARNESS"
 
-// What a harness does.
+// What such a harness does.
 const (
 	busy = "busy" // starts clusters, kills and restarts their primaries and stops them, until it is killed itself
 	idle = "idle" // starts one cluster of six nodes, prints the result, and does nothing until its standard input ends
 )
 
-// Main runs the tests, or is a victim of one. It does not return. more has what other victims of the test binary do, by name; each
-// returns its exit code.
+// Main runs the tests, or acts as a victim of one, and does not return. more has the other victims of the test binary,
+// by name. Each returns its exit code.
 func (p Platform) Main(m *testing.M, more map[string]func() int) {
 	switch as := os.Getenv(asHarness); as {
 	case "":
@@ -63,18 +63,18 @@ func (p Platform) idle() int {
 	return 0
 }
 
-// Begin starts a cluster in a victim, where there is no test.
+// Begin starts a cluster in a victim, which has no test.
 func Begin(c *cluster.Cluster) error {
 	return c.Start(context.Background(), harness.NewClock(), func(harness.Event) {}, slog.New(slog.DiscardHandler))
 }
 
-// Victim is a harness in a process of its own, to be killed.
+// Victim is a harness in its own process, to be killed.
 type Victim struct {
 	*exec.Cmd
 	tmp string
 }
 
-// NewVictim prepares a victim that does what as names, and does not start it. It is killed when the test is over.
+// NewVictim prepares a victim that does what as names, without starting it. It is killed when the test ends.
 func NewVictim(t *testing.T, as string) Victim {
 	t.Helper()
 	v := Victim{exec.Command(os.Args[0]), os.TempDir()}
@@ -98,7 +98,7 @@ func (v Victim) kill() {
 	_ = v.Wait()
 }
 
-// watchdogs returns the pids of its watchdogs: the environment of each names the process that it watches.
+// watchdogs returns the ids of its watchdogs. The environment of each names the process that it watches.
 func (v Victim) watchdogs() (all []int) {
 	for _, pid := range processes.All() {
 		env, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid))

@@ -10,57 +10,58 @@ import (
 	"time"
 )
 
-// faultsInForce keeps account of the faults of all sequences of a run: which are in force, and which have healed but wait for others
-// to heal before the system can be whole.
+// faultsInForce tracks the faults of all sequences of a run: which are in force, and which have healed but wait for
+// others to heal before the system can be whole.
 type faultsInForce struct {
-	mending chan struct{} // holds one token, taken while the run waits for a whole system: no fault begins then
+	recovering chan struct{} // holds a token while the run waits for a whole system: no fault begins then
 
-	mu      sync.Mutex
-	inForce []*Fault      // in the order in which they began; a sequence may read only the names of another sequence's faults
-	fewer   chan struct{} // closed, and replaced, when a fault is in force no longer
-	healed  []Fault       // healed faults that still lack their End
-	begun   int           // number of faults so far
+	mu     sync.Mutex
+	faults []*Fault      // in the order in which they began; of another sequence's faults only the names may be read
+	fewer  chan struct{} // closed, and replaced, when a fault ends
+	healed []Fault       // healed faults that still lack their End
+	begun  int           // number of faults so far
 }
 
-func newOutages() *faultsInForce {
-	return &faultsInForce{mending: make(chan struct{}, 1), fewer: make(chan struct{})}
+func newFaultsInForce() *faultsInForce {
+	return &faultsInForce{recovering: make(chan struct{}, 1), fewer: make(chan struct{})}
 }
 
-// begin waits for a mending under way to end, sets the fault's Start and Number, and counts it as in force from now on.
+// begin sets the fault's Start and Number and adds it to the faults in force. If the run waits for a whole system,
+// begin waits for that first.
 func (o *faultsInForce) begin(f *Fault, clock Clock) {
-	o.mending <- struct{}{}
-	defer func() { <-o.mending }()
+	o.recovering <- struct{}{}
+	defer func() { <-o.recovering }()
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	f.Start = clock.Now()
 	o.begun++
 	f.Number = o.begun
-	o.inForce = append(o.inForce, f)
+	o.faults = append(o.faults, f)
 }
 
-// end counts a healed fault as no longer in force, and reports whether it was the last. A fault that never started leaves no
-// record.
+// end removes a healed fault from those in force. It returns true if that was the last one. A fault that never started
+// leaves no record.
 func (o *faultsInForce) end(f *Fault) (last bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	i := slices.Index(o.inForce, f)
-	o.inForce = slices.Delete(o.inForce, i, i+1)
+	i := slices.Index(o.faults, f)
+	o.faults = slices.Delete(o.faults, i, i+1)
 	if f.Start > 0 {
 		o.healed = append(o.healed, *f)
 	}
 	close(o.fewer)
 	o.fewer = make(chan struct{})
-	return len(o.inForce) == 0
+	return len(o.faults) == 0
 }
 
-// waitForLater waits until no fault is in force that began after f, at most for within. When the faults of several sequences all have to
-// heal at once, the last that began heals first.
+// waitForLater waits until no fault that began after f is in force, or until within has passed. So if the faults of
+// several sequences all have to heal at once, the last that began heals first.
 func (o *faultsInForce) waitForLater(f *Fault, within time.Duration) {
 	late := time.NewTimer(within)
 	defer late.Stop()
 	for {
 		o.mu.Lock()
-		last, fewer := o.inForce[len(o.inForce)-1] == f, o.fewer
+		last, fewer := o.faults[len(o.faults)-1] == f, o.fewer
 		o.mu.Unlock()
 		if last {
 			return
@@ -73,7 +74,7 @@ func (o *faultsInForce) waitForLater(f *Fault, within time.Duration) {
 	}
 }
 
-// takeHealed returns and forgets the faults that have healed since the last call.
+// takeHealed returns and removes the faults that have healed since the last call.
 func (o *faultsInForce) takeHealed() []Fault {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -82,18 +83,18 @@ func (o *faultsInForce) takeHealed() []Fault {
 	return healed
 }
 
-// othersInForce reports whether other faults than f are in force.
+// othersInForce reports whether faults other than f are in force.
 func (o *faultsInForce) othersInForce(f *Fault) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	return slices.ContainsFunc(o.inForce, func(other *Fault) bool { return other != f })
+	return slices.ContainsFunc(o.faults, func(other *Fault) bool { return other != f })
 }
 
 // allHealed reports whether no fault is in force.
 func (o *faultsInForce) allHealed() bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	return len(o.inForce) == 0
+	return len(o.faults) == 0
 }
 
 // names lists the faults in force.
@@ -101,17 +102,17 @@ func (o *faultsInForce) names() string {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	var names []string
-	for _, f := range o.inForce {
+	for _, f := range o.faults {
 		names = append(names, f.Name)
 	}
 	return strings.Join(names, ", ")
 }
 
-// heal undoes a fault and, if it was the last one in force, waits until the system is whole. It does so even when ctx has ended:
-// then all faults heal at once, in the reverse order of their beginning.
+// heal undoes a fault. If it was the last one in force, heal waits until the system is whole. It also works when ctx
+// has ended: then all faults heal at once, in the reverse order of their beginning.
 func (r *run) heal(ctx context.Context, inj Injection, f *Fault) (err error) {
 	if ctx.Err() != nil {
-		r.outages.waitForLater(f, injectWithin)
+		r.inForce.waitForLater(f, injectWithin)
 	}
 	ctx = context.WithoutCancel(ctx)
 	f.Heal = r.clock.Now()
@@ -125,7 +126,7 @@ func (r *run) heal(ctx context.Context, inj Injection, f *Fault) (err error) {
 			err = fmt.Errorf("harness: heal %s: %w", f.Name, err)
 		}
 	}
-	if r.outages.end(f) {
+	if r.inForce.end(f) {
 		err = errors.Join(err, r.awaitWhole(ctx))
 	}
 	return err
@@ -133,11 +134,11 @@ func (r *run) heal(ctx context.Context, inj Injection, f *Fault) (err error) {
 
 // awaitWhole waits until the system is whole and records that as the End of the faults that had healed.
 func (r *run) awaitWhole(ctx context.Context) error {
-	o := r.outages
-	o.mending <- struct{}{}
-	defer func() { <-o.mending }()
+	o := r.inForce
+	o.recovering <- struct{}{}
+	defer func() { <-o.recovering }()
 	if !o.allHealed() {
-		return nil // another fault began before this could: its heal mends both
+		return nil // another fault has begun meanwhile: its heal waits for both
 	}
 	ctx, cancel := context.WithTimeout(ctx, wholeWithin)
 	defer cancel()
