@@ -40,13 +40,14 @@ func (c *Cluster) observe(clock harness.Clock, events func(harness.Event)) {
 // when it was promoted or ceased to be a primary. The role of a node that does not answer is "down".
 func (n *node) watchRole(ctx context.Context, clock harness.Clock, events func(harness.Event)) {
 	last, lastFollowed, lastOffset := "", "", int64(0)
+	lastTold := "" // unlike last, not "down": a Sentinel ends all connections with a promotion, ours too
 	tick := time.NewTicker(rolePollEvery)
 	defer tick.Stop()
 	for {
 		asked := clock.Now() // the answer may be read late, when another has told of a later role
 		asking, cancel := context.WithTimeout(ctx, roleWithin)
 		told, err := n.tellsRole(asking)
-		promoted := err == nil && told.role == harness.RolePrimary && last == harness.RoleReplica
+		promoted := err == nil && told.role == harness.RolePrimary && lastTold == harness.RoleReplica
 		offset, noOffset := lastOffset, error(nil)
 		if promoted {
 			offset, noOffset = n.promotedAt(asking)
@@ -66,7 +67,9 @@ func (n *node) watchRole(ctx context.Context, clock harness.Clock, events func(h
 			events(harness.Event{At: asked, Node: n.name, Kind: harness.EventRole, Detail: role})
 			last = role
 		}
-		lastOffset = told.offset
+		if lastOffset = told.offset; err == nil {
+			lastTold = told.role
+		}
 		if followed != lastFollowed && followed != "" {
 			events(harness.Event{At: asked, Node: n.name, Kind: harness.EventFollows, Detail: followed})
 		}
