@@ -61,8 +61,7 @@ func redissonChannel(key string) string { return "redisson_lock__channel:{" + ke
 
 func (l *redissonLock) Acquire(ctx context.Context, key, owner string, ttl time.Duration) (bool, error) {
 	l.lease = ttl
-	granted, leaseLeft, err := l.try(ctx, key, owner, ttl)
-	if granted || err != nil {
+	if granted, _, err := l.try(ctx, key, owner, ttl); granted || err != nil {
 		return granted, err
 	}
 	waitLeft := cmp.Or(l.maxWait, ttl/4)
@@ -71,7 +70,8 @@ func (l *redissonLock) Acquire(ctx context.Context, key, owner string, ttl time.
 	}
 	defer func() { _ = l.releases.Unsubscribe(ctx, redissonChannel(key)) }() // the lock's answer is what counts
 	for try := 2; ; try++ {
-		if granted, leaseLeft, err = l.try(ctx, key, owner, ttl); granted || err != nil {
+		granted, leaseLeft, err := l.try(ctx, key, owner, ttl)
+		if granted || err != nil {
 			return granted, err
 		}
 		pause := min(leaseLeft, waitLeft)

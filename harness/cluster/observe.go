@@ -43,13 +43,14 @@ func (c *Cluster) observe(clock harness.Clock, events func(harness.Event)) {
 // that does not answer is "down".
 func (n *node) watchRole(ctx context.Context, clock harness.Clock, events func(harness.Event)) {
 	last, lastFollowed, lastOffset := "", "", int64(0)
+	lastAnswered := "" // unlike last never "down": a Sentinel ends all connections with a promotion, ours too
 	tick := time.NewTicker(rolePollEvery)
 	defer tick.Stop()
 	for {
 		asked := clock.Now() // the answer may be read late, after a later role was reported
 		asking, cancel := context.WithTimeout(ctx, roleWithin)
 		answer, err := n.askRole(asking)
-		promoted := err == nil && answer.role == harness.RolePrimary && last == harness.RoleReplica
+		promoted := err == nil && answer.role == harness.RolePrimary && lastAnswered == harness.RoleReplica
 		offset, noOffset := lastOffset, error(nil)
 		if promoted {
 			offset, noOffset = n.promotionOffset(asking)
@@ -69,7 +70,9 @@ func (n *node) watchRole(ctx context.Context, clock harness.Clock, events func(h
 			events(harness.Event{At: asked, Node: n.name, Kind: harness.EventRole, Detail: role})
 			last = role
 		}
-		lastOffset = answer.offset
+		if lastOffset = answer.offset; err == nil {
+			lastAnswered = answer.role
+		}
 		if followed != lastFollowed && followed != "" {
 			events(harness.Event{At: asked, Node: n.name, Kind: harness.EventFollows, Detail: followed})
 		}
