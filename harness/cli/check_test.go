@@ -29,8 +29,10 @@ func TestAPipeThatNobodyWritesToIsWaitedForUntilSomebodyInterrupts(t *testing.T)
 
 func TestWhoWasAskedNothingIsNotPrintedAsValid(t *testing.T) {
 	var out strings.Builder
-	(&app{out: &out}).printReport(reports.Report{Judged: harness.Judged{Verdict: harness.Valid, Judgements: []harness.Judgement{
-		{Checker: "mutex", Verdict: harness.Valid, Reason: "none overlap"}, {Checker: "porcupine", Unasked: true, Reason: "all were too large"},
-	}}})
+	(&app{out: &out}).printReport(reports.Report{Judged: harness.Judged{Verdict: harness.Valid,
+		Judgements: []harness.Judgement{
+			{Checker: "mutex", Verdict: harness.Valid, Reason: "none overlap"},
+			{Checker: "porcupine", Unasked: true, Reason: "all were too large"},
+		}}})
 	require.Contains(t, out.String(), "  mutex     valid     none overlap\n  porcupine not asked all were too large\n")
 }

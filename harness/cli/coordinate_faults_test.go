@@ -53,8 +53,8 @@ func (f *fleet) join() {
 	f.workers = append(f.workers, start(f.T, "work", "--join", url, "--token-file", filepath.Join(f.state, "token")))
 }
 
-// result waits for the end, and returns what the coordinator printed on its standard output, which begins with a brace. code is what it has to
-// exit with; workers exit well, whatever happened beside them.
+// result waits for the end, and returns what the coordinator printed on its standard output, which begins with a brace.
+// code is what it has to exit with; workers exit well, whatever happened beside them.
 func (f *fleet) result(code int) interleave.Result {
 	f.Helper()
 	is := f.coordinator.exitCode()
@@ -95,7 +95,8 @@ var fleetFaults = map[string]func(f *fleet){
 func TestLongAFleetComesToTheSame(t *testing.T) {
 	testenv.NeedLong(t)
 	t.Parallel()
-	search := []string{"explore", "lock/getset-deadline", "--clients", "2", "--crashes", "0", "--lost-answers", "1", "--unpruned", "-o", "json"}
+	search := []string{"explore", "lock/getset-deadline", "--clients", "2", "--crashes", "0", "--lost-answers", "1",
+		"--unpruned", "-o", "json"}
 	one, errs, code := newPlace(t).command(append(search, "--workers", "1")...)
 	want := cameTo(t, one)
 	require.Greater(t, want.Schedules, 5000, "or it was one piece or two: %s", errs)
@@ -117,9 +118,10 @@ func TestLongAFleetComesToTheSame(t *testing.T) {
 // TestAFleetOfThreeRunsASuite and nothing that it writes has the token.
 func TestAFleetOfThreeRunsASuite(t *testing.T) {
 	t.Parallel()
-	file := newPlace(t).write("mine.yaml", "name: mine\ndefaults: {clients: 10, duration: 500ms, rate: 300, pacing: closed}\nruns:\n"+
-		"  - {variant: sequence/incr, expect: valid, seed: 4, times: 2}\n"+
-		"  - {name: search, variant: lock/setnx, explore: {clients: 2}, expect: documented}\n")
+	file := newPlace(t).write("mine.yaml",
+		"name: mine\ndefaults: {clients: 10, duration: 500ms, rate: 300, pacing: closed}\nruns:\n"+
+			"  - {variant: sequence/incr, expect: valid, seed: 4, times: 2}\n"+
+			"  - {name: search, variant: lock/setnx, explore: {clients: 2}, expect: documented}\n")
 	f := startFleet(t, 3, "suite", file)
 	token, err := os.ReadFile(filepath.Join(f.state, "token"))
 	require.NoError(t, err)
@@ -147,13 +149,15 @@ func TestBadInputOfAFleet(t *testing.T) {
 		"--token-file: open none":                 "work --join nats://127.0.0.1:1 --token-file none",
 		"--workers 0: ask for 1 to 64":            "coordinate explore lock/setnx --workers 0",
 		"--lease 1s: workers speak once a second": "coordinate suite @/mine.yaml --lease 1s",
-		"--nats names one that is there":          "coordinate suite @/mine.yaml --nats nats://127.0.0.1:1 --listen 127.0.0.1",
-		"is no address to listen on":              "coordinate suite @/mine.yaml --listen 127.0.0.1:many",
-		"--give-up-after 0s: ask for more":        "coordinate suite @/mine.yaml --give-up-after 0",
-		`unknown command "sweet"`:                 "coordinate sweet",
+		"--nats names one that is there": "coordinate suite @/mine.yaml --nats nats://127.0.0.1:1 --listen " +
+			"127.0.0.1",
+		"is no address to listen on":       "coordinate suite @/mine.yaml --listen 127.0.0.1:many",
+		"--give-up-after 0s: ask for more": "coordinate suite @/mine.yaml --give-up-after 0",
+		`unknown command "sweet"`:          "coordinate sweet",
 	}
 	for i, flag := range []string{
-		"--token-file=t", "--credentials=c", "--tls-ca=c", "--name=n", "--state=s", "--lease=9s", "--store-limit=9", "--give-up-after=9s",
+		"--token-file=t", "--credentials=c", "--tls-ca=c", "--name=n", "--state=s", "--lease=9s", "--store-limit=9",
+		"--give-up-after=9s",
 	} {
 		name, _, _ := strings.Cut(flag, "=")
 		lines[name+" is of a NATS, and with"] = "coordinate suite @/mine.yaml --workers 1 " + flag
@@ -181,7 +185,8 @@ func TestBadInputOfAFleet(t *testing.T) {
 // TestAWorkerThatIsNotWanted does not want what is handed out, and neither is a second coordinator wanted.
 func TestAWorkerThatIsNotWanted(t *testing.T) {
 	t.Parallel()
-	file := newPlace(t).write("mine.yaml", "name: mine\nruns: [{name: theirs, client: {as: lock, command: [python3, none.py]}}]\n")
+	file := newPlace(t).write("mine.yaml",
+		"name: mine\nruns: [{name: theirs, client: {as: lock, command: [python3, none.py]}}]\n")
 	f := startFleet(t, 1, "suite", file)
 	require.Equal(t, cli.ExitUsage, f.workers[0].exitCode(), f.workers[0].output)
 	require.Contains(t, f.workers[0].output.String(), "code from elsewhere: --allow-clients runs it")
@@ -192,15 +197,17 @@ func TestAWorkerThatIsNotWanted(t *testing.T) {
 	require.Contains(t, f.coordinator.output.String(), "the same command goes on with it")
 }
 
-// TestANATSThatGoesAwayEndsBoth commands with exit code 3. It is told once, not by each worker of the process, and a search under several
-// regimes ends with the one that first misses it, which may be the next one.
+// TestANATSThatGoesAwayEndsBoth commands with exit code 3. It is told once, not by each worker of the process, and a
+// search under several regimes ends with the one that first misses it, which may be the next one.
 func TestANATSThatGoesAwayEndsBoth(t *testing.T) {
 	t.Parallel()
 	state := filepath.Join(t.TempDir(), "state")
 	s, err := jetstream.Serve(state, "127.0.0.1")
 	require.NoError(t, err)
-	at := []string{"--nats", s.Access.URL, "--token-file", filepath.Join(state, jetstream.TokenFile), "--give-up-after", "2s"}
-	coordinator := start(t, append([]string{"coordinate", "explore", "sequence/digits-compare", "--clients", "4", "--unpruned", "--workers", "3"}, at...)...)
+	at := []string{"--nats", s.Access.URL, "--token-file", filepath.Join(state, jetstream.TokenFile), "--give-up-after",
+		"2s"}
+	coordinator := start(t, append([]string{"coordinate", "explore", "sequence/digits-compare", "--clients", "4",
+		"--unpruned", "--workers", "3"}, at...)...)
 	at[0] = "--join"
 	worker := start(t, append([]string{"work"}, at...)...)
 	worker.says("done in") // so the others are at work as well, or have been
@@ -212,7 +219,8 @@ func TestANATSThatGoesAwayEndsBoth(t *testing.T) {
 	said := coordinator.output.String()
 	require.Equal(t, 1, strings.Count(said, " was lost ("), said)
 	_, after, _ := strings.Cut(said, " was lost (")
-	require.LessOrEqual(t, strings.Count(after, "] sequence/digits-compare, regime"), 1, "it went on regime by regime: %s", said)
+	require.LessOrEqual(t, strings.Count(after, "] sequence/digits-compare, regime"), 1,
+		"it went on regime by regime: %s", said)
 }
 
 // TestTheJoinLineOfAllAddresses names this machine, as nobody finds 0.0.0.0 elsewhere.
@@ -229,7 +237,8 @@ func TestTheJoinLineOfAllAddresses(t *testing.T) {
 
 // TestTheTokenLeavesTheEnvironment, also where it is not used: what is started need not know it.
 func TestTheTokenLeavesTheEnvironment(t *testing.T) {
-	for _, line := range []string{"coordinate suite ci --listen 127.0.0.1:many", "coordinate suite ci --nats x", "work --join x"} {
+	for _, line := range []string{"coordinate suite ci --listen 127.0.0.1:many", "coordinate suite ci --nats x",
+		"work --join x"} {
 		t.Setenv("DOUBLEGRANT_NATS_TOKEN", "canary-token")
 		ends(t, cli.ExitUsage, strings.Fields(line)...)
 		require.Empty(t, os.Getenv("DOUBLEGRANT_NATS_TOKEN"), line)

@@ -40,7 +40,8 @@ func dockerThat(t *testing.T, answer http.HandlerFunc) (host string) {
 
 func TestDoctorMindsDockerOnlyIfAsked(t *testing.T) {
 	t.Parallel()
-	useless := dockerThat(t, func(w http.ResponseWriter, r *http.Request) { // its containers are in a network of their own
+	// its containers are in a network of their own
+	useless := dockerThat(t, func(w http.ResponseWriter, r *http.Request) {
 		if strings.HasSuffix(r.URL.Path, "/info") {
 			_, _ = w.Write([]byte(`{"OSType":"linux","OperatingSystem":"Some Linux","ServerVersion":"1.2.3","SecurityOptions":["name=rootless"]}`))
 		}
@@ -82,7 +83,9 @@ const withoutDocker = "DOCKER_HOST=unix:///nowhere/docker.sock"
 func TestDoctorCleansUpAfterTheDeadAndSparesTheLiving(t *testing.T) {
 	t.Parallel()
 	here := newPlace(t, withoutDocker).withLibraries()
-	p := here.start("run", "sequence/incr", "--topology", "standalone", "--clients", "2", "--rate", "10", "--duration", "1h") // longer than any doctor
+	// longer than any doctor
+	p := here.start("run", "sequence/incr", "--topology", "standalone", "--clients", "2", "--rate", "10", "--duration",
+		"1h")
 	p.awaitServers(1)
 	orphan := filepath.Dir(here.write("doublegrant-1/.doublegrant", ""))
 	here.write("doublegrant-1/r1/redis.conf", "")
@@ -118,8 +121,8 @@ func occupySubnet(t *testing.T, below int) (int, net.Listener) {
 // lockOf returns the address at which the owner of a subnet listens.
 func lockOf(x int) string { return fmt.Sprintf("127.%d.0.1:6378", x) }
 
-// TestDoctorRemovesContainersWhoseSubnetNobodyHolds is about somebody's container. We do not see its files and processes, but share its
-// network.
+// TestDoctorRemovesContainersWhoseSubnetNobodyHolds is about somebody's container. We do not see its files and
+// processes, but share its network.
 func TestDoctorRemovesContainersWhoseSubnetNobodyHolds(t *testing.T) {
 	t.Parallel()
 	for x := 251; ; {

@@ -16,15 +16,17 @@ import (
 	"github.com/doublegrant/doublegrant/harness/testenv"
 )
 
-// apart starts doublegrant in namespaces of its own, after the shell commands before. If these leave a process in the background ($!), it
-// is killed at the end. The test is skipped where namespaces cannot be made.
+// apart starts doublegrant in namespaces of its own, after the shell commands before. If these leave a process in the
+// background ($!), it is killed at the end. The test is skipped where namespaces cannot be made.
 func apart(t *testing.T, namespaces, before string, args ...string) process {
 	t.Helper()
 	if out, err := exec.Command("unshare", namespaces, "true").CombinedOutput(); err != nil {
-		testenv.LeftOut(t, "tests in namespaces of their own", fmt.Sprintf("run them as root (unshare %s: %v: %s)", namespaces, err, bytes.TrimSpace(out)))
+		testenv.LeftOut(t, "tests in namespaces of their own",
+			fmt.Sprintf("run them as root (unshare %s: %v: %s)", namespaces, err, bytes.TrimSpace(out)))
 	}
 	shell := before + ` && { "$0" "$@"; code=$?; [ -z "$!" ] || kill $!; exit $code; }`
-	return newPlace(t).withLibraries().startAs(exec.Command("unshare", append([]string{namespaces, "sh", "-c", shell, os.Args[0]}, args...)...))
+	return newPlace(t).withLibraries().startAs(exec.Command("unshare",
+		append([]string{namespaces, "sh", "-c", shell, os.Args[0]}, args...)...))
 }
 
 // somebodyAt returns somebody else's Redis at all addresses of a network of its own.
@@ -36,13 +38,16 @@ func somebodyAt(port string) string {
 func TestLongARunLivesBesideARedisAtAllAddresses(t *testing.T) {
 	testenv.NeedLong(t)
 	t.Parallel()
-	p := apart(t, "-n", somebodyAt("6379"), "run", "sequence/incr", "--nemesis", "kill-primary", "--duration", "1s", "--clients", "20", "--rate", "500")
+	p := apart(t, "-n", somebodyAt("6379"), "run", "sequence/incr", "--nemesis", "kill-primary", "--duration", "1s",
+		"--clients", "20", "--rate", "500")
 	require.Zero(t, p.exitCode(), p.output)
 	require.Contains(t, p.output.String(), "failover  kill-primary, r1 to r")
 
 	p = apart(t, "-n", somebodyAt("6379"), "doctor")
 	require.Zero(t, p.exitCode(), p.output)
-	require.Contains(t, p.output.String(), "warn loopback       another program listens at all addresses on Redis's own ports: nodes listen on port 7379 instead\n")
+	require.Contains(t, p.output.String(),
+		"warn loopback       another program listens at all addresses on Redis's own ports: nodes listen on port "+
+			"7379 instead\n")
 }
 
 // What is wrong with a machine is told by a run, in one line and before anything is written, and by doctor.

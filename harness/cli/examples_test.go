@@ -19,7 +19,8 @@ import (
 	"github.com/doublegrant/doublegrant/harness/workqueue"
 )
 
-// examples lists the ready examples of shards and the manifests for Kubernetes, and how often each starts doublegrant with which command.
+// examples lists the ready examples of shards and the manifests for Kubernetes, and how often each starts doublegrant
+// with which command.
 var examples = map[string]map[string]int{
 	"suite/examples/github.yaml": {"suite": 1, "merge": 1},
 	"suite/examples/gitlab.yaml": {"suite": 1, "merge": 1},
@@ -51,8 +52,8 @@ func exampleOf(t *testing.T, name string) (all []map[string]any) {
 	}
 }
 
-// commandsIn lists the command lines of doublegrant in a document, each in words: lines of a shell, and the args of a container of
-// doublegrant's image.
+// commandsIn lists the command lines of doublegrant in a document, each in words: lines of a shell, and the args of a
+// container of doublegrant's image.
 func commandsIn(node any) (all [][]string) {
 	switch n := node.(type) {
 	case string:
@@ -99,7 +100,8 @@ func TestCommandsOfExamplesExist(t *testing.T) {
 	}
 }
 
-// nameOfCommand returns the name of the command that words start, and checks that there is one which knows the flags among them.
+// nameOfCommand returns the name of the command that words start, and checks that there is one which knows the flags
+// among them.
 func nameOfCommand(t *testing.T, example string, words []string) string {
 	t.Helper()
 	root := (&app{}).root()
@@ -126,7 +128,8 @@ func at(t *testing.T, node any, keys ...string) any {
 // TestExamplesHaveAsManyJobsAsShards reads the numbers that have to agree.
 func TestExamplesHaveAsManyJobsAsShards(t *testing.T) {
 	github := exampleOf(t, "suite/examples/github.yaml")[0]
-	require.Equal(t, []any{1, 2, 3, 4}, at(t, github, "jobs", "shards", "strategy", "matrix", "shard"), "shards count from 1")
+	require.Equal(t, []any{1, 2, 3, 4}, at(t, github, "jobs", "shards", "strategy", "matrix", "shard"),
+		"shards count from 1")
 	require.Equal(t, false, at(t, github, "jobs", "shards", "strategy", "fail-fast"))
 	shard := commandsIn(at(t, github, "jobs", "shards"))[0]
 	require.Contains(t, strings.Join(shard, " "), "--shard ${{ matrix.shard }}/${{ strategy.job-total }}")

@@ -18,7 +18,8 @@ import (
 func TestARunByGeneratorsOfThisMachine(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
-	out, _ := p.ends(cli.ExitInvalid, "run", "lock/set-nx-px-blind-del", "--generators", "2", "--clients", "20", "--rate", "1000",
+	out, _ := p.ends(cli.ExitInvalid, "run", "lock/set-nx-px-blind-del", "--generators", "2", "--clients", "20",
+		"--rate", "1000",
 		"--pacing", "closed", "--duration", "1m", "--stop-on-first")
 	require.Contains(t, out, "clocks known to within")
 	require.Contains(t, out, "as its documentation says")
@@ -29,7 +30,8 @@ func TestARunByGeneratorsOfThisMachine(t *testing.T) {
 // TestAGeneratorThatIsKilled leaves a record that is not whole, which proves nothing.
 func TestAGeneratorThatIsKilled(t *testing.T) {
 	t.Parallel()
-	p := start(t, "run", "lock/set-nx-px", "--generators", "3", "--clients", "30", "--rate", "300", "--pacing", "closed", "--duration", "1m")
+	p := start(t, "run", "lock/set-nx-px", "--generators", "3", "--clients", "30", "--rate", "300", "--pacing",
+		"closed", "--duration", "1m")
 	p.awaitOperations()
 	pids := p.started("work")
 	require.Len(t, pids, 3)
@@ -51,7 +53,8 @@ func TestAGeneratorThatIsKilled(t *testing.T) {
 // TestGeneratorsEndWithTheirCoordinator that is killed.
 func TestGeneratorsEndWithTheirCoordinator(t *testing.T) {
 	t.Parallel()
-	p := start(t, "run", "lock/set-nx-px", "--generators", "2", "--clients", "20", "--rate", "200", "--pacing", "closed", "--duration", "1m")
+	p := start(t, "run", "lock/set-nx-px", "--generators", "2", "--clients", "20", "--rate", "200", "--pacing",
+		"closed", "--duration", "1m")
 	p.awaitOperations()
 	pids := p.started("work")
 	require.Len(t, pids, 2)
@@ -62,11 +65,13 @@ func TestGeneratorsEndWithTheirCoordinator(t *testing.T) {
 	}
 }
 
-// TestGeneratorsThatJoin from elsewhere: the right ones do, one that is not needed ends with them, and no file has their token.
+// TestGeneratorsThatJoin from elsewhere: the right ones do, one that is not needed ends with them, and no file has
+// their token.
 func TestGeneratorsThatJoin(t *testing.T) {
 	t.Parallel()
 	state := filepath.Join(t.TempDir(), "state")
-	p := start(t, "run", "dedup/get-set", "--generators", "2", "--clients", "20", "--rate", "1000", "--pacing", "closed", "--duration", "3s", "--listen", "127.0.0.1", "--state", state)
+	p := start(t, "run", "dedup/get-set", "--generators", "2", "--clients", "20", "--rate", "1000", "--pacing",
+		"closed", "--duration", "3s", "--listen", "127.0.0.1", "--state", state)
 	p.says("workers join by")
 	url := joinURL.FindStringSubmatch(p.output.String())[1]
 	token, err := os.ReadFile(filepath.Join(state, "token"))

@@ -26,9 +26,10 @@ func TestCtrlCEndsARunInGoodOrder(t *testing.T) {
 		args  string
 		ready func(process)
 	}{
-		"under a fault":            {"--nemesis pause-primary --fault-for 1m", process.awaitOperations},
-		"by generators":            {"--generators 2 --clients 20 --rate 200 --pacing closed", process.awaitOperations},
-		"while the cluster starts": {"--topology sentinel", func(p process) { p.await(func() bool { return len(p.servers()) > 0 }, "a server") }},
+		"under a fault": {"--nemesis pause-primary --fault-for 1m", process.awaitOperations},
+		"by generators": {"--generators 2 --clients 20 --rate 200 --pacing closed", process.awaitOperations},
+		"while the cluster starts": {"--topology sentinel",
+			func(p process) { p.await(func() bool { return len(p.servers()) > 0 }, "a server") }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -76,7 +77,8 @@ func TestSearchesThatWereInterruptedHaveTheirRows(t *testing.T) {
 	out := p.output.String()
 	require.Equal(t, 1, strings.Count(out, saidOnce))
 	require.Contains(t, out, "AS DOCUMENTED")
-	require.GreaterOrEqual(t, len(regexp.MustCompile(`(?m)^(lock|dedup|sequence)/.* (yes|NO) `).FindAllString(out, -1)), 2, out)
+	require.GreaterOrEqual(t, len(regexp.MustCompile(`(?m)^(lock|dedup|sequence)/.* (yes|NO) `).FindAllString(out, -1)),
+		2, out)
 	require.Regexp(t, `\d+ of \d+ searches were not made, or not to their end`, out)
 }
 

@@ -22,8 +22,8 @@ import (
 	"github.com/doublegrant/doublegrant/harness/cluster/docker"
 )
 
-// asCommand, in the environment, makes the test binary the doublegrant command. In a process of its own a command has a folder, an
-// environment, limits and signals of its own.
+// asCommand, in the environment, makes the test binary the doublegrant command. In a process of its own a command has a
+// folder, an environment, limits and signals of its own.
 const asCommand = "DOUBLEGRANT_TEST_AS_COMMAND"
 
 // source is the folder of this package's source, and clients that of programs in Python.
@@ -64,7 +64,8 @@ func inAnEmptyFolder(m *testing.M) (code int) {
 	return code
 }
 
-// shareClocks has all commands load one clock library, where they would compile one each. Without a compiler they say so themselves.
+// shareClocks has all commands load one clock library, where they would compile one each. Without a compiler they say
+// so themselves.
 func shareClocks() (remove func()) {
 	library, err := cluster.CompileClocks(context.Background())
 	if err != nil {
@@ -81,8 +82,8 @@ func shareClocks() (remove func()) {
 	return func() { _ = os.RemoveAll(dir) }
 }
 
-// run runs a command line in this process, and returns what it printed and its exit code. It is for what needs no folder or environment
-// of its own.
+// run runs a command line in this process, and returns what it printed and its exit code. It is for what needs no
+// folder or environment of its own.
 func run(t *testing.T, args ...string) (out, errs string, code int) {
 	t.Helper()
 	var o, e bytes.Buffer
@@ -112,8 +113,8 @@ func newPlace(t *testing.T, more ...string) place {
 	return place{t, dir, append(append(os.Environ(), asCommand+"=1", "TMPDIR="+dir), more...)}
 }
 
-// withLibraries returns a place in which the libraries of other languages seem to be there. Doctor asks an interpreter for each, which takes
-// most of its time.
+// withLibraries returns a place in which the libraries of other languages seem to be there. Doctor asks an interpreter
+// for each, which takes most of its time.
 func (p place) withLibraries() place {
 	bin := filepath.Dir(p.write("bin/python3", "#!/bin/sh\n"))
 	require.NoError(p, os.Symlink("python3", filepath.Join(bin, "php")))
@@ -267,7 +268,8 @@ func (p process) awaitRecord(pattern string, longer int64) {
 	}, "%s", pattern)
 }
 
-// hang is the bound against hanging of whatever a test waits for. That takes seconds, and longer on a machine that does much else.
+// hang is the bound against hanging of whatever a test waits for. That takes seconds, and longer on a machine that does
+// much else.
 const hang = 3 * time.Minute
 
 // await waits for a condition.

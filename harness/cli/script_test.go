@@ -19,7 +19,8 @@ import (
 	"github.com/doublegrant/doublegrant/harness/testenv"
 )
 
-// TestScripts runs the transcripts in testdata/script, side by side. README.md of this package says how they are written.
+// TestScripts runs the transcripts in testdata/script, side by side. README.md of this package says how they are
+// written.
 func TestScripts(t *testing.T) {
 	t.Parallel()
 	scripts(t, "testdata/script")
@@ -52,7 +53,8 @@ func pythonWithRedis(t *testing.T) {
 // passed lists the variables of this process's environment that scripts have, beside testscript's own.
 var passed = []string{"DOUBLEGRANT_REDIS_SERVER", "DOUBLEGRANT_CLOCK_LIBRARY", "CC", "HOME"}
 
-// scripts runs the transcripts of a folder, each in a folder and with an environment of its own. There doublegrant is this test binary.
+// scripts runs the transcripts of a folder, each in a folder and with an environment of its own. There doublegrant is
+// this test binary.
 func scripts(t *testing.T, dir string) {
 	t.Helper()
 	bin := t.TempDir()
@@ -103,13 +105,14 @@ func refuses(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// again CODE PATTERN FILE...: each command line behind the pattern in the last output is in all of the files as well. It exits with the
-// code when a shell is given it as it was printed.
+// again CODE PATTERN FILE...: each command line behind the pattern in the last output is in all of the files as well.
+// It exits with the code when a shell is given it as it was printed.
 func again(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 2 {
 		ts.Fatalf("usage: again CODE PATTERN FILE...")
 	}
-	found := regexp.MustCompile("(?m)"+args[1]+" ?(doublegrant [^`\\n]*)").FindAllStringSubmatch(ts.ReadFile("stdout"), -1)
+	found := regexp.MustCompile("(?m)"+args[1]+" ?(doublegrant [^`\\n]*)").FindAllStringSubmatch(ts.ReadFile("stdout"),
+		-1)
 	if len(found) == 0 {
 		ts.Fatalf("no command behind %q", args[1])
 	}
