@@ -1,4 +1,3 @@
-// coordinateFlags say who does the work of a coordination.
 package cli
 
 import (
@@ -20,7 +19,7 @@ import (
 	"github.com/doublegrant/doublegrant/harness/workqueue/jetstream"
 )
 
-// coordinateFlags say where the work of a coordination goes.
+// coordinateFlags say who does the work of a coordination.
 type coordinateFlags struct {
 	natsFlags
 	workers    int

@@ -15,7 +15,6 @@ import (
 // the user sees that the work goes on.
 const slowEvery = time.Minute
 
-// workView shows on standard error who works on what, what is left, and what was given out again and why.
 // workView shows on standard error which worker does what, what remains, and which units failed and why.
 type workView struct {
 	app    *app

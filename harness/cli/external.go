@@ -1,4 +1,3 @@
-// externalFlags hold the flags about an external Redis.
 package cli
 
 import (
@@ -12,7 +11,7 @@ import (
 	"github.com/doublegrant/doublegrant/harness/plan"
 )
 
-// externalFlags holds the flags about a Redis that somebody else runs.
+// externalFlags hold the flags about an external Redis.
 type externalFlags struct {
 	url, urlFile  string
 	ca, cert, key string // files

@@ -1,4 +1,3 @@
-// failure is the JSON of a command that failed to produce a result.
 package cli
 
 import (
@@ -8,7 +7,7 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 )
 
-// failure is the JSON of a command that has come to no result.
+// failure is the JSON of a command that failed to produce a result.
 type failure struct {
 	Kind     string          `json:"kind"`    // "error"
 	Verdict  harness.Verdict `json:"verdict"` // unknown

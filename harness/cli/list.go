@@ -1,4 +1,3 @@
-// listing is the JSON output of list.
 package cli
 
 import (

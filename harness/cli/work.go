@@ -1,4 +1,3 @@
-// workFlags hold the flags that only work has.
 package cli
 
 import (
@@ -12,7 +11,7 @@ import (
 	"github.com/doublegrant/doublegrant/harness/workqueue/jetstream"
 )
 
-// workFlags are those of work alone.
+// workFlags hold the flags that only work has.
 type workFlags struct {
 	accessFlags
 	join               string

@@ -120,7 +120,6 @@ func (r Resolved) externalSystem(m Machine) *external.System {
 	})
 }
 
-// system returns the system of the plan: where its clients connect, and as nemeses see it.
 // system returns the plan's system twice: as clients connect to it, and as faults strike it.
 func (r Resolved) system(m Machine, logs string) (s system, c nemesis.Cluster) {
 	if r.on.external {

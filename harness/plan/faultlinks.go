@@ -1,4 +1,3 @@
-// checkLinks refuses links and shapes that the topology does not have.
 package plan
 
 import (

@@ -1,4 +1,3 @@
-// faultPackage is a named timetable. Its tracks begin together.
 package plan
 
 import (
@@ -8,7 +7,7 @@ import (
 	"github.com/doublegrant/doublegrant/nemesis"
 )
 
-// faultPackage is a package: a timetable that has a name. Its tracks begin together.
+// faultPackage is a named timetable. Its tracks begin together.
 type faultPackage struct {
 	name, doc string
 	entries   []FaultPlan

@@ -116,7 +116,6 @@ func isShown(c harness.Class, found []harness.Class) bool {
 	return slices.Contains(found, c) || c == harness.DoubleGrant && slices.Contains(found, harness.StolenRelease)
 }
 
-// String returns in words what must be found.
 // String names the classes that must be found.
 func (e SearchExpectation) String() string {
 	if len(e.Must) == 0 {
