@@ -10,8 +10,8 @@ import (
 	"github.com/doublegrant/doublegrant/harness/granttest"
 )
 
-// This file has algorithms as users write them, right and wrong ones: as few as show what this package does with them. Verdicts on
-// many more are shown by the corpus of package workloads.
+// This file has algorithms as users write them, right and wrong ones: as few as show what this package does with them.
+// Verdicts on many more are shown by the corpus of package workloads.
 
 // goodLock is SET NX PX, and a script that compares before it deletes.
 type goodLock struct{ redis redis.UniversalClient }
@@ -52,7 +52,8 @@ func newTokenless(r redis.UniversalClient) *tokenless { return &tokenless{goodLo
 func (l *tokenless) Fence() string { return "" }
 
 // acquiring makes a goodLock with another Acquire.
-func acquiring(f func(ctx context.Context, l goodLock, key, owner string, ttl time.Duration) (bool, error)) func(redis.UniversalClient) *funcLock {
+func acquiring(f func(ctx context.Context, l goodLock, key, owner string, ttl time.Duration) (bool,
+	error)) func(redis.UniversalClient) *funcLock {
 	return func(r redis.UniversalClient) *funcLock { return &funcLock{goodLock{r}, f} }
 }
 
@@ -92,7 +93,8 @@ func (f *goodFilter) First(ctx context.Context, id string, window time.Duration)
 }
 
 // filtering makes a goodFilter with another First.
-func filtering(f func(ctx context.Context, f goodFilter, id string, window time.Duration) (bool, error)) func(redis.UniversalClient) *funcFilter {
+func filtering(f func(ctx context.Context, f goodFilter, id string, window time.Duration) (bool,
+	error)) func(redis.UniversalClient) *funcFilter {
 	return func(r redis.UniversalClient) *funcFilter { return &funcFilter{goodFilter{r}, f} }
 }
 
@@ -118,7 +120,8 @@ var (
 		return f.First(ctx, id, 0)
 	})
 	// newTwoStepFilter ends its marks by a command of its own, to which a worker that crashes does not come.
-	newTwoStepFilter = filtering(func(ctx context.Context, f goodFilter, id string, window time.Duration) (bool, error) {
+	newTwoStepFilter = filtering(func(ctx context.Context, f goodFilter, id string, window time.Duration) (bool,
+		error) {
 		first, err := f.First(ctx, id, 0)
 		if err != nil || !first {
 			return false, err

@@ -23,7 +23,8 @@ var quick = granttest.LockOptions{
 	Search: granttest.Search{Clients: 2, Crashes: -1, Expiries: -1, LostAnswers: -1}, Load: granttest.Load{Skip: true},
 }
 
-var searchAndLoad = granttest.LockOptions{TTL: 300 * time.Millisecond, Search: quick.Search, Load: granttest.Load{Clients: 5}}
+var searchAndLoad = granttest.LockOptions{TTL: 300 * time.Millisecond, Search: quick.Search,
+	Load: granttest.Load{Clients: 5}}
 
 // corpus lists the files of a test's corpus.
 func corpus(t *testing.T, dir string) []string {
@@ -41,12 +42,14 @@ func set(t *testing.T, name, value string) {
 	t.Cleanup(func() { require.NoError(t, flag.Set(name, old)) })
 }
 
-// Later runs begin with a race that was found once, and need nothing else to fail. When it is mended they pass and print
-// nothing.
+// Later runs begin with a race that was found once, and need nothing else to fail. When it is mended they pass and
+// print nothing.
 func TestAFoundRaceStaysARegressionTest(t *testing.T) {
 	t.Chdir(t.TempDir())
 	const name = "TestIt/with a/slash"
-	whole := granttest.LockOptions{Search: granttest.Search{Minimize: 5 * time.Minute}, Load: granttest.Load{Skip: true}} // on any machine
+	// on any machine
+	whole := granttest.LockOptions{Search: granttest.Search{Minimize: 5 * time.Minute},
+		Load: granttest.Load{Skip: true}}
 	first := record(t, name, lock(newBlindDel, whole)).failure(t)
 	files := corpus(t, "TestIt/with_a/slash")
 	require.Len(t, files, 2)
@@ -81,7 +84,8 @@ func TestASavedScheduleOfOtherCommands(t *testing.T) {
 }
 
 // newTwiceGetSet has one more command on the way, so that no saved schedule of newGetSet fits.
-var newTwiceGetSet = acquiring(func(ctx context.Context, l goodLock, key, owner string, ttl time.Duration) (bool, error) {
+var newTwiceGetSet = acquiring(func(ctx context.Context, l goodLock, key, owner string, ttl time.Duration) (bool,
+	error) {
 	if err := l.redis.Get(ctx, key).Err(); err != redis.Nil {
 		return false, err
 	}
@@ -103,13 +107,18 @@ func TestASavedScheduleOfAnotherVersion(t *testing.T) {
 		test func(granttest.TB)
 		want string
 	}{
-		"a choice that is not known": {strings.Replace(string(good), `"client 1"`, `"client one"`, 1), lock(newGoodLock, quick), `unknown choice "client one"`},
-		"a format of tomorrow":       {strings.Replace(string(good), `"format": 1`, `"format": 2`, 1), lock(newGoodLock, quick), "its format is 2"},
-		"a field of tomorrow":        {strings.Replace(string(good), `"format"`, `"more": 1, "format"`, 1), lock(newGoodLock, quick), `unknown field "more"`},
-		"too many clients":           {strings.Replace(string(good), `"clients": 2`, `"clients": 300`, 1), lock(newGoodLock, quick), "it is of 300 clients"},
-		"cut short":                  {string(good[:len(good)/2]), lock(newGoodLock, quick), "unexpected EOF"},
-		"empty":                      {"", lock(newGoodLock, quick), "EOF"},
-		"of another kind":            {string(good), dedup(newGoodFilter, granttest.DedupOptions{Load: granttest.Load{Skip: true}}), "it is of a lock"},
+		"a choice that is not known": {strings.Replace(string(good), `"client 1"`, `"client one"`, 1),
+			lock(newGoodLock, quick), `unknown choice "client one"`},
+		"a format of tomorrow": {strings.Replace(string(good), `"format": 1`, `"format": 2`, 1),
+			lock(newGoodLock, quick), "its format is 2"},
+		"a field of tomorrow": {strings.Replace(string(good), `"format"`, `"more": 1, "format"`, 1),
+			lock(newGoodLock, quick), `unknown field "more"`},
+		"too many clients": {strings.Replace(string(good), `"clients": 2`, `"clients": 300`, 1),
+			lock(newGoodLock, quick), "it is of 300 clients"},
+		"cut short": {string(good[:len(good)/2]), lock(newGoodLock, quick), "unexpected EOF"},
+		"empty":     {"", lock(newGoodLock, quick), "EOF"},
+		"of another kind": {string(good), dedup(newGoodFilter,
+			granttest.DedupOptions{Load: granttest.Load{Skip: true}}), "it is of a lock"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			require.NotEqual(t, name != "of another kind", c.text == string(good), "the text is changed")
@@ -140,7 +149,8 @@ func TestReplayOfOneFile(t *testing.T) {
 		require.Len(t, mended.logs, 1)
 	}
 	set(t, "granttest.replay", "nowhere.json")
-	require.Contains(t, record(t, "TestIt", lock(newGoodLock)).failure(t), "there is no nowhere.json in the package's folder")
+	require.Contains(t, record(t, "TestIt", lock(newGoodLock)).failure(t),
+		"there is no nowhere.json in the package's folder")
 }
 
 // A failure shows the counterexample even if no file can be written.
@@ -204,7 +214,8 @@ func TestAFailureCanBePassedOnAsOneWord(t *testing.T) {
 	set(t, "granttest.replay", found[1])
 	again := record(t, "TestIt", lock(newGetSet))
 	require.Contains(t, again.failure(t), "double-grant in 4 steps")
-	require.Regexp(t, `(?m)^repeat it: go test -run '\^TestIt\$' \S+ -granttest\.replay `+found[1]+`$`, again.failure(t))
+	require.Regexp(t, `(?m)^repeat it: go test -run '\^TestIt\$' \S+ -granttest\.replay `+found[1]+`$`,
+		again.failure(t))
 	require.Empty(t, again.logs, "neither search nor load ran")
 	mended := record(t, "TestIt", lock(newGoodLock))
 	mended.passes(t)
@@ -213,12 +224,15 @@ func TestAFailureCanBePassedOnAsOneWord(t *testing.T) {
 
 	filter := dedup(newGoodFilter, granttest.DedupOptions{Load: granttest.Load{Skip: true}})
 	require.Contains(t, record(t, "TestIt", filter).failure(t), "it is of a lock, and this is the test of a dedup")
-	require.Contains(t, record(t, "TestOther", lock(newGoodLock)).failure(t), "it is of TestIt, and this is TestOther: choose that one with -run")
+	require.Contains(t, record(t, "TestOther", lock(newGoodLock)).failure(t),
+		"it is of TestIt, and this is TestOther: choose that one with -run")
 	for word, want := range map[string]string{
 		found[1][:40]: "it is damaged",
 		"dg7-AAAA":    "it is of version dg7",
-		interleave.Recipe{Program: "lock/x", Budget: interleave.Budget{Clients: 2}, Schedule: []interleave.Choice{interleave.Run(0)}}.String():                     "doublegrant explore --replay",
-		interleave.Recipe{Program: "lock TestIt", Regime: "odd", Budget: interleave.Budget{Clients: 2}, Schedule: []interleave.Choice{interleave.Run(0)}}.String(): "unknown regime",
+		interleave.Recipe{Program: "lock/x", Budget: interleave.Budget{Clients: 2},
+			Schedule: []interleave.Choice{interleave.Run(0)}}.String(): "doublegrant explore --replay",
+		interleave.Recipe{Program: "lock TestIt", Regime: "odd", Budget: interleave.Budget{Clients: 2},
+			Schedule: []interleave.Choice{interleave.Run(0)}}.String(): "unknown regime",
 	} {
 		set(t, "granttest.replay", word)
 		bad := record(t, "TestIt", lock(newGoodLock)).failure(t)

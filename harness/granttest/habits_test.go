@@ -49,7 +49,8 @@ func ofObject(made objectLock) func(redis.UniversalClient) *objectLock {
 	}
 }
 
-// newOneToken makes a lock with a token for each object, as some libraries have: what comes late frees what was taken later.
+// newOneToken makes a lock with a token for each object, as some libraries have: what comes late frees what was taken
+// later.
 func newOneToken(r redis.UniversalClient) *objectLock {
 	return &objectLock{
 		goodLock: goodLock{r},
@@ -191,8 +192,9 @@ func (q *blockSequence) Next(ctx context.Context, key, _ string) (string, error)
 var (
 	brief          = granttest.Search{Clients: 2, Minimize: -1}
 	briefLock      = granttest.LockOptions{Search: brief, Load: granttest.Load{Skip: true}}
-	briefUncrashed = granttest.LockOptions{Search: granttest.Search{Clients: 2, Crashes: -1, Minimize: -1}, Load: granttest.Load{Skip: true}}
-	briefOnce      = granttest.DedupOptions{Search: brief, Load: granttest.Load{Skip: true}}
+	briefUncrashed = granttest.LockOptions{Search: granttest.Search{Clients: 2, Crashes: -1, Minimize: -1},
+		Load: granttest.Load{Skip: true}}
+	briefOnce = granttest.DedupOptions{Search: brief, Load: granttest.Load{Skip: true}}
 )
 
 // saying is a test of an algorithm, and what it has to say of it.
@@ -221,7 +223,8 @@ func requireSaid(t *testing.T, all map[string]saying) {
 // A search has parts in which one client uses an algorithm again, and for two names. They find what others do not.
 func TestWhatGoesWrongWhenItIsUsedAgain(t *testing.T) {
 	requireSaid(t, map[string]saying{
-		"one key for all names":   {lock(newOneKey, briefLock), "stuck-lock in .*lock-2 was refused, though nobody had ever asked for lock-2"},
+		"one key for all names": {lock(newOneKey, briefLock),
+			"stuck-lock in .*lock-2 was refused, though nobody had ever asked for lock-2"},
 		"a mark for two messages": {dedup(newPrefixFilter, briefOnce), "lost-message in .*msg-2 was refused, though"},
 	})
 }
@@ -235,6 +238,8 @@ func TestLongWhatGoesWrongWhenItIsUsedAgain(t *testing.T) {
 		"a release frees other names":     {lock(newFreesAll, briefLock), "stolen-release|double-grant"},
 		"a release of the last":           {lock(newReleasesLast, briefLock), "stolen-release|double-grant"},
 		"confirms what it claimed last":   {dedup(newForgetful, briefOnce), "lost-message|duplicate-delivery"},
-		"a block of another sequence":     {sequence(newBlockSequence, granttest.SequenceOptions{Search: brief, Load: briefLock.Load, Regime: granttest.Fixed}), "duplicate-number|regression"},
+		"a block of another sequence": {sequence(newBlockSequence,
+			granttest.SequenceOptions{Search: brief, Load: briefLock.Load, Regime: granttest.Fixed}),
+			"duplicate-number|regression"},
 	})
 }

@@ -16,11 +16,14 @@ import (
 	"github.com/doublegrant/doublegrant/harness/granttest"
 )
 
-// This file has libraries as people use them: on a pool of their own, with a logger, and with the lease that is the library's.
+// This file has libraries as people use them: on a pool of their own, with a logger, and with the lease that is the
+// library's.
 
-// ownPool makes a Redis client that keeps connections ready, as a library does that is given no client but a way to dial.
+// ownPool makes a Redis client that keeps connections ready, as a library does that is given no client but a way to
+// dial.
 func ownPool(r *redis.Client) *redis.Client {
-	return redis.NewClient(&redis.Options{Addr: "127.0.0.1:1", Dialer: r.Options().Dialer, MinIdleConns: 4, MaxRetries: -1})
+	return redis.NewClient(&redis.Options{Addr: "127.0.0.1:1", Dialer: r.Options().Dialer, MinIdleConns: 4,
+		MaxRetries: -1})
 }
 
 // loggingLock is redislock, by somebody who logs each error with the time.
@@ -68,7 +71,8 @@ func newHastyLock(r *redis.Client) hastyLock {
 }
 
 func (l hastyLock) Acquire(ctx context.Context, key, owner string, _ time.Duration) (bool, error) {
-	m := l.redsync.NewMutex(key, redsync.WithTries(1), redsync.WithGenValueFunc(func() (string, error) { return owner, nil }))
+	m := l.redsync.NewMutex(key, redsync.WithTries(1),
+		redsync.WithGenValueFunc(func() (string, error) { return owner, nil }))
 	l.held[key+owner] = m
 	var taken *redsync.ErrTaken
 	if err := m.TryLockContext(ctx); !errors.As(err, &taken) {
