@@ -13,7 +13,7 @@ import (
 	"github.com/doublegrant/doublegrant/harness/explore"
 )
 
-// command runs a command whose standard error is a terminal, or none, and returns what was written there.
+// command runs a command whose standard error is or is not a terminal, and returns what was written there.
 func command(t *testing.T, terminal bool, args ...string) string {
 	t.Helper()
 	var text bytes.Buffer
@@ -104,7 +104,7 @@ type writerFunc func(b []byte) (int, error)
 
 func (f writerFunc) Write(b []byte) (int, error) { return f(b) }
 
-// TestSeveralSearchesHaveABar, whose time left comes from how many of them are made.
+// TestSeveralSearchesHaveABar checks the bar of several searches. Its remaining time depends on how many are done.
 func TestSeveralSearchesHaveABar(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 	defer cancel()
@@ -118,7 +118,7 @@ func TestSeveralSearchesHaveABar(t *testing.T) {
 	a := &app{out: io.Discard, err: &screen{out: out, terminal: true}}
 	root := a.root()
 	root.SetArgs([]string{"explore", "--all", "--max-schedules", "20", "--results", t.TempDir()})
-	_ = root.ExecuteContext(ctx) // what was found is not the matter
+	_ = root.ExecuteContext(ctx) // only the output matters
 	require.Regexp(t, `\d+% \|█* *\|  about (\d+m)?\d+s left`, text.String())
 	require.NotContains(t, strings.Join(seen(text.String()), "\n"), " left")
 	require.Regexp(t, `(?m)^\[2/\d+\] `, strings.Join(seen(text.String()), "\n"))

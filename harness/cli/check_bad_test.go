@@ -20,8 +20,8 @@ func checked(t *testing.T, model, history string) (out, errs string, code int) {
 	return run(t, "check", "--history", newPlace(t).write("mine.jsonl", history), "--model", model)
 }
 
-// A history that cannot be has one line that says what, where and what to do, the exit code of wrong usage and no
-// verdict.
+// An impossible history gets no verdict but the exit code of wrong usage, and one line that says what is wrong, where,
+// and what to do.
 func TestHistoriesThatCannotBe(t *testing.T) {
 	const wholeNumber = "want a whole number, below 2^63"
 	for _, c := range []struct{ model, history, want string }{
@@ -88,7 +88,7 @@ func TestHistoriesThatCannotBe(t *testing.T) {
 	}
 }
 
-// What is unusual and right is judged. Each history is a double grant, or no more than one lock taken and given back.
+// Unusual but correct histories are judged. Each is a double grant, or a single lock that is taken and released.
 func TestUnusualHistoriesAreJudged(t *testing.T) {
 	other := changed(`"client":1`, `"client":2`, `"a"`, `"b"`)
 	for name, c := range map[string]struct {
@@ -108,7 +108,7 @@ func TestUnusualHistoriesAreJudged(t *testing.T) {
 	}
 }
 
-// Kinds that a model knows and does not judge are counted.
+// Kinds that a model has but does not judge are counted.
 func TestWhatIsNotJudgedIsSaid(t *testing.T) {
 	claim := changed("acquire", "claim", `"arg":"a"`, `"result":"first"`)
 	stdout, stderr, _ := checked(t, "dedup", claim+"\n"+changed("acquire", "deliver", `"client":1`, `"client":2`))

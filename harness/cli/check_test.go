@@ -22,7 +22,7 @@ func TestAPipeThatNobodyWritesToIsWaitedForUntilSomebodyInterrupts(t *testing.T)
 	_, err := openReadable(ctx, pipe)
 	require.ErrorIs(t, err, context.Canceled)
 	require.ErrorContains(t, err, pipe)
-	writer, err := os.OpenFile(pipe, os.O_WRONLY, 0) // whoever waits to read goes on
+	writer, err := os.OpenFile(pipe, os.O_WRONLY, 0) // the waiting reader continues
 	require.NoError(t, err)
 	require.NoError(t, writer.Close())
 }

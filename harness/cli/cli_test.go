@@ -97,7 +97,7 @@ func TestHelpHasItsFlagsInGroups(t *testing.T) {
 	}
 }
 
-// TestLongCompareTellsMinReplicasApart: variants under several plans, each row with what its plan asks of the cluster.
+// TestLongCompareTellsMinReplicasApart compares variants under several plans. Each row names its plan's conditions.
 func TestLongCompareTellsMinReplicasApart(t *testing.T) {
 	testenv.NeedLong(t)
 	t.Parallel()
@@ -114,7 +114,7 @@ func TestLongCompareTellsMinReplicasApart(t *testing.T) {
 	require.FileExists(t, filepath.Join(p.dir, "results/latest/nodes/r1.log"))
 }
 
-// A defect is the harness's failure, and no verdict.
+// A panic is reported as a failure of the harness, without a verdict.
 func TestAPanicIsNoVerdict(t *testing.T) {
 	var said strings.Builder
 	require.Equal(t, cli.ExitFailed, cli.Main([]string{"list"}, broken{}, &said))

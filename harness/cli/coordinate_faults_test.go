@@ -21,14 +21,14 @@ import (
 	"github.com/doublegrant/doublegrant/harness/workqueue/jetstream"
 )
 
-// fleet is a coordination in processes of their own.
+// fleet is a coordinator and its workers, each in its own process.
 type fleet struct {
 	*testing.T
 	args        []string
 	state       string
 	coordinator process
 	workers     []process
-	killed      int // of the workers, from the first
+	killed      int // how many workers are killed, from the first on
 }
 
 // startFleet starts a coordinator and its workers.
@@ -53,8 +53,8 @@ func (f *fleet) join() {
 	f.workers = append(f.workers, start(f.T, "work", "--join", url, "--token-file", filepath.Join(f.state, "token")))
 }
 
-// result waits for the end, and returns what the coordinator printed on its standard output, which begins with a brace.
-// code is what it has to exit with; workers exit well, whatever happened beside them.
+// result waits for the end, and returns the coordinator's standard output, which begins with a brace. code is its
+// expected exit code. Workers have to exit with 0, whatever happened to others.
 func (f *fleet) result(code int) interleave.Result {
 	f.Helper()
 	is := f.coordinator.exitCode()
@@ -72,7 +72,7 @@ func (f *fleet) result(code int) interleave.Result {
 	return cameTo(f.T, text[start:end+2])
 }
 
-// fleetFaults lists what may happen to a coordination.
+// fleetFaults lists faults of a coordination.
 var fleetFaults = map[string]func(f *fleet){
 	"a worker is killed": func(f *fleet) {
 		require.NoError(f, f.workers[0].Process.Kill())
@@ -81,7 +81,7 @@ var fleetFaults = map[string]func(f *fleet){
 	},
 	"a worker is cut off for longer than its lease": func(f *fleet) {
 		require.NoError(f, f.workers[0].Process.Signal(syscall.SIGSTOP))
-		time.Sleep(4 * time.Second) // the lease is 3s, and a process that stands still shows nothing
+		time.Sleep(4 * time.Second) // longer than the lease of 3s; a suspended process shows no condition to wait for
 		require.NoError(f, f.workers[0].Process.Signal(syscall.SIGCONT))
 	},
 	"the coordinator is killed": func(f *fleet) {
@@ -91,7 +91,7 @@ var fleetFaults = map[string]func(f *fleet){
 	},
 }
 
-// TestLongAFleetComesToTheSame whatever ends or stands still at a random moment: no piece is lost, none counts twice.
+// TestLongAFleetComesToTheSame kills or suspends processes at random moments. No piece may be lost or counted twice.
 func TestLongAFleetComesToTheSame(t *testing.T) {
 	testenv.NeedLong(t)
 	t.Parallel()
@@ -101,21 +101,21 @@ func TestLongAFleetComesToTheSame(t *testing.T) {
 	want := cameTo(t, one)
 	require.Greater(t, want.Schedules, 5000, "or it was one piece or two: %s", errs)
 	for i, name := range slices.Sorted(maps.Keys(fleetFaults)) {
-		t.Run(fmt.Sprint(i), func(t *testing.T) { // a short name: sockets lie in folders that are named after it
+		t.Run(fmt.Sprint(i), func(t *testing.T) { // a short name, since socket paths include it
 			t.Log(name)
 			f := startFleet(t, 2, search...)
 			f.workers[0].await(func() bool {
 				return strings.Contains(f.workers[0].output.String()+f.workers[1].output.String(), "done in")
 			}, "a piece that is done: %v %v", f.coordinator.output, f.workers[1].output)
 			after := rand.N(time.Second)
-			time.Sleep(after) // the moment is random, not awaited
+			time.Sleep(after) // the moment is random, so there is no condition to wait for
 			fleetFaults[name](f)
 			require.Equal(t, want, f.result(code), "after %v", after)
 		})
 	}
 }
 
-// TestAFleetOfThreeRunsASuite and nothing that it writes has the token.
+// TestAFleetOfThreeRunsASuite runs a suite by three workers. None of its files may contain the token.
 func TestAFleetOfThreeRunsASuite(t *testing.T) {
 	t.Parallel()
 	file := newPlace(t).write("mine.yaml",
@@ -135,14 +135,14 @@ func TestAFleetOfThreeRunsASuite(t *testing.T) {
 	require.NoDirExists(t, f.state)
 }
 
-// keepsSecret checks that nothing that the process has printed or written has the secret.
+// keepsSecret checks that neither the output nor the files of the process contain the secret.
 func (p process) keepsSecret(secret string) {
 	p.Helper()
 	haveNone(p.T, []string{secret}, "what it printed", p.output.String())
 	filesHaveNone(p.T, []string{secret}, p.dir)
 }
 
-// TestBadInputOfAFleet is one line each.
+// TestBadInputOfAFleet checks that bad input is answered by one line.
 func TestBadInputOfAFleet(t *testing.T) {
 	lines := map[string]string{
 		"no --join: the coordinator prints":       "work",
@@ -182,7 +182,7 @@ func TestBadInputOfAFleet(t *testing.T) {
 	require.NoDirExists(t, filepath.Join(p.dir, "results"))
 }
 
-// TestAWorkerThatIsNotWanted does not want what is handed out, and neither is a second coordinator wanted.
+// TestAWorkerThatIsNotWanted covers a worker that must refuse the work, and a second coordinator, which is refused.
 func TestAWorkerThatIsNotWanted(t *testing.T) {
 	t.Parallel()
 	file := newPlace(t).write("mine.yaml",
@@ -197,8 +197,9 @@ func TestAWorkerThatIsNotWanted(t *testing.T) {
 	require.Contains(t, f.coordinator.output.String(), "the same command goes on with it")
 }
 
-// TestANATSThatGoesAwayEndsBoth commands with exit code 3. It is told once, not by each worker of the process, and a
-// search under several regimes ends with the one that first misses it, which may be the next one.
+// TestANATSThatGoesAwayEndsBoth checks that both commands exit with code 3. The loss is reported once, not by each
+// worker of the process. A search under several regimes ends with the regime that first notices, which may be the next
+// one.
 func TestANATSThatGoesAwayEndsBoth(t *testing.T) {
 	t.Parallel()
 	state := filepath.Join(t.TempDir(), "state")
@@ -223,7 +224,7 @@ func TestANATSThatGoesAwayEndsBoth(t *testing.T) {
 		"it went on regime by regime: %s", said)
 }
 
-// TestTheJoinLineOfAllAddresses names this machine, as nobody finds 0.0.0.0 elsewhere.
+// TestTheJoinLineOfAllAddresses checks that the line names this machine, since 0.0.0.0 means nothing on another.
 func TestTheJoinLineOfAllAddresses(t *testing.T) {
 	t.Parallel()
 	host, err := os.Hostname()
@@ -235,7 +236,7 @@ func TestTheJoinLineOfAllAddresses(t *testing.T) {
 	require.Equal(t, cli.ExitUnknown, p.exitCode(), p.output)
 }
 
-// TestTheTokenLeavesTheEnvironment, also where it is not used: what is started need not know it.
+// TestTheTokenLeavesTheEnvironment checks that child processes do not inherit the token, even if it is unused.
 func TestTheTokenLeavesTheEnvironment(t *testing.T) {
 	for _, line := range []string{"coordinate suite ci --listen 127.0.0.1:many", "coordinate suite ci --nats x",
 		"work --join x"} {

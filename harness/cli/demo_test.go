@@ -12,7 +12,7 @@ import (
 	"github.com/doublegrant/doublegrant/reports"
 )
 
-// TestAValidLoadOfABrokenLockSaysWhatTheExplorerFound in the demo's list of what was found.
+// TestAValidLoadOfABrokenLockSaysWhatTheExplorerFound checks the demo's list of findings.
 func TestAValidLoadOfABrokenLockSaysWhatTheExplorerFound(t *testing.T) {
 	broken := interleave.Counterexample{Steps: make([]interleave.Step, 8)}
 	searches := []results.Searched{
@@ -33,7 +33,7 @@ func TestAValidLoadOfABrokenLockSaysWhatTheExplorerFound(t *testing.T) {
 		"only a failover breaks it, and the load had none")
 }
 
-// A run that can tell nothing is not the variant's fault.
+// An undecided run is not the variant's fault.
 func TestTheDemoTellsWhatIsWrongFromWhatIsUnknown(t *testing.T) {
 	load := func(met bool, v harness.Verdict) results.Outcome {
 		return results.Outcome{Met: met, Report: reports.Report{Judged: harness.Judged{Verdict: v}}}

@@ -56,7 +56,8 @@ func (a *app) doctorCommand() *cobra.Command {
 		Example: "  doublegrant doctor --clients 4000 # for runs of that size: which limit is short, and how to " +
 			"raise it\n" +
 			"  doublegrant doctor --on docker    # Docker has to be there, too\n" +
-			"  doublegrant doctor --clean        # remove orphaned folders and containers; runs under way are spared\n" +
+			"  doublegrant doctor --clean        # remove orphaned folders and containers; " +
+			"runs under way are spared\n" +
 			"  doublegrant doctor --build-image  # make " + docker.LocalImage + " of this machine's redis-server\n" +
 			"  doublegrant doctor --build-harness-image # make " + docker.HarnessImage +
 			" of doublegrant and redis-server",

@@ -16,8 +16,8 @@ import (
 	"github.com/doublegrant/doublegrant/harness/testenv"
 )
 
-// apart starts doublegrant in namespaces of its own, after the shell commands before. If these leave a process in the
-// background ($!), it is killed at the end. The test is skipped where namespaces cannot be made.
+// apart starts doublegrant in namespaces of its own, after the shell commands before. It kills the background process
+// that these may leave ($!). It skips the test where namespaces cannot be made.
 func apart(t *testing.T, namespaces, before string, args ...string) process {
 	t.Helper()
 	if out, err := exec.Command("unshare", namespaces, "true").CombinedOutput(); err != nil {
@@ -29,7 +29,7 @@ func apart(t *testing.T, namespaces, before string, args ...string) process {
 		append([]string{namespaces, "sh", "-c", shell, os.Args[0]}, args...)...))
 }
 
-// somebodyAt returns somebody else's Redis at all addresses of a network of its own.
+// somebodyAt starts another Redis at all addresses of a network of its own.
 func somebodyAt(port string) string {
 	return `ip link set lo up && { redis-server --port ` + port + ` --bind 0.0.0.0 --save "" >/dev/null & } && ` +
 		`until redis-cli -p ` + port + ` ping >/dev/null 2>&1; do sleep 0.05; done`
@@ -50,7 +50,7 @@ func TestLongARunLivesBesideARedisAtAllAddresses(t *testing.T) {
 			"7379 instead\n")
 }
 
-// What is wrong with a machine is told by a run, in one line and before anything is written, and by doctor.
+// A run reports a problem of the machine in one line, before it writes anything. Doctor reports it as well.
 func TestAMachineThatCannotRunSaysWhy(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct{ namespaces, before, run, doctor string }{
@@ -87,7 +87,7 @@ func TestARedisThatNeverTellsItsVersionIsNamed(t *testing.T) {
 	require.Regexp(t, "(?m)^BAD  redis-server   .*does not answer --version within 20s: ", out)
 }
 
-// A full disk ends a run early: it says what can be said of what was recorded, and why that is not more.
+// A full disk ends a run early. The run judges what was recorded, and says why it is not more.
 func TestARunOnAFullDiskExitsByItsVerdict(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

@@ -17,7 +17,7 @@ import (
 	"github.com/doublegrant/doublegrant/harness/testenv"
 )
 
-// cameTo returns all of a search's result but times and texts that name the machine's folders.
+// cameTo returns a search's result without times and texts that name the machine's folders.
 func cameTo(t *testing.T, text string) (res interleave.Result) {
 	t.Helper()
 	var d struct {
@@ -45,8 +45,8 @@ func TestLongASavedSearchGoesOnToTheSame(t *testing.T) {
 	}
 }
 
-// goesOn makes a search whole, and again in parts, one of which is killed. Both come to the same. The first two parts
-// end by the given limits.
+// goesOn runs a search whole, and again in parts, of which one is killed. Both have to give the same result. The given
+// limits end the first two parts.
 func goesOn(t *testing.T, line, first, then string) {
 	t.Helper()
 	p, search := newPlace(t), strings.Fields(line)
@@ -99,8 +99,8 @@ func TestLongWorkersComeToTheSameAsOne(t *testing.T) {
 	require.Equal(t, cameTo(t, one), cameTo(t, two), errs)
 }
 
-// However many workers there are, a search of a script comes to the same, and so does one of a program outside, which
-// each worker starts anew.
+// A search gives the same result with any number of workers, for a script and for an adapter, which each worker starts
+// anew.
 func TestWorkersComeToTheSameOfYourOwn(t *testing.T) {
 	t.Parallel()
 	sameByWorkers(t, "explore -o json --script take.lua --as lock --release give.lua --args {owner} --args {ttl_ms} "+
@@ -115,8 +115,8 @@ func TestLongWorkersComeToTheSameOfAProgram(t *testing.T) {
 		filepath.Join(clients, "lock.py"), cli.ExitMet, 110)
 }
 
-// sameByWorkers requires that one and two workers end a search with this code, and come to the same. It has more
-// schedules than least, so that it takes more than one piece.
+// sameByWorkers requires that one and two workers end a search with this code and the same result. The search has more
+// than least schedules, so that it takes more than one piece.
 func sameByWorkers(t *testing.T, search string, code, least int) {
 	t.Helper()
 	p := newPlace(t)

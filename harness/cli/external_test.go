@@ -18,13 +18,13 @@ import (
 	"github.com/doublegrant/doublegrant/harness/plan"
 )
 
-// leastRules are those that harness/cluster/external/README.md gives: what a run needs, and no more.
+// leastRules are the ACL rules of harness/cluster/external/README.md: the minimum that a run needs.
 const leastRules = "resetchannels ~doublegrant:* -@all +hello +auth +ping +select +@transaction +@string +@set " +
 	"+@hash +@list +@sortedset " +
 	"+del +unlink +exists +expire +pexpire +persist +ttl +pttl +type +eval +evalsha +script|load +scan -@dangerous"
 
-// theirs starts a Redis of somebody else, with a key of theirs. It returns a place whose environment has its URL, and
-// the flag that lets load hit it.
+// theirs starts an external Redis that holds a key already. It returns a place whose environment has its URL, and the
+// flag that permits load on it.
 func theirs(t *testing.T, o attachedtest.Options) (d *attachedtest.Deployment, p place, may string) {
 	t.Helper()
 	d = attachedtest.Start(t, o)
@@ -59,8 +59,8 @@ func haveNone(t *testing.T, secrets []string, what string, texts ...string) {
 	}
 }
 
-// filesHaveNone searches for secrets in the names and the texts of all files of a folder, and returns how many there
-// are.
+// filesHaveNone searches for secrets in the names and the texts of all files of a folder, and returns the number of
+// files.
 func filesHaveNone(t *testing.T, secrets []string, dir string) (files int) {
 	t.Helper()
 	require.NoError(t, filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
@@ -77,8 +77,8 @@ func filesHaveNone(t *testing.T, secrets []string, dir string) (files int) {
 	return files
 }
 
-// tellsNothing searches for secrets in what was printed, and in the results: in every file, and in the histories, which
-// are packed. These have to have events.
+// tellsNothing searches for secrets in the output and in all files of the results, including the packed histories.
+// These have to have events.
 func tellsNothing(t *testing.T, d *attachedtest.Deployment, p place, printed ...string) {
 	t.Helper()
 	all, events := secrets(d), 0
@@ -99,15 +99,15 @@ func tellsNothing(t *testing.T, d *attachedtest.Deployment, p place, printed ...
 	require.Positive(t, events)
 }
 
-// onlyTheBystanderIsLeft checks that a run removed its keys, and no others.
+// onlyTheBystanderIsLeft checks that a run removed its own keys and no others.
 func onlyTheBystanderIsLeft(t *testing.T, d *attachedtest.Deployment) {
 	t.Helper()
 	require.Equal(t, "stays", d.Admin[0].Get(t.Context(), "bystander").Val())
 	require.EqualValues(t, 1, d.Admin[0].DBSize(t.Context()).Val())
 }
 
-// TestARunOnARedisThatIsAlreadyThere reaches it with certificates, a password and no more rights than it needs, under a
-// fault of our own links, and again from the plan that it left.
+// TestARunOnARedisThatIsAlreadyThere connects with certificates, a password and minimal rights, under a fault of the
+// clients' links. It then repeats the run from its plan.
 func TestARunOnARedisThatIsAlreadyThere(t *testing.T) {
 	t.Parallel()
 	d, p, may := theirs(t, attachedtest.Options{Rules: leastRules, TLS: true})
@@ -132,7 +132,7 @@ func TestARunOnARedisThatIsAlreadyThere(t *testing.T) {
 	p.ends(cli.ExitMet, append([]string{"run", "--plan", "results/latest"}, files...)...)
 }
 
-// TestABrokenVariantIsFoundOnARedisThatIsAlreadyThere, which is named by its Sentinels, in a file.
+// TestABrokenVariantIsFoundOnARedisThatIsAlreadyThere reaches Redis by its Sentinels, with the URL in a file.
 func TestABrokenVariantIsFoundOnARedisThatIsAlreadyThere(t *testing.T) {
 	t.Parallel()
 	d, p, may := theirs(t, attachedtest.Options{Rules: leastRules, Replicas: 1, Sentinels: 3})
@@ -147,7 +147,7 @@ func TestABrokenVariantIsFoundOnARedisThatIsAlreadyThere(t *testing.T) {
 	tellsNothing(t, d, p, out, errs)
 }
 
-// TestAKeyOutsideOfThePrefixEndsTheRun is about a script that is told to use one.
+// TestAKeyOutsideOfThePrefixEndsTheRun runs a script that uses such a key.
 func TestAKeyOutsideOfThePrefixEndsTheRun(t *testing.T) {
 	t.Parallel()
 	d, p, may := theirs(t, attachedtest.Options{})

@@ -82,7 +82,7 @@ func TestFlagsThatCannotBeReadAskForNoJSON(t *testing.T) {
 	}
 }
 
-// startJSON starts doublegrant with standard output in a file of its own.
+// startJSON starts doublegrant with standard output in a file.
 func startJSON(t *testing.T, line string) (p process, out func() string) {
 	t.Helper()
 	shell := exec.Command("sh", append([]string{"-c", `exec "$0" -o json "$@" >out.json`, os.Args[0]},
@@ -111,7 +111,7 @@ func TestARunThatFailsSaysInJSONWhereItsRecordIs(t *testing.T) {
 	require.FileExists(t, filepath.Join(p.dir, f.Dir, "report.html"))
 }
 
-func TestInterruptedJSON(t *testing.T) { // a short name: sockets lie in folders that are named after it
+func TestInterruptedJSON(t *testing.T) { // a short name, since socket paths include it
 	t.Parallel()
 	for i, line := range []string{
 		"run sequence/incr --topology sentinel",

@@ -27,7 +27,7 @@ func TestARunByGeneratorsOfThisMachine(t *testing.T) {
 	p.ends(cli.ExitInvalid, "check", "results/latest")
 }
 
-// TestAGeneratorThatIsKilled leaves a record that is not whole, which proves nothing.
+// TestAGeneratorThatIsKilled checks that the record is then incomplete, which proves nothing.
 func TestAGeneratorThatIsKilled(t *testing.T) {
 	t.Parallel()
 	p := start(t, "run", "lock/set-nx-px", "--generators", "3", "--clients", "30", "--rate", "300", "--pacing",
@@ -50,7 +50,7 @@ func TestAGeneratorThatIsKilled(t *testing.T) {
 	require.Empty(t, p.servers())
 }
 
-// TestGeneratorsEndWithTheirCoordinator that is killed.
+// TestGeneratorsEndWithTheirCoordinator kills the coordinator.
 func TestGeneratorsEndWithTheirCoordinator(t *testing.T) {
 	t.Parallel()
 	p := start(t, "run", "lock/set-nx-px", "--generators", "2", "--clients", "20", "--rate", "200", "--pacing",
@@ -65,8 +65,8 @@ func TestGeneratorsEndWithTheirCoordinator(t *testing.T) {
 	}
 }
 
-// TestGeneratorsThatJoin from elsewhere: the right ones do, one that is not needed ends with them, and no file has
-// their token.
+// TestGeneratorsThatJoin starts generators by hand. Those that are needed join, a spare one ends with them, and no file
+// contains their token.
 func TestGeneratorsThatJoin(t *testing.T) {
 	t.Parallel()
 	state := filepath.Join(t.TempDir(), "state")
@@ -79,7 +79,7 @@ func TestGeneratorsThatJoin(t *testing.T) {
 	_, errs := newPlace(t).ends(cli.ExitUsage, "work", "--join", url)
 	require.Contains(t, errs, "refuses the token or credentials")
 	var workers []process
-	for range 3 { // one is to spare
+	for range 3 { // one is spare
 		workers = append(workers, start(t, "work", "--join", url, "--token-file", filepath.Join(state, "token")))
 	}
 	p.says("generator 2 of 2")

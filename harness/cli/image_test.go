@@ -23,8 +23,7 @@ import (
 // image is an image of doublegrant for one test.
 type image struct{ docker.Made }
 
-// imageOf makes an image of a program, and removes it when the test is over. Tests of images are skipped as those of
-// containers are.
+// imageOf builds an image of a program, and removes it after the test. It skips the test where there is no Docker.
 func imageOf(t *testing.T, program string) image {
 	t.Helper()
 	needDocker(t)
@@ -39,8 +38,8 @@ func imageOf(t *testing.T, program string) image {
 	return image{made}
 }
 
-// confined are the options of docker run for a container that may do as little as one can: it has no network, no
-// capability, and /tmp alone to write to.
+// confined has options of docker run for a container with minimal rights: no network, no capabilities, and only /tmp to
+// write to.
 var confined = []string{
 	"--network", "none", "--read-only", "--tmpfs", "/tmp", "--cap-drop", "ALL", "--security-opt", "no-new-privileges",
 }
@@ -62,8 +61,8 @@ func (i image) run(t *testing.T, options []string, args ...string) (stdout, stde
 	return out.String(), errs.String(), cmd.ProcessState.ExitCode()
 }
 
-// mounted makes a folder for results that belongs to somebody who is not known inside, and returns the options that
-// mount it.
+// mounted makes a folder for results whose owner is unknown inside the container, and returns the options that mount
+// it.
 func mounted(t *testing.T) (folder string, options []string) {
 	t.Helper()
 	folder = t.TempDir()

@@ -51,7 +51,7 @@ func TestCtrlCEndsARunInGoodOrder(t *testing.T) {
 	}
 }
 
-// TestTheSecondCtrlCEndsTheProcessAtOnce, while the first still ends the run in good order, and says so.
+// TestTheSecondCtrlCEndsTheProcessAtOnce sends it while the first still ends the run in good order.
 func TestTheSecondCtrlCEndsTheProcessAtOnce(t *testing.T) {
 	t.Parallel()
 	p := start(t, "run", "sequence/incr", "--topology", "sentinel", "--duration", "1m")
@@ -67,7 +67,7 @@ func TestTheSecondCtrlCEndsTheProcessAtOnce(t *testing.T) {
 	p.await(func() bool { return len(p.folders()) == 0 }, "the end of nodes' folders")
 }
 
-// TestSearchesThatWereInterruptedHaveTheirRows: what was found before is shown.
+// TestSearchesThatWereInterruptedHaveTheirRows checks that earlier results are shown.
 func TestSearchesThatWereInterruptedHaveTheirRows(t *testing.T) {
 	t.Parallel()
 	p := start(t, "explore", "--all")
@@ -82,7 +82,7 @@ func TestSearchesThatWereInterruptedHaveTheirRows(t *testing.T) {
 	require.Regexp(t, `\d+ of \d+ searches were not made, or not to their end`, out)
 }
 
-// TestAnInterruptedSuiteNamesTheRunItWasIn, and the folder of what that had recorded.
+// TestAnInterruptedSuiteNamesTheRunItWasIn checks that it names the run's folder, too.
 func TestAnInterruptedSuiteNamesTheRunItWasIn(t *testing.T) {
 	t.Parallel()
 	file := newPlace(t).write("mine.yaml", `

@@ -13,7 +13,7 @@ import (
 	"github.com/doublegrant/doublegrant/harness/cli"
 )
 
-// under runs doublegrant from a shell that has first run limit, a command that lowers a limit.
+// under runs doublegrant from a shell after limit, a command that lowers a limit.
 func under(t *testing.T, limit, line string) (output string, code int) {
 	t.Helper()
 	shell := exec.Command("sh", append([]string{"-c", limit + ` && exec "$0" "$@"`, os.Args[0]},
@@ -70,7 +70,7 @@ func TestARunThatTheMachineCannotCarryNamesEachLimit(t *testing.T) {
 	}
 }
 
-// TestALimitThatMayBeShortIsWarnedOfOnce, as all runs of a comparison need the same.
+// TestALimitThatMayBeShortIsWarnedOfOnce runs a comparison, whose runs all need the same limit.
 func TestALimitThatMayBeShortIsWarnedOfOnce(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)

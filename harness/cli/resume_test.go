@@ -17,8 +17,7 @@ import (
 	"github.com/doublegrant/doublegrant/harness/testenv"
 )
 
-// soakOfSeconds has runs of half a second, and one of 3 s, long enough to be killed in its middle. Seeds count up from
-// 70.
+// soakOfSeconds has runs of half a second, and one of 3 s, long enough to be killed halfway. Seeds count up from 70.
 const soakOfSeconds = `
 defaults: {clients: 20, duration: 500ms, rate: 400, pacing: closed, seed: 70, expect: valid}
 runs:
@@ -41,7 +40,7 @@ func (p process) recordLines() (folder string, lines []string) {
 	return filepath.Dir(files[0]), slices.Collect(strings.Lines(string(text)))
 }
 
-// awaitRuns waits until n runs are on record, and the next one is under load.
+// awaitRuns waits until n runs are recorded, and the next one is under load.
 func (p process) awaitRuns(n int) {
 	p.Helper()
 	p.await(func() bool {

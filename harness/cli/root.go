@@ -113,7 +113,8 @@ func (a *app) root() *cobra.Command {
 	root := &cobra.Command{
 		Use:   "doublegrant",
 		Short: "Is my Redis lock safe?",
-		Long: "Is my Redis lock safe? doublegrant races clients for a Redis lock, message filter or number generator,\n" +
+		Long: "Is my Redis lock safe? doublegrant races clients for a Redis lock, message filter or number " +
+			"generator,\n" +
 			"breaks the cluster under them, records every operation and finds what was granted twice.\n\n" +
 			"Ctrl-C ends what is under way in good order: faults heal, Redis stops, and what was recorded is judged. " +
 			"A second one\n" +

@@ -44,7 +44,8 @@ func (a *app) runCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "run VARIANT",
 		Short: "race clients on one variant, with or without faults, and judge what happened",
-		Long: "Races clients on one variant, with or without faults, records every operation, and judges the record.\n" +
+		Long: "Races clients on one variant, with or without faults, records every operation, " +
+			"and judges the record.\n" +
 			"Exit code 0: valid; 1: invalid; 2: nothing can be said; 3: the harness or its environment failed.",
 		Example: "  doublegrant run lock/set-nx-px --clients 1000 --duration 30s\n" +
 			"  doublegrant run lock/set-nx-px --topology sentinel --nemesis partition-primary --with writes/sadd\n" +

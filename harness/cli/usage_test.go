@@ -11,8 +11,8 @@ import (
 	"github.com/doublegrant/doublegrant/harness/cli"
 )
 
-// refused runs command lines, written as for a shell, by what they have to print: one line on standard error, and
-// nothing else. They exit with the code of wrong usage. @ stands for a folder with the files.
+// refused maps expected messages to command lines, written as for a shell. Each prints one line on standard error and
+// nothing else, and exits with the code of wrong usage. @ stands for a folder with the files.
 func refused(t *testing.T, files map[string]string, lines map[string]string) {
 	t.Helper()
 	p := newPlace(t)
@@ -212,7 +212,7 @@ func TestGeneratorsThatCannotBeAreOneLine(t *testing.T) {
 	})
 }
 
-// TestNoFlagIsSilentlyOverruledByAPlan: whatever a plan says itself cannot be given beside it.
+// TestNoFlagIsSilentlyOverruledByAPlan checks that no flag for a field of the plan can be given with --plan.
 func TestNoFlagIsSilentlyOverruledByAPlan(t *testing.T) {
 	good := newPlace(t).write("good.yaml", "variant: lock/set-nx-px\n")
 	help, _, _ := run(t, "run", "--help")

@@ -162,7 +162,8 @@ func (s subject) onlyLoad(met []harness.Situation) string {
 	}
 	text := "\n  the load alone covers what no schedule of the search met: " + strings.Join(situations, "; ")
 	if more && !s.load.Thorough {
-		text += fmt.Sprintf(". Load{Thorough: true} goes on until all that do not come by chance have occurred %d times", checkers.QuotaCount)
+		text += fmt.Sprintf(". Load{Thorough: true} goes on until all that do not come by chance have occurred %d times",
+			checkers.QuotaCount)
 	}
 	return text
 }

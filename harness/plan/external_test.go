@@ -47,8 +47,8 @@ func TestWhatCannotBeOnExternalIsRefusedByName(t *testing.T) {
 	}
 }
 
-// TestEveryFaultOnExternalStrikesOursOnly tries every fault of the catalogue. Those that are let through strike
-// clients, or links that clients open.
+// TestEveryFaultOnExternalStrikesOursOnly tries every fault of the catalogue. Those that are allowed strike clients or
+// their links only.
 func TestEveryFaultOnExternalStrikesOursOnly(t *testing.T) {
 	var let []string
 	for _, e := range nemesis.Entries() {
@@ -80,7 +80,8 @@ func TestEveryFaultOnExternalStrikesOursOnly(t *testing.T) {
 	}, let)
 }
 
-// TestALoadOnExternalNeedsItsWholeAddress: what else is refused before anybody is dialed is tested in harness/cli.
+// TestALoadOnExternalNeedsItsWholeAddress covers the hosts that a user confirms. Other refusals are tested in
+// harness/cli.
 func TestALoadOnExternalNeedsItsWholeAddress(t *testing.T) {
 	r := resolved(t, Plan{Variant: "lock/set-nx-px", Topology: External})
 	to, err := external.Parse("redis://127.0.0.1:1")

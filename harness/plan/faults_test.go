@@ -14,8 +14,8 @@ import (
 	"github.com/doublegrant/doublegrant/nemesis"
 )
 
-// TestEveryFaultCanBeNamedAsItIsRecorded checks that the name in a report can be given in a plan, for all hosts, shapes
-// and ways of cutting.
+// TestEveryFaultCanBeNamedAsItIsRecorded checks that a plan accepts the name in a report, for all hosts, shapes and
+// ways of cutting.
 func TestEveryFaultCanBeNamedAsItIsRecorded(t *testing.T) {
 	seen, tried := map[string]bool{}, 0
 	for _, e := range nemesis.Entries() {
@@ -142,7 +142,7 @@ func TestFaultsThatCannotBeAreRefusedWithTheRemedy(t *testing.T) {
 		{"faults:\n  - fault: kill-primary\n  - fault: flaky-network",
 			":4: flaky-network has faults side by side: put it first, or into a track of its own"},
 
-		// These would touch nobody.
+		// These would touch no traffic.
 		{"faults:\n  - fault: cut\n    from: clients\n    to: replica",
 			":3: cut from clients to replica would touch nothing: clients talk to the primary and to Sentinels"},
 		{"faults:\n  - fault: cut\n    from: g1\n    to: r2", ":3: cut from g1 to r2 would touch nothing"},

@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestFaultsThatMayTouchSomebodyAreLeftAlone has faults that touch somebody only after a failover, or only by some
+// TestFaultsThatMayTouchSomebodyAreLeftAlone has faults that touch traffic only after a failover, or only for some
 // draws.
 func TestFaultsThatMayTouchSomebodyAreLeftAlone(t *testing.T) {
 	for _, text := range []string{

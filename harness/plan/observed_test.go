@@ -34,16 +34,16 @@ func TestEveryFaultHasAnObserver(t *testing.T) {
 	require.Empty(t, rows, "rows of no fault")
 }
 
-// TestAnObserverSeesEveryFaultActAndHeal looks at each fault with nothing of the harness's own: at each once, at each
-// shape of a partition and at each way of cutting.
+// TestAnObserverSeesEveryFaultActAndHeal observes each fault from outside of the harness, with each shape of a
+// partition and each way of cutting.
 func TestAnObserverSeesEveryFaultActAndHeal(t *testing.T) {
 	observeAll(t, Sentinel, 4, eachOnce(t, Sentinel))
 	observeAll(t, ManyMasters, 1, slices.DeleteFunc(eachOnce(t, ManyMasters),
 		func(p FaultPlan) bool { return !slices.Contains(ofMasters, p.Shape) }))
 }
 
-// TestLongObserverSeesEveryTarget looks at some of the other targets, ways of cutting and topologies; a deep run looks
-// at all.
+// TestLongObserverSeesEveryTarget observes some of the other targets, ways of cutting and topologies; a deep run
+// observes all.
 func TestLongObserverSeesEveryTarget(t *testing.T) {
 	testenv.NeedLong(t)
 	for _, topology := range []string{Sentinel, Standalone, ManyMasters} {
@@ -57,9 +57,9 @@ func TestLongObserverSeesEveryTarget(t *testing.T) {
 	}
 }
 
-// observeAll observes the faults on so many clusters side by side, since most of the time is waiting. Faults that
-// should move no primary have one cluster, whose Sentinels are patient: others may replace a primary because the
-// machine is busy.
+// observeAll observes faults on several clusters in parallel, since most of the time is waiting. Faults that should
+// move no primary have their own cluster with patient Sentinels. Others might replace a primary because the machine is
+// busy.
 func observeAll(t *testing.T, topology string, stages int, all []FaultPlan) {
 	on, err := parseTopology(topology)
 	require.NoError(t, err)
@@ -172,8 +172,8 @@ func openStage(t *testing.T, on blueprint) *stage {
 	return &stage{c, observe(t, c), on}
 }
 
-// renamed exchanges the names of the first primary and of the present one in the plan: a fault that asks for r1 is
-// meant for the node that clients talk to.
+// renamed swaps the names of the first and the current primary in the plan, so that a fault on r1 strikes the node that
+// clients talk to.
 func (l *stage) renamed(p FaultPlan) FaultPlan {
 	if all := l.primaries(); l.on.sentinels > 0 && len(all) == 1 && all[0] != "r1" {
 		swap := strings.NewReplacer("r1", all[0], all[0], "r1")
@@ -223,8 +223,8 @@ func (l *stage) watch(t *testing.T, p FaultPlan) {
 	})
 }
 
-// seen is a fault during which the observer looks. It heals once it was seen to act and was proved, however long a busy
-// machine takes for that, and is over once the heal was seen, too.
+// seen is a fault under observation. It heals once it was seen to act and was proved, however long that takes on a busy
+// machine. It ends once the heal was seen, too.
 type seen struct {
 	harness.Nemesis
 	s     *scene

@@ -56,7 +56,8 @@ func packages() []faultPackage {
 			{Fault: "client-pause-primary", For: 500 * ms},
 			{Fault: "client-pause-writes-primary", For: 3 * s},
 		}},
-		{"clock", "the primary's clock jumps ahead and back, and one client process's clock is a minute fast, then slow", []FaultPlan{
+		{"clock", "the primary's clock jumps ahead and back, and one client process's clock is a minute fast, " +
+			"then slow", []FaultPlan{
 			{Fault: "clock-step-forward", Parameters: with{By: time.Minute}, For: 4 * s},
 			{Fault: "clock-step-backward", Parameters: with{By: time.Minute}, For: 4 * s},
 			{Fault: "skew-clients", Parameters: with{By: time.Minute}, For: 3 * s},

@@ -128,7 +128,8 @@ func (s Search) checkRandom() error {
 	case s.Depth < 0 || s.Depth > explore.MaxDepth:
 		return Usagef("bugs of depth %d: ask for 1 to %d", s.Depth, explore.MaxDepth)
 	case s.atRandom() && (s.Unpruned || s.MaxSchedules != 0):
-		return Usagef("schedules at random: give their number by --random, and leave --max-schedules and --unpruned out")
+		return Usagef("schedules at random: give their number by --random, " +
+			"and leave --max-schedules and --unpruned out")
 	case s.atRandom() && s.Random == 0 && s.For == 0:
 		return Usagef("%d clients have too many schedules to run all: say how many at random (--random), or for how "+
 			"long (--for)", s.Clients)

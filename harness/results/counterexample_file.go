@@ -44,7 +44,8 @@ func readCounterexample(path, variant string) (f counterexampleFile, err error) 
 	err = json.Unmarshal(b, &f)
 	switch {
 	case f.Format != fileFormat:
-		return f, plan.Usagef("%s is not a schedule of doublegrant: explore leaves them in the folder %s of its results", path, anomaliesDir)
+		return f, plan.Usagef("%s is not a schedule of doublegrant: explore leaves them in the folder %s of its results",
+			path, anomaliesDir)
 	case f.Version != fileVersion:
 		return f, plan.Usagef("%s has version %d of the format, this program reads version %d: explore again", path,
 			f.Version, fileVersion)
