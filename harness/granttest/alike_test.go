@@ -19,8 +19,8 @@ var fourClients = granttest.LockOptions{
 	Load:   granttest.Load{Skip: true},
 }
 
-// newMistaken makes a lock that lets go in one script for whoever it takes for the owner. v is the value that is
-// stored.
+// newMistaken makes a lock whose script releases it if a mistaken comparison takes the caller for the owner. v is the
+// stored value.
 func newMistaken(isOwner string) func(redis.UniversalClient) *objectLock {
 	script := redis.NewScript("local v = redis.call('get', KEYS[1]) if v and " + isOwner +
 		" then return redis.call('del', KEYS[1]) end return 0")
@@ -30,8 +30,7 @@ func newMistaken(isOwner string) func(redis.UniversalClient) *objectLock {
 	}})
 }
 
-// Of four clients one order of beginnings is looked at. A lock for which names are more than equal or not is found all
-// the same.
+// Four clients begin in one order only. The search still finds a lock that compares names by more than equality.
 func TestFourClientsAreTakenToDifferInTheirNamesOnly(t *testing.T) {
 	t.Chdir(t.TempDir())
 	right := record(t, t.Name(), lock(newGoodLock, fourClients))
@@ -50,7 +49,7 @@ func TestLongFourClientsAreTakenToDifferInTheirNamesOnly(t *testing.T) {
 	}
 }
 
-// requireMistaken demands that the lock is found out which takes a value for the owner's by such a comparison.
+// requireMistaken requires that the test finds a lock with this mistaken comparison.
 func requireMistaken(t *testing.T, isOwner string) {
 	t.Helper()
 	t.Chdir(t.TempDir())

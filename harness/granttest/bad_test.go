@@ -13,7 +13,7 @@ import (
 	"github.com/doublegrant/doublegrant/harness/internal/processes"
 )
 
-// This file has what people get wrong: each mistake is one clear failure, and leaves nothing running.
+// This file has users' mistakes. Each gives one clear failure and leaves nothing running.
 
 var (
 	onlySearch = granttest.LockOptions{Load: granttest.Load{Skip: true}}
@@ -29,7 +29,7 @@ type bad struct {
 	want []string
 }
 
-// eachBad runs the tests side by side, and requires that none leaves a server running.
+// eachBad runs the tests in parallel, and requires that none leaves a server running.
 func eachBad(t *testing.T, all map[string]bad) {
 	t.Chdir(t.TempDir())
 	t.Cleanup(func() { require.NotContains(t, processes.Children(), "redis-server") })
@@ -45,7 +45,7 @@ func eachBad(t *testing.T, all map[string]bad) {
 	}
 }
 
-// A call that does not return is named. Nothing else is tested with so little patience: a busy machine may take as
+// A call that does not return is named. Only this test shortens the limit of a call, since a busy machine may take as
 // long.
 func TestCallsThatHang(t *testing.T) {
 	t.Cleanup(granttest.ShortenCalls(3 * time.Second)) // more than a search waits for a client
@@ -159,7 +159,7 @@ func TestBadInput(t *testing.T) {
 	})
 }
 
-// errorExtend renews whosoever's lease, and says little about it.
+// errorExtend renews any owner's lease. Its Extend returns an error alone, and no bool.
 type errorExtend struct{ goodLock }
 
 func newErrorExtend(r redis.UniversalClient) *errorExtend { return &errorExtend{goodLock{r}} }

@@ -42,8 +42,8 @@ func set(t *testing.T, name, value string) {
 	t.Cleanup(func() { require.NoError(t, flag.Set(name, old)) })
 }
 
-// Later runs begin with a race that was found once, and need nothing else to fail. When it is mended they pass and
-// print nothing.
+// Later runs begin with a race that was found once, and need nothing else to fail. They pass silently once the race is
+// fixed.
 func TestAFoundRaceStaysARegressionTest(t *testing.T) {
 	t.Chdir(t.TempDir())
 	const name = "TestIt/with a/slash"
@@ -72,7 +72,7 @@ func TestAFoundRaceStaysARegressionTest(t *testing.T) {
 	require.Equal(t, files, corpus(t, "TestIt/with_a/slash"))
 }
 
-// A mended algorithm may send other commands. It is led along the schedule as far as it goes.
+// A fixed algorithm may send other commands. The replay follows the schedule as far as it can.
 func TestASavedScheduleOfOtherCommands(t *testing.T) {
 	t.Chdir(t.TempDir())
 	record(t, "TestIt", lock(newGetSet, quick)).failure(t)
@@ -83,7 +83,7 @@ func TestASavedScheduleOfOtherCommands(t *testing.T) {
 	require.Contains(t, worse.failure(t), "happens again")
 }
 
-// newTwiceGetSet has one more command on the way, so that no saved schedule of newGetSet fits.
+// newTwiceGetSet sends one more command, so that no saved schedule of newGetSet fits.
 var newTwiceGetSet = acquiring(func(ctx context.Context, l goodLock, key, owner string, ttl time.Duration) (bool,
 	error) {
 	if err := l.redis.Get(ctx, key).Err(); err != redis.Nil {
@@ -95,7 +95,7 @@ var newTwiceGetSet = acquiring(func(ctx context.Context, l goodLock, key, owner 
 	return true, l.redis.Set(ctx, key, owner, ttl).Err()
 })
 
-// A file that cannot be used fails the test once, with what to do about it, and the search goes on.
+// An unusable file fails the test once, with a remedy, and the search goes on.
 func TestASavedScheduleOfAnotherVersion(t *testing.T) {
 	t.Chdir(t.TempDir())
 	record(t, "TestIt", lock(newGetSet, quick)).failure(t)
@@ -133,7 +133,7 @@ func TestASavedScheduleOfAnotherVersion(t *testing.T) {
 	}
 }
 
-// One file is run alone, named from the package's folder or from one above it.
+// The replay flag runs one file alone, named from the package's folder or from one above it.
 func TestReplayOfOneFile(t *testing.T) {
 	top := t.TempDir()
 	pkg := filepath.Join(top, "a", "b")
@@ -162,7 +162,7 @@ func TestACorpusThatCannotBeWritten(t *testing.T) {
 	require.Contains(t, failure, "it could not be saved: ")
 }
 
-// Reports of search and load are kept where a flag asks for them, of a test that fails as well.
+// The artifacts flag keeps the reports of search and load, even if the test fails.
 func TestArtifacts(t *testing.T) {
 	t.Chdir(t.TempDir())
 	set(t, "granttest.artifacts", "kept")
@@ -204,7 +204,7 @@ func TestShort(t *testing.T) {
 	require.True(t, nothing.skipped)
 }
 
-// A failure prints a word that repeats it, without any file, wherever the test is. It is of this test alone.
+// A failure prints a recipe that repeats it without any file. The recipe is for this test only.
 func TestAFailureCanBePassedOnAsOneWord(t *testing.T) {
 	t.Chdir(t.TempDir())
 	failure := record(t, "TestIt", lock(newGetSet, quick)).failure(t)

@@ -10,7 +10,7 @@ import (
 	"github.com/doublegrant/doublegrant/harness/testenv"
 )
 
-// Right ones pass, whatever their constructor takes, and save nothing.
+// Right algorithms pass, whatever their constructor takes, and save nothing.
 func TestRightOnesPass(t *testing.T) {
 	t.Chdir(t.TempDir())
 	t.Cleanup(func() { require.NoDirExists(t, "testdata") })
@@ -35,9 +35,8 @@ func TestRightOnesPass(t *testing.T) {
 	}
 }
 
-// Algorithms that break their promise fail, with the class that says why. A filter of one step loses a message whose
-// worker crashes, which its search accepts unless it is asked for. It does not accept what else crashes and lost
-// answers bring about.
+// Algorithms that break their promise fail, with the class of the violation. A filter that claims in one step loses a
+// message whose worker crashes. Its search accepts that unless asked, but no other effect of crashes and lost answers.
 func TestWrongOnesFail(t *testing.T) {
 	t.Chdir(t.TempDir())
 	two, crash := brief, brief
@@ -69,7 +68,7 @@ func TestWrongOnesFail(t *testing.T) {
 	}
 }
 
-// A lock that says that it has fencing tokens has to give some.
+// A lock with the method Fence has to return tokens.
 func TestTokensThatAreNeverGivenAreNoProof(t *testing.T) {
 	t.Chdir(t.TempDir())
 	failure := record(t, t.Name(), lock(newTokenless, quick)).failure(t)
@@ -107,8 +106,8 @@ func withFault(l granttest.Load) granttest.LockOptions {
 	return granttest.LockOptions{TTL: 300 * time.Millisecond, Search: granttest.Search{Skip: true}, Load: l}
 }
 
-// A load has the topology and the faults of its options. What is acknowledged and not yet replicated is lost in a
-// failover, so no lock of one primary survives a split brain.
+// A load has the topology and the faults of its options. A failover loses writes that were acknowledged but not yet
+// replicated, so no lock on one primary survives a split brain.
 func TestLoadsWithFaults(t *testing.T) {
 	for name, fault := range map[string]granttest.Fault{
 		"crash clients": granttest.CrashClients(), "flush scripts": granttest.FlushScripts(),

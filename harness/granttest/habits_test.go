@@ -49,8 +49,8 @@ func ofObject(made objectLock) func(redis.UniversalClient) *objectLock {
 	}
 }
 
-// newOneToken makes a lock with a token for each object, as some libraries have: what comes late frees what was taken
-// later.
+// newOneToken makes a lock with one token for each object, as some libraries do. A late release then frees a later
+// hold.
 func newOneToken(r redis.UniversalClient) *objectLock {
 	return &objectLock{
 		goodLock: goodLock{r},
@@ -146,7 +146,7 @@ var newPrefixFilter = filtering(func(ctx context.Context, f goodFilter, id strin
 	return f.First(ctx, id[:3], window)
 })
 
-// forgetful claims in two steps. What it confirms is what it has claimed last.
+// forgetful claims in two steps. It always confirms its latest claim.
 type forgetful struct {
 	goodFilter
 	last string
@@ -165,7 +165,7 @@ func (f *forgetful) Confirm(ctx context.Context, _ string, window time.Duration)
 	return true, f.redis.Set(ctx, f.last, "done", window).Err()
 }
 
-// blockSequence draws numbers in blocks of ten, and forgets of which sequence its block is.
+// blockSequence draws numbers in blocks of ten, and forgets which sequence its block belongs to.
 type blockSequence struct {
 	redis      redis.UniversalClient
 	next, last int64
@@ -188,7 +188,7 @@ func (q *blockSequence) Next(ctx context.Context, key, _ string) (string, error)
 	return strconv.FormatInt(q.next, 10), nil
 }
 
-// brief searches two clients, without a load. Of briefUncrashed none crashes, where that would only take time.
+// brief is a search of two clients, without a load. briefUncrashed also has no crashes, which would only take time.
 var (
 	brief          = granttest.Search{Clients: 2, Minimize: -1}
 	briefLock      = granttest.LockOptions{Search: brief, Load: granttest.Load{Skip: true}}
@@ -197,7 +197,7 @@ var (
 	briefOnce = granttest.DedupOptions{Search: brief, Load: granttest.Load{Skip: true}}
 )
 
-// saying is a test of an algorithm, and what it has to say of it.
+// saying is a test of an algorithm, and its expected message.
 type saying struct {
 	test func(granttest.TB)
 	want string // a regular expression; empty: the algorithm is right
@@ -220,7 +220,7 @@ func requireSaid(t *testing.T, all map[string]saying) {
 	}
 }
 
-// A search has parts in which one client uses an algorithm again, and for two names. They find what others do not.
+// In parts of a search, one client uses an algorithm again, or for two names. These parts find what others cannot.
 func TestWhatGoesWrongWhenItIsUsedAgain(t *testing.T) {
 	requireSaid(t, map[string]saying{
 		"one key for all names": {lock(newOneKey, briefLock),

@@ -9,7 +9,7 @@ import (
 	"github.com/doublegrant/doublegrant/harness/granttest"
 )
 
-// A search whose time is up says how far it came, what is left, and which fields of Search would leave less.
+// A search that reaches its time limit says how far it came, what remains, and which fields of Search would leave less.
 func TestASearchWhoseTimeIsUpSaysWhatIsLeft(t *testing.T) {
 	t.Chdir(t.TempDir())
 	failure := record(t, t.Name(), lock(newGoodLock, granttest.LockOptions{

@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// outside is a module of its own, as a user of this package has one. It is built from the module cache alone.
+// outside is a module that uses this package, like a user's. It is built from the module cache alone.
 type outside struct{ dir string }
 
 const project = "github.com/doublegrant/doublegrant"
@@ -48,7 +48,7 @@ func (m outside) run(name string, args ...string) (string, error) {
 	return string(out), err
 }
 
-// A lock is tested in at most twelve lines with one import of ours.
+// A test of a lock takes at most twelve lines, with one import of this project.
 func TestAModuleOfItsOwnNeedsOneImport(t *testing.T) {
 	text, err := os.ReadFile("testdata/outside/mylock_test.go")
 	require.NoError(t, err)

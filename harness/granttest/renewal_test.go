@@ -42,7 +42,7 @@ func extending(extend func(ctx context.Context, l *renewing, key, owner string, 
 	}
 }
 
-// byScript makes an extend of Lua that is told the owner and the lease. It says yes where it returns 1.
+// byScript makes an extend by a script that gets the owner and the lease. It returns true if the script returns 1.
 func byScript(text string) func(context.Context, *renewing, string, string, time.Duration) (bool, error) {
 	script := redis.NewScript(text)
 	return func(ctx context.Context, l *renewing, key, owner string, ttl time.Duration) (bool, error) {
@@ -82,7 +82,8 @@ if left >= ARGV[2] * 0.45 or left <= ARGV[2] * 0.25 then redis.call('pexpire', K
 	newRenews = extending(comparesAndRenews)
 )
 
-// observing is a right lock without a TTL: who has seen the same value for longer than a lease takes the lock over.
+// observing is a right lock without a TTL. A client that has seen one value for longer than a lease takes over the
+// lock.
 type observing struct {
 	goodLock
 	seen map[string]sight

@@ -268,7 +268,7 @@ func TestLongManagersThatGoroutinesShare(t *testing.T) {
 	})
 }
 
-// newSharedByAll makes one manager for whoever asks, as a variable of a package does.
+// newSharedByAll makes one manager for all callers, like a variable of a package.
 func newSharedByAll() func(redis.UniversalClient) *manager {
 	var once sync.Once
 	var one *manager
@@ -286,7 +286,7 @@ type fencing struct{ *manager }
 
 func (fencing) Fence() string { return "1" }
 
-// What cannot be tried, or not so, is one clear line. Commands over another client's connection are told as that.
+// Each impossible use gives one clear line. So do commands over another client's connection.
 func TestBadSharing(t *testing.T) {
 	byAll := newSharedByAll()
 	var none func(redis.UniversalClient) *manager

@@ -10,7 +10,7 @@ import (
 	"github.com/doublegrant/doublegrant/harness/testenv"
 )
 
-// A thorough load of a right algorithm of each kind meets all that it is to meet.
+// A thorough load of a right algorithm of each kind meets all its situations.
 func TestLongThoroughLoadsMeetEverySituation(t *testing.T) {
 	testenv.NeedLong(t)
 	t.Chdir(t.TempDir())
@@ -29,7 +29,7 @@ func TestLongThoroughLoadsMeetEverySituation(t *testing.T) {
 	}
 }
 
-// A thorough load that comes to its bound has shown nothing.
+// A thorough load that reaches its limit has shown nothing.
 func TestLongThoroughLoadsThatEndEarly(t *testing.T) {
 	testenv.NeedLong(t)
 	t.Chdir(t.TempDir())

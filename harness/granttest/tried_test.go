@@ -32,7 +32,7 @@ func TestWhatWasTriedIsCounted(t *testing.T) {
 		"nobody knows what an interface holds")
 }
 
-// What no schedule met, and the load seldom, is named.
+// The log names situations that no schedule met, and that the load met seldom.
 func TestWhatTheLoadAloneCoversIsNamed(t *testing.T) {
 	met := []harness.Situation{
 		{Name: harness.AcquiresAtOnce, Count: 7}, {Name: harness.TakenAfterLease, Count: 3},

@@ -23,7 +23,7 @@ func collectThree(t *testing.T) (*Collection, string) {
 	return c, root
 }
 
-// madeOf is what a worker sends of a run.
+// madeOf returns what a worker sends for a run.
 func madeOf(name string, ending tally.Ending) Made {
 	return Made{
 		Run: tally.Run{Name: name, Ending: ending, Command: "doublegrant run --plan /tmp/x/a/plan.yaml",

@@ -16,7 +16,7 @@ import (
 	"github.com/doublegrant/doublegrant/harness/tally"
 )
 
-// shardMade is a shard that a test makes up: a head, and its runs.
+// shardMade is a made-up shard: a head, and its runs.
 type shardMade struct {
 	head recordHead
 	runs []tally.Run
