@@ -73,7 +73,7 @@ var (
 	// the lease are left.
 	newSkipsTheMiddle = extending(byScript(ownersOnly + `local left = redis.call('pttl', KEYS[1])
 if left >= ARGV[2] * 0.45 or left <= ARGV[2] * 0.25 then redis.call('pexpire', KEYS[1], ARGV[2]) end return 1`))
-	// newRenewsTheLatest makes a lock that extends what its client took last, whoever asks.
+	// newRenewsTheLatest makes a lock that extends what its client took last, whoever calls.
 	newRenewsTheLatest = extending(func(ctx context.Context, l *renewing, key, _ string, ttl time.Duration) (bool,
 		error) {
 		return comparesAndRenews(ctx, l, key, l.latest[key], ttl)

@@ -18,16 +18,18 @@ import (
 // Process is the parameter of the constructor that Shared returns.
 type Process[C any] struct{ client C }
 
-// Shared returns newT as the constructor of a value that the goroutines of one process share, as a service has one lock
-// manager for all that it does:
+// Shared returns newT as the constructor of a value that the goroutines of one process share, like the lock manager of a
+// service:
 //
 //	granttest.Lock(t, granttest.Shared(newManager))
 //
-// In the search each client is a goroutine, two of which share a value and its Redis client (Search.Goroutines), and in
-// the load ten do (Load.Goroutines). A crash is that of a process: it ends all of its goroutines, and the search has
-// one only if its options ask for it (Search.Crashes). In the search one of them goes on at a time, from one command to
-// the next. So a map that is read and written without a mutex is for the load, and for go test -race. Memory that
-// outlives the value, such as a variable of the package, is no part of the process, and is not emptied with it.
+// Each client is a goroutine. Two of them share a value and its Redis client in the search (Search.Goroutines), and ten
+// in the load (Load.Goroutines). A crash ends all goroutines of a process; the search has one only on request
+// (Search.Crashes).
+//
+// The search runs one goroutine at a time, from one command to the next. So only the load, and go test -race, can find a
+// map that is read and written without a mutex. A crash does not reset memory outside of the value, such as a variable
+// of the package.
 func Shared[C, T any](newT func(C) T) func(Process[C]) T {
 	if newT == nil {
 		return nil

@@ -281,7 +281,7 @@ func newSharedByAll() func(redis.UniversalClient) *manager {
 // view is a value for each client, on what they share.
 type view struct{ *manager }
 
-// fencing has a token of the last grant, whoever got it.
+// fencing returns the token of the last grant to any client.
 type fencing struct{ *manager }
 
 func (fencing) Fence() string { return "1" }

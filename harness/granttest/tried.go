@@ -90,7 +90,7 @@ func (o *operations) describe(k kind, typ reflect.Type) string {
 		case i < 0:
 		case typ.Implements(optionals[k][i].in):
 			never = append(never, m.name)
-		case typ.Kind() != reflect.Interface: // of an interface nobody knows what it holds
+		case typ.Kind() != reflect.Interface: // the dynamic type of an interface is unknown
 			none = append(none, "no "+m.name)
 		}
 	}

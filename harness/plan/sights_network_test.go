@@ -79,7 +79,7 @@ var (
 	narrow = onLine(func(s *scene, conn *line) error { return conn.echoes(s.f.Bandwidth/4, time.Second/4) })
 )
 
-// echoes checks that an echo of size bytes takes at least so long.
+// echoes checks that an echo of size bytes takes at least the given time.
 func (l *line) echoes(size int, least time.Duration) error {
 	began := time.Now()
 	if _, err := l.ask(lookLong, "PING", strings.Repeat("o", size)); err != nil {

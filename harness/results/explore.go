@@ -107,7 +107,7 @@ func (out *Searched) keep(v workloads.Variant, o Options) (err error) {
 // search makes a search. It may resume one from a file, have its pieces done elsewhere, and save it to a file.
 func search(ctx context.Context, s *plan.Search, v workloads.Variant, spec explore.Spec, server string,
 	o Options) (res interleave.Result, err error) {
-	// whoever goes on draws the same schedules
+	// A resumed search draws the same schedules.
 	if spec.Random != nil && spec.Random.Seed == 0 && (o.Save != "" || o.Pieces != nil) {
 		s.Seed = explore.DrawSeed()
 		spec.Random.Seed = s.Seed

@@ -64,7 +64,7 @@ func TestASuiteFileSaysWhereItIsWrong(t *testing.T) {
 	}
 }
 
-// What a program is that was not asked yet nobody knows, so its run is checked when it was.
+// A run of an adapter that has not described itself yet is checked after it has.
 func TestARunOfAnOpenFamilyIsCheckedLater(t *testing.T) {
 	const text = "runs:\n  - client: {command: [ids]%s}\n    explore: {clients: 2}\n    regime: fixed\n    expect: " +
 		"{may: [regression]}\n"
