@@ -18,8 +18,8 @@ import (
 // Process is the parameter of the constructor that Shared returns.
 type Process[C any] struct{ client C }
 
-// Shared returns newT as the constructor of a value that the goroutines of one process share, like the lock manager of a
-// service:
+// Shared returns newT as the constructor of a value that the goroutines of one process share, like the lock manager of
+// a service:
 //
 //	granttest.Lock(t, granttest.Shared(newManager))
 //
@@ -27,9 +27,9 @@ type Process[C any] struct{ client C }
 // in the load (Load.Goroutines). A crash ends all goroutines of a process; the search has one only on request
 // (Search.Crashes).
 //
-// The search runs one goroutine at a time, from one command to the next. So only the load, and go test -race, can find a
-// map that is read and written without a mutex. A crash does not reset memory outside of the value, such as a variable
-// of the package.
+// The search runs one goroutine at a time, from one command to the next. So only the load, and go test -race, can find
+// a map that is read and written without a mutex. A crash does not reset memory outside of the value, such as a
+// variable of the package.
 func Shared[C, T any](newT func(C) T) func(Process[C]) T {
 	if newT == nil {
 		return nil

@@ -18,7 +18,8 @@ import (
 	"github.com/doublegrant/doublegrant/harness/testenv"
 )
 
-// gentle is a rate of operations a second a tenth of which any machine reaches, so that a load that has to be valid is.
+// gentle is a rate in operations a second. Every machine reaches at least a tenth of it, so that a load that should be
+// valid is.
 // Its clients meet often enough.
 const gentle = 1000
 
