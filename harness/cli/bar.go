@@ -16,15 +16,15 @@ import (
 
 const (
 	barWidth   = 20
-	barEvery   = 200 * time.Millisecond // time between two drawings; a command that is over sooner shows no bar
-	barMargin  = 32                     // columns that the bar, its percentage and its frame take
-	barDefault = 80                     // columns of a terminal of unknown width
+	barEvery   = 200 * time.Millisecond // time between two redraws; a shorter command shows no bar
+	barMargin  = 32                     // columns for the bar, its percentage and its frame
+	barDefault = 80                     // assumed columns of a terminal of unknown width
 
-	perSearch = time.Second // the estimate for one of several searches, whose length is not known before
+	perSearch = time.Second // estimate for one of several searches, whose real length is unknown
 )
 
-// screen is the standard error of all commands. On a terminal its last line can be a progress bar, which goes when something else
-// is written.
+// screen is the standard error of all commands. On a terminal, its last line can be a progress bar. Other output
+// removes the bar until it is redrawn.
 type screen struct {
 	out      io.Writer
 	terminal bool
@@ -35,7 +35,7 @@ type screen struct {
 
 func newScreen(out io.Writer) *screen { return &screen{out: out, terminal: texttable.Terminal(out)} }
 
-// Write takes the bar away and writes p, which has whole lines.
+// Write removes the bar and writes p, which has whole lines.
 func (s *screen) Write(p []byte) (int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -43,7 +43,7 @@ func (s *screen) Write(p []byte) (int, error) {
 	return s.out.Write(p)
 }
 
-// clear takes the bar off the terminal, if it is there. The caller holds mu.
+// clear removes the bar from the terminal, if it is there. The caller holds mu.
 func (s *screen) clear() {
 	if s.bar != nil && s.bar.drawn {
 		_ = s.bar.shown.Clear() // the terminal may be gone
@@ -51,39 +51,41 @@ func (s *screen) clear() {
 	}
 }
 
-// progressBar shows the progress of a command in stages, each with an estimate of its length. A nil bar shows nothing.
+// progressBar shows the progress of a command in stages, each of an estimated length. A nil bar shows nothing.
 type progressBar struct {
 	screen *screen
 	shown  *progressbar.ProgressBar
-	most   string // the word before the time left: "about", or "at most" if the command may end sooner
+	most   string // the word before the remaining time: "about", or "at most" if the command may end sooner
 
 	began, stageBegan time.Time
 	total             time.Duration
-	done, stage       time.Duration // sum of the estimates of earlier stages, and the estimate of this one
+	done, stage       time.Duration // total estimate of earlier stages, and the estimate of this one
 	detail            string
 	drawn             bool
 }
 
-// startBar shows a bar for a command that takes about total, until stop is called. It does nothing unless standard error is a
-// terminal, nor with JSON output.
+// startBar shows a bar for a command of the estimated length total, until stop is called. Without a terminal, or with
+// JSON output, it does nothing.
 func (a *app) startBar(total time.Duration, most string) (stop func()) {
 	if !a.err.terminal || a.json || total <= 0 {
 		return func() {}
 	}
 	b := &progressBar{screen: a.err, most: most, total: total, began: time.Now(), stageBegan: time.Now()}
-	b.shown = progressbar.NewOptions64(int64(total), progressbar.OptionSetWriter(a.err.out), progressbar.OptionSetWidth(barWidth),
+	b.shown = progressbar.NewOptions64(int64(total), progressbar.OptionSetWriter(a.err.out),
+		progressbar.OptionSetWidth(barWidth),
 		progressbar.OptionUseANSICodes(true), progressbar.OptionShowDescriptionAtLineEnd(),
-		progressbar.OptionSetPredictTime(false), progressbar.OptionSetElapsedTime(false)) // its time left is judged by the last seconds alone
+		// its own estimates look at the last seconds only
+		progressbar.OptionSetPredictTime(false), progressbar.OptionSetElapsedTime(false))
 	a.err.mu.Lock()
 	a.err.bar = b
 	a.err.mu.Unlock()
-	over, ended := make(chan struct{}), make(chan struct{})
+	stopped, ended := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(ended)
-		b.draw(over)
+		b.draw(stopped)
 	}()
 	return sync.OnceFunc(func() {
-		close(over)
+		close(stopped)
 		<-ended
 		a.err.mu.Lock()
 		defer a.err.mu.Unlock()
@@ -93,12 +95,12 @@ func (a *app) startBar(total time.Duration, most string) (stop func()) {
 }
 
 // draw redraws the bar until over is closed.
-func (b *progressBar) draw(over <-chan struct{}) {
+func (b *progressBar) draw(stopped <-chan struct{}) {
 	tick := time.NewTicker(barEvery)
 	defer tick.Stop()
 	for {
 		select {
-		case <-over:
+		case <-stopped:
 			return
 		case now := <-tick.C:
 			b.screen.mu.Lock()
@@ -111,26 +113,27 @@ func (b *progressBar) draw(over <-chan struct{}) {
 	}
 }
 
-// position returns how much of total the command has done. It never reaches total.
+// position returns how much of total is done. It never reaches total.
 func (b *progressBar) position(now time.Time) time.Duration {
 	return min(b.done+min(now.Sub(b.stageBegan), b.stage), b.total-1)
 }
 
-// text returns what stands beside the bar: the time left, judged by the progress so far, and the detail.
+// text returns the text beside the bar: the remaining time, extrapolated from the progress so far, and the detail.
 func (b *progressBar) text(at time.Duration, now time.Time) string {
-	left := ""
+	remaining := ""
 	if at > 0 {
 		d := time.Duration(float64(now.Sub(b.began)) / float64(at) * float64(b.total-at))
-		left = fmt.Sprintf("%s %v left", b.most, d.Round(time.Second))
+		remaining = fmt.Sprintf("%s %v left", b.most, d.Round(time.Second))
 	}
-	room := cmp.Or(texttable.Width(b.screen.out), barDefault) - barMargin - utf8.RuneCountInString(left) - 2
+	room := cmp.Or(texttable.Width(b.screen.out), barDefault) - barMargin - utf8.RuneCountInString(remaining) - 2
 	if b.detail == "" || room <= 0 {
-		return left
+		return remaining
 	}
-	return left + "  " + clipAtComma(b.detail, room)
+	return remaining + "  " + clipAtComma(b.detail, room)
 }
 
-// clipAtComma shortens a text to at most n runes. It cuts before a comma if there is one, since half a number would be another number.
+// clipAtComma shortens a text to at most n runes. If it can, it cuts before a comma, since half of a number would be a
+// different number.
 func clipAtComma(text string, n int) string {
 	r := []rune(text)
 	if len(r) <= n {
@@ -143,7 +146,7 @@ func clipAtComma(text string, n int) string {
 	return short
 }
 
-// beginStage ends the stage before and begins the next, which takes about length.
+// beginStage ends the current stage and begins the next, of the estimated length.
 func (s *screen) beginStage(length time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -152,7 +155,7 @@ func (s *screen) beginStage(length time.Duration) {
 	}
 }
 
-// say sets the text beside the bar. It reports whether there is a bar.
+// say sets the text beside the bar, and reports whether there is a bar.
 func (s *screen) say(detail string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

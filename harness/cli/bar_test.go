@@ -13,7 +13,7 @@ import (
 	"github.com/doublegrant/doublegrant/harness/explore"
 )
 
-// command runs a command whose standard error is a terminal, or none, and returns what was written there.
+// command runs a command whose standard error is or is not a terminal, and returns what was written there.
 func command(t *testing.T, terminal bool, args ...string) string {
 	t.Helper()
 	var text bytes.Buffer
@@ -52,7 +52,8 @@ func TestATerminalSeesHowFarACommandIs(t *testing.T) {
 
 func TestNoBarBesidePipesAndJSON(t *testing.T) {
 	for format, terminal := range map[string]bool{"text": false, "json": true} {
-		errs := command(t, terminal, "run", "sequence/incr", "--duration", "500ms", "--clients", "10", "--rate", "500", "--pacing", "closed", "-o", format)
+		errs := command(t, terminal, "run", "sequence/incr", "--duration", "500ms", "--clients", "10", "--rate", "500",
+			"--pacing", "closed", "-o", format)
 		require.NotRegexp(t, "[█\x1b\r]", errs)
 	}
 }
@@ -82,11 +83,13 @@ func TestABarMakesWayForOutput(t *testing.T) {
 
 func TestTheTimeLeftFollowsThePaceSoFar(t *testing.T) {
 	now := time.Now()
-	b := &progressBar{screen: &screen{}, most: "about", began: now, stageBegan: now, total: 100 * time.Second, stage: 50 * time.Second}
+	b := &progressBar{screen: &screen{}, most: "about", began: now, stageBegan: now, total: 100 * time.Second,
+		stage: 50 * time.Second}
 	at := func(d time.Duration) string { return b.text(b.position(now.Add(d)), now.Add(d)) }
 	require.Empty(t, at(0))
 	require.Equal(t, "about 1m30s left", at(10*time.Second))
-	require.Equal(t, "about 1m40s left", at(100*time.Second), "a stage that takes longer than it should waits at its end")
+	require.Equal(t, "about 1m40s left", at(100*time.Second),
+		"a stage that takes longer than it should waits at its end")
 	a := &app{err: &screen{bar: b}}
 	a.err.beginStage(50 * time.Second)
 	require.Equal(t, 50*time.Second, b.position(b.stageBegan))
@@ -101,7 +104,7 @@ type writerFunc func(b []byte) (int, error)
 
 func (f writerFunc) Write(b []byte) (int, error) { return f(b) }
 
-// TestSeveralSearchesHaveABar, whose time left comes from how many of them are made.
+// TestSeveralSearchesHaveABar checks the bar of several searches. Its remaining time depends on how many are done.
 func TestSeveralSearchesHaveABar(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 	defer cancel()
@@ -115,7 +118,7 @@ func TestSeveralSearchesHaveABar(t *testing.T) {
 	a := &app{out: io.Discard, err: &screen{out: out, terminal: true}}
 	root := a.root()
 	root.SetArgs([]string{"explore", "--all", "--max-schedules", "20", "--results", t.TempDir()})
-	_ = root.ExecuteContext(ctx) // what was found is not the matter
+	_ = root.ExecuteContext(ctx) // only the output matters
 	require.Regexp(t, `\d+% \|█* *\|  about (\d+m)?\d+s left`, text.String())
 	require.NotContains(t, strings.Join(seen(text.String()), "\n"), " left")
 	require.Regexp(t, `(?m)^\[2/\d+\] `, strings.Join(seen(text.String()), "\n"))
@@ -125,6 +128,8 @@ func TestProgressOfASearchInWords(t *testing.T) {
 	p := explore.Progress{Part: 2, Parts: 4, Schedules: 12345, Pruned: 89, Planned: 67, Found: 2}
 	require.Equal(t, "12,345 run, 67 planned, 2 found, part 2 of 4, 89 pruned", searchLine(p))
 	require.Equal(t, "0 run, 0 planned, 0 pruned", searchLine(explore.Progress{Part: 1, Parts: 1}))
-	require.Equal(t, "1,447 run, part 7 of 7, 73 pruned", searchLine(explore.Progress{Schedules: 1447, Pruned: 73, Part: 7, Parts: 7, Endless: true}))
-	require.Equal(t, "9 run, 3 planned, part 1 of 7, 0 pruned", searchLine(explore.Progress{Schedules: 9, Planned: 3, Part: 1, Parts: 7, Endless: true}))
+	require.Equal(t, "1,447 run, part 7 of 7, 73 pruned",
+		searchLine(explore.Progress{Schedules: 1447, Pruned: 73, Part: 7, Parts: 7, Endless: true}))
+	require.Equal(t, "9 run, 3 planned, part 1 of 7, 0 pruned",
+		searchLine(explore.Progress{Schedules: 9, Planned: 3, Part: 1, Parts: 7, Endless: true}))
 }

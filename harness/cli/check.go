@@ -17,10 +17,13 @@ func (a *app) checkCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "check RESULT | check --history FILE --model MODEL",
 		Short: "judge the stored history of a run again, or a history that another program recorded",
-		Long: "Judge the stored history of a run again, or, with --history, a history that another program recorded.\n\n" +
+		Long: "Judge the stored history of a run again, or, with --history, a history that another program " +
+			"recorded.\n\n" +
 			textForm + "\n\n" +
-			"A lock's mutual exclusion, one first delivery in each window, unique growing numbers and acknowledged writes (against\n" +
-			"the last read of client -1) are judged. Stuck locks and what is left behind in Redis are not: that rests on what\n" +
+			"A lock's mutual exclusion, one first delivery in each window, unique growing numbers and acknowledged " +
+			"writes (against\n" +
+			"the last read of client -1) are judged. Stuck locks and what is left behind in Redis are not: that " +
+			"rests on what\n" +
 			"doublegrant does at the end of its own runs.",
 		Example: "  doublegrant check results/latest\n" +
 			"  doublegrant check --history mine.jsonl --model lock\n" +
@@ -44,7 +47,7 @@ func (a *app) checkCommand() *cobra.Command {
 	return cmd
 }
 
-// openReadable opens a file to read. A named pipe that nobody writes to is waited for until ctx ends.
+// openReadable opens a file for reading. If it is a named pipe, it waits for a writer until ctx ends.
 func openReadable(ctx context.Context, file string) (*os.File, error) {
 	files, errs := make(chan *os.File, 1), make(chan error, 1)
 	go func() {
@@ -94,7 +97,7 @@ func (a *app) checkText(cmd *cobra.Command, args []string, file string, m result
 	return a.showReport(rep)
 }
 
-// showReport prints the verdict on a history without a run, and sets the exit code by it.
+// showReport prints the verdict on a history without a run, and sets the exit code to match.
 func (a *app) showReport(rep reports.Report) error {
 	a.code = verdictCode(rep.Judged.Verdict)
 	if a.json {

@@ -20,7 +20,8 @@ func checked(t *testing.T, model, history string) (out, errs string, code int) {
 	return run(t, "check", "--history", newPlace(t).write("mine.jsonl", history), "--model", model)
 }
 
-// A history that cannot be has one line that says what, where and what to do, the exit code of wrong usage and no verdict.
+// An impossible history gets no verdict but the exit code of wrong usage, and one line that says what is wrong, where,
+// and what to do.
 func TestHistoriesThatCannotBe(t *testing.T) {
 	const wholeNumber = "want a whole number, below 2^63"
 	for _, c := range []struct{ model, history, want string }{
@@ -29,40 +30,53 @@ func TestHistoriesThatCannotBe(t *testing.T) {
 		{"lock", "\xff\xfe{\x00", "it is UTF-16: write it as UTF-8"},
 		{"lock", "\x28\xb5\x2f\xfd", "compressed by zstd: unpack it first"},
 		{"lock", strings.Repeat(`{"a":`, 200_000), "exceeded max depth"},
-		{"lock", acquired + "\n" + changed(`"k"`, strings.Repeat(`{"a":`, 20_000)), "line 2: not a history: exceeded max depth"},
-		{"lock", acquired + "\n" + changed(`"k"`, `"`+strings.Repeat("x", 17<<20)+`"`), "line 2: not a history: it is longer than 16777216 bytes"},
+		{"lock", acquired + "\n" + changed(`"k"`, strings.Repeat(`{"a":`, 20_000)),
+			"line 2: not a history: exceeded max depth"},
+		{"lock", acquired + "\n" + changed(`"k"`, `"`+strings.Repeat("x", 17<<20)+`"`),
+			"line 2: not a history: it is longer than 16777216 bytes"},
 		// The first line.
 		{"lock", acquired + "\n" + `{"cut":"x"}`, "meta, faults and cut are for a first line of their own"},
 		{"lock", `{"Meta":{}}` + "\n" + acquired, "meta, faults and cut are for a first line of their own"},
 		{"lock", `{"meta":{},` + acquired[1:], "each operation is for a line of its own"},
-		{"lock", `{"meta":{"Workers":2}}` + "\n" + acquired, `line 1: not a history: meta: unknown field "Workers": choose one of name`},
+		{"lock", `{"meta":{"Workers":2}}` + "\n" + acquired,
+			`line 1: not a history: meta: unknown field "Workers": choose one of name`},
 		{"lock", `{"meta":{"workers":2,"workers":2}}` + "\n" + acquired, `meta: the field "workers" is there twice`},
-		{"lock", `{"meta":{"labels":{"a":"1","a":"2"}}}` + "\n" + acquired, `meta.labels: the field "a" is there twice`},
+		{"lock", `{"meta":{"labels":{"a":"1","a":"2"}}}` + "\n" + acquired,
+			`meta.labels: the field "a" is there twice`},
 		{"lock", `{"meta":{"workers":"2"}}` + "\n" + acquired, `"meta.workers": ` + wholeNumber + ", not: string"},
 		{"lock", `{"meta":{"seed":-1}}` + "\n" + acquired, `"meta.seed": want a whole number, 0 or more`},
 		{"lock", `{"meta":{"started":"now"}}` + "\n" + acquired, `"meta.started": want a time such as`},
 		{"lock", `{"meta":{"started":7}}` + "\n" + acquired, `"meta.started": want a time such as`},
-		{"lock", `{"meta":{"kinds":["acquired"]}}` + "\n" + acquired, `unknown kind "acquired": choose one of acquire, extend`},
+		{"lock", `{"meta":{"kinds":["acquired"]}}` + "\n" + acquired,
+			`unknown kind "acquired": choose one of acquire, extend`},
 		{"lock", `{"meta":{"kinds":[null]}}` + "\n" + acquired, "meta.kinds[0] is null"},
 		{"lock", `{"meta":{"drift":1e999}}` + "\n" + acquired, `"meta.drift": want a number`},
 		{"lock", `{"meta":[]}` + "\n" + acquired, `"meta": want an object in braces, not: array`},
 		{"lock", `{"faults":[null]}` + "\n" + acquired, "faults[0] is null"},
 		{"lock", `{"faults":[{"name":"x","Name":"y"}]}` + "\n" + acquired, `faults[0]: unknown field "Name"`},
-		{"lock", `{"faults":[{"name":"x","start":5,"heal":4}]}` + "\n" + acquired, `the fault "x": its heal at 4 is before its start at 5`},
-		{"lock", `{"faults":[{"name":"x","heal":9,"end":8}]}` + "\n" + acquired, `the fault "x": its end at 8 is before its heal at 9`},
-		{"lock", `{"faults":[{"name":"x","frozen":[-1]}]}` + "\n" + acquired, `the fault "x": groups of clients count from 0`},
+		{"lock", `{"faults":[{"name":"x","start":5,"heal":4}]}` + "\n" + acquired,
+			`the fault "x": its heal at 4 is before its start at 5`},
+		{"lock", `{"faults":[{"name":"x","heal":9,"end":8}]}` + "\n" + acquired,
+			`the fault "x": its end at 8 is before its heal at 9`},
+		{"lock", `{"faults":[{"name":"x","frozen":[-1]}]}` + "\n" + acquired,
+			`the fault "x": groups of clients count from 0`},
 		// Fields.
 		{"lock", changed(`"key":"k"`, `"key":"k","\u006bey":"k"`), `the field "key" is there twice`},
 		{"lock", changed(`"key"`, "\"\u212aey\""), "unknown field"}, // which encoding/json takes for "key"
 		{"lock", changed(`"client":1`, `"client":null`), `an operation needs "client"`},
 		{"lock", changed(`"client":1`, `"client":9223372036854775808`), `"client": ` + wholeNumber},
 		// Kinds of another model.
-		{"dedup", changed("acquire", "release"), `"release" is not a kind of the model dedup, which knows claim, confirm, deliver, inspect`},
-		{"lock", acquired + "\n" + changed("acquire", "claim", `"ok"`, `"fail"`, `"client":1`, `"client":2`), `line 2: not a history: "claim" is not a kind of the model lock, which knows acquire, extend, release`},
-		{"sequence", changed("acquire", "confirm"), `"confirm" is not a kind of the model sequence, which knows next, inspect`},
+		{"dedup", changed("acquire", "release"),
+			`"release" is not a kind of the model dedup, which knows claim, confirm, deliver, inspect`},
+		{"lock", acquired + "\n" + changed("acquire", "claim", `"ok"`, `"fail"`, `"client":1`, `"client":2`),
+			`line 2: not a history: "claim" is not a kind of the model lock, which knows acquire, extend, release`},
+		{"sequence", changed("acquire", "confirm"),
+			`"confirm" is not a kind of the model sequence, which knows next, inspect`},
 		{"writes", changed("acquire", "next"), `"next" is not a kind of the model writes, which knows add, read`},
-		{"lock", `{"meta":{"kinds":["next"]}}` + "\n" + acquired, `meta promises next, none of which is a kind of the model lock, which knows acquire, extend, release: name another model`},
-		{"sequence", `{"meta":{"kinds":["acquire","release"]}}` + "\n" + changed("acquire", "next"), `none of which is a kind of the model sequence, which knows next, inspect`},
+		{"lock", `{"meta":{"kinds":["next"]}}` + "\n" + acquired,
+			`meta promises next, none of which is a kind of the model lock, which knows acquire, extend, release: name another model`},
+		{"sequence", `{"meta":{"kinds":["acquire","release"]}}` + "\n" + changed("acquire", "next"),
+			`none of which is a kind of the model sequence, which knows next, inspect`},
 		{"mutex", acquired, `unknown model "mutex": choose one of lock, dedup, sequence, writes`},
 	} {
 		stdout, stderr, code := checked(t, c.model, c.history)
@@ -74,25 +88,30 @@ func TestHistoriesThatCannotBe(t *testing.T) {
 	}
 }
 
-// What is unusual and right is judged. Each history is a double grant, or no more than one lock taken and given back.
+// Unusual but correct histories are judged. Each is a double grant, or a single lock that is taken and released.
 func TestUnusualHistoriesAreJudged(t *testing.T) {
 	other := changed(`"client":1`, `"client":2`, `"a"`, `"b"`)
 	for name, c := range map[string]struct {
 		lines []string
 		want  int
 	}{
-		"null for what is not there":  {[]string{acquired, changed(`"client":1`, `"client":2`, `"a"`, `"b"`, `"ttl":1000`, `"ttl":null,"result":null,"err":null`)}, cli.ExitInvalid},
-		"a field's name with escapes": {[]string{acquired, strings.Replace(other, `"key"`, `"\u006bey"`, 1)}, cli.ExitInvalid},
-		"promises of other kinds":     {[]string{`{"meta":{"kinds":["acquire","add","read"]}}`, acquired, changed(`"client":1`, `"client":2`, `"ok"`, `"fail"`)}, cli.ExitMet},
+		"null for what is not there": {[]string{acquired,
+			changed(`"client":1`, `"client":2`, `"a"`, `"b"`, `"ttl":1000`, `"ttl":null,"result":null,"err":null`)},
+			cli.ExitInvalid},
+		"a field's name with escapes": {[]string{acquired, strings.Replace(other, `"key"`, `"\u006bey"`, 1)},
+			cli.ExitInvalid},
+		"promises of other kinds": {[]string{`{"meta":{"kinds":["acquire","add","read"]}}`, acquired,
+			changed(`"client":1`, `"client":2`, `"ok"`, `"fail"`)}, cli.ExitMet},
 	} {
 		stdout, stderr, code := checked(t, "lock", strings.Join(c.lines, "\n"))
 		require.Equal(t, c.want, code, "%s: %s%s", name, stdout, stderr)
 	}
 }
 
-// Kinds that a model knows and does not judge are counted.
+// Kinds that a model has but does not judge are counted.
 func TestWhatIsNotJudgedIsSaid(t *testing.T) {
 	claim := changed("acquire", "claim", `"arg":"a"`, `"result":"first"`)
 	stdout, stderr, _ := checked(t, "dedup", claim+"\n"+changed("acquire", "deliver", `"client":1`, `"client":2`))
-	require.Contains(t, stdout, "note      1 operations of the kind deliver are there, which the model dedup does not judge\n", stderr)
+	require.Contains(t, stdout, "note      1 operations of the kind deliver are there, which the model dedup does "+
+		"not judge\n", stderr)
 }

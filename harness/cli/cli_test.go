@@ -35,13 +35,17 @@ func TestWhatIsListed(t *testing.T) {
 	}{
 		{"", []string{"Is my Redis lock safe?"}, nil},
 		{"list", []string{
-			"lock/set-nx-px-blind-del", "stolen-release", "a release comes after the lease", "partition-primary", "timestamp17", "FAULTS: packages", "flaky-network",
-			"kill-HOST", "host=primary", "partition-SIDES", "isolate-primary", "latency=100ms jitter=20ms", "drop-replies: only answers are",
+			"lock/set-nx-px-blind-del", "stolen-release", "a release comes after the lease", "partition-primary",
+			"timestamp17", "FAULTS: packages", "flaky-network",
+			"kill-HOST", "host=primary", "partition-SIDES", "isolate-primary", "latency=100ms jitter=20ms",
+			"drop-replies: only answers are",
 		}, nil},
-		{"list lock/set-nx-px", []string{"lock/set-nx-px ", "double-grant"}, []string{"lock/set-nx-px-blind-del", "FAULTS", "REGIME"}},
+		{"list lock/set-nx-px", []string{"lock/set-nx-px ", "double-grant"},
+			[]string{"lock/set-nx-px-blind-del", "FAULTS", "REGIME"}},
 		{"list dedup", []string{"dedup/get-set", "dedup/set-nx-ex"}, []string{"lock/", "FAULTS"}},
 		{"list faults", []string{"FAULTS: nodes", "kill-HOST", "SIDES: "}, []string{"VARIANT", "REGIME"}},
-		{"list kill-primary regimes", []string{"kill-HOST", "HOST: primary", "growing", "each caller a little behind"}, []string{"pause-HOST", "SIDES: "}},
+		{"list kill-primary regimes", []string{"kill-HOST", "HOST: primary", "growing", "each caller a little behind"},
+			[]string{"pause-HOST", "SIDES: "}},
 		{"reproduce", []string{"EXPERIMENT", "TRIALS", "ABOUT", "split-brain-guards", " min "}, nil},
 		{"reproduce --list", []string{"EXPERIMENT", "TRIALS", "ABOUT", "split-brain-guards", " min "}, nil},
 	} {
@@ -66,16 +70,20 @@ func TestTheVersionIsOneLine(t *testing.T) {
 
 func TestHelpHasItsFlagsInGroups(t *testing.T) {
 	for command, titles := range map[string][]string{
-		"run":     {"Variant and load", "Topology", "Generators", "A Redis that is already there", "Faults", "Your own script or program", "Results"},
-		"compare": {"Variant and load", "Topology", "A Redis that is already there", "Faults", "Your own script or program", "Results"},
-		"explore": {"Variant and search", "At random", "Faults, each tried wherever it makes a difference", "Your own script or program", "In pieces", "Replay", "Results"},
+		"run": {"Variant and load", "Topology", "Generators", "A Redis that is already there", "Faults",
+			"Your own script or program", "Results"},
+		"compare": {"Variant and load", "Topology", "A Redis that is already there", "Faults",
+			"Your own script or program", "Results"},
+		"explore": {"Variant and search", "At random", "Faults, each tried wherever it makes a difference",
+			"Your own script or program", "In pieces", "Replay", "Results"},
 	} {
 		out, _ := ends(t, 0, command, "--help")
 		var seen []string
 		for _, m := range regexp.MustCompile(`(?m)^(\w.*):$`).FindAllStringSubmatch(out, -1) {
 			seen = append(seen, m[1])
 		}
-		require.Equal(t, append([]string{"Usage", "Examples"}, titles...), seen, "a flag in no group would be among others")
+		require.Equal(t, append([]string{"Usage", "Examples"}, titles...), seen,
+			"a flag in no group would be among others")
 		_, groups, _ := strings.Cut(out, titles[0]+":\n") // examples have flags, too
 		var flags []string
 		for _, m := range regexp.MustCompile(`(?m)^ +(?:-\w, )?--([\w-]+)`).FindAllStringSubmatch(groups, -1) {
@@ -89,22 +97,24 @@ func TestHelpHasItsFlagsInGroups(t *testing.T) {
 	}
 }
 
-// TestLongCompareTellsMinReplicasApart: variants under several plans, each row with what its plan asks of the cluster.
+// TestLongCompareTellsMinReplicasApart compares variants under several plans. Each row names its plan's conditions.
 func TestLongCompareTellsMinReplicasApart(t *testing.T) {
 	testenv.NeedLong(t)
 	t.Parallel()
 	p := newPlace(t)
-	const common = "variant: lock/set-nx-px\nclients: 20\nrate: 500\npacing: closed\nkeys: 10\nttl: 400ms\nduration: 1s\ncalm: 1s\nnemesis: partition-clients-primary\nfaultFor: 1s\n"
+	const common = "variant: lock/set-nx-px\nclients: 20\nrate: 500\npacing: closed\nkeys: 10\nttl: 400ms\nduration: " +
+		"1s\ncalm: 1s\nnemesis: partition-clients-primary\nfaultFor: 1s\n"
 	p.write("bare.yaml", common)
 	p.write("guarded.yaml", common+"minReplicas: 1\nmaxLag: 1s\naof: always\n")
 	out, _ := p.ends(0, "compare", "--plan", "bare.yaml", "--plan", "guarded.yaml", "--explore-for", "0")
 	lines := strings.Split(out, "\n")
 	require.Regexp(t, `^lock/set-nx-px  partition-clients-primary +valid`, lines[1])
-	require.Regexp(t, `^lock/set-nx-px  partition-clients-primary, min-replicas 1, max-lag 1s, aof always +valid`, lines[2])
+	require.Regexp(t, `^lock/set-nx-px  partition-clients-primary, min-replicas 1, max-lag 1s, aof always +valid`,
+		lines[2])
 	require.FileExists(t, filepath.Join(p.dir, "results/latest/nodes/r1.log"))
 }
 
-// A defect is the harness's failure, and no verdict.
+// A panic is reported as a failure of the harness, without a verdict.
 func TestAPanicIsNoVerdict(t *testing.T) {
 	var said strings.Builder
 	require.Equal(t, cli.ExitFailed, cli.Main([]string{"list"}, broken{}, &said))

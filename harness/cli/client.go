@@ -31,7 +31,8 @@ func (a *app) clientCommand() *cobra.Command {
 	check := &cobra.Command{
 		Use:   "check -- COMMAND",
 		Short: "talk with a program through every message, on a Redis of its own, and say what is wrong",
-		Long: "Starts a program that speaks the protocol of workloads/clients/README.md on a Redis of its own, asks it for everything\n" +
+		Long: "Starts a program that speaks the protocol of workloads/clients/README.md on a Redis of its own, asks " +
+			"it for everything\n" +
 			"once, and prints a line for each step. Exit code 0: it can be explored and run; 1: something is wrong.",
 		Example: "  doublegrant client check -- python3 mylock.py",
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -49,15 +50,16 @@ func (a *app) clientCommand() *cobra.Command {
 	f.StringVar(&a.flags.script.as, "as", "", "what the program is: lock, dedup or sequence (default: what it says)")
 	f.StringVar(&a.flags.client.line, "client", "", "the program's command line, instead of -- COMMAND")
 	f.StringVar(&a.flags.client.connect, "connect", "", connectHelp)
-	f.StringVar(&a.flags.redis, "redis-server", "", "redis-server binary (default: $DOUBLEGRANT_REDIS_SERVER, then the PATH)")
+	f.StringVar(&a.flags.redis, "redis-server", "",
+		"redis-server binary (default: $DOUBLEGRANT_REDIS_SERVER, then the PATH)")
 	cmd.AddCommand(check)
 	return cmd
 }
 
-// clientFlags name a program in another language, and say how it is run.
+// clientFlags hold the flags that name an adapter and say how to run it.
 type clientFlags struct {
-	line      string // its command line
-	connect   string // where it listens
+	line      string // the adapter's command line
+	connect   string // address that it listens at
 	announces bool
 	clock     string
 	processes int
@@ -67,15 +69,20 @@ type clientFlags struct {
 const connectHelp = "where a program listens that speaks the protocol, unix:PATH, instead of its command line"
 
 func (c *clientFlags) add(f *pflag.FlagSet) {
-	f.StringVar(&c.line, "client", "", "a program of your own in any language, instead of a variant: its command line. Short form: -- COMMAND")
+	f.StringVar(&c.line, "client", "", "a program of your own in any language, instead of a variant: its command "+
+		"line. Short form: -- COMMAND")
 	f.StringVar(&c.connect, "connect", "", connectHelp)
-	f.BoolVar(&c.announces, "announces", false, "the program drives itself, and announces its operations by ECHO; with --as, and only in a search")
-	f.StringVar(&c.clock, "clock", "", "with --announces, the clock that the program reads in a search: preloaded or real, as the table of clocks in workloads/clients/README.md says (default: none)")
-	f.IntVar(&c.processes, "processes", 0, "processes of the program that share the clients of each of the 5 client groups, under load (default: 1)")
-	f.BoolVar(&c.realCrash, "real-crash", false, "a crash in a search kills the program's process (default: it is cut off from Redis, which is faster)")
+	f.BoolVar(&c.announces, "announces", false,
+		"the program drives itself, and announces its operations by ECHO; with --as, and only in a search")
+	f.StringVar(&c.clock, "clock", "", "with --announces, the clock that the program reads in a search: preloaded or "+
+		"real, as the table of clocks in workloads/clients/README.md says (default: none)")
+	f.IntVar(&c.processes, "processes", 0,
+		"processes of the program that share the clients of each of the 5 client groups, under load (default: 1)")
+	f.BoolVar(&c.realCrash, "real-crash", false,
+		"a crash in a search kills the program's process (default: it is cut off from Redis, which is faster)")
 }
 
-// clientCheck is the JSON of a check.
+// clientCheck is the JSON output of client check.
 type clientCheck struct {
 	Steps []clientStep      `json:"steps"`
 	Wrong bool              `json:"wrong"`
@@ -87,15 +94,15 @@ type clientStep struct {
 	Wrong string `json:"wrong,omitempty"`
 }
 
-// checkClient prints each step of a check.
+// checkClient checks an adapter and prints each step.
 func (a *app) checkClient(ctx context.Context, c workloads.Client) error {
-	var said clientCheck
+	var report clientCheck
 	c, err := results.CheckClient(ctx, c, a.options(), func(step string, wrong error) {
 		s := clientStep{Step: step}
 		if wrong != nil {
-			s.Wrong, said.Wrong = message(wrong), true
+			s.Wrong, report.Wrong = message(wrong), true
 		}
-		said.Steps = append(said.Steps, s)
+		report.Steps = append(report.Steps, s)
 		switch {
 		case a.json:
 		case wrong != nil:
@@ -104,21 +111,21 @@ func (a *app) checkClient(ctx context.Context, c workloads.Client) error {
 			a.println("ok     %s", s.Step)
 		}
 	})
-	if err != nil && (!said.Wrong || !errors.Is(err, plan.ErrUsage)) {
+	if err != nil && (!report.Wrong || !errors.Is(err, plan.ErrUsage)) {
 		return err
 	}
-	if said.Wrong {
+	if report.Wrong {
 		a.code = ExitInvalid
 	}
-	switch said.Is = &c; {
+	switch report.Is = &c; {
 	case a.json:
-		return a.printJSON(said)
-	case !said.Wrong:
+		return a.printJSON(report)
+	case !report.Wrong:
 		next := "-- " + plan.CommandLine(c.Command...)
 		if c.Connect != "" {
 			next = "--connect " + plan.CommandLine(c.Connect)
 		}
-		if c.Masters > 0 { // which the explorer has not
+		if c.Masters > 0 { // the explorer has one master
 			next = fmt.Sprintf("run --topology %s %s", plan.ManyMasters, next)
 		} else {
 			next = "explore " + next
@@ -128,7 +135,7 @@ func (a *app) checkClient(ctx context.Context, c workloads.Client) error {
 	return nil
 }
 
-// client returns the program that --client or the words after -- name, and the other arguments. It is nil if none is named.
+// client returns the adapter that --client or the words after -- name, and the other arguments; nil if there is none.
 func (a *app) client(cmd *cobra.Command, args []string) (others []string, c *workloads.Client, err error) {
 	var command []string
 	if at := cmd.ArgsLenAtDash(); at >= 0 {
@@ -148,26 +155,31 @@ func (a *app) client(cmd *cobra.Command, args []string) (others []string, c *wor
 	}
 	if command == nil && f.connect == "" {
 		if f.processes != 0 || f.realCrash || f.announces || f.clock != "" {
-			return args, nil, usage("--announces, --clock, --processes and --real-crash are about a program in another language: name it by --client")
+			return args, nil, usage("--announces, --clock, --processes and --real-crash are about a program in " +
+				"another language: name it by --client")
 		}
 		return args, nil, nil
 	}
 	if f.clock != "" && !f.announces {
-		return args, nil, usage("--clock %s: a program that does not announce its operations says its clock itself, in its answer to init", f.clock)
+		return args, nil, usage("--clock %s: a program that does not announce its operations says its clock itself, "+
+			"in its answer to init", f.clock)
 	}
 	if len(command) == 1 {
 		if _, err := strconv.Atoi(command[0]); err == nil {
 			return args, nil, usage("--client %s: a program is wanted: did you mean --clients?", command[0])
 		}
 	}
-	known := &workloads.Client{As: workloads.Family(a.flags.script.as), Command: command, Connect: f.connect, Announces: f.announces, Processes: f.processes, RealCrash: f.realCrash, Clock: workloads.ClientClock(f.clock)}
+	adapter := &workloads.Client{As: workloads.Family(a.flags.script.as), Command: command, Connect: f.connect,
+		Announces: f.announces, Processes: f.processes, RealCrash: f.realCrash, Clock: workloads.ClientClock(f.clock)}
 	if s := a.flags.script; s.file != "" || s.onlyOfScripts() {
-		return args, nil, usage("--script and its flags are about Lua, and %s is a program: leave one of them out", cmp.Or(f.connect, strings.Join(command[:min(1, len(command))], "")))
+		return args, nil, usage("--script and its flags are about Lua, and %s is a program: leave one of them out",
+			cmp.Or(f.connect, strings.Join(command[:min(1, len(command))], "")))
 	}
-	return args, known, nil
+	return args, adapter, nil
 }
 
-// splitWords splits a command line at spaces, as a shell does: quotes keep words together, and a backslash keeps the character after it.
+// splitWords splits a command line at spaces, as a shell does. Quotes keep words together, and a backslash keeps the
+// next character.
 func splitWords(line string) (words []string, err error) {
 	var word strings.Builder
 	quote, begun, escaped := rune(0), false, false

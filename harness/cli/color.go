@@ -16,11 +16,13 @@ import (
 type colorFlags struct{ always, never bool }
 
 func (c *colorFlags) add(f *pflag.FlagSet) {
-	f.BoolVar(&c.always, "color", false, "colour verdicts and classes of violations also where the output is not a terminal")
+	f.BoolVar(&c.always, "color", false,
+		"colour verdicts and classes of violations also where the output is not a terminal")
 	f.BoolVar(&c.never, "no-color", false, "colour nothing, as if NO_COLOR were set")
 }
 
-// resolve returns whether out is to be coloured. If no flag says so, a terminal is, unless NO_COLOR is set (no-color.org) or it is dumb.
+// resolve reports whether to colour out. Without a flag it colours a terminal, unless NO_COLOR is set (no-color.org) or
+// the terminal is dumb.
 func (c colorFlags) resolve(out io.Writer) (on bool, err error) {
 	switch {
 	case c.always && c.never:
@@ -31,9 +33,9 @@ func (c colorFlags) resolve(out io.Writer) (on bool, err error) {
 	return texttable.Terminal(out) && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb", nil
 }
 
-// A word is coloured only where it stands as a verdict: at the beginning of a line in capitals, or alone in a column of a table.
-// The name of a class of violations is coloured before the first violation of that class, and above the steps that show it. In
-// sentences nothing is coloured.
+// A word is coloured only where it is a verdict: in capitals at the beginning of a line, or alone in a column of a
+// table. The name of a class is coloured before the first violation of that class, and above the steps that show it.
+// Sentences are not coloured.
 var (
 	verdictWords = regexp.MustCompile(`(?m)^(VALID|INVALID|UNKNOWN)\b|(?:^|  )(valid|invalid|unknown)(?:  |$)`)
 	classMarks   = regexp.MustCompile(`(?m)^  the first ([a-z-]+)[:,]|^([a-z-]+) in \d+ steps?:$`)
@@ -42,25 +44,26 @@ var (
 var (
 	ofWords = map[string]*color.Color{
 		"valid": colorOf(color.FgGreen), "invalid": colorOf(color.FgRed), "unknown": colorOf(color.FgYellow),
-		"VALID": colorOf(color.FgGreen, color.Bold), "INVALID": colorOf(color.FgRed, color.Bold), "UNKNOWN": colorOf(color.FgYellow, color.Bold),
+		"VALID": colorOf(color.FgGreen, color.Bold), "INVALID": colorOf(color.FgRed, color.Bold),
+		"UNKNOWN": colorOf(color.FgYellow, color.Bold),
 	}
 	ofClasses = colorOf(color.FgRed)
 )
 
-// colorOf returns a colour that does not look at the environment: colorFlags has.
+// colorOf returns a colour that ignores the environment, since colorFlags has checked it.
 func colorOf(all ...color.Attribute) *color.Color {
 	c := color.New(all...)
 	c.EnableColor()
 	return c
 }
 
-// painter colours verdicts and classes of violations in what is written through it. Each Write has whole lines.
+// painter colours verdicts and classes of violations in the text written to it. Each Write has whole lines.
 type painter struct{ out io.Writer }
 
 func (p painter) Write(text []byte) (int, error) {
 	painted := inGroups(verdictWords, string(text), func(word string) string { return ofWords[word].Sprint(word) })
 	painted = inGroups(classMarks, painted, func(word string) string {
-		if harness.Class(word).Doc().Meaning == "" { // any other word in this place
+		if harness.Class(word).Doc().Meaning == "" { // another word in this place
 			return word
 		}
 		return ofClasses.Sprint(word)
@@ -71,7 +74,7 @@ func (p painter) Write(text []byte) (int, error) {
 	return len(text), nil
 }
 
-// inGroups replaces what the groups of pattern match in text.
+// inGroups replaces the text that each group of pattern matches.
 func inGroups(pattern *regexp.Regexp, text string, replace func(string) string) string {
 	var changed []byte
 	end := 0

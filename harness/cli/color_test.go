@@ -17,7 +17,8 @@ func painted(t *testing.T, text string) string {
 	require.NoError(t, err)
 	require.Equal(t, len(text), n)
 	return strings.NewReplacer("\x1b[31;1m", "<RED>", "\x1b[32;1m", "<GREEN>", "\x1b[33;1m", "<YELLOW>",
-		"\x1b[31m", "<red>", "\x1b[32m", "<green>", "\x1b[33m", "<yellow>", "\x1b[0;22m", "</>", "\x1b[0m", "</>").Replace(b.String())
+		"\x1b[31m", "<red>", "\x1b[32m", "<green>", "\x1b[33m", "<yellow>", "\x1b[0;22m", "</>", "\x1b[0m",
+		"</>").Replace(b.String())
 }
 
 func TestOnlyVerdictsAndMarksOfAnomaliesAreColoured(t *testing.T) {
@@ -34,7 +35,8 @@ func TestOnlyVerdictsAndMarksOfAnomaliesAreColoured(t *testing.T) {
 		require.Equal(t, want, painted(t, text))
 	}
 	for _, text := range []string{
-		"expected  valid: as its documentation says\n", "a lock is valid until it is not\n", "no-such-class in 5 steps:\n",
+		"expected  valid: as its documentation says\n", "a lock is valid until it is not\n",
+		"no-such-class in 5 steps:\n",
 		"INVALIDATED it\n", "doublegrant: the verdict is unknown\n", "  1  client 1  SET lock valid\n",
 	} {
 		require.Equal(t, text, painted(t, text))

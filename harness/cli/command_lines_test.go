@@ -27,5 +27,6 @@ func TestCommandLinesAreSplitAsAShellDoes(t *testing.T) {
 
 func TestTheCommandThatGoesOnHasWhatChoseTheRuns(t *testing.T) {
 	f := suiteFlags{only: "a b", shard: "3/8"}
-	require.Equal(t, "doublegrant suite x.yaml '--only=a b' --shard=3/8 --resume=results/y", resumeCommand([]string{"x.yaml"}, f, "results/y"))
+	require.Equal(t, "doublegrant suite x.yaml '--only=a b' --shard=3/8 --resume=results/y",
+		resumeCommand([]string{"x.yaml"}, f, "results/y"))
 }

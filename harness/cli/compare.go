@@ -25,7 +25,8 @@ func (a *app) compareCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "compare VARIANT VARIANT...",
 		Short: "run several variants under the same conditions and put them into one table",
-		Example: "  doublegrant compare sequence/string-compare-hash sequence/numeric-compare-hash sequence/digits-compare \\\n" +
+		Example: "  doublegrant compare sequence/string-compare-hash sequence/numeric-compare-hash " +
+			"sequence/digits-compare \\\n" +
 			"      --regime fixed,timestamp17 --duration 2s\n" +
 			"  doublegrant compare lock/set-nx-px lock/set-nx-px-wait --nemesis split-brain --min-replicas 1\n" +
 			"  doublegrant compare --plan bare.yaml --plan guarded.yaml lock/set-nx-px lock/set-nx-px-wait",
@@ -45,8 +46,10 @@ func (a *app) compareCommand() *cobra.Command {
 		},
 	}
 	a.planFlags(cmd)
-	cmd.Flags().DurationVar(&a.flags.explore, "explore-for", plan.DefaultFor, "how long the explorer may take for a row; 0: do not ask it")
-	cmd.Flags().StringSliceVar(&a.flags.regimes, "regime", nil, "what callers of sequences propose; several give a row each (default: every regime, in one row)")
+	cmd.Flags().DurationVar(&a.flags.explore, "explore-for", plan.DefaultFor,
+		"how long the explorer may take for a row; 0: do not ask it")
+	cmd.Flags().StringSliceVar(&a.flags.regimes, "regime", nil,
+		"what callers of sequences propose; several give a row each (default: every regime, in one row)")
 	return a.groupFlags(cmd, ofPlans)
 }
 
@@ -69,17 +72,20 @@ func (a *app) cases(cmd *cobra.Command, args []string) ([]plan.Case, error) {
 			out = append(out, plan.Case{Title: p.Variant, Plan: p})
 		}
 		for _, v := range variants {
-			p.Variant, p.Script, p.Client, p.Expect = v.id, v.script, v.client, plan.Expected{} // the plan's own belong to another variant
+			// the plan's own expectation is for another variant
+			p.Variant, p.Script, p.Client, p.Expect = v.id, v.script, v.client, plan.Expected{}
 			out = append(out, plan.Case{Title: v.id, Plan: p})
 		}
 	}
 	if len(out) == 1 {
-		return nil, usage("only %s under one condition: a comparison wants two variants or more, or several plans or regimes; doublegrant run runs one", out[0].Title)
+		return nil, usage("only %s under one condition: a comparison wants two variants or more, or several plans or "+
+			"regimes; doublegrant run runs one", out[0].Title)
 	}
 	return out, oneFamily(out)
 }
 
-// oneFamily refuses to compare variants of several families, such as a lock and a sequence: their figures cannot be compared.
+// oneFamily refuses variants of different families, such as a lock and a sequence, since their figures cannot be
+// compared.
 func oneFamily(cases []plan.Case) error {
 	var first workloads.Variant
 	for i, c := range cases {
@@ -91,13 +97,14 @@ func oneFamily(cases []plan.Case) error {
 			first = v
 		}
 		if v.Family != first.Family {
-			return usage("%s is of the family %s, and %s of the family %s: compare those of one family", first.ID, first.Family, v.ID, v.Family)
+			return usage("%s is of the family %s, and %s of the family %s: compare those of one family", first.ID,
+				first.Family, v.ID, v.Family)
 		}
 	}
 	return nil
 }
 
-// compare runs cases and prints a table of them. It exits with 0 if each did what its documentation says.
+// compare runs cases and prints a table of them. The exit code is 0 if all behaved as documented.
 func (a *app) compare(ctx context.Context, cases []plan.Case) error {
 	for _, c := range cases { // refuse all before running one
 		if err := c.Plan.Check(); err != nil {
@@ -110,9 +117,9 @@ func (a *app) compare(ctx context.Context, cases []plan.Case) error {
 	}
 	stop := a.startBar(length, "about")
 	rows, _, err := a.runAll(ctx, cases)
-	var broken []string
+	var brokenLines []string
 	if err == nil && a.flags.explore > 0 {
-		broken, err = a.askExplorer(ctx, cases, rows)
+		brokenLines, err = a.askExplorer(ctx, cases, rows)
 	}
 	stop()
 	if len(rows) == 0 {
@@ -124,14 +131,14 @@ func (a *app) compare(ctx context.Context, cases []plan.Case) error {
 		return errors.Join(err, a.printJSON(rows))
 	}
 	err = errors.Join(err, a.table(rows))
-	for _, line := range broken {
+	for _, line := range brokenLines {
 		a.println("%s", line)
 	}
 	a.println("\ncomparison: %s", page)
 	return err
 }
 
-// writeComparison writes a page that leads to the reports of rows, in a folder beside theirs.
+// writeComparison writes a page with links to the reports of rows, in a folder beside theirs.
 func (a *app) writeComparison(rows []reports.Row) (path string, err error) {
 	dir, err := results.NewFolder(a.flags.results, "compare")
 	if err != nil {
@@ -145,53 +152,56 @@ func (a *app) writeComparison(rows []reports.Row) (path string, err error) {
 	return path, reports.WriteFile(path, func(w io.Writer) error { return reports.Index(w, rows) })
 }
 
-// askExplorer adds the explorer's answer to every row. For each variant that the explorer broke it returns a line with the file
-// of the smallest counterexample.
-func (a *app) askExplorer(ctx context.Context, cases []plan.Case, rows []reports.Row) (broken []string, err error) {
-	type asked struct {
+// askExplorer adds the explorer's result to every row. For each broken variant, it returns a line with the file of the
+// smallest counterexample.
+func (a *app) askExplorer(ctx context.Context, cases []plan.Case, rows []reports.Row) (brokenLines []string,
+	err error) {
+	type searchKey struct {
 		variant, regime string
 		ttl             time.Duration
 	}
-	said := map[asked]reports.Row{}
+	answers := map[searchKey]reports.Row{}
 	for i, c := range cases {
 		p := c.Plan
-		question := asked{p.Variant, p.Regime, p.TTL}
-		if before, ok := said[question]; ok { // the search does not depend on the plan's faults
+		question := searchKey{p.Variant, p.Regime, p.TTL}
+		if before, ok := answers[question]; ok { // the search does not depend on the plan's faults
 			rows[i].AddExplorer(before.Explorer, before.Met, before.Verdict)
 			continue
 		}
 		fmt.Fprintf(a.err, "[%d/%d] %s: every interleaving\n", i+1, len(cases), c.Title)
 		a.err.beginStage(perSearch)
-		s := plan.Search{Variant: p.Variant, Script: p.Script, Client: p.Client, Regime: p.Regime, TTL: p.TTL, For: a.flags.explore, AtMostOnce: true}
+		s := plan.Search{Variant: p.Variant, Script: p.Script, Client: p.Client, Regime: p.Regime, TTL: p.TTL,
+			For: a.flags.explore, AtMostOnce: true}
 		if s.Check() != nil { // the explorer cannot search this variant
 			rows[i].Explorer = "not asked"
 			continue
 		}
 		brief, met, worst, err := a.exploreBriefly(ctx, s)
 		if err != nil {
-			return broken, err
+			return brokenLines, err
 		}
 		if line := brokenLine(worst); line != "" {
-			broken = append(broken, line)
+			brokenLines = append(brokenLines, line)
 		}
 		rows[i].AddExplorer(brief, met, worst.Exploration.Verdict())
-		said[question] = reports.Row{Explorer: brief, Met: met, Verdict: worst.Exploration.Verdict()}
+		answers[question] = reports.Row{Explorer: brief, Met: met, Verdict: worst.Exploration.Verdict()}
 	}
-	return broken, nil
+	return brokenLines, nil
 }
 
-// brokenLine names the classes of a search's counterexamples with their steps, and the file of the smallest. It is empty if the
-// search found none.
+// brokenLine describes a search's counterexamples by class and number of steps, and names the file of the smallest. It
+// is empty if there are none.
 func brokenLine(out results.Searched) string {
 	e := out.Exploration
 	if len(e.Result.Found) == 0 {
 		return ""
 	}
-	return fmt.Sprintf("%s: the explorer broke it by %s: doublegrant explore --replay %s", strings.TrimSuffix(e.Variant+", "+out.Search.Regime, ", "), classesInSteps(e),
+	return fmt.Sprintf("%s: the explorer broke it by %s: doublegrant explore --replay %s",
+		strings.TrimSuffix(e.Variant+", "+out.Search.Regime, ", "), classesInSteps(e),
 		filepath.Join(out.Dir, e.Files[0]))
 }
 
-// classesInSteps returns what broke a variant, as part of a sentence.
+// classesInSteps describes a search's counterexamples, as part of a sentence.
 func classesInSteps(e reports.Exploration) string {
 	var all []string
 	for _, c := range e.Result.Found {
@@ -200,9 +210,10 @@ func classesInSteps(e reports.Exploration) string {
 	return units.And(all)
 }
 
-// exploreBriefly returns in a few words what the explorer finds. For a sequence without a named regime it searches every regime and
-// returns the first with the worst verdict.
-func (a *app) exploreBriefly(ctx context.Context, s plan.Search) (brief string, met bool, worst results.Searched, err error) {
+// exploreBriefly summarizes what the explorer finds. For a sequence without a named regime it searches every regime,
+// and returns the first with the worst verdict.
+func (a *app) exploreBriefly(ctx context.Context, s plan.Search) (brief string, met bool, worst results.Searched,
+	err error) {
 	met = true
 	all := s.EveryRegime()
 	for i, s := range all {
@@ -226,13 +237,13 @@ func (a *app) exploreBriefly(ctx context.Context, s plan.Search) (brief string, 
 // lengthOf estimates how long the cases take, one after the other.
 func lengthOf(cases []plan.Case) (total time.Duration) {
 	for _, c := range cases {
-		one, _ := c.Plan.Takes() // runAll says what is wrong with it
+		one, _ := c.Plan.Takes() // runAll reports errors of the plan
 		total += one
 	}
 	return total
 }
 
-// runAll runs cases one after the other. It stops at the first error; the rows of what ran before are returned with it.
+// runAll runs cases one after the other. It stops at the first error, and returns the earlier rows with it.
 func (a *app) runAll(ctx context.Context, cases []plan.Case) (rows []reports.Row, outs []results.Outcome, err error) {
 	for i, c := range cases {
 		fmt.Fprintf(a.err, "[%d/%d] %s\n", i+1, len(cases), c.Title)
@@ -260,7 +271,7 @@ func (a *app) runAll(ctx context.Context, cases []plan.Case) (rows []reports.Row
 
 var errInterrupted = errors.New("interrupted")
 
-// orInterrupted returns err, or an error if ctx has ended: a run that ended early is not a row of a table.
+// orInterrupted returns err, or an error if ctx has ended, since an interrupted run must not become a row of a table.
 func orInterrupted(ctx context.Context, err error) error {
 	if err == nil && ctx.Err() != nil {
 		return errInterrupted
@@ -271,7 +282,7 @@ func orInterrupted(ctx context.Context, err error) error {
 func (a *app) table(rows []reports.Row) error {
 	var t texttable.Table
 	explored := slices.ContainsFunc(rows, func(r reports.Row) bool { return r.Explorer != "" })
-	add := func(explorer string, cells ...string) { // if the explorer was asked, its column stands before the last four
+	add := func(explorer string, cells ...string) { // the explorer's column comes before the last four
 		if explored {
 			cells = slices.Insert(cells, len(cells)-4, explorer)
 		}
@@ -291,13 +302,14 @@ func (a *app) table(rows []reports.Row) error {
 			a.println("%s: %s", strings.TrimSuffix(r.Variant+", "+r.Regime, ", "), r.First)
 		}
 		if r.Link != "" {
-			a.println("%s: report %s", strings.TrimSuffix(r.Variant+", "+r.Regime, ", "), filepath.Join(a.flags.results, r.Link))
+			a.println("%s: report %s", strings.TrimSuffix(r.Variant+", "+r.Regime, ", "),
+				filepath.Join(a.flags.results, r.Link))
 		}
 	}
 	return nil
 }
 
-// describeResult returns the result of a run, in a few words.
+// describeResult summarizes the result of a run.
 func describeResult(out results.Outcome) string {
 	if found := out.Report.Found(); found != "" {
 		return "broken: " + found
@@ -312,21 +324,22 @@ func orDash(s string) string {
 	return s
 }
 
-// asDocumented returns the cell of a row. Of the user's own algorithm nothing is documented.
+// asDocumented returns the cell that compares the result with the documentation; "-" for the user's own algorithm,
+// which has none.
 func asDocumented(r reports.Row) string {
 	switch {
 	case r.Expected == "":
 		return "-"
 	case r.Contradicted:
-		return yes(false, harness.Invalid)
+		return metCell(false, harness.Invalid)
 	case r.Undecided:
-		return yes(false, harness.Unknown)
+		return metCell(false, harness.Unknown)
 	}
-	return yes(r.Met, r.Verdict)
+	return metCell(r.Met, r.Verdict)
 }
 
-// yes returns the cell that says whether what is documented came true, which an unknown verdict leaves open.
-func yes(met bool, v harness.Verdict) string {
+// metCell returns the cell that says whether the result is as documented. An unknown verdict leaves that open.
+func metCell(met bool, v harness.Verdict) string {
 	switch {
 	case met:
 		return "yes"
@@ -336,7 +349,7 @@ func yes(met bool, v harness.Verdict) string {
 	return "NO"
 }
 
-// writeIndex writes a page that leads to every report.
+// writeIndex writes a page with links to every report.
 func (a *app) writeIndex(rows []reports.Row) (path string, err error) {
 	path = filepath.Join(a.flags.results, reports.IndexFile)
 	return path, reports.WriteFile(path, func(w io.Writer) error { return reports.Index(w, rows) })

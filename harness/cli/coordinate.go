@@ -19,7 +19,7 @@ import (
 	"github.com/doublegrant/doublegrant/harness/workqueue/jetstream"
 )
 
-// coordinateFlags say where the work of a coordination goes.
+// coordinateFlags say who does the work of a coordination.
 type coordinateFlags struct {
 	natsFlags
 	workers    int
@@ -27,23 +27,25 @@ type coordinateFlags struct {
 	storeLimit int // MiB
 }
 
-// natsFlags name a NATS that is there, or say how an own one is started.
+// natsFlags name an external NATS, or say how to start one.
 type natsFlags struct {
 	accessFlags
 	listen, nats, state string
 }
 
-// ofCoordinations is the group of the flags above, in help texts.
+// ofCoordinations is the help texts' group for the flags above.
 var ofCoordinations = flagGroup{"Workers", []string{
-	"workers", "listen", "nats", "name", "state", "token-file", "credentials", "tls-ca", "lease", "store-limit", "give-up-after",
+	"workers", "listen", "nats", "name", "state", "token-file", "credentials", "tls-ca", "lease", "store-limit",
+	"give-up-after",
 }}
 
-const mostOwnWorkers = 64
+const maxLocalWorkers = 64
 
-// Flags that need a NATS, and those that need one which is there.
+// Flags that need a NATS, and flags that need an external one.
 var (
-	ofANATS     = []string{"name", "state", "token-file", "credentials", "tls-ca", "lease", "store-limit", "give-up-after"}
-	ofTheirNATS = []string{"token-file", "credentials", "tls-ca"}
+	natsOnlyFlags = []string{"name", "state", "token-file", "credentials", "tls-ca", "lease", "store-limit",
+		"give-up-after"}
+	externalNATSFlags = []string{"token-file", "credentials", "tls-ca"}
 )
 
 // anyChanged returns the first of these flags that was given; empty: none was.
@@ -60,8 +62,10 @@ func (a *app) coordinateCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "coordinate",
 		Short: "spread a suite or a search over workers, on this machine or on many",
-		Long: "coordinate hands the runs of a suite, or the pieces of a search, to workers (doublegrant work), and makes one results\n" +
-			"folder of what comes back. It starts a NATS for them, or uses one that is there. With --workers alone the workers are\n" +
+		Long: "coordinate hands the runs of a suite, or the pieces of a search, to workers (doublegrant work), and " +
+			"makes one results\n" +
+			"folder of what comes back. It starts a NATS for them, or uses one that is there. With --workers alone " +
+			"the workers are\n" +
 			"in this process, and nothing listens.",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 {
@@ -77,21 +81,28 @@ func (a *app) coordinateCommand() *cobra.Command {
 func (f *coordinateFlags) add(cmd *cobra.Command) {
 	f.accessFlags.add(cmd)
 	flags := cmd.Flags()
-	flags.IntVar(&f.workers, "workers", 0, "workers in this process; without --listen and --nats these are all there are")
-	flags.StringVar(&f.listen, "listen", "127.0.0.1", "address, with or without a port, on which the own NATS listens for workers")
-	flags.StringVar(&f.nats, "nats", "", "URL of a NATS with JetStream to use, in place of an own one; several separated by commas")
-	flags.StringVar(&f.state, "state", "", "folder in which the own NATS keeps its store and token until the end (default: .doublegrant/NAME)")
-	flags.DurationVar(&f.lease, "lease", workqueue.DefaultLease, "how long a worker may say nothing before its work goes to another")
-	flags.IntVar(&f.storeLimit, "store-limit", 0, "MiB that units and results may take in NATS (default: no limit but the server's own)")
+	flags.IntVar(&f.workers, "workers", 0,
+		"workers in this process; without --listen and --nats these are all there are")
+	flags.StringVar(&f.listen, "listen", "127.0.0.1",
+		"address, with or without a port, on which the own NATS listens for workers")
+	flags.StringVar(&f.nats, "nats", "",
+		"URL of a NATS with JetStream to use, in place of an own one; several separated by commas")
+	flags.StringVar(&f.state, "state", "",
+		"folder in which the own NATS keeps its store and token until the end (default: .doublegrant/NAME)")
+	flags.DurationVar(&f.lease, "lease", workqueue.DefaultLease,
+		"how long a worker may say nothing before its work goes to another")
+	flags.IntVar(&f.storeLimit, "store-limit", 0,
+		"MiB that units and results may take in NATS (default: no limit but the server's own)")
 }
 
 func (f *coordinateFlags) check(cmd *cobra.Command) error {
 	changed := cmd.Flags().Changed
 	switch {
-	case changed("workers") && (f.workers < 1 || f.workers > mostOwnWorkers):
-		return usage("--workers %d: ask for 1 to %d", f.workers, mostOwnWorkers)
-	case f.inProcess(cmd) && anyChanged(cmd, ofANATS) != "":
-		return usage("--%s is of a NATS, and with --workers alone there is none: leave it out, or give --listen or --nats", anyChanged(cmd, ofANATS))
+	case changed("workers") && (f.workers < 1 || f.workers > maxLocalWorkers):
+		return usage("--workers %d: ask for 1 to %d", f.workers, maxLocalWorkers)
+	case f.inProcess(cmd) && anyChanged(cmd, natsOnlyFlags) != "":
+		return usage("--%s is of a NATS, and with --workers alone there is none: leave it out, or give --listen or "+
+			"--nats", anyChanged(cmd, natsOnlyFlags))
 	case f.lease < 3*time.Second:
 		return usage("--lease %v: workers speak once a second: ask for 3s or more", f.lease)
 	case f.storeLimit < 0:
@@ -104,8 +115,9 @@ func (f *coordinateFlags) check(cmd *cobra.Command) error {
 func (f *natsFlags) check(cmd *cobra.Command) error {
 	changed := cmd.Flags().Changed
 	switch {
-	case f.nats == "" && anyChanged(cmd, ofTheirNATS) != "":
-		return usage("--%s is of a NATS that is there: leave it out, or name that one with --nats", anyChanged(cmd, ofTheirNATS))
+	case f.nats == "" && anyChanged(cmd, externalNATSFlags) != "":
+		return usage("--%s is of a NATS that is there: leave it out, or name that one with --nats",
+			anyChanged(cmd, externalNATSFlags))
 	case f.nats != "" && changed("listen"):
 		return usage("--listen is of an own NATS, and --nats names one that is there: leave one of them out")
 	case f.nats != "" && changed("state"):
@@ -121,18 +133,20 @@ func (f *coordinateFlags) inProcess(cmd *cobra.Command) bool {
 	return f.workers > 0 && f.nats == "" && !cmd.Flags().Changed("listen")
 }
 
-// coordinated is work that is given to workers.
+// coordinated is work for workers.
 type coordinated struct {
-	// do returns when all of it is done, or ctx is canceled. ready is to be called with the path of the results folder, just before or after it
-	// is there, if it is whole.
+	// do returns when all of it is done, or ctx is canceled. Once the results folder is complete, or just before, do
+	// calls ready with its path.
 	do func(ctx context.Context, q workqueue.Queue, seed uint64, ready func(dir string) error) error
 
-	// show shows the results of an earlier coordinator that was killed after they were there. It reports false if they are not.
+	// show prints the results of an earlier coordinator that was killed after it wrote them. It reports false if there
+	// are none.
 	show func(dir string) (bool, error)
 }
 
-// coordinate does work by workers: those of this process, and those that join.
-func (a *app) coordinate(cmd *cobra.Command, f *coordinateFlags, head jetstream.Head, work *coordinate.Work, do coordinated) error {
+// coordinate has work done by workers: those of this process, and those that join.
+func (a *app) coordinate(cmd *cobra.Command, f *coordinateFlags, head jetstream.Head, work *coordinate.Work,
+	do coordinated) error {
 	if err := f.check(cmd); err != nil {
 		return err
 	}
@@ -140,9 +154,10 @@ func (a *app) coordinate(cmd *cobra.Command, f *coordinateFlags, head jetstream.
 		if _, err := takeToken(); err != nil {
 			return err
 		}
-		return a.byOwnWorkers(cmd.Context(), f.workers, f.lease, work, func(ctx context.Context, q workqueue.Queue) error {
-			return do.do(ctx, q, head.Seed, nil)
-		})
+		return a.runLocally(cmd.Context(), f.workers, f.lease, work,
+			func(ctx context.Context, q workqueue.Queue) error {
+				return do.do(ctx, q, head.Seed, nil)
+			})
 	}
 	access, server, err := a.natsFor(&f.natsFlags)
 	if err != nil {
@@ -152,27 +167,29 @@ func (a *app) coordinate(cmd *cobra.Command, f *coordinateFlags, head jetstream.
 	if server == nil {
 		return err
 	}
-	if err != nil || cmd.Context().Err() != nil { // the same command goes on with it
+	if err != nil || cmd.Context().Err() != nil { // the same command resumes it
 		return errors.Join(err, server.Stop())
 	}
 	return removeServer(server, f.stateFolder())
 }
 
-// byOwnWorkers does work by n workers of this process, and nothing listens.
-func (a *app) byOwnWorkers(ctx context.Context, n int, lease time.Duration, work *coordinate.Work, do func(context.Context, workqueue.Queue) error) error {
+// runLocally has work done by n workers of this process, without listening.
+func (a *app) runLocally(ctx context.Context, n int, lease time.Duration, work *coordinate.Work,
+	do func(context.Context, workqueue.Queue) error) error {
 	memory := workqueue.NewMemory(lease)
-	return a.withOwnWorkers(ctx, n, false, func(worker string) (workqueue.Queue, func(), error) {
+	return a.withLocalWorkers(ctx, n, false, func(worker string) (workqueue.Queue, func(), error) {
 		return memory.As(worker), func() {}, nil
 	}, memory.As("coordinator"), work, func(ctx context.Context) error { return do(ctx, memory.As("coordinator")) })
 }
 
-// removeServer ends an own NATS, with what it has kept in its folder, and the folder above it if no other is in it.
+// removeServer stops the NATS that this process started, and removes its folder. It also removes the parent folder if
+// that is empty.
 func removeServer(server *jetstream.Server, dir string) error {
 	if err := server.Remove(); err != nil {
 		return err
 	}
 	if above := filepath.Dir(dir); filepath.Base(above) == stateFolders {
-		_ = os.Remove(above) // it may have others
+		_ = os.Remove(above) // fails if it has other folders
 	}
 	return nil
 }
@@ -186,7 +203,7 @@ func (f *natsFlags) stateFolder() string {
 	return filepath.Join(stateFolders, f.name)
 }
 
-// natsFor starts a NATS, or says how the one that is there is reached; server is nil then.
+// natsFor starts a NATS, or returns access to the external one; server is then nil.
 func (a *app) natsFor(f *natsFlags) (access jetstream.Access, server *jetstream.Server, err error) {
 	if f.nats != "" {
 		access, err = f.access(f.nats, func(why string) { a.say("%s", why) })
@@ -200,13 +217,15 @@ func (a *app) natsFor(f *natsFlags) (access jetstream.Access, server *jetstream.
 	}
 	access = server.Access
 	access.Patience = f.patience
-	words := []string{"doublegrant", "work", "--join", server.JoinURL(), "--name", f.name, "--token-file", filepath.Join(f.stateFolder(), jetstream.TokenFile)}
+	words := []string{"doublegrant", "work", "--join", server.JoinURL(), "--name", f.name, "--token-file",
+		filepath.Join(f.stateFolder(), jetstream.TokenFile)}
 	a.say("workers join by: %s", plan.CommandLine(words...))
 	return access, server, nil
 }
 
-// lead coordinates on a NATS. When all is done, nothing of it stays there.
-func (a *app) lead(ctx context.Context, f *coordinateFlags, access jetstream.Access, head jetstream.Head, work *coordinate.Work, do coordinated) (err error) {
+// lead coordinates on a NATS. When all is done, it removes the coordination from there.
+func (a *app) lead(ctx context.Context, f *coordinateFlags, access jetstream.Access, head jetstream.Head,
+	work *coordinate.Work, do coordinated) (err error) {
 	sizes := jetstream.Sizes{Lease: f.lease, MostStored: int64(f.storeLimit) << 20}
 	q, begun, err := jetstream.Lead(ctx, access, f.name, "coordinator on "+workerName(), head, sizes)
 	if err != nil {
@@ -216,7 +235,7 @@ func (a *app) lead(ctx context.Context, f *coordinateFlags, access jetstream.Acc
 	if shown, err := a.showKept(ctx, q, do); err != nil || shown {
 		return err
 	}
-	if q.IsOver() { // and its results are not here
+	if q.IsOver() { // its results are not in this folder
 		q.Close()
 		head.Anew = true
 		anew, begunAnew, err := jetstream.Lead(ctx, access, f.name, "coordinator on "+workerName(), head, sizes)
@@ -226,13 +245,13 @@ func (a *app) lead(ctx context.Context, f *coordinateFlags, access jetstream.Acc
 		q, begun = anew, begunAnew
 	}
 	quiet := access
-	quiet.Waiting = nil // when the NATS is away, the coordinator tells it for its workers, too
-	err = a.withOwnWorkers(ctx, f.workers, true, func(worker string) (workqueue.Queue, func(), error) {
-		own, _, err := jetstream.Join(ctx, quiet, f.name, worker)
+	quiet.Waiting = nil // the coordinator reports an outage for its workers, too
+	err = a.withLocalWorkers(ctx, f.workers, true, func(worker string) (workqueue.Queue, func(), error) {
+		queue, _, err := jetstream.Join(ctx, quiet, f.name, worker)
 		if err != nil {
 			return nil, nil, err
 		}
-		return own, own.Close, nil
+		return queue, queue.Close, nil
 	}, q, work, func(ctx context.Context) error {
 		return do.do(ctx, q, begun.Seed, func(dir string) error { return q.KeepResults(ctx, dir) })
 	})
@@ -245,13 +264,14 @@ func (a *app) lead(ctx context.Context, f *coordinateFlags, access jetstream.Acc
 	return err
 }
 
-// showKept shows the results of a coordinator that was killed while it ended, and ends the coordination. It reports false if there are none.
+// showKept shows the results of a coordinator that was killed while it ended, and ends the coordination. It reports
+// false if there are none.
 func (a *app) showKept(ctx context.Context, q *jetstream.Queue, do coordinated) (bool, error) {
 	dir, err := q.Results(ctx)
 	if err != nil || dir == "" {
 		return false, err
 	}
-	name := filepath.Base(dir) // whatever was kept, it lies among our results
+	name := filepath.Base(dir) // the folder must be one of our results, whatever was stored
 	if !filepath.IsLocal(name) || name == results.Latest {
 		return false, nil
 	}
@@ -261,34 +281,35 @@ func (a *app) showKept(ctx context.Context, q *jetstream.Queue, do coordinated) 
 	case err != nil:
 		return false, err
 	case !shown:
-		_ = os.Remove(dir) // it is empty, or not there
+		_ = os.Remove(dir) // it is empty or missing
 		return false, nil
 	}
 	return true, q.End(ctx)
 }
 
-// asWorker returns a queue as a worker of that name has it, and what leaves it.
+// asWorker connects to a queue as the worker called name. leave disconnects it.
 type asWorker func(name string) (q workqueue.Queue, leave func(), err error)
 
-// withOwnWorkers does work while n workers of this process take units, and ends the coordination if the work was done. A worker that fails
-// ends it, too. One that is barred does so if it is the last, and there can be no others.
-func (a *app) withOwnWorkers(
-	ctx context.Context, n int, others bool, as asWorker, q workqueue.Queue, work *coordinate.Work, do func(context.Context) error,
+// withLocalWorkers runs do while n workers of this process take units, and ends the coordination if all work was done.
+// A worker that fails cancels everything. One that is barred does so only if it is the last, and others cannot join.
+func (a *app) withLocalWorkers(
+	ctx context.Context, n int, others bool, as asWorker, q workqueue.Queue, work *coordinate.Work,
+	do func(context.Context) error,
 ) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	var working sync.WaitGroup
-	var left atomic.Int64 // of these workers
-	left.Store(int64(n))
+	var remaining atomic.Int64 // running workers of this process
+	remaining.Store(int64(n))
 	for i := range n {
 		name := fmt.Sprintf("%s-%d", workerName(), i+1)
 		working.Go(func() {
-			own, leave, err := as(name)
+			queue, leave, err := as(name)
 			if err == nil {
-				err = workOn(ctx, own, name, a.doer(true), nil) // the user's own work, on the user's own machine
+				err = workOn(ctx, queue, name, a.doer(true), nil) // the user's own code, on the user's own machine
 				leave()
 			}
-			last := left.Add(-1) == 0 && !others
+			last := remaining.Add(-1) == 0 && !others
 			if err != nil && ctx.Err() == nil && (last || !errors.Is(err, workqueue.ErrBarred)) {
 				cancel(err)
 			}

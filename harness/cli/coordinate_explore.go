@@ -29,8 +29,10 @@ func (a *app) coordinateExploreCommand() *cobra.Command {
 
 		Use:   "explore [VARIANT | -- COMMAND]",
 		Short: "make a search by workers, in pieces",
-		Long: "explore makes the search that doublegrant explore makes, in pieces that workers do, and comes to the same counts and\n" +
-			"counterexamples however many there are. It exits as doublegrant explore does. A piece that came back from none of three\n" +
+		Long: "explore makes the search that doublegrant explore makes, in pieces that workers do, and comes to the " +
+			"same counts and\n" +
+			"counterexamples however many there are. It exits as doublegrant explore does. A piece that came back " +
+			"from none of three\n" +
 			"workers ends the search early.",
 		Example: "  doublegrant coordinate explore lock/watch-multi --clients 4 --for 8h --workers 2\n" +
 			"  doublegrant coordinate explore lock/watch-multi --clients 4 --for 8h --listen 10.0.0.5:4222",
@@ -52,7 +54,7 @@ func (a *app) coordinateExplore(cmd *cobra.Command, f *coordinateFlags, s plan.S
 	if err != nil {
 		return err
 	}
-	asked, err := a.searches(cmd, s, false, args)
+	requested, err := a.searches(cmd, s, false, args)
 	if err != nil {
 		return err
 	}
@@ -60,12 +62,13 @@ func (a *app) coordinateExplore(cmd *cobra.Command, f *coordinateFlags, s plan.S
 	work := &coordinate.Work{}
 	return a.coordinate(cmd, f, head, work, coordinated{
 		do: func(ctx context.Context, q workqueue.Queue, seed uint64, ready func(string) error) error {
-			for i := range asked.all {
-				if s := &asked.all[i]; (s.Random != 0 || s.Clients > interleave.MaxExhaustive) && s.Seed == 0 { // whoever goes on draws the same schedules
+			for i := range requested.all {
+				// a resumed coordination draws the same schedules
+				if s := &requested.all[i]; (s.Random != 0 || s.Clients > interleave.MaxExhaustive) && s.Seed == 0 {
 					s.Seed = seed
 				}
 			}
-			return a.searchBy(ctx, q, work, asked, searchHow{ready: ready})
+			return a.searchBy(ctx, q, work, requested, searchHow{ready: ready})
 		},
 		show: func(dir string) (bool, error) {
 			if _, err := os.Stat(filepath.Join(dir, reports.VerdictFile)); err != nil {
@@ -80,7 +83,8 @@ func (a *app) coordinateExplore(cmd *cobra.Command, f *coordinateFlags, s plan.S
 	})
 }
 
-// taskOf writes down what is searched: the arguments, and the flags but those that say where and for how long.
+// taskOf encodes the search for comparison with later coordinators: the arguments, and all flags except those about
+// workers and limits.
 func taskOf(cmd *cobra.Command, args []string) ([]byte, error) {
 	flags := map[string]string{}
 	cmd.Flags().Visit(func(f *pflag.Flag) {

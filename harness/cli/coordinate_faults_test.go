@@ -21,14 +21,14 @@ import (
 	"github.com/doublegrant/doublegrant/harness/workqueue/jetstream"
 )
 
-// fleet is a coordination in processes of their own.
+// fleet is a coordinator and its workers, each in its own process.
 type fleet struct {
 	*testing.T
 	args        []string
 	state       string
 	coordinator process
 	workers     []process
-	killed      int // of the workers, from the first
+	killed      int // how many workers are killed, from the first on
 }
 
 // startFleet starts a coordinator and its workers.
@@ -53,8 +53,8 @@ func (f *fleet) join() {
 	f.workers = append(f.workers, start(f.T, "work", "--join", url, "--token-file", filepath.Join(f.state, "token")))
 }
 
-// result waits for the end, and returns what the coordinator printed on its standard output, which begins with a brace. code is what it has to
-// exit with; workers exit well, whatever happened beside them.
+// result waits for the end, and returns the coordinator's standard output, which begins with a brace. code is its
+// expected exit code. Workers have to exit with 0, whatever happened to others.
 func (f *fleet) result(code int) interleave.Result {
 	f.Helper()
 	is := f.coordinator.exitCode()
@@ -72,7 +72,7 @@ func (f *fleet) result(code int) interleave.Result {
 	return cameTo(f.T, text[start:end+2])
 }
 
-// fleetFaults lists what may happen to a coordination.
+// fleetFaults lists faults of a coordination.
 var fleetFaults = map[string]func(f *fleet){
 	"a worker is killed": func(f *fleet) {
 		require.NoError(f, f.workers[0].Process.Kill())
@@ -81,7 +81,7 @@ var fleetFaults = map[string]func(f *fleet){
 	},
 	"a worker is cut off for longer than its lease": func(f *fleet) {
 		require.NoError(f, f.workers[0].Process.Signal(syscall.SIGSTOP))
-		time.Sleep(4 * time.Second) // the lease is 3s, and a process that stands still shows nothing
+		time.Sleep(4 * time.Second) // longer than the lease of 3s; a suspended process shows no condition to wait for
 		require.NoError(f, f.workers[0].Process.Signal(syscall.SIGCONT))
 	},
 	"the coordinator is killed": func(f *fleet) {
@@ -91,35 +91,37 @@ var fleetFaults = map[string]func(f *fleet){
 	},
 }
 
-// TestLongAFleetComesToTheSame whatever ends or stands still at a random moment: no piece is lost, none counts twice.
+// TestLongAFleetComesToTheSame kills or suspends processes at random moments. No piece may be lost or counted twice.
 func TestLongAFleetComesToTheSame(t *testing.T) {
 	testenv.NeedLong(t)
 	t.Parallel()
-	search := []string{"explore", "lock/getset-deadline", "--clients", "2", "--crashes", "0", "--lost-answers", "1", "--unpruned", "-o", "json"}
+	search := []string{"explore", "lock/getset-deadline", "--clients", "2", "--crashes", "0", "--lost-answers", "1",
+		"--unpruned", "-o", "json"}
 	one, errs, code := newPlace(t).command(append(search, "--workers", "1")...)
 	want := cameTo(t, one)
 	require.Greater(t, want.Schedules, 5000, "or it was one piece or two: %s", errs)
 	for i, name := range slices.Sorted(maps.Keys(fleetFaults)) {
-		t.Run(fmt.Sprint(i), func(t *testing.T) { // a short name: sockets lie in folders that are named after it
+		t.Run(fmt.Sprint(i), func(t *testing.T) { // a short name, since socket paths include it
 			t.Log(name)
 			f := startFleet(t, 2, search...)
 			f.workers[0].await(func() bool {
 				return strings.Contains(f.workers[0].output.String()+f.workers[1].output.String(), "done in")
 			}, "a piece that is done: %v %v", f.coordinator.output, f.workers[1].output)
 			after := rand.N(time.Second)
-			time.Sleep(after) // the moment is random, not awaited
+			time.Sleep(after) // the moment is random, so there is no condition to wait for
 			fleetFaults[name](f)
 			require.Equal(t, want, f.result(code), "after %v", after)
 		})
 	}
 }
 
-// TestAFleetOfThreeRunsASuite and nothing that it writes has the token.
+// TestAFleetOfThreeRunsASuite runs a suite by three workers. None of its files may contain the token.
 func TestAFleetOfThreeRunsASuite(t *testing.T) {
 	t.Parallel()
-	file := newPlace(t).write("mine.yaml", "name: mine\ndefaults: {clients: 10, duration: 500ms, rate: 300, pacing: closed}\nruns:\n"+
-		"  - {variant: sequence/incr, expect: valid, seed: 4, times: 2}\n"+
-		"  - {name: search, variant: lock/setnx, explore: {clients: 2}, expect: documented}\n")
+	file := newPlace(t).write("mine.yaml",
+		"name: mine\ndefaults: {clients: 10, duration: 500ms, rate: 300, pacing: closed}\nruns:\n"+
+			"  - {variant: sequence/incr, expect: valid, seed: 4, times: 2}\n"+
+			"  - {name: search, variant: lock/setnx, explore: {clients: 2}, expect: documented}\n")
 	f := startFleet(t, 3, "suite", file)
 	token, err := os.ReadFile(filepath.Join(f.state, "token"))
 	require.NoError(t, err)
@@ -133,27 +135,29 @@ func TestAFleetOfThreeRunsASuite(t *testing.T) {
 	require.NoDirExists(t, f.state)
 }
 
-// keepsSecret checks that nothing that the process has printed or written has the secret.
+// keepsSecret checks that neither the output nor the files of the process contain the secret.
 func (p process) keepsSecret(secret string) {
 	p.Helper()
 	haveNone(p.T, []string{secret}, "what it printed", p.output.String())
 	filesHaveNone(p.T, []string{secret}, p.dir)
 }
 
-// TestBadInputOfAFleet is one line each.
+// TestBadInputOfAFleet checks that bad input is answered by one line.
 func TestBadInputOfAFleet(t *testing.T) {
 	lines := map[string]string{
 		"no --join: the coordinator prints":       "work",
 		"--token-file: open none":                 "work --join nats://127.0.0.1:1 --token-file none",
 		"--workers 0: ask for 1 to 64":            "coordinate explore lock/setnx --workers 0",
 		"--lease 1s: workers speak once a second": "coordinate suite @/mine.yaml --lease 1s",
-		"--nats names one that is there":          "coordinate suite @/mine.yaml --nats nats://127.0.0.1:1 --listen 127.0.0.1",
-		"is no address to listen on":              "coordinate suite @/mine.yaml --listen 127.0.0.1:many",
-		"--give-up-after 0s: ask for more":        "coordinate suite @/mine.yaml --give-up-after 0",
-		`unknown command "sweet"`:                 "coordinate sweet",
+		"--nats names one that is there": "coordinate suite @/mine.yaml --nats nats://127.0.0.1:1 --listen " +
+			"127.0.0.1",
+		"is no address to listen on":       "coordinate suite @/mine.yaml --listen 127.0.0.1:many",
+		"--give-up-after 0s: ask for more": "coordinate suite @/mine.yaml --give-up-after 0",
+		`unknown command "sweet"`:          "coordinate sweet",
 	}
 	for i, flag := range []string{
-		"--token-file=t", "--credentials=c", "--tls-ca=c", "--name=n", "--state=s", "--lease=9s", "--store-limit=9", "--give-up-after=9s",
+		"--token-file=t", "--credentials=c", "--tls-ca=c", "--name=n", "--state=s", "--lease=9s", "--store-limit=9",
+		"--give-up-after=9s",
 	} {
 		name, _, _ := strings.Cut(flag, "=")
 		lines[name+" is of a NATS, and with"] = "coordinate suite @/mine.yaml --workers 1 " + flag
@@ -178,10 +182,11 @@ func TestBadInputOfAFleet(t *testing.T) {
 	require.NoDirExists(t, filepath.Join(p.dir, "results"))
 }
 
-// TestAWorkerThatIsNotWanted does not want what is handed out, and neither is a second coordinator wanted.
+// TestAWorkerThatIsNotWanted covers a worker that must refuse the work, and a second coordinator, which is refused.
 func TestAWorkerThatIsNotWanted(t *testing.T) {
 	t.Parallel()
-	file := newPlace(t).write("mine.yaml", "name: mine\nruns: [{name: theirs, client: {as: lock, command: [python3, none.py]}}]\n")
+	file := newPlace(t).write("mine.yaml",
+		"name: mine\nruns: [{name: theirs, client: {as: lock, command: [python3, none.py]}}]\n")
 	f := startFleet(t, 1, "suite", file)
 	require.Equal(t, cli.ExitUsage, f.workers[0].exitCode(), f.workers[0].output)
 	require.Contains(t, f.workers[0].output.String(), "code from elsewhere: --allow-clients runs it")
@@ -192,15 +197,18 @@ func TestAWorkerThatIsNotWanted(t *testing.T) {
 	require.Contains(t, f.coordinator.output.String(), "the same command goes on with it")
 }
 
-// TestANATSThatGoesAwayEndsBoth commands with exit code 3. It is told once, not by each worker of the process, and a search under several
-// regimes ends with the one that first misses it, which may be the next one.
+// TestANATSThatGoesAwayEndsBoth checks that both commands exit with code 3. The loss is reported once, not by each
+// worker of the process. A search under several regimes ends with the regime that first notices, which may be the next
+// one.
 func TestANATSThatGoesAwayEndsBoth(t *testing.T) {
 	t.Parallel()
 	state := filepath.Join(t.TempDir(), "state")
 	s, err := jetstream.Serve(state, "127.0.0.1")
 	require.NoError(t, err)
-	at := []string{"--nats", s.Access.URL, "--token-file", filepath.Join(state, jetstream.TokenFile), "--give-up-after", "2s"}
-	coordinator := start(t, append([]string{"coordinate", "explore", "sequence/digits-compare", "--clients", "4", "--unpruned", "--workers", "3"}, at...)...)
+	at := []string{"--nats", s.Access.URL, "--token-file", filepath.Join(state, jetstream.TokenFile), "--give-up-after",
+		"2s"}
+	coordinator := start(t, append([]string{"coordinate", "explore", "sequence/digits-compare", "--clients", "4",
+		"--unpruned", "--workers", "3"}, at...)...)
 	at[0] = "--join"
 	worker := start(t, append([]string{"work"}, at...)...)
 	worker.says("done in") // so the others are at work as well, or have been
@@ -212,10 +220,11 @@ func TestANATSThatGoesAwayEndsBoth(t *testing.T) {
 	said := coordinator.output.String()
 	require.Equal(t, 1, strings.Count(said, " was lost ("), said)
 	_, after, _ := strings.Cut(said, " was lost (")
-	require.LessOrEqual(t, strings.Count(after, "] sequence/digits-compare, regime"), 1, "it went on regime by regime: %s", said)
+	require.LessOrEqual(t, strings.Count(after, "] sequence/digits-compare, regime"), 1,
+		"it went on regime by regime: %s", said)
 }
 
-// TestTheJoinLineOfAllAddresses names this machine, as nobody finds 0.0.0.0 elsewhere.
+// TestTheJoinLineOfAllAddresses checks that the line names this machine, since 0.0.0.0 means nothing on another.
 func TestTheJoinLineOfAllAddresses(t *testing.T) {
 	t.Parallel()
 	host, err := os.Hostname()
@@ -227,9 +236,10 @@ func TestTheJoinLineOfAllAddresses(t *testing.T) {
 	require.Equal(t, cli.ExitUnknown, p.exitCode(), p.output)
 }
 
-// TestTheTokenLeavesTheEnvironment, also where it is not used: what is started need not know it.
+// TestTheTokenLeavesTheEnvironment checks that child processes do not inherit the token, even if it is unused.
 func TestTheTokenLeavesTheEnvironment(t *testing.T) {
-	for _, line := range []string{"coordinate suite ci --listen 127.0.0.1:many", "coordinate suite ci --nats x", "work --join x"} {
+	for _, line := range []string{"coordinate suite ci --listen 127.0.0.1:many", "coordinate suite ci --nats x",
+		"work --join x"} {
 		t.Setenv("DOUBLEGRANT_NATS_TOKEN", "canary-token")
 		ends(t, cli.ExitUsage, strings.Fields(line)...)
 		require.Empty(t, os.Getenv("DOUBLEGRANT_NATS_TOKEN"), line)

@@ -21,12 +21,15 @@ func (a *app) coordinateSuiteCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "suite FILE...",
 		Short: "run a suite by workers, each repetition of each run by one",
-		Long: "suite spreads a suite over workers and writes the results folder that one machine would have written. It exits as\n" +
-			"doublegrant suite does. A run that was given to three workers and came back from none is not run, so that the suite is\n" +
+		Long: "suite spreads a suite over workers and writes the results folder that one machine would have written. " +
+			"It exits as\n" +
+			"doublegrant suite does. A run that was given to three workers and came back from none is not run, so " +
+			"that the suite is\n" +
 			"unknown unless a run was not as expected.",
 		Example: "  doublegrant coordinate suite mine.yaml --workers 2\n" +
 			"  doublegrant coordinate suite mine.yaml --listen 10.0.0.5:4222\n" +
-			"  doublegrant coordinate suite mine.yaml --nats tls://nats.example:4222 --credentials team.creds --name nightly",
+			"  doublegrant coordinate suite mine.yaml --nats tls://nats.example:4222 --credentials team.creds --name " +
+			"nightly",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			s, err := readSuites(args, only)
 			if err != nil {
@@ -41,7 +44,8 @@ func (a *app) coordinateSuiteCommand() *cobra.Command {
 	return a.groupFlags(cmd, []flagGroup{ofCoordinations})
 }
 
-// coordinateSuite runs a suite by workers. The coordinator needs no Redis itself: with one, all runs are made on that version.
+// coordinateSuite runs a suite by workers. The coordinator itself needs no Redis. If it has one, all runs must use that
+// version.
 func (a *app) coordinateSuite(cmd *cobra.Command, f *coordinateFlags, s suite.Suite) error {
 	server, err := cluster.RedisVersion(a.flags.redis)
 	if err != nil && cmd.Flags().Changed("redis-server") {
@@ -82,7 +86,7 @@ func (a *app) coordinateSuite(cmd *cobra.Command, f *coordinateFlags, s suite.Su
 	})
 }
 
-// runEnded prints what came of a run that a worker made.
+// runEnded prints the result of a run that a worker made.
 func (a *app) runEnded(e coordinate.Ended) {
 	what := e.Why
 	if what == "" {

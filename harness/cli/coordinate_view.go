@@ -11,47 +11,49 @@ import (
 	"github.com/doublegrant/doublegrant/harness/workqueue"
 )
 
-// slowEvery is the time between two lines after the first minute. What has not changed is shown again, too: nobody waits in silence.
+// slowEvery is the time between two lines of progress after the first minute. Unchanged progress is repeated, so that
+// the user sees that the work goes on.
 const slowEvery = time.Minute
 
-// workView shows on standard error who works on what, what is left, and what was given out again and why.
+// workView shows on standard error which worker does what, what remains, and which units failed and why.
 type workView struct {
 	app    *app
 	work   *coordinate.Work
-	failed map[string]int // of each unit, the tries that were told of
+	failed map[string]int // failed attempts reported so far, by unit
 	barred map[string]bool
 }
 
 // watchWork shows the work of a queue until stop is called.
 func (a *app) watchWork(q workqueue.Queue, work *coordinate.Work) (stop func()) {
 	v := &workView{app: a, work: work, failed: map[string]int{}, barred: map[string]bool{}}
-	over, ended := make(chan struct{}), make(chan struct{})
+	stopped, ended := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(ended)
 		tick := time.NewTicker(time.Second)
 		defer tick.Stop()
 		for began, shown := time.Now(), time.Now(); ; {
 			select {
-			case <-over:
-				v.tell(q.Watch())
+			case <-stopped:
+				v.reportFailures(q.Watch())
 				return
 			case <-tick.C:
 			}
 			w := q.Watch()
-			v.tell(w)
+			v.reportFailures(w)
 			if d := time.Since(shown); d >= slowEvery || d >= plainEvery && time.Since(began) < slowEvery {
 				shown = time.Now()
 				v.show(w)
 			}
 		}
 	}()
-	return func() { close(over); <-ended }
+	return func() { close(stopped); <-ended }
 }
 
-// tell tells what went wrong since it was called before.
-func (v *workView) tell(w workqueue.Watched) {
+// reportFailures reports failures since its last call.
+func (v *workView) reportFailures(w workqueue.Watched) {
 	for _, u := range w.Begun {
-		for n := v.failed[u.ID]; n < min(len(u.Failed), workqueue.Tries-1); n++ { // the last is told with its outcome
+		// the last failure is reported with the unit's outcome
+		for n := v.failed[u.ID]; n < min(len(u.Failed), workqueue.Tries-1); n++ {
 			v.app.say("%s is given out again, try %d of %d: %s", v.work.Name(u.ID), n+2, workqueue.Tries, u.Failed[n])
 			v.failed[u.ID] = n + 1
 		}
@@ -64,22 +66,23 @@ func (v *workView) tell(w workqueue.Watched) {
 	}
 }
 
-// show prints who works on what, and what is left.
+// show prints which worker does what, and what remains.
 func (v *workView) show(w workqueue.Watched) {
 	var at []string
 	for _, u := range w.Begun {
 		if u.Worker != "" {
-			at = append(at, fmt.Sprintf("%s: %s, %v", u.Worker, v.work.Name(u.ID), time.Since(u.Since).Round(time.Second)))
+			at = append(at, fmt.Sprintf("%s: %s, %v", u.Worker, v.work.Name(u.ID),
+				time.Since(u.Since).Round(time.Second)))
 		}
 	}
 	of, takes := v.work.Size()
-	left := max(0, of-w.Done)
-	line := fmt.Sprintf("  %d of %d units done", of-left, of)
+	remaining := max(0, of-w.Done)
+	line := fmt.Sprintf("  %d of %d units done", of-remaining, of)
 	if takes > 0 {
-		takes = takes * time.Duration(left) / time.Duration(of) / time.Duration(max(1, len(at)))
+		takes = takes * time.Duration(remaining) / time.Duration(of) / time.Duration(max(1, len(at)))
 		line += fmt.Sprintf(", about %v left", takes.Round(time.Second))
 	}
-	if len(at) == 0 && left > 0 {
+	if len(at) == 0 && remaining > 0 {
 		at = []string{"no worker has one"}
 	}
 	line += "; " + strings.Join(at, "; ")

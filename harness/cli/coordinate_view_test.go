@@ -13,7 +13,8 @@ import (
 
 func TestWhoWorksOnWhatIsShown(t *testing.T) {
 	var out bytes.Buffer
-	v := &workView{app: &app{err: newScreen(&out)}, work: &coordinate.Work{}, failed: map[string]int{}, barred: map[string]bool{}}
+	v := &workView{app: &app{err: newScreen(&out)}, work: &coordinate.Work{}, failed: map[string]int{},
+		barred: map[string]bool{}}
 	says := func(want string) {
 		t.Helper()
 		require.Equal(t, want, out.String())
@@ -26,10 +27,11 @@ func TestWhoWorksOnWhatIsShown(t *testing.T) {
 		},
 		Barred: map[string]string{"b-2": "it failed 2 units"},
 	}
-	v.tell(w)
+	v.reportFailures(w)
 	says("doublegrant: unit abcdef is given out again, try 2 of 3: b-2: no space left\n" +
-		"doublegrant: unit abcdef is given out again, try 3 of 3: c-3: no space left\ndoublegrant: b-2 is given no more work: it failed 2 units\n")
-	v.tell(w)
+		"doublegrant: unit abcdef is given out again, try 3 of 3: c-3: no space left\ndoublegrant: b-2 is given no " +
+		"more work: it failed 2 units\n")
+	v.reportFailures(w)
 	says("")
 	v.show(w)
 	says("  0 of 0 units done; a-1: unit 01234567, 3s\n")

@@ -76,8 +76,8 @@ func (a *app) demo(ctx context.Context) error {
 	return nil
 }
 
-// demoEnding returns the last sentence of the tour. On a machine that is too slow or too busy, runs can tell nothing, which is not the
-// variants' fault.
+// demoEnding returns the last sentence of the tour. Runs on a slow or busy machine may be undecided, which the sentence
+// does not blame on the variants.
 func demoEnding(outs []results.Outcome, searches []results.Searched) string {
 	wrong, unclear := 0, 0
 	count := func(met bool, v harness.Verdict) {
@@ -99,25 +99,27 @@ func demoEnding(outs []results.Outcome, searches []results.Searched) string {
 	case wrong > 0:
 		return "NOT every variant did what its documentation says: see the column AS DOCUMENTED."
 	case unclear > 0:
-		return fmt.Sprintf("Of %s nothing can be said: the machine may be too slow or too busy, and each run above says what it lacked. "+
+		return fmt.Sprintf("Of %s nothing can be said: the machine may be too slow or too busy, and each run above "+
+			"says what it lacked. "+
 			"The others did what their documentation says.", units.Plural(int64(unclear), "run", "runs"))
 	}
 	return "Every variant did what its documentation says."
 }
 
-// caseLine returns the line of one case: its title, which may have a colon of its own, and its result.
+// caseLine returns the line of one case: its title, which may contain a colon, and its result.
 func caseLine(title, result string) string {
 	return title + " -> " + strings.ToLower(result[:1]) + result[1:]
 }
 
-// onlyExplored returns what the explorer found in a variant in which the load found nothing.
+// onlyExplored returns what the explorer found in a variant whose load found nothing.
 func onlyExplored(out results.Outcome, searches []results.Searched) string {
 	if out.Report.Judged.Verdict != harness.Valid || len(out.Plan.Nemesis) > 0 {
 		return ""
 	}
 	for _, s := range searches {
 		e := s.Exploration
-		if e.Variant == out.Plan.Variant && s.Search.Regime == out.Plan.Regime && e.Verdict() == harness.Invalid && s.Search.Failovers == 0 {
+		if e.Variant == out.Plan.Variant && s.Search.Regime == out.Plan.Regime && e.Verdict() == harness.Invalid &&
+			s.Search.Failovers == 0 {
 			return "; this load did not meet what breaks it: the explorer did, in " + e.Brief()
 		}
 	}

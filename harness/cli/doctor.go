@@ -15,18 +15,18 @@ import (
 	"github.com/doublegrant/doublegrant/harness/plan"
 )
 
-// finding is the result of one of doctor's examinations.
+// finding is the result of one of doctor's checks.
 type finding struct {
 	What string `json:"what"`
 	OK   bool   `json:"ok"`
-	Is   string `json:"is"` // what was found, and what to do if it is not OK
+	Is   string `json:"is"` // what was found, and the remedy if it is not OK
 
-	Do    string         `json:"do,omitempty"`      // what to do about it, if Is does not say so
+	Do    string         `json:"do,omitempty"`      // remedy, unless Is has it
 	Warn  bool           `json:"warning,omitempty"` // OK, but perhaps not for every run
 	Limit *cluster.Check `json:"limit,omitempty"`
 }
 
-// word sums a finding up in one word.
+// word sums up a finding in one word.
 func (f finding) word() string {
 	switch {
 	case !f.OK:
@@ -37,11 +37,11 @@ func (f finding) word() string {
 	return "ok"
 }
 
-// doctorFlags say what doctor does beside looking, and for which runs it looks.
+// doctorFlags say what doctor checks, builds and removes.
 type doctorFlags struct {
 	on      string
 	image   string
-	clients int // number of clients of the runs that the machine is to carry
+	clients int // clients of the runs that the machine has to carry
 	clean   bool
 
 	buildImage        bool
@@ -53,11 +53,14 @@ func (a *app) doctorCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "doctor",
 		Short: "look whether this machine can run doublegrant, and how large; remove what killed runs left",
-		Example: "  doublegrant doctor --clients 4000 # for runs of that size: which limit is short, and how to raise it\n" +
+		Example: "  doublegrant doctor --clients 4000 # for runs of that size: which limit is short, and how to " +
+			"raise it\n" +
 			"  doublegrant doctor --on docker    # Docker has to be there, too\n" +
-			"  doublegrant doctor --clean        # remove orphaned folders and containers; runs under way are spared\n" +
+			"  doublegrant doctor --clean        # remove orphaned folders and containers; " +
+			"runs under way are spared\n" +
 			"  doublegrant doctor --build-image  # make " + docker.LocalImage + " of this machine's redis-server\n" +
-			"  doublegrant doctor --build-harness-image # make " + docker.HarnessImage + " of doublegrant and redis-server",
+			"  doublegrant doctor --build-harness-image # make " + docker.HarnessImage +
+			" of doublegrant and redis-server",
 		Args: exactArgs(0, "none"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if f.on != cluster.OnProcess && f.on != cluster.OnDocker {
@@ -69,17 +72,21 @@ func (a *app) doctorCommand() *cobra.Command {
 			return a.printFindings(a.examine(cmd.Context(), f))
 		},
 	}
-	cmd.Flags().StringVar(&a.flags.redis, "redis-server", "", "redis-server binary (default: $DOUBLEGRANT_REDIS_SERVER, then the PATH)")
+	cmd.Flags().StringVar(&a.flags.redis, "redis-server", "",
+		"redis-server binary (default: $DOUBLEGRANT_REDIS_SERVER, then the PATH)")
 	cmd.Flags().StringVar(&f.on, "on", cluster.OnProcess, "platform that has to work: process or docker")
-	cmd.Flags().StringVar(&f.image, "redis-image", "", "image of --on docker (default: $DOUBLEGRANT_REDIS_IMAGE, then redis:7, or "+docker.LocalImage+")")
+	cmd.Flags().StringVar(&f.image, "redis-image", "",
+		"image of --on docker (default: $DOUBLEGRANT_REDIS_IMAGE, then redis:7, or "+docker.LocalImage+")")
 	cmd.Flags().IntVar(&f.clients, "clients", 100, "clients that this machine has to carry")
-	cmd.Flags().BoolVar(&f.buildImage, "build-image", false, "make "+docker.LocalImage+" of this machine's redis-server and its libraries")
-	cmd.Flags().BoolVar(&f.buildHarnessImage, "build-harness-image", false, "make "+docker.HarnessImage+" of this doublegrant, this machine's redis-server and their libraries")
+	cmd.Flags().BoolVar(&f.buildImage, "build-image", false,
+		"make "+docker.LocalImage+" of this machine's redis-server and its libraries")
+	cmd.Flags().BoolVar(&f.buildHarnessImage, "build-harness-image", false,
+		"make "+docker.HarnessImage+" of this doublegrant, this machine's redis-server and their libraries")
 	cmd.Flags().BoolVar(&f.clean, "clean", false, "remove orphaned folders and containers")
 	return cmd
 }
 
-// examine does what the flags ask for, and then looks at everything.
+// examine builds images if asked to, and then makes all checks.
 func (a *app) examine(ctx context.Context, f doctorFlags) []finding {
 	var all []finding
 	if f.buildImage {
@@ -90,7 +97,8 @@ func (a *app) examine(ctx context.Context, f doctorFlags) []finding {
 	}
 	all = append(all, a.redisFinding(f), a.dockerFinding(ctx, f))
 	all = append(all, limitFindings(f)...)
-	return append(all, loopbackFinding(cluster.Addresses()), roomFinding(), libraryFinding(), leftoversFinding(ctx, f.clean))
+	return append(all, loopbackFinding(cluster.Addresses()), roomFinding(), libraryFinding(),
+		leftoversFinding(ctx, f.clean))
 }
 
 func (a *app) printFindings(findings []finding) error {
@@ -104,7 +112,7 @@ func (a *app) printFindings(findings []finding) error {
 	}
 	const column = 14
 	for _, f := range findings {
-		if len(f.What) > column { // a long name has a line of its own, so that the column stays narrow
+		if len(f.What) > column { // a long name gets its own line, so that the column stays narrow
 			a.println("%-4s %s\n%-4s %-*s %s", f.word(), f.What, "", column, "", f.Is)
 		} else {
 			a.println("%-4s %-*s %s", f.word(), column, f.What, f.Is)
@@ -119,17 +127,18 @@ func (a *app) printFindings(findings []finding) error {
 func (a *app) redisFinding(f doctorFlags) finding {
 	path, version, err := cluster.FindRedis(a.flags.redis)
 	if err != nil {
-		return finding{What: "redis-server", OK: f.on == cluster.OnDocker, Is: message(err)} // containers bring their own Redis
+		// containers bring their own Redis
+		return finding{What: "redis-server", OK: f.on == cluster.OnDocker, Is: message(err)}
 	}
 	return finding{What: "redis-server", OK: true, Is: path + ": " + version}
 }
 
-// dockerFinding looks for Docker. Without it the finding is OK all the same, unless containers are wanted.
+// dockerFinding checks for Docker. A missing Docker is OK unless containers are wanted.
 func (a *app) dockerFinding(ctx context.Context, f doctorFlags) finding {
-	said, err := docker.Platform{Image: f.image}.Describe(ctx)
+	description, err := docker.Platform{Image: f.image}.Describe(ctx)
 	switch {
 	case err == nil:
-		return finding{What: "docker", OK: true, Is: said}
+		return finding{What: "docker", OK: true, Is: description}
 	case f.on == cluster.OnDocker:
 		return finding{What: "docker", Is: message(err)}
 	default:
@@ -145,24 +154,28 @@ func (a *app) buildFinding(ctx context.Context) finding {
 	return finding{What: "image", OK: true, Is: docker.LocalImage + " has Redis " + version}
 }
 
-// harnessImageFinding makes an image of this program.
+// harnessImageFinding builds an image of this program.
 func (a *app) harnessImageFinding(ctx context.Context) finding {
 	made, err := docker.BuildHarnessImage(ctx, docker.Harness{RedisServer: a.flags.redis, Version: version()})
 	if err != nil {
 		return finding{What: "image", Is: message(err)}
 	}
-	f := finding{What: "image", OK: true, Is: fmt.Sprintf("%s has this doublegrant and Redis %s, %.0f MiB", made.Name, made.Redis, float64(made.Size)/(1<<20))}
+	f := finding{What: "image", OK: true,
+		Is: fmt.Sprintf("%s has this doublegrant and Redis %s, %.0f MiB", made.Name, made.Redis,
+			float64(made.Size)/(1<<20))}
 	if !made.Clocks {
-		f.Warn, f.Do = true, "clocks cannot be set in it: that needs a C compiler here (Debian: apt-get install gcc libc6-dev)"
+		f.Warn, f.Do = true, "clocks cannot be set in it: that needs a C compiler here (Debian: apt-get install gcc "+
+			"libc6-dev)"
 	}
 	return f
 }
 
-// limitFindings compares the limits of this machine with what a run with that many clients needs. A limit that may be too low is
-// a warning.
+// limitFindings compares this machine's limits with what a run of f.clients needs. A limit that may be too low is a
+// warning.
 func limitFindings(f doctorFlags) (all []finding) {
 	for _, c := range (cluster.Options{Clients: f.clients}).Checks() {
-		one := finding{What: c.Name, OK: !c.Short() || !c.Stops, Warn: c.Short() && !c.Stops, Is: c.Finding(), Limit: &c}
+		one := finding{What: c.Name, OK: !c.Short() || !c.Stops, Warn: c.Short() && !c.Stops, Is: c.Finding(),
+			Limit: &c}
 		if c.Short() {
 			one.Do = c.Remedy()
 		}
@@ -171,14 +184,15 @@ func limitFindings(f doctorFlags) (all []finding) {
 	return all
 }
 
-// loopbackFinding reports on the addresses that nodes would have.
+// loopbackFinding reports on the addresses for nodes.
 func loopbackFinding(r cluster.Reach) finding {
 	switch {
 	case r.Err != nil:
 		return finding{What: "loopback", Is: message(r.Err)}
 	case !r.Usual:
-		return finding{What: "loopback", OK: true, Warn: true, Is: fmt.Sprintf("another program listens at all addresses on Redis's own ports: "+
-			"nodes listen on port %d instead", r.Port)}
+		return finding{What: "loopback", OK: true, Warn: true,
+			Is: fmt.Sprintf("another program listens at all addresses on Redis's own ports: "+
+				"nodes listen on port %d instead", r.Port)}
 	}
 	return finding{What: "loopback", OK: true, Is: "all of 127.0.0.0/8 is local"}
 }
@@ -191,7 +205,8 @@ func roomFinding() finding {
 	return finding{What: "temp folder", OK: true, Is: "can be written to " + os.TempDir()}
 }
 
-// libraryFinding reports which libraries of other languages are missing. It is always OK: each is needed by its own variants alone.
+// libraryFinding reports which libraries of other languages are missing. It is always OK, since only their own variants
+// need them.
 func libraryFinding() finding {
 	var missing []string
 	for _, err := range plan.Missing() {
@@ -203,7 +218,7 @@ func libraryFinding() finding {
 	return finding{What: "libraries", OK: true, Is: "only these variants need them: " + strings.Join(missing, "; ")}
 }
 
-// leftoversFinding lists what killed runs left behind or, with clean, removes it.
+// leftoversFinding lists what killed runs left behind. With clean, it removes that first.
 func leftoversFinding(ctx context.Context, clean bool) finding {
 	sites := docker.Here(ctx)
 	var removed []cluster.Leftover
@@ -239,7 +254,8 @@ func leftoversText(removed, orphans, unmarked []cluster.Leftover, owned int) str
 		parts = append(parts, "of killed runs: "+leftoverNames(orphans)+" (doublegrant doctor --clean removes them)")
 	}
 	if len(unmarked) > 0 {
-		parts = append(parts, "without our mark: "+leftoverNames(unmarked)+" (never removed; if of an older version, remove by hand)")
+		parts = append(parts, "without our mark: "+leftoverNames(unmarked)+
+			" (never removed; if of an older version, remove by hand)")
 	}
 	if owned > 0 {
 		parts = append(parts, fmt.Sprintf("folders and containers of runs under way: %d", owned))

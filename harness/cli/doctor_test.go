@@ -22,7 +22,7 @@ func needDocker(t *testing.T) {
 	docker.Need(testenv.Noting(t, "tests of containers", "install Docker Engine, and start it"))
 }
 
-// dockerThat returns a Docker daemon that answers so.
+// dockerThat returns a fake Docker daemon with this handler.
 func dockerThat(t *testing.T, answer http.HandlerFunc) (host string) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "d.sock")
@@ -40,7 +40,8 @@ func dockerThat(t *testing.T, answer http.HandlerFunc) (host string) {
 
 func TestDoctorMindsDockerOnlyIfAsked(t *testing.T) {
 	t.Parallel()
-	useless := dockerThat(t, func(w http.ResponseWriter, r *http.Request) { // its containers are in a network of their own
+	// its containers are in a network of their own
+	useless := dockerThat(t, func(w http.ResponseWriter, r *http.Request) {
 		if strings.HasSuffix(r.URL.Path, "/info") {
 			_, _ = w.Write([]byte(`{"OSType":"linux","OperatingSystem":"Some Linux","ServerVersion":"1.2.3","SecurityOptions":["name=rootless"]}`))
 		}
@@ -62,7 +63,8 @@ func TestDoctorMindsDockerOnlyIfAsked(t *testing.T) {
 	refused(t, nil, map[string]string{"choose process or docker": "doctor --on moon"})
 }
 
-// TestDoctorFindsNothingMissing here, where the other tests run. It looks for the usual Docker, if there is one.
+// TestDoctorFindsNothingMissing runs doctor on this machine, where the other tests run. It looks for the usual Docker,
+// if there is one.
 func TestDoctorFindsNothingMissing(t *testing.T) {
 	t.Parallel()
 	newPlace(t).ends(0, "doctor")
@@ -76,13 +78,15 @@ func TestDoctorMakesTheImage(t *testing.T) {
 	require.Contains(t, out, ", image "+docker.LocalImage+"\n")
 }
 
-// withoutDocker keeps a test that cleans up from the containers that tests of other packages have left just then.
+// withoutDocker keeps a test that cleans up from removing containers of other packages' tests.
 const withoutDocker = "DOCKER_HOST=unix:///nowhere/docker.sock"
 
 func TestDoctorCleansUpAfterTheDeadAndSparesTheLiving(t *testing.T) {
 	t.Parallel()
 	here := newPlace(t, withoutDocker).withLibraries()
-	p := here.start("run", "sequence/incr", "--topology", "standalone", "--clients", "2", "--rate", "10", "--duration", "1h") // longer than any doctor
+	// longer than any doctor
+	p := here.start("run", "sequence/incr", "--topology", "standalone", "--clients", "2", "--rate", "10", "--duration",
+		"1h")
 	p.awaitServers(1)
 	orphan := filepath.Dir(here.write("doublegrant-1/.doublegrant", ""))
 	here.write("doublegrant-1/r1/redis.conf", "")
@@ -102,7 +106,7 @@ func TestDoctorCleansUpAfterTheDeadAndSparesTheLiving(t *testing.T) {
 	require.Len(t, here.folders(), 2, "and that of the run under way")
 }
 
-// occupySubnet takes a subnet below the given one as a run does.
+// occupySubnet takes a subnet below the given one, as a run does.
 func occupySubnet(t *testing.T, below int) (int, net.Listener) {
 	t.Helper()
 	for x := below - 1; x >= 10; x-- {
@@ -118,14 +122,14 @@ func occupySubnet(t *testing.T, below int) (int, net.Listener) {
 // lockOf returns the address at which the owner of a subnet listens.
 func lockOf(x int) string { return fmt.Sprintf("127.%d.0.1:6378", x) }
 
-// TestDoctorRemovesContainersWhoseSubnetNobodyHolds is about somebody's container. We do not see its files and processes, but share its
-// network.
+// TestDoctorRemovesContainersWhoseSubnetNobodyHolds is about containers of another machine or user. Doctor sees neither
+// their files nor their processes, but shares their network.
 func TestDoctorRemovesContainersWhoseSubnetNobodyHolds(t *testing.T) {
 	t.Parallel()
 	for x := 251; ; {
 		var held net.Listener
 		x, held = occupySubnet(t, x)
-		var others atomic.Bool // another test claimed the subnet: the next one, then
+		var others atomic.Bool // another test holds the subnet; try the next one
 		look := func() {
 			if conn, err := net.Dial("tcp", lockOf(x)); err == nil {
 				_ = conn.Close()

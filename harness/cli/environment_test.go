@@ -16,18 +16,20 @@ import (
 	"github.com/doublegrant/doublegrant/harness/testenv"
 )
 
-// apart starts doublegrant in namespaces of its own, after the shell commands before. If these leave a process in the background ($!), it
-// is killed at the end. The test is skipped where namespaces cannot be made.
+// apart starts doublegrant in namespaces of its own, after the shell commands before. It kills the background process
+// that these may leave ($!). It skips the test where namespaces cannot be made.
 func apart(t *testing.T, namespaces, before string, args ...string) process {
 	t.Helper()
 	if out, err := exec.Command("unshare", namespaces, "true").CombinedOutput(); err != nil {
-		testenv.LeftOut(t, "tests in namespaces of their own", fmt.Sprintf("run them as root (unshare %s: %v: %s)", namespaces, err, bytes.TrimSpace(out)))
+		testenv.LeftOut(t, "tests in namespaces of their own",
+			fmt.Sprintf("run them as root (unshare %s: %v: %s)", namespaces, err, bytes.TrimSpace(out)))
 	}
 	shell := before + ` && { "$0" "$@"; code=$?; [ -z "$!" ] || kill $!; exit $code; }`
-	return newPlace(t).withLibraries().startAs(exec.Command("unshare", append([]string{namespaces, "sh", "-c", shell, os.Args[0]}, args...)...))
+	return newPlace(t).withLibraries().startAs(exec.Command("unshare",
+		append([]string{namespaces, "sh", "-c", shell, os.Args[0]}, args...)...))
 }
 
-// somebodyAt returns somebody else's Redis at all addresses of a network of its own.
+// somebodyAt starts another Redis at all addresses of a network of its own.
 func somebodyAt(port string) string {
 	return `ip link set lo up && { redis-server --port ` + port + ` --bind 0.0.0.0 --save "" >/dev/null & } && ` +
 		`until redis-cli -p ` + port + ` ping >/dev/null 2>&1; do sleep 0.05; done`
@@ -36,16 +38,19 @@ func somebodyAt(port string) string {
 func TestLongARunLivesBesideARedisAtAllAddresses(t *testing.T) {
 	testenv.NeedLong(t)
 	t.Parallel()
-	p := apart(t, "-n", somebodyAt("6379"), "run", "sequence/incr", "--nemesis", "kill-primary", "--duration", "1s", "--clients", "20", "--rate", "500")
+	p := apart(t, "-n", somebodyAt("6379"), "run", "sequence/incr", "--nemesis", "kill-primary", "--duration", "1s",
+		"--clients", "20", "--rate", "500")
 	require.Zero(t, p.exitCode(), p.output)
 	require.Contains(t, p.output.String(), "failover  kill-primary, r1 to r")
 
 	p = apart(t, "-n", somebodyAt("6379"), "doctor")
 	require.Zero(t, p.exitCode(), p.output)
-	require.Contains(t, p.output.String(), "warn loopback       another program listens at all addresses on Redis's own ports: nodes listen on port 7379 instead\n")
+	require.Contains(t, p.output.String(),
+		"warn loopback       another program listens at all addresses on Redis's own ports: nodes listen on port "+
+			"7379 instead\n")
 }
 
-// What is wrong with a machine is told by a run, in one line and before anything is written, and by doctor.
+// A run reports a problem of the machine in one line, before it writes anything. Doctor reports it as well.
 func TestAMachineThatCannotRunSaysWhy(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct{ namespaces, before, run, doctor string }{
@@ -82,7 +87,7 @@ func TestARedisThatNeverTellsItsVersionIsNamed(t *testing.T) {
 	require.Regexp(t, "(?m)^BAD  redis-server   .*does not answer --version within 20s: ", out)
 }
 
-// A full disk ends a run early: it says what can be said of what was recorded, and why that is not more.
+// A full disk ends a run early. The run judges what was recorded, and says why it is not more.
 func TestARunOnAFullDiskExitsByItsVerdict(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

@@ -19,7 +19,8 @@ import (
 	"github.com/doublegrant/doublegrant/harness/workqueue"
 )
 
-// examples lists the ready examples of shards and the manifests for Kubernetes, and how often each starts doublegrant with which command.
+// examples lists the examples for shards and the Kubernetes manifests, with how often each starts which command of
+// doublegrant.
 var examples = map[string]map[string]int{
 	"suite/examples/github.yaml": {"suite": 1, "merge": 1},
 	"suite/examples/gitlab.yaml": {"suite": 1, "merge": 1},
@@ -51,8 +52,8 @@ func exampleOf(t *testing.T, name string) (all []map[string]any) {
 	}
 }
 
-// commandsIn lists the command lines of doublegrant in a document, each in words: lines of a shell, and the args of a container of
-// doublegrant's image.
+// commandsIn lists the command lines of doublegrant in a document, split into words. They are in shell lines, and in
+// the args of containers of doublegrant's image.
 func commandsIn(node any) (all [][]string) {
 	switch n := node.(type) {
 	case string:
@@ -99,7 +100,7 @@ func TestCommandsOfExamplesExist(t *testing.T) {
 	}
 }
 
-// nameOfCommand returns the name of the command that words start, and checks that there is one which knows the flags among them.
+// nameOfCommand returns the name of the command in words, and checks that the command and its flags exist.
 func nameOfCommand(t *testing.T, example string, words []string) string {
 	t.Helper()
 	root := (&app{}).root()
@@ -111,7 +112,7 @@ func nameOfCommand(t *testing.T, example string, words []string) string {
 	return words[0]
 }
 
-// at returns what a document has below the keys.
+// at returns the part of a document below the keys.
 func at(t *testing.T, node any, keys ...string) any {
 	t.Helper()
 	for _, key := range keys {
@@ -123,10 +124,11 @@ func at(t *testing.T, node any, keys ...string) any {
 	return node
 }
 
-// TestExamplesHaveAsManyJobsAsShards reads the numbers that have to agree.
+// TestExamplesHaveAsManyJobsAsShards checks that the numbers of jobs and of shards agree.
 func TestExamplesHaveAsManyJobsAsShards(t *testing.T) {
 	github := exampleOf(t, "suite/examples/github.yaml")[0]
-	require.Equal(t, []any{1, 2, 3, 4}, at(t, github, "jobs", "shards", "strategy", "matrix", "shard"), "shards count from 1")
+	require.Equal(t, []any{1, 2, 3, 4}, at(t, github, "jobs", "shards", "strategy", "matrix", "shard"),
+		"shards count from 1")
 	require.Equal(t, false, at(t, github, "jobs", "shards", "strategy", "fail-fast"))
 	shard := commandsIn(at(t, github, "jobs", "shards"))[0]
 	require.Contains(t, strings.Join(shard, " "), "--shard ${{ matrix.shard }}/${{ strategy.job-total }}")
@@ -150,7 +152,7 @@ func bytesOf(t *testing.T, amount any) int64 {
 	return n * unit
 }
 
-// TestResultsHaveRoomInPods: as many bytes as the packages that make and move results allow.
+// TestResultsHaveRoomInPods checks that pods have as much space as the packages that make and move results allow.
 func TestResultsHaveRoomInPods(t *testing.T) {
 	const gib = 1 << 30
 	for name, needs := range map[string]struct{ memory, tmp int64 }{

@@ -31,10 +31,14 @@ func (a *app) exploreCommand() *cobra.Command {
 
 		Use:   "explore [VARIANT | -- COMMAND]",
 		Short: "go through every interleaving of a few clients, and print the smallest that breaks the variant",
-		Long: "Runs a few clients against a real Redis, one command at a time, through every order of their commands, and\n" +
-			"through every place where one of them can crash, the leases can end, or a replica that has not heard everything\n" +
-			"can be promoted. Exit code 0: all were run and none breaks it; 1: some do, the smallest are printed; 2: the\n" +
-			"limit was reached first, or schedules were drawn at random (--random, or 5 clients and more) and none broke it.",
+		Long: "Runs a few clients against a real Redis, one command at a time, through every order of their " +
+			"commands, and\n" +
+			"through every place where one of them can crash, the leases can end, or a replica that has not heard " +
+			"everything\n" +
+			"can be promoted. Exit code 0: all were run and none breaks it; 1: some do, the smallest are printed; 2: " +
+			"the\n" +
+			"limit was reached first, or schedules were drawn at random (--random, or 5 clients and more) and none " +
+			"broke it.",
 		Example: "  doublegrant explore dedup/get-set\n" +
 			"  doublegrant explore lock/set-nx-px --failovers 1 --crashes 0 --expiries 0\n" +
 			"  doublegrant explore lock/watch-multi --clients 8 --random 5000\n" +
@@ -47,7 +51,8 @@ func (a *app) exploreCommand() *cobra.Command {
 				if pieces != (pieceFlags{}) {
 					return usage("--save, --resume and --workers are of a search: leave them out of a replay")
 				}
-				if all || a.flags.script.file+a.flags.client.line+a.flags.client.connect != "" && !interleave.IsRecipe(replay.from) {
+				if all || a.flags.script.file+a.flags.client.line+a.flags.client.connect != "" &&
+					!interleave.IsRecipe(replay.from) {
 					return usage("a replay takes what it needs from its file: leave --script, --client and --all out")
 				}
 				return a.replay(cmd, replay, args)
@@ -56,12 +61,15 @@ func (a *app) exploreCommand() *cobra.Command {
 		},
 	}
 	a.searchFlags(cmd, &s)
-	cmd.Flags().StringVar(&a.flags.situation, "situation", "", "print, step by step, the shortest schedule that met this situation, such as \"release after the lease\"")
+	cmd.Flags().StringVar(&a.flags.situation, "situation", "",
+		"print, step by step, the shortest schedule that met this situation, such as \"release after the lease\"")
 	a.scriptFlags(cmd)
 	a.placeFlags(cmd)
 	f := cmd.Flags()
-	f.BoolVar(&all, "all", false, "the whole catalogue, sequences under every regime; exit code 0 if all is as documented")
-	f.StringVar(&replay.from, "replay", "", "run a counterexample again, from its file or its word (dg1-...); exit code 1 if it is the same each time")
+	f.BoolVar(&all, "all", false, "the whole catalogue, sequences under every regime; exit code 0 if all is as "+
+		"documented")
+	f.StringVar(&replay.from, "replay", "",
+		"run a counterexample again, from its file or its word (dg1-...); exit code 1 if it is the same each time")
 	f.IntVar(&replay.times, "times", 1, "how often to replay")
 	pieces.add(cmd)
 	return a.groupFlags(cmd, ofSearches)
@@ -73,20 +81,28 @@ func (a *app) searchFlags(cmd *cobra.Command, s *plan.Search) {
 		f.IntVar(b.N, b.Flag, b.Default, b.Help)
 	}
 	f.DurationVar(&s.Skew, "skew", 0, "how far the last client's clock is ahead of the others'")
-	f.DurationVar(&s.TTL, "ttl", 0, "lease of a lock or window of a message filter (default: the variant's; of your own lock 10.5s, of your own filter 20.5s)")
-	f.StringVar(&s.Regime, "regime", "", "what callers of a sequence propose: see doublegrant list (default, and all: each regime, one after the other)")
+	f.DurationVar(&s.TTL, "ttl", 0, "lease of a lock or window of a message filter (default: the variant's; of your "+
+		"own lock 10.5s, of your own filter 20.5s)")
+	f.StringVar(&s.Regime, "regime", "",
+		"what callers of a sequence propose: see doublegrant list (default, and all: each regime, one after the other)")
 	f.IntVar(&s.MaxSchedules, "max-schedules", 0, "end after so many schedules (default: no limit)")
 	f.DurationVar(&s.For, "for", plan.DefaultFor, "end after so long; 0: no limit")
 	f.BoolVar(&s.First, "first", false, "end at the first counterexample, which need not be the smallest")
-	f.IntVar(&s.Random, "random", 0, "run so many schedules drawn at random, not every one (default: with 5 clients or more as many as --for has time for)")
-	f.StringVar(&s.Strategy, "strategy", "", "how --random draws them: "+strings.Join(explore.Strategies(), " or ")+" (default: "+explore.Strategies()[0]+")")
-	f.IntVar(&s.Depth, "depth", 0, "how many steps must come in the right order for the bugs that --random looks for, 1 to 10 (default: 3)")
+	f.IntVar(&s.Random, "random", 0, "run so many schedules drawn at random, not every one (default: with 5 clients "+
+		"or more as many as --for has time for)")
+	f.StringVar(&s.Strategy, "strategy", "",
+		"how --random draws them: "+strings.Join(explore.Strategies(), " or ")+" (default: "+explore.Strategies()[0]+
+			")")
+	f.IntVar(&s.Depth, "depth", 0, "how many steps must come in the right order for the bugs that --random looks "+
+		"for, 1 to 10 (default: 3)")
 	f.Uint64Var(&s.Seed, "seed", 0, "of every random choice (default: chosen and reported)")
-	f.BoolVar(&s.Twice, "twice", false, "run some schedules twice first, and stop there if a client does not do the same")
-	f.BoolVar(&s.Unpruned, "unpruned", false, "run schedules that differ only in the order of independent commands, too")
+	f.BoolVar(&s.Twice, "twice", false, "run some schedules twice first, and stop there if a client does not do the "+
+		"same")
+	f.BoolVar(&s.Unpruned, "unpruned", false,
+		"run schedules that differ only in the order of independent commands, too")
 }
 
-// faultFlags lists the flags that bound what may go wrong in a schedule.
+// faultFlags lists the flags that bound the faults in a schedule.
 func faultFlags() (names []string) {
 	for _, b := range new(interleave.Bounds).Fields()[1:] { // without clients
 		names = append(names, b.Flag)
@@ -94,56 +110,59 @@ func faultFlags() (names []string) {
 	return names
 }
 
-// explore searches and prints what was found.
+// explore makes the searches of the command line and prints their results.
 func (a *app) explore(cmd *cobra.Command, s plan.Search, all bool, pieces *pieceFlags, args []string) error {
 	if err := pieces.check(cmd, all, args); err != nil {
 		return err
 	}
-	var asked searches
+	var requested searches
 	var how searchHow
 	var err error
 	if pieces.resume == "" {
-		asked, err = a.searches(cmd, s, all, args)
+		requested, err = a.searches(cmd, s, all, args)
 	} else if err = checkLimits(cmd); err == nil {
 		s, how.from, err = pieces.resumed(s)
-		asked.all = []plan.Search{s}
+		requested.all = []plan.Search{s}
 	}
 	if err != nil {
 		return err
 	}
-	if how.save = pieces.save; how.save != "" && len(asked.all) > 1 {
-		return usage("--save is of one search, and %s has one for each regime: name it by --regime", asked.all[0].Variant)
+	if how.save = pieces.save; how.save != "" && len(requested.all) > 1 {
+		return usage("--save is of one search, and %s has one for each regime: name it by --regime",
+			requested.all[0].Variant)
 	}
 	if pieces.workers == 0 {
-		return a.makeSearches(cmd.Context(), asked, how)
+		return a.makeSearches(cmd.Context(), requested, how)
 	}
 	work := &coordinate.Work{}
-	return a.byOwnWorkers(cmd.Context(), pieces.workers, workqueue.DefaultLease, work, func(ctx context.Context, q workqueue.Queue) error {
-		return a.searchBy(ctx, q, work, asked, how)
-	})
+	return a.runLocally(cmd.Context(), pieces.workers, workqueue.DefaultLease, work,
+		func(ctx context.Context, q workqueue.Queue) error {
+			return a.searchBy(ctx, q, work, requested, how)
+		})
 }
 
-// searches are those that a command line asks for: one, one for each regime of a sequence, or those of the whole catalogue.
+// searches are the searches of a command line: one, one for each regime of a sequence, or the whole catalogue.
 type searches struct {
 	all       []plan.Search
 	catalogue bool
 }
 
-// searchHow says where searches are made, and kept.
+// searchHow says where searches run, and where they are saved.
 type searchHow struct {
 	save   string
-	from   *results.Saved                            // nil: it begins
-	pieces func(plan.Search, string) *explore.Pieces // nil: this process makes them, whole
-	ready  func(dir string) error                    // called with the results folder of a search that is made alone; may be nil
-	ended  func() bool                               // reports that pieces are done nowhere any more; may be nil
+	from   *results.Saved                            // search to resume; nil: begin anew
+	pieces func(plan.Search, string) *explore.Pieces // nil: this process runs each search as a whole
+	ready  func(dir string) error                    // called with the results folder of a single search; may be nil
+	ended  func() bool                               // reports whether all workers are gone; may be nil
 }
 
 // searchBy makes searches by the workers of a queue.
-func (a *app) searchBy(ctx context.Context, q workqueue.Queue, work *coordinate.Work, asked searches, how searchHow) error {
-	var lost atomic.Pointer[error] // why pieces are done nowhere any more
+func (a *app) searchBy(ctx context.Context, q workqueue.Queue, work *coordinate.Work, requested searches,
+	how searchHow) error {
+	var lost atomic.Pointer[error] // why all workers are gone
 	how.pieces = coordinate.Pieces(q, version(), work, func(err error) { lost.Store(&err) })
 	how.ended = func() bool { return lost.Load() != nil }
-	if err := a.makeSearches(ctx, asked, how); err != nil {
+	if err := a.makeSearches(ctx, requested, how); err != nil {
 		return err
 	}
 	if err := lost.Load(); err != nil {
@@ -152,18 +171,18 @@ func (a *app) searchBy(ctx context.Context, q workqueue.Queue, work *coordinate.
 	return nil
 }
 
-// makeSearches makes searches and prints what was found.
-func (a *app) makeSearches(ctx context.Context, asked searches, how searchHow) error {
+// makeSearches makes searches and prints their results.
+func (a *app) makeSearches(ctx context.Context, requested searches, how searchHow) error {
 	switch {
-	case asked.catalogue:
-		return a.exploreAll(ctx, asked.all)
-	case len(asked.all) > 1:
-		return a.exploreRegimes(ctx, asked.all, how)
+	case requested.catalogue:
+		return a.exploreAll(ctx, requested.all)
+	case len(requested.all) > 1:
+		return a.exploreRegimes(ctx, requested.all, how)
 	}
-	return a.exploreOne(ctx, asked.all[0], how)
+	return a.exploreOne(ctx, requested.all[0], how)
 }
 
-// checkLimits refuses values of flags that no search can have.
+// checkLimits refuses flag values that no search can have.
 func checkLimits(cmd *cobra.Command) error {
 	if err := noZeros(cmd, "clients", "ttl", "random", "depth"); err != nil {
 		return err
@@ -171,13 +190,13 @@ func checkLimits(cmd *cobra.Command) error {
 	return noNegatives(cmd, append(faultFlags(), "max-schedules", "for", "ttl")...)
 }
 
-// searches reads which searches a command line asks for.
-func (a *app) searches(cmd *cobra.Command, s plan.Search, all bool, args []string) (asked searches, err error) {
+// searches returns the searches of a command line.
+func (a *app) searches(cmd *cobra.Command, s plan.Search, all bool, args []string) (requested searches, err error) {
 	if err := checkLimits(cmd); err != nil {
-		return asked, err
+		return requested, err
 	}
 	if cmd.Flags().Changed("times") {
-		return asked, usage("--times is about a --replay: name its file, or leave --times out")
+		return requested, usage("--times is about a --replay: name its file, or leave --times out")
 	}
 	if s.Regime == everyRegimeFlag {
 		s.Regime = ""
@@ -188,7 +207,7 @@ func (a *app) searches(cmd *cobra.Command, s plan.Search, all bool, args []strin
 		err = a.checkSearches(s, all, len(variants))
 	}
 	if err != nil {
-		return asked, err
+		return requested, err
 	}
 	if all {
 		return searches{s.Catalogue(), true}, nil
@@ -204,11 +223,13 @@ func (a *app) checkSearches(s plan.Search, all bool, variants int) error {
 	case all && (s.Regime != "" || s.TTL != 0):
 		return usage("--all takes every regime, and each variant's own lease: leave --regime and --ttl out")
 	case all && (s.Random != 0 || s.Clients > interleave.MaxExhaustive):
-		return usage("--all runs every schedule, of %d clients at most: name one variant for schedules at random", interleave.MaxExhaustive)
+		return usage("--all runs every schedule, of %d clients at most: name one variant for schedules at random",
+			interleave.MaxExhaustive)
 	case a.flags.situation != "" && !slices.Contains(harness.AllSituations(), harness.SituationName(a.flags.situation)):
 		return noSituation(a.flags.situation, harness.AllSituations())
 	case a.flags.situation != "" && (all || a.json || a.markdown):
-		return usage("--situation prints steps of one search: leave --all, -o json and -o markdown out (the JSON has them of every situation)")
+		return usage("--situation prints steps of one search: leave --all, -o json and -o markdown out (the JSON has " +
+			"them of every situation)")
 	case all && a.markdown:
 		return usage("-o markdown is the text of one search: name a variant instead of --all")
 	case all && variants > 0:
@@ -219,7 +240,7 @@ func (a *app) checkSearches(s plan.Search, all bool, variants int) error {
 	return nil
 }
 
-// exploreOne makes one search, which may go on from a file, and prints it.
+// exploreOne makes or resumes one search, and prints it.
 func (a *app) exploreOne(ctx context.Context, s plan.Search, how searchHow) error {
 	o := a.options()
 	o.Save, o.Resume, o.Pieces = how.save, how.from, how.pieces
@@ -228,22 +249,22 @@ func (a *app) exploreOne(ctx context.Context, s plan.Search, how searchHow) erro
 	out, err := results.Explore(ctx, s, o)
 	stop()
 	if err != nil {
-		if out.Exploration.Name != "" && how.ready == nil { // it cannot be kept, and another search would find it again
+		if out.Exploration.Name != "" && how.ready == nil { // it cannot be saved, and a new search would find it again
 			err = errors.Join(err, a.showExploration(out.Exploration))
 		}
 		return err
 	}
-	if how.ready != nil && ctx.Err() == nil && !how.ended() { // otherwise the same command goes on
+	if how.ready != nil && ctx.Err() == nil && !how.ended() { // otherwise the same command resumes it
 		err = how.ready(out.Dir)
 	}
 	if err := errors.Join(err, a.showExploration(out.Exploration)); err != nil {
 		return err
 	}
-	a.tellSaved(how.save)
+	a.printSaved(how.save)
 	return nil
 }
 
-// showExploration prints one search, for people or programs, and sets the exit code by its verdict.
+// showExploration prints one search, as text or JSON, and sets the exit code by its verdict.
 func (a *app) showExploration(e reports.Exploration) error {
 	a.code = verdictCode(e.Verdict())
 	switch {
@@ -255,7 +276,7 @@ func (a *app) showExploration(e reports.Exploration) error {
 	return a.printExploration(e)
 }
 
-// printExploration prints one search for people.
+// printExploration prints one search as text.
 func (a *app) printExploration(e reports.Exploration) error {
 	if err := reports.ExplorationText(a.out, e); err != nil {
 		return err
@@ -270,21 +291,23 @@ func (a *app) printExploration(e reports.Exploration) error {
 	return nil
 }
 
-// everyRegimeFlag is the value of --regime for each regime in turn, which is also the default.
+// everyRegimeFlag is the value of --regime for each regime in turn, which is the default.
 const everyRegimeFlag = "all"
 
-// explainLost explains that a lost message is not a message delivered twice, and how to leave crashes out; or that one is accepted, and how
-// to ask for it.
+// explainLost explains what a lost message is, and how to leave out crashes. If the search accepts lost messages, it
+// says how to search for them.
 func (a *app) explainLost(e reports.Exploration) {
 	switch lost := e.Labels[plan.AcceptsLabel]; {
 	case lost != "":
 		a.println("accepted: %s; --crashes 1 looks for it", lost)
-	case slices.ContainsFunc(e.Result.Found, func(c interleave.Counterexample) bool { return c.Anomaly.Class == harness.LostMessage }):
-		a.println("lost-message: nobody delivers the message, because its worker crashed between claim and delivery; --crashes 0 leaves crashes out")
+	case slices.ContainsFunc(e.Result.Found,
+		func(c interleave.Counterexample) bool { return c.Anomaly.Class == harness.LostMessage }):
+		a.println("lost-message: nobody delivers the message, because its worker crashed between claim and delivery; " +
+			"--crashes 0 leaves crashes out")
 	}
 }
 
-// showSituation prints the shortest schedule that met the situation asked for.
+// showSituation prints the shortest schedule that met the requested situation.
 func (a *app) showSituation(r interleave.Result) error {
 	if a.flags.situation == "" {
 		return nil
@@ -300,21 +323,21 @@ func (a *app) showSituation(r interleave.Result) error {
 	return noSituation(a.flags.situation, met)
 }
 
-// noSituation says that no situation has that name, and which there are.
+// noSituation returns an error that lists the existing situations.
 func noSituation(name string, there []harness.SituationName) error {
-	known := make([]string, len(there))
+	names := make([]string, len(there))
 	for i, s := range there {
-		known[i] = string(s)
+		names[i] = string(s)
 	}
-	if meant := suggest.Question("", name, known); meant != "" {
+	if meant := suggest.Question("", name, names); meant != "" {
 		return usage("--situation: there is no %q here: %s", name, meant)
 	}
-	return usage("--situation: there is no %q here: choose one of %s", name, strings.Join(known, "; "))
+	return usage("--situation: there is no %q here: choose one of %s", name, strings.Join(names, "; "))
 }
 
-// setBounds turns the values of flags into what they mean to a search. What is not given stays 0, so that a variant may have a default of its
-// own. Of what gets lost, all have their defaults if no flag is given, and
-// otherwise those that are not given mean never.
+// setBounds translates the values of flags into bounds of a search. A flag that was not given stays 0, so that a
+// variant's own default applies. An exception are flags of lost answers and commands: if one of them was given, the
+// others mean never.
 func setBounds(cmd *cobra.Command, b *interleave.Bounds) {
 	given := func(f interleave.Bound) bool { return cmd.Flags().Changed(f.Flag) }
 	apart := slices.ContainsFunc(b.Fields(), func(f interleave.Bound) bool { return f.Apart && given(f) })

@@ -16,12 +16,12 @@ import (
 	"github.com/doublegrant/doublegrant/reports"
 )
 
-// exploreAll makes several searches and prints a table. The exit code is 0 if each found what is documented.
+// exploreAll makes several searches and prints a table. The exit code is 0 if all found what is documented.
 func (a *app) exploreAll(ctx context.Context, searches []plan.Search) error {
 	for _, err := range plan.Missing() {
 		fmt.Fprintf(a.err, "left out: %s\n", message(err))
 	}
-	for _, s := range searches { // refuse all before one is made
+	for _, s := range searches { // refuse all before making one
 		if err := s.Check(); err != nil {
 			return err
 		}
@@ -48,7 +48,8 @@ func (a *app) exploreAll(ctx context.Context, searches []plan.Search) error {
 }
 
 // searchAll makes several searches, one after the other.
-func (a *app) searchAll(ctx context.Context, searches []plan.Search) (outs []results.Searched, rows []reports.Row, err error) {
+func (a *app) searchAll(ctx context.Context, searches []plan.Search) (outs []results.Searched, rows []reports.Row,
+	err error) {
 	for i, s := range searches {
 		fmt.Fprintf(a.err, "[%d/%d] %s\n", i+1, len(searches), strings.TrimSuffix(s.Variant+", "+s.Under(), ", "))
 		a.err.beginStage(perSearch)
@@ -58,19 +59,20 @@ func (a *app) searchAll(ctx context.Context, searches []plan.Search) (outs []res
 		}
 		outs = append(outs, out)
 		row := out.Exploration.Row(filepath.Join(filepath.Base(out.Dir), reports.ReportFile))
-		row.Regime = strings.TrimSuffix("every interleaving, "+s.Under(), ", ") // one variant may be searched under several conditions
+		// one variant may be searched under several conditions
+		row.Regime = strings.TrimSuffix("every interleaving, "+s.Under(), ", ")
 		rows = append(rows, row)
 	}
 	return outs, rows, nil
 }
 
-// search makes one of several searches. If it does not find what is documented, the exit code is 1.
+// search makes one of several searches. The exit code becomes 1 if the result is not as documented.
 func (a *app) search(ctx context.Context, s plan.Search) (results.Searched, error) {
 	out, err := results.Explore(ctx, s, a.options())
 	if err = orInterrupted(ctx, err); err != nil {
 		return out, fmt.Errorf("explore %s: %w", s.Variant, err)
 	}
-	if !out.Exploration.Met && !s.Own() { // nothing is documented of it
+	if !out.Exploration.Met && !s.Own() { // a user's algorithm has no documentation
 		a.code = ExitInvalid
 	}
 	return out, nil
@@ -83,8 +85,10 @@ func (a *app) searchTable(outs []results.Searched) error {
 	schedules := 0
 	for _, out := range outs {
 		e, r := out.Exploration, out.Exploration.Result
-		t.Add(e.Variant, orDash(out.Search.Under()), e.Verdict().String(), orDash(classSteps(e)), yes(e.Met, e.Verdict()),
-			units.Count(int64(r.Schedules)), units.Count(int64(r.Pruned)), orDash(untilFirst(r)), rounded(r.Elapsed).String())
+		t.Add(e.Variant, orDash(out.Search.Under()), e.Verdict().String(), orDash(classSteps(e)),
+			metCell(e.Met, e.Verdict()),
+			units.Count(int64(r.Schedules)), units.Count(int64(r.Pruned)), orDash(untilFirst(r)),
+			rounded(r.Elapsed).String())
 		total, schedules = total+r.Elapsed, schedules+r.Schedules+r.Pruned
 	}
 	if err := a.write(&t); err != nil {
@@ -94,7 +98,7 @@ func (a *app) searchTable(outs []results.Searched) error {
 	return nil
 }
 
-// untilFirst returns the time to the first counterexample. It is empty if there is none.
+// untilFirst returns the time to the first counterexample; empty if there is none.
 func untilFirst(r interleave.Result) string {
 	if len(r.Found) == 0 {
 		return ""
@@ -102,7 +106,7 @@ func untilFirst(r interleave.Result) string {
 	return rounded(r.First).String()
 }
 
-// classSteps names the classes of a search's counterexamples, each with its steps.
+// classSteps lists the classes of a search's counterexamples with their numbers of steps.
 func classSteps(e reports.Exploration) string {
 	var all []string
 	for _, c := range e.Result.Found {

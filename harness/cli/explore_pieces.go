@@ -12,7 +12,7 @@ import (
 	"github.com/doublegrant/doublegrant/harness/results"
 )
 
-// pieceFlags holds the flags of a search that is kept in a file or shared out.
+// pieceFlags hold the flags of a search that is saved or divided.
 type pieceFlags struct {
 	save, resume string
 	workers      int
@@ -21,12 +21,15 @@ type pieceFlags struct {
 func (p *pieceFlags) add(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringVar(&p.save, "save", "", "if the search ends early, write the work that is left to this file, for --resume")
-	f.StringVar(&p.resume, "resume", "", "go on with the search in this file, and save it there again (or where --save says)")
-	f.IntVar(&p.workers, "workers", 0, "make the search in pieces, by so many workers of this process, 1 to 8, as coordinate explore does (default: in one piece)")
+	f.StringVar(&p.resume, "resume", "",
+		"go on with the search in this file, and save it there again (or where --save says)")
+	f.IntVar(&p.workers, "workers", 0, "make the search in pieces, by so many workers of this process, 1 to 8, as "+
+		"coordinate explore does (default: in one piece)")
 }
 
-// besideResume lists the flags that may stand beside --resume: all else is in the file.
-var besideResume = []string{"resume", "save", "workers", "for", "max-schedules", "situation", "results", "redis-server", "output", "color", "no-color"}
+// besideResume lists the flags that may be given with --resume. The file has everything else.
+var besideResume = []string{"resume", "save", "workers", "for", "max-schedules", "situation", "results", "redis-server",
+	"output", "color", "no-color"}
 
 // check refuses flags that do not go together.
 func (p *pieceFlags) check(cmd *cobra.Command, all bool, args []string) error {
@@ -49,13 +52,14 @@ func (p *pieceFlags) check(cmd *cobra.Command, all bool, args []string) error {
 		}
 	})
 	if other != "" {
-		return usage("--resume takes the search from its file, but for its limits (--for, --max-schedules): leave --%s out", other)
+		return usage("--resume takes the search from its file, but for its limits (--for, --max-schedules): leave "+
+			"--%s out", other)
 	}
 	return nil
 }
 
-// resumed returns the search of the file that --resume names, with the limits of the flags. It sets the fields save and workers of p, where
-// flags left them out, to go on as the search was begun.
+// resumed returns the search in the file of --resume, with the limits of the flags. It sets p.save and p.workers, if
+// they were not given, to continue the search as it began.
 func (p *pieceFlags) resumed(limits plan.Search) (s plan.Search, from *results.Saved, err error) {
 	saved, err := results.ReadSearch(p.resume)
 	if err != nil {
@@ -73,14 +77,14 @@ func (p *pieceFlags) resumed(limits plan.Search) (s plan.Search, from *results.S
 	return s, &saved, nil
 }
 
-// tellSaved says how a search that ended early goes on.
-func (a *app) tellSaved(path string) {
+// printSaved prints how to resume a search that ended early.
+func (a *app) printSaved(path string) {
 	if path == "" || a.json || a.markdown {
 		return
 	}
 	saved, err := results.ReadSearch(path)
 	switch {
-	case err != nil: // the search has failed to write it, and said so
+	case err != nil: // the search itself has reported that it could not be saved
 	case saved.Checkpoint.Done():
 		a.println("saved: %s; no work is left", path)
 	default:

@@ -17,7 +17,7 @@ import (
 	"github.com/doublegrant/doublegrant/harness/testenv"
 )
 
-// cameTo returns all of a search's result but times and texts that name the machine's folders.
+// cameTo returns a search's result without times and texts that name the machine's folders.
 func cameTo(t *testing.T, text string) (res interleave.Result) {
 	t.Helper()
 	var d struct {
@@ -45,8 +45,8 @@ func TestLongASavedSearchGoesOnToTheSame(t *testing.T) {
 	}
 }
 
-// goesOn makes a search whole, and again in parts, one of which is killed. Both come to the same. The first two parts end by the given
-// limits.
+// goesOn runs a search whole, and again in parts, of which one is killed. Both have to give the same result. The given
+// limits end the first two parts.
 func goesOn(t *testing.T, line, first, then string) {
 	t.Helper()
 	p, search := newPlace(t), strings.Fields(line)
@@ -68,7 +68,8 @@ func goesOn(t *testing.T, line, first, then string) {
 	killed.awaitServers(0)
 	after, err := results.ReadSearch(saved)
 	require.NoError(t, err)
-	require.GreaterOrEqual(t, after.Checkpoint.Schedules(), before.Checkpoint.Schedules(), "nothing that was written is lost")
+	require.GreaterOrEqual(t, after.Checkpoint.Schedules(), before.Checkpoint.Schedules(),
+		"nothing that was written is lost")
 
 	resumed, errs, _ := p.command("explore", "--resume", "saved", "-o", "json")
 	require.Equal(t, cameTo(t, whole), cameTo(t, resumed), errs)
@@ -86,32 +87,36 @@ func TestLongWorkersComeToTheSameAsOne(t *testing.T) {
 	testenv.NeedLong(t)
 	t.Parallel()
 	const least = 10000
-	search := []string{"explore", "lock/getset-deadline", "--clients", "2", "--crashes", "0", "--lost-answers", "1", "--unpruned", "-o", "json"}
+	search := []string{"explore", "lock/getset-deadline", "--clients", "2", "--crashes", "0", "--lost-answers", "1",
+		"--unpruned", "-o", "json"}
 	here := newPlace(t)
 	plain, errs, _ := here.command(search...)
 	one, errs1, _ := here.command(append(search, "--workers", "1")...)
-	require.Equal(t, cameTo(t, plain), cameTo(t, one), "where no states are compared the counts are those of a search that is not in pieces: %s%s", errs, errs1)
+	require.Equal(t, cameTo(t, plain), cameTo(t, one),
+		"where no states are compared the counts are those of a search that is not in pieces: %s%s", errs, errs1)
 	require.Greater(t, cameTo(t, one).Schedules, least, "or it was one piece or two")
 	two, errs, _ := here.command(append(search, "--workers", "2")...)
 	require.Equal(t, cameTo(t, one), cameTo(t, two), errs)
 }
 
-// However many workers there are, a search of a script comes to the same, and so does one of a program outside, which each worker starts
+// A search gives the same result with any number of workers, for a script and for an adapter, which each worker starts
 // anew.
 func TestWorkersComeToTheSameOfYourOwn(t *testing.T) {
 	t.Parallel()
-	sameByWorkers(t, "explore -o json --script take.lua --as lock --release give.lua --args {owner} --args {ttl_ms} --lost-answers 1",
+	sameByWorkers(t, "explore -o json --script take.lua --as lock --release give.lua --args {owner} --args {ttl_ms} "+
+		"--lost-answers 1",
 		cli.ExitInvalid, 2000)
 }
 
 func TestLongWorkersComeToTheSameOfAProgram(t *testing.T) {
 	testenv.NeedLong(t)
 	pythonWithRedis(t)
-	sameByWorkers(t, "explore -o json --as lock --clients 2 --expiries 0 -- "+python+" "+filepath.Join(clients, "lock.py"), cli.ExitMet, 110)
+	sameByWorkers(t, "explore -o json --as lock --clients 2 --expiries 0 -- "+python+" "+
+		filepath.Join(clients, "lock.py"), cli.ExitMet, 110)
 }
 
-// sameByWorkers requires that one and two workers end a search with this code, and come to the same. It has more schedules than least, so that
-// it takes more than one piece.
+// sameByWorkers requires that one and two workers end a search with this code and the same result. The search has more
+// than least schedules, so that it takes more than one piece.
 func sameByWorkers(t *testing.T, search string, code, least int) {
 	t.Helper()
 	p := newPlace(t)

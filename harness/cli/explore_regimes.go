@@ -18,7 +18,7 @@ import (
 type everyRegime struct {
 	Kind    string                        `json:"kind"` // "explorations"
 	Variant string                        `json:"variant"`
-	Verdict harness.Verdict               `json:"verdict"` // the worst
+	Verdict harness.Verdict               `json:"verdict"` // the worst of all
 	Summary string                        `json:"summary"`
 	Regimes []reports.ExplorationDocument `json:"regimes"`
 }
@@ -42,7 +42,7 @@ func (a *app) exploreRegimes(ctx context.Context, searches []plan.Search, how se
 			return err
 		}
 		outs, verdicts = append(outs, out), append(verdicts, out.Exploration.Verdict())
-		if how.ended != nil && how.ended() { // nobody does the pieces of the next one either
+		if how.ended != nil && how.ended() { // the next search would have no workers either
 			break
 		}
 	}
@@ -50,7 +50,8 @@ func (a *app) exploreRegimes(ctx context.Context, searches []plan.Search, how se
 	worst := harness.Worst(verdicts...)
 	a.code = verdictCode(worst)
 	if a.json {
-		all := everyRegime{Kind: "explorations", Variant: outs[0].Exploration.Variant, Verdict: worst, Summary: regimesSentence(outs, worst)}
+		all := everyRegime{Kind: "explorations", Variant: outs[0].Exploration.Variant, Verdict: worst,
+			Summary: regimesSentence(outs, worst)}
 		for _, out := range outs {
 			all.Regimes = append(all.Regimes, reports.ExplorationDocumentOf(out.Exploration))
 		}
@@ -75,7 +76,8 @@ func (a *app) markdownRegimes(outs []results.Searched) error {
 	return nil
 }
 
-// printRegimes prints a line for each regime, the counterexamples of those that break the variant, and where the reports of the others are.
+// printRegimes prints a line for each regime, then the counterexamples of broken ones, then the paths of the other
+// reports.
 func (a *app) printRegimes(outs []results.Searched, worst harness.Verdict) error {
 	a.println("%s  %s", strings.ToUpper(worst.String()), regimesSentence(outs, worst))
 	var t texttable.Table

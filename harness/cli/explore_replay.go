@@ -11,7 +11,7 @@ import (
 	"github.com/doublegrant/doublegrant/workloads"
 )
 
-// replayFlags holds the flags of a replay.
+// replayFlags hold the flags of a replay.
 type replayFlags struct {
 	from  string // path of a file, or a recipe
 	times int
@@ -36,7 +36,8 @@ func (a *app) replay(cmd *cobra.Command, r replayFlags, args []string) error {
 			return err
 		}
 	}
-	out, err := results.Replay(cmd.Context(), results.Again{From: r.from, Variant: variant, Script: script, Client: client, Times: r.times}, a.options())
+	out, err := results.Replay(cmd.Context(),
+		results.Again{From: r.from, Variant: variant, Script: script, Client: client, Times: r.times}, a.options())
 	if errors.Is(err, explore.ErrDiverged) {
 		if a.code = a.failed(ExitUnknown, err); !a.json {
 			a.println("UNKNOWN  %s", message(err))
@@ -54,7 +55,8 @@ func (a *app) replay(cmd *cobra.Command, r replayFlags, args []string) error {
 		return reports.IssueMarkdown(a.out, out.Exploration)
 	}
 	c := out.Counterexample
-	a.println("INVALID  %s: %s in %d steps, the same %d of %d times\n", out.Variant, c.Anomaly.Class, c.Length(), r.times, r.times)
+	a.println("INVALID  %s: %s in %d steps, the same %d of %d times\n", out.Variant, c.Anomaly.Class, c.Length(),
+		r.times, r.times)
 	a.println("%s  %s", c.Text(), c.Anomaly.Note)
 	if again := out.Exploration.PassOn(c); again != "" {
 		a.println("  replay anywhere: %s", again)

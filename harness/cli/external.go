@@ -11,31 +11,34 @@ import (
 	"github.com/doublegrant/doublegrant/harness/plan"
 )
 
-// externalFlags holds the flags about a Redis that somebody else runs.
+// externalFlags hold the flags about an external Redis.
 type externalFlags struct {
 	url, urlFile  string
 	ca, cert, key string // files
 	confirmed     string
 }
 
-// names of the flags, but for --prefix, which is the plan's.
+// externalNames lists these flags. --prefix is a flag of the plan.
 var externalNames = []string{"redis", "redis-url-file", "redis-ca", "redis-cert", "redis-key", "i-may-load"}
 
-// externalFlags adds the flags about a Redis that somebody else runs.
+// externalFlags adds the flags about an external Redis.
 func (a *app) externalFlags(cmd *cobra.Command) {
 	f, e := cmd.Flags(), &a.flags.external
 	f.StringVar(&e.url, "redis", "",
-		"of --topology external: redis://USER:PASSWORD@HOST:PORT, or redis+sentinel://USER:PASSWORD@HOST:PORT,HOST:PORT/MASTER-NAME;\n"+
+		"of --topology external: redis://USER:PASSWORD@HOST:PORT, or "+
+			"redis+sentinel://USER:PASSWORD@HOST:PORT,HOST:PORT/MASTER-NAME;\n"+
 			"rediss for TLS (default: $"+plan.ExternalURL+", which keeps the password out of the list of processes)")
 	f.StringVar(&e.urlFile, "redis-url-file", "", "file with that URL, in place of --redis")
-	f.StringVar(&e.ca, "redis-ca", "", "file with the CA's certificates that the external Redis has to show one of (default: those of this machine)")
+	f.StringVar(&e.ca, "redis-ca", "", "file with the CA's certificates that the external Redis has to show one of "+
+		"(default: those of this machine)")
 	f.StringVar(&e.cert, "redis-cert", "", "file with our own certificate for it, with --redis-key")
 	f.StringVar(&e.key, "redis-key", "", "file with the key of --redis-cert")
-	f.StringVar(&e.confirmed, "i-may-load", "", "the hosts in that URL, HOST:PORT with commas between: without it nothing is sent to them")
+	f.StringVar(&e.confirmed, "i-may-load", "",
+		"the hosts in that URL, HOST:PORT with commas between: without it nothing is sent to them")
 }
 
-// readExternal reads where plans of topology external run. If none of plans is one, its flags are refused, and the environment is not
-// looked at.
+// readExternal reads the target of plans with topology external. If there are no such plans, it refuses these flags and
+// ignores the environment.
 func (a *app) readExternal(cmd *cobra.Command, plans ...plan.Plan) error {
 	if !slices.ContainsFunc(plans, func(p plan.Plan) bool { return p.Topology == plan.External }) {
 		for _, name := range externalNames {
@@ -46,9 +49,9 @@ func (a *app) readExternal(cmd *cobra.Command, plans ...plan.Plan) error {
 		return nil
 	}
 	e := a.flags.external
-	url, err := e.theURL()
+	url, err := e.redisURL()
 	if err != nil || url == "" {
-		return err // the plan says what is missing
+		return err // the plan reports a missing URL
 	}
 	target, err := external.Parse(url)
 	if err != nil {
@@ -72,8 +75,8 @@ func (a *app) readExternal(cmd *cobra.Command, plans ...plan.Plan) error {
 	return nil
 }
 
-// theURL returns the URL of the external Redis, empty if nobody gave one.
-func (e externalFlags) theURL() (string, error) {
+// redisURL returns the URL of the external Redis; empty if none was given.
+func (e externalFlags) redisURL() (string, error) {
 	switch {
 	case e.url != "" && e.urlFile != "":
 		return "", usage("--redis and --redis-url-file are two names of one Redis: leave one of them out")

@@ -18,12 +18,13 @@ import (
 	"github.com/doublegrant/doublegrant/harness/plan"
 )
 
-// leastRules are those that harness/cluster/external/README.md gives: what a run needs, and no more.
-const leastRules = "resetchannels ~doublegrant:* -@all +hello +auth +ping +select +@transaction +@string +@set +@hash +@list +@sortedset " +
+// leastRules are the ACL rules of harness/cluster/external/README.md: the minimum that a run needs.
+const leastRules = "resetchannels ~doublegrant:* -@all +hello +auth +ping +select +@transaction +@string +@set " +
+	"+@hash +@list +@sortedset " +
 	"+del +unlink +exists +expire +pexpire +persist +ttl +pttl +type +eval +evalsha +script|load +scan -@dangerous"
 
-// theirs starts a Redis of somebody else, with a key of theirs. It returns a place whose environment has its URL, and the flag that lets
-// load hit it.
+// theirs starts an external Redis that holds a key already. It returns a place whose environment has its URL, and the
+// flag that permits load on it.
 func theirs(t *testing.T, o attachedtest.Options) (d *attachedtest.Deployment, p place, may string) {
 	t.Helper()
 	d = attachedtest.Start(t, o)
@@ -58,7 +59,8 @@ func haveNone(t *testing.T, secrets []string, what string, texts ...string) {
 	}
 }
 
-// filesHaveNone searches for secrets in the names and the texts of all files of a folder, and returns how many there are.
+// filesHaveNone searches for secrets in the names and the texts of all files of a folder, and returns the number of
+// files.
 func filesHaveNone(t *testing.T, secrets []string, dir string) (files int) {
 	t.Helper()
 	require.NoError(t, filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
@@ -75,8 +77,8 @@ func filesHaveNone(t *testing.T, secrets []string, dir string) (files int) {
 	return files
 }
 
-// tellsNothing searches for secrets in what was printed, and in the results: in every file, and in the histories, which are packed. These
-// have to have events.
+// tellsNothing searches for secrets in the output and in all files of the results, including the packed histories.
+// These have to have events.
 func tellsNothing(t *testing.T, d *attachedtest.Deployment, p place, printed ...string) {
 	t.Helper()
 	all, events := secrets(d), 0
@@ -97,21 +99,24 @@ func tellsNothing(t *testing.T, d *attachedtest.Deployment, p place, printed ...
 	require.Positive(t, events)
 }
 
-// onlyTheBystanderIsLeft checks that a run removed its keys, and no others.
+// onlyTheBystanderIsLeft checks that a run removed its own keys and no others.
 func onlyTheBystanderIsLeft(t *testing.T, d *attachedtest.Deployment) {
 	t.Helper()
 	require.Equal(t, "stays", d.Admin[0].Get(t.Context(), "bystander").Val())
 	require.EqualValues(t, 1, d.Admin[0].DBSize(t.Context()).Val())
 }
 
-// TestARunOnARedisThatIsAlreadyThere reaches it with certificates, a password and no more rights than it needs, under a fault of our own
-// links, and again from the plan that it left.
+// TestARunOnARedisThatIsAlreadyThere connects with certificates, a password and minimal rights, under a fault of the
+// clients' links. It then repeats the run from its plan.
 func TestARunOnARedisThatIsAlreadyThere(t *testing.T) {
 	t.Parallel()
 	d, p, may := theirs(t, attachedtest.Options{Rules: leastRules, TLS: true})
-	files := []string{may, "--redis-ca", d.File("ca.pem"), "--redis-cert", d.File("client.pem"), "--redis-key", d.File("client.key")}
-	out, errs := p.ends(cli.ExitMet, append([]string{"run", "lock/set-nx-px", "--topology", "external", "--clients", "10", "--rate", "200",
-		"--pacing", "closed", "--ttl", "500ms", "--duration", "500ms", "--calm", "2s", "--with", "writes/sadd", "--nemesis", "latency",
+	files := []string{may, "--redis-ca", d.File("ca.pem"), "--redis-cert", d.File("client.pem"), "--redis-key",
+		d.File("client.key")}
+	out, errs := p.ends(cli.ExitMet, append([]string{"run", "lock/set-nx-px", "--topology", "external", "--clients",
+		"10", "--rate", "200",
+		"--pacing", "closed", "--ttl", "500ms", "--duration", "500ms", "--calm", "2s", "--with", "writes/sadd",
+		"--nemesis", "latency",
 		"--fault-for", "500ms"}, files...)...)
 	onlyTheBystanderIsLeft(t, d)
 	again, more := p.ends(cli.ExitMet, "check", "results/latest")
@@ -127,27 +132,31 @@ func TestARunOnARedisThatIsAlreadyThere(t *testing.T) {
 	p.ends(cli.ExitMet, append([]string{"run", "--plan", "results/latest"}, files...)...)
 }
 
-// TestABrokenVariantIsFoundOnARedisThatIsAlreadyThere, which is named by its Sentinels, in a file.
+// TestABrokenVariantIsFoundOnARedisThatIsAlreadyThere reaches Redis by its Sentinels, with the URL in a file.
 func TestABrokenVariantIsFoundOnARedisThatIsAlreadyThere(t *testing.T) {
 	t.Parallel()
 	d, p, may := theirs(t, attachedtest.Options{Rules: leastRules, Replicas: 1, Sentinels: 3})
 	p.env = append(p.env, plan.ExternalURL+"=")
 	url := newPlace(t).write("url", d.URL()+"\n")
-	out, errs := p.ends(cli.ExitInvalid, "run", "dedup/get-set", "--topology", "external", "--prefix", "doublegrant:mine:", "--clients", "20",
-		"--rate", "1000", "--pacing", "closed", "--duration", "1m", "--stop-on-first", "-o", "json", "--redis-url-file", url, may)
+	out, errs := p.ends(cli.ExitInvalid, "run", "dedup/get-set", "--topology", "external", "--prefix",
+		"doublegrant:mine:", "--clients", "20",
+		"--rate", "1000", "--pacing", "closed", "--duration", "1m", "--stop-on-first", "-o", "json", "--redis-url-file",
+		url, may)
 	require.Contains(t, out, "duplicate-delivery")
 	onlyTheBystanderIsLeft(t, d)
 	tellsNothing(t, d, p, out, errs)
 }
 
-// TestAKeyOutsideOfThePrefixEndsTheRun is about a script that is told to use one.
+// TestAKeyOutsideOfThePrefixEndsTheRun runs a script that uses such a key.
 func TestAKeyOutsideOfThePrefixEndsTheRun(t *testing.T) {
 	t.Parallel()
 	d, p, may := theirs(t, attachedtest.Options{})
 	p.write("take.lua", "return redis.call('SET', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2])")
 	p.write("give.lua", "return redis.call('DEL', KEYS[1])")
-	out, errs := p.ends(cli.ExitFailed, "run", "--script", "take.lua", "--as", "lock", "--keys", "bystander:{key}", "--args", "{owner}",
-		"--args", "{ttl_ms}", "--release", "give.lua", "--topology", "external", "--clients", "10", "--duration", "20s", may)
+	out, errs := p.ends(cli.ExitFailed, "run", "--script", "take.lua", "--as", "lock", "--keys", "bystander:{key}",
+		"--args", "{owner}",
+		"--args", "{ttl_ms}", "--release", "give.lua", "--topology", "external", "--clients", "10", "--duration", "20s",
+		may)
 	require.Empty(t, out)
 	require.Contains(t, errs, `EVALSHA names "bystander:doublegrant:`)
 	require.Equal(t, 1, strings.Count(errs, "\n"), "more than one line: %s", errs)
@@ -169,17 +178,22 @@ func TestARedisThatCannotBeUsedIsOneLine(t *testing.T) {
 		{"none that is known here", cli.ExitUsage, "canary", []string{may}},
 		{"WRONGPASS", cli.ExitFailed, "redis://canary-user:canary-wrong@" + address, []string{may}},
 		{"NOAUTH", cli.ExitFailed, "redis://" + address, []string{may}},
-		{"cannot be reached", cli.ExitFailed, "redis://canary-user:canary-password@127.0.0.1:1", []string{"--i-may-load", "127.0.0.1:1"}},
+		{"cannot be reached", cli.ExitFailed, "redis://canary-user:canary-password@127.0.0.1:1",
+			[]string{"--i-may-load", "127.0.0.1:1"}},
 		{"NOPERM", cli.ExitFailed, "", []string{may, "--prefix", "not-ours:"}},
-		{"certificates are for TLS", cli.ExitUsage, "", []string{may, "--redis-ca", "empty", "--redis-cert", os.Args[0]}},
+		{"certificates are for TLS", cli.ExitUsage, "",
+			[]string{may, "--redis-ca", "empty", "--redis-cert", os.Args[0]}},
 		{"name a file that can be read", cli.ExitUsage, "", []string{may, "--redis-ca", "nowhere"}},
 		{"is empty: write the URL", cli.ExitUsage, "", []string{may, "--redis-url-file", "empty"}},
-		{"two names of one Redis", cli.ExitUsage, "", []string{may, "--redis-url-file", "empty", "--redis", "redis://h"}},
-		{"--redis-ca is for --topology external", cli.ExitUsage, "", []string{"--redis-ca", "x", "--topology", "standalone"}},
+		{"two names of one Redis", cli.ExitUsage, "",
+			[]string{may, "--redis-url-file", "empty", "--redis", "redis://h"}},
+		{"--redis-ca is for --topology external", cli.ExitUsage, "",
+			[]string{"--redis-ca", "x", "--topology", "standalone"}},
 	} {
 		at := p
 		at.env = append(slices.Clip(p.env), plan.ExternalURL+"="+cmp.Or(c.url, d.URL()))
-		out, errs := at.ends(c.code, append([]string{"run", "lock/set-nx-px", "--topology", "external", "--duration", "1s"}, c.args...)...)
+		out, errs := at.ends(c.code, append([]string{"run", "lock/set-nx-px", "--topology", "external", "--duration",
+			"1s"}, c.args...)...)
 		require.Contains(t, errs, c.want)
 		require.NotContains(t, errs, "canary")
 		require.Equal(t, 1, strings.Count(errs, "\n"), "more than one line: %s", errs)

@@ -7,19 +7,19 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 )
 
-// failure is the JSON of a command that has come to no result.
+// failure is the JSON of a command that failed to produce a result.
 type failure struct {
 	Kind     string          `json:"kind"`    // "error"
 	Verdict  harness.Verdict `json:"verdict"` // unknown
 	Error    string          `json:"error"`   // on one line
 	ExitCode int             `json:"exitCode"`
-	Dir      string          `json:"dir,omitempty"` // results folder with what was recorded
+	Dir      string          `json:"dir,omitempty"` // results folder of what was recorded
 }
 
-// failed prints a failure if -o json asks for it and nothing was printed, so that whoever reads JSON always gets one value. It returns
-// code.
+// failed prints a failure if -o json was given and nothing was printed, so that JSON output always has one value. It
+// returns code.
 func (a *app) failed(code int, err error) int {
-	if a.format != "json" || a.said.anything {
+	if a.format != "json" || a.tracked.written {
 		return code
 	}
 	f := failure{Kind: "error", Verdict: harness.Unknown, Error: message(err) + mountHint(err), ExitCode: code}
@@ -38,7 +38,7 @@ type keptError struct {
 
 func (e keptError) Unwrap() error { return e.error }
 
-// keptIn returns err with the folder of what was recorded. An empty dir says that nothing was.
+// keptIn adds the folder of what was recorded to err. An empty dir means that nothing was recorded.
 func keptIn(dir string, err error) error {
 	if err == nil || dir == "" {
 		return err
@@ -46,13 +46,13 @@ func keptIn(dir string, err error) error {
 	return keptError{err, dir}
 }
 
-// spoken notes whether anything was written.
-type spoken struct {
+// trackedWriter notes whether anything was written.
+type trackedWriter struct {
 	io.Writer
-	anything bool
+	written bool
 }
 
-func (s *spoken) Write(p []byte) (int, error) {
-	s.anything = true
+func (s *trackedWriter) Write(p []byte) (int, error) {
+	s.written = true
 	return s.Writer.Write(p)
 }

@@ -82,10 +82,11 @@ func TestFlagsThatCannotBeReadAskForNoJSON(t *testing.T) {
 	}
 }
 
-// startJSON starts doublegrant with standard output in a file of its own.
+// startJSON starts doublegrant with standard output in a file.
 func startJSON(t *testing.T, line string) (p process, out func() string) {
 	t.Helper()
-	shell := exec.Command("sh", append([]string{"-c", `exec "$0" -o json "$@" >out.json`, os.Args[0]}, strings.Fields(line)...)...)
+	shell := exec.Command("sh", append([]string{"-c", `exec "$0" -o json "$@" >out.json`, os.Args[0]},
+		strings.Fields(line)...)...)
 	place := newPlace(t)
 	place.write("mine.yaml", "runs:\n  - {variant: sequence/incr, topology: sentinel}\n")
 	p = place.startAs(shell)
@@ -110,7 +111,7 @@ func TestARunThatFailsSaysInJSONWhereItsRecordIs(t *testing.T) {
 	require.FileExists(t, filepath.Join(p.dir, f.Dir, "report.html"))
 }
 
-func TestInterruptedJSON(t *testing.T) { // a short name: sockets lie in folders that are named after it
+func TestInterruptedJSON(t *testing.T) { // a short name, since socket paths include it
 	t.Parallel()
 	for i, line := range []string{
 		"run sequence/incr --topology sentinel",
@@ -127,7 +128,8 @@ func TestInterruptedJSON(t *testing.T) { // a short name: sockets lie in folders
 			p.await(func() bool { return len(p.servers()) > 0 }, "a server")
 			require.NoError(t, p.Process.Signal(os.Interrupt))
 			code := p.exitCode()
-			require.Contains(t, []int{cli.ExitInvalid, cli.ExitUnknown}, code, p.output) // the first row may have been there
+			// the first row may have been there
+			require.Contains(t, []int{cli.ExitInvalid, cli.ExitUnknown}, code, p.output)
 			var value any
 			require.NoError(t, json.Unmarshal([]byte(out()), &value), "%s%s", out(), p.output)
 			if f, ok := value.(map[string]any); ok && f["kind"] == "error" {

@@ -16,10 +16,10 @@ import (
 	"github.com/doublegrant/doublegrant/harness/workqueue/jetstream"
 )
 
-// tokenVariable is the environment variable with the token of a NATS.
+// tokenVariable is the environment variable for the token of a NATS.
 const tokenVariable = "DOUBLEGRANT_NATS_TOKEN"
 
-// accessFlags say how a NATS is reached. They are the same for those who coordinate and for those who work.
+// accessFlags say how to reach a NATS, for coordinators and workers.
 type accessFlags struct {
 	tokenFile, credentials, ca, name string
 	patience                         time.Duration
@@ -30,20 +30,23 @@ func (f *accessFlags) add(cmd *cobra.Command) {
 	flags.StringVar(&f.name, "name", "main", "name of the coordination: letters, digits, - and _")
 	flags.StringVar(&f.tokenFile, "token-file", "", "file with the token of the NATS (default: $"+tokenVariable+")")
 	flags.StringVar(&f.credentials, "credentials", "", "file with NATS credentials (.creds)")
-	flags.StringVar(&f.ca, "tls-ca", "", "file with the certificates that the NATS's own is checked with, for a tls:// URL (default: this machine's)")
-	flags.DurationVar(&f.patience, "give-up-after", jetstream.DefaultPatience, "end with exit code 3 when the NATS was away for so long")
+	flags.StringVar(&f.ca, "tls-ca", "",
+		"file with the certificates that the NATS's own is checked with, for a tls:// URL (default: this machine's)")
+	flags.DurationVar(&f.patience, "give-up-after", jetstream.DefaultPatience,
+		"end with exit code 3 when the NATS was away for so long")
 }
 
-// takeToken takes the token out of the environment, whether it is used or not: what this process starts need not know it.
+// takeToken removes the token from the environment and returns it, so that child processes do not inherit it.
 func takeToken() (string, error) {
 	token := os.Getenv(tokenVariable)
 	return token, os.Unsetenv(tokenVariable)
 }
 
-// access returns how the NATS at url is reached, by the token of the environment if there is one.
+// access returns how to reach the NATS at url, with the token from the environment if there is one.
 func (f *accessFlags) access(url string, say func(string)) (jetstream.Access, error) {
 	token, err := takeToken()
-	a := jetstream.Access{URL: url, Token: token, Credentials: f.credentials, CA: f.ca, Patience: f.patience, Waiting: say}
+	a := jetstream.Access{URL: url, Token: token, Credentials: f.credentials, CA: f.ca, Patience: f.patience,
+		Waiting: say}
 	if err != nil {
 		return a, err
 	}
@@ -60,9 +63,10 @@ func (f *accessFlags) access(url string, say func(string)) (jetstream.Access, er
 	return a, nil
 }
 
-// asFleetUsage marks errors about names, tokens, folders and versions, which the user can mend.
+// asFleetUsage marks errors that the user can fix, about names, tokens, folders and versions.
 func asFleetUsage(err error) error {
-	for _, is := range []error{jetstream.ErrAccess, jetstream.ErrTaken, jetstream.ErrOther, jetstream.ErrFolder, workqueue.ErrRefused} {
+	for _, is := range []error{jetstream.ErrAccess, jetstream.ErrTaken, jetstream.ErrOther, jetstream.ErrFolder,
+		workqueue.ErrRefused} {
 		if errors.Is(err, is) {
 			return plan.Usagef("%w", err)
 		}
@@ -78,10 +82,10 @@ func (a *app) say(format string, args ...any) {
 // sayPlain prints a line of progress on standard error.
 func (a *app) sayPlain(format string, args ...any) { fmt.Fprintf(a.err, format+"\n", args...) }
 
-// workerName names this process among the workers of a coordination.
+// workerName names this process as a worker of a coordination.
 func workerName() string { return workerOf(os.Getpid()) }
 
-// workerOf names a process of this machine among the workers of a coordination.
+// workerOf names a process of this machine as a worker of a coordination.
 func workerOf(pid int) string {
 	host, err := os.Hostname()
 	if err != nil {
@@ -90,7 +94,7 @@ func workerOf(pid int) string {
 	return fmt.Sprintf("%s-%d", host, pid)
 }
 
-// doer returns what does units on this machine.
+// doer returns the executor of units on this machine.
 func (a *app) doer(allowClients bool) *coordinate.Doer {
 	o := a.options()
 	o.OnSearch = nil
@@ -98,6 +102,7 @@ func (a *app) doer(allowClients bool) *coordinate.Doer {
 }
 
 // workOn does units of q until no more are wanted.
-func workOn(ctx context.Context, q workqueue.Queue, name string, d *coordinate.Doer, end func(workqueue.Unit, time.Duration, error)) error {
+func workOn(ctx context.Context, q workqueue.Queue, name string, d *coordinate.Doer,
+	end func(workqueue.Unit, time.Duration, error)) error {
 	return errors.Join(workqueue.Worker{Do: d.Do, End: end}.Work(ctx, q, name), d.Close())
 }

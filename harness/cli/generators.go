@@ -30,7 +30,7 @@ type loadFlags struct {
 	expose string
 }
 
-// ofLoads is the group of the flags above, in help texts.
+// ofLoads is the help texts' group for the flags above.
 var ofLoads = flagGroup{"Generators", []string{
 	"generators", "listen", "nats", "expose", "name", "state", "token-file", "credentials", "tls-ca", "give-up-after",
 }}
@@ -38,14 +38,21 @@ var ofLoads = flagGroup{"Generators", []string{
 func (f *loadFlags) add(cmd *cobra.Command, generators *int) {
 	f.accessFlags.add(cmd)
 	flags := cmd.Flags()
-	flags.IntVar(generators, "generators", 0, "processes that share the clients; without --listen and --nats they are started here (default: this process has all clients)")
-	flags.StringVar(&f.listen, "listen", "", "address, with or without a port, on which an own NATS waits for generators (doublegrant work)")
-	flags.StringVar(&f.nats, "nats", "", "URL of a NATS with JetStream at which generators come together; several separated by commas")
-	flags.StringVar(&f.expose, "expose", "", "address of this machine at which generators on others reach the Redis nodes, which have no password (default: that of --listen, if it is not loopback)")
-	flags.StringVar(&f.state, "state", "", "folder in which the own NATS keeps its token until the end (default: .doublegrant/NAME)")
+	flags.IntVar(generators, "generators", 0,
+		"processes that share the clients; without --listen and --nats they are started here (default: this process "+
+			"has all clients)")
+	flags.StringVar(&f.listen, "listen", "",
+		"address, with or without a port, on which an own NATS waits for generators (doublegrant work)")
+	flags.StringVar(&f.nats, "nats", "",
+		"URL of a NATS with JetStream at which generators come together; several separated by commas")
+	flags.StringVar(&f.expose, "expose", "",
+		"address of this machine at which generators on others reach the Redis nodes, which have no password "+
+			"(default: that of --listen, if it is not loopback)")
+	flags.StringVar(&f.state, "state", "",
+		"folder in which the own NATS keeps its token until the end (default: .doublegrant/NAME)")
 }
 
-// check refuses flags that would do nothing.
+// check refuses flags that would have no effect.
 func (f *loadFlags) check(cmd *cobra.Command, n int) error {
 	given := anyChanged(cmd, ofLoads.flags[1:])
 	switch {
@@ -57,10 +64,10 @@ func (f *loadFlags) check(cmd *cobra.Command, n int) error {
 	return f.natsFlags.check(cmd)
 }
 
-// generators returns the way to a run's generators: those that join, or processes that are started here.
+// generators returns how a run gets its generators: they join, or this process starts them.
 func (a *app) generators(f *loadFlags) func(context.Context, int) (results.Way, error) {
 	if f == nil || f.listen == "" && f.nats == "" {
-		return a.ownGenerators
+		return a.localGenerators
 	}
 	return func(ctx context.Context, n int) (w results.Way, err error) {
 		access, server, err := a.natsFor(&f.natsFlags)
@@ -73,7 +80,7 @@ func (a *app) generators(f *loadFlags) func(context.Context, int) (results.Way, 
 		a.say("waits for %d generators", n)
 		q, end, err := leadLoad(ctx, access, f.name, n)
 		if err != nil {
-			if server != nil { // what is in its folder may be somebody else's work
+			if server != nil { // keep its folder, which may hold work of another coordination
 				err = errors.Join(err, server.Stop())
 			}
 			return w, err
@@ -90,7 +97,8 @@ func (a *app) generators(f *loadFlags) func(context.Context, int) (results.Way, 
 	}
 }
 
-// exposed returns the address at which generators reach nodes of this machine; empty: they are on it.
+// exposed returns the address at which generators reach nodes of this machine; empty: the generators are on this
+// machine.
 func (f *loadFlags) exposed() string {
 	host, _, err := net.SplitHostPort(f.listen)
 	if err != nil {
@@ -102,14 +110,16 @@ func (f *loadFlags) exposed() string {
 	return host
 }
 
-// leaseOfShares is how long a generator may say nothing, before its run begins, until another takes its place.
+// leaseOfShares is how long a generator may be silent before its run begins. Then another takes its place.
 const leaseOfShares = 15 * time.Second
 
-// leadLoad begins a coordination of n generators. end removes what it keeps, and leaves. Whoever takes the name after one that was killed
-// begins anew.
-func leadLoad(ctx context.Context, access jetstream.Access, name string, n int) (q *jetstream.Queue, end func(context.Context) error, err error) {
+// leadLoad begins a coordination of n generators. end removes the coordination and disconnects. If a coordinator of the
+// same name was killed, leadLoad begins anew.
+func leadLoad(ctx context.Context, access jetstream.Access, name string, n int) (q *jetstream.Queue,
+	end func(context.Context) error, err error) {
 	head := jetstream.Head{Kind: kindLoad, Program: version(), Anew: true}
-	q, _, err = jetstream.Lead(ctx, access, name, "coordinator on "+workerName(), head, jetstream.Sizes{Lease: leaseOfShares})
+	q, _, err = jetstream.Lead(ctx, access, name, "coordinator on "+workerName(), head,
+		jetstream.Sizes{Lease: leaseOfShares})
 	if err != nil {
 		return nil, nil, asFleetUsage(err)
 	}
@@ -129,61 +139,62 @@ func leadLoad(ctx context.Context, access jetstream.Access, name string, n int) 
 }
 
 const (
-	endLoadWithin   = 20 * time.Second
-	ownPatience     = 20 * time.Second // of generators that are started here
-	generatorsEndIn = 10 * time.Second // once their run is over
-	unheardAfter    = time.Second      // one that has not ended by then has not heard of the end
+	endLoadWithin    = 20 * time.Second
+	localGiveUpAfter = 20 * time.Second // of generators that this process starts
+	killAfter        = 10 * time.Second // after the end of their run
+	signalAfter      = time.Second      // a generator still running by then has missed the end of the run
 )
 
-// ownGenerators starts generators as processes of this machine, with a NATS on loopback between them and this one.
-func (a *app) ownGenerators(ctx context.Context, n int) (w results.Way, err error) {
+// localGenerators starts generators as child processes, and a NATS on loopback to reach them.
+func (a *app) localGenerators(ctx context.Context, n int) (w results.Way, err error) {
 	folder, remove, err := cluster.TempFolder()
 	if err != nil {
 		return w, err
 	}
-	own := &ownGenerators{lost: make(chan generators.Gone, n)}
-	own.closers = append(own.closers, func(context.Context) error { return remove() })
+	local := &localGenerators{lost: make(chan generators.Gone, n)}
+	local.closers = append(local.closers, func(context.Context) error { return remove() })
 	defer func() {
 		if err != nil {
-			err = errors.Join(err, own.close(ctx))
+			err = errors.Join(err, local.close(ctx))
 		}
 	}()
 	server, err := jetstream.Serve(filepath.Join(folder, "nats"), "127.0.0.1")
 	if err != nil {
 		return w, err
 	}
-	own.closers = append(own.closers, func(context.Context) error { return server.Stop() })
+	local.closers = append(local.closers, func(context.Context) error { return server.Stop() })
 	q, end, err := leadLoad(ctx, server.Access, "load", n)
 	if err != nil {
 		return w, err
 	}
-	own.closers = append(own.closers, end)
+	local.closers = append(local.closers, end)
 	self, err := os.Executable()
 	if err != nil {
 		return w, fmt.Errorf("find this program, to start generators: %w", err)
 	}
 	for range n {
-		if err := own.start(self, server.Access); err != nil {
+		if err := local.start(self, server.Access); err != nil {
 			return w, err
 		}
 	}
-	return results.Way{Post: q.Post(), Lost: own.lost, Close: own.close}, nil
+	return results.Way{Post: q.Post(), Lost: local.lost, Close: local.close}, nil
 }
 
-// ownGenerators are processes of this machine.
-type ownGenerators struct {
+// localGenerators are generators that run as child processes.
+type localGenerators struct {
 	processes []*exec.Cmd
-	lost      chan generators.Gone // takes the end of each
+	lost      chan generators.Gone // receives every generator that fails
 	running   sync.WaitGroup
 	closers   []func(context.Context) error // called in reverse order once the processes have ended
 }
 
-// start starts one. Its token is in its environment, which it empties of it.
-func (o *ownGenerators) start(self string, access jetstream.Access) error {
-	cmd := exec.Command(self, "work", "--join", access.URL, "--name", "load", "--allow-clients", "--give-up-after", ownPatience.String())
+// start starts one generator. It gets its token by its environment, and removes it from there.
+func (o *localGenerators) start(self string, access jetstream.Access) error {
+	cmd := exec.Command(self, "work", "--join", access.URL, "--name", "load", "--allow-clients", "--give-up-after",
+		localGiveUpAfter.String())
 	cmd.Env = append(os.Environ(), tokenVariable+"="+access.Token)
-	said := &cluster.LastWords{}
-	cmd.Stderr, cmd.WaitDelay = said, time.Second
+	stderrTail := &cluster.LastWords{}
+	cmd.Stderr, cmd.WaitDelay = stderrTail, time.Second
 	release, err := cluster.StartProcess(cmd)
 	if err != nil {
 		return fmt.Errorf("start a generator: %w", err)
@@ -193,14 +204,15 @@ func (o *ownGenerators) start(self string, access jetstream.Access) error {
 		err := cmd.Wait()
 		release()
 		if err != nil {
-			o.lost <- generators.Gone{Name: workerOf(cmd.Process.Pid), Why: fmt.Errorf("the generator process %d ended (%w)%s", cmd.Process.Pid, err, said)}
+			o.lost <- generators.Gone{Name: workerOf(cmd.Process.Pid),
+				Why: fmt.Errorf("the generator process %d ended (%w)%s", cmd.Process.Pid, err, stderrTail)}
 		}
 	})
 	return nil
 }
 
-// close waits for the processes, which have been told that their run is over, and ends all else.
-func (o *ownGenerators) close(ctx context.Context) error {
+// close waits for the processes, which know that their run is over, and then closes everything else.
+func (o *localGenerators) close(ctx context.Context) error {
 	var errs []error
 	for i := len(o.closers) - 1; i >= 0; i-- {
 		if i == 1 { // the NATS outlives the processes
@@ -211,13 +223,13 @@ func (o *ownGenerators) close(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-func (o *ownGenerators) end() {
-	defer time.AfterFunc(unheardAfter, func() { o.signal(syscall.SIGTERM) }).Stop()
-	defer time.AfterFunc(generatorsEndIn, func() { o.signal(syscall.SIGKILL) }).Stop()
+func (o *localGenerators) end() {
+	defer time.AfterFunc(signalAfter, func() { o.signal(syscall.SIGTERM) }).Stop()
+	defer time.AfterFunc(killAfter, func() { o.signal(syscall.SIGKILL) }).Stop()
 	o.running.Wait()
 }
 
-func (o *ownGenerators) signal(s syscall.Signal) {
+func (o *localGenerators) signal(s syscall.Signal) {
 	for _, cmd := range o.processes {
 		_ = cmd.Process.Signal(s) // it may have ended
 	}

@@ -18,7 +18,8 @@ import (
 func TestARunByGeneratorsOfThisMachine(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
-	out, _ := p.ends(cli.ExitInvalid, "run", "lock/set-nx-px-blind-del", "--generators", "2", "--clients", "20", "--rate", "1000",
+	out, _ := p.ends(cli.ExitInvalid, "run", "lock/set-nx-px-blind-del", "--generators", "2", "--clients", "20",
+		"--rate", "1000",
 		"--pacing", "closed", "--duration", "1m", "--stop-on-first")
 	require.Contains(t, out, "clocks known to within")
 	require.Contains(t, out, "as its documentation says")
@@ -26,10 +27,11 @@ func TestARunByGeneratorsOfThisMachine(t *testing.T) {
 	p.ends(cli.ExitInvalid, "check", "results/latest")
 }
 
-// TestAGeneratorThatIsKilled leaves a record that is not whole, which proves nothing.
+// TestAGeneratorThatIsKilled checks that the record is then incomplete, which proves nothing.
 func TestAGeneratorThatIsKilled(t *testing.T) {
 	t.Parallel()
-	p := start(t, "run", "lock/set-nx-px", "--generators", "3", "--clients", "30", "--rate", "300", "--pacing", "closed", "--duration", "1m")
+	p := start(t, "run", "lock/set-nx-px", "--generators", "3", "--clients", "30", "--rate", "300", "--pacing",
+		"closed", "--duration", "1m")
 	p.awaitOperations()
 	pids := p.started("work")
 	require.Len(t, pids, 3)
@@ -48,10 +50,11 @@ func TestAGeneratorThatIsKilled(t *testing.T) {
 	require.Empty(t, p.servers())
 }
 
-// TestGeneratorsEndWithTheirCoordinator that is killed.
+// TestGeneratorsEndWithTheirCoordinator kills the coordinator.
 func TestGeneratorsEndWithTheirCoordinator(t *testing.T) {
 	t.Parallel()
-	p := start(t, "run", "lock/set-nx-px", "--generators", "2", "--clients", "20", "--rate", "200", "--pacing", "closed", "--duration", "1m")
+	p := start(t, "run", "lock/set-nx-px", "--generators", "2", "--clients", "20", "--rate", "200", "--pacing",
+		"closed", "--duration", "1m")
 	p.awaitOperations()
 	pids := p.started("work")
 	require.Len(t, pids, 2)
@@ -62,11 +65,13 @@ func TestGeneratorsEndWithTheirCoordinator(t *testing.T) {
 	}
 }
 
-// TestGeneratorsThatJoin from elsewhere: the right ones do, one that is not needed ends with them, and no file has their token.
+// TestGeneratorsThatJoin starts generators by hand. Those that are needed join, a spare one ends with them, and no file
+// contains their token.
 func TestGeneratorsThatJoin(t *testing.T) {
 	t.Parallel()
 	state := filepath.Join(t.TempDir(), "state")
-	p := start(t, "run", "dedup/get-set", "--generators", "2", "--clients", "20", "--rate", "1000", "--pacing", "closed", "--duration", "3s", "--listen", "127.0.0.1", "--state", state)
+	p := start(t, "run", "dedup/get-set", "--generators", "2", "--clients", "20", "--rate", "1000", "--pacing",
+		"closed", "--duration", "3s", "--listen", "127.0.0.1", "--state", state)
 	p.says("workers join by")
 	url := joinURL.FindStringSubmatch(p.output.String())[1]
 	token, err := os.ReadFile(filepath.Join(state, "token"))
@@ -74,7 +79,7 @@ func TestGeneratorsThatJoin(t *testing.T) {
 	_, errs := newPlace(t).ends(cli.ExitUsage, "work", "--join", url)
 	require.Contains(t, errs, "refuses the token or credentials")
 	var workers []process
-	for range 3 { // one is to spare
+	for range 3 { // one is spare
 		workers = append(workers, start(t, "work", "--join", url, "--token-file", filepath.Join(state, "token")))
 	}
 	p.says("generator 2 of 2")

@@ -12,22 +12,26 @@ import (
 	"github.com/doublegrant/doublegrant/harness/texttable"
 )
 
-// flagGroup is a heading in the help of a command, and the flags below it, in this order.
+// flagGroup is a heading in a command's help, and the flags below it, in order.
 type flagGroup struct {
 	title string
 	flags []string
 }
 
-// ofScripts and ofPlans are groups of flags that several commands share. The help of a command leaves out the flags that it does
-// not have.
+// ofScripts, ofPlans and ofSearches are groups of flags that several commands share. A command's help shows only the
+// flags that it has.
 var (
-	ofScripts = flagGroup{"Your own script or program", []string{"script", "client", "connect", "announces", "clock", "processes", "real-crash", "as", "keys", "args", "yes", "no-error", "release", "release-args"}}
+	ofScripts = flagGroup{"Your own script or program",
+		[]string{"script", "client", "connect", "announces", "clock", "processes", "real-crash", "as", "keys", "args",
+			"yes", "no-error", "release", "release-args"}}
 
 	ofPlans = []flagGroup{
 		{"Variant and load", []string{
-			"plan", "clients", "duration", "thorough", "rate", "pacing", "key-count", "ttl", "hold", "regime", "with", "resource", "stop-on-first", "seed", "explore-for",
+			"plan", "clients", "duration", "thorough", "rate", "pacing", "key-count", "ttl", "hold", "regime", "with",
+			"resource", "stop-on-first", "seed", "explore-for",
 		}},
-		{"Topology", []string{"topology", "on", "min-replicas", "max-lag", "aof", "acks", "redis-server", "redis-image"}},
+		{"Topology", []string{"topology", "on", "min-replicas", "max-lag", "aof", "acks", "redis-server",
+			"redis-image"}},
 		{"A Redis that is already there", []string{
 			"redis", "redis-url-file", "redis-ca", "redis-cert", "redis-key", "prefix", "i-may-load",
 		}},
@@ -37,7 +41,8 @@ var (
 	}
 
 	ofSearches = []flagGroup{
-		{"Variant and search", []string{"clients", "ttl", "regime", "all", "for", "max-schedules", "first", "unpruned", "twice"}},
+		{"Variant and search", []string{"clients", "ttl", "regime", "all", "for", "max-schedules", "first", "unpruned",
+			"twice"}},
 		{"At random", []string{"random", "strategy", "depth", "seed"}},
 		{"Faults, each tried wherever it makes a difference", append(faultFlags(), "skew")},
 		ofScripts,
@@ -47,8 +52,8 @@ var (
 	}
 )
 
-// helpCommand prints the help of the command that its words name. Words that name none are an error. Cobra's own command would print the
-// help of the root and exit with 0.
+// helpCommand prints the help of the command that its words name. An unknown command is an error; Cobra's own help
+// command would print the root's help and exit with 0.
 func helpCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "help [COMMAND]", Short: "print the help of a command",
@@ -66,16 +71,17 @@ func helpCommand() *cobra.Command {
 	}
 }
 
-// unknownCommand returns the error for a word that names none of the commands of cmd.
+// unknownCommand returns the error for a word that is not a command of cmd.
 func unknownCommand(cmd *cobra.Command, word string) error {
 	if !cmd.HasSubCommands() {
 		return usage("unknown command %q: %s has no commands of its own", word, cmd.CommandPath())
 	}
 	return usage("unknown command %q: %s", word,
-		strings.TrimPrefix(suggest.Question("", word, commandNames(cmd))+" "+cmd.CommandPath()+" --help names them all", " "))
+		strings.TrimPrefix(suggest.Question("", word, commandNames(cmd))+" "+cmd.CommandPath()+" --help names them all",
+			" "))
 }
 
-// groupFlags puts the flags in the help of cmd into groups. Flags without a group come last.
+// groupFlags groups the flags in the help of cmd. Flags without a group come last.
 func (a *app) groupFlags(cmd *cobra.Command, groups []flagGroup) *cobra.Command {
 	cmd.SetUsageFunc(func(cmd *cobra.Command) error {
 		_, err := fmt.Fprint(cmd.OutOrStdout(), usageText(cmd, groups, texttable.Width(a.terminal)))
@@ -84,7 +90,7 @@ func (a *app) groupFlags(cmd *cobra.Command, groups []flagGroup) *cobra.Command 
 	return cmd
 }
 
-// usageText returns the usage of cmd, in lines of at most width columns; 0 is no bound.
+// usageText returns the usage of cmd, in lines of at most width columns; 0: no limit.
 func usageText(cmd *cobra.Command, groups []flagGroup, width int) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "Usage:\n  %s\n\nExamples:\n%s\n", cmd.UseLine(), cmd.Example)

@@ -23,7 +23,7 @@ import (
 // image is an image of doublegrant for one test.
 type image struct{ docker.Made }
 
-// imageOf makes an image of a program, and removes it when the test is over. Tests of images are skipped as those of containers are.
+// imageOf builds an image of a program, and removes it after the test. It skips the test where there is no Docker.
 func imageOf(t *testing.T, program string) image {
 	t.Helper()
 	needDocker(t)
@@ -32,13 +32,14 @@ func imageOf(t *testing.T, program string) image {
 		out, err := exec.Command("docker", "image", "rm", name).CombinedOutput()
 		require.NoError(t, err, string(out))
 	})
-	made, err := docker.BuildHarnessImage(t.Context(), docker.Harness{Name: name, Program: program, Version: "1.2.3 of a test"})
+	made, err := docker.BuildHarnessImage(t.Context(),
+		docker.Harness{Name: name, Program: program, Version: "1.2.3 of a test"})
 	require.NoError(t, err)
 	return image{made}
 }
 
-// confined are the options of docker run for a container that may do as little as one can: it has no network, no capability, and /tmp
-// alone to write to.
+// confined has options of docker run for a container with minimal rights: no network, no capabilities, and only /tmp to
+// write to.
 var confined = []string{
 	"--network", "none", "--read-only", "--tmpfs", "/tmp", "--cap-drop", "ALL", "--security-opt", "no-new-privileges",
 }
@@ -46,7 +47,8 @@ var confined = []string{
 // run runs doublegrant in a container, with options of docker run.
 func (i image) run(t *testing.T, options []string, args ...string) (stdout, stderr string, code int) {
 	t.Helper()
-	words := []string{"run", "--rm", "--name", fmt.Sprintf("doublegrant-test-%d", os.Getpid()), "--env", asCommand + "=1"}
+	words := []string{"run", "--rm", "--name", fmt.Sprintf("doublegrant-test-%d", os.Getpid()), "--env",
+		asCommand + "=1"}
 	words = append(append(append(words, options...), i.Name), args...)
 	var out, errs bytes.Buffer
 	cmd := exec.CommandContext(t.Context(), "docker", words...)
@@ -59,7 +61,8 @@ func (i image) run(t *testing.T, options []string, args ...string) (stdout, stde
 	return out.String(), errs.String(), cmd.ProcessState.ExitCode()
 }
 
-// mounted makes a folder for results that belongs to somebody who is not known inside, and returns the options that mount it.
+// mounted makes a folder for results whose owner is unknown inside the container, and returns the options that mount
+// it.
 func mounted(t *testing.T) (folder string, options []string) {
 	t.Helper()
 	folder = t.TempDir()
@@ -86,7 +89,8 @@ func TestTheImageRunsDoublegrant(t *testing.T) {
 	})
 	t.Run("whose results come out", func(t *testing.T) {
 		folder, options := mounted(t)
-		out, errs, code := i.run(t, slices.Concat(confined, options), "run", "sequence/incr", "--topology", "standalone", "--duration", "1s", "--clients", "10", "--rate", "200")
+		out, errs, code := i.run(t, slices.Concat(confined, options), "run", "sequence/incr", "--topology",
+			"standalone", "--duration", "1s", "--clients", "10", "--rate", "200")
 		require.Zero(t, code, out+errs)
 		verdict, err := os.ReadFile(filepath.Join(folder, "latest", "verdict.json"))
 		require.NoError(t, err)
@@ -98,7 +102,8 @@ func TestTheImageRunsDoublegrant(t *testing.T) {
 	})
 	t.Run("with clocks that stand still", func(t *testing.T) { // nothing can be loaded from a tmpfs of Docker's
 		require.True(t, i.Clocks, "this machine has no compiler")
-		out, errs, code := i.run(t, []string{"--tmpfs", "/tmp"}, "explore", "lock/set-nx-px", "--clients", "2", "--crashes", "0")
+		out, errs, code := i.run(t, []string{"--tmpfs", "/tmp"}, "explore", "lock/set-nx-px", "--clients", "2",
+			"--crashes", "0")
 		require.Zero(t, code, out+errs)
 		require.NotContains(t, out, "clocks could not be set")
 	})
@@ -108,8 +113,10 @@ func TestTheImageRunsDoublegrant(t *testing.T) {
 		code int
 		says string
 	}{
-		{"but not beside others", []string{"run", "sequence/incr", "--on", "docker"}, cli.ExitFailed, "no Docker inside the image " + i.Name + ": "},
-		{"but not on its root", []string{"run", "sequence/incr"}, cli.ExitUsage, "results cannot be kept in results: .*; in a container: mount a folder there"},
+		{"but not beside others", []string{"run", "sequence/incr", "--on", "docker"}, cli.ExitFailed,
+			"no Docker inside the image " + i.Name + ": "},
+		{"but not on its root", []string{"run", "sequence/incr"}, cli.ExitUsage,
+			"results cannot be kept in results: .*; in a container: mount a folder there"},
 		{"but no Python", []string{"explore", "lib/redis-py-lock"}, cli.ExitFailed, "python3"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -26,9 +26,10 @@ func TestCtrlCEndsARunInGoodOrder(t *testing.T) {
 		args  string
 		ready func(process)
 	}{
-		"under a fault":            {"--nemesis pause-primary --fault-for 1m", process.awaitOperations},
-		"by generators":            {"--generators 2 --clients 20 --rate 200 --pacing closed", process.awaitOperations},
-		"while the cluster starts": {"--topology sentinel", func(p process) { p.await(func() bool { return len(p.servers()) > 0 }, "a server") }},
+		"under a fault": {"--nemesis pause-primary --fault-for 1m", process.awaitOperations},
+		"by generators": {"--generators 2 --clients 20 --rate 200 --pacing closed", process.awaitOperations},
+		"while the cluster starts": {"--topology sentinel",
+			func(p process) { p.await(func() bool { return len(p.servers()) > 0 }, "a server") }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -50,7 +51,7 @@ func TestCtrlCEndsARunInGoodOrder(t *testing.T) {
 	}
 }
 
-// TestTheSecondCtrlCEndsTheProcessAtOnce, while the first still ends the run in good order, and says so.
+// TestTheSecondCtrlCEndsTheProcessAtOnce sends it while the first still ends the run in good order.
 func TestTheSecondCtrlCEndsTheProcessAtOnce(t *testing.T) {
 	t.Parallel()
 	p := start(t, "run", "sequence/incr", "--topology", "sentinel", "--duration", "1m")
@@ -66,7 +67,7 @@ func TestTheSecondCtrlCEndsTheProcessAtOnce(t *testing.T) {
 	p.await(func() bool { return len(p.folders()) == 0 }, "the end of nodes' folders")
 }
 
-// TestSearchesThatWereInterruptedHaveTheirRows: what was found before is shown.
+// TestSearchesThatWereInterruptedHaveTheirRows checks that earlier results are shown.
 func TestSearchesThatWereInterruptedHaveTheirRows(t *testing.T) {
 	t.Parallel()
 	p := start(t, "explore", "--all")
@@ -76,11 +77,12 @@ func TestSearchesThatWereInterruptedHaveTheirRows(t *testing.T) {
 	out := p.output.String()
 	require.Equal(t, 1, strings.Count(out, saidOnce))
 	require.Contains(t, out, "AS DOCUMENTED")
-	require.GreaterOrEqual(t, len(regexp.MustCompile(`(?m)^(lock|dedup|sequence)/.* (yes|NO) `).FindAllString(out, -1)), 2, out)
+	require.GreaterOrEqual(t, len(regexp.MustCompile(`(?m)^(lock|dedup|sequence)/.* (yes|NO) `).FindAllString(out, -1)),
+		2, out)
 	require.Regexp(t, `\d+ of \d+ searches were not made, or not to their end`, out)
 }
 
-// TestAnInterruptedSuiteNamesTheRunItWasIn, and the folder of what that had recorded.
+// TestAnInterruptedSuiteNamesTheRunItWasIn checks that it names the run's folder, too.
 func TestAnInterruptedSuiteNamesTheRunItWasIn(t *testing.T) {
 	t.Parallel()
 	file := newPlace(t).write("mine.yaml", `

@@ -17,8 +17,8 @@ import (
 	"github.com/doublegrant/doublegrant/harness/testenv"
 )
 
-// killed starts doublegrant, kills it as soon as ready returns, and waits until none of its Redis processes is left. It returns the time
-// of the kill and the path of the run's results folder.
+// killed starts doublegrant, kills it as soon as ready returns, and waits until all its Redis processes have ended. It
+// returns the time of the kill and the path of the run's results folder.
 func killed(t *testing.T, ready func(process), args ...string) (at time.Time, dir string) {
 	t.Helper()
 	p := start(t, args...)
@@ -33,20 +33,21 @@ func killed(t *testing.T, ready func(process), args ...string) (at time.Time, di
 	return at, dirs[0]
 }
 
-// underLoad waits until operations are on record, and then for a random moment.
+// underLoad waits until operations are recorded, and then for a random time.
 func underLoad(p process) {
 	p.awaitOperations()
 	time.Sleep(rand.N(500 * time.Millisecond)) // the moment is random, not awaited
 }
 
-// TestLongTheRecordOfAKilledRunIsThereUpToTheLastMoment kills runs at a rate at which neither a batch nor a frame is ever full. What is on
-// record is there because time had passed. If nothing but their size wrote them, the record would be minutes behind.
+// TestLongTheRecordOfAKilledRunIsThereUpToTheLastMoment kills runs with a rate too low to fill a batch or a frame. So
+// what is recorded was written because time passed. If only size triggered writes, the record would be minutes behind.
 func TestLongTheRecordOfAKilledRunIsThereUpToTheLastMoment(t *testing.T) {
 	testenv.NeedLong(t)
 	t.Parallel()
 	var behind []time.Duration
 	for range 5 {
-		at, dir := killed(t, underLoad, "run", "sequence/incr", "--clients", "20", "--rate", "50", "--pacing", "closed", "--topology", "standalone", "--duration", "10m")
+		at, dir := killed(t, underLoad, "run", "sequence/incr", "--clients", "20", "--rate", "50", "--pacing", "closed",
+			"--topology", "standalone", "--duration", "10m")
 		out, _ := ends(t, cli.ExitUnknown, "check", dir)
 		require.Contains(t, out, "the record stops before the run did")
 		h, err := results.Stored(dir)
@@ -97,10 +98,11 @@ func underFault(p process) {
 	time.Sleep(rand.N(500 * time.Millisecond)) // the moment is random, not awaited
 }
 
-// A fault is on record from its beginning on: what was found in a run that was killed under it has its cause beside it.
+// A fault is recorded from its beginning, so that violations of a run that is killed during the fault have their cause.
 func TestARunThatIsKilledUnderAFaultHasItOnRecord(t *testing.T) {
 	t.Parallel()
-	_, dir := killed(t, underFault, "run", "lock/set-nx-px", "--nemesis", "partition-primary", "--fault-for", "1m", "--clients", "50")
+	_, dir := killed(t, underFault, "run", "lock/set-nx-px", "--nemesis", "partition-primary", "--fault-for", "1m",
+		"--clients", "50")
 	h, err := results.Stored(dir)
 	require.NoError(t, err)
 	require.Len(t, h.Faults, 1)

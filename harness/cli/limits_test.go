@@ -13,10 +13,11 @@ import (
 	"github.com/doublegrant/doublegrant/harness/cli"
 )
 
-// under runs doublegrant from a shell that has first run limit, a command that lowers a limit.
+// under runs doublegrant from a shell after limit, a command that lowers a limit.
 func under(t *testing.T, limit, line string) (output string, code int) {
 	t.Helper()
-	shell := exec.Command("sh", append([]string{"-c", limit + ` && exec "$0" "$@"`, os.Args[0]}, strings.Fields(line)...)...)
+	shell := exec.Command("sh", append([]string{"-c", limit + ` && exec "$0" "$@"`, os.Args[0]},
+		strings.Fields(line)...)...)
 	p := newPlace(t).withLibraries().startAs(shell)
 	code = p.exitCode()
 	require.NoDirExists(t, filepath.Join(p.dir, "results"), "it is known before anything starts")
@@ -57,8 +58,10 @@ func TestDoctorSaysWhichLimitIsShortForSoMany(t *testing.T) {
 func TestARunThatTheMachineCannotCarryNamesEachLimit(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ limit, line, says string }{
-		{"ulimit -n 1024", "run lock/set-nx-px --clients 900000", `open files: 900000 clients need 900300, .*; local ports: 900000 clients need 182000, `},
-		{"ulimit -n 1024", "run lock/redlock --topology masters:5 --clients 200", `open files: 200 clients of 5 masters need 1300, and there are 1024: `},
+		{"ulimit -n 1024", "run lock/set-nx-px --clients 900000",
+			`open files: 900000 clients need 900300, .*; local ports: 900000 clients need 182000, `},
+		{"ulimit -n 1024", "run lock/redlock --topology masters:5 --clients 200",
+			`open files: 200 clients of 5 masters need 1300, and there are 1024: `},
 	} {
 		out, code := under(t, c.limit, c.line)
 		require.Equal(t, cli.ExitFailed, code, out)
@@ -67,12 +70,13 @@ func TestARunThatTheMachineCannotCarryNamesEachLimit(t *testing.T) {
 	}
 }
 
-// TestALimitThatMayBeShortIsWarnedOfOnce, as all runs of a comparison need the same.
+// TestALimitThatMayBeShortIsWarnedOfOnce runs a comparison, whose runs all need the same limit.
 func TestALimitThatMayBeShortIsWarnedOfOnce(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
 	shell := exec.Command("sh", "-c", `ulimit -n 1024 && exec "$0" compare sequence/incr sequence/get-set --duration 200ms --explore-for 0`, os.Args[0])
 	started := p.startAs(shell)
 	require.NotEqual(t, cli.ExitFailed, started.exitCode(), started.output) // what it finds is not the point
-	require.Equal(t, 1, strings.Count(started.output.String(), "doublegrant: warning: redis files: 100 clients may need 1832, and there are 1024 ("), started.output)
+	require.Equal(t, 1, strings.Count(started.output.String(),
+		"doublegrant: warning: redis files: 100 clients may need 1832, and there are 1024 ("), started.output)
 }

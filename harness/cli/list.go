@@ -52,7 +52,7 @@ func (a *app) listCommand() *cobra.Command {
 	}
 }
 
-// wholeListing returns the whole listing.
+// wholeListing returns the listing of everything.
 func wholeListing() listing {
 	l := listing{Nemeses: plan.FaultDocs(), Regimes: workloads.Regimes()}
 	for _, v := range workloads.Catalogue() {
@@ -61,21 +61,22 @@ func wholeListing() listing {
 	return l
 }
 
-// The words for whole parts of the listing.
+// Words for whole parts of the listing.
 const (
 	allVariants = "variants"
 	allFaults   = "faults"
 	allRegimes  = "regimes"
 )
 
-// choose returns what the words name: a part of the listing, or all entries whose names begin with a word. Without words it
-// returns everything.
+// choose returns what the words name: a part of the listing, or all entries whose names begin with a word. Without
+// words it returns everything.
 func (l listing) choose(words []string) (out listing, err error) {
 	if len(words) == 0 {
 		return l, nil
 	}
 	for _, word := range words {
-		if !slices.ContainsFunc(l.names(), func(name string) bool { return l.means(word, name) }) && !slices.Contains([]string{allVariants, allFaults, allRegimes}, word) {
+		known := slices.ContainsFunc(l.names(), func(name string) bool { return l.means(word, name) })
+		if !known && !slices.Contains([]string{allVariants, allFaults, allRegimes}, word) {
 			meant := suggest.Question("", word, append(l.names(), allVariants, allFaults, allRegimes))
 			return out, usage("no variant, fault or regime begins with %q: %s", word,
 				cmp.Or(meant, "doublegrant list names them all"))
@@ -99,13 +100,13 @@ func (l listing) choose(words []string) (out listing, err error) {
 	return out, nil
 }
 
-// chooses reports whether one of the words means name, or the whole part of the listing that it is in.
+// chooses reports whether a word names the entry, or the whole part of the listing that it is in.
 func (l listing) chooses(words []string, name, part string) bool {
 	return slices.ContainsFunc(words, func(w string) bool { return w == part || l.means(w, name) })
 }
 
-// means reports whether word is name or, if no entry is called word, the beginning of name. The word kill-primary also means the
-// fault kill-HOST.
+// means reports whether word selects name. It does if it is name, or a prefix of it while no entry is called word. The
+// word kill-primary also selects the fault kill-HOST.
 func (l listing) means(word, name string) bool {
 	if slices.Contains(l.names(), word) {
 		return word == name
@@ -170,7 +171,7 @@ func (a *app) printVariants(all []variantInfo) error {
 	return a.write(&flaws)
 }
 
-// printFaults prints faults under the headings of their groups, and the meaning of the words in capitals.
+// printFaults prints faults under the headings of their groups, and explains the words in capitals.
 func (a *app) printFaults(all []plan.FaultDoc) error {
 	var t texttable.Table
 	group := ""
@@ -204,7 +205,7 @@ func (a *app) printFaults(all []plan.FaultDoc) error {
 	return nil
 }
 
-// nameHasWord reports whether a word in capitals is in the fault's name, or stands for one of its parameters.
+// nameHasWord reports whether a word in capitals is in the fault's name, or names one of its parameters.
 func nameHasWord(n plan.FaultDoc, word string) bool {
 	return strings.Contains(n.Name, word) || slices.ContainsFunc(n.Parameters, func(p string) bool {
 		name, _, _ := strings.Cut(p, "=")

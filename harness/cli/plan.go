@@ -15,61 +15,73 @@ func (a *app) planFlags(cmd *cobra.Command) {
 	f.StringArrayVar(&a.flags.files, "plan", nil,
 		"a file with all of this instead of these flags, such as a results folder's plan.yaml")
 	f.StringVar(&p.Topology, "topology", "",
-		"standalone; sentinel: primary, two replicas, three Sentinels; or masters:5: primaries that know nothing of each other;\n"+
+		"standalone; sentinel: primary, two replicas, three Sentinels; or masters:5: primaries that know nothing of "+
+			"each other;\n"+
 			"external: a Redis that is there already, see below (default sentinel if there is a nemesis)")
-	f.StringSliceVar(&p.Nemesis, "nemesis", nil, "faults or packages of faults, one after the other: see doublegrant list")
+	f.StringSliceVar(&p.Nemesis, "nemesis", nil,
+		"faults or packages of faults, one after the other: see doublegrant list")
 	f.IntVar(&p.Repeat, "repeat", 0, "how often to go through the faults (default 1)")
 	f.DurationVar(&p.FaultFor, "fault-for", 0, "how long each fault stays in force (default: each its own, mostly 5s)")
-	f.DurationVar(&p.Calm, "calm", 0, "load without faults before each, and after the last, there at least until leases are over (default 2s)")
+	f.DurationVar(&p.Calm, "calm", 0, "load without faults before each, and after the last, there at least until "+
+		"leases are over (default 2s)")
 	f.StringSliceVar(&p.With, "with", nil, "variants that ride along: writes/sadd measures lost writes")
 	f.IntVar(&p.Clients, "clients", 0, "concurrent clients (default 100)")
 	f.DurationVar(&p.Duration, "duration", 0, "least duration of the load; faults extend it (default 10s)")
 	f.BoolVar(&p.Thorough, "thorough", false,
-		"go on until each situation, such as a release after the lease, has occurred 100 times; unknown if one has not\n"+
+		"go on until each situation, such as a release after the lease, has occurred 100 times; unknown if one has "+
+			"not\n"+
 			"within --duration (default 5m)")
 	f.Float64Var(&p.Rate, "rate", 0,
 		"operations a second, due at times of their own, so that latency counts from when each was meant to begin;\n"+
-			"negative: as fast as clients can (default: clients think between operations, and aim at 20000, on several masters 500)")
+			"negative: as fast as clients can (default: clients think between operations, and aim at 20000, on "+
+			"several masters 500)")
 	f.StringVar(&p.Pacing, "pacing", "",
-		"closed: clients think between operations, a slow one delays the next; open: what --rate means (default open with --rate)")
+		"closed: clients think between operations, a slow one delays the next; open: what --rate means (default open "+
+			"with --rate)")
 	f.BoolVar(&p.StopOnFirst, "stop-on-first", false, "end the load when the first violation is found")
 	f.IntVar(&p.Keys, "key-count", 0, "locks or sequences (default: a lock for every ten clients, one sequence)")
-	f.DurationVar(&p.TTL, "ttl", 0, "lease of a lock (default 1337, 350 and 77ms) or window of a message filter (default 1.3s)")
+	f.DurationVar(&p.TTL, "ttl", 0, "lease of a lock (default 1337, 350 and 77ms) or window of a message filter "+
+		"(default 1.3s)")
 	f.DurationVar(&p.Hold, "hold", 0, "mean time for which a client keeps a lock (default 5ms)")
 	f.BoolVar(&p.Resource, "resource", false,
 		"a lock guards a resource that its owners write to: does a stale owner get through?")
 	f.Uint64Var(&p.Seed, "seed", 0, "of every random choice (default: chosen and reported)")
-	f.StringVar(&p.Prefix, "prefix", "", "with which all keys on an external Redis begin (default: doublegrant: and a number of the run's own)")
+	f.StringVar(&p.Prefix, "prefix", "",
+		"with which all keys on an external Redis begin (default: doublegrant: and a number of the run's own)")
 	a.minReplicasFlags(cmd)
 	a.externalFlags(cmd)
 	a.scriptFlags(cmd)
 	a.placeFlags(cmd)
 }
 
-// minReplicasFlags adds the flags about the cluster, beside its topology.
+// minReplicasFlags adds the flags about the cluster, except its topology.
 func (a *app) minReplicasFlags(cmd *cobra.Command) {
 	f, p := cmd.Flags(), &a.flags.plan
 	f.StringVar(&p.On, "on", "", "process, or docker: what Redis nodes run on (default process)")
-	f.StringVar(&p.Image, "redis-image", "", "image of Redis on docker (default: $DOUBLEGRANT_REDIS_IMAGE, then redis:7)")
-	f.IntVar(&p.MinReplicas, "min-replicas", 0, "min-replicas-to-write: a primary that knows of fewer refuses writes (default 0)")
+	f.StringVar(&p.Image, "redis-image", "",
+		"image of Redis on docker (default: $DOUBLEGRANT_REDIS_IMAGE, then redis:7)")
+	f.IntVar(&p.MinReplicas, "min-replicas", 0,
+		"min-replicas-to-write: a primary that knows of fewer refuses writes (default 0)")
 	f.DurationVar(&p.MaxLag, "max-lag", 0, "min-replicas-max-lag, in whole seconds (default 10s)")
 	f.StringVar(&p.AOF, "aof", "",
-		"append-only file, with this appendfsync: always, everysec or no (default: none, a killed node comes back empty)")
+		"append-only file, with this appendfsync: always, everysec or no (default: none, a killed node comes back "+
+			"empty)")
 	f.IntVar(&p.Acks, "acks", 0, "replicas that a variant with a WAIT waits for (default: the variant's)")
 }
 
-// plansOwn lists the flags that cannot stand beside a plan file, which says the same itself.
-var plansOwn = []string{
-	"generators", "topology", "nemesis", "repeat", "fault-for", "calm", "with", "clients", "duration", "thorough", "rate", "pacing", "stop-on-first", "key-count", "ttl", "hold", "resource",
+// planFileFlags lists the flags that a plan file replaces, so that they cannot be given with --plan.
+var planFileFlags = []string{
+	"generators", "topology", "nemesis", "repeat", "fault-for", "calm", "with", "clients", "duration", "thorough",
+	"rate", "pacing", "stop-on-first", "key-count", "ttl", "hold", "resource",
 	"on", "redis-image", "min-replicas", "max-lag", "aof", "acks", "regime", "prefix",
 }
 
-// neverZero lists the flags for which 0 would mean a default that is not 0.
-var neverZero = []string{
+// nonZeroFlags lists the flags whose 0 would mean a default that is not 0.
+var nonZeroFlags = []string{
 	"repeat", "fault-for", "calm", "clients", "duration", "rate", "key-count", "ttl", "hold", "acks", "max-lag",
 }
 
-// noZeros refuses flags that are given as 0, which would silently mean their defaults.
+// noZeros refuses flags with the value 0, which would silently mean their defaults.
 func noZeros(cmd *cobra.Command, names ...string) error {
 	for _, name := range names {
 		f := cmd.Flags().Lookup(name)
@@ -80,7 +92,7 @@ func noZeros(cmd *cobra.Command, names ...string) error {
 	return nil
 }
 
-// noNegatives refuses flags that are given a number or a time below 0.
+// noNegatives refuses flags with a negative value.
 func noNegatives(cmd *cobra.Command, names ...string) error {
 	for _, name := range names {
 		if f := cmd.Flags().Lookup(name); f.Changed && strings.HasPrefix(f.Value.String(), "-") {
@@ -92,7 +104,7 @@ func noNegatives(cmd *cobra.Command, names ...string) error {
 
 // plans returns the plans of the files, or else the plan of the flags, once for each regime.
 func (a *app) plans(cmd *cobra.Command) ([]plan.Plan, error) {
-	if err := noZeros(cmd, neverZero...); err != nil {
+	if err := noZeros(cmd, nonZeroFlags...); err != nil {
 		return nil, err
 	}
 	if cmd.Flags().Changed("nemesis") && len(a.flags.plan.Nemesis) == 0 {
@@ -104,8 +116,9 @@ func (a *app) plans(cmd *cobra.Command) ([]plan.Plan, error) {
 	if len(a.flags.files) == 0 {
 		return a.underEach(a.flags.regimes), nil
 	}
-	if i := slices.IndexFunc(plansOwn, cmd.Flags().Changed); i >= 0 {
-		return nil, usage("--%s is the plan's to say: with --plan give --seed, --results, --redis-server and -o only", plansOwn[i])
+	if i := slices.IndexFunc(planFileFlags, cmd.Flags().Changed); i >= 0 {
+		return nil, usage("--%s is the plan's to say: with --plan give --seed, --results, --redis-server and -o only",
+			planFileFlags[i])
 	}
 	var out []plan.Plan
 	for _, path := range a.flags.files {
@@ -134,8 +147,8 @@ func (a *app) underEach(regimes []string) (out []plan.Plan) {
 	return out
 }
 
-// thePlan returns the one plan of the run command.
-func (a *app) thePlan(cmd *cobra.Command, args []string) (plan.Plan, error) {
+// singlePlan returns the one plan of the run command.
+func (a *app) singlePlan(cmd *cobra.Command, args []string) (plan.Plan, error) {
 	plans, err := a.plans(cmd)
 	if err != nil {
 		return plan.Plan{}, err

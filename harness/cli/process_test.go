@@ -22,14 +22,14 @@ import (
 	"github.com/doublegrant/doublegrant/harness/cluster/docker"
 )
 
-// asCommand, in the environment, makes the test binary the doublegrant command. In a process of its own a command has a folder, an
-// environment, limits and signals of its own.
+// asCommand is an environment variable that turns the test binary into the doublegrant command. As a process of its
+// own, a command has its own folder, environment, limits and signals.
 const asCommand = "DOUBLEGRANT_TEST_AS_COMMAND"
 
 // source is the folder of this package's source, and clients that of programs in Python.
 var source, clients string
 
-// TestMain works in an empty folder. Tests that leave something there have written where no user wanted it.
+// TestMain runs the tests in an empty folder. Files left there were written to a place that no user asked for.
 func TestMain(m *testing.M) {
 	if os.Getenv(asCommand) != "" {
 		os.Exit(cli.Main(os.Args[1:], os.Stdout, os.Stderr))
@@ -64,7 +64,8 @@ func inAnEmptyFolder(m *testing.M) (code int) {
 	return code
 }
 
-// shareClocks has all commands load one clock library, where they would compile one each. Without a compiler they say so themselves.
+// shareClocks makes all commands load one clock library, instead of compiling one each. Without a compiler the commands
+// report that themselves.
 func shareClocks() (remove func()) {
 	library, err := cluster.CompileClocks(context.Background())
 	if err != nil {
@@ -81,8 +82,8 @@ func shareClocks() (remove func()) {
 	return func() { _ = os.RemoveAll(dir) }
 }
 
-// run runs a command line in this process, and returns what it printed and its exit code. It is for what needs no folder or environment
-// of its own.
+// run runs a command line in this process, and returns its output and exit code. It suits commands that need no folder
+// or environment of their own.
 func run(t *testing.T, args ...string) (out, errs string, code int) {
 	t.Helper()
 	var o, e bytes.Buffer
@@ -112,8 +113,8 @@ func newPlace(t *testing.T, more ...string) place {
 	return place{t, dir, append(append(os.Environ(), asCommand+"=1", "TMPDIR="+dir), more...)}
 }
 
-// withLibraries returns a place in which the libraries of other languages seem to be there. Doctor asks an interpreter for each, which takes
-// most of its time.
+// withLibraries returns a place where libraries of other languages seem to be installed. Asking an interpreter for each
+// takes most of doctor's time.
 func (p place) withLibraries() place {
 	bin := filepath.Dir(p.write("bin/python3", "#!/bin/sh\n"))
 	require.NoError(p, os.Symlink("python3", filepath.Join(bin, "php")))
@@ -235,7 +236,7 @@ func (p process) started(command string) (pids []int) {
 	return pids
 }
 
-// alive reports whether a process runs. One that has ended and is not waited for does not.
+// alive reports whether a process runs. A zombie does not count.
 func alive(pid int) bool {
 	_, err := os.Readlink(fmt.Sprintf("/proc/%d/exe", pid))
 	return err == nil
@@ -267,7 +268,7 @@ func (p process) awaitRecord(pattern string, longer int64) {
 	}, "%s", pattern)
 }
 
-// hang is the bound against hanging of whatever a test waits for. That takes seconds, and longer on a machine that does much else.
+// hang bounds every wait of a test, to guard against hanging. The waits take seconds, and longer on a busy machine.
 const hang = 3 * time.Minute
 
 // await waits for a condition.

@@ -14,8 +14,8 @@ import (
 // plainEvery is the time between two lines of progress without a terminal.
 const plainEvery = 5 * time.Second
 
-// progress shows a run under way: beside the bar on a terminal, elsewhere in a line every plainEvery. It goes to standard error,
-// so that standard output has only results.
+// progress shows the progress of a run: beside the bar on a terminal, otherwise in a line every plainEvery. It goes to
+// standard error, so that standard output has only results.
 type progress struct {
 	w *screen
 
@@ -45,8 +45,8 @@ func (p *progress) show(at harness.Progress) {
 		at.Elapsed.Seconds(), at.OK, at.Fail, at.Info, at.Fault, violations)
 }
 
-// found prints the first violation of each class as soon as it is found. The violation may have another class in the end, when
-// all faults are on record.
+// found prints the first violation of each class as soon as it is found. The final class of the violation may differ,
+// once all faults are recorded.
 func (p *progress) found(a harness.Anomaly, at time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -60,8 +60,8 @@ func (p *progress) found(a harness.Anomaly, at time.Duration) {
 	fmt.Fprintf(p.w, "  %4.0fs  the first %s: %s\n", at.Seconds(), a.Class, a.Note)
 }
 
-// searchProgress returns a function that shows a search under way: beside the bar on a terminal, elsewhere in a line every
-// plainEvery.
+// searchProgress returns a function that shows the progress of a search: beside the bar on a terminal, otherwise in a
+// line every plainEvery.
 func (a *app) searchProgress() func(explore.Progress) {
 	last := time.Now()
 	return func(p explore.Progress) {
@@ -73,8 +73,8 @@ func (a *app) searchProgress() func(explore.Progress) {
 	}
 }
 
-// searchLine counts the schedules of a search: "12,345 run, 67 planned, 2 found, part 2 of 4, 89 pruned". What matters most is first,
-// since a terminal may be too narrow for all of it.
+// searchLine counts the schedules of a search: "12,345 run, 67 planned, 2 found, part 2 of 4, 89 pruned". The most
+// important counts come first, since a terminal may be too narrow for all.
 func searchLine(p explore.Progress) string {
 	line := units.Count(int64(p.Schedules)) + " run"
 	if p.Planned > 0 || !p.Endless {

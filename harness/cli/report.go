@@ -15,9 +15,12 @@ func (a *app) reportCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "report RESULT",
 		Short: "write the reports of a run, a search or a suite again, or for the first time if it was killed",
-		Long: "Write the reports of a results folder again from what is stored there: of a suite from its suite.jsonl, of a search\n" +
-			"from its verdict.json, of a run from its history, which is judged once more. A soak or a run that was killed gets its\n" +
-			"reports by this, and they say that it was cut short. It exits as the suite, the search or the run would have.",
+		Long: "Write the reports of a results folder again from what is stored there: of a suite from its " +
+			"suite.jsonl, of a search\n" +
+			"from its verdict.json, of a run from its history, which is judged once more. A soak or a run that was " +
+			"killed gets its\n" +
+			"reports by this, and they say that it was cut short. It exits as the suite, the search or the run would " +
+			"have.",
 		Example: "  doublegrant report results/latest\n" +
 			"  doublegrant report results/20260102-030405-suite-mine",
 		Args: exactArgs(1, "one results folder, such as results/latest"),
@@ -57,7 +60,7 @@ func (a *app) reportSearch(dir string) error {
 	return a.printExploration(e)
 }
 
-// showSuite prints the results of a suite, for people or programs, and sets the exit code by its ending.
+// showSuite prints the results of a suite, as text or JSON, and sets the exit code by its ending.
 func (a *app) showSuite(s tally.Suite, dir string) error {
 	a.code = endingCode(s.Ending())
 	if a.json {

@@ -28,7 +28,8 @@ func (a *app) reproduceCommand() *cobra.Command {
 				return err
 			}
 			if list && (all || len(args) > 0) {
-				return usage("--list names every experiment: leave %s out", strings.TrimSpace(strings.Join(args, " ")+allFlag(all)))
+				return usage("--list names every experiment: leave %s out",
+					strings.TrimSpace(strings.Join(args, " ")+allFlag(all)))
 			}
 			chosen, err := chosenExperiments(args, all)
 			if err != nil {
@@ -52,7 +53,7 @@ func (a *app) reproduceCommand() *cobra.Command {
 	return cmd
 }
 
-// allFlag returns "--all" if it was given.
+// allFlag returns " --all" if that flag was given.
 func allFlag(all bool) string {
 	if all {
 		return " --all"
@@ -90,7 +91,7 @@ func (a *app) listExperiments() error {
 	return a.write(&t)
 }
 
-// roundedEstimate writes a length of time as an estimate, in seconds or in whole minutes.
+// roundedEstimate formats an estimated duration, in seconds or whole minutes.
 func roundedEstimate(d time.Duration) string {
 	if d < 2*time.Minute {
 		return fmt.Sprintf("%.0f s", d.Seconds())
@@ -98,8 +99,7 @@ func roundedEstimate(d time.Duration) string {
 	return fmt.Sprintf("%.0f min", d.Minutes())
 }
 
-// reproduce repeats experiments. The exit code is 0 if each has the published shape, 2 if that cannot be told of one, and
-// otherwise 1.
+// reproduce repeats experiments. The exit code is 0 if all have the published shape, 1 if one differs, and otherwise 2.
 func (a *app) reproduce(ctx context.Context, chosen []experiments.Experiment, how experiments.Repetition) error {
 	for _, e := range chosen { // refuse all before repeating one
 		if err := e.Check(how); err != nil {
@@ -143,7 +143,7 @@ func (a *app) reproduce(ctx context.Context, chosen []experiments.Experiment, ho
 	return nil
 }
 
-// worseShape returns the exit code of two reproductions: another shape than published says more than one that cannot be told.
+// worseShape combines the exit codes of two reproductions. A different shape outweighs an undecided one.
 func worseShape(a, b int) int {
 	if a == ExitInvalid || b == ExitInvalid {
 		return ExitInvalid

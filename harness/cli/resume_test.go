@@ -17,7 +17,7 @@ import (
 	"github.com/doublegrant/doublegrant/harness/testenv"
 )
 
-// soakOfSeconds has runs of half a second, and one of 3 s, long enough to be killed in its middle. Seeds count up from 70.
+// soakOfSeconds has runs of half a second, and one of 3 s, long enough to be killed halfway. Seeds count up from 70.
 const soakOfSeconds = `
 defaults: {clients: 20, duration: 500ms, rate: 400, pacing: closed, seed: 70, expect: valid}
 runs:
@@ -40,7 +40,7 @@ func (p process) recordLines() (folder string, lines []string) {
 	return filepath.Dir(files[0]), slices.Collect(strings.Lines(string(text)))
 }
 
-// awaitRuns waits until n runs are on record, and the next one is under load.
+// awaitRuns waits until n runs are recorded, and the next one is under load.
 func (p process) awaitRuns(n int) {
 	p.Helper()
 	p.await(func() bool {
@@ -127,7 +127,8 @@ func TestLongASoakThatWasInterruptedGoesOnForTheRestOfItsTime(t *testing.T) {
 	require.Equal(t, cli.ExitUnknown, p.exitCode(), p.output)
 	folder, before := p.recordLines()
 	require.Contains(t, before[len(before)-1], `{"end":`)
-	require.Contains(t, p.output.String(), "go on     doublegrant suite "+file+" --resume=results/"+filepath.Base(folder))
+	require.Contains(t, p.output.String(),
+		"go on     doublegrant suite "+file+" --resume=results/"+filepath.Base(folder))
 
 	p.ends(cli.ExitMet, "suite", file, "--resume="+filepath.Join("results", filepath.Base(folder)))
 	_, after := p.recordLines()
@@ -135,7 +136,8 @@ func TestLongASoakThatWasInterruptedGoesOnForTheRestOfItsTime(t *testing.T) {
 	_, seeds := runsOf(t, after)
 	for name, all := range seeds {
 		for i, seed := range all {
-			require.EqualValues(t, 70+i, seed, "%s: seeds count on, and an interrupted run's is used again: %v", name, all)
+			require.EqualValues(t, 70+i, seed, "%s: seeds count on, and an interrupted run's is used again: %v", name,
+				all)
 		}
 	}
 	require.Equal(t, before[0], after[0])

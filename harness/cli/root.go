@@ -1,4 +1,5 @@
-// Package cli is the doublegrant command line, on top of harness/plan, results, suite and experiments. No other package prints.
+// Package cli is the doublegrant command line, on top of harness/plan, results, suite and experiments. No other package
+// prints.
 package cli
 
 import (
@@ -30,15 +31,15 @@ import (
 const (
 	ExitMet     = 0  // every expectation met; for a single run: valid
 	ExitInvalid = 1  // a violation was found, or an expectation not met
-	ExitUnknown = 2  // nothing can be said, or an interrupt came before anything could be
+	ExitUnknown = 2  // undecided, or interrupted before any verdict
 	ExitFailed  = 3  // the harness or its environment failed
 	ExitUsage   = 64 // wrong usage
 
 	ExitInterrupted = 130 // a second interrupt ended the process at once
 )
 
-// Main runs the command line args and returns the exit code. An interrupt ends what is under way in good order. After a second one
-// Main returns ExitInterrupted at once, while the command still runs: the process has to end then.
+// Main runs the command line args and returns the exit code. The first interrupt ends the command in good order. After
+// a second one, Main returns ExitInterrupted at once, while the command still runs, and the process has to exit.
 func Main(args []string, stdout, stderr io.Writer) (code int) {
 	if cluster.Watchdog() || docker.Watchdog() { // this process was started to remove another's folder or containers
 		return ExitMet
@@ -48,8 +49,8 @@ func Main(args []string, stdout, stderr io.Writer) (code int) {
 	interrupts := make(chan os.Signal, 2)
 	signal.Notify(interrupts, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	defer signal.Stop(interrupts)
-	said := &spoken{Writer: stdout}
-	a := &app{out: said, said: said, terminal: stdout, err: newScreen(stderr)}
+	tracked := &trackedWriter{Writer: stdout}
+	a := &app{out: tracked, tracked: tracked, terminal: stdout, err: newScreen(stderr)}
 	ended := make(chan int, 1)
 	go func() { ended <- a.execute(ctx, args, stdout, stderr) }()
 	for {
@@ -61,20 +62,20 @@ func Main(args []string, stdout, stderr io.Writer) (code int) {
 				return ExitInterrupted
 			}
 			cancel()
-			go a.interrupted() // the second one counts even if nobody reads what is printed
+			go a.interrupted() // in the background, so that the second one counts even if standard error blocks
 		}
 	}
 }
 
-// execute runs the command line and returns its exit code. ctx is canceled by an interrupt.
+// execute runs the command line and returns its exit code. An interrupt cancels ctx.
 func (a *app) execute(ctx context.Context, args []string, stdout, stderr io.Writer) (code int) {
 	defer func() {
-		if p := recover(); p != nil { // Go's own exit code of a panic would say that the verdict is unknown
+		if p := recover(); p != nil { // Go's own exit code of a panic means an unknown verdict here
 			fmt.Fprintf(stderr, "doublegrant: a defect of doublegrant: %v\n%s", p, debug.Stack())
 			code = a.failed(ExitFailed, fmt.Errorf("a defect of doublegrant: %v", p))
 		}
 	}()
-	_ = cluster.RaiseFileLimit() // if it cannot be raised, a run that needs more says so
+	_ = cluster.RaiseFileLimit() // if it fails, a run that needs more files reports it
 	root := a.root()
 	root.SetArgs(append([]string{}, args...)) // nil would mean those of this process
 	root.SetOut(stdout)
@@ -84,7 +85,7 @@ func (a *app) execute(ctx context.Context, args []string, stdout, stderr io.Writ
 		return a.code
 	}
 	fmt.Fprintln(stderr, "doublegrant: "+message(err)+mountHint(err))
-	if code = exitCode(err); code == ExitFailed && ctx.Err() != nil { // interrupted: nothing has failed
+	if code = exitCode(err); code == ExitFailed && ctx.Err() != nil { // an interrupt is not a failure
 		code = ExitUnknown
 	}
 	return a.failed(code, err)
@@ -92,12 +93,12 @@ func (a *app) execute(ctx context.Context, args []string, stdout, stderr io.Writ
 
 // app is one invocation of the command line.
 type app struct {
-	out      io.Writer // results, in colour if that is asked for
-	terminal io.Writer // what out writes to in the end: tables are as wide as it is
-	said     *spoken   // what all of out goes through
+	out      io.Writer      // results, coloured on request
+	terminal io.Writer      // where out finally writes; its width limits tables
+	tracked  *trackedWriter // passes on all of out
 	err      *screen
 	code     int    // exit code of a command that ran
-	format   string // of -o; empty: flags could not be read
+	format   string // of -o; empty: flags could not be parsed
 	json     bool   // -o json
 	markdown bool   // -o markdown
 	flags    flags
@@ -105,16 +106,18 @@ type app struct {
 	warned   sync.Map        // warnings that have been printed
 }
 
-// writesMarkdown is the annotation of commands that know -o markdown.
+// writesMarkdown is the annotation of commands that support -o markdown.
 const writesMarkdown = "markdown"
 
 func (a *app) root() *cobra.Command {
 	root := &cobra.Command{
 		Use:   "doublegrant",
 		Short: "Is my Redis lock safe?",
-		Long: "Is my Redis lock safe? doublegrant races clients for a Redis lock, message filter or number generator,\n" +
+		Long: "Is my Redis lock safe? doublegrant races clients for a Redis lock, message filter or number " +
+			"generator,\n" +
 			"breaks the cluster under them, records every operation and finds what was granted twice.\n\n" +
-			"Ctrl-C ends what is under way in good order: faults heal, Redis stops, and what was recorded is judged. A second one\n" +
+			"Ctrl-C ends what is under way in good order: faults heal, Redis stops, and what was recorded is judged. " +
+			"A second one\n" +
 			"ends the process at once, with exit code 130 and without a verdict.",
 		SilenceErrors: true, SilenceUsage: true,
 		Args: func(cmd *cobra.Command, args []string) error {
@@ -129,7 +132,8 @@ func (a *app) root() *cobra.Command {
 	root.SetVersionTemplate("{{.Version}}\n")
 	var colors colorFlags
 	colors.add(root.PersistentFlags())
-	root.PersistentFlags().StringVarP(&a.format, "output", "o", "text", "text or json; of explore also markdown, for an issue tracker")
+	root.PersistentFlags().StringVarP(&a.format, "output", "o", "text",
+		"text or json; of explore also markdown, for an issue tracker")
 	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error {
 		also := ""
 		if cmd.Annotations[writesMarkdown] != "" {
@@ -155,13 +159,14 @@ func (a *app) root() *cobra.Command {
 	})
 	root.CompletionOptions.DisableDefaultCmd = true
 	root.SetHelpCommand(helpCommand())
-	root.AddCommand(a.exploreCommand(), a.runCommand(), a.checkCommand(), a.clientCommand(), a.historyCommand(), a.reportCommand(), a.compareCommand(),
+	root.AddCommand(a.exploreCommand(), a.runCommand(), a.checkCommand(), a.clientCommand(), a.historyCommand(),
+		a.reportCommand(), a.compareCommand(),
 		a.suiteCommand(), a.mergeCommand(), a.coordinateCommand(), a.workCommand(), a.demoCommand(),
 		a.reproduceCommand(), a.listCommand(), a.doctorCommand(), a.versionCommand())
 	return root
 }
 
-// fromParsers lists the ends of messages that name functions of Go, with their replacements.
+// fromParsers lists endings of messages that mention Go functions, with replacements.
 var fromParsers = []struct {
 	end    *regexp.Regexp
 	remedy string
@@ -173,14 +178,15 @@ var fromParsers = []struct {
 	{regexp.MustCompile(`time: .*`), "want a time with its unit, such as 2s or 300ms"},
 }
 
-// rewordFlagError rewrites an error about a flag of cmd in words of its user.
+// rewordFlagError rewrites an error about a flag of cmd in the user's terms.
 func rewordFlagError(cmd *cobra.Command, err error) string {
 	s := err.Error()
 	var unknown *pflag.NotExistError
 	if errors.As(err, &unknown) && unknown.GetSpecifiedShortnames() == "" {
 		var names []string
 		cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
-		return s + ": " + cmp.Or(suggest.Question("--", unknown.GetSpecifiedName(), names), cmd.CommandPath()+" --help lists them all")
+		return s + ": " + cmp.Or(suggest.Question("--", unknown.GetSpecifiedName(), names),
+			cmd.CommandPath()+" --help lists them all")
 	}
 	for _, p := range fromParsers {
 		s = p.end.ReplaceAllLiteralString(s, p.remedy)
@@ -188,7 +194,7 @@ func rewordFlagError(cmd *cobra.Command, err error) string {
 	return s
 }
 
-// commandNames lists the names of the commands of cmd.
+// commandNames lists the names of cmd's commands.
 func commandNames(cmd *cobra.Command) (all []string) {
 	for _, c := range cmd.Commands() {
 		all = append(all, c.Name())
@@ -196,9 +202,10 @@ func commandNames(cmd *cobra.Command) (all []string) {
 	return all
 }
 
-// interrupted prints what the first Ctrl-C does, since nothing else shows until faults are healed and Redis has stopped.
+// interrupted explains the first Ctrl-C, since nothing else is printed until faults are healed and Redis has stopped.
 func (a *app) interrupted() {
-	fmt.Fprintln(a.err, "doublegrant: interrupted: ending in good order; a second Ctrl-C ends it at once, without a verdict")
+	fmt.Fprintln(a.err, "doublegrant: interrupted: ending in good order; a second Ctrl-C ends it at once, without a "+
+		"verdict")
 }
 
 func usage(format string, args ...any) error {
@@ -213,19 +220,21 @@ func exitCode(err error) int {
 	return ExitFailed
 }
 
-// message returns err on one line, without the words that mark wrong usage.
+// message returns err on one line, without the prefix of usage errors.
 func message(err error) string {
 	s := strings.ReplaceAll(strings.TrimSpace(err.Error()), "\n", "; ")
 	return strings.ReplaceAll(s, plan.ErrUsage.Error()+": ", "")
 }
 
-// mountHint returns what to do about a file that cannot be written in the image of this program, and nothing anywhere else.
+// mountHint returns a remedy for a file that cannot be written in the container image of this program. Elsewhere it is
+// empty.
 func mountHint(err error) string {
 	image, _ := docker.Inside()
 	if image == "" || !errors.Is(err, fs.ErrPermission) && !errors.Is(err, syscall.EROFS) {
 		return ""
 	}
-	return fmt.Sprintf("; in a container: mount a folder there and run as its owner (docker run --user %q -v %q)", "$(id -u):$(id -g)", "$PWD/results:/results")
+	return fmt.Sprintf("; in a container: mount a folder there and run as its owner (docker run --user %q -v %q)",
+		"$(id -u):$(id -g)", "$PWD/results:/results")
 }
 
 // verdictCode returns the exit code of a single run.

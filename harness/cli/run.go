@@ -23,16 +23,16 @@ import (
 	"github.com/doublegrant/doublegrant/reports"
 )
 
-// flags holds the flags that make a plan, and those that say where results go.
+// flags holds the values of flags that several commands share.
 type flags struct {
-	situation string // of explore: the situation to print step by step
+	situation string // situation to print step by step; of explore only
 
 	plan    plan.Plan
-	files   []string // files with plans
+	files   []string // plan files
 	regimes []string // regimes to compare
 	script  scriptFlags
 	client  clientFlags
-	explore time.Duration // of compare: the time for the explorer's search of each row
+	explore time.Duration // time limit of each row's search; of compare only
 	results string
 	redis   string
 
@@ -44,14 +44,15 @@ func (a *app) runCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "run VARIANT",
 		Short: "race clients on one variant, with or without faults, and judge what happened",
-		Long: "Races clients on one variant, with or without faults, records every operation, and judges the record.\n" +
+		Long: "Races clients on one variant, with or without faults, records every operation, " +
+			"and judges the record.\n" +
 			"Exit code 0: valid; 1: invalid; 2: nothing can be said; 3: the harness or its environment failed.",
 		Example: "  doublegrant run lock/set-nx-px --clients 1000 --duration 30s\n" +
 			"  doublegrant run lock/set-nx-px --topology sentinel --nemesis partition-primary --with writes/sadd\n" +
 			"  doublegrant run sequence/incr --nemesis kill-primary --repeat 10\n" +
 			"  doublegrant run --plan plan.yaml --seed 7",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			p, err := a.thePlan(cmd, args)
+			p, err := a.singlePlan(cmd, args)
 			if err != nil {
 				return err
 			}
@@ -66,34 +67,39 @@ func (a *app) runCommand() *cobra.Command {
 	}
 	a.planFlags(cmd)
 	load.add(cmd, &a.flags.plan.Generators)
-	cmd.Flags().StringVar(&a.flags.plan.Regime, "regime", "", "what callers of a sequence propose: see doublegrant list (default: every regime, each to a sequence of its own)")
-	return a.groupFlags(cmd, append(slices.Clip(ofPlans[:2]), append([]flagGroup{ofLoads}, ofPlans[2:]...)...))
+	cmd.Flags().StringVar(&a.flags.plan.Regime, "regime", "",
+		"what callers of a sequence propose: see doublegrant list (default: every regime, each to a sequence of its "+
+			"own)")
+	const afterTopology = 2 // the groups before it: variant and load, topology
+	return a.groupFlags(cmd, slices.Insert(slices.Clone(ofPlans), afterTopology, ofLoads))
 }
 
 func (a *app) placeFlags(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringVar(&a.flags.results, "results", "results", "folder for results folders")
-	f.StringVar(&a.flags.redis, "redis-server", "", "redis-server binary (default: $DOUBLEGRANT_REDIS_SERVER, then the PATH)")
+	f.StringVar(&a.flags.redis, "redis-server", "",
+		"redis-server binary (default: $DOUBLEGRANT_REDIS_SERVER, then the PATH)")
 }
 
 func (a *app) options() results.Options {
-	return results.Options{Results: a.flags.results, Redis: a.flags.redis, External: a.external, Warn: a.warn, OnSearch: a.searchProgress(),
+	return results.Options{Results: a.flags.results, Redis: a.flags.redis, External: a.external, Warn: a.warn,
+		OnSearch:   a.searchProgress(),
 		Generators: a.generators(nil),
 		Docker:     func(image string) cluster.Platform { return docker.Platform{Image: image} }}
 }
 
-// warn prints a warning, each only once: all runs of a suite may have the same.
-func (a *app) warn(of string) {
-	if _, said := a.warned.LoadOrStore(of, true); !said {
-		fmt.Fprintln(a.err, "doublegrant: warning: "+of)
+// warn prints a warning once, since all runs of a suite may have the same.
+func (a *app) warn(text string) {
+	if _, printed := a.warned.LoadOrStore(text, true); !printed {
+		fmt.Fprintln(a.err, "doublegrant: warning: "+text)
 	}
 }
 
-// longRun is the length from which a run prints its length before it begins.
+// longRun is the estimate from which a run prints it in advance.
 const longRun = 2 * time.Minute
 
 func (a *app) run(ctx context.Context, p plan.Plan, load *loadFlags) error {
-	length, _ := p.Takes() // Execute reports what is wrong with the plan
+	length, _ := p.Takes() // Execute reports errors of the plan
 	if length >= longRun {
 		fmt.Fprintf(a.err, "about %v\n", length.Round(time.Second))
 	}
@@ -117,14 +123,14 @@ func (a *app) run(ctx context.Context, p plan.Plan, load *loadFlags) error {
 	return a.show(out)
 }
 
-// hasVerdict reports whether a run that failed has a verdict all the same. A violation counts whatever else went wrong, and a full disk
-// ends a run early, as an interrupt does.
+// hasVerdict reports whether a failed run still has a verdict. A violation counts whatever else failed, and a full disk
+// ends a run early like an interrupt.
 func hasVerdict(out results.Outcome, err error) bool {
 	j := out.Report.Judged
 	return j.Verdict == harness.Invalid || len(j.Judgements) > 0 && errors.Is(err, history.ErrFull)
 }
 
-// show prints one run, for people or programs, and sets the exit code by its verdict.
+// show prints one run, as text or JSON, and sets the exit code by its verdict.
 func (a *app) show(out results.Outcome) error {
 	a.code = verdictCode(out.Report.Judged.Verdict)
 	if a.json {
@@ -134,11 +140,12 @@ func (a *app) show(out results.Outcome) error {
 	return nil
 }
 
-// printOutcome prints one run for people.
+// printOutcome prints one run as text.
 func (a *app) printOutcome(out results.Outcome) {
 	a.printReport(out.Report)
 	if out.Undocumented() {
-		a.println("expected  nothing: no documentation says what %s does; a suite can say what you expect of it", out.Plan.Variant)
+		a.println("expected  nothing: no documentation says what %s does; a suite can say what you expect of it",
+			out.Plan.Variant)
 	} else {
 		a.println("expected  %s: %s", out.Expectation, metWord(out))
 	}
@@ -170,7 +177,7 @@ func (a *app) printReport(r reports.Report) {
 	}
 }
 
-// printFigures lists figures in lines of a readable length.
+// printFigures prints figures in lines of a readable length.
 func (a *app) printFigures(figures []harness.Figure) {
 	const indent, width = "                      ", 118
 	line := indent
@@ -232,7 +239,7 @@ func (a *app) printJSON(v any) error {
 	return enc.Encode(v)
 }
 
-// exactArgs refuses any other number of arguments than n. what says which are wanted.
+// exactArgs refuses any number of arguments other than n. what describes the expected ones.
 func exactArgs(n int, what string) cobra.PositionalArgs {
 	return func(_ *cobra.Command, args []string) error {
 		if len(args) != n {

@@ -11,7 +11,7 @@ import (
 	"github.com/doublegrant/doublegrant/workloads"
 )
 
-// scriptFlags holds the flags that make a variant of a Lua file.
+// scriptFlags hold the flags that define a variant by a Lua file.
 type scriptFlags struct {
 	file, as, yes string
 	keys, args    []string
@@ -23,26 +23,30 @@ type scriptFlags struct {
 func (a *app) scriptFlags(cmd *cobra.Command) {
 	f, s := cmd.Flags(), &a.flags.script
 	f.StringVar(&s.file, "script", "", "a Lua file of your own, instead of a variant")
-	f.StringVar(&s.as, "as", "", "what the script or program is: lock, dedup or sequence (default of a program: what it says)")
+	f.StringVar(&s.as, "as", "", "what the script or program is: lock, dedup or sequence (default of a program: what "+
+		"it says)")
 	a.flags.client.add(f)
 	f.StringArrayVar(&s.keys, "keys", nil, "KEYS, one flag each: text with {key} (default {key})")
-	f.StringArrayVar(&s.args, "args", nil, "ARGV, one flag each: text with {owner} {ttl_ms} {ttl_s}, {window_ms} {window_s} or {proposed}\n(default: lock {owner} {ttl_ms}; dedup {window_s}; sequence {proposed})")
+	f.StringArrayVar(&s.args, "args", nil,
+		"ARGV, one flag each: text with {owner} {ttl_ms} {ttl_s}, {window_ms} {window_s} or {proposed}\n(default: "+
+			"lock {owner} {ttl_ms}; dedup {window_s}; sequence {proposed})")
 	f.StringVar(&s.yes, "yes", "", "the reply that means granted, or first (default: 1, OK or true)")
-	f.StringArrayVar(&s.noErrors, "no-error", nil, "the beginning of an error reply that is a definite no, such as RATELIMITED, one flag each (default: an error leaves open what was done)")
+	f.StringArrayVar(&s.noErrors, "no-error", nil,
+		"the beginning of an error reply that is a definite no, such as RATELIMITED, one flag each (default: an "+
+			"error leaves open what was done)")
 	f.StringVar(&s.release, "release", "", "a Lua file that releases a lock (default: compare and delete)")
 	f.StringArrayVar(&s.releaseArgs, "release-args", nil, "its ARGV (default {owner})")
 }
 
-// chosen is a variant of the catalogue, or one made of a script or of a program outside.
+// chosen is a variant of the catalogue, or one defined by a script or an adapter.
 type chosen struct {
 	id     string
 	script *workloads.Script
 	client *workloads.Client
 }
 
-// variants lists the variants that args name, and the one that the script flags or the client flags make. It tries a script or program at
-// once on a Redis of its own, so that one which cannot work is refused before anything else is done. One that announces its operations
-// is not tried.
+// variants lists the variants that args name, and the one that flags define. It tries a script or an adapter at once on
+// a Redis of its own, to refuse a broken one early. It does not try an adapter that announces its operations.
 func (a *app) variants(cmd *cobra.Command, args []string) ([]chosen, error) {
 	var out []chosen
 	args, c, err := a.client(cmd, args)
@@ -52,12 +56,12 @@ func (a *app) variants(cmd *cobra.Command, args []string) ([]chosen, error) {
 	for _, id := range args {
 		out = append(out, chosen{id: id})
 	}
-	if c != nil && c.Announces { // nobody can ask it
+	if c != nil && c.Announces { // it cannot be asked
 		return append(out, chosen{id: c.ID(), client: c}), nil
 	}
 	if c != nil {
-		known, err := results.DescribeClient(cmd.Context(), *c, a.options())
-		return append(out, chosen{id: known.ID(), client: &known}), err
+		described, err := results.DescribeClient(cmd.Context(), *c, a.options())
+		return append(out, chosen{id: described.ID(), client: &described}), err
 	}
 	s, err := a.flags.script.script()
 	if s == nil || err != nil {
@@ -67,16 +71,17 @@ func (a *app) variants(cmd *cobra.Command, args []string) ([]chosen, error) {
 	return append(out, chosen{id: id, script: s}), err
 }
 
-// onlyOfScripts reports whether flags are given that are about scripts alone.
+// onlyOfScripts reports whether any flag was given that only scripts have.
 func (f scriptFlags) onlyOfScripts() bool {
 	return f.yes != "" || f.release != "" || f.keys != nil || f.args != nil || f.releaseArgs != nil || f.noErrors != nil
 }
 
-// script reads the files that the flags name. It returns nil if they name none.
+// script reads the files that the flags name; nil if there are none.
 func (f scriptFlags) script() (*workloads.Script, error) {
 	if f.file == "" {
 		if f.as != "" || f.onlyOfScripts() {
-			return nil, usage("--as, --keys, --args, --yes, --no-error, --release and --release-args are about a --script: name its file (how many locks or sequences there are, --key-count says)")
+			return nil, usage("--as, --keys, --args, --yes, --no-error, --release and --release-args are about a " +
+				"--script: name its file (how many locks or sequences there are, --key-count says)")
 		}
 		return nil, nil
 	}

@@ -19,20 +19,20 @@ import (
 	"github.com/doublegrant/doublegrant/harness/testenv"
 )
 
-// TestScripts runs the transcripts in testdata/script, side by side. README.md of this package says how they are written.
+// TestScripts runs the transcripts in testdata/script in parallel. README.md of this package describes their format.
 func TestScripts(t *testing.T) {
 	t.Parallel()
 	scripts(t, "testdata/script")
 }
 
-// TestLongScripts runs those that take longer. Some need redis-py.
+// TestLongScripts runs the longer transcripts. Some need redis-py.
 func TestLongScripts(t *testing.T) {
 	testenv.NeedLong(t)
 	pythonWithRedis(t)
 	scripts(t, "testdata/long")
 }
 
-// TestScriptsOfClients runs those with programs in Python.
+// TestScriptsOfClients runs the transcripts with adapters in Python.
 func TestScriptsOfClients(t *testing.T) {
 	t.Parallel()
 	pythonWithRedis(t)
@@ -49,10 +49,11 @@ func pythonWithRedis(t *testing.T) {
 	}
 }
 
-// passed lists the variables of this process's environment that scripts have, beside testscript's own.
+// passed lists the variables that scripts inherit from this process, in addition to testscript's own.
 var passed = []string{"DOUBLEGRANT_REDIS_SERVER", "DOUBLEGRANT_CLOCK_LIBRARY", "CC", "HOME"}
 
-// scripts runs the transcripts of a folder, each in a folder and with an environment of its own. There doublegrant is this test binary.
+// scripts runs the transcripts of a folder, each in its own folder and environment. doublegrant is this test binary
+// there.
 func scripts(t *testing.T, dir string) {
 	t.Helper()
 	bin := t.TempDir()
@@ -103,13 +104,14 @@ func refuses(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// again CODE PATTERN FILE...: each command line behind the pattern in the last output is in all of the files as well. It exits with the
-// code when a shell is given it as it was printed.
+// again CODE PATTERN FILE...: each command line after the pattern in the last output is in all of the files as well. A
+// shell that runs it as printed exits with the code.
 func again(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 2 {
 		ts.Fatalf("usage: again CODE PATTERN FILE...")
 	}
-	found := regexp.MustCompile("(?m)"+args[1]+" ?(doublegrant [^`\\n]*)").FindAllStringSubmatch(ts.ReadFile("stdout"), -1)
+	found := regexp.MustCompile("(?m)"+args[1]+" ?(doublegrant [^`\\n]*)").FindAllStringSubmatch(ts.ReadFile("stdout"),
+		-1)
 	if len(found) == 0 {
 		ts.Fatalf("no command behind %q", args[1])
 	}
@@ -144,7 +146,7 @@ func isJSON(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// links N FILE: the page leads to at least so many files, and all of them are there.
+// links N FILE: the page links to at least N files, and all of them exist.
 func links(ts *testscript.TestScript, neg bool, args []string) {
 	page := ts.MkAbs(args[1])
 	all := regexp.MustCompile(`href="([^"#]+)"`).FindAllStringSubmatch(ts.ReadFile(args[1]), -1)

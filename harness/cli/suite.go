@@ -15,7 +15,7 @@ import (
 	"github.com/doublegrant/doublegrant/harness/texttable"
 )
 
-// suiteFlags holds the flags of suite alone.
+// suiteFlags hold the flags that only suite has.
 type suiteFlags struct {
 	list, print bool
 	only        string
@@ -28,9 +28,11 @@ func (a *app) suiteCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "suite FILE...",
 		Short: "run the plans of a file, each with what is expected of it: for CI, and for hours of soak",
-		Long: "suite runs the plans of a file, or of a suite that comes with the program, one after the other, and compares each\n" +
+		Long: "suite runs the plans of a file, or of a suite that comes with the program, one after the other, and " +
+			"compares each\n" +
 			"run with what is expected of it.\n\n" +
-			"It exits with 0 if every run was as expected; otherwise with 1 if one was not, else with 3 if one could not be carried\n" +
+			"It exits with 0 if every run was as expected; otherwise with 1 if one was not, else with 3 if one could " +
+			"not be carried\n" +
 			"out on this machine, else with 2 if one could tell nothing or did not run.",
 		Example: "  doublegrant suite ci\n" +
 			"  doublegrant suite ci --print > mine.yaml && doublegrant suite mine.yaml\n" +
@@ -74,19 +76,22 @@ func (a *app) suiteCommand() *cobra.Command {
 	flags.BoolVar(&f.print, "print", false, "print the suite's text, to be copied, and run nothing")
 	flags.StringVar(&f.only, "only", "", "only the runs whose names this regular expression matches")
 	flags.StringVar(&f.shard, "shard", "",
-		"only this part of the suite, such as 3/8, for one of several machines; auto: which one the variables of GitLab, CircleCI, "+
+		"only this part of the suite, such as 3/8, for one of several machines; auto: which one the variables of "+
+			"GitLab, CircleCI, "+
 			"Buildkite or Kubernetes (auto/8) say; doublegrant merge puts the results together")
 	flags.BoolVar(&f.how.FailFast, "fail-fast", false, "end after the first run that is not as expected")
 	flags.DurationVar(&f.how.For, "for", 0,
-		"repeat all runs with new seeds for so long, and keep the histories of those that are not as expected (default: once)")
+		"repeat all runs with new seeds for so long, and keep the histories of those that are not as expected "+
+			"(default: once)")
 	flags.StringVar(&f.how.Resume, "resume", "",
-		"go on with the suite in this results folder, which was interrupted or killed: the runs that are left, for the rest of its time")
+		"go on with the suite in this results folder, which was interrupted or killed: the runs that are left, for "+
+			"the rest of its time")
 	a.placeFlags(cmd)
 	a.externalFlags(cmd)
 	return cmd
 }
 
-// readSuites makes one suite of the named ones.
+// readSuites combines the named suites into one.
 func readSuites(names []string, only string) (s suite.Suite, err error) {
 	if len(names) == 0 {
 		return s, usage("no suite given: name a file, or one of doublegrant suite --list, such as ci")
@@ -100,7 +105,7 @@ func readSuites(names []string, only string) (s suite.Suite, err error) {
 		all = append(all, one)
 	}
 	s = suite.Join(all...)
-	if err := s.Check(); err != nil { // also the runs that --only leaves out: their mistakes are better found today
+	if err := s.Check(); err != nil { // including runs that --only leaves out, to find their mistakes early
 		return s, err
 	}
 	if only != "" {
@@ -109,7 +114,7 @@ func readSuites(names []string, only string) (s suite.Suite, err error) {
 	return s, nil
 }
 
-// shardOf returns the part of the suite that the flags ask for, and puts its number into them, where they had auto.
+// shardOf returns the part of the suite that the flags select. It replaces auto in the flags by the number.
 func shardOf(s suite.Suite, f *suiteFlags) (suite.Suite, error) {
 	shard, err := suite.ParseShard(f.shard, os.Getenv)
 	if err != nil {
@@ -163,7 +168,7 @@ func (a *app) printSuites(names []string) error {
 	return err
 }
 
-// suite runs a suite. The worst run decides the exit code. files are the suite's, as given.
+// suite runs a suite. The worst run decides the exit code. files are the suite's files, as given.
 func (a *app) suite(ctx context.Context, s suite.Suite, f suiteFlags, files []string) error {
 	v := a.newSuiteView(s, f.shard)
 	defer v.stop()
@@ -182,7 +187,7 @@ func (a *app) suite(ctx context.Context, s suite.Suite, f suiteFlags, files []st
 	return err
 }
 
-// resumeCommand returns the command line that goes on with a suite.
+// resumeCommand returns the command line that resumes a suite.
 func resumeCommand(files []string, f suiteFlags, dir string) string {
 	words := append([]string{"doublegrant", "suite"}, files...)
 	if f.only != "" {

@@ -12,17 +12,17 @@ import (
 	"github.com/doublegrant/doublegrant/harness/units"
 )
 
-// suiteView shows on standard error how a suite goes on: a line when a run begins, one when it has ended, and the bar.
+// suiteView shows the progress of a suite on standard error: a line when a run begins, one when it ends, and the bar.
 type suiteView struct {
 	*app
 	suite suite.Suite
-	shard string          // such as "3/8"; empty: the suite is whole
+	shard string          // such as "3/8"; empty: the whole suite
 	each  []time.Duration // estimates of its runs
 	pass  time.Duration   // estimate of a pass
 
-	run     *progress // of the run under way
-	begun   bool      // whether a run has begun
-	takeBar func()    // takes the bar away
+	run     *progress // of the current run
+	begun   bool      // whether any run has begun
+	takeBar func()    // removes the bar
 }
 
 func (a *app) newSuiteView(s suite.Suite, shard string) *suiteView {
@@ -31,19 +31,19 @@ func (a *app) newSuiteView(s suite.Suite, shard string) *suiteView {
 	return v
 }
 
-// show shows the load of the run under way.
+// show shows the load of the current run.
 func (v *suiteView) show(p harness.Progress) { v.run.show(p) }
 
-// begin shows that a run begins. Before the first one it says how long the suite takes.
+// begin shows that a run begins. Before the first one it prints the estimate for the suite.
 func (v *suiteView) begin(at suite.Position) {
 	one := v.each[at.Run-1]
 	if !v.begun {
 		v.begun = true
 		fmt.Fprintln(v.err, lengthOfSuite(v.suite, v.shard, v.pass, at))
-		left := max(v.pass, at.For) - at.Elapsed
-		v.takeBar = v.startBar(max(left, one), "about")
+		remaining := max(v.pass, at.For) - at.Elapsed
+		v.takeBar = v.startBar(max(remaining, one), "about")
 		if at.For > 0 { // a soak is one stage
-			v.err.beginStage(left)
+			v.err.beginStage(remaining)
 		}
 	}
 	pass := ""
@@ -57,15 +57,15 @@ func (v *suiteView) begin(at suite.Position) {
 	}
 }
 
-// end shows what came of a run.
+// end shows the result of a run.
 func (v *suiteView) end(_ suite.Position, r tally.Run) {
 	fmt.Fprintf(v.err, "      %s\n", suiteLine(r))
 }
 
-// stop takes the bar away. It may be called twice.
+// stop removes the bar. It may be called twice.
 func (v *suiteView) stop() { v.takeBar() }
 
-// lengthOfSuite says in a sentence how long a suite or a shard of it takes. pass is the estimate of one pass through its runs.
+// lengthOfSuite describes how long a suite or a shard takes. pass is the estimate of one pass.
 func lengthOfSuite(s suite.Suite, shard string, pass time.Duration, at suite.Position) string {
 	words := units.Plural(int64(len(s.Runs)), "run", "runs") + ", about " + pass.Round(time.Second).String()
 	if shard != "" {
@@ -75,12 +75,13 @@ func lengthOfSuite(s suite.Suite, shard string, pass time.Duration, at suite.Pos
 		words = fmt.Sprintf("%s each pass, for %v", words, at.For)
 	}
 	if at.Before > 0 {
-		words += fmt.Sprintf("; it goes on after %s and %v", units.Plural(int64(at.Before), "run", "runs"), at.Elapsed.Round(time.Second))
+		words += fmt.Sprintf("; it goes on after %s and %v", units.Plural(int64(at.Before), "run", "runs"),
+			at.Elapsed.Round(time.Second))
 	}
 	return words
 }
 
-// suiteLine returns the result of a run, in a few words.
+// suiteLine summarizes the result of a run.
 func suiteLine(r tally.Run) string {
 	what := fmt.Sprintf("%s: %s %s", r.Ending, r.Verdict, r.Found)
 	switch {
@@ -91,8 +92,9 @@ func suiteLine(r tally.Run) string {
 	case r.Ending != tally.Met && r.Found == "":
 		what = fmt.Sprintf("%s: %s", r.Ending, cmp.Or(strings.TrimSuffix(r.Why, "."), "interrupted"))
 	}
-	line := fmt.Sprintf("%s, expected %s, %v", strings.TrimSpace(what), r.Expected, r.Elapsed.Round(100*time.Millisecond))
-	if r.Seed == 0 { // a search leaves nothing to chance
+	line := fmt.Sprintf("%s, expected %s, %v", strings.TrimSpace(what), r.Expected,
+		r.Elapsed.Round(100*time.Millisecond))
+	if r.Seed == 0 { // a search has no seed
 		return line
 	}
 	return fmt.Sprintf("%s, seed %d", line, r.Seed)

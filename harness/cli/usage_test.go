@@ -11,8 +11,8 @@ import (
 	"github.com/doublegrant/doublegrant/harness/cli"
 )
 
-// refused runs command lines, written as for a shell, by what they have to print: one line on standard error, and nothing else. They exit
-// with the code of wrong usage. @ stands for a folder with the files.
+// refused maps expected messages to command lines, written as for a shell. Each prints one line on standard error and
+// nothing else, and exits with the code of wrong usage. @ stands for a folder with the files.
 func refused(t *testing.T, files map[string]string, lines map[string]string) {
 	t.Helper()
 	p := newPlace(t)
@@ -31,12 +31,13 @@ func refused(t *testing.T, files map[string]string, lines map[string]string) {
 
 func TestWrongUsageIsOneLineWithTheRemedy(t *testing.T) {
 	refused(t, nil, map[string]string{
-		"one variant, such as":                                       "run",
-		"invalid argument":                                           "run lock/set-nx-px --clients many",
-		"--seed\" flag: want a whole number, 0 or more":              "run lock/set-nx-px --seed -1",
-		"want a time with its unit":                                  "run lock/set-nx-px --duration 10",
-		"--clients 0: ask for more than 0":                           "run lock/set-nx-px --clients 0",
-		"--repeat 0: ask for more than 0":                            "run lock/set-nx-px --nemesis pause-primary --repeat 0",
+		"one variant, such as":                          "run",
+		"invalid argument":                              "run lock/set-nx-px --clients many",
+		"--seed\" flag: want a whole number, 0 or more": "run lock/set-nx-px --seed -1",
+		"want a time with its unit":                     "run lock/set-nx-px --duration 10",
+		"--clients 0: ask for more than 0":              "run lock/set-nx-px --clients 0",
+		"--repeat 0: ask for more than 0": "run lock/set-nx-px --nemesis pause-primary " +
+			"--repeat 0",
 		"--duration 0s: ask for more than 0":                         "compare lock/set-nx-px --duration 0",
 		"--rate 0: ask for more than 0":                              "run lock/set-nx-px --rate 0",
 		"--ttl 0s: ask for more than 0":                              "explore lock/set-nx-px --ttl 0",
@@ -88,38 +89,39 @@ func TestASearchThatCannotBeIsOneLineWithTheRemedy(t *testing.T) {
 		"list writes no markdown: choose text or json":        "list -o markdown",
 		`unknown output "xml": choose text, markdown or json`: "explore lock/set-nx-px -o xml",
 		"name a variant instead of --all":                     "explore --all -o markdown",
-		"leave --all, -o json and -o markdown out":            "explore lock/set-nx-px --situation 'client crashed' -o markdown",
-		`there is no "client crashd" here: did you mean`:      "explore lock/set-nx-px --situation 'client crashd'",
-		"--script needs --as":                                 "explore --script @/ok.lua",
-		"name its file":                                       "explore lock/set-nx-px --as lock",
-		"want one variant":                                    "explore lock/set-nx-px --script @/ok.lua --as sequence",
-		"name no variant beside it":                           "explore --all lock/set-nx-px",
-		"leave --regime and --ttl out":                        "explore --all --ttl 20s",
-		"leave --script, --client and --all out":              "explore --all --replay x.json",
-		"ask for 2 to 16":                                     "explore lock/set-nx-px --clients 17",
-		"or for how long (--for)":                             "explore lock/set-nx-px --clients 5 --for 0",
-		"--random 0: ask for more":                            "explore lock/set-nx-px --random 0",
-		"-3 schedules at random":                              "explore lock/set-nx-px --random -3",
-		"--depth 0: ask for more":                             "explore lock/set-nx-px --random 5 --depth 0",
-		"for schedules at random: say":                        "explore lock/set-nx-px --depth 2",
-		"leave --max-schedules":                               "explore lock/set-nx-px --random 5 --max-schedules 5",
-		"name one variant for":                                "explore --all --random 5",
-		"0 replays":                                           "explore --replay @/ok.lua --times 0",
-		"a replay needs none":                                 "explore --replay @/ok.lua a b",
-		"ask for 1ms to 512409h0m0s":                          "explore lock/set-nx-px --ttl 876000h",
-		"sequence/string-compare-hash":                        "explore sequence/none",
-		"--workers 0: ask for 1 to 8":                         "explore lock/setnx --workers 0",
-		"--workers 9: ask for 1 to 8":                         "explore lock/setnx --workers 9",
-		"are of one search":                                   "explore --all --workers 2",
-		"name it by --regime":                                 "explore sequence/string-compare --save x",
-		"--resume takes the variant from its file":            "explore lock/setnx --resume x",
-		"(--for, --max-schedules): leave --clients out":       "explore --resume x --clients 2",
-		"x: the file of a search cannot be read: no such":     "explore --resume x",
-		"foreign: it holds no search":                         "explore --resume @/foreign",
-		"leave them out of a replay":                          "explore --replay x --workers 2",
-		"--save none/x: its folder cannot be written to: op":  "explore lock/setnx --save none/x",
-		": it is no file: name another":                       "explore lock/setnx --save @",
-		"leave no work that could be counted: say how many":   "explore lock/setnx --clients 5 --save x",
+		"leave --all, -o json and -o markdown out": "explore lock/set-nx-px --situation 'client crashed' " +
+			"-o markdown",
+		`there is no "client crashd" here: did you mean`:     "explore lock/set-nx-px --situation 'client crashd'",
+		"--script needs --as":                                "explore --script @/ok.lua",
+		"name its file":                                      "explore lock/set-nx-px --as lock",
+		"want one variant":                                   "explore lock/set-nx-px --script @/ok.lua --as sequence",
+		"name no variant beside it":                          "explore --all lock/set-nx-px",
+		"leave --regime and --ttl out":                       "explore --all --ttl 20s",
+		"leave --script, --client and --all out":             "explore --all --replay x.json",
+		"ask for 2 to 16":                                    "explore lock/set-nx-px --clients 17",
+		"or for how long (--for)":                            "explore lock/set-nx-px --clients 5 --for 0",
+		"--random 0: ask for more":                           "explore lock/set-nx-px --random 0",
+		"-3 schedules at random":                             "explore lock/set-nx-px --random -3",
+		"--depth 0: ask for more":                            "explore lock/set-nx-px --random 5 --depth 0",
+		"for schedules at random: say":                       "explore lock/set-nx-px --depth 2",
+		"leave --max-schedules":                              "explore lock/set-nx-px --random 5 --max-schedules 5",
+		"name one variant for":                               "explore --all --random 5",
+		"0 replays":                                          "explore --replay @/ok.lua --times 0",
+		"a replay needs none":                                "explore --replay @/ok.lua a b",
+		"ask for 1ms to 512409h0m0s":                         "explore lock/set-nx-px --ttl 876000h",
+		"sequence/string-compare-hash":                       "explore sequence/none",
+		"--workers 0: ask for 1 to 8":                        "explore lock/setnx --workers 0",
+		"--workers 9: ask for 1 to 8":                        "explore lock/setnx --workers 9",
+		"are of one search":                                  "explore --all --workers 2",
+		"name it by --regime":                                "explore sequence/string-compare --save x",
+		"--resume takes the variant from its file":           "explore lock/setnx --resume x",
+		"(--for, --max-schedules): leave --clients out":      "explore --resume x --clients 2",
+		"x: the file of a search cannot be read: no such":    "explore --resume x",
+		"foreign: it holds no search":                        "explore --resume @/foreign",
+		"leave them out of a replay":                         "explore --replay x --workers 2",
+		"--save none/x: its folder cannot be written to: op": "explore lock/setnx --save none/x",
+		": it is no file: name another":                      "explore lock/setnx --save @",
+		"leave no work that could be counted: say how many":  "explore lock/setnx --clients 5 --save x",
 	})
 }
 
@@ -148,17 +150,21 @@ func TestAPlanThatCannotBeIsOneLineWithItsPlace(t *testing.T) {
 		"good.yaml": "variant: lock/set-nx-px\n",
 	}, map[string]string{
 		`typo.yaml:4: unknown fault "kill-primry": unknown host "primry": did you mean primary? choose `: "run --plan @/typo.yaml",
-		"open nowhere.yaml":                                             "run --plan nowhere.yaml",
-		"--clients is the plan's to say":                                "run --plan @/good.yaml --clients 5",
-		"--regime is the plan's to say":                                 "compare --plan @/good.yaml --regime fixed",
-		"good.yaml has a variant already: leave lock/setnx out":         "run --plan @/good.yaml lock/setnx",
-		"2 plans given":                                                 "run --plan @/good.yaml --plan @/good.yaml",
-		"min-replicas needs replicas":                                   "run lock/set-nx-px --min-replicas 1",
-		"ask for 1 to 2":                                                "run lock/set-nx-px --topology sentinel --min-replicas 3",
-		"max-lag says which replicas count":                             "run lock/set-nx-px --topology sentinel --max-lag 1s",
-		"Redis takes whole seconds":                                     "run lock/set-nx-px --topology sentinel --min-replicas 1 --max-lag 1500ms",
-		"choose always, everysec or no":                                 "compare lock/set-nx-px lock/setnx --aof often",
-		"waits for none: acks are for variants with a WAIT":             "run lock/set-nx-px --topology sentinel --acks 1",
+		"open nowhere.yaml":                                     "run --plan nowhere.yaml",
+		"--clients is the plan's to say":                        "run --plan @/good.yaml --clients 5",
+		"--regime is the plan's to say":                         "compare --plan @/good.yaml --regime fixed",
+		"good.yaml has a variant already: leave lock/setnx out": "run --plan @/good.yaml lock/setnx",
+		"2 plans given":                                         "run --plan @/good.yaml --plan @/good.yaml",
+		"min-replicas needs replicas":                           "run lock/set-nx-px --min-replicas 1",
+		"ask for 1 to 2": "run lock/set-nx-px --topology sentinel " +
+			"--min-replicas 3",
+		"max-lag says which replicas count": "run lock/set-nx-px --topology sentinel " +
+			"--max-lag 1s",
+		"Redis takes whole seconds": "run lock/set-nx-px --topology sentinel " +
+			"--min-replicas 1 --max-lag 1500ms",
+		"choose always, everysec or no": "compare lock/set-nx-px lock/setnx --aof often",
+		"waits for none: acks are for variants with a WAIT": "run lock/set-nx-px --topology sentinel " +
+			"--acks 1",
 		"waits for 3 replicas, and sentinel has 2: ask for acks 1 to 2": "run lock/set-nx-px-wait --acks 3",
 		"--nemesis: an empty name among the faults: leave it out":       "run lock/set-nx-px --nemesis ''",
 		"an image is for containers: use --on docker":                   "run lock/set-nx-px --redis-image redis:7",
@@ -200,19 +206,24 @@ func TestGeneratorsThatCannotBeAreOneLine(t *testing.T) {
 		"--listen is about generators: give --generators": "run lock/set-nx-px --listen 127.0.0.1",
 		"--nats is about generators":                      "run lock/set-nx-px --nats nats://127.0.0.1:1",
 		"--name is of a NATS that generators join":        "run lock/set-nx-px --generators 2 --name x",
-		"cannot be the name of a coordination":            "run lock/set-nx-px --generators 2 --listen 127.0.0.1 --name 'a b'",
-		"101 generators: ask for 1 to 64":                 "run lock/set-nx-px --generators 101 --clients 200",
+		"cannot be the name of a coordination": "run lock/set-nx-px --generators 2 --listen 127.0.0.1 " +
+			"--name 'a b'",
+		"101 generators: ask for 1 to 64": "run lock/set-nx-px --generators 101 --clients 200",
 	})
 }
 
-// TestNoFlagIsSilentlyOverruledByAPlan: whatever a plan says itself cannot be given beside it.
+// TestNoFlagIsSilentlyOverruledByAPlan checks that no flag for a field of the plan can be given with --plan.
 func TestNoFlagIsSilentlyOverruledByAPlan(t *testing.T) {
 	good := newPlace(t).write("good.yaml", "variant: lock/set-nx-px\n")
 	help, _, _ := run(t, "run", "--help")
-	values := map[string]string{"int": "=1", "uint": "=1", "float": "=1", "duration": "=1s", "string": "=x", "strings": "=x"}
-	beside := []string{"plan", "seed", "results", "redis-server", "output", "color", "no-color", "help", "as", "args", "keys", "yes", "no-error", "release", "release-args", "script", "client", "connect", "announces", "clock", "processes", "real-crash",
+	values := map[string]string{"int": "=1", "uint": "=1", "float": "=1", "duration": "=1s", "string": "=x",
+		"strings": "=x"}
+	beside := []string{"plan", "seed", "results", "redis-server", "output", "color", "no-color", "help", "as", "args",
+		"keys", "yes", "no-error", "release", "release-args", "script", "client", "connect", "announces", "clock",
+		"processes", "real-crash",
 		"redis", "redis-url-file", "redis-ca", "redis-cert", "redis-key", "i-may-load", // which Redis is not in a plan
-		"listen", "nats", "expose", "name", "state", "token-file", "credentials", "tls-ca", "give-up-after"} // nor where generators come from
+		// nor where generators come from
+		"listen", "nats", "expose", "name", "state", "token-file", "credentials", "tls-ca", "give-up-after"}
 	flags := regexp.MustCompile(`(?m)^ +(?:-\w, )?--([\w-]+) (int|uint|float|duration|strings?)?`).FindAllStringSubmatch(help, -1)
 	require.Greater(t, len(flags), 25)
 	for _, f := range flags {

@@ -10,17 +10,17 @@ import (
 	"github.com/doublegrant/doublegrant/harness/cluster/docker"
 )
 
-// built holds what is known of the build of this program.
+// built describes the build of this program.
 type built struct {
 	Version  string `json:"version"` // of the module; "(devel)" or a pseudo-version outside a release
 	Revision string `json:"revision,omitempty"`
 	Time     string `json:"time,omitempty"`     // of the revision
-	Modified bool   `json:"modified,omitempty"` // the sources had changes beside the revision
+	Modified bool   `json:"modified,omitempty"` // the sources had uncommitted changes
 	Go       string `json:"go"`
 	Platform string `json:"platform"`
 
-	Image string `json:"image,omitempty"` // in which the program runs; see docker.BuildHarnessImage
-	Redis string `json:"redis,omitempty"` // version of the Redis in that image
+	Image string `json:"image,omitempty"` // container image that the program runs in; see docker.BuildHarnessImage
+	Redis string `json:"redis,omitempty"` // version of Redis in that image
 }
 
 func (a *app) versionCommand() *cobra.Command {
@@ -46,7 +46,7 @@ func (a *app) versionCommand() *cobra.Command {
 // version returns the program's version in one line.
 func version() string { return buildOf(debug.ReadBuildInfo()).String() }
 
-// buildOf reads what the Go command wrote into the program. ok is false if it wrote nothing.
+// buildOf reads the build information that the Go command stored in the program. ok is false if there is none.
 func buildOf(info *debug.BuildInfo, ok bool) built {
 	b := built{Version: "unknown", Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
 	if !ok {
@@ -69,7 +69,8 @@ func buildOf(info *debug.BuildInfo, ok bool) built {
 	return b
 }
 
-// String returns a line such as "doublegrant v1.2.0, commit 0123456789ab of 2026-01-02T15:04:05Z, go1.26.0, linux/amd64".
+// String returns a line such as "doublegrant v1.2.0, commit 0123456789ab of 2026-01-02T15:04:05Z, go1.26.0,
+// linux/amd64".
 func (b built) String() string {
 	s := "doublegrant " + b.Version
 	if b.Revision != "" {

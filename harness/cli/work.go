@@ -11,7 +11,7 @@ import (
 	"github.com/doublegrant/doublegrant/harness/workqueue/jetstream"
 )
 
-// workFlags are those of work alone.
+// workFlags hold the flags that only work has.
 type workFlags struct {
 	accessFlags
 	join               string
@@ -23,10 +23,13 @@ func (a *app) workCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "work --join URL",
 		Short: "do the work that a doublegrant coordinate or run hands out, until there is no more",
-		Long: "work joins a coordination, does the runs, pieces of searches or shares of a run's clients that it hands out, one at a\n" +
-			"time, and sends the results back. It ends when the coordination is over. Its version has to be the coordinator's, and\n" +
+		Long: "work joins a coordination, does the runs, pieces of searches or shares of a run's clients that it " +
+			"hands out, one at a\n" +
+			"time, and sends the results back. It ends when the coordination is over. Its version has to be the " +
+			"coordinator's, and\n" +
 			"so has its Redis.\n\n" +
-			"It exits with 0 when the work is over, 64 if it was refused or refuses the work, and 3 if the NATS was away for too\n" +
+			"It exits with 0 when the work is over, 64 if it was refused or refuses the work, and 3 if the NATS was " +
+			"away for too\n" +
 			"long, the coordinator of a run has gone, or this worker fails where others do not.",
 		Example: "  doublegrant work --join nats://10.0.0.5:4222 --token-file token\n" +
 			"  doublegrant work --join tls://nats.example:4222 --credentials team.creds --name nightly --stay",
@@ -37,8 +40,10 @@ func (a *app) workCommand() *cobra.Command {
 	flags := cmd.Flags()
 	flags.StringVar(&f.join, "join", "", "URL of the coordinator's NATS")
 	flags.BoolVar(&f.stay, "stay", false, "when a coordination is over, wait for the next of that name")
-	flags.BoolVar(&f.allowClients, "allow-clients", false, "also run command lines and images of containers that come with the work: trust whoever coordinates")
-	flags.StringVar(&a.flags.redis, "redis-server", "", "redis-server binary (default: $DOUBLEGRANT_REDIS_SERVER, then the PATH)")
+	flags.BoolVar(&f.allowClients, "allow-clients", false,
+		"also run command lines and images of containers that come with the work: trust whoever coordinates")
+	flags.StringVar(&a.flags.redis, "redis-server", "",
+		"redis-server binary (default: $DOUBLEGRANT_REDIS_SERVER, then the PATH)")
 	return cmd
 }
 
@@ -63,12 +68,12 @@ func (a *app) work(ctx context.Context, f *workFlags) error {
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
-		case <-time.After(time.Second): // until the coordinator has removed what is over
+		case <-time.After(time.Second): // until the coordinator has removed the old coordination
 		}
 	}
 }
 
-// isNotThereYet reports that a NATS answers that it has no such coordination.
+// isNotThereYet reports whether the error means that the coordination does not exist yet.
 func isNotThereYet(err error) bool { return errors.Is(err, jetstream.ErrNoCoordination) }
 
 // workOnce works for one coordination.

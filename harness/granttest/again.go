@@ -7,16 +7,17 @@ import (
 	"strings"
 )
 
-// commandToRepeat returns the command that repeats a test, from anywhere in its module.
+// commandToRepeat returns the command that repeats a test. It works anywhere in the test's module.
 func commandToRepeat(test string, flags ...string) string {
 	parts := strings.Split(test, "/")
 	for i, p := range parts {
 		parts[i] = "^" + regexp.QuoteMeta(p) + "$"
 	}
-	return strings.Join(append([]string{"go test -run", shellQuoted(strings.Join(parts, "/")), packagePath()}, flags...), " ")
+	return strings.Join(append([]string{"go test -run", shellQuoted(strings.Join(parts, "/")), packagePath()},
+		flags...), " ")
 }
 
-// packagePath returns the import path of the package under test, or "." where it has none.
+// packagePath returns the import path of the package under test, or "." if it has none.
 func packagePath() string {
 	if info, ok := debug.ReadBuildInfo(); ok {
 		if path, ok := strings.CutSuffix(info.Path, ".test"); ok && path != "command-line-arguments" {
@@ -26,7 +27,7 @@ func packagePath() string {
 	return "."
 }
 
-// shellQuoted returns s quoted for a shell, which takes it for one word.
+// shellQuoted quotes s for a shell, as one word.
 func shellQuoted(s string) string {
 	return fmt.Sprintf("'%s'", strings.ReplaceAll(s, "'", `'\''`))
 }

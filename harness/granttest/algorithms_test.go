@@ -10,8 +10,8 @@ import (
 	"github.com/doublegrant/doublegrant/harness/granttest"
 )
 
-// This file has algorithms as users write them, right and wrong ones: as few as show what this package does with them. Verdicts on
-// many more are shown by the corpus of package workloads.
+// This file has right and wrong algorithms, written as users write them. There are just enough to show what this
+// package does with them. The corpus of package workloads has many more.
 
 // goodLock is SET NX PX, and a script that compares before it deletes.
 type goodLock struct{ redis redis.UniversalClient }
@@ -34,7 +34,7 @@ type plainLock struct{ goodLock }
 
 func newPlainLock(r *redis.Client) *plainLock { return &plainLock{goodLock{r}} }
 
-// blindDel deletes whatever is there.
+// blindDel deletes the lock, whoever owns it.
 type blindDel struct{ goodLock }
 
 func newBlindDel(r redis.UniversalClient) *blindDel { return &blindDel{goodLock{r}} }
@@ -44,7 +44,7 @@ func (l *blindDel) Release(ctx context.Context, key, _ string) (bool, error) {
 	return n == 1, err
 }
 
-// tokenless forgets its fencing tokens.
+// tokenless loses its fencing tokens.
 type tokenless struct{ goodLock }
 
 func newTokenless(r redis.UniversalClient) *tokenless { return &tokenless{goodLock{r}} }
@@ -52,7 +52,8 @@ func newTokenless(r redis.UniversalClient) *tokenless { return &tokenless{goodLo
 func (l *tokenless) Fence() string { return "" }
 
 // acquiring makes a goodLock with another Acquire.
-func acquiring(f func(ctx context.Context, l goodLock, key, owner string, ttl time.Duration) (bool, error)) func(redis.UniversalClient) *funcLock {
+func acquiring(f func(ctx context.Context, l goodLock, key, owner string, ttl time.Duration) (bool,
+	error)) func(redis.UniversalClient) *funcLock {
 	return func(r redis.UniversalClient) *funcLock { return &funcLock{goodLock{r}, f} }
 }
 
@@ -73,7 +74,7 @@ var newGetSet = acquiring(func(ctx context.Context, l goodLock, key, owner strin
 	return true, l.redis.Set(ctx, key, owner, ttl).Err()
 })
 
-// blindExtend renews whosoever's lease.
+// blindExtend renews any owner's lease.
 type blindExtend struct{ goodLock }
 
 func newBlindExtend(r redis.UniversalClient) *blindExtend { return &blindExtend{goodLock{r}} }
@@ -92,7 +93,8 @@ func (f *goodFilter) First(ctx context.Context, id string, window time.Duration)
 }
 
 // filtering makes a goodFilter with another First.
-func filtering(f func(ctx context.Context, f goodFilter, id string, window time.Duration) (bool, error)) func(redis.UniversalClient) *funcFilter {
+func filtering(f func(ctx context.Context, f goodFilter, id string, window time.Duration) (bool,
+	error)) func(redis.UniversalClient) *funcFilter {
 	return func(r redis.UniversalClient) *funcFilter { return &funcFilter{goodFilter{r}, f} }
 }
 
@@ -118,7 +120,8 @@ var (
 		return f.First(ctx, id, 0)
 	})
 	// newTwoStepFilter ends its marks by a command of its own, to which a worker that crashes does not come.
-	newTwoStepFilter = filtering(func(ctx context.Context, f goodFilter, id string, window time.Duration) (bool, error) {
+	newTwoStepFilter = filtering(func(ctx context.Context, f goodFilter, id string, window time.Duration) (bool,
+		error) {
 		first, err := f.First(ctx, id, 0)
 		if err != nil || !first {
 			return false, err

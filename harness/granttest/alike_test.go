@@ -15,19 +15,22 @@ import (
 
 // fourClients is a search of four clients, whose leases end.
 var fourClients = granttest.LockOptions{
-	Search: granttest.Search{Clients: 4, Crashes: -1, LostAnswers: -1, Late: -1, For: 2 * time.Minute}, Load: granttest.Load{Skip: true},
+	Search: granttest.Search{Clients: 4, Crashes: -1, LostAnswers: -1, Late: -1, For: 2 * time.Minute},
+	Load:   granttest.Load{Skip: true},
 }
 
-// newMistaken makes a lock that lets go in one script for whoever it takes for the owner. v is the value that is stored.
+// newMistaken makes a lock whose script releases it if a mistaken comparison takes the caller for the owner. v is the
+// stored value.
 func newMistaken(isOwner string) func(redis.UniversalClient) *objectLock {
-	script := redis.NewScript("local v = redis.call('get', KEYS[1]) if v and " + isOwner + " then return redis.call('del', KEYS[1]) end return 0")
+	script := redis.NewScript("local v = redis.call('get', KEYS[1]) if v and " + isOwner +
+		" then return redis.call('del', KEYS[1]) end return 0")
 	return ofObject(objectLock{release: func(ctx context.Context, l *objectLock, key, owner string) (bool, error) {
 		n, err := script.Run(ctx, l.redis, []string{key}, owner).Int()
 		return n == 1, err
 	}})
 }
 
-// Of four clients one order of beginnings is looked at. A lock for which names are more than equal or not is found all the same.
+// Four clients begin in one order only. The search still finds a lock that compares names by more than equality.
 func TestFourClientsAreTakenToDifferInTheirNamesOnly(t *testing.T) {
 	t.Chdir(t.TempDir())
 	right := record(t, t.Name(), lock(newGoodLock, fourClients))
@@ -40,14 +43,16 @@ func TestFourClientsAreTakenToDifferInTheirNamesOnly(t *testing.T) {
 
 func TestLongFourClientsAreTakenToDifferInTheirNamesOnly(t *testing.T) {
 	testenv.NeedLong(t)
-	for _, isOwner := range []string{"ARGV[1]:sub(1, #v) == v", "v:lower() == ARGV[1]:lower()", "ARGV[1] >= v", "ARGV[1] <= v"} {
+	for _, isOwner := range []string{"ARGV[1]:sub(1, #v) == v", "v:lower() == ARGV[1]:lower()", "ARGV[1] >= v",
+		"ARGV[1] <= v"} {
 		requireMistaken(t, isOwner)
 	}
 }
 
-// requireMistaken demands that the lock is found out which takes a value for the owner's by such a comparison.
+// requireMistaken requires that the test finds a lock with this mistaken comparison.
 func requireMistaken(t *testing.T, isOwner string) {
 	t.Helper()
 	t.Chdir(t.TempDir())
-	require.Contains(t, record(t, t.Name(), lock(newMistaken(isOwner), fourClients)).failure(t), "stolen-release", isOwner)
+	require.Contains(t, record(t, t.Name(), lock(newMistaken(isOwner), fourClients)).failure(t), "stolen-release",
+		isOwner)
 }

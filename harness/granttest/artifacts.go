@@ -9,8 +9,8 @@ import (
 	"github.com/doublegrant/doublegrant/reports"
 )
 
-// keepSearch writes the report of a search where a flag asks for it.
-func (s subject) keepSearch(t TB, p parameters, res interleave.Result, began time.Time) {
+// writeSearchReport writes the report of a search if the artifacts flag is set.
+func (s subject) writeSearchReport(t TB, p parameters, res interleave.Result, began time.Time) {
 	t.Helper()
 	if *artifactsDir == "" {
 		return
@@ -24,13 +24,14 @@ func (s subject) keepSearch(t TB, p parameters, res interleave.Result, began tim
 	}
 	dir := filepath.Join(testDir(*artifactsDir, t.Name()), name)
 	logWritten(t, dir, reports.WriteExploration(dir, reports.Exploration{
-		Name: s.name, Variant: s.name, Command: commandToRepeat(t.Name()), Labels: p.labels(), Result: res, Started: began,
+		Name: s.name, Variant: s.name, Command: commandToRepeat(t.Name()), Labels: p.labels(), Result: res,
+		Started:  began,
 		Versions: reports.Versions(serverVersion()), Replay: passOn(t),
 	}))
 }
 
-// keepLoad writes the report of a load where a flag asks for it.
-func (s subject) keepLoad(t TB, res harness.Result) {
+// writeLoadReport writes the report of a load if the artifacts flag is set.
+func (s subject) writeLoadReport(t TB, res harness.Result) {
 	t.Helper()
 	if *artifactsDir == "" {
 		return
@@ -44,7 +45,7 @@ func (s subject) keepLoad(t TB, res harness.Result) {
 	logWritten(t, dir, err)
 }
 
-// logWritten logs where the report is, and fails the test if it could not be kept.
+// logWritten logs the report's path, or fails the test if the report could not be written.
 func logWritten(t TB, dir string, err error) {
 	t.Helper()
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 	"github.com/doublegrant/doublegrant/harness/internal/processes"
 )
 
-// This file has what people get wrong: each mistake is one clear failure, and leaves nothing running.
+// This file has users' mistakes. Each gives one clear failure and leaves nothing running.
 
 var (
 	onlySearch = granttest.LockOptions{Load: granttest.Load{Skip: true}}
@@ -29,7 +29,7 @@ type bad struct {
 	want []string
 }
 
-// eachBad runs the tests side by side, and requires that none leaves a server running.
+// eachBad runs the tests in parallel, and requires that none leaves a server running.
 func eachBad(t *testing.T, all map[string]bad) {
 	t.Chdir(t.TempDir())
 	t.Cleanup(func() { require.NotContains(t, processes.Children(), "redis-server") })
@@ -45,7 +45,8 @@ func eachBad(t *testing.T, all map[string]bad) {
 	}
 }
 
-// A call that does not return is named. Nothing else is tested with so little patience: a busy machine may take as long.
+// A call that does not return is named. Only this test shortens the limit of a call, since a busy machine may take as
+// long.
 func TestCallsThatHang(t *testing.T) {
 	t.Cleanup(granttest.ShortenCalls(3 * time.Second)) // more than a search waits for a client
 	impatient := onlyLoad
@@ -54,16 +55,20 @@ func TestCallsThatHang(t *testing.T) {
 		<-make(chan bool) // for ever
 		return false, nil
 	})
-	forever := acquiring(func(ctx context.Context, l goodLock, key, owner string, ttl time.Duration) (ok bool, _ error) {
+	forever := acquiring(func(ctx context.Context, l goodLock, key, owner string, ttl time.Duration) (ok bool,
+		_ error) {
 		for !ok {
 			ok, _ = l.Acquire(context.WithoutCancel(ctx), key, owner, time.Hour)
 		}
 		return true, nil
 	})
 	eachBad(t, map[string]bad{
-		"in a search":             {lock(hangs, onlySearch), []string{`Acquire("lock") has not returned within 3s (it stands at bad_test.go:`}},
-		"under load":              {lock(hangs, impatient), []string{`Acquire("lock-`, "has not returned within 1s (it stands at bad_test.go:"}},
-		"tries for ever":          {lock(forever, onlySearch), []string{`Acquire("lock")`, "has not returned within 3s"}},
+		"in a search": {lock(hangs, onlySearch),
+			[]string{`Acquire("lock") has not returned within 3s (it stands at bad_test.go:`}},
+		"under load": {lock(hangs, impatient),
+			[]string{`Acquire("lock-`, "has not returned within 1s (it stands at bad_test.go:"}},
+		"tries for ever": {lock(forever, onlySearch),
+			[]string{`Acquire("lock")`, "has not returned within 3s"}},
 		"tries for ever, in load": {lock(forever, impatient), []string{`Acquire("lock-`, "has not returned within 1s"}},
 	})
 }
@@ -75,7 +80,9 @@ func TestBadInput(t *testing.T) {
 		var owner *string
 		return *owner == "me", nil // here
 	})
-	never := acquiring(func(context.Context, goodLock, string, string, time.Duration) (bool, error) { return false, nil })
+	never := acquiring(func(context.Context, goodLock, string, string, time.Duration) (bool, error) {
+		return false, nil
+	})
 	watchdog := acquiring(func(ctx context.Context, l goodLock, key, owner string, ttl time.Duration) (bool, error) {
 		ok, err := l.Acquire(ctx, key, owner, ttl)
 		if ok {
@@ -91,50 +98,68 @@ func TestBadInput(t *testing.T) {
 			lock(func(redis.UniversalClient) *goodLock { panic("no configuration") }),
 			[]string{"the constructor panicked: no configuration (at bad_test.go:"},
 		},
-		"constructor: of a filter": {dedup(func(redis.UniversalClient) *goodFilter { return nil }), []string{"the constructor returned nil"}},
-		"constructor: of numbers":  {sequence(func(redis.UniversalClient) *goodSequence { return nil }), []string{"the constructor returned nil"}},
+		"constructor: of a filter": {dedup(func(redis.UniversalClient) *goodFilter { return nil }),
+			[]string{"the constructor returned nil"}},
+		"constructor: of numbers": {sequence(func(redis.UniversalClient) *goodSequence { return nil }),
+			[]string{"the constructor returned nil"}},
 		"constructor: takes what there is not": {
 			lock(func(*redis.ClusterClient) *goodLock { return nil }),
 			[]string{"takes a *redis.ClusterClient, which a *redis.Client is not"},
 		},
-		"a method of another signature": {lock(newErrorExtend), []string{"granttest_test.errorExtend has Extend(context.Context, string, string) error, which cannot be tried"}},
+		"a method of another signature": {lock(newErrorExtend),
+			[]string{"granttest_test.errorExtend has Extend(context.Context, string, string) error, which cannot be " +
+				"tried"}},
 		"the same, behind an interface": {
 			lock(func(r redis.UniversalClient) granttest.Locker { return newErrorExtend(r) }),
-			[]string{"granttest_test.errorExtend has Extend(context.Context, string, string) error, which cannot be tried"},
+			[]string{"granttest_test.errorExtend has Extend(context.Context, string, string) error, which cannot be " +
+				"tried"},
 		},
 		"the same, seen with a server only": {lock(func(r redis.UniversalClient) granttest.Locker {
 			if r.Ping(context.Background()).Err() != nil {
 				panic("no server")
 			}
 			return newErrorExtend(r)
-		}), []string{"granttest_test.errorExtend has Extend(context.Context, string, string) error, which cannot be tried"}},
+		}), []string{"granttest_test.errorExtend has Extend(context.Context, string, string) error, which cannot be " +
+			"tried"}},
 		"two options values": {lock(newGoodLock, onlyLoad, onlySearch), []string{"give one at most"}},
-		"options: clients":   {lock(newGoodLock, granttest.LockOptions{Search: granttest.Search{Clients: 9}}), []string{"the options: ", "9 clients: ask for 2 to 4"}},
+		"options: clients": {lock(newGoodLock, granttest.LockOptions{Search: granttest.Search{Clients: 9}}),
+			[]string{"the options: ", "9 clients: ask for 2 to 4"}},
 		"options: time": {
 			lock(newGoodLock, granttest.LockOptions{Search: granttest.Search{For: -time.Second}}),
 			[]string{"the options: a search cannot take -1s: leave Search.For out for 5m0s"},
 		},
-		"options: topology":              {lock(newGoodLock, loaded(granttest.Load{Topology: "ring"})), []string{`the options: unknown topology "ring"`}},
-		"options: no fault":              {lock(newGoodLock, loaded(granttest.Load{Faults: []granttest.Fault{{}}})), []string{"the options: a Fault without anything to do"}},
-		"options: thorough, and no load": {lock(newGoodLock, loaded(granttest.Load{Thorough: true, Skip: true})), []string{"the options: a thorough load, and none (Load.Skip)"}},
+		"options: topology": {lock(newGoodLock, loaded(granttest.Load{Topology: "ring"})),
+			[]string{`the options: unknown topology "ring"`}},
+		"options: no fault": {lock(newGoodLock, loaded(granttest.Load{Faults: []granttest.Fault{{}}})),
+			[]string{"the options: a Fault without anything to do"}},
+		"options: thorough, and no load": {lock(newGoodLock, loaded(granttest.Load{Thorough: true, Skip: true})),
+			[]string{"the options: a thorough load, and none (Load.Skip)"}},
 		"options: thorough and short": {
-			lock(newGoodLock, loaded(granttest.Load{Thorough: true, Duration: 9 * time.Second})), []string{"the options: a thorough load of at most 9s: it lasts for 10s at least"},
+			lock(newGoodLock, loaded(granttest.Load{Thorough: true, Duration: 9 * time.Second})),
+			[]string{"the options: a thorough load of at most 9s: it lasts for 10s at least"},
 		},
-		"options: thorough and alone": {lock(newGoodLock, loaded(granttest.Load{Thorough: true, Clients: 1})), []string{"the options: a thorough load of one client"}},
-		"options: sentinels":          {lock(newGoodLock, loaded(granttest.Load{Faults: []granttest.Fault{granttest.SplitBrain(time.Second)}})), []string{"the options: SplitBrain needs Topology: granttest.Sentinel"}},
+		"options: thorough and alone": {lock(newGoodLock, loaded(granttest.Load{Thorough: true, Clients: 1})),
+			[]string{"the options: a thorough load of one client"}},
+		"options: sentinels": {lock(newGoodLock,
+			loaded(granttest.Load{Faults: []granttest.Fault{granttest.SplitBrain(time.Second)}})),
+			[]string{"the options: SplitBrain needs Topology: granttest.Sentinel"}},
 		"options: duration": {
-			lock(newGoodLock, granttest.LockOptions{Search: granttest.Search{Skip: true}, Load: granttest.Load{Duration: -1}}),
+			lock(newGoodLock, granttest.LockOptions{Search: granttest.Search{Skip: true},
+				Load: granttest.Load{Duration: -1}}),
 			[]string{"the options: ", "Duration"},
 		},
-		"panic in a search":      {lock(panics, onlySearch), []string{`Acquire("lock") panicked: runtime error: invalid memory address or nil pointer dereference (at bad_test.go:`}},
-		"panic under load":       {lock(panics, onlyLoad), []string{`Acquire("lock-`, `panicked: runtime error: invalid memory address or nil pointer dereference (at bad_test.go:`}},
+		"panic in a search": {lock(panics, onlySearch),
+			[]string{`Acquire("lock") panicked: runtime error: invalid memory address or nil pointer dereference (at bad_test.go:`}},
+		"panic under load": {lock(panics, onlyLoad),
+			[]string{`Acquire("lock-`, `panicked: runtime error: invalid memory address or nil pointer dereference (at bad_test.go:`}},
 		"no success in a search": {lock(never, onlySearch), []string{"unknown: ", "no acquire ever succeeded"}},
 		"no success under load":  {lock(never, onlyLoad), []string{"unknown: ", "no acquire was ok"}},
-		"a goroutine":            {lock(watchdog, onlySearch), []string{"unknown: ", "a goroutine started at bad_test.go:"}},
+		"a goroutine": {lock(watchdog, onlySearch),
+			[]string{"unknown: ", "a goroutine started at bad_test.go:"}},
 	})
 }
 
-// errorExtend renews whosoever's lease, and says little about it.
+// errorExtend renews any owner's lease. Its Extend returns an error alone, and no bool.
 type errorExtend struct{ goodLock }
 
 func newErrorExtend(r redis.UniversalClient) *errorExtend { return &errorExtend{goodLock{r}} }
@@ -149,7 +174,8 @@ func TestATimer(t *testing.T) {
 		time.AfterFunc(ttl/3, func() { _ = l.redis.Get(ctx, key) })
 		return l.Acquire(ctx, key, owner, ttl)
 	})
-	eachBad(t, map[string]bad{"after a while": {lock(timer, onlySearch), []string{"unknown: ", "time.AfterFunc at bad_test.go:"}}})
+	eachBad(t, map[string]bad{"after a while": {lock(timer, onlySearch),
+		[]string{"unknown: ", "time.AfterFunc at bad_test.go:"}}})
 }
 
 // Without a redis-server the failure says what to do: install it, or mend the variable.

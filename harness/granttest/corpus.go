@@ -21,31 +21,30 @@ import (
 	"github.com/doublegrant/doublegrant/workloads"
 )
 
-// This file keeps the corpus: counterexamples that searches have found, saved beside the test that they failed. Later runs
-// replay them before anything else.
+// This file keeps the corpus: counterexamples of earlier searches, saved beside the test. Later runs replay them first.
 
-// corpusDir is the corpus of a package, in which each test has a folder.
+// corpusDir is the corpus of a package. Each test has a folder in it.
 const corpusDir = "testdata/granttest"
 
 // saved is a file of the corpus.
 type saved struct {
 	Format         int                       `json:"format"` // savedFormat
 	Kind           kind                      `json:"kind"`
-	Again          string                    `json:"again"` // the command that repeats it
+	Again          string                    `json:"again"` // the command that repeats the test
 	Parameters     parameters                `json:"parameters"`
 	Skew           time.Duration             `json:"skew,omitempty"`
 	Counterexample interleave.Counterexample `json:"counterexample"`
 }
 
-// savedFormat is the format that this version writes and reads.
+// savedFormat is the version of the format that this program writes and reads.
 const savedFormat = 1
 
-// testDir returns the folder of a test inside of the folder in. That of a subtest is inside its test's.
+// testDir returns the folder of a test within the folder in. A subtest's folder is within its test's.
 func testDir(in, test string) string {
 	return filepath.Join(append([]string{in}, safeNames(strings.Split(test, "/"))...)...)
 }
 
-// safeNames returns parts with an underscore in place of each character that is unsafe in a folder's name.
+// safeNames replaces each character that is unsafe in a folder's name by an underscore.
 func safeNames(parts []string) []string {
 	out := slices.Clone(parts)
 	for i, p := range parts {
@@ -60,12 +59,12 @@ func safeNames(parts []string) []string {
 	return out
 }
 
-// save writes a counterexample to the corpus of the test. The same counterexample gets the same name.
+// save writes a counterexample to the test's corpus. The same counterexample always gets the same file name.
 func (s subject) save(t TB, p parameters, c interleave.Counterexample, skew time.Duration) (path string, err error) {
 	p.TTL = s.program(newSupervisor(callTime), p).Lease
-	c.Ops = nil // the steps say it all
+	c.Ops = nil // the steps have all of it
 	hash := fnv.New32a()
-	_, _ = fmt.Fprintln(hash, s.kind, p, skew, c.Budget, c.Schedule) // to memory
+	_, _ = fmt.Fprintln(hash, s.kind, p, skew, c.Budget, c.Schedule) // writing to a hash never fails
 	path = filepath.Join(testDir(corpusDir, t.Name()), fmt.Sprintf("%s-%08x.json", c.Anomaly.Class, hash.Sum32()))
 	err = reports.WriteFile(path, func(w io.Writer) error {
 		e := json.NewEncoder(w)
@@ -75,7 +74,7 @@ func (s subject) save(t TB, p parameters, c interleave.Counterexample, skew time
 	return path, err
 }
 
-// read reads a file of the corpus. The error says why it cannot be used.
+// read reads a file of the corpus. The error says why the file cannot be used.
 func (s subject) read(path string) (f saved, err error) {
 	text, err := os.ReadFile(path)
 	if err != nil {
@@ -96,15 +95,16 @@ func (s subject) read(path string) (f saved, err error) {
 	case c.Budget.Clients < 2 || c.Budget.Clients > interleave.MaxClients:
 		return f, fmt.Errorf("it is of %d clients, and a search has 2 to %d", c.Budget.Clients, interleave.MaxClients)
 	case c.Budget.Place < 0 || c.Budget.Place > interleave.MaxPlaces-c.Budget.Clients:
-		return f, fmt.Errorf("its clients begin at place %d, and there are %d places", c.Budget.Place, interleave.MaxPlaces)
+		return f, fmt.Errorf("its clients begin at place %d, and there are %d places", c.Budget.Place,
+			interleave.MaxPlaces)
 	case f.Parameters.Regime != "":
 		_, err = workloads.ParseRegime(string(f.Parameters.Regime))
 	}
 	return f, err
 }
 
-// replaySaved leads the algorithm along each counterexample of the test's corpus. It reports whether the test may go on,
-// because none is a violation again. A file that cannot be used fails the test, but does not keep it from going on.
+// replaySaved replays each counterexample of the test's corpus. It reports whether the test may go on, which it may if
+// none violates again. An unusable file fails the test but does not stop it.
 func (s subject) replaySaved(t TB) (goOn bool) {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(testDir(corpusDir, t.Name()), "*.json"))
@@ -115,7 +115,8 @@ func (s subject) replaySaved(t TB) (goOn bool) {
 	for _, path := range files {
 		f, err := s.read(path)
 		if err != nil {
-			t.Errorf("%s cannot be replayed: %v. Delete it: if the race is still there, the search finds and saves it again", path, err)
+			t.Errorf("%s cannot be replayed: %v. Delete it: if the race is still there, the search finds and saves "+
+				"it again", path, err)
 			continue
 		}
 		goOn = s.replay(t, path, f) && goOn
@@ -123,7 +124,7 @@ func (s subject) replaySaved(t TB) (goOn bool) {
 	return goOn
 }
 
-// replayOne leads the algorithm along one file or recipe, as a flag asks.
+// replayOne replays one file or recipe, for the replay flag.
 func (s subject) replayOne(t TB, from string) {
 	t.Helper()
 	if interleave.IsRecipe(from) {
@@ -145,8 +146,8 @@ func (s subject) replayOne(t TB, from string) {
 	s.replay(t, path, f, "-granttest.replay", shellQuoted(from))
 }
 
-// locate finds a file whose path is relative to the package's folder, in which tests run, or to a folder above it, in
-// which their user may stand.
+// locate finds a file by a path relative to the package's folder, where tests run, or to a folder above it, where the
+// user may have started go test.
 func locate(path string) (string, error) {
 	first := path
 	for range strings.Count(cmp.Or(workingDir(), "/"), "/") + 1 {
@@ -155,7 +156,8 @@ func locate(path string) (string, error) {
 		}
 		path = filepath.Join("..", path)
 	}
-	return first, fmt.Errorf("there is no %s in the package's folder %s, or named from a folder above it", first, workingDir())
+	return first, fmt.Errorf("there is no %s in the package's folder %s, or named from a folder above it", first,
+		workingDir())
 }
 
 func workingDir() string {
@@ -166,9 +168,9 @@ func workingDir() string {
 	return filepath.ToSlash(dir)
 }
 
-// replay leads the algorithm along a saved counterexample, and reports whether the test may go on. With flags, go test repeats this replay
-// alone; without any, the whole test.
-func (s subject) replay(t TB, path string, f saved, flags ...string) (well bool) {
+// replay replays a saved counterexample, and reports whether the test may go on. flags make go test repeat only this
+// replay; without any, it repeats the whole test.
+func (s subject) replay(t TB, path string, f saved, flags ...string) (goOn bool) {
 	t.Helper()
 	g := newLastingSupervisor(callTime)
 	spec := s.spec(g, f.Parameters)
@@ -178,18 +180,20 @@ func (s subject) replay(t TB, path string, f saved, flags ...string) (well bool)
 		got, err = explore.Follow(t.Context(), spec, f.Counterexample)
 		return err
 	})
-	if !s.cameToAnEnd(t, g, err) {
+	if !s.checkCompleted(t, g, err) {
 		return false
 	}
 	switch {
 	case got.Found != nil:
 		t.Errorf("%s is not %s%s: %s happens again, replayed from %s\n\n%s\nrepeat it: %s",
-			s.name, promise[s.kind], f.Parameters.inRegime(), f.Counterexample.Anomaly.Class, path, counterexampleText(*got.Found), commandToRepeat(t.Name(), flags...))
+			s.name, promise[s.kind], f.Parameters.inRegime(), f.Counterexample.Anomaly.Class, path,
+			counterexampleText(*got.Found), commandToRepeat(t.Name(), flags...))
 		return false
 	case got.Stopped != "":
 		t.Logf("%s: no end was reached, which the search will say as well: %s%s", path, got.Stopped, g.underWay())
 	case got.Unfit != "":
-		t.Logf("%s: passes, led as near to the saved schedule as it goes: it sends other commands than then (%s)", path, got.Unfit)
+		t.Logf("%s: passes, led as near to the saved schedule as it goes: it sends other commands than then (%s)", path,
+			got.Unfit)
 	default:
 		t.Logf("%s: passes", path)
 	}

@@ -23,7 +23,8 @@ var quick = granttest.LockOptions{
 	Search: granttest.Search{Clients: 2, Crashes: -1, Expiries: -1, LostAnswers: -1}, Load: granttest.Load{Skip: true},
 }
 
-var searchAndLoad = granttest.LockOptions{TTL: 300 * time.Millisecond, Search: quick.Search, Load: granttest.Load{Clients: 5}}
+var searchAndLoad = granttest.LockOptions{TTL: 300 * time.Millisecond, Search: quick.Search,
+	Load: granttest.Load{Clients: 5}}
 
 // corpus lists the files of a test's corpus.
 func corpus(t *testing.T, dir string) []string {
@@ -41,12 +42,14 @@ func set(t *testing.T, name, value string) {
 	t.Cleanup(func() { require.NoError(t, flag.Set(name, old)) })
 }
 
-// Later runs begin with a race that was found once, and need nothing else to fail. When it is mended they pass and print
-// nothing.
+// Later runs begin with a race that was found once, and need nothing else to fail. They pass silently once the race is
+// fixed.
 func TestAFoundRaceStaysARegressionTest(t *testing.T) {
 	t.Chdir(t.TempDir())
 	const name = "TestIt/with a/slash"
-	whole := granttest.LockOptions{Search: granttest.Search{Minimize: 5 * time.Minute}, Load: granttest.Load{Skip: true}} // on any machine
+	// on any machine
+	whole := granttest.LockOptions{Search: granttest.Search{Minimize: 5 * time.Minute},
+		Load: granttest.Load{Skip: true}}
 	first := record(t, name, lock(newBlindDel, whole)).failure(t)
 	files := corpus(t, "TestIt/with_a/slash")
 	require.Len(t, files, 2)
@@ -69,7 +72,7 @@ func TestAFoundRaceStaysARegressionTest(t *testing.T) {
 	require.Equal(t, files, corpus(t, "TestIt/with_a/slash"))
 }
 
-// A mended algorithm may send other commands. It is led along the schedule as far as it goes.
+// A fixed algorithm may send other commands. The replay follows the schedule as far as it can.
 func TestASavedScheduleOfOtherCommands(t *testing.T) {
 	t.Chdir(t.TempDir())
 	record(t, "TestIt", lock(newGetSet, quick)).failure(t)
@@ -80,8 +83,9 @@ func TestASavedScheduleOfOtherCommands(t *testing.T) {
 	require.Contains(t, worse.failure(t), "happens again")
 }
 
-// newTwiceGetSet has one more command on the way, so that no saved schedule of newGetSet fits.
-var newTwiceGetSet = acquiring(func(ctx context.Context, l goodLock, key, owner string, ttl time.Duration) (bool, error) {
+// newTwiceGetSet sends one more command, so that no saved schedule of newGetSet fits.
+var newTwiceGetSet = acquiring(func(ctx context.Context, l goodLock, key, owner string, ttl time.Duration) (bool,
+	error) {
 	if err := l.redis.Get(ctx, key).Err(); err != redis.Nil {
 		return false, err
 	}
@@ -91,7 +95,7 @@ var newTwiceGetSet = acquiring(func(ctx context.Context, l goodLock, key, owner 
 	return true, l.redis.Set(ctx, key, owner, ttl).Err()
 })
 
-// A file that cannot be used fails the test once, with what to do about it, and the search goes on.
+// An unusable file fails the test once, with a remedy, and the search goes on.
 func TestASavedScheduleOfAnotherVersion(t *testing.T) {
 	t.Chdir(t.TempDir())
 	record(t, "TestIt", lock(newGetSet, quick)).failure(t)
@@ -103,13 +107,18 @@ func TestASavedScheduleOfAnotherVersion(t *testing.T) {
 		test func(granttest.TB)
 		want string
 	}{
-		"a choice that is not known": {strings.Replace(string(good), `"client 1"`, `"client one"`, 1), lock(newGoodLock, quick), `unknown choice "client one"`},
-		"a format of tomorrow":       {strings.Replace(string(good), `"format": 1`, `"format": 2`, 1), lock(newGoodLock, quick), "its format is 2"},
-		"a field of tomorrow":        {strings.Replace(string(good), `"format"`, `"more": 1, "format"`, 1), lock(newGoodLock, quick), `unknown field "more"`},
-		"too many clients":           {strings.Replace(string(good), `"clients": 2`, `"clients": 300`, 1), lock(newGoodLock, quick), "it is of 300 clients"},
-		"cut short":                  {string(good[:len(good)/2]), lock(newGoodLock, quick), "unexpected EOF"},
-		"empty":                      {"", lock(newGoodLock, quick), "EOF"},
-		"of another kind":            {string(good), dedup(newGoodFilter, granttest.DedupOptions{Load: granttest.Load{Skip: true}}), "it is of a lock"},
+		"a choice that is not known": {strings.Replace(string(good), `"client 1"`, `"client one"`, 1),
+			lock(newGoodLock, quick), `unknown choice "client one"`},
+		"a format of tomorrow": {strings.Replace(string(good), `"format": 1`, `"format": 2`, 1),
+			lock(newGoodLock, quick), "its format is 2"},
+		"a field of tomorrow": {strings.Replace(string(good), `"format"`, `"more": 1, "format"`, 1),
+			lock(newGoodLock, quick), `unknown field "more"`},
+		"too many clients": {strings.Replace(string(good), `"clients": 2`, `"clients": 300`, 1),
+			lock(newGoodLock, quick), "it is of 300 clients"},
+		"cut short": {string(good[:len(good)/2]), lock(newGoodLock, quick), "unexpected EOF"},
+		"empty":     {"", lock(newGoodLock, quick), "EOF"},
+		"of another kind": {string(good), dedup(newGoodFilter,
+			granttest.DedupOptions{Load: granttest.Load{Skip: true}}), "it is of a lock"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			require.NotEqual(t, name != "of another kind", c.text == string(good), "the text is changed")
@@ -124,7 +133,7 @@ func TestASavedScheduleOfAnotherVersion(t *testing.T) {
 	}
 }
 
-// One file is run alone, named from the package's folder or from one above it.
+// The replay flag runs one file alone, named from the package's folder or from one above it.
 func TestReplayOfOneFile(t *testing.T) {
 	top := t.TempDir()
 	pkg := filepath.Join(top, "a", "b")
@@ -140,7 +149,8 @@ func TestReplayOfOneFile(t *testing.T) {
 		require.Len(t, mended.logs, 1)
 	}
 	set(t, "granttest.replay", "nowhere.json")
-	require.Contains(t, record(t, "TestIt", lock(newGoodLock)).failure(t), "there is no nowhere.json in the package's folder")
+	require.Contains(t, record(t, "TestIt", lock(newGoodLock)).failure(t),
+		"there is no nowhere.json in the package's folder")
 }
 
 // A failure shows the counterexample even if no file can be written.
@@ -152,7 +162,7 @@ func TestACorpusThatCannotBeWritten(t *testing.T) {
 	require.Contains(t, failure, "it could not be saved: ")
 }
 
-// Reports of search and load are kept where a flag asks for them, of a test that fails as well.
+// The artifacts flag keeps the reports of search and load, even if the test fails.
 func TestArtifacts(t *testing.T) {
 	t.Chdir(t.TempDir())
 	set(t, "granttest.artifacts", "kept")
@@ -194,7 +204,7 @@ func TestShort(t *testing.T) {
 	require.True(t, nothing.skipped)
 }
 
-// A failure prints a word that repeats it, without any file, wherever the test is. It is of this test alone.
+// A failure prints a recipe that repeats it without any file. The recipe is for this test only.
 func TestAFailureCanBePassedOnAsOneWord(t *testing.T) {
 	t.Chdir(t.TempDir())
 	failure := record(t, "TestIt", lock(newGetSet, quick)).failure(t)
@@ -204,7 +214,8 @@ func TestAFailureCanBePassedOnAsOneWord(t *testing.T) {
 	set(t, "granttest.replay", found[1])
 	again := record(t, "TestIt", lock(newGetSet))
 	require.Contains(t, again.failure(t), "double-grant in 4 steps")
-	require.Regexp(t, `(?m)^repeat it: go test -run '\^TestIt\$' \S+ -granttest\.replay `+found[1]+`$`, again.failure(t))
+	require.Regexp(t, `(?m)^repeat it: go test -run '\^TestIt\$' \S+ -granttest\.replay `+found[1]+`$`,
+		again.failure(t))
 	require.Empty(t, again.logs, "neither search nor load ran")
 	mended := record(t, "TestIt", lock(newGoodLock))
 	mended.passes(t)
@@ -213,12 +224,15 @@ func TestAFailureCanBePassedOnAsOneWord(t *testing.T) {
 
 	filter := dedup(newGoodFilter, granttest.DedupOptions{Load: granttest.Load{Skip: true}})
 	require.Contains(t, record(t, "TestIt", filter).failure(t), "it is of a lock, and this is the test of a dedup")
-	require.Contains(t, record(t, "TestOther", lock(newGoodLock)).failure(t), "it is of TestIt, and this is TestOther: choose that one with -run")
+	require.Contains(t, record(t, "TestOther", lock(newGoodLock)).failure(t),
+		"it is of TestIt, and this is TestOther: choose that one with -run")
 	for word, want := range map[string]string{
 		found[1][:40]: "it is damaged",
 		"dg7-AAAA":    "it is of version dg7",
-		interleave.Recipe{Program: "lock/x", Budget: interleave.Budget{Clients: 2}, Schedule: []interleave.Choice{interleave.Run(0)}}.String():                     "doublegrant explore --replay",
-		interleave.Recipe{Program: "lock TestIt", Regime: "odd", Budget: interleave.Budget{Clients: 2}, Schedule: []interleave.Choice{interleave.Run(0)}}.String(): "unknown regime",
+		interleave.Recipe{Program: "lock/x", Budget: interleave.Budget{Clients: 2},
+			Schedule: []interleave.Choice{interleave.Run(0)}}.String(): "doublegrant explore --replay",
+		interleave.Recipe{Program: "lock TestIt", Regime: "odd", Budget: interleave.Budget{Clients: 2},
+			Schedule: []interleave.Choice{interleave.Run(0)}}.String(): "unknown regime",
 	} {
 		set(t, "granttest.replay", word)
 		bad := record(t, "TestIt", lock(newGoodLock)).failure(t)

@@ -10,19 +10,20 @@
 // # When it fails
 //
 // The failure shows each step of the shortest schedule that breaks the algorithm, and the command that repeats it. The
-// schedule is saved in testdata/granttest/<name of the test>, beside the test, as Go's fuzzing keeps its corpus. Commit it:
-// later runs of the test run it first, so a race that was found once stays a regression test.
+// schedule is saved in testdata/granttest/<name of the test>, beside the test, as Go's fuzzing keeps its corpus. Commit
+// it: later runs of the test run it first, so a race that was found once stays a regression test.
 //
 // A failure that begins "unknown" says that the test has shown nothing, and what to change. It does not say that the
 // algorithm is wrong.
 //
 // # What the algorithm must do
 //
-// One value serves one client, from one goroutine; [Shared] lets the goroutines of a process share one. A method by the name of one that
-// clients call has to have its signature, or the test fails. It sends its commands through the client that its constructor was given.
-// In the search time is virtual: the algorithm reads no clock but harness.Now(ctx), waits by nothing but harness.Sleep(ctx, d),
-// and starts goroutines that outlive a call, such as a watchdog, by harness.Go(ctx, f). The search recognises a goroutine or
-// timer that was started otherwise and says where. Such an algorithm can be tested with Search{Skip: true} and a longer load.
+// One value serves one client, from one goroutine; [Shared] lets the goroutines of a process share one. A method by the
+// name of one that clients call has to have its signature, or the test fails. It sends its commands through the client
+// that its constructor was given. In the search time is virtual: the algorithm reads no clock but harness.Now(ctx),
+// waits by nothing but harness.Sleep(ctx, d), and starts goroutines that outlive a call, such as a watchdog, by
+// harness.Go(ctx, f). The search recognises a goroutine or timer that was started otherwise and says where. Such an
+// algorithm can be tested with Search{Skip: true} and a longer load.
 //
 // # Flags
 //

@@ -7,7 +7,7 @@ import (
 	"github.com/doublegrant/doublegrant/harness/granttest"
 )
 
-// These examples are compiled and not run: TestRightOnesPass and TestLoadsWithFaults run the like side by side.
+// These examples are compiled and not run. TestRightOnesPass and TestLoadsWithFaults run similar ones in parallel.
 
 // A correct lock passes: every interleaving of three clients, and a load.
 func ExampleLock() {

@@ -9,25 +9,26 @@ import (
 )
 
 // Fault is something that goes wrong during a load, and heals. The functions below make faults. The zero value fails
-// the test, and so does a fault that lasts for less than 0.
+// the test, and so does a negative duration.
 type Fault = nemesis.Configured
 
-// KillPrimary ends the primary, which comes back after d with what its disk has. With Sentinels another node is promoted.
+// KillPrimary kills the primary, which restarts after d with the data on its disk. With Sentinels another node is
+// promoted.
 func KillPrimary(d time.Duration) Fault {
 	return nemesis.Custom(nemesis.Entry{For: d}, func(on nemesis.Subject) harness.Nemesis {
 		return nemesis.KillPrimary(on.Cluster)
 	})
 }
 
-// PausePrimary stops the primary's process for d. Commands that waited are executed when it goes on.
+// PausePrimary suspends the primary's process for d. It executes waiting commands when it resumes.
 func PausePrimary(d time.Duration) Fault {
 	return nemesis.Custom(nemesis.Entry{For: d}, func(on nemesis.Subject) harness.Nemesis {
 		return nemesis.PausePrimary(on.Cluster)
 	})
 }
 
-// SplitBrain cuts the primary, one Sentinel and two fifths of the clients off from the rest for d. It needs the topology
-// [Sentinel], and d to be 5s or more: the others have to notice.
+// SplitBrain cuts the primary, one Sentinel and two fifths of the clients off from the rest for d. It needs the
+// topology [Sentinel], and a d of at least 5s, so that the others notice.
 func SplitBrain(d time.Duration) Fault {
 	needs := nemesis.Entry{Name: "SplitBrain", For: d, Needs: nemesis.NeedsSentinels}
 	return nemesis.Custom(needs, func(on nemesis.Subject) harness.Nemesis {
@@ -42,7 +43,7 @@ func FlushScripts() Fault {
 	})
 }
 
-// CrashClients ends a fifth of the clients within two seconds, each in the middle of something. Others take their places.
+// CrashClients crashes a fifth of the clients within two seconds, in the middle of operations. Others replace them.
 func CrashClients() Fault {
 	crashes := nemesis.Entry{For: 2 * time.Second, Does: nemesis.Crashes}
 	return nemesis.Custom(crashes, func(on nemesis.Subject) harness.Nemesis {
@@ -50,19 +51,19 @@ func CrashClients() Fault {
 	})
 }
 
-// FreezeClients lets a fifth of the clients stand still for d, as in a long pause of a garbage collection.
+// FreezeClients suspends a fifth of the clients for d, like a long pause for garbage collection.
 func FreezeClients(d time.Duration) Fault {
 	return nemesis.Custom(nemesis.Entry{For: d, Does: nemesis.Freezes}, func(on nemesis.Subject) harness.Nemesis {
 		return nemesis.FreezeClients(on.Fleet, on.Cluster, nemesis.Group())
 	})
 }
 
-// Nemesis returns a fault that lasts for d and that inject makes: any other of package nemesis, or one of your own.
+// Nemesis returns a fault that lasts for d and that inject makes: any other fault of package nemesis, or your own.
 func Nemesis(d time.Duration, inject func(*cluster.Cluster, *harness.Fleet) harness.Nemesis) Fault {
 	if inject == nil {
 		return Fault{}
 	}
 	return nemesis.Custom(nemesis.Entry{For: d}, func(on nemesis.Subject) harness.Nemesis {
-		return inject(on.Cluster.(*cluster.Cluster), on.Fleet) // loadSpec passes no other
+		return inject(on.Cluster.(*cluster.Cluster), on.Fleet) // loadSpec passes no other type
 	})
 }

@@ -2,11 +2,13 @@ package granttest
 
 import "flag"
 
-// These are flags of every test binary that imports this package, as those of package testing are.
+// Flags of every test binary that imports this package, like those of package testing.
 var (
-	artifactsDir = flag.String("granttest.artifacts", "", "keep the reports of search and load in `DIR`/<name of the test>")
-	loadSeed     = flag.Uint64("granttest.seed", 0, "repeat the random choices of the load that printed this seed")
-	replayFile   = flag.String("granttest.replay", "", "run the saved schedule `FILE`, or the one that a word (dg1-...) holds, and nothing else")
+	artifactsDir = flag.String("granttest.artifacts", "",
+		"keep the reports of search and load in `DIR`/<name of the test>")
+	loadSeed   = flag.Uint64("granttest.seed", 0, "repeat the random choices of the load that printed this seed")
+	replayFile = flag.String("granttest.replay", "",
+		"run the saved schedule `FILE`, or the one that a word (dg1-...) holds, and nothing else")
 )
 
 // isShort reports whether the tests run with -short.

@@ -23,10 +23,10 @@ type TB interface {
 	Fatalf(format string, args ...any)
 }
 
-// Lock fails t unless the lock that newLock makes keeps its promise: no two owners at one time, no release of somebody
-// else's lock, and no lock that stays taken when every lease has ended.
+// Lock fails t unless the lock that newLock makes keeps its promise: no two owners at one time, no release of another
+// owner's lock, and no lock that stays taken after every lease has ended.
 //
-// newLock is called once for each client. C is what it takes: redis.UniversalClient, *redis.Client, redis.Cmdable or
+// newLock is called once for each client. C is its parameter: redis.UniversalClient, *redis.Client, redis.Cmdable or
 // any other interface that *redis.Client implements. At most one options value may follow.
 func Lock[C any, L Locker](t TB, newLock func(C) L, o ...LockOptions) {
 	t.Helper()
@@ -34,7 +34,8 @@ func Lock[C any, L Locker](t TB, newLock func(C) L, o ...LockOptions) {
 	s := subject{kind: lockKind, name: nameOf[L](lockKind), search: opts.Search, load: opts.Load}
 	newLocker := supervisedMaker(t, &s, newLock, func(c *caller, l L) Locker { return superviseLock(c, l) })
 	s.program = func(g *supervisor, p parameters) interleave.Program {
-		made := workloads.LockProgram(workloads.LockOptions{Name: s.name, TTL: cmp.Or(p.TTL, opts.TTL, searchLease), Habits: true, Goroutines: s.goroutines()}, newLocker(g))
+		made := workloads.LockProgram(workloads.LockOptions{Name: s.name, TTL: cmp.Or(p.TTL, opts.TTL, searchLease),
+			Habits: true, Goroutines: s.goroutines()}, newLocker(g))
 		_, made.Fenced = newLocker(g)(nil).(Fencer)
 		return made
 	}
@@ -47,11 +48,11 @@ func Lock[C any, L Locker](t TB, newLock func(C) L, o ...LockOptions) {
 	s.run(t)
 }
 
-// Dedup fails t unless the filter that newFilter makes keeps its promise: each message is delivered by one worker, and can
-// be delivered again when its window is over.
+// Dedup fails t unless the filter that newFilter makes keeps its promise: one worker delivers each message, and the
+// message can be delivered again when its window is over.
 //
-// A filter of one step loses a message whose worker crashes before it delivers it, so the search accepts that. Ask for it
-// with Search{Crashes: 1}. A [Confirmer] must lose no message.
+// A filter that claims in one step loses a message whose worker crashes before the delivery. The search accepts that
+// unless Search{Crashes: 1} asks for it. A [Confirmer] must lose no message.
 //
 // C and the options are as for [Lock].
 func Dedup[C any, D Deduper](t TB, newFilter func(C) D, o ...DedupOptions) {
@@ -62,31 +63,35 @@ func Dedup[C any, D Deduper](t TB, newFilter func(C) D, o ...DedupOptions) {
 	atMostOnce := opts.Search.Crashes == 0 && opts.Search.LostAnswers == 0
 	s.program = func(g *supervisor, p parameters) interleave.Program {
 		return workloads.DedupProgram(workloads.DedupOptions{
-			Name: s.name, Window: cmp.Or(p.TTL, opts.Window, searchWindow), AtMostOnce: atMostOnce, Habits: true, Goroutines: s.goroutines(),
+			Name: s.name, Window: cmp.Or(p.TTL, opts.Window, searchWindow), AtMostOnce: atMostOnce, Habits: true,
+			Goroutines: s.goroutines(),
 		}, newDeduper(g))
 	}
 	window := cmp.Or(opts.Window, dedupWindow)
 	s.workload = func(g *supervisor, c workloads.Connector) harness.Workload {
-		return workloads.Dedups(c, workloads.DedupOptions{Name: s.name, Window: window, FanOut: opts.FanOut}, newDeduper(g))
+		return workloads.Dedups(c, workloads.DedupOptions{Name: s.name, Window: window, FanOut: opts.FanOut},
+			newDeduper(g))
 	}
 	s.lease = window
 	s.run(t)
 }
 
 // Sequence fails t unless the generator that newGenerator makes keeps its promise: each number is drawn once, and is
-// larger than every number that was drawn before it was asked for.
+// larger than every number drawn before the call.
 //
 // C and the options are as for [Lock].
 func Sequence[C any, S Sequencer](t TB, newGenerator func(C) S, o ...SequenceOptions) {
 	t.Helper()
 	opts := onlyOptions(t, o)
 	s := subject{kind: sequenceKind, name: nameOf[S](sequenceKind), search: opts.Search, load: opts.Load}
-	newSequencer := supervisedMaker(t, &s, newGenerator, func(c *caller, q S) Sequencer { return superviseSequence(c, q) })
+	newSequencer := supervisedMaker(t, &s, newGenerator,
+		func(c *caller, q S) Sequencer { return superviseSequence(c, q) })
 	if s.regimes = []Regime{opts.Regime}; opts.Regime == "" {
 		s.regimes = workloads.Regimes()
 	}
 	s.program = func(g *supervisor, p parameters) interleave.Program {
-		return workloads.SequenceProgram(workloads.SequenceOptions{Name: s.name, Regime: p.Regime, Habits: !opts.OneKey, Goroutines: s.goroutines()}, newSequencer(g))
+		return workloads.SequenceProgram(workloads.SequenceOptions{Name: s.name, Regime: p.Regime, Habits: !opts.OneKey,
+			Goroutines: s.goroutines()}, newSequencer(g))
 	}
 	s.workload = func(g *supervisor, c workloads.Connector) harness.Workload {
 		return workloads.Sequences(c, workloads.SequenceOptions{
@@ -96,7 +101,7 @@ func Sequence[C any, S Sequencer](t TB, newGenerator func(C) S, o ...SequenceOpt
 	s.run(t)
 }
 
-// onlyOptions returns the options value, or the zero value if there is none. It fails the test if there are several.
+// onlyOptions returns the options value; the zero value if there is none. It fails the test if there are several.
 func onlyOptions[O any](t TB, o []O) (opts O) {
 	t.Helper()
 	switch len(o) {
@@ -109,15 +114,18 @@ func onlyOptions[O any](t TB, o []O) (opts O) {
 	return opts
 }
 
-// supervisedMaker turns a constructor into one whose values a supervisor watches. With a nil client that one makes a value of which only
-// the type counts: it shows which optional methods the algorithm has, and so what clients ask of it. It fails the test if newT takes
-// no *redis.Client, or is nil, or if what it makes has a method that nobody would call.
-// It notes in s what newT makes.
-func supervisedMaker[C, T, G any](t TB, s *subject, newT func(C) T, supervise func(*caller, T) G) func(*supervisor) func(redis.UniversalClient) G {
+// supervisedMaker wraps a constructor so that a supervisor watches its values. It records in s which type newT makes.
+// It fails the test if newT is nil or takes no *redis.Client, or if its values have a method that no client would call.
+//
+// With a nil client, the wrapper returns a value only for its type. That shows which optional methods the algorithm
+// has.
+func supervisedMaker[C, T, G any](t TB, s *subject, newT func(C) T,
+	supervise func(*caller, T) G) func(*supervisor) func(redis.UniversalClient) G {
 	t.Helper()
 	takes, of, ok := clientOf[C]()
 	if !ok {
-		t.Fatalf("granttest: the constructor takes a %v, which a *redis.Client is not: let it take redis.UniversalClient, redis.Cmdable or *redis.Client", takes)
+		t.Fatalf("granttest: the constructor takes a %v, which a *redis.Client is not: let it take "+
+			"redis.UniversalClient, redis.Cmdable or *redis.Client", takes)
 	}
 	if newT == nil {
 		t.Fatalf("granttest: the constructor is nil")
@@ -137,7 +145,8 @@ func supervisedMaker[C, T, G any](t TB, s *subject, newT func(C) T, supervise fu
 			}
 			g.addHook(r)
 			made := construct(g, "the constructor", func() T { return newT(of(r)) })
-			if lines := untried(s.kind, typeOf(made)); len(lines) > 0 { // of an interface, whose shape could not be made
+			// if newT returns an interface, the type may only show now
+			if lines := untried(s.kind, typeOf(made)); len(lines) > 0 {
 				g.noteTrouble("%s", strings.Join(lines, "\n"))
 				panic(errSupervisor)
 			}
@@ -150,14 +159,14 @@ func supervisedMaker[C, T, G any](t TB, s *subject, newT func(C) T, supervise fu
 	}
 }
 
-// shapeOf returns a value of the type that newT makes. If that is an interface, newT makes the value with a client that has
+// shapeOf returns a value of newT's result type. If that is an interface, newT makes the value with a client that has
 // no server.
 func shapeOf[C, T any](newT func(C) T) (shape T) {
 	if reflect.TypeFor[T]().Kind() != reflect.Interface {
 		return shape
 	}
 	made := make(chan T, 1)
-	_ = run(callTime, func() { // the first real value will say why it does not return
+	_ = run(callTime, func() { // if it does not return, neither does the first real value, which reports it
 		made <- offlineShape(newT)
 	})
 	select {
@@ -167,7 +176,7 @@ func shapeOf[C, T any](newT func(C) T) (shape T) {
 	return shape
 }
 
-// typeOf returns the type of what v holds, or that of v itself if it is an interface that holds nothing.
+// typeOf returns the dynamic type of v, or its static type if v is a nil interface.
 func typeOf[T any](v T) reflect.Type {
 	if typ := reflect.TypeOf(v); typ != nil {
 		return typ
@@ -175,16 +184,16 @@ func typeOf[T any](v T) reflect.Type {
 	return reflect.TypeFor[T]()
 }
 
-// offlineShape returns what a constructor makes with a client that has no server, or the zero value if it panics.
+// offlineShape returns newT's value for a client that has no server; the zero value if newT panics.
 func offlineShape[C, T any](newT func(C) T) (shape T) {
 	offline := redis.NewClient(&redis.Options{Dialer: noServer, MaxRetries: -1})
 	defer func() { _ = offline.Close() }() // nothing was opened
-	defer func() { _ = recover() }()       // the constructor needs a server: the first real value will tell
+	defer func() { _ = recover() }()       // the constructor needs a server: the first real value will show more
 	_, of, _ := clientOf[C]()
 	return newT(of(offline))
 }
 
-// nameOf returns the name of an algorithm in messages and reports: that of its type, or its kind if the type is an
+// nameOf returns the algorithm's name for messages and reports: that of its type, or its kind if the type is an
 // interface.
 func nameOf[T any](k kind) string {
 	if typ := reflect.TypeFor[T](); typ.Kind() != reflect.Interface {

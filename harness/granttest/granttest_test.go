@@ -10,16 +10,19 @@ import (
 	"github.com/doublegrant/doublegrant/harness/testenv"
 )
 
-// Right ones pass, whatever their constructor takes, and save nothing.
+// Right algorithms pass, whatever their constructor takes, and save nothing.
 func TestRightOnesPass(t *testing.T) {
 	t.Chdir(t.TempDir())
 	t.Cleanup(func() { require.NoDirExists(t, "testdata") })
 	few := granttest.Load{Clients: 10}
 	for name, test := range map[string]func(granttest.TB){
 		"lock, by a redis.Client": lock(newPlainLock, quick),
-		// Somebody has to ask again in the last twentieth of a window. Of the default window that is as long as a busy machine may stand still.
-		"filter":                  dedup(newGoodFilter, granttest.DedupOptions{Search: granttest.Search{Clients: 2}, Load: few, Window: time.Second}),
-		"numbers in every regime": sequence(newGoodSequence, granttest.SequenceOptions{Search: granttest.Search{Clients: 2}, Load: few}),
+		// Somebody has to ask again in the last twentieth of a window. Of the default window that is as long as a busy
+		// machine may stand still.
+		"filter": dedup(newGoodFilter,
+			granttest.DedupOptions{Search: granttest.Search{Clients: 2}, Load: few, Window: time.Second}),
+		"numbers in every regime": sequence(newGoodSequence,
+			granttest.SequenceOptions{Search: granttest.Search{Clients: 2}, Load: few}),
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -32,8 +35,8 @@ func TestRightOnesPass(t *testing.T) {
 	}
 }
 
-// Algorithms that break their promise fail, with the class that says why. A filter of one step loses a message whose worker crashes,
-// which its search accepts unless it is asked for. It does not accept what else crashes and lost answers bring about.
+// Algorithms that break their promise fail, with the class of the violation. A filter that claims in one step loses a
+// message whose worker crashes. Its search accepts that unless asked, but no other effect of crashes and lost answers.
 func TestWrongOnesFail(t *testing.T) {
 	t.Chdir(t.TempDir())
 	two, crash := brief, brief
@@ -43,13 +46,17 @@ func TestWrongOnesFail(t *testing.T) {
 		test  func(granttest.TB)
 		class string
 	}{
-		"PEXPIRE in an Extend":           {lock(newBlindExtend, granttest.LockOptions{Search: calm}), "double-grant"},
-		"filter: GET, then SET":          {dedup(newGetSetFilter, granttest.DedupOptions{Search: calm}), "duplicate-delivery"},
-		"filter: SETNX, then EXPIRE":     {dedup(newTwoStepFilter, granttest.DedupOptions{Search: two}), "immortal-mark"},
-		"filter: no answer: new":         {dedup(newOpenFilter, granttest.DedupOptions{Search: two}), "duplicate-delivery"},
+		"PEXPIRE in an Extend": {lock(newBlindExtend, granttest.LockOptions{Search: calm}), "double-grant"},
+		"filter: GET, then SET": {dedup(newGetSetFilter, granttest.DedupOptions{Search: calm}),
+			"duplicate-delivery"},
+		"filter: SETNX, then EXPIRE": {dedup(newTwoStepFilter, granttest.DedupOptions{Search: two}),
+			"immortal-mark"},
+		"filter: no answer: new": {dedup(newOpenFilter, granttest.DedupOptions{Search: two}),
+			"duplicate-delivery"},
 		"filter: no answer: seen":        {dedup(newShutFilter, granttest.DedupOptions{Search: two}), "lost-message"},
 		"filter: right, crash asked for": {dedup(newGoodFilter, granttest.DedupOptions{Search: crash}), "lost-message"},
-		"numbers as strings":             {sequence(newStringSequence, granttest.SequenceOptions{Search: calm}), "duplicate-number"},
+		"numbers as strings": {sequence(newStringSequence, granttest.SequenceOptions{Search: calm}),
+			"duplicate-number"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -61,7 +68,7 @@ func TestWrongOnesFail(t *testing.T) {
 	}
 }
 
-// A lock that says that it has fencing tokens has to give some.
+// A lock with the method Fence has to return tokens.
 func TestTokensThatAreNeverGivenAreNoProof(t *testing.T) {
 	t.Chdir(t.TempDir())
 	failure := record(t, t.Name(), lock(newTokenless, quick)).failure(t)
@@ -79,9 +86,11 @@ func TestLoadsFindWhatIsWrong(t *testing.T) {
 		test  func(granttest.TB)
 		class string // a regular expression; the load ends with the first violation
 	}{
-		"blind DEL":             {lock(newBlindDel, granttest.LockOptions{Search: alone}), "stolen-release|double-grant"},
+		"blind DEL": {lock(newBlindDel, granttest.LockOptions{Search: alone}),
+			"stolen-release|double-grant"},
 		"marks that do not end": {dedup(newEternalFilter, granttest.DedupOptions{Search: alone}), "immortal-mark"},
-		"numbers as strings":    {sequence(newStringSequence, granttest.SequenceOptions{Search: alone}), "duplicate-number"},
+		"numbers as strings": {sequence(newStringSequence, granttest.SequenceOptions{Search: alone}),
+			"duplicate-number"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -97,15 +106,16 @@ func withFault(l granttest.Load) granttest.LockOptions {
 	return granttest.LockOptions{TTL: 300 * time.Millisecond, Search: granttest.Search{Skip: true}, Load: l}
 }
 
-// A load has the topology and the faults of its options. What is acknowledged and not yet replicated is lost in a failover, so
-// no lock of one primary survives a split brain.
+// A load has the topology and the faults of its options. A failover loses writes that were acknowledged but not yet
+// replicated, so no lock on one primary survives a split brain.
 func TestLoadsWithFaults(t *testing.T) {
 	for name, fault := range map[string]granttest.Fault{
 		"crash clients": granttest.CrashClients(), "flush scripts": granttest.FlushScripts(),
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			record(t, "TestIt", lock(newGoodLock, withFault(granttest.Load{Clients: 5, Faults: []granttest.Fault{fault}}))).passes(t)
+			record(t, "TestIt", lock(newGoodLock,
+				withFault(granttest.Load{Clients: 5, Faults: []granttest.Fault{fault}}))).passes(t)
 		})
 	}
 }
@@ -119,7 +129,8 @@ func TestLongALoadWithASplitBrain(t *testing.T) {
 	require.Contains(t, failure, "-granttest.seed=")
 }
 
-// A search that has found a violation goes on for a bounded time, and its failure says whether that was enough for the shortest.
+// A search that has found a violation goes on for a bounded time, and its failure says whether that was enough for the
+// shortest.
 func TestLongASearchSaysWhetherItFoundTheShortest(t *testing.T) {
 	testenv.NeedLong(t)
 	t.Chdir(t.TempDir())
@@ -129,7 +140,8 @@ func TestLongASearchSaysWhetherItFoundTheShortest(t *testing.T) {
 	require.NotContains(t, whole, perhaps)
 	require.Contains(t, whole, "stolen-release in 5 steps")
 	for name, minimize := range map[string]time.Duration{"TestFirst": -1, "TestShort": time.Millisecond} {
-		o := granttest.LockOptions{Search: granttest.Search{Minimize: minimize}} // every schedule takes 500 times as long as the first finding
+		// every schedule takes 500 times as long as the first finding
+		o := granttest.LockOptions{Search: granttest.Search{Minimize: minimize}}
 		found := record(t, name, lock(newGetSet, o)).failure(t)
 		require.Contains(t, found, perhaps)
 		require.Contains(t, found, "saved in")

@@ -49,7 +49,8 @@ func ofObject(made objectLock) func(redis.UniversalClient) *objectLock {
 	}
 }
 
-// newOneToken makes a lock with a token for each object, as some libraries have: what comes late frees what was taken later.
+// newOneToken makes a lock with one token for each object, as some libraries do. A late release then frees a later
+// hold.
 func newOneToken(r redis.UniversalClient) *objectLock {
 	return &objectLock{
 		goodLock: goodLock{r},
@@ -145,7 +146,7 @@ var newPrefixFilter = filtering(func(ctx context.Context, f goodFilter, id strin
 	return f.First(ctx, id[:3], window)
 })
 
-// forgetful claims in two steps. What it confirms is what it has claimed last.
+// forgetful claims in two steps. It always confirms its latest claim.
 type forgetful struct {
 	goodFilter
 	last string
@@ -164,7 +165,7 @@ func (f *forgetful) Confirm(ctx context.Context, _ string, window time.Duration)
 	return true, f.redis.Set(ctx, f.last, "done", window).Err()
 }
 
-// blockSequence draws numbers in blocks of ten, and forgets of which sequence its block is.
+// blockSequence draws numbers in blocks of ten, and forgets which sequence its block belongs to.
 type blockSequence struct {
 	redis      redis.UniversalClient
 	next, last int64
@@ -187,15 +188,16 @@ func (q *blockSequence) Next(ctx context.Context, key, _ string) (string, error)
 	return strconv.FormatInt(q.next, 10), nil
 }
 
-// brief searches two clients, without a load. Of briefUncrashed none crashes, where that would only take time.
+// brief is a search of two clients, without a load. briefUncrashed also has no crashes, which would only take time.
 var (
 	brief          = granttest.Search{Clients: 2, Minimize: -1}
 	briefLock      = granttest.LockOptions{Search: brief, Load: granttest.Load{Skip: true}}
-	briefUncrashed = granttest.LockOptions{Search: granttest.Search{Clients: 2, Crashes: -1, Minimize: -1}, Load: granttest.Load{Skip: true}}
-	briefOnce      = granttest.DedupOptions{Search: brief, Load: granttest.Load{Skip: true}}
+	briefUncrashed = granttest.LockOptions{Search: granttest.Search{Clients: 2, Crashes: -1, Minimize: -1},
+		Load: granttest.Load{Skip: true}}
+	briefOnce = granttest.DedupOptions{Search: brief, Load: granttest.Load{Skip: true}}
 )
 
-// saying is a test of an algorithm, and what it has to say of it.
+// saying is a test of an algorithm, and its expected message.
 type saying struct {
 	test func(granttest.TB)
 	want string // a regular expression; empty: the algorithm is right
@@ -218,10 +220,11 @@ func requireSaid(t *testing.T, all map[string]saying) {
 	}
 }
 
-// A search has parts in which one client uses an algorithm again, and for two names. They find what others do not.
+// In parts of a search, one client uses an algorithm again, or for two names. These parts find what others cannot.
 func TestWhatGoesWrongWhenItIsUsedAgain(t *testing.T) {
 	requireSaid(t, map[string]saying{
-		"one key for all names":   {lock(newOneKey, briefLock), "stuck-lock in .*lock-2 was refused, though nobody had ever asked for lock-2"},
+		"one key for all names": {lock(newOneKey, briefLock),
+			"stuck-lock in .*lock-2 was refused, though nobody had ever asked for lock-2"},
 		"a mark for two messages": {dedup(newPrefixFilter, briefOnce), "lost-message in .*msg-2 was refused, though"},
 	})
 }
@@ -235,6 +238,8 @@ func TestLongWhatGoesWrongWhenItIsUsedAgain(t *testing.T) {
 		"a release frees other names":     {lock(newFreesAll, briefLock), "stolen-release|double-grant"},
 		"a release of the last":           {lock(newReleasesLast, briefLock), "stolen-release|double-grant"},
 		"confirms what it claimed last":   {dedup(newForgetful, briefOnce), "lost-message|duplicate-delivery"},
-		"a block of another sequence":     {sequence(newBlockSequence, granttest.SequenceOptions{Search: brief, Load: briefLock.Load, Regime: granttest.Fixed}), "duplicate-number|regression"},
+		"a block of another sequence": {sequence(newBlockSequence,
+			granttest.SequenceOptions{Search: brief, Load: briefLock.Load, Regime: granttest.Fixed}),
+			"duplicate-number|regression"},
 	})
 }

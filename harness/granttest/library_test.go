@@ -16,14 +16,15 @@ import (
 	"github.com/doublegrant/doublegrant/harness/granttest"
 )
 
-// This file has libraries as people use them: on a pool of their own, with a logger, and with the lease that is the library's.
+// This file has libraries as users run them: with their own pool, logger and lease.
 
-// ownPool makes a Redis client that keeps connections ready, as a library does that is given no client but a way to dial.
+// ownPool makes a Redis client with its own pool, like a library that is given a dialer instead of a client.
 func ownPool(r *redis.Client) *redis.Client {
-	return redis.NewClient(&redis.Options{Addr: "127.0.0.1:1", Dialer: r.Options().Dialer, MinIdleConns: 4, MaxRetries: -1})
+	return redis.NewClient(&redis.Options{Addr: "127.0.0.1:1", Dialer: r.Options().Dialer, MinIdleConns: 4,
+		MaxRetries: -1})
 }
 
-// loggingLock is redislock, by somebody who logs each error with the time.
+// loggingLock is redislock for a user who logs each error with the time.
 type loggingLock struct {
 	client *redislock.Client
 	held   map[string]*redislock.Lock
@@ -57,7 +58,7 @@ func (l loggingLock) Release(ctx context.Context, key, owner string) (bool, erro
 	return logged(true, err)
 }
 
-// hastyLock is redsync with its own lease, of 8 seconds: whoever uses it has overlooked WithExpiry.
+// hastyLock is redsync with its default lease of 8 seconds, as if its user had overlooked WithExpiry.
 type hastyLock struct {
 	redsync *redsync.Redsync
 	held    map[string]*redsync.Mutex
@@ -68,7 +69,8 @@ func newHastyLock(r *redis.Client) hastyLock {
 }
 
 func (l hastyLock) Acquire(ctx context.Context, key, owner string, _ time.Duration) (bool, error) {
-	m := l.redsync.NewMutex(key, redsync.WithTries(1), redsync.WithGenValueFunc(func() (string, error) { return owner, nil }))
+	m := l.redsync.NewMutex(key, redsync.WithTries(1),
+		redsync.WithGenValueFunc(func() (string, error) { return owner, nil }))
 	l.held[key+owner] = m
 	var taken *redsync.ErrTaken
 	if err := m.TryLockContext(ctx); !errors.As(err, &taken) {

@@ -16,16 +16,16 @@ import (
 )
 
 const (
-	lockLease   = 1337 * time.Millisecond // the longest lease that the load asks for by default
+	lockLease   = 1337 * time.Millisecond // the longest lease that the load requests by default
 	dedupWindow = 250 * time.Millisecond
 
-	loadClients  = 50
-	loadDuration = 1500 * time.Millisecond
-	loadGrace    = 2 * time.Second // for the load to end when a call does not return; then its cluster is stopped
-	leaseOver    = time.Second     // to take locks again when their leases are over
+	loadClients   = 50
+	loadDuration  = 1500 * time.Millisecond
+	loadGrace     = 2 * time.Second // for the load to end when a call does not return, before its cluster is stopped
+	reacquireTime = time.Second     // to take locks again after their leases ended
 )
 
-// underLoad lets clients race on a real Redis.
+// underLoad races clients on a real Redis.
 func (s subject) underLoad(t TB) {
 	t.Helper()
 	g := newSupervisor(cmp.Or(s.load.CallTime, callTime+s.lease))
@@ -51,11 +51,11 @@ func (s subject) underLoad(t TB) {
 	if g.failure() != "" && err == context.DeadlineExceeded {
 		_ = c.Stop() // the run waits for a call that never returns
 	}
-	if !s.cameToAnEnd(t, g, err) {
+	if !s.checkCompleted(t, g, err) {
 		return
 	}
-	s.keepLoad(t, res)
-	s.sayLoad(t, res)
+	s.writeLoadReport(t, res)
+	s.reportLoad(t, res)
 }
 
 // check returns an error for options that can never work.
@@ -72,7 +72,8 @@ func (l Load) check() error {
 	case l.Thorough && l.Clients == 1:
 		return errors.New("a thorough load of one client, which meets nobody: ask for 2 or more")
 	case l.Thorough && l.Duration != 0 && l.Duration < checkers.QuotaLeast:
-		return fmt.Errorf("a thorough load of at most %v: it lasts for %v at least, and Load.Duration bounds it. Leave that out for %v", l.Duration, checkers.QuotaLeast, thoroughFor)
+		return fmt.Errorf("a thorough load of at most %v: it lasts for %v at least, and Load.Duration bounds it. "+
+			"Leave that out for %v", l.Duration, checkers.QuotaLeast, thoroughFor)
 	}
 	for _, f := range l.Faults {
 		switch {
@@ -87,7 +88,7 @@ func (l Load) check() error {
 	return nil
 }
 
-// cluster returns the system under load.
+// cluster returns the system for the load.
 func (s subject) cluster() *cluster.Cluster {
 	o := s.load.Servers
 	o.Clients = cmp.Or(o.Clients, max(100, s.clients()))
@@ -99,14 +100,15 @@ func (s subject) cluster() *cluster.Cluster {
 
 func (s subject) clients() int { return cmp.Or(s.load.Clients, loadClients) }
 
-// loadSpec returns the load as the harness takes it.
+// loadSpec returns the harness's spec of the load.
 func (s subject) loadSpec(g *supervisor, c *cluster.Cluster) harness.Spec {
 	work := s.workload(g, c)
 	judges := checkers.For(work)
 	spec := harness.Spec{
-		Name: s.name, System: c, Workload: supervisedWorkload{work, g}, Checkers: judges, Watchers: checkers.Watchers(judges), Clients: s.clients(), Seed: *loadSeed,
+		Name: s.name, System: c, Workload: supervisedWorkload{work, g}, Checkers: judges,
+		Watchers: checkers.Watchers(judges), Clients: s.clients(), Seed: *loadSeed,
 		Duration: s.duration(), Final: 30*time.Second + s.lease,
-		QuietPeriod: s.lease.Truncate(time.Second) + time.Second + leaseOver,
+		QuietPeriod: s.lease.Truncate(time.Second) + time.Second + reacquireTime,
 		StopOnFirst: true,
 	}
 	if len(s.load.Faults) > 0 {
@@ -119,12 +121,12 @@ func (s subject) loadSpec(g *supervisor, c *cluster.Cluster) harness.Spec {
 	return spec
 }
 
-// duration returns how long clients race: leases that were asked for have to end in that time.
+// duration returns how long clients race. Leases have to end within it.
 func (s subject) duration() time.Duration {
 	switch {
 	case s.load.Duration != 0:
 		return s.load.Duration
-	case s.kind == dedupKind: // the oldest marks have to be over for certain, those in whole seconds included
+	case s.kind == dedupKind: // the oldest marks must be over for certain, even if rounded to whole seconds
 		return 4*s.lease + loadDuration
 	case s.lease > lockLease:
 		return 2 * s.lease
@@ -132,10 +134,10 @@ func (s subject) duration() time.Duration {
 	return loadDuration
 }
 
-// thoroughFor is the longest that a thorough load may take by default.
+// thoroughFor is the default limit of a thorough load.
 const thoroughFor = 5 * time.Minute
 
-// longestThorough returns the bound of a thorough load, after which there has to be time for its end.
+// longestThorough returns the limit of a thorough load, minus the time to finish it.
 func (s subject) longestThorough(t TB, spec harness.Spec) time.Duration {
 	bound := cmp.Or(s.load.Duration, thoroughFor)
 	if by, ok := testDeadline(t); ok {
@@ -144,8 +146,8 @@ func (s subject) longestThorough(t TB, spec harness.Spec) time.Duration {
 	return max(bound, checkers.QuotaLeast)
 }
 
-// sayLoad fails the test unless the load is valid.
-func (s subject) sayLoad(t TB, res harness.Result) {
+// reportLoad logs the result of the load, and fails the test unless it is valid.
+func (s subject) reportLoad(t TB, res harness.Result) {
 	t.Helper()
 	seed := fmt.Sprintf("-granttest.seed=%d", res.Meta.Seed)
 	for _, note := range res.Notes {
@@ -159,7 +161,8 @@ func (s subject) sayLoad(t TB, res harness.Result) {
 		}
 		asked := &operations{}
 		asked.add(res.History)
-		t.Logf("load: valid, %.0f operations (seed %d)%s", ops, res.Meta.Seed, s.triedText(asked, res.Situations)+s.onlyLoad(res.Situations))
+		t.Logf("load: valid, %.0f operations (seed %d)%s", ops, res.Meta.Seed,
+			s.triedText(asked, res.Situations)+s.onlyLoad(res.Situations))
 	case harness.Unknown:
 		why := doubts(res.Judged)
 		t.Errorf("unknown: the load has shown nothing of %s: %s%s", s.name, strings.Join(why, "; "), moreTime(why))
@@ -169,7 +172,7 @@ func (s subject) sayLoad(t TB, res harness.Result) {
 	}
 }
 
-// moreTime says what to do where a thorough load has come to its bound. It is empty for other doubts.
+// moreTime returns a remedy if a thorough load reached its limit; empty for other reasons.
 func moreTime(doubts []string) string {
 	if !slices.ContainsFunc(doubts, func(d string) bool { return strings.Contains(d, checkers.QuotaLacks) }) {
 		return ""
@@ -177,7 +180,7 @@ func moreTime(doubts []string) string {
 	return ". A thorough load needs time: see Load.Duration, and -timeout of go test"
 }
 
-// doubts lists the reasons for which the verdict is unknown.
+// doubts lists the reasons of an unknown verdict.
 func doubts(j harness.Judged) (out []string) {
 	for _, g := range j.Judgements {
 		if g.Doubt() {
@@ -187,7 +190,7 @@ func doubts(j harness.Judged) (out []string) {
 	return out
 }
 
-// shown bounds the anomalies that a failure shows.
+// shown bounds the anomalies in a failure's message.
 const shown = 3
 
 func anomalies(j harness.Judged) string {

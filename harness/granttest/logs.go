@@ -9,28 +9,29 @@ import (
 	"github.com/doublegrant/doublegrant/harness/units"
 )
 
-// This file keeps what the code under test logs from flooding the output: a library that logs each lost connection does so in every schedule
-// with a crash. What goes to package log, and to package slog as it is by default, is bounded while a test runs.
+// This file keeps logs of the code under test from flooding the output. A library may log each lost connection, and
+// every schedule with a crash has some. While a test runs, output to package log, and to package slog by default, is
+// bounded.
 
-// mostLogged is the number of lines that are let through.
+// mostLogged is the number of lines that pass.
 const mostLogged = 20
 
-// fewLines lets the first lines through, and counts the others.
-type fewLines struct {
+// limitedWriter passes the first lines on, and counts the others.
+type limitedWriter struct {
 	to io.Writer
 
-	mu            sync.Mutex
-	passed, stays int
-	over          bool // no test bounds it any more, and somebody may still write to it
+	mu              sync.Mutex
+	passed, dropped int
+	unbounded       bool // no test is running; the writer may still be in use
 }
 
 // Write implements io.Writer.
-func (f *fewLines) Write(b []byte) (int, error) {
+func (f *limitedWriter) Write(b []byte) (int, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for line := range bytes.Lines(b) {
-		if f.passed == mostLogged && !f.over {
-			f.stays++
+		if f.passed == mostLogged && !f.unbounded {
+			f.dropped++
 			continue
 		}
 		f.passed++
@@ -41,47 +42,47 @@ func (f *fewLines) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// letThrough ends the bound.
-func (f *fewLines) letThrough() {
+// removeBound removes the bound.
+func (f *limitedWriter) removeBound() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.over = true
+	f.unbounded = true
 }
 
-// leftOut returns the number of lines that were not let through.
-func (f *fewLines) leftOut() int {
+// droppedLines returns the number of dropped lines.
+func (f *limitedWriter) droppedLines() int {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return f.stays
+	return f.dropped
 }
 
-// bounded is the log of this process while tests bound it. Those that run side by side share it.
+// bounded is this process's log while tests run. Parallel tests share it.
 var bounded struct {
 	mu    sync.Mutex
 	tests int
-	lines *fewLines
+	lines *limitedWriter
 }
 
-// boundLog bounds the log of this process until end is called, which says how many lines were left out meanwhile.
+// boundLog bounds this process's log until end is called. end logs how many lines were dropped in the meantime.
 func boundLog(t TB) (end func()) {
 	bounded.mu.Lock()
 	defer bounded.mu.Unlock()
 	if bounded.tests++; bounded.tests == 1 {
-		bounded.lines = &fewLines{to: log.Writer()}
+		bounded.lines = &limitedWriter{to: log.Writer()}
 		log.SetOutput(bounded.lines)
 	}
-	lines, before := bounded.lines, bounded.lines.leftOut()
+	lines, before := bounded.lines, bounded.lines.droppedLines()
 	return func() {
 		t.Helper()
 		bounded.mu.Lock()
 		defer bounded.mu.Unlock()
 		if bounded.tests--; bounded.tests == 0 {
-			lines.letThrough()
-			if log.Writer() == lines { // nobody has changed it meanwhile
+			lines.removeBound()
+			if log.Writer() == lines { // unless somebody else has replaced it
 				log.SetOutput(lines.to)
 			}
 		}
-		if n := lines.leftOut() - before; n > 0 {
+		if n := lines.droppedLines() - before; n > 0 {
 			t.Logf("%s lines of package log were left out, after the first %d", units.Count(int64(n)), mostLogged)
 		}
 	}

@@ -7,7 +7,7 @@ import (
 	"github.com/doublegrant/doublegrant/workloads"
 )
 
-// The interfaces of algorithms. See package workloads for what each method promises.
+// Interfaces of algorithms. Package workloads has the contract of each method.
 type (
 	// Locker is a lock: Acquire(ctx, key, owner, ttl) (bool, error) and Release(ctx, key, owner) (bool, error).
 	Locker = workloads.Locker
@@ -25,40 +25,40 @@ type (
 	Sequencer = workloads.Sequencer
 )
 
-// LockOptions shape the test of a lock. The zero value is right for most.
+// LockOptions shape the test of a lock. The zero value suits most.
 type LockOptions struct {
-	TTL      time.Duration // lease that clients ask for; default 10.5s in the search, leases up to 1.337s in the load
-	Hold     time.Duration // mean time for which an owner needs the lock in the load; default 5ms
+	TTL      time.Duration // lease that clients request; default 10.5s in the search, up to 1.337s in the load
+	Hold     time.Duration // mean time that an owner keeps the lock in the load; default 5ms
 	Keys     int           // locks that clients race for in the load; default 5
-	Resource bool          // owners update something that the lock guards, with their fencing tokens if there are any
+	Resource bool          // owners update a resource that the lock guards, with their fencing tokens if there are any
 
 	Search Search
 	Load   Load
 }
 
-// DedupOptions shape the test of a message filter. The zero value is right for most.
+// DedupOptions shape the test of a message filter. The zero value suits most.
 type DedupOptions struct {
-	Window time.Duration // for how long a message stays marked; default 20.5s in the search, 250ms in the load
+	Window time.Duration // how long a message stays marked; default 20.5s in the search, 250ms in the load
 	FanOut int           // how many workers receive each message at about the same time in the load; default 8
 
 	Search Search
 	Load   Load
 }
 
-// SequenceOptions shape the test of a number generator. The zero value is right for most.
+// SequenceOptions shape the test of a number generator. The zero value suits most.
 type SequenceOptions struct {
 	Regime Regime // what callers propose; default: every regime, one after the other
 	Keys   int    // sequences in the load, of each regime; default 1
-	OneKey bool   // the generator ignores the key, so that there is one sequence only
+	OneKey bool   // the generator ignores the key, so that there is only one sequence
 
 	Search Search
 	Load   Load
 }
 
-// Regime names how callers of a sequence choose the number that they propose.
+// Regime names how callers of a sequence choose the numbers that they propose.
 type Regime = workloads.Regime
 
-// The regimes. See package workloads for examples of each.
+// Regimes. Package workloads has examples of each.
 const (
 	Fixed        = workloads.Fixed
 	Timestamp17  = workloads.Timestamp17
@@ -68,73 +68,80 @@ const (
 	LeadingZeros = workloads.LeadingZeros
 )
 
-// Search shapes the search through every interleaving. A zero value means the default beside it.
+// Search shapes the search through all interleavings. Zero values are the defaults named beside them.
 type Search struct {
-	Skip bool // no search: for an algorithm that works in goroutines or timers of its own
+	Skip bool // no search, for an algorithm with its own goroutines or timers
 
-	// What may happen in one schedule: see interleave.Bounds. A negative number means none, but of clients, failovers and flushes.
-	// Clients is the number of clients, 2 to 4; default 3. Two and three begin in every order. Four are taken to differ in their names only:
-	// the search first has three in every order, then four that begin in one, and tries whether others in their places do the same.
+	// Bounds on what may happen in one schedule: see interleave.Bounds. A negative number means none, except for
+	// clients, failovers and flushes.
+	//
+	// Clients is the number of clients, 2 to 4; default 3. Two or three begin in every order. Four are assumed to
+	// differ in their names only. The search then runs three clients in every order, then four that begin in one order,
+	// and checks on the way that clients behave alike in each other's places.
 	Clients   int
-	Crashes   int // clients that crash; default 1, or none of values that are shared
-	Expiries  int // times that a lease ends; default 1
-	Failovers int // promotions of a replica that has not heard everything, 0 or 1; default none
+	Crashes   int // clients that crash; default 1, or none with shared values
+	Expiries  int // leases that end; default 1
+	Failovers int // promotions of a replica that lacks some writes, 0 or 1; default none
 	Flushes   int // times that the script cache is lost; default none
 
-	// Commands that are executed without an answer to their client, that are never executed, and that are executed after their client has
-	// gone on. If all three are 0, the search has a part of its own for one lost answer, and another for one late command.
+	// Commands that are executed while their client gets no answer, that are never executed, and that are executed
+	// after their client has gone on. If all three are 0, the search has one part with a lost answer, and another with
+	// a late command.
 	LostAnswers, LostCommands, Late int
 
 	Skew time.Duration // how far the last client's clock is ahead of the others'; default 0, negative: behind
-	For  time.Duration // the longest that the search may take; default 5 minutes
+	For  time.Duration // time limit; default 5 minutes
 
-	// Minimize is the time for which the search goes on after it has found a violation, for the shortest schedule of each class;
-	// default 2s, negative: not at all. A search that comes to its end in that time has the shortest there are. Otherwise the
-	// failure says that there may be shorter ones.
+	// Minimize is how long the search goes on after a violation, for the shortest schedule of each class; default 2s,
+	// negative: not at all. If the search completes within it, the schedules are the shortest. Otherwise the failure
+	// says that there may be shorter ones.
 	Minimize time.Duration
 
-	// Goroutines is how many clients share one value that Shared's constructor makes; default 2. Of 3 clients two then are goroutines of
-	// one process, and the third is a process of its own.
+	// Goroutines is how many clients share one value of Shared's constructor; default 2. Of 3 clients, two are then
+	// goroutines of one process, and the third is a process of its own.
 	Goroutines int
 
-	Twice  int    // schedules that are run twice before the search, which fails if the algorithm does not do the same; default none
-	Random Random // schedules at random, after every schedule was run; default none
+	Twice  int    // schedules to run twice before the search, which fails if they differ; default none
+	Random Random // random schedules after the search; default none
 }
 
-// Random shapes schedules that are drawn at random. They may have more clients than a search that runs every schedule. A violation fails
-// the test, with the counterexample shrunk; otherwise the log says what the schedules promise. A zero value means the default beside it.
+// Random shapes random schedules, which may have more clients than a full search. A violation fails the test with a
+// shrunk counterexample. Otherwise the log says what the schedules guarantee. Zero values are the defaults named beside
+// them.
 type Random struct {
 	Schedules int    // how many; default none
 	Clients   int    // 2 to 16; default 8
 	Strategy  string // "pct" or "pos": see the README of harness/explore; default "pct"
-	Depth     int    // depth of the bugs to look for, 1 to 10; default 3. "pos" has none
-	Seed      uint64 // the same seed draws the same schedules; default: drawn as well, and logged
+	Depth     int    // depth of the bugs to look for, 1 to 10; default 3. Not for "pos"
+	Seed      uint64 // the same seed draws the same schedules; default: random, and logged
 }
 
-// Load shapes the load. A zero value means the default beside it.
+// Load shapes the load. Zero values are the defaults named beside them.
 type Load struct {
 	Skip bool // no load, as with -short
 
-	Topology Topology      // default Standalone
-	Faults   []Fault       // one after the other; default none
-	Clients  int           // default 50
-	Duration time.Duration // of the load, which a violation ends; default 1.5s, or longer where leases or windows ask for it
+	Topology Topology // default Standalone
+	Faults   []Fault  // one after the other; default none
+	Clients  int      // default 50
+	// of the load, unless a violation ends it; default 1.5s, or longer if leases or windows need it
+	Duration time.Duration
 
-	// Thorough lets the load go on until each situation that it brings about has occurred 100 times, for 10s at least. Duration then bounds
-	// it, by default 5 minutes, and so do four fifths of the time that go test leaves. A load that comes to its bound is unknown.
+	// Thorough continues the load for at least 10s, until each situation that it brings about has occurred 100 times.
+	// Its limit is Duration, 5 minutes by default, and four fifths of the time that go test has left. A load that
+	// reaches its limit is unknown.
 	Thorough bool
 
-	CallTime time.Duration // the longest that one call of the algorithm may take; default 10s plus the longest lease or window
+	CallTime time.Duration // time limit of one call of the algorithm; default 10s plus the longest lease or window
 
-	Goroutines int // how many clients share one value that Shared's constructor makes; default 10
+	Goroutines int // clients that share one value of Shared's constructor; default 10
 
-	Servers cluster.Options // versions, protections against the loss of writes, ...; the zero value is right for most
+	Servers cluster.Options // versions, protections against lost writes, ...; the zero value suits most
 }
 
 // Topology is a set of Redis servers.
 type Topology string
 
-// The topologies.
+// Topologies.
 const (
 	Standalone Topology = "standalone" // one Redis
 	Sentinel   Topology = "sentinel"   // a primary with two replicas and three Sentinels

@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// outside is a module of its own, as a user of this package has one. It is built from the module cache alone.
+// outside is a module that uses this package, like a user's. It is built from the module cache alone.
 type outside struct{ dir string }
 
 const project = "github.com/doublegrant/doublegrant"
@@ -25,7 +25,8 @@ func newOutside(t *testing.T) outside {
 	require.NoError(t, err)
 	m := outside{t.TempDir()}
 	require.NoError(t, os.CopyFS(m.dir, os.DirFS("testdata/outside")))
-	m.write(t, "go.mod", fmt.Sprintf("module example.com/mylock\n\ngo 1.26.0\n\nrequire %s v0.0.0\n\nreplace %[1]s => %s\n", project, root))
+	m.write(t, "go.mod", fmt.Sprintf("module example.com/mylock\n\ngo 1.26.0\n\nrequire %s v0.0.0\n\nreplace %[1]s "+
+		"=> %s\n", project, root))
 	sums, err := os.ReadFile("../../go.sum")
 	require.NoError(t, err)
 	m.write(t, "go.sum", string(sums))
@@ -37,7 +38,8 @@ func (m outside) write(t *testing.T, name, text string) {
 	require.NoError(t, os.WriteFile(filepath.Join(m.dir, name), []byte(text), 0o644))
 }
 
-// run runs the go command in the module, or what it linked. Without tables for debuggers, tests are linked in half the time.
+// run runs the go command in the module, or what it linked. Without tables for debuggers, tests are linked in half the
+// time.
 func (m outside) run(name string, args ...string) (string, error) {
 	cmd := exec.Command(name, args...)
 	cmd.Dir = m.dir
@@ -46,7 +48,7 @@ func (m outside) run(name string, args ...string) (string, error) {
 	return string(out), err
 }
 
-// A lock is tested in at most twelve lines with one import of ours.
+// A test of a lock takes at most twelve lines, with one import of this project.
 func TestAModuleOfItsOwnNeedsOneImport(t *testing.T) {
 	text, err := os.ReadFile("testdata/outside/mylock_test.go")
 	require.NoError(t, err)
@@ -65,8 +67,8 @@ func TestAModuleOfItsOwnLinksNoContainers(t *testing.T) {
 	}
 }
 
-// A race found in that module is saved beside its test, and the command that is printed fails again, by the saved schedule
-// alone. When the lock is mended the test passes.
+// A race found in that module is saved beside its test, and the command that is printed fails again, by the saved
+// schedule alone. When the lock is mended the test passes.
 func TestLongAModuleOfItsOwnKeepsItsRaces(t *testing.T) {
 	testenv.NeedLong(t)
 	m := newOutside(t)

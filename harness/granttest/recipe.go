@@ -10,21 +10,22 @@ import (
 	"github.com/doublegrant/doublegrant/workloads"
 )
 
-// This file turns counterexamples into words that can be passed on, and back.
+// This file converts counterexamples to recipes and back.
 
-// recipes gives each counterexample of a search its word.
-func (s subject) recipes(t TB, p parameters, spec explore.Spec, all []interleave.Counterexample) {
+// setRecipes sets the recipe of each counterexample of a search.
+func (s subject) setRecipes(t TB, p parameters, spec explore.Spec, all []interleave.Counterexample) {
 	for i, c := range all {
 		r := interleave.RecipeOf(c)
-		r.Program, r.Regime, r.Lease, r.Skew, r.Server = s.programName(t), string(p.Regime), spec.Program.Lease, spec.Skew, serverVersion()
+		r.Program, r.Regime, r.Lease, r.Skew, r.Server = s.programName(t), string(p.Regime), spec.Program.Lease,
+			spec.Skew, serverVersion()
 		all[i].Recipe = r.String()
 	}
 }
 
-// programName names the algorithm in a recipe by its kind and its test.
+// programName names the algorithm in a recipe, by its kind and its test.
 func (s subject) programName(t TB) string { return string(s.kind) + " " + t.Name() }
 
-// serverVersion returns name and version of the server that tests use; empty: it does not say.
+// serverVersion returns name and version of the server that tests use; empty if they are unknown.
 func serverVersion() string {
 	v, err := cluster.RedisVersion("")
 	if err != nil {
@@ -33,7 +34,7 @@ func serverVersion() string {
 	return v
 }
 
-// passOn returns the command that runs a recipe, without the recipe, which comes last.
+// passOn returns the command that runs a recipe, to which the recipe is appended.
 func passOn(t TB) string { return commandToRepeat(t.Name(), "-granttest.replay") }
 
 // parse reads a recipe. The error says why it cannot be used.

@@ -13,7 +13,7 @@ import (
 	"github.com/doublegrant/doublegrant/harness/granttest"
 )
 
-// outcome holds what a test printed that was run with a recorder in place of a *testing.T.
+// outcome holds the output of a test that ran with a recorder in place of a *testing.T.
 type outcome struct {
 	name           string
 	ctx            context.Context

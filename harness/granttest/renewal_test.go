@@ -12,7 +12,8 @@ import (
 	"github.com/doublegrant/doublegrant/harness/testenv"
 )
 
-// This file has locks that go wrong only when a lease is renewed more than once, and one that asks twice before it takes a lock over.
+// This file has locks that go wrong only when a lease is renewed more than once, and one that asks twice before it
+// takes a lock over.
 
 // renewing is a lock that can be extended, and what it keeps between two calls.
 type renewing struct {
@@ -34,13 +35,14 @@ func (l *renewing) Extend(ctx context.Context, key, owner string, ttl time.Durat
 	return l.extend(ctx, l, key, owner, ttl)
 }
 
-func extending(extend func(ctx context.Context, l *renewing, key, owner string, ttl time.Duration) (bool, error)) func(redis.UniversalClient) *renewing {
+func extending(extend func(ctx context.Context, l *renewing, key, owner string, ttl time.Duration) (bool,
+	error)) func(redis.UniversalClient) *renewing {
 	return func(r redis.UniversalClient) *renewing {
 		return &renewing{goodLock{r}, map[string]time.Time{}, map[string]string{}, extend}
 	}
 }
 
-// byScript makes an extend of Lua that is told the owner and the lease. It says yes where it returns 1.
+// byScript makes an extend by a script that gets the owner and the lease. It returns true if the script returns 1.
 func byScript(text string) func(context.Context, *renewing, string, string, time.Duration) (bool, error) {
 	script := redis.NewScript(text)
 	return func(ctx context.Context, l *renewing, key, owner string, ttl time.Duration) (bool, error) {
@@ -55,7 +57,8 @@ var (
 	comparesAndRenews = byScript(ownersOnly + "return redis.call('pexpire', KEYS[1], ARGV[2])")
 
 	// newRenewsSeldom makes a lock that renews a lease no more than four times in its length, and says yes in between.
-	newRenewsSeldom = extending(func(ctx context.Context, l *renewing, key, owner string, ttl time.Duration) (bool, error) {
+	newRenewsSeldom = extending(func(ctx context.Context, l *renewing, key, owner string, ttl time.Duration) (bool,
+		error) {
 		now := harness.Now(ctx)
 		if at, known := l.renewed[owner]; known && now.Sub(at) < ttl/4 {
 			return true, nil
@@ -66,18 +69,21 @@ var (
 		}
 		return ok, err
 	})
-	// newSkipsTheMiddle makes a lock that says yes, and renews nothing, where between a quarter and 45 hundredths of the lease are left.
+	// newSkipsTheMiddle makes a lock that says yes, and renews nothing, where between a quarter and 45 hundredths of
+	// the lease are left.
 	newSkipsTheMiddle = extending(byScript(ownersOnly + `local left = redis.call('pttl', KEYS[1])
 if left >= ARGV[2] * 0.45 or left <= ARGV[2] * 0.25 then redis.call('pexpire', KEYS[1], ARGV[2]) end return 1`))
-	// newRenewsTheLatest makes a lock that extends what its client took last, whoever asks.
-	newRenewsTheLatest = extending(func(ctx context.Context, l *renewing, key, _ string, ttl time.Duration) (bool, error) {
+	// newRenewsTheLatest makes a lock that extends what its client took last, whoever calls.
+	newRenewsTheLatest = extending(func(ctx context.Context, l *renewing, key, _ string, ttl time.Duration) (bool,
+		error) {
 		return comparesAndRenews(ctx, l, key, l.latest[key], ttl)
 	})
 	// newRenews makes a right lock.
 	newRenews = extending(comparesAndRenews)
 )
 
-// observing is a right lock without a TTL: who has seen the same value for longer than a lease takes the lock over.
+// observing is a right lock without a TTL. A client that has seen one value for longer than a lease takes over the
+// lock.
 type observing struct {
 	goodLock
 	seen map[string]sight
@@ -93,7 +99,8 @@ func newObserving(r redis.UniversalClient) *observing {
 	return &observing{goodLock{r}, map[string]sight{}}
 }
 
-var exchanges = redis.NewScript("if redis.call('get', KEYS[1]) ~= ARGV[1] then return 0 end redis.call('set', KEYS[1], ARGV[2]) return 1")
+var exchanges = redis.NewScript("if redis.call('get', KEYS[1]) ~= ARGV[1] then return 0 end redis.call('set', " +
+	"KEYS[1], ARGV[2]) return 1")
 
 func (l *observing) Acquire(ctx context.Context, key, owner string, ttl time.Duration) (bool, error) {
 	if ok, err := l.redis.SetNX(ctx, key, owner, 0).Result(); ok || err != nil {

@@ -15,19 +15,21 @@ import (
 
 // This file tests values that the goroutines of a process share.
 
-// Process is what the constructor that Shared returns takes.
+// Process is the parameter of the constructor that Shared returns.
 type Process[C any] struct{ client C }
 
-// Shared returns newT as the constructor of a value that the goroutines of one process share, as a service has one lock manager for all
-// that it does:
+// Shared returns newT as the constructor of a value that the goroutines of one process share, like the lock manager of
+// a service:
 //
 //	granttest.Lock(t, granttest.Shared(newManager))
 //
-// In the search each client is a goroutine, two of which share a value and its Redis client (Search.Goroutines), and in the load ten do
-// (Load.Goroutines). A crash is that of a process: it ends all of its goroutines, and the search has one only if its options ask for it
-// (Search.Crashes). In the search one of them goes on at a time, from one
-// command to the next. So a map that is read and written without a mutex is for the load, and for go test -race. Memory that outlives
-// the value, such as a variable of the package, is no part of the process, and is not emptied with it.
+// Each client is a goroutine. Two of them share a value and its Redis client in the search (Search.Goroutines), and ten
+// in the load (Load.Goroutines). A crash ends all goroutines of a process; the search has one only on request
+// (Search.Crashes).
+//
+// The search runs one goroutine at a time, from one command to the next. So only the load, and go test -race, can find
+// a map that is read and written without a mutex. A crash does not reset memory outside of the value, such as a
+// variable of the package.
 func Shared[C, T any](newT func(C) T) func(Process[C]) T {
 	if newT == nil {
 		return nil
@@ -49,14 +51,15 @@ func (Process[C]) of(r *redis.Client) (any, bool) {
 	return Process[C]{c}, ok
 }
 
-// isShared reports whether a constructor that takes a C makes values that goroutines share.
+// isShared reports whether a constructor with parameter C makes values that goroutines share.
 func isShared[C any]() bool {
 	var c C
 	_, yes := any(c).(sharing)
 	return yes
 }
 
-// clientOf returns what a constructor takes, and how to make it of a *redis.Client. ok is false if that is not possible.
+// clientOf returns the constructor's parameter type, and how to make a value of it from a *redis.Client. ok is false if
+// that is impossible.
 func clientOf[C any]() (takes reflect.Type, of func(redis.UniversalClient) C, ok bool) {
 	var c C
 	if p, shares := any(c).(sharing); shares {
@@ -83,28 +86,32 @@ func (s subject) goroutines() int {
 	return cmp.Or(s.search.Goroutines, searchGoroutines)
 }
 
-// unshareable says why values of this type cannot serve several goroutines. It is empty if they may.
+// unshareable returns why values of this type cannot serve several goroutines; empty if they can.
 func (s subject) unshareable() string {
 	if s.shared && s.kind == lockKind && s.shape.Implements(reflect.TypeFor[Fencer]()) {
-		return fmt.Sprintf("%s has Fence(), the token of the last grant, and its goroutines share it: whose grant was the last? Let a value for each goroutine have it", s.name)
+		return fmt.Sprintf("%s has Fence(), the token of the last grant, and its goroutines share it: whose grant "+
+			"was the last? Let a value for each goroutine have it", s.name)
 	}
 	return ""
 }
 
-// checkShared returns an error for options that can never work with shared values, or only with them.
+// checkShared returns an error for options that never work with shared values, or only with them.
 func (s subject) checkShared() error {
 	if !s.shared && (s.search.Goroutines != 0 || s.load.Goroutines != 0) {
-		return errors.New("the field Goroutines says how many clients share a value: let granttest.Shared(...) be the constructor, or leave it out")
+		return errors.New("the field Goroutines says how many clients share a value: let granttest.Shared(...) be " +
+			"the constructor, or leave it out")
 	}
 	for _, f := range s.load.Faults {
 		if s.shared && f.Can(nemesis.Crashes) {
-			return errors.New("CrashClients ends goroutines one by one, and a crash ends all that share a value: leave the fault out")
+			return errors.New("CrashClients ends goroutines one by one, and a crash ends all that share a value: " +
+				"leave the fault out")
 		}
 	}
 	return nil
 }
 
-// sharedInLoad returns a constructor that, in a load, gives each value of newG to several clients. In a search the explorer says whose it is.
+// sharedInLoad returns a constructor that, in a load, gives each value of newG to several clients. In a search, the
+// explorer assigns clients to values.
 func sharedInLoad[G any](s *subject, g *supervisor, newG func(redis.UniversalClient) G) func(redis.UniversalClient) G {
 	g.shared = g.shared || s.shared
 	if !s.shared || g.lasting {
@@ -132,11 +139,11 @@ func sharedInLoad[G any](s *subject, g *supervisor, newG func(redis.UniversalCli
 	}
 }
 
-// alreadyMade says that a constructor has made the same value twice, for clients that are to have one each. It is empty if it has not. Of
-// a search only the last value of each client counts, since a client begins each schedule anew.
+// alreadyMade returns an error text if a constructor has returned one value for two clients or processes; empty if not.
+// In a search only the last value of each client counts, since a client begins each schedule anew.
 func (g *supervisor) alreadyMade(s *subject, r redis.UniversalClient, value any) string {
 	v := reflect.ValueOf(value)
-	if v.Kind() != reflect.Pointer || v.Type().Elem().Size() == 0 { // of values without a size all addresses may be one
+	if v.Kind() != reflect.Pointer || v.Type().Elem().Size() == 0 { // values of size zero may all have one address
 		return ""
 	}
 	g.mu.Lock()
@@ -162,10 +169,12 @@ func (g *supervisor) alreadyMade(s *subject, r redis.UniversalClient, value any)
 func (s *subject) madeTwice() string {
 	function := map[kind]string{lockKind: "Lock", dedupKind: "Dedup", sequenceKind: "Sequence"}[s.kind]
 	if s.shared {
-		return "the constructor returned one value for two processes: it has to make one for each, of the Redis client that it is given"
+		return "the constructor returned one value for two processes: it has to make one for each, of the Redis " +
+			"client that it is given"
 	}
 	return strings.Join([]string{
 		"the constructor returned one value for two clients: it has to make one for each. ",
-		"To test a value that goroutines of a process share, let it make one for each call, and write granttest.", function, "(t, granttest.Shared(newIt))",
+		"To test a value that goroutines of a process share, let it make one for each call, and write granttest.",
+		function, "(t, granttest.Shared(newIt))",
 	}, "")
 }

@@ -71,7 +71,8 @@ func (m *manager) give(ctx context.Context, key, owner string) (bool, error) {
 func managing(acquire func(context.Context, *manager, string, string, time.Duration) (bool, error),
 	release func(context.Context, *manager, string, string) (bool, error)) func(redis.UniversalClient) *manager {
 	return func(r redis.UniversalClient) *manager {
-		return &manager{goodLock: goodLock{r}, notes: map[string]string{}, local: map[string]*sync.Mutex{}, acquire: acquire, release: release}
+		return &manager{goodLock: goodLock{r}, notes: map[string]string{}, local: map[string]*sync.Mutex{},
+			acquire: acquire, release: release}
 	}
 }
 
@@ -87,7 +88,8 @@ var (
 		return m.give(ctx, key, m.noted(key))
 	})
 	// newOneTokenOfProcess has one token for the process, which takes what it has itself for its own.
-	newOneTokenOfProcess = managing(func(ctx context.Context, m *manager, key, owner string, ttl time.Duration) (bool, error) {
+	newOneTokenOfProcess = managing(func(ctx context.Context, m *manager, key, owner string, ttl time.Duration) (bool,
+		error) {
 		if m.noted("token") == "" {
 			m.note("token", owner)
 		}
@@ -121,7 +123,8 @@ var (
 		return true, nil
 	})
 	// newFreshTokens is right: it notes what it has by name and owner.
-	newFreshTokens = managing(func(ctx context.Context, m *manager, key, owner string, ttl time.Duration) (bool, error) {
+	newFreshTokens = managing(func(ctx context.Context, m *manager, key, owner string, ttl time.Duration) (bool,
+		error) {
 		ok, err := m.take(ctx, key, owner, ttl)
 		if ok || err != nil {
 			m.note(key+" "+owner, owner)
@@ -171,7 +174,8 @@ var (
 		return m.take(ctx, key, owner, ttl)
 	}, func(ctx context.Context, m *manager, key, owner string) (bool, error) { return m.give(ctx, key, owner) })
 	// newForgetsMutex keeps its mutex locked when Redis has refused, so that others of the process wait for ever.
-	newForgetsMutex = managing(func(ctx context.Context, m *manager, key, owner string, ttl time.Duration) (bool, error) {
+	newForgetsMutex = managing(func(ctx context.Context, m *manager, key, owner string, ttl time.Duration) (bool,
+		error) {
 		m.mutex(key).Lock()
 		return m.take(ctx, key, owner, ttl)
 	}, func(ctx context.Context, m *manager, key, owner string) (bool, error) {
@@ -237,27 +241,34 @@ var (
 
 func TestManagersThatGoroutinesShare(t *testing.T) {
 	requireSaid(t, map[string]saying{
-		"a mutex that stays locked": {lock(granttest.Shared(newForgetsMutex), calm), "deadlock.* waits for ever in memory"},
+		"a mutex that stays locked": {lock(granttest.Shared(newForgetsMutex), calm),
+			"deadlock.* waits for ever in memory"},
 	})
 }
 
 func TestLongManagersThatGoroutinesShare(t *testing.T) {
 	testenv.NeedLong(t)
 	requireSaid(t, map[string]saying{
-		"an owner for each name":       {lock(granttest.Shared(newByName), calm), "stolen-release|double-grant"},
-		"one token for the process":    {lock(granttest.Shared(newOneTokenOfProcess), calm), "double-grant"},
-		"fresh tokens":                 {lock(granttest.Shared(newFreshTokens), two), ""},
-		"a stale cache":                {lock(granttest.Shared(newStaleCache), calm), "double-grant"},
-		"redsync, by name":             {lock(granttest.Shared(newRedsyncs(func(key, _ string) string { return key })), calm), "stolen-release|double-grant"},
-		"redsync, by name and owner":   {lock(granttest.Shared(newRedsyncs(func(key, owner string) string { return key + owner })), two), ""},
+		"an owner for each name":    {lock(granttest.Shared(newByName), calm), "stolen-release|double-grant"},
+		"one token for the process": {lock(granttest.Shared(newOneTokenOfProcess), calm), "double-grant"},
+		"fresh tokens":              {lock(granttest.Shared(newFreshTokens), two), ""},
+		"a stale cache":             {lock(granttest.Shared(newStaleCache), calm), "double-grant"},
+		"redsync, by name": {lock(granttest.Shared(newRedsyncs(func(key, _ string) string { return key })),
+			calm), "stolen-release|double-grant"},
+		"redsync, by name and owner": {lock(granttest.Shared(newRedsyncs(func(key,
+			owner string) string {
+			return key + owner
+		})), two), ""},
 		"a mutex first, then Redis":    {lock(granttest.Shared(newLocalFirst), two), ""},
 		"a mutex during each command":  {lock(granttest.Shared(newOneAtATime), two), ""},
 		"refuses goroutines by itself": {lock(granttest.Shared(newTriesLocal), two), ""},
-		"a filter":                     {dedup(granttest.Shared(newGoodFilter), granttest.DedupOptions{Search: granttest.Search{Clients: 2, Crashes: -1, LostAnswers: -1}, Load: two.Load}), ""},
+		"a filter": {dedup(granttest.Shared(newGoodFilter),
+			granttest.DedupOptions{Search: granttest.Search{Clients: 2, Crashes: -1, LostAnswers: -1}, Load: two.Load}),
+			""},
 	})
 }
 
-// newSharedByAll makes one manager for whoever asks, as a variable of a package does.
+// newSharedByAll makes one manager for all callers, like a variable of a package.
 func newSharedByAll() func(redis.UniversalClient) *manager {
 	var once sync.Once
 	var one *manager
@@ -270,35 +281,45 @@ func newSharedByAll() func(redis.UniversalClient) *manager {
 // view is a value for each client, on what they share.
 type view struct{ *manager }
 
-// fencing has a token of the last grant, whoever got it.
+// fencing returns the token of the last grant to any client.
 type fencing struct{ *manager }
 
 func (fencing) Fence() string { return "1" }
 
-// What cannot be tried, or not so, is one clear line. Commands over another client's connection are told as that.
+// Each impossible use gives one clear line. So do commands over another client's connection.
 func TestBadSharing(t *testing.T) {
 	byAll := newSharedByAll()
 	var none func(redis.UniversalClient) *manager
 	crash := granttest.LockOptions{Load: granttest.Load{Faults: []granttest.Fault{granttest.CrashClients()}}}
 	eachBad(t, map[string]bad{
 		"one value for all": {lock(newSharedByAll(), onlySearch), []string{
-			"the constructor returned one value for two clients: it has to make one for each", "write granttest.Lock(t, granttest.Shared(newIt))",
+			"the constructor returned one value for two clients: it has to make one for each",
+			"write granttest.Lock(t, granttest.Shared(newIt))",
 		}},
-		"one value for all, in a load": {lock(newSharedByAll(), onlyLoad), []string{"the constructor returned one value for two clients"}},
-		"one value for two processes":  {lock(granttest.Shared(newSharedByAll()), onlySearch), []string{"the constructor returned one value for two processes"}},
-		"views of one value": {lock(func(r redis.UniversalClient) *view { return &view{byAll(r)} }, onlySearch), []string{
-			"unknown: ", "client 2's SET lock client-12 px 10500 nx went over client 1's connection", "granttest.Shared",
-		}},
+		"one value for all, in a load": {lock(newSharedByAll(), onlyLoad),
+			[]string{"the constructor returned one value for two clients"}},
+		"one value for two processes": {lock(granttest.Shared(newSharedByAll()), onlySearch),
+			[]string{"the constructor returned one value for two processes"}},
+		"views of one value": {lock(func(r redis.UniversalClient) *view { return &view{byAll(r)} }, onlySearch),
+			[]string{
+				"unknown: ", "client 2's SET lock client-12 px 10500 nx went over client 1's connection",
+				"granttest.Shared",
+			}},
 		"a shared Fence": {
 			lock(granttest.Shared(func(r redis.UniversalClient) fencing { return fencing{newFreshTokens(r)} })),
 			[]string{"granttest_test.fencing has Fence(), the token of the last grant, and its goroutines share it"},
 		},
-		"a shared value that is nil":      {lock(granttest.Shared(func(redis.UniversalClient) *manager { return nil }), onlySearch), []string{"the constructor returned nil"}},
-		"no shared constructor":           {lock(granttest.Shared(none)), []string{"the constructor is nil"}},
-		"shared, of what there is not":    {lock(granttest.Shared(func(*redis.ClusterClient) *manager { return nil })), []string{"takes a *redis.ClusterClient, which a *redis.Client is not"}},
-		"a shared constructor panics":     {lock(granttest.Shared(func(redis.UniversalClient) *manager { panic("no configuration") }), onlySearch), []string{"the constructor panicked: no configuration"}},
-		"goroutines that share nothing":   {lock(newGoodLock, granttest.LockOptions{Search: granttest.Search{Goroutines: 2}}), []string{"the options: the field Goroutines says how many clients share a value"}},
-		"crashes of goroutines in a load": {lock(granttest.Shared(newFreshTokens), crash), []string{"the options: CrashClients ends goroutines one by one"}},
+		"a shared value that is nil": {lock(granttest.Shared(func(redis.UniversalClient) *manager { return nil }),
+			onlySearch), []string{"the constructor returned nil"}},
+		"no shared constructor": {lock(granttest.Shared(none)), []string{"the constructor is nil"}},
+		"shared, of what there is not": {lock(granttest.Shared(func(*redis.ClusterClient) *manager { return nil })),
+			[]string{"takes a *redis.ClusterClient, which a *redis.Client is not"}},
+		"a shared constructor panics": {lock(granttest.Shared(func(redis.UniversalClient) *manager { panic("no configuration") }), onlySearch), []string{"the constructor panicked: no configuration"}},
+		"goroutines that share nothing": {lock(newGoodLock,
+			granttest.LockOptions{Search: granttest.Search{Goroutines: 2}}),
+			[]string{"the options: the field Goroutines says how many clients share a value"}},
+		"crashes of goroutines in a load": {lock(granttest.Shared(newFreshTokens), crash),
+			[]string{"the options: CrashClients ends goroutines one by one"}},
 	})
 }
 
@@ -308,7 +329,9 @@ func TestALoadOfSharedValues(t *testing.T) {
 		t.Skip("-short leaves loads out")
 	}
 	t.Chdir(t.TempDir())
-	alone := granttest.LockOptions{TTL: 300 * time.Millisecond, Search: granttest.Search{Skip: true}, Load: granttest.Load{Clients: 12, Goroutines: 4}}
+	alone := granttest.LockOptions{TTL: 300 * time.Millisecond, Search: granttest.Search{Skip: true},
+		Load: granttest.Load{Clients: 12, Goroutines: 4}}
 	record(t, "TestRight", lock(granttest.Shared(newFreshTokens), alone)).passes(t)
-	require.Regexp(t, "stolen-release|double-grant", record(t, "TestWrong", lock(granttest.Shared(newOneTokenOfProcess), alone)).failure(t))
+	require.Regexp(t, "stolen-release|double-grant",
+		record(t, "TestWrong", lock(granttest.Shared(newOneTokenOfProcess), alone)).failure(t))
 }

@@ -9,18 +9,18 @@ import (
 	"time"
 )
 
-// This file looks for methods that an algorithm has and that no client would call, since their signature is another than that of the
-// interface which their name stands for. Such a method would not be tried, in silence.
+// This file finds methods that no client would call, because their signature differs from that of the interface with
+// the same method. Otherwise such a method would silently stay untested.
 
-// optional is a method that an algorithm may have besides those that it must have.
+// optional is a method that an algorithm may have.
 type optional struct {
 	name string
 	args []string     // names of its arguments, for messages
-	in   reflect.Type // an interface of this method alone
-	with string       // the method without which nobody calls it; empty: it is called by itself
+	in   reflect.Type // an interface with only this method
+	with string       // another method that it needs to be called; empty: none
 }
 
-// optionals lists the optional methods of each kind. Each is that of an interface in options.go.
+// optionals lists the optional methods of each kind. Each belongs to an interface in options.go.
 var optionals = map[kind][]optional{
 	lockKind: {
 		{"Extend", []string{"ctx", "key", "owner", "ttl"}, reflect.TypeFor[interface {
@@ -41,10 +41,11 @@ var optionals = map[kind][]optional{
 	},
 }
 
-// required names the methods that every algorithm of a kind has: the compiler sees to it.
+// required names the methods that every algorithm of a kind has. The compiler enforces them.
 var required = map[kind][]string{lockKind: {"Acquire", "Release"}, dedupKind: {"First"}, sequenceKind: {"Next"}}
 
-// untried says of each optional method of typ, in a line of its own, why no client would call it. It is empty if clients call all.
+// untried explains, one line per method, why clients would not call optional methods of typ. It is empty if they call
+// all.
 func untried(k kind, typ reflect.Type) (lines []string) {
 	for _, m := range optionals[k] {
 		if why := m.untriedIn(k, typ); why != "" {
@@ -54,19 +55,22 @@ func untried(k kind, typ reflect.Type) (lines []string) {
 	return lines
 }
 
-// untriedIn returns what typ has by the method's name, and why that is not tried. It is empty if typ has the method, or nothing by its name.
+// untriedIn describes what typ has under the method's name, and why clients cannot call it. It is empty if they can, or
+// if there is nothing.
 func (m optional) untriedIn(k kind, typ reflect.Type) string {
 	if got, ok := typ.MethodByName(m.name); ok {
 		if !typ.Implements(m.in) {
 			return fmt.Sprintf("%s%s, which cannot be tried: it has to be %s", m.name, signatureOf(got), m)
 		}
 		if other := partner(k, m.with); m.with != "" && !typ.Implements(other.in) && !has(typ, m.with) {
-			return fmt.Sprintf("%s and no %s, and neither is tried without the other: it needs %s too", m.name, m.with, other)
+			return fmt.Sprintf("%s and no %s, and neither is tried without the other: it needs %s too", m.name, m.with,
+				other)
 		}
 		return ""
 	}
 	if isValue(typ) && has(reflect.PointerTo(typ), m.name) {
-		return fmt.Sprintf("%s with a pointer receiver, and its constructor makes no pointer, so it cannot be tried: let it return a *%v", m.name, typ)
+		return fmt.Sprintf("%s with a pointer receiver, and its constructor makes no pointer, so it cannot be tried: "+
+			"let it return a *%v", m.name, typ)
 	}
 	if f, ok := fieldOf(typ, m.name); ok && f.Type == m.in.Method(0).Type {
 		return fmt.Sprintf("%s as a field, which cannot be tried: it has to be a method, %s", m.name, m)
@@ -74,7 +78,7 @@ func (m optional) untriedIn(k kind, typ reflect.Type) string {
 	return ""
 }
 
-// partner returns the optional method of that name; the zero value if there is none.
+// partner returns the optional method called name; the zero value if there is none.
 func partner(k kind, name string) (other optional) {
 	if i := slices.IndexFunc(optionals[k], func(o optional) bool { return o.name == name }); i >= 0 {
 		return optionals[k][i]
@@ -87,12 +91,12 @@ func has(typ reflect.Type, method string) bool {
 	return ok
 }
 
-// isValue reports whether a pointer to typ may have methods that typ has not.
+// isValue reports whether a pointer to typ may have more methods than typ.
 func isValue(typ reflect.Type) bool {
 	return typ.Kind() != reflect.Pointer && typ.Kind() != reflect.Interface
 }
 
-// fieldOf returns the field of a struct, or of what a pointer to one points to.
+// fieldOf returns the field of a struct or of a pointer to one.
 func fieldOf(typ reflect.Type, name string) (f reflect.StructField, ok bool) {
 	if typ.Kind() == reflect.Pointer {
 		typ = typ.Elem()
@@ -103,12 +107,12 @@ func fieldOf(typ reflect.Type, name string) (f reflect.StructField, ok bool) {
 	return typ.FieldByName(name)
 }
 
-// String returns the method as it has to be declared.
+// String returns the declaration of the method.
 func (m optional) String() string {
 	typ := m.in.Method(0).Type
 	var args []string
 	for i, name := range m.args {
-		if i+1 < typ.NumIn() && typ.In(i+1) == typ.In(i) { // Go names the type of neighbours once
+		if i+1 < typ.NumIn() && typ.In(i+1) == typ.In(i) { // Go names the type of adjacent arguments once
 			args = append(args, name)
 			continue
 		}
@@ -120,7 +124,7 @@ func (m optional) String() string {
 // signatureOf returns the arguments and results of a method, without its receiver.
 func signatureOf(m reflect.Method) string {
 	first := 1
-	if !m.Func.IsValid() { // that of an interface has none
+	if !m.Func.IsValid() { // a method of an interface has no receiver
 		first = 0
 	}
 	var args []string
@@ -134,7 +138,7 @@ func signatureOf(m reflect.Method) string {
 	return "(" + strings.Join(args, ", ") + ")" + resultsOf(m.Type)
 }
 
-// resultsOf returns the results of a function, with a space before them if there are any.
+// resultsOf returns the results of a function, after a space if there are any.
 func resultsOf(f reflect.Type) string {
 	var out []string
 	for i := range f.NumOut() {

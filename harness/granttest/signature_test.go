@@ -110,24 +110,42 @@ func TestMethodsThatWouldNotBeTried(t *testing.T) {
 		{lockKind, reflect.TypeFor[Locker](), ""},
 		{lockKind, reflect.TypeFor[Extender](), ""},
 		{lockKind, reflect.TypeFor[redis.UniversalClient](), ""}, // many methods, none by one of the names
-		{lockKind, reflect.TypeFor[*errorOnly](), "Extend(context.Context, string, string, time.Duration) error, which cannot be tried: it has to be " + rightExtend},
+		{lockKind, reflect.TypeFor[*errorOnly](),
+			"Extend(context.Context, string, string, time.Duration) error, which cannot be tried: it has to be " +
+				rightExtend},
 		{lockKind, reflect.TypeFor[constFence](), "Fence() int64, which cannot be tried: it has to be Fence() string"},
-		{lockKind, reflect.TypeFor[*ofLibrary](), "Extend() (bool, error), which cannot be tried: it has to be " + rightExtend},
-		{lockKind, reflect.TypeFor[ofInterface](), "Extend() (bool, error), which cannot be tried: it has to be " + rightExtend},
-		{lockKind, reflect.TypeFor[libraryLock](), "Extend() (bool, error), which cannot be tried: it has to be " + rightExtend},
-		{lockKind, reflect.TypeFor[variadic](), "Extend(context.Context, string, string, ...time.Duration) (bool, error), which cannot be tried: it has to be " + rightExtend},
-		{lockKind, reflect.TypeFor[otherTime](), "Extend(context.Context, string, string, granttest.renamedTime) (bool, error), which cannot be tried: it has to be " + rightExtend},
-		{lockKind, reflect.TypeFor[generic[int]](), "Extend(context.Context, int, string, time.Duration) (bool, error), which cannot be tried: it has to be " + rightExtend},
-		{lockKind, reflect.TypeFor[byPointer](), "Fence with a pointer receiver, and its constructor makes no pointer, so it cannot be tried: let it return a *granttest.byPointer"},
-		{lockKind, reflect.TypeFor[*fieldExtend](), "Extend as a field, which cannot be tried: it has to be a method, " + rightExtend},
+		{lockKind, reflect.TypeFor[*ofLibrary](),
+			"Extend() (bool, error), which cannot be tried: it has to be " + rightExtend},
+		{lockKind, reflect.TypeFor[ofInterface](),
+			"Extend() (bool, error), which cannot be tried: it has to be " + rightExtend},
+		{lockKind, reflect.TypeFor[libraryLock](),
+			"Extend() (bool, error), which cannot be tried: it has to be " + rightExtend},
+		{lockKind, reflect.TypeFor[variadic](),
+			"Extend(context.Context, string, string, ...time.Duration) (bool, error), which cannot be tried: it has " +
+				"to be " + rightExtend},
+		{lockKind, reflect.TypeFor[otherTime](),
+			"Extend(context.Context, string, string, granttest.renamedTime) (bool, error), which cannot be tried: it " +
+				"has to be " + rightExtend},
+		{lockKind, reflect.TypeFor[generic[int]](),
+			"Extend(context.Context, int, string, time.Duration) (bool, error), which cannot be tried: it has to be " +
+				rightExtend},
+		{lockKind, reflect.TypeFor[byPointer](),
+			"Fence with a pointer receiver, and its constructor makes no pointer, so it cannot be tried: let it " +
+				"return a *granttest.byPointer"},
+		{lockKind, reflect.TypeFor[*fieldExtend](),
+			"Extend as a field, which cannot be tried: it has to be a method, " + rightExtend},
 		{dedupKind, reflect.TypeFor[bareFilter](), ""},
 		{dedupKind, reflect.TypeFor[fullFilter](), ""},
 		{dedupKind, reflect.TypeFor[inspectOnly](), ""},
-		{dedupKind, reflect.TypeFor[bareLease](), "Lease() time.Duration, which cannot be tried: it has to be " + rightLease},
-		{dedupKind, reflect.TypeFor[noLease](), "Confirm and no Lease, and neither is tried without the other: it needs " + rightLease + " too"},
-		{dedupKind, reflect.TypeFor[leaseAlone](), "Lease and no Confirm, and neither is tried without the other: it needs " +
-			"Confirm(ctx context.Context, id string, window time.Duration) (bool, error) too"},
-		{dedupKind, reflect.TypeFor[inspectShort](), "Inspect(context.Context, string) (bool, error), which cannot be tried: it has to be " + rightInspect},
+		{dedupKind, reflect.TypeFor[bareLease](),
+			"Lease() time.Duration, which cannot be tried: it has to be " + rightLease},
+		{dedupKind, reflect.TypeFor[noLease](),
+			"Confirm and no Lease, and neither is tried without the other: it needs " + rightLease + " too"},
+		{dedupKind, reflect.TypeFor[leaseAlone](),
+			"Lease and no Confirm, and neither is tried without the other: it needs " +
+				"Confirm(ctx context.Context, id string, window time.Duration) (bool, error) too"},
+		{dedupKind, reflect.TypeFor[inspectShort](),
+			"Inspect(context.Context, string) (bool, error), which cannot be tried: it has to be " + rightInspect},
 		{sequenceKind, reflect.TypeFor[*errorOnly](), ""},
 	} {
 		lines := untried(c.kind, c.of)

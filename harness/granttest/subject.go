@@ -22,22 +22,22 @@ const (
 	sequenceKind kind = "sequence"
 )
 
-// promise holds what an algorithm of each kind promises to be, for messages.
+// promise describes, for messages, what an algorithm of each kind promises to be.
 var promise = map[kind]string{lockKind: "a lock", dedupKind: "a filter", sequenceKind: "a sequence"}
 
-// subject is the algorithm under test, and what is done to it.
+// subject is the algorithm under test, with the test's options.
 type subject struct {
 	kind     kind
 	name     string
-	shape    reflect.Type // of what its constructor makes; an interface if nobody knows what it holds
-	shared   bool         // its values serve several goroutines: see Shared
+	shape    reflect.Type // type that the constructor makes; an interface if the dynamic type is unknown
+	shared   bool         // goroutines share its values: see Shared
 	regimes  []Regime     // of a sequence; otherwise nil
 	program  func(*supervisor, parameters) interleave.Program
 	workload func(*supervisor, workloads.Connector) harness.Workload
-	lease    time.Duration // the longest lease of the load, or its window; 0: there is none
+	lease    time.Duration // longest lease of the load, or its window; 0: there is none
 	search   Search
 	load     Load
-	searched covered // by the search, so far
+	searched covered // situations that the search has met so far
 }
 
 // parameters holds what a program depends on besides the algorithm.
@@ -46,7 +46,7 @@ type parameters struct {
 	Regime Regime        `json:"regime,omitempty"`
 }
 
-// variations lists the parameters of the programs that are searched: one program, or one for each regime of a sequence.
+// variations lists the parameters of all programs to search: one program, or one for each regime of a sequence.
 func (s subject) variations() (all []parameters) {
 	for _, r := range s.regimes {
 		all = append(all, parameters{Regime: r})
@@ -57,7 +57,7 @@ func (s subject) variations() (all []parameters) {
 	return all
 }
 
-// run tests the algorithm: first what is saved, then every interleaving, then under load.
+// run tests the algorithm. It replays saved schedules, then searches, then runs the load.
 func (s subject) run(t TB) {
 	t.Helper()
 	if _, _, err := cluster.FindRedis(""); err != nil {
@@ -77,12 +77,12 @@ func (s subject) run(t TB) {
 	}
 	defer boundLog(t)()
 	s.searched = covered{}
-	if s.replaySaved(t) && (!searching || s.searchAll(t)) && loading {
+	if s.replaySaved(t) && (!searching || s.searchPrograms(t)) && loading {
 		s.underLoad(t)
 	}
 }
 
-// skip ends the test: as skipped, where t can do that, and otherwise as failed.
+// skip skips the test if t supports that, and otherwise fails it.
 func skip(t TB, why string) {
 	t.Helper()
 	if s, ok := t.(interface{ Skipf(string, ...any) }); ok {

@@ -8,8 +8,8 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 )
 
-// This file puts a supervisor between clients and the algorithm under test. Optional methods of an algorithm show in its type,
-// so each combination of them has a type of its own.
+// This file puts a supervisor between clients and the algorithm under test. Clients detect optional methods by the
+// type, so each combination of methods has its own type.
 
 // supervisedLock is a Locker under supervision.
 type supervisedLock struct {
@@ -103,7 +103,8 @@ func (f supervisedInspector) Inspect(ctx context.Context, id string) (marked boo
 	return f.inspect(ctx, id)
 }
 
-func (f supervisedConfirmInspector) Inspect(ctx context.Context, id string) (marked bool, left time.Duration, err error) {
+func (f supervisedConfirmInspector) Inspect(ctx context.Context, id string) (marked bool, left time.Duration,
+	err error) {
 	return f.inspect(ctx, id)
 }
 
@@ -152,7 +153,7 @@ func superviseSequence(s *caller, generator Sequencer) Sequencer {
 	return &supervisedSequence{s, generator}
 }
 
-// isNil reports whether v is nil, or a nil pointer, map, slice, function or channel in an interface.
+// isNil reports whether v is nil, or holds a nil pointer, map, slice, function, channel or interface.
 func isNil(v any) bool {
 	if v == nil {
 		return true
@@ -165,7 +166,7 @@ func isNil(v any) bool {
 	}
 }
 
-// supervisedWorkload leaves the final reads out when the code under test has failed: they would run it again.
+// supervisedWorkload skips the final reads after the code under test has failed, since they would run it again.
 type supervisedWorkload struct {
 	harness.Workload
 	supervisor *supervisor

@@ -25,7 +25,7 @@ type (
 	}
 )
 
-// can tells what an algorithm can do beside what all of its family can.
+// can lists the optional methods of an algorithm.
 func can(algorithm any) (all [4]bool) {
 	_, all[0] = algorithm.(Extender)
 	_, all[1] = algorithm.(Fencer)

@@ -18,39 +18,40 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 )
 
-// supervisor watches the code under test. A panic, a call that does not return and a constructor that makes nothing are not
-// the algorithm's answers: each of them ends the test with one sentence that says where.
+// supervisor watches the code under test. A panic, a call that does not return and a constructor that returns nil are
+// not answers of the algorithm. Each ends the test with one sentence that says where it happened.
 type supervisor struct {
 	limit time.Duration // of one call
 
-	mu      sync.Mutex
-	said    string        // the first thing that went wrong; empty: nothing
-	trouble chan struct{} // closed when said is set
-	calls   map[*call]bool
+	mu           sync.Mutex
+	firstFailure string        // the first failure; empty: none
+	trouble      chan struct{} // closed when the first failure is recorded
+	calls        map[*call]bool
 
 	wired sync.Map // clients with a tripwire
 
-	// A search's calls leave their contexts alive, as a caller may: what the code under test has started with one, such as a
-	// watchdog, then goes on, and is seen. They end when the client begins its next schedule.
+	// In a search, the context of a call stays alive after the call. So a watchdog that the call started goes on, and
+	// the search sees it. The context ends when the client begins its next schedule.
 	lasting bool
-	callers map[any]*caller // by client; of a lasting supervisor
+	callers map[any]*caller // by client; in a search only
 
-	shared bool        // values serve several goroutines
-	made   map[any]any // the last value by client, or in a load every value, to tell one that is made twice
+	shared bool        // goroutines share values
+	made   map[any]any // the last value by client, or in a load every value, to detect one that is returned twice
 }
 
 func newSupervisor(limit time.Duration) *supervisor {
-	return &supervisor{limit: limit, trouble: make(chan struct{}), calls: map[*call]bool{}, callers: map[any]*caller{}, made: map[any]any{}}
+	return &supervisor{limit: limit, trouble: make(chan struct{}), calls: map[*call]bool{}, callers: map[any]*caller{},
+		made: map[any]any{}}
 }
 
-// newLastingSupervisor does what newSupervisor does, for searches.
+// newLastingSupervisor returns a supervisor for searches. Contexts of its calls last beyond the calls.
 func newLastingSupervisor(limit time.Duration) *supervisor {
 	g := newSupervisor(limit)
 	g.lasting = true
 	return g
 }
 
-// callerOf returns the caller of a new value that client uses, and ends the contexts of the value that it used before.
+// callerOf returns the caller of a client's new value, and ends the contexts of its previous value.
 func (g *supervisor) callerOf(client any) *caller {
 	s := &caller{supervisor: g, shared: g.shared}
 	if g.lasting && client != nil {
@@ -65,37 +66,37 @@ func (g *supervisor) callerOf(client any) *caller {
 	return s
 }
 
-// errSupervisor is the panic that ends a search or a load when something has gone wrong.
+// errSupervisor is the panic that ends a search or a load after a failure.
 var errSupervisor = errors.New("granttest: the code under test has failed")
 
-// noteTrouble records what went wrong, if nothing did before.
+// noteTrouble records a failure, unless there was one before.
 func (g *supervisor) noteTrouble(format string, args ...any) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if g.said == "" {
-		g.said = fmt.Sprintf(format, args...)
+	if g.firstFailure == "" {
+		g.firstFailure = fmt.Sprintf(format, args...)
 		close(g.trouble)
 	}
 }
 
-// failure returns what went wrong. It is empty if nothing did.
+// failure returns the first failure; empty if there is none.
 func (g *supervisor) failure() string {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	return g.said
+	return g.firstFailure
 }
 
-// caller is one value of the algorithm under test, which one client uses.
+// caller is one value of the algorithm under test, as its client calls it.
 type caller struct {
 	supervisor *supervisor
 	shared     bool // several goroutines use it
-	goroutine  int  // number of the client's goroutine; 0 until its first call, and where several use it
+	goroutine  int  // number of the client's goroutine; 0 before its first call, and if several use it
 
 	mu   sync.Mutex
-	ends []context.CancelFunc // of the contexts of calls that have returned; of a lasting supervisor
+	ends []context.CancelFunc // end the contexts of calls that returned; in a search only
 }
 
-// leave ends the contexts of all calls that have returned.
+// leave ends the contexts of all calls that returned.
 func (s *caller) leave() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -105,7 +106,7 @@ func (s *caller) leave() {
 	s.ends = nil
 }
 
-// returned ends the context of a call that has returned, at once or with the caller.
+// returned ends the context of a call that returned, at once or, in a search, with the caller.
 func (s *caller) returned(end context.CancelFunc) {
 	if !s.supervisor.lasting {
 		end()
@@ -122,13 +123,13 @@ type call struct {
 	method, key string
 	since       time.Time
 	goroutine   int
-	mayWait     bool // for a goroutine of its process, which may have ended with it: the search itself finds who waits in vain
+	mayWait     bool // it may wait for a crashed goroutine of its process; the search itself reports that
 }
 
 func (c *call) String() string { return fmt.Sprintf("%s(%q)", c.method, c.key) }
 
-// enter notes that a call begins, whose context ends when the call has taken too long. The function that it returns has to
-// be deferred.
+// enter records the begin of a call. The context ends when the call has taken too long. The caller has to defer the
+// returned function.
 func (s *caller) enter(ctx context.Context, method, key string) (context.Context, func()) {
 	me := s.goroutine
 	if me == 0 {
@@ -162,7 +163,7 @@ func (g *supervisor) end(c *call) {
 	delete(g.calls, c)
 }
 
-// panicked records a panic, unless a fault crashed the client or the supervisor itself raised it.
+// panicked records a panic, unless it is a client's crash or the supervisor's own.
 func (g *supervisor) panicked(c *call, p any) {
 	if err, ok := p.(error); ok && (errors.Is(err, harness.ErrCrashed) || errors.Is(err, errSupervisor)) {
 		return
@@ -170,7 +171,7 @@ func (g *supervisor) panicked(c *call, p any) {
 	g.noteTrouble("%v panicked: %v%s", c, p, panicPlace())
 }
 
-// watch looks at calls until stop is closed, and records one that has not returned in time.
+// watch checks calls until stop is closed, and records one that does not return in time.
 func (g *supervisor) watch(stop <-chan struct{}) {
 	tick := time.NewTicker(min(g.limit/10, 100*time.Millisecond))
 	defer tick.Stop()
@@ -180,13 +181,14 @@ func (g *supervisor) watch(stop <-chan struct{}) {
 			return
 		case <-tick.C:
 			if c := g.oldest(func(c *call) bool { return !c.mayWait }); c != nil && time.Since(c.since) > g.limit {
-				g.noteTrouble("%v has not returned within %v%s: it has to return when its context ends", c, g.limit, waitPlace(c.goroutine))
+				g.noteTrouble("%v has not returned within %v%s: it has to return when its context ends", c, g.limit,
+					waitPlace(c.goroutine))
 			}
 		}
 	}
 }
 
-// oldest returns the call that has lasted longest, of those that count, or nil if none is under way.
+// oldest returns the longest running call among those that count; nil if there is none.
 func (g *supervisor) oldest(counts func(*call) bool) (oldest *call) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -198,8 +200,7 @@ func (g *supervisor) oldest(counts func(*call) bool) (oldest *call) {
 	return oldest
 }
 
-// underWay describes the call that has lasted longest, for a search that waits for it in vain. It returns nothing if there
-// is none.
+// underWay describes the longest running call, for a search that waits for it in vain. It is empty if there is none.
 func (g *supervisor) underWay() string {
 	c := g.oldest(func(c *call) bool { return !c.mayWait || g.isInUse(c.caller) })
 	if c == nil {
@@ -208,7 +209,7 @@ func (g *supervisor) underWay() string {
 	return fmt.Sprintf("; the call is %v%s", c, waitPlace(c.goroutine))
 }
 
-// isInUse reports whether a value is the last of its client. The caller has the lock.
+// isInUse reports whether a value is the last of its client. The caller holds the lock.
 func (g *supervisor) isInUse(s *caller) bool {
 	for _, last := range g.callers {
 		if last == s {
@@ -218,7 +219,7 @@ func (g *supervisor) isInUse(s *caller) bool {
 	return false
 }
 
-// construct calls a constructor, which may panic, hang or make nothing.
+// construct calls a constructor. If it panics, hangs or returns nil, construct records the failure and panics.
 func construct[T any](g *supervisor, name string, make func() T) (made T) {
 	done := new(T)
 	ended := new(string)
@@ -244,7 +245,7 @@ func construct[T any](g *supervisor, name string, make func() T) (made T) {
 	return *done
 }
 
-// run calls f and reports whether it returns within d. If not, f goes on in the background.
+// run calls f and reports whether it returns within d. If not, f continues in the background.
 func run(d time.Duration, f func()) bool {
 	returned := make(chan struct{})
 	go func() {
@@ -264,8 +265,8 @@ func run(d time.Duration, f func()) bool {
 // frame is one frame of a stack: a function, and its place as file:line.
 type frame struct{ function, place string }
 
-// userFrame returns where the code under test stands, by the frames of a stack, the innermost first. The code under test is the package
-// that ours called; it may have called others, so the place is that of its own innermost frame. It is empty if ours called none.
+// userFrame returns the place of the code under test in a stack, whose innermost frame comes first. The code under test
+// is the package that this package called. The place is that of its innermost frame. It is empty if there is none.
 func userFrame(frames []frame) string {
 	ours := slices.IndexFunc(frames, func(f frame) bool { return packageOf(f.function) == ourPackage })
 	if ours < 1 {
@@ -285,7 +286,7 @@ func packageOf(function string) string {
 	return dir + name
 }
 
-// panicPlace says where the present panic began. It is empty if that is not known.
+// panicPlace describes where the current panic began; empty if that is unknown.
 func panicPlace() string {
 	pcs := make([]uintptr, 64)
 	all := runtime.CallersFrames(pcs[:runtime.Callers(2, pcs)])
@@ -303,7 +304,7 @@ func panicPlace() string {
 	return describePlace("at", frames)
 }
 
-// describePlace says where the code under test is, or was.
+// describePlace describes where the code under test is or was; empty if that is unknown.
 func describePlace(words string, frames []frame) string {
 	place := userFrame(frames)
 	if place == "" {
@@ -312,7 +313,7 @@ func describePlace(words string, frames []frame) string {
 	return fmt.Sprintf(" (%s %s)", words, place)
 }
 
-// waitPlace says where a goroutine stands. It is empty if that is not known.
+// waitPlace describes where a goroutine waits; empty if that is unknown.
 func waitPlace(id int) string {
 	b := make([]byte, 1<<20)
 	b = b[:runtime.Stack(b, true)]
@@ -324,8 +325,8 @@ func waitPlace(id int) string {
 	return ""
 }
 
-// framesOf reads the frames of a goroutine as the runtime prints it: a function and its arguments on one line, and its place
-// on the next.
+// framesOf parses the frames of a goroutine in the runtime's format: a line with the function and its arguments, then a
+// line with its place.
 func framesOf(text string) (frames []frame) {
 	lines := strings.Split(text, "\n")
 	for i := 1; i+1 < len(lines); i += 2 {
@@ -346,8 +347,8 @@ func goroutine() (id int) {
 	return id
 }
 
-// tripwire is a go-redis hook that ends calls which go on after the supervisor has recorded a failure, such as those of a lock
-// that tries for ever.
+// tripwire is a go-redis hook. It ends calls that continue after the supervisor has recorded a failure, such as those
+// of a lock that retries for ever.
 type tripwire struct{ supervisor *supervisor }
 
 func (w tripwire) DialHook(next redis.DialHook) redis.DialHook { return next }
@@ -366,8 +367,8 @@ func (w tripwire) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Proc
 	}
 }
 
-// stop ends the caller's call by a panic if the supervisor has recorded a failure. A goroutine of the algorithm's own goes on,
-// since nobody would recover its panic.
+// stop panics in a supervised call if the supervisor has recorded a failure. It spares the algorithm's own goroutines,
+// since nothing would recover their panic.
 func (g *supervisor) stop() {
 	select {
 	case <-g.trouble:

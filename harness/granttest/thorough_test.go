@@ -10,7 +10,7 @@ import (
 	"github.com/doublegrant/doublegrant/harness/testenv"
 )
 
-// A thorough load of a right algorithm of each kind meets all that it is to meet.
+// A thorough load of a right algorithm of each kind meets all its situations.
 func TestLongThoroughLoadsMeetEverySituation(t *testing.T) {
 	testenv.NeedLong(t)
 	t.Chdir(t.TempDir())
@@ -29,15 +29,17 @@ func TestLongThoroughLoadsMeetEverySituation(t *testing.T) {
 	}
 }
 
-// A thorough load that comes to its bound has shown nothing.
+// A thorough load that reaches its limit has shown nothing.
 func TestLongThoroughLoadsThatEndEarly(t *testing.T) {
 	testenv.NeedLong(t)
 	t.Chdir(t.TempDir())
-	bounded := granttest.LockOptions{Hold: time.Millisecond, TTL: 12 * time.Second, Search: granttest.Search{Skip: true}, Load: granttest.Load{Thorough: true, Duration: 10 * time.Second}}
+	bounded := granttest.LockOptions{Hold: time.Millisecond, TTL: 12 * time.Second,
+		Search: granttest.Search{Skip: true}, Load: granttest.Load{Thorough: true, Duration: 10 * time.Second}}
 	failure := record(t, t.Name(), lock(newGoodLock, bounded)).failure(t) // no lease of 12 s ends in 10
 	require.Contains(t, failure, "unknown: the load has shown nothing of")
 	require.Contains(t, failure, "not every situation had occurred 100 times: ")
 	require.Contains(t, failure, "see Load.Duration")
-	failure = record(t, t.Name(), lock(newBlindDel, granttest.LockOptions{Search: granttest.Search{Skip: true}, Load: granttest.Load{Thorough: true}})).failure(t)
+	failure = record(t, t.Name(), lock(newBlindDel,
+		granttest.LockOptions{Search: granttest.Search{Skip: true}, Load: granttest.Load{Thorough: true}})).failure(t)
 	require.Contains(t, failure, "under load: invalid")
 }

@@ -15,21 +15,21 @@ import (
 	"github.com/doublegrant/doublegrant/reports"
 )
 
-// This file says what a test that found nothing has tried, and how often.
+// This file describes what a test without a finding has tried, and how often.
 
 // answers counts the answers to one method.
 type answers struct{ yes, no, unknown int }
 
-// operations counts what was asked of an algorithm.
+// operations counts the calls of an algorithm.
 type operations struct {
 	mu sync.Mutex
 	of map[harness.Kind]*answers
 }
 
-// tokens stands for the fencing tokens of grants, each of which was asked for by Fence.
+// tokens stands for the fencing tokens of grants, each obtained by Fence.
 const tokens harness.Kind = "token"
 
-// methods names the method behind each kind of operation, in the order in which they are told.
+// methods names the method behind each kind of operation, in the order of messages.
 var methods = []struct {
 	kind harness.Kind
 	name string
@@ -43,13 +43,14 @@ func (o *operations) add(h harness.History) {
 	counted := map[harness.Kind]answers{}
 	for op, err := range h.Ops {
 		if err != nil {
-			break // whoever judges the history says so
+			break // the checkers report the error
 		}
 		n := counted[op.Kind]
 		switch {
 		case op.Outcome == harness.Info:
 			n.unknown++
-		case op.Outcome == harness.Fail || op.Kind == harness.Claim && op.Result != harness.ResultFirst || op.Kind == harness.Inspect && op.Result == "":
+		case op.Outcome == harness.Fail || op.Kind == harness.Claim && op.Result != harness.ResultFirst ||
+			op.Kind == harness.Inspect && op.Result == "":
 			n.no++
 		default:
 			n.yes++
@@ -75,8 +76,8 @@ func (o *operations) add(h harness.History) {
 	}
 }
 
-// describe says how often each method was asked, and what it answered. Of the methods that the algorithm may have it names those that
-// it has not. typ is its type.
+// describe says how often each method was called, and what it answered. It also names optional methods that typ, the
+// algorithm's type, lacks.
 func (o *operations) describe(k kind, typ reflect.Type) string {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -89,7 +90,7 @@ func (o *operations) describe(k kind, typ reflect.Type) string {
 		case i < 0:
 		case typ.Implements(optionals[k][i].in):
 			never = append(never, m.name)
-		case typ.Kind() != reflect.Interface: // of an interface nobody knows what it holds
+		case typ.Kind() != reflect.Interface: // the dynamic type of an interface is unknown
 			none = append(none, "no "+m.name)
 		}
 	}
@@ -103,7 +104,7 @@ func (o *operations) describe(k kind, typ reflect.Type) string {
 	return text
 }
 
-// describe says how often a method was asked, and what it answered.
+// describe says how often a method was called, and what it answered.
 func (n answers) describe(of harness.Kind) string {
 	all := units.Count(int64(n.yes + n.no + n.unknown))
 	if of == tokens {
@@ -116,7 +117,7 @@ func (n answers) describe(of harness.Kind) string {
 	return text + ")"
 }
 
-// tally is a checker that finds nothing: it counts the operations of each schedule that has ended.
+// tally is a checker that reports nothing. It counts the operations of each schedule that ended.
 type tally struct{ *operations }
 
 var _ harness.Checker = tally{}
@@ -130,7 +131,7 @@ func (t tally) Check(_ context.Context, h harness.History, _ func(harness.Anomal
 	return harness.Judgement{Checker: t.Name(), Verdict: harness.Valid}
 }
 
-// triedText says in lines of their own what was tried, which situations were met, and which never.
+// triedText lists, one per line, what was tried, and which situations were met or never met.
 func (s subject) triedText(o *operations, met []harness.Situation) string {
 	lines := append([]string{"tried: " + o.describe(s.kind, s.shape)}, reports.SituationsText(met)...)
 	return "\n  " + strings.Join(lines, "\n  ")
@@ -144,29 +145,30 @@ func situationsOf(r interleave.Result) (all []harness.Situation) {
 	return all
 }
 
-// onlyLoad names, in a line of its own, the situations that the load has met and no schedule of the search has: the load alone covers them.
-// It is empty if there is none.
+// onlyLoad names the situations that the load met and the search did not, so that the load alone covers them. It is
+// empty if there are none.
 func (s subject) onlyLoad(met []harness.Situation) string {
-	var few []string
+	var situations []string
 	more := false
 	for _, one := range met {
 		if one.Count == 0 || one.Count >= checkers.QuotaCount || s.searched[one.Name] {
 			continue
 		}
-		few = append(few, fmt.Sprintf("%s (%d)", one.Name, one.Count))
+		situations = append(situations, fmt.Sprintf("%s (%d)", one.Name, one.Count))
 		more = more || !checkers.IsByChance(one.Name)
 	}
-	if len(few) == 0 {
+	if len(situations) == 0 {
 		return ""
 	}
-	text := "\n  the load alone covers what no schedule of the search met: " + strings.Join(few, "; ")
+	text := "\n  the load alone covers what no schedule of the search met: " + strings.Join(situations, "; ")
 	if more && !s.load.Thorough {
-		text += fmt.Sprintf(". Load{Thorough: true} goes on until all that do not come by chance have occurred %d times", checkers.QuotaCount)
+		text += fmt.Sprintf(". Load{Thorough: true} goes on until all that do not come by chance have occurred %d times",
+			checkers.QuotaCount)
 	}
 	return text
 }
 
-// covered holds the situations that the searches of a test have met. Several programs may be searched, one for each regime.
+// covered holds the situations that a test's searches have met. A sequence has one search for each regime.
 type covered map[harness.SituationName]bool
 
 func (c covered) add(all []harness.Situation) {

@@ -14,17 +14,17 @@ import (
 	"github.com/doublegrant/doublegrant/nemesis"
 )
 
-// blueprint describes a topology before its cluster exists. Faults are tried on it, so that a plan with a host that will not
-// exist is refused before anything starts.
+// blueprint describes a topology before its cluster exists. Faults are checked against it, so that a plan with a host
+// that will not exist is refused before anything starts.
 type blueprint struct {
 	name                    string
 	redis, sentinels, group int
 	primaries               int
-	elected                 int // number of the node that is taken to be the primary, from 0; with Sentinels that may change
+	elected                 int // index of the node that is assumed to be the primary; Sentinels may elect another
 
 	downAfter time.Duration // of the Sentinels; 0: usualDownAfter
 	workers   int           // number of clients, riders included; 0: enough for every group
-	external  bool          // it is somebody else's: only clients and their links can be struck
+	external  bool          // run by somebody else: only clients and their links can be struck
 }
 
 var _ nemesis.Topology = blueprint{}
@@ -33,7 +33,7 @@ const (
 	Standalone = "standalone"
 	Sentinel   = "sentinel" // 3 Redis nodes and 3 Sentinels; "sentinel:N" has N of each
 	Masters    = "masters:" // the number of masters follows
-	External   = "external" // a Redis that somebody else runs: to faults its primary is one node, the others are not there
+	External   = "external" // a Redis that somebody else runs; faults see one primary and no other nodes
 
 	clientGroups = 5
 )
@@ -64,13 +64,14 @@ func parseTopology(name string) (blueprint, error) {
 		return b, nil
 	}
 	return b, fmt.Errorf("unknown topology %q: %s", name,
-		cmp.Or(suggest.Question("", name, []string{Standalone, Sentinel, External}), "choose standalone, sentinel, sentinel:5, masters:5 or external"))
+		cmp.Or(suggest.Question("", name, []string{Standalone, Sentinel, External}),
+			"choose standalone, sentinel, sentinel:5, masters:5 or external"))
 }
 
-// usualDownAfter is the cluster's default of Plan.DownAfter.
+// usualDownAfter is the cluster's default for Plan.DownAfter.
 const usualDownAfter = time.Second
 
-// Failover returns for how long a primary has to be gone to be replaced by its Sentinels, on a machine that is not too busy.
+// Failover returns how long a primary must be gone until Sentinels replace it, on a machine that is not too busy.
 func (b blueprint) Failover() time.Duration {
 	return cmp.Or(b.downAfter, usualDownAfter) + 2*time.Second
 }
@@ -91,7 +92,7 @@ func (b blueprint) cluster(o cluster.Options) *cluster.Cluster {
 	}
 }
 
-// Primary returns the name of the elected node, which is at first the first one. With several primaries it returns an error.
+// Primary returns the name of the assumed primary. With several primaries it returns an error.
 func (b blueprint) Primary(context.Context) (string, error) {
 	if b.primaries > 1 {
 		return "", fmt.Errorf("%s has no one primary", b.name)

@@ -27,13 +27,13 @@ func (w *commandLine) flag(name string, value any, set bool) {
 	}
 }
 
-// variant adds the variant, or the flags that make one of a script's files or of a program outside.
+// variant adds the variant, or the flags that define it by a script or an adapter.
 func (w *commandLine) variant(id string, s *workloads.Script, c *workloads.Client) {
 	if c != nil {
 		w.flag("client", CommandLine(c.Command...), c.Connect == "")
 		w.flag("connect", c.Connect, c.Connect != "")
 		w.flag("announces", c.Announces, c.Announces)
-		w.flag("clock", c.Clock, c.Announces && c.Clock != "") // others say it
+		w.flag("clock", c.Clock, c.Announces && c.Clock != "") // other adapters report their clock themselves
 		w.flag("processes", c.Processes, c.Processes != 0)
 		w.flag("real-crash", c.RealCrash, c.RealCrash)
 		w.flag("as", c.As, c.As != "")
@@ -61,15 +61,15 @@ func (w *commandLine) variant(id string, s *workloads.Script, c *workloads.Clien
 	}
 }
 
-// Inline reports whether a part of the script is not in a file, so that a command line cannot name it.
+// Inline reports whether a part of the script is in no file, so that a command line cannot name it.
 func Inline(s *workloads.Script) bool {
 	return s != nil && (s.File == "" || s.Release != "" && s.ReleaseFile == "")
 }
 
 func (w *commandLine) String() string { return strings.Join(*w, " ") }
 
-// FileName makes a name fit for a file. The result has letters, digits, dots, dashes and underscores only, and does not begin
-// with a dot.
+// FileName replaces characters that do not belong in a file name. The result has only letters, digits, dots, dashes and
+// underscores, and does not begin with a dot.
 func FileName(name string) string {
 	name = strings.Map(func(r rune) rune {
 		if unicode.IsLetter(r) || unicode.IsDigit(r) || strings.ContainsRune(".-_", r) {

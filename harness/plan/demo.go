@@ -6,13 +6,13 @@ import (
 	"github.com/doublegrant/doublegrant/harness/interleave"
 )
 
-// Case is a plan with a sentence about it.
+// Case is a plan with a title for readers.
 type Case struct {
 	Title string
 	Plan  Plan
 }
 
-// Demo lists the runs of a tour of about 90 seconds.
+// Demo lists the runs of a tour that takes about 90 seconds.
 func Demo() []Case {
 	locks := Plan{Clients: 200, Keys: 10, TTL: 300 * time.Millisecond, Duration: 5 * time.Second}
 	workers := Plan{Clients: 200, Duration: 5 * time.Second}
@@ -36,15 +36,17 @@ func Demo() []Case {
 			Variant: "lock/set-nx-px", Nemesis: []string{"partition-primary"}, With: []string{"writes/sadd"},
 			Clients: 200, Rate: 5000, Duration: 10 * time.Second}},
 		Case{"a counter through the kill of the primary", Plan{
-			Variant: "sequence/incr", Nemesis: []string{"kill-primary"}, Clients: 100, Rate: 5000, Duration: 8 * time.Second,
+			Variant: "sequence/incr", Nemesis: []string{"kill-primary"}, Clients: 100, Rate: 5000,
+			Duration: 8 * time.Second,
 			FaultFor: 4 * time.Second}},
 	)
 }
 
-// DemoSearches lists the tour's searches, which take a second or two together.
+// DemoSearches lists the searches of the tour, which take one or two seconds together.
 func DemoSearches() []Search {
 	var all []Search
-	for _, id := range []string{"lock/setnx-expire", "lock/set-nx-px-blind-del", "lock/set-nx-px", "dedup/get-set", "dedup/claim-confirm"} {
+	for _, id := range []string{"lock/setnx-expire", "lock/set-nx-px-blind-del", "lock/set-nx-px", "dedup/get-set",
+		"dedup/claim-confirm"} {
 		all = append(all, Search{Variant: id})
 	}
 	return append(all,

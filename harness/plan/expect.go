@@ -16,25 +16,27 @@ import (
 	"github.com/doublegrant/doublegrant/workloads"
 )
 
-// Expectation says what a run is expected to find: what its plan says, or else what is documented of the plan's variants. The
-// zero value expects no violation.
+// Expectation says which violations a run should show: those that its plan names, or else those documented for its
+// variants. The zero value expects no violation.
 type Expectation struct {
-	Must [][]harness.Class `json:"must,omitempty"` // one list for each variant with certain flaws: at least one class of each list is found
-	May  []harness.Class   `json:"may,omitempty"`  // classes that may be found as well
+	// one list for each variant with certain flaws: at least one class of each list has to be found
+	Must [][]harness.Class `json:"must,omitempty"`
+	May  []harness.Class   `json:"may,omitempty"` // classes that may be found as well
 
-	// Late lists classes that may be found as well if an operation was not answered in time. To a variant, an answer that never
-	// comes is a crash, and a busy machine can cause one without a fault.
+	// Late lists classes that may be found if an operation got no answer in time. To a variant, a missing answer is a
+	// crash, and a busy machine can cause one without a fault.
 	Late []harness.Class `json:"late,omitempty"`
 
-	// Updates says that lost writes are expected only of updates to what locks guard. Others are a surprise, although May has
-	// their class.
+	// Updates says that lost writes are expected only among updates that a lock guards. Other lost writes are a
+	// surprise, although May has their class.
 	Updates bool `json:"updates,omitempty"`
 }
 
-// Expectation returns what the plan itself says. If it says nothing, the expectation comes from the flaws of the plan's variants,
-// and from the conditions under which they show. The plan brings some conditions about for certain: clients race, numbers of a
-// regime are proposed, a split brain loses writes. Others it brings about perhaps: a killed primary may have acknowledged what no
-// replica had.
+// Expectation returns the expectation that the plan states. If it states none, the expectation follows from the flaws
+// of the plan's variants and the conditions under which they show.
+//
+// The plan meets some conditions for certain: clients race, the numbers of a regime are proposed, a split brain loses
+// writes. It may meet others: a killed primary may have acknowledged writes that no replica had.
 func (r Resolved) Expectation() (e Expectation) {
 	if !r.Expect.IsZero() {
 		return r.Expect.Expectation()
@@ -65,12 +67,12 @@ func (r Resolved) Expectation() (e Expectation) {
 	return e
 }
 
-// allows reports whether the class is expected, in any run.
+// allows reports whether the class is expected in every run.
 func (e Expectation) allows(c harness.Class) bool {
 	return slices.Contains(slices.Concat(append(e.Must, e.May)...), c)
 }
 
-// allowsIn reports whether the class is expected in this judged run.
+// allowsIn reports whether the class is expected in this run.
 func (e Expectation) allowsIn(j harness.Judged, c harness.Class) bool {
 	if e.allows(c) {
 		return true
@@ -82,7 +84,7 @@ func (e Expectation) allowsIn(j harness.Judged, c harness.Class) bool {
 	return err == nil && unanswered > 0 // if they were not counted, the class is not expected
 }
 
-// flawConditions lists the conditions of the variant's flaws, in their order, and then those under which any node forgets data.
+// flawConditions lists the conditions of the variant's flaws in order, and then those under which any node loses data.
 func flawConditions(v workloads.Variant) (all []workloads.Condition) {
 	for _, f := range v.Flaws {
 		all = append(all, f.When)
@@ -90,9 +92,9 @@ func flawConditions(v workloads.Variant) (all []workloads.Condition) {
 	return append(all, workloads.NodeRestart, workloads.NodeClock, workloads.MemoryEvicts)
 }
 
-// certainlyFound reports whether a condition that is met for certain also shows the class for certain. A failover does not if
-// replicas acknowledge the variant's writes. A node that comes back empty has lost every number and every write, but it is chance
-// whether a lock was in use just then, or whether a message comes again.
+// certainlyFound reports whether a condition that is certainly met also shows the class for certain. A failover does
+// not if replicas acknowledge the variant's writes. A node that restarts empty has lost every number and write, but
+// only perhaps a lock in use, or a message that comes again.
 func certainlyFound(v workloads.Variant, c workloads.Condition, class harness.Class) bool {
 	switch c {
 	case workloads.Failover:
@@ -103,7 +105,7 @@ func certainlyFound(v workloads.Variant, c workloads.Condition, class harness.Cl
 	return true
 }
 
-// meetsCondition reports whether the plan brings the condition about: for certain, and possibly.
+// meetsCondition reports whether the plan meets the condition for certain, and whether it may.
 func (r Resolved) meetsCondition(c workloads.Condition) (certain, possible bool) {
 	switch c {
 	case workloads.Race, workloads.LateRelease:
@@ -111,7 +113,7 @@ func (r Resolved) meetsCondition(c workloads.Condition) (certain, possible bool)
 	case workloads.LateExtend, workloads.LeaseEndsInRelease, workloads.LeaseEndsInClaim:
 		return false, true
 	case workloads.FractionOfSecond:
-		return r.TTL < time.Second, r.TTL%time.Second != 0 || r.TTL == 0 // one of the default leases is such
+		return r.TTL < time.Second, r.TTL%time.Second != 0 || r.TTL == 0 // the default leases include a fraction
 	case workloads.Crash: // see Expectation.Late for runs without faults
 		return false, len(r.faults.all()) > 0
 	case workloads.Failover:
@@ -126,14 +128,16 @@ func (r Resolved) meetsCondition(c workloads.Condition) (certain, possible bool)
 		return false, r.anyFaultWith(nemesis.Skews)
 	case workloads.NamesBegin:
 		return false, true
-	case workloads.AnswerLost, workloads.Unanswered, workloads.LateCommand: // a client takes an answer that comes too late for lost
+	// a client takes a late answer for a lost one
+	case workloads.AnswerLost, workloads.Unanswered, workloads.LateCommand:
 		return false, len(r.faults.all()) > 0
 	}
-	proposed := r.variant.Family == workloads.Sequence && slices.ContainsFunc(r.regimes(), func(of workloads.Regime) bool { return c == workloads.In(of) })
+	proposed := r.variant.Family == workloads.Sequence &&
+		slices.ContainsFunc(r.regimes(), func(of workloads.Regime) bool { return c == workloads.In(of) })
 	return proposed, proposed
 }
 
-// regimes lists the regimes of which callers of a sequence propose numbers.
+// regimes lists the regimes whose numbers callers of a sequence propose.
 func (r Resolved) regimes() []workloads.Regime {
 	if r.regime != "" {
 		return []workloads.Regime{r.regime}
@@ -141,9 +145,9 @@ func (r Resolved) regimes() []workloads.Regime {
 	return workloads.Regimes()
 }
 
-// restartsEmpty reports whether a node comes back without its data before a lease is over. That is certain of a primary that is
-// back before another node takes its place. With appendfsync everysec it is possible: a command can be acknowledged before it has
-// left the process.
+// restartsEmpty reports whether a node restarts without its data before a lease ends. That is certain for a primary
+// that restarts before another node replaces it. With appendfsync everysec it is possible, since a command may be
+// acknowledged before it reaches the disk.
 func (r Resolved) restartsEmpty() (certain, possible bool) {
 	if r.AOF != "" && cluster.AOF(r.AOF) != cluster.AOFEverySec {
 		return false, false
@@ -156,7 +160,7 @@ func (r Resolved) restartsEmpty() (certain, possible bool) {
 	return certain, possible
 }
 
-// defaultLease is the longest lease that workloads ask for by default.
+// defaultLease is the longest lease that workloads request by default.
 const defaultLease = 1337 * time.Millisecond
 
 func addClass(to []harness.Class, c harness.Class) []harness.Class {
@@ -166,7 +170,7 @@ func addClass(to []harness.Class, c harness.Class) []harness.Class {
 	return append(to, c)
 }
 
-// Met reports whether the judged run is as expected. A run with the verdict Unknown never is.
+// Met reports whether the run is as expected. A run with the verdict Unknown never is.
 func (e Expectation) Met(j harness.Judged) bool {
 	for class := range j.Totals {
 		if !e.allowsIn(j, class) {
@@ -181,8 +185,8 @@ func (e Expectation) Met(j harness.Judged) bool {
 	return j.Verdict != harness.Unknown && (!e.Updates || lostBesideUpdates(j) == "")
 }
 
-// Surprise says what is not as expected of a judged run: the classes that should not have been found, each with its first
-// violation, and those that should have been. It is empty if the run is as expected.
+// Surprise describes how a run differs from the expectation: unexpected classes, each with its first violation, and
+// missing ones. It is empty if the run is as expected.
 func (e Expectation) Surprise(j harness.Judged) string {
 	words := e.Disallowed(j)
 	for _, must := range e.Must {
@@ -196,11 +200,12 @@ func (e Expectation) Surprise(j harness.Judged) string {
 	return strings.Join(words, "; ")
 }
 
-// Disallowed lists the classes that should not have been found, each with its first violation.
+// Disallowed describes the classes that were found and not expected, each with its first violation.
 func (e Expectation) Disallowed(j harness.Judged) (words []string) {
 	for _, class := range slices.Sorted(maps.Keys(j.Totals)) {
 		if !e.allowsIn(j, class) {
-			words = append(words, fmt.Sprintf("found %s %s, which was not expected%s", units.Count(int64(j.Totals[class])), class, firstNote(j, class)))
+			words = append(words, fmt.Sprintf("found %s %s, which was not expected%s",
+				units.Count(int64(j.Totals[class])), class, firstNote(j, class)))
 		}
 	}
 	return words
@@ -215,7 +220,7 @@ func firstNote(j harness.Judged, class harness.Class) string {
 	return ": " + j.Anomalies[i].Note
 }
 
-// lostBesideUpdates says that writes were lost that no lock guarded, or why that is not known. It is empty if there were none.
+// lostBesideUpdates says that writes outside of locks were lost, or why that is not known. It is empty if none were.
 func lostBesideUpdates(j harness.Judged) string {
 	lost, err := j.Figure(checkers.FigureLost)
 	updates, err2 := j.Figure(checkers.FigureLostUpdates)
@@ -228,7 +233,7 @@ func lostBesideUpdates(j harness.Judged) string {
 	return ""
 }
 
-// String returns the expectation in words: "valid", "invalid: double-grant", "valid, or invalid: lost-write", "invalid:
+// String describes the expectation: "valid", "invalid: double-grant", "valid, or invalid: lost-write", "invalid:
 // stolen-release, and perhaps double-grant".
 func (e Expectation) String() string {
 	switch {
@@ -245,9 +250,10 @@ func (e Expectation) String() string {
 	}
 }
 
-// possiblePhrase lists the classes of May that are not in Must.
+// possiblePhrase names the classes of May that are not in Must.
 func (e Expectation) possiblePhrase() string {
-	may := slices.DeleteFunc(slices.Clone(e.May), func(c harness.Class) bool { return slices.Contains(slices.Concat(e.Must...), c) })
+	may := slices.DeleteFunc(slices.Clone(e.May),
+		func(c harness.Class) bool { return slices.Contains(slices.Concat(e.Must...), c) })
 	if len(may) == 0 {
 		return ""
 	}

@@ -14,11 +14,11 @@ import (
 	"github.com/doublegrant/doublegrant/workloads"
 )
 
-// Expected is a plan's own expectation of its run. The zero value says nothing: then the documentation of the plan's variants
-// decides (see Expectation). In a file it is "valid", "documented", or a mapping such as {invalid: [double-grant]}.
+// Expected is the expectation that a plan states for its run. The zero value states none: see Plan.Expect. In a file it
+// is "valid", "documented", or a mapping such as {invalid: [double-grant]}.
 type Expected struct {
-	Valid   bool            // no violation, but for classes of May
-	Invalid []harness.Class // each of these classes is found
+	Valid   bool            // no violation except of classes in May
+	Invalid []harness.Class // each of these classes has to be found
 	May     []harness.Class // these classes may be found as well
 }
 
@@ -27,19 +27,19 @@ const (
 	expectDocumented = "documented"
 )
 
-// classList is a list of classes in a file; a single class may stand alone.
+// classList is a list of classes in a file. A single class may stand alone.
 type classList []harness.Class
 
-// expectedClasses is the form in which a file gives an expectation with classes.
+// expectedClasses is the form of an expectation with classes in a file.
 type expectedClasses struct {
 	Invalid classList `yaml:"invalid,omitempty,flow"`
 	May     classList `yaml:"may,omitempty,flow"`
 }
 
-// IsZero reports whether the plan says nothing.
+// IsZero reports whether the plan states no expectation.
 func (e Expected) IsZero() bool { return !e.Valid && len(e.Invalid) == 0 && len(e.May) == 0 }
 
-// MarshalYAML returns the form that a file has.
+// MarshalYAML returns the expectation as it stands in a file.
 func (e Expected) MarshalYAML() (any, error) {
 	switch {
 	case e.IsZero():
@@ -68,12 +68,13 @@ func (e *Expected) ReadField(r fields.Reader, _ string, n *yaml.Node) error {
 	case n.Kind == yaml.ScalarNode && n.Value == expectValid:
 		e.Valid = true
 	case n.Kind != yaml.ScalarNode || n.Value != expectDocumented:
-		return r.Errorf(n, "expect is %s: write %s, %s or {invalid: [double-grant]}", fields.Written(n), expectValid, expectDocumented)
+		return r.Errorf(n, "expect is %s: write %s, %s or {invalid: [double-grant]}", fields.Written(n), expectValid,
+			expectDocumented)
 	}
 	return nil
 }
 
-// ReadField reads one class, or a list of them.
+// ReadField reads one class or a list of classes.
 func (c *classList) ReadField(r fields.Reader, name string, n *yaml.Node) error {
 	words := []*yaml.Node{n}
 	if n.Kind == yaml.SequenceNode {
@@ -87,14 +88,15 @@ func (c *classList) ReadField(r fields.Reader, name string, n *yaml.Node) error 
 			for _, c := range allClasses() {
 				known = append(known, string(c))
 			}
-			return r.Errorf(word, "unknown class %s in %s: %s", fields.Written(fields.Followed(word)), name, suggest.Meant(string(class), known))
+			return r.Errorf(word, "unknown class %s in %s: %s", fields.Written(fields.Followed(word)), name,
+				suggest.Meant(string(class), known))
 		}
 		*c = append(*c, class)
 	}
 	return nil
 }
 
-// Expectation returns e as an Expectation. e must not be zero, since a zero Expectation expects no violation.
+// Expectation converts e. e must not be zero, since a zero Expectation expects no violation.
 func (e Expected) Expectation() (out Expectation) {
 	for _, class := range e.Invalid {
 		out.Must = append(out.Must, []harness.Class{class})
@@ -103,7 +105,7 @@ func (e Expected) Expectation() (out Expectation) {
 	return out
 }
 
-// allClasses lists every class there is.
+// allClasses lists every class.
 func allClasses() (all []harness.Class) {
 	for _, d := range harness.Classes() {
 		all = append(all, d.Class)
@@ -114,7 +116,7 @@ func allClasses() (all []harness.Class) {
 // findableClasses lists the classes that a run of the plan, or a search of its variants, can show.
 func (r Resolved) findableClasses() []harness.Class { return checkers.Finds(r.loads()...) }
 
-// checkExpected refuses an expectation that cannot come true.
+// checkExpected refuses an expectation that no run can meet.
 func (r *Resolved) checkExpected() error {
 	for _, class := range slices.Concat(r.Expect.Invalid, r.Expect.May) {
 		if can := r.findableClasses(); !slices.Contains(can, class) {

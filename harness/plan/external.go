@@ -11,30 +11,31 @@ import (
 	"github.com/doublegrant/doublegrant/workloads"
 )
 
-// This file has what is different on a Redis that somebody else runs.
+// This file has the rules for a Redis that somebody else runs.
 
 // OnExternal says where plans of topology external run. The zero value runs none.
 type OnExternal struct {
-	Target    *external.Target // nil: nobody said where
-	Confirmed string           // what the user says that load may hit; it has to be the target's Hosts
-	Note      func(string)     // told what the user should know after the run; nil: nobody is
+	Target    *external.Target // nil: no target was given
+	Confirmed string           // hosts that the user allows to load; must equal Target.Hosts()
+	Note      func(string)     // receives remarks for the user after the run; nil: they are dropped
 	Outside   func(error)      // see external.Options
 }
 
-// clientsFromPrimary is the one shape of a partition that cuts nothing but links of clients.
+// clientsFromPrimary is the only shape of a partition that cuts just links of clients.
 const clientsFromPrimary = "clients-primary"
 
-// externalFaults says in words what can be struck.
-const externalFaults = "partition-clients-primary, one-way, cut, latency, bandwidth, slicer, limit-data and slow-close from clients to primary, " +
+// externalFaults names the faults that can strike an external Redis.
+const externalFaults = "partition-clients-primary, one-way, cut, latency, bandwidth, slicer, limit-data and " +
+	"slow-close from clients to primary, " +
 	"crash-clients, freeze-clients and skew-clients"
 
-// ExternalURL is the environment variable with the URL of an external Redis.
+// ExternalURL is the environment variable for the URL of an external Redis.
 const ExternalURL = "DOUBLEGRANT_REDIS_URL"
 
 // mostPrefix bounds Plan.Prefix, in bytes.
 const mostPrefix = 100
 
-// checkExternal refuses what cannot be on a Redis of somebody else, before anything starts.
+// checkExternal refuses what is impossible on an external Redis, before anything starts.
 func (r *Resolved) checkExternal() error {
 	if !r.on.external {
 		if r.Prefix != "" {
@@ -42,31 +43,34 @@ func (r *Resolved) checkExternal() error {
 		}
 		return nil
 	}
-	ours := map[string]bool{ // fields about nodes that we start
-		"on": r.On != "", "image": r.Image != "", "minReplicas": r.MinReplicas != 0, "maxLag": r.MaxLag != 0, "aof": r.AOF != "", "acks": r.Acks != 0,
+	nodeFields := map[string]bool{ // fields about nodes that doublegrant starts
+		"on": r.On != "", "image": r.Image != "", "minReplicas": r.MinReplicas != 0, "maxLag": r.MaxLag != 0,
+		"aof": r.AOF != "", "acks": r.Acks != 0,
 		"downAfter": r.DownAfter != 0, "slowSentinels": r.SlowSentinels, "ownSentinel": r.OwnSentinel,
 	}
-	for _, field := range []string{"on", "image", "minReplicas", "maxLag", "aof", "acks", "downAfter", "slowSentinels", "ownSentinel"} {
-		if ours[field] {
-			return r.errorf(field, "%s is about nodes that doublegrant starts, and it starts none on --topology %s: leave it out", field, External)
+	for _, field := range []string{"on", "image", "minReplicas", "maxLag", "aof", "acks", "downAfter", "slowSentinels",
+		"ownSentinel"} {
+		if nodeFields[field] {
+			return r.errorf(field, "%s is about nodes that doublegrant starts, and it starts none on --topology %s: "+
+				"leave it out", field, External)
 		}
 	}
 	for _, v := range r.variants() {
-		if why := staysOutside(v); why != "" {
+		if why := unconfinedReason(v); why != "" {
 			return r.errorf("topology", "%s cannot run on --topology %s: %s", v.ID, External, why)
 		}
 	}
-	odd := func(c rune) bool {
+	forbidden := func(c rune) bool {
 		return !strings.ContainsRune("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789:._-/", c)
 	}
-	if len(r.Prefix) > mostPrefix || strings.ContainsFunc(r.Prefix, odd) || r.Prefix != "" && len(r.Prefix) < 3 {
+	if len(r.Prefix) > mostPrefix || strings.ContainsFunc(r.Prefix, forbidden) || r.Prefix != "" && len(r.Prefix) < 3 {
 		return r.errorf("prefix", "a prefix has 3 to %d letters, digits and : . _ - /", mostPrefix)
 	}
 	r.prefix = cmp.Or(r.Prefix, external.NewPrefix())
 	return nil
 }
 
-// CheckPlace refuses a program of the user's own on a Redis of somebody else. The error wraps ErrUsage.
+// CheckPlace refuses a user's adapter on an external Redis. The error wraps ErrUsage.
 func (p Plan) CheckPlace() error {
 	if p.Topology == External && p.Client != nil {
 		return p.errorf("client", "%s cannot run on --topology %s: %s", p.Client, External, programOutside)
@@ -76,8 +80,8 @@ func (p Plan) CheckPlace() error {
 
 const programOutside = "a program outside connects by itself, so nobody looks at its keys before they are sent"
 
-// staysOutside says why a variant cannot be held to keys under a prefix; empty: it can.
-func staysOutside(v workloads.Variant) string {
+// unconfinedReason returns why a variant cannot be confined to keys under a prefix; empty: it can be.
+func unconfinedReason(v workloads.Variant) string {
 	_, library := v.Library()
 	switch {
 	case library, v.Outside():
@@ -94,27 +98,29 @@ func staysOutside(v workloads.Variant) string {
 	return ""
 }
 
-// linksOnly is an external system as nemeses see it. What does more than strike links and look is refused with the plan.
+// linksOnly presents an external system to faults. Plans with faults that do more than strike links or look are refused
+// earlier.
 type linksOnly struct {
 	*external.System
-	unstruck
+	unsupported
 }
 
-// unstruck has the methods that external.System has not. They panic.
+// unsupported supplies the methods of nemesis.Cluster that external.System lacks. They panic.
 type (
-	unstruck struct{ deeper } // so that those that the System embeds are the shallower ones
-	deeper   struct{ nemesis.Cluster }
+	unsupported        struct{ unsupportedMethods } // two levels deep, so that the methods of System win
+	unsupportedMethods struct{ nemesis.Cluster }
 )
 
-// externalSystem returns the system of a plan on external.
+// externalSystem returns the system of a plan on an external Redis.
 func (r Resolved) externalSystem(m Machine) *external.System {
 	return external.New(*m.External.Target, external.Options{
-		Prefix: r.prefix, Groups: r.on.group, Clients: r.ownClients(), OpTimeout: r.patience(), Retries: r.variant.Retries,
-		Note: m.External.Note, Outside: m.External.Outside,
+		Prefix: r.prefix, Groups: r.on.group, Clients: r.ownClients(), OpTimeout: r.answerTimeout(),
+		Retries: r.variant.Retries,
+		Note:    m.External.Note, Outside: m.External.Outside,
 	})
 }
 
-// system returns the system of the plan: where its clients connect, and as nemeses see it.
+// system returns the plan's system twice: as clients connect to it, and as faults strike it.
 func (r Resolved) system(m Machine, logs string) (s system, c nemesis.Cluster) {
 	if r.on.external {
 		e := r.externalSystem(m)
@@ -122,8 +128,8 @@ func (r Resolved) system(m Machine, logs string) (s system, c nemesis.Cluster) {
 	}
 	machine := r.machine(m)
 	machine.LogDir = logs
-	own := r.on.cluster(machine)
-	return own, own
+	local := r.on.cluster(machine)
+	return local, local
 }
 
 // system is a harness.System to which clients connect.
@@ -132,13 +138,16 @@ type system interface {
 	workloads.QuorumConnector
 }
 
-// preflightExternal returns an error unless the user has said what may be hit, and it takes writes. Only then is anybody dialed.
+// preflightExternal returns an error unless the user has confirmed the hosts and Redis accepts writes. It connects only
+// after the confirmation.
 func (r Resolved) preflightExternal(m Machine) error {
 	switch on := m.External; {
 	case on.Target == nil:
-		return Usagef("--topology %s needs the URL of Redis: set %s, or give --redis-url-file or --redis", External, ExternalURL)
+		return Usagef("--topology %s needs the URL of Redis: set %s, or give --redis-url-file or --redis", External,
+			ExternalURL)
 	case on.Confirmed != on.Target.Hosts():
-		return Usagef("nothing is started: the load would hit %s: if it may, give --i-may-load %[1]s", on.Target.Hosts())
+		return Usagef("nothing is started: the load would hit %s: if it may, give --i-may-load %[1]s",
+			on.Target.Hosts())
 	}
 	return r.externalSystem(m).Preflight(context.Background())
 }

@@ -21,9 +21,11 @@ func TestWhatCannotBeOnExternalIsRefusedByName(t *testing.T) {
 		"sequence/incr-wait cannot run on":           {Variant: "sequence/incr-wait"},
 		"writes/sadd-wait cannot run on":             {With: []string{"writes/sadd-wait"}},
 		"script/take cannot run on": {
-			Script: &workloads.Script{Name: "take", As: "lock", Source: "return 1", Keys: []string{"fixed"}, Release: "return 1"},
+			Script: &workloads.Script{Name: "take", As: "lock", Source: "return 1", Keys: []string{"fixed"},
+				Release: "return 1"},
 		},
-		"client/lock cannot run on":                 {Client: &workloads.Client{As: "lock", Command: []string{"python3", "lock.py"}}},
+		"client/lock cannot run on": {Client: &workloads.Client{As: "lock",
+			Command: []string{"python3", "lock.py"}}},
 		"lib/rq-scheduler-lock cannot run on":       {Variant: "lib/rq-scheduler-lock"},
 		"on is about nodes that doublegrant starts": {On: "docker"},
 		"aof is about":                         {AOF: "always"},
@@ -45,8 +47,8 @@ func TestWhatCannotBeOnExternalIsRefusedByName(t *testing.T) {
 	}
 }
 
-// TestEveryFaultOnExternalStrikesOursOnly tries every fault of the catalogue. Those that are let through strike clients, or links that
-// clients open.
+// TestEveryFaultOnExternalStrikesOursOnly tries every fault of the catalogue. Those that are allowed strike clients or
+// their links only.
 func TestEveryFaultOnExternalStrikesOursOnly(t *testing.T) {
 	var let []string
 	for _, e := range nemesis.Entries() {
@@ -78,7 +80,8 @@ func TestEveryFaultOnExternalStrikesOursOnly(t *testing.T) {
 	}, let)
 }
 
-// TestALoadOnExternalNeedsItsWholeAddress: what else is refused before anybody is dialed is tested in harness/cli.
+// TestALoadOnExternalNeedsItsWholeAddress covers the hosts that a user confirms. Other refusals are tested in
+// harness/cli.
 func TestALoadOnExternalNeedsItsWholeAddress(t *testing.T) {
 	r := resolved(t, Plan{Variant: "lock/set-nx-px", Topology: External})
 	to, err := external.Parse("redis://127.0.0.1:1")
@@ -93,6 +96,7 @@ func TestALoadOnExternalNeedsItsWholeAddress(t *testing.T) {
 
 func TestTheCommandOfAnExternalRunSaysWhereTheURLGoes(t *testing.T) {
 	p := Plan{Variant: "lock/set-nx-px", Topology: External, Prefix: "mine:", Seed: 7}
-	require.Equal(t, "DOUBLEGRANT_REDIS_URL=URL doublegrant run lock/set-nx-px --topology=external --prefix=mine: --seed=7 --i-may-load=HOST:PORT", p.Command())
+	require.Equal(t, "DOUBLEGRANT_REDIS_URL=URL doublegrant run lock/set-nx-px --topology=external --prefix=mine: "+
+		"--seed=7 --i-may-load=HOST:PORT", p.Command())
 	require.NotContains(t, Plan{Variant: "lock/set-nx-px"}.Command(), "URL")
 }

@@ -30,7 +30,7 @@ func (f FaultPlan) checkLinks(on blueprint) error {
 	return f.checkEnds(on)
 }
 
-// checkEnds refuses ends between which there is never a link, whichever node is primary and whatever is drawn.
+// checkEnds refuses two ends that never have a link between them, whichever node is primary and whatever is drawn.
 func (f FaultPlan) checkEnds(on blueprint) error {
 	toClients := false
 	for _, on := range on.elections(true) {
@@ -48,7 +48,8 @@ func (f FaultPlan) checkEnds(on blueprint) error {
 		}
 	}
 	if toClients {
-		return fmt.Errorf("clients accept no connections, so none leads from %s to %s: name nodes or Sentinels in to", f.From, f.To)
+		return fmt.Errorf("clients accept no connections, so none leads from %s to %s: name nodes or Sentinels in to",
+			f.From, f.To)
 	}
 	return fmt.Errorf("no link lies between %s and %s, which are one host: name two", f.From, f.To)
 }

@@ -12,22 +12,26 @@ import (
 	"github.com/doublegrant/doublegrant/nemesis"
 )
 
-// FaultPlan is one entry of the timetable of faults: a fault or a package, when and how often it comes, and its parameters. Zero
-// values mean the defaults named beside them. A parameter that does not belong to the fault is refused.
+// FaultPlan is one entry of the timetable: a fault or a package of faults, its times, and its parameters. Zero values
+// are the defaults named beside them. A parameter that the fault does not take is refused.
 type FaultPlan struct {
-	Fault  string        `yaml:"fault,omitempty"`                // one of FaultDocs, such as "kill-primary"
-	Random []string      `yaml:"random,omitempty"`               // instead of Fault: one of these is drawn from the seed, each time anew
-	Start  time.Duration `yaml:"start,omitempty" zero:"default"` // load between the end of the entry before and this one; default: the plan's calm
-	For    time.Duration `yaml:"for,omitempty" zero:"default"`   // how long the fault stays in force; default: the fault's own
-	Times  int           `yaml:"times,omitempty" zero:"default"` // number of times that it comes, at most MostTimes; default 1
-	Every  time.Duration `yaml:"every,omitempty" zero:"default"` // load between the end of one time and the next; default: the plan's calm
-	// Track names the track. Entries of one track come in turn, tracks go on side by side. Default: the track without a name.
+	Fault  string   `yaml:"fault,omitempty"`  // one of FaultDocs, such as "kill-primary"
+	Random []string `yaml:"random,omitempty"` // instead of Fault: one of these, drawn from the seed each time
+	// load before this entry, since the end of the previous one; default: the plan's calm
+	Start time.Duration `yaml:"start,omitempty" zero:"default"`
+	// how long the fault is in force; default: the fault's own
+	For   time.Duration `yaml:"for,omitempty" zero:"default"`
+	Times int           `yaml:"times,omitempty" zero:"default"` // repetitions, at most MostTimes; default 1
+	// load between two repetitions; default: the plan's calm
+	Every time.Duration `yaml:"every,omitempty" zero:"default"`
+	// Track names the track. Entries of a track follow each other, and tracks run side by side. Default: the unnamed
+	// track.
 	Track string `yaml:"track,omitempty"`
 
 	nemesis.Parameters `yaml:",inline"`
 
 	place      fields.Place
-	configured nemesis.Configured // the fault that findFault has made of the entry
+	configured nemesis.Configured // the resolved fault; set by findFault
 }
 
 func (f *FaultPlan) Put(p fields.Place) { f.place = p }
@@ -45,7 +49,7 @@ func (f FaultPlan) errorf(field, format string, args ...any) error {
 	return Usagef("%s%w", f.place.At(field), fmt.Errorf(format, args...))
 }
 
-// check refuses what is wrong whatever the fault is.
+// check refuses entries that are wrong for any fault.
 func (f FaultPlan) check() error {
 	switch {
 	case f.Fault == "" && len(f.Random) == 0:
@@ -53,8 +57,8 @@ func (f FaultPlan) check() error {
 	case f.Fault != "" && len(f.Random) > 0:
 		return f.errorf("random", "an entry is a fault or a random one of several: leave one of them out")
 	case len(f.Random) > 0 && len(f.parameters()) > 0:
-		own := f.parameters()[0]
-		return f.errorf(own, "%s belongs to one fault, and a random entry has several: leave it out", own)
+		parameter := f.parameters()[0]
+		return f.errorf(parameter, "%s belongs to one fault, and a random entry has several: leave it out", parameter)
 	case f.Times > MostTimes:
 		return f.errorf("times", "%d times: ask for at most %d", f.Times, MostTimes)
 	case f.Times < 0:
@@ -73,24 +77,25 @@ func (f FaultPlan) check() error {
 	return nil
 }
 
-// timetable holds the faults of a plan in tracks side by side, each as often as it comes. Their parameters are
-// complete, and Start is the load before each (harness.TimedFault.After). The track without a name comes first.
+// timetable holds the faults of a plan by track, with repetitions listed one by one. Their parameters are complete, and
+// Start is the load before each (harness.TimedFault.After). The unnamed track comes first.
 type timetable struct {
 	tracks map[string][]FaultPlan
-	names  []string          // of the tracks, in order of appearance
-	alone  map[string]string // for each track the package of which it consists so far; empty if it has other faults
-	calm   time.Duration
-	on     blueprint
-	rng    *rand.Rand // draws the random faults
+	names  []string // of the tracks, in order of appearance
+	// by track, the package that all its faults so far come from; empty if there are others
+	onlyPackage map[string]string
+	calm        time.Duration
+	on          blueprint
+	rng         *rand.Rand // draws the random faults
 }
 
-// randomStream is the number of the seed's stream from which random faults are drawn.
+// randomStream is the seed's stream that random faults are drawn from.
 const randomStream = 1 << 62
 
-// newTimetable looks up every fault of the plan and lays the entries out.
+// newTimetable looks up every fault of the plan and puts the entries on their tracks.
 func newTimetable(plans []FaultPlan, on blueprint, calm time.Duration, seed uint64) (*timetable, error) {
 	t := &timetable{
-		tracks: map[string][]FaultPlan{}, names: []string{""}, alone: map[string]string{}, calm: calm, on: on,
+		tracks: map[string][]FaultPlan{}, names: []string{""}, onlyPackage: map[string]string{}, calm: calm, on: on,
 		rng: rand.New(rand.NewPCG(seed, randomStream)),
 	}
 	for _, p := range plans {
@@ -104,9 +109,9 @@ func newTimetable(plans []FaultPlan, on blueprint, calm time.Duration, seed uint
 	return t, t.checkTouches()
 }
 
-// add lays out one entry of the plan, as often as it comes.
+// add puts an entry of the plan on its track, with all repetitions.
 func (t *timetable) add(p FaultPlan) error {
-	for _, name := range p.Random { // a wrong name is refused even if it is never drawn
+	for _, name := range p.Random { // refuse a wrong name even if it is never drawn
 		if _, err := p.findFault("random", name, t.on); err != nil {
 			return err
 		}
@@ -133,19 +138,20 @@ func (t *timetable) addOnce(p FaultPlan, after time.Duration) error {
 	if err != nil {
 		return err
 	}
-	t.alone[p.Track] = ""
+	t.onlyPackage[p.Track] = ""
 	f.Start = after
 	t.append(p.Track, f)
 	return nil
 }
 
-// addPackage lays out a package. The package's own tracks go on beside the entry's.
+// addPackage adds a package of faults. The package's own tracks run beside the entry's.
 func (t *timetable) addPackage(p FaultPlan, pack faultPackage, after time.Duration) error {
-	if own := p.parameters(); len(own) > 0 || p.For > 0 {
-		field := append(own, "for")[0]
-		return p.errorf(field, "%s is a package of faults with times and parameters of their own: leave %s out", p.Fault, field)
+	if names := p.parameters(); len(names) > 0 || p.For > 0 {
+		field := append(names, "for")[0]
+		return p.errorf(field, "%s is a package of faults with times and parameters of their own: leave %s out",
+			p.Fault, field)
 	}
-	if pack.sideBySide() && len(t.tracks[p.Track]) > 0 && t.alone[p.Track] != pack.name {
+	if pack.sideBySide() && len(t.tracks[p.Track]) > 0 && t.onlyPackage[p.Track] != pack.name {
 		return p.errorf("fault", "%s has faults side by side: put it first, or into a track of its own", p.Fault)
 	}
 	first := map[string]bool{}
@@ -165,11 +171,11 @@ func (t *timetable) addPackage(p FaultPlan, pack faultPackage, after time.Durati
 			lead = s.Every
 		}
 	}
-	t.alone[p.Track] = pack.name
+	t.onlyPackage[p.Track] = pack.name
 	return nil
 }
 
-// placedIn returns the package's entry s, placed where the plan names the package.
+// placedIn returns the package's entry s with the place of the plan's entry f, for errors.
 func (f FaultPlan) placedIn(s FaultPlan) FaultPlan {
 	s.place = f.place
 	return s
@@ -184,7 +190,7 @@ func (t *timetable) append(track string, s FaultPlan) {
 
 // all lists every fault, track by track.
 func (t *timetable) all() (all []FaultPlan) {
-	if t == nil { // not planned yet
+	if t == nil { // not resolved yet
 		return nil
 	}
 	for _, name := range t.names {

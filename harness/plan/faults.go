@@ -5,7 +5,7 @@ import "github.com/doublegrant/doublegrant/nemesis"
 // FaultDoc describes a fault or a package that a plan can name.
 type FaultDoc struct {
 	Group      string   `json:"group"`
-	Name       string   `json:"name"` // such as "kill-HOST"; HOST and SIDES stand for a value, as primary in "kill-primary"
+	Name       string   `json:"name"` // such as "kill-HOST"; HOST and SIDES stand for values, as in "kill-primary"
 	Doc        string   `json:"doc"`
 	Parameters []string `json:"parameters,omitempty"` // with their defaults, such as "host=primary"
 }

@@ -14,8 +14,8 @@ import (
 	"github.com/doublegrant/doublegrant/nemesis"
 )
 
-// TestEveryFaultCanBeNamedAsItIsRecorded checks that the name in a report can be given in a plan, for all hosts, shapes and ways of
-// cutting.
+// TestEveryFaultCanBeNamedAsItIsRecorded checks that a plan accepts the name in a report, for all hosts, shapes and
+// ways of cutting.
 func TestEveryFaultCanBeNamedAsItIsRecorded(t *testing.T) {
 	seen, tried := map[string]bool{}, 0
 	for _, e := range nemesis.Entries() {
@@ -50,7 +50,8 @@ func TestEveryFaultCanBeNamedAsItIsRecorded(t *testing.T) {
 func everyForm(e nemesis.Entry) (all []FaultPlan) {
 	hosts, ways, shapes := []string{""}, []string{""}, []string{""}
 	if slices.Contains(e.Takes, "host") {
-		hosts = strings.Fields("primary replica replicas sentinel sentinels node nodes minority majority group clients r1 s2 g0 r1,r2")
+		hosts = strings.Fields("primary replica replicas sentinel sentinels node nodes minority majority group " +
+			"clients r1 s2 g0 r1,r2")
 	}
 	if slices.Contains(e.Takes, "how") {
 		ways = strings.Fields("hold drop drop-replies refuse")
@@ -100,35 +101,48 @@ func TestFaultsThatCannotBeAreRefusedWithTheRemedy(t *testing.T) {
 		{"nemesis: clock-step", `did you mean clock-step-forward-HOST (such as clock-step-forward-primary), or clock-step-backward-HOST (such as`},
 		{"nemesis: flaky-netwrk", `unknown fault "flaky-netwrk": did you mean flaky-network? doublegrant list`},
 		{"faults:\n  - random: [flaky-netwrk]", `unknown fault "flaky-netwrk": doublegrant list`},
-		{"topology: standalone\nnemesis: kill-primary", ":3: kill-primary needs --topology sentinel: on standalone nobody takes over"},
+		{"topology: standalone\nnemesis: kill-primary",
+			":3: kill-primary needs --topology sentinel: on standalone nobody takes over"},
 		{"nemesis: kill-g1", "kill-g1 cannot strike g1: it strikes Redis nodes and Sentinels"},
 		{"nemesis: sleep-sentinel", "sleep-sentinel cannot strike sentinel: it strikes Redis nodes"},
 		{"nemesis: pause-r7", `:2: pause-r7 cannot be on --topology sentinel: there is no host "r7": there are r1, r2, r3, s1`},
 		{"topology: standalone\nnemesis: pause-replica", ":3: pause-replica cannot be on --topology standalone"},
-		{"topology: standalone\nnemesis: sentinel-failover", "sentinel-failover needs --topology sentinel: standalone has no Sentinels"},
-		{"topology: standalone\nnemesis: partition-split-brain", "needs 3 Redis nodes, 3 Sentinels and 2 client groups"},
+		{"topology: standalone\nnemesis: sentinel-failover",
+			"sentinel-failover needs --topology sentinel: standalone has no Sentinels"},
+		{"topology: standalone\nnemesis: partition-split-brain",
+			"needs 3 Redis nodes, 3 Sentinels and 2 client groups"},
 		{"topology: standalone\nnemesis: failover-storm", ":3: kill-primary needs --topology sentinel"},
 		{"faults:\n  - fault: kill\n    host: primry", `:4: unknown host "primry": did you mean primary? choose`},
-		{"faults:\n  - fault: kill-primary\n    host: replica", ":4: kill-primary says already which host: leave host out"},
+		{"faults:\n  - fault: kill-primary\n    host: replica",
+			":4: kill-primary says already which host: leave host out"},
 		{"faults:\n  - fault: partition\n    sides: both", `:4: unknown sides "both": choose split-brain`},
-		{"faults:\n  - fault: partition\n    how: gently", `:4: unknown way to cut "gently": choose one of hold, drop, drop-replies, refuse`},
-		{"faults:\n  - fault: partition\n    host: r1", ":4: host does not belong to partition, which takes sides, how"},
+		{"faults:\n  - fault: partition\n    how: gently",
+			`:4: unknown way to cut "gently": choose one of hold, drop, drop-replies, refuse`},
+		{"faults:\n  - fault: partition\n    host: r1",
+			":4: host does not belong to partition, which takes sides, how"},
 		{"faults:\n  - fault: latency\n    from: client", `:4: unknown host "client": did you mean clients? choose`},
-		{"faults:\n  - fault: latency\n    to: s9", `:3: latency cannot be on --topology sentinel: there is no host "s9"`},
-		{"faults:\n  - fault: latency\n    from: r1\n    to: r1", ":3: latency cannot be on --topology sentinel: no link lies between r1 and r1"},
-		{"faults:\n  - fault: latency\n    to: g1", ":3: latency cannot be on --topology sentinel: clients accept no connections, so none leads from clients to g1"},
-		{"faults:\n  - fault: one-way\n    from: primary\n    to: clients", ":3: one-way cannot be on --topology sentinel: clients accept no connections"},
+		{"faults:\n  - fault: latency\n    to: s9",
+			`:3: latency cannot be on --topology sentinel: there is no host "s9"`},
+		{"faults:\n  - fault: latency\n    from: r1\n    to: r1",
+			":3: latency cannot be on --topology sentinel: no link lies between r1 and r1"},
+		{"faults:\n  - fault: latency\n    to: g1",
+			":3: latency cannot be on --topology sentinel: clients accept no connections, so none leads from clients " +
+				"to g1"},
+		{"faults:\n  - fault: one-way\n    from: primary\n    to: clients",
+			":3: one-way cannot be on --topology sentinel: clients accept no connections"},
 		{"faults:\n  - fault: latency\n    jitter: 20ms", ":3: latency is 0s: ask for 1ms to 1m0s"},
 		{"faults:\n  - fault: latency\n    latency: 20ms\n    jitter: 30ms", ":5: jitter is 30ms: ask for 0s to 20ms"},
 		{"faults:\n  - fault: clock-step-backward\n    by: -1m", ":4: by is -1m0s: ask for 3s to 24h0m0s"},
 		{"nemesis: freeze-clients-r1", "freeze-clients-r1 cannot strike r1: it strikes client groups"},
 		{"faults:\n  - fault: skew-clients\n    by: -1001h", ":4: by is -1001h0m0s: ask for -1000h0m0s to 1000h0m0s"},
 		{"faults:\n  - fault: sleep-primary\n    for: 100ms", ":4: for is 100ms: ask for 500ms to 1h0m0s"},
-		{"faults:\n  - fault: split-brain\n    for: 3s", ":4: split-brain is a package of faults with times and parameters of their own: leave for out"},
+		{"faults:\n  - fault: split-brain\n    for: 3s",
+			":4: split-brain is a package of faults with times and parameters of their own: leave for out"},
 		{"faults:\n  - random: [split-brain]", `unknown fault "split-brain"`},
-		{"faults:\n  - fault: kill-primary\n  - fault: flaky-network", ":4: flaky-network has faults side by side: put it first, or into a track of its own"},
+		{"faults:\n  - fault: kill-primary\n  - fault: flaky-network",
+			":4: flaky-network has faults side by side: put it first, or into a track of its own"},
 
-		// These would touch nobody.
+		// These would touch no traffic.
 		{"faults:\n  - fault: cut\n    from: clients\n    to: replica",
 			":3: cut from clients to replica would touch nothing: clients talk to the primary and to Sentinels"},
 		{"faults:\n  - fault: cut\n    from: g1\n    to: r2", ":3: cut from g1 to r2 would touch nothing"},
@@ -137,18 +151,23 @@ func TestFaultsThatCannotBeAreRefusedWithTheRemedy(t *testing.T) {
 		{"faults:\n  - fault: one-way\n    from: primary\n    to: replicas", "would touch nothing"},
 		{"clients: 2\nfaults:\n  - fault: cut\n    from: g4\n    to: primary", "would touch nothing"},
 		{"nemesis: memory-pressure-replica",
-			":2: memory-pressure-replica may strike a replica, and replicas evict nothing by themselves: name primary as its host"},
+			":2: memory-pressure-replica may strike a replica, and replicas evict nothing by themselves: name " +
+				"primary as its host"},
 		{"nemesis: memory-pressure-nodes", "memory-pressure-nodes may strike a replica"},
 		{"nemesis: memory-pressure-r2", "memory-pressure-r2 may strike a replica"},
 		{"nemesis: client-kill-replica",
-			":2: client-kill-replica may strike replicas only, and clients talk to the primary: name primary or nodes as its host"},
+			":2: client-kill-replica may strike replicas only, and clients talk to the primary: name primary or " +
+				"nodes as its host"},
 		{"nemesis: client-kill-node", "client-kill-node may strike replicas only"},
 		{"nemesis: client-pause-writes-replicas", "client-pause-writes-replicas may strike replicas only"},
-		{"faults:\n  - random: [kill-primary, client-kill-replica]\n    times: 20", "client-kill-replica may strike replicas only"},
+		{"faults:\n  - random: [kill-primary, client-kill-replica]\n    times: 20",
+			"client-kill-replica may strike replicas only"},
 		{"nemesis: partition-minority",
-			":2: partition-minority may strike replicas only, and clients talk to the primary: use --topology masters:5, or"},
+			":2: partition-minority may strike replicas only, and clients talk to the primary: use --topology " +
+				"masters:5, or"},
 		{"nemesis: partition-clients-minority", "partition-clients-minority may strike replicas only"},
-		{"clients: 2\nnemesis: freeze-clients-g3", "freeze-clients-g3 would strike nobody: 2 clients are in the groups g0 to g1"},
+		{"clients: 2\nnemesis: freeze-clients-g3",
+			"freeze-clients-g3 would strike nobody: 2 clients are in the groups g0 to g1"},
 	} {
 		_, err := planOf(t, head+c.text+"\n")
 		require.ErrorIs(t, err, ErrUsage, c.text)
@@ -166,7 +185,8 @@ func timesOf(steps []FaultPlan) (out []string) {
 
 func TestPackagesAreTimetablesOfTheirOwn(t *testing.T) {
 	r := resolved(t, Plan{Variant: "lock/set-nx-px", Nemesis: []string{"split-brain"}, Repeat: 2})
-	once := []string{"partition-split-brain 2s+5s", "partition-split-brain-replica 2s+5s", "partition-isolate-primary 2s+5s"}
+	once := []string{"partition-split-brain 2s+5s", "partition-split-brain-replica 2s+5s",
+		"partition-isolate-primary 2s+5s"}
 	require.Equal(t, append(once, once...), timesOf(r.faults.tracks[""]))
 
 	r = resolved(t, Plan{Variant: "lock/set-nx-px", Faults: []FaultPlan{

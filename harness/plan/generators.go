@@ -10,9 +10,9 @@ import (
 	"github.com/doublegrant/doublegrant/workloads"
 )
 
-// This file is about plans whose clients are in other processes, the generators.
+// This file has the rules for plans whose clients run in other processes, the generators.
 
-// Elsewhere is where the clients of a plan with generators are.
+// Elsewhere connects a run with the generators that run its clients.
 type Elsewhere interface {
 	harness.LinkControl
 	Members() []harness.Generator
@@ -29,26 +29,30 @@ func (r *Resolved) checkGenerators() error {
 	case r.Generators < 0 || r.Generators > MostGenerators:
 		return r.errorf("generators", "%d generators: ask for 1 to %d", r.Generators, MostGenerators)
 	case r.Generators > r.Clients:
-		return r.errorf("generators", "%d generators for %d clients: ask for as many clients at least", r.Generators, r.Clients)
+		return r.errorf("generators", "%d generators for %d clients: ask for as many clients at least", r.Generators,
+			r.Clients)
 	case r.Resource:
-		return r.errorf("generators", "a resource lives inside one process, and generators are several: leave one of them out")
+		return r.errorf("generators", "a resource lives inside one process, and generators are several: leave one of "+
+			"them out")
 	case r.variant.ID == RoundsVariant:
 		return r.errorf("generators", "the rounds of %s are those of one process: leave generators out", RoundsVariant)
 	case r.variant.OneKey && r.Plan.Regime == "" && r.variant.Family == workloads.Sequence:
-		return r.errorf("regime", "%s knows one sequence, on which the regimes take turns in one process: name a --regime", r.Variant)
+		return r.errorf("regime", "%s knows one sequence, on which the regimes take turns in one process: name a "+
+			"--regime", r.Variant)
 	}
 	return nil
 }
 
-// checkFaultsElsewhere refuses faults that strike the clients themselves.
+// checkFaultsElsewhere refuses faults that strike clients, if they run in other processes.
 func (r Resolved) checkFaultsElsewhere() error {
 	if r.Generators > 0 && r.anyFaultWith(nemesis.OfClients) {
-		return r.errorf("generators", "one of the faults strikes clients, which are in other processes: generators bear faults of nodes and of links")
+		return r.errorf("generators", "one of the faults strikes clients, which are in other processes: generators "+
+			"bear faults of nodes and of links")
 	}
 	return nil
 }
 
-// generatorsLabel returns the label for how many processes drive the clients; empty: this one does.
+// generatorsLabel returns the number of generators as a label; empty: clients are in this process.
 func (r Resolved) generatorsLabel() string {
 	if r.Generators == 0 {
 		return ""
@@ -56,7 +60,7 @@ func (r Resolved) generatorsLabel() string {
 	return strconv.Itoa(r.Generators)
 }
 
-// ownClients returns how many clients this process has.
+// ownClients returns the number of clients in this process.
 func (r Resolved) ownClients() int {
 	if r.Generators > 0 {
 		return r.on.group
@@ -64,39 +68,44 @@ func (r Resolved) ownClients() int {
 	return r.Clients + len(r.with)*riderClients
 }
 
-// Attach opens the clients of one of the plan's generators, as many as clients says. GroupIP and LookIP return their source addresses, as in attached.Options.
-// What ends the load is told fail.
-func (r Resolved) Attach(d attached.Deployment, clients int, groupIP, lookIP func(int) string, serves func(kind string, group int, node string), fail func(error)) (*attached.Clients, error) {
+// Attach opens clients for one of the plan's generators. GroupIP and LookIP return their source addresses, as in
+// attached.Options. fail is called with an error that has to end the load.
+func (r Resolved) Attach(d attached.Deployment, clients int, groupIP, lookIP func(int) string,
+	serves func(kind string, group int, node string), fail func(error)) (*attached.Clients, error) {
 	if r.on.external {
 		return external.Attach(d, external.Options{
-			Prefix: r.prefix, Groups: r.on.group, Clients: clients, OpTimeout: r.patience(), Retries: r.variant.Retries, Outside: fail,
+			Prefix: r.prefix, Groups: r.on.group, Clients: clients, OpTimeout: r.answerTimeout(),
+			Retries: r.variant.Retries, Outside: fail,
 		}, serves)
 	}
 	if len(d.Sentinels) == 0 {
 		serves = nil
 	}
 	return attached.Open(d, attached.Options{
-		Groups: r.on.group, Clients: clients, OpTimeout: r.patience(), Retries: r.variant.Retries, OwnSentinel: r.OwnSentinel,
-		GroupIP: groupIP, LookIP: lookIP, Serves: serves,
+		Groups: r.on.group, Clients: clients, OpTimeout: r.answerTimeout(), Retries: r.variant.Retries,
+		OwnSentinel: r.OwnSentinel,
+		GroupIP:     groupIP, LookIP: lookIP, Serves: serves,
 	})
 }
 
-// ForGenerators returns the plan as generators are given it: with the prefix of the run.
+// ForGenerators returns the plan to send to generators, which includes the run's prefix.
 func (r Resolved) ForGenerators() Plan {
 	r.Prefix = r.prefix
 	return r.Plan
 }
 
-// Share returns the plan's load as generators drive it, on what c connects to.
+// Share returns the load of one generator. Its clients connect by c.
 func (r Resolved) Share(c workloads.Connector, share workloads.Share) harness.ShareSpec {
 	share.Rate, share.Clients = max(0, r.Rate), r.Clients
 	o := r.options()
 	o.Share = share
 	s := harness.ShareSpec{
-		Workload: r.variant.Workload(c, o), Clients: r.Clients, Rate: max(0, r.Rate), OpenLoop: r.Pacing == OpenPacing, Seed: r.Seed, Groups: r.on.group,
+		Workload: r.variant.Workload(c, o), Clients: r.Clients, Rate: max(0, r.Rate), OpenLoop: r.Pacing == OpenPacing,
+		Seed: r.Seed, Groups: r.on.group,
 	}
 	for _, v := range r.with {
-		s.Riders = append(s.Riders, harness.Rider{Workload: v.Workload(c, workloads.Options{Acks: r.Acks, Prefix: r.prefix, Share: share}), Clients: riderClients})
+		s.Riders = append(s.Riders, harness.Rider{Workload: v.Workload(c,
+			workloads.Options{Acks: r.Acks, Prefix: r.prefix, Share: share}), Clients: riderClients})
 	}
 	return s
 }

@@ -9,17 +9,17 @@ import (
 	"github.com/doublegrant/doublegrant/nemesis"
 )
 
-// This file refuses faults that would touch nobody, as far as that is known before the start. The rest shows during the run: a
-// fault counts what it touches while it is in force, and one that touched nothing is not proved (see nemesis).
+// This file refuses faults that would touch no traffic, as far as that is known before the start. The rest shows during
+// the run: a fault counts what it touches, and one that touched nothing is not proved (see nemesis).
 
-// hasClientsOn reports whether the host is a client group with clients, or not a client group.
+// hasClientsOn reports whether the host has clients. It is true of every host that is not a client group.
 func (b blueprint) hasClientsOn(host string) bool {
 	return b.workers == 0 || slices.Index(b.ClientGroups(), host) < b.workers
 }
 
-// carriesTraffic reports whether the system under test itself opens connections over the link while the elected node is the primary.
-// Clients connect to primaries and Sentinels, replicas to their primary, and Sentinels to every node. moved says that some of
-// them may take another node for the primary.
+// carriesTraffic reports whether the system under test itself connects over the link while the elected node is the
+// primary. Clients connect to primaries and Sentinels, replicas to their primary, and Sentinels to every node. If moved
+// is true, some of them may take another node for the primary.
 func (b blueprint) carriesTraffic(l harness.Link, moved bool) bool {
 	toPrimary := b.primaries > 1 || moved || l.To == b.RedisNodes()[b.elected]
 	switch l.From[:1] + l.To[:1] {
@@ -35,8 +35,8 @@ func (b blueprint) carriesTraffic(l harness.Link, moved bool) bool {
 	return false
 }
 
-// elections returns the topology once for each node that can be primary. The first node always can. The others can if faults may
-// move the primary (moves) and there are Sentinels.
+// elections returns the topology once for each node that can be primary. The first node always can. The others can if
+// there are Sentinels and faults may move the primary (moves).
 func (b blueprint) elections(moves bool) (all []blueprint) {
 	for i := range b.redis {
 		if b.elected = i; i == 0 || moves && b.sentinels > 0 {
@@ -46,7 +46,7 @@ func (b blueprint) elections(moves bool) (all []blueprint) {
 	return all
 }
 
-// draws is the number of seeds that are tried for a random choice.
+// draws is the number of seeds to try for a random choice.
 const draws = 64
 
 // everyDraw reports whether ok holds for the hosts of every draw.
@@ -60,7 +60,7 @@ func (b blueprint) everyDraw(t nemesis.Target, ok func(hosts []string) bool) boo
 	return true
 }
 
-// checkTouches refuses faults that would touch nobody. Whether the primary is known depends on the other faults.
+// checkTouches refuses faults that would touch no traffic. Other faults decide which nodes may be primary by then.
 func (t *timetable) checkTouches() error {
 	for _, name := range t.names {
 		for i, s := range t.tracks[name] {
@@ -73,8 +73,8 @@ func (t *timetable) checkTouches() error {
 	return nil
 }
 
-// movesPrimary reports whether faults may make another node the primary: faults before the i-th of the track, and faults of other
-// tracks.
+// movesPrimary reports whether faults may make another node the primary: those before the i-th of the track, and those
+// on other tracks.
 func (t *timetable) movesPrimary(track string, i int) (before, beside bool) {
 	moves := func(s FaultPlan) bool { return s.configured.Can(nemesis.MayLose | nemesis.Loses) }
 	before = slices.ContainsFunc(t.tracks[track][:i], moves)
@@ -84,7 +84,7 @@ func (t *timetable) movesPrimary(track string, i int) (before, beside bool) {
 	return before, beside
 }
 
-// ofMasters lists the shapes that cut some nodes off from clients, and may draw replicas only.
+// ofMasters lists the shapes that cut some nodes off from clients. On one primary they may draw replicas only.
 var ofMasters = []string{"minority", "clients-minority"}
 
 func (f FaultPlan) touchesSomebody(elections []blueprint, moved bool) error {
@@ -92,7 +92,8 @@ func (f FaultPlan) touchesSomebody(elections []blueprint, moved bool) error {
 		return f.touchesTraffic(elections, moved)
 	}
 	if on := elections[0]; on.replicas() > 0 && slices.Contains(ofMasters, f.Shape) {
-		return f.errorf("fault", "%s may strike replicas only, and clients talk to the primary: use --topology %s, or partition-clients-primary",
+		return f.errorf("fault", "%s may strike replicas only, and clients talk to the primary: use --topology %s, "+
+			"or partition-clients-primary",
 			f.configured.Name, ManyMasters)
 	}
 	for _, on := range elections {
@@ -103,14 +104,16 @@ func (f FaultPlan) touchesSomebody(elections []blueprint, moved bool) error {
 	}
 	if f.configured.Entry.Acts == nemesis.OnPrimariesOnly {
 		return f.errorf("fault",
-			"%s may strike a replica, and replicas evict nothing by themselves: name primary as its host", f.configured.Name)
+			"%s may strike a replica, and replicas evict nothing by themselves: name primary as its host",
+			f.configured.Name)
 	}
 	return f.errorf("fault",
-		"%s may strike replicas only, and clients talk to the primary: name primary or nodes as its host", f.configured.Name)
+		"%s may strike replicas only, and clients talk to the primary: name primary or nodes as its host",
+		f.configured.Name)
 }
 
-// actsOnPrimaries returns OnPrimariesOnly if every draw is the primary alone, OnSomePrimary if every draw has the primary in it, and
-// OnAnyNode otherwise.
+// actsOnPrimaries returns OnPrimariesOnly if every draw is the primary alone, OnSomePrimary if every draw includes the
+// primary, and OnAnyNode otherwise.
 func (f FaultPlan) actsOnPrimaries(on blueprint) nemesis.Acting {
 	isPrimary := func(h string) bool { return h == on.RedisNodes()[on.elected] }
 	switch {
@@ -124,7 +127,7 @@ func (f FaultPlan) actsOnPrimaries(on blueprint) nemesis.Acting {
 	return nemesis.OnAnyNode
 }
 
-// touchesTraffic refuses a fault of links that never carry traffic of the system.
+// touchesTraffic refuses a fault on links that never carry the system's traffic.
 func (f FaultPlan) touchesTraffic(elections []blueprint, moved bool) error {
 	for _, on := range elections {
 		for seed := range uint64(draws) {
@@ -132,29 +135,31 @@ func (f FaultPlan) touchesTraffic(elections []blueprint, moved bool) error {
 			if err != nil {
 				return f.errorf("fault", "%w", err)
 			}
-			if len(links) == 0 || slices.ContainsFunc(links, func(l harness.Link) bool { return on.carriesTraffic(l, moved) }) {
-				return nil // without links both ends are the same host; other draws may differ
+			if len(links) == 0 || slices.ContainsFunc(links,
+				func(l harness.Link) bool { return on.carriesTraffic(l, moved) }) {
+				return nil // without links, both ends are the same host; other draws may differ
 			}
 		}
 	}
 	return f.errorf("fault", "%s from %s to %s would touch nothing: %s", f.configured.Name, f.From, f.To,
-		whoTalks(elections[0], f.configured.OneWay))
+		trafficText(elections[0], f.configured.OneWay))
 }
 
-// whoTalks says in words which links carry traffic.
-func whoTalks(on blueprint, oneWay bool) string {
+// trafficText describes which links carry traffic.
+func trafficText(on blueprint, oneWay bool) string {
 	switch {
 	case on.primaries > 1:
 		return "clients talk to every node, and nobody else to anybody"
 	case on.sentinels == 0:
 		return "clients talk to the primary, and nobody else to anybody"
 	case oneWay:
-		return "clients connect to the primary and to Sentinels, replicas to their primary, Sentinels to everybody but clients"
+		return "clients connect to the primary and to Sentinels, replicas to their primary, Sentinels to everybody " +
+			"but clients"
 	}
 	return "clients talk to the primary and to Sentinels, replicas to their primary, Sentinels to everybody"
 }
 
-// linksOn returns the links that the fault strikes with the draws of the seed.
+// linksOn returns the links that the fault strikes when the seed draws its hosts.
 func (f FaultPlan) linksOn(on blueprint, seed uint64) ([]harness.Link, error) {
 	rng := rand.New(rand.NewPCG(seed, 0))
 	ends, others := f.configured.Ends()

@@ -8,7 +8,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestFaultsThatMayTouchSomebodyAreLeftAlone has faults that touch somebody only after a failover, or only by some draws.
+// TestFaultsThatMayTouchSomebodyAreLeftAlone has faults that touch traffic only after a failover, or only for some
+// draws.
 func TestFaultsThatMayTouchSomebodyAreLeftAlone(t *testing.T) {
 	for _, text := range []string{
 		"faults:\n  - fault: cut\n    to: nodes\n",
@@ -43,7 +44,8 @@ func TestFaultsThatMayTouchSomebodyAreLeftAlone(t *testing.T) {
 
 func TestFaultsTooShortToBeSeenAreRefusedWithTheLeastTime(t *testing.T) {
 	for name, least := range map[string]time.Duration{
-		"partition-split-brain": 3 * time.Second, "partition-primary": 3 * time.Second, "partition-bridge": 3 * time.Second,
+		"partition-split-brain": 3 * time.Second, "partition-primary": 3 * time.Second,
+		"partition-bridge":            3 * time.Second,
 		"partition-primary-sentinels": 3 * time.Second, "partition-primary-sentinel": 2 * time.Second,
 		"partition-primary-replicas": 4 * time.Second, "restart-primary-at-once": 2 * time.Second,
 		"sentinel-failover": 2 * time.Second, "kill-replica": 200 * time.Millisecond,
@@ -51,13 +53,17 @@ func TestFaultsTooShortToBeSeenAreRefusedWithTheLeastTime(t *testing.T) {
 		p := Plan{Variant: "lock/set-nx-px", Nemesis: []string{name}, FaultFor: least}
 		require.NoError(t, p.Check(), name)
 		p.FaultFor = least - time.Millisecond
-		require.EqualError(t, p.Check(), fmt.Sprintf("usage: %s for %v is too short to be seen: ask for %v or more", name, p.FaultFor, least))
+		require.EqualError(t, p.Check(), fmt.Sprintf("usage: %s for %v is too short to be seen: ask for %v or more",
+			name, p.FaultFor, least))
 	}
 	slow := Plan{Variant: "lock/set-nx-px", Nemesis: []string{"partition-split-brain"}, DownAfter: 4 * time.Second}
 	require.ErrorContains(t, slow.Check(), "for 5s is too short to be seen: ask for 6s or more")
-	for _, name := range []string{"pause-primary", "kill-primary", "client-pause-primary", "partition-clients-primary", "cut", "latency"} {
-		require.NoError(t, Plan{Variant: "lock/set-nx-px", Nemesis: []string{name}, FaultFor: time.Second}.Check(), name)
+	for _, name := range []string{"pause-primary", "kill-primary", "client-pause-primary", "partition-clients-primary",
+		"cut", "latency"} {
+		require.NoError(t, Plan{Variant: "lock/set-nx-px", Nemesis: []string{name}, FaultFor: time.Second}.Check(),
+			name)
 	}
-	alone := Plan{Variant: "lock/set-nx-px", Topology: Standalone, Nemesis: []string{"restart-primary-at-once"}, FaultFor: time.Second}
+	alone := Plan{Variant: "lock/set-nx-px", Topology: Standalone, Nemesis: []string{"restart-primary-at-once"},
+		FaultFor: time.Second}
 	require.NoError(t, alone.Check(), "there are no Sentinels to watch")
 }

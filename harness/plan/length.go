@@ -4,17 +4,17 @@ import (
 	"time"
 )
 
-// Times that a run takes beside its load and its faults, measured on two cores. They are for estimates only.
+// Durations that a run needs beside its load and its faults, measured on two cores. They are for estimates only.
 const (
-	startAlone   = 500 * time.Millisecond // of one node
-	startCluster = 3 * time.Second        // until every Sentinel knows of every other
-	recovery     = 2 * time.Second        // from the heal of a fault until the system is whole
-	lastWords    = time.Second            // final reads and the verdict
+	startAlone   = 500 * time.Millisecond // start of one node
+	startCluster = 3 * time.Second        // until every Sentinel knows every other
+	recovery     = 2 * time.Second        // from the heal of a fault until the system works again
+	finalChecks  = time.Second            // final reads and the verdict
 
 	usuallyThorough = 40 * time.Second // until each situation has occurred often enough
 )
 
-// Takes estimates how long a run of the plan takes. It returns an error if the plan cannot be run.
+// Takes estimates how long a run of the plan takes. It returns an error if the plan is impossible.
 func (p Plan) Takes() (time.Duration, error) {
 	r, err := p.Resolve()
 	if err != nil {
@@ -29,13 +29,13 @@ func (r Resolved) expectedLength() time.Duration {
 		start = startCluster
 	}
 	load := r.Duration
-	if r.Thorough { // most have met everything by then
+	if r.Thorough { // most loads have met every situation by then
 		load = min(load, usuallyThorough)
 	}
-	return start + max(load, r.underFaults()) + lastWords
+	return start + max(load, r.underFaults()) + finalChecks
 }
 
-// underFaults estimates the load that the faults need: the length of the longest track, and the calm after it.
+// underFaults estimates the load that the faults need: the longest track, and the calm after it.
 func (r Resolved) underFaults() (longest time.Duration) {
 	for _, name := range r.faults.names {
 		track := time.Duration(0)

@@ -8,8 +8,8 @@ import (
 	"github.com/doublegrant/doublegrant/nemesis"
 )
 
-// findFault finds the fault called name, gives it the entry's parameters, and tries it on a topology. field is the entry's field
-// that holds the name, for errors.
+// findFault resolves the fault called name with the entry's parameters, and checks it against a topology. field is the
+// entry's field with the name, for errors.
 func (f FaultPlan) findFault(field, name string, on blueprint) (FaultPlan, error) {
 	var wrong error
 	for _, e := range nemesis.Find(name) {
@@ -25,7 +25,7 @@ func (f FaultPlan) findFault(field, name string, on blueprint) (FaultPlan, error
 	return FaultPlan{}, f.errorf(field, "%w", unknownFault(name, field != "random"))
 }
 
-// configure completes the timetable's entry f as one of the catalogue's entry e, which name fits.
+// configure resolves the timetable's entry f as the catalogue's entry e, which matches name.
 func (f FaultPlan) configure(e nemesis.Entry, field, name string, on blueprint) (FaultPlan, error) {
 	for _, p := range f.parameters() {
 		if !slices.Contains(e.Takes, p) {
@@ -35,11 +35,11 @@ func (f FaultPlan) configure(e nemesis.Entry, field, name string, on blueprint) 
 	slot := e.Slot()
 	value, _ := e.Fits(name)
 	if value != "" {
-		said := f.Word(slot)
-		if *said != "" {
+		parameter := f.Word(slot)
+		if *parameter != "" {
 			return f, f.errorf(slot, "%s says already which %s: leave %[2]s out", name, slot)
 		}
-		*said = value
+		*parameter = value
 	}
 	made, wrong, err := e.With(f.Parameters, f.For, on.primaries > 1)
 	f.configured, f.Parameters, f.For = made, made.Parameters, made.For
@@ -62,7 +62,8 @@ func orNothing(words []string) string {
 // checkTopology refuses a fault that is impossible on the topology.
 func (f FaultPlan) checkTopology(field string, on blueprint) error {
 	if on.external && f.configured.Entry.Strikes != "g" && f.From == "" && f.Shape != clientsFromPrimary {
-		return f.errorf(field, "%s is not for --topology %s, where only clients and their links to the primary are struck: %s",
+		return f.errorf(field, "%s is not for --topology %s, where only clients and their links to the primary are "+
+			"struck: %s",
 			f.configured.Name, External, externalFaults)
 	}
 	missing := map[nemesis.Need]bool{
@@ -105,8 +106,8 @@ func (f FaultPlan) checkTarget(field string, on blueprint) error {
 				f.configured.Name, f.Host, kindsOfTargets(f.configured.Entry.Strikes))
 		}
 	}
-	nobody := func(hosts []string) bool { return !slices.ContainsFunc(hosts, on.hasClientsOn) }
-	if f.configured.Entry.Strikes == "g" && on.everyDraw(f.configured.Target(), nobody) {
+	noClients := func(hosts []string) bool { return !slices.ContainsFunc(hosts, on.hasClientsOn) }
+	if f.configured.Entry.Strikes == "g" && on.everyDraw(f.configured.Target(), noClients) {
 		return f.errorf(field, "%s would strike nobody: %d clients are in the groups g0 to g%d",
 			f.configured.Name, on.workers, on.workers-1)
 	}

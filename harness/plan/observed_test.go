@@ -34,14 +34,16 @@ func TestEveryFaultHasAnObserver(t *testing.T) {
 	require.Empty(t, rows, "rows of no fault")
 }
 
-// TestAnObserverSeesEveryFaultActAndHeal looks at each fault with nothing of the harness's own: at each once, at each shape of a
-// partition and at each way of cutting.
+// TestAnObserverSeesEveryFaultActAndHeal observes each fault from outside of the harness, with each shape of a
+// partition and each way of cutting.
 func TestAnObserverSeesEveryFaultActAndHeal(t *testing.T) {
 	observeAll(t, Sentinel, 4, eachOnce(t, Sentinel))
-	observeAll(t, ManyMasters, 1, slices.DeleteFunc(eachOnce(t, ManyMasters), func(p FaultPlan) bool { return !slices.Contains(ofMasters, p.Shape) }))
+	observeAll(t, ManyMasters, 1, slices.DeleteFunc(eachOnce(t, ManyMasters),
+		func(p FaultPlan) bool { return !slices.Contains(ofMasters, p.Shape) }))
 }
 
-// TestLongObserverSeesEveryTarget looks at some of the other targets, ways of cutting and topologies; a deep run looks at all.
+// TestLongObserverSeesEveryTarget observes some of the other targets, ways of cutting and topologies; a deep run
+// observes all.
 func TestLongObserverSeesEveryTarget(t *testing.T) {
 	testenv.NeedLong(t)
 	for _, topology := range []string{Sentinel, Standalone, ManyMasters} {
@@ -55,8 +57,9 @@ func TestLongObserverSeesEveryTarget(t *testing.T) {
 	}
 }
 
-// observeAll observes the faults on so many clusters side by side, since most of the time is waiting. Faults that should move
-// no primary have one cluster, whose Sentinels are patient: others may replace a primary because the machine is busy.
+// observeAll observes faults on several clusters in parallel, since most of the time is waiting. Faults that should
+// move no primary have their own cluster with patient Sentinels. Others might replace a primary because the machine is
+// busy.
 func observeAll(t *testing.T, topology string, stages int, all []FaultPlan) {
 	on, err := parseTopology(topology)
 	require.NoError(t, err)
@@ -131,7 +134,8 @@ func everyLink(forms []FaultPlan, e nemesis.Entry) (all []FaultPlan) {
 	for i, p := range forms {
 		for _, ends := range [][2]string{
 			{"clients", "primary"}, {"clients", "nodes"}, {"g0", "primary"}, {"clients", "r1"}, {"replicas", "primary"},
-			{"replica", "primary"}, {"primary", "replicas"}, {"sentinels", "primary"}, {"sentinel", "primary"}, {"sentinels", "replica"},
+			{"replica", "primary"}, {"primary", "replicas"}, {"sentinels", "primary"}, {"sentinel", "primary"},
+			{"sentinels", "replica"},
 			{"sentinels", "sentinels"}, {"nodes", "nodes"}, {"nodes", "sentinels"},
 		} {
 			if p.From, p.To = ends[0], ends[1]; i == 0 || ends[0] == "clients" && ends[1] == "primary" {
@@ -168,8 +172,8 @@ func openStage(t *testing.T, on blueprint) *stage {
 	return &stage{c, observe(t, c), on}
 }
 
-// renamed exchanges the names of the first primary and of the present one in the plan: a fault that asks for r1 is meant for the
-// node that clients talk to.
+// renamed swaps the names of the first and the current primary in the plan, so that a fault on r1 strikes the node that
+// clients talk to.
 func (l *stage) renamed(p FaultPlan) FaultPlan {
 	if all := l.primaries(); l.on.sentinels > 0 && len(all) == 1 && all[0] != "r1" {
 		swap := strings.NewReplacer("r1", all[0], all[0], "r1")
@@ -195,13 +199,16 @@ func (l *stage) watch(t *testing.T, p FaultPlan) {
 	t.Run(name, func(t *testing.T) {
 		look := *l.observer
 		look.T = t
-		s := &scene{observer: &look, on: l, f: f, beat: &beat{on: l.Cluster}, lines: map[string]*line{}, steps: map[int]int64{}, opens: map[int]int64{}}
+		s := &scene{observer: &look, on: l, f: f, beat: &beat{on: l.Cluster}, lines: map[string]*line{},
+			steps: map[int]int64{}, opens: map[int]int64{}}
 		fleet := &harness.Fleet{}
 		seen := &seen{Nemesis: f.configured.Make(nemesis.Subject{Cluster: l.Cluster, Fleet: fleet}), s: s,
 			sight: sights()[f.configured.Entry.Name]}
 		res, err := harness.Run(t.Context(), harness.Spec{
-			System: lasting{l.Cluster}, Workload: s.beat, Checkers: []harness.Checker{checkers.Gates()}, Clients: 2 * clientGroups, Rate: 200,
-			Duration: time.Millisecond, QuietPeriod: time.Millisecond, Faults: []harness.TimedFault{{Nemesis: seen, For: time.Millisecond}}, Fleet: fleet,
+			System: lasting{l.Cluster}, Workload: s.beat, Checkers: []harness.Checker{checkers.Gates()},
+			Clients: 2 * clientGroups, Rate: 200,
+			Duration: time.Millisecond, QuietPeriod: time.Millisecond,
+			Faults: []harness.TimedFault{{Nemesis: seen, For: time.Millisecond}}, Fleet: fleet,
 		})
 		require.NoError(t, err)
 		require.Len(t, res.History.Faults, 1)
@@ -216,8 +223,8 @@ func (l *stage) watch(t *testing.T, p FaultPlan) {
 	})
 }
 
-// seen is a fault during which the observer looks. It heals once it was seen to act and was proved, however long a busy machine
-// takes for that, and is over once the heal was seen, too.
+// seen is a fault under observation. It heals once it was seen to act and was proved, however long that takes on a busy
+// machine. It ends once the heal was seen, too.
 type seen struct {
 	harness.Nemesis
 	s     *scene

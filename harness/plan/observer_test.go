@@ -18,8 +18,8 @@ import (
 	"github.com/doublegrant/doublegrant/harness/cluster"
 )
 
-// observer looks at a cluster without using the harness. It reads /proc, and opens plain connections: to nodes past the fabric,
-// or over the fabric in a host's place.
+// observer looks at a cluster without using the harness. It reads /proc, and opens plain connections: to nodes past the
+// fabric, or over the fabric in a host's place.
 type observer struct {
 	*testing.T
 	dir    string            // of the cluster, each node in a folder of its own
@@ -31,7 +31,8 @@ const (
 	lookFor   = 300 * time.Millisecond // for an answer; who needs one looks again
 	lookLong  = 30 * time.Second       // for an answer that can be asked for once only
 	lookEvery = 30 * time.Millisecond
-	patience  = 3 * time.Minute // with a fault, its heal, and each look: elections may fail again and again on a busy machine
+	// with a fault, its heal, and each look: elections may fail again and again on a busy machine
+	patience = 3 * time.Minute
 )
 
 // observe learns the nodes' addresses from the titles of their processes.
@@ -45,7 +46,8 @@ func observe(t *testing.T, c *cluster.Cluster) *observer {
 		require.NotZero(t, pid, name)
 		title, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
 		require.NoError(t, err)
-		o.at[name] = strings.Fields(strings.TrimRight(string(title), "\x00 "))[1] // "redis-server 127.5.1.1:6379 [sentinel]"
+		// "redis-server 127.5.1.1:6379 [sentinel]"
+		o.at[name] = strings.Fields(strings.TrimRight(string(title), "\x00 "))[1]
 		host, port, err := net.SplitHostPort(o.at[name])
 		require.NoError(t, err)
 		ip := strings.Split(host, ".")
@@ -76,8 +78,8 @@ func (o *observer) stopped(node string) bool {
 	return err == nil && strings.HasPrefix(rest, "T")
 }
 
-// source returns the address to dial from in a host's place. What comes from there does not count as the host's own traffic, so
-// that the observer cannot make an idle fault look active.
+// source returns the address to dial from in a host's place. What comes from there does not count as the host's own
+// traffic, so that the observer cannot make an idle fault look active.
 func (o *observer) source(host string) net.IP {
 	ip, plane, number := strings.Split(o.at["r1"], "."), "3", ""
 	if group, ok := strings.CutPrefix(host, "g"); ok {

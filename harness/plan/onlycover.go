@@ -7,8 +7,8 @@ import (
 	"github.com/doublegrant/doublegrant/workloads"
 )
 
-// OnlyCover says, in a remark for readers, what nothing but a load looks at, since no search can, where the load goes on for a time rather
-// than until it has met everything. It is empty if there is nothing.
+// OnlyCover returns a remark about behaviour that no search can cover, if this load covers it only for a fixed time. It
+// is empty if there is none.
 func (r Resolved) OnlyCover() string {
 	what := ""
 	switch {
@@ -21,6 +21,7 @@ func (r Resolved) OnlyCover() string {
 	if what == "" {
 		return ""
 	}
-	return fmt.Sprintf("no search can look at %s: this load is all that does. --thorough goes on until each situation has occurred %d times",
+	return fmt.Sprintf("no search can look at %s: this load is all that does. --thorough goes on until each "+
+		"situation has occurred %d times",
 		what, checkers.QuotaCount)
 }

@@ -7,7 +7,7 @@ import (
 	"github.com/doublegrant/doublegrant/nemesis"
 )
 
-// faultPackage is a package: a timetable that has a name. Its tracks begin together.
+// faultPackage is a named timetable. Its tracks begin together.
 type faultPackage struct {
 	name, doc string
 	entries   []FaultPlan
@@ -17,36 +17,47 @@ func packages() []faultPackage {
 	type with = nemesis.Parameters
 	const s, ms = time.Second, time.Millisecond
 	return []faultPackage{
-		{"split-brain", "the primary with clients and a Sentinel on the smaller side; with a replica there; and all alone", []FaultPlan{
+		{"split-brain", "the primary with clients and a Sentinel on the smaller side; with a replica there; and all " +
+			"alone", []FaultPlan{
 			{Fault: "partition-split-brain", For: 5 * s},
 			{Fault: "partition-split-brain-replica", For: 5 * s},
 			{Fault: "partition-isolate-primary", Parameters: with{How: "drop"}, For: 5 * s},
 		}},
-		{"failover-storm", "failovers in turn: kills, a restart nobody notices, an operator, a Sentinel that crashes", []FaultPlan{
-			{Fault: "kill-primary", For: 4 * s},
-			{Fault: "sentinel-failover", For: 2 * s},
-			{Fault: "restart-primary-at-once", For: 2 * s},
-			{Fault: "pause-primary", For: 4 * s},
-			{Fault: "sentinel-crash-after-promotion", For: 4 * s},
-			{Fault: "kill-primary", For: 4 * s},
-		}},
-		{"flaky-network", "slow, uneven links the whole time; beside it resets, slices, lost answers, torn connections", []FaultPlan{
-			{Track: "clients", Fault: "latency", Parameters: with{From: "clients", To: "nodes", Latency: 10 * ms, Jitter: 5 * ms}, For: 16 * s},
-			{Track: "nodes", Fault: "latency", Parameters: with{From: "nodes", To: "nodes", Latency: 10 * ms, Jitter: 5 * ms}, For: 16 * s},
-			{Track: "sentinels", Fault: "latency", Parameters: with{From: "sentinels", To: "nodes", Latency: 10 * ms, Jitter: 5 * ms}, For: 16 * s},
-			{Start: 1 * s, Fault: "cut", Parameters: with{From: "clients", To: "primary", How: "refuse"}, For: 500 * ms, Times: 3, Every: 1 * s},
-			{Start: 1 * s, Fault: "slicer", Parameters: with{From: "clients", To: "primary", Size: 16, Delay: 500 * time.Microsecond}, For: 2 * s},
-			{Start: 1 * s, Fault: "partition-clients-primary", Parameters: with{How: "drop-replies"}, For: 1 * s},
-			{Start: 1 * s, Fault: "limit-data", Parameters: with{From: "clients", To: "primary", Bytes: 5000}, For: 2 * s},
-		}},
-		{"slow-clients", "a frozen process, thin links, connections that do not end, and a primary that lets clients wait", []FaultPlan{
+		{"failover-storm", "failovers in turn: kills, a restart nobody notices, an operator, a Sentinel that crashes",
+			[]FaultPlan{
+				{Fault: "kill-primary", For: 4 * s},
+				{Fault: "sentinel-failover", For: 2 * s},
+				{Fault: "restart-primary-at-once", For: 2 * s},
+				{Fault: "pause-primary", For: 4 * s},
+				{Fault: "sentinel-crash-after-promotion", For: 4 * s},
+				{Fault: "kill-primary", For: 4 * s},
+			}},
+		{"flaky-network", "slow, uneven links the whole time; beside it resets, slices, lost answers, torn connections",
+			[]FaultPlan{
+				{Track: "clients", Fault: "latency",
+					Parameters: with{From: "clients", To: "nodes", Latency: 10 * ms, Jitter: 5 * ms}, For: 16 * s},
+				{Track: "nodes", Fault: "latency", Parameters: with{From: "nodes", To: "nodes", Latency: 10 * ms,
+					Jitter: 5 * ms}, For: 16 * s},
+				{Track: "sentinels", Fault: "latency",
+					Parameters: with{From: "sentinels", To: "nodes", Latency: 10 * ms, Jitter: 5 * ms}, For: 16 * s},
+				{Start: 1 * s, Fault: "cut", Parameters: with{From: "clients", To: "primary", How: "refuse"},
+					For: 500 * ms, Times: 3, Every: 1 * s},
+				{Start: 1 * s, Fault: "slicer", Parameters: with{From: "clients", To: "primary", Size: 16,
+					Delay: 500 * time.Microsecond}, For: 2 * s},
+				{Start: 1 * s, Fault: "partition-clients-primary", Parameters: with{How: "drop-replies"}, For: 1 * s},
+				{Start: 1 * s, Fault: "limit-data", Parameters: with{From: "clients", To: "primary", Bytes: 5000},
+					For: 2 * s},
+			}},
+		{"slow-clients", "a frozen process, thin links, connections that do not end, and a primary that lets clients " +
+			"wait", []FaultPlan{
 			{Fault: "freeze-clients", For: 4 * s},
 			{Fault: "bandwidth", Parameters: with{From: "clients", To: "primary", Bandwidth: 10_000}, For: 4 * s},
 			{Fault: "slow-close", Parameters: with{From: "clients", To: "primary", Delay: 500 * ms}, For: 2 * s},
 			{Fault: "client-pause-primary", For: 500 * ms},
 			{Fault: "client-pause-writes-primary", For: 3 * s},
 		}},
-		{"clock", "the primary's clock jumps ahead and back, and one client process's clock is a minute fast, then slow", []FaultPlan{
+		{"clock", "the primary's clock jumps ahead and back, and one client process's clock is a minute fast, " +
+			"then slow", []FaultPlan{
 			{Fault: "clock-step-forward", Parameters: with{By: time.Minute}, For: 4 * s},
 			{Fault: "clock-step-backward", Parameters: with{By: time.Minute}, For: 4 * s},
 			{Fault: "skew-clients", Parameters: with{By: time.Minute}, For: 3 * s},

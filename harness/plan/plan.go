@@ -14,72 +14,79 @@ import (
 	"github.com/doublegrant/doublegrant/workloads"
 )
 
-// Plan is everything that is needed to repeat a run. Zero values mean the defaults named beside them. A file must not give a zero
-// to a field whose tag says zero:"default".
+// Plan holds everything that is needed to repeat a run. Zero values are the defaults named beside them. A file must not
+// give a zero to a field tagged zero:"default".
 type Plan struct {
 	Variant  string            `yaml:"variant"`            // such as "lock/set-nx-px"
-	Script   *workloads.Script `yaml:"script,omitempty"`   // the variant's text, if it is not in the catalogue
-	Client   *workloads.Client `yaml:"client,omitempty"`   // the program outside that is the variant
-	With     []string          `yaml:"with,omitempty"`     // variants that ride along, such as "writes/sadd"
-	Resource bool              `yaml:"resource,omitempty"` // each lock guards a resource, to which its owners write
+	Script   *workloads.Script `yaml:"script,omitempty"`   // the variant's script, if it is not in the catalogue
+	Client   *workloads.Client `yaml:"client,omitempty"`   // the adapter that is the variant
+	With     []string          `yaml:"with,omitempty"`     // riders, such as "writes/sadd"
+	Resource bool              `yaml:"resource,omitempty"` // each lock guards a resource that its owners write to
 
-	On       string `yaml:"on,omitempty"`     // "process" or "docker"; default process
-	Image    string `yaml:"image,omitempty"`  // Redis image for docker; default as in cluster.Options
-	Topology string `yaml:"topology"`         // "standalone", "sentinel", "sentinel:N", "masters:N" or "external"; default by variant and faults
-	Prefix   string `yaml:"prefix,omitempty"` // with which all keys on external begin; default: one of the run's own
+	On    string `yaml:"on,omitempty"`    // "process" or "docker"; default process
+	Image string `yaml:"image,omitempty"` // Redis image for docker; default as in cluster.Options
+	// "standalone", "sentinel", "sentinel:N", "masters:N" or "external"; default by variant and faults
+	Topology string `yaml:"topology"`
+	Prefix   string `yaml:"prefix,omitempty"` // prefix of all keys on external; default: a unique one
 
-	DownAfter     time.Duration `yaml:"downAfter,omitempty" zero:"default"` // of the Sentinels; default 1s
-	SlowSentinels bool          `yaml:"slowSentinels,omitempty"`            // Sentinels with Redis's own periods, of 2 to 10 s
-	OwnSentinel   bool          `yaml:"ownSentinel,omitempty"`              // each client group asks only one Sentinel
+	DownAfter time.Duration `yaml:"downAfter,omitempty" zero:"default"` // of the Sentinels; default 1s
+	// Sentinels keep Redis's own periods, of 2 to 10 s
+	SlowSentinels bool `yaml:"slowSentinels,omitempty"`
+	OwnSentinel   bool `yaml:"ownSentinel,omitempty"` // each client group asks only one Sentinel
 
-	MinReplicas int           `yaml:"minReplicas,omitempty"`           // min-replicas-to-write; default 0
-	MaxLag      time.Duration `yaml:"maxLag,omitempty" zero:"default"` // min-replicas-max-lag, in whole seconds; default 10s
-	AOF         string        `yaml:"aof,omitempty"`                   // "always", "everysec" or "no": appendfsync; default: no append-only file
+	MinReplicas int `yaml:"minReplicas,omitempty"` // min-replicas-to-write; default 0
+	// min-replicas-max-lag, in whole seconds; default 10s
+	MaxLag time.Duration `yaml:"maxLag,omitempty" zero:"default"`
+	// "always", "everysec" or "no": appendfsync; default: no append-only file
+	AOF string `yaml:"aof,omitempty"`
 	// Acks is the number of replicas that a variant with a WAIT waits for. Default: the variant's own.
 	Acks int `yaml:"acks,omitempty" zero:"default"`
 
-	Nemesis  []string      `yaml:"nemesis,omitempty"`                 // faults, one after the other: the short form of Faults
-	Repeat   int           `yaml:"repeat,omitempty" zero:"default"`   // number of times to go through Nemesis; default 1
-	FaultFor time.Duration `yaml:"faultFor,omitempty" zero:"default"` // how long each of Nemesis stays in force; default: each its own, mostly 5s
-	Faults   []FaultPlan   `yaml:"faults,omitempty"`                  // the timetable, instead of Nemesis
-	// Calm is how long the load goes on without faults, before each fault and after the last. Default 2s. After the last fault,
-	// locks have at least their lease, rounded up to whole seconds, and 1s more.
+	Nemesis []string `yaml:"nemesis,omitempty"`               // faults, one after the other: the short form of Faults
+	Repeat  int      `yaml:"repeat,omitempty" zero:"default"` // how often to go through Nemesis; default 1
+	// how long each of Nemesis is in force; default: the fault's own, mostly 5s
+	FaultFor time.Duration `yaml:"faultFor,omitempty" zero:"default"`
+	Faults   []FaultPlan   `yaml:"faults,omitempty"` // the timetable, instead of Nemesis
+	// Calm is how long the load runs without faults, before each fault and after the last. Default 2s. For locks, the
+	// calm after the last fault is at least the lease, rounded up to whole seconds, plus 1s.
 	Calm time.Duration `yaml:"calm,omitempty" zero:"default"`
 
 	Clients  int           `yaml:"clients" zero:"default"`  // 1 to 1,000,000; default 100
-	Duration time.Duration `yaml:"duration" zero:"default"` // least duration of the load; default 10s
-	// Thorough lets the load go on until each situation that it brings about has occurred checkers.QuotaCount times. Duration then bounds
-	// it, by default to 5m, and a run that comes to the bound is unknown.
+	Duration time.Duration `yaml:"duration" zero:"default"` // minimum duration of the load; default 10s
+	// Thorough continues the load until each situation that it brings about has occurred checkers.QuotaCount times.
+	// Duration then is the limit, 5m by default, and a run that reaches it is unknown.
 	Thorough bool `yaml:"thorough,omitempty"`
-	// Rate is the number of operations a second to aim at. Default 20000, on several masters 500. Negative: no limit.
+	// Rate is the target number of operations a second. Default 20000, on several masters 500. Negative: no limit.
 	Rate float64 `yaml:"rate" zero:"default"`
-	// Pacing is "open", where operations are due at times of their own (harness.Spec.OpenLoop), or "closed", where clients think
-	// between them. Default "closed".
+	// Pacing is "open" or "closed". Open operations are due at fixed times (harness.Spec.OpenLoop). Closed clients
+	// think between operations. Default "closed".
 	Pacing string `yaml:"pacing,omitempty"`
 	// Keys is the number of locks or sequences. Default: one lock for every ten clients, one sequence of each regime.
 	Keys int           `yaml:"keys,omitempty" zero:"default"`
 	TTL  time.Duration `yaml:"ttl,omitempty" zero:"default"` // lease or window, 10ms or more; default: the family's
-	// Regime says what numbers callers of a sequence propose. Default: every regime, or "fixed" for variants that take no notice.
-	Regime      string        `yaml:"regime,omitempty"`
-	Hold        time.Duration `yaml:"hold,omitempty" zero:"default"` // mean time a client keeps a lock; default 5ms
-	Rounds      *Rounds       `yaml:"rounds,omitempty"`              // the load of the variant writes/rounds
-	StopOnFirst bool          `yaml:"stopOnFirst,omitempty"`         // end the load when a violation is found
-	Seed        uint64        `yaml:"seed"`                          // default: chosen by chance
-	// Generators is the number of processes that share the clients out between them, at most 64. Default: clients are in this process.
+	// Regime says which numbers callers of a sequence propose. Default: every regime, or "fixed" for variants that
+	// ignore proposals.
+	Regime string `yaml:"regime,omitempty"`
+	// mean time that a client keeps a lock; default 5ms
+	Hold        time.Duration `yaml:"hold,omitempty" zero:"default"`
+	Rounds      *Rounds       `yaml:"rounds,omitempty"`      // the load of the variant writes/rounds
+	StopOnFirst bool          `yaml:"stopOnFirst,omitempty"` // end the load at the first violation
+	Seed        uint64        `yaml:"seed"`                  // default: random
+	// Generators is the number of processes that share the clients, at most 64. Default: clients are in this process.
 	Generators int `yaml:"generators,omitempty" zero:"default"`
 
-	Expect Expected `yaml:"expect,omitempty"` // what the run is expected to find; default: what is documented
+	Expect Expected `yaml:"expect,omitempty"` // which violations the run should show; default: the documented ones
 
 	place fields.Place
 }
 
-// Put sets the place where the plan was read.
+// Put stores where the plan was read from.
 func (p *Plan) Put(where fields.Place) { p.place = where }
 
-// Place returns where the plan was read; the zero Place if it was not read from a file.
+// Place returns where the plan was read from; the zero Place if it was not read from a file.
 func (p Plan) Place() fields.Place { return p.place }
 
-// ErrUsage marks errors that the user can mend: unknown names, impossible combinations.
+// ErrUsage marks errors that the user can fix, such as unknown names and impossible combinations.
 var ErrUsage = errors.New("usage")
 
 // Usagef returns an error that wraps ErrUsage.
@@ -96,7 +103,7 @@ const (
 	riderClients = 10
 	maxClients   = 1_000_000
 	maxKeys      = 100_000
-	maxRate      = 1e9    // one a nanosecond
+	maxRate      = 1e9    // one per nanosecond
 	MostTimes    = 10_000 // bounds FaultPlan.Times and Plan.Repeat: more than a day of faults
 
 	thoroughWithin  = 5 * time.Minute
@@ -122,10 +129,10 @@ type Resolved struct {
 	on      blueprint
 	faults  *timetable
 	regime  workloads.Regime
-	prefix  string // with which all keys begin; empty but on external
+	prefix  string // prefix of all keys; empty except on external
 }
 
-// Resolve looks every name up, fills in defaults and refuses what is impossible. The error wraps ErrUsage.
+// Resolve looks up every name, fills in defaults and refuses what is impossible. The error wraps ErrUsage.
 func (p Plan) Resolve() (r Resolved, err error) {
 	r.Plan = p
 	if r.variant, err = findVariant(p.Variant, p.Script, p.Client); err != nil {
@@ -162,19 +169,19 @@ func (p Plan) Resolve() (r Resolved, err error) {
 	return r, r.checkFaultsElsewhere()
 }
 
-// Missing returns an error that says what to install, if the variant is a library that this machine does not have.
+// Missing returns an error that says what to install, if this machine lacks the variant's library.
 func (r Resolved) Missing() error { return outside.Missing(r.variant) }
 
-// Own reports whether the algorithm is the user's own, of which nothing is documented.
+// Own reports whether the algorithm is the user's own, without documented flaws.
 func (p Plan) Own() bool { return p.Script != nil || p.Client != nil }
 
-// Check returns an error if the plan cannot be run. It runs nothing. The error wraps ErrUsage.
+// Check returns an error if the plan is impossible. It starts nothing. The error wraps ErrUsage.
 func (p Plan) Check() error {
 	_, err := p.Resolve()
 	return err
 }
 
-// resolveRiders looks up the variants that ride along.
+// resolveRiders looks up the riders.
 func (r *Resolved) resolveRiders() error {
 	for _, id := range r.With {
 		v, err := workloads.Find(id)
@@ -183,7 +190,8 @@ func (r *Resolved) resolveRiders() error {
 		}
 		if v.Family != workloads.Writes || v.ID == r.Variant || v.ID == RoundsVariant {
 			return r.errorf("with",
-				"%s cannot ride along with %s: only writes/sadd and writes/sadd-wait can, with another variant", id, r.Variant)
+				"%s cannot ride along with %s: only writes/sadd and writes/sadd-wait can, with another variant", id,
+				r.Variant)
 		}
 		if slices.ContainsFunc(r.with, func(w workloads.Variant) bool { return w.ID == id }) {
 			return r.errorf("with", "%s rides along twice: once is enough", id)
@@ -193,7 +201,7 @@ func (r *Resolved) resolveRiders() error {
 	return nil
 }
 
-// resolveAcks sets the plan's number of acknowledgements in the variants that wait for replicas.
+// resolveAcks applies the plan's number of acknowledgements to the variants that wait for replicas.
 func (r *Resolved) resolveAcks() error {
 	if r.Acks == 0 {
 		return nil
@@ -205,7 +213,8 @@ func (r *Resolved) resolveAcks() error {
 		waits = waits || ok
 	}
 	if !waits {
-		return r.errorf("acks", "%d acknowledgements of a write, and %s waits for none: acks are for variants with a WAIT, such as %s",
+		return r.errorf("acks", "%d acknowledgements of a write, and %s waits for none: acks are for variants with a "+
+			"WAIT, such as %s",
 			r.Acks, r.Variant, variantWithWait())
 	}
 	return nil
@@ -218,12 +227,12 @@ func pointersTo[T any](of []T) (all []*T) {
 	return all
 }
 
-// variants lists the plan's own variant and those that ride along.
+// variants lists the plan's own variant and its riders.
 func (r Resolved) variants() []workloads.Variant {
 	return append([]workloads.Variant{r.variant}, r.with...)
 }
 
-// faultPlans returns the plan's timetable, which Nemesis or Faults gives.
+// faultPlans returns the plan's timetable, from Faults or Nemesis.
 func (p Plan) faultPlans() ([]FaultPlan, error) {
 	switch {
 	case len(p.Nemesis) == 0 && (p.Repeat != 0 || p.FaultFor != 0):
@@ -260,7 +269,7 @@ func isNoPackage(name string) bool {
 func (r *Resolved) defaults() {
 	if r.variant.Masters > 0 {
 		r.Topology = cmp.Or(r.Topology, ManyMasters)
-		r.Rate = cmp.Or(r.Rate, 500) // each operation asks every master: 100 clients cannot keep up more for long
+		r.Rate = cmp.Or(r.Rate, 500) // each operation asks every master, so 100 clients cannot sustain more
 	}
 	waits := slices.ContainsFunc(r.variants(), func(v workloads.Variant) bool { return v.Acks > 0 })
 	if len(r.Nemesis)+len(r.Faults) > 0 || waits {
@@ -285,7 +294,8 @@ func (r *Resolved) defaults() {
 		r.Keys = cmp.Or(r.Keys, max(1, r.Clients/10))
 	case workloads.Sequence:
 		r.Keys = cmp.Or(r.Keys, 1)
-		if r.variant.OwnNumbers || r.variant.OneKey && len(r.With) > 0 { // riders would lose their data if the store were emptied
+		// riders would lose their data if the store were emptied
+		if r.variant.OwnNumbers || r.variant.OneKey && len(r.With) > 0 {
 			r.Plan.Regime = cmp.Or(r.Plan.Regime, string(workloads.Fixed))
 		}
 	}

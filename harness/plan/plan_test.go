@@ -30,23 +30,26 @@ func TestPlansThatCannotBeAreRefusedWithTheRemedy(t *testing.T) {
 		"too short to race for":     {Variant: "lock/set-nx-px", TTL: time.Millisecond},
 		"cannot be negative":        {Variant: "lock/set-nx-px", Duration: -1},
 		"an empty name among":       {Variant: "lock/set-nx-px", Nemesis: []string{"kill-primary", ""}},
-		"times of their own":        {Variant: "lock/set-nx-px", Nemesis: []string{"split-brain", "clock"}, FaultFor: time.Second},
-		"`doublegrant list`":        {Variant: ""},
-		"rides along twice":         {Variant: "sequence/incr", With: []string{"writes/sadd", "writes/sadd"}},
-		"name a --nemesis":          {Variant: "sequence/incr", Repeat: 3},
-		"no situations that could":  {Variant: "writes/sadd", Thorough: true},
-		"whose end nobody knows":    {Variant: "dedup/claim-confirm", Thorough: true, Nemesis: []string{"crash-clients"}},
-		"at most 1000000000":        {Variant: "sequence/incr", Rate: 1e99},
-		"at most 100000":            {Variant: "sequence/incr", Keys: 1_000_000},
-		"cannot be kept":            {Variant: "sequence/incr", Rate: math.NaN()},
-		"only writes/sadd and":      {Variant: "writes/sadd", With: []string{"writes/sadd"}},
+		"times of their own": {Variant: "lock/set-nx-px", Nemesis: []string{"split-brain", "clock"},
+			FaultFor: time.Second},
+		"`doublegrant list`":       {Variant: ""},
+		"rides along twice":        {Variant: "sequence/incr", With: []string{"writes/sadd", "writes/sadd"}},
+		"name a --nemesis":         {Variant: "sequence/incr", Repeat: 3},
+		"no situations that could": {Variant: "writes/sadd", Thorough: true},
+		"whose end nobody knows": {Variant: "dedup/claim-confirm", Thorough: true,
+			Nemesis: []string{"crash-clients"}},
+		"at most 1000000000":   {Variant: "sequence/incr", Rate: 1e99},
+		"at most 100000":       {Variant: "sequence/incr", Keys: 1_000_000},
+		"cannot be kept":       {Variant: "sequence/incr", Rate: math.NaN()},
+		"only writes/sadd and": {Variant: "writes/sadd", With: []string{"writes/sadd"}},
 	} {
 		err := p.Check()
 		require.ErrorIs(t, err, ErrUsage, want)
 		require.ErrorContains(t, err, want)
 	}
 	require.NoError(t, Plan{Variant: "lock/set-nx-px"}.Check())
-	require.NoError(t, Plan{Variant: "lock/set-nx-px", Nemesis: []string{"split-brain", "kill-primary"}, FaultFor: time.Second}.Check())
+	require.NoError(t, Plan{Variant: "lock/set-nx-px", Nemesis: []string{"split-brain", "kill-primary"},
+		FaultFor: time.Second}.Check())
 }
 
 func TestDefaultsFitTheVariant(t *testing.T) {
@@ -70,18 +73,22 @@ func TestALoadIsThoroughOrSaysWhatItIsTheOnlyCoverFor(t *testing.T) {
 	require.Contains(t, thorough.Command(), " --thorough")
 	require.Less(t, thorough.expectedLength(), thoroughWithin)
 	require.Empty(t, thorough.OnlyCover())
-	require.Equal(t, time.Minute, resolved(t, Plan{Variant: "lock/redlock", Thorough: true, Duration: time.Minute}).Duration)
-	require.Contains(t, resolved(t, Plan{Variant: "lock/redlock"}).OnlyCover(), "no search can look at a lock on several masters")
+	require.Equal(t, time.Minute, resolved(t,
+		Plan{Variant: "lock/redlock", Thorough: true, Duration: time.Minute}).Duration)
+	require.Contains(t, resolved(t, Plan{Variant: "lock/redlock"}).OnlyCover(),
+		"no search can look at a lock on several masters")
 	plain := resolved(t, Plan{Variant: "lock/set-nx-px"})
 	require.Empty(t, plain.OnlyCover())
 	require.Nil(t, plain.Spec(Machine{}, t.TempDir(), harness.NewMemory()).Quota)
-	real := &workloads.Client{As: workloads.Lock, Command: []string{"mylock"}, Can: []string{"acquire", "release"}, Clock: workloads.RealClock}
+	real := &workloads.Client{As: workloads.Lock, Command: []string{"mylock"}, Can: []string{"acquire", "release"},
+		Clock: workloads.RealClock}
 	require.Contains(t, resolved(t, Plan{Client: real}).OnlyCover(), "reads the machine's clock")
 }
 
 func TestAWrittenPlanIsReadBack(t *testing.T) {
 	r := resolved(t, Plan{
-		Variant: "lock/set-nx-px", Nemesis: []string{"kill-primary"}, TTL: 1500 * time.Millisecond, With: []string{"writes/sadd"},
+		Variant: "lock/set-nx-px", Nemesis: []string{"kill-primary"}, TTL: 1500 * time.Millisecond,
+		With: []string{"writes/sadd"},
 	})
 	dir := t.TempDir()
 	require.NoError(t, r.Plan.Write(dir))
@@ -106,35 +113,49 @@ func TestExpectationsFollowTheDocumentedFlaws(t *testing.T) {
 		{Plan{Variant: "lock/set-nx-px-blind-del"}, "invalid: stolen-release or double-grant"},
 		{Plan{Variant: "lock/setnx-expire"}, "valid, or invalid: stolen-release or double-grant"},
 		{Plan{Variant: "lock/setnx-expire-truncated"}, "invalid: double-grant, and perhaps stolen-release"},
-		{Plan{Variant: "lock/setnx-expire-truncated", TTL: time.Second}, "valid, or invalid: stolen-release or double-grant"},
+		{Plan{Variant: "lock/setnx-expire-truncated", TTL: time.Second},
+			"valid, or invalid: stolen-release or double-grant"},
 		{Plan{Variant: "sequence/numeric-compare-hash"}, "invalid: duplicate-number or returned-not-stored"},
 		{Plan{Variant: "sequence/numeric-compare-hash", Regime: "fixed"}, "valid"},
-		{Plan{Variant: "lock/setnx-expire-truncated", TTL: 500 * time.Millisecond}, "invalid: double-grant, and perhaps stolen-release"},
+		{Plan{Variant: "lock/setnx-expire-truncated", TTL: 500 * time.Millisecond},
+			"invalid: double-grant, and perhaps stolen-release"},
 		{Plan{Variant: "lock/set-nx-px-wait", Nemesis: split}, "valid, or invalid: double-grant"},
 		{Plan{Variant: "dedup/get-set"}, "invalid: duplicate-delivery"},
-		{Plan{Variant: "dedup/get-set", Nemesis: []string{"crash-clients"}}, "invalid: duplicate-delivery, and perhaps immortal-mark or lost-message"},
+		{Plan{Variant: "dedup/get-set", Nemesis: []string{"crash-clients"}},
+			"invalid: duplicate-delivery, and perhaps immortal-mark or lost-message"},
 		{Plan{Variant: "dedup/get-set-lua"}, "valid"},
 		{Plan{Variant: "sequence/string-compare-hash", Regime: "timestamp17"}, "valid"},
-		{Plan{Variant: "sequence/numeric-compare-hash", Regime: "timestamp17"}, "invalid: duplicate-number or returned-not-stored"},
+		{Plan{Variant: "sequence/numeric-compare-hash", Regime: "timestamp17"},
+			"invalid: duplicate-number or returned-not-stored"},
 		{Plan{Variant: "lock/set-nx-px", Nemesis: split, MinReplicas: 1}, "valid, or invalid: double-grant"},
-		{Plan{Variant: "lock/set-nx-px", Nemesis: []string{"freeze-clients"}, Resource: true}, "valid, or invalid: stale-holder or lost-write"},
+		{Plan{Variant: "lock/set-nx-px", Nemesis: []string{"freeze-clients"}, Resource: true},
+			"valid, or invalid: stale-holder or lost-write"},
 		{Plan{Variant: "lock/fenced", Nemesis: []string{"freeze-clients"}, Resource: true}, "valid"},
-		{Plan{Variant: "lock/setnx", Nemesis: []string{"crash-clients"}}, "valid, or invalid: stuck-lock or double-grant"},
-		{Plan{Variant: "lock/getset-deadline", Nemesis: []string{"skew-clients"}}, "invalid: stolen-release or double-grant or refused-release, and perhaps stuck-lock"},
-		{Plan{Variant: "lock/getset-deadline", Nemesis: kill}, "invalid: stolen-release or double-grant or refused-release"},
-		{Plan{Variant: "lock/set-nx-px", Nemesis: []string{"kill-replica", "pause-sentinels", "script-flush"}}, "valid"},
+		{Plan{Variant: "lock/setnx", Nemesis: []string{"crash-clients"}},
+			"valid, or invalid: stuck-lock or double-grant"},
+		{Plan{Variant: "lock/getset-deadline", Nemesis: []string{"skew-clients"}},
+			"invalid: stolen-release or double-grant or refused-release, and perhaps stuck-lock"},
+		{Plan{Variant: "lock/getset-deadline", Nemesis: kill},
+			"invalid: stolen-release or double-grant or refused-release"},
+		{Plan{Variant: "lock/set-nx-px", Nemesis: []string{"kill-replica", "pause-sentinels", "script-flush"}},
+			"valid"},
 		{Plan{Variant: "lock/set-nx-px", Nemesis: []string{"memory-pressure"}}, "valid, or invalid: double-grant"},
 		{Plan{Variant: "lock/set-nx-px", Nemesis: []string{"clock-step-forward"}}, "valid, or invalid: double-grant"},
 		{Plan{Variant: "sequence/incr", Nemesis: []string{"clock-step-forward"}}, "valid"},
 		{Plan{Variant: "writes/sadd", Nemesis: []string{"restart-primary-at-once"}}, "invalid: lost-write"},
 		{Plan{Variant: "writes/sadd", Nemesis: []string{"restart-primary-at-once"}, AOF: "always"}, "valid"},
-		{Plan{Variant: "writes/sadd", Nemesis: []string{"restart-primary-at-once"}, AOF: "everysec"}, "valid, or invalid: lost-write"},
-		{Plan{Variant: "lock/set-nx-px", Nemesis: []string{"restart-primary-at-once"}}, "valid, or invalid: double-grant"},
+		{Plan{Variant: "writes/sadd", Nemesis: []string{"restart-primary-at-once"}, AOF: "everysec"},
+			"valid, or invalid: lost-write"},
+		{Plan{Variant: "lock/set-nx-px", Nemesis: []string{"restart-primary-at-once"}},
+			"valid, or invalid: double-grant"},
 		{Plan{Variant: "lock/redlock", Nemesis: []string{"kill-minority", "partition-minority"}}, "valid"},
-		{Plan{Variant: "lock/redlock", Nemesis: []string{"kill-minority"}, TTL: 20 * time.Second}, "valid, or invalid: double-grant"},
-		{Plan{Variant: "lock/redlock", Nemesis: []string{"restart-majority-at-once"}}, "valid, or invalid: double-grant"},
+		{Plan{Variant: "lock/redlock", Nemesis: []string{"kill-minority"}, TTL: 20 * time.Second},
+			"valid, or invalid: double-grant"},
+		{Plan{Variant: "lock/redlock", Nemesis: []string{"restart-majority-at-once"}},
+			"valid, or invalid: double-grant"},
 		{Plan{Variant: "lock/redlock", Nemesis: []string{"restart-majority-at-once"}, AOF: "always"}, "valid"},
-		{Plan{Variant: "sequence/incr", Nemesis: split, With: []string{"writes/sadd"}}, "invalid: duplicate-number or regression or sequence-restart, and lost-write"},
+		{Plan{Variant: "sequence/incr", Nemesis: split, With: []string{"writes/sadd"}},
+			"invalid: duplicate-number or regression or sequence-restart, and lost-write"},
 	} {
 		r := resolved(t, c.plan)
 		require.Equal(t, c.want, r.Expectation().String(), "%+v", c.plan)
@@ -158,13 +179,16 @@ func TestMet(t *testing.T) {
 		return j
 	}
 	const a, b, c = harness.DoubleGrant, harness.LostWrite, harness.Regression
-	lost := func(writes, updates float64) harness.Judged { // updates of the lost writes were updates of what a lock guards
+	// updates of the lost writes were updates of what a lock guards
+	lost := func(writes, updates float64) harness.Judged {
 		j := judged(harness.Invalid, b)
-		j.Judgements = []harness.Judgement{{Checker: "writes", Figures: []harness.Figure{{Name: "lost", Value: writes}, {Name: "lost updates", Value: updates}}}}
+		j.Judgements = []harness.Judgement{{Checker: "writes",
+			Figures: []harness.Figure{{Name: "lost", Value: writes}, {Name: "lost updates", Value: updates}}}}
 		return j
 	}
 	unanswered := func(j harness.Judged, n float64) harness.Judged {
-		j.Judgements = append(j.Judgements, harness.Judgement{Checker: "gates", Figures: []harness.Figure{{Name: "info", Value: n}}})
+		j.Judgements = append(j.Judgements, harness.Judgement{Checker: "gates",
+			Figures: []harness.Figure{{Name: "info", Value: n}}})
 		return j
 	}
 	for _, x := range []struct {

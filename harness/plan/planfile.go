@@ -19,8 +19,8 @@ import (
 // File is the name of the plan's file in a results folder.
 const File = "plan.yaml"
 
-// ReadPlan reads a plan from a file or a results folder. The error wraps ErrUsage and names the line that is wrong. Names are
-// looked up later, by Resolve, whose errors name the line as well.
+// ReadPlan reads a plan from a file or a results folder. The error wraps ErrUsage and names the wrong line. Resolve
+// looks up names later, and its errors name the line as well.
 func ReadPlan(path string) (p Plan, err error) {
 	if info, err := os.Stat(path); err == nil && info.IsDir() {
 		path = filepath.Join(path, File)
@@ -47,14 +47,14 @@ func ReadFolder(dir string) (Plan, error) {
 	return ReadPlan(dir)
 }
 
-// notAResultsFolder says that dir is not a results folder, and which results folders are beside it.
+// notAResultsFolder says why dir is not a results folder, and which is the newest one beside it.
 func notAResultsFolder(dir string) string {
 	if info, err := os.Stat(dir); err == nil && !info.IsDir() {
 		return "it is a file: name the folder"
 	} else if err == nil {
 		return "there is no " + File + " in it"
 	}
-	beside, _ := filepath.Glob(filepath.Join(filepath.Dir(dir), "*", File)) // the pattern is known to be valid
+	beside, _ := filepath.Glob(filepath.Join(filepath.Dir(dir), "*", File)) // the pattern is valid
 	if len(beside) == 0 {
 		return "there is no such folder"
 	}
@@ -62,10 +62,10 @@ func notAResultsFolder(dir string) string {
 	return "there is no such folder; the newest beside it is " + newest
 }
 
-// Encode returns the plan as a file, which Decode reads. In place of the files of a script it has their texts.
+// Encode returns the plan as a file for Decode. Script files are replaced by their texts.
 func (p Plan) Encode() ([]byte, error) { return yaml.Marshal(p.stored()) }
 
-// Decode reads a plan as strictly as a file is read.
+// Decode reads a plan as strictly as a file.
 func Decode(text []byte) (p Plan, err error) {
 	if err := fields.Read("the plan", bytes.NewReader(text), &p); err != nil {
 		return p, Usagef("%w", err)
@@ -73,7 +73,7 @@ func Decode(text []byte) (p Plan, err error) {
 	return p, nil
 }
 
-// Write writes the plan into the folder dir, as File. In place of the files of a script it writes their texts.
+// Write writes the plan into the folder dir, as File. Script files are replaced by their texts.
 func (p Plan) Write(dir string) error {
 	b, err := p.Encode()
 	if err != nil {
@@ -118,13 +118,14 @@ func (p Plan) faultNames() (names []string) {
 			add("random")
 			continue
 		}
-		add(strings.Join(slices.DeleteFunc([]string{f.Fault, f.Shape, f.Host}, func(s string) bool { return s == "" }), "-"))
+		add(strings.Join(slices.DeleteFunc([]string{f.Fault, f.Shape, f.Host}, func(s string) bool { return s == "" }),
+			"-"))
 	}
 	return names
 }
 
-// Conditions returns what the plan asks of the cluster beside its topology and faults, such as "min-replicas 1, max-lag 1s". It
-// is empty if there is nothing.
+// Conditions describes what the plan requires of the cluster beside topology and faults, such as "min-replicas 1,
+// max-lag 1s". It is empty if there is nothing.
 func (p Plan) Conditions() string {
 	var words []string
 	say := func(set bool, name string, value any) {
@@ -141,16 +142,17 @@ func (p Plan) Conditions() string {
 	return strings.Join(words, ", ")
 }
 
-// Command returns the command line that runs the plan again. It names the plan's file if flags cannot express the plan.
+// Command returns the command line that repeats the plan. It names the plan's file if flags cannot express the plan.
 func (p Plan) Command() string { return p.CommandWith(File, "") }
 
 // needsFile reports whether flags alone cannot express the plan.
 func (p Plan) needsFile() bool {
-	return len(p.Faults) > 0 || Inline(p.Script) || p.Rounds != nil || p.DownAfter != 0 || p.SlowSentinels || p.OwnSentinel
+	return len(p.Faults) > 0 || Inline(p.Script) || p.Rounds != nil || p.DownAfter != 0 || p.SlowSentinels ||
+		p.OwnSentinel
 }
 
-// CommandWith does what Command does. file is the path of the plan's file, and redis the redis-server that the user named, or empty.
-// The URL of an external Redis is not in the plan: the command says where it goes.
+// CommandWith returns Command's line with the path of the plan's file, and the redis-server that the user named, if
+// any. The URL of an external Redis is not in the plan, so the line has a placeholder.
 func (p Plan) CommandWith(file, redis string) (line string) {
 	w := newCommandLine("run")
 	defer func() {

@@ -41,15 +41,18 @@ func TestAPlanFileSaysWhereItIsWrong(t *testing.T) {
 		{head + "duration: 10\n", `:2: duration is "10": give a time with its unit, such as 2s or 300ms`},
 		{head + "duration: [1s]\n", ":2: duration is "},
 		{head + "nemesis: kill-primary\nrepeat: 100000000\n", ":3: repeat 100000000: ask for at most 10000"},
-		{head + "faults:\n  - fault: kill-primary\n    times: 100000000\n", ":4: 100000000 times: ask for at most 10000"},
+		{head + "faults:\n  - fault: kill-primary\n    times: 100000000\n",
+			":4: 100000000 times: ask for at most 10000"},
 		{head + "duration: 101h\n", ":2: duration is 101h0m0s: ask for at most 100h0m0s"},
 		{head + "ttl: 101h\n", ":2: ttl is 101h0m0s: ask for at most"},
 		{head + "calm: 101h\n", ":2: calm is 101h0m0s: ask for at most"},
 		{head + "nemesis: kill-primary\nfaultFor: 101h\n", ":3: faultFor is 101h0m0s: ask for at most"},
 		{head + "faults:\n  - fault: kill-primary\n    for: 101h\n", ":4: for is 101h0m0s: ask for at most 100h0m0s"},
 		{head + "faults:\n  - fault: kill-primary\n    start: 101h\n", ":4: start is 101h0m0s: ask for at most"},
-		{head + "faults:\n  - fault: kill-primary\n    times: 2\n    every: 101h\n", ":5: every is 101h0m0s: ask for at most"},
-		{"root:$6$0123456789012345678901234567890123456789: 1\n", `:1: unknown field "root:$6$01234567890123456789012345678..."`},
+		{head + "faults:\n  - fault: kill-primary\n    times: 2\n    every: 101h\n",
+			":5: every is 101h0m0s: ask for at most"},
+		{"root:$6$0123456789012345678901234567890123456789: 1\n",
+			`:1: unknown field "root:$6$01234567890123456789012345678..."`},
 		{head + "topology: ring\n", `:2: unknown topology "ring": choose standalone, sentinel, sentinel:5, masters:5 or external`},
 		{head + "topology: masters:40\n", ":2: masters:40: ask for masters:2 to masters:9"},
 		{"clients: 5\nvariant: lock/none\n", `:2: unknown variant "lock/none": choose one of lock/setnx`},
@@ -59,17 +62,21 @@ func TestAPlanFileSaysWhereItIsWrong(t *testing.T) {
 		{head + "script:\n  as: lock\n  lua: x\n", `:4: unknown field "lua": choose one of as, name, source`},
 
 		{head + "faults: kill-primary\n", ":2: faults is a list: begin each with a dash"},
-		{head + "faults:\n  - fault: kill-primary\n    befor: 2s\n", `:4: unknown field "befor": choose one of fault, random, start`},
+		{head + "faults:\n  - fault: kill-primary\n    befor: 2s\n",
+			`:4: unknown field "befor": choose one of fault, random, start`},
 		{head + "faults:\n  - fault: kill-primary\n    for: soon\n", `:4: for is "soon": give a time`},
 		{head + "faults:\n  - fault: kill-primary\n    for: -4s\n", ":4: for is -4s: a time cannot be negative"},
 		{head + "faults:\n  - fault: kill-primary\n    times: -1\n", ":4: -1 times: ask for 1 or more"},
 		{head + "faults:\n  - fault: kill-primary\n    every: 2s\n", ":4: every is the time between two of them"},
-		{head + "faults:\n  - fault: kill-primary\n    random: [pause-primary]\n", ":4: an entry is a fault or a random one"},
-		{head + "faults:\n  - fault: kill-primary\n    latency: 5ms\n", ":4: latency does not belong to kill-primary, which takes "},
+		{head + "faults:\n  - fault: kill-primary\n    random: [pause-primary]\n",
+			":4: an entry is a fault or a random one"},
+		{head + "faults:\n  - fault: kill-primary\n    latency: 5ms\n",
+			":4: latency does not belong to kill-primary, which takes "},
 		{head + "faults:\n  - times: 3\n", ":3: an entry without a fault"},
 		{head + "faults:\n  - random: [pause-primary, flood]\n", `:3: unknown fault "flood"`},
 		{head + "faults:\n  - random: [pause-primary]\n    host: r1\n", ":4: host belongs to one fault"},
-		{head + "nemesis: [kill-primary]\nfaults:\n  - fault: kill-primary\n", ":2: nemesis is the short form of faults"},
+		{head + "nemesis: [kill-primary]\nfaults:\n  - fault: kill-primary\n",
+			":2: nemesis is the short form of faults"},
 		{head + "faults:\n  - fault: kill-primary\nrepeat: 3\n", ":4: repeat and fault-for are about faults"},
 	} {
 		_, err := planOf(t, c.text)
@@ -80,8 +87,8 @@ func TestAPlanFileSaysWhereItIsWrong(t *testing.T) {
 	}
 }
 
-// A timetable may have repeats, parameters, a track of its own, random faults, a rider and a seed, all in one plan. A plan that is
-// written and read again is the same.
+// A timetable may have repeats, parameters, a track of its own, random faults, a rider and a seed, all in one plan. A
+// plan that is written and read again is the same.
 func TestATimetableOfEveryKind(t *testing.T) {
 	p, err := planOf(t, `
 variant: lock/set-nx-px-wait
@@ -133,7 +140,8 @@ seed: 7
 		require.Equal(t, []string{"", "net"}, r.faults.names)
 		require.Equal(t, []string{"latency 700ms+15s"}, timesOf(r.faults.tracks["net"]))
 		require.Equal(t, []string{
-			"kill-primary 2s+4s", "kill-primary 3s+4s", "partition-split-brain 500ms+5s", "partition-isolate-primary 500ms+5s", "kill-primary 500ms+5s",
+			"kill-primary 2s+4s", "kill-primary 3s+4s", "partition-split-brain 500ms+5s",
+			"partition-isolate-primary 500ms+5s", "kill-primary 500ms+5s",
 		}, timesOf(r.faults.tracks[""]))
 	}
 }

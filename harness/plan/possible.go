@@ -11,10 +11,11 @@ import (
 	"github.com/doublegrant/doublegrant/workloads"
 )
 
-// checkCombination refuses combinations that make no sense.
+// checkCombination refuses combinations of fields that are impossible.
 func (r *Resolved) checkCombination() error {
 	for _, check := range []func() error{
-		r.checkLoad, r.checkFamily, r.checkExternal, r.checkMinReplicas, r.checkPlace, r.checkGenerators, r.checkExpected,
+		r.checkLoad, r.checkFamily, r.checkExternal, r.checkMinReplicas, r.checkPlace, r.checkGenerators,
+		r.checkExpected,
 	} {
 		if err := check(); err != nil {
 			return err
@@ -23,19 +24,21 @@ func (r *Resolved) checkCombination() error {
 	return nil
 }
 
-// checkThorough refuses a load that goes on until it has met everything where its window is as long as the load.
+// checkThorough refuses a thorough load whose window is as long as the load itself.
 func (r Resolved) checkThorough() error {
 	if r.Thorough && r.variant.Family == workloads.Dedup && r.TTL == 0 && r.anyFaultWith(nemesis.Crashes) {
-		return r.errorf("thorough", "thorough: where clients crash a window lasts as long as the load, whose end nobody knows: give a ttl")
+		return r.errorf("thorough", "thorough: where clients crash a window lasts as long as the load, whose end "+
+			"nobody knows: give a ttl")
 	}
 	return nil
 }
 
-// Longest is the longest time that anything in a plan may take: about four days.
+// Longest bounds every duration in a plan, at about four days.
 const Longest = 100 * time.Hour
 
 func (r *Resolved) checkLoad() error {
-	for name, d := range map[string]time.Duration{"duration": r.Duration, "ttl": r.TTL, "faultFor": r.FaultFor, "calm": r.Calm} {
+	for name, d := range map[string]time.Duration{"duration": r.Duration, "ttl": r.TTL, "faultFor": r.FaultFor,
+		"calm": r.Calm} {
 		if d > Longest {
 			return r.errorf(name, "%s is %v: ask for at most %v", name, d, Longest)
 		}
@@ -63,9 +66,11 @@ func (r *Resolved) checkLoad() error {
 	case r.Pacing == OpenPacing && r.variant.ID == RoundsVariant:
 		return r.errorf("pacing", "%s has a pace of its own: leave rate and pacing out", RoundsVariant)
 	case r.Thorough && r.variant.Family == workloads.Writes:
-		return r.errorf("thorough", "thorough: %s brings about no situations that could be counted: leave it out", r.Variant)
+		return r.errorf("thorough", "thorough: %s brings about no situations that could be counted: leave it out",
+			r.Variant)
 	case r.StopOnFirst && len(checkers.Watchers(r.Checkers())) == 0:
-		return r.errorf("stopOnFirst", "stop-on-first: what %s can do wrong shows after the load only: leave it out", r.Variant)
+		return r.errorf("stopOnFirst", "stop-on-first: what %s can do wrong shows after the load only: leave it out",
+			r.Variant)
 	}
 	return nil
 }
@@ -76,7 +81,8 @@ func (r *Resolved) checkFamily() (err error) {
 	case r.Keys > 0 && family != workloads.Lock && family != workloads.Sequence:
 		return r.errorf("keys", "keys are for locks and sequences: %s has none to choose", r.Variant)
 	case r.variant.OneKey && r.Keys > 1:
-		return r.errorf("keys", "%s is not told which of %d keys is meant: put {key} into its keys, or ask for one", r.Variant, r.Keys)
+		return r.errorf("keys", "%s is not told which of %d keys is meant: put {key} into its keys, or ask for one",
+			r.Variant, r.Keys)
 	case r.TTL > 0 && family != workloads.Lock && family != workloads.Dedup:
 		return r.errorf("ttl", "a ttl is for locks and dedup: %s has none", r.Variant)
 	case r.TTL > 0 && r.TTL < 10*time.Millisecond:
@@ -106,7 +112,8 @@ func (r *Resolved) checkMinReplicas() error {
 	replicas := r.on.replicas()
 	for _, v := range r.variants() {
 		if v.Acks > replicas && replicas > 0 {
-			return r.errorf("acks", "%s waits for %d replicas, and %s has %d: ask for acks 1 to %[4]d", v.ID, v.Acks, r.Topology, replicas)
+			return r.errorf("acks", "%s waits for %d replicas, and %s has %d: ask for acks 1 to %[4]d", v.ID, v.Acks,
+				r.Topology, replicas)
 		}
 		if v.Acks > replicas {
 			return r.errorf("topology", "%s waits for %d replicas, and %s has %d: use --topology sentinel, which has 2",
@@ -117,9 +124,11 @@ func (r *Resolved) checkMinReplicas() error {
 	case r.Acks < 0:
 		return r.errorf("acks", "%d acknowledgements: ask for 1 or more", r.Acks)
 	case r.MinReplicas != 0 && replicas == 0:
-		return r.errorf("minReplicas", "min-replicas needs replicas, and %s has none: use --topology sentinel", r.Topology)
+		return r.errorf("minReplicas", "min-replicas needs replicas, and %s has none: use --topology sentinel",
+			r.Topology)
 	case r.MinReplicas < 0 || r.MinReplicas > replicas:
-		return r.errorf("minReplicas", "min-replicas %d, and there are %d replicas: ask for 1 to %[2]d", r.MinReplicas, replicas)
+		return r.errorf("minReplicas", "min-replicas %d, and there are %d replicas: ask for 1 to %[2]d", r.MinReplicas,
+			replicas)
 	case r.MaxLag != 0 && r.MinReplicas == 0:
 		return r.errorf("maxLag", "max-lag says which replicas count for min-replicas: give both")
 	case r.MaxLag != 0 && (r.MaxLag < time.Second || r.MaxLag%time.Second != 0):
@@ -130,7 +139,7 @@ func (r *Resolved) checkMinReplicas() error {
 	return nil
 }
 
-// variantWithWait returns the id of a variant with a WAIT.
+// variantWithWait returns the id of a variant with a WAIT, for messages.
 func variantWithWait() string {
 	all := workloads.Catalogue()
 	return all[slices.IndexFunc(all, func(v workloads.Variant) bool { return v.Acks > 0 })].ID
@@ -142,14 +151,17 @@ func (r *Resolved) checkPlace() error {
 		case v.Masters > r.on.primaries:
 			return r.errorf("topology", "%s needs %d masters or more: use --topology %s", v.ID, v.Masters, ManyMasters)
 		case v.Masters == 0 && r.on.primaries > 1:
-			return r.errorf("topology", "%s works on one primary, and %s has several: lock/redlock works on all", v.ID, r.Topology)
+			return r.errorf("topology", "%s works on one primary, and %s has several: lock/redlock works on all", v.ID,
+				r.Topology)
 		}
 	}
 	switch {
 	case r.on.sentinels == 0 && (r.DownAfter != 0 || r.SlowSentinels || r.OwnSentinel):
-		return r.errorf("topology", "downAfter, slowSentinels and ownSentinel are about Sentinels, and %s has none: use topology %s", r.Topology, Sentinel)
+		return r.errorf("topology", "downAfter, slowSentinels and ownSentinel are about Sentinels, and %s has none: "+
+			"use topology %s", r.Topology, Sentinel)
 	case r.DownAfter != 0 && r.DownAfter < time.Second:
-		return r.errorf("downAfter", "a downAfter of %v is too near to the Sentinels' ping period: use 1s or more", r.DownAfter)
+		return r.errorf("downAfter", "a downAfter of %v is too near to the Sentinels' ping period: use 1s or more",
+			r.DownAfter)
 	case r.On != "" && r.On != string(cluster.OnProcess) && r.On != string(cluster.OnDocker):
 		return r.errorf("on", "unknown place %q: choose process or docker", r.On)
 	case r.Image != "" && r.On != string(cluster.OnDocker):

@@ -2,13 +2,13 @@ package plan
 
 import "time"
 
-// RoundsVariant is the id of the workload of published experiments.
+// RoundsVariant is the id of the workload that published experiments use.
 const RoundsVariant = "writes/rounds"
 
-// Rounds shape the load of writes/rounds. Zero values mean the defaults named beside them.
+// Rounds shape the load of writes/rounds. Zero values are the defaults named beside them.
 type Rounds struct {
 	Count  int           `yaml:"count,omitempty" zero:"default"`  // rounds of each client; default 400
-	Every  time.Duration `yaml:"every,omitempty" zero:"default"`  // time from one round of a client to its next; default 100ms
+	Every  time.Duration `yaml:"every,omitempty" zero:"default"`  // period of a client's rounds; default 100ms
 	Locks  bool          `yaml:"locks,omitempty"`                 // in each round all clients try one lock
 	Within time.Duration `yaml:"within,omitempty" zero:"default"` // how long a WAIT may take; default 20ms
 }

@@ -8,13 +8,13 @@ import (
 	"strings"
 )
 
-// ReadScript reads the files that the plan's script names, from the folder of planFile, and puts their texts into the plan. The
-// error wraps ErrUsage.
+// ReadScript reads the files that the plan's script names, relative to the folder of planFile, and stores their texts
+// in the plan. The error wraps ErrUsage.
 func (p *Plan) ReadScript(planFile string) error {
 	if p.Script == nil || p.Script.File == "" && p.Script.ReleaseFile == "" {
 		return nil
 	}
-	s := *p.Script // a copy: other runs may share the script by their defaults
+	s := *p.Script // a copy, since runs may share a script from defaults
 	switch {
 	case s.File != "" && s.Source != "":
 		return p.errorf("script", "the script has a file and a source: leave one of them out")
@@ -42,7 +42,8 @@ func (p *Plan) ReadScript(planFile string) error {
 	return nil
 }
 
-// textBeside reads a file whose path is relative to the folder of another. It also returns the path from the working folder.
+// textBeside reads a file whose path is relative to the folder of another. It also returns the path from the working
+// folder.
 func textBeside(other, file string) (path, text string, err error) {
 	path = file
 	if !filepath.IsAbs(file) {
@@ -55,7 +56,8 @@ func textBeside(other, file string) (path, text string, err error) {
 	return path, string(b), err
 }
 
-// stored returns the plan as results folders keep it: with the texts of its script, and without the files, which may change.
+// stored returns the plan as results folders keep it: with the texts of its script, and without the files, which may
+// change.
 func (p Plan) stored() Plan {
 	if p.Script != nil {
 		s := *p.Script

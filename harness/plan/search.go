@@ -17,38 +17,40 @@ import (
 	"github.com/doublegrant/doublegrant/workloads"
 )
 
-// Search is everything that is needed to repeat a search. Zero values mean the defaults of explore.Spec.
+// Search holds everything that is needed to repeat a search. Zero values are the defaults of explore.Spec.
 type Search struct {
 	Variant string            `json:"variant"`
-	Script  *workloads.Script `json:"script,omitempty"` // the variant's text, where it is not in the catalogue
-	Client  *workloads.Client `json:"client,omitempty"` // the program outside that is the variant
-	Regime  string            `json:"regime,omitempty"` // regime of the numbers proposed to a sequence; default "fixed": see EveryRegime
-	TTL     time.Duration     `json:"ttl,omitempty"`    // lease or window; default: the variant's
+	Script  *workloads.Script `json:"script,omitempty"` // the variant's script, if it is not in the catalogue
+	Client  *workloads.Client `json:"client,omitempty"` // the adapter that is the variant
+	// regime of the numbers proposed to a sequence; default "fixed": see EveryRegime
+	Regime string        `json:"regime,omitempty"`
+	TTL    time.Duration `json:"ttl,omitempty"` // lease or window; default: the variant's
 
 	interleave.Bounds // what may happen in one schedule
 
 	Skew time.Duration `json:"skew,omitempty"`
 
-	// AtMostOnce accepts that a user's own filter of one step loses the message of a worker that crashed or got no answer. Searches of the
-	// catalogue show it, as its documentation says.
+	// AtMostOnce accepts that a user's filter loses the message of a worker that crashed or got no answer, if the
+	// filter claims in one step. Searches of the catalogue report that loss, as documented.
 	AtMostOnce bool `json:"atMostOnce,omitempty"`
 
 	MaxSchedules int           `json:"maxSchedules,omitempty"`
 	For          time.Duration `json:"for,omitempty"`
 	First        bool          `json:"first,omitempty"`
 
-	// Schedules at random: see explore.Random. More than interleave.MaxExhaustive clients always have them; if Random is 0, they are
-	// drawn until For is over.
-	Random   int    `json:"random,omitempty"`   // number of schedules; 0: every schedule is run, unless there are too many clients
-	Strategy string `json:"strategy,omitempty"` // how they are drawn: one of explore.Strategies
+	// Random schedules: see explore.Random. Searches with more than interleave.MaxExhaustive clients always use them.
+	// If Random is 0 there, For ends the search.
+	Random   int    `json:"random,omitempty"`
+	Strategy string `json:"strategy,omitempty"` // how random schedules are drawn: one of explore.Strategies
 	Depth    int    `json:"depth,omitempty"`    // depth of the bugs to look for
 	Seed     uint64 `json:"seed,omitempty"`
 
-	Twice    bool `json:"twice,omitempty"`    // explore.DefaultTwice schedules are run twice first
+	Twice    bool `json:"twice,omitempty"`    // run the first explore.DefaultTwice schedules twice
 	Unpruned bool `json:"unpruned,omitempty"` // explore.Spec.Unreduced
 }
 
-// Resolve looks the variant up and makes the spec that explore runs. redis is the redis-server binary. The error wraps ErrUsage.
+// Resolve looks up the variant and builds the explorer's spec. redis is the redis-server binary. The error wraps
+// ErrUsage.
 func (s Search) Resolve(redis string) (v workloads.Variant, spec explore.Spec, err error) {
 	if v, err = findVariant(s.Variant, s.Script, s.Client); err != nil {
 		return v, spec, Usagef("%w", err)
@@ -65,14 +67,16 @@ func (s Search) Resolve(redis string) (v workloads.Variant, spec explore.Spec, e
 	case s.TTL != 0 && v.Family == workloads.Sequence:
 		return v, spec, Usagef("a ttl is for locks and dedup: %s has none", v.ID)
 	case s.TTL != 0 && s.TTL < explore.ShortestLease:
-		return v, spec, Usagef("a ttl of %v: Redis counts in milliseconds, so ask for %v or more", s.TTL, explore.ShortestLease)
+		return v, spec, Usagef("a ttl of %v: Redis counts in milliseconds, so ask for %v or more", s.TTL,
+			explore.ShortestLease)
 	}
 	program, ok := v.Program(options)
 	switch {
 	case s.Clients != 0 && (s.Clients < 2 || s.Clients > interleave.MaxClients):
 		return v, spec, Usagef("this cannot be explored: %d clients: ask for 2 to %d", s.Clients, interleave.MaxClients)
 	case s.Failovers < 0 || s.Failovers > 1:
-		return v, spec, Usagef("this cannot be explored: %d failovers: there is one replica to promote, so ask for 0 or 1", s.Failovers)
+		return v, spec, Usagef("this cannot be explored: %d failovers: there is one replica to promote, so ask for 0 "+
+			"or 1", s.Failovers)
 	case v.Masters > 0:
 		return v, spec, Usagef("%s cannot be explored: it needs %d masters, and the explorer has one", v.ID, v.Masters)
 	case !ok:
@@ -82,15 +86,16 @@ func (s Search) Resolve(redis string) (v workloads.Variant, spec explore.Spec, e
 		return v, spec, err
 	}
 	return v, explore.Spec{
-		Program: program, Checkers: checkers.ForSearch(program.Kinds...), Bounds: s.Bounds, Random: s.random(), Twice: s.twice(),
-		Skew: s.Skew, MaxSchedules: s.MaxSchedules, For: s.For, First: s.First, Unreduced: s.Unpruned, Redis: redis,
+		Program: program, Checkers: checkers.ForSearch(program.Kinds...), Bounds: s.Bounds, Random: s.random(),
+		Twice: s.twice(),
+		Skew:  s.Skew, MaxSchedules: s.MaxSchedules, For: s.For, First: s.First, Unreduced: s.Unpruned, Redis: redis,
 	}, nil
 }
 
 // atRandom reports whether schedules are drawn at random.
 func (s Search) atRandom() bool { return s.Random != 0 || s.Clients > interleave.MaxExhaustive }
 
-// random returns how schedules are drawn. It is nil if every schedule is run.
+// random returns how schedules are drawn; nil if all are searched.
 func (s Search) random() *explore.Random {
 	if !s.atRandom() {
 		return nil
@@ -105,30 +110,34 @@ func (s Search) twice() int {
 	return 0
 }
 
-// checkRandom returns an error if schedules cannot be drawn as the search says.
+// checkRandom refuses impossible fields about random schedules.
 func (s Search) checkRandom() error {
 	switch {
 	case s.Random < 0:
 		return Usagef("%d schedules at random: ask for 1 or more", s.Random)
 	case !s.atRandom() && s.Strategy != "":
-		return Usagef("a strategy is for schedules at random: say how many schedules (--random), or ask for more than %d clients", interleave.MaxExhaustive)
+		return Usagef("a strategy is for schedules at random: say how many schedules (--random), or ask for more "+
+			"than %d clients", interleave.MaxExhaustive)
 	case s.Strategy != "" && !slices.Contains(explore.Strategies(), s.Strategy):
 		return Usagef("unknown strategy %q: %s", s.Strategy, suggest.Meant(s.Strategy, explore.Strategies()))
 	case s.Depth != 0 && !explore.PromisesDepth(s.Strategy):
 		return Usagef("a depth: %s promises nothing about the depth of a bug, so leave it out", s.Strategy)
 	case !s.atRandom() && (s.Depth != 0 || s.Seed != 0):
-		return Usagef("a depth and a seed are for schedules at random: say how many schedules (--random), or ask for more than %d clients", interleave.MaxExhaustive)
+		return Usagef("a depth and a seed are for schedules at random: say how many schedules (--random), or ask for "+
+			"more than %d clients", interleave.MaxExhaustive)
 	case s.Depth < 0 || s.Depth > explore.MaxDepth:
 		return Usagef("bugs of depth %d: ask for 1 to %d", s.Depth, explore.MaxDepth)
 	case s.atRandom() && (s.Unpruned || s.MaxSchedules != 0):
-		return Usagef("schedules at random: give their number by --random, and leave --max-schedules and --unpruned out")
+		return Usagef("schedules at random: give their number by --random, " +
+			"and leave --max-schedules and --unpruned out")
 	case s.atRandom() && s.Random == 0 && s.For == 0:
-		return Usagef("%d clients have too many schedules to run all: say how many at random (--random), or for how long (--for)", s.Clients)
+		return Usagef("%d clients have too many schedules to run all: say how many at random (--random), or for how "+
+			"long (--for)", s.Clients)
 	}
 	return nil
 }
 
-// Drawn returns the search with the seed that was drawn for it.
+// Drawn returns the search with the seed that the explorer drew.
 func (s Search) Drawn(res interleave.Result) Search {
 	if res.Random != nil {
 		s.Seed = res.Random.Seed
@@ -136,8 +145,8 @@ func (s Search) Drawn(res interleave.Result) Search {
 	return s
 }
 
-// Catalogue returns the search for every variant that can be explored. Sequences that heed proposals have one for each regime.
-// Libraries of other languages that this machine does not have are left out: Missing names them.
+// Catalogue returns a search for every variant that can be explored, and one for each regime of sequences that heed
+// proposals. It leaves out libraries of other languages that this machine lacks: Missing lists them.
 func (s Search) Catalogue() (all []Search) {
 	for _, v := range workloads.Catalogue() {
 		s.Variant, s.Regime = v.ID, ""
@@ -157,7 +166,7 @@ func (s Search) Catalogue() (all []Search) {
 	return all
 }
 
-// Missing lists the libraries of the catalogue that this machine does not have, each with what to install.
+// Missing lists the catalogue's libraries that this machine lacks, each with what to install.
 func Missing() (all []error) {
 	for _, v := range workloads.Catalogue() {
 		if err := outside.Missing(v); err != nil {
@@ -167,8 +176,8 @@ func Missing() (all []error) {
 	return all
 }
 
-// EveryRegime returns the search once for each regime if callers of a sequence propose numbers and no regime is named. Otherwise
-// it returns the search alone.
+// EveryRegime returns the search once for each regime, if callers of a sequence propose numbers and no regime is named.
+// Otherwise it returns the search alone.
 func (s Search) EveryRegime() (all []Search) {
 	v, err := findVariant(s.Variant, s.Script, s.Client)
 	if err != nil || s.Regime != "" || v.Family != workloads.Sequence || v.OwnNumbers {
@@ -181,7 +190,7 @@ func (s Search) EveryRegime() (all []Search) {
 	return all
 }
 
-// findVariant returns a variant of the catalogue, or makes one of a script or of a program outside.
+// findVariant returns a variant of the catalogue, or makes one from a script or an adapter.
 func findVariant(id string, script *workloads.Script, client *workloads.Client) (workloads.Variant, error) {
 	switch {
 	case script != nil && client != nil:
@@ -195,37 +204,38 @@ func findVariant(id string, script *workloads.Script, client *workloads.Client) 
 	return outside.Run(v), err
 }
 
-// Own reports whether the algorithm is the user's own, of which nothing is documented.
+// Own reports whether the algorithm is the user's own, without documented flaws.
 func (s Search) Own() bool { return s.Script != nil || s.Client != nil }
 
-// AcceptsLabel is the label of what a search accepts.
+// AcceptsLabel is the label for losses that a search accepts.
 const AcceptsLabel = "accepts"
 
-// OwnFilter reports whether the search is of a user's own message filter.
+// OwnFilter reports whether the variant is a user's own message filter.
 func (s Search) OwnFilter() bool {
 	v, err := findVariant(s.Variant, s.Script, s.Client)
 	return err == nil && s.Own() && v.Family == workloads.Dedup
 }
 
-// atMostOnce reports whether AtMostOnce counts.
+// atMostOnce reports whether AtMostOnce applies, which it does to users' algorithms only.
 func (s Search) atMostOnce() bool { return s.Own() && s.AtMostOnce }
 
-// AcceptsLoss reports whether the search, which spec makes, accepts a message that a crash or a lost answer costs.
+// AcceptsLoss reports whether the search accepts that a crash or a lost answer costs a message. spec is the search's
+// own.
 func (s Search) AcceptsLoss(spec explore.Spec) bool {
 	kinds := spec.Program.Kinds
 	return s.atMostOnce() && slices.Contains(kinds, harness.Claim) && !slices.Contains(kinds, harness.Confirm)
 }
 
-// Check returns an error if the search cannot be made. It searches nothing. The error wraps ErrUsage.
+// Check returns an error if the search is impossible. It starts nothing. The error wraps ErrUsage.
 func (s Search) Check() error {
 	_, _, err := s.Resolve("")
 	return err
 }
 
-// enough is the number of clients that shows every known flaw.
-const enough = 3
+// enoughClients is the number of clients that shows every known flaw.
+const enoughClients = 3
 
-// Labels returns the conditions under which the variant is searched.
+// Labels returns the conditions of the search of a variant, for reports.
 func (s Search) Labels(v workloads.Variant, spec explore.Spec) map[string]string {
 	l := map[string]string{"claim": string(v.Claim)}
 	if v.Family == workloads.Sequence {
@@ -242,7 +252,7 @@ func (s Search) Labels(v workloads.Variant, spec explore.Spec) map[string]string
 	return l
 }
 
-// Under returns what is special about the conditions, such as "growing" or "1 failover". It is empty if there is nothing.
+// Under describes unusual conditions of the search, such as "growing" or "1 failover". It is empty if there are none.
 func (s Search) Under() string {
 	var parts []string
 	for _, p := range []struct {
@@ -250,7 +260,7 @@ func (s Search) Under() string {
 		set  bool
 	}{
 		{s.Regime, s.Regime != ""},
-		{fmt.Sprintf("%d clients", s.Clients), s.Clients != 0 && s.Clients != enough},
+		{fmt.Sprintf("%d clients", s.Clients), s.Clients != 0 && s.Clients != enoughClients},
 		{"1 failover", s.Failovers > 0},
 		{"script flushes", s.Flushes > 0},
 		{"at random", s.atRandom()},
@@ -271,8 +281,8 @@ func (s Search) Name(v workloads.Variant) string {
 // Command returns the command line that repeats the search.
 func (s Search) Command() string { return s.CommandWith("") }
 
-// ReplayCommand returns the command line that replays a recipe of the search, without the recipe, which comes last. It is empty for a
-// script whose file is not known: a recipe does not have the script's text.
+// ReplayCommand returns the command line that replays a recipe of the search, to which the recipe is appended. It is
+// empty for a script without a file, since a recipe does not include the script's text.
 func (s Search) ReplayCommand() string {
 	if s.Script != nil && s.Script.File == "" {
 		return ""
@@ -285,17 +295,17 @@ func (s Search) ReplayCommand() string {
 	return w.String()
 }
 
-// DefaultFor is the time limit of a search for which none is given, as by a flag or a suite. A Search whose For is 0 has no limit.
+// DefaultFor is the time limit of searches that name none in a flag or a suite. A Search whose For is 0 has no limit.
 const DefaultFor = 2 * time.Minute
 
-// CommandWith does what Command does, with the redis-server that the user named; empty if none was named.
+// CommandWith returns Command's line with the redis-server that the user named, if any.
 func (s Search) CommandWith(redis string) string {
 	w := newCommandLine("explore")
 	w.variant(s.Variant, s.Script, s.Client)
 	w.flag("regime", s.Regime, s.Regime != "")
 	w.flag("ttl", s.TTL, s.TTL != 0)
 	if s.AtMostOnce && s.Crashes == 1 {
-		s.Crashes = 0 // who asks for crashes asks for lost messages
+		s.Crashes = 0 // asking for crashes includes lost messages
 	}
 	for _, b := range s.Fields() {
 		w.flag(b.Flag, max(0, *b.N), *b.N != 0)

@@ -23,10 +23,13 @@ func TestExpectationsOfSearchesFollowTheDocumentedFlaws(t *testing.T) {
 		{Search{Variant: "lock/setnx"}, "invalid: double-grant and stuck-lock"},
 		{Search{Variant: "lock/setnx", Bounds: interleave.Bounds{Crashes: -1}}, "invalid: double-grant and stuck-lock"},
 		{Search{Variant: "lock/setnx", Bounds: interleave.Bounds{Crashes: -1, LostAnswers: -1}}, "valid"},
-		{Search{Variant: "lock/setnx-expire-truncated", Bounds: interleave.Bounds{Crashes: -1, Expiries: -1}}, "invalid: double-grant"},
-		{Search{Variant: "lock/setnx-expire-truncated", Bounds: interleave.Bounds{Crashes: -1, Expiries: -1}, TTL: 2 * time.Second}, "valid"},
+		{Search{Variant: "lock/setnx-expire-truncated", Bounds: interleave.Bounds{Crashes: -1, Expiries: -1}},
+			"invalid: double-grant"},
+		{Search{Variant: "lock/setnx-expire-truncated", Bounds: interleave.Bounds{Crashes: -1, Expiries: -1},
+			TTL: 2 * time.Second}, "valid"},
 		{Search{Variant: "dedup/set-nx-ex"}, "invalid: lost-message"},
-		{Search{Variant: "sequence/string-compare-hash"}, "invalid: duplicate-number and regression and sequence-restart"},
+		{Search{Variant: "sequence/string-compare-hash"},
+			"invalid: duplicate-number and regression and sequence-restart"},
 		{Search{Variant: "sequence/string-compare-hash", Regime: "timestamp17"}, "valid"},
 	} {
 		v, _, err := c.search.Resolve("")
@@ -66,8 +69,8 @@ func TestASearchIsMetOnlyByWhatIsDocumented(t *testing.T) {
 	require.True(t, e.Met(result(true, harness.StolenRelease)), "a theft is a double grant")
 }
 
-// Clients of a user's own lock or filter ask for no whole number of seconds, unless the user says otherwise. So one that cuts its lease
-// down to seconds is found.
+// Clients of a user's own lock or filter ask for no whole number of seconds, unless the user says otherwise. So one
+// that cuts its lease down to seconds is found.
 func TestASearchOfOnesOwnCutsNoLeaseToSeconds(t *testing.T) {
 	script := func(as workloads.Family) Search {
 		return Search{Script: &workloads.Script{As: as, Name: "mine", Source: "return 1"}}

@@ -10,46 +10,46 @@ import (
 	"github.com/doublegrant/doublegrant/workloads"
 )
 
-// SearchExpectation says what a search finds according to the documentation of its variant. The zero value expects nothing to be
-// found.
+// SearchExpectation says which classes a search should find according to the variant's documentation. The zero value
+// expects none.
 type SearchExpectation struct {
 	Must []harness.Class // classes that are found if all schedules are run
 	May  []harness.Class // classes that may be found as well
-	part bool            // the search has too few clients for all of Must
+	part bool            // the search has too few clients to find all of Must
 }
 
-// Expectation returns the classes whose conditions the search brings about, for certain or perhaps.
+// Expectation returns the classes whose conditions the search meets, for certain or perhaps.
 func (s Search) Expectation(v workloads.Variant) SearchExpectation {
 	var must, may []harness.Class
 	for _, f := range v.Flaws {
 		switch {
 		case f.Class == harness.LostMessage && s.atMostOnce():
-		case f.When == workloads.LargerProposal: // whether it occurs depends on the proposals of the few callers
+		case f.When == workloads.LargerProposal: // depends on the proposals of the few callers
 			may = addClass(may, f.Class)
 		case f.When == workloads.LeaseEndsInRelease && v.Lease > 0 && s.lease(v) < time.Second:
-			// Cut down to whole seconds the lease is 0, and over in the acquire already.
+			// Rounded down to whole seconds the lease is 0, and ends within the acquire.
 			may = addClass(may, f.Class)
 		case s.meetsCondition(f.When, v):
 			must = addClass(must, f.Class)
-			// A double grant that a release opened is named after the release.
+			// A double grant that follows a stolen release is reported as the release.
 			if f.When == workloads.Unanswered && f.Class == harness.DoubleGrant {
 				may = addClass(may, harness.StolenRelease)
 			}
 		}
 	}
 	slices.Sort(must)
-	return SearchExpectation{must, may, cmp.Or(s.Clients, enough) < enough}
+	return SearchExpectation{must, may, cmp.Or(s.Clients, enoughClients) < enoughClients}
 }
 
-// What the clients of a user's own algorithm ask for by default is no whole number of seconds, so that a lease or window which is cut down
-// to seconds is found.
+// A user's own algorithm is explored by default with a fraction of a second in its lease or window. That shows whether
+// it rounds down to seconds.
 const (
 	ownLease  = workloads.ExploredLease + 500*time.Millisecond
 	ownWindow = 2*workloads.ExploredLease + 500*time.Millisecond
 )
 
-// lease returns the lease or window that clients ask for. It is 0 for that of the variant's program. A program that announces its
-// operations knows its lease itself.
+// lease returns the lease or window that clients request; 0 means that of the variant's program. An adapter that
+// announces its operations knows its lease itself.
 func (s Search) lease(v workloads.Variant) time.Duration {
 	switch ttl := cmp.Or(s.TTL, v.Lease); {
 	case ttl != 0 || !s.Own() || s.Client != nil && s.Client.Announces:
@@ -67,7 +67,8 @@ func (s Search) meetsCondition(c workloads.Condition, v workloads.Variant) bool 
 	switch c {
 	case workloads.Race:
 		return true
-	case workloads.LateRelease, workloads.LateExtend, workloads.LeaseEndsInRelease, workloads.LeaseEndsInClaim, workloads.SignalEnds:
+	case workloads.LateRelease, workloads.LateExtend, workloads.LeaseEndsInRelease, workloads.LeaseEndsInClaim,
+		workloads.SignalEnds:
 		return most.Expiries > 0
 	case workloads.FractionOfSecond:
 		ttl := cmp.Or(s.lease(v), workloads.ExploredLease)
@@ -92,8 +93,8 @@ func (s Search) meetsCondition(c workloads.Condition, v workloads.Variant) bool 
 	return c == workloads.In(workloads.Regime(cmp.Or(s.Regime, string(workloads.Fixed))))
 }
 
-// Met reports whether the search found what is documented, and nothing else. A search with two clients may have found only a part
-// of that, or nothing. A search that ended early may have found only a part, but has to have found something.
+// Met reports whether the search found the documented classes and no others. A search with too few clients may have
+// found only some, or none. A search that ended early may have found only some, but at least one.
 func (e SearchExpectation) Met(res interleave.Result) bool {
 	var found []harness.Class
 	for _, c := range res.Found {
@@ -110,12 +111,12 @@ func (e SearchExpectation) Met(res interleave.Result) bool {
 	return !slices.ContainsFunc(e.Must, func(c harness.Class) bool { return !isShown(c, found) })
 }
 
-// isShown reports whether a class was found. A double grant that a late release opened is named after the release.
+// isShown reports whether a class was found. A double grant that follows a stolen release is reported as the release.
 func isShown(c harness.Class, found []harness.Class) bool {
 	return slices.Contains(found, c) || c == harness.DoubleGrant && slices.Contains(found, harness.StolenRelease)
 }
 
-// String returns in words what must be found.
+// String names the classes that must be found.
 func (e SearchExpectation) String() string {
 	if len(e.Must) == 0 {
 		return "valid"

@@ -13,8 +13,8 @@ import (
 	"github.com/doublegrant/doublegrant/harness/await"
 )
 
-// link returns a link that the fault strikes. It chooses hosts for both ends, as the fault did. If these are not those of the
-// injection, it returns errNotYet, and the next look chooses again.
+// link returns a link that the fault strikes. It chooses hosts for both ends, as the fault did. If these are not those
+// of the injection, it returns errNotYet, and the next look chooses again.
 func (s *scene) link() (harness.Link, error) {
 	on := blueprint{name: Sentinel, redis: 3, sentinels: 3, group: clientGroups, primaries: 1}
 	if n := s.count("s"); n == 0 {
@@ -79,7 +79,7 @@ var (
 	narrow = onLine(func(s *scene, conn *line) error { return conn.echoes(s.f.Bandwidth/4, time.Second/4) })
 )
 
-// echoes checks that an echo of size bytes takes at least so long.
+// echoes checks that an echo of size bytes takes at least the given time.
 func (l *line) echoes(size int, least time.Duration) error {
 	began := time.Now()
 	if _, err := l.ask(lookLong, "PING", strings.Repeat("o", size)); err != nil {
@@ -145,10 +145,12 @@ func (s *scene) all(links []harness.Link, work bool) error {
 }
 
 func twoAreWritable(sides string) bool {
-	return slices.Contains([]string{"split-brain", "split-brain-replica", "primary-sentinels", "isolate-primary"}, sides)
+	return slices.Contains([]string{"split-brain", "split-brain-replica", "primary-sentinels", "isolate-primary"},
+		sides)
 }
 
-// drawn returns links that a partition of the shape cuts, and links that it leaves open, by the description of the shape.
+// drawn returns links that a partition of the shape cuts, and links that it leaves open, by the description of the
+// shape.
 func (s *scene) drawn() (cut, open []harness.Link) {
 	sentinels, struck := s.nodes("s"), s.targets[1:]
 	replicas := slices.DeleteFunc(s.nodes("r"), func(node string) bool { return node == s.first })
@@ -160,19 +162,25 @@ func (s *scene) drawn() (cut, open []harness.Link) {
 	switch s.f.Shape {
 	case "split-brain", "split-brain-replica":
 		own := in(sentinels, true)
-		cut = slices.Concat(harness.Links(few, in(replicas, false)), harness.Links(many, p), harness.Links(in(sentinels, false), p), harness.Links(own, in(replicas, false)))
-		open = slices.Concat(harness.Links(few, p), harness.Links(many, in(replicas, false)), harness.Links(own, p), harness.Links(in(replicas, true), p))
+		cut = slices.Concat(harness.Links(few, in(replicas, false)), harness.Links(many, p),
+			harness.Links(in(sentinels, false), p), harness.Links(own, in(replicas, false)))
+		open = slices.Concat(harness.Links(few, p), harness.Links(many, in(replicas, false)), harness.Links(own, p),
+			harness.Links(in(replicas, true), p))
 	case "bridge":
 		bridge := []string{s.targets[len(s.targets)-1]}
-		cut, open = append(harness.Links(many, p), harness.Links(in(sentinels, false), p)...), harness.Links(append(few, many...), bridge)
+		cut, open = append(harness.Links(many, p), harness.Links(in(sentinels, false), p)...),
+			harness.Links(append(few, many...), bridge)
 	case "clients-primary":
 		cut, open = harness.Links(few, p), append(harness.Links(many, p), harness.Links(sentinels, p)...)
 	case "primary-replica", "primary-replicas":
-		cut, open = harness.Between(in(replicas, true), p), append(harness.Links(append(few, many...), p), harness.Links(sentinels, p)...)
+		cut, open = harness.Between(in(replicas, true), p),
+			append(harness.Links(append(few, many...), p), harness.Links(sentinels, p)...)
 	case "primary-sentinel", "primary-sentinels":
-		cut, open = harness.Between(in(sentinels, true), p), slices.Concat(harness.Links(in(sentinels, false), p), harness.Links(append(few, many...), p))
+		cut, open = harness.Between(in(sentinels, true), p),
+			slices.Concat(harness.Links(in(sentinels, false), p), harness.Links(append(few, many...), p))
 	case "isolate-primary":
-		cut, open = append(harness.Between(replicas, p), harness.Between(sentinels, p)...), harness.Links(append(few, many...), p)
+		cut, open = append(harness.Between(replicas, p), harness.Between(sentinels, p)...),
+			harness.Links(append(few, many...), p)
 	case "minority":
 		cut = harness.Links(append(few, many...), nodes)
 	case "clients-minority":

@@ -110,7 +110,8 @@ var (
 	})
 	silent = onEach(func(s *scene, node string) error {
 		reply, err := s.ask(node, "PING")
-		return errors.Join(want(err != nil, "%s answers %q", node, reply), want(!s.stopped(node), "%s is stopped by a signal", node))
+		return errors.Join(want(err != nil, "%s answers %q", node, reply),
+			want(!s.stopped(node), "%s is stopped by a signal", node))
 	})
 	clockRight = onEach(func(s *scene, node string) error {
 		ahead, err := s.ahead(node)
@@ -123,7 +124,8 @@ var (
 	unlimited = onEach(func(s *scene, node string) error {
 		limit, err := s.ask(node, "CONFIG", "GET", "maxmemory")
 		ballast, err2 := s.ask(node, "KEYS", "doublegrant:*")
-		return errors.Join(err, err2, want(limit == "maxmemory 0" && ballast == "", "%s has %s, and %q", node, limit, ballast))
+		return errors.Join(err, err2, want(limit == "maxmemory 0" && ballast == "", "%s has %s, and %q", node, limit,
+			ballast))
 	})
 	evicting = onEach(func(s *scene, node string) error {
 		n, err := strconv.Atoi(s.field(node, "stats", "evicted_keys"))
@@ -134,14 +136,16 @@ var (
 func clockOff(sign time.Duration) func(*scene) error {
 	return onEach(func(s *scene, node string) error {
 		ahead, err := s.ahead(node)
-		return errors.Join(err, want((ahead-sign*s.f.By).Abs() < time.Second, "the clock of %s is off by %v", node, ahead))
+		return errors.Join(err, want((ahead-sign*s.f.By).Abs() < time.Second, "the clock of %s is off by %v", node,
+			ahead))
 	})
 }
 
 // replaced also checks that a primary among the targets is replaced, if a node is left that can be.
 func replaced(acts func(*scene) error) func(*scene) error {
 	return func(s *scene) error {
-		if err := acts(s); err != nil || !slices.Contains(s.targets, s.first) || s.count("s") == 0 || len(s.targets) == s.count("r") {
+		if err := acts(s); err != nil || !slices.Contains(s.targets, s.first) || s.count("s") == 0 ||
+			len(s.targets) == s.count("r") {
 			return err
 		}
 		for _, node := range s.nodes("s") {
@@ -243,7 +247,8 @@ func openedAnew(s *scene) error {
 	return nil
 }
 
-// still waits until each group that was not struck has taken ten more steps, and checks that the others take none meanwhile.
+// still waits until each group that was not struck has taken ten more steps, and checks that the others take none
+// meanwhile.
 func still(s *scene) error {
 	var before [clientGroups]int64
 	for g := range before {
@@ -293,5 +298,6 @@ func skewed(wrong bool) func(*scene) error {
 
 // closed reports whether an error is the end of a connection, and not silence.
 func closed(err error) bool {
-	return errors.Is(err, io.EOF) || strings.Contains(fmt.Sprint(err), "reset") || strings.Contains(fmt.Sprint(err), "broken pipe")
+	return errors.Is(err, io.EOF) || strings.Contains(fmt.Sprint(err), "reset") ||
+		strings.Contains(fmt.Sprint(err), "broken pipe")
 }

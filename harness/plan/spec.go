@@ -16,8 +16,8 @@ import (
 	"github.com/doublegrant/doublegrant/workloads"
 )
 
-// checkCompiler returns an error if faults set clocks and the compiler that this needs is missing. It wraps cluster.ErrNoCompiler
-// and not ErrUsage, since the plan is right and the machine lacks something: the exit code is 3.
+// checkCompiler returns an error if faults set clocks and the compiler that this needs is missing. It wraps
+// cluster.ErrNoCompiler, not ErrUsage: the machine is at fault and not the plan, so the exit code is 3.
 func (r Resolved) checkCompiler() error {
 	if cluster.HasClockLibrary() {
 		return nil
@@ -30,26 +30,29 @@ func (r Resolved) checkCompiler() error {
 	return nil
 }
 
-// Spec returns the plan as the harness takes it, to be run on m. Nodes log to the folder logs, and the history goes to store.
+// Spec returns the harness's spec of the plan for the machine m. Nodes log to the folder logs, and store receives the
+// history.
 func (r Resolved) Spec(m Machine, logs string, store harness.Store) harness.Spec {
-	c, struck := r.system(m, logs)
-	on := nemesis.Subject{Cluster: struck, Fleet: &harness.Fleet{}}
+	c, target := r.system(m, logs)
+	on := nemesis.Subject{Cluster: target, Fleet: &harness.Fleet{}}
 	if r.Generators > 0 {
-		on.Cluster = nemesis.WithClientsElsewhere(struck, m.Elsewhere)
+		on.Cluster = nemesis.WithClientsElsewhere(target, m.Elsewhere)
 	}
 	r.variant.LogTo(logs)
-	if own, ok := c.(*cluster.Cluster); ok && r.leavesNodesAlone() {
-		r.variant.Lead(own.Straight)
+	if local, ok := c.(*cluster.Cluster); ok && r.leavesNodesAlone() {
+		r.variant.Lead(local.Straight)
 	}
 	spec := harness.Spec{
 		Name: r.Name(), System: c, Store: store, Labels: r.labels(),
 		Workload: r.variant.Workload(c, r.options()),
-		Clients:  r.Clients, Duration: r.Duration, Rate: max(0, r.Rate), OpenLoop: r.Pacing == OpenPacing, Seed: r.Seed, QuietPeriod: r.lastCalm(),
-		Final:    finalReads + r.TTL,
-		Checkers: r.Checkers(), Watchers: checkers.Watchers(r.Checkers()), StopOnFirst: r.StopOnFirst,
+		Clients:  r.Clients, Duration: r.Duration, Rate: max(0, r.Rate), OpenLoop: r.Pacing == OpenPacing, Seed: r.Seed,
+		QuietPeriod: r.lastCalm(),
+		Final:       finalReads + r.TTL,
+		Checkers:    r.Checkers(), Watchers: checkers.Watchers(r.Checkers()), StopOnFirst: r.StopOnFirst,
 	}
 	for _, v := range r.with {
-		spec.Riders = append(spec.Riders, harness.Rider{Workload: v.Workload(c, workloads.Options{Acks: r.Acks, Prefix: r.prefix}), Clients: riderClients})
+		spec.Riders = append(spec.Riders, harness.Rider{Workload: v.Workload(c,
+			workloads.Options{Acks: r.Acks, Prefix: r.prefix}), Clients: riderClients})
 	}
 	if r.Thorough {
 		spec.Quota = checkers.Quota
@@ -61,32 +64,34 @@ func (r Resolved) Spec(m Machine, logs string, store harness.Store) harness.Spec
 	return spec
 }
 
-// Close ends what runs outside this process for the plan's variant.
+// Close stops the processes that the plan's variant started.
 func (r Resolved) Close() { r.variant.Close() }
 
-// lastCalm returns the length of the load after the last fault. A lock whose owner crashed, or whose release was lost, is free
-// only when its lease is over; only then can the load show that the system works again.
+// lastCalm returns the length of the load after the last fault. After a crash or a lost release, a lock is free only
+// once its lease ends. Only then can the load show that the system works again.
 func (r Resolved) lastCalm() time.Duration {
 	calm := cmp.Or(r.Calm, defaultCalm)
 	if r.variant.Family == workloads.Lock {
 		lease := cmp.Or(r.TTL, defaultLease)
-		calm = max(calm, (lease+time.Second-1).Truncate(time.Second)+leaseOver) // some variants know full seconds only
+		// some variants only support whole seconds
+		calm = max(calm, (lease+time.Second-1).Truncate(time.Second)+reacquireTime)
 	}
 	return calm
 }
 
-// leaseOver is the time in which locks are taken again once their lease is over.
-const leaseOver = time.Second
+// reacquireTime is the time to take locks again after their leases ended.
+const reacquireTime = time.Second
 
-// finalReads bounds the final reads and probes. If the plan names a lease or window, that comes on top. The default ones are over
-// before this bound.
+// finalReads bounds the final reads and probes. A lease or window that the plan names is added to it. Default ones fit
+// within it.
 const finalReads = 30 * time.Second
 
-// options returns what the plan asks of its variant.
+// options returns the plan's options for its variant.
 func (r Resolved) options() workloads.Options {
-	o := workloads.Options{Keys: r.Keys, TTL: r.TTL, Regime: r.regime, Acks: r.Acks, Hold: r.Hold, Resource: r.Resource, Prefix: r.prefix}
+	o := workloads.Options{Keys: r.Keys, TTL: r.TTL, Regime: r.regime, Acks: r.Acks, Hold: r.Hold, Resource: r.Resource,
+		Prefix: r.prefix}
 	if o.TTL == 0 && r.variant.Family == workloads.Dedup && r.anyFaultWith(nemesis.Crashes) {
-		o.TTL = r.Duration * 88 / 100 // marks left by a crash are looked for at the end, inside the window
+		o.TTL = r.Duration * 88 / 100 // the end of the run checks marks left by crashes while the window is open
 	}
 	o.Rounds.Clients = r.Clients
 	if p := r.Rounds; p != nil {
@@ -118,13 +123,14 @@ func (r Resolved) anyFaultWith(what nemesis.Consequences) bool {
 	return slices.ContainsFunc(r.faults.all(), func(s FaultPlan) bool { return s.configured.Can(what) })
 }
 
-// leavesNodesAlone reports whether the plan's faults, if it has any, act on clients alone, and so neither on links nor on nodes. Then what
-// goes between a client and its node need not pass the fabric.
+// leavesNodesAlone reports whether all of the plan's faults act on clients alone. Then connections between clients and
+// nodes can bypass the fabric.
 func (r Resolved) leavesNodesAlone() bool {
 	return !slices.ContainsFunc(r.faults.all(), func(s FaultPlan) bool { return !s.configured.Can(nemesis.OfClients) })
 }
 
-// Preflight returns an error if this machine cannot carry the run. The checks tell each limit that may be too low.
+// Preflight returns an error if this machine cannot carry out the run. The checks describe each limit that may be too
+// low.
 func (r Resolved) Preflight(m Machine) ([]cluster.Check, error) {
 	if err := r.checkCompiler(); err != nil {
 		return nil, err
@@ -139,26 +145,27 @@ func (r Resolved) Preflight(m Machine) ([]cluster.Check, error) {
 func (r Resolved) machine(m Machine) cluster.Options {
 	return cluster.Options{
 		RedisServer: m.Redis, On: m.platform(r.On, r.Image), Clients: r.Clients + len(r.with)*riderClients,
-		OpTimeout: r.patience(), DownAfter: r.DownAfter, SlowSentinels: r.SlowSentinels, OwnSentinel: r.OwnSentinel,
+		OpTimeout: r.answerTimeout(), DownAfter: r.DownAfter, SlowSentinels: r.SlowSentinels,
+		OwnSentinel: r.OwnSentinel,
 		MinReplicas: r.MinReplicas, MaxLag: r.MaxLag, AOF: cluster.AOF(r.AOF),
 		Clocks: r.anyFaultWith(nemesis.SetsClocks), Retries: r.variant.Retries, ClientsElsewhere: r.Generators > 0,
 	}
 }
 
-// Machine says on what plans run. The zero value is usable.
+// Machine describes where plans run. The zero value is usable.
 type Machine struct {
-	Redis string // redis-server binary; default as cluster.FindRedis
+	Redis string // redis-server binary; default: see cluster.FindRedis
 
-	// Docker makes the platform of plans that ask for docker, from an image; "" is the default image. If it is nil, such plans
-	// are an error. See harness/cluster/docker.
+	// Docker returns the platform for plans on docker; image "" is the default image. If it is nil, such plans are an
+	// error. See harness/cluster/docker.
 	Docker func(image string) cluster.Platform
 
-	Elsewhere Elsewhere // of plans with generators
+	Elsewhere Elsewhere // for plans with generators
 
-	External OnExternal // where plans of topology external run
+	External OnExternal // for plans of topology external
 }
 
-// platform returns what nodes run on; nil means processes.
+// platform returns what nodes run on; nil: processes.
 func (m Machine) platform(name, image string) cluster.Platform {
 	switch {
 	case name != cluster.OnDocker:
@@ -169,15 +176,15 @@ func (m Machine) platform(name, image string) cluster.Platform {
 	return m.Docker(image)
 }
 
-// patience returns how long clients wait for an answer, which is longer than a WAIT may take; 0 means the cluster's default.
-func (r Resolved) patience() time.Duration {
+// answerTimeout returns how long clients wait for an answer, longer than a WAIT may take; 0: the cluster's default.
+func (r Resolved) answerTimeout() time.Duration {
 	if r.Rounds == nil || r.Rounds.Within < shortWait {
 		return 0
 	}
 	return r.Rounds.Within + shortWait
 }
 
-// shortWait is the longest WAIT for which clients need no more patience than usual.
+// shortWait is the longest WAIT for which the default timeout is enough.
 const shortWait = 300 * time.Millisecond
 
 func (r Resolved) labels() map[string]string {
@@ -193,7 +200,7 @@ func (r Resolved) labels() map[string]string {
 	return l
 }
 
-// regimeLabel returns the label for what callers of a sequence propose.
+// regimeLabel returns the label for the numbers that callers of a sequence propose.
 func (r Resolved) regimeLabel() string {
 	if r.variant.Family == workloads.Sequence {
 		return cmp.Or(r.Plan.Regime, everyRegime)
@@ -206,14 +213,14 @@ const everyRegime = "every regime"
 
 // Values of Plan.Pacing.
 const (
-	OpenPacing   = "open"   // operations are due at times of their own
+	OpenPacing   = "open"   // operations are due at fixed times
 	ClosedPacing = "closed" // clients think between operations
 )
 
 // Checkers returns the checkers of the plan's workloads.
 func (r Resolved) Checkers() []harness.Checker { return checkers.For(r.loads()...) }
 
-// loads returns the plan's workloads for their descriptions. They cannot open clients.
+// loads returns the plan's workloads for their descriptions only. They cannot open clients.
 func (r Resolved) loads() []harness.Workload {
 	all := []harness.Workload{r.variant.Workload(nil, r.options())}
 	for _, v := range r.with {

@@ -14,8 +14,10 @@ func TestWhatACrashLeavesMarkedIsStillMarkedInTheEnd(t *testing.T) {
 		r := resolved(t, p)
 		return r.options().TTL
 	}
-	require.Equal(t, 8800*time.Millisecond, window(Plan{Variant: "dedup/set-nx-ex", Nemesis: []string{"crash-clients-group"}}))
-	require.Equal(t, time.Second, window(Plan{Variant: "dedup/set-nx-ex", Nemesis: []string{"crash-clients-group"}, TTL: time.Second}))
+	require.Equal(t, 8800*time.Millisecond,
+		window(Plan{Variant: "dedup/set-nx-ex", Nemesis: []string{"crash-clients-group"}}))
+	require.Equal(t, time.Second, window(Plan{Variant: "dedup/set-nx-ex", Nemesis: []string{"crash-clients-group"},
+		TTL: time.Second}))
 	require.Zero(t, window(Plan{Variant: "dedup/set-nx-ex"}), "the workload's own")
 }
 

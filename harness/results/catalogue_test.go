@@ -27,19 +27,23 @@ func half(all []plan.Search) (picked []plan.Search) {
 	return picked
 }
 
-// boundedBy bounds the time of one search; most take milliseconds, and none takes half of it on a machine that is not busy.
+// boundedBy bounds the time of one search; most take milliseconds, and none takes half of it on a machine that is not
+// busy.
 const boundedBy = 5 * time.Minute
 
-// large lists the variants whose searches with three clients take most of the time. They have two clients, and three in a deep run.
+// large lists the variants whose searches with three clients take most of the time. They have two clients, and three in
+// a deep run.
 var large = []string{
-	"dedup/lock-get-set", "lib/redislock-retries", "lock/getset-deadline", "lock/redisson", "lock/set-nx-px-wait", "lock/watch-multi",
+	"dedup/lock-get-set", "lib/redislock-retries", "lock/getset-deadline", "lock/redisson", "lock/set-nx-px-wait",
+	"lock/watch-multi",
 }
 
-// endless lists the variants whose searches with a failover take a minute or more, since every schedule is really run. Tests run
-// only their first schedules.
+// endless lists the variants whose searches with a failover take a minute or more, since every schedule is really run.
+// Tests run only their first schedules.
 var endless = []string{"lib/symfony-lock", "lock/redisson-watchdog", "lock/watchdog-rearms"}
 
-// isForeign reports whether a variant is a library of another language. Every schedule of those is really run, by processes.
+// isForeign reports whether a variant is a library of another language. Every schedule of those is really run, by
+// processes.
 func isForeign(t *testing.T, id string) bool {
 	v, err := workloads.Find(id)
 	require.NoError(t, err)
@@ -47,8 +51,8 @@ func isForeign(t *testing.T, id string) bool {
 	return foreign
 }
 
-// TestAClaimHolds is a sample of the next one: transcripts of harness/cli have a lock and a sequence. TestTheSmallestCounterexamples is one
-// of what has to be found.
+// TestAClaimHolds is a sample of the next one: transcripts of harness/cli have a lock and a sequence.
+// TestTheSmallestCounterexamples is one of what has to be found.
 func TestAClaimHolds(t *testing.T) {
 	requireMet(t, plan.Search{Variant: "dedup/claim-confirm", Bounds: interleave.Bounds{Clients: 2}, For: boundedBy})
 }
@@ -62,8 +66,8 @@ func requireMet(t *testing.T, s plan.Search) Searched {
 	return out
 }
 
-// TestLongEveryDeclaredFlawIsFoundAndEveryClaimHolds goes through every interleaving of three clients, one crash and one expiry.
-// Some variants have less of these: see large, isForeign, and the Explored fields of workloads.Variant.
+// TestLongEveryDeclaredFlawIsFoundAndEveryClaimHolds goes through every interleaving of three clients, one crash and
+// one expiry. Some variants have less of these: see large, isForeign, and the Explored fields of workloads.Variant.
 func TestLongEveryDeclaredFlawIsFoundAndEveryClaimHolds(t *testing.T) {
 	testenv.NeedLong(t)
 	for _, s := range half((plan.Search{For: boundedBy}).Catalogue()) {
@@ -76,10 +80,12 @@ func TestLongEveryDeclaredFlawIsFoundAndEveryClaimHolds(t *testing.T) {
 	}
 }
 
-// TestLongNoVariantSurvivesTheLossOfWhatItWasToldWasWritten promotes a replica that has not heard everything, at every place.
+// TestLongNoVariantSurvivesTheLossOfWhatItWasToldWasWritten promotes a replica that has not heard everything, at every
+// place.
 func TestLongNoVariantSurvivesTheLossOfWhatItWasToldWasWritten(t *testing.T) {
 	testenv.NeedLong(t)
-	for _, s := range half((plan.Search{Bounds: interleave.Bounds{Clients: 2, Crashes: -1, Expiries: -1, Failovers: 1, LostAnswers: -1}, For: boundedBy}).Catalogue()) {
+	for _, s := range half((plan.Search{Bounds: interleave.Bounds{Clients: 2, Crashes: -1, Expiries: -1, Failovers: 1,
+		LostAnswers: -1}, For: boundedBy}).Catalogue()) {
 		if s.Regime != "" && s.Regime != string(workloads.Fixed) {
 			continue // a failover does not depend on proposals
 		}
@@ -96,22 +102,27 @@ func TestLongNoVariantSurvivesTheLossOfWhatItWasToldWasWritten(t *testing.T) {
 			if !some {
 				require.Equal(t, ends, out.Exploration.Result.Exhausted, out.Exploration.Sentence())
 			}
-			require.True(t, out.Exploration.Met, "expected %s, found: %s", out.Exploration.Expected, out.Exploration.Sentence())
+			require.True(t, out.Exploration.Met, "expected %s, found: %s", out.Exploration.Expected,
+				out.Exploration.Sentence())
 			require.NotEmpty(t, out.Exploration.Result.Found)
 		})
 	}
 }
 
-// TestLeasesEndOnAHeldReplicaAsWell checks that a lock whose lease was over before a promotion does not come back with it.
+// TestLeasesEndOnAHeldReplicaAsWell checks that a lock whose lease was over before a promotion does not come back with
+// it.
 func TestLeasesEndOnAHeldReplicaAsWell(t *testing.T) {
-	requireMet(t, plan.Search{Variant: "lock/set-nx-px", Bounds: interleave.Bounds{Clients: 2, Crashes: -1, Failovers: 1}, For: boundedBy})
+	requireMet(t, plan.Search{Variant: "lock/set-nx-px",
+		Bounds: interleave.Bounds{Clients: 2, Crashes: -1, Failovers: 1}, For: boundedBy})
 }
 
 // TestAFastClockBreaksALockThatReadsClocks is about the one variant with deadlines of its own.
 func TestAFastClockBreaksALockThatReadsClocks(t *testing.T) {
-	s := plan.Search{Variant: "lock/getset-deadline", Bounds: interleave.Bounds{Clients: 2, Crashes: -1, Expiries: -1}, Skew: time.Minute, For: boundedBy}
+	s := plan.Search{Variant: "lock/getset-deadline", Bounds: interleave.Bounds{Clients: 2, Crashes: -1, Expiries: -1},
+		Skew: time.Minute, For: boundedBy}
 	out := explored(t, s)
-	require.Equal(t, []harness.Class{harness.DoubleGrant, harness.RefusedRelease, harness.StuckLock}, out.Expectation.Must)
+	require.Equal(t, []harness.Class{harness.DoubleGrant, harness.RefusedRelease, harness.StuckLock},
+		out.Expectation.Must)
 	require.True(t, out.Exploration.Met, out.Exploration.Sentence())
 	s.Skew, s.LostAnswers = 0, -1
 	require.Empty(t, explored(t, s).Exploration.Result.Found)
@@ -120,18 +131,22 @@ func TestAFastClockBreaksALockThatReadsClocks(t *testing.T) {
 // TestLongScriptFlushesBreakNothing checks that every script is sent again when Redis does not know it.
 func TestLongScriptFlushesBreakNothing(t *testing.T) {
 	testenv.NeedLong(t)
-	for _, id := range []string{"lock/set-nx-px", "lock/lua-owner", "lock/fenced", "lib/redislock", "dedup/claim-confirm", "sequence/digits-compare"} {
+	for _, id := range []string{"lock/set-nx-px", "lock/lua-owner", "lock/fenced", "lib/redislock",
+		"dedup/claim-confirm", "sequence/digits-compare"} {
 		t.Run(id, func(t *testing.T) {
-			out := explored(t, plan.Search{Variant: id, Bounds: interleave.Bounds{Clients: 2, Crashes: -1, Flushes: 2}, For: boundedBy})
+			out := explored(t, plan.Search{Variant: id, Bounds: interleave.Bounds{Clients: 2, Crashes: -1, Flushes: 2},
+				For: boundedBy})
 			require.Equal(t, harness.Valid, out.Exploration.Verdict(), out.Exploration.Sentence())
 		})
 	}
 }
 
-// TestTheSmallestCounterexamples checks the counterexamples that documents show. A search is exhaustive, so they do not change.
+// TestTheSmallestCounterexamples checks the counterexamples that documents show. A search is exhaustive, so they do not
+// change.
 func TestTheSmallestCounterexamples(t *testing.T) {
 	for variant, want := range map[string][]string{
-		"dedup/get-set": {"lost-message 6", "duplicate-delivery 7: client 1 GET msg, client 2 GET msg, client 1 SET msg 1, client 1 EXPIRE msg 20, " +
+		"dedup/get-set": {"lost-message 6", "duplicate-delivery 7: client 1 GET msg, client 2 GET msg, client 1 SET " +
+			"msg 1, client 1 EXPIRE msg 20, " +
 			"client 1 deliver msg, client 2 SET msg 1, client 2 EXPIRE msg 20", "immortal-mark 7"},
 		"lock/setnx": {"stuck-lock 5: client 1 SET lock client-1 nx, client 1 crashes, client 2 SET lock client-12 nx, " +
 			"client 3 SET lock CLIENT-1 nx, acquire lock"},
@@ -139,13 +154,16 @@ func TestTheSmallestCounterexamples(t *testing.T) {
 		"lock/setnx-expire-truncated": {"double-grant 4", "stuck-lock 5"},
 		"lock/lua-constant":           {"stolen-release 5"},
 		"lock/set-nx-px-get-del":      {"stolen-release 6"},
-		"lock/set-nx-px-blind-del": {"stolen-release 5: client 1 SET lock client-1 ex 10 NX, 10.001s pass: lock expires, " +
+		"lock/set-nx-px-blind-del": {"stolen-release 5: client 1 SET lock client-1 ex 10 NX, 10.001s pass: lock " +
+			"expires, " +
 			"client 2 SET lock client-12 ex 10 NX, client 1 DEL lock, client 3 SET lock CLIENT-1 ex 10 NX"},
-		"sequence/get-set": {"duplicate-number 4: client 1 GET seq, client 2 GET seq, client 1 SET seq 1, client 2 SET seq 1",
+		"sequence/get-set": {"duplicate-number 4: client 1 GET seq, client 2 GET seq, client 1 SET seq 1, client 2 " +
+			"SET seq 1",
 			"sequence-restart 6", "regression 10"},
 	} {
 		t.Run(variant, func(t *testing.T) {
-			found := explored(t, plan.Search{Variant: variant, Bounds: interleave.Bounds{LostAnswers: -1}, For: boundedBy}).Exploration.Result.Found
+			found := explored(t, plan.Search{Variant: variant, Bounds: interleave.Bounds{LostAnswers: -1},
+				For: boundedBy}).Exploration.Result.Found
 			require.Len(t, found, len(want))
 			for i, c := range found {
 				got := fmt.Sprintf("%s %d", c.Anomaly.Class, c.Length())

@@ -14,21 +14,30 @@ import (
 	"github.com/doublegrant/doublegrant/workloads"
 )
 
-// CheckClient asks a program outside for everything once, on a Redis of its own, or on as many masters as it asks. It calls say for each
-// step, with what is wrong or nil. It returns the client with what its program can do, and the first thing that was wrong. The error wraps
-// plan.ErrUsage if the program is at fault.
-func CheckClient(ctx context.Context, c workloads.Client, o Options, say func(step string, wrong error)) (workloads.Client, error) {
-	return onRedis(ctx, c, o, func(servers outside.Servers) (workloads.Client, error) { return outside.Check(ctx, c, servers, say) })
+// CheckClient asks an adapter for everything once, on its own Redis, or on as many masters as it needs. It calls say
+// for each step, with the error or nil. It returns the client with the adapter's description, and the first error. The
+// error wraps plan.ErrUsage if the adapter is at fault.
+func CheckClient(ctx context.Context, c workloads.Client, o Options,
+	say func(step string, wrong error)) (workloads.Client, error) {
+	return onRedis(ctx, c, o, func(servers outside.Servers) (workloads.Client,
+		error) {
+		return outside.Check(ctx, c, servers, say)
+	})
 }
 
-// DescribeClient starts a program outside where CheckClient does and lets it do one operation, so that a broken one is reported before a run
-// begins. It returns the client with what its program can do. The error wraps plan.ErrUsage if the program is at fault.
+// DescribeClient starts an adapter on its own Redis and makes it do one operation, so that a broken one is reported
+// before a run begins. It returns the client with the adapter's description. The error wraps plan.ErrUsage if the
+// adapter is at fault.
 func DescribeClient(ctx context.Context, c workloads.Client, o Options) (workloads.Client, error) {
-	return onRedis(ctx, c, o, func(servers outside.Servers) (workloads.Client, error) { return outside.Describe(ctx, c, servers) })
+	return onRedis(ctx, c, o, func(servers outside.Servers) (workloads.Client,
+		error) {
+		return outside.Describe(ctx, c, servers)
+	})
 }
 
-// onRedis starts what is asked for something that is done with a client's program, and stops it in the end.
-func onRedis(ctx context.Context, c workloads.Client, o Options, do func(outside.Servers) (workloads.Client, error)) (workloads.Client, error) {
+// onRedis starts the servers that do asks for, runs do with an adapter, and stops the servers.
+func onRedis(ctx context.Context, c workloads.Client, o Options,
+	do func(outside.Servers) (workloads.Client, error)) (workloads.Client, error) {
 	if _, err := outside.Variant(c); err != nil {
 		return c, plan.Usagef("%w", err)
 	}
@@ -39,7 +48,8 @@ func onRedis(ctx context.Context, c workloads.Client, o Options, do func(outside
 		if replicated && count == 1 {
 			s = cluster.Replicated(cluster.Options{RedisServer: o.Redis})
 		}
-		if failed = s.Start(ctx, harness.NewClock(), func(harness.Event) {}, slog.New(slog.DiscardHandler)); failed != nil {
+		if failed = s.Start(ctx, harness.NewClock(), func(harness.Event) {},
+			slog.New(slog.DiscardHandler)); failed != nil {
 			return nil, failed
 		}
 		running = append(running, s)
@@ -54,11 +64,12 @@ func onRedis(ctx context.Context, c workloads.Client, o Options, do func(outside
 	return c, err
 }
 
-// described returns a client with what its program can do. It asks a program that was not asked yet. Of no client it returns nil.
+// described returns a client with its adapter's description. It asks the adapter unless it has been asked before.
+// Without a client it returns nil.
 func described(ctx context.Context, c *workloads.Client, o Options) (*workloads.Client, error) {
 	if c == nil || len(c.Can) > 0 || c.Announces {
 		return c, nil
 	}
-	known, err := DescribeClient(ctx, *c, o)
-	return &known, err
+	result, err := DescribeClient(ctx, *c, o)
+	return &result, err
 }

@@ -11,13 +11,13 @@ import (
 	"github.com/doublegrant/doublegrant/workloads"
 )
 
-// fileFormat and fileVersion are at the head of every file of a counterexample.
+// fileFormat and fileVersion are at the head of every counterexample's file.
 const (
 	fileFormat  = "doublegrant schedule"
 	fileVersion = 1
 )
 
-// counterexampleFile is the content of the file of a counterexample.
+// counterexampleFile is the content of a counterexample's file.
 type counterexampleFile struct {
 	Format         string                    `json:"format"`
 	Version        int                       `json:"version"`
@@ -34,18 +34,21 @@ func writeCounterexample(path string, s plan.Search, v workloads.Variant, c inte
 	})
 }
 
-// readCounterexample reads the file of a counterexample. It returns an error if variant is neither empty nor the file's.
+// readCounterexample reads a counterexample's file. It returns an error if variant is neither empty nor the file's.
 func readCounterexample(path, variant string) (f counterexampleFile, err error) {
 	b, err := os.ReadFile(path)
 	if err != nil {
-		return f, plan.Usagef("%w: name the file of a counterexample (explore leaves them in the folder %s of its results), or its word (dg1-...)", err, anomaliesDir)
+		return f, plan.Usagef("%w: name the file of a counterexample (explore leaves them in the folder %s of its "+
+			"results), or its word (dg1-...)", err, anomaliesDir)
 	}
 	err = json.Unmarshal(b, &f)
 	switch {
 	case f.Format != fileFormat:
-		return f, plan.Usagef("%s is not a schedule of doublegrant: explore leaves them in the folder %s of its results", path, anomaliesDir)
+		return f, plan.Usagef("%s is not a schedule of doublegrant: explore leaves them in the folder %s of its results",
+			path, anomaliesDir)
 	case f.Version != fileVersion:
-		return f, plan.Usagef("%s has version %d of the format, this program reads version %d: explore again", path, f.Version, fileVersion)
+		return f, plan.Usagef("%s has version %d of the format, this program reads version %d: explore again", path,
+			f.Version, fileVersion)
 	case err != nil:
 		return f, plan.Usagef("%s: %w", path, err)
 	case variant != "" && variant != f.Search.Variant:

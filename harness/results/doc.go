@@ -1,3 +1,3 @@
-// Package results runs plans and searches, and keeps their results folders. [Execute] and [Explore] make a folder; [Recheck],
-// [ReportRun] and [Replay] read one.
+// Package results runs plans and searches, and keeps their results folders. [Execute] and [Explore] make a folder.
+// [Recheck], [ReportRun] and [Replay] read one.
 package results

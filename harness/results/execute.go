@@ -22,33 +22,33 @@ import (
 // Options say how plans and searches are run. The zero value is usable.
 type Options struct {
 	Results  string                 // folder for results folders; default "results"
-	Redis    string                 // redis-server binary; default as cluster.FindRedis
+	Redis    string                 // redis-server binary; default: see cluster.FindRedis
 	Log      *slog.Logger           // default: silent
 	Progress func(harness.Progress) // called about once a second while load runs
 
-	// Docker makes the platform of plans that ask for docker, from an image; "" is the default image. If it is nil, such plans
-	// are an error. Package harness/cluster/docker has such a function.
+	// Docker returns the platform for plans on docker; image "" is the default image. If it is nil, such plans are an
+	// error. Package harness/cluster/docker has such a function.
 	Docker func(image string) cluster.Platform
 
-	External plan.OnExternal // where plans of topology external run; its Note and Outside are set here
+	External plan.OnExternal // for plans of topology external; Execute sets its Note and Outside
 
 	Warn func(string) // called before a run for each limit of this machine that may be too low
 
 	OnSearch func(explore.Progress) // called a few times a second while a search runs
 
-	// Of a search alone.
-	Save   string // file in which Explore keeps the search, so that it can go on later; empty: none
-	Resume *Saved // where the search goes on; nil: it begins
+	// For searches only.
+	Save   string // file in which Explore saves the search, to be resumed later; empty: none
+	Resume *Saved // saved search to resume; nil: begin anew
 
-	// Pieces, of a search alone, says where its pieces are done; nil: this process makes it, whole. It is given the search without its
-	// limits, and the server that this machine has.
+	// Pieces returns where the pieces of a search are done; nil: this process runs the whole search. s has no limits,
+	// and server is this machine's.
 	Pieces func(s plan.Search, server string) *explore.Pieces
 
-	// Generators opens the way to the n generators of a plan that asks for some. If it is nil, such plans are an error.
+	// Generators connects a plan with its n generators. If it is nil, plans with generators are an error.
 	Generators func(ctx context.Context, n int) (Way, error)
 
-	// Found is called for each violation while the load runs, with the time since the start at which it was found. The final
-	// report may have another class for it. It must not block.
+	// Found is called during the load for each violation, with the time since the start. The final report may give the
+	// violation another class. Found must not block.
 	Found func(harness.Anomaly, time.Duration)
 }
 
@@ -58,7 +58,7 @@ func (o Options) machine() plan.Machine {
 
 // Outcome is the result of a plan.
 type Outcome struct {
-	Plan        plan.Plan // with its defaults filled in, seed included
+	Plan        plan.Plan // with its defaults filled in, including the seed
 	Dir         string
 	Report      reports.Report
 	Expectation plan.Expectation
@@ -67,7 +67,7 @@ type Outcome struct {
 	options Options // as given to Execute
 }
 
-// ReportPath returns the path of the run's report. It is empty if there is none, as after a run that was killed.
+// ReportPath returns the path of the run's report. It is empty if there is none, as after a killed run.
 func (out Outcome) ReportPath() string {
 	path := filepath.Join(out.Dir, reports.ReportFile)
 	if _, err := os.Stat(path); err != nil {
@@ -83,18 +83,18 @@ const (
 	anomaliesDir = "anomalies"
 	Latest       = "latest"
 
-	maxPages = 10 // the most anomalies that porcupine draws
+	maxPages = 10 // bounds the anomalies that porcupine draws
 )
 
-// Execute runs a plan and writes a results folder, whatever the verdict: plan, history, verdict, report and node logs. It returns
-// an error if the plan cannot be run (plan.ErrUsage), or if the harness or its environment failed. If something was recorded by
-// then, the Outcome has a Dir.
+// Execute runs a plan and writes a results folder with plan, history, verdict, report and node logs, whatever the
+// verdict. It returns an error if the plan is impossible (plan.ErrUsage), or if the harness or its environment failed.
+// The Outcome has a Dir if anything was recorded by then.
 func Execute(ctx context.Context, p plan.Plan, o Options) (out Outcome, err error) {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	o.External.Note, o.External.Outside = o.Warn, func(error) { stop() }
 	if err := p.CheckPlace(); err != nil {
-		return Outcome{}, err // before a program outside is started, to be asked what it is
+		return Outcome{}, err // before an adapter is started to describe itself
 	}
 	if p.Client, err = described(ctx, p.Client, o); err != nil {
 		return Outcome{}, err
@@ -111,7 +111,7 @@ func Execute(ctx context.Context, p plan.Plan, o Options) (out Outcome, err erro
 	machine := o.machine()
 	var team *team
 	if r.Generators > 0 {
-		if team, err = gather(ctx, r, o); err != nil {
+		if team, err = gatherTeam(ctx, r, o); err != nil {
 			return out, err
 		}
 		defer func() { err = errors.Join(err, team.leave(ctx)) }()
@@ -124,7 +124,7 @@ func Execute(ctx context.Context, p plan.Plan, o Options) (out Outcome, err erro
 	if err != nil {
 		return out, err
 	}
-	team.on(spec.System)
+	team.setSystem(spec.System)
 	if err := Relink(out.Dir); err != nil { // now already, since the harness may be killed
 		return out, err
 	}
@@ -139,7 +139,7 @@ func Execute(ctx context.Context, p plan.Plan, o Options) (out Outcome, err erro
 	return out, errors.Join(runErr, err, Relink(out.Dir))
 }
 
-// spec returns what the harness has to run so that the results go into the folder dir.
+// spec returns the harness's spec of the plan, with all results in the folder dir.
 func spec(r plan.Resolved, machine plan.Machine, dir string, o Options) (harness.Spec, error) {
 	store, err := history.Create(filepath.Join(dir, historyDir))
 	if err != nil {
@@ -150,8 +150,8 @@ func spec(r plan.Resolved, machine plan.Machine, dir string, o Options) (harness
 	return s, nil
 }
 
-// Preflight returns an error if the plan cannot be run (plan.ErrUsage), or if this machine cannot carry it. It calls Options.Warn
-// for each limit that may be too low.
+// Preflight returns an error if the plan is impossible (plan.ErrUsage), or if this machine cannot carry it out. It
+// calls Options.Warn for each limit that may be too low.
 func Preflight(p plan.Plan, o Options) error {
 	r, err := p.Resolve()
 	if err != nil {
@@ -174,7 +174,7 @@ func preflight(r plan.Resolved, o Options) error {
 	return nil
 }
 
-// report writes everything that is derived from the history.
+// report writes all files that are derived from the history.
 func (out *Outcome) report(res harness.Result) (err error) {
 	if err := out.addVerdict(res.History, res.Judged); err != nil {
 		return err
@@ -205,16 +205,16 @@ func (out *Outcome) addVerdict(h harness.History, j harness.Judged) (err error) 
 	return nil
 }
 
-// Undocumented reports whether nothing is expected of the run: the algorithm is the user's own, and the plan says nothing.
+// Undocumented reports whether the run has no expectation: the algorithm is the user's own, and the plan states none.
 func (out Outcome) Undocumented() bool { return out.Plan.Own() && out.Plan.Expect.IsZero() }
 
-// Command returns the command line that repeats the run, from the folder in which it was started.
+// Command returns the command line that repeats the run, relative to the current folder.
 func (out Outcome) Command() string {
 	return out.Plan.CommandWith(filepath.Join(out.Dir, plan.File), out.options.Redis)
 }
 
-// drawAnomalies lets porcupine draw the first anomalies that it certified. It returns the paths of the pages inside dir, by the
-// index of the anomaly.
+// drawAnomalies has porcupine draw the first anomalies that it certified. It returns the pages' paths inside dir, by
+// the index of the anomaly.
 func drawAnomalies(dir string, h harness.History, j harness.Judged) (map[int]string, error) {
 	pages := map[int]string{}
 	for i, a := range j.Anomalies {
@@ -225,7 +225,8 @@ func drawAnomalies(dir string, h harness.History, j harness.Judged) (map[int]str
 			continue
 		}
 		rel := filepath.Join(anomaliesDir, fmt.Sprintf("%03d-%s.html", i+1, a.Class))
-		err := reports.WriteFile(filepath.Join(dir, rel), func(w io.Writer) error { return checkers.Draw(w, a, h.Meta, h.Faults) })
+		err := reports.WriteFile(filepath.Join(dir, rel),
+			func(w io.Writer) error { return checkers.Draw(w, a, h.Meta, h.Faults) })
 		if err != nil {
 			return pages, fmt.Errorf("results: draw anomaly %d: %w", i+1, err)
 		}

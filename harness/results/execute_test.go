@@ -18,8 +18,9 @@ import (
 	"github.com/doublegrant/doublegrant/harness/testenv"
 )
 
-// gentle is a rate of operations a second a tenth of which any machine reaches, so that a load that has to be valid is. Its clients meet
-// often enough.
+// gentle is a rate in operations a second. Every machine reaches at least a tenth of it, so that a load that should be
+// valid is.
+// Its clients meet often enough.
 const gentle = 1000
 
 // until lets a plan that has to find something take as long as it needs.
@@ -49,14 +50,16 @@ func figure(out results.Outcome, checker, name string) float64 {
 	return -1
 }
 
-// watched executes p. For each violation it returns the time from the Return of the violation's last operation to the report.
+// watched executes p. For each violation it returns the time from the Return of the violation's last operation to the
+// report.
 func watched(t testing.TB, p plan.Plan) (results.Outcome, []time.Duration) {
 	t.Helper()
 	var delays []time.Duration
-	out, err := results.Execute(t.Context(), p, results.Options{Results: t.TempDir(), Found: func(a harness.Anomaly, at time.Duration) {
-		last := slices.MaxFunc(a.Ops, func(x, y harness.Op) int { return int(x.Return - y.Return) })
-		delays = append(delays, at-last.Return)
-	}})
+	out, err := results.Execute(t.Context(), p,
+		results.Options{Results: t.TempDir(), Found: func(a harness.Anomaly, at time.Duration) {
+			last := slices.MaxFunc(a.Ops, func(x, y harness.Op) int { return int(x.Return - y.Return) })
+			delays = append(delays, at-last.Return)
+		}})
 	require.NoError(t, err)
 	return out, delays
 }
@@ -90,7 +93,8 @@ func TestAFailingRunLeavesEveryFileBehind(t *testing.T) {
 
 // A single client makes the article's script repeat a number at the 79th call, on any machine.
 func TestTheFirstDuplicateIsFoundAtCall79(t *testing.T) {
-	out := execute(t, plan.Plan{Variant: "sequence/string-compare-hash", Regime: "fixed", Clients: 1, Duration: time.Second, Rate: -1})
+	out := execute(t, plan.Plan{Variant: "sequence/string-compare-hash", Regime: "fixed", Clients: 1,
+		Duration: time.Second, Rate: -1})
 	require.EqualValues(t, 79, figure(out, "sequence", "first duplicate at call"))
 	require.Equal(t, harness.Invalid, out.Report.Judged.Judgements[0].Verdict)
 	gates := out.Report.Judged.Judgements[len(out.Report.Judged.Judgements)-1]
@@ -111,7 +115,8 @@ func met(t *testing.T, plans ...plan.Plan) {
 func TestWhatIsDocumentedIsFound(t *testing.T) {
 	t.Parallel()
 	met(t,
-		plan.Plan{Variant: "lock/set-nx-px", Clients: 20, Keys: 5, TTL: 200 * time.Millisecond, Rate: gentle, Duration: 2 * time.Second},
+		plan.Plan{Variant: "lock/set-nx-px", Clients: 20, Keys: 5, TTL: 200 * time.Millisecond, Rate: gentle,
+			Duration: 2 * time.Second},
 		until(plan.Plan{Variant: "dedup/get-set"}),
 		plan.Plan{Variant: "sequence/numeric-compare-hash", Regime: "growing", Rate: gentle, Duration: time.Second},
 	)
@@ -121,12 +126,14 @@ func TestLongWhatIsDocumentedIsFound(t *testing.T) {
 	testenv.NeedLong(t)
 	met(t,
 		until(plan.Plan{Variant: "lock/set-nx-px-blind-del", Clients: 50, Keys: 5, TTL: 200 * time.Millisecond}),
-		plan.Plan{Variant: "lock/setnx-expire", Clients: 50, Keys: 5, Rate: -1},          // what it leaves behind shows in the end
+		// what it leaves behind shows in the end
+		plan.Plan{Variant: "lock/setnx-expire", Clients: 50, Keys: 5, Rate: -1},
 		plan.Plan{Variant: "dedup/get-set-lua", Rate: gentle, Duration: 3 * time.Second}, // windows have to end
 		plan.Plan{Variant: "sequence/incr", Rate: gentle, Duration: time.Second},
 		plan.Plan{Variant: "writes/sadd", Rate: gentle, Duration: time.Second},
 	)
-	for _, variant := range []string{"sequence/string-compare-hash", "sequence/numeric-compare-hash", "sequence/digits-compare"} {
+	for _, variant := range []string{"sequence/string-compare-hash", "sequence/numeric-compare-hash",
+		"sequence/digits-compare"} {
 		for _, regime := range []string{"fixed", "growing", "timestamp17"} {
 			met(t, plan.Plan{Variant: variant, Regime: regime, Rate: gentle, Duration: 2 * time.Second})
 		}
@@ -151,8 +158,8 @@ func TestLongASplitBrainGrantsTwiceAndLosesWritesOfTheCutSideOnly(t *testing.T) 
 	require.Len(t, out.Report.Failovers, 1)
 }
 
-// lostBeside lists the lost writes of the client groups on the larger side of a history's one partition. It leaves out writes
-// that began before the partition was in force: their answers may outrun the replication.
+// lostBeside lists the lost writes of the client groups on the larger side of a history's one partition. It leaves out
+// writes that began before the partition was in force: their answers may outrun the replication.
 func lostBeside(h harness.History, found []harness.Anomaly) (lost []harness.Op) {
 	cut := h.Faults[0]
 	for _, a := range found {
@@ -168,7 +175,8 @@ func lostBeside(h harness.History, found []harness.Anomaly) (lost []harness.Op) 
 func TestAKillIsAFailoverWithItsStages(t *testing.T) {
 	t.Parallel()
 	out := execute(t, plan.Plan{
-		Variant: "sequence/incr", Nemesis: []string{"kill-primary"}, FaultFor: 10 * time.Second, // Sentinels may need a second election
+		// Sentinels may need a second election
+		Variant: "sequence/incr", Nemesis: []string{"kill-primary"}, FaultFor: 10 * time.Second,
 		Clients: 20, Rate: gentle, Duration: time.Second,
 	})
 	require.True(t, out.Met, "expected %s", out.Expectation)
@@ -180,18 +188,21 @@ func TestAKillIsAFailoverWithItsStages(t *testing.T) {
 	require.Equal(t, out.Report.Failovers, again.Report.Failovers)
 }
 
-// TestWantOfACompilerIsTheEnvironments checks that a missing compiler is not a usage error: no other plan would do better.
+// TestWantOfACompilerIsTheEnvironments checks that a missing compiler is not a usage error: no other plan would do
+// better.
 func TestWantOfACompilerIsTheEnvironments(t *testing.T) {
 	t.Setenv("CC", "/nowhere/cc")
 	o := results.Options{Results: t.TempDir()}
-	_, err := results.Execute(t.Context(), plan.Plan{Variant: "sequence/incr", Nemesis: []string{"clock-step-forward"}}, o)
+	_, err := results.Execute(t.Context(), plan.Plan{Variant: "sequence/incr", Nemesis: []string{"clock-step-forward"}},
+		o)
 	require.ErrorIs(t, err, cluster.ErrNoCompiler)
 	require.NotErrorIs(t, err, plan.ErrUsage)
 	require.ErrorContains(t, err, `"/nowhere/cc" cannot be run: install it`)
 }
 
 func TestOpenPacingIsKept(t *testing.T) {
-	out := execute(t, plan.Plan{Variant: "sequence/incr", Clients: 20, Duration: time.Second, Rate: 1000, Pacing: plan.OpenPacing})
+	out := execute(t, plan.Plan{Variant: "sequence/incr", Clients: 20, Duration: time.Second, Rate: 1000,
+		Pacing: plan.OpenPacing})
 	require.Equal(t, harness.Valid, out.Report.Judged.Verdict, out.Report.Judged.Summary())
 	require.True(t, out.Report.History.Meta.Open)
 	require.Contains(t, out.Plan.Command(), "--pacing=open")
@@ -218,7 +229,8 @@ func smallDisk(t *testing.T, size string) string {
 
 func TestAFullDiskEndsTheRunAndLeavesAReport(t *testing.T) {
 	disk := smallDisk(t, "1250k")
-	out, err := results.Execute(t.Context(), plan.Plan{Variant: "sequence/incr", Clients: 20, Duration: time.Hour, Rate: -1}, results.Options{Results: disk})
+	out, err := results.Execute(t.Context(),
+		plan.Plan{Variant: "sequence/incr", Clients: 20, Duration: time.Hour, Rate: -1}, results.Options{Results: disk})
 	require.ErrorIs(t, err, history.ErrFull)
 	require.Equal(t, harness.Unknown, out.Report.Judged.Verdict)
 	require.Contains(t, out.Report.Judged.Summary(), "no space left on the disk")
@@ -232,9 +244,10 @@ func TestAFullDiskEndsTheRunAndLeavesAReport(t *testing.T) {
 // A violation that watchers found before the disk was full is in the record, and decides the verdict.
 func TestAViolationIsAViolationThoughTheDiskIsFull(t *testing.T) {
 	told := 0
-	out, err := results.Execute(t.Context(), plan.Plan{Variant: "sequence/get-set", Clients: 20, Duration: time.Hour, Rate: -1}, results.Options{
-		Results: smallDisk(t, "1250k"), Found: func(a harness.Anomaly, _ time.Duration) { told += a.Violations() },
-	})
+	out, err := results.Execute(t.Context(),
+		plan.Plan{Variant: "sequence/get-set", Clients: 20, Duration: time.Hour, Rate: -1}, results.Options{
+			Results: smallDisk(t, "1250k"), Found: func(a harness.Anomaly, _ time.Duration) { told += a.Violations() },
+		})
 	require.ErrorIs(t, err, history.ErrFull)
 	require.Equal(t, harness.Invalid, out.Report.Judged.Verdict)
 	found := 0
@@ -246,7 +259,8 @@ func TestAViolationIsAViolationThoughTheDiskIsFull(t *testing.T) {
 }
 
 func TestADiskThatIsFullFromTheStartSaysSo(t *testing.T) {
-	_, err := results.Execute(t.Context(), plan.Plan{Variant: "sequence/incr", Duration: time.Second}, results.Options{Results: smallDisk(t, "100k")})
+	_, err := results.Execute(t.Context(), plan.Plan{Variant: "sequence/incr", Duration: time.Second},
+		results.Options{Results: smallDisk(t, "100k")})
 	require.ErrorContains(t, err, "keep space for the end of the run")
 	require.ErrorIs(t, err, history.ErrFull)
 }

@@ -25,9 +25,9 @@ type Searched struct {
 	Expectation plan.SearchExpectation
 }
 
-// Explore goes through the interleavings of a search and writes a results folder: report, verdict, and for every counterexample a
-// file that Replay can run. It returns an error if the search cannot be made (plan.ErrUsage), or if the harness or its
-// environment failed. If all that failed is to write the folder, what was found is in the Exploration, whose Dir is empty.
+// Explore makes a search and writes a results folder with report, verdict, and a file for every counterexample that
+// Replay can run. It returns an error if the search is impossible (plan.ErrUsage), or if the harness or its environment
+// failed. If only writing the folder failed, Exploration has the result and an empty Dir.
 func Explore(ctx context.Context, s plan.Search, o Options) (out Searched, err error) {
 	if s.Client, err = described(ctx, s.Client, o); err != nil {
 		return out, err
@@ -61,9 +61,10 @@ func Explore(ctx context.Context, s plan.Search, o Options) (out Searched, err e
 	}
 	out.Exploration = reports.Exploration{
 		Name: v.ID, Variant: v.ID, Labels: s.Labels(v, spec), Doc: v.Doc, Source: v.Source,
-		Versions: reports.Versions(server), Result: res, Started: began, Expected: out.Expectation.String(), Met: out.Expectation.Met(res),
+		Versions: reports.Versions(server), Result: res, Started: began, Expected: out.Expectation.String(),
+		Met: out.Expectation.Met(res),
 	}
-	if s.Own() { // nothing is documented of it
+	if s.Own() { // a user's algorithm has no documentation
 		out.Exploration.Expected = ""
 	}
 	return out, out.keep(v, o)
@@ -77,7 +78,8 @@ func (out *Searched) keep(v workloads.Variant, o Options) (err error) {
 	}
 	defer func() {
 		if err != nil {
-			err = errors.Join(fmt.Errorf("results cannot be kept in %s: %w", rootOf(o.Results), err), os.RemoveAll(e.Dir))
+			err = errors.Join(fmt.Errorf("results cannot be kept in %s: %w", rootOf(o.Results), err),
+				os.RemoveAll(e.Dir))
 		}
 	}()
 	again := s
@@ -102,9 +104,11 @@ func (out *Searched) keep(v workloads.Variant, o Options) (err error) {
 	return nil
 }
 
-// search makes a search, which may go on from a file, be shared out, and be kept in a file.
-func search(ctx context.Context, s *plan.Search, v workloads.Variant, spec explore.Spec, server string, o Options) (res interleave.Result, err error) {
-	if spec.Random != nil && spec.Random.Seed == 0 && (o.Save != "" || o.Pieces != nil) { // whoever goes on draws the same schedules
+// search makes a search. It may resume one from a file, have its pieces done elsewhere, and save it to a file.
+func search(ctx context.Context, s *plan.Search, v workloads.Variant, spec explore.Spec, server string,
+	o Options) (res interleave.Result, err error) {
+	// A resumed search draws the same schedules.
+	if spec.Random != nil && spec.Random.Seed == 0 && (o.Save != "" || o.Pieces != nil) {
 		s.Seed = explore.DrawSeed()
 		spec.Random.Seed = s.Seed
 	}
@@ -127,7 +131,7 @@ func search(ctx context.Context, s *plan.Search, v workloads.Variant, spec explo
 	return explore.Search(ctx, spec)
 }
 
-// asUsage marks errors that the caller can mend.
+// asUsage marks errors that the caller can fix.
 func asUsage(err error) error {
 	var bad *workloads.ScriptError
 	if errors.Is(err, explore.ErrSpec) || errors.As(err, &bad) {
@@ -136,7 +140,7 @@ func asUsage(err error) error {
 	return err
 }
 
-// ReportSearch writes the reports of a search again from the verdict.json in its results folder.
+// ReportSearch rewrites the reports of a search from the verdict.json in its results folder.
 func ReportSearch(dir string) (reports.Exploration, error) {
 	file, err := os.Open(filepath.Join(dir, reports.VerdictFile))
 	if err != nil {

@@ -32,7 +32,8 @@ func TestImpossibleSearchesAreRefused(t *testing.T) {
 }
 
 // race is a search that finds something within milliseconds.
-var race = plan.Search{Variant: "dedup/get-set", Bounds: interleave.Bounds{Clients: 2, Crashes: -1, Expiries: -1, LostAnswers: -1}}
+var race = plan.Search{Variant: "dedup/get-set",
+	Bounds: interleave.Bounds{Clients: 2, Crashes: -1, Expiries: -1, LostAnswers: -1}}
 
 // scheduleFile makes a search and returns the path of its counterexample.
 func scheduleFile(t *testing.T) string {

@@ -26,8 +26,8 @@ func resultsDir(root string, p plan.Plan) (string, error) {
 
 func rootOf(root string) string { return cmp.Or(root, "results") }
 
-// Root makes the folder for all results unless it is there, and returns its path: root, or by default "results". The error wraps
-// plan.ErrUsage if results cannot be kept there.
+// Root creates the folder for all results if it does not exist, and returns its path: root, or by default "results".
+// The error wraps plan.ErrUsage if results cannot be kept there.
 func Root(root string) (string, error) {
 	root = rootOf(root)
 	if err := os.MkdirAll(root, 0o755); err != nil {
@@ -36,7 +36,8 @@ func Root(root string) (string, error) {
 	return root, nil
 }
 
-// checkRoot refuses a folder for all results that is a file or lies below one, and makes nothing. The error wraps plan.ErrUsage.
+// checkRoot refuses a folder for all results that is a file or below one, and creates nothing. The error wraps
+// plan.ErrUsage.
 func checkRoot(root string) error {
 	root = rootOf(root)
 	info, err := os.Stat(root)
@@ -50,14 +51,15 @@ func checkRoot(root string) error {
 }
 
 func noRoot(root string, err error) error {
-	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) || errors.Is(err, syscall.EIO) { // another folder is not what is wanted
+	// the user needs space, not another folder
+	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) || errors.Is(err, syscall.EIO) {
 		return fmt.Errorf("results cannot be kept in %s: %w", root, err)
 	}
 	return plan.Usagef("results cannot be kept in %s: %w: give another folder with --results", root, err)
 }
 
-// NewFolder makes a new folder in root (default "results"), named after the time and name. A number follows if there is one of that
-// name. The error wraps plan.ErrUsage.
+// NewFolder makes a new folder in root (default "results"), named after the time and name. If that exists, it appends a
+// number. The error wraps plan.ErrUsage.
 func NewFolder(root, name string) (dir string, err error) {
 	if root, err = Root(root); err != nil {
 		return "", err
@@ -76,10 +78,11 @@ func NewFolder(root, name string) (dir string, err error) {
 	}
 }
 
-// Relink makes the link Latest, beside dir, lead to dir.
+// Relink points the link Latest, beside dir, to dir.
 func Relink(dir string) error {
 	link := filepath.Join(filepath.Dir(dir), Latest)
-	fresh := filepath.Join(filepath.Dir(dir), "."+Latest+"-"+filepath.Base(dir)) // several runs may end at the same time
+	// several runs may end at the same time
+	fresh := filepath.Join(filepath.Dir(dir), "."+Latest+"-"+filepath.Base(dir))
 	if err := os.Symlink(filepath.Base(dir), fresh); err != nil {
 		return err
 	}

@@ -20,16 +20,18 @@ import (
 	"github.com/doublegrant/doublegrant/workloads"
 )
 
-// This file spreads the clients of a run over generators, and is what one of these does.
+// This file spreads the clients of a run over generators. It has the run's side and the generator's side.
 
-// loadTask is what a generator is given. It is never written down: the deployment may have a password.
+// loadTask is the task of a generator. It is never stored, since the deployment may include a password.
 type loadTask struct {
 	Plan       string              `json:"plan"`
 	Deployment attached.Deployment `json:"deployment"`
-	GroupIPs   []string            `json:"groupIPs"` // source addresses of the client groups; empty: the kernel's choice
-	LookIPs    []string            `json:"lookIPs"`
+	// source addresses of the client groups; empty: the kernel's choice
+	GroupIPs []string `json:"groupIPs"`
+	LookIPs  []string `json:"lookIPs"`
 
-	// Key is there in every primary, with the value Nonce: a generator on another machine may reach another Redis at the same address.
+	// Key has the value Nonce in every primary. A generator on another machine may reach a different Redis at the same
+	// address, and this shows it.
 	Key   string `json:"key"`
 	Nonce string `json:"nonce"`
 }
@@ -40,22 +42,23 @@ type deployed interface {
 	Deployment() attached.Deployment
 }
 
-// exposed is one whose nodes listen on loopback, or where only this machine reaches them.
+// exposed is a System that can make its nodes reachable from other machines.
 type exposed interface {
 	Expose(host string) (attached.Deployment, error)
 }
 
-// addressed is one whose client groups have addresses of their own.
+// addressed is a System whose client groups have their own source addresses.
 type addressed interface {
 	GroupIP(group int) string
 	LookIP(group int) string
 }
 
-// Way leads from a run to its generators.
+// Way connects a run with its generators.
 type Way struct {
 	Post   generators.Post
-	Joined func(name string, number int)   // called for each generator that joins; may be nil
-	Expose string                          // address of this machine at which generators reach our nodes; empty: they are on this machine
+	Joined func(name string, number int) // called for each generator that joins; may be nil
+	// address of this machine at which generators reach the nodes; empty: they are on this machine
+	Expose string
 	Lost   <-chan generators.Gone          // see generators.Options; may be nil
 	Close  func(ctx context.Context) error // called once the generators know that the run is over
 }
@@ -72,8 +75,8 @@ type team struct {
 	done func(context.Context) error
 }
 
-// gather waits for the plan's generators.
-func gather(ctx context.Context, r plan.Resolved, o Options) (*team, error) {
+// gatherTeam waits for the plan's generators.
+func gatherTeam(ctx context.Context, r plan.Resolved, o Options) (*team, error) {
 	if o.Generators == nil {
 		return nil, plan.Usagef("a plan with %d generators needs a way to them: use doublegrant run", r.Generators)
 	}
@@ -102,14 +105,14 @@ func gather(ctx context.Context, r plan.Resolved, o Options) (*team, error) {
 	return t, nil
 }
 
-// on says which system the generators load. A nil team needs none.
-func (t *team) on(s harness.System) {
+// setSystem sets the system that the generators load. It does nothing with a nil team.
+func (t *team) setSystem(s harness.System) {
 	if t != nil {
 		t.system = s
 	}
 }
 
-// task returns what each generator is given, once the system runs. It is called once.
+// task returns the task for all generators, once the system runs. It is called once.
 func (t *team) task(ctx context.Context) ([]byte, error) {
 	if err := t.markPrimaries(ctx); err != nil {
 		return nil, err
@@ -135,12 +138,12 @@ func (t *team) task(ctx context.Context) ([]byte, error) {
 	return json.Marshal(task)
 }
 
-// markLasts is how long a generator may take to find the mark.
+// markLasts bounds how long generators may take to find the mark.
 const markLasts = 5 * time.Minute
 
 func (t *team) key() string { return t.prefix + "doublegrant:generators" }
 
-// markPrimaries leaves the mark by which generators know that they reach the right ones.
+// markPrimaries writes the mark by which generators recognise the run's primaries.
 func (t *team) markPrimaries(ctx context.Context) error {
 	c, ok := t.system.(workloads.QuorumConnector)
 	if !ok {
@@ -163,25 +166,26 @@ func (t loadTask) findMark(ctx context.Context, c *attached.Clients) error {
 		for _, r := range all {
 			switch nonce, err := r.Get(ctx, t.Key).Result(); {
 			case err != nil && !errors.Is(err, redis.Nil):
-				return fmt.Errorf("this machine does not reach the run's Redis: %w: %s", err, exposeIt)
+				return fmt.Errorf("this machine does not reach the run's Redis: %w: %s", err, exposeHint)
 			case nonce != t.Nonce:
-				return fmt.Errorf("another Redis answers on this machine at the address of the run's: %s", exposeIt)
+				return fmt.Errorf("another Redis answers on this machine at the address of the run's: %s", exposeHint)
 			}
 		}
 	}
 	return nil
 }
 
-const exposeIt = "for generators on other machines give run --listen or --expose an address of its machine"
+const exposeHint = "for generators on other machines give run --listen or --expose an address of its machine"
 
 func (t *team) leave(ctx context.Context) error {
 	t.Close()
 	return t.done(ctx)
 }
 
-// BuildShare is the Build of a generators.Generator. Without allowClients it refuses plans that start a program of their own, which is code from
-// elsewhere.
-func (o Options) BuildShare(ctx context.Context, a generators.Assignment, allowClients bool) (s generators.Setup, err error) {
+// BuildShare is the Build of a generators.Generator. Without allowClients it refuses plans that start an adapter, since
+// that runs code from elsewhere.
+func (o Options) BuildShare(ctx context.Context, a generators.Assignment, allowClients bool) (s generators.Setup,
+	err error) {
 	var task loadTask
 	d := json.NewDecoder(bytes.NewReader(a.Task))
 	d.DisallowUnknownFields()
@@ -193,7 +197,8 @@ func (o Options) BuildShare(ctx context.Context, a generators.Assignment, allowC
 		return s, err
 	}
 	if p.Client != nil && !allowClients {
-		return s, fmt.Errorf("the plan starts the program %s, which is code from elsewhere: --allow-clients runs it", p.Client)
+		return s, fmt.Errorf("the plan starts the program %s, which is code from elsewhere: --allow-clients runs it",
+			p.Client)
 	}
 	r, err := p.Resolve()
 	if err != nil {
@@ -202,9 +207,10 @@ func (o Options) BuildShare(ctx context.Context, a generators.Assignment, allowC
 	if err := errors.Join(r.Missing(), cluster.Options{Clients: a.Share.End - a.Share.First}.TooLow()); err != nil {
 		return s, err
 	}
-	clients, err := r.Attach(task.Deployment, a.Share.End-a.Share.First, nthOf(task.GroupIPs), nthOf(task.LookIPs), func(kind string, group int, node string) {
-		a.Events(harness.Event{At: a.Clock.Now(), Node: node, Kind: kind, Detail: cluster.GroupName(group)})
-	}, a.Fail)
+	clients, err := r.Attach(task.Deployment, a.Share.End-a.Share.First, nthOf(task.GroupIPs), nthOf(task.LookIPs),
+		func(kind string, group int, node string) {
+			a.Events(harness.Event{At: a.Clock.Now(), Node: node, Kind: kind, Detail: cluster.GroupName(group)})
+		}, a.Fail)
 	if err != nil {
 		return s, err
 	}
@@ -221,7 +227,7 @@ func (o Options) BuildShare(ctx context.Context, a generators.Assignment, allowC
 	return s, nil
 }
 
-// reachAll returns an error unless every node that the deployment names answers.
+// reachAll returns an error unless every node of the deployment answers.
 func reachAll(ctx context.Context, c *attached.Clients, d attached.Deployment) error {
 	for _, n := range slices.Concat(d.Nodes, d.Sentinels) {
 		if err := c.Probe(ctx, cluster.GroupName(0), n.Name); err != nil {
@@ -231,7 +237,7 @@ func reachAll(ctx context.Context, c *attached.Clients, d attached.Deployment) e
 	return nil
 }
 
-// nthOf returns a function that returns the n-th of all, or an empty string.
+// nthOf returns a function that returns the n-th of all; "" if there are fewer.
 func nthOf(all []string) func(int) string {
 	return func(n int) string {
 		if n < len(all) {

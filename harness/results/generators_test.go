@@ -26,20 +26,22 @@ func spread(t *testing.T, p plan.Plan, clocks ...func() harness.Clock) results.O
 	p.Generators = len(clocks)
 	var serving sync.WaitGroup
 	defer serving.Wait()
-	out, err := results.Execute(t.Context(), p, results.Options{Results: t.TempDir(), Generators: func(ctx context.Context, n int) (results.Way, error) {
-		post := generators.NewMemory()
-		for i, clock := range clocks {
-			w := generators.Generator{Name: fmt.Sprint(i), Clock: clock, Build: func(ctx context.Context, a generators.Assignment) (generators.Setup, error) {
-				return results.Options{}.BuildShare(ctx, a, false)
-			}}
-			serving.Go(func() {
-				if err := w.Serve(context.WithoutCancel(ctx), post); err != nil {
-					t.Errorf("generator %d: %v", i, err)
-				}
-			})
-		}
-		return results.Way{Post: post, Close: func(context.Context) error { return nil }}, nil
-	}})
+	out, err := results.Execute(t.Context(), p,
+		results.Options{Results: t.TempDir(), Generators: func(ctx context.Context, n int) (results.Way, error) {
+			post := generators.NewMemory()
+			for i, clock := range clocks {
+				w := generators.Generator{Name: fmt.Sprint(i), Clock: clock,
+					Build: func(ctx context.Context, a generators.Assignment) (generators.Setup, error) {
+						return results.Options{}.BuildShare(ctx, a, false)
+					}}
+				serving.Go(func() {
+					if err := w.Serve(context.WithoutCancel(ctx), post); err != nil {
+						t.Errorf("generator %d: %v", i, err)
+					}
+				})
+			}
+			return results.Way{Post: post, Close: func(context.Context) error { return nil }}, nil
+		}})
 	require.NoError(t, err)
 	t.Logf("%s: %s", out.Plan.Command(), out.Report.Judged.Summary())
 	return out
@@ -68,8 +70,10 @@ func TestLongGeneratorsWithClocksApart(t *testing.T) {
 	}
 	for range trials {
 		for variant, want := range map[string]harness.Verdict{
-			"lock/set-nx-px-blind-del": harness.Invalid, "dedup/set-nx-ex": harness.Valid, "dedup/get-set": harness.Invalid,
-			"sequence/numeric-compare-hash": harness.Valid, "sequence/get-set": harness.Invalid, "writes/sadd": harness.Valid,
+			"lock/set-nx-px-blind-del": harness.Invalid, "dedup/set-nx-ex": harness.Valid,
+			"dedup/get-set":                 harness.Invalid,
+			"sequence/numeric-compare-hash": harness.Valid, "sequence/get-set": harness.Invalid,
+			"writes/sadd": harness.Valid,
 		} {
 			requireApart(t, variant, want)
 		}
@@ -96,7 +100,8 @@ func requireApart(t *testing.T, variant string, want harness.Verdict) {
 
 func TestLongAPartitionStrikesEveryGenerator(t *testing.T) {
 	testenv.NeedLong(t)
-	out := spread(t, plan.Plan{Variant: "lock/set-nx-px", With: []string{"writes/sadd"}, Clients: 30, Rate: 2000, Nemesis: []string{"partition-primary"}}, clocksApart()[:2]...)
+	out := spread(t, plan.Plan{Variant: "lock/set-nx-px", With: []string{"writes/sadd"}, Clients: 30, Rate: 2000,
+		Nemesis: []string{"partition-primary"}}, clocksApart()[:2]...)
 	require.Equal(t, harness.Invalid, out.Report.Judged.Verdict, out.Report.Judged.Summary())
 	require.True(t, out.Met, out.Report.Judged.Summary())
 	for op, err := range out.Report.History.Ops {
@@ -117,8 +122,9 @@ func TestPlansThatGeneratorsCannotHave(t *testing.T) {
 		"3 generators for 2 clients: ask for as many": {Variant: "lock/set-nx-px", Generators: 3, Clients: 2},
 		"a resource lives inside one process":         {Variant: "lock/set-nx-px", Generators: 2, Resource: true},
 		"the rounds of writes/rounds are":             {Variant: "writes/rounds", Generators: 2},
-		"one of the faults strikes clients":           {Variant: "lock/set-nx-px", Generators: 2, Nemesis: []string{"freeze-clients"}},
-		"needs a way to them":                         {Variant: "lock/set-nx-px", Generators: 2},
+		"one of the faults strikes clients": {Variant: "lock/set-nx-px", Generators: 2,
+			Nemesis: []string{"freeze-clients"}},
+		"needs a way to them": {Variant: "lock/set-nx-px", Generators: 2},
 	} {
 		_, err := results.Execute(t.Context(), p, results.Options{Results: t.TempDir()})
 		require.ErrorIs(t, err, plan.ErrUsage, want)
@@ -132,18 +138,22 @@ func TestAGeneratorKnowsTheRunsRedis(t *testing.T) {
 	r, err := c.Connect(0)
 	require.NoError(t, err)
 	build := func(change func(task map[string]any)) error {
-		task := map[string]any{"plan": "variant: lock/set-nx-px\ngenerators: 2\n", "deployment": c.Deployment(), "key": "mark", "nonce": "right"}
+		task := map[string]any{"plan": "variant: lock/set-nx-px\ngenerators: 2\n", "deployment": c.Deployment(),
+			"key": "mark", "nonce": "right"}
 		change(task)
 		text, err := json.Marshal(task)
 		require.NoError(t, err)
-		s, err := results.Options{}.BuildShare(t.Context(), generators.Assignment{Task: text, Number: 1, Share: harness.Share{End: 2}, Clock: harness.NewClock()}, false)
+		s, err := results.Options{}.BuildShare(t.Context(),
+			generators.Assignment{Task: text, Number: 1, Share: harness.Share{End: 2}, Clock: harness.NewClock()},
+			false)
 		if err == nil {
 			require.NoError(t, s.Close())
 		}
 		return err
 	}
 	same := func(map[string]any) {}
-	require.ErrorContains(t, build(same), "another Redis answers on this machine at the address of the run's: for generators on other machines")
+	require.ErrorContains(t, build(same),
+		"another Redis answers on this machine at the address of the run's: for generators on other machines")
 	require.NoError(t, r.Set(t.Context(), "mark", "wrong", 0).Err())
 	require.ErrorContains(t, build(same), "another Redis answers")
 	require.NoError(t, r.Set(t.Context(), "mark", "right", 0).Err())

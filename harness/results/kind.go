@@ -13,7 +13,7 @@ import (
 // Kind says what a results folder holds.
 type Kind uint8
 
-// The kinds of results folders whose reports can be written again. The zero value is none of them.
+// Kinds of results folders whose reports can be rewritten. The zero value is any other folder.
 const (
 	Other    Kind = iota
 	OfRun         // of a run: ReportRun
@@ -23,7 +23,7 @@ const (
 // SuiteRecord is the name of a suite's record. Package suite writes it.
 const SuiteRecord = "suite.jsonl"
 
-// KindOf returns the kind of a results folder, or an error that says what the folder is instead. The error wraps plan.ErrUsage.
+// KindOf returns the kind of a results folder, or an error that describes the folder. The error wraps plan.ErrUsage.
 func KindOf(dir string) (Kind, error) {
 	has := func(name string) bool {
 		_, err := os.Stat(filepath.Join(dir, name))
@@ -35,9 +35,11 @@ func KindOf(dir string) (Kind, error) {
 	case kindInVerdict(dir) == reports.ExplorationKind:
 		return OfSearch, nil
 	case has(reports.VerdictFile):
-		return Other, plan.Usagef("%s has a %s of a run, and no %s: a report needs the whole results folder of the run", dir, reports.VerdictFile, plan.File)
+		return Other, plan.Usagef("%s has a %s of a run, and no %s: a report needs the whole results folder of the run",
+			dir, reports.VerdictFile, plan.File)
 	case has(reports.ReproductionFile):
-		return Other, plan.Usagef("%s is the results folder of reproduce: its report.html is there, and reproduce writes it anew; the folders in it are of runs", dir)
+		return Other, plan.Usagef("%s is the results folder of reproduce: its report.html is there, and reproduce "+
+			"writes it anew; the folders in it are of runs", dir)
 	}
 	if newest := newestIn(dir); newest != "" {
 		what := "a folder of results folders"
@@ -50,19 +52,21 @@ func KindOf(dir string) (Kind, error) {
 	return Other, err
 }
 
-// ofRun returns an error that says what dir is if it is not the results folder of a run. It wraps plan.ErrUsage.
+// ofRun returns an error that describes dir, unless it is the results folder of a run. It wraps plan.ErrUsage.
 func ofRun(dir string) error {
 	if _, err := os.Stat(filepath.Join(dir, SuiteRecord)); err == nil {
-		return plan.Usagef("%s is the results folder of a suite: name the folder of one of its runs; report takes the whole", dir)
+		return plan.Usagef("%s is the results folder of a suite: name the folder of one of its runs; report takes "+
+			"the whole", dir)
 	}
 	kind, err := KindOf(dir)
 	if kind == OfSearch {
-		return plan.Usagef("%s is the results folder of a search, which records no history: report writes its pages again", dir)
+		return plan.Usagef("%s is the results folder of a search, which records no history: report writes its pages "+
+			"again", dir)
 	}
 	return err
 }
 
-// kindInVerdict returns the kind that the folder's verdict.json names; "" if there is none.
+// kindInVerdict returns the kind in the folder's verdict.json; "" if there is none.
 func kindInVerdict(dir string) string {
 	text, err := os.ReadFile(filepath.Join(dir, reports.VerdictFile))
 	if err != nil {

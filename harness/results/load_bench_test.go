@@ -30,8 +30,8 @@ const (
 	loadWarm   = 500 * time.Millisecond // the part of it in which connections are opened
 )
 
-// loadClients lists the numbers of clients to compare. Rounds of 10,000 would run out of ports: redis-benchmark connects from one
-// address, and its ports are not free again for a minute.
+// loadClients lists the numbers of clients to compare. Rounds of 10,000 would run out of ports: redis-benchmark
+// connects from one address, and its ports are not free again for a minute.
 var loadClients = []int{50, 1000, 4000}
 
 // rate measures one way at one number of clients, in commands a second.
@@ -61,7 +61,8 @@ func BenchmarkLinks(b *testing.B) {
 // compareRates prints a row for each number of clients: the median of each way, and its ratio to the first way.
 func compareRates(b *testing.B, names []string, ways ...rate) {
 	for b.Loop() {
-		fmt.Printf("| clients | %s | of %s |\n|---:%s|---:|\n", strings.Join(names, " | "), names[0], strings.Repeat("|---:", len(names)))
+		fmt.Printf("| clients | %s | of %s |\n|---:%s|---:|\n", strings.Join(names, " | "), names[0],
+			strings.Repeat("|---:", len(names)))
 		for _, clients := range loadClients {
 			rates := make([][]float64, len(ways))
 			for range loadRounds {
@@ -150,8 +151,10 @@ func (s *direct) harness(b *testing.B, clients int) float64 {
 	s.clients, s.groups = clients, map[int]*redis.Client{}
 	var warm, last harness.Progress
 	res, err := harness.Run(b.Context(), harness.Spec{
-		System: s, Workload: v.Workload(s, workloads.Options{Regime: workloads.Fixed}), Watchers: []harness.Checker{checkers.Sequence()},
-		Checkers: []harness.Checker{checkers.Gates()}, Store: unread{store}, Clients: clients, Duration: lastFor(clients), Seed: 1,
+		System: s, Workload: v.Workload(s, workloads.Options{Regime: workloads.Fixed}),
+		Watchers: []harness.Checker{checkers.Sequence()},
+		Checkers: []harness.Checker{checkers.Gates()}, Store: unread{store}, Clients: clients,
+		Duration: lastFor(clients), Seed: 1,
 		OnAnomaly: func(a harness.Anomaly, _ time.Duration) { b.Error(a) },
 		Progress: func(p harness.Progress) {
 			if last = p; warm.Elapsed < warmFor(clients) {

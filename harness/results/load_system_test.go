@@ -39,7 +39,8 @@ var (
 	_ workloads.Connector = (*direct)(nil)
 )
 
-// loadGroups is the number of client groups. Each has an address of its own, since one address does not have enough ports.
+// loadGroups is the number of client groups. Each has an address of its own, since one address does not have enough
+// ports.
 const loadGroups = 5
 
 func groupIP(group int) string { return fmt.Sprintf("127.6.1.%d", 1+group) }

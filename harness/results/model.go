@@ -9,11 +9,12 @@ import (
 	"github.com/doublegrant/doublegrant/harness"
 )
 
-// Model names the promises by which a foreign history is judged.
+// Model names the contract that an external history is judged by.
 type Model string
 
-// The models. Each has the gates of a run. Deadlock freedom, what a message filter leaves behind, and what is stored for a
-// sequence are not judged: the harness checks these at the end of its own runs, when it knows that no client can still act.
+// Models. Each has the gates of a run. Deadlock freedom, leftovers of a message filter and the stored value of a
+// sequence are not judged. The harness checks them at the end of its own runs, when it knows that no client can still
+// act.
 const (
 	LockModel     Model = "lock"     // mutual exclusion, and the order of fencing tokens if there are any
 	DedupModel    Model = "dedup"    // one delivery in each window
@@ -21,10 +22,10 @@ const (
 	WritesModel   Model = "writes"   // the last read, by client -1, has every acknowledged write
 )
 
-// Models lists all of them.
+// Models lists all models.
 func Models() []Model { return []Model{LockModel, DedupModel, SequenceModel, WritesModel} }
 
-// ModelNames returns all of them in one string, such as "lock, dedup".
+// ModelNames returns the names of all models in one string, such as "lock, dedup".
 func ModelNames() string {
 	var all []string
 	for _, m := range Models() {
@@ -33,14 +34,15 @@ func ModelNames() string {
 	return strings.Join(all, ", ")
 }
 
-// kinds returns three lists of kinds of operation. Of the kinds in needed a history has to hold operations that are ok; the kinds
-// in judged are judged as well; those in beside are allowed and not judged.
+// kinds returns three lists of kinds of operation. A history needs at least one that is ok of each kind in needed.
+// Kinds in judged are judged as well. Those in beside are allowed and not judged.
 func (m Model) kinds() (needed, judged, beside []harness.Kind) {
 	switch m {
 	case LockModel:
 		return []harness.Kind{harness.Acquire}, []harness.Kind{harness.Extend, harness.Release}, nil
 	case DedupModel:
-		return []harness.Kind{harness.Claim}, []harness.Kind{harness.Confirm}, []harness.Kind{harness.Deliver, harness.Inspect}
+		return []harness.Kind{harness.Claim}, []harness.Kind{harness.Confirm},
+			[]harness.Kind{harness.Deliver, harness.Inspect}
 	case SequenceModel:
 		return []harness.Kind{harness.Next}, nil, []harness.Kind{harness.Inspect}
 	default:
@@ -48,22 +50,23 @@ func (m Model) kinds() (needed, judged, beside []harness.Kind) {
 	}
 }
 
-// checkers returns the model's checkers that apply to what was seen.
+// checkers returns the model's checkers that apply to the history.
 func (w *historyKinds) checkers() []harness.Checker {
 	needed, judged, _ := w.model.kinds()
 	return checkers.ForHistory(checkers.Seen{
-		Kinds: slices.Concat(needed, judged), Tokens: w.fenced, Confirms: w.confirmed, HarnessConfirms: w.confirmedByHarness,
+		Kinds: slices.Concat(needed, judged), Tokens: w.fenced, Confirms: w.confirmed,
+		HarnessConfirms: w.confirmedByHarness,
 	})
 }
 
-// historyKinds collects what a foreign history holds while it is read.
+// historyKinds records which kinds an external history has while it is read.
 type historyKinds struct {
 	model  Model
-	known  []harness.Kind       // the kinds that the model knows
-	beside map[harness.Kind]int // number of operations that are not judged
+	known  []harness.Kind       // kinds of the model
+	beside map[harness.Kind]int // number of operations that are not judged, by kind
 	fenced bool                 // a grant came with a fencing token
 
-	confirmed, confirmedByHarness bool // there are confirms of any outcome; some of them are by client -1
+	confirmed, confirmedByHarness bool // whether there are confirms of any outcome, and whether some are by client -1
 }
 
 func newWitness(m Model) *historyKinds {
@@ -75,10 +78,11 @@ func newWitness(m Model) *historyKinds {
 	return w
 }
 
-// op notes x. It refuses a kind that the model does not know, since a verdict that ignored it would claim too much.
+// op records x. It refuses a kind that the model does not have, since a verdict that ignored it would claim too much.
 func (w *historyKinds) op(x harness.Op) error {
 	if !slices.Contains(w.known, x.Kind) {
-		return fmt.Errorf("%q is not a kind of the model %s, which knows %s: name another model, or leave such lines out",
+		return fmt.Errorf("%q is not a kind of the model %s, which knows %s: name another model, or leave such lines "+
+			"out",
 			x.Kind, w.model, joinKinds(w.known))
 	}
 	if x.Kind == harness.Acquire && x.Outcome == harness.OK && x.Result != "" {
@@ -96,18 +100,21 @@ func (w *historyKinds) op(x harness.Op) error {
 	return nil
 }
 
-// checkMeta refuses a history that promises kinds of other models only.
+// checkMeta refuses a history whose meta promises only kinds of other models.
 func (w *historyKinds) checkMeta(m harness.Meta) error {
-	if len(m.Kinds) == 0 || slices.ContainsFunc(m.Kinds, func(k harness.Kind) bool { return slices.Contains(w.known, k) }) {
+	if len(m.Kinds) == 0 || slices.ContainsFunc(m.Kinds,
+		func(k harness.Kind) bool { return slices.Contains(w.known, k) }) {
 		return nil
 	}
-	return fmt.Errorf("meta promises %s, none of which is a kind of the model %s, which knows %s: name another model, or leave kinds out of meta",
+	return fmt.Errorf("meta promises %s, none of which is a kind of the model %s, which knows %s: name another "+
+		"model, or leave kinds out of meta",
 		joinKinds(m.Kinds), w.model, joinKinds(w.known))
 }
 
-// meta returns m with the kinds that the model needs, and without those that it does not know.
+// meta returns m with the kinds that the model needs, and without those that it does not have.
 func (w *historyKinds) meta(m harness.Meta) harness.Meta {
-	m.Kinds = slices.DeleteFunc(slices.Clone(m.Kinds), func(k harness.Kind) bool { return !slices.Contains(w.known, k) })
+	m.Kinds = slices.DeleteFunc(slices.Clone(m.Kinds),
+		func(k harness.Kind) bool { return !slices.Contains(w.known, k) })
 	needed, _, _ := w.model.kinds()
 	for _, k := range needed {
 		if !slices.Contains(m.Kinds, k) {
@@ -117,11 +124,12 @@ func (w *historyKinds) meta(m harness.Meta) harness.Meta {
 	return m
 }
 
-// unjudgedNotes lists the kinds of operation that were not judged, with their number.
+// unjudgedNotes lists the kinds of operation that were not judged, with their counts.
 func (w *historyKinds) unjudgedNotes() (notes []string) {
 	for _, k := range w.known {
 		if n := w.beside[k]; n > 0 {
-			notes = append(notes, fmt.Sprintf("%d operations of the kind %s are there, which the model %s does not judge", n, k, w.model))
+			notes = append(notes, fmt.Sprintf("%d operations of the kind %s are there, which the model %s does not "+
+				"judge", n, k, w.model))
 		}
 	}
 	return notes

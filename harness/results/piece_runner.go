@@ -9,14 +9,14 @@ import (
 	"github.com/doublegrant/doublegrant/workloads"
 )
 
-// PieceRunner does pieces of one search, one after the other, in this process.
+// PieceRunner runs pieces of one search, one after the other, in this process.
 type PieceRunner struct {
 	*explore.PieceRunner
 	v workloads.Variant
 }
 
-// StartPieceRunner starts a Redis for the pieces of a search. The caller calls Stop. The error wraps plan.ErrUsage if the search cannot
-// be made.
+// StartPieceRunner starts a Redis for the pieces of a search. The caller calls Stop. The error wraps plan.ErrUsage if
+// the search is impossible.
 func StartPieceRunner(ctx context.Context, s plan.Search, redis string) (*PieceRunner, error) {
 	v, spec, err := s.Resolve(redis)
 	if err != nil {
@@ -34,7 +34,7 @@ func StartPieceRunner(ctx context.Context, s plan.Search, redis string) (*PieceR
 	return &PieceRunner{r, v}, nil
 }
 
-// Stop stops the Redis, and the program that was searched if it is one outside.
+// Stop stops the Redis and the adapter, if there is one.
 func (w *PieceRunner) Stop() error {
 	err := w.PieceRunner.Stop()
 	w.v.Close()

@@ -38,8 +38,7 @@ func Recheck(ctx context.Context, dir string) (Outcome, error) {
 	return out, out.addVerdict(h, harness.Judge(ctx, h, r.Checkers()))
 }
 
-// ReportRun judges the stored run in a results folder again and writes its reports. A run that was killed has none
-// before that.
+// ReportRun judges the stored run in a results folder again and writes its reports. A killed run has none before that.
 func ReportRun(ctx context.Context, dir string) (Outcome, error) {
 	out, err := Recheck(ctx, dir)
 	if err != nil {
@@ -59,9 +58,9 @@ func Stored(dir string) (harness.History, error) {
 	return history.Open(filepath.Join(dir, historyDir))
 }
 
-// CheckText judges a history in the text form of package history. It reads the history from r; errors call it name. The error
-// wraps plan.ErrUsage if the model is unknown or a line is impossible. The operations of the report's history cannot be read
-// again.
+// CheckText judges a history in the text form of package history. It reads the history from r; errors call it name. The
+// error wraps plan.ErrUsage if the model is unknown or a line is impossible. The operations of the report's history
+// cannot be read again.
 func CheckText(ctx context.Context, r io.Reader, name string, m Model) (rep reports.Report, err error) {
 	if !slices.Contains(Models(), m) {
 		return rep, plan.Usagef("unknown model %q: choose one of %s", m, ModelNames())
@@ -93,28 +92,29 @@ func CheckText(ctx context.Context, r io.Reader, name string, m Model) (rep repo
 // fastest is the shortest plausible time between operations: no Redis does ten million a second.
 const fastest = 100 * time.Nanosecond
 
-// doubtUnits returns a note if times do not look like nanoseconds. A recorder may have written milliseconds by mistake; leases in
-// nanoseconds then outlast the whole history.
+// doubtUnits returns a note if times do not look like nanoseconds. If a recorder wrote milliseconds by mistake, leases
+// in nanoseconds outlast the whole history.
 func doubtUnits(s analysis.Stats) []string {
 	n, span := s.Totals.All(), s.Last-s.First
 	if n < 100 || span > time.Duration(n)*fastest {
 		return nil
 	}
-	return []string{fmt.Sprintf("%d operations within %v are more than any Redis does: are all times in nanoseconds?", n, span)}
+	return []string{fmt.Sprintf("%d operations within %v are more than any Redis does: are all times in nanoseconds?",
+		n, span)}
 }
 
-// readUntil returns a reader of r that ends with ctx, and then fails with the cause of ctx. A read from a terminal or a pipe could
-// otherwise wait for ever.
+// readUntil returns a reader of r that fails with the cause of ctx when ctx ends. Otherwise a read from a terminal or a
+// pipe could wait for ever.
 func readUntil(ctx context.Context, r io.Reader) io.ReadCloser {
 	out, in := io.Pipe()
 	context.AfterFunc(ctx, func() { _ = in.CloseWithError(context.Cause(ctx)) })
 	go func() {
-		// The struct hides r's other methods, by which CopyBuffer would copy less at once.
+		// The struct hides r's other methods, which would make CopyBuffer copy less at once.
 		_, err := io.CopyBuffer(in, struct{ io.Reader }{r}, make([]byte, copied))
 		_ = in.CloseWithError(err)
 	}()
 	return out
 }
 
-// copied is the number of bytes of a history that are read at once.
+// copied is how many bytes of a history are read at once.
 const copied = 256 << 10

@@ -25,9 +25,11 @@ func TestARunThatWasCutShortIsNeverValid(t *testing.T) {
 		plan       plan.Plan
 		whole, cut harness.Verdict
 	}{
-		{plan.Plan{Variant: "sequence/incr", Clients: 20, Rate: gentle, Duration: time.Second}, harness.Valid, harness.Unknown},
+		{plan.Plan{Variant: "sequence/incr", Clients: 20, Rate: gentle, Duration: time.Second}, harness.Valid,
+			harness.Unknown},
 		// It repeats a number at the 79th call, long before what is cut.
-		{plan.Plan{Variant: "sequence/string-compare-hash", Clients: 20, Rate: gentle, Duration: 3 * time.Second}, harness.Invalid, harness.Invalid},
+		{plan.Plan{Variant: "sequence/string-compare-hash", Clients: 20, Rate: gentle, Duration: 3 * time.Second},
+			harness.Invalid, harness.Invalid},
 	} {
 		out := execute(t, c.plan)
 		require.Equal(t, c.whole, out.Report.Judged.Verdict)
@@ -47,7 +49,8 @@ func TestARunThatWasCutShortIsNeverValid(t *testing.T) {
 func TestARunIsJudgedTheSameAsText(t *testing.T) {
 	t.Parallel()
 	for variant, m := range map[string]results.Model{
-		"lock/set-nx-px": results.LockModel, "dedup/get-set-lua": results.DedupModel, "dedup/get-set": results.DedupModel,
+		"lock/set-nx-px": results.LockModel, "dedup/get-set-lua": results.DedupModel,
+		"dedup/get-set":                results.DedupModel,
 		"sequence/string-compare-hash": results.SequenceModel, "writes/sadd": results.WritesModel,
 	} {
 		t.Run(variant, func(t *testing.T) {
@@ -78,7 +81,8 @@ func TestTimesThatAreHardlyNanosecondsAreDoubted(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, doubted, len(rep.Notes) == 1, rep.Notes)
 		if doubted {
-			require.Equal(t, "200 operations within 199ns are more than any Redis does: are all times in nanoseconds?", rep.Notes[0])
+			require.Equal(t, "200 operations within 199ns are more than any Redis does: are all times in nanoseconds?",
+				rep.Notes[0])
 		}
 	}
 }
@@ -106,7 +110,8 @@ func TestAHistoryThatNeverEndsCanBeInterrupted(t *testing.T) {
 func TestCheckTextWaitsForConfirms(t *testing.T) {
 	const (
 		firsts = `{"client":0,"kind":"claim","key":"m","result":"first","ttl":1000,"call":0,"return":10,"outcome":"ok"}` + "\n" +
-			`{"client":2,"kind":"claim","key":"m","result":"first","ttl":1000,"call":200,"return":210,"outcome":"ok"}` + "\n"
+			`{"client":2,"kind":"claim","key":"m","result":"first","ttl":1000,"call":200,"return":210,"outcome":"ok"}` +
+			"\n"
 		confirm = `{"client":3,"kind":"confirm","key":"m","ttl":100,"call":50,"return":400,"outcome":"ok"}` + "\n"
 		other   = `{"client":4,"kind":"confirm","key":"n","ttl":100,"call":50,"return":400,"outcome":"fail"}` + "\n"
 	)
@@ -133,7 +138,8 @@ func TestCheckTextWaitsForConfirmsOfTheHarness(t *testing.T) {
 	var b strings.Builder
 	b.WriteString(`{"meta":{"workers":2}}` + "\n")
 	write := func(client int, kind, key, result string, ttl, call, ret int) {
-		fmt.Fprintf(&b, `{"client":%d,"kind":%q,"key":%q,"result":%q,"ttl":%d,"call":%d,"return":%d,"outcome":"ok"}`+"\n",
+		fmt.Fprintf(&b, `{"client":%d,"kind":%q,"key":%q,"result":%q,"ttl":%d,"call":%d,"return":%d,"outcome":"ok"}`+
+			"\n",
 			client, kind, key, result, ttl, call, ret)
 	}
 	write(0, "claim", "m", "first", 1_000_000, 0, 10)
@@ -149,40 +155,66 @@ func TestCheckTextWaitsForConfirmsOfTheHarness(t *testing.T) {
 
 // A new client may carry the token of one that had no answer to its release, and that release may be executed late.
 func TestCheckTextAsksWhoANewClientIs(t *testing.T) {
-	const text = `{"client":0,"kind":"acquire","key":"l","arg":"a","ttl":1000,"call":0,"return":10,"outcome":"ok"}` + "\n" +
+	const text = `{"client":0,"kind":"acquire","key":"l","arg":"a","ttl":1000,"call":0,"return":10,"outcome":"ok"}` +
+		"\n" +
 		`{"client":0,"kind":"release","key":"l","arg":"a","call":20,"return":30,"outcome":"info"}` + "\n" +
 		`{"client":5,"kind":"acquire","key":"l","arg":"a","ttl":1000,"call":40,"return":50,"outcome":"ok"}` + "\n" +
 		`{"client":1,"kind":"acquire","key":"l","arg":"b","ttl":1000,"call":60,"return":70,"outcome":"ok"}` + "\n"
 	for workers, invalid := range map[int]bool{5: false, 6: true} {
-		rep, err := results.CheckText(t.Context(), strings.NewReader(fmt.Sprintf(`{"meta":{"workers":%d}}`+"\n"+text, workers)), "text", results.LockModel)
+		rep, err := results.CheckText(t.Context(),
+			strings.NewReader(fmt.Sprintf(`{"meta":{"workers":%d}}`+"\n"+text, workers)), "text", results.LockModel)
 		require.NoError(t, err)
-		require.Equal(t, invalid, rep.Judged.Verdict == harness.Invalid, "%d workers: %s", workers, rep.Judged.Summary())
+		require.Equal(t, invalid, rep.Judged.Verdict == harness.Invalid, "%d workers: %s", workers,
+			rep.Judged.Summary())
 	}
 }
 
 func TestAnotherProgramsHistoryIsJudged(t *testing.T) {
 	op := func(client, kind, key, arg, result, times string) string {
-		return `{"client":` + client + `,"kind":"` + kind + `","key":"` + key + `","arg":"` + arg + `","result":"` + result + `",` + times + `}`
+		return `{"client":` + client + `,"kind":"` + kind + `","key":"` + key + `","arg":"` + arg + `","result":"` +
+			result + `",` + times + `}`
 	}
-	const first, meets, later = `"call":1,"return":5,"outcome":"ok"`, `"call":2,"return":6,"outcome":"ok"`, `"call":7,"return":9,"outcome":"ok"`
+	const first, meets, later = `"call":1,"return":5,"outcome":"ok"`, `"call":2,"return":6,"outcome":"ok"`,
+		`"call":7,"return":9,"outcome":"ok"`
 	const refused = `"call":2,"return":6,"outcome":"fail","err":"held"`
 	for name, c := range map[string]struct {
 		model results.Model
 		lines []string
 		want  harness.Verdict
 	}{
-		"two owners":         {results.LockModel, []string{op("1", "acquire", "l", "a", "", first), op("2", "acquire", "l", "b", "", meets)}, harness.Invalid},
-		"one owner":          {results.LockModel, []string{op("1", "acquire", "l", "a", "", first), op("2", "acquire", "l", "b", "", refused)}, harness.Valid},
-		"a token that falls": {results.LockModel, []string{op("1", "acquire", "l", "a", "7", first), op("2", "acquire", "m", "b", "7", meets), op("1", "release", "l", "a", "", later), op("2", "acquire", "l", "b", "6", `"call":10,"return":11,"outcome":"ok"`)}, harness.Invalid},
-		"first twice":        {results.DedupModel, []string{op("1", "claim", "m", "", "first", first), op("2", "claim", "m", "", "first", meets)}, harness.Invalid},
-		"once":               {results.DedupModel, []string{op("1", "claim", "m", "", "first", first), op("2", "claim", "m", "", "seen", meets)}, harness.Valid},
-		"a number twice":     {results.SequenceModel, []string{op("1", "next", "s", "", "4", first), op("2", "next", "s", "", "4", meets)}, harness.Invalid},
-		"two numbers":        {results.SequenceModel, []string{op("1", "next", "s", "", "5", first), op("2", "next", "s", "", "4", meets)}, harness.Valid},
-		"a lost write":       {results.WritesModel, []string{op("1", "add", "w", "4", "", first), op("-1", "read", "w", "", "5", later)}, harness.Invalid},
-		"a kept write":       {results.WritesModel, []string{op("1", "add", "w", "4", "", first), op("-1", "read", "w", "", "4", later)}, harness.Valid},
-		"refused there, cut": {results.WritesModel, []string{`{"cut":"x"}`, op("0", "add", "w", "1", "", first), op("1", "add", "w", "2", "", refused), op("-1", "read", "w", "", "1-2", later)}, harness.Unknown},
-		"a lost write, cut":  {results.WritesModel, []string{`{"cut":"x"}`, op("1", "add", "w", "4", "", first), op("-1", "read", "w", "", "5", later)}, harness.Invalid},
-		"only a part":        {results.SequenceModel, []string{`{"meta":{},"cut":"killed"}`, op("1", "next", "s", "", "5", first), op("2", "next", "s", "", "4", meets)}, harness.Unknown},
+		"two owners": {results.LockModel,
+			[]string{op("1", "acquire", "l", "a", "", first), op("2", "acquire", "l", "b", "", meets)},
+			harness.Invalid},
+		"one owner": {results.LockModel,
+			[]string{op("1", "acquire", "l", "a", "", first), op("2", "acquire", "l", "b", "", refused)},
+			harness.Valid},
+		"a token that falls": {results.LockModel,
+			[]string{op("1", "acquire", "l", "a", "7", first), op("2", "acquire", "m", "b", "7", meets),
+				op("1", "release", "l", "a", "", later),
+				op("2", "acquire", "l", "b", "6", `"call":10,"return":11,"outcome":"ok"`)}, harness.Invalid},
+		"first twice": {results.DedupModel,
+			[]string{op("1", "claim", "m", "", "first", first), op("2", "claim", "m", "", "first", meets)},
+			harness.Invalid},
+		"once": {results.DedupModel,
+			[]string{op("1", "claim", "m", "", "first", first), op("2", "claim", "m", "", "seen", meets)},
+			harness.Valid},
+		"a number twice": {results.SequenceModel,
+			[]string{op("1", "next", "s", "", "4", first), op("2", "next", "s", "", "4", meets)}, harness.Invalid},
+		"two numbers": {results.SequenceModel,
+			[]string{op("1", "next", "s", "", "5", first), op("2", "next", "s", "", "4", meets)}, harness.Valid},
+		"a lost write": {results.WritesModel,
+			[]string{op("1", "add", "w", "4", "", first), op("-1", "read", "w", "", "5", later)}, harness.Invalid},
+		"a kept write": {results.WritesModel,
+			[]string{op("1", "add", "w", "4", "", first), op("-1", "read", "w", "", "4", later)}, harness.Valid},
+		"refused there, cut": {results.WritesModel,
+			[]string{`{"cut":"x"}`, op("0", "add", "w", "1", "", first), op("1", "add", "w", "2", "", refused),
+				op("-1", "read", "w", "", "1-2", later)}, harness.Unknown},
+		"a lost write, cut": {results.WritesModel,
+			[]string{`{"cut":"x"}`, op("1", "add", "w", "4", "", first), op("-1", "read", "w", "", "5", later)},
+			harness.Invalid},
+		"only a part": {results.SequenceModel,
+			[]string{`{"meta":{},"cut":"killed"}`, op("1", "next", "s", "", "5", first),
+				op("2", "next", "s", "", "4", meets)}, harness.Unknown},
 	} {
 		rep, err := results.CheckText(t.Context(), strings.NewReader(strings.Join(c.lines, "\n")), "text", c.model)
 		require.NoError(t, err, name)

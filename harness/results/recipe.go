@@ -11,14 +11,14 @@ import (
 	"github.com/doublegrant/doublegrant/workloads"
 )
 
-// recipeOf returns the word by which a counterexample of the search can be passed on. server is the version that it was found on.
+// recipeOf returns the recipe of a search's counterexample. server is the version that it was found on.
 func recipeOf(s plan.Search, v workloads.Variant, c interleave.Counterexample, server string) string {
 	r := interleave.RecipeOf(c)
 	r.Program, r.Text, r.Regime, r.Lease, r.Skew, r.Server = v.ID, textOf(s.Script), s.Regime, s.TTL, s.Skew, server
 	return r.String()
 }
 
-// textOf returns the fingerprint of a script and what it is given. Names of files are no part of it. It is 0 for no script.
+// textOf returns the fingerprint of a script and its arguments, without file names. It is 0 if there is no script.
 func textOf(s *workloads.Script) uint32 {
 	if s == nil {
 		return 0
@@ -30,17 +30,19 @@ func textOf(s *workloads.Script) uint32 {
 	return max(1, h.Sum32())
 }
 
-// searchOf returns the search to which a recipe belongs, with the script or program that it needs if the algorithm is its finder's own.
-// The error wraps plan.ErrUsage if it is of another variant or script.
+// searchOf returns the search that a recipe belongs to. A user's own algorithm needs its script or adapter for that.
+// The error wraps plan.ErrUsage if the recipe is of another variant or script.
 func searchOf(r interleave.Recipe, a Again) (s plan.Search, err error) {
 	variant, script := a.Variant, a.Script
 	switch ofClient := strings.HasPrefix(r.Program, workloads.ClientPrefix); {
 	case ofClient && a.Client == nil:
-		return s, plan.Usagef("its lock, filter or sequence is %s, a program that is not in it: give --client", r.Program)
+		return s, plan.Usagef("its lock, filter or sequence is %s, a program that is not in it: give --client",
+			r.Program)
 	case !ofClient && a.Client != nil:
 		return s, plan.Usagef("it is of %s, not of a program outside: leave --client out", r.Program)
 	case r.Text != 0 && script == nil:
-		return s, plan.Usagef("its lock, filter or sequence is %s, a script that is not in it: give --script and the other flags of the search", r.Program)
+		return s, plan.Usagef("its lock, filter or sequence is %s, a script that is not in it: give --script and the "+
+			"other flags of the search", r.Program)
 	case r.Text == 0 && script != nil:
 		return s, plan.Usagef("it is of %s, not of a script: leave --script out", r.Program)
 	case r.Text != textOf(script):

@@ -23,12 +23,16 @@ func found(t *testing.T, s plan.Search) []interleave.Counterexample {
 // A recipe alone leads to the same counterexample: the conditions of the search are in it.
 func TestARecipeLeadsToTheSameCounterexample(t *testing.T) {
 	for name, s := range map[string]plan.Search{
-		"a race":   race,
-		"a lease":  {Variant: "lock/set-nx-px-blind-del", TTL: 777 * time.Millisecond, Bounds: interleave.Bounds{LostAnswers: -1}},
-		"a regime": {Variant: "sequence/string-compare-hash", Regime: "growing", Bounds: interleave.Bounds{Clients: 2, Crashes: -1, Expiries: -1, LostAnswers: -1}},
-		"a skew":   {Variant: "lock/getset-deadline", Skew: 20 * time.Second, Bounds: interleave.Bounds{Clients: 2, LostAnswers: -1}},
-		"failover": {Variant: "lock/set-nx-px", Bounds: interleave.Bounds{Clients: 2, Crashes: -1, Expiries: -1, Failovers: 1, LostAnswers: -1}},
-		"late":     {Variant: "lock/set-nx-px-blind-del", Bounds: interleave.Bounds{Clients: 2, Late: 1}, First: true},
+		"a race": race,
+		"a lease": {Variant: "lock/set-nx-px-blind-del", TTL: 777 * time.Millisecond,
+			Bounds: interleave.Bounds{LostAnswers: -1}},
+		"a regime": {Variant: "sequence/string-compare-hash", Regime: "growing",
+			Bounds: interleave.Bounds{Clients: 2, Crashes: -1, Expiries: -1, LostAnswers: -1}},
+		"a skew": {Variant: "lock/getset-deadline", Skew: 20 * time.Second,
+			Bounds: interleave.Bounds{Clients: 2, LostAnswers: -1}},
+		"failover": {Variant: "lock/set-nx-px",
+			Bounds: interleave.Bounds{Clients: 2, Crashes: -1, Expiries: -1, Failovers: 1, LostAnswers: -1}},
+		"late": {Variant: "lock/set-nx-px-blind-del", Bounds: interleave.Bounds{Clients: 2, Late: 1}, First: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -44,7 +48,8 @@ func TestARecipeLeadsToTheSameCounterexample(t *testing.T) {
 }
 
 func TestARecipeOfAScriptNeedsTheScript(t *testing.T) {
-	script := &workloads.Script{As: workloads.Lock, Name: "naive", Args: []string{"{owner}"}, Source: `if redis.call('exists', KEYS[1]) == 1 then return 0 end
+	script := &workloads.Script{As: workloads.Lock, Name: "naive", Args: []string{"{owner}"},
+		Source: `if redis.call('exists', KEYS[1]) == 1 then return 0 end
 redis.call('set', KEYS[1], ARGV[1])
 return 1`}
 	c := found(t, plan.Search{Script: script, Bounds: interleave.Bounds{Clients: 2, LostAnswers: -1}})[0]
@@ -94,6 +99,7 @@ func TestARecipeOfSomethingElseIsRefused(t *testing.T) {
 	require.NotContains(t, err.Error(), "found on", "it is the same server")
 	_, err = Replay(t.Context(), Again{From: changed(func(r *interleave.Recipe) { r.Commands++; r.Server = "Redis 6.6.6" }), Times: 1}, Options{})
 	require.ErrorContains(t, err, "it was found on Redis 6.6.6, and this is Redis ")
-	_, err = Replay(t.Context(), Again{From: changed(func(r *interleave.Recipe) { r.Server = "Redis 6.6.6" }), Times: 1}, Options{})
+	_, err = Replay(t.Context(), Again{From: changed(func(r *interleave.Recipe) { r.Server = "Redis 6.6.6" }),
+		Times: 1}, Options{})
 	require.NoError(t, err, "another server that does the same will do")
 }

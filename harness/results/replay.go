@@ -18,32 +18,33 @@ import (
 
 // Again says what Replay runs again.
 type Again struct {
-	From    string            // path of the file of a counterexample, or its recipe: see interleave.Recipe
-	Variant string            // id of the variant that From has to be of; empty: any
-	Script  *workloads.Script // for the recipe of a script, which does not hold its text; files do
-	Client  *workloads.Client // for the recipe of a program outside
+	From    string            // path of a counterexample's file, or a recipe: see interleave.Recipe
+	Variant string            // id of the variant that From must be of; empty: any
+	Script  *workloads.Script // for the recipe of a script, which lacks the script's text; files have it
+	Client  *workloads.Client // for the recipe of an adapter
 	Times   int               // 1 or more
 }
 
 // Replayed is the result of a replay.
 type Replayed struct {
 	Variant        string                    `json:"variant"`
-	Times          int                       `json:"times"` // number of repetitions asked for; all came out the same
+	Times          int                       `json:"times"` // requested repetitions; all had the same result
 	Counterexample interleave.Counterexample `json:"counterexample"`
 
 	Exploration reports.Exploration `json:"-"` // of this counterexample alone, for reports
 }
 
-// recordedCounterexample is a counterexample as it was written down, with the search that found it.
+// recordedCounterexample is a stored counterexample, with its search.
 type recordedCounterexample struct {
 	search         plan.Search
 	counterexample interleave.Counterexample
-	commands       uint32 // from a recipe, which has no steps: interleave.CommandsOf the recorded ones; 0: from a file
-	server         string // version of the server on which it was found; empty: unknown
-	name           string // for errors
+	// interleave.CommandsOf the recorded steps, from a recipe, which has no steps; 0: from a file
+	commands uint32
+	server   string // version of the server that it was found on; empty: unknown
+	name     string // for errors
 }
 
-// read reads what From names. The error wraps plan.ErrUsage.
+// read reads the file or recipe in From. The error wraps plan.ErrUsage.
 func (a Again) read() (r recordedCounterexample, err error) {
 	if !interleave.IsRecipe(a.From) {
 		f, err := readCounterexample(a.From, a.Variant)
@@ -65,8 +66,8 @@ func (a Again) read() (r recordedCounterexample, err error) {
 	return r, nil
 }
 
-// Replay runs a counterexample again, as often as a.Times says. The error wraps explore.ErrDiverged if a repetition went another
-// way than it was recorded, and plan.ErrUsage if what a.From names cannot be used.
+// Replay runs a counterexample a.Times times. The error wraps explore.ErrDiverged if a repetition differs from the
+// record, and plan.ErrUsage if a.From is unusable.
 func Replay(ctx context.Context, a Again, o Options) (Replayed, error) {
 	if a.Times < 1 {
 		return Replayed{}, plan.Usagef("%d replays: ask for 1 or more", a.Times)
@@ -99,28 +100,33 @@ func Replay(ctx context.Context, a Again, o Options) (Replayed, error) {
 	if err != nil {
 		return Replayed{}, asUsage(err)
 	}
-	if c.Recipe == "" { // the file is an older one
+	if c.Recipe == "" { // older files have none
 		c.Recipe = recipeOf(r.search, v, c, server)
 	}
 	e := reports.Exploration{
-		Name: v.ID, Variant: v.ID, Labels: r.search.Labels(v, spec), Doc: v.Doc, Source: v.Source, Clients: c.Budget.Clients, Started: began,
-		Result: interleave.Result{Budget: c.Budget, Found: []interleave.Counterexample{c}}, Versions: reports.Versions(server),
-		Replay: r.search.ReplayCommand(),
+		Name: v.ID, Variant: v.ID, Labels: r.search.Labels(v, spec), Doc: v.Doc, Source: v.Source,
+		Clients: c.Budget.Clients, Started: began,
+		Result:   interleave.Result{Budget: c.Budget, Found: []interleave.Counterexample{c}},
+		Versions: reports.Versions(server),
+		Replay:   r.search.ReplayCommand(),
 	}
 	return Replayed{v.ID, a.Times, c, e}, nil
 }
 
 // rerun runs the counterexample again and returns it with its steps.
-func (r recordedCounterexample) rerun(ctx context.Context, spec explore.Spec, times int) (interleave.Counterexample, error) {
+func (r recordedCounterexample) rerun(ctx context.Context, spec explore.Spec, times int) (interleave.Counterexample,
+	error) {
 	c, err := explore.Rerun(ctx, spec, r.counterexample, times)
 	if err == nil && r.commands != 0 && interleave.CommandsOf(c.Steps) != r.commands {
-		err = fmt.Errorf("%w: clients send other commands than were recorded: it belongs to another version of this variant", explore.ErrDiverged)
+		err = fmt.Errorf("%w: clients send other commands than were recorded: it belongs to another version of this "+
+			"variant", explore.ErrDiverged)
 	}
 	c.Recipe = r.counterexample.Recipe
 	return c, err
 }
 
-// otherServer says that the counterexample was found on another server than this one; empty: it was not, or nobody knows.
+// otherServer notes that the counterexample was found on another server than this one. It is empty if it was not, or if
+// that is unknown.
 func (r recordedCounterexample) otherServer(here string) string {
 	if r.server == "" || r.server == here {
 		return ""

@@ -17,15 +17,15 @@ import (
 	"github.com/doublegrant/doublegrant/workloads"
 )
 
-// This file keeps searches in files, so that another process can go on with them. A file has two lines of JSON: what the search is of,
-// and its checkpoint.
+// This file saves searches, so that another process can resume them. A file has two lines of JSON: a head that
+// describes the search, and its checkpoint.
 
 const (
 	savedKind   = "doublegrant search"
-	savedFormat = 1 // raised when older programs cannot read the file any more
+	savedFormat = 1 // raised when older programs can no longer read the file
 )
 
-// savedHead is the first line of the file of a search.
+// savedHead is the first line of a saved search.
 type savedHead struct {
 	Kind        string      `json:"kind"`
 	Format      int         `json:"format"`
@@ -34,18 +34,18 @@ type savedHead struct {
 	Server      string      `json:"server"`
 	Files       []savedFile `json:"files,omitempty"` // of a program outside
 	Search      plan.Search `json:"search"`          // without limits
-	Schedules   int         `json:"schedules"`       // that were run
+	Schedules   int         `json:"schedules"`       // schedules that were run
 	Done        bool        `json:"done"`            // no work is left
 	Sum         string      `json:"sum"`             // SHA-256 of the file with an empty sum
 }
 
-// savedFile is a file that the command line of a program outside names.
+// savedFile is a file that an adapter's command line names.
 type savedFile struct {
 	Name string `json:"name"`
 	Sum  string `json:"sum"` // SHA-256
 }
 
-// Saved is a search that a file holds.
+// Saved is a search read from a file.
 type Saved struct {
 	Search     plan.Search
 	Checkpoint *explore.Checkpoint
@@ -58,11 +58,13 @@ type Saved struct {
 func headOf(s plan.Search, v workloads.Variant, server string) savedHead {
 	s.For, s.MaxSchedules = 0, 0
 	return savedHead{
-		Kind: savedKind, Format: savedFormat, Program: v.ID, Doublegrant: reports.Versions(server)[0].Version, Server: server, Files: filesOf(s.Client), Search: s,
+		Kind: savedKind, Format: savedFormat, Program: v.ID, Doublegrant: reports.Versions(server)[0].Version,
+		Server: server, Files: filesOf(s.Client), Search: s,
 	}
 }
 
-// filesOf lists the files that the command line of a program outside names. Its interpreter is not among them if it is found by the PATH.
+// filesOf lists the files that an adapter's command line names. An interpreter that is found by the PATH is not among
+// them.
 func filesOf(c *workloads.Client) (all []savedFile) {
 	if c == nil {
 		return nil
@@ -83,7 +85,7 @@ func sumOf(b []byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// save writes a search to a file. What was there is replaced at once, or not at all.
+// save writes a search to a file. It replaces an existing file as a whole or not at all.
 func (h savedHead) save(path string, c *explore.Checkpoint) error {
 	body, err := json.Marshal(c)
 	if err != nil {
@@ -124,7 +126,7 @@ func checkSave(path string) error {
 	return errors.Join(probe.Close(), os.Remove(probe.Name()))
 }
 
-// ReadSearch reads the file of a search. The error wraps plan.ErrUsage, and says on one line what is wrong and what to do.
+// ReadSearch reads a saved search. The error wraps plan.ErrUsage, and says on one line what is wrong and what to do.
 func ReadSearch(path string) (Saved, error) {
 	refuse := func(format string, args ...any) (Saved, error) {
 		return Saved{}, plan.Usagef("%s: %w", path, fmt.Errorf(format, args...))
@@ -152,18 +154,21 @@ func ReadSearch(path string) (Saved, error) {
 	return Saved{Search: h.Search, Checkpoint: c, path: path, head: h}, nil
 }
 
-// checkFits returns an error if the search of the file cannot go on here: now describes this program and machine.
+// checkFits returns an error if the saved search cannot be resumed. now describes this program and machine.
 func (f *Saved) checkFits(now savedHead) error {
 	refuse := func(format string, args ...any) error {
 		return plan.Usagef("%s: %w", f.path, fmt.Errorf(format, args...))
 	}
 	switch was := f.head; {
 	case was.Doublegrant != now.Doublegrant:
-		return refuse("it was searched by doublegrant %s, and this is %s, which may plan otherwise: take that version, or search anew", was.Doublegrant, now.Doublegrant)
+		return refuse("it was searched by doublegrant %s, and this is %s, which may plan otherwise: take that "+
+			"version, or search anew", was.Doublegrant, now.Doublegrant)
 	case was.Server != now.Server:
-		return refuse("it was searched on %s, and this is %s: name the same by --redis-server, or search anew", was.Server, now.Server)
+		return refuse("it was searched on %s, and this is %s: name the same by --redis-server, or search anew",
+			was.Server, now.Server)
 	case len(was.Files) != len(now.Files):
-		return refuse("a file of %s is missing here, or there are others: go on from the folder in which it was searched", was.Program)
+		return refuse("a file of %s is missing here, or there are others: go on from the folder in which it was "+
+			"searched", was.Program)
 	}
 	for i, was := range f.head.Files {
 		if was != now.Files[i] {

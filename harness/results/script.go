@@ -13,8 +13,8 @@ import (
 	"github.com/doublegrant/doublegrant/workloads"
 )
 
-// TryScript loads a script into a Redis of its own and tries it once, so that a broken script is reported before a run begins. It
-// returns the id of the script's variant. The error wraps plan.ErrUsage if the script is at fault.
+// TryScript loads a script into its own Redis and tries it once, so that a broken script is reported before a run
+// begins. It returns the id of the script's variant. The error wraps plan.ErrUsage if the script is at fault.
 func TryScript(ctx context.Context, s workloads.Script, o Options) (id string, err error) {
 	v, err := workloads.ScriptVariant(s)
 	if err != nil {
@@ -31,7 +31,7 @@ func TryScript(ctx context.Context, s workloads.Script, o Options) (id string, e
 	return v.ID, errors.Join(err, c.Stop())
 }
 
-// keepScript writes the texts of an inline script into dir, and returns the script with their files.
+// keepScript writes the texts of an inline script into dir, and returns the script with their paths.
 func keepScript(s *workloads.Script, dir string) (*workloads.Script, error) {
 	if !plan.Inline(s) {
 		return s, nil

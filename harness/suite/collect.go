@@ -17,8 +17,8 @@ import (
 	"github.com/doublegrant/doublegrant/harness/tally"
 )
 
-// Collection puts together what came of the repetitions of a suite on other machines: the results folder that one machine would have
-// written. Until it is whole it lies in a temporary folder beside its later place, which goes with this process.
+// Collection assembles the results of a suite whose repetitions ran on other machines. Finish makes the results folder
+// that one machine would have written. Until then all files are in a temporary folder beside it, which Close removes.
 type Collection struct {
 	suite   Suite
 	all     []Repetition
@@ -27,7 +27,7 @@ type Collection struct {
 	remove  func() error
 	head    recordHead
 	runs    []collected
-	servers map[string]madeOn // by platform
+	servers map[string]platformServer // by platform
 	ended   []string
 }
 
@@ -38,17 +38,17 @@ type collected struct {
 	folder string
 }
 
-// madeOn is what the first repetition on a platform was made on, and whose that is.
-type madeOn struct{ server, worker string }
+// platformServer is the server of the first repetition on a platform, and the worker that ran it.
+type platformServer struct{ server, worker string }
 
-// Collect begins a collection in root (default "results"), where the results folder will be. version is that of this program. The caller
-// calls Close. The error wraps plan.ErrUsage if results cannot be kept there.
+// Collect begins a collection in root (default "results"), where the results folder will be. version is that of this
+// program. The caller calls Close. The error wraps plan.ErrUsage if results cannot be kept there.
 func (s Suite) Collect(root, version string) (*Collection, error) {
 	head, err := s.head(Options{Version: version})
 	if err != nil {
 		return nil, err
 	}
-	c := &Collection{suite: s, all: s.Repetitions(), root: root, head: head, servers: map[string]madeOn{}}
+	c := &Collection{suite: s, all: s.Repetitions(), root: root, head: head, servers: map[string]platformServer{}}
 	if c.root, err = results.Root(root); err != nil {
 		return nil, err
 	}
@@ -62,19 +62,20 @@ func (s Suite) Collect(root, version string) (*Collection, error) {
 	return c, nil
 }
 
-// Close removes what is not whole.
+// Close removes what Finish did not publish.
 func (c *Collection) Close() error { return c.remove() }
 
 func (c *Collection) dir() string { return filepath.Join(c.scratch, "suite") }
 
-// Folder returns the folder that takes what repetition i has left. It is made by whoever fills it.
+// Folder returns the folder for the files of repetition i. The caller creates and fills it.
 func (c *Collection) Folder(i int) string { return filepath.Join(c.dir(), runFolder(i)) }
 
-// runFolder names the folder of a repetition in that of the suite.
+// runFolder returns the name of a repetition's folder within the suite's.
 func runFolder(i int) string { return fmt.Sprintf("run-%d", i+1) }
 
-// Check returns an error unless what a worker says it made can be repetition i, and was made on the servers of those before: their figures
-// do not belong into one table. The first repetition on each platform says which servers count.
+// Check returns an error if a worker's result cannot be that of repetition i, or was made on another server than
+// earlier ones. Figures of different servers do not belong in one table. The first repetition on each platform sets the
+// server.
 func (c *Collection) Check(i int, m Made, worker string) error {
 	switch r := m.Run; {
 	case r.Name != c.all[i].Title:
@@ -86,18 +87,19 @@ func (c *Collection) Check(i int, m Made, worker string) error {
 	}
 	for _, platform := range slices.Sorted(maps.Keys(m.Servers)) {
 		if first, known := c.servers[platform]; known && first.server != m.Servers[platform] {
-			return fmt.Errorf("it was run on %.100s, and what %s has run, on %.100s: let all workers have one", m.Servers[platform], first.worker, first.server)
+			return fmt.Errorf("it was run on %.100s, and what %s has run, on %.100s: let all workers have one",
+				m.Servers[platform], first.worker, first.server)
 		}
 	}
 	for platform, server := range m.Servers {
 		if _, known := c.servers[platform]; !known {
-			c.servers[platform] = madeOn{server, worker}
+			c.servers[platform] = platformServer{server, worker}
 		}
 	}
 	return nil
 }
 
-// Add adds what a worker made of repetition i, whose folder is filled, and returns it as it stands in the results.
+// Add adds a worker's result of repetition i, whose folder is filled. It returns the run as it stands in the results.
 func (c *Collection) Add(i int, m Made, worker string) tally.Run {
 	r := m.Run
 	r.Pass, r.Expected, r.Worker = 1, c.head.expected(r.Name), worker
@@ -109,7 +111,7 @@ func (c *Collection) Add(i int, m Made, worker string) tally.Run {
 	return r
 }
 
-// Missing notes why repetition i is not there: the suite ended early.
+// Missing records why repetition i did not run. The suite then counts as ended early.
 func (c *Collection) Missing(i int, why string) tally.Run {
 	r := c.all[i]
 	name := r.Title
@@ -120,13 +122,13 @@ func (c *Collection) Missing(i int, why string) tally.Run {
 	return tally.Run{Name: r.Title, Why: why}
 }
 
-// Doubt notes why the whole cannot be relied on: the suite ended early.
+// Doubt records why the suite's results are incomplete. The suite then counts as ended early.
 func (c *Collection) Doubt(why string) { c.ended = append(c.ended, why) }
 
-// mostReasons bounds the reasons for an early end that are named.
+// mostReasons bounds how many reasons for an early end are named.
 const mostReasons = 5
 
-// why says why the suite ended early; empty: it did not.
+// why returns the reason for an early end; empty: the suite did not end early.
 func (c *Collection) why() string {
 	named := slices.Compact(slices.Clone(c.ended))
 	if more := len(named) - mostReasons; more > 0 {
@@ -135,8 +137,8 @@ func (c *Collection) why() string {
 	return strings.Join(named, "; ")
 }
 
-// Finish writes the results folder, and returns what came of the suite, and the folder. ready is called with its path just before it is there;
-// may be nil.
+// Finish writes the results folder, and returns the suite's results and the folder. ready is called with the folder's
+// path just before it appears; ready may be nil.
 func (c *Collection) Finish(ready func(dir string) error) (out tally.Suite, dir string, err error) {
 	if dir, err = results.NewFolder(c.root, c.suite.folderName()); err != nil {
 		return out, "", err
@@ -146,7 +148,7 @@ func (c *Collection) Finish(ready func(dir string) error) (out tally.Suite, dir 
 		err = ready(dir)
 	}
 	if err == nil {
-		err = syscall.Rename(c.dir(), dir) // an empty folder gives way, which it does not to os.Rename
+		err = syscall.Rename(c.dir(), dir) // Rename itself replaces an empty folder; os.Rename refuses to
 	}
 	if err != nil {
 		return out, "", errors.Join(fmt.Errorf("results cannot be kept in %s: %w", c.root, err), os.RemoveAll(dir))
@@ -177,7 +179,7 @@ func (c *Collection) write(dir string) error {
 	return record.end(recordEnd{time.Since(c.head.Started), out.Ending(), out.Ended})
 }
 
-// expected says what is expected of a case.
+// expected returns the expectation of the case called name.
 func (h recordHead) expected(name string) string {
 	for _, c := range h.Cases {
 		if c.Name == name {

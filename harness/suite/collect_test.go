@@ -13,7 +13,8 @@ import (
 // collectThree begins a collection of two repetitions of one run, and one of another.
 func collectThree(t *testing.T) (*Collection, string) {
 	t.Helper()
-	s, err := Decode([]byte("name: mine\nruns: [{variant: sequence/incr, name: one, times: 2}, {variant: lock/setnx, name: two}]\n"))
+	s, err := Decode([]byte("name: mine\nruns: [{variant: sequence/incr, name: one, times: 2}, {variant: lock/setnx, " +
+		"name: two}]\n"))
 	require.NoError(t, err)
 	root := filepath.Join(t.TempDir(), "results")
 	c, err := s.Collect(root, "v1")
@@ -22,10 +23,11 @@ func collectThree(t *testing.T) (*Collection, string) {
 	return c, root
 }
 
-// madeOf is what a worker sends of a run.
+// madeOf returns what a worker sends for a run.
 func madeOf(name string, ending tally.Ending) Made {
 	return Made{
-		Run:    tally.Run{Name: name, Ending: ending, Command: "doublegrant run --plan /tmp/x/a/plan.yaml", Link: "a/report.html"},
+		Run: tally.Run{Name: name, Ending: ending, Command: "doublegrant run --plan /tmp/x/a/plan.yaml",
+			Link: "a/report.html"},
 		Folder: "/tmp/x", Servers: map[string]string{"process": "Redis 7"},
 	}
 }
@@ -57,7 +59,8 @@ func TestACollectionIsTheFolderOfOneMachine(t *testing.T) {
 	require.Equal(t, tally.NotMet, out.Ending())
 	failed, _ := out.Failures(9)
 	require.Equal(t, "w", failed[0].Worker)
-	require.Equal(t, "doublegrant run --plan "+filepath.Join(dir, "run-2/a/plan.yaml"), failed[0].Command, "it leads into the results folder")
+	require.Equal(t, "doublegrant run --plan "+filepath.Join(dir, "run-2/a/plan.yaml"), failed[0].Command,
+		"it leads into the results folder")
 	require.FileExists(t, filepath.Join(dir, failed[0].Link))
 	require.Equal(t, map[string]string{"process": "Redis 7"}, out.Servers)
 	entries, err := os.ReadDir(root)
@@ -72,7 +75,10 @@ func TestACollectionThatIsNotWholeIsUnknown(t *testing.T) {
 	t.Parallel()
 	for name, change := range map[string]func(c *Collection){
 		"one, repetition 2: given up": func(c *Collection) { c.Missing(1, "given up") },
-		"they contradict each other":  func(c *Collection) { c.add(t, 1, madeOf("one", tally.Met)); c.Doubt("they contradict each other") },
+		"they contradict each other": func(c *Collection) {
+			c.add(t, 1, madeOf("one", tally.Met))
+			c.Doubt("they contradict each other")
+		},
 	} {
 		c, _ := collectThree(t)
 		c.add(t, 0, madeOf("one", tally.Met))
@@ -107,7 +113,8 @@ func TestWhatAWorkerSendsIsChecked(t *testing.T) {
 
 func TestTwoResultsOfARunHaveItsEndingInCommon(t *testing.T) {
 	t.Parallel()
-	for ending, want := range map[tally.Ending]string{tally.Met: "met", tally.NotMet: "not met", tally.Unsaid: "", tally.Failed: "", tally.NotRun: ""} {
+	for ending, want := range map[tally.Ending]string{tally.Met: "met", tally.NotMet: "not met", tally.Unsaid: "",
+		tally.Failed: "", tally.NotRun: ""} {
 		require.Equal(t, want, madeOf("x", ending).Claim())
 	}
 }

@@ -16,36 +16,39 @@ import (
 	"github.com/doublegrant/doublegrant/reports"
 )
 
-// Exploring makes a run a search through every interleaving. Fields that are left out have the defaults of the explore command.
+// Exploring turns a run into a search through all interleavings. Omitted fields have the defaults of the explore
+// command.
 type Exploring struct {
 	interleave.Bounds `yaml:",inline"`
 
-	Skew         time.Duration `yaml:"skew,omitempty"`
-	Random       int           `yaml:"random,omitempty" zero:"default"` // schedules that are drawn at random
-	Strategy     string        `yaml:"strategy,omitempty"`              // how these are drawn
-	Depth        int           `yaml:"depth,omitempty" zero:"default"`  // of the bugs that these look for
-	Seed         uint64        `yaml:"seed,omitempty"`                  // of these
+	Skew     time.Duration `yaml:"skew,omitempty"`
+	Random   int           `yaml:"random,omitempty" zero:"default"` // number of random schedules; 0: search all
+	Strategy string        `yaml:"strategy,omitempty"`              // how random schedules are drawn
+	// depth of the bugs that random schedules look for
+	Depth        int           `yaml:"depth,omitempty" zero:"default"`
+	Seed         uint64        `yaml:"seed,omitempty"` // of the random schedules
 	Twice        bool          `yaml:"twice,omitempty"`
 	MaxSchedules int           `yaml:"maxSchedules,omitempty" zero:"default"`
 	For          time.Duration `yaml:"for,omitempty" zero:"default"` // default 2m
 }
 
-// ofSearches lists the fields that a run may give if it is a search.
+// ofSearches lists the fields that a search may have.
 var ofSearches = []string{"name", "times", "variant", "script", "client", "regime", "ttl", "expect", "explore"}
 
-// dropLoadFields leaves a search no fields about load. It refuses those that the run gives itself, and drops those that came from the
-// suite's defaults.
-func (r *Entry) dropLoadFields(own []string) error {
-	for _, name := range own {
+// dropLoadFields clears a search's fields about load. It refuses those that the run gives itself, and drops those from
+// the suite's defaults.
+func (r *Entry) dropLoadFields(given []string) error {
+	for _, name := range given {
 		if !slices.Contains(ofSearches, name) {
-			return r.errorf(name, "%s is about load, and this run is a search: leave it out, or put it under explore if it belongs there", name)
+			return r.errorf(name, "%s is about load, and this run is a search: leave it out, or put it under explore "+
+				"if it belongs there", name)
 		}
 	}
 	bare := plan.Plan{Variant: r.Variant, Script: r.Script, Client: r.Client, Expect: r.Expect}
-	if slices.Contains(own, "ttl") {
+	if slices.Contains(given, "ttl") {
 		bare.TTL = r.TTL
 	}
-	if slices.Contains(own, "regime") {
+	if slices.Contains(given, "regime") {
 		bare.Regime = r.Regime
 	}
 	bare.Put(r.Place())
@@ -58,7 +61,8 @@ func (r Entry) searches() []plan.Search {
 	e := r.Explore
 	s := plan.Search{
 		Variant: r.Variant, Script: r.Script, Client: r.Client, Regime: r.Regime, TTL: r.TTL, Bounds: e.Bounds,
-		Skew: e.Skew, MaxSchedules: e.MaxSchedules, For: e.For, Random: e.Random, Strategy: e.Strategy, Depth: e.Depth, Seed: e.Seed, Twice: e.Twice,
+		Skew: e.Skew, MaxSchedules: e.MaxSchedules, For: e.For, Random: e.Random, Strategy: e.Strategy, Depth: e.Depth,
+		Seed: e.Seed, Twice: e.Twice,
 		AtMostOnce: e.Crashes == 0 && e.LostAnswers == 0,
 	}
 	if s.For == 0 {
@@ -67,7 +71,7 @@ func (r Entry) searches() []plan.Search {
 	return s.EveryRegime()
 }
 
-// checkSearch returns an error if a search of the run cannot be made.
+// checkSearch returns an error if a search of the run is impossible.
 func (r Entry) checkSearch() error {
 	bare := r.Plan
 	bare.TTL = 0 // the explorer can use leases that are too long for a load
@@ -82,7 +86,7 @@ func (r Entry) checkSearch() error {
 	return nil
 }
 
-// expectedOfSearch says in words what the searches are expected to find.
+// expectedOfSearch describes what the searches are expected to find.
 func (r Entry) expectedOfSearch() string {
 	if !r.Expect.IsZero() {
 		return r.Expect.Expectation().String()
@@ -100,8 +104,8 @@ func (r Entry) expectedOfSearch() string {
 	return strings.Join(all, "; or, by regime, ")
 }
 
-// search makes the run's searches, and returns their sum and their results folders.
-func (r Entry) search(ctx context.Context, o results.Options) (m made) {
+// search runs the run's searches, and returns their combined result and their results folders.
+func (r Entry) search(ctx context.Context, o results.Options) (m repetitionResult) {
 	var j harness.Judged
 	j.Totals = map[harness.Class]int{}
 	var worst results.Searched
@@ -118,23 +122,27 @@ func (r Entry) search(ctx context.Context, o results.Options) (m made) {
 			return m
 		}
 		v := out.Exploration.Verdict()
-		if verdicts = append(verdicts, v); i == 0 || harness.Worst(v, worst.Exploration.Verdict()) != worst.Exploration.Verdict() {
+		if verdicts = append(verdicts, v); i == 0 ||
+			harness.Worst(v, worst.Exploration.Verdict()) != worst.Exploration.Verdict() {
 			worst = out
 		}
 		documented = documented && out.Exploration.Met
 		for _, c := range out.Exploration.Result.Found {
 			j.Totals[c.Anomaly.Class]++
 			j.Anomalies = append(j.Anomalies, c.Anomaly)
-			found = append(found, strings.TrimSuffix(fmt.Sprintf("%s in %d steps, %s", c.Anomaly.Class, c.Length(), s.Regime), ", "))
+			found = append(found, strings.TrimSuffix(fmt.Sprintf("%s in %d steps, %s", c.Anomaly.Class, c.Length(),
+				s.Regime), ", "))
 		}
 	}
 	j.Verdict = harness.Worst(verdicts...)
-	m.run = tally.Run{Verdict: j.Verdict, Found: strings.Join(found, "; "), Command: worst.Exploration.Command, Link: filepath.Join(worst.Dir, reports.ReportFile)}
+	m.run = tally.Run{Verdict: j.Verdict, Found: strings.Join(found, "; "), Command: worst.Exploration.Command,
+		Link: filepath.Join(worst.Dir, reports.ReportFile)}
 	m.run.Ending, m.run.Why = r.endingOfSearch(j, documented, worst.Exploration.Sentence())
 	return m
 }
 
-// endingOfSearch compares what was found with what was expected.
+// endingOfSearch compares the searches' findings with the expectation. documented says whether they match the
+// catalogue.
 func (r Entry) endingOfSearch(j harness.Judged, documented bool, sentence string) (tally.Ending, string) {
 	expected := r.Expect.Expectation()
 	switch {

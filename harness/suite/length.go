@@ -5,11 +5,11 @@ import (
 	"time"
 )
 
-// searchEstimate is the time that a search is taken to need. Its real time is not known before; most need less.
+// searchEstimate is the assumed time of a search, since the real one is not known in advance. Most need less.
 const searchEstimate = 2 * time.Second
 
-// Takes estimates how long each run of the suite takes, in their order, and how long a pass takes, in which every run counts as
-// often as it is repeated. Each machine estimates the same.
+// Takes estimates how long each run of the suite takes, in order. all is the time of a whole pass, with repetitions.
+// Every machine comes to the same estimate.
 func (s Suite) Takes() (each []time.Duration, all time.Duration) {
 	for _, r := range s.Runs {
 		length := r.estimate()
@@ -18,7 +18,7 @@ func (s Suite) Takes() (each []time.Duration, all time.Duration) {
 	return each, all
 }
 
-// estimate estimates how long one repetition of the run takes; 0 if it cannot be run, which Check reports.
+// estimate returns how long one repetition of the run should take; 0 if it cannot run, which Check reports.
 func (r Entry) estimate() time.Duration {
 	if e := r.Explore; e != nil {
 		one := searchEstimate
@@ -28,7 +28,7 @@ func (r Entry) estimate() time.Duration {
 		return one * time.Duration(len(r.searches()))
 	}
 	p := r.Plan
-	p.Seed = cmp.Or(p.Seed, 1) // a seed drawn by chance would draw other faults each time
+	p.Seed = cmp.Or(p.Seed, 1) // a random seed would draw other faults each time
 	length, err := p.Takes()
 	if err != nil {
 		return 0

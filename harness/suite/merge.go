@@ -20,11 +20,15 @@ import (
 	"github.com/doublegrant/doublegrant/harness/tally"
 )
 
-// Merge puts the results of all shards of a suite together. Folders are results folders of shards, or hold such at any depth. It
-// makes a new results folder in root (default "results") and returns what came of the suite, and that folder, which has the files of a
-// suite that one machine ran, and a copy of each shard's folder, to which they lead. The shards' own folders stay as they are. A shard that
-// ended early makes the suite end early. The error wraps plan.ErrUsage if a shard is missing, there twice, or of another suite, program or
-// server than the others. After an error nothing new is left, unless reports could not be written.
+// Merge merges the results of all shards of a suite. Each of folders is a shard's results folder, or holds some at any
+// depth.
+//
+// It makes a new results folder in root (default "results"), and returns the suite's results and that folder. The
+// folder has the files of a suite that ran on one machine, and a copy of each shard's folder, which its links lead to.
+// The shards' own folders stay unchanged. If a shard ended early, so did the suite.
+//
+// The error wraps plan.ErrUsage if a shard is missing, is there twice, or is of another suite, program or server than
+// the others. After an error no new folder remains, unless only the reports could not be written.
 func Merge(ctx context.Context, folders []string, root string) (tally.Suite, string, error) {
 	shards, err := readShards(folders)
 	if err != nil {
@@ -67,11 +71,12 @@ func assemble(ctx context.Context, dir string, shards []shardRecord) error {
 	return record.end(recordEnd{longestElapsed(shards), out.Ending(), out.Ended})
 }
 
-// headOf returns the first line of the record of a suite that is put together.
+// headOf returns the first line of the record of a merged suite.
 func headOf(shards []shardRecord) recordHead {
 	first := shards[0].head
-	head := recordHead{Name: first.Name, Started: first.Started, For: first.For, Version: first.Version, Fingerprint: first.Fingerprint,
-		Servers: map[string]string{}, Cases: make([]recordCase, len(first.Shard.Whole))}
+	head := recordHead{Name: first.Name, Started: first.Started, For: first.For, Version: first.Version,
+		Fingerprint: first.Fingerprint,
+		Servers:     map[string]string{}, Cases: make([]recordCase, len(first.Shard.Whole))}
 	for _, s := range shards {
 		if s.head.Started.Before(head.Started) {
 			head.Started = s.head.Started
@@ -82,37 +87,39 @@ func headOf(shards []shardRecord) recordHead {
 			head.Cases[first.Shard.index(c.Name)] = c
 		}
 		head.Shards = append(head.Shards, tally.ShardResult{
-			Shard: s.head.Shard.Shard, Folder: s.folder(), Started: s.head.Started, Elapsed: s.out.Elapsed, Runs: len(s.runs),
+			Shard: s.head.Shard.Shard, Folder: s.folder(), Started: s.head.Started, Elapsed: s.out.Elapsed,
+			Runs:  len(s.runs),
 			Ended: s.out.Ended, Resumed: s.out.Resumed, RSS: s.out.Memory.Max,
 		})
 	}
 	return head
 }
 
-// inOrder lists the runs of all shards in the order in which one machine would have made them. Their links and commands lead into dir.
+// inOrder lists the runs of all shards in the order of a suite on one machine. Their links and commands point into dir.
 func inOrder(shards []shardRecord, dir string) (all []tally.Run) {
 	order := shards[0].head.Shard
-	var made []madeRun
+	var runs []recordedRun
 	for _, s := range shards {
 		for _, run := range s.runs {
 			if run.Link != "" {
 				run.Link = path.Join(s.folder(), run.Link)
 			}
 			run.Command = withFolder(run.Command, s.head.Folder, filepath.Join(dir, s.folder()))
-			made = append(made, run)
+			runs = append(runs, run)
 		}
 	}
-	slices.SortStableFunc(made, func(a, b madeRun) int {
-		return cmp.Or(cmp.Compare(a.Pass, b.Pass), cmp.Compare(order.index(a.Name), order.index(b.Name)), cmp.Compare(a.turn, b.turn))
+	slices.SortStableFunc(runs, func(a, b recordedRun) int {
+		return cmp.Or(cmp.Compare(a.Pass, b.Pass), cmp.Compare(order.index(a.Name), order.index(b.Name)),
+			cmp.Compare(a.turn, b.turn))
 	})
-	for _, run := range made {
+	for _, run := range runs {
 		all = append(all, run.Run)
 	}
 	return all
 }
 
-// withFolder returns a command line in which the folder to takes the place of the folder from. A folder that a shell would need
-// quotes for stays as it was.
+// withFolder returns a command line with the folder from replaced by the folder to. A folder that a shell would need
+// quotes for is not replaced.
 func withFolder(command, from, to string) string {
 	if from == "" || plan.CommandLine(from, to) != from+" "+to {
 		return command
@@ -120,7 +127,7 @@ func withFolder(command, from, to string) string {
 	return strings.ReplaceAll(command, from+"/", to+"/")
 }
 
-// endedEarly says which shards ended early, and why; empty if all ran to their ends.
+// endedEarly describes which shards ended early, and why; empty if none did.
 func endedEarly(shards []shardRecord) string {
 	var all []string
 	for _, s := range shards {
@@ -139,12 +146,13 @@ func longestElapsed(shards []shardRecord) (most time.Duration) {
 	return most
 }
 
-// folder returns the name of the shard's folder in that of the suite.
+// folder returns the name of the shard's folder within the suite's.
 func (s shardRecord) folder() string { return fmt.Sprintf("shard-%d", s.head.Shard.Number) }
 
-// copyFolder copies the folders and files in from into a new folder. Links and whatever else a shard does not write are left out.
+// copyFolder copies folders and regular files from the folder from into a new folder. It skips links and everything
+// else that a shard does not write.
 func copyFolder(ctx context.Context, into, from string) error {
-	root, err := filepath.EvalSymlinks(from) // WalkDir follows no link, not even the first
+	root, err := filepath.EvalSymlinks(from) // WalkDir follows no link, not even the root
 	if err != nil {
 		return err
 	}

@@ -16,14 +16,15 @@ import (
 	"github.com/doublegrant/doublegrant/harness/tally"
 )
 
-// shardMade is a shard that a test makes up: a head, and its runs.
+// shardMade is a made-up shard: a head, and its runs.
 type shardMade struct {
 	head recordHead
 	runs []tally.Run
 	end  *recordEnd // nil: it was killed
 }
 
-// madeShards returns three shards of a suite of two cases, the first of which is repeated three times. Each has ended as it should.
+// madeShards returns three shards of a suite of two cases, the first of which is repeated three times. Each has ended
+// as it should.
 func madeShards() []*shardMade {
 	began := time.Date(2026, 11, 21, 4, 0, 0, 0, time.UTC)
 	whole := []recordWhole{{"one", 3}, {"two", 1}}
@@ -34,7 +35,8 @@ func madeShards() []*shardMade {
 		{{"two", "lock/setnx", "invalid: stuck-lock", []int{0}}},
 	} {
 		s := &shardMade{end: &recordEnd{At: time.Duration(n+1) * time.Second, Ending: tally.Met}, head: recordHead{
-			Name: "mine", Started: began.Add(time.Duration(-n) * time.Minute), Version: "v1", Fingerprint: "f", Folder: "results/was",
+			Name: "mine", Started: began.Add(time.Duration(-n) * time.Minute), Version: "v1", Fingerprint: "f",
+			Folder:  "results/was",
 			Servers: map[string]string{"process": "Redis 7.0.15"}, Cases: cases,
 			Shard: &recordShard{tally.Shard{Number: n + 1, Of: 3}, whole},
 		}}
@@ -51,8 +53,10 @@ func madeShards() []*shardMade {
 // add adds a run that was as expected. Its seed tells the repetition and the pass.
 func (s *shardMade) add(name string, pass, turn int) {
 	s.runs = append(s.runs, tally.Run{
-		Name: name, Pass: pass, Seed: uint64(10*pass + turn), Ending: tally.Met, Verdict: harness.Valid, Ops: 7, Link: "run/report.html",
-		Command: "doublegrant run --plan=results/was/run/plan.yaml", Process: tally.Sample{At: time.Second, RSS: int64(s.head.Shard.Number) << 20},
+		Name: name, Pass: pass, Seed: uint64(10*pass + turn), Ending: tally.Met, Verdict: harness.Valid, Ops: 7,
+		Link:    "run/report.html",
+		Command: "doublegrant run --plan=results/was/run/plan.yaml",
+		Process: tally.Sample{At: time.Second, RSS: int64(s.head.Shard.Number) << 20},
 	})
 }
 
@@ -109,7 +113,8 @@ func TestShardsAreOneSuiteAgain(t *testing.T) {
 	require.EqualValues(t, 12, out.Cases[0].Last.Seed, "its third repetition, which another shard ran")
 	require.Equal(t, "shard-1/run/report.html", out.Cases[0].Last.Link)
 	require.FileExists(t, filepath.Join(dir, out.Cases[0].Last.Link))
-	require.Equal(t, "doublegrant run --plan="+dir+"/shard-1/run/plan.yaml", out.Cases[0].Last.Command, "to where it is now")
+	require.Equal(t, "doublegrant run --plan="+dir+"/shard-1/run/plan.yaml", out.Cases[0].Last.Command,
+		"to where it is now")
 	require.Equal(t, []int{2, 1, 1}, []int{out.Shards[0].Runs, out.Shards[1].Runs, out.Shards[2].Runs})
 	again, err := Report(dir)
 	require.NoError(t, err)
@@ -151,11 +156,14 @@ func TestAShardThatEndedEarlyMakesTheSuiteUnknown(t *testing.T) {
 	cut := tally.Run{Name: "one", Pass: 1, Ending: tally.NotRun}
 	for want, change := range map[string]func(all []*shardMade){
 		"shard 2/3: interrupted in the run": func(all []*shardMade) {
-			all[1].runs, all[1].end = []tally.Run{cut}, &recordEnd{Ending: tally.NotRun, Reason: "interrupted in the run"}
+			all[1].runs, all[1].end = []tally.Run{cut},
+				&recordEnd{Ending: tally.NotRun, Reason: "interrupted in the run"}
 		},
-		"shard 1/3: it was cut short, or is still under way": func(all []*shardMade) { all[0].runs, all[0].end = all[0].runs[:1], nil },
-		"shard 3/3: it was cut short":                        func(all []*shardMade) { all[2].end = nil },
-		"shard 1/3: 1 of its runs are not on record":         func(all []*shardMade) { all[0].runs = all[0].runs[:1] },
+		"shard 1/3: it was cut short, or is still under way": func(all []*shardMade) {
+			all[0].runs, all[0].end = all[0].runs[:1], nil
+		},
+		"shard 3/3: it was cut short":                func(all []*shardMade) { all[2].end = nil },
+		"shard 1/3: 1 of its runs are not on record": func(all []*shardMade) { all[0].runs = all[0].runs[:1] },
 		"shard 1/3: interrupted; shard 3/3: interrupted": func(all []*shardMade) {
 			all[0].end, all[2].end = &recordEnd{Reason: "interrupted"}, &recordEnd{Reason: "interrupted"}
 		},
@@ -187,12 +195,14 @@ func TestShardsThatDoNotBelongTogetherAreRefusedByName(t *testing.T) {
 		want   string
 		change func([]*shardMade) []*shardMade
 	}{
-		{"2 of 3 shards are missing, the first is shard 1, which", func(all []*shardMade) []*shardMade { return all[1:2] }},
+		{"2 of 3 shards are missing, the first is shard 1, which",
+			func(all []*shardMade) []*shardMade { return all[1:2] }},
 		{`shard 2/3 in DIR/b is of the suite "other", and shard 1/3 in DIR/a of "mine"`,
 			with(func(b, _ *recordHead) { b.Name = "other" })},
 		{"shard 2/3 in DIR/b is of another suite (g) than shard 1/3 in DIR/a (f): its file, a script",
 			with(func(b, _ *recordHead) { b.Fingerprint = "g" })},
-		{"shard 2/4 in DIR/b is one of 4, and shard 1/3 in DIR/a one of 3", with(func(b, _ *recordHead) { b.Shard.Of = 4 })},
+		{"shard 2/4 in DIR/b is one of 4, and shard 1/3 in DIR/a one of 3",
+			with(func(b, _ *recordHead) { b.Shard.Of = 4 })},
 		{"shard 3/3 in DIR/c was run by v2, and shard 1/3 in DIR/a by v1: run all shards by one program",
 			with(func(_, c *recordHead) { c.Version = "v2" })},
 		{"shard 3/3 in DIR/c was run with --for 1h0m0s, and shard 1/3 in DIR/a with no --for",
@@ -218,13 +228,17 @@ func TestARecordThatWasChangedIsNotMerged(t *testing.T) {
 	t.Parallel()
 	for want, change := range map[string]func(all []*shardMade){
 		"there is no shard 0/3": func(all []*shardMade) { all[0].head.Shard.Number = 0 },
-		`"one" is not a run of the suite, or is not repeated so often`:   func(all []*shardMade) { all[0].head.Cases[0].Turns = []int{0, 3} },
-		`"uno" is not a run of the suite`:                                func(all []*shardMade) { all[0].head.Cases[0].Name = "uno" },
-		`pass 1 has more runs of "two" than this shard was to make`:      func(all []*shardMade) { all[2].add("two", 1, 0) },
-		`line 2: "two" is none of the suite's runs`:                      func(all []*shardMade) { all[0].runs[0].Name = "two" },
-		`the report of "one" is not in this folder`:                      func(all []*shardMade) { all[0].runs[0].Link = "../../secret.html" },
-		`the shards have other repetitions of "one" than the 3`:          func(all []*shardMade) { all[1].head.Cases[0].Turns = []int{2} },
-		`the shards have other repetitions of "one" than the 3 that the`: func(all []*shardMade) { all[1].head.Cases, all[1].runs = nil, nil },
+		`"one" is not a run of the suite, or is not repeated so often`: func(all []*shardMade) { all[0].head.Cases[0].Turns = []int{0, 3} },
+		`"uno" is not a run of the suite`:                              func(all []*shardMade) { all[0].head.Cases[0].Name = "uno" },
+		`pass 1 has more runs of "two" than this shard was to make`: func(all []*shardMade) {
+			all[2].add("two", 1, 0)
+		},
+		`line 2: "two" is none of the suite's runs`:             func(all []*shardMade) { all[0].runs[0].Name = "two" },
+		`the report of "one" is not in this folder`:             func(all []*shardMade) { all[0].runs[0].Link = "../../secret.html" },
+		`the shards have other repetitions of "one" than the 3`: func(all []*shardMade) { all[1].head.Cases[0].Turns = []int{2} },
+		`the shards have other repetitions of "one" than the 3 that the`: func(all []*shardMade) {
+			all[1].head.Cases, all[1].runs = nil, nil
+		},
 	} {
 		shards := madeShards()
 		change(shards)
@@ -248,7 +262,8 @@ func TestShardsAreFoundWhereCIPutsThem(t *testing.T) {
 	(&shardMade{head: whole}).write(t, root, "artifacts/whole")
 	require.NoError(t, os.Symlink(filepath.Join(root, "elsewhere"), filepath.Join(root, "link")))
 
-	out, dir, err := Merge(t.Context(), []string{filepath.Join(root, "artifacts"), third, filepath.Join(root, "link")}, filepath.Join(root, "results"))
+	out, dir, err := Merge(t.Context(), []string{filepath.Join(root, "artifacts"), third, filepath.Join(root, "link")},
+		filepath.Join(root, "results"))
 	require.NoError(t, err)
 	require.Len(t, out.Shards, 3)
 	require.NoFileExists(t, filepath.Join(dir, "shard-1/run/leak"), "links are not copied")

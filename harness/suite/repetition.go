@@ -13,13 +13,13 @@ import (
 	"github.com/doublegrant/doublegrant/reports"
 )
 
-// Repetition is one repetition of one run: the unit that is never split, and all that another machine needs to make it.
+// Repetition is one repetition of one run, with all that another machine needs to run it. It is never split.
 type Repetition struct {
-	Entry     // with the seed of this repetition alone
-	Turn  int // which it is of its run, from 0
+	Entry     // Seed is that of this repetition
+	Turn  int // index among its run's repetitions, from 0
 }
 
-// Repetitions lists the repetitions of all runs, in the order in which one machine makes them.
+// Repetitions lists the repetitions of all runs, in the order in which one machine runs them.
 func (s Suite) Repetitions() (all []Repetition) {
 	for _, r := range s.Runs {
 		for _, turn := range r.repetitions() {
@@ -29,8 +29,8 @@ func (s Suite) Repetitions() (all []Repetition) {
 	return all
 }
 
-// repetition returns a repetition of the run in a pass. The seed counts on with each repetition and pass, so that a repetition has the same
-// in the whole suite, in a shard and on another machine.
+// repetition returns a repetition of the run in a pass. Its seed depends on the pass and the turn alone, so it is the
+// same in the whole suite, in a shard and on another machine.
 func (r Entry) repetition(pass, turn int) Repetition {
 	if r.Seed != 0 {
 		r.Seed += uint64((pass-1)*max(1, r.Times) + turn)
@@ -39,10 +39,11 @@ func (r Entry) repetition(pass, turn int) Repetition {
 	return Repetition{r, turn}
 }
 
-// Encode returns the run as a text that DecodeRun reads, with the texts of its scripts: another machine needs no file beside it.
+// Encode returns the run as text for DecodeRun. It includes the texts of scripts, so that another machine needs no
+// other file.
 func (r Entry) Encode() ([]byte, error) { return Suite{Name: r.Title, Runs: []Entry{r}}.Encode() }
 
-// DecodeRun reads what Entry.Encode returned, as strictly as a file is read. The error wraps plan.ErrUsage.
+// DecodeRun reads what Entry.Encode returned, as strictly as a file. The error wraps plan.ErrUsage.
 func DecodeRun(text []byte) (Entry, error) {
 	s, err := Decode(text)
 	if err == nil && len(s.Runs) != 1 {
@@ -54,19 +55,19 @@ func DecodeRun(text []byte) (Entry, error) {
 	return s.Runs[0], nil
 }
 
-// RunsCode reports whether the run starts a program of its own on the machine that makes it: a client by its command line, or a container of
-// an image that it names. Lua in Redis does not count.
+// RunsCode reports whether the run starts a program of the user's: an adapter by its command line, or a container of a
+// named image. Lua in Redis does not count.
 func (r Entry) RunsCode() bool { return r.Client != nil || r.Image != "" }
 
-// Made is what came of a repetition on another machine.
+// Made is the result of a repetition on another machine.
 type Made struct {
-	Run     tally.Run         `json:"run"`     // its link leads into the folder
-	Folder  string            `json:"folder"`  // that has all that it left, as the machine names it
-	Servers map[string]string `json:"servers"` // that it was made on: see tally.Suite
+	Run     tally.Run         `json:"run"`     // its link is relative to Folder
+	Folder  string            `json:"folder"`  // path, on that machine, of the folder with its files
+	Servers map[string]string `json:"servers"` // servers that it ran on: see tally.Suite
 }
 
-// Make makes the repetition on this machine, as Run does, and leaves what it wrote in the folder o.Results. The error says that it could not
-// begin, or was interrupted.
+// Make runs the repetition on this machine, as Run does, and keeps its files in the folder o.Results. It returns an
+// error if the repetition could not begin or was interrupted.
 func (r Repetition) Make(ctx context.Context, o results.Options) (m Made, err error) {
 	one := Suite{Name: r.Title, Runs: []Entry{r.Entry}}
 	if err := one.Check(); err != nil {
@@ -81,13 +82,14 @@ func (r Repetition) Make(ctx context.Context, o results.Options) (m Made, err er
 	if m.Servers, err = one.servers(ctx, o); err != nil {
 		return m, err
 	}
-	r.Entry = one.Runs[0] // with what its program has said of itself
+	r.Entry = one.Runs[0] // now with the adapter's description of itself
 	m.Run, m.Folder = r.make(ctx, o).run, o.Results
 	return m, ctx.Err()
 }
 
-// Claim returns what a repetition that is made twice has to have in common: whether it was as expected. Under load nothing else is the same
-// each time. It is empty if the repetition tells nothing: its environment failed, or its verdict is unknown though one was expected.
+// Claim returns what two executions of a repetition must have in common: whether it was as expected. Under load nothing
+// else repeats. It is empty if the result decides nothing: the environment failed, or the verdict is unexpectedly
+// unknown.
 func (m Made) Claim() string {
 	if m.Run.Ending != tally.Met && m.Run.Ending != tally.NotMet {
 		return ""
@@ -95,20 +97,20 @@ func (m Made) Claim() string {
 	return m.Run.Ending.String()
 }
 
-// made is what came of a repetition here.
-type made struct {
-	run  tally.Run // without its pass and what was expected of it
+// repetitionResult is the result of a repetition on this machine.
+type repetitionResult struct {
+	run  tally.Run // without its pass and expectation
 	dirs []string  // results folders
 }
 
-// make makes the repetition in the folder o.Results. Links lead from there.
-func (r Repetition) make(ctx context.Context, o results.Options) (m made) {
+// make runs the repetition, and keeps its files in the folder o.Results. Links are relative to it.
+func (r Repetition) make(ctx context.Context, o results.Options) (m repetitionResult) {
 	began := time.Now()
 	if r.Explore != nil {
 		m = r.search(ctx, o)
 	} else {
 		out, err := results.Execute(ctx, r.Plan, o)
-		m = made{suiteRun(out, err), []string{out.Dir}}
+		m = repetitionResult{suiteRun(out, err), []string{out.Dir}}
 		m.run.Link = out.ReportPath()
 		if r.Failover != nil {
 			r.Failover.judge(&m.run)
@@ -138,7 +140,8 @@ func suiteRun(out results.Outcome, err error) tally.Run {
 	switch {
 	case err != nil:
 		run.Why = strings.ReplaceAll(err.Error(), "\n", "; ")
-		if unexpected := out.Expectation.Disallowed(j); len(unexpected) > 0 { // a violation counts whatever else went wrong
+		// a violation counts even if something else failed, too
+		if unexpected := out.Expectation.Disallowed(j); len(unexpected) > 0 {
 			run.Ending, run.Why = tally.NotMet, strings.Join(append(unexpected, run.Why), "; ")
 		}
 		return run

@@ -17,8 +17,8 @@ import (
 	"github.com/doublegrant/doublegrant/harness/tally"
 )
 
-// Fingerprint returns a hash of what the suite runs and expects. It is the same for two readings of one file, and differs if a run, a
-// script or an expectation differs. The folders of scripts do not matter.
+// Fingerprint returns a hash of the suite's runs, scripts and expectations. Two readings of one file have the same. The
+// folders of scripts do not matter.
 func (s Suite) Fingerprint() (string, error) {
 	hash := sha256.New()
 	enc := yaml.NewEncoder(hash)
@@ -35,45 +35,46 @@ func (s Suite) Fingerprint() (string, error) {
 	return hex.EncodeToString(hash.Sum(nil)[:8]), enc.Close()
 }
 
-// interruptedSuite is a suite that did not run to its end, as its record has it.
+// interruptedSuite is the state of an interrupted suite, read from its record.
 type interruptedSuite struct {
-	head  recordHead
-	out   tally.Suite
-	kept  keptCounts
-	ran   map[string]int // times that each case ran to an end
-	inNow map[string]int // times that it did so in the pass of out.Passes
-	over  bool           // the suite ran to its end
-	whole int64          // bytes of the record up to the end of its last whole line
+	head        recordHead
+	out         tally.Suite
+	kept        keptCounts
+	endedRuns   map[string]int // ended repetitions of each case
+	endedInPass map[string]int // those of them in the pass out.Passes
+	complete    bool           // the suite ran to its end
+	wholeBytes  int64          // bytes of the record up to the end of its last complete line
 }
 
 func readInterrupted(file *os.File) (i interruptedSuite, err error) {
-	i = interruptedSuite{out: tally.Suite{Ended: cutShort}, kept: keptCounts{}, ran: map[string]int{}, inNow: map[string]int{}}
-	i.whole, err = readLines(file, i.add)
+	i = interruptedSuite{out: tally.Suite{Ended: cutShort}, kept: keptCounts{}, endedRuns: map[string]int{},
+		endedInPass: map[string]int{}}
+	i.wholeBytes, err = readLines(file, i.add)
 	if err != nil {
 		return i, fmt.Errorf("suite: %s: %w", file.Name(), err)
 	}
 	return i, nil
 }
 
-// add follows one line of the record.
+// add applies one line of the record.
 func (i *interruptedSuite) add(l recordLine) error {
 	pass := i.out.Passes
 	if err := l.addTo(&i.out); err != nil {
 		return err
 	}
 	if i.out.Passes > pass {
-		clear(i.inNow)
+		clear(i.endedInPass)
 	}
 	switch {
 	case l.Suite != nil:
 		i.head = *l.Suite
 	case l.Resume != nil:
-		i.over = false
+		i.complete = false
 	case l.End != nil:
-		i.over = l.End.Reason == ""
+		i.complete = l.End.Reason == ""
 	case l.Run != nil && l.Run.Ending != tally.NotRun:
-		i.ran[l.Run.Name]++
-		i.inNow[l.Run.Name]++
+		i.endedRuns[l.Run.Name]++
+		i.endedInPass[l.Run.Name]++
 		if i.head.For > 0 {
 			i.kept.count(*l.Run)
 		}
@@ -81,7 +82,7 @@ func (i *interruptedSuite) add(l recordLine) error {
 	return nil
 }
 
-// checkFits returns an error if the suite, or the program that is to go on with it, is not the one that the record was begun with.
+// checkFits returns an error if the record belongs to another suite, program or server than now.
 func (i interruptedSuite) checkFits(dir string, now recordHead) error {
 	const anew = "leave --resume out to begin anew"
 	refuse := func(format string, args ...any) error {
@@ -89,28 +90,31 @@ func (i interruptedSuite) checkFits(dir string, now recordHead) error {
 	}
 	switch was := i.head; {
 	case was.Shards != nil:
-		return refuse("merge put it together from %d shards: resume the shard that was interrupted, and merge again", len(was.Shards))
+		return refuse("merge put it together from %d shards: resume the shard that was interrupted, and merge again",
+			len(was.Shards))
 	case was.Fingerprint == "":
 		return refuse("it was begun by an older doublegrant, which did not record what it needs for that; %s", anew)
 	case was.Name != now.Name:
 		return refuse("it was begun with the suite %q, and this is %q: name that file, or %s", was.Name, now.Name, anew)
 	case was.Fingerprint != now.Fingerprint:
-		return refuse("its suite had other runs, scripts or expectations than this file has now: give it the file, and the --only, of then, or %s", anew)
+		return refuse("its suite had other runs, scripts or expectations than this file has now: give it the file, "+
+			"and the --only, of then, or %s", anew)
 	case was.shard() != now.shard():
 		return refuse("it was begun with %s: give the same, or %s", shardWords(was.Shard), anew)
 	case was.Version != now.Version:
 		return refuse("it was begun by %s, and this is %s: use that one, or %s", was.Version, now.Version, anew)
 	case was.Servers != nil && !maps.Equal(was.Servers, now.Servers):
-		return refuse("it was begun on %s, and here is %s: use that one, or %s", serverWords(was.Servers), serverWords(now.Servers), anew)
+		return refuse("it was begun on %s, and here is %s: use that one, or %s", serverWords(was.Servers),
+			serverWords(now.Servers), anew)
 	case now.For != 0 && now.For != was.For:
 		return refuse("it was begun with %s: leave --for out, or give the same", forWords(was.For))
-	case i.over:
+	case i.complete:
 		return refuse("it ran to its end, and nothing is left to run; %s", anew)
 	}
 	return nil
 }
 
-// shard returns the part of a suite that is on record; the zero Shard of a whole suite.
+// shard returns the recorded part of a suite; the zero Shard of a whole suite.
 func (h recordHead) shard() (s tally.Shard) {
 	if h.Shard != nil {
 		s = h.Shard.Shard
@@ -118,7 +122,7 @@ func (h recordHead) shard() (s tally.Shard) {
 	return s
 }
 
-// shardWords says which part of a suite was begun.
+// shardWords describes which part of a suite was begun.
 func shardWords(s *recordShard) string {
 	if s == nil {
 		return "no --shard"
@@ -126,7 +130,7 @@ func shardWords(s *recordShard) string {
 	return "--shard " + s.String()
 }
 
-// forWords says how long a suite was asked to go on.
+// forWords describes the time that was requested for a suite.
 func forWords(d time.Duration) string {
 	if d == 0 {
 		return "no --for"
@@ -134,10 +138,10 @@ func forWords(d time.Duration) string {
 	return "--for " + d.String()
 }
 
-// resume opens the results folder of a suite that was interrupted or killed. The suite goes on with the run after the last one
-// on record. A line that was being written when it was killed is dropped.
+// resume opens the results folder of a suite that was interrupted or killed. The suite continues with the run after the
+// last one in the record. A line that was only partly written is dropped.
 func (s Suite) resume(how Options, now recordHead) (*suiteRunner, error) {
-	dir, err := filepath.EvalSymlinks(how.Resume) // such as results/latest, which will lead elsewhere
+	dir, err := filepath.EvalSymlinks(how.Resume) // a link such as results/latest will soon point elsewhere
 	if err != nil || !IsFolder(dir) {
 		return nil, plan.Usagef("--resume: %w", notASuite(how.Resume))
 	}
@@ -163,16 +167,16 @@ func (s Suite) resumeFrom(file *os.File, dir string, how Options, now recordHead
 	if err := was.checkFits(dir, now); err != nil {
 		return nil, err
 	}
-	if err := file.Truncate(was.whole); err != nil {
+	if err := file.Truncate(was.wholeBytes); err != nil {
 		return nil, fmt.Errorf("suite: %w", err)
 	}
 	how.For = was.head.For
 	r := &suiteRunner{Suite: s, how: how, dir: dir, out: was.out, kept: was.kept, done: make([]int, len(s.Runs))}
 	for i, run := range s.Runs {
-		r.done[i] = was.inNow[run.Title]
-		r.ended += was.ran[run.Title]
+		r.done[i] = was.endedInPass[run.Title]
+		r.ended += was.endedRuns[run.Title]
 	}
-	r.out.Ended, r.out.Passes = "", max(0, r.out.Passes-1) // all begins that pass again, with what is left of it
+	r.out.Ended, r.out.Passes = "", max(0, r.out.Passes-1) // runAll begins that pass again, with the rest of its runs
 	r.before, r.began = was.out.Elapsed, time.Now()
 	r.record = openedRecord(file)
 	line := recordLine{Resume: &recordResume{At: r.before, Started: r.began}}
@@ -183,7 +187,7 @@ func (s Suite) resumeFrom(file *os.File, dir string, how Options, now recordHead
 	return r, r.record.write(line)
 }
 
-// lockRecord takes the record for this process, until its file is closed or the process ends.
+// lockRecord locks the record for this process, until the file is closed or the process ends.
 func lockRecord(file *os.File) error {
 	return syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
 }

@@ -34,7 +34,8 @@ func TestAFingerprintIsOfWhatIsRun(t *testing.T) {
 	of := fingerprintOf(t, here, text)
 	require.Equal(t, of, fingerprintOf(t, there, "# the same elsewhere\n"+text))
 	for _, change := range [][2]string{
-		{"name: one", "name: uno"}, {"sequence/incr", "sequence/get-set"}, {"expect: valid", "expect: documented"}, {"{crashes: 0}", "{}"},
+		{"name: one", "name: uno"}, {"sequence/incr", "sequence/get-set"}, {"expect: valid", "expect: documented"},
+		{"{crashes: 0}", "{}"},
 		{"{name: one", "{times: 2, name: one"}, {"{name: one", "{duration: 3s, name: one"},
 	} {
 		require.NotEqual(t, of, fingerprintOf(t, here, strings.Replace(text, change[0], change[1], 1)), change)
@@ -64,14 +65,14 @@ const (
 
 func TestWhatIsLeftOfAnInterruptedSuite(t *testing.T) {
 	was := readBack(t, recordedHead+recordedRuns+cutRun+cutEnd+`{"run":{"na`)
-	require.EqualValues(t, len(recordedHead+recordedRuns+cutRun+cutEnd), was.whole)
+	require.EqualValues(t, len(recordedHead+recordedRuns+cutRun+cutEnd), was.wholeBytes)
 	require.Equal(t, 2, was.out.Passes)
-	require.Equal(t, map[string]int{"one": 2, "two": 1}, was.ran, "the run that was cut short is to be run")
-	require.Equal(t, map[string]int{"one": 1}, was.inNow)
+	require.Equal(t, map[string]int{"one": 2, "two": 1}, was.endedRuns, "the run that was cut short is to be run")
+	require.Equal(t, map[string]int{"one": 1}, was.endedInPass)
 	require.Equal(t, keptCounts{"one/met": 2, "two/not met": 1}, was.kept)
-	require.False(t, was.over)
+	require.False(t, was.complete)
 	require.Equal(t, 9600*time.Millisecond, was.out.Elapsed)
-	require.True(t, readBack(t, recordedHead+recordedRuns+recordedEnd).over)
+	require.True(t, readBack(t, recordedHead+recordedRuns+recordedEnd).complete)
 
 	was = readBack(t, recordedHead+recordedRuns+cutRun+cutEnd+goesOn)
 	require.Equal(t, 1, was.out.Resumed)
@@ -96,7 +97,8 @@ func TestOnlyTheSameSuiteAndVersionGoOn(t *testing.T) {
 		"--for 1h0m0s":             func(_ *interruptedSuite, now *recordHead) { now.For = time.Minute },
 		"with no --for":            func(was *interruptedSuite, _ *recordHead) { was.head.For = 0 },
 		"begun on Redis 7.0.15, and here is Redis 7.2.4": func(was *interruptedSuite, now *recordHead) {
-			was.head.Servers, now.Servers = map[string]string{"process": "Redis 7.0.15"}, map[string]string{"process": "Redis 7.2.4"}
+			was.head.Servers, now.Servers = map[string]string{"process": "Redis 7.0.15"},
+				map[string]string{"process": "Redis 7.2.4"}
 		},
 		"with no --shard": func(_ *interruptedSuite, now *recordHead) {
 			now.Shard = &recordShard{Shard: tally.Shard{Number: 1, Of: 2}}

@@ -13,8 +13,8 @@ import (
 	"github.com/doublegrant/doublegrant/harness/results"
 )
 
-// servers says what the nodes of the suite's runs are, by platform: of processes the server and its version, of containers the name of
-// their image, which is all that is known before one has started.
+// servers describes what the nodes of the suite's runs are, by platform. For processes it is the server and its
+// version. For containers it is the name of their image, since nothing else is known before one has started.
 func (s Suite) servers(ctx context.Context, o results.Options) (all map[string]string, err error) {
 	all = map[string]string{}
 	for _, run := range s.Runs {
@@ -32,19 +32,20 @@ func (s Suite) servers(ctx context.Context, o results.Options) (all map[string]s
 	return all, nil
 }
 
-// describeServer says what the nodes of one run are.
+// describeServer describes the nodes of one run.
 func describeServer(ctx context.Context, run Entry, o results.Options) (string, error) {
 	if run.On != string(cluster.OnDocker) {
 		return cluster.RedisVersion(o.Redis)
 	}
-	site, err := o.Docker(run.Image).Find(ctx, slog.New(slog.DiscardHandler)) // the preflight has refused a program without Docker
+	// the preflight has already refused a machine without Docker
+	site, err := o.Docker(run.Image).Find(ctx, slog.New(slog.DiscardHandler))
 	if err != nil {
 		return "", fmt.Errorf("suite: %w", err)
 	}
 	return "image " + site.String(), nil
 }
 
-// serverWords names the servers in order of their platforms.
+// serverWords lists the servers in order of their platforms.
 func serverWords(servers map[string]string) string {
 	var all []string
 	for _, platform := range slices.Sorted(maps.Keys(servers)) {

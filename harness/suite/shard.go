@@ -9,21 +9,22 @@ import (
 	"github.com/doublegrant/doublegrant/harness/tally"
 )
 
-// part says which part of a suite another suite is.
+// part identifies a suite as a part of a whole one.
 type part struct {
 	tally.Shard
 	fingerprint string        // of the whole suite
 	whole       []recordWhole // all runs of the whole suite, in its order
 }
 
-// Shard returns the part of a whole suite that one of several machines runs. Every repetition of every run is in exactly one shard. The
-// longest are dealt out first, each to the shard that has least to do so far, so that all shards end at about the same time.
-// Which runs a shard has depends on the suite and the number of shards alone. The error wraps plan.ErrUsage: there is no such
-// shard, or there are more shards than runs.
+// Shard returns the part of a whole suite that one of several machines runs. Every repetition of every run is in
+// exactly one shard. The longest are assigned first, each to the shard with the least work so far, so that all shards
+// end at about the same time. The split depends on the suite and the number of shards alone. The error wraps
+// plan.ErrUsage if the shard does not exist, or if there are more shards than repetitions.
 func (s Suite) Shard(of tally.Shard) (Suite, error) {
 	units := s.units()
 	if of.Of > len(units) {
-		return s, plan.Usagef("--shard %v: the suite has %d runs, repetitions included: split it into %d shards at most", of, len(units), len(units))
+		return s, plan.Usagef("--shard %v: the suite has %d runs, repetitions included: split it into %d shards at most",
+			of, len(units), len(units))
 	}
 	if of.Number < 1 || of.Number > of.Of {
 		return s, plan.Usagef("--shard %v: name a shard from 1/%d to %d/%d", of, of.Of, of.Of, of.Of)
@@ -34,7 +35,7 @@ func (s Suite) Shard(of tally.Shard) (Suite, error) {
 		return s, err
 	}
 	turns := make([][]int, len(s.Runs))
-	for i, shard := range dealOut(units, of.Of) {
+	for i, shard := range assignShards(units, of.Of) {
 		if shard == of.Number {
 			turns[units[i].run] = append(turns[units[i].run], units[i].turn)
 		}
@@ -50,7 +51,7 @@ func (s Suite) Shard(of tally.Shard) (Suite, error) {
 	return s, nil
 }
 
-// unit is one repetition of one run. No shard splits it.
+// unit is one repetition of one run. It is never split.
 type unit struct {
 	run, turn int // index of the run in the suite, and of the repetition
 	takes     time.Duration
@@ -67,9 +68,9 @@ func (s Suite) units() (all []unit) {
 	return all
 }
 
-// dealOut returns the number of the shard, from 1, that has each unit. It is Graham's rule for machines that are alike, longest first: the
-// last shard ends at most a third later than in the best of all assignments.
-func dealOut(units []unit, shards int) []int {
+// assignShards assigns each unit to a shard, and returns the shards' numbers, from 1. It is Graham's rule for identical
+// machines, longest first: the last shard ends at most a third later than in the best assignment.
+func assignShards(units []unit, shards int) []int {
 	order := make([]int, len(units))
 	for i := range order {
 		order[i] = i
@@ -95,7 +96,7 @@ func dealOut(units []unit, shards int) []int {
 	return number
 }
 
-// repetitions lists the repetitions of the run that a pass makes, from 0.
+// repetitions lists, from 0, the repetitions of the run that a pass includes.
 func (r Entry) repetitions() []int {
 	if r.turns != nil {
 		return r.turns

@@ -84,8 +84,10 @@ func TestShardsEndAtAboutTheSameTime(t *testing.T) {
 		require.LessOrEqual(t, longest, best*4/3, "%d shards", of)
 	}
 	units := []unit{{takes: 5}, {takes: 4}, {takes: 3}, {takes: 3}, {takes: 3}}
-	require.Equal(t, []int{1, 2, 2, 1, 2}, dealOut(units, 2), "8 and 10, where file order would make 9 and 9 or worse")
-	require.Equal(t, []int{1, 2, 3, 1, 2}, dealOut(make([]unit, 5), 3), "runs of no length are dealt out by number")
+	require.Equal(t, []int{1, 2, 2, 1, 2}, assignShards(units, 2),
+		"8 and 10, where file order would make 9 and 9 or worse")
+	require.Equal(t, []int{1, 2, 3, 1, 2}, assignShards(make([]unit, 5), 3),
+		"runs of no length are dealt out by number")
 }
 
 // TestAShardKeepsWhatARunIs: its seeds, its place, and the fingerprint of the whole suite.
@@ -99,7 +101,9 @@ func TestAShardKeepsWhatARunIs(t *testing.T) {
 	parts, _ := shardsOf(t, s, 3)
 	for i, p := range parts {
 		require.True(t, slices.IsSortedFunc(p.Runs, func(a, b Entry) int {
-			at := func(e Entry) int { return slices.IndexFunc(s.Runs, func(o Entry) bool { return o.Title == e.Title }) }
+			at := func(e Entry) int {
+				return slices.IndexFunc(s.Runs, func(o Entry) bool { return o.Title == e.Title })
+			}
 			return at(a) - at(b)
 		}), "in the file's order")
 		head, err := p.head(Options{Version: "v1"})
@@ -175,12 +179,16 @@ func TestAShardThatCannotBeIsOneLine(t *testing.T) {
 		{"auto/", "", `--shard "auto/": give`},
 		{"/8", "", `--shard "/8": give`},
 		{"auto/0", "", `--shard "auto/0": split the suite into 1 shard or more`},
-		{"auto", "", "--shard auto: this is not a job of a CI system that is known here (CI_NODE_INDEX, CIRCLE_NODE_INDEX, BUILDKITE_PARALLEL_JOB, JOB_COMPLETION_INDEX): give the shard"},
+		{"auto", "", "--shard auto: this is not a job of a CI system that is known here (CI_NODE_INDEX, " +
+			"CIRCLE_NODE_INDEX, BUILDKITE_PARALLEL_JOB, JOB_COMPLETION_INDEX): give the shard"},
 		{"auto", "CI_NODE_INDEX=0 CI_NODE_TOTAL=8", "CI_NODE_INDEX is 0, and GitLab counts 8 jobs from 1 to 8"},
-		{"auto", "CIRCLE_NODE_INDEX=8 CIRCLE_NODE_TOTAL=8", "CIRCLE_NODE_INDEX is 8, and CircleCI counts 8 jobs from 0 to 7"},
-		{"auto", "BUILDKITE_PARALLEL_JOB=8 BUILDKITE_PARALLEL_JOB_COUNT=8", "BUILDKITE_PARALLEL_JOB is 8, and Buildkite counts 8 jobs from 0 to 7"},
+		{"auto", "CIRCLE_NODE_INDEX=8 CIRCLE_NODE_TOTAL=8",
+			"CIRCLE_NODE_INDEX is 8, and CircleCI counts 8 jobs from 0 to 7"},
+		{"auto", "BUILDKITE_PARALLEL_JOB=8 BUILDKITE_PARALLEL_JOB_COUNT=8",
+			"BUILDKITE_PARALLEL_JOB is 8, and Buildkite counts 8 jobs from 0 to 7"},
 		{"auto/8", "JOB_COMPLETION_INDEX=8", "JOB_COMPLETION_INDEX is 8, and Kubernetes counts 8 jobs from 0 to 7"},
-		{"auto", "JOB_COMPLETION_INDEX=2", "JOB_COMPLETION_INDEX says which shard this is, and no variable says how many there are: give --shard auto/8 for 8"},
+		{"auto", "JOB_COMPLETION_INDEX=2", "JOB_COMPLETION_INDEX says which shard this is, and no variable says how " +
+			"many there are: give --shard auto/8 for 8"},
 		{"auto", "CI_NODE_TOTAL=8", "CI_NODE_TOTAL is set and CI_NODE_INDEX is not"},
 		{"auto", "CI_NODE_INDEX=2 CI_NODE_TOTAL=0", "CI_NODE_TOTAL is not a number from 1 on"},
 		{"auto/4", "CI_NODE_INDEX=2 CI_NODE_TOTAL=8", "CI_NODE_TOTAL is 8, and the flag says 4 shards"},

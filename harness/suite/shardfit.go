@@ -8,10 +8,11 @@ import (
 	"github.com/doublegrant/doublegrant/harness/plan"
 )
 
-// checkFit returns an error that wraps plan.ErrUsage unless the shards are all those of one suite, each once, run by one program on
-// one server. It names the first that does not fit. The shards are in order of their numbers, and there is one at least.
+// checkFit returns an error that wraps plan.ErrUsage unless the shards are all those of one suite, each once, run by
+// one program on one server. It names the first shard that does not fit. The shards are sorted by number, and there is
+// at least one.
 func checkFit(shards []shardRecord) error {
-	for _, trait := range common {
+	for _, trait := range sharedTraits {
 		first := shards[0]
 		for _, s := range shards[1:] {
 			if is, was := trait.of(s.head), trait.of(first.head); is != was {
@@ -28,15 +29,17 @@ func checkFit(shards []shardRecord) error {
 	return checkCovered(shards)
 }
 
-// common lists what all shards of a suite have in common. A refusal is given a shard, what it has, another shard, and what that has.
-var common = []struct {
+// sharedTraits lists what all shards of a suite must have in common. The arguments of a refusal are a shard, its value,
+// the first shard, and that shard's value.
+var sharedTraits = []struct {
 	of      func(recordHead) string
 	refusal string
 }{
 	{func(h recordHead) string { return h.Name },
 		"%v is of the suite %q, and %v of %q: merge the shards of one suite"},
 	{func(h recordHead) string { return h.Fingerprint },
-		"%v is of another suite (%s) than %v (%s): its file, a script, an expectation or --only was another; run all shards with the same"},
+		"%v is of another suite (%s) than %v (%s): its file, a script, an expectation or --only was another; run all " +
+			"shards with the same"},
 	{func(h recordHead) string { return fmt.Sprint(h.Shard.Of) },
 		"%v is one of %s, and %v one of %s: split the suite in one way, and merge these shards"},
 	{func(h recordHead) string { return h.Version },
@@ -45,7 +48,8 @@ var common = []struct {
 		"%v was run with %s, and %v with %s: run all shards for the same time"},
 }
 
-// oneServer returns an error if two shards ran on different servers. A shard has those of its own runs only.
+// oneServer returns an error if two shards ran on different servers of one platform. A shard records only the servers
+// of its own runs.
 func oneServer(shards []shardRecord) error {
 	seen := map[string]shardRecord{} // by platform
 	for _, s := range shards {
@@ -56,21 +60,23 @@ func oneServer(shards []shardRecord) error {
 				continue
 			}
 			if is, was := s.head.Servers[platform], first.head.Servers[platform]; is != was {
-				return plan.Usagef("%v was run on %s, and %v on %s: run all shards on one version of the server", s, is, first, was)
+				return plan.Usagef("%v was run on %s, and %v on %s: run all shards on one version of the server", s, is,
+					first, was)
 			}
 		}
 	}
 	return nil
 }
 
-// checkComplete returns an error if a shard is missing, or there twice.
+// checkComplete returns an error if a shard is missing, or is there twice.
 func checkComplete(shards []shardRecord) error {
-	next := 1 // number of the shard that comes next
+	next := 1 // number of the next shard
 	for i, s := range shards {
 		if n := s.head.Shard.Number; n > next {
 			return missingShards(shards)
 		} else if n < next {
-			return plan.Usagef("shard %v is there twice, in %s and %s: if it was tried again, choose the one that counts, and keep the other out of what is merged",
+			return plan.Usagef("shard %v is there twice, in %s and %s: if it was tried again, choose the one that "+
+				"counts, and keep the other out of what is merged",
 				s.head.Shard, shards[i-1].dir, s.dir)
 		}
 		next++
@@ -81,7 +87,7 @@ func checkComplete(shards []shardRecord) error {
 	return nil
 }
 
-// missingShards says which shards are not there.
+// missingShards returns an error that names the missing shards.
 func missingShards(shards []shardRecord) error {
 	of := shards[0].head.Shard.Of
 	var numbers []int
@@ -92,12 +98,15 @@ func missingShards(shards []shardRecord) error {
 	}
 	which := fmt.Sprintf("shard %d of %d is", numbers[0], of)
 	if len(numbers) > 1 {
-		which = fmt.Sprintf("%d of %d shards are missing, the first is shard %d, which is", len(numbers), of, numbers[0])
+		which = fmt.Sprintf("%d of %d shards are missing, the first is shard %d, which is", len(numbers), of,
+			numbers[0])
 	}
-	return plan.Usagef("%s missing: name its folder, too, or run it with doublegrant suite FILE --shard %d/%d", which, numbers[0], of)
+	return plan.Usagef("%s missing: name its folder, too, or run it with doublegrant suite FILE --shard %d/%d", which,
+		numbers[0], of)
 }
 
-// checkCovered returns an error unless each repetition of each run is in exactly one shard. Shards that doublegrant split are.
+// checkCovered returns an error unless each repetition of each run is in exactly one shard. Only an altered record can
+// fail here.
 func checkCovered(shards []shardRecord) error {
 	whole := shards[0].head.Shard
 	for _, run := range whole.Whole {
@@ -111,7 +120,8 @@ func checkCovered(shards []shardRecord) error {
 		}
 		slices.Sort(turns)
 		if len(turns) != run.Times || len(slices.Compact(turns)) != run.Times {
-			return fmt.Errorf("suite: the shards have other repetitions of %q than the %d that the suite has: a record was changed", run.Name, run.Times)
+			return fmt.Errorf("suite: the shards have other repetitions of %q than the %d that the suite has: a "+
+				"record was changed", run.Name, run.Times)
 		}
 	}
 	return nil

@@ -10,11 +10,11 @@ import (
 	"github.com/doublegrant/doublegrant/harness/tally"
 )
 
-// ciSystem describes a CI system that gives each of several parallel jobs a number.
+// ciSystem describes how a CI system numbers its parallel jobs.
 type ciSystem struct {
 	name  string
 	index string // variable with the number of the job
-	total string // variable with the number of jobs; empty: the system tells none
+	total string // variable with the number of jobs; empty: there is none
 	first int    // number of the first job
 }
 
@@ -26,9 +26,9 @@ var ciSystems = []ciSystem{
 	{"Kubernetes", "JOB_COMPLETION_INDEX", "", 0},
 }
 
-// ParseShard reads the value of --shard: a number from 1 and how many there are ("3/8"), or auto, which reads the variables of the CI
-// system ("auto", or "auto/8" where these do not tell how many). env returns the value of a variable, such as os.Getenv. What a
-// variable holds is put into no message unless it is a number. The error wraps plan.ErrUsage.
+// ParseShard reads the value of --shard: a number and a total ("3/8"), or "auto", which reads the CI system's
+// variables. "auto/8" gives the total where no variable does. env returns the value of a variable, like os.Getenv.
+// Messages quote a variable's value only if it is a number. The error wraps plan.ErrUsage.
 func ParseShard(text string, env func(string) string) (tally.Shard, error) {
 	number, of, both := strings.Cut(text, "/")
 	total, ok := wholeNumber(of)
@@ -40,10 +40,12 @@ func ParseShard(text string, env func(string) string) (tally.Shard, error) {
 	}
 	n, numbered := wholeNumber(number)
 	if !ok || !numbered {
-		return tally.Shard{}, plan.Usagef("--shard %q: give a number and how many there are, such as 3/8; in CI also auto, or auto/8", fields.Shortened(text))
+		return tally.Shard{}, plan.Usagef("--shard %q: give a number and how many there are, such as 3/8; in CI also "+
+			"auto, or auto/8", fields.Shortened(text))
 	}
 	if n < 1 || n > total {
-		return tally.Shard{}, plan.Usagef("--shard %q: shards count from 1: name one from 1/%d to %d/%d", text, total, total, total)
+		return tally.Shard{}, plan.Usagef("--shard %q: shards count from 1: name one from 1/%d to %d/%d", text, total,
+			total, total)
 	}
 	return tally.Shard{Number: n, Of: total}, nil
 }
@@ -56,7 +58,8 @@ func wholeNumber(text string) (n int, ok bool) {
 	return n, err == nil && len(text) <= 6 && text[0] != '+' && text[0] != '-'
 }
 
-// shardOfJob returns the shard of the CI job that this process is in. total is the number of shards; 0: the job's variables tell it.
+// shardOfJob returns the shard of the CI job that runs this process. total is the number of shards; 0: a variable has
+// it.
 func shardOfJob(total int, env func(string) string) (shard tally.Shard, err error) {
 	var from string // the variable that shard was read from
 	for _, c := range ciSystems {
@@ -68,23 +71,25 @@ func shardOfJob(total int, env func(string) string) (shard tally.Shard, err erro
 			return shard, plan.Usagef("--shard auto: %w", err)
 		}
 		if from != "" && one != shard {
-			return shard, plan.Usagef("--shard auto: by %s this is shard %v, and by %s %v: give the right one, such as --shard %v", from, shard, c.index, one, shard)
+			return shard, plan.Usagef("--shard auto: by %s this is shard %v, and by %s %v: give the right one, such "+
+				"as --shard %v", from, shard, c.index, one, shard)
 		}
 		shard, from = one, c.index
 	}
 	if from == "" {
-		return shard, plan.Usagef("--shard auto: this is not a job of a CI system that is known here (%s): give the shard, such as 3/8", ciVariables())
+		return shard, plan.Usagef("--shard auto: this is not a job of a CI system that is known here (%s): give the "+
+			"shard, such as 3/8", ciVariables())
 	}
 	return shard, nil
 }
 
-// shard reads the variables of the CI system. total is what the user says; 0: nothing.
+// shard reads the variables of the CI system. total is the user's number of shards; 0: not given.
 func (c ciSystem) shard(total int, env func(string) string) (s tally.Shard, err error) {
 	if s.Of, err = c.count(total, env); err != nil {
 		return s, err
 	}
 	index := env(c.index)
-	if index == "" && s.Of == 1 { // GitLab sets the total alone in a job that is not parallel
+	if index == "" && s.Of == 1 { // GitLab sets only the total in a job that is not parallel
 		return tally.Shard{Number: 1, Of: 1}, nil
 	}
 	number, ok := wholeNumber(index)
@@ -94,15 +99,18 @@ func (c ciSystem) shard(total int, env func(string) string) (s tally.Shard, err 
 	case !ok:
 		return s, fmt.Errorf("%s is not a whole number: give the shard, such as 3/8", c.index)
 	case s.Of == 0:
-		return s, fmt.Errorf("%s says which shard this is, and no variable says how many there are: give --shard auto/8 for 8", c.index)
+		return s, fmt.Errorf("%s says which shard this is, and no variable says how many there are: give --shard "+
+			"auto/8 for 8", c.index)
 	case number < c.first || number >= c.first+s.Of:
-		return s, fmt.Errorf("%s is %d, and %s counts %d jobs from %d to %d: give the shard, such as 3/8", c.index, number, c.name, s.Of, c.first, c.first+s.Of-1)
+		return s, fmt.Errorf("%s is %d, and %s counts %d jobs from %d to %d: give the shard, such as 3/8", c.index,
+			number, c.name, s.Of, c.first, c.first+s.Of-1)
 	}
 	s.Number = number - c.first + 1
 	return s, nil
 }
 
-// count returns how many jobs there are, by the user's word or by the system's variable, which may not differ; 0: neither tells.
+// count returns the number of jobs, from the user's total or the system's variable. They must agree if both are given;
+// 0: neither is.
 func (c ciSystem) count(total int, env func(string) string) (int, error) {
 	if c.total == "" || env(c.total) == "" {
 		return total, nil
@@ -112,7 +120,8 @@ func (c ciSystem) count(total int, env func(string) string) (int, error) {
 	case !ok || of == 0:
 		return 0, fmt.Errorf("%s is not a number from 1 on: give the shard, such as 3/8", c.total)
 	case total != 0 && of != total:
-		return 0, fmt.Errorf("%s is %d, and the flag says %d shards: give --shard auto, or run as many jobs as there are shards", c.total, of, total)
+		return 0, fmt.Errorf("%s is %d, and the flag says %d shards: give --shard auto, or run as many jobs as there "+
+			"are shards", c.total, of, total)
 	}
 	return of, nil
 }

@@ -13,44 +13,46 @@ import (
 	"github.com/doublegrant/doublegrant/harness/tally"
 )
 
-// shardRecord holds what a shard left behind.
+// shardRecord holds the record of one shard.
 type shardRecord struct {
 	dir  string
 	head recordHead
 	out  tally.Suite
-	runs []madeRun // that ended, in order
+	runs []recordedRun // runs that ended, in order
 
-	made map[caseInPass]int // repetitions of a case that have ended in a pass
+	ended map[caseInPass]int // ended repetitions of each case in each pass
 }
 
-// caseInPass names a case and a pass.
+// caseInPass identifies a case in a pass.
 type caseInPass struct {
 	name string
 	pass int
 }
 
-// madeRun is a run on record, and which repetition of the whole suite it was.
-type madeRun struct {
+// recordedRun is a recorded run, and its index among the repetitions of the whole suite.
+type recordedRun struct {
 	tally.Run
 	turn int
 }
 
-// readShard reads the record of the shard in dir. The error wraps plan.ErrUsage if what is there is no shard.
+// readShard reads the record of the shard in dir. The error wraps plan.ErrUsage if dir is not that of a shard.
 func readShard(dir string) (s shardRecord, err error) {
 	file, err := os.Open(filepath.Join(dir, recordFile))
 	if err != nil {
 		return s, fmt.Errorf("suite: %w", err)
 	}
 	defer file.Close()
-	s = shardRecord{dir: dir, out: tally.Suite{Ended: cutShort}, made: map[caseInPass]int{}}
+	s = shardRecord{dir: dir, out: tally.Suite{Ended: cutShort}, ended: map[caseInPass]int{}}
 	if _, err := readLines(file, s.add); err != nil {
 		return s, fmt.Errorf("suite: %s: %w", file.Name(), err)
 	}
 	switch {
 	case s.head.Shards != nil:
-		return s, plan.Usagef("%s is what merge put together from %d shards: name the folders of shards", dir, len(s.head.Shards))
+		return s, plan.Usagef("%s is what merge put together from %d shards: name the folders of shards", dir,
+			len(s.head.Shards))
 	case s.head.Shard == nil:
-		return s, plan.Usagef("%s is the results folder of a whole suite: only shards are merged, see suite --shard", dir)
+		return s, plan.Usagef("%s is the results folder of a whole suite: only shards are merged, see suite --shard",
+			dir)
 	}
 	if left := s.countUnrun(); left > 0 && s.out.Ended == "" {
 		s.out.Ended = fmt.Sprintf("%d of its runs are not on record", left)
@@ -58,7 +60,7 @@ func readShard(dir string) (s shardRecord, err error) {
 	return s, nil
 }
 
-// add follows one line of the record.
+// add applies one line of the record.
 func (s *shardRecord) add(l recordLine) error {
 	if err := l.addTo(&s.out); err != nil {
 		return err
@@ -77,16 +79,16 @@ func (s *shardRecord) add(l recordLine) error {
 	if l.Run.Link != "" && !filepath.IsLocal(filepath.FromSlash(l.Run.Link)) {
 		return fmt.Errorf("the report of %q is not in this folder", l.Run.Name)
 	}
-	s.runs = append(s.runs, madeRun{*l.Run, turn})
+	s.runs = append(s.runs, recordedRun{*l.Run, turn})
 	return nil
 }
 
-// turnOf returns which repetition of its case the next run on record is. Runs of unknown cases were refused by addTo.
+// turnOf returns which repetition of its case the next recorded run is. addTo has refused runs of unknown cases.
 func (s *shardRecord) turnOf(run tally.Run) (int, error) {
 	i := slices.IndexFunc(s.head.Cases, func(c recordCase) bool { return c.Name == run.Name })
 	at := caseInPass{run.Name, run.Pass}
-	before := s.made[at]
-	s.made[at]++
+	before := s.ended[at]
+	s.ended[at]++
 	if turns := s.head.Cases[i].Turns; before < len(turns) {
 		return turns[before], nil
 	}
@@ -103,7 +105,8 @@ func (h recordHead) checkShard() error {
 	}
 	for _, c := range h.Cases {
 		i := h.Shard.index(c.Name)
-		if i < 0 || len(c.Turns) == 0 || c.Turns[0] < 0 || c.Turns[len(c.Turns)-1] >= h.Shard.Whole[i].Times || !slices.IsSorted(c.Turns) {
+		if i < 0 || len(c.Turns) == 0 || c.Turns[0] < 0 || c.Turns[len(c.Turns)-1] >= h.Shard.Whole[i].Times ||
+			!slices.IsSorted(c.Turns) {
 			return fmt.Errorf("%q is not a run of the suite, or is not repeated so often", c.Name)
 		}
 	}
@@ -115,7 +118,7 @@ func (s recordShard) index(name string) int {
 	return slices.IndexFunc(s.Whole, func(w recordWhole) bool { return w.Name == name })
 }
 
-// countUnrun counts the runs of the first pass that are not on record.
+// countUnrun counts the runs of the first pass that are not in the record.
 func (s shardRecord) countUnrun() (n int) {
 	for _, c := range s.head.Cases {
 		n += len(c.Turns)
@@ -131,8 +134,8 @@ func (s shardRecord) countUnrun() (n int) {
 // String names the shard and its folder, for errors.
 func (s shardRecord) String() string { return fmt.Sprintf("shard %v in %s", s.head.Shard, s.dir) }
 
-// readShards reads the shards that the folders are or hold, in order of their numbers. What else a folder holds is passed over: whole
-// suites, and what Merge has made. The error wraps plan.ErrUsage.
+// readShards reads the shards at or below the folders, sorted by number. It skips whole suites and merged ones. The
+// error wraps plan.ErrUsage.
 func readShards(folders []string) (all []shardRecord, err error) {
 	seen := map[string]bool{}
 	for _, folder := range folders {
@@ -150,29 +153,32 @@ func readShards(folders []string) (all []shardRecord, err error) {
 				return nil, err
 			}
 			found++
-			if real, err := filepath.EvalSymlinks(dir); err == nil && !seen[real] { // one folder may be named twice, and in two ways
+			// one folder may be named twice, or by two paths
+			if real, err := filepath.EvalSymlinks(dir); err == nil && !seen[real] {
 				seen[real] = true
 				all = append(all, s)
 			}
 		}
 		if found == 0 {
-			return nil, plan.Usagef("no shard is in %s: name the results folders of suite --shard, or a folder that holds them", folder)
+			return nil, plan.Usagef("no shard is in %s: name the results folders of suite --shard, or a folder that "+
+				"holds them", folder)
 		}
 	}
 	slices.SortStableFunc(all, func(a, b shardRecord) int { return a.head.Shard.Number - b.head.Shard.Number })
 	return all, nil
 }
 
-// suitesIn lists the results folders of suites at and below folder. Links are not followed, nor folders called latest: CI systems store the
-// link of that name as a second copy of what it leads to.
+// suitesIn lists the results folders of suites at and below folder. It does not follow links. It skips folders called
+// latest, since CI systems store that link as a second copy of its target.
 func suitesIn(folder string) (dirs []string, err error) {
 	if _, err := os.Stat(folder); err != nil {
-		return nil, plan.Usagef("%s: there is no such folder: name the results folders of suite --shard, or a folder that holds them", folder)
+		return nil, plan.Usagef("%s: there is no such folder: name the results folders of suite --shard, or a folder "+
+			"that holds them", folder)
 	}
 	if IsFolder(folder) {
 		return []string{folder}, nil
 	}
-	root, err := filepath.EvalSymlinks(folder) // WalkDir follows no link, not even the first
+	root, err := filepath.EvalSymlinks(folder) // WalkDir follows no link, not even the root
 	if err != nil {
 		return nil, fmt.Errorf("suite: %w", err)
 	}

@@ -24,26 +24,27 @@ import (
 	"github.com/doublegrant/doublegrant/harness/suggest"
 )
 
-// Suite is a list of runs, each with what is expected of it.
+// Suite is a list of runs, each with its expectation.
 type Suite struct {
 	Name  string
-	About string // its purpose, in one line; may be empty
+	About string // its purpose in one line; may be empty
 	Runs  []Entry
 
 	part *part // nil: the suite is whole
 }
 
-// Entry is one run of a suite: a plan, with the name under which it is reported.
+// Entry is one run of a suite: a plan, and the name that reports use for it.
 type Entry struct {
-	Title     string `yaml:"name,omitempty"`                 // default: the plan's Name
-	Times     int    `yaml:"times,omitempty" zero:"default"` // number of times it is run in a pass, each with another seed; default 1
+	Title string `yaml:"name,omitempty"` // default: the plan's Name
+	// repetitions in a pass, each with another seed; default 1
+	Times     int `yaml:"times,omitempty" zero:"default"`
 	plan.Plan `yaml:",inline"`
 
-	Failover *Threshold `yaml:"failover,omitempty"` // how long its failovers may take; nil: as long as they like
+	Failover *Threshold `yaml:"failover,omitempty"` // bounds on the length of its failovers; nil: none
 
-	Explore *Exploring `yaml:"explore,omitempty"` // the run is a search through every interleaving, not a load
+	Explore *Exploring `yaml:"explore,omitempty"` // makes the run a search, not a load
 
-	turns []int // repetitions that a shard makes, from 0, in order; nil: all of Times
+	turns []int // repetitions that a shard runs, from 0, in order; nil: all of Times
 }
 
 // errorf returns a usage error about a field of the run.
@@ -55,7 +56,7 @@ func (r Entry) errorf(field, format string, args ...any) error {
 type suiteText struct {
 	Name     string    `yaml:"name,omitempty"`     // default: the name of the file
 	About    string    `yaml:"about,omitempty"`    // its purpose, in one line
-	Defaults plan.Plan `yaml:"defaults,omitempty"` // values of the fields that a run does not give itself
+	Defaults plan.Plan `yaml:"defaults,omitempty"` // values of fields that a run does not give itself
 	Runs     runNodes  `yaml:"runs"`
 
 	place fields.Place
@@ -63,7 +64,7 @@ type suiteText struct {
 
 func (t *suiteText) Put(p fields.Place) { t.place = p }
 
-// runNodes holds the runs as nodes. They are read last, since the defaults may come after them in the file.
+// runNodes holds the runs as nodes. They are decoded last, since the defaults may follow them in the file.
 type runNodes struct{ list []*yaml.Node }
 
 func (r *runNodes) ReadField(f fields.Reader, name string, n *yaml.Node) error {
@@ -77,7 +78,7 @@ func (r *runNodes) ReadField(f fields.Reader, name string, n *yaml.Node) error {
 //go:embed suites/*.yaml
 var builtIn embed.FS
 
-// BuiltIn lists the suites that come with the program, in order of name.
+// BuiltIn lists the suites that come with the program, sorted by name.
 func BuiltIn() (all []Suite, err error) {
 	for _, name := range builtInNames() {
 		s, err := Read(name)
@@ -98,7 +99,7 @@ func builtInNames() (names []string) {
 	return names
 }
 
-// Text returns the text of the built-in suite of that name, or else of the file. The error wraps plan.ErrUsage.
+// Text returns the text of the built-in suite called name, or else of that file. The error wraps plan.ErrUsage.
 func Text(name string) ([]byte, error) {
 	if text, err := builtIn.ReadFile("suites/" + name + ".yaml"); err == nil {
 		return text, nil
@@ -113,8 +114,8 @@ func Text(name string) ([]byte, error) {
 	return text, nil
 }
 
-// Read reads the built-in suite of that name, or else the file. The error wraps plan.ErrUsage and names the line that is wrong.
-// The names in the plans are looked up later, by Check.
+// Read reads the built-in suite called name, or else that file. The error wraps plan.ErrUsage and names the wrong line.
+// Check looks up the names in the plans later.
 func Read(name string) (s Suite, err error) {
 	text, err := Text(name)
 	if err != nil {
@@ -123,7 +124,7 @@ func Read(name string) (s Suite, err error) {
 	return read(name, text, func(r *Entry) error { return r.ReadScript(name) })
 }
 
-// read reads the text of a suite. scripts is called for each run, to read the files of its script.
+// read reads the text of a suite. It calls scripts for each run, to read the run's script files.
 func read(name string, text []byte, scripts func(*Entry) error) (s Suite, err error) {
 	var file suiteText
 	if err := fields.Read(name, bytes.NewReader(text), &file); err != nil {
@@ -164,7 +165,7 @@ func fieldNames(n *yaml.Node) (all []string) {
 	return all
 }
 
-// nameRuns gives runs without a name the name of their plan, and refuses two runs of one name.
+// nameRuns gives runs without a name that of their plan, and refuses two runs of one name.
 func (s *Suite) nameRuns() error {
 	seen := map[string]bool{}
 	for i := range s.Runs {
@@ -183,7 +184,8 @@ func (s *Suite) nameRuns() error {
 	return nil
 }
 
-// Join makes one suite of several, and puts each suite's name before those of its runs. A single suite is returned as it is.
+// Join combines several suites, and puts each suite's name before those of its runs. A single suite is returned
+// unchanged.
 func Join(suites ...Suite) Suite {
 	if len(suites) == 1 {
 		return suites[0]
@@ -201,8 +203,8 @@ func Join(suites ...Suite) Suite {
 	return all
 }
 
-// Only returns the suite with the runs in whose names the regular expression matches. The error wraps plan.ErrUsage: nothing
-// matches, or the pattern is not a regular expression.
+// Only returns the suite with just the runs whose names match the regular expression. The error wraps plan.ErrUsage:
+// nothing matches, or the pattern is not a regular expression.
 func (s Suite) Only(pattern string) (Suite, error) {
 	re, err := regexp.Compile(pattern)
 	if err != nil {
@@ -210,13 +212,14 @@ func (s Suite) Only(pattern string) (Suite, error) {
 	}
 	chosen := slices.DeleteFunc(slices.Clone(s.Runs), func(r Entry) bool { return !re.MatchString(r.Title) })
 	if len(chosen) == 0 {
-		return s, plan.Usagef("--only %q: no run of %s has such a name: choose one of %s", pattern, s.Name, strings.Join(s.titles(), "; "))
+		return s, plan.Usagef("--only %q: no run of %s has such a name: choose one of %s", pattern, s.Name,
+			strings.Join(s.titles(), "; "))
 	}
 	s.Runs = chosen
 	return s, nil
 }
 
-// titles lists the names of the suite's runs.
+// titles lists the quoted names of the suite's runs.
 func (s Suite) titles() (all []string) {
 	for _, r := range s.Runs {
 		all = append(all, strconv.Quote(r.Title))
@@ -224,8 +227,8 @@ func (s Suite) titles() (all []string) {
 	return all
 }
 
-// Check returns an error if a run of the suite cannot be run. It runs nothing, so what a program is that nobody has asked yet comes to
-// light later: tryScripts checks its run. The error wraps plan.ErrUsage.
+// Check returns an error if a run of the suite is impossible. It starts nothing. A run whose adapter has not described
+// itself yet is checked later, by tryScripts. The error wraps plan.ErrUsage.
 func (s Suite) Check() error {
 	for _, r := range s.Runs {
 		if r.Client.IsOpen() {
@@ -238,7 +241,7 @@ func (s Suite) Check() error {
 	return nil
 }
 
-// check returns an error if the run cannot be run.
+// check returns an error if the run is impossible.
 func (r Entry) check() error {
 	if r.Times < 0 || r.Times > plan.MostTimes {
 		return r.errorf("times", "%d times: ask for 1 to %d", r.Times, plan.MostTimes)
@@ -258,7 +261,7 @@ func (r Entry) check() error {
 	return nil
 }
 
-// preflight returns an error if this machine cannot carry one of the suite's runs.
+// preflight returns an error if this machine cannot carry out one of the suite's runs.
 func (s Suite) preflight(o results.Options) error {
 	for _, run := range s.Runs {
 		if err := results.Preflight(run.Plan, o); err != nil {
@@ -268,8 +271,8 @@ func (s Suite) preflight(o results.Options) error {
 	return nil
 }
 
-// TryScripts tries every script of the suite on a Redis of this machine, so that a broken one is reported before its runs are handed out.
-// The error wraps plan.ErrUsage.
+// TryScripts tries every script of the suite on a Redis of this machine, so that a broken one is reported before runs
+// are handed out. The error wraps plan.ErrUsage.
 func (s Suite) TryScripts(ctx context.Context, o results.Options) error {
 	var scripts Suite
 	for _, r := range s.Runs {
@@ -280,8 +283,9 @@ func (s Suite) TryScripts(ctx context.Context, o results.Options) error {
 	return scripts.tryScripts(ctx, o)
 }
 
-// tryScripts tries every script and every program of the suite, so that a broken one is reported before the first run, and notes what
-// the programs can do. It leaves out runs in containers, since there may be no Redis outside of them.
+// tryScripts tries every script and every adapter of the suite, so that a broken one is reported before the first run.
+// It stores in the runs how the adapters describe themselves. It skips runs in containers, since this machine may have
+// no Redis outside of them.
 func (s Suite) tryScripts(ctx context.Context, o results.Options) error {
 	for i, run := range s.Runs {
 		if run.Client != nil && run.On != string(cluster.OnDocker) {

@@ -38,11 +38,14 @@ func TestASuiteFileSaysWhereItIsWrong(t *testing.T) {
 		{head + "    expect: [valid]\n", `:3: expect is a list: write valid`},
 		{head + "    expect: {}\n", `:3: expect has no class`},
 		{head + "    expect:\n      invalid: []\n", `:4: expect has no class`},
-		{head + "    expect:\n      invalid:\n        - double-grant\n        - double-grnt\n", `:6: unknown class "double-grnt" in invalid: did you mean double-grant?`},
+		{head + "    expect:\n      invalid:\n        - double-grant\n        - double-grnt\n",
+			`:6: unknown class "double-grnt" in invalid: did you mean double-grant?`},
 		{head + "    expect: {invalid: [{a: b}]}\n", `:3: unknown class a mapping in invalid`},
 		{head + "    expect: {never: [double-grant]}\n", `:3: unknown field "never": choose one of invalid, may`},
-		{head + "    expect: invalid: [double-grant]\n", `:3: not YAML: mapping values are not allowed in this context: put what follows the first colon into braces`},
-		{head + "    expect: {invalid: [duplicate-number]}\n", ":3: no run of lock/set-nx-px can show duplicate-number: expect double-grant, stolen-release, stuck-lock"},
+		{head + "    expect: invalid: [double-grant]\n",
+			`:3: not YAML: mapping values are not allowed in this context: put what follows the first colon into braces`},
+		{head + "    expect: {invalid: [duplicate-number]}\n",
+			":3: no run of lock/set-nx-px can show duplicate-number: expect double-grant, stolen-release, stuck-lock"},
 		{head + "    expect: {may: [lost-write]}\n", ":3: no run of lock/set-nx-px can show lost-write"},
 		{head + "    clients: 1\n    expect: valid\n", ":4: one client alone is never valid"},
 		{head + "    times: -1\n", ":3: -1 times: ask for 1"},
@@ -50,7 +53,8 @@ func TestASuiteFileSaysWhereItIsWrong(t *testing.T) {
 		{head + "    name: a\n  - variant: dedup/get-set\n    name: a\n", `:5: two runs have the name "a"`},
 		{head + "  - variant: lock/set-nx-px\n", `:3: two runs have the name "lock-set-nx-px"`},
 		{"defaults:\n  variant: lock/none\nruns:\n  - name: a\n", `:2: unknown variant "lock/none"`},
-		{"defaults:\n  ttl: 1s\nruns:\n  - variant: sequence/incr\n", `:2: a ttl is for locks and dedup: sequence/incr has none (in the run "sequence-incr")`},
+		{"defaults:\n  ttl: 1s\nruns:\n  - variant: sequence/incr\n",
+			`:2: a ttl is for locks and dedup: sequence/incr has none (in the run "sequence-incr")`},
 		{"defaults:\n  colour: red\n", ":2: unknown field"},
 	} {
 		_, err := suiteOf(t, c.text)
@@ -60,9 +64,10 @@ func TestASuiteFileSaysWhereItIsWrong(t *testing.T) {
 	}
 }
 
-// What a program is that was not asked yet nobody knows, so its run is checked when it was.
+// A run of an adapter that has not described itself yet is checked after it has.
 func TestARunOfAnOpenFamilyIsCheckedLater(t *testing.T) {
-	const text = "runs:\n  - client: {command: [ids]%s}\n    explore: {clients: 2}\n    regime: fixed\n    expect: {may: [regression]}\n"
+	const text = "runs:\n  - client: {command: [ids]%s}\n    explore: {clients: 2}\n    regime: fixed\n    expect: " +
+		"{may: [regression]}\n"
 	for as, want := range map[string]string{"": "", ", as: sequence": "", ", as: lock": "a regime is for sequences"} {
 		s, err := suiteOf(t, fmt.Sprintf(text, as))
 		if want == "" {
@@ -167,7 +172,8 @@ func TestASuiteIsTheSameOnAnotherMachine(t *testing.T) {
 		is, err := again.Fingerprint()
 		require.NoError(t, err)
 		require.Equal(t, was, is, "%s", text)
-		require.Equal(t, []any{s.Name, s.About, s.titles(), len(s.Repetitions())}, []any{again.Name, again.About, again.titles(), len(again.Repetitions())})
+		require.Equal(t, []any{s.Name, s.About, s.titles(), len(s.Repetitions())},
+			[]any{again.Name, again.About, again.titles(), len(again.Repetitions())})
 	}
 }
 
@@ -190,7 +196,8 @@ func TestWhichRunsAreCode(t *testing.T) {
 
 func TestARepetitionHasItsOwnSeedOnEveryMachine(t *testing.T) {
 	t.Parallel()
-	s, err := Decode([]byte("name: mine\nruns: [{variant: sequence/incr, name: one, times: 3, seed: 7}, {variant: lock/setnx, explore: {clients: 2}}]\n"))
+	s, err := Decode([]byte("name: mine\nruns: [{variant: sequence/incr, name: one, times: 3, seed: 7}, {variant: " +
+		"lock/setnx, explore: {clients: 2}}]\n"))
 	require.NoError(t, err)
 	all := s.Repetitions()
 	require.Len(t, all, 4)

@@ -15,11 +15,12 @@ import (
 	"github.com/doublegrant/doublegrant/reports"
 )
 
-// cutShort is the reason that is given for a suite whose record has no end.
-const cutShort = "it was cut short, or is still under way: suite.jsonl stops before the suite did, and the run of that moment is not counted"
+// cutShort is the reason for an early end of a suite whose record has no last line.
+const cutShort = "it was cut short, or is still under way: suite.jsonl stops before the suite did, and the run of " +
+	"that moment is not counted"
 
-// Report writes the reports of a suite again, from the record in its results folder. If the suite was killed, they cover as much
-// as the record has. The error wraps plan.ErrUsage if dir holds no record.
+// Report rewrites the reports of a suite from the record in its results folder. If the suite was killed, they cover
+// what was recorded. The error wraps plan.ErrUsage if dir holds no record.
 func Report(dir string) (tally.Suite, error) {
 	file, err := os.Open(filepath.Join(dir, recordFile))
 	if errors.Is(err, os.ErrNotExist) {
@@ -39,10 +40,10 @@ func Report(dir string) (tally.Suite, error) {
 	return s, reports.WriteSuite(dir, s)
 }
 
-// unfinishedRun returns the name of the newest folder in a suite's folder that has a plan and no verdict: that of the run in which the
-// suite was killed. It is empty if there is none.
+// unfinishedRun returns the name of the newest run's folder that has a plan and no verdict. The suite was killed during
+// that run. It is empty if there is none.
 func unfinishedRun(dir string) (newest string) {
-	plans, _ := filepath.Glob(filepath.Join(dir, "2*", plan.File)) // the pattern is known to be valid; names begin with the time
+	plans, _ := filepath.Glob(filepath.Join(dir, "2*", plan.File)) // the pattern is valid; names begin with the year
 	for _, p := range plans {
 		run := filepath.Dir(p)
 		if _, err := os.Stat(filepath.Join(run, reports.VerdictFile)); errors.Is(err, os.ErrNotExist) {
@@ -58,7 +59,7 @@ func IsFolder(dir string) bool {
 	return err == nil
 }
 
-// notASuite says that dir is not the results folder of a suite.
+// notASuite returns an error that says why dir is not the results folder of a suite.
 func notASuite(dir string) error {
 	if _, err := os.Stat(dir); err != nil {
 		return fmt.Errorf("%s is not a results folder: there is no such folder", dir)
@@ -66,42 +67,43 @@ func notASuite(dir string) error {
 	return fmt.Errorf("%s is not the results folder of a suite: it has no %s", dir, recordFile)
 }
 
-// readRecord reads a record up to its last whole line.
+// readRecord reads a record up to its last complete line.
 func readRecord(r io.Reader) (s tally.Suite, err error) {
 	s.Ended = cutShort
 	_, err = readLines(r, func(l recordLine) error { return l.addTo(&s) })
 	return s, err
 }
 
-// readLines calls add for each line of a record up to its last whole one, and returns how many bytes these lines have.
-func readLines(r io.Reader, add func(recordLine) error) (whole int64, err error) {
+// readLines calls add for each line of a record, up to its last complete one. It returns the length of these lines in
+// bytes.
+func readLines(r io.Reader, add func(recordLine) error) (wholeBytes int64, err error) {
 	lines := bufio.NewReader(r)
 	for n := 1; ; n++ {
 		text, err := lines.ReadBytes('\n')
-		if errors.Is(err, io.EOF) { // the rest is a line that the suite was writing when it was killed
+		if errors.Is(err, io.EOF) { // the rest is a line that was being written when the suite was killed
 			if n == 1 {
 				return 0, errors.New("it does not say what was begun")
 			}
-			return whole, nil
+			return wholeBytes, nil
 		}
 		if err != nil {
-			return whole, err
+			return wholeBytes, err
 		}
 		var l recordLine
 		if err := json.NewDecoder(bytes.NewReader(text)).Decode(&l); err != nil {
-			return whole, fmt.Errorf("line %d: %w", n, err)
+			return wholeBytes, fmt.Errorf("line %d: %w", n, err)
 		}
 		if (n == 1) != (l.Suite != nil) {
-			return whole, fmt.Errorf("line %d: what was begun belongs in the first line, and nowhere else", n)
+			return wholeBytes, fmt.Errorf("line %d: what was begun belongs in the first line, and nowhere else", n)
 		}
 		if err := add(l); err != nil {
-			return whole, fmt.Errorf("line %d: %w", n, err)
+			return wholeBytes, fmt.Errorf("line %d: %w", n, err)
 		}
-		whole += int64(len(text))
+		wholeBytes += int64(len(text))
 	}
 }
 
-// addTo changes s as the suite did when it wrote the line.
+// addTo applies the line to s, as the suite did when it wrote the line.
 func (l recordLine) addTo(s *tally.Suite) error {
 	switch {
 	case l.Suite != nil:
@@ -143,7 +145,7 @@ func (h recordHead) begin(s *tally.Suite) {
 	}
 }
 
-// cases lists the suite's cases, none of which has run yet.
+// cases lists the suite's cases, before any run.
 func (h recordHead) cases() (all []tally.Case) {
 	for _, c := range h.Cases {
 		all = append(all, tally.Case{Name: c.Name, Variant: c.Variant, Expected: c.Expected})

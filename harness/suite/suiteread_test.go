@@ -23,7 +23,8 @@ const (
 	recordedRuns = `{"run":{"name":"one","pass":1,"ending":"met","verdict":"valid","ops":7,"process":{"at":4000000000,"rss":9}}}` + "\n" +
 		`{"run":{"name":"two","pass":1,"ending":"not met","verdict":"valid","why":"found no stuck-lock","process":{"at":5000000000,"rss":9}}}` + "\n" +
 		`{"sample":{"at":9000000000,"rss":12}}` + "\n" +
-		`{"run":{"name":"one","pass":2,"ending":"met","verdict":"valid","ops":5,"process":{"at":8000000000,"rss":9}}}` + "\n"
+		`{"run":{"name":"one","pass":2,"ending":"met","verdict":"valid","ops":5,"process":{"at":8000000000,"rss":9}}}` +
+		"\n"
 	recordedEnd = `{"end":{"at":10000000000,"ending":"not met"}}` + "\n"
 )
 
@@ -51,7 +52,8 @@ func TestARecordIsReadAsFarAsItGoes(t *testing.T) {
 	require.Equal(t, tally.NotRun, s.Ending(), "a suite that was killed in its first run")
 }
 
-// TestAKilledSuiteNamesTheRunItWasIn: the newest folder with a plan and no verdict, and none if the suite came to its end.
+// TestAKilledSuiteNamesTheRunItWasIn: the newest folder with a plan and no verdict, and none if the suite came to its
+// end.
 func TestAKilledSuiteNamesTheRunItWasIn(t *testing.T) {
 	dir := t.TempDir()
 	write := func(path, text string) {
@@ -111,7 +113,8 @@ func TestARecordThatCannotBeIsRefusedByItsLine(t *testing.T) {
 func TestARunThatFailsAfterAViolationThatNobodyExpectedIsNotMet(t *testing.T) {
 	out := results.Outcome{Expectation: plan.Expectation{May: []harness.Class{harness.LostWrite}}}
 	broken := errors.New("the cluster stays broken")
-	for class, want := range map[harness.Class]tally.Ending{harness.LostWrite: tally.Failed, harness.DoubleGrant: tally.NotMet} {
+	for class, want := range map[harness.Class]tally.Ending{harness.LostWrite: tally.Failed,
+		harness.DoubleGrant: tally.NotMet} {
 		out.Report.Judged = harness.Judged{Verdict: harness.Invalid, Totals: map[harness.Class]int{class: 1}}
 		run := suiteRun(out, broken)
 		require.Equal(t, want, run.Ending, class)

@@ -19,16 +19,16 @@ const (
 	recordFile = results.SuiteRecord
 	pageFile   = reports.IndexFile
 
-	keptOfEach = 10 // number of runs of one case and one ending whose whole folders a soak keeps
+	keptOfEach = 10 // runs of each case and ending whose whole folders a soak keeps
 )
 
-// record writes suite.jsonl while the suite runs, so that a soak that is killed leaves behind what it had found.
+// record writes suite.jsonl while the suite runs, so that a killed soak leaves its results.
 type record struct {
 	file *os.File
 	enc  *json.Encoder
 }
 
-// recordLine is a line of suite.jsonl: exactly one field is set.
+// recordLine is a line of suite.jsonl. Exactly one field is set.
 type recordLine struct {
 	Suite  *recordHead   `json:"suite,omitempty"`
 	Run    *tally.Run    `json:"run,omitempty"`
@@ -44,45 +44,46 @@ type recordHead struct {
 	For     time.Duration `json:"for,omitempty"`
 	Cases   []recordCase  `json:"cases"`
 
-	// A suite is resumed by the program of this version and with a suite of this fingerprint only. Empty: of an older record.
+	// A suite is resumed only by the same version and with the same fingerprint. Both are empty in older records.
 	Version     string `json:"version,omitempty"`
-	Fingerprint string `json:"fingerprint,omitempty"` // of the whole suite, also in a shard's record
+	Fingerprint string `json:"fingerprint,omitempty"` // of the whole suite, even in a shard's record
 
-	Servers map[string]string   `json:"servers,omitempty"` // as in tally.Suite
-	Folder  string              `json:"folder,omitempty"`  // path of the results folder, as the commands in the record have it
-	Shard   *recordShard        `json:"shard,omitempty"`   // the part that this is of a suite; nil: it is whole
-	Shards  []tally.ShardResult `json:"shards,omitempty"`  // the parts that Merge put together
+	Servers map[string]string `json:"servers,omitempty"` // as in tally.Suite
+	// path of the results folder, as the recorded commands have it
+	Folder string              `json:"folder,omitempty"`
+	Shard  *recordShard        `json:"shard,omitempty"`  // which part of a suite this is; nil: the whole suite
+	Shards []tally.ShardResult `json:"shards,omitempty"` // the merged parts
 }
 
-// recordCase is a case of that suite.
+// recordCase is a case of the suite.
 type recordCase struct {
 	Name     string `json:"name"`
 	Variant  string `json:"variant"`
 	Expected string `json:"expected"`
-	Turns    []int  `json:"turns,omitempty"` // repetitions that a shard makes in each pass, from 0, in order
+	Turns    []int  `json:"turns,omitempty"` // repetitions that a shard runs in each pass, from 0, in order
 }
 
-// recordShard says which part of a suite is on record, so that Merge can see whether nothing is missing.
+// recordShard says which part of a suite was recorded, so that Merge can notice missing parts.
 type recordShard struct {
 	tally.Shard
 	Whole []recordWhole `json:"whole"` // all runs of the suite, in its order
 }
 
-// recordWhole is a run of the suite of which a shard is a part.
+// recordWhole is a run of the whole suite that a shard is part of.
 type recordWhole struct {
 	Name  string `json:"name"`
 	Times int    `json:"times"` // repetitions in a pass
 }
 
-// recordEnd is the last line, unless the suite was resumed. It is missing if the suite was killed or is still under way: see
-// Report.
+// recordEnd is the last line, unless the suite was resumed. It is missing while the suite runs, and if it was killed:
+// see Report.
 type recordEnd struct {
 	At     time.Duration `json:"at"`
 	Ending tally.Ending  `json:"ending"`
 	Reason string        `json:"reason,omitempty"`
 }
 
-// recordResume is the line from which on another process went on with the suite.
+// recordResume marks where another process resumed the suite.
 type recordResume struct {
 	At      time.Duration `json:"at"` // since the start, without the time in which no process ran the suite
 	Started time.Time     `json:"started"`
@@ -100,7 +101,7 @@ func newRecord(dir string, head recordHead) (*record, error) {
 	return r, nil
 }
 
-// openedRecord returns a record that goes on at the end of file.
+// openedRecord returns a record that appends to file.
 func openedRecord(file *os.File) *record { return &record{file, json.NewEncoder(file)} }
 
 func (r *record) write(l recordLine) error {
@@ -114,12 +115,12 @@ func (r *record) end(e recordEnd) error {
 	return errors.Join(r.write(recordLine{End: &e}), r.file.Close())
 }
 
-// thinnedFiles lists the files that a soak keeps of a run that was not as expected, beyond the first keptOfEach of its case and
-// ending.
+// thinnedFiles lists the files that a soak keeps of a failed run beyond the first keptOfEach of its case and ending.
 var thinnedFiles = []string{plan.File, reports.VerdictFile, reports.SummaryFile}
 
-// tidy removes what a soak does not keep of a run. A run that was as expected loses its whole folder; beyond the first keptOfEach
-// of a case and ending, only thinnedFiles stay. tidy reports whether the run's report is still there.
+// tidy removes the files of a run that a soak does not keep. A run that was as expected loses its whole folder. Beyond
+// the first keptOfEach of a case and ending, only thinnedFiles stay. kept reports whether the run's report is still
+// there.
 func (k keptCounts) tidy(dir string, r tally.Run) (kept bool, err error) {
 	if dir == "" {
 		return false, nil
@@ -130,7 +131,7 @@ func (k keptCounts) tidy(dir string, r tally.Run) (kept bool, err error) {
 	if k.count(r) {
 		return true, nil
 	}
-	return false, keepRemains(dir)
+	return false, thinOut(dir)
 }
 
 // count counts a run, and reports whether its whole folder is kept.
@@ -143,7 +144,7 @@ func (k keptCounts) count(r tally.Run) bool {
 // keptCounts counts the runs of each case and ending. Keys are "case/ending".
 type keptCounts map[string]int
 
-func keepRemains(dir string) error {
+func thinOut(dir string) error {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
 		return err

@@ -17,48 +17,52 @@ import (
 	"github.com/doublegrant/doublegrant/reports"
 )
 
-// Options say how a suite is run. Zero values mean the defaults named beside them.
+// Options say how a suite is run. Zero values are defaults.
 type Options struct {
 	results.Options
-	For      time.Duration // repeat all runs with new seeds for so long; the first pass is always finished; 0: one pass
-	Resume   string        // results folder of an interrupted suite to go on with, for as long as it was asked for; "": begin anew
-	Version  string        // of the program; a suite is resumed by the same version only
-	FailFast bool          // end after the first run that is not as expected
+	// how long to repeat all runs with new seeds; the first pass is always finished; 0: one pass
+	For      time.Duration
+	Resume   string // results folder of an interrupted suite to resume, for the time it was given; "": begin anew
+	Version  string // of the program; only the same version can resume a suite
+	FailFast bool   // end after the first run that is not as expected
 	Begin    func(Position)
 	End      func(Position, tally.Run)
 }
 
-// Position tells which run of a suite begins or has ended.
+// Position says which run of a suite begins or has ended.
 type Position struct {
 	Pass    int // from 1
-	Run, Of int // number of the run, from 1, and how many the suite has; repetitions by Times keep the number
+	Run, Of int // number of the run, from 1, and of all runs; repetitions of a run share its number
 	Name    string
 	Elapsed time.Duration // since the start of the suite, without the time in which no process ran it
-	For     time.Duration // as in Options; of a resumed suite as it was asked for
-	Before  int           // runs that had ended before this process
+	For     time.Duration // as in Options; of a resumed suite as originally requested
+	Before  int           // runs that had ended before this process began
 }
 
-// memoryEvery is the time between two samples of the harness's memory in the record while load runs.
+// memoryEvery is the time between two recorded samples of the harness's memory under load.
 const memoryEvery = 10 * time.Second
 
-// Run runs the suite's runs one after the other. It returns what came of them, and its results folder, which has a folder for
-// each run. Before anything starts it refuses plans that cannot be run (plan.ErrUsage) and runs that this machine cannot carry. A
-// run whose environment fails counts as failed, and the others follow. A soak (For) keeps the folders of runs that were not as
-// expected; of the others it keeps a line in its record. An error means that nothing could begin, or that results could not be
-// written.
+// Run runs the suite's runs one after the other. It returns the suite's results and its results folder, which has a
+// folder for each run.
+//
+// Before anything starts, it refuses impossible plans (plan.ErrUsage) and runs that this machine cannot carry out. A
+// run whose environment fails counts as failed, and the others follow. A soak (For) keeps the folders of runs that were
+// not as expected, and of the others one line each in its record. An error means that nothing could begin, or that
+// results could not be written.
 func Run(ctx context.Context, s Suite, how Options) (tally.Suite, string, error) {
 	if err := s.Check(); err != nil {
 		return tally.Suite{}, "", err
 	}
 	if how.For < 0 || how.For > plan.Longest {
-		return tally.Suite{}, "", plan.Usagef("--for %v: ask for more than 0 and at most %gh", how.For, plan.Longest.Hours())
+		return tally.Suite{}, "", plan.Usagef("--for %v: ask for more than 0 and at most %gh", how.For,
+			plan.Longest.Hours())
 	}
 	r, err := s.prepare(ctx, how)
 	if err != nil {
 		return tally.Suite{}, "", err
 	}
 	dir := r.dir
-	if err := results.Relink(dir); err != nil { // now already: the suite may be killed
+	if err := results.Relink(dir); err != nil { // now already, in case the suite is killed
 		return r.out, dir, errors.Join(err, r.record.end(recordEnd{Reason: err.Error()}))
 	}
 	err = r.runAll(ctx)
@@ -67,9 +71,10 @@ func Run(ctx context.Context, s Suite, how Options) (tally.Suite, string, error)
 	return r.out, dir, errors.Join(err, reports.WriteSuite(dir, r.out), results.Relink(dir))
 }
 
-// prepare refuses what this machine cannot run, and opens the suite's record: a new one, or the one to go on with.
+// prepare refuses runs that this machine cannot carry out, and opens the suite's record: a new one, or the one to
+// resume.
 func (s Suite) prepare(ctx context.Context, how Options) (*suiteRunner, error) {
-	if err := s.tryScripts(ctx, how.Options); err != nil { // what a program can do says what its runs are
+	if err := s.tryScripts(ctx, how.Options); err != nil { // first, since an adapter's description completes its run
 		return nil, err
 	}
 	head, err := s.head(how)
@@ -114,15 +119,15 @@ type suiteRunner struct {
 	out     tally.Suite
 	record  *record
 	kept    keptCounts
-	sampled time.Duration // since the start: when a sample of memory was last recorded
+	sampled time.Duration // time of the last recorded memory sample, since the start
 
 	began  time.Time     // when this process began
 	before time.Duration // time that earlier processes ran the suite
-	done   []int         // of each run, the repetitions that had ended before in the pass that was under way
-	ended  int           // runs that had ended before
+	done   []int         // for each run, its ended repetitions in the pass that was interrupted
+	ended  int           // runs that had ended before this process began
 }
 
-// head returns the first line of a record of the suite.
+// head returns the first line of the suite's record.
 func (s Suite) head(how Options) (recordHead, error) {
 	head := recordHead{Name: s.Name, Started: time.Now(), For: how.For, Version: how.Version}
 	for _, run := range s.Runs {
@@ -155,7 +160,8 @@ func (s Suite) begin(how Options, dir string, head recordHead) (*suiteRunner, er
 	if err != nil {
 		return nil, err
 	}
-	r := &suiteRunner{Suite: s, how: how, dir: dir, record: record, kept: keptCounts{}, done: make([]int, len(s.Runs)), began: head.Started}
+	r := &suiteRunner{Suite: s, how: how, dir: dir, record: record, kept: keptCounts{}, done: make([]int, len(s.Runs)),
+		began: head.Started}
 	head.begin(&r.out)
 	return r, nil
 }
@@ -167,7 +173,7 @@ func (r *suiteRunner) since() time.Duration { return r.before + time.Since(r.beg
 func (r *suiteRunner) runAll(ctx context.Context) error {
 	for r.out.Ended == "" {
 		r.out.Passes++
-		before := r.countBroken()
+		before := r.countFailed()
 		for i := range r.Runs {
 			turns := r.Runs[i].repetitions()
 			for _, turn := range turns[min(r.done[i], len(turns)):] {
@@ -183,17 +189,17 @@ func (r *suiteRunner) runAll(ctx context.Context) error {
 		if r.timeIsUp() {
 			return nil
 		}
-		if r.countBroken()-before == r.runs() { // a soak would fail like this for hours
+		if r.countFailed()-before == r.runs() { // a soak would fail like this for hours
 			r.out.Ended = "not one run of a whole pass could be carried out"
 		}
 	}
 	return nil
 }
 
-// timeIsUp reports whether the time asked for is over; without one it is over from the beginning.
+// timeIsUp reports whether the requested time is over. Without a requested time it is always over.
 func (r *suiteRunner) timeIsUp() bool { return r.since() >= r.how.For }
 
-// runs returns the number of runs in a pass.
+// runs returns the number of repetitions in a pass.
 func (r *suiteRunner) runs() (n int) {
 	for _, run := range r.Runs {
 		n += len(run.repetitions())
@@ -201,22 +207,23 @@ func (r *suiteRunner) runs() (n int) {
 	return n
 }
 
-// countBroken counts the runs whose environment failed.
-func (r *suiteRunner) countBroken() (n int) {
+// countFailed counts the runs whose environment failed.
+func (r *suiteRunner) countFailed() (n int) {
 	for _, c := range r.out.Cases {
 		n += c.Failed
 	}
 	return n
 }
 
-// runOne makes one repetition of the suite's run i.
+// runOne runs one repetition of the suite's run i.
 func (r *suiteRunner) runOne(ctx context.Context, i, turn int) error {
 	if ctx.Err() != nil {
 		r.out.Ended = "interrupted"
 		return nil
 	}
 	where := Position{
-		Pass: r.out.Passes, Run: i + 1, Of: len(r.Runs), Name: r.Runs[i].Title, Elapsed: r.since(), For: r.how.For, Before: r.ended,
+		Pass: r.out.Passes, Run: i + 1, Of: len(r.Runs), Name: r.Runs[i].Title, Elapsed: r.since(), For: r.how.For,
+		Before: r.ended,
 	}
 	if r.how.Begin != nil {
 		r.how.Begin(where)
@@ -238,7 +245,7 @@ func (r *suiteRunner) runOne(ctx context.Context, i, turn int) error {
 	return nil
 }
 
-// interruptedIn says in which run the suite was interrupted, and in which folder that run is.
+// interruptedIn describes the run in which the suite was interrupted, and its folder.
 func interruptedIn(run tally.Run) string {
 	if run.Link == "" { // nothing of the run was recorded
 		return "interrupted"
@@ -246,14 +253,14 @@ func interruptedIn(run tally.Run) string {
 	return fmt.Sprintf("interrupted in the run %q, which is in %s", run.Name, path.Dir(run.Link))
 }
 
-// execute makes a repetition of run i, and records what came of it.
+// execute runs a repetition of run i, and records its result.
 func (r *suiteRunner) execute(ctx context.Context, i, turn int) (tally.Run, error) {
 	o := r.how.Options
 	o.Results, o.Progress = r.dir, r.progress
-	made := r.Runs[i].repetition(r.out.Passes, turn).make(ctx, o)
-	run := made.run
+	result := r.Runs[i].repetition(r.out.Passes, turn).make(ctx, o)
+	run := result.run
 	run.Pass, run.Expected = r.out.Passes, r.out.Cases[i].Expected
-	for _, dir := range made.dirs {
+	for _, dir := range result.dirs {
 		link := run.Link
 		if err := r.tidy(dir, &run); err != nil {
 			return run, err
@@ -267,10 +274,11 @@ func (r *suiteRunner) execute(ctx context.Context, i, turn int) (tally.Run, erro
 	return run, r.record.write(recordLine{Run: &run})
 }
 
-// tidy removes what a soak does not keep of the run, and the link "latest" inside the suite's folder.
+// tidy removes the files of the run that a soak does not keep, and the link "latest" inside the suite's folder.
 func (r *suiteRunner) tidy(dir string, run *tally.Run) error {
 	if err := os.Remove(filepath.Join(r.dir, results.Latest)); err != nil && !errors.Is(err, os.ErrNotExist) {
-		return fmt.Errorf("suite: %w", err) // the link could lead to a removed folder; results/latest leads to the suite
+		// the link could lead to a removed folder; results/latest leads to the suite
+		return fmt.Errorf("suite: %w", err)
 	}
 	if r.how.For == 0 || run.Ending == tally.NotRun {
 		return nil
@@ -288,13 +296,13 @@ func (r *suiteRunner) tidy(dir string, run *tally.Run) error {
 	return nil
 }
 
-// progress passes a run's progress on and measures the harness's own memory. It is called about once a second.
+// progress passes on a run's progress and samples the harness's memory. It is called about once a second.
 func (r *suiteRunner) progress(p harness.Progress) {
 	s := measureProcess(r.since())
 	r.out.Memory.UnderLoad(s)
 	if s.At-r.sampled >= memoryEvery {
 		r.sampled = s.At
-		_ = r.record.write(recordLine{Sample: &s}) // if the disk is full, writing the run's own line fails
+		_ = r.record.write(recordLine{Sample: &s}) // if the disk is full, writing the run's own line fails, too
 	}
 	if r.how.Progress != nil {
 		r.how.Progress(p)

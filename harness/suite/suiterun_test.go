@@ -32,8 +32,9 @@ func short(t *testing.T, runs string) suite.Suite {
 
 const (
 	clean  = "  - {name: clean, variant: sequence/digits-compare, expect: valid}\n"
-	caught = "  - {name: caught, variant: sequence/string-compare-hash, duration: 1h, stopOnFirst: true, expect: {invalid: [duplicate-number], may: [regression]}}\n"
-	wrong  = "  - {name: wrong, variant: sequence/string-compare-hash, duration: 1h, stopOnFirst: true, expect: valid}\n"
+	caught = "  - {name: caught, variant: sequence/string-compare-hash, duration: 1h, stopOnFirst: true, expect: " +
+		"{invalid: [duplicate-number], may: [regression]}}\n"
+	wrong = "  - {name: wrong, variant: sequence/string-compare-hash, duration: 1h, stopOnFirst: true, expect: valid}\n"
 )
 
 // endings lists the endings of the suite's cases.
@@ -77,7 +78,8 @@ func TestASoakKeepsTheHistoriesOfFailuresOnly(t *testing.T) {
 		s.Runs[i].Times = 2
 		s.Runs[i].Seed = 7
 	}
-	out, dir := runSuite(t.Context(), t, s, suite.Options{For: time.Millisecond, Begin: func(at suite.Position) { passes = at.Pass }})
+	out, dir := runSuite(t.Context(), t, s,
+		suite.Options{For: time.Millisecond, Begin: func(at suite.Position) { passes = at.Pass }})
 	require.Equal(t, 1, passes)
 	require.Equal(t, 2, out.Cases[0].Met)
 	require.Equal(t, 2, out.Cases[1].NotMet)
@@ -142,7 +144,8 @@ func TestFailFastEndsAfterTheFirstFailure(t *testing.T) {
 	require.NotEmpty(t, out.Ended)
 }
 
-// TestARunWhoseEnvironmentFailsKeepsNoOtherFromRunning hides Redis from the first run only; it was there at the preflight.
+// TestARunWhoseEnvironmentFailsKeepsNoOtherFromRunning hides Redis from the first run only; it was there at the
+// preflight.
 func TestARunWhoseEnvironmentFailsKeepsNoOtherFromRunning(t *testing.T) {
 	server, _, err := cluster.FindRedis("")
 	require.NoError(t, err)
@@ -205,14 +208,15 @@ func TestNothingStartsWhenASuiteOrTheMachineCannotDoIt(t *testing.T) {
 	}
 }
 
-// TestRunsLeaveNothingBehindInTheProcess compares goroutines and open files after three runs in one process with those after the
-// first.
+// TestRunsLeaveNothingBehindInTheProcess compares goroutines and open files after three runs in one process with those
+// after the first.
 func TestRunsLeaveNothingBehindInTheProcess(t *testing.T) {
 	var after []tally.Sample
 	how := suite.Options{End: func(_ suite.Position, r tally.Run) {
 		require.Positive(t, r.Ops, r.Why)
 		after = append(after, r.Process)
-		require.Eventually(t, func() bool { return openFiles(t) <= after[0].Files }, // a child that has ended is reaped a little later
+		// a child that has ended is reaped a little later
+		require.Eventually(t, func() bool { return openFiles(t) <= after[0].Files },
 			time.Minute, 10*time.Millisecond, "open files grew")
 	}}
 	runSuite(t.Context(), t, short(t, "  - {name: first, variant: lock/set-nx-px, topology: sentinel}\n"+
@@ -220,7 +224,8 @@ func TestRunsLeaveNothingBehindInTheProcess(t *testing.T) {
 		"  - {name: last, variant: lock/set-nx-px, topology: sentinel}\n"), how)
 	require.Len(t, after, 3)
 	require.Positive(t, after[0].Files)
-	require.Eventually(t, func() bool { return runtime.NumGoroutine() <= after[0].Goroutines+1 }, // one goroutine is Eventually's own
+	// one goroutine is Eventually's own
+	require.Eventually(t, func() bool { return runtime.NumGoroutine() <= after[0].Goroutines+1 },
 		time.Minute, 10*time.Millisecond, "goroutines grew: %v", after)
 }
 

@@ -8,7 +8,8 @@ import (
 	"github.com/doublegrant/doublegrant/harness/internal/fields"
 )
 
-// Encode returns the suite as a text that Decode reads, with the texts of its scripts: another machine needs no file beside it.
+// Encode returns the suite as text for Decode. It includes the texts of scripts, so that another machine needs no other
+// file.
 func (s Suite) Encode() ([]byte, error) {
 	file := struct {
 		Name  string       `yaml:"name"`
@@ -25,7 +26,7 @@ func (s Suite) Encode() ([]byte, error) {
 	return yaml.Marshal(file)
 }
 
-// node returns the run as it stands in a file. Files must not give zeros to fields of which a zero means the default.
+// node returns the run as a file would have it. Files must not give a zero to a field whose zero means the default.
 func (r Entry) node() (*yaml.Node, error) {
 	if r.Script != nil {
 		text := *r.Script
@@ -46,8 +47,8 @@ func (r Entry) node() (*yaml.Node, error) {
 	return &n, nil
 }
 
-// Decode reads what Encode returned, as strictly as a file is read. It opens no file: a script that names one is an error. The error wraps
-// plan.ErrUsage.
+// Decode reads what Encode returned, as strictly as a file. It opens no file: a script that names one is an error. The
+// error wraps plan.ErrUsage.
 func Decode(text []byte) (Suite, error) {
 	return read("suite", text, func(r *Entry) error {
 		if r.Script != nil && (r.Script.File != "" || r.Script.ReleaseFile != "") {

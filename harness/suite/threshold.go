@@ -10,15 +10,18 @@ import (
 	"github.com/doublegrant/doublegrant/harness/units"
 )
 
-// Threshold bounds how long the failovers of a run may take. A run that exceeds a bound is not as expected. One without
-// a failover tells nothing, and neither does one whose failovers do not show whether they kept it. A bound of zero is
-// none.
+// Threshold bounds how long the failovers of a run may take. A run that exceeds a bound is not as expected. A run
+// without failovers is undecided, and so is one whose failovers were not measured closely enough. A zero means no
+// bound.
 type Threshold struct {
-	TakesWrites time.Duration `yaml:"takesWrites,omitempty" zero:"default"` // from the fault to the new primary's first write of the harness's
-	FirstWrite  time.Duration `yaml:"firstWrite,omitempty" zero:"default"`  // from the fault to its first write of a client
-	NoWrites    time.Duration `yaml:"noWrites,omitempty" zero:"default"`    // for which no node took writes
-	NoAnswers   time.Duration `yaml:"noAnswers,omitempty" zero:"default"`   // for which no client that asked was answered
-	At          string        `yaml:"at,omitempty"`                         // median, p90 or max of a run's failovers; default max
+	// from the fault to the first write by the harness on the new primary
+	TakesWrites time.Duration `yaml:"takesWrites,omitempty" zero:"default"`
+	// from the fault to the first write by a client on it
+	FirstWrite time.Duration `yaml:"firstWrite,omitempty" zero:"default"`
+	NoWrites   time.Duration `yaml:"noWrites,omitempty" zero:"default"`  // how long no node took writes
+	NoAnswers  time.Duration `yaml:"noAnswers,omitempty" zero:"default"` // how long no client that asked was answered
+	// which of a run's failovers counts: median, p90 or max; default max
+	At string `yaml:"at,omitempty"`
 }
 
 // bound is one bound of a threshold.
@@ -27,7 +30,7 @@ type bound struct {
 	most time.Duration
 }
 
-// bounds lists the bounds that are given. The names are those of FailoverTimes.
+// bounds lists the bounds that are set. Their names are those of FailoverTimes.
 func (t Threshold) bounds() (all []bound) {
 	for _, b := range []bound{
 		{"takes writes", t.TakesWrites}, {"first write", t.FirstWrite},
@@ -40,7 +43,7 @@ func (t Threshold) bounds() (all []bound) {
 	return all
 }
 
-// check returns the field that is wrong, and why; nil if the threshold makes sense.
+// check returns the invalid field and what is wrong with it; a nil error if the threshold is valid.
 func (t Threshold) check() (field string, err error) {
 	all := t.bounds()
 	if len(all) == 0 {
@@ -51,14 +54,14 @@ func (t Threshold) check() (field string, err error) {
 			return "failover", fmt.Errorf("%s within %v: a bound cannot be negative", b.name, b.most)
 		}
 	}
-	if _, ok := t.of(tally.Distribution{}); !ok {
+	if _, ok := t.statistic(tally.Distribution{}); !ok {
 		return "failover", fmt.Errorf("at %q: choose median, p90 or max", t.At)
 	}
 	return "", nil
 }
 
-// of returns the figure of a distribution that counts; ok is false if there is no such figure.
-func (t Threshold) of(d tally.Distribution) (counts time.Duration, ok bool) {
+// statistic returns the statistic that At selects; ok is false if At is invalid.
+func (t Threshold) statistic(d tally.Distribution) (counts time.Duration, ok bool) {
 	switch t.At {
 	case "median":
 		return d.Median, true
@@ -70,8 +73,7 @@ func (t Threshold) of(d tally.Distribution) (counts time.Duration, ok bool) {
 	return 0, false
 }
 
-// judge changes the ending of a run that was as expected, if its failovers exceed the threshold or do not show what is
-// bounded.
+// judge changes the ending of a run that was as expected, if its failovers exceed the threshold or leave it undecided.
 func (t Threshold) judge(r *tally.Run) {
 	if r.Ending != tally.Met {
 		return
@@ -87,21 +89,22 @@ func (t Threshold) judge(r *tally.Run) {
 	}
 }
 
-// compare returns what one bound makes of failovers, and why. What is not known may be within the bound or beyond it.
+// compare compares failovers with one bound, and returns the ending and its reason. A time that was not measured
+// exactly may be on either side of the bound.
 func (t Threshold) compare(b bound, all []tally.Failover) (tally.Ending, string) {
-	told := 0
+	decided := 0
 	for _, f := range all {
 		if r := f.Range(b.name); r.Least > b.most || r.Most <= b.most {
-			told++
+			decided++
 		}
 	}
 	of := units.Plural(int64(len(all)), "failover", "failovers")
-	if told == 0 {
+	if decided == 0 {
 		return tally.Unsaid, fmt.Sprintf("%s: none of %s shows how long that took", b.name, of)
 	}
 	low, high := tally.BoundsOf(all, b.name)
-	least, _ := t.of(low)
-	most, _ := t.of(high)
+	least, _ := t.statistic(low)
+	most, _ := t.statistic(high)
 	switch {
 	case least > b.most:
 		took := units.Duration(least)
@@ -112,7 +115,7 @@ func (t Threshold) compare(b bound, all []tally.Failover) (tally.Ending, string)
 		return tally.NotMet, fmt.Sprintf(why, b.name, took, cmp.Or(t.At, "max"), of, b.most)
 	case most > b.most:
 		const why = "%s: whether that took at most %v can be told of only %d of %s"
-		return tally.Unsaid, fmt.Sprintf(why, b.name, b.most, told, of)
+		return tally.Unsaid, fmt.Sprintf(why, b.name, b.most, decided, of)
 	}
 	return tally.Met, ""
 }

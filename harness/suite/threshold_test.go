@@ -42,8 +42,10 @@ func TestARunWhoseFailoversTakeTooLong(t *testing.T) {
 		{"the largest counts by itself", Threshold{FirstWrite: 3 * s}, ten, tally.NotMet,
 			"first write took 9.00 s at max of 10 failovers, more than 3s"},
 		{"the median", Threshold{FirstWrite: s, At: "median"}, ten, tally.Met, ""},
-		{"no failover", Threshold{FirstWrite: 3 * s}, nil, tally.Unsaid, "first write: none of 0 failovers shows how long that took"},
-		{"none that shows it", Threshold{NoAnswers: 3 * s}, writes(s), tally.Unsaid, "no client that asked was answered: none of 1 failover shows how long that took"},
+		{"no failover", Threshold{FirstWrite: 3 * s}, nil, tally.Unsaid,
+			"first write: none of 0 failovers shows how long that took"},
+		{"none that shows it", Threshold{NoAnswers: 3 * s}, writes(s), tally.Unsaid,
+			"no client that asked was answered: none of 1 failover shows how long that took"},
 		{"one bound is exceeded, another not shown", Threshold{NoAnswers: s, TakesWrites: s, FirstWrite: s},
 			writes(2 * s), tally.NotMet,
 			"first write took 2.00 s at max of 1 failover, more than 1s"},
@@ -53,7 +55,8 @@ func TestARunWhoseFailoversTakeTooLong(t *testing.T) {
 		{"a range across it", Threshold{NoAnswers: 2 * s},
 			answers(tally.Range{Least: s, Most: s}, tally.Range{Least: s, Most: 10 * s}), tally.Unsaid,
 			"no client that asked was answered: whether that took at most 2s can be told of only 1 of 2 failovers"},
-		{"only a range across it", Threshold{NoAnswers: 2 * s}, answers(tally.Range{Least: s, Most: 10 * s}), tally.Unsaid,
+		{"only a range across it", Threshold{NoAnswers: 2 * s}, answers(tally.Range{Least: s, Most: 10 * s}),
+			tally.Unsaid,
 			"no client that asked was answered: none of 1 failover shows how long that took"},
 		{"a range within it", Threshold{NoAnswers: 2 * s}, answers(tally.Range{Least: s, Most: 2 * s}), tally.Met, ""},
 		{"one never recovers", Threshold{FirstWrite: 3 * s}, unseen(1, s, s, s, s), tally.Unsaid,
@@ -86,7 +89,8 @@ func TestThresholdsBoundWhatReportsMeasure(t *testing.T) {
 }
 
 func TestThresholdsAreReadFromASuite(t *testing.T) {
-	text := "name: mine\nruns:\n  - variant: lock/set-nx-px\n    nemesis: kill-primary\n    failover: {firstWrite: 3s, at: p90}\n"
+	text := "name: mine\nruns:\n  - variant: lock/set-nx-px\n    nemesis: kill-primary\n    failover: {firstWrite: " +
+		"3s, at: p90}\n"
 	s, err := Decode([]byte(text))
 	require.NoError(t, err)
 	require.NoError(t, s.Check())

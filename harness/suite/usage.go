@@ -10,14 +10,14 @@ import (
 	"github.com/doublegrant/doublegrant/harness/tally"
 )
 
-// measureProcess samples this process; at is the time since the start of the suite. Without /proc, memory and files are 0: not
-// measured.
+// measureProcess samples this process. at is the time since the start of the suite. Without /proc, memory and files are
+// 0, which means not measured.
 func measureProcess(at time.Duration) tally.Sample {
 	s := tally.Sample{At: at, RSS: residentMemory(), Goroutines: runtime.NumGoroutine()}
 	if d, err := os.Open("/proc/self/fd"); err == nil {
 		names, _ := d.Readdirnames(-1) // the names that could be read
-		s.Files = max(0, len(names)-1) // the folder itself is open, too
-		_ = d.Close()                  // it was read only
+		s.Files = max(0, len(names)-1) // without the descriptor of the folder itself
+		_ = d.Close()                  // it was only read
 	}
 	return s
 }

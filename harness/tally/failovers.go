@@ -7,24 +7,28 @@ import (
 	"time"
 )
 
-// Failover holds the figures of one failover of a run, for distributions over many.
+// Failover holds the durations and the losses of one failover of a run.
 type Failover struct {
-	// Times has, by its name, each stage's time since the cause and each cost's length. What is not known is missing.
-	Times  map[string]time.Duration `json:"times"`
-	Ranges map[string]Range         `json:"ranges,omitempty"` // costs of which nobody knows more than this, by their names
-	Losses map[string]int           `json:"losses,omitempty"` // violations that belong to it, by the classes that were looked for
+	// Times has each stage's time since the cause and each cost's length, by name. A time that could not be measured is
+	// missing.
+	Times map[string]time.Duration `json:"times"`
+	// costs that are only known within bounds, by name
+	Ranges map[string]Range `json:"ranges,omitempty"`
+	// violations during the failover, by class; a class that was checked and had none counts 0
+	Losses map[string]int `json:"losses,omitempty"`
 }
 
-// Range is a time of which nobody knows more than its bounds.
+// Range bounds a time that could not be measured exactly.
 type Range struct {
 	Least time.Duration `json:"least"`
 	Most  time.Duration `json:"most"`
 }
 
-// Unbounded is the Most of a time of which nothing is known. Twice as much is still a time.
+// Unbounded is the Most of a time that has no known upper bound. It is half of the largest Duration, so that the sum of
+// two does not overflow.
 const Unbounded time.Duration = math.MaxInt64 / 2
 
-// Range returns what is known of the time of that name: from 0 to Unbounded if the failover does not show it.
+// Range returns the bounds of the time called name. If the failover does not show it, they are 0 and Unbounded.
 func (f Failover) Range(name string) Range {
 	if d, ok := f.Times[name]; ok {
 		return Range{Least: d, Most: d}
@@ -35,8 +39,8 @@ func (f Failover) Range(name string) Range {
 	return Range{Most: Unbounded}
 }
 
-// BoundsOf returns the distributions of the least and of the most that the time of that name can have been. Every
-// failover counts, whether it shows the time or not. There is at least one.
+// BoundsOf returns the distributions of the lower and of the upper bounds of the time called name, over all failovers.
+// Failovers that do not show it count as 0 to Unbounded. It panics if all is empty.
 func BoundsOf(all []Failover, name string) (least, most Distribution) {
 	var low, high []time.Duration
 	for _, one := range all {
@@ -46,34 +50,35 @@ func BoundsOf(all []Failover, name string) (least, most Distribution) {
 	return distributionOf(name, low), distributionOf(name, high)
 }
 
-// Figures sums up many failovers. The zero value is of none.
+// Figures sums up many failovers. The zero value stands for no failovers.
 type Figures struct {
 	Failovers int            `json:"failovers"`
-	Times     []Distribution `json:"times"`            // in the order of their names that FiguresOf was given
-	Losses    []Mean         `json:"losses,omitempty"` // violations of each class that was looked for, in order of its name
+	Times     []Distribution `json:"times"` // in the order of the names given to FiguresOf
+	// violations per failover of each class that was checked, by name
+	Losses []Mean `json:"losses,omitempty"`
 }
 
-// Distribution is that of a stage or of a cost over the failovers that show it.
+// Distribution describes a stage's time or a cost's length over the failovers that show it.
 type Distribution struct {
 	Name   string        `json:"name"`
-	Of     int           `json:"of"` // failovers that show it, at least one
+	Of     int           `json:"of"` // number of failovers that show it, at least one
 	Min    time.Duration `json:"min"`
 	Median time.Duration `json:"median"`
-	P90    time.Duration `json:"p90"` // the least that nine tenths do not exceed
+	P90    time.Duration `json:"p90"` // smallest value that nine tenths do not exceed
 	Max    time.Duration `json:"max"`
 }
 
-// Mean is a number per failover, with the interval of 95 % for the mean of many more. There is no upper end, and High
-// is -1, of one failover and of those that had none: when there are violations, there may be thousands.
+// Mean is a mean per failover with its 95 % confidence interval. High is -1 if there is no upper bound: after a single
+// failover, or if none had a violation. A failover that does lose something may lose thousands.
 type Mean struct {
 	Name string  `json:"name"`
-	Of   int     `json:"of"` // failovers
+	Of   int     `json:"of"` // number of failovers
 	Mean float64 `json:"mean"`
 	Low  float64 `json:"low"`
 	High float64 `json:"high"`
 }
 
-// FiguresOf sums up failovers. names says which times it looks at, and their order.
+// FiguresOf sums up failovers. names selects the times, and their order.
 func FiguresOf(all []Failover, names []string) Figures {
 	if len(all) == 0 {
 		return Figures{}
@@ -111,7 +116,7 @@ func distributionOf(name string, times []time.Duration) Distribution {
 	}
 }
 
-// At returns the distribution of that name; ok is false if no failover shows it.
+// At returns the distribution called name; ok is false if no failover shows it.
 func (f Figures) At(name string) (d Distribution, ok bool) {
 	i := slices.IndexFunc(f.Times, func(d Distribution) bool { return d.Name == name })
 	if i < 0 {
@@ -120,10 +125,11 @@ func (f Figures) At(name string) (d Distribution, ok bool) {
 	return f.Times[i], true
 }
 
-// Share returns the share of many more failovers that have any, if none of these had: with 95 % it is less than that.
+// Share returns an upper bound, with 95 % confidence, on the share of failovers that have any violation. It holds only
+// if none of the Of failovers had one.
 func (m Mean) Share() float64 { return 1 - math.Pow(0.05, 1/float64(m.Of)) }
 
-// meanOf returns the mean with Student's interval.
+// meanOf returns the mean of counts with its interval by Student's t.
 func meanOf(name string, counts []int) Mean {
 	n, sum, squares := float64(len(counts)), 0.0, 0.0
 	for _, c := range counts {
@@ -143,10 +149,11 @@ func meanOf(name string, counts []int) Mean {
 	return m
 }
 
-// student returns how many standard errors of a mean lie on each side within 95 %, by the degrees of freedom.
+// student returns the two-sided 95 % quantile of Student's t distribution for the given degrees of freedom.
 func student(free int) float64 {
 	small := []float64{
-		12.71, 4.30, 3.18, 2.78, 2.57, 2.45, 2.36, 2.31, 2.26, 2.23, 2.20, 2.18, 2.16, 2.14, 2.13, 2.12, 2.11, 2.10, 2.09, 2.09,
+		12.71, 4.30, 3.18, 2.78, 2.57, 2.45, 2.36, 2.31, 2.26, 2.23, 2.20, 2.18, 2.16, 2.14, 2.13, 2.12, 2.11, 2.10,
+		2.09, 2.09,
 	}
 	if free <= len(small) {
 		return small[free-1]

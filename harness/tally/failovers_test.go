@@ -12,7 +12,8 @@ import (
 func TestFailoversAreSummedUp(t *testing.T) {
 	var all []Failover
 	for i := range 10 {
-		one := Failover{Times: map[string]time.Duration{"first write": time.Duration(10-i) * time.Second}, Losses: map[string]int{"double-grant": i % 2 * 10}}
+		one := Failover{Times: map[string]time.Duration{"first write": time.Duration(10-i) * time.Second},
+			Losses: map[string]int{"double-grant": i % 2 * 10}}
 		if i < 5 {
 			one.Losses["lost-write"] = 0
 		}
@@ -24,7 +25,8 @@ func TestFailoversAreSummedUp(t *testing.T) {
 	f := FiguresOf(all, []string{"joins", "never", "first write"})
 	require.Equal(t, []Distribution{
 		{Name: "joins", Of: 1, Min: time.Minute, Median: time.Minute, P90: time.Minute, Max: time.Minute},
-		{Name: "first write", Of: 10, Min: time.Second, Median: 5500 * time.Millisecond, P90: 9 * time.Second, Max: 10 * time.Second},
+		{Name: "first write", Of: 10, Min: time.Second, Median: 5500 * time.Millisecond, P90: 9 * time.Second,
+			Max: 10 * time.Second},
 	}, f.Times)
 	require.Len(t, f.Losses, 2)
 	require.Equal(t, []any{"double-grant", 10, 5.0}, []any{f.Losses[0].Name, f.Losses[0].Of, f.Losses[0].Mean})
@@ -33,7 +35,8 @@ func TestFailoversAreSummedUp(t *testing.T) {
 	require.Equal(t, Mean{Name: "lost-write", Of: 5, High: -1}, f.Losses[1], "the next one may have thousands")
 	require.InDelta(t, 0.05, math.Pow(1-f.Losses[1].Share(), 5), 1e-9, "so rarely do five have none")
 	require.InDelta(t, 0.1, Mean{Of: 30}.Share(), 0.005, "nearly 3 in n")
-	require.Equal(t, Mean{Name: "double-grant", Of: 1, Mean: 10, High: -1}, FiguresOf(all[9:], nil).Losses[0], "one tells nothing of others")
+	require.Equal(t, Mean{Name: "double-grant", Of: 1, Mean: 10, High: -1}, FiguresOf(all[9:], nil).Losses[0],
+		"one tells nothing of others")
 	require.Zero(t, FiguresOf(nil, []string{"joins"}))
 	_, ok := f.At("never")
 	require.False(t, ok)

@@ -11,11 +11,11 @@ import (
 // Ending is the result of a run of a suite. The zero value is NotRun.
 type Ending uint8
 
-// The endings. From Met to NotMet each is worse than the one before; NotRun is as bad as Unsaid.
+// Endings from Met to NotMet get worse, except that NotRun is as bad as Unsaid: see rank.
 const (
 	NotRun Ending = iota // it did not run, or not to its end
 	Met                  // as expected
-	Unsaid               // nothing can be said; Why has the reason
+	Unsaid               // undecided; Why has the reason
 	Failed               // the harness or its environment failed
 	NotMet               // not as expected
 )
@@ -38,18 +38,18 @@ func (e *Ending) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// rank orders endings from the best to the worst.
+// rank orders endings from best to worst. NotRun and Unsaid rank the same.
 func (e Ending) rank() int {
 	return map[Ending]int{Met: 0, NotRun: 1, Unsaid: 1, Failed: 2, NotMet: 3}[e]
 }
 
-// Run is one run of a suite: a line of suite.jsonl.
+// Run is one run of a suite, and a line of suite.jsonl.
 type Run struct {
 	Name     string          `json:"name"` // of the case
 	Pass     int             `json:"pass"` // from 1
 	Seed     uint64          `json:"seed"`
 	Ending   Ending          `json:"ending"`
-	Why      string          `json:"why,omitempty"` // what was found, missing or wrong; empty if it ended as expected
+	Why      string          `json:"why,omitempty"` // why it did not end as expected; empty if it did
 	Verdict  harness.Verdict `json:"verdict"`
 	Found    string          `json:"found,omitempty"`
 	Expected string          `json:"expected"`
@@ -58,11 +58,13 @@ type Run struct {
 	Elapsed  time.Duration   `json:"elapsed"`
 	Command  string          `json:"command,omitempty"` // repeats the run
 	Link     string          `json:"link,omitempty"`    // relative path of its report; empty if that was not kept
-	Process  Sample          `json:"process"`           // the harness after it
-	Worker   string          `json:"worker,omitempty"`  // that made it, of a coordination; empty: this process
+	Process  Sample          `json:"process"`           // the harness after the run
+	// worker that made the run under a coordinator; empty: this process
+	Worker string `json:"worker,omitempty"`
 
 	Failovers []Failover `json:"failovers,omitempty"` // in order of time
-	Stages    []string   `json:"stages,omitempty"`    // names of their times, in the order in which they are shown
+	// names of the failovers' times, in the order in which reports show them
+	Stages []string `json:"stages,omitempty"`
 }
 
 // Case sums up all runs of one case of a suite.
@@ -77,19 +79,21 @@ type Case struct {
 	Failed   int           `json:"failed"`
 	Ops      int64         `json:"ops"`
 	Elapsed  time.Duration `json:"elapsed"`
-	Last     Run           `json:"last"`     // without its failovers, as those in Failures
+	Last     Run           `json:"last"`     // without its failovers, like those in Failures
 	Failures []Run         `json:"failures"` // the first MaxFailures runs that were not as expected
 
-	Failovers *Figures `json:"failovers,omitempty"` // of all runs, as SumUp returns them; Add leaves it alone
+	// of all runs, as SumUp returns them; Add does not change it
+	Failovers *Figures `json:"failovers,omitempty"`
 
 	failovers []Failover
 	stages    []string
 }
 
-// MaxFailures bounds the failures of a case that are listed with their seeds. All of them are counted, and all are in the record.
+// MaxFailures bounds how many failed runs of a case are listed with their seeds. All are counted, and all are in the
+// record.
 const MaxFailures = 50
 
-// Add counts a run. A run that did not end is ignored.
+// Add counts a run. It ignores a run that did not end.
 func (c *Case) Add(r Run) {
 	switch r.Ending {
 	case NotRun:
@@ -116,7 +120,8 @@ func (c *Case) Add(r Run) {
 	}
 }
 
-// SumUp returns the figures of all failovers of the case's runs; nil: none had any.
+// SumUp returns the figures over the failovers of the runs that were added. Without any it returns Failovers, which is
+// nil if no run had a failover.
 func (c Case) SumUp() *Figures {
 	if len(c.failovers) == 0 {
 		return c.Failovers
@@ -141,6 +146,7 @@ func (c Case) Ending() Ending {
 }
 
 // First returns the first run with the case's own ending; the last run if it is not listed.
+// First returns the first listed run that ended as the case did; the last run if no such run is listed.
 func (c Case) First() Run {
 	for _, r := range c.Failures {
 		if r.Ending == c.Ending() {
@@ -150,28 +156,32 @@ func (c Case) First() Run {
 	return c.Last
 }
 
-// Suite sums up a suite. It is the content of suite.json.
+// Suite sums up a suite, and is the content of suite.json.
 type Suite struct {
 	Name    string        `json:"name"`
 	Started time.Time     `json:"started"`
 	Elapsed time.Duration `json:"elapsed"`
-	For     time.Duration `json:"for,omitempty"`     // time asked for; 0: one pass
-	Passes  int           `json:"passes"`            // passes that have begun
-	Ended   string        `json:"ended,omitempty"`   // reason for an early end; empty: it ran to its end
-	Resumed int           `json:"resumed,omitempty"` // times that another process went on with it; Elapsed leaves the time between out
-	Cases   []Case        `json:"cases"`
-	Memory  Memory        `json:"memory"` // of the harness
+	For     time.Duration `json:"for,omitempty"`   // requested time; 0: one pass
+	Passes  int           `json:"passes"`          // passes that have begun
+	Ended   string        `json:"ended,omitempty"` // reason for an early end; empty: it ran to its end
+	// times that another process resumed it; Elapsed leaves out the time in between
+	Resumed int    `json:"resumed,omitempty"`
+	Cases   []Case `json:"cases"`
+	Memory  Memory `json:"memory"` // of the harness
 
-	Version     string            `json:"version,omitempty"`     // of doublegrant; empty: of an older one
-	Fingerprint string            `json:"fingerprint,omitempty"` // of the whole suite: its runs, their scripts and expectations
-	Servers     map[string]string `json:"servers,omitempty"`     // what nodes ran, by platform: {"process": "Redis 7.0.15"}
+	// version of doublegrant; empty: written before it was recorded
+	Version     string `json:"version,omitempty"`
+	Fingerprint string `json:"fingerprint,omitempty"` // of the whole suite: its runs, their scripts and expectations
+	// server of the nodes, by platform: {"process": "Redis 7.0.15"}
+	Servers map[string]string `json:"servers,omitempty"`
 
-	Shard  *Shard        `json:"shard,omitempty"`  // the part that this is of a suite; nil: it is whole
-	Shards []ShardResult `json:"shards,omitempty"` // the parts that this was put together from; Elapsed is the longest one's
+	Shard *Shard `json:"shard,omitempty"` // which part of a suite this is; nil: the whole suite
+	// the parts that were merged into this; Elapsed is that of the longest part
+	Shards []ShardResult `json:"shards,omitempty"`
 }
 
-// Ending returns the worst ending of the suite's cases: NotMet before Failed, and Failed before Unsaid, since a violation that
-// nobody expected matters most. A suite that ended early is never Met.
+// Ending returns the worst ending of the suite's cases. NotMet ranks before Failed and Failed before Unsaid, since an
+// unexpected violation matters most. A suite that ended early is never Met.
 func (s Suite) Ending() Ending {
 	worst := NotRun
 	for i, c := range s.Cases {
@@ -185,12 +195,12 @@ func (s Suite) Ending() Ending {
 	return worst
 }
 
-// Repeated reports whether some case ran more than once.
+// Repeated reports whether any case ran more than once.
 func (s Suite) Repeated() bool {
 	return s.For > 0 || slices.ContainsFunc(s.Cases, func(c Case) bool { return c.Runs > 1 })
 }
 
-// Total adds all cases up.
+// Total adds up all cases.
 func (s Suite) Total() (t Case) {
 	for _, c := range s.Cases {
 		t.Runs, t.Met, t.NotMet = t.Runs+c.Runs, t.Met+c.Met, t.NotMet+c.NotMet
@@ -209,7 +219,7 @@ func (s Suite) Missing() (n int) {
 	return n
 }
 
-// Failures lists, of each case, at most most runs that were not as expected, and counts the others.
+// Failures lists, for each case, up to most runs that were not as expected. others counts those beyond.
 func (s Suite) Failures(most int) (all []Run, others int) {
 	for _, c := range s.Cases {
 		shown := c.Failures[:min(most, len(c.Failures))]

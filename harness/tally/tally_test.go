@@ -53,7 +53,8 @@ func TestACaseCountsAllRunsAndListsSome(t *testing.T) {
 	require.Equal(t, []int{3*MaxFailures + 1, 1, 3 * MaxFailures}, []int{c.Runs, c.Met, c.Unknown})
 	require.Len(t, c.Failures, MaxFailures)
 	require.EqualValues(t, 2*(3*MaxFailures+1), c.Ops)
-	require.Equal(t, NotRun, Suite{Ended: "interrupted", Cases: []Case{{Met: 1, Runs: 1}}}.Ending(), "it did not do all it was asked to")
+	require.Equal(t, NotRun, Suite{Ended: "interrupted", Cases: []Case{{Met: 1, Runs: 1}}}.Ending(),
+		"it did not do all it was asked to")
 	_, others := Suite{Cases: []Case{c}}.Failures(5)
 	require.Equal(t, 3*MaxFailures-5, others)
 }
