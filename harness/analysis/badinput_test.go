@@ -32,6 +32,8 @@ func TestLongWhatIsNotKnownIsNotGuessed(t *testing.T) {
 	step := func(at nemesis.Target, by, after time.Duration) faulty {
 		return faulty{make: func(on nemesis.Subject) harness.Nemesis { return nemesis.ClockStep(on.Cluster, at, by) }, last: 5 * time.Second, side: after}
 	}
+	back := step(nemesis.Sentinel(), -time.Minute, 1300*time.Millisecond)
+	back.last = 1500 * time.Millisecond    // after 2 s it may fail over by itself, and the failovers that follow are not all comparable
 	const middle = 1300 * time.Millisecond // of a failover: Sentinels have agreed, and the primary is about to be replaced
 	for _, c := range []struct {
 		name string
@@ -42,7 +44,7 @@ func TestLongWhatIsNotKnownIsNotGuessed(t *testing.T) {
 		{"the Sentinel that fails over goes for good", scene{faults: []faulty{longKill, {with: leaderGone, last: 11 * time.Second, side: 100 * time.Millisecond}}}},
 		{"the same, and logs are cut off", scene{faults: []faulty{longKill, {with: leaderGone, last: 11 * time.Second, side: 100 * time.Millisecond}}, cut: true}},
 		{"a Sentinel's clock steps ahead", scene{faults: []faulty{kill, step(nemesis.Sentinel(), time.Minute, middle)}, clocks: true}},
-		{"a Sentinel's clock steps back", scene{faults: []faulty{kill, step(nemesis.Sentinel(), -time.Minute, middle)}, clocks: true}},
+		{"a Sentinel's clock steps back", scene{faults: []faulty{kill, back}, clocks: true}},
 		{"all Sentinels' clocks step ahead", scene{faults: []faulty{kill, step(nemesis.Sentinels(), 5*time.Second, middle)}, clocks: true}},
 		{"replicas' clocks step back", scene{faults: []faulty{kill, step(nemesis.Replicas(), -time.Minute, middle)}, clocks: true}},
 		{"replicas' clocks step ahead", scene{faults: []faulty{kill, step(nemesis.Replicas(), time.Minute, middle)}, clocks: true}},

@@ -55,7 +55,7 @@ func TestTheFaultThatLedToAFailover(t *testing.T) {
 		{"writes wait", []harness.Fault{doing(harness.DefersWrites, "writes wait", 9900*ms, 18*sec, "r1"), kill}, "kill", "writes wait"},
 		{"writes wait, and with them what Sentinels ask", []harness.Fault{doing(harness.DefersWrites, "writes wait", 9900*ms, 18*sec, "r1"), begins(kill, 10500*ms)},
 			"kill", "writes wait"},
-		{"writes of another node wait", []harness.Fault{doing(harness.DefersWrites, "writes wait", 9900*ms, 18*sec, "r3"), begins(kill, 10500*ms)}, noCause, "kill"},
+		{"writes of another node wait", []harness.Fault{doing(harness.DefersWrites, "writes wait", 9900*ms, 18*sec, "r3"), begins(kill, 10500*ms)}, noCause, "writes wait, kill"},
 		{"the clock of the Sentinel that began", []harness.Fault{doing(harness.ShiftsClock, "clock", 8*sec, 18*sec, "s2")}, "clock", ""},
 		{"the clock of another Sentinel", []harness.Fault{doing(harness.ShiftsClock, "clock", 8*sec, 18*sec, "s1")}, noCause, "clock"},
 		{"its clock, beside a kill that fits", []harness.Fault{doing(harness.ShiftsClock, "clock", 8*sec, 18*sec, "s2"), kill}, "kill", "clock"},

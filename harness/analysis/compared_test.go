@@ -76,6 +76,7 @@ type comparison struct {
 	p     promotion
 	began time.Time
 	from  time.Duration // the promotion before; 0: there was none
+	prev  *promotion    // likewise; nil: there was none
 	log   []said
 	rows  []string
 }
@@ -87,7 +88,7 @@ func compareAll(t *testing.T, h harness.History, o *truth, found []analysis.Fail
 	for i, f := range found {
 		c := comparison{T: t, h: h, o: o, f: f, p: seen[i], began: h.Meta.Started, log: log}
 		if i > 0 {
-			c.from = c.on(seen[i-1].at)
+			c.from, c.prev = c.on(seen[i-1].at), &seen[i-1]
 		}
 		if s := c.announced(); s != nil && o.wasPrimary(nodeAt(strings.Fields(s.detail)[1]), c.p.at) {
 			c.p.old = nodeAt(strings.Fields(s.detail)[1]) // of two primaries, the one that was to be replaced
@@ -408,7 +409,7 @@ func (c *comparison) downtime(took time.Time) {
 	for _, taken := range c.o.accepted {
 		all = append(all, taken...)
 	}
-	from, to := c.longest(all, took)
+	from, to := c.longest(all, took, func(node string) []time.Time { return c.o.accepted[node] })
 	if to.Sub(from) < 200*time.Millisecond { // what is shorter is a stall, not an end
 		from, to = took, took
 	}
@@ -435,7 +436,12 @@ func (c *comparison) outage() {
 			}
 		}
 	}
-	from, to := c.longest(all, until)
+	from, to := c.longest(all, until, func(node string) (some []time.Time) {
+		for _, x := range c.o.executed[node] {
+			some = append(some, x.at)
+		}
+		return some
+	})
 	if c.slow() {
 		return // what is executed is answered late or never
 	}
@@ -448,15 +454,25 @@ func (c *comparison) slow() bool {
 	return slices.ContainsFunc(c.h.Faults, func(f harness.Fault) bool { return f.Effects.Any(harness.SlowsLinks) })
 }
 
-// longest returns the longest time between two of times that ends after the cause, or the promotion before, and up to until.
-func (c *comparison) longest(times []time.Time, until time.Time) (from, to time.Time) {
+// longest returns the longest time between two of times that ends after the cause, or the promotion before, and up to until. What ends
+// with the first time of the node that was promoted before is a cost of that failover; of returns the times of a node.
+func (c *comparison) longest(times []time.Time, until time.Time, of func(node string) []time.Time) (from, to time.Time) {
+	since := max(c.f.Start, c.from)
+	if c.prev != nil {
+		for _, at := range of(c.prev.new) {
+			if at.After(c.prev.at.Add(-50*time.Millisecond)) && (c.prev.until.IsZero() || at.Before(c.prev.until)) {
+				since = max(since, c.on(at))
+				break
+			}
+		}
+	}
 	slices.SortFunc(times, time.Time.Compare)
 	for i := 1; i < len(times); i++ {
 		at, before := times[i], times[i-1]
 		if start := c.began.Add(c.f.Start); c.h.Meta.Rate < 10 && before.Before(start) {
 			before = start // nobody asked, most likely
 		}
-		if c.on(at) > max(c.f.Start, c.from) && !at.After(until) && at.Sub(before) > to.Sub(from) {
+		if c.on(at) > since && !at.After(until) && at.Sub(before) > to.Sub(from) {
 			from, to = before, at
 		}
 	}

@@ -76,3 +76,20 @@ func TestNodesWithoutANameExecuteNothingTwice(t *testing.T) {
 	require.Equal(t, []int64{1, 0}, []int64{f.Executed, f.Minority})
 	require.Empty(t, f.Remarks())
 }
+
+// TestAnEarlierFailoversDowntimeIsItsOwn has a second failover whose cause began in the downtime of the first.
+func TestAnEarlierFailoversDowntimeIsItsOwn(t *testing.T) {
+	h := analysistest.OneKill()
+	h.Events = append(h.Events, analysistest.Role(ms, "r3", "slave"), analysistest.Role(11465*ms, "r2", "master")) // 5 ms before its first write
+	for _, e := range analysistest.FailoverEvents(20*sec, "r2", "r3", 2, 3) {
+		if e.Node != "r2" { // it goes on
+			h.Events = append(h.Events, e)
+		}
+	}
+	h.Faults = append(h.Faults, doing(harness.ShiftsClock, "clock", 10500*ms, 30*sec, "s2"))
+	all := Failovers(h)
+	require.Len(t, all, 2)
+	require.Equal(t, []string{"kill-primary", "clock"}, []string{all[0].Name, all[1].Name})
+	require.Equal(t, 1468*ms, all[0].Servers.Length())
+	require.Zero(t, all[1].Servers.Length())
+}

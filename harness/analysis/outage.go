@@ -266,10 +266,19 @@ func (w *failoverMeters) failovers() []Failover {
 	return all
 }
 
+// downtimeFrom returns from when on a time without writes is a cost of this failover: not before the new primary of the failover
+// before took its first write.
+func (m *failoverMeter) downtimeFrom() time.Duration {
+	if m.before == nil {
+		return m.since
+	}
+	return max(m.since, m.before.firstOwnWrite().At)
+}
+
 func (w *failoverMeters) failover(m *failoverMeter) Failover {
 	f := Failover{
 		Fault: -1, Name: m.cause.name, Old: m.old, New: m.new, Start: m.cause.start, Promoted: m.at,
-		Stages: m.stages(m.cause), Servers: m.downtime(m.since), Outage: m.answers.outage(), Writes: m.writes.outage(),
+		Stages: m.stages(m.cause), Servers: m.downtime(m.downtimeFrom()), Outage: m.answers.outage(), Writes: m.writes.outage(),
 		Executed: m.executed, Minority: m.minority, Behind: m.behind(m.cause.start), later: m.late - seenWithin,
 	}
 	if len(m.cause.faults) > 0 {
