@@ -19,9 +19,9 @@ type services []*service
 type service struct {
 	report func(kind, node string) // reports a change
 
-	mu sync.Mutex // held to change the fields below
+	mu      sync.Mutex                // held to change the fields below
 	writer  atomic.Pointer[knownNode] // node that acknowledged the latest write; nil: none that still accepts writes
-	changes atomic.Int64 // number of changes of writer
+	changes atomic.Int64              // number of changes of writer
 
 	answerer   atomic.Pointer[knownNode] // node that answered last; nil: none
 	reportedAt time.Time                 // when that was reported

@@ -22,7 +22,7 @@ func discover(ctx context.Context, seeds attached.Deployment) (d attached.Deploy
 			return d, err
 		}
 	}
-	l, err := dialNodes(d.Nodes[:1], d, false)
+	l, err := newNodeClients(d.Nodes[:1], d, false)
 	if err != nil {
 		return d, err
 	}
@@ -54,7 +54,7 @@ func (g helloReply) check() error {
 
 // askSentinels returns the deployment as the first Sentinel that answers describes it.
 func askSentinels(ctx context.Context, seeds attached.Deployment) (d attached.Deployment, err error) {
-	l, err := dialNodes(seeds.Sentinels, seeds, true)
+	l, err := newNodeClients(seeds.Sentinels, seeds, true)
 	if err != nil {
 		return seeds, err
 	}

@@ -23,8 +23,8 @@ type nodeClients struct {
 	nodes   []attached.Node
 }
 
-// dialNodes returns clients of nodes, which are Redis nodes or all Sentinels. It does not dial yet.
-func dialNodes(nodes []attached.Node, d attached.Deployment, sentinels bool) (*nodeClients, error) {
+// newNodeClients returns clients of nodes, which are Redis nodes or all Sentinels. It does not dial.
+func newNodeClients(nodes []attached.Node, d attached.Deployment, sentinels bool) (*nodeClients, error) {
 	to := attached.Deployment{Nodes: nodes, Masters: len(nodes), Username: d.Username, Password: d.Password, TLS: d.TLS}
 	if sentinels {
 		to.Username, to.Password = d.SentinelUsername, d.SentinelPassword

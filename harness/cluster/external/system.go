@@ -138,17 +138,18 @@ func (s *System) open(clock harness.Clock, events func(harness.Event)) (err erro
 	if s.primary, err = attached.Open(d, attached.Options{Groups: 1, Clients: 4, OpTimeout: queryTimeout}); err != nil {
 		return err
 	}
-	if s.nodes, err = dialNodes(d.Nodes, d, false); err != nil || len(d.Sentinels) == 0 {
+	if s.nodes, err = newNodeClients(d.Nodes, d, false); err != nil || len(d.Sentinels) == 0 {
 		return err
 	}
-	s.sentinels, err = dialNodes(d.Sentinels, d, true)
+	s.sentinels, err = newNodeClients(d.Sentinels, d, true)
 	return err
 }
 
 // Attach returns clients of a discovered deployment. They send no command with a key outside the prefix:
 // Options.Outside gets the error of each one that was not sent. serves is attached.Options.Serves.
-func Attach(d attached.Deployment, o Options, serves func(kind string, group int, node string)) (*attached.Clients,
-	error) {
+func Attach(
+	d attached.Deployment, o Options, serves func(kind string, group int, node string),
+) (*attached.Clients, error) {
 	outside := o.Outside
 	if outside == nil {
 		outside = func(error) {}
