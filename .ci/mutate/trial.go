@@ -25,7 +25,7 @@ type trial struct {
 	steps       []stage
 
 	mu          sync.Mutex
-	lastNoticed map[string]string // test that noticed the last mutant of each file
+	lastNoticer map[string]string // test that noticed the last mutant of each file
 }
 
 // stage is a set of tests that run in one process.
@@ -70,7 +70,7 @@ func compile(ctx context.Context, p pkg, dir string, o options) (*trial, error) 
 		return nil, err
 	}
 	t := &trial{binary: filepath.Join(dir, "mutants.test"), dir: p.dir, flags: o.flags,
-		lastNoticed: map[string]string{}}
+		lastNoticer: map[string]string{}}
 	if o.skip != "" {
 		t.flags = append([]string{"-test.skip", o.skip}, t.flags...)
 	}
@@ -193,7 +193,7 @@ func (t *trial) all(ctx context.Context, mutants []mutant, jobs int, out io.Writ
 // file runs first.
 func (t *trial) noticed(ctx context.Context, m mutant) bool {
 	t.mu.Lock()
-	steps, first := t.steps, t.lastNoticed[m.file]
+	steps, first := t.steps, t.lastNoticer[m.file]
 	t.mu.Unlock()
 	if first != "" {
 		steps = append([]stage{{tests: []string{first}, limit: t.steps[len(t.steps)-1].limit}}, steps...)
@@ -206,7 +206,7 @@ func (t *trial) noticed(ctx context.Context, m mutant) bool {
 		if err != nil {
 			if f := firstFailure.FindSubmatch(out); f != nil {
 				t.mu.Lock()
-				t.lastNoticed[m.file] = string(f[1])
+				t.lastNoticer[m.file] = string(f[1])
 				t.mu.Unlock()
 			}
 			return true
