@@ -10,17 +10,6 @@
 // A mutant that fails no test survives. Survivors that behave like the original are listed with reasons in mutants.txt,
 // in the package's folder. The exit code is 0 if tests notice all others and no entry of the list is stale, 1 if not,
 // and 2 if mutate failed.
-//
-//	make bin/mutate && bin/mutate [flags] ./checkers [-- flags of its tests]
-//
-// It moves comparisons to the other side of equality, negates conditions, swaps + and -, and leaves out return,
-// continue and break. It compiles all mutants at once, into one test binary: the environment variable MUTANT says which
-// of them runs. It changes no file of the package. Each mutant runs under the test that noticed the last one of its
-// file, and then under the others in three stages, the quick ones first.
-//
-// A mutant that fails no test survives. Survivors that behave like the original are listed in mutants.txt, in the
-// package's folder, each with the reason. The exit code is 0 if all others are noticed and no entry of the list is
-// stale, 1 if not, and 2 if mutate failed.
 package main
 
 import (

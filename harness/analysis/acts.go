@@ -24,7 +24,7 @@ type acts struct {
 	spans     map[string][]writableSpan // by node: when it accepted writes
 	silences  []harness.Event           // EventUnheard and EventHeard
 	unread    []harness.Event           // EventUnread
-	follows   bool                      // the record says whom replicas follow
+	follows   bool                      // the record has the node that each replica follows
 	downAfter time.Duration             // the Sentinels' down-after-milliseconds; 0: not known
 	lastEvent time.Duration             // the latest event
 	roleDelay time.Duration             // bounds the delay between a role change and its record
@@ -65,11 +65,11 @@ func actsOf(events []harness.Event) *acts {
 		case harness.EventFollows:
 			a.follows = true
 		case harness.EventRolesEvery:
-			every, _ := time.ParseDuration(e.Detail) // 0 if it makes no sense
+			every, _ := time.ParseDuration(e.Detail) // 0 if it is not a duration
 			a.roleDelay = max(a.roleDelay, every+maxRoleDelay)
 		case harness.EventDownAfter:
 			a.sentinels[e.Node] = true
-			a.downAfter, _ = time.ParseDuration(e.Detail) // 0 if it makes no sense
+			a.downAfter, _ = time.ParseDuration(e.Detail) // 0 if it is not a duration
 		case string(Suspect), string(Agreed), attempted, string(Elected), string(Promoted), string(Switched),
 			harness.EventUnheard:
 			a.sentinels[e.Node] = true

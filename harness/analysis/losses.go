@@ -25,28 +25,28 @@ func (l Losses) words() (all []string) {
 	return all
 }
 
-// Charge assigns the findings to failovers and sets their Losses in place. It counts the classes double-grant and
-// lost-write, as far as looked names them as checked. all is ordered by promotion.
+// Charge assigns the findings to failovers and sets their Losses in place. Of the checked classes it counts
+// double-grant and lost-write. all is ordered by promotion.
 //
 // A double grant belongs to the last failover promoted before it, or to the first failover if there is none. A lost
 // write belongs to the failover that was under way when it was acknowledged, which is until the old primary had stopped
-// being one. Otherwise it belongs to the next failover: that promoted a node without the write.
-func Charge(all []Failover, found []harness.Finding, looked []harness.Class) {
+// being one. Otherwise it belongs to the next failover, which promoted a node without the write.
+func Charge(all []Failover, found []harness.Finding, checked []harness.Class) {
 	owners := map[harness.Class]func([]Failover, time.Duration) int{
 		harness.DoubleGrant: lastBefore, harness.LostWrite: losingFailover,
 	}
-	looked = slices.DeleteFunc(slices.Clone(looked), func(class harness.Class) bool { return owners[class] == nil })
-	if len(looked) == 0 {
+	checked = slices.DeleteFunc(slices.Clone(checked), func(class harness.Class) bool { return owners[class] == nil })
+	if len(checked) == 0 {
 		return
 	}
 	for i := range all {
 		all[i].Losses = Losses{}
-		for _, class := range looked {
+		for _, class := range checked {
 			all[i].Losses[class] = 0
 		}
 	}
 	for _, one := range found {
-		if owner := owners[one.Class]; owner != nil && len(all) > 0 && slices.Contains(looked, one.Class) {
+		if owner := owners[one.Class]; owner != nil && len(all) > 0 && slices.Contains(checked, one.Class) {
 			all[owner(all, one.At)].Losses[one.Class] += one.Count
 		}
 	}

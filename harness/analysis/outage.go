@@ -256,8 +256,8 @@ func (m *failoverMeter) measure(op harness.Op, node string, refused bool) {
 // has taken over.
 func (t *takeover) ends() time.Duration { return min(t.next, t.demotedAt) }
 
-// isByNew reports whether the new primary executed the operation that node answered. If its name is not known, it is
-// assumed to have executed what was called after the promotion.
+// isByNew reports whether the new primary executed the operation that node answered. If the new primary is not known,
+// it is assumed to have executed what was called after the promotion.
 func (m *failoverMeter) isByNew(op harness.Op, node string) bool {
 	if m.new == "" {
 		return op.Call > m.promotedAt && op.Call < m.next && (m.old == "" || node != m.old)

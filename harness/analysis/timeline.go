@@ -10,11 +10,11 @@ import (
 )
 
 const (
-	maxBuckets = 240 // of a timeline
+	maxBuckets = 240 // most buckets of a timeline
 	maxReasons = 256 // distinct errors that are counted apart; the rest are counted as one
-	maxKinds   = 32  // distinct kinds, likewise
-	topReasons = 20  // errors that are reported
-	longReason = 200 // runes of an error that are kept
+	maxKinds   = 32  // distinct kinds of operations, likewise
+	topReasons = 20  // most errors in Stats
+	longReason = 200 // most runes of an error that are kept
 
 	other = "(other)"
 )

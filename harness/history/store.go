@@ -27,8 +27,8 @@ const (
 // the end of the run is free again.
 var ErrFull = errors.New("no space left on the disk: free some, or keep the results on another one")
 
-// Store writes a history into a folder. It implements harness.Store. WriteOps may run at the same time as one of the
-// other Write methods. Those must not run at the same time as each other.
+// Store writes a history into a folder. It implements harness.Store. WriteOps may run at the same time as another
+// method, but no two of the other Write methods at the same time.
 type Store struct {
 	dir       string
 	run       *file
