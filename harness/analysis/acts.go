@@ -135,8 +135,8 @@ func (a *acts) primaryBefore(t time.Duration, promoted, preferred string) string
 	return cmp.Or(node, preferred)
 }
 
-// withLostLogs lists, sorted by name, the Sentinels whose log was cut off in [from, to]. They may have written more
-// than the record has.
+// withLostLogs lists, sorted by name, the Sentinels that the harness lost in [from, to] before it had read all of their
+// log.
 func (a *acts) withLostLogs(from, to time.Duration) (names []string) {
 	for _, e := range a.unread {
 		if from <= e.At && e.At <= to {

@@ -167,8 +167,9 @@ const (
 	backWithin   = 500 * time.Millisecond // after the heal, Sentinels have an answer of a primary that works again
 )
 
-// toleranceOf returns how long before the end of down-after a quorum may have noticed the silence. Where writes wait,
-// so do a Sentinel's messages and the pings behind them: it reconnects only after half of down-after.
+// toleranceOf returns how long before the end of down-after a quorum may have noticed the silence. A fault that makes
+// writes wait delays a Sentinel's messages and the pings behind them, until the Sentinel reconnects after half of
+// down-after.
 func (t *takeover) toleranceOf(faults []harness.Fault, d detection) time.Duration {
 	for _, f := range faults {
 		if f.Effects.Has(harness.DefersWrites) && slices.Contains(f.Targets, t.presumed) && f.Start <= d.missed &&
@@ -179,8 +180,9 @@ func (t *takeover) toleranceOf(faults []harness.Fault, d detection) time.Duratio
 	return missedEarly
 }
 
-// inForce reports whether the fault had begun down-after before Sentinels missed the primary, and was healed at most
-// backWithin before that. If no Sentinel was seen to miss it, the time of the promotion counts instead.
+// inForce reports whether the fault can explain why Sentinels missed the primary: it began at least down-after before
+// that, and was healed at most backWithin before it. If no Sentinel was seen to miss the primary, the time of the
+// promotion counts.
 func (t *takeover) inForce(f harness.Fault, d detection) bool {
 	at := d.missed
 	if at == notSeen {
@@ -241,9 +243,9 @@ func (t *takeover) clientsOnly(f harness.Fault) bool {
 	return slices.ContainsFunc(f.Targets, clientGroup) && len(t.sentinelsIn(f)) == 0 && len(f.Groups) == 0
 }
 
-// keepsFromSentinels reports whether a link fault separates the primary from so many Sentinels that those can be a
-// quorum. A partition with clients on the smaller side names the hosts of that side: its Sentinels are those that the
-// primary can still reach.
+// keepsFromSentinels reports whether a link fault cuts the primary off from enough Sentinels for a quorum. If the fault
+// has client groups, it is a partition that names the hosts of its smaller side: the Sentinels among them are those
+// that the primary can still reach.
 func (t *takeover) keepsFromSentinels(f harness.Fault) bool {
 	named := t.sentinelsIn(f)
 	if len(f.Groups) == 0 {

@@ -23,8 +23,8 @@ type takeover struct {
 	previous, next time.Duration // promotedAt of the takeover before (0: none) and after (harness.Forever: none)
 }
 
-// takeovers lists the promotions of a run, ordered by time. An announcement without a recorded promotion counts as one
-// only if no recorded promotion fits it.
+// takeovers lists the promotions of a run, ordered by time. An announcement counts as a promotion of its own only if it
+// fits none in the record.
 func takeovers(a *acts) []*takeover {
 	changes := changesOf(a.events)
 	var all []*takeover
@@ -75,7 +75,7 @@ func (a *acts) announcement(node string, number int, changes []change) *change {
 	return nil
 }
 
-// linkPrevious makes before the previous takeover of t.
+// linkPrevious records that before is the takeover directly before t.
 func (t *takeover) linkPrevious(before *takeover) {
 	t.previous, t.messagesFrom, before.next = before.promotedAt, before.promotedAt, t.promotedAt
 	if c := before.announced; c != nil && c.first < t.promotedAt {

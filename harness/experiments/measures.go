@@ -14,7 +14,7 @@ import (
 	"github.com/doublegrant/doublegrant/reports"
 )
 
-// measure computes one figure of a trial.
+// measure is a figure that is computed for each trial.
 type measure struct {
 	reports.Measure
 	of func(ctx context.Context, h harness.History, j harness.Judged) (float64, error)
@@ -128,8 +128,8 @@ func lostPerSecond() measure {
 	})
 }
 
-// lastLost measures the time from the start of the first fault to the answer to the last lost write; 0 if none was
-// lost.
+// lastLost measures the time from the start of the first fault until the last lost write was acknowledged; 0 if none
+// was lost.
 func lastLost() measure {
 	return ofLost("last lost write", "s after the fault", func(h harness.History, lost []harness.Op) (float64, error) {
 		f, err := firstFault(h)
@@ -140,7 +140,8 @@ func lastLost() measure {
 	})
 }
 
-// rolledBack measures the time from the call of the first lost write to the answer to the last; 0 if none was lost.
+// rolledBack measures the time from the call of the first lost write until the last was acknowledged; 0 if none was
+// lost.
 func rolledBack() measure {
 	return ofLost("rolled back", "s", func(_ harness.History, lost []harness.Op) (float64, error) {
 		if len(lost) == 0 {

@@ -22,7 +22,7 @@ type clients struct {
 	unanswered     map[lockToken]unansweredOp // first operation that ended in info: it may still be executed
 }
 
-// unansweredOp is an operation that ended in info: its client, and its Return.
+// unansweredOp is an operation that ended in info.
 type unansweredOp struct {
 	client   int
 	returned time.Duration
@@ -92,8 +92,8 @@ func (c *clients) checkNext(op harness.Op, line int) error {
 	return nil
 }
 
-// retire records the locks of a client that ended in info, and that op, its last operation, may still be executed. A
-// client leaves at most one such operation, since it continues under a new id.
+// retire records a client's locks after op, its last operation, ended in info. It also records that op may still be
+// executed.
 func (c *clients) retire(s *workerState, op harness.Op) {
 	if t := (lockToken{op.Key, op.Arg}); onLock(op) {
 		if _, earlier := c.unanswered[t]; !earlier {
@@ -200,8 +200,8 @@ const whoHint = "if they are one, give the number of clients as workers in meta,
 	"that number; " +
 	"if each id is a client of its own, give a number of workers above all ids"
 
-// otherToken returns the first token, sorted, under which s holds the lock key. It reports false if there is none, or
-// if asked is false.
+// otherToken returns the alphabetically first token under which s holds the lock key. It reports false if there is
+// none, or if asked is false.
 func (s *workerState) otherToken(key string, asked bool) (token string, held bool) {
 	if !asked {
 		return "", false

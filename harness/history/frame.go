@@ -127,7 +127,7 @@ func (f *frames) readBlock() error {
 	return nil
 }
 
-// readEnded returns the error of a read that got only n bytes of a frame: io.EOF for none, errTorn for some.
+// readEnded translates the error of a read that got only n bytes of a frame: io.EOF for none, errTorn for some.
 func readEnded(err error, n int) error {
 	switch {
 	case errors.Is(err, io.EOF) && n == 0:

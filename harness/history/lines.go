@@ -62,7 +62,7 @@ func (a *batches) reuse(ops []harness.Op) {
 	}
 }
 
-// lines reads the text form line by line.
+// lines reads the text form in batches of whole lines.
 type lines struct {
 	r        io.Reader
 	name     string

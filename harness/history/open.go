@@ -32,7 +32,7 @@ func (r record) frame(c *compressor) ([]byte, error) {
 
 // Open opens the history in dir. Its operations are read from disk each time they are ranged over, and several ranges
 // may run at once. A history whose writer died is read up to its last complete frame, and has no End. A damaged frame
-// or a missing segment is an error that names the file. If it is in a segment of operations, the error ends the range.
+// or a missing segment is an error that names the file. An error within the operations ends their range.
 func Open(dir string) (harness.History, error) {
 	h := harness.History{}
 	if _, err := os.Stat(filepath.Join(dir, "ops.jsonl.gz")); err == nil {

@@ -191,7 +191,7 @@ func (s *Store) flush() {
 	if s.enc.n > 0 && s.err == nil && !s.closed {
 		if s.err = s.flushFrame(); isDiskFull(s.err) {
 			s.releaseReserve()
-			_ = s.flushFrame() // keep them: their callers may have been told that they are stored
+			_ = s.flushFrame() // a second try: callers may have been told that these are stored
 			s.err = fmt.Errorf("%w (%w)", ErrFull, s.err)
 		}
 	}

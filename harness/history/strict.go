@@ -180,7 +180,7 @@ func unknownField(name string, t reflect.Type) error {
 	return fmt.Errorf("unknown field %q: choose one of %s%s", name, strings.Join(known, ", "), whereItBelongs(name, t))
 }
 
-// whereItBelongs says in which line a field belongs that is not one of t, or "" if it is not known.
+// whereItBelongs says which line a field belongs to if it is not one of t, or "" if that is not known.
 func whereItBelongs(name string, t reflect.Type) string {
 	line, op := reflect.TypeFor[head](), reflect.TypeFor[opLine]()
 	if _, is := fieldOf(reflect.TypeFor[harness.Meta](), name); is && (t == op || t == line) {

@@ -100,8 +100,7 @@ func Claim(result string) harness.Op {
 	return harness.Op{Kind: harness.Claim, Key: "msg", Result: result, TTL: 20 * sec}
 }
 
-// DedupRace returns a race of GET GET SET SET EXPIRE EXPIRE, to which every filter that reads before it marks is
-// exposed.
+// DedupRace returns the race of two clients of a filter that reads before it marks: GET GET SET SET EXPIRE EXPIRE.
 func DedupRace() interleave.Counterexample {
 	p := NewPlay()
 	p.Does(1, "GET msg", "(nil)")
@@ -115,7 +114,7 @@ func DedupRace() interleave.Counterexample {
 		"clients 1 and 2 were both told that msg is new, at 0.0045 s and at 0.0065 s, inside its window of 20 s", a, b)
 }
 
-// Immortal returns a message that stays marked because a client crashed between SET and EXPIRE.
+// Immortal returns a counterexample with a message that stays marked, since a client crashed between SET and EXPIRE.
 func Immortal() interleave.Counterexample {
 	p := NewPlay()
 	p.Does(1, "GET msg", "(nil)")
@@ -126,7 +125,7 @@ func Immortal() interleave.Counterexample {
 	return p.Shows(harness.ImmortalMark, "msg", "msg is marked without an end, and client 2 still saw it 10 s later", b)
 }
 
-// BlindDel returns a late DEL that takes the lock from its next owner.
+// BlindDel returns a counterexample with a late DEL that removes the next owner's lock.
 func BlindDel() interleave.Counterexample {
 	p := NewPlay()
 	p.Ends(1, "SET lock client-1-1 NX PX 10000", "OK", "holds lock until 10.001s", LockOp(harness.Acquire, ""))
@@ -145,7 +144,7 @@ func BlindDel() interleave.Counterexample {
 			"to 10.0055 s", b, c, d)
 }
 
-// Stuck returns a lock that is never free again because a client crashed between SETNX and EXPIRE.
+// Stuck returns a counterexample with a lock that is never free again, since a client crashed between SETNX and EXPIRE.
 func Stuck() interleave.Counterexample {
 	p := NewPlay()
 	p.Does(1, "SETNX lock 0-1", "1")
@@ -184,7 +183,7 @@ func LostGrant() interleave.Counterexample {
 		"client 2 was granted lock by 0.0055 s, while client 1 certainly held it from 0.0025 s until 0.0100 s", a, b)
 }
 
-// Hostile returns a counterexample in which every text is evil, for tests of escaping.
+// Hostile returns a counterexample whose texts are all evil, for tests of escaping.
 func Hostile(evil string) interleave.Counterexample {
 	p := NewPlay()
 	op := p.Ends(1, "SET "+evil, evil, evil, harness.Op{Kind: harness.Acquire, Key: evil, TTL: sec})

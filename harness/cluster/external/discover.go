@@ -34,7 +34,7 @@ func discover(ctx context.Context, seeds attached.Deployment) (d attached.Deploy
 	return d, g.check()
 }
 
-// check returns an error if a load must not, or cannot, run on the primary.
+// check returns an error if the node is not a primary on which a load may and can run.
 func (g helloReply) check() error {
 	number := 0
 	_, _ = fmt.Sscanf(g.version, "%d.", &number) // 0, which is too old, if there is no number
