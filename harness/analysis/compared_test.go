@@ -77,7 +77,7 @@ type comparison struct {
 	p     promotion
 	began time.Time
 	from  time.Duration // the promotion before; 0: there was none
-	log   []said
+	log   []logLine
 	rows  []string
 }
 
@@ -188,7 +188,7 @@ func (c *comparison) byMuddled(name string) bool {
 
 // ordered reports whether a Sentinel had been ordered to begin the failover, as its log says.
 func (c *comparison) ordered() bool {
-	last := map[string]said{} // by Sentinel: the last order
+	last := map[string]logLine{} // by Sentinel: the last order
 	told := false
 	for _, s := range c.log {
 		switch {
@@ -298,7 +298,7 @@ func (c *comparison) stage(m analysis.Milestone, at time.Time) {
 }
 
 // announced returns the first announcement of the new primary that can belong to this promotion, or nil.
-func (c *comparison) announced() *said {
+func (c *comparison) announced() *logLine {
 	for i, s := range c.log {
 		f := strings.Fields(s.detail) // mymaster 127.7.2.1 6379 127.7.2.2 6379
 		if s.what == "+switch-master" && nodeAt(f[3]) == c.p.new && c.on(s.at) > c.on(c.p.at)-time.Second &&

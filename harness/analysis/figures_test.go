@@ -199,7 +199,7 @@ func failedOver(t *testing.T, sc scene) (harness.History, *truth) {
 		if f.with != nil {
 			make = func(nemesis.Subject) harness.Nemesis { return f.with(s) }
 		}
-		step := harness.TimedFault{Nemesis: noted{make(on), s.truth}, For: f.last}
+		step := harness.TimedFault{Nemesis: observedFault{make(on), s.truth}, For: f.last}
 		if f.side > 0 {
 			step.After = spec.QuietPeriod + f.side
 			spec.Tracks = append(spec.Tracks, []harness.TimedFault{step})

@@ -33,13 +33,13 @@ type truth struct {
 	watching sync.WaitGroup
 
 	mu       sync.Mutex
-	accepted map[string][]time.Time // answers to writes, by node
-	roles    map[string][]role      // changes of role, by node
-	executed map[string][]command   // clients' commands, by node
-	reached  map[string][]reached   // Sentinels' commands, by node
-	log      []said                 // lines of Sentinels' logs
-	began    []begun                // faults, as they began
-	ticks    map[string][]tick      // delays by the machine, of the "observer" or of a Sentinel
+	accepted map[string][]time.Time       // answers to writes, by node
+	roles    map[string][]role            // changes of role, by node
+	executed map[string][]command         // clients' commands, by node
+	reached  map[string][]sentinelCommand // Sentinels' commands, by node
+	log      []logLine                    // lines of Sentinels' logs
+	began    []injectedFault              // faults, as they began
+	ticks    map[string][]tick            // delays by the machine, of the "observer" or of a Sentinel
 }
 
 // role is a role that a node reported.
@@ -54,26 +54,26 @@ type command struct {
 	group int
 }
 
-// reached is a command of a Sentinel that a node executed.
-type reached struct {
+// sentinelCommand is a command of a Sentinel that a node executed.
+type sentinelCommand struct {
 	at       time.Time
 	sentinel string
 }
 
-// begun is the time in which a fault was injected.
-type begun struct {
+// injectedFault is the time in which a fault was injected.
+type injectedFault struct {
 	name     string
 	from, to time.Time
 }
 
-// noted is a fault that reports its injection to the observer.
-type noted struct {
+// observedFault is a fault that reports its injection to the observer.
+type observedFault struct {
 	harness.Nemesis
 	o *truth
 }
 
-func (n noted) Inject(ctx context.Context, rng *rand.Rand) (harness.Injection, error) {
-	b := begun{name: n.Name(), from: time.Now()}
+func (n observedFault) Inject(ctx context.Context, rng *rand.Rand) (harness.Injection, error) {
+	b := injectedFault{name: n.Name(), from: time.Now()}
 	inj, err := n.Nemesis.Inject(ctx, rng)
 	b.to = time.Now()
 	n.o.mu.Lock()
@@ -82,7 +82,7 @@ func (n noted) Inject(ctx context.Context, rng *rand.Rand) (harness.Injection, e
 	return inj, err
 }
 
-func (n noted) Effects() harness.Effects {
+func (n observedFault) Effects() harness.Effects {
 	if e, ok := n.Nemesis.(harness.Effective); ok {
 		return e.Effects()
 	}
@@ -100,7 +100,7 @@ const truthEvery = 10 * time.Millisecond
 func newTruth() *truth {
 	return &truth{
 		accepted: map[string][]time.Time{}, roles: map[string][]role{}, executed: map[string][]command{},
-		reached: map[string][]reached{},
+		reached: map[string][]sentinelCommand{},
 		ticks:   map[string][]tick{},
 	}
 }
@@ -300,7 +300,7 @@ func (o *truth) monitor(ctx context.Context, node, path string) {
 			at := timeOf(m[1], m[2])
 			o.mu.Lock()
 			if sentinel, known := of[m[3]]; known {
-				o.reached[node] = append(o.reached[node], reached{at, sentinel})
+				o.reached[node] = append(o.reached[node], sentinelCommand{at, sentinel})
 			}
 			if m := fromClient.FindStringSubmatch(line); m != nil {
 				host, _ := strconv.Atoi(m[3])
@@ -324,8 +324,8 @@ func timeOf(seconds, micros string) time.Time {
 	return at
 }
 
-// said is a line of a Sentinel's log.
-type said struct {
+// logLine is a line of a Sentinel's log.
+type logLine struct {
 	at           time.Time
 	what, detail string
 	by           string
@@ -367,15 +367,15 @@ func (o *truth) hear(sentinel, text string) {
 		if err != nil || now.Sub(at).Abs() > time.Second {
 			at = now // its clock is wrong
 		}
-		o.log = append(o.log, said{at, m[2], m[3], sentinel})
+		o.log = append(o.log, logLine{at, m[2], m[3], sentinel})
 	}
 }
 
 // logs returns the log lines of all Sentinels, ordered by time.
-func (o *truth) logs() []said {
+func (o *truth) logs() []logLine {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	all := slices.Clone(o.log)
-	slices.SortStableFunc(all, func(a, b said) int { return a.at.Compare(b.at) })
+	slices.SortStableFunc(all, func(a, b logLine) int { return a.at.Compare(b.at) })
 	return all
 }
