@@ -11,8 +11,7 @@ import (
 // kinds lists the kinds that an operation may have.
 var kinds = []harness.Kind{
 	harness.Acquire, harness.Extend, harness.Release, harness.Claim, harness.Confirm, harness.Deliver, harness.Next,
-	harness.Add,
-	harness.Read, harness.Inspect,
+	harness.Add, harness.Read, harness.Inspect,
 }
 
 // opLine is an operation in the text form. A required field is nil if it is missing.
@@ -50,8 +49,7 @@ func strictOp(b []byte) (harness.Op, error) {
 	}
 	return harness.Op{
 		Client: *l.Client, Kind: *l.Kind, Key: l.Key, Arg: l.Arg, Result: l.Result, TTL: l.TTL, Until: l.Until,
-		Due:  l.Due,
-		Call: *l.Call, Return: *l.Return, Outcome: *l.Outcome, Err: l.Err,
+		Due: l.Due, Call: *l.Call, Return: *l.Return, Outcome: *l.Outcome, Err: l.Err,
 	}, nil
 }
 

@@ -23,13 +23,13 @@ func Synthetic() harness.History {
 	faults := []harness.Fault{
 		{
 			Name: "partition-primary", Effects: harness.CutsLinks, Targets: []string{"r1", "s1", "g1"},
-			Groups: []int{1}, Start: 4 * sec, Active: 4*sec + 20*ms,
-			Heal: 9 * sec, End: 10*sec + 200*ms, Proved: true, Proof: "PING r1 from group 0 timed out; r2 was promoted",
+			Groups: []int{1}, Start: 4 * sec, Active: 4*sec + 20*ms, Heal: 9 * sec, End: 10*sec + 200*ms, Proved: true,
+			Proof: "PING r1 from group 0 timed out; r2 was promoted",
 		},
 		{
 			Name: "kill-primary", Effects: harness.EndsProcess, Targets: []string{"r2"}, Start: 13 * sec,
-			Active: 13*sec + 5*ms,
-			Heal:   15*sec + 5*ms, End: 16*sec + 100*ms, Proved: true, Proof: "connect to r2 refused; r3 was promoted",
+			Active: 13*sec + 5*ms, Heal: 15*sec + 5*ms, End: 16*sec + 100*ms, Proved: true,
+			Proof: "connect to r2 refused; r3 was promoted",
 		},
 	}
 	events := append(Addressed(), Role(100*ms, "r1", harness.RolePrimary), Role(110*ms, "r2", harness.RoleReplica),
@@ -132,8 +132,7 @@ func syntheticOp(rng *rand.Rand, client, group, n int, t time.Duration) harness.
 	took := time.Duration(math.Exp(rng.NormFloat64()*0.5) * float64(400*time.Microsecond))
 	op := harness.Op{
 		Client: client, Kind: harness.Acquire, Key: fmt.Sprintf("lock:%d", n%40), Arg: fmt.Sprintf("c%d-%d", client, n),
-		TTL:  2 * sec,
-		Call: t, Return: t + took, Outcome: harness.OK,
+		TTL: 2 * sec, Call: t, Return: t + took, Outcome: harness.OK,
 	}
 	switch {
 	case t > 4*sec && t < 5*sec+620*ms && group != 1, t > 9*sec && t < 9*sec+300*ms && group == 1:
@@ -199,8 +198,7 @@ func OneKill() harness.History {
 		Ops: harness.OpsOf([]harness.Op{
 			Add(0, 9*sec, harness.OK), Add(1, 9990*ms, harness.OK),
 			Refusal(0, 9995*ms), Add(0, 10100*ms, harness.Fail), Add(1, 10200*ms, harness.Info),
-			Add(5, 11*sec, harness.Fail),
-			Add(0, 11700*ms, harness.OK), Add(0, 12*sec, harness.Fail),
+			Add(5, 11*sec, harness.Fail), Add(0, 11700*ms, harness.OK), Add(0, 12*sec, harness.Fail),
 		}),
 	}
 }
