@@ -198,8 +198,8 @@ func addTime(t, d time.Duration) time.Duration {
 	return t + d
 }
 
-// onsetFits reports whether the primary can have fallen silent when the fault began. It is false if the record does not
-// have down-after, or when the primary was missed.
+// onsetFits reports whether the primary can have fallen silent when the fault began. It is false if the record lacks
+// down-after, or the time when Sentinels missed the primary.
 func (t *takeover) onsetFits(f harness.Fault, d detection) bool {
 	if d.missed == notSeen || t.downAfter == 0 {
 		return false
