@@ -168,22 +168,22 @@ func (a *acts) eventsSince(from time.Duration) []harness.Event {
 // unheard lists, sorted by name, the Sentinels that the harness could not hear during some part of [from, to].
 func (a *acts) unheard(from, to time.Duration) (all []string) {
 	for _, s := range slices.Sorted(maps.Keys(a.sentinels)) {
-		since := harness.Forever // Forever: it can be heard
+		silentSince := harness.Forever // Forever: it can be heard
 		for _, e := range a.silences {
 			if e.Node != s || e.At > to {
 				continue
 			}
 			switch e.Kind {
 			case harness.EventUnheard:
-				since = min(since, e.At)
+				silentSince = min(silentSince, e.At)
 			case harness.EventHeard:
-				if since != harness.Forever && e.At >= from {
+				if silentSince != harness.Forever && e.At >= from {
 					all = append(all, s)
 				}
-				since = harness.Forever
+				silentSince = harness.Forever
 			}
 		}
-		if since != harness.Forever {
+		if silentSince != harness.Forever {
 			all = append(all, s)
 		}
 	}

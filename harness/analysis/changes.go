@@ -26,8 +26,9 @@ func changesOf(events []harness.Event) []change {
 			continue
 		}
 		n := len(all)
-		late := func(c change) bool { return c.isRepeatOf(all[:n-1]) }
-		if n > 0 && all[n-1].isAnnouncedBy(e) && (!late(all[n-1]) || late(change{announcements: []harness.Event{e}})) {
+		isRepeat := func(c change) bool { return c.isRepeatOf(all[:n-1]) }
+		if n > 0 && all[n-1].isAnnouncedBy(e) &&
+			(!isRepeat(all[n-1]) || isRepeat(change{announcements: []harness.Event{e}})) {
 			all[n-1].announcements, all[n-1].last = append(all[n-1].announcements, e), e.At
 			continue
 		}

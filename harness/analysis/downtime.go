@@ -43,12 +43,12 @@ func (t *takeover) downtime(start time.Duration) Downtime {
 		all = slices.Concat(t.spans[t.old], t.spans[t.new])
 	}
 	slices.SortFunc(all, func(a, b writableSpan) int { return cmp.Compare(a.from, b.from) })
-	taken := all[0].to // end of the writable time so far
+	writableUntil := all[0].to // end of the writable time so far
 	for _, s := range all[1:] {
-		if next := min(s.from, accepted.At); next > start && next-taken > d.Length() {
-			d.From, d.To = taken, next
+		if next := min(s.from, accepted.At); next > start && next-writableUntil > d.Length() {
+			d.From, d.To = writableUntil, next
 		}
-		taken = max(taken, s.to)
+		writableUntil = max(writableUntil, s.to)
 	}
 	return d
 }

@@ -9,7 +9,7 @@ import (
 // gap finds the longest time in which clients sent requests and none succeeded. Time without requests does not count.
 type gap struct {
 	longest         Outage
-	most            time.Duration // upper bound of the length of any gap
+	upperBound      time.Duration // upper bound of the length of any gap
 	lastAnswer      time.Duration // Return of the latest successful request
 	hasAnswer       bool          // there is a successful request
 	firstUnanswered time.Duration // earliest Call of the requests that failed since then
@@ -43,17 +43,17 @@ func (g *gap) measure(op harness.Op, start time.Duration) {
 	if o.Least > g.longest.Least || !g.longest.Seen {
 		g.longest = o
 	}
-	since := g.lastAnswer
+	gapStart := g.lastAnswer
 	if g.firstUnanswered > start { // all requests before start succeeded
-		since = max(since, start)
+		gapStart = max(gapStart, start)
 	}
-	g.most = max(g.most, op.Return-since, o.Length())
+	g.upperBound = max(g.upperBound, op.Return-gapStart, o.Length())
 }
 
 // outage returns the longest gap.
 func (g *gap) outage() Outage {
 	o := g.longest
-	o.Most = g.most
+	o.Most = g.upperBound
 	return o
 }
 
@@ -61,16 +61,16 @@ func (g *gap) outage() Outage {
 // ended.
 func (g *gap) countUnanswered(op harness.Op) {
 	g.firstUnanswered, g.lastUnanswered = min(g.firstUnanswered, op.Call), max(g.lastUnanswered, op.Return)
-	late := g.longest.Seen && op.Call < g.longest.To
+	inLongest := g.longest.Seen && op.Call < g.longest.To
 	switch op.Outcome {
 	case harness.Fail:
 		g.failed++
-		if late {
+		if inLongest {
 			g.longest.Failed++
 		}
 	default:
 		g.unknown++
-		if late {
+		if inLongest {
 			g.longest.Unknown++
 		}
 	}

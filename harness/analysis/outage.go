@@ -90,11 +90,11 @@ func (w *failoverMeters) addMeter(m *failoverMeter) {
 	}
 	m.pending = w.pending[key]
 	m.pending.meters++
-	done := m.windowEnd
+	windowEnd := m.windowEnd
 	if n := len(w.windowEnds); n > 0 {
-		done = max(done, w.windowEnds[n-1])
+		windowEnd = max(windowEnd, w.windowEnds[n-1])
 	}
-	w.all, w.windowEnds = append(w.all, m), append(w.windowEnds, done)
+	w.all, w.windowEnds = append(w.all, m), append(w.windowEnds, windowEnd)
 }
 
 // open starts the meters whose window begins by t, when an operation returned.
@@ -238,14 +238,14 @@ func (t *takeover) oldDemotedAt() time.Duration {
 // measure updates the outages by the next operation of a client that was not cut off. node executed or refused it.
 // refused says that the refusal counts as an answer, since the node may have been a primary.
 func (m *failoverMeter) measure(op harness.Op, node string, refused bool) {
-	since, over := m.costStart, m.recovered < op.Return
+	gapStart, done := m.costStart, m.recovered < op.Return
 	if m.previousMeter != nil && op.Return <= min(m.previousMeter.recovered, m.previousMeter.ends()) {
-		since = op.Return // a gap that ends now is a cost of the previous failover
+		gapStart = op.Return // a gap that ends now is a cost of the previous failover
 	}
 	got := op.Outcome == harness.OK || refused
-	m.answers.add(op, got, since, over)
+	m.answers.add(op, got, gapStart, done)
 	if asksToWrite(op) {
-		m.writes.add(op, got, since, over)
+		m.writes.add(op, got, gapStart, done)
 	}
 	if isWrite(op) && m.isByNew(op, node) {
 		m.recovered = min(m.recovered, op.Return)

@@ -50,8 +50,8 @@ func (t *takeover) stage(name Milestone, c cause) Stage {
 // firstSinceFault returns the stage of the first message of that kind about the primary since the fault.
 func (t *takeover) firstSinceFault(fault time.Duration, kind Milestone) Stage {
 	s := t.firstMessage(kind, max(t.messagesFrom, fault), t.isAbout)
-	before := func(e harness.Event) bool { return e.Kind == string(kind) && t.isAbout(e) }
-	if _, ok := t.firstEvent(t.messagesFrom, fault-1, before); ok && !s.Seen &&
+	isSame := func(e harness.Event) bool { return e.Kind == string(kind) && t.isAbout(e) }
+	if _, ok := t.firstEvent(t.messagesFrom, fault-1, isSame); ok && !s.Seen &&
 		!strings.HasPrefix(s.Note, "not known") {
 		s.Note = "after the fault " + s.Note
 	}
@@ -127,8 +127,8 @@ func (t *takeover) firstProbeWrite() Stage {
 	if to == harness.Forever && t.announced != nil {
 		to = t.announced.nextStart - 1 // the record may lack the end of its time as primary
 	}
-	own := func(e harness.Event) bool { return e.Node == t.new && e.Kind == harness.EventWritable }
-	e, ok := t.firstEvent(t.promotedAt-t.roleDelay, to, own)
+	isProbeWrite := func(e harness.Event) bool { return e.Node == t.new && e.Kind == harness.EventWritable }
+	e, ok := t.firstEvent(t.promotedAt-t.roleDelay, to, isProbeWrite)
 	if !ok {
 		return Stage{Note: t.new + " was not seen to take a write"}
 	}

@@ -39,11 +39,11 @@ func takeovers(a *acts) []*takeover {
 	for i := range changes {
 		c := &changes[i]
 		about := func(t *takeover) bool { return t.new == c.new && c.first >= t.promotedAt-rolesWithin }
-		known := slices.ContainsFunc(all, about)
+		recorded := slices.ContainsFunc(all, about)
 		if len(a.redis) == 0 {
-			known = c.isRepeatOf(changes[:i])
+			recorded = c.isRepeatOf(changes[:i])
 		}
-		if !known {
+		if !recorded {
 			all = append(all, unseenPromotion(a, c))
 		}
 	}
@@ -86,10 +86,10 @@ func (t *takeover) linkPrevious(before *takeover) {
 // unseenPromotion returns the takeover of an announcement if no role shows its promotion.
 func unseenPromotion(a *acts, c *change) *takeover {
 	t := &takeover{acts: a, new: c.new, promotedAt: c.first, demotedAt: harness.Forever, announced: c}
-	early := func(e harness.Event) bool {
+	isEarlySign := func(e harness.Event) bool {
 		return e.Kind == string(Promoted) || c.new != "" && e.Node == c.new && e.Kind == harness.EventWritable
 	}
-	if e, ok := a.firstEvent(c.previousEnd+1, c.first, early); ok {
+	if e, ok := a.firstEvent(c.previousEnd+1, c.first, isEarlySign); ok {
 		t.promotedAt = e.At
 	}
 	return t

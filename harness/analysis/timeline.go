@@ -83,14 +83,14 @@ func Collect(h harness.History) (Stats, error) {
 }
 
 type collector struct {
-	meta    harness.Meta
-	width   time.Duration
-	cells   []cell
-	total   cell
-	kinds   map[harness.Kind]*cell
-	reasons map[reasonKey]*Reason
-	first   time.Duration
-	last    time.Duration
+	meta       harness.Meta
+	width      time.Duration
+	cells      []cell
+	total      cell
+	kinds      map[harness.Kind]*cell
+	reasons    map[reasonKey]*Reason
+	firstCall  time.Duration
+	lastReturn time.Duration
 }
 
 // cell counts the operations of a bucket, of a kind, or of the whole run.
@@ -128,10 +128,10 @@ func bucketWidth(d time.Duration) time.Duration {
 }
 
 func (c *collector) add(op harness.Op) {
-	if c.total.All() == 0 || op.Call < c.first {
-		c.first = op.Call
+	if c.total.All() == 0 || op.Call < c.firstCall {
+		c.firstCall = op.Call
 	}
-	c.last = max(c.last, op.Return)
+	c.lastReturn = max(c.lastReturn, op.Return)
 	c.total.count(op)
 	c.kind(op.Kind).count(op)
 	cell := c.bucketAt(op.Return)
@@ -224,7 +224,7 @@ func (c *collector) reason(op harness.Op) {
 
 func (c *collector) stats() Stats {
 	s := Stats{
-		Totals: c.total.Counts, Latency: c.total.ok.latency(), First: c.first, Last: c.last, Width: c.width,
+		Totals: c.total.Counts, Latency: c.total.ok.latency(), First: c.firstCall, Last: c.lastReturn, Width: c.width,
 		Reasons: c.top(),
 	}
 	if span := s.Last - s.First; span > 0 {

@@ -12,12 +12,12 @@ import (
 
 // decoder unpacks the frames of one pass over a history.
 type decoder struct {
-	raw   []byte // rest of the frame
-	bad   bool   // the frame is not what an encoder writes
-	last  time.Duration
-	texts []text
-	buf   []byte
-	pool  pool
+	raw        []byte // rest of the frame
+	bad        bool   // the frame is not what an encoder writes
+	lastReturn time.Duration
+	texts      []text
+	buf        []byte
+	pool       pool
 }
 
 type text struct {
@@ -33,7 +33,7 @@ func newOpDecoder() *decoder { return &decoder{pool: pool{seed: maphash.MakeSeed
 var errFrame = errors.New("a frame does not hold operations")
 
 // frame starts to decode raw, which must not change until more is false.
-func (d *decoder) frame(raw []byte) { d.raw, d.last, d.texts = raw, 0, d.texts[:0] }
+func (d *decoder) frame(raw []byte) { d.raw, d.lastReturn, d.texts = raw, 0, d.texts[:0] }
 
 // more reports whether the frame has operations left.
 func (d *decoder) more() bool { return len(d.raw) > 0 }
@@ -44,7 +44,7 @@ func (d *decoder) op() (op harness.Op, err error) {
 	d.raw = d.raw[1:]
 	op.Outcome = harness.Outcome(flags & outcomeBits)
 	op.Client = int(d.int())
-	op.Return = d.last + time.Duration(d.int())
+	op.Return = d.lastReturn + time.Duration(d.int())
 	op.Call = op.Return - time.Duration(d.int())
 	op.Kind = harness.Kind(d.string())
 	op.Key = d.string()
@@ -66,7 +66,7 @@ func (d *decoder) op() (op harness.Op, err error) {
 	if flags&hasDue != 0 {
 		op.Due = op.Return - time.Duration(d.int())
 	}
-	d.last = op.Return
+	d.lastReturn = op.Return
 	if d.bad || op.Outcome > harness.Fail {
 		return op, errFrame
 	}

@@ -24,12 +24,12 @@ const (
 // Many strings end in a number that grows slowly. Such a number is not part of the text: it is stored as the difference
 // to the latest number after the same text.
 type encoder struct {
-	buf     []byte
-	n       int
-	last    harness.Op
-	texts   map[string]int // indexes in numbers; each text ends in numbered or plain
-	numbers []int64        // the latest number after each text
-	key     []byte
+	buf      []byte
+	n        int
+	previous harness.Op
+	texts    map[string]int // indexes in numbers; each text ends in numbered or plain
+	numbers  []int64        // the latest number after each text
+	key      []byte
 }
 
 // numbered ends a text of the table that a number follows.
@@ -41,7 +41,7 @@ const plain = '.'
 func newEncoder() *encoder { return &encoder{texts: map[string]int{}} }
 
 func (e *encoder) reset() {
-	e.buf, e.n, e.last, e.numbers = e.buf[:0], 0, harness.Op{}, e.numbers[:0]
+	e.buf, e.n, e.previous, e.numbers = e.buf[:0], 0, harness.Op{}, e.numbers[:0]
 	clear(e.texts)
 }
 
@@ -63,7 +63,7 @@ func (e *encoder) add(op *harness.Op) error {
 	set(hasDue, op.Due != 0)
 	e.buf = append(e.buf, flags)
 	e.int(int64(op.Client))
-	e.int(int64(op.Return - e.last.Return))
+	e.int(int64(op.Return - e.previous.Return))
 	e.int(int64(op.Return - op.Call))
 	e.string(string(op.Kind))
 	e.string(op.Key)
@@ -77,7 +77,7 @@ func (e *encoder) add(op *harness.Op) error {
 	if flags&hasDue != 0 {
 		e.int(int64(op.Return - op.Due))
 	}
-	e.last.Return = op.Return
+	e.previous.Return = op.Return
 	e.n++
 	return nil
 }

@@ -71,13 +71,13 @@ func ParseEach(r io.Reader, name, dir string, each func(harness.Op) error) (harn
 
 // parser checks that operations can follow each other, and stores them.
 type parser struct {
-	name    string
-	store   *Store
-	each    func(harness.Op) error
-	ops     int
-	last    time.Duration // latest Return
-	cut     string
-	clients *clients
+	name       string
+	store      *Store
+	each       func(harness.Op) error
+	ops        int
+	lastReturn time.Duration
+	cut        string
+	clients    *clients
 }
 
 // read processes batches of lines while the next ones are read. It returns the error of the earliest bad line.
@@ -94,7 +94,7 @@ func (p *parser) read(r io.Reader) error {
 		return fmt.Errorf("%s: %w: it holds no operation: write one a line, as JSON; of none there is nothing to judge",
 			p.name, ErrText)
 	}
-	return p.store.WriteEnd(harness.End{At: p.last, Reason: p.cut})
+	return p.store.WriteEnd(harness.End{At: p.lastReturn, Reason: p.cut})
 }
 
 func (p *parser) batch(b batch) error {
@@ -124,11 +124,11 @@ func (p *parser) begin(h head) error {
 // op passes op to each, unless op cannot follow the operations before it. Operations are in order of Return. A client
 // does one thing at a time, and its id does not appear again after an info.
 func (p *parser) op(op harness.Op, line int) error {
-	if op.Return < p.last {
+	if op.Return < p.lastReturn {
 		return fmt.Errorf("it returned at %d, and the line before it at %d: sort the operations by return", op.Return,
-			p.last)
+			p.lastReturn)
 	}
-	p.last = op.Return
+	p.lastReturn = op.Return
 	if err := p.clients.checkNext(op, line); err != nil {
 		return err
 	}
