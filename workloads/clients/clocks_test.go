@@ -132,8 +132,8 @@ func TestLongADrivingTestInTheSchedulesTime(t *testing.T) {
 	tool := python.interpreter(t)
 	for text, class := range map[string]harness.Class{"self.now() <= int(held)": "", inTime: "",
 		tooSoon: harness.DoubleGrant} {
-		file := filepath.Join(filepath.Dir(withReplacement(t, "python/deadline_lock.py", "self.now() <= int(held)", text)),
-			"test_lock.py")
+		lock := withReplacement(t, "python/deadline_lock.py", "self.now() <= int(held)", text)
+		file := filepath.Join(filepath.Dir(lock), "test_lock.py")
 		require.NoError(t, os.WriteFile(file, []byte(drivingTest), 0o644))
 		c := workloads.Client{As: workloads.Lock, Command: []string{tool, file}, Announces: true,
 			Clock: workloads.PreloadedClock}
